@@ -86,7 +86,7 @@ async fn batch<F: Future<Output = ()>>(work: impl Fn() -> F) -> f64 {
 
 /// Loading a plugin from the warm cache ÷ compiling its component.
 fn start(sandbox: &Arc<Sandbox>, raw: &Raw, file: &ComponentFile) {
-    let manifest = Manifest::bare("clock".parse().expect("a name"));
+    let manifest = Manifest::for_bare_component("clock".parse().expect("a name"));
     let mut rows = Vec::new();
     for _ in 0..COMPILATIONS {
         let begin = Instant::now();
@@ -103,7 +103,7 @@ fn start(sandbox: &Arc<Sandbox>, raw: &Raw, file: &ComponentFile) {
 
 fn load(sandbox: &Arc<Sandbox>, manifest: &Manifest, path: PathBuf) {
     let file = ComponentFile::read(&path).expect("a component");
-    let grant = sallyport_policy::Grant::none(manifest.name.clone());
+    let grant = sallyport_policy::Grant::empty(manifest.name.clone());
     let parts = PluginParts {
         manifest,
         file: &file,

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use sallyport_policy::Role;
+use sallyport_policy::PluginRole;
 use sallyport_runtime::{
     config::{Flags, ModelChoice, Settings, trust},
     registry::{Entry, Kind, Registry, State},
@@ -130,7 +130,7 @@ fn project(settings: &Settings) -> Option<Check> {
 fn policy(settings: &Settings) -> Check {
     let there = settings.policy.files.iter().filter(|file| file.path.exists());
     let files: Vec<String> =
-        there.map(|file| format!("{} ({})", file.path.display(), file.tier.word())).collect();
+        there.map(|file| format!("{} ({})", file.path.display(), file.tier.as_str())).collect();
     let finding = match files.as_slice() {
         [] => {
             format!("{} does not exist; nothing is granted", settings.policy.user_file().display())
@@ -239,7 +239,7 @@ fn model(settings: &Settings, registry: &Registry) -> Check {
     match &settings.model {
         ModelChoice::Plugin(plugin) => {
             let name = plugin.plugin.as_str();
-            let (found, why) = (cast(registry, name, Role::Provider), &settings.chosen.why);
+            let (found, why) = (cast(registry, name, PluginRole::Provider), &settings.chosen.why);
             match found {
                 Ok(_) => Check::ok("model", format!("the plugin {name} ({why})")),
                 Err(error) => {
@@ -319,14 +319,14 @@ fn plugins(registry: &Registry) -> Vec<Check> {
 /// Checks a plugin that can be called, and whether the policy grants what it needs.
 fn ready(entry: &Entry) -> Check {
     let name = entry.name();
-    let lacking = entry.grant().ungranted();
+    let lacking = entry.grant().ungranted_requests();
     let needed: Vec<_> = lacking.iter().filter(|request| request.is_needed()).collect();
     let Some(first) = needed.first() else {
         return Check::ok("plugin", format!("{name} is ready"));
     };
     let requests: Vec<String> = needed.iter().map(ToString::to_string).collect();
     let finding = format!("{name} is ready, but is not granted {}", requests.join(", "));
-    let remedy = match first.flags() {
+    let remedy = match first.grant_flags() {
         Some(flags) => format!("grant it with `sallyport policy grant {name} {flags}`"),
         None => format!("run `sallyport policy explain {name}` to see which line denies it"),
     };
@@ -336,7 +336,7 @@ fn ready(entry: &Entry) -> Check {
 /// Reports rules that allow more than the user can have reviewed.
 fn wide_rules(registry: &Registry) -> Vec<Check> {
     let policy = registry.gate().standing.present().policy;
-    let wide = policy.wide().map(|remark| {
+    let wide = policy.wide_rule_remarks().map(|remark| {
         let finding = format!("the rule at {} {}", remark.place, remark.message);
         Check::warning("policy", finding, "name the plugin, or bind the rule to a digest")
     });

@@ -14,7 +14,7 @@ use miette::{
     MietteSpanContents, SourceCode, SourceSpan, SpanContents,
 };
 use sallyport_contract::text;
-use sallyport_policy::Place;
+use sallyport_policy::SourceLocation;
 use sallyport_runtime::config::shown::is_secret;
 use sallyport_untrusted_file as untrusted_file;
 
@@ -38,13 +38,13 @@ struct Marked {
 /// A marked line in the form that the renderer needs.
 #[derive(Debug)]
 struct Drawing {
-    place: Place,
+    place: SourceLocation,
     line: String,
     label: LabeledSpan,
 }
 
 /// Draws the line of a place. Returns `None` if it does not exist any more.
-pub(super) fn draw(place: &Place) -> Option<String> {
+pub(super) fn draw(place: &SourceLocation) -> Option<String> {
     let file = untrusted_file::open(Path::new(&place.file)).ok()?.take(FILE_BYTES_MAX);
     let line = BufReader::new(file).lines().nth(place.line.checked_sub(1)?)?.ok()?;
     let Marked { before, token, after } = marked(&line, place.column)?;
@@ -175,11 +175,11 @@ mod tests {
         let path = folder.path().join("sallyport.toml");
         std::fs::write(&path, "\n\n[chat]\nmemry = 'none'\n").unwrap();
         let file = path.display().to_string();
-        let drawn = draw(&Place { file: file.clone(), line: 4, column: 1 }).unwrap();
+        let drawn = draw(&SourceLocation { file: file.clone(), line: 4, column: 1 }).unwrap();
         let plain = anstream::adapter::strip_str(&drawn).to_string();
         assert!(plain.contains("4 │ memry …") && plain.contains("here"), "{plain}");
         assert!(plain.contains(":4:1]"), "{plain}");
-        assert_eq!(draw(&Place { file, line: 9, column: 1 }), None);
-        assert_eq!(draw(&Place { file: "/nowhere".into(), line: 1, column: 1 }), None);
+        assert_eq!(draw(&SourceLocation { file, line: 9, column: 1 }), None);
+        assert_eq!(draw(&SourceLocation { file: "/nowhere".into(), line: 1, column: 1 }), None);
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, process::ExitCode};
 
 use sallyport_contract::{Denial, FailureKind, Outcome};
 use sallyport_model::ModelError;
-use sallyport_policy::Place;
+use sallyport_policy::SourceLocation;
 use sallyport_runtime::{
     HostError,
     config::ConfigError,
@@ -54,7 +54,7 @@ pub(super) struct Failure {
     pub(super) message: String,
     pub(super) hint: Option<String>,
     /// The place of the mistake in a file.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<SourceLocation>,
 }
 
 impl From<Exit> for ExitCode {

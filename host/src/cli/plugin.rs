@@ -1,7 +1,7 @@
 //! `sallyport plugin list|show|accept`: installed plugins with their requests and grants.
 
 use sallyport_contract::text;
-use sallyport_policy::{Instance, Role};
+use sallyport_policy::{InstanceLifetime, PluginRole};
 use sallyport_runtime::{
     config::{Flags, Settings},
     lock::{Lock, Match},
@@ -93,8 +93,8 @@ fn offers(entry: &Entry) -> String {
         1 => Some("1 tool".to_owned()),
         n => Some(format!("{n} tools")),
     };
-    let roles = entry.manifest().roles.iter().filter(|role| **role != Role::Tools);
-    let roles = roles.map(|role| role.word().to_owned());
+    let roles = entry.manifest().roles.iter().filter(|role| **role != PluginRole::Tools);
+    let roles = roles.map(|role| role.as_str().to_owned());
     let offers: Vec<String> = tools.into_iter().chain(roles).collect();
     if offers.is_empty() { "no tools".to_owned() } else { offers.join(", ") }
 }
@@ -122,18 +122,18 @@ fn show(entry: &Entry, out: &Output) {
         out,
     );
     section("Requests", request_lines(entry), out);
-    let powers = entry.grant().powers();
+    let powers = entry.grant().permission_lines();
     section("Granted by the policy", powers.iter().map(|power| text::escape_line(power)), out);
     section("Requested and not granted", show::ungranted(entry).into_iter(), out);
     section("Notes", entry.notes().iter().map(|note| text::escape_line(note)), out);
-    if entry.manifest().instance == Instance::Session {
+    if entry.manifest().instance == InstanceLifetime::Session {
         section("Instances", entry.instances().iter().map(instance), out);
     }
 }
 
 /// The names of its roles.
 fn roles(entry: &Entry) -> Vec<&'static str> {
-    entry.manifest().roles.iter().map(|role| role.word()).collect()
+    entry.manifest().roles.iter().map(|role| role.as_str()).collect()
 }
 
 /// Describes a warm instance.
@@ -209,14 +209,14 @@ fn entry_json(entry: &Entry) -> Value {
         "description": entry.manifest().description,
         "kind": entry.kind().word(),
         "roles": roles(entry),
-        "instance": entry.manifest().instance.word(),
+        "instance": entry.manifest().instance.as_str(),
         "file": entry.file(),
         "digest": entry.digest(),
         "state": state,
         "reason": reason,
         "tools": entry.tools().iter().map(|tool| &tool.id.tool).collect::<Vec<_>>(),
         "requests": request_lines(entry).collect::<Vec<_>>(),
-        "granted": entry.grant().powers(),
+        "granted": entry.grant().permission_lines(),
         "ungranted": show::ungranted_json(entry),
         "notes": entry.notes(),
         "instances": entry.instances().iter().map(instance_json).collect::<Value>(),

@@ -182,24 +182,29 @@ fn argument_lines(arguments: &str) -> Vec<String> {
 /// Returns one line per request that is not granted, with the command that grants it.
 pub(super) fn ungranted(entry: &Entry) -> Vec<String> {
     let name = entry.name();
-    let line = |request: &UngrantedRequest| match request.flags() {
+    let line = |request: &UngrantedRequest| match request.grant_flags() {
         Some(flags) => {
             format!("not granted: {request}. To grant it: sallyport policy grant {name} {flags}")
         }
         None => format!("lacks {request}"),
     };
-    entry.grant().ungranted().iter().map(|request| text::escape_line(&line(request))).collect()
+    entry
+        .grant()
+        .ungranted_requests()
+        .iter()
+        .map(|request| text::escape_line(&line(request)))
+        .collect()
 }
 
 /// Returns the requests that are not granted, as JSON.
 pub(super) fn ungranted_json(entry: &Entry) -> Value {
-    let found = entry.grant().ungranted();
+    let found = entry.grant().ungranted_requests();
     let one = |request: &UngrantedRequest| {
         json!({
             "request": request.to_string(),
             "needed": request.is_needed(),
             "denied_at": request.denied_at.as_ref().map(ToString::to_string),
-            "grant": request.flags(),
+            "grant": request.grant_flags(),
         })
     };
     found.iter().map(one).collect()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sallyport_policy::Role;
+use sallyport_policy::PluginRole;
 use sallyport_sandbox::SystemResolver;
 
 use super::{ROLES, warden};
@@ -15,7 +15,7 @@ use crate::support::{
 #[test]
 fn a_component_without_tools_is_a_plugin() {
     let player = Guarded::by(warden(""));
-    let roles = [Role::Provider, Role::Listener, Role::Guide, Role::Ui];
+    let roles = [PluginRole::Provider, PluginRole::Listener, PluginRole::Guide, PluginRole::Ui];
     assert_eq!(player.plugin.roles(), roles);
     assert!(player.plugin.serves_http());
     let home = Home::new().guest("player", ROLES);

@@ -14,7 +14,7 @@ use sallyport_contract::{
     AdmittedCall, BoxFuture, CallReport, Denial, HostNameResolver, Redactor, RequestedCall, Secret,
     Services, ToolCallContext, ToolDescriptor,
 };
-use sallyport_policy::{Grant, Manifest, Policy, Proxy};
+use sallyport_policy::{Grant, Manifest, Policy, ProxyTable};
 use sallyport_sandbox::{
     Access, Compiler, ComponentFile, LoadError, Plugin, PluginParts, Sandbox, SandboxOptions,
     SystemResolver, Warden,
@@ -36,7 +36,7 @@ type Agree = dyn for<'a> Fn(&'a Scripted, &'a Access<'_>) -> BoxFuture<'a, Agree
 /// A warden that does what a test says.
 pub(crate) struct Scripted {
     manifest: Manifest,
-    policy: Mutex<(Arc<Grant>, Option<Arc<Proxy>>)>,
+    policy: Mutex<(Arc<Grant>, Option<Arc<ProxyTable>>)>,
     agree: Box<Agree>,
     secrets: BTreeMap<String, Result<Secret, String>>,
     settings: Map<String, Value>,
@@ -140,10 +140,10 @@ pub(crate) fn hostile(server: &Server, more: &str) -> Scripted {
     Scripted::new("hostile", &request, &policy(&[entry(server, "")], more))
 }
 
-fn read(manifest: &Manifest, policy: &str) -> (Arc<Grant>, Option<Arc<Proxy>>) {
-    let policy = Policy::of_user("policy.toml", policy, None).unwrap();
+fn read(manifest: &Manifest, policy: &str) -> (Arc<Grant>, Option<Arc<ProxyTable>>) {
+    let policy = Policy::from_user_file("policy.toml", policy, None).unwrap();
     let proxy = policy.proxy().cloned().map(Arc::new);
-    (Arc::new(policy.grant(manifest, &Map::new())), proxy)
+    (Arc::new(policy.effective_grant(manifest, &Map::new())), proxy)
 }
 
 impl Warden for Scripted {
@@ -179,7 +179,7 @@ impl Warden for Scripted {
         "tester"
     }
 
-    fn proxy(&self) -> Option<Arc<Proxy>> {
+    fn proxy(&self) -> Option<Arc<ProxyTable>> {
         self.policy.lock().unwrap().1.clone()
     }
 }

@@ -10,7 +10,7 @@ use sallyport_contract::{
     AdmittedCall, BoxFuture, CallReport, Denial, Redactor, RequestedCall, Secret, Services,
     ToolCallContext,
 };
-use sallyport_policy::{Grant, Manifest, Policy, Proxy};
+use sallyport_policy::{Grant, Manifest, Policy, ProxyTable};
 use sallyport_sandbox::{
     Access, Compiler, ComponentFile, Plugin, PluginParts, Sandbox, SandboxOptions, SystemResolver,
     Warden,
@@ -158,8 +158,8 @@ pub(crate) fn sandbox(home: &Home) -> Arc<Sandbox> {
 #[track_caller]
 fn grant(home: &Home, manifest: &Manifest, table: &str) -> Arc<Grant> {
     let text = format!("[plugin.{}]\n{table}\n", manifest.name);
-    let policy = Policy::of_user("policy.toml", &text, Some(home.folder.path())).unwrap();
-    Arc::new(policy.grant(manifest, &Map::new()))
+    let policy = Policy::from_user_file("policy.toml", &text, Some(home.folder.path())).unwrap();
+    Arc::new(policy.effective_grant(manifest, &Map::new()))
 }
 
 impl Warden for Watcher {
@@ -193,7 +193,7 @@ impl Warden for Watcher {
         "tester"
     }
 
-    fn proxy(&self) -> Option<Arc<Proxy>> {
+    fn proxy(&self) -> Option<Arc<ProxyTable>> {
         None
     }
 }

@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use sallyport_contract::{Decision, PluginName, ToolId, ToolName};
 
 use crate::{
-    capability::{Capabilities, Capability},
+    capability::{Capability, CapabilityTable},
     net::{
-        entry::{Allow, NetTable},
+        entry::{NetAllowEntry, NetTable},
         grant::never_asks,
     },
     policy::Policy,
     question::{ROLE_PREFIX, ROLE_RUNS},
-    rule::Rule,
+    rule::PolicyRule,
     secret::SecretGrant,
-    source::{Place, nearest},
+    source::{SourceLocation, nearest_match},
     table::PluginTable,
     tool_pattern::ToolPattern,
 };
@@ -28,27 +28,27 @@ pub type Installed = BTreeMap<PluginName, BTreeSet<ToolName>>;
 
 /// Something in a policy that the operator should review.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
+pub struct PolicyRemark {
     /// The kind of the remark.
-    pub kind: RemarkKind,
+    pub kind: PolicyRemarkKind,
     /// The place of the rule or entry.
-    pub place: Place,
+    pub place: SourceLocation,
     /// What it is, and why it has no effect or how far it reaches.
     pub message: String,
 }
 
 /// Why the operator should review something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RemarkKind {
+pub enum PolicyRemarkKind {
     /// It has no effect.
     Useless,
     /// It also allows something of plugins that are not installed yet.
     Wide,
 }
 
-impl RemarkKind {
+impl PolicyRemarkKind {
     /// The word for the kind in output.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Useless => "useless",
             Self::Wide => "wide",
@@ -56,97 +56,122 @@ impl RemarkKind {
     }
 }
 
-impl Remark {
-    fn at(place: &Place, message: impl Into<String>) -> Self {
-        Self { kind: RemarkKind::Useless, place: place.clone(), message: message.into() }
+impl PolicyRemark {
+    fn new_useless(place: &SourceLocation, message: impl Into<String>) -> Self {
+        Self { kind: PolicyRemarkKind::Useless, place: place.clone(), message: message.into() }
     }
 }
 
 impl Policy {
     /// Returns the remarks on the policy, in the order of the files and their lines.
-    pub fn remarks(&self, installed: &Installed) -> Vec<Remark> {
-        let tables = self.tables().map(|tables| &tables.joined);
+    pub fn find_remarks(&self, installed: &Installed) -> Vec<PolicyRemark> {
+        let tables = self.plugin_tables().map(|tables| &tables.joined);
         let of_tables = tables.flat_map(|table| {
-            let missing = missing_plugin(table, installed);
-            let capabilities = of_capabilities(&table.capabilities);
-            missing.into_iter().chain(of_net(&table.net)).chain(of_names(table)).chain(capabilities)
+            let missing = remark_on_missing_plugin(table, installed);
+            let capabilities = remarks_on_capabilities(&table.capabilities);
+            missing
+                .into_iter()
+                .chain(remarks_on_net(&table.net))
+                .chain(remarks_on_duplicate_names(table))
+                .chain(capabilities)
         });
         let rules = self.rules().iter().enumerate();
-        let of_rules = rules.filter_map(|(index, rule)| self.of_rule(index, rule, installed));
-        let mut remarks: Vec<_> =
-            of_tables.chain(of_rules).chain(self.of_secret_sources()).chain(self.wide()).collect();
-        remarks.sort_by(|a, b| key(&a.place).cmp(&key(&b.place)));
+        let of_rules =
+            rules.filter_map(|(index, rule)| self.remark_on_rule(index, rule, installed));
+        let mut remarks: Vec<_> = of_tables
+            .chain(of_rules)
+            .chain(self.unused_secret_remarks())
+            .chain(self.wide_rule_remarks())
+            .collect();
+        remarks.sort_by(|a, b| location_sort_key(&a.place).cmp(&location_sort_key(&b.place)));
         remarks
     }
 
     /// The remark on a rule that never decides anything, if it does not.
-    fn of_rule(&self, index: usize, rule: &Rule, installed: &Installed) -> Option<Remark> {
+    fn remark_on_rule(
+        &self,
+        index: usize,
+        rule: &PolicyRule,
+        installed: &Installed,
+    ) -> Option<PolicyRemark> {
         let place = &rule.place;
-        if let Some(message) = missing_tools(&rule.tools, installed) {
-            return Some(Remark::at(place, message));
+        if let Some(message) = missing_tools_message(&rule.tools, installed) {
+            return Some(PolicyRemark::new_useless(place, message));
         }
         let mut others = self.rules().iter().enumerate();
-        let stronger = others.find(|(at, other)| *at != index && other.silences(*at, rule, index));
+        let stronger =
+            others.find(|(at, other)| *at != index && other.overrides_rule(*at, rule, index));
         if let Some((_, other)) = stronger {
-            let (what, says) = (other.subject(), other.decision.as_str());
+            let (what, says) = (other.subject_text(), other.decision.as_str());
             let message = format!("never decides: {} says {says} to {what}", other.place);
-            return Some(Remark::at(place, message));
+            return Some(PolicyRemark::new_useless(place, message));
         }
-        let what = self.unreached(rule)?;
-        let whose = rule.tools.plugin().map_or("any plugin".to_owned(), |one| one.to_string());
-        Some(Remark::at(place, format!("has no effect: no entry of {whose} allows {what}")))
+        let what = self.unreachable_subject(rule)?;
+        let whose =
+            rule.tools.single_plugin().map_or("any plugin".to_owned(), |one| one.to_string());
+        Some(PolicyRemark::new_useless(
+            place,
+            format!("has no effect: no entry of {whose} allows {what}"),
+        ))
     }
 
     /// The rules that allow calls of any plugin, including plugins that are added later.
-    pub fn wide(&self) -> impl Iterator<Item = Remark> {
-        let is_wide = |rule: &&Rule| {
-            let is_bound = rule.tools.plugin().is_some() || rule.digest.is_some();
+    pub fn wide_rule_remarks(&self) -> impl Iterator<Item = PolicyRemark> {
+        let is_wide = |rule: &&PolicyRule| {
+            let is_bound = rule.tools.single_plugin().is_some() || rule.digest.is_some();
             rule.decision == Decision::Allow && !is_bound
         };
         self.rules().iter().filter(is_wide).map(|rule| {
-            let what = rule.subject();
+            let what = rule.subject_text();
             let message =
                 format!("allows {what} without asking, also for plugins that you add later");
-            Remark { kind: RemarkKind::Wide, ..Remark::at(&rule.place, message) }
+            PolicyRemark {
+                kind: PolicyRemarkKind::Wide,
+                ..PolicyRemark::new_useless(&rule.place, message)
+            }
         })
     }
 
     /// The subject of a rule, if no entry of its plugin ever permits that subject.
-    fn unreached(&self, rule: &Rule) -> Option<String> {
-        let tables = self.tables().map(|tables| &tables.joined);
-        let mut tables = tables.filter(|table| rule.tools.is_about_plugin(&table.plugin));
+    fn unreachable_subject(&self, rule: &PolicyRule) -> Option<String> {
+        let tables = self.plugin_tables().map(|tables| &tables.joined);
+        let mut tables = tables.filter(|table| rule.tools.can_match_plugin(&table.plugin));
         if let Some(net) = &rule.net {
             let mut allows = tables.flat_map(|table| &table.net.allows);
-            let is_reached = allows.any(|allow| allow.pattern.meet(net).is_some());
+            let is_reached = allows.any(|allow| allow.pattern.intersect_with(net).is_some());
             return (!is_reached).then(|| net.to_string());
         }
         let pages = rule.open_url.as_ref()?;
-        let is_reached =
-            tables.any(|table| table.capabilities.open_url.iter().any(|entry| entry.meets(pages)));
+        let is_reached = tables
+            .any(|table| table.capabilities.open_url.iter().any(|entry| entry.can_overlap(pages)));
         (!is_reached).then(|| format!("opening {pages}"))
     }
 
-    fn of_secret_sources(&self) -> impl Iterator<Item = Remark> {
-        let granted = self.tables().flat_map(|tables| &tables.joined.secrets);
+    fn unused_secret_remarks(&self) -> impl Iterator<Item = PolicyRemark> {
+        let granted = self.plugin_tables().flat_map(|tables| &tables.joined.secrets);
         let used: BTreeSet<_> = granted.map(|grant| &grant.name).collect();
-        let unused = self.secrets().values().filter(move |entry| !used.contains(&entry.name));
+        let unused =
+            self.secret_entries().values().filter(move |entry| !used.contains(&entry.name));
         unused.map(|entry| {
-            Remark::at(&entry.place, format!("no plugin has a grant for the secret {}", entry.name))
+            PolicyRemark::new_useless(
+                &entry.place,
+                format!("no plugin has a grant for the secret {}", entry.name),
+            )
         })
     }
 }
 
-fn key(place: &Place) -> (&str, usize, usize) {
+fn location_sort_key(place: &SourceLocation) -> (&str, usize, usize) {
     (&place.file, place.line, place.column)
 }
 
-impl Rule {
+impl PolicyRule {
     /// Whether this rule makes another one ineffective. `own` and `its` are their positions in the
     /// list.
     ///
     /// This rule must match whenever the other does, and be stricter, or equally strict and
     /// earlier.
-    fn silences(&self, own: usize, other: &Self, its: usize) -> bool {
+    fn overrides_rule(&self, own: usize, other: &Self, its: usize) -> bool {
         let wins = self.decision > other.decision || (self.decision == other.decision && own < its);
         let covers_digest = self
             .digest
@@ -170,7 +195,7 @@ impl Rule {
         }
     }
 
-    fn subject(&self) -> String {
+    fn subject_text(&self) -> String {
         match (&self.net, &self.open_url) {
             (None, None) => format!("every call of {}", self.tools),
             (Some(net), _) => format!("{net} of {}", self.tools),
@@ -179,7 +204,7 @@ impl Rule {
     }
 }
 
-fn missing_plugin(table: &PluginTable, installed: &Installed) -> Option<Remark> {
+fn remark_on_missing_plugin(table: &PluginTable, installed: &Installed) -> Option<PolicyRemark> {
     let plugin = &table.plugin;
     if installed.contains_key(plugin) {
         return None;
@@ -189,24 +214,24 @@ fn missing_plugin(table: &PluginTable, installed: &Installed) -> Option<Remark> 
     let fs = table.fs.iter().map(|entry| &entry.place);
     let env = table.env.iter().map(|entry| &entry.place);
     let secrets = table.secrets.iter().map(|entry| &entry.place);
-    let capabilities = table.capabilities.places();
+    let capabilities = table.capabilities.entry_places();
     let places = net.chain(denies).chain(fs).chain(env).chain(secrets).chain(capabilities);
-    let first = places.min_by_key(|place| key(place))?;
-    Some(Remark::at(first, no_plugin(plugin, installed)))
+    let first = places.min_by_key(|place| location_sort_key(place))?;
+    Some(PolicyRemark::new_useless(first, missing_plugin_message(plugin, installed)))
 }
 
-fn no_plugin(plugin: &PluginName, installed: &Installed) -> String {
-    let near = nearest(plugin.as_str(), installed.keys().map(PluginName::as_str));
-    with_near(format!("no plugin {plugin} is installed"), near)
+fn missing_plugin_message(plugin: &PluginName, installed: &Installed) -> String {
+    let near = nearest_match(plugin.as_str(), installed.keys().map(PluginName::as_str));
+    with_suggestion(format!("no plugin {plugin} is installed"), near)
 }
 
-fn missing_tools(tools: &ToolPattern, installed: &Installed) -> Option<String> {
-    let plugin = tools.plugin();
+fn missing_tools_message(tools: &ToolPattern, installed: &Installed) -> Option<String> {
+    let plugin = tools.single_plugin();
     if let Some(plugin) = plugin.as_ref().filter(|plugin| !installed.contains_key(plugin)) {
-        return Some(no_plugin(plugin, installed));
+        return Some(missing_plugin_message(plugin, installed));
     }
-    if let Some(run) = tools.tool().filter(|id| id.tool.as_str().starts_with(ROLE_PREFIX)) {
-        return missing_role(&run);
+    if let Some(run) = tools.single_tool().filter(|id| id.tool.as_str().starts_with(ROLE_PREFIX)) {
+        return missing_role_message(&run);
     }
     let known = installed.iter().flat_map(|(plugin, known)| {
         let runs = ROLE_RUNS.iter().filter_map(|run| format!("{ROLE_PREFIX}{run}").parse().ok());
@@ -215,57 +240,61 @@ fn missing_tools(tools: &ToolPattern, installed: &Installed) -> Option<String> {
     if known.into_iter().any(|tool| tools.matches(&tool)) {
         return None;
     }
-    Some(match tools.tool() {
+    Some(match tools.single_tool() {
         Some(ToolId { plugin, tool }) => {
             let known = installed.get(&plugin).into_iter().flatten();
-            let near = nearest(tool.as_str(), known.map(ToolName::as_str));
-            with_near(format!("{plugin} has no tool {tool}"), near)
+            let near = nearest_match(tool.as_str(), known.map(ToolName::as_str));
+            with_suggestion(format!("{plugin} has no tool {tool}"), near)
         }
         None => format!("no tool that is installed matches {tools}"),
     })
 }
 
 /// The message for a rule about a role that does not exist.
-fn missing_role(id: &ToolId) -> Option<String> {
+fn missing_role_message(id: &ToolId) -> Option<String> {
     let role = id.tool.as_str().strip_prefix(ROLE_PREFIX)?;
-    let near = nearest(role, ROLE_RUNS);
-    let message = || with_near(format!("there is no role {role}"), near);
+    let near = nearest_match(role, ROLE_RUNS);
+    let message = || with_suggestion(format!("there is no role {role}"), near);
     (!ROLE_RUNS.contains(&role)).then(message)
 }
 
-fn with_near(message: String, near: Option<&str>) -> String {
+fn with_suggestion(message: String, near: Option<&str>) -> String {
     match near {
         Some(near) => format!("{message}; did you mean {near}?"),
         None => message,
     }
 }
 
-fn of_net(net: &NetTable) -> impl Iterator<Item = Remark> {
+fn remarks_on_net(net: &NetTable) -> impl Iterator<Item = PolicyRemark> {
     let allows = net.allows.iter().enumerate();
-    let allows = allows.filter_map(|(index, entry)| of_allow(net, index, entry));
+    let allows = allows.filter_map(|(index, entry)| remark_on_allow_entry(net, index, entry));
     let mut seen = BTreeMap::new();
     let denies = net.denies.iter().filter_map(move |deny| {
         let first = *seen.entry(deny.pattern.to_string()).or_insert(&deny.place);
         let message = format!("denies what the entry at {first} denies");
-        (*first != deny.place).then(|| Remark::at(&deny.place, message))
+        (*first != deny.place).then(|| PolicyRemark::new_useless(&deny.place, message))
     });
     allows.chain(denies)
 }
 
 /// The remark on an entry that allows but changes nothing.
-fn of_allow(net: &NetTable, index: usize, entry: &Allow) -> Option<Remark> {
+fn remark_on_allow_entry(
+    net: &NetTable,
+    index: usize,
+    entry: &NetAllowEntry,
+) -> Option<PolicyRemark> {
     let denying = net.denies.iter().find(|deny| deny.pattern.covers(&entry.pattern));
     if let Some(deny) = denying {
         let message = format!("allows nothing: the entry at {} denies all of it", deny.place);
-        return Some(Remark::at(&entry.place, message));
+        return Some(PolicyRemark::new_useless(&entry.place, message));
     }
     if never_asks(entry, &net.allows) {
-        let lifts = |other: &&Allow| other.decision < entry.decision && other.covers(entry);
+        let lifts = |other: &&NetAllowEntry| other.decision < entry.decision && other.covers(entry);
         let other = net.allows.iter().find(lifts)?;
         let message = format!("never asks: the entry at {} allows all of it", other.place);
-        return Some(Remark::at(&entry.place, message));
+        return Some(PolicyRemark::new_useless(&entry.place, message));
     }
-    let repeats = |(at, other): &(usize, &Allow)| {
+    let repeats = |(at, other): &(usize, &NetAllowEntry)| {
         let both_ways = entry.covers(other);
         *at != index
             && other.decision == entry.decision
@@ -274,25 +303,25 @@ fn of_allow(net: &NetTable, index: usize, entry: &Allow) -> Option<Remark> {
     };
     let (_, other) = net.allows.iter().enumerate().find(repeats)?;
     let message = format!("adds nothing to the entry at {}, which covers it", other.place);
-    Some(Remark::at(&entry.place, message))
+    Some(PolicyRemark::new_useless(&entry.place, message))
 }
 
 /// The remarks on variables and secrets that are granted twice.
-fn of_names(table: &PluginTable) -> Vec<Remark> {
+fn remarks_on_duplicate_names(table: &PluginTable) -> Vec<PolicyRemark> {
     let mut remarks = Vec::new();
     let mut seen = BTreeMap::new();
     for entry in &table.env {
         let first = *seen.entry(&entry.name).or_insert(&entry.place);
         if *first != entry.place {
             let message = format!("grants {} like the entry at {first}", entry.name);
-            remarks.push(Remark::at(&entry.place, message));
+            remarks.push(PolicyRemark::new_useless(&entry.place, message));
         }
     }
     for (index, entry) in table.secrets.iter().enumerate() {
         let same = |other: &&SecretGrant| (&other.name, &other.way) == (&entry.name, &entry.way);
         if let Some(first) = table.secrets[..index].iter().find(same) {
             let message = format!("grants {} like the entry at {}", entry.name, first.place);
-            remarks.push(Remark::at(&entry.place, message));
+            remarks.push(PolicyRemark::new_useless(&entry.place, message));
         }
     }
     remarks
@@ -300,23 +329,26 @@ fn of_names(table: &PluginTable) -> Vec<Remark> {
 
 /// The remarks on capabilities that are granted and taken away, and on packages and pages that are
 /// granted twice.
-fn of_capabilities(table: &Capabilities) -> Vec<Remark> {
+fn remarks_on_capabilities(table: &CapabilityTable) -> Vec<PolicyRemark> {
     let taken = Capability::ALL.into_iter().filter_map(|of| Some((of, table.denied_at(of)?)));
     let taken = taken.flat_map(|(of, at)| {
-        let entries = table.entries(of).into_iter();
+        let entries = table.entries_with_text(of).into_iter();
         let message = format!("grants nothing: {at} takes \"{of}\" away");
-        entries.map(move |(place, _)| Remark::at(place, message.clone()))
+        entries.map(move |(place, _)| PolicyRemark::new_useless(place, message.clone()))
     });
     let packages = table.packages.iter().map(|entry| (&entry.pattern, &entry.place));
-    let packages = repeated(&packages.collect::<Vec<_>>(), |a, b| a.covers(b));
+    let packages = remarks_on_covered_entries(&packages.collect::<Vec<_>>(), |a, b| a.covers(b));
     let pages = table.open_url.iter();
     let pages = pages.flat_map(|entry| entry.allow.iter().map(|page| (page, &entry.place)));
-    let pages = repeated(&pages.collect::<Vec<_>>(), |a, b| a.covers(b));
+    let pages = remarks_on_covered_entries(&pages.collect::<Vec<_>>(), |a, b| a.covers(b));
     taken.chain(packages).chain(pages).collect()
 }
 
 /// The remarks on entries that another entry covers.
-fn repeated<T: ToString>(entries: &[(&T, &Place)], covers: impl Fn(&T, &T) -> bool) -> Vec<Remark> {
+fn remarks_on_covered_entries<T: ToString>(
+    entries: &[(&T, &SourceLocation)],
+    covers: impl Fn(&T, &T) -> bool,
+) -> Vec<PolicyRemark> {
     let mut remarks = Vec::new();
     for (index, (thing, place)) in entries.iter().enumerate() {
         let mut others = entries.iter().enumerate();
@@ -326,7 +358,7 @@ fn repeated<T: ToString>(entries: &[(&T, &Place)], covers: impl Fn(&T, &T) -> bo
         if let Some((_, (other, at))) = found {
             let (thing, other) = (thing.to_string(), other.to_string());
             let message = format!("{thing} adds nothing to {other} of {at}");
-            remarks.push(Remark::at(place, message));
+            remarks.push(PolicyRemark::new_useless(place, message));
         }
     }
     remarks

@@ -35,19 +35,19 @@ use toml_edit::Item;
 
 pub use self::{
     addition::{
-        Addition, CapabilityAddition, FsAddition, ListenAddition, NetAddition, ReachText,
-        ScratchAddition, SecretAddition, SecretWayText,
+        CapabilityAddition, FsAddition, GrantAddition, ListenAddition, NetAddition, NetReachText,
+        ScratchAddition, SecretAddition, SecretUseText,
     },
-    diff::{Change, DiffLine, diff},
+    diff::{DiffLine, LineChange, diff_lines},
     error::EditError,
-    objection::Objection,
-    removal::{RuleTarget, Target, remove_rule, revoke, revoke_shared_limit},
+    objection::AdditionObjection,
+    removal::{RemovalTarget, RuleRemovalTarget, remove_rule, revoke_grant, revoke_shared_limit},
 };
 use self::{
-    addition::{braced, key_text},
-    entry::{Entry, canonical, entries, rule_texts},
-    splice::{Splice, apply},
-    tree::Tree,
+    addition::{toml_inline_table, toml_key},
+    entry::{ListEntry, canonical_values, list_entries, rule_pairs},
+    splice::{TextEdit, apply_edits},
+    tree::TomlTree,
 };
 use crate::{RuleText, fix::toml_string, policy::Policy};
 
@@ -70,20 +70,20 @@ const LIMITS: &str = "limits";
 /// The text is not TOML, its rules are not a list, or the rule is not valid in a policy.
 pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, EditError> {
     let block = rule.to_string();
-    Policy::of_user("policy", &block, None)?;
-    let tree = Tree::parse(text)?;
-    let Some(item) = tree.root().get(RULES) else {
-        return Ok(apply(text, tree.add_table(&block)));
+    Policy::from_user_file("policy", &block, None)?;
+    let tree = TomlTree::parse(text)?;
+    let Some(item) = tree.root_table().get(RULES) else {
+        return Ok(apply_edits(text, tree.add_table(&block)));
     };
-    let known = entries(&tree, RULES, item)?;
+    let known = list_entries(&tree, RULES, item)?;
     if known.into_iter().any(|entry| entry.is_rule(rule)) {
         return Ok(text.to_owned());
     }
     let splices = match item.as_array() {
-        Some(array) => tree.add_entry(array, &rule_in_braces(rule)),
+        Some(array) => tree.add_entry(array, &rule_inline_table(rule)),
         None => tree.add_table(&block),
     };
-    Ok(apply(text, splices))
+    Ok(apply_edits(text, splices))
 }
 
 /// Grants something to a plugin.
@@ -98,55 +98,63 @@ pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, EditError> {
 ///
 /// The text is not TOML, a key on the path has a value that policies do not allow there, or the
 /// addition is not valid in a policy.
-pub fn grant(text: &str, plugin: &PluginName, addition: &Addition) -> Result<String, EditError> {
-    let form = addition.canonical()?;
-    let tree = Tree::parse(text)?;
-    let Some(table) = tree.place(&[PLUGINS, plugin.as_str()])? else {
-        return Ok(apply(text, add_plugin(&tree, plugin, addition)?));
+pub fn add_grant(
+    text: &str,
+    plugin: &PluginName,
+    addition: &GrantAddition,
+) -> Result<String, EditError> {
+    let form = addition.canonical_entries()?;
+    let tree = TomlTree::parse(text)?;
+    let Some(table) = tree.find_table(&[PLUGINS, plugin.as_str()])? else {
+        return Ok(apply_edits(text, add_plugin_table(&tree, plugin, addition)?));
     };
-    let splices = match table.get(addition.key()) {
-        None => tree.add_pair(&table, addition.key(), &addition.only()),
+    let splices = match table.get(addition.table_key()) {
+        None => tree.add_key(&table, addition.table_key(), &addition.value_alone()),
         Some(item) => match addition {
-            Addition::Limit { key, .. } => add_limit(&tree, plugin, key, &addition.entry())?,
-            Addition::Capability(wanted) => capability::switch_on(&tree, plugin, item, wanted)?,
-            Addition::Page(_) => capability::add_page(&tree, plugin, item, addition)?,
-            Addition::Net(_)
-            | Addition::Fs(_)
-            | Addition::Env(_)
-            | Addition::Secret(_)
-            | Addition::Package(_)
-            | Addition::Scratch(_)
-            | Addition::Listen(_) => add_entry(&tree, plugin, item, addition, &form)?,
+            GrantAddition::Limit { key, .. } => {
+                add_limit(&tree, plugin, key, &addition.entry_toml())?
+            }
+            GrantAddition::Capability(wanted) => {
+                capability::grant_capability(&tree, plugin, item, wanted)?
+            }
+            GrantAddition::Page(_) => capability::add_page_pattern(&tree, plugin, item, addition)?,
+            GrantAddition::Net(_)
+            | GrantAddition::Fs(_)
+            | GrantAddition::Env(_)
+            | GrantAddition::Secret(_)
+            | GrantAddition::Package(_)
+            | GrantAddition::Scratch(_)
+            | GrantAddition::Listen(_) => add_list_entry(&tree, plugin, item, addition, &form)?,
         },
     };
-    Ok(apply(text, splices))
+    Ok(apply_edits(text, splices))
 }
 
-fn add_plugin(
-    tree: &Tree<'_>,
+fn add_plugin_table(
+    tree: &TomlTree<'_>,
     plugin: &PluginName,
-    addition: &Addition,
-) -> Result<Vec<Splice>, EditError> {
-    let (name, key, value) = (plugin.as_str(), addition.key(), addition.only());
-    Ok(match tree.place(&[PLUGINS])? {
-        Some(plugins) if plugins.holds_braces() => {
-            tree.add_pair(&plugins, name, &braced(&[(key, value)]))
+    addition: &GrantAddition,
+) -> Result<Vec<TextEdit>, EditError> {
+    let (name, key, value) = (plugin.as_str(), addition.table_key(), addition.value_alone());
+    Ok(match tree.find_table(&[PLUGINS])? {
+        Some(plugins) if plugins.has_inline_subtables() => {
+            tree.add_key(&plugins, name, &toml_inline_table(&[(key, value)]))
         }
         Some(_) | None => tree.add_table(&format!("[{PLUGINS}.{name}]\n{key} = {value}\n")),
     })
 }
 
 fn add_limit(
-    tree: &Tree<'_>,
+    tree: &TomlTree<'_>,
     plugin: &PluginName,
     key: &str,
     value: &str,
-) -> Result<Vec<Splice>, EditError> {
-    let limits = tree.place(&[PLUGINS, plugin.as_str(), LIMITS])?;
+) -> Result<Vec<TextEdit>, EditError> {
+    let limits = tree.find_table(&[PLUGINS, plugin.as_str(), LIMITS])?;
     let limits = limits.expect("a plugin's limits have been found before one is added");
     match limits.get(key) {
-        None => Ok(tree.add_pair(&limits, &key_text(key), value)),
-        Some(item) => tree.replace(key, item, value),
+        None => Ok(tree.add_key(&limits, &toml_key(key), value)),
+        Some(item) => tree.replace_value(key, item, value),
     }
 }
 
@@ -155,52 +163,53 @@ fn add_limit(
 /// # Errors
 ///
 /// The text is not TOML, its `limits` is not a table, or the limit or its value is not valid.
-pub fn grant_shared_limit(text: &str, key: &str, value: &str) -> Result<String, EditError> {
-    let limit = Addition::Limit { key: key.to_owned(), value: value.to_owned() };
-    limit.canonical()?;
-    let (tree, value) = (Tree::parse(text)?, limit.entry());
-    let splices = match tree.place(&[LIMITS])? {
-        None => tree.add_table(&format!("[{LIMITS}]\n{} = {value}\n", key_text(key))),
+pub fn set_shared_limit(text: &str, key: &str, value: &str) -> Result<String, EditError> {
+    let limit = GrantAddition::Limit { key: key.to_owned(), value: value.to_owned() };
+    limit.canonical_entries()?;
+    let (tree, value) = (TomlTree::parse(text)?, limit.entry_toml());
+    let splices = match tree.find_table(&[LIMITS])? {
+        None => tree.add_table(&format!("[{LIMITS}]\n{} = {value}\n", toml_key(key))),
         Some(limits) => match limits.get(key) {
-            None => tree.add_pair(&limits, &key_text(key), &value),
-            Some(item) => tree.replace(key, item, &value)?,
+            None => tree.add_key(&limits, &toml_key(key), &value),
+            Some(item) => tree.replace_value(key, item, &value)?,
         },
     };
-    Ok(apply(text, splices))
+    Ok(apply_edits(text, splices))
 }
 
-fn add_entry(
-    tree: &Tree<'_>,
+fn add_list_entry(
+    tree: &TomlTree<'_>,
     plugin: &PluginName,
     item: &Item,
-    addition: &Addition,
+    addition: &GrantAddition,
     form: &[String],
-) -> Result<Vec<Splice>, EditError> {
-    let key = addition.key();
+) -> Result<Vec<TextEdit>, EditError> {
+    let key = addition.table_key();
     // The list was taken away with `false`, and is now granted again.
     if item.as_bool() == Some(false) {
-        return tree.replace(key, item, &addition.only());
+        return tree.replace_value(key, item, &addition.value_alone());
     }
-    let repeats = |entry: &Entry<'_>| {
-        canonical(key, &format!("[{}]", entry.toml(tree))).is_ok_and(|other| other == form)
+    let repeats = |entry: &ListEntry<'_>| {
+        canonical_values(key, &format!("[{}]", entry.to_toml(tree)))
+            .is_ok_and(|other| other == form)
     };
-    if entries(tree, key, item)?.iter().any(repeats) {
+    if list_entries(tree, key, item)?.iter().any(repeats) {
         return Ok(Vec::new());
     }
-    let pairs = addition.pairs();
+    let pairs = addition.entry_pairs();
     match (item.as_array(), item.as_array_of_tables()) {
-        (Some(array), _) => Ok(tree.add_entry(array, &addition.entry())),
+        (Some(array), _) => Ok(tree.add_entry(array, &addition.entry_toml())),
         (None, Some(tables)) if !pairs.is_empty() => {
             let lines: String =
                 pairs.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
             let block = format!("[[{PLUGINS}.{plugin}.{key}]]\n{lines}");
-            Ok(tree.add_element(tables, &block))
+            Ok(tree.add_array_table(tables, &block))
         }
-        (None, _) => Err(tree.misshapen(key, item, "a list of texts")),
+        (None, _) => Err(tree.shape_error(key, item, "a list of texts")),
     }
 }
 
-fn rule_in_braces(rule: &RuleText) -> String {
-    let texts = rule_texts(rule).into_iter();
-    braced(&texts.map(|(key, text)| (key, toml_string(text))).collect::<Vec<_>>())
+fn rule_inline_table(rule: &RuleText) -> String {
+    let texts = rule_pairs(rule).into_iter();
+    toml_inline_table(&texts.map(|(key, text)| (key, toml_string(text))).collect::<Vec<_>>())
 }

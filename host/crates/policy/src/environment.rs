@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use crate::{
-    document::Item,
-    source::{Mistake, Place, SourceError, quoted},
+    document::TomlItem,
+    source::{HintedError, SourceError, SourceLocation, quoted},
 };
 
 /// Longest name of an environment variable, in bytes: longer than any in use.
@@ -14,7 +14,7 @@ const ENV_NAME_BYTES_MAX: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EnvEntry {
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 struct EnvName(String);
@@ -25,7 +25,7 @@ struct EnvNameError {
     name: String,
 }
 
-impl Mistake for EnvNameError {
+impl HintedError for EnvNameError {
     fn hint(&self) -> Option<String> {
         Some("use letters, digits and '_', not beginning with a digit".to_owned())
     }
@@ -46,12 +46,12 @@ impl FromStr for EnvName {
 }
 
 /// Reads the name of an environment variable. A policy never contains its value.
-pub(crate) fn read_env_name(item: Item<'_>) -> Result<String, SourceError> {
-    item.parsed().map(|EnvName(name)| name)
+pub(crate) fn read_env_name(item: TomlItem<'_>) -> Result<String, SourceError> {
+    item.read_parsed().map(|EnvName(name)| name)
 }
 
 impl EnvEntry {
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
         read_env_name(item).map(|name| Self { name, place })
     }

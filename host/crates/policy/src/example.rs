@@ -7,17 +7,17 @@ use sallyport_contract::{Decision, PluginName, ToolCallContext};
 use serde_json::Value;
 
 use crate::{
-    condition::Facts,
-    document::Item,
+    condition::ConditionFacts,
+    document::TomlItem,
     grant::Grant,
-    question::Situation,
-    rule::{DECISIONS, Fit, Rule},
-    source::{Place, SourceError},
+    question::CallFacts,
+    rule::{ConditionResult, DECISIONS, PolicyRule},
+    source::{SourceError, SourceLocation},
 };
 
 /// The plugin of an example whose rule is about several plugins. Any name works: the grant of an
 /// example is empty.
-fn any_plugin() -> PluginName {
+fn placeholder_plugin() -> PluginName {
     "any".parse().expect("it is a plugin's name")
 }
 
@@ -26,19 +26,19 @@ const DECISION: &str = "decision";
 
 /// Arguments, and the expected decision of the rule alone about a call with them.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Example {
+pub(crate) struct RuleExample {
     arguments: Value,
     expected: Decision,
-    place: Place,
+    place: SourceLocation,
 }
 
 /// The result of an example.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ExampleResult {
+pub struct RuleExampleResult {
     /// The place of the example.
-    pub place: Place,
+    pub place: SourceLocation,
     /// The place of its rule.
-    pub rule: Place,
+    pub rule: SourceLocation,
     /// The arguments.
     pub arguments: Value,
     /// The expected decision.
@@ -49,23 +49,23 @@ pub struct ExampleResult {
     pub failure: Option<String>,
 }
 
-impl Example {
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+impl RuleExample {
+    pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
-        item.section(|section| {
-            let expected = section.required(DECISION, |item| item.choice(&DECISIONS))?;
-            let arguments = section.rest().into_iter();
-            let arguments = arguments.map(|(name, item)| Ok((name, item.json()?)));
+        item.read_section(|section| {
+            let expected = section.read_required(DECISION, |item| item.read_choice(&DECISIONS))?;
+            let arguments = section.take_rest().into_iter();
+            let arguments = arguments.map(|(name, item)| Ok((name, item.read_json()?)));
             let arguments = arguments.collect::<Result<_, SourceError>>()?;
             Ok(Self { arguments: Value::Object(arguments), expected, place })
         })
     }
 }
 
-impl Rule {
+impl PolicyRule {
     /// Refuses a rule with a failing example.
     pub(crate) fn check_examples(&self) -> Result<(), SourceError> {
-        match self.examples().find(|result| result.expected != result.got) {
+        match self.example_results().find(|result| result.expected != result.got) {
             None => Ok(()),
             Some(wrong) => {
                 let (expected, got) = (wrong.expected.as_str(), wrong.got.as_str());
@@ -73,7 +73,7 @@ impl Rule {
                 if let Some(failure) = &wrong.failure {
                     message.push_str(&format!(": its condition cannot be evaluated, as {failure}"));
                 }
-                Err(wrong.place.error(message))
+                Err(wrong.place.into_error(message))
             }
         }
     }
@@ -82,32 +82,32 @@ impl Rule {
     ///
     /// An example is a call of a tool that the rule is about, or a request of such a call. It has
     /// no context, and its plugin holds nothing.
-    pub(crate) fn examples(&self) -> impl Iterator<Item = ExampleResult> {
-        self.examples.iter().map(|example| self.try_example(example))
+    pub(crate) fn example_results(&self) -> impl Iterator<Item = RuleExampleResult> {
+        self.examples.iter().map(|example| self.run_example(example))
     }
 
-    fn try_example(&self, example: &Example) -> ExampleResult {
+    fn run_example(&self, example: &RuleExample) -> RuleExampleResult {
         let context = ToolCallContext::default();
         let tool = self.tools.to_string();
         let arguments = &example.arguments;
-        let situation = Situation { tool: &tool, arguments, context: &context };
-        let grant = Grant::none(self.tools.plugin().unwrap_or_else(any_plugin));
-        let fit = self.fit(&Facts::new(situation, &grant));
-        ExampleResult {
+        let situation = CallFacts { tool: &tool, arguments, context: &context };
+        let grant = Grant::empty(self.tools.single_plugin().unwrap_or_else(placeholder_plugin));
+        let fit = self.evaluate_condition(&ConditionFacts::new(situation, &grant));
+        RuleExampleResult {
             place: example.place.clone(),
             rule: self.place.clone(),
             arguments: arguments.clone(),
             expected: example.expected,
-            got: if self.counts(&fit) { self.decision } else { self.otherwise() },
+            got: if self.is_counted(&fit) { self.decision } else { self.default_decision() },
             failure: match fit {
-                Fit::Unknown(failure) => Some(failure.to_string()),
-                Fit::Holds | Fit::Fails => None,
+                ConditionResult::Unknown(failure) => Some(failure.to_string()),
+                ConditionResult::Holds | ConditionResult::Fails => None,
             },
         }
     }
 
     /// The decision for a call that the rule does not match.
-    fn otherwise(&self) -> Decision {
+    fn default_decision(&self) -> Decision {
         match self.decision {
             Decision::Allow => Decision::Ask,
             Decision::Ask | Decision::Deny => Decision::Allow,

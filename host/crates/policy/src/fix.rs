@@ -15,19 +15,19 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    capability::Capabilities,
-    net::{NetPattern, entry::entry_for_request},
+    capability::CapabilityTable,
+    net::{NetPattern, entry::request_entry_toml},
     request::SecretRequest,
     rule::RuleText,
-    secret::{SecretName, source_text},
-    table::{PluginTable, Tables},
+    secret::{SecretName, secret_source_toml},
+    table::{PluginTable, TieredPluginTables},
 };
 
 /// The basis of a fix: the current policy for one plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ground {
+pub(crate) struct PolicyContext {
     /// The plugin's tables.
-    pub(crate) tables: Tables,
+    pub(crate) tables: TieredPluginTables,
     /// Whether a rule covers all of its tools already; a second one would change nothing.
     pub(crate) is_ruled: bool,
     /// The secrets that have a source in the policy.
@@ -36,31 +36,31 @@ pub(crate) struct Ground {
     pub(crate) scratch_quotas: BTreeMap<String, u64>,
 }
 
-impl Ground {
+impl PolicyContext {
     /// The effective table of the plugin, from all files.
-    pub(crate) fn table(&self) -> &PluginTable {
+    pub(crate) fn effective_table(&self) -> &PluginTable {
         &self.tables.joined
     }
 
     /// The table of the plugin in the user's own file.
-    pub(crate) fn users(&self) -> &PluginTable {
+    pub(crate) fn user_table(&self) -> &PluginTable {
         &self.tables.users
     }
 }
 
 /// The table of a fix, with every entry as TOML text that can be extended or replaced.
-pub(crate) struct TableText<'g> {
-    ground: &'g Ground,
+pub(crate) struct PluginTableText<'g> {
+    ground: &'g PolicyContext,
     pub(crate) net: Vec<String>,
     pub(crate) fs: Vec<String>,
     pub(crate) secrets: Vec<String>,
-    pub(crate) capabilities: Capabilities,
+    pub(crate) capabilities: CapabilityTable,
 }
 
-impl<'g> TableText<'g> {
+impl<'g> PluginTableText<'g> {
     /// Returns the current table.
-    pub(crate) fn new(ground: &'g Ground) -> Self {
-        let PluginTable { net, fs, secrets, capabilities, .. } = ground.users();
+    pub(crate) fn new(ground: &'g PolicyContext) -> Self {
+        let PluginTable { net, fs, secrets, capabilities, .. } = ground.user_table();
         let allows = net.allows.iter().map(ToString::to_string);
         let denies = net.denies.iter().map(ToString::to_string);
         Self {
@@ -73,8 +73,8 @@ impl<'g> TableText<'g> {
     }
 
     /// Returns the text without a rule, for tools that need no confirmation.
-    pub(crate) fn harmless(&self) -> String {
-        let PluginTable { plugin, env, limits, .. } = self.ground.users();
+    pub(crate) fn text_without_rule(&self) -> String {
+        let PluginTable { plugin, env, limits, .. } = self.ground.user_table();
         let env: Vec<String> = env.iter().map(|entry| toml_string(&entry.name)).collect();
         let lists =
             [("net", &self.net), ("fs", &self.fs), ("env", &env), ("secrets", &self.secrets)];
@@ -85,7 +85,7 @@ impl<'g> TableText<'g> {
                 let _ = writeln!(text, "{key} = {}", toml_list(entries.iter().cloned()));
             }
         }
-        for (key, value) in self.capabilities.lines() {
+        for (key, value) in self.capabilities.toml_pairs() {
             let _ = writeln!(text, "{key} = {value}");
         }
         if !limits.is_empty() {
@@ -95,46 +95,51 @@ impl<'g> TableText<'g> {
     }
 
     /// Returns the text with the rule that allows the tools, unless the policy has one already.
-    pub(crate) fn with_rule(&self) -> String {
-        let table = self.harmless();
+    pub(crate) fn text_with_rule(&self) -> String {
+        let table = self.text_without_rule();
         if self.ground.is_ruled {
             return table;
         }
-        let plugin = &self.ground.table().plugin;
-        format!("{table}\n{}", RuleText::allowing(format!("{plugin}.*")))
+        let plugin = &self.ground.effective_table().plugin;
+        format!("{table}\n{}", RuleText::new_allow(format!("{plugin}.*")))
     }
 }
 
 /// Returns the text that grants all network requests that are not granted yet, and the secrets that
 /// their service needs: those for which the manifest names a header.
-pub(crate) fn net_text(
-    ground: &Ground,
+pub(crate) fn net_fix_text(
+    ground: &PolicyContext,
     requests: &[NetPattern],
     secrets: &[SecretRequest],
 ) -> String {
     let granted = |request: &&NetPattern| {
-        ground.table().net.allows.iter().any(|allow| allow.pattern.covers(request))
+        ground.effective_table().net.allows.iter().any(|allow| allow.pattern.covers(request))
     };
-    let mut table = TableText::new(ground);
+    let mut table = PluginTableText::new(ground);
     let missing = requests.iter().filter(|request| !granted(request));
-    table.net.extend(missing.map(entry_for_request));
-    let sent =
-        secrets.iter().filter_map(|request| Some((request, sent_text(ground, requests, request)?)));
+    table.net.extend(missing.map(request_entry_toml));
+    let sent = secrets
+        .iter()
+        .filter_map(|request| Some((request, sent_secret_entry(ground, requests, request)?)));
     let (sent, entries): (Vec<&SecretRequest>, Vec<String>) = sent.unzip();
     table.secrets.extend(entries);
     let unknown = sent.iter().filter(|request| !ground.secrets.contains(&request.name));
-    let sources = unknown.map(|request| format!("\n{}", source_text(&request.name)));
-    sources.fold(table.with_rule(), |text, source| text + &source)
+    let sources = unknown.map(|request| format!("\n{}", secret_source_toml(&request.name)));
+    sources.fold(table.text_with_rule(), |text, source| text + &source)
 }
 
 /// Returns the entry that sends a secret with the requests, unless the policy has one already.
-fn sent_text(ground: &Ground, requests: &[NetPattern], secret: &SecretRequest) -> Option<String> {
+fn sent_secret_entry(
+    ground: &PolicyContext,
+    requests: &[NetPattern],
+    secret: &SecretRequest,
+) -> Option<String> {
     let SecretRequest { name, header, .. } = secret;
     let header = header.as_ref()?;
-    if ground.table().secrets.iter().any(|grant| grant.name == *name) {
+    if ground.effective_table().secrets.iter().any(|grant| grant.name == *name) {
         return None;
     }
-    let origin = requests.iter().find_map(NetPattern::origin)?;
+    let origin = requests.iter().find_map(NetPattern::single_origin)?;
     Some(format!("{{ name = \"{name}\", to = \"{origin}\", {header} }}"))
 }
 

@@ -9,11 +9,11 @@ use std::{
 };
 
 use crate::{
-    document::{Item, Section},
+    document::{TomlItem, TomlSection},
     fix::toml_string,
-    glob::Globs,
-    limits::within,
-    source::{Mistake, Place, SourceError, quoted},
+    glob::GlobSet,
+    limits::read_in_range,
+    source::{HintedError, SourceError, SourceLocation, quoted},
     unit::ByteSize,
 };
 
@@ -22,7 +22,7 @@ const QUOTA_BYTES_MAX: u64 = 1 << 50;
 
 /// The access to a folder, ordered from less to more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Access {
+pub enum FsAccess {
     /// Read only.
     Read,
     /// Read and write.
@@ -37,9 +37,9 @@ pub struct FsMount {
     /// Its path in the guest.
     pub guest: String,
     /// The guest's access to it.
-    pub access: Access,
+    pub access: FsAccess,
     /// Paths, relative to the mount, that do not exist for the guest regardless of its access.
-    pub deny: Globs,
+    pub deny: GlobSet,
     /// The most that the guest may store in it, in bytes; `None` is unlimited.
     pub quota_bytes: Option<u64>,
 }
@@ -52,12 +52,12 @@ pub(crate) struct FsEntry {
     pub(crate) mount: FsMount,
     /// Whether the operator marked the entry `sensitive`.
     pub(crate) is_sensitive: bool,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 /// Why a path was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PathError {
+pub(crate) enum FsPathError {
     #[error("{} is not an absolute path", quoted(path))]
     Relative { path: String },
     #[error("{} goes upwards with `..`", quoted(path))]
@@ -70,28 +70,28 @@ pub(crate) enum PathError {
 
 impl FsMount {
     /// Returns a mount without denied files and without a quota.
-    pub(crate) fn plain(host: PathBuf, guest: String, access: Access) -> Self {
-        Self { host, guest, access, deny: Globs::none(), quota_bytes: None }
+    pub(crate) fn new_plain(host: PathBuf, guest: String, access: FsAccess) -> Self {
+        Self { host, guest, access, deny: GlobSet::empty(), quota_bytes: None }
     }
 }
 
-impl Access {
+impl FsAccess {
     const WORDS: [(&str, Self); 2] = [("read", Self::Read), ("read-write", Self::ReadWrite)];
 
     /// The word that policies use for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::ReadWrite => "read-write",
         }
     }
 
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
-        item.choice(&Self::WORDS)
+    pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
+        item.read_choice(&Self::WORDS)
     }
 }
 
-impl Mistake for PathError {
+impl HintedError for FsPathError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Relative { .. } => Some("begin it with / (or, in a policy, with ~/)".to_owned()),
@@ -107,55 +107,58 @@ impl Mistake for PathError {
 /// # Errors
 ///
 /// A path that is relative, contains `..`, or contains a control character.
-pub(crate) fn plain_path(path: &str) -> Result<PathBuf, PathError> {
-    refuse_detours(path)?;
+pub(crate) fn normalize_path(path: &str) -> Result<PathBuf, FsPathError> {
+    reject_detours(path)?;
     if !path.starts_with('/') {
-        return Err(PathError::Relative { path: path.to_owned() });
+        return Err(FsPathError::Relative { path: path.to_owned() });
     }
     Ok(Path::new(path).components().collect())
 }
 
-fn refuse_detours(path: &str) -> Result<(), PathError> {
+fn reject_detours(path: &str) -> Result<(), FsPathError> {
     if path.chars().any(char::is_control) {
-        return Err(PathError::Control { path: path.to_owned() });
+        return Err(FsPathError::Control { path: path.to_owned() });
     }
     if Path::new(path).components().any(|part| part == Component::ParentDir) {
-        return Err(PathError::Upwards { path: path.to_owned() });
+        return Err(FsPathError::Upwards { path: path.to_owned() });
     }
     Ok(())
 }
 
 /// Returns a policy's path in normal form, with a leading `~` replaced by the home folder.
-pub(crate) fn host_path(path: &str, home: Option<&Path>) -> Result<PathBuf, PathError> {
+pub(crate) fn normalize_host_path(path: &str, home: Option<&Path>) -> Result<PathBuf, FsPathError> {
     let below = match path.strip_prefix('~') {
         Some("") => "",
         Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
-        Some(_) | None => return plain_path(path),
+        Some(_) | None => return normalize_path(path),
     };
-    refuse_detours(path)?;
-    let home = home.ok_or_else(|| PathError::NoHome { path: path.to_owned() })?;
+    reject_detours(path)?;
+    let home = home.ok_or_else(|| FsPathError::NoHome { path: path.to_owned() })?;
     Ok(home.join(below).components().collect())
 }
 
 impl FsEntry {
-    pub(crate) fn read(item: Item<'_>, home: Option<&Path>) -> Result<Self, SourceError> {
+    pub(crate) fn from_toml(item: TomlItem<'_>, home: Option<&Path>) -> Result<Self, SourceError> {
         let place = item.place();
-        item.section(|section| {
-            let (written, host) = section.required("path", |item| {
+        item.read_section(|section| {
+            let (written, host) = section.read_required("path", |item| {
                 let place = item.place();
-                let written = item.string()?;
-                let host = host_path(&written, home).map_err(|mistake| place.mistake(&mistake))?;
+                let written = item.read_string()?;
+                let host = normalize_host_path(&written, home)
+                    .map_err(|mistake| place.into_hinted_error(&mistake))?;
                 Ok((written, host))
             })?;
-            let access = section.required("access", Access::read)?;
-            let guest = match section.optional("mount", read_path)? {
+            let access = section.read_required("access", FsAccess::from_toml)?;
+            let guest = match section.read_optional("mount", read_path)? {
                 Some(guest) => guest,
-                None => own_mount(&host, &place)?,
+                None => default_mount(&host, &place)?,
             };
             let guest = guest.to_string_lossy().into_owned();
-            let deny = section.optional("deny", Globs::read)?.unwrap_or_else(Globs::none);
+            let deny =
+                section.read_optional("deny", GlobSet::from_toml)?.unwrap_or_else(GlobSet::empty);
             let quota_bytes = read_quota(section, access)?;
-            let is_sensitive = section.optional("sensitive", Item::boolean)?.unwrap_or(false);
+            let is_sensitive =
+                section.read_optional("sensitive", TomlItem::read_bool)?.unwrap_or(false);
             let mount = FsMount { host, guest, access, deny, quota_bytes };
             Ok(Self { written, mount, is_sensitive, place })
         })
@@ -163,31 +166,31 @@ impl FsEntry {
 
     /// Whether another entry has the same mount. The administrator may grant what the user has
     /// granted already.
-    pub(crate) fn repeats(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_mount(&self, other: &Self) -> bool {
         self.mount == other.mount
     }
 }
 
-fn read_quota(section: &mut Section<'_>, access: Access) -> Result<Option<u64>, SourceError> {
-    let Some(item) = section.take("quota") else { return Ok(None) };
-    if access == Access::Read {
-        let error = item.place().error("\"quota\" has no effect on a folder for reading only");
+fn read_quota(section: &mut TomlSection<'_>, access: FsAccess) -> Result<Option<u64>, SourceError> {
+    let Some(item) = section.take_item("quota") else { return Ok(None) };
+    if access == FsAccess::Read {
+        let error = item.place().into_error("\"quota\" has no effect on a folder for reading only");
         return Err(error.with_hint("leave it out, or write access = \"read-write\""));
     }
-    let bytes = |item: Item<'_>| item.bytes().map(|ByteSize(bytes)| bytes);
-    within(item, bytes, &(1..=QUOTA_BYTES_MAX), ByteSize).map(Some)
+    let bytes = |item: TomlItem<'_>| item.read_byte_size().map(|ByteSize(bytes)| bytes);
+    read_in_range(item, bytes, &(1..=QUOTA_BYTES_MAX), ByteSize).map(Some)
 }
 
 /// Reads an absolute path.
-pub(crate) fn read_path(item: Item<'_>) -> Result<PathBuf, SourceError> {
+pub(crate) fn read_path(item: TomlItem<'_>) -> Result<PathBuf, SourceError> {
     let place = item.place();
-    plain_path(&item.string()?).map_err(|mistake| place.mistake(&mistake))
+    normalize_path(&item.read_string()?).map_err(|mistake| place.into_hinted_error(&mistake))
 }
 
 /// The default mount of a folder: its own name under `/`.
-fn own_mount(host: &Path, place: &Place) -> Result<PathBuf, SourceError> {
+fn default_mount(host: &Path, place: &SourceLocation) -> Result<PathBuf, SourceError> {
     let name = host.file_name().ok_or_else(|| {
-        let error = place.clone().error("a folder without a name needs a \"mount\"");
+        let error = place.clone().into_error("a folder without a name needs a \"mount\"");
         error.with_hint("add the path at which the plugin sees it: mount = \"/data\"")
     })?;
     Ok(Path::new("/").join(name))
@@ -195,24 +198,24 @@ fn own_mount(host: &Path, place: &Place) -> Result<PathBuf, SourceError> {
 
 /// Why two entries of one plugin conflict.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Conflict {
+pub(crate) enum FsEntryConflict {
     #[error("the mount {} lies in or around the mount {} of {place}", quoted(mount), quoted(other))]
-    Mounts { mount: String, other: String, place: Place },
+    Mounts { mount: String, other: String, place: SourceLocation },
     #[error(
         "the path {} lies in or around {} of {place}, which has another access",
         quoted(path),
         quoted(other)
     )]
-    Access { path: String, other: String, place: Place },
+    Access { path: String, other: String, place: SourceLocation },
     #[error(
         "the path {} lies in or around {} of {place}, which has another quota",
         quoted(path),
         quoted(other)
     )]
-    Quota { path: String, other: String, place: Place },
+    Quota { path: String, other: String, place: SourceLocation },
 }
 
-impl Mistake for Conflict {
+impl HintedError for FsEntryConflict {
     fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Mounts { .. } => "give each its own folder under /".to_owned(),
@@ -227,26 +230,26 @@ impl Mistake for Conflict {
 
 /// Returns why a new entry conflicts with the others. `written` is its path as the policy writes
 /// it.
-pub(crate) fn conflict<'a>(
+pub(crate) fn find_conflict<'a>(
     others: impl IntoIterator<Item = &'a FsEntry>,
     written: &str,
     mount: &FsMount,
-) -> Option<Conflict> {
+) -> Option<FsEntryConflict> {
     others.into_iter().find_map(|other| {
         let place = || other.place.clone();
         if are_nested(Path::new(&other.mount.guest), Path::new(&mount.guest)) {
             let (mount, other) = (mount.guest.clone(), other.mount.guest.clone());
-            return Some(Conflict::Mounts { mount, other, place: place() });
+            return Some(FsEntryConflict::Mounts { mount, other, place: place() });
         }
         if !are_nested(&other.mount.host, &mount.host) {
             return None;
         }
         let (path, other_path) = (written.to_owned(), other.written.clone());
         if other.mount.access != mount.access {
-            return Some(Conflict::Access { path, other: other_path, place: place() });
+            return Some(FsEntryConflict::Access { path, other: other_path, place: place() });
         }
         let differ = other.mount.quota_bytes != mount.quota_bytes;
-        differ.then(|| Conflict::Quota { path, other: other_path, place: place() })
+        differ.then(|| FsEntryConflict::Quota { path, other: other_path, place: place() })
     })
 }
 
@@ -256,9 +259,10 @@ pub(crate) fn are_nested(a: &Path, b: &Path) -> bool {
 }
 
 /// Returns an entry of a `fs` list as TOML. `written` is its path as the policy writes it.
-pub(crate) fn entry_text(written: &str, mount: &FsMount) -> String {
+pub(crate) fn fs_entry_toml(written: &str, mount: &FsMount) -> String {
     let (path, guest) = (toml_string(written), toml_string(&mount.guest));
-    let mut text = format!("path = {path}, mount = {guest}, access = \"{}\"", mount.access.word());
+    let mut text =
+        format!("path = {path}, mount = {guest}, access = \"{}\"", mount.access.as_str());
     if !mount.deny.is_empty() {
         text += &format!(", deny = {}", mount.deny);
     }
@@ -270,7 +274,7 @@ pub(crate) fn entry_text(written: &str, mount: &FsMount) -> String {
 
 impl fmt::Display for FsEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = entry_text(&self.written, &self.mount);
+        let text = fs_entry_toml(&self.written, &self.mount);
         match text.strip_suffix(" }") {
             Some(open) if self.is_sensitive => write!(f, "{open}, sensitive = true }}"),
             Some(_) | None => f.write_str(&text),

@@ -16,25 +16,26 @@ use url::Url;
 
 use crate::{
     capability::{
-        self, Capability, Held, ListenGrant, NotifyGrant, OpenUrlEntry, OpenUrlGrant,
-        PackagesGrant, ProcessGrant, ScheduleGrant, ScratchEntry, ScratchGrant, StateGrant,
-        UiGrant,
+        self, Capability, EffectiveCapabilities, ListenGrant, NotifyGrant, OpenUrlEntry,
+        OpenUrlGrant, PackagesGrant, ProcessGrant, ScheduleGrant, ScratchEntry, ScratchGrant,
+        StateGrant, UiGrant,
     },
     environment::EnvEntry,
-    fix::Ground,
-    folder::{Access, FsEntry, FsMount, are_nested},
-    glob::Globs,
+    fix::PolicyContext,
+    folder::{FsAccess, FsEntry, FsMount, are_nested},
+    glob::GlobSet,
     grant_note::GrantNote,
-    limits::Limits,
-    manifest::{Manifest, Role},
+    limits::PluginLimits,
+    manifest::{Manifest, PluginRole},
     net::{
-        NetGrant, NetPattern, NetPermit, address::own_addresses, entry::Allow, grant::request_line,
+        NetGrant, NetPattern, NetPermit, address::literal_addresses, entry::NetAllowEntry,
+        grant::request_line,
     },
     refusal,
-    request::{FsRequest, Request},
-    secret::{self, SecretGrant, SecretWay},
-    source::Place,
-    table::{PluginTable, Tables},
+    request::{FsRequest, PluginRequests},
+    secret::{self, SecretGrant, SecretUse},
+    source::SourceLocation,
+    table::{PluginTable, TieredPluginTables},
     unit::ByteSize,
     verdict::page_line,
 };
@@ -49,69 +50,73 @@ use crate::{
 /// * time, memory and similar resources: up to the [`limits`](Self::limits).
 #[derive(Debug, Clone)]
 pub struct Grant {
-    ground: Arc<Ground>,
-    limits: Limits,
+    ground: Arc<PolicyContext>,
+    limits: PluginLimits,
     net: NetGrant,
     fs: Vec<FsMount>,
-    request: Request,
+    request: PluginRequests,
     env: Vec<String>,
     secrets: Vec<SecretGrant>,
-    held: Held,
+    held: EffectiveCapabilities,
     notes: Vec<GrantNote>,
 }
 
 impl Grant {
     /// Returns the grant of a plugin without any power: it can only compute.
-    pub fn none(plugin: PluginName) -> Self {
-        let tables = Tables::empty(plugin.clone());
+    pub fn empty(plugin: PluginName) -> Self {
+        let tables = TieredPluginTables::empty(plugin.clone());
         let (secrets, scratch_quotas) = (BTreeSet::new(), BTreeMap::new());
-        let ground = Ground { tables, is_ruled: false, secrets, scratch_quotas };
-        Self::new(ground, &Manifest::bare(plugin), &Map::new())
+        let ground = PolicyContext { tables, is_ruled: false, secrets, scratch_quotas };
+        Self::new(ground, &Manifest::for_bare_component(plugin), &Map::new())
     }
 
-    pub(crate) fn new(ground: Ground, manifest: &Manifest, settings: &Map<String, Value>) -> Self {
+    pub(crate) fn new(
+        ground: PolicyContext,
+        manifest: &Manifest,
+        settings: &Map<String, Value>,
+    ) -> Self {
         let ground = Arc::new(ground);
-        let (table, request) = (ground.table(), &manifest.request);
+        let (table, request) = (ground.effective_table(), &manifest.request);
         let mut notes = Vec::new();
-        let requests = filled_requests(manifest, settings, &mut notes);
+        let requests = fill_net_requests(manifest, settings, &mut notes);
         let net = NetGrant::new(Arc::clone(&ground), requests, request.secrets.clone());
-        let unrequested = |(pattern, place): (&NetPattern, &Place)| {
-            GrantNote::unrequested(place, format!("grants {pattern}"))
+        let unrequested = |(pattern, place): (&NetPattern, &SourceLocation)| {
+            GrantNote::for_unrequested_entry(place, format!("grants {pattern}"))
         };
-        notes.extend(net.unrequested().map(unrequested));
+        notes.extend(net.unrequested_entries().map(unrequested));
         notes.extend(idle_roles(manifest).map(GrantNote::from));
-        let limits = Limits::of(&table.limits);
+        let limits = PluginLimits::from_stated(&table.limits);
         let fs = effective_mounts(&table.fs, &request.fs, &mut notes);
         let env = effective_env(table, request, &mut notes);
         let secrets = effective_secrets(table, request, &mut notes);
-        let held = Held::new(&ground, &request.capabilities, &mut notes);
+        let held = EffectiveCapabilities::new(&ground, &request.capabilities, &mut notes);
         let request = request.clone();
         Self { limits, net, fs, request, env, secrets, held, notes, ground }
     }
 
     /// Returns the same plugin's grant without any power; only its limits remain.
-    pub fn powerless(&self) -> Self {
+    pub fn without_permissions(&self) -> Self {
         Self {
             ground: Arc::clone(&self.ground),
             limits: self.limits.clone(),
             net: NetGrant::new(Arc::clone(&self.ground), Vec::new(), Vec::new()),
             fs: Vec::new(),
-            request: Request::none(),
+            request: PluginRequests::empty(),
             env: Vec::new(),
             secrets: Vec::new(),
-            held: Held::none(&self.ground),
+            held: EffectiveCapabilities::empty(&self.ground),
             notes: Vec::new(),
         }
     }
 
     /// The plugin that holds the grant.
     pub fn plugin(&self) -> &PluginName {
-        &self.ground.table().plugin
+        &self.ground.effective_table().plugin
     }
 
     /// The policy's table for the plugin, whether or not its manifest requests the entries.
     pub(crate) fn table(&self) -> &PluginTable {
-        self.ground.table()
+        self.ground.effective_table()
     }
 
     /// The requests that the plugin may send.
@@ -150,7 +155,7 @@ impl Grant {
     }
 
     /// Whether the plugin may show the progress of a call.
-    pub fn progress(&self) -> bool {
+    pub fn can_show_progress(&self) -> bool {
         self.held.progress
     }
 
@@ -186,16 +191,16 @@ impl Grant {
     }
 
     /// Whether the plugin holds a capability, or any part of it.
-    pub fn holds(&self, capability: Capability) -> bool {
-        self.held.holds(capability)
+    pub fn has_capability(&self, capability: Capability) -> bool {
+        self.held.has_capability(capability)
     }
 
-    pub(crate) fn held(&self) -> &Held {
+    pub(crate) fn effective_capabilities(&self) -> &EffectiveCapabilities {
         &self.held
     }
 
     /// The limits of a call.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &PluginLimits {
         &self.limits
     }
 
@@ -207,7 +212,7 @@ impl Grant {
 
     /// The policy entries that the manifest does not request, each as a short description of its
     /// effect.
-    pub(crate) fn unrequested(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn unrequested_entries(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().filter_map(|note| match note {
             GrantNote::Unrequested { act, .. } => Some(act.as_str()),
             GrantNote::Other(_) => None,
@@ -216,74 +221,74 @@ impl Grant {
 
     /// The manifest's requests, as the manifest states them. [`net`](Self::net) has the network
     /// requests with the settings filled in.
-    pub(crate) fn request(&self) -> &Request {
+    pub(crate) fn manifest_requests(&self) -> &PluginRequests {
         &self.request
     }
 
     /// The plugin's powers, one line each, for the user who decides. The lines contain host paths.
-    pub fn powers(&self) -> Vec<String> {
-        let mounts = self.fs.iter().map(describe);
+    pub fn permission_lines(&self) -> Vec<String> {
+        let mounts = self.fs.iter().map(mount_permission_line);
         let env = self.env.iter().map(|name| format!("see the environment variable {name}"));
-        let secrets = self.secrets.iter().map(|grant| grant.way.power(&grant.name));
-        let others = self.held.powers();
-        self.net.powers().chain(mounts).chain(env).chain(secrets).chain(others).collect()
+        let secrets = self.secrets.iter().map(|grant| grant.way.permission_line(&grant.name));
+        let others = self.held.permission_lines();
+        self.net.permission_lines().chain(mounts).chain(env).chain(secrets).chain(others).collect()
     }
 
     /// Whether the plugin can change anything or leak anything. Reading files is neither. Reading a
     /// secret is a leak: a tool's result can carry the secret away.
     pub fn can_change_or_leak(&self) -> bool {
-        !self.dangers().is_empty()
+        !self.danger_phrases().is_empty()
     }
 
     /// Whether a call could change or leak anything, including the plugin's own state, timers and
     /// scratches. Such a call has to be on record before it starts. Reading files and showing
     /// progress do not count.
-    pub fn may_act(&self) -> bool {
-        let acts = |of: &Capability| *of != Capability::Progress && self.holds(*of);
+    pub fn can_act(&self) -> bool {
+        let acts = |of: &Capability| *of != Capability::Progress && self.has_capability(*of);
         self.can_change_or_leak() || Capability::ALL.iter().any(acts)
     }
 
     fn can_write(&self) -> bool {
-        self.fs.iter().any(|mount| mount.access == Access::ReadWrite)
+        self.fs.iter().any(|mount| mount.access == FsAccess::ReadWrite)
     }
 
     /// The plugin's dangerous powers as verb phrases, such as `reach the network`.
-    pub(crate) fn dangers(&self) -> Vec<&'static str> {
+    pub(crate) fn danger_phrases(&self) -> Vec<&'static str> {
         let dangers = [
             (!self.net.is_empty(), "reach the network"),
             (self.can_write(), "change files"),
             (!self.secrets.is_empty(), "use secrets"),
         ];
         let dangers = dangers.into_iter().filter_map(|(is_real, words)| is_real.then_some(words));
-        dangers.chain(self.held.dangers().map(|(_, words)| words)).collect()
+        dangers.chain(self.held.danger_phrases().map(|(_, words)| words)).collect()
     }
 
     /// The dangerous powers that only a project's policy takes away, as verb phrases.
-    pub(crate) fn withheld_dangers(&self) -> Vec<&'static str> {
+    pub(crate) fn withheld_danger_phrases(&self) -> Vec<&'static str> {
         self.held.withheld.iter().filter_map(|(_, danger)| *danger).collect()
     }
 
     /// Whether the plugin holds a capability, or would if a project's policy did not take it away.
     /// Conditions see no difference, because an untrusted file must not disable a rule by taking
     /// something away.
-    pub(crate) fn holds_by_its_operator(&self, capability: Capability) -> bool {
+    pub(crate) fn has_capability_by_operator(&self, capability: Capability) -> bool {
         let withheld = || self.held.withheld.iter().any(|(of, _)| *of == capability);
-        self.holds(capability) || withheld()
+        self.has_capability(capability) || withheld()
     }
 
     /// The requested scratches and listen addresses that are not granted yet, as entries to
     /// propose.
-    pub(crate) fn lacking(&self) -> (Vec<ScratchEntry>, Vec<ListenGrant>) {
+    pub(crate) fn missing_scratch_and_listen(&self) -> (Vec<ScratchEntry>, Vec<ListenGrant>) {
         let wishes = || self.request.capabilities.iter().map(|request| &request.wish);
-        let scratches = capability::new_scratches(&self.ground, wishes());
-        (scratches, capability::new_listens(&self.held, wishes()))
+        let scratches = capability::missing_scratch_entries(&self.ground, wishes());
+        (scratches, capability::missing_listen_grants(&self.held, wishes()))
     }
 
     /// The entry that allows a page to be opened.
-    pub(crate) fn page(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
+    pub(crate) fn find_page_entry(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
         match self.open_url() {
-            Some(pages) => pages.permit(url),
-            None => Err(self.deny(Capability::OpenUrl, &page_line(url))),
+            Some(pages) => pages.find_permitting_entry(url),
+            None => Err(self.deny_capability(Capability::OpenUrl, &page_line(url))),
         }
     }
 
@@ -292,7 +297,7 @@ impl Grant {
     ///
     /// `what` is the request as records name it: method and URL without its query.
     pub fn deny_address(&self, what: &str, addr: IpAddr) -> Denial {
-        refusal::of_address(&self.ground, what, addr)
+        refusal::address_denial(&self.ground, what, addr)
     }
 
     /// Checks a request before anything is resolved or dialled: method, scheme, host, port, path,
@@ -302,8 +307,8 @@ impl Grant {
     ///
     /// The request is not permitted. The refusal states why, and how to lift it.
     pub fn check_request(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
-        let permit = self.net().check(method, url)?;
-        let own = own_addresses(url);
+        let permit = self.net().check_request(method, url)?;
+        let own = literal_addresses(url);
         match own.first() {
             Some(addr) if !own.iter().any(|addr| permit.allows_address(*addr)) => {
                 Err(self.deny_address(&request_line(method, url), *addr))
@@ -313,54 +318,54 @@ impl Grant {
     }
 
     /// Returns the refusal of an access to a file, by its guest path.
-    pub fn deny_path(&self, guest_path: &str, wanted: Access) -> Denial {
-        refusal::of_path(&self.ground, self, &self.request.fs, guest_path, wanted)
+    pub fn deny_path(&self, guest_path: &str, wanted: FsAccess) -> Denial {
+        refusal::path_denial(&self.ground, self, &self.request.fs, guest_path, wanted)
     }
 
     /// Returns the policy text that grants the files the plugin requests, for a refusal that only
     /// the plugin saw. `guest_path` is the path it probably accessed, `wanted` the access it needs.
     ///
     /// `None` if the plugin has all files that it requests, or requests none.
-    pub fn missing_files(&self, guest_path: Option<&str>, wanted: Access) -> Option<String> {
-        refusal::files_text(&self.ground, self, &self.request.fs, guest_path, wanted)
+    pub fn missing_files_fix(&self, guest_path: Option<&str>, wanted: FsAccess) -> Option<String> {
+        refusal::files_fix_text(&self.ground, self, &self.request.fs, guest_path, wanted)
     }
 
     /// Returns the refusal of an action that requires a capability; for a granted UI, of answering
     /// a question. `what` is the action, such as `set a timer`.
-    pub fn deny(&self, capability: Capability, what: &str) -> Denial {
+    pub fn deny_capability(&self, capability: Capability, what: &str) -> Denial {
         let requests = &self.request.capabilities;
-        capability::denial(&self.ground, self, requests, capability, what)
+        capability::capability_denial(&self.ground, self, requests, capability, what)
     }
 
     /// Returns the refusal of a native program that the kernel cannot sandbox. `what` is the
     /// action, such as `run`.
-    pub fn deny_unwalled(&self, what: &str) -> Denial {
-        capability::of_unwalled(&self.ground, &self.held, what)
+    pub fn deny_unsandboxed(&self, what: &str) -> Denial {
+        capability::unsandboxed_denial(&self.ground, &self.held, what)
     }
 
     /// Returns the refusal of a secret that the plugin tried to read.
     pub fn deny_secret(&self, name: &str) -> Denial {
-        secret::refusal(&self.ground, &self.request.secrets, name)
+        secret::secret_denial(&self.ground, &self.request.secrets, name)
     }
 }
 
 /// The roles without effect: the manifest does not request the capability that they need.
 fn idle_roles(manifest: &Manifest) -> impl Iterator<Item = String> {
-    let lacks = |role: &Role| {
+    let lacks = |role: &PluginRole| {
         let needed = match role {
-            Role::Tools | Role::Provider | Role::Guide => return None,
-            Role::Listener => Capability::Listen,
-            Role::Ui => Capability::Ui,
+            PluginRole::Tools | PluginRole::Provider | PluginRole::Guide => return None,
+            PluginRole::Listener => Capability::Listen,
+            PluginRole::Ui => Capability::Ui,
         };
-        let role = role.word();
-        (!manifest.request.asks_for(needed)).then(|| {
+        let role = role.as_str();
+        (!manifest.request.requests_capability(needed)).then(|| {
             format!("the role \"{role}\" has no effect: plugin.toml does not request {needed}")
         })
     };
     manifest.roles.iter().filter_map(lacks)
 }
 
-fn filled_requests(
+fn fill_net_requests(
     manifest: &Manifest,
     settings: &Map<String, Value>,
     notes: &mut Vec<GrantNote>,
@@ -368,7 +373,7 @@ fn filled_requests(
     let settings = manifest.settings.with_defaults(settings);
     let mut requests = Vec::new();
     for request in &manifest.request.net {
-        match request.allow.fill(&settings) {
+        match request.allow.fill_settings(&settings) {
             Ok(pattern) => requests.push(pattern),
             Err(error) => {
                 let allow = escape_line(&request.allow.to_string());
@@ -386,19 +391,19 @@ fn effective_mounts(
 ) -> Vec<FsMount> {
     let mut mounts = Vec::new();
     for entry in entries {
-        let covering = requests.iter().filter(|request| request.covers(entry));
+        let covering = requests.iter().filter(|request| request.covers_entry(entry));
         match covering.map(|request| request.access).max() {
             Some(requested) => {
                 let access = entry.mount.access.min(requested);
                 mounts.push(FsMount {
                     access,
-                    deny: all_denied(entry, entries),
+                    deny: combined_denied_globs(entry, entries),
                     ..entry.mount.clone()
                 });
             }
             None => {
                 let act = format!("grants {}", escape_line(&entry.written));
-                notes.push(GrantNote::unrequested(&entry.place, act));
+                notes.push(GrantNote::for_unrequested_entry(&entry.place, act));
             }
         }
     }
@@ -408,10 +413,10 @@ fn effective_mounts(
 
 /// The globs that deny files in an entry's folder: its own, and those of the entries above and
 /// below it.
-fn all_denied(entry: &FsEntry, entries: &[FsEntry]) -> Globs {
+fn combined_denied_globs(entry: &FsEntry, entries: &[FsEntry]) -> GlobSet {
     let mut denied = entry.mount.deny.clone();
     for other in entries.iter().filter(|other| *other != entry) {
-        denied.inherit(&entry.mount.host, &other.mount.deny, &other.mount.host);
+        denied.inherit_from(&entry.mount.host, &other.mount.deny, &other.mount.host);
     }
     denied
 }
@@ -423,12 +428,12 @@ fn narrow_overlaps(mounts: &mut [FsMount], notes: &mut Vec<GrantNote>) {
     let wider = |mounts: &[FsMount]| {
         mounts.iter().position(|mount| {
             let overlaps = |other: &FsMount| are_nested(&mount.host, &other.host);
-            mount.access == Access::ReadWrite
-                && mounts.iter().any(|other| other.access == Access::Read && overlaps(other))
+            mount.access == FsAccess::ReadWrite
+                && mounts.iter().any(|other| other.access == FsAccess::Read && overlaps(other))
         })
     };
     while let Some(index) = wider(mounts) {
-        mounts[index].access = Access::Read;
+        mounts[index].access = FsAccess::Read;
         let guest = escape_line(&mounts[index].guest);
         let note = format!("{guest} is for reading only, as it overlaps a folder that is");
         notes.push(note.into());
@@ -437,16 +442,16 @@ fn narrow_overlaps(mounts: &mut [FsMount], notes: &mut Vec<GrantNote>) {
 
 fn effective_env(
     table: &PluginTable,
-    request: &Request,
+    request: &PluginRequests,
     notes: &mut Vec<GrantNote>,
 ) -> Vec<String> {
     // A native program does not name its variables, so the operator alone chooses them.
-    let is_any = request.asks_for(Capability::Process);
+    let is_any = request.requests_capability(Capability::Process);
     let is_requested =
         |entry: &&EnvEntry| is_any || request.env.iter().any(|r| r.name == entry.name);
     let (both, unused): (Vec<_>, Vec<_>) = table.env.iter().partition(is_requested);
     notes.extend(unused.into_iter().map(|EnvEntry { name, place }| {
-        GrantNote::unrequested(place, format!("grants the variable {name}"))
+        GrantNote::for_unrequested_entry(place, format!("grants the variable {name}"))
     }));
     let mut names: Vec<String> = both.into_iter().map(|entry| entry.name.clone()).collect();
     names.sort();
@@ -456,37 +461,38 @@ fn effective_env(
 
 fn effective_secrets(
     table: &PluginTable,
-    request: &Request,
+    request: &PluginRequests,
     notes: &mut Vec<GrantNote>,
 ) -> Vec<SecretGrant> {
     let mut both: Vec<SecretGrant> = Vec::new();
     for entry in &table.secrets {
         let SecretGrant { name, way, place } = entry;
-        let power = way.power(name);
-        if !request.secrets.iter().any(|request| request.covers(entry)) {
-            notes.push(GrantNote::unrequested(place, format!("lets it {power}")));
+        let power = way.permission_line(name);
+        if !request.secrets.iter().any(|request| request.covers_grant(entry)) {
+            notes.push(GrantNote::for_unrequested_entry(place, format!("lets it {power}")));
         } else if !both.iter().any(|other| (&other.name, &other.way) == (name, way)) {
             both.push(entry.clone());
-            notes.extend(useless(entry, table).map(GrantNote::from));
+            notes.extend(useless_secret_note(entry, table).map(GrantNote::from));
         }
     }
     both
 }
 
 /// The note about a secret for an origin that no request can reach.
-fn useless(entry: &SecretGrant, table: &PluginTable) -> Option<String> {
-    let SecretWay::Inject(injection) = &entry.way else { return None };
+fn useless_secret_note(entry: &SecretGrant, table: &PluginTable) -> Option<String> {
+    let SecretUse::Inject(injection) = &entry.way else { return None };
     let origin = injection.origin();
-    let reaches = |allow: &Allow| allow.pattern.reaches(origin);
+    let reaches = |allow: &NetAllowEntry| allow.pattern.can_reach_origin(origin);
     (!table.net.allows.iter().any(reaches)).then(|| {
         format!("{} sends a secret to {origin}, which no entry of \"net\" allows", entry.place)
     })
 }
 
 /// The power that a mount gives a plugin, for the user who decides.
-fn describe(mount: &FsMount) -> String {
+fn mount_permission_line(mount: &FsMount) -> String {
     let host = escape_line(&mount.host.to_string_lossy());
-    let mut text = format!("{} {host}, seen as {}", mount.access.word(), escape_line(&mount.guest));
+    let mut text =
+        format!("{} {host}, seen as {}", mount.access.as_str(), escape_line(&mount.guest));
     if !mount.deny.is_empty() {
         text += &format!(", without {}", mount.deny);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::source::Place;
+use crate::source::SourceLocation;
 
 /// An oddity of a grant, for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum GrantNote {
     /// A policy entry that the manifest does not request.
     Unrequested {
         /// The place of the entry.
-        place: Place,
+        place: SourceLocation,
         /// The effect of the entry: `grants the variable TZ`.
         act: String,
     },
@@ -19,7 +19,7 @@ pub enum GrantNote {
 }
 
 impl GrantNote {
-    pub(crate) fn unrequested(place: &Place, act: String) -> Self {
+    pub(crate) fn for_unrequested_entry(place: &SourceLocation, act: String) -> Self {
         Self::Unrequested { place: place.clone(), act }
     }
 }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    folder::{Access, FsEntry},
+    folder::{FsAccess, FsEntry},
     policy::Policy,
     source::{SourceError, quoted},
 };
@@ -20,7 +20,7 @@ const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
 const KEYS: [&str; 4] = [".ssh", ".gnupg", ".aws", ".kube"];
 
 /// Facts about the machine that the check needs. The caller provides them; this crate does no I/O.
-pub struct Surroundings<'a> {
+pub struct MachineFacts<'a> {
     /// Files and folders that the host itself depends on.
     pub own: &'a [PathBuf],
     /// The user's home folder.
@@ -37,24 +37,25 @@ impl Policy {
     /// # Errors
     ///
     /// The first such grant, with its place.
-    pub fn guard(&self, around: &Surroundings<'_>) -> Result<(), SourceError> {
+    pub fn check_guarded_folders(&self, around: &MachineFacts<'_>) -> Result<(), SourceError> {
         let keys = around.home.into_iter().flat_map(|home| KEYS.map(|name| home.join(name)));
         let closed = around.own.iter().cloned().chain(keys).map(|path| (around.real)(&path));
         let closed: Vec<PathBuf> = closed.collect();
         let real = |entry: &FsEntry| (around.real)(&entry.mount.host);
-        for entry in self.mounted() {
+        for entry in self.fs_entries() {
             let path = real(entry);
-            if let Some(folder) = reached(&path, entry.mount.access, &closed)
+            if let Some(folder) = find_guarded_folder(&path, entry.mount.access, &closed)
                 && !entry.is_sensitive
             {
-                return Err(refusal(entry, &folder));
+                return Err(guarded_folder_error(entry, &folder));
             }
-            let writable = self.mounted().filter(|other| other.mount.access == Access::ReadWrite);
+            let writable =
+                self.fs_entries().filter(|other| other.mount.access == FsAccess::ReadWrite);
             let outer = writable.map(|other| (other, real(other)));
             let outer =
                 outer.into_iter().find(|(_, outer)| path.starts_with(outer) && path != *outer);
             if let Some((other, _)) = outer {
-                return Err(inside(entry, other));
+                return Err(inside_writable_error(entry, other));
             }
         }
         Ok(())
@@ -62,7 +63,7 @@ impl Policy {
 }
 
 /// The guarded folder that a path equals, contains, or is in.
-fn reached(path: &Path, access: Access, closed: &[PathBuf]) -> Option<PathBuf> {
+fn find_guarded_folder(path: &Path, access: FsAccess, closed: &[PathBuf]) -> Option<PathBuf> {
     let around = |folder: &PathBuf| folder.starts_with(path);
     let system = SYSTEM.map(PathBuf::from);
     if let Some(folder) = system.iter().find(|folder| around(folder)) {
@@ -70,30 +71,32 @@ fn reached(path: &Path, access: Access, closed: &[PathBuf]) -> Option<PathBuf> {
     }
     // Single kernel files can be read; write access and the files of a process are guarded.
     let within = system.into_iter().find(|folder| path.starts_with(folder));
-    if let Some(folder) = within.filter(|_| access == Access::ReadWrite || is_of_a_process(path)) {
+    if let Some(folder) = within.filter(|_| access == FsAccess::ReadWrite || is_process_path(path))
+    {
         return Some(folder);
     }
     closed.iter().find(|folder| around(folder) || path.starts_with(folder)).cloned()
 }
 
-fn is_of_a_process(path: &Path) -> bool {
+fn is_process_path(path: &Path) -> bool {
     let below = path.strip_prefix("/proc").ok().and_then(|below| below.iter().next());
     below.and_then(|name| name.to_str()).is_some_and(|name| {
         name == "self" || name == "thread-self" || name.bytes().all(|b| b.is_ascii_digit())
     })
 }
 
-fn inside(entry: &FsEntry, outer: &FsEntry) -> SourceError {
+fn inside_writable_error(entry: &FsEntry, outer: &FsEntry) -> SourceError {
     let (path, other) = (quoted(&entry.written), quoted(&outer.written));
     let place = &outer.place;
     let message = format!("{path} lies in {other} of {place}, which a plugin can write to");
     let hint = "that plugin could put a link in its place: grant folders beside each other";
-    entry.place.clone().error(message).with_hint(hint)
+    entry.place.clone().into_error(message).with_hint(hint)
 }
 
-fn refusal(entry: &FsEntry, folder: &Path) -> SourceError {
+fn guarded_folder_error(entry: &FsEntry, folder: &Path) -> SourceError {
     let (path, folder) = (quoted(&entry.written), quoted(&folder.to_string_lossy()));
-    let error = entry.place.clone().error(format!("{path} reaches the guarded folder {folder}"));
+    let error =
+        entry.place.clone().into_error(format!("{path} reaches the guarded folder {folder}"));
     error.with_hint("name a smaller folder, or add sensitive = true to say that you mean it")
 }
 
@@ -107,14 +110,14 @@ mod tests {
             "[plugin.a]\nfs = [{{ path = '{path}', mount = '/x', access = 'read'{more} }}]"
         );
         let home = Some(Path::new("/home/a"));
-        let policy = Policy::of_user("policy.toml", &text, home).unwrap();
+        let policy = Policy::from_user_file("policy.toml", &text, home).unwrap();
         let own = ["/home/a/.config/sallyport".into()];
         // One link: /link leads to the keys.
         let real = |path: &Path| match path.strip_prefix("/link") {
             Ok(below) => Path::new("/home/a/.ssh").join(below).components().collect(),
             Err(_) => path.to_owned(),
         };
-        let result = policy.guard(&Surroundings { own: &own, home, real: &real });
+        let result = policy.check_guarded_folders(&MachineFacts { own: &own, home, real: &real });
         assert_eq!(result.is_err(), refused, "{path}: {result:?}");
         if let Err(error) = result {
             assert!(error.to_string().starts_with("policy.toml:2:7: "), "{error}");
@@ -162,9 +165,10 @@ mod tests {
         for (outer, access, inner, refused) in rows {
             let (outer, inner) = (entry(outer, access), entry(inner, "read"));
             let text = format!("[plugin.a]\n{outer}[plugin.b]\n{inner}");
-            let policy = Policy::of_user("policy.toml", &text, None).unwrap();
+            let policy = Policy::from_user_file("policy.toml", &text, None).unwrap();
             let real = |path: &Path| path.to_owned();
-            let result = policy.guard(&Surroundings { own: &[], home: None, real: &real });
+            let result =
+                policy.check_guarded_folders(&MachineFacts { own: &[], home: None, real: &real });
             assert_eq!(result.is_err(), refused, "{text}: {result:?}");
         }
     }
@@ -177,10 +181,14 @@ mod tests {
             let entry = format!("{{ path = '{path}', mount = '{path}', access = 'read-write' }}");
             for process in ["process = true", "process = { unwalled = true }"] {
                 let text = format!("[plugin.a]\n{process}\nfs = [{entry}]");
-                let policy = Policy::of_user("policy.toml", &text, None).unwrap();
+                let policy = Policy::from_user_file("policy.toml", &text, None).unwrap();
                 let own = ["/home/a/.config/sallyport".into()];
                 let real = |path: &Path| path.to_owned();
-                let result = policy.guard(&Surroundings { own: &own, home: None, real: &real });
+                let result = policy.check_guarded_folders(&MachineFacts {
+                    own: &own,
+                    home: None,
+                    real: &real,
+                });
                 assert_eq!(result.is_err(), refused, "{text}: {result:?}");
             }
         }

@@ -40,9 +40,9 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::{
-    Access, Capability, Grant, Manifest, Policy, RuleText, SecretWay,
-    edit::{self, Addition, EditError, SecretAddition, SecretWayText},
-    net::grant::sentence,
+    Capability, FsAccess, Grant, Manifest, Policy, RuleText, SecretUse,
+    edit::{self, EditError, GrantAddition, SecretAddition, SecretUseText},
+    net::grant::refusal_sentence,
     source::quoted,
 };
 
@@ -56,7 +56,7 @@ const NOT_REQUESTED: &str = "its manifest does not request it";
 
 /// Something that a plugin asked for and was refused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
+pub enum RefusedAccess {
     /// A network request.
     Net {
         /// Its method.
@@ -71,7 +71,7 @@ pub enum Need {
         /// Its path as the guest sees it.
         guest_path: String,
         /// The access that it needs.
-        access: Access,
+        access: FsAccess,
     },
     /// An environment variable.
     Env(String),
@@ -94,18 +94,18 @@ pub enum Need {
 
 /// The refusals of one plugin in a run.
 #[derive(Debug, Clone)]
-pub struct Learned {
-    needs: BTreeSet<Need>,
+pub struct PluginRefusals {
+    needs: BTreeSet<RefusedAccess>,
     dropped: usize,
 }
 
 /// The smallest additions that would have let a run succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposal {
+pub struct PolicyProposal {
     /// The plugin that it is for.
     pub plugin: PluginName,
     /// The grants to add.
-    pub additions: Vec<Addition>,
+    pub additions: Vec<GrantAddition>,
     /// The rules that let tools run without asking.
     pub rules: Vec<RuleText>,
     /// The needs that it leaves to the operator, one sentence each. The sentences contain guest
@@ -117,20 +117,20 @@ pub struct Proposal {
 /// that leaves it to the operator.
 type Taken<T> = Result<Option<T>, Denial>;
 
-impl Learned {
+impl PluginRefusals {
     /// Returns an empty collection.
-    pub fn nothing() -> Self {
+    pub fn empty() -> Self {
         Self { needs: BTreeSet::new(), dropped: 0 }
     }
 
     /// Records a refusal. The query of a URL is dropped, because no policy matches it and it may
     /// contain secrets.
-    pub fn note(&mut self, need: Need) {
+    pub fn record_refusal(&mut self, need: RefusedAccess) {
         let need = need.without_query();
         if self.needs.contains(&need) {
             return;
         }
-        if self.needs.len() == NEEDS_MAX || need.bytes() > NEED_BYTES_MAX {
+        if self.needs.len() == NEEDS_MAX || need.text_bytes() > NEED_BYTES_MAX {
             self.dropped += 1;
         } else {
             self.needs.insert(need);
@@ -143,7 +143,7 @@ impl Learned {
     }
 
     /// The refusals, in a fixed order.
-    pub fn needs(&self) -> impl Iterator<Item = &Need> {
+    pub fn refused_accesses(&self) -> impl Iterator<Item = &RefusedAccess> {
         self.needs.iter()
     }
 
@@ -151,57 +151,73 @@ impl Learned {
     ///
     /// `settings` are the plugin's own, as for [`Policy::grant`]. With a digest, the rules apply
     /// only to the component with that digest.
-    pub fn proposal(
+    pub fn build_proposal(
         &self,
         manifest: &Manifest,
         settings: &Map<String, Value>,
         policy: &Policy,
         digest: Option<&str>,
-    ) -> Proposal {
-        let grant = &policy.grant(manifest, settings);
+    ) -> PolicyProposal {
+        let grant = &policy.effective_grant(manifest, settings);
         let mut open = Vec::new();
-        let mut additions = requests::additions(self, manifest, settings, grant, &mut open);
-        additions.extend(files::additions(self, manifest, grant, &mut open));
+        let mut additions = requests::net_additions(self, manifest, settings, grant, &mut open);
+        additions.extend(files::file_additions(self, manifest, grant, &mut open));
         let mut rules = Vec::new();
         for need in &self.needs {
             match need {
                 // Handled together above.
-                Need::Net { .. } | Need::Path { .. } => {}
-                Need::Env(name) => keep(env(name, manifest, grant), &mut additions, &mut open),
-                Need::Secret(name) => keep(secret(name, policy, grant), &mut additions, &mut open),
-                Need::Capability(of) => match capabilities::of_capability(*of, manifest, grant) {
-                    Ok(found) => additions.extend(found),
-                    Err(denial) => leave_open(&denial, &mut open),
-                },
-                Need::Page(url) => keep(capabilities::page(url, grant), &mut additions, &mut open),
-                Need::Package { name, version } => {
-                    let taken = capabilities::package(name, version, grant);
-                    keep(taken, &mut additions, &mut open);
+                RefusedAccess::Net { .. } | RefusedAccess::Path { .. } => {}
+                RefusedAccess::Env(name) => add_or_leave_open(
+                    env_addition(name, manifest, grant),
+                    &mut additions,
+                    &mut open,
+                ),
+                RefusedAccess::Secret(name) => add_or_leave_open(
+                    secret_addition(name, policy, grant),
+                    &mut additions,
+                    &mut open,
+                ),
+                RefusedAccess::Capability(of) => {
+                    match capabilities::capability_additions(*of, manifest, grant) {
+                        Ok(found) => additions.extend(found),
+                        Err(denial) => leave_open(&denial, &mut open),
+                    }
                 }
-                Need::Call(tool) => keep(call(tool, policy, grant, digest), &mut rules, &mut open),
+                RefusedAccess::Page(url) => add_or_leave_open(
+                    capabilities::page_addition(url, grant),
+                    &mut additions,
+                    &mut open,
+                ),
+                RefusedAccess::Package { name, version } => {
+                    let taken = capabilities::package_addition(name, version, grant);
+                    add_or_leave_open(taken, &mut additions, &mut open);
+                }
+                RefusedAccess::Call(tool) => {
+                    add_or_leave_open(call_rule(tool, policy, grant, digest), &mut rules, &mut open)
+                }
             }
         }
         if self.dropped > 0 {
             open.push(format!("{} more refusals were left out", self.dropped));
         }
-        Proposal { plugin: manifest.name.clone(), additions, rules, open }
+        PolicyProposal { plugin: manifest.name.clone(), additions, rules, open }
     }
 }
 
-impl Proposal {
+impl PolicyProposal {
     /// Returns the text of a policy file with the proposal added.
     ///
     /// # Errors
     ///
     /// The text cannot be edited.
-    pub fn apply(&self, text: &str) -> Result<String, EditError> {
-        let add = |text: String, addition| edit::grant(&text, &self.plugin, addition);
+    pub fn apply_to(&self, text: &str) -> Result<String, EditError> {
+        let add = |text: String, addition| edit::add_grant(&text, &self.plugin, addition);
         let text = self.additions.iter().try_fold(text.to_owned(), add)?;
         self.rules.iter().try_fold(text, |text, rule| edit::add_rule(&text, rule))
     }
 }
 
-impl Need {
+impl RefusedAccess {
     fn without_query(mut self) -> Self {
         if let Self::Net { url, .. } | Self::Page(url) = &mut self {
             url.set_query(None);
@@ -210,7 +226,7 @@ impl Need {
         self
     }
 
-    fn bytes(&self) -> usize {
+    fn text_bytes(&self) -> usize {
         match self {
             Self::Net { method, url, .. } => method.len() + url.as_str().len(),
             Self::Path { guest_path: text, .. } | Self::Env(text) | Self::Secret(text) => {
@@ -225,7 +241,7 @@ impl Need {
 }
 
 /// Adds the result of a need to the additions or to the open needs.
-fn keep<T>(taken: Taken<T>, found: &mut Vec<T>, open: &mut Vec<String>) {
+fn add_or_leave_open<T>(taken: Taken<T>, found: &mut Vec<T>, open: &mut Vec<String>) {
     match taken {
         Ok(thing) => found.extend(thing),
         Err(denial) => leave_open(&denial, open),
@@ -241,26 +257,31 @@ fn leave_open(denial: &Denial, open: &mut Vec<String>) {
 }
 
 /// Returns the refusal of an action, with a reason that is specific to this module.
-fn refusal(plugin: &PluginName, act: &str, why: &str) -> Denial {
-    Denial { what: sentence(plugin, act), why: why.to_owned(), fix: None, nobody_to_ask: false }
+fn proposal_denial(plugin: &PluginName, act: &str, why: &str) -> Denial {
+    Denial {
+        what: refusal_sentence(plugin, act),
+        why: why.to_owned(),
+        fix: None,
+        nobody_to_ask: false,
+    }
 }
 
-fn env(name: &str, manifest: &Manifest, grant: &Grant) -> Taken<Addition> {
+fn env_addition(name: &str, manifest: &Manifest, grant: &Grant) -> Taken<GrantAddition> {
     if grant.env().iter().any(|granted| granted == name) {
         return Ok(None);
     }
     match manifest.request.env.iter().any(|request| request.name == name) {
-        true => Ok(Some(Addition::Env(name.to_owned()))),
+        true => Ok(Some(GrantAddition::Env(name.to_owned()))),
         false => {
             let act = format!("see the environment variable {}", quoted(name));
-            Err(refusal(grant.plugin(), &act, NOT_REQUESTED))
+            Err(proposal_denial(grant.plugin(), &act, NOT_REQUESTED))
         }
     }
 }
 
-fn secret(name: &str, policy: &Policy, grant: &Grant) -> Taken<Addition> {
+fn secret_addition(name: &str, policy: &Policy, grant: &Grant) -> Taken<GrantAddition> {
     let is_read = |granted: &&crate::SecretGrant| {
-        granted.name.as_str() == name && granted.way == SecretWay::Reveal
+        granted.name.as_str() == name && granted.way == SecretUse::Reveal
     };
     if grant.secrets().iter().any(|granted| is_read(&granted)) {
         return Ok(None);
@@ -274,23 +295,28 @@ fn secret(name: &str, policy: &Policy, grant: &Grant) -> Taken<Addition> {
             Err(Denial { why, fix: None, ..denial })
         }
         (Some(_), true) => {
-            let (name, way) = (name.to_owned(), SecretWayText::Reveal);
-            Ok(Some(Addition::Secret(SecretAddition { name, way })))
+            let (name, way) = (name.to_owned(), SecretUseText::Reveal);
+            Ok(Some(GrantAddition::Secret(SecretAddition { name, way })))
         }
     }
 }
 
-fn call(tool: &ToolId, policy: &Policy, grant: &Grant, digest: Option<&str>) -> Taken<RuleText> {
+fn call_rule(
+    tool: &ToolId,
+    policy: &Policy,
+    grant: &Grant,
+    digest: Option<&str>,
+) -> Taken<RuleText> {
     if tool.plugin != *grant.plugin() {
-        return Err(refusal(
+        return Err(proposal_denial(
             grant.plugin(),
             &format!("call {tool}"),
             "the tool belongs to another plugin",
         ));
     }
-    let verdict = policy.outlook(tool, digest.unwrap_or_default(), grant);
+    let verdict = policy.expected_verdict(tool, digest.unwrap_or_default(), grant);
     if verdict.rule.is_some() && verdict.decision == Decision::Allow {
         return Ok(None);
     }
-    verdict.remedy(tool, digest).map(Some).ok_or_else(|| verdict.denial(tool))
+    verdict.allowing_rule(tool, digest).map(Some).ok_or_else(|| verdict.to_denial(tool))
 }

@@ -74,33 +74,33 @@ mod tests;
 
 pub use capability::{
     Capability, CapabilityRequest, ListenAddress, ListenGrant, ListenKind, NotifyGrant,
-    OpenUrlGrant, PackagesGrant, ProcessGrant, ScheduleGrant, ScratchGrant, StateGrant, UiGrant,
-    Wish,
+    OpenUrlGrant, PackagesGrant, ProcessGrant, RequestedCapability, ScheduleGrant, ScratchGrant,
+    StateGrant, UiGrant,
 };
-pub use check::{Installed, Remark, RemarkKind};
-pub use document::{Document, Item, Section};
-pub use example::ExampleResult;
-pub use explain::{Explanation, Step};
-pub use folder::{Access, FsMount};
-pub use glob::{GlobError, Globs};
+pub use check::{Installed, PolicyRemark, PolicyRemarkKind};
+pub use document::{TomlDocument, TomlItem, TomlSection};
+pub use example::RuleExampleResult;
+pub use explain::{DecisionExplanation, ExplanationStep};
+pub use folder::{FsAccess, FsMount};
+pub use glob::{GlobError, GlobSet};
 pub use grant::Grant;
 pub use grant_note::GrantNote;
-pub use guarded::Surroundings;
-pub use limits::{Limits, SharedLimits};
-pub use manifest::{Instance, Manifest, Role};
+pub use guarded::MachineFacts;
+pub use limits::{GlobalLimits, PluginLimits};
+pub use manifest::{InstanceLifetime, Manifest, PluginRole};
 pub use net::{
-    NetGrant, NetPattern, NetPermit, Origin, RequestFormError, is_plain_path, is_public,
-    read_request, rebuild_url,
+    NetGrant, NetPattern, NetPermit, RequestFormError, UrlOrigin, is_plain_path, is_public_address,
+    parse_request, rebuild_url,
 };
 pub use policy::{Policy, PolicyFile};
-pub use proxy::{Proxy, ProxyAddress};
-pub use question::Question;
-pub use request::Request;
+pub use proxy::{ProxyAddress, ProxyTable};
+pub use question::PolicyQuestion;
+pub use request::PluginRequests;
 pub use rule::RuleText;
-pub use secret::{Injection, SecretGrant, SecretHeader, SecretName, SecretSource, SecretWay};
+pub use secret::{SecretGrant, SecretHeader, SecretInjection, SecretName, SecretSource, SecretUse};
 pub use settings::SettingsSchema;
-pub use source::{Mistake, Place, SourceError};
-pub use tier::Tier;
-pub use ungranted::{UngrantedKind, UngrantedRequest};
+pub use source::{HintedError, SourceError, SourceLocation};
+pub use tier::PolicyTier;
+pub use ungranted::{UngrantedRequest, UngrantedRequestKind};
 pub use unit::{ByteSize, TimeSpan};
-pub use verdict::{Matched, Verdict};
+pub use verdict::{PolicyVerdict, RuleMatch};

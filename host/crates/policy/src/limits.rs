@@ -8,8 +8,8 @@
 use std::{collections::BTreeMap, fmt, ops::RangeInclusive, time::Duration};
 
 use crate::{
-    document::Item,
-    source::{Place, SourceError},
+    document::TomlItem,
+    source::{SourceError, SourceLocation},
     unit::{ByteSize, TimeSpan},
 };
 
@@ -109,7 +109,7 @@ const TIME_MAX_MS: u64 = TIME_MAX.as_secs() * 1000;
 
 /// The limits on one plugin's calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct PluginLimits {
     /// Wall time of a call, without the time that it waits for the user's answer.
     pub time: Duration,
     /// CPU time of a call's guest, if limited separately from the wall time.
@@ -151,7 +151,7 @@ pub struct Limits {
 
 /// The limits on the calls of all plugins together, in one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SharedLimits {
+pub struct GlobalLimits {
     /// Calls that may start within a minute, if limited.
     pub calls_per_minute: Option<u32>,
     /// Calls that run at the same time, if limited; further calls wait.
@@ -160,7 +160,7 @@ pub struct SharedLimits {
 
 /// A limit that a policy can state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Limit {
+pub(crate) enum LimitKind {
     Time,
     Cpu,
     Memory,
@@ -183,7 +183,7 @@ pub(crate) enum Limit {
 
 /// The unit of a limit and its range: milliseconds, bytes or a count.
 #[derive(Debug, Clone)]
-pub(crate) enum Span {
+pub(crate) enum LimitRange {
     Time(RangeInclusive<u64>),
     Bytes(RangeInclusive<u64>),
     Count(RangeInclusive<u32>),
@@ -192,110 +192,135 @@ pub(crate) enum Span {
 }
 
 /// A limit, its key, its range, and a function that returns its effective value.
-pub(crate) type Key = (Limit, &'static str, Span, fn(&Limits) -> u64);
+pub(crate) type Key = (LimitKind, &'static str, LimitRange, fn(&PluginLimits) -> u64);
 
 /// Every limit, in output order.
 pub(crate) const KEYS: [Key; 18] = [
-    (Limit::Time, "time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.time)),
-    (Limit::Cpu, "cpu", Span::Time(1..=TIME_MAX_MS), |l| l.cpu.map_or(UNLIMITED, ms)),
-    (Limit::Memory, "memory", Span::Bytes(MEMORY_BYTES_MIN..=MEMORY_BYTES_MAX), |l| l.memory_bytes),
-    (Limit::Output, "output", Span::Bytes(1..=BUFFER_BYTES_MAX), |l| l.output_bytes),
-    (Limit::Log, "log", Span::Bytes(0..=BUFFER_BYTES_MAX), |l| l.log_bytes),
-    (Limit::HostCall, "host-call", Span::Bytes(HOST_CALL_BYTES_MIN..=BUFFER_BYTES_MAX), |l| {
-        l.host_call_bytes
+    (LimitKind::Time, "time", LimitRange::Time(1..=TIME_MAX_MS), |l| duration_ms(l.time)),
+    (LimitKind::Cpu, "cpu", LimitRange::Time(1..=TIME_MAX_MS), |l| {
+        l.cpu.map_or(UNLIMITED, duration_ms)
     }),
-    (Limit::Handles, "handles", Span::Count(HANDLES_MIN..=HANDLES_MAX), |l| l.handles.into()),
-    (Limit::Files, "files", Span::Count(0..=FILES_MAX), |l| l.files.into()),
-    (Limit::ConcurrentCalls, "concurrent-calls", Span::Count(1..=CONCURRENT_CALLS_MAX), |l| {
-        l.concurrent_calls.into()
+    (LimitKind::Memory, "memory", LimitRange::Bytes(MEMORY_BYTES_MIN..=MEMORY_BYTES_MAX), |l| {
+        l.memory_bytes
     }),
-    (Limit::QueueTime, "queue-time", Span::Time(0..=TIME_MAX_MS), |l| ms(l.queue_time)),
-    (Limit::CallsPerMinute, "calls-per-minute", Span::Count(1..=u32::MAX), |l| {
+    (LimitKind::Output, "output", LimitRange::Bytes(1..=BUFFER_BYTES_MAX), |l| l.output_bytes),
+    (LimitKind::Log, "log", LimitRange::Bytes(0..=BUFFER_BYTES_MAX), |l| l.log_bytes),
+    (
+        LimitKind::HostCall,
+        "host-call",
+        LimitRange::Bytes(HOST_CALL_BYTES_MIN..=BUFFER_BYTES_MAX),
+        |l| l.host_call_bytes,
+    ),
+    (LimitKind::Handles, "handles", LimitRange::Count(HANDLES_MIN..=HANDLES_MAX), |l| {
+        l.handles.into()
+    }),
+    (LimitKind::Files, "files", LimitRange::Count(0..=FILES_MAX), |l| l.files.into()),
+    (
+        LimitKind::ConcurrentCalls,
+        "concurrent-calls",
+        LimitRange::Count(1..=CONCURRENT_CALLS_MAX),
+        |l| l.concurrent_calls.into(),
+    ),
+    (LimitKind::QueueTime, "queue-time", LimitRange::Time(0..=TIME_MAX_MS), |l| {
+        duration_ms(l.queue_time)
+    }),
+    (LimitKind::CallsPerMinute, "calls-per-minute", LimitRange::Count(1..=u32::MAX), |l| {
         l.calls_per_minute.map_or(UNLIMITED, u64::from)
     }),
-    (Limit::HttpRequests, "http-requests", Span::Count(0..=u32::MAX), |l| l.http_requests.into()),
-    (Limit::HttpBody, "http-body", Span::Bytes(0..=BUFFER_BYTES_MAX), |l| l.http_body_bytes),
-    (Limit::HttpTotal, "http-total", Span::Bytes(0..=HTTP_TOTAL_BYTES_MAX), |l| l.http_total_bytes),
-    (Limit::HttpRedirects, "http-redirects", Span::Count(0..=HTTP_REDIRECTS_MAX), |l| {
+    (LimitKind::HttpRequests, "http-requests", LimitRange::Count(0..=u32::MAX), |l| {
+        l.http_requests.into()
+    }),
+    (LimitKind::HttpBody, "http-body", LimitRange::Bytes(0..=BUFFER_BYTES_MAX), |l| {
+        l.http_body_bytes
+    }),
+    (LimitKind::HttpTotal, "http-total", LimitRange::Bytes(0..=HTTP_TOTAL_BYTES_MAX), |l| {
+        l.http_total_bytes
+    }),
+    (LimitKind::HttpRedirects, "http-redirects", LimitRange::Count(0..=HTTP_REDIRECTS_MAX), |l| {
         l.http_redirects.into()
     }),
-    (Limit::HttpTime, "http-time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.http_time)),
-    (Limit::ApprovalTime, "approval-time", Span::Time(1..=TIME_MAX_MS), |l| ms(l.approval_time)),
-    (Limit::Idle, "idle", Span::Time(1..=TIME_MAX_MS), |l| ms(l.idle)),
+    (LimitKind::HttpTime, "http-time", LimitRange::Time(1..=TIME_MAX_MS), |l| {
+        duration_ms(l.http_time)
+    }),
+    (LimitKind::ApprovalTime, "approval-time", LimitRange::Time(1..=TIME_MAX_MS), |l| {
+        duration_ms(l.approval_time)
+    }),
+    (LimitKind::Idle, "idle", LimitRange::Time(1..=TIME_MAX_MS), |l| duration_ms(l.idle)),
 ];
 
 /// The limits that count calls. Stated for all plugins, they count the calls of all plugins
 /// together.
-const SHARED: [Limit; 2] = [Limit::CallsPerMinute, Limit::ConcurrentCalls];
+const SHARED: [LimitKind; 2] = [LimitKind::CallsPerMinute, LimitKind::ConcurrentCalls];
 
 /// The effective value of an unlimited limit.
 const UNLIMITED: u64 = u64::MAX;
 
-fn ms(time: Duration) -> u64 {
+fn duration_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The limits that policy files state for one plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StatedLimits {
-    stated: BTreeMap<Limit, Stated>,
+    stated: BTreeMap<LimitKind, StatedValue>,
 }
 
 /// One stated limit, in milliseconds, bytes or as a count, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stated {
+pub(crate) struct StatedValue {
     pub(crate) value: u64,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
-impl Limits {
+impl PluginLimits {
     /// The limits of a plugin whose policy states none.
-    pub fn standard() -> Self {
-        Self::of(&StatedLimits::none())
+    pub fn with_defaults() -> Self {
+        Self::from_stated(&StatedLimits::empty())
     }
 
     /// The effective limits for the stated ones.
-    pub(crate) fn of(stated: &StatedLimits) -> Self {
+    pub(crate) fn from_stated(stated: &StatedLimits) -> Self {
         let value = |limit| stated.get(limit).map(|stated| stated.value);
         let time = |limit| value(limit).map(Duration::from_millis);
         let count = |limit| value(limit).map(|value| u32::try_from(value).unwrap_or(u32::MAX));
-        let output_bytes = value(Limit::Output).unwrap_or(OUTPUT_STANDARD_BYTES);
-        let log_bytes = value(Limit::Log).unwrap_or(LOG_STANDARD_BYTES);
+        let output_bytes = value(LimitKind::Output).unwrap_or(OUTPUT_STANDARD_BYTES);
+        let log_bytes = value(LimitKind::Log).unwrap_or(LOG_STANDARD_BYTES);
         let handed_over = HOST_CALL_STANDARD_BYTES.max(output_bytes).max(log_bytes);
         Self {
-            time: time(Limit::Time).unwrap_or(TIME_STANDARD),
-            cpu: time(Limit::Cpu),
-            memory_bytes: value(Limit::Memory).unwrap_or(MEMORY_STANDARD_BYTES),
+            time: time(LimitKind::Time).unwrap_or(TIME_STANDARD),
+            cpu: time(LimitKind::Cpu),
+            memory_bytes: value(LimitKind::Memory).unwrap_or(MEMORY_STANDARD_BYTES),
             output_bytes,
             log_bytes,
-            host_call_bytes: value(Limit::HostCall).unwrap_or(handed_over),
-            handles: count(Limit::Handles).unwrap_or(HANDLES_STANDARD),
-            files: count(Limit::Files).unwrap_or(FILES_STANDARD),
-            concurrent_calls: count(Limit::ConcurrentCalls).unwrap_or(CONCURRENT_CALLS_STANDARD),
-            queue_time: time(Limit::QueueTime).unwrap_or(QUEUE_TIME_STANDARD),
-            calls_per_minute: count(Limit::CallsPerMinute),
-            http_requests: count(Limit::HttpRequests).unwrap_or(HTTP_REQUESTS_STANDARD),
-            http_body_bytes: value(Limit::HttpBody).unwrap_or(HTTP_BODY_STANDARD_BYTES),
-            http_total_bytes: value(Limit::HttpTotal).unwrap_or(HTTP_TOTAL_STANDARD_BYTES),
-            http_redirects: count(Limit::HttpRedirects).unwrap_or(HTTP_REDIRECTS_STANDARD),
-            http_time: time(Limit::HttpTime).unwrap_or(HTTP_TIME_STANDARD),
-            approval_time: time(Limit::ApprovalTime).unwrap_or(APPROVAL_TIME_STANDARD),
-            idle: time(Limit::Idle).unwrap_or(IDLE_STANDARD),
+            host_call_bytes: value(LimitKind::HostCall).unwrap_or(handed_over),
+            handles: count(LimitKind::Handles).unwrap_or(HANDLES_STANDARD),
+            files: count(LimitKind::Files).unwrap_or(FILES_STANDARD),
+            concurrent_calls: count(LimitKind::ConcurrentCalls)
+                .unwrap_or(CONCURRENT_CALLS_STANDARD),
+            queue_time: time(LimitKind::QueueTime).unwrap_or(QUEUE_TIME_STANDARD),
+            calls_per_minute: count(LimitKind::CallsPerMinute),
+            http_requests: count(LimitKind::HttpRequests).unwrap_or(HTTP_REQUESTS_STANDARD),
+            http_body_bytes: value(LimitKind::HttpBody).unwrap_or(HTTP_BODY_STANDARD_BYTES),
+            http_total_bytes: value(LimitKind::HttpTotal).unwrap_or(HTTP_TOTAL_STANDARD_BYTES),
+            http_redirects: count(LimitKind::HttpRedirects).unwrap_or(HTTP_REDIRECTS_STANDARD),
+            http_time: time(LimitKind::HttpTime).unwrap_or(HTTP_TIME_STANDARD),
+            approval_time: time(LimitKind::ApprovalTime).unwrap_or(APPROVAL_TIME_STANDARD),
+            idle: time(LimitKind::Idle).unwrap_or(IDLE_STANDARD),
         }
     }
 }
 
 impl StatedLimits {
     /// No stated limits.
-    pub(crate) fn none() -> Self {
+    pub(crate) fn empty() -> Self {
         Self { stated: BTreeMap::new() }
     }
 
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
-        item.section(|section| {
+    pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
+        item.read_section(|section| {
             let mut stated = BTreeMap::new();
             for (limit, key, span, _) in &KEYS {
-                if let Some(found) = section.optional(key, |item| span.read(item))? {
+                if let Some(found) = section.read_optional(key, |item| span.read_value(item))? {
                     stated.insert(*limit, found);
                 }
             }
@@ -304,7 +329,7 @@ impl StatedLimits {
     }
 
     /// The part of the limits for all plugins that applies to each plugin separately.
-    pub(crate) fn of_each_plugin(&self) -> Self {
+    pub(crate) fn per_plugin_limits(&self) -> Self {
         let mut own = self.clone();
         own.stated.retain(|limit, _| !SHARED.contains(limit));
         own
@@ -312,15 +337,17 @@ impl StatedLimits {
 
     /// The part of the limits for all plugins that applies to all of them together. It has no
     /// defaults, so the lowest stated value applies regardless of the file.
-    pub(crate) fn shared<'s>(files: impl Iterator<Item = &'s Self> + Clone) -> SharedLimits {
+    pub(crate) fn merge_global_limits<'s>(
+        files: impl Iterator<Item = &'s Self> + Clone,
+    ) -> GlobalLimits {
         let least = |limit| {
             let stated = files.clone().filter_map(|file| file.get(limit));
             let least = stated.map(|stated| stated.value).min();
             least.map(|value| u32::try_from(value).unwrap_or(u32::MAX))
         };
-        SharedLimits {
-            calls_per_minute: least(Limit::CallsPerMinute),
-            concurrent_calls: least(Limit::ConcurrentCalls),
+        GlobalLimits {
+            calls_per_minute: least(LimitKind::CallsPerMinute),
+            concurrent_calls: least(LimitKind::ConcurrentCalls),
         }
     }
 
@@ -328,12 +355,12 @@ impl StatedLimits {
         self.stated.is_empty()
     }
 
-    pub(crate) fn get(&self, limit: Limit) -> Option<&Stated> {
+    pub(crate) fn get(&self, limit: LimitKind) -> Option<&StatedValue> {
         self.stated.get(&limit)
     }
 
     /// Adds the limits of a file that may grant; the lower value applies.
-    pub(crate) fn join(&mut self, other: Self) {
+    pub(crate) fn merge_from(&mut self, other: Self) {
         for (limit, theirs) in other.stated {
             let own = self.stated.entry(limit).or_insert_with(|| theirs.clone());
             if theirs.value < own.value {
@@ -343,8 +370,8 @@ impl StatedLimits {
     }
 
     /// Adds the limits of a project's file that are lower than the effective values without it.
-    pub(crate) fn tighten(&mut self, mut other: Self) {
-        let holding = Limits::of(self);
+    pub(crate) fn tighten_with(&mut self, mut other: Self) {
+        let holding = PluginLimits::from_stated(self);
         for (limit, _, _, of) in &KEYS {
             let theirs = other.stated.remove(limit);
             if let Some(theirs) = theirs.filter(|theirs| theirs.value < of(&holding)) {
@@ -354,14 +381,14 @@ impl StatedLimits {
     }
 }
 
-impl SharedLimits {
+impl GlobalLimits {
     /// Whether any limit on all plugins together is stated.
     pub fn is_stated(self) -> bool {
         self.calls_per_minute.is_some() || self.concurrent_calls.is_some()
     }
 }
 
-impl Span {
+impl LimitRange {
     /// A small and a larger value within the range.
     #[cfg(test)]
     pub(crate) fn examples(&self) -> (u64, u64) {
@@ -372,20 +399,20 @@ impl Span {
         }
     }
 
-    pub(crate) fn read(&self, item: Item<'_>) -> Result<Stated, SourceError> {
+    pub(crate) fn read_value(&self, item: TomlItem<'_>) -> Result<StatedValue, SourceError> {
         let place = item.place();
         let value = match self {
             Self::Time(range) => {
-                within(item, time_ms, range, |ms| TimeSpan(Duration::from_millis(ms)))?
+                read_in_range(item, read_time_ms, range, |ms| TimeSpan(Duration::from_millis(ms)))?
             }
-            Self::Bytes(range) => within(item, bytes, range, ByteSize)?,
-            Self::Count(range) => u64::from(item.count(range.clone())?),
-            Self::Flag => u64::from(item.boolean()?),
+            Self::Bytes(range) => read_in_range(item, read_byte_count, range, ByteSize)?,
+            Self::Count(range) => u64::from(item.read_count(range.clone())?),
+            Self::Flag => u64::from(item.read_bool()?),
         };
-        Ok(Stated { value, place })
+        Ok(StatedValue { value, place })
     }
 
-    pub(crate) fn text(&self, value: u64) -> String {
+    pub(crate) fn format_value(&self, value: u64) -> String {
         match self {
             Self::Time(_) => format!("\"{}\"", TimeSpan(Duration::from_millis(value))),
             Self::Bytes(_) => format!("\"{}\"", ByteSize(value)),
@@ -395,18 +422,18 @@ impl Span {
     }
 }
 
-fn time_ms(item: Item<'_>) -> Result<u64, SourceError> {
-    item.time().map(|TimeSpan(time)| ms(time))
+fn read_time_ms(item: TomlItem<'_>) -> Result<u64, SourceError> {
+    item.read_time_span().map(|TimeSpan(time)| duration_ms(time))
 }
 
-fn bytes(item: Item<'_>) -> Result<u64, SourceError> {
-    item.bytes().map(|ByteSize(bytes)| bytes)
+fn read_byte_count(item: TomlItem<'_>) -> Result<u64, SourceError> {
+    item.read_byte_size().map(|ByteSize(bytes)| bytes)
 }
 
 /// Reads a number and checks its range. `shown` formats the number for messages.
-pub(crate) fn within<'d, T: fmt::Display>(
-    item: Item<'d>,
-    read: impl FnOnce(Item<'d>) -> Result<u64, SourceError>,
+pub(crate) fn read_in_range<'d, T: fmt::Display>(
+    item: TomlItem<'d>,
+    read: impl FnOnce(TomlItem<'d>) -> Result<u64, SourceError>,
     range: &RangeInclusive<u64>,
     shown: impl Fn(u64) -> T,
 ) -> Result<u64, SourceError> {
@@ -416,7 +443,7 @@ pub(crate) fn within<'d, T: fmt::Display>(
         return Ok(value);
     }
     let [value, least, most] = [value, *range.start(), *range.end()].map(shown);
-    Err(place.error(format!("{value} is not from {least} to {most}")))
+    Err(place.into_error(format!("{value} is not from {least} to {most}")))
 }
 
 impl fmt::Display for StatedLimits {
@@ -424,7 +451,7 @@ impl fmt::Display for StatedLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |(limit, key, span, _): &Key| {
             let stated = self.get(*limit)?;
-            Some(format!("{key} = {}", span.text(stated.value)))
+            Some(format!("{key} = {}", span.format_value(stated.value)))
         };
         let set: Vec<String> = KEYS.iter().filter_map(text).collect();
         write!(f, "{{ {} }}", set.join(", "))

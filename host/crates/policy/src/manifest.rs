@@ -7,10 +7,10 @@ use std::str::FromStr;
 use sallyport_contract::PluginName;
 
 use crate::{
-    document::{Document, Item},
-    request::Request,
+    document::{TomlDocument, TomlItem},
+    request::PluginRequests,
     settings::SettingsSchema,
-    source::{Mistake, SourceError, quoted},
+    source::{HintedError, SourceError, quoted},
 };
 
 /// Longest version, in bytes.
@@ -26,18 +26,18 @@ pub struct Manifest {
     /// Its purpose. Untrusted text.
     pub description: String,
     /// The roles that it plays.
-    pub roles: Vec<Role>,
+    pub roles: Vec<PluginRole>,
     /// The lifetime of its instances.
-    pub instance: Instance,
+    pub instance: InstanceLifetime,
     /// Its requests.
-    pub request: Request,
+    pub request: PluginRequests,
     /// Its settings.
     pub settings: SettingsSchema,
 }
 
 /// A role that a plugin can play.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum PluginRole {
     /// It exports tools for a model to call.
     Tools,
     /// It provides a model.
@@ -50,7 +50,7 @@ pub enum Role {
     Ui,
 }
 
-impl Role {
+impl PluginRole {
     const WORDS: [(&str, Self); 5] = [
         ("tools", Self::Tools),
         ("provider", Self::Provider),
@@ -60,7 +60,7 @@ impl Role {
     ];
 
     /// The word that manifests use for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Provider => "provider",
@@ -73,18 +73,18 @@ impl Role {
 
 /// The lifetime of a plugin's instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Instance {
+pub enum InstanceLifetime {
     /// One call.
     Call,
     /// A session, or until it has been idle for too long.
     Session,
 }
 
-impl Instance {
+impl InstanceLifetime {
     const WORDS: [(&str, Self); 2] = [("call", Self::Call), ("session", Self::Session)];
 
     /// The word that manifests use for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Call => "call",
             Self::Session => "session",
@@ -92,15 +92,15 @@ impl Instance {
     }
 }
 
-struct Version(String);
+struct PluginVersion(String);
 
 #[derive(Debug, thiserror::Error)]
 #[error("{} is not a version", quoted(text))]
-struct VersionError {
+struct PluginVersionError {
     text: String,
 }
 
-impl Mistake for VersionError {
+impl HintedError for PluginVersionError {
     fn hint(&self) -> Option<String> {
         let parts = self.text.split('.').map(str::parse::<u64>).collect::<Result<Vec<_>, _>>();
         Some(match parts.as_deref() {
@@ -111,15 +111,15 @@ impl Mistake for VersionError {
     }
 }
 
-impl FromStr for Version {
-    type Err = VersionError;
+impl FromStr for PluginVersion {
+    type Err = PluginVersionError;
 
-    fn from_str(text: &str) -> Result<Self, VersionError> {
+    fn from_str(text: &str) -> Result<Self, PluginVersionError> {
         let is_semantic = semver::Version::parse(text).is_ok();
         if is_semantic && text.len() <= VERSION_BYTES_MAX {
             Ok(Self(text.to_owned()))
         } else {
-            Err(VersionError { text: text.to_owned() })
+            Err(PluginVersionError { text: text.to_owned() })
         }
     }
 }
@@ -131,19 +131,23 @@ impl Manifest {
     ///
     /// Anything in the file that is not understood completely.
     pub fn parse(file: &str, text: &str) -> Result<Self, SourceError> {
-        Document::read(file, text, |root| {
+        TomlDocument::read_with(file, text, |root| {
             // Settings first: requests refer to them.
-            let settings = SettingsSchema::read(root)?;
-            let request = root.optional("request", |item| Request::read(item, &settings))?;
-            let roles = root.list("roles", |item| item.choice(&Role::WORDS))?;
-            let instance = root.optional("instance", |item| item.choice(&Instance::WORDS))?;
+            let settings = SettingsSchema::from_toml(root)?;
+            let request =
+                root.read_optional("request", |item| PluginRequests::from_toml(item, &settings))?;
+            let roles = root.read_list("roles", |item| item.read_choice(&PluginRole::WORDS))?;
+            let instance =
+                root.read_optional("instance", |item| item.read_choice(&InstanceLifetime::WORDS))?;
             Ok(Self {
-                name: root.required("name", Item::parsed)?,
-                version: root.required("version", Item::parsed).map(|Version(text)| text)?,
-                description: root.required("description", Item::prose)?,
-                roles: if roles.is_empty() { vec![Role::Tools] } else { roles },
-                instance: instance.unwrap_or(Instance::Call),
-                request: request.unwrap_or_else(Request::none),
+                name: root.read_required("name", TomlItem::read_parsed)?,
+                version: root
+                    .read_required("version", TomlItem::read_parsed)
+                    .map(|PluginVersion(text)| text)?,
+                description: root.read_required("description", TomlItem::read_nonblank_string)?,
+                roles: if roles.is_empty() { vec![PluginRole::Tools] } else { roles },
+                instance: instance.unwrap_or(InstanceLifetime::Call),
+                request: request.unwrap_or_else(PluginRequests::empty),
                 settings,
             })
         })
@@ -151,20 +155,24 @@ impl Manifest {
 
     /// Returns the manifest of a script folder that has no `plugin.toml`. It requests to run as a
     /// native program, with the folders and variables that its policy names.
-    pub fn of_script(name: PluginName, description: String) -> Self {
-        Self { description, request: Request::of_script(), ..Self::bare(name) }
+    pub fn for_script(name: PluginName, description: String) -> Self {
+        Self {
+            description,
+            request: PluginRequests::for_script(),
+            ..Self::for_bare_component(name)
+        }
     }
 
     /// Returns the manifest of a component that has no `plugin.toml`. It requests nothing.
-    pub fn bare(name: PluginName) -> Self {
+    pub fn for_bare_component(name: PluginName) -> Self {
         Self {
             name,
             version: "0.0.0".to_owned(),
             description: String::new(),
-            roles: vec![Role::Tools],
-            instance: Instance::Call,
-            request: Request::none(),
-            settings: SettingsSchema::none(),
+            roles: vec![PluginRole::Tools],
+            instance: InstanceLifetime::Call,
+            request: PluginRequests::empty(),
+            settings: SettingsSchema::empty(),
         }
     }
 }

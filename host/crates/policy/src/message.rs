@@ -10,9 +10,9 @@ use sallyport_contract::text::escape_excerpt;
 use serde_json::Value;
 
 use crate::{
-    document::Item,
-    question::{CONTEXT_KEYS, Situation},
-    source::{Mistake, SourceError, nearest, quoted},
+    document::TomlItem,
+    question::{CONTEXT_KEYS, CallFacts},
+    source::{HintedError, SourceError, nearest_match, quoted},
 };
 
 /// Most characters of a value that a message shows: enough to recognise it, too few to drown the
@@ -27,13 +27,13 @@ const NONE: &str = "(none)";
 
 /// The message of a rule, with its placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Message {
+pub(crate) struct RuleMessage {
     written: String,
-    parts: Vec<Part>,
+    parts: Vec<MessagePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum MessagePart {
     Text(String),
     Tool,
     Plugin,
@@ -44,7 +44,7 @@ enum Part {
 
 /// Why a text is not a message.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum MessageError {
+pub(crate) enum RuleMessageError {
     #[error("a message of {bytes} bytes is longer than {MESSAGE_BYTES_MAX}")]
     TooLong { bytes: usize },
     #[error("a brace stands alone")]
@@ -53,12 +53,12 @@ pub(crate) enum MessageError {
     Unknown { name: String },
 }
 
-impl Mistake for MessageError {
+impl HintedError for RuleMessageError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::TooLong { .. } => None,
             Self::LoneBrace => Some("write {{ or }} for a brace".to_owned()),
-            Self::Unknown { name } => Some(match nearest(name, known_names()) {
+            Self::Unknown { name } => Some(match nearest_match(name, placeholder_names()) {
                 Some(known) => format!("did you mean {{{known}}}?"),
                 None => "write {tool}, {plugin}, {args.NAME} or {context.NAME}".to_owned(),
             }),
@@ -66,48 +66,48 @@ impl Mistake for MessageError {
     }
 }
 
-fn known_names() -> impl Iterator<Item = &'static str> {
+fn placeholder_names() -> impl Iterator<Item = &'static str> {
     const CONTEXT: [&str; 4] =
         ["context.call_id", "context.session_id", "context.user_id", "context.conversation_id"];
     ["tool", "plugin", "args"].into_iter().chain(CONTEXT)
 }
 
-impl FromStr for Message {
-    type Err = MessageError;
+impl FromStr for RuleMessage {
+    type Err = RuleMessageError;
 
-    fn from_str(text: &str) -> Result<Self, MessageError> {
+    fn from_str(text: &str) -> Result<Self, RuleMessageError> {
         if text.len() > MESSAGE_BYTES_MAX {
-            return Err(MessageError::TooLong { bytes: text.len() });
+            return Err(RuleMessageError::TooLong { bytes: text.len() });
         }
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
             let (before, brace) = rest.split_at(at);
-            parts.push(Part::Text(before.to_owned()));
+            parts.push(MessagePart::Text(before.to_owned()));
             let (part, after) = split_brace(brace)?;
             parts.push(part);
             rest = after;
         }
-        parts.push(Part::Text(rest.to_owned()));
+        parts.push(MessagePart::Text(rest.to_owned()));
         Ok(Self { written: text.to_owned(), parts })
     }
 }
 
 /// Splits text that begins with a brace into the part that the brace makes and the text after it.
-fn split_brace(text: &str) -> Result<(Part, &str), MessageError> {
+fn split_brace(text: &str) -> Result<(MessagePart, &str), RuleMessageError> {
     for (doubled, brace) in [("{{", "{"), ("}}", "}")] {
         if let Some(after) = text.strip_prefix(doubled) {
-            return Ok((Part::Text(brace.to_owned()), after));
+            return Ok((MessagePart::Text(brace.to_owned()), after));
         }
     }
     let inside = text.strip_prefix('{').and_then(|open| open.split_once('}'));
-    let (name, after) = inside.ok_or(MessageError::LoneBrace)?;
-    Ok((Part::named(name)?, after))
+    let (name, after) = inside.ok_or(RuleMessageError::LoneBrace)?;
+    Ok((MessagePart::from_name(name)?, after))
 }
 
-impl Part {
-    fn named(name: &str) -> Result<Self, MessageError> {
-        let unknown = || MessageError::Unknown { name: name.to_owned() };
+impl MessagePart {
+    fn from_name(name: &str) -> Result<Self, RuleMessageError> {
+        let unknown = || RuleMessageError::Unknown { name: name.to_owned() };
         let mut steps = name.split('.');
         let root = steps.next().unwrap_or_default();
         let path: Vec<String> = steps.map(str::to_owned).collect();
@@ -124,19 +124,19 @@ impl Part {
         }
     }
 
-    fn fill(&self, of: &Situation<'_>) -> String {
+    fn fill_placeholder(&self, of: &CallFacts<'_>) -> String {
         let shown = match self {
             Self::Text(text) => return text.clone(),
             Self::Tool => Some(of.tool.to_owned()),
-            Self::Plugin => Some(of.plugin().to_owned()),
-            Self::Argument(path) => lookup(of.arguments, path).and_then(shown),
+            Self::Plugin => Some(of.plugin_name().to_owned()),
+            Self::Argument(path) => value_at_path(of.arguments, path).and_then(value_text),
             Self::Context(key) => of.context_text(key).map(str::to_owned),
         };
         shown.map_or_else(|| NONE.to_owned(), |text| escape_excerpt(&text, VALUE_CHARS_MAX))
     }
 }
 
-fn lookup<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
+fn value_at_path<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
     path.iter().try_fold(value, |value, step| match value {
         Value::Array(items) => items.get(step.parse::<usize>().ok()?),
         Value::Object(fields) => fields.get(step),
@@ -144,7 +144,7 @@ fn lookup<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
     })
 }
 
-fn shown(value: &Value) -> Option<String> {
+fn value_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
@@ -154,19 +154,21 @@ fn shown(value: &Value) -> Option<String> {
     }
 }
 
-impl Message {
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+impl RuleMessage {
+    pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
-        item.prose()?.parse().map_err(|mistake: MessageError| place.mistake(&mistake))
+        item.read_nonblank_string()?
+            .parse()
+            .map_err(|mistake: RuleMessageError| place.into_hinted_error(&mistake))
     }
 
     /// Returns the message for one call.
-    pub(crate) fn fill(&self, of: &Situation<'_>) -> String {
-        self.parts.iter().map(|part| part.fill(of)).collect()
+    pub(crate) fn fill(&self, of: &CallFacts<'_>) -> String {
+        self.parts.iter().map(|part| part.fill_placeholder(of)).collect()
     }
 }
 
-impl fmt::Display for Message {
+impl fmt::Display for RuleMessage {
     /// The message as written, with its placeholders.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.written)

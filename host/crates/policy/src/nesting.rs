@@ -11,17 +11,17 @@ use toml_parser::{Source, lexer::TokenKind};
 const LEVELS_MAX: usize = 64;
 
 /// An open bracket, and the number of levels from it and the dots of its current key.
-struct Frame {
+struct TomlNestingFrame {
     closes_with: TokenKind,
     levels: usize,
 }
 
 /// Returns the offset at which a text exceeds the nesting limit.
-pub(crate) fn too_deep(text: &str) -> Option<usize> {
-    let mut frames = vec![Frame { closes_with: TokenKind::Eof, levels: 1 }];
+pub(crate) fn find_too_deep(text: &str) -> Option<usize> {
+    let mut frames = vec![TomlNestingFrame { closes_with: TokenKind::Eof, levels: 1 }];
     let mut levels = 1;
     for token in Source::new(text).lex() {
-        step(&mut frames, &mut levels, token.kind());
+        advance_frames(&mut frames, &mut levels, token.kind());
         if levels > LEVELS_MAX {
             return Some(token.span().start());
         }
@@ -29,7 +29,7 @@ pub(crate) fn too_deep(text: &str) -> Option<usize> {
     None
 }
 
-fn step(frames: &mut Vec<Frame>, levels: &mut usize, token: TokenKind) {
+fn advance_frames(frames: &mut Vec<TomlNestingFrame>, levels: &mut usize, token: TokenKind) {
     let Some(frame) = frames.last_mut() else { return };
     match token {
         TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket => {
@@ -37,7 +37,7 @@ fn step(frames: &mut Vec<Frame>, levels: &mut usize, token: TokenKind) {
             let (square_end, curly_end) =
                 (TokenKind::RightSquareBracket, TokenKind::RightCurlyBracket);
             let closes_with = if square { square_end } else { curly_end };
-            frames.push(Frame { closes_with, levels: 1 });
+            frames.push(TomlNestingFrame { closes_with, levels: 1 });
             *levels += 1;
         }
         // An unmatched closing bracket is an error, but the parser continues after it. It must not
@@ -88,8 +88,8 @@ mod tests {
             (format!("# {0}\na = '{0}'\nb = \"{0}\"", ".[".repeat(99)), false),
         ];
         for (text, want) in rows {
-            assert_eq!(too_deep(&text).is_some(), want, "{text}");
+            assert_eq!(find_too_deep(&text).is_some(), want, "{text}");
         }
-        assert_eq!(too_deep(&brackets(99)), Some(67));
+        assert_eq!(find_too_deep(&brackets(99)), Some(67));
     }
 }

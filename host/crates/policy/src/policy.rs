@@ -14,24 +14,24 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::{
-    condition::{Condition, Facts},
-    document::{Document, Section},
-    example::ExampleResult,
-    fix::Ground,
+    condition::{Condition, ConditionFacts},
+    document::{TomlDocument, TomlSection},
+    example::RuleExampleResult,
+    fix::PolicyContext,
     folder::FsEntry,
     grant::Grant,
-    limits::{SharedLimits, StatedLimits},
+    limits::{GlobalLimits, StatedLimits},
     manifest::Manifest,
-    net::{NetPermit, grant::request_line, pattern::Target},
-    proxy::Proxy,
-    question::{Question, ROLE_PREFIX},
-    rule::Rule,
+    net::{NetPermit, grant::request_line, pattern::RequestTarget},
+    proxy::ProxyTable,
+    question::{PolicyQuestion, ROLE_PREFIX},
+    rule::PolicyRule,
     secret::{SecretEntry, SecretName, SecretSource, SecretSources, check_sources},
     source::SourceError,
-    table::{PluginTable, Tables},
-    tier::Tier,
+    table::{PluginTable, TieredPluginTables},
+    tier::PolicyTier,
     unit::ByteSize,
-    verdict::{Verdict, page_line},
+    verdict::{PolicyVerdict, page_line},
 };
 
 /// Most condition text in one file, in bytes: dozens of long conditions, and little enough that
@@ -48,23 +48,23 @@ const RULES_MAX: usize = 2000;
 /// The operator's grants to plugins and decisions about tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    plugins: BTreeMap<PluginName, Tables>,
-    rules: Vec<Rule>,
+    plugins: BTreeMap<PluginName, TieredPluginTables>,
+    rules: Vec<PolicyRule>,
     /// The limits that each file states for all plugins.
-    limits: Vec<(Tier, StatedLimits)>,
+    limits: Vec<(PolicyTier, StatedLimits)>,
     secrets: SecretSources,
-    proxy: Option<Proxy>,
+    proxy: Option<ProxyTable>,
 }
 
 /// One parsed policy file, not yet combined with the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyFile {
-    tier: Tier,
+    tier: PolicyTier,
     plugins: Vec<PluginTable>,
-    rules: Vec<Rule>,
+    rules: Vec<PolicyRule>,
     limits: StatedLimits,
     secrets: Vec<SecretEntry>,
-    proxy: Option<Proxy>,
+    proxy: Option<ProxyTable>,
 }
 
 impl Policy {
@@ -86,23 +86,23 @@ impl Policy {
     ///
     /// Anything in the file that is not understood completely, an example whose rule decides
     /// otherwise, and anything in a project's file that grants.
-    pub fn parse(
-        tier: Tier,
+    pub fn parse_file(
+        tier: PolicyTier,
         file: &str,
         text: &str,
         home: Option<&Path>,
     ) -> Result<PolicyFile, SourceError> {
-        Document::read(file, text, |root| {
-            let plugin = |name, table| PluginTable::read(name, table, home, tier);
-            let secret = |name, table| SecretEntry::read(name, table, home, tier);
-            let limits = root.optional("limits", StatedLimits::read)?;
+        TomlDocument::read_with(file, text, |root| {
+            let plugin = |name, table| PluginTable::from_toml(name, table, home, tier);
+            let secret = |name, table| SecretEntry::from_toml(name, table, home, tier);
+            let limits = root.read_optional("limits", StatedLimits::from_toml)?;
             Ok(PolicyFile {
                 tier,
-                plugins: root.named("plugin", plugin)?,
+                plugins: root.read_named_items("plugin", plugin)?,
                 rules: read_rules(root, tier)?,
-                limits: limits.unwrap_or_else(StatedLimits::none),
-                secrets: root.named("secret", secret)?,
-                proxy: root.optional("proxy", |item| Proxy::read(item, tier))?,
+                limits: limits.unwrap_or_else(StatedLimits::empty),
+                secrets: root.read_named_items("secret", secret)?,
+                proxy: root.read_optional("proxy", |item| ProxyTable::from_toml(item, tier))?,
             })
         })
     }
@@ -113,17 +113,17 @@ impl Policy {
     ///
     /// Entries of different files that conflict, and a granted secret for which no file names a
     /// source.
-    pub fn of(mut files: Vec<PolicyFile>) -> Result<Self, SourceError> {
+    pub fn from_files(mut files: Vec<PolicyFile>) -> Result<Self, SourceError> {
         files.sort_by_key(|file| file.tier);
         let tables = files.iter().map(|file| (file.tier, file.plugins.clone()));
         let secrets = files.iter().flat_map(|file| file.secrets.clone());
         let limits: Vec<_> = files.iter().map(|file| (file.tier, file.limits.clone())).collect();
         let policy = Self {
-            plugins: Tables::of_files(tables, &limits)?,
+            plugins: TieredPluginTables::from_files(tables, &limits)?,
             rules: files.iter().flat_map(|file| file.rules.clone()).collect(),
             limits,
-            secrets: SecretEntry::joined(secrets)?,
-            proxy: Proxy::joined(files.iter().filter_map(|file| file.proxy.clone()))?,
+            secrets: SecretEntry::merge_entries(secrets)?,
+            proxy: ProxyTable::merge_tables(files.iter().filter_map(|file| file.proxy.clone()))?,
         };
         let granted = policy.plugins.values().flat_map(|tables| &tables.joined.secrets);
         check_sources(granted, &policy.secrets)?;
@@ -135,12 +135,16 @@ impl Policy {
     /// # Errors
     ///
     /// As for [`parse`](Self::parse) and [`of`](Self::of).
-    pub fn of_user(file: &str, text: &str, home: Option<&Path>) -> Result<Self, SourceError> {
-        Self::of(vec![Self::parse(Tier::User, file, text, home)?])
+    pub fn from_user_file(
+        file: &str,
+        text: &str,
+        home: Option<&Path>,
+    ) -> Result<Self, SourceError> {
+        Self::from_files(vec![Self::parse_file(PolicyTier::User, file, text, home)?])
     }
 
     /// The plugins that have a table in the policy, by name.
-    pub fn plugins(&self) -> impl Iterator<Item = &PluginName> {
+    pub fn plugin_names(&self) -> impl Iterator<Item = &PluginName> {
         self.plugins.keys()
     }
 
@@ -155,39 +159,39 @@ impl Policy {
     }
 
     /// The proxy for requests, if one is configured.
-    pub fn proxy(&self) -> Option<&Proxy> {
+    pub fn proxy(&self) -> Option<&ProxyTable> {
         self.proxy.as_ref()
     }
 
     /// The limits on the calls of all plugins together.
-    pub fn shared_limits(&self) -> SharedLimits {
-        StatedLimits::shared(self.limits.iter().map(|(_, limits)| limits))
+    pub fn shared_limits(&self) -> GlobalLimits {
+        StatedLimits::merge_global_limits(self.limits.iter().map(|(_, limits)| limits))
     }
 
     /// The results of all examples, in the order of the files. Each one matches its expectation:
     /// parsing refuses a file in which one does not.
-    pub fn examples(&self) -> impl Iterator<Item = ExampleResult> {
-        self.rules.iter().flat_map(Rule::examples)
+    pub fn example_results(&self) -> impl Iterator<Item = RuleExampleResult> {
+        self.rules.iter().flat_map(PolicyRule::example_results)
     }
 
     /// Every `fs` entry of all plugins.
-    pub(crate) fn mounted(&self) -> impl Iterator<Item = &FsEntry> {
+    pub(crate) fn fs_entries(&self) -> impl Iterator<Item = &FsEntry> {
         self.plugins.values().flat_map(|tables| &tables.joined.fs)
     }
 
-    pub(crate) fn tables(&self) -> impl Iterator<Item = &Tables> {
+    pub(crate) fn plugin_tables(&self) -> impl Iterator<Item = &TieredPluginTables> {
         self.plugins.values()
     }
 
-    pub(crate) fn tables_of(&self, plugin: &PluginName) -> Option<&Tables> {
+    pub(crate) fn tables_for_plugin(&self, plugin: &PluginName) -> Option<&TieredPluginTables> {
         self.plugins.get(plugin)
     }
 
-    pub(crate) fn rules(&self) -> &[Rule] {
+    pub(crate) fn rules(&self) -> &[PolicyRule] {
         &self.rules
     }
 
-    pub(crate) fn secrets(&self) -> &SecretSources {
+    pub(crate) fn secret_entries(&self) -> &SecretSources {
         &self.secrets
     }
 
@@ -196,11 +200,12 @@ impl Policy {
     /// `settings` are the plugin's own settings, which its requests may refer to. [`Grant::notes`]
     /// lists the requests that are not valid with these settings and the grants that nothing
     /// requests.
-    pub fn grant(&self, manifest: &Manifest, settings: &Map<String, Value>) -> Grant {
+    pub fn effective_grant(&self, manifest: &Manifest, settings: &Map<String, Value>) -> Grant {
         let plugin = &manifest.name;
-        let tables = self.tables_of(plugin).cloned();
-        let unmentioned = || Tables::unmentioned(plugin.clone(), &self.limits);
-        let ground = Ground {
+        let tables = self.tables_for_plugin(plugin).cloned();
+        let unmentioned =
+            || TieredPluginTables::for_unmentioned_plugin(plugin.clone(), &self.limits);
+        let ground = PolicyContext {
             tables: tables.unwrap_or_else(unmentioned),
             is_ruled: self.rules.iter().any(|rule| rule.is_about_every_call_of(plugin)),
             secrets: self.secrets.keys().cloned().collect(),
@@ -226,10 +231,10 @@ impl Policy {
     /// Of all rules that match, the strictest wins. If no rule matches, the call is allowed for a
     /// plugin that can neither change nor leak anything, and the user is asked for any other
     /// plugin.
-    pub fn decide(&self, question: &Question<'_>, grant: &Grant) -> Verdict {
-        let about = |rule: &Rule| rule.is_about_call(question.tool, question.digest);
-        let default = || default_of_call(question.tool, grant);
-        self.judge(question, grant, ApprovalSubject::Call, about, default)
+    pub fn decide_call(&self, question: &PolicyQuestion<'_>, grant: &Grant) -> PolicyVerdict {
+        let about = |rule: &PolicyRule| rule.is_about_call(question.tool, question.digest);
+        let default = || default_call_decision(question.tool, grant);
+        self.evaluate_rules(question, grant, ApprovalSubject::Call, about, default)
     }
 
     /// Decides about a run that no model asked for: a timer that fires, a listener that handles a
@@ -237,10 +242,12 @@ impl Policy {
     ///
     /// Of all rules that match, the strictest wins. If no rule matches, the run is allowed, because
     /// the operator accepted the plugin by choosing it for the role by name.
-    pub fn decide_role(&self, question: &Question<'_>, grant: &Grant) -> Verdict {
-        let about = |rule: &Rule| rule.is_about_call(question.tool, question.digest);
-        let reason = || format!("no rule for it, and {}", chosen(question.tool));
-        self.judge(question, grant, ApprovalSubject::Call, about, || (Decision::Allow, reason()))
+    pub fn decide_role(&self, question: &PolicyQuestion<'_>, grant: &Grant) -> PolicyVerdict {
+        let about = |rule: &PolicyRule| rule.is_about_call(question.tool, question.digest);
+        let reason = || format!("no rule for it, and {}", role_choice_reason(question.tool));
+        self.evaluate_rules(question, grant, ApprovalSubject::Call, about, || {
+            (Decision::Allow, reason())
+        })
     }
 
     /// Decides about a request of a running call that the plugin's grant permits.
@@ -249,22 +256,22 @@ impl Policy {
     /// permits the request decides whether the user is asked.
     pub fn decide_access(
         &self,
-        question: &Question<'_>,
+        question: &PolicyQuestion<'_>,
         grant: &Grant,
         method: &str,
         url: &Url,
         permit: &NetPermit<'_>,
-    ) -> Verdict {
+    ) -> PolicyVerdict {
         // A request that cannot be parsed into a target is not permitted by any rule either.
-        let target = Target::new(method, url).ok();
-        let about = |rule: &Rule| {
+        let target = RequestTarget::new(method, url).ok();
+        let about = |rule: &PolicyRule| {
             let is_about = |to| rule.is_about_access(question.tool, question.digest, to);
             target.as_ref().is_some_and(is_about)
         };
         let subject = ApprovalSubject::Access { what: request_line(method, url) };
         let default =
             || (permit.decision(), format!("no rule for it; entry at {}", permit.place()));
-        self.judge(question, grant, subject, about, default)
+        self.evaluate_rules(question, grant, subject, about, default)
     }
 
     /// Decides about a page that a running call opens in the user's browser.
@@ -272,69 +279,77 @@ impl Policy {
     /// A page that is not granted is denied, regardless of the rules. For a granted page the
     /// strictest rule about it wins. If there is none, the entry that grants the page decides
     /// whether the user is asked.
-    pub fn decide_open_url(&self, question: &Question<'_>, grant: &Grant, url: &Url) -> Verdict {
+    pub fn decide_open_url(
+        &self,
+        question: &PolicyQuestion<'_>,
+        grant: &Grant,
+        url: &Url,
+    ) -> PolicyVerdict {
         let subject = ApprovalSubject::Access { what: page_line(url) };
-        let entry = match grant.page(url) {
+        let entry = match grant.find_page_entry(url) {
             Ok(entry) => entry,
-            Err(denial) => return Verdict::ungranted(subject, denial),
+            Err(denial) => return PolicyVerdict::for_ungranted(subject, denial),
         };
-        let about = |rule: &Rule| rule.is_about_page(question.tool, question.digest, url);
+        let about = |rule: &PolicyRule| rule.is_about_page(question.tool, question.digest, url);
         let default = || (entry.decision, format!("no rule for it; entry at {}", entry.place));
-        self.judge(question, grant, subject, about, default)
+        self.evaluate_rules(question, grant, subject, about, default)
     }
 
     /// The verdict of the rules that `about` selects, or the default if none applies.
-    fn judge(
+    fn evaluate_rules(
         &self,
-        question: &Question<'_>,
+        question: &PolicyQuestion<'_>,
         grant: &Grant,
         subject: ApprovalSubject,
-        about: impl Fn(&Rule) -> bool,
+        about: impl Fn(&PolicyRule) -> bool,
         default: impl FnOnce() -> (Decision, String),
-    ) -> Verdict {
+    ) -> PolicyVerdict {
         let tool = question.tool.to_string();
-        let facts = Facts::new(question.situation(&tool), grant);
+        let facts = ConditionFacts::new(question.call_facts(&tool), grant);
         let rules = self.rules.iter().filter(|rule| about(rule));
-        let spoken = rules.filter_map(|rule| rule.judge(&facts)).collect();
-        Verdict::of(subject, spoken, facts.situation(), default)
+        let spoken = rules.filter_map(|rule| rule.match_call(&facts)).collect();
+        PolicyVerdict::from_rules(subject, spoken, facts.call_facts(), default)
     }
 
     /// Returns the expected verdict for calls of a tool, before its arguments are known.
     ///
     /// A rule with a condition may or may not match. If it could change the decision, the reason
     /// mentions it.
-    pub fn outlook(&self, tool: &ToolId, digest: &str, grant: &Grant) -> Verdict {
+    pub fn expected_verdict(&self, tool: &ToolId, digest: &str, grant: &Grant) -> PolicyVerdict {
         let about = self.rules.iter().filter(|rule| rule.is_about_call(tool, digest));
         let (open, sure): (Vec<_>, Vec<_>) = about.partition(|rule| rule.when.is_some());
-        Verdict::expected(&sure, &open, || default_of_call(tool, grant))
+        PolicyVerdict::from_possible_rules(&sure, &open, || default_call_decision(tool, grant))
     }
 }
 
-fn read_rules(root: &mut Section<'_>, tier: Tier) -> Result<Vec<Rule>, SourceError> {
-    let mut totals = Totals { rules: 0, conditions_bytes: 0, patterns: 0 };
-    root.list("rule", |item| {
+fn read_rules(
+    root: &mut TomlSection<'_>,
+    tier: PolicyTier,
+) -> Result<Vec<PolicyRule>, SourceError> {
+    let mut totals = RuleTotals { rules: 0, conditions_bytes: 0, patterns: 0 };
+    root.read_list("rule", |item| {
         let place = item.place();
-        let rule = Rule::read(item, tier)?;
-        match totals.exceeded_with(&rule) {
+        let rule = PolicyRule::from_toml(item, tier)?;
+        match totals.add_and_check_bounds(&rule) {
             None => Ok(rule),
-            Some(what) => Err(place.error(format!("the file has {what}"))),
+            Some(what) => Err(place.into_error(format!("the file has {what}"))),
         }
     })
 }
 
 /// Totals over the rules of one file, for the quantities that are bounded.
-struct Totals {
+struct RuleTotals {
     rules: usize,
     conditions_bytes: usize,
     patterns: usize,
 }
 
-impl Totals {
+impl RuleTotals {
     /// Adds a rule, and returns a description of the first bound that is now exceeded.
-    fn exceeded_with(&mut self, rule: &Rule) -> Option<String> {
+    fn add_and_check_bounds(&mut self, rule: &PolicyRule) -> Option<String> {
         self.rules += 1;
-        self.conditions_bytes += rule.when.as_ref().map_or(0, Condition::bytes);
-        self.patterns += rule.when.as_ref().map_or(0, Condition::patterns);
+        self.conditions_bytes += rule.when.as_ref().map_or(0, Condition::text_bytes);
+        self.patterns += rule.when.as_ref().map_or(0, Condition::pattern_count);
         if self.rules > RULES_MAX {
             Some(format!("more than {RULES_MAX} rules"))
         } else if self.conditions_bytes > CONDITIONS_BYTES_MAX {
@@ -349,7 +364,7 @@ impl Totals {
 }
 
 /// Why a role needs no second confirmation.
-fn chosen(tool: &ToolId) -> String {
+fn role_choice_reason(tool: &ToolId) -> String {
     match tool.tool.as_str().strip_prefix(ROLE_PREFIX) {
         Some("timer") => "the timer is its own".to_owned(),
         Some("http") => "you chose it to answer requests".to_owned(),
@@ -362,9 +377,9 @@ fn chosen(tool: &ToolId) -> String {
 ///
 /// If a project's policy takes a power away, the user is still asked: an untrusted file must never
 /// reduce the number of questions.
-fn default_of_call(tool: &ToolId, grant: &Grant) -> (Decision, String) {
+fn default_call_decision(tool: &ToolId, grant: &Grant) -> (Decision, String) {
     let plugin = &tool.plugin;
-    match (grant.dangers().as_slice(), grant.withheld_dangers().as_slice()) {
+    match (grant.danger_phrases().as_slice(), grant.withheld_danger_phrases().as_slice()) {
         ([], []) => {
             let reason =
                 format!("no rule for it, and {plugin} can neither change nor leak anything");

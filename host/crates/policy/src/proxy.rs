@@ -8,23 +8,23 @@ use std::str::FromStr;
 use url::Url;
 
 use crate::{
-    document::Item,
+    document::TomlItem,
     net::{
-        PatternError,
+        NetPatternError,
         host::HostPattern,
-        pattern::{Target, parse_port, refuse_extras, split_port},
+        pattern::{RequestTarget, parse_port, refuse_extras, split_port},
     },
-    source::{Mistake, Place, SourceError, quoted},
-    tier::Tier,
+    source::{HintedError, SourceError, SourceLocation, quoted},
+    tier::PolicyTier,
 };
 
 /// The `[proxy]` table: the proxy for each kind of request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proxy {
+pub struct ProxyTable {
     http: Option<ProxyAddress>,
     https: Option<ProxyAddress>,
     bypass: Vec<HostPattern>,
-    place: Place,
+    place: SourceLocation,
 }
 
 /// A proxy.
@@ -48,14 +48,14 @@ enum ProxyError {
     #[error("{} names more than one host", quoted(url))]
     Several { url: String },
     #[error(transparent)]
-    Part(#[from] PatternError),
+    Part(#[from] NetPatternError),
 }
 
-struct WrittenAddress(ProxyAddress);
+struct ParsedProxyAddress(ProxyAddress);
 
-struct BypassedHost(HostPattern);
+struct ProxyBypassHost(HostPattern);
 
-impl Mistake for ProxyError {
+impl HintedError for ProxyError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Part(error) => error.hint(),
@@ -66,15 +66,15 @@ impl Mistake for ProxyError {
     }
 }
 
-impl FromStr for BypassedHost {
-    type Err = PatternError;
+impl FromStr for ProxyBypassHost {
+    type Err = NetPatternError;
 
-    fn from_str(text: &str) -> Result<Self, PatternError> {
+    fn from_str(text: &str) -> Result<Self, NetPatternError> {
         HostPattern::parse(text).map(Self)
     }
 }
 
-impl FromStr for WrittenAddress {
+impl FromStr for ParsedProxyAddress {
     type Err = ProxyError;
 
     fn from_str(text: &str) -> Result<Self, ProxyError> {
@@ -99,20 +99,21 @@ impl FromStr for WrittenAddress {
     }
 }
 
-fn read_address(item: Item<'_>) -> Result<ProxyAddress, SourceError> {
-    item.parsed().map(|WrittenAddress(address)| address)
+fn read_proxy_address(item: TomlItem<'_>) -> Result<ProxyAddress, SourceError> {
+    item.read_parsed().map(|ParsedProxyAddress(address)| address)
 }
 
-impl Proxy {
-    pub(crate) fn read(item: Item<'_>, tier: Tier) -> Result<Self, SourceError> {
+impl ProxyTable {
+    pub(crate) fn from_toml(item: TomlItem<'_>, tier: PolicyTier) -> Result<Self, SourceError> {
         let place = item.place();
-        tier.granting(item)?.section(|section| {
-            let http = section.optional("http", read_address)?;
-            let https = section.optional("https", read_address)?;
-            let bypass = section.list("bypass", |item| item.parsed().map(|BypassedHost(h)| h))?;
+        tier.check_may_grant(item)?.read_section(|section| {
+            let http = section.read_optional("http", read_proxy_address)?;
+            let https = section.read_optional("https", read_proxy_address)?;
+            let bypass = section
+                .read_list("bypass", |item| item.read_parsed().map(|ProxyBypassHost(h)| h))?;
             if http.is_none() && https.is_none() {
                 let message = "a proxy has to say \"http\" or \"https\"";
-                return Err(section.lacks(&["http", "https"], message));
+                return Err(section.missing_keys_error(&["http", "https"], message));
             }
             Ok(Self { http, https, bypass, place })
         })
@@ -123,7 +124,7 @@ impl Proxy {
     /// # Errors
     ///
     /// A second table: it would be unclear which one applies.
-    pub(crate) fn joined(
+    pub(crate) fn merge_tables(
         proxies: impl IntoIterator<Item = Self>,
     ) -> Result<Option<Self>, SourceError> {
         let mut proxies = proxies.into_iter();
@@ -131,7 +132,7 @@ impl Proxy {
         match (first, proxies.next()) {
             (Some(first), Some(second)) => {
                 let message = format!("there is a proxy at {}", first.place);
-                let error = second.place.error(message);
+                let error = second.place.into_error(message);
                 Err(error.with_hint("all plugins use the same one: leave out one of the two"))
             }
             (first, _) => Ok(first),
@@ -139,16 +140,16 @@ impl Proxy {
     }
 
     /// The place of the table.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &SourceLocation {
         &self.place
     }
 
     /// Returns the proxy for a request to this URL, if there is one.
     ///
     /// A request to this machine never uses a proxy: it would reach the proxy's machine instead.
-    pub fn for_url(&self, url: &Url) -> Option<&ProxyAddress> {
-        let target = Target::new("GET", url).ok()?;
-        if target.is_loopback() || self.bypass.iter().any(|host| target.is_at(host)) {
+    pub fn address_for_url(&self, url: &Url) -> Option<&ProxyAddress> {
+        let target = RequestTarget::new("GET", url).ok()?;
+        if target.is_loopback() || self.bypass.iter().any(|host| target.has_host(host)) {
             return None;
         }
         if target.is_encrypted() { self.https.as_ref() } else { self.http.as_ref() }

@@ -15,7 +15,7 @@ pub const ROLE_RUNS: [&str; 5] = ["timer", "listener", "provider", "ui", "http"]
 
 /// A call to decide about, or a running call that requests an access.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct PolicyQuestion<'a> {
     /// The tool.
     pub tool: &'a ToolId,
     /// Digest of the plugin's component, in hexadecimal.
@@ -26,11 +26,11 @@ pub struct Question<'a> {
     pub context: &'a ToolCallContext,
 }
 
-impl<'a> Question<'a> {
+impl<'a> PolicyQuestion<'a> {
     /// Returns the facts about the call for conditions and messages. `tool` is the tool's name as
     /// text.
-    pub(crate) fn situation(&self, tool: &'a str) -> Situation<'a> {
-        Situation { tool, arguments: self.arguments, context: self.context }
+    pub(crate) fn call_facts(&self, tool: &'a str) -> CallFacts<'a> {
+        CallFacts { tool, arguments: self.arguments, context: self.context }
     }
 }
 
@@ -41,16 +41,16 @@ pub(crate) const CONTEXT_KEYS: [&str; 6] =
 /// A call with all facts that a condition or a message may refer to. An example of a rule has such
 /// facts without an actual call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Situation<'a> {
+pub(crate) struct CallFacts<'a> {
     /// The tools as a rule writes them; for a call, exactly one tool.
     pub(crate) tool: &'a str,
     pub(crate) arguments: &'a Value,
     pub(crate) context: &'a ToolCallContext,
 }
 
-impl<'a> Situation<'a> {
+impl<'a> CallFacts<'a> {
     /// The plugin's name: the part of a tool's name before its first dot.
-    pub(crate) fn plugin(&self) -> &'a str {
+    pub(crate) fn plugin_name(&self) -> &'a str {
         self.tool.split_once('.').map_or(self.tool, |(plugin, _)| plugin)
     }
 
@@ -62,7 +62,7 @@ impl<'a> Situation<'a> {
             "user_id" => self.context.user_id.as_deref(),
             "conversation_id" => self.context.conversation_id.as_deref(),
             "tool" => Some(self.tool),
-            "plugin" => Some(self.plugin()),
+            "plugin" => Some(self.plugin_name()),
             _ => None,
         }
     }

@@ -5,19 +5,19 @@ use std::{fmt, path::PathBuf};
 use serde_json::{Map, Value};
 
 use crate::{
-    capability::{Capability, CapabilityRequest, Wish, read_all},
-    document::{Item, Section},
+    capability::{Capability, CapabilityRequest, RequestedCapability, read_capability_requests},
+    document::{TomlItem, TomlSection},
     environment::read_env_name,
-    folder::{Access, FsEntry, read_path},
-    net::{NetPattern, PatternError, pattern::check_methods},
-    secret::{SecretGrant, SecretHeader, SecretName, SecretWay},
+    folder::{FsAccess, FsEntry, read_path},
+    net::{NetPattern, NetPatternError, pattern::check_methods},
+    secret::{SecretGrant, SecretHeader, SecretName, SecretUse},
     settings::SettingsSchema,
-    source::{Mistake, SourceError, nearest, quoted},
+    source::{HintedError, SourceError, nearest_match, quoted},
 };
 
 /// All requests of a plugin. The plugin gets none of them unless a policy grants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct PluginRequests {
     /// Network access.
     pub net: Vec<NetRequest>,
     /// Folders and files.
@@ -34,7 +34,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetRequest {
     /// The requested URLs and methods.
-    pub allow: NetTemplate,
+    pub allow: NetPatternTemplate,
     /// The author's reason.
     pub why: String,
 }
@@ -43,7 +43,7 @@ pub struct NetRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FsRequest {
     /// The requested access.
-    pub access: Access,
+    pub access: FsAccess,
     /// The requested path; `None` for any folder of the operator's choice.
     pub path: Option<PathBuf>,
     /// The author's reason.
@@ -75,19 +75,19 @@ pub struct SecretRequest {
 
 /// A network pattern with `{name}` placeholders for the values of settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NetTemplate {
-    parts: Vec<Part>,
+pub struct NetPatternTemplate {
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Setting(String),
 }
 
 /// Why a template is not a network pattern with the current settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateError {
+pub enum NetTemplateError {
     /// A setting has neither a value nor a default.
     #[error("the setting {} is not given", quoted(setting))]
     NotGiven {
@@ -102,10 +102,10 @@ pub enum TemplateError {
     },
     /// With the settings filled in, the text is not a pattern.
     #[error(transparent)]
-    Pattern(#[from] PatternError),
+    Pattern(#[from] NetPatternError),
 }
 
-impl Mistake for TemplateError {
+impl HintedError for NetTemplateError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::NotGiven { .. } => Some("give it in the configuration".to_owned()),
@@ -115,9 +115,9 @@ impl Mistake for TemplateError {
     }
 }
 
-impl Request {
+impl PluginRequests {
     /// Returns the request of a plugin that asks for nothing.
-    pub fn none() -> Self {
+    pub fn empty() -> Self {
         Self {
             net: Vec::new(),
             fs: Vec::new(),
@@ -128,127 +128,131 @@ impl Request {
     }
 
     /// Returns the request of a script without a manifest.
-    pub(crate) fn of_script() -> Self {
+    pub(crate) fn for_script() -> Self {
         let why = || "it is a script".to_owned();
-        let folders = FsRequest { access: Access::ReadWrite, path: None, why: why() };
-        let process = CapabilityRequest { wish: Wish::Process, why: why() };
-        Self { fs: vec![folders], capabilities: vec![process], ..Self::none() }
+        let folders = FsRequest { access: FsAccess::ReadWrite, path: None, why: why() };
+        let process = CapabilityRequest { wish: RequestedCapability::Process, why: why() };
+        Self { fs: vec![folders], capabilities: vec![process], ..Self::empty() }
     }
 
     /// Whether the plugin requests a capability.
-    pub(crate) fn asks_for(&self, capability: Capability) -> bool {
+    pub(crate) fn requests_capability(&self, capability: Capability) -> bool {
         self.capabilities.iter().any(|request| request.wish.capability() == capability)
     }
 
-    pub(crate) fn read(item: Item<'_>, settings: &SettingsSchema) -> Result<Self, SourceError> {
-        item.section(|section| {
+    pub(crate) fn from_toml(
+        item: TomlItem<'_>,
+        settings: &SettingsSchema,
+    ) -> Result<Self, SourceError> {
+        item.read_section(|section| {
             Ok(Self {
-                net: section.list("net", |item| NetRequest::read(item, settings))?,
-                fs: section.list("fs", FsRequest::read)?,
-                env: section.list("env", EnvRequest::read)?,
-                secrets: section.list("secrets", SecretRequest::read)?,
-                capabilities: read_all(section)?,
+                net: section.read_list("net", |item| NetRequest::from_toml(item, settings))?,
+                fs: section.read_list("fs", FsRequest::from_toml)?,
+                env: section.read_list("env", EnvRequest::from_toml)?,
+                secrets: section.read_list("secrets", SecretRequest::from_toml)?,
+                capabilities: read_capability_requests(section)?,
             })
         })
     }
 }
 
 impl NetRequest {
-    fn read(item: Item<'_>, settings: &SettingsSchema) -> Result<Self, SourceError> {
-        item.section(|section| {
-            let allow = section.required("allow", |item| NetTemplate::read(item, settings))?;
-            Ok(Self { allow, why: read_why(section)? })
+    fn from_toml(item: TomlItem<'_>, settings: &SettingsSchema) -> Result<Self, SourceError> {
+        item.read_section(|section| {
+            let allow = section
+                .read_required("allow", |item| NetPatternTemplate::from_toml(item, settings))?;
+            Ok(Self { allow, why: read_reason(section)? })
         })
     }
 }
 
 impl FsRequest {
-    fn read(item: Item<'_>) -> Result<Self, SourceError> {
-        item.section(|section| {
+    fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
+        item.read_section(|section| {
             Ok(Self {
-                access: section.required("access", Access::read)?,
-                path: section.optional("path", read_path)?,
-                why: read_why(section)?,
+                access: section.read_required("access", FsAccess::from_toml)?,
+                path: section.read_optional("path", read_path)?,
+                why: read_reason(section)?,
             })
         })
     }
 
     /// Whether the request is about an entry of a policy: it leaves the choice to the operator, or
     /// names the entry's path or a folder around it.
-    pub(crate) fn covers(&self, entry: &FsEntry) -> bool {
+    pub(crate) fn covers_entry(&self, entry: &FsEntry) -> bool {
         self.path.as_ref().is_none_or(|path| entry.mount.host.starts_with(path))
     }
 }
 
 impl EnvRequest {
-    fn read(item: Item<'_>) -> Result<Self, SourceError> {
-        item.section(|section| {
-            let name = section.required("name", read_env_name)?;
-            Ok(Self { name, why: read_why(section)? })
+    fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
+        item.read_section(|section| {
+            let name = section.read_required("name", read_env_name)?;
+            Ok(Self { name, why: read_reason(section)? })
         })
     }
 }
 
 impl SecretRequest {
-    fn read(item: Item<'_>) -> Result<Self, SourceError> {
-        item.section(|section| {
-            let name = section.required("name", Item::parsed)?;
-            let reveal = section.optional("reveal", Item::boolean)?.unwrap_or(false);
-            let header = SecretHeader::read(section)?;
-            Ok(Self { name, reveal, header, why: read_why(section)? })
+    fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
+        item.read_section(|section| {
+            let name = section.read_required("name", TomlItem::read_parsed)?;
+            let reveal = section.read_optional("reveal", TomlItem::read_bool)?.unwrap_or(false);
+            let header = SecretHeader::from_toml(section)?;
+            Ok(Self { name, reveal, header, why: read_reason(section)? })
         })
     }
 
     /// Whether the request is about an entry of a policy. A request to read a secret also covers an
     /// entry that sends it; a request to send does not cover an entry that reveals.
-    pub(crate) fn covers(&self, grant: &SecretGrant) -> bool {
-        self.name == grant.name && (self.reveal || grant.way != SecretWay::Reveal)
+    pub(crate) fn covers_grant(&self, grant: &SecretGrant) -> bool {
+        self.name == grant.name && (self.reveal || grant.way != SecretUse::Reveal)
     }
 }
 
-pub(crate) fn read_why(section: &mut Section<'_>) -> Result<String, SourceError> {
-    section.required("why", Item::prose)
+pub(crate) fn read_reason(section: &mut TomlSection<'_>) -> Result<String, SourceError> {
+    section.read_required("why", TomlItem::read_nonblank_string)
 }
 
-impl NetTemplate {
-    fn read(item: Item<'_>, settings: &SettingsSchema) -> Result<Self, SourceError> {
+impl NetPatternTemplate {
+    fn from_toml(item: TomlItem<'_>, settings: &SettingsSchema) -> Result<Self, SourceError> {
         let place = item.place();
-        let text = item.string()?;
-        check_methods(&text).map_err(|mistake| place.clone().mistake(&mistake))?;
-        let template = Self::split(&text);
-        for name in template.settings() {
-            if !settings.is_string(name) {
-                return Err(no_such_setting(place.error(""), name, settings));
+        let text = item.read_string()?;
+        check_methods(&text).map_err(|mistake| place.clone().into_hinted_error(&mistake))?;
+        let template = Self::from_text(&text);
+        for name in template.setting_names() {
+            if !settings.is_string_setting(name) {
+                return Err(unknown_setting_error(place.into_error(""), name, settings));
             }
         }
-        match template.fill(&settings.with_defaults(&Map::new())) {
+        match template.fill_settings(&settings.with_defaults(&Map::new())) {
             // A template with settings that the user has not filled in yet cannot be checked.
-            Ok(_) | Err(TemplateError::NotGiven { .. }) => Ok(template),
-            Err(mistake @ (TemplateError::BadValue { .. } | TemplateError::Pattern(_))) => {
-                Err(place.mistake(&mistake))
+            Ok(_) | Err(NetTemplateError::NotGiven { .. }) => Ok(template),
+            Err(mistake @ (NetTemplateError::BadValue { .. } | NetTemplateError::Pattern(_))) => {
+                Err(place.into_hinted_error(&mistake))
             }
         }
     }
 
     /// Splits at braces. An unmatched brace stays in the text, which no pattern accepts.
-    fn split(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, (name, after))) =
             rest.split_once('{').and_then(|(before, open)| Some((before, open.split_once('}')?)))
         {
-            parts.push(Part::Text(before.to_owned()));
-            parts.push(Part::Setting(name.to_owned()));
+            parts.push(TemplatePart::Text(before.to_owned()));
+            parts.push(TemplatePart::Setting(name.to_owned()));
             rest = after;
         }
-        parts.push(Part::Text(rest.to_owned()));
+        parts.push(TemplatePart::Text(rest.to_owned()));
         Self { parts }
     }
 
-    fn settings(&self) -> impl Iterator<Item = &str> {
+    fn setting_names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Setting(name) => Some(name.as_str()),
+            TemplatePart::Text(_) => None,
+            TemplatePart::Setting(name) => Some(name.as_str()),
         })
     }
 
@@ -257,48 +261,55 @@ impl NetTemplate {
     /// # Errors
     ///
     /// A setting that is missing or has an unsuitable value, or a result that is not a pattern.
-    pub fn fill(&self, settings: &Map<String, Value>) -> Result<NetPattern, TemplateError> {
+    pub fn fill_settings(
+        &self,
+        settings: &Map<String, Value>,
+    ) -> Result<NetPattern, NetTemplateError> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(piece) => text.push_str(piece),
-                Part::Setting(name) => text.push_str(value_of(name, settings)?),
+                TemplatePart::Text(piece) => text.push_str(piece),
+                TemplatePart::Setting(name) => text.push_str(string_setting(name, settings)?),
             }
         }
         Ok(text.parse()?)
     }
 }
 
-fn value_of<'s>(name: &str, settings: &'s Map<String, Value>) -> Result<&'s str, TemplateError> {
+fn string_setting<'s>(
+    name: &str,
+    settings: &'s Map<String, Value>,
+) -> Result<&'s str, NetTemplateError> {
     let setting = || name.to_owned();
-    let value = settings.get(name).ok_or_else(|| TemplateError::NotGiven { setting: setting() })?;
+    let value =
+        settings.get(name).ok_or_else(|| NetTemplateError::NotGiven { setting: setting() })?;
     let fit = |text: &&str| !text.is_empty() && !text.contains('*');
     let text = value.as_str().filter(fit);
-    let text = text.ok_or_else(|| TemplateError::BadValue { setting: setting() })?;
+    let text = text.ok_or_else(|| NetTemplateError::BadValue { setting: setting() })?;
     // The template continues with its own slash.
     Ok(text.strip_suffix('/').unwrap_or(text))
 }
 
-fn no_such_setting(error: SourceError, name: &str, settings: &SettingsSchema) -> SourceError {
-    let known = settings.names().any(|known| known == name);
+fn unknown_setting_error(error: SourceError, name: &str, settings: &SettingsSchema) -> SourceError {
+    let known = settings.setting_names().any(|known| known == name);
     let message = match known {
         true => format!("the setting {} is not of the type \"string\"", quoted(name)),
         false => format!("there is no setting {}", quoted(name)),
     };
     let error = SourceError { message, ..error };
-    let strings = settings.names().filter(|known| settings.is_string(known));
-    match nearest(name, strings).filter(|_| !known) {
+    let strings = settings.setting_names().filter(|known| settings.is_string_setting(known));
+    match nearest_match(name, strings).filter(|_| !known) {
         Some(near) => error.with_hint(format!("did you mean {{{near}}}?")),
         None => error.with_hint(format!("add [settings.{name}] with type = \"string\"")),
     }
 }
 
-impl fmt::Display for NetTemplate {
+impl fmt::Display for NetPatternTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.parts {
             match part {
-                Part::Text(piece) => f.write_str(piece)?,
-                Part::Setting(name) => write!(f, "{{{name}}}")?,
+                TemplatePart::Text(piece) => f.write_str(piece)?,
+                TemplatePart::Setting(name) => write!(f, "{{{name}}}")?,
             }
         }
         Ok(())

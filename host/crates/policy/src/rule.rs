@@ -7,17 +7,17 @@ use url::Url;
 
 use crate::{
     capability::UrlPattern,
-    condition::{Condition, Facts, Failure},
-    document::Item,
-    example::Example,
+    condition::{Condition, ConditionFacts, EvaluationError},
+    document::TomlItem,
+    example::RuleExample,
     fix::toml_string,
-    message::Message,
-    net::{NetPattern, pattern::Target},
-    question::Situation,
-    source::{Mistake, Place, SourceError, quoted},
-    tier::Tier,
+    message::RuleMessage,
+    net::{NetPattern, pattern::RequestTarget},
+    question::CallFacts,
+    source::{HintedError, SourceError, SourceLocation, quoted},
+    tier::PolicyTier,
     tool_pattern::ToolPattern,
-    verdict::Matched,
+    verdict::RuleMatch,
 };
 
 /// The decisions and their words.
@@ -33,24 +33,24 @@ const DIGEST_DIGITS_MAX: usize = 64;
 
 /// One `[[rule]]` of a policy.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Rule {
+pub(crate) struct PolicyRule {
     pub(crate) tools: ToolPattern,
     /// The requests of a running call that it is about; `None` for a rule that is not about
     /// requests.
     pub(crate) net: Option<NetPattern>,
     /// The pages, opened by a running call, that it is about.
     pub(crate) open_url: Option<UrlPattern>,
-    pub(crate) digest: Option<Digest>,
+    pub(crate) digest: Option<DigestPrefix>,
     pub(crate) when: Option<Condition>,
     pub(crate) decision: Decision,
-    message: Option<Message>,
-    pub(crate) examples: Vec<Example>,
-    pub(crate) place: Place,
+    message: Option<RuleMessage>,
+    pub(crate) examples: Vec<RuleExample>,
+    pub(crate) place: SourceLocation,
 }
 
 /// The first digits of a component's digest, or all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Digest(String);
+pub(crate) struct DigestPrefix(String);
 
 /// A rule as text: proposed by a refusal, and written by the answer "always".
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,11 +72,11 @@ pub struct RuleText {
 /// Why a text is not a digest.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is not a digest", quoted(text))]
-pub(crate) struct DigestError {
+pub(crate) struct DigestPrefixError {
     text: String,
 }
 
-impl Mistake for DigestError {
+impl HintedError for DigestPrefixError {
     fn hint(&self) -> Option<String> {
         Some(format!(
             "write its first digits, at least {DIGEST_DIGITS_MIN} of 0-9 and a-f, or all \
@@ -85,57 +85,59 @@ impl Mistake for DigestError {
     }
 }
 
-impl FromStr for Digest {
-    type Err = DigestError;
+impl FromStr for DigestPrefix {
+    type Err = DigestPrefixError;
 
-    fn from_str(text: &str) -> Result<Self, DigestError> {
+    fn from_str(text: &str) -> Result<Self, DigestPrefixError> {
         let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         let fits = (DIGEST_DIGITS_MIN..=DIGEST_DIGITS_MAX).contains(&text.len());
         match fits && text.bytes().all(hex) {
             true => Ok(Self(text.to_owned())),
-            false => Err(DigestError { text: text.to_owned() }),
+            false => Err(DigestPrefixError { text: text.to_owned() }),
         }
     }
 }
 
-impl Digest {
-    fn is_of(&self, digest: &str) -> bool {
+impl DigestPrefix {
+    fn matches_digest(&self, digest: &str) -> bool {
         digest.starts_with(&self.0)
     }
 
     /// Whether this digest matches every component of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        self.is_of(&other.0)
+        self.matches_digest(&other.0)
     }
 }
 
 /// Whether the condition of a rule holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fit {
+pub(crate) enum ConditionResult {
     Holds,
     Fails,
-    Unknown(Failure),
+    Unknown(EvaluationError),
 }
 
-impl Rule {
-    pub(crate) fn read(item: Item<'_>, tier: Tier) -> Result<Self, SourceError> {
+impl PolicyRule {
+    pub(crate) fn from_toml(item: TomlItem<'_>, tier: PolicyTier) -> Result<Self, SourceError> {
         let place = item.place();
-        let mut rule = item.section(|section| {
+        let mut rule = item.read_section(|section| {
             Ok(Self {
-                tools: section.required("tool", Item::parsed)?,
-                net: section.optional("net", Item::parsed)?,
-                open_url: section.optional("open-url", Item::parsed)?,
-                digest: section.optional("digest", Item::parsed)?,
-                when: section.optional("when", Condition::read)?,
-                decision: section.required("decision", |item| read_decision(item, tier))?,
-                message: section.optional("message", Message::read)?,
-                examples: section.list("match", Example::read)?,
+                tools: section.read_required("tool", TomlItem::read_parsed)?,
+                net: section.read_optional("net", TomlItem::read_parsed)?,
+                open_url: section.read_optional("open-url", TomlItem::read_parsed)?,
+                digest: section.read_optional("digest", TomlItem::read_parsed)?,
+                when: section.read_optional("when", Condition::from_toml)?,
+                decision: section.read_required("decision", |item| read_decision(item, tier))?,
+                message: section.read_optional("message", RuleMessage::from_toml)?,
+                examples: section.read_list("match", RuleExample::from_toml)?,
                 place,
             })
         })?;
         if rule.net.is_some() && rule.open_url.is_some() {
-            let error =
-                rule.place.clone().error("a rule cannot be about \"net\" and \"open-url\" at once");
+            let error = rule
+                .place
+                .clone()
+                .into_error("a rule cannot be about \"net\" and \"open-url\" at once");
             return Err(error.with_hint("write two rules"));
         }
         if rule.decision > Decision::Allow {
@@ -153,10 +155,15 @@ impl Rule {
     /// Whether the rule is about a request of the tool. A rule that stops requests matches as
     /// generously as an entry that denies; a rule that allows matches as narrowly as an entry that
     /// allows.
-    pub(crate) fn is_about_access(&self, tool: &ToolId, digest: &str, to: &Target<'_>) -> bool {
+    pub(crate) fn is_about_access(
+        &self,
+        tool: &ToolId,
+        digest: &str,
+        to: &RequestTarget<'_>,
+    ) -> bool {
         let matches = |pattern: &NetPattern| match self.decision {
             Decision::Allow => pattern.matches(to),
-            Decision::Ask | Decision::Deny => pattern.denies(to),
+            Decision::Ask | Decision::Deny => pattern.matches_leniently(to),
         };
         self.net.as_ref().is_some_and(matches) && self.is_about(tool, digest)
     }
@@ -165,13 +172,14 @@ impl Rule {
     pub(crate) fn is_about_page(&self, tool: &ToolId, digest: &str, url: &Url) -> bool {
         let matches = |pattern: &UrlPattern| match self.decision {
             Decision::Allow => pattern.matches(url),
-            Decision::Ask | Decision::Deny => pattern.denies(url),
+            Decision::Ask | Decision::Deny => pattern.matches_leniently(url),
         };
         self.open_url.as_ref().is_some_and(matches) && self.is_about(tool, digest)
     }
 
     fn is_about(&self, tool: &ToolId, digest: &str) -> bool {
-        self.tools.matches(tool) && self.digest.as_ref().is_none_or(|own| own.is_of(digest))
+        self.tools.matches(tool)
+            && self.digest.as_ref().is_none_or(|own| own.matches_digest(digest))
     }
 
     /// Whether the rule is about every call of every tool of a plugin.
@@ -180,46 +188,48 @@ impl Rule {
             || self.open_url.is_some()
             || self.digest.is_some()
             || self.when.is_some();
-        !narrows && self.tools.is_about_all_of(plugin)
+        !narrows && self.tools.matches_whole_plugin(plugin)
     }
 
     /// Whether the rule's condition holds; a rule without a condition always fits.
-    pub(crate) fn fit(&self, facts: &Facts<'_>) -> Fit {
-        match self.when.as_ref().map_or(Ok(true), |when| when.holds(facts)) {
-            Ok(true) => Fit::Holds,
-            Ok(false) => Fit::Fails,
-            Err(failure) => Fit::Unknown(failure),
+    pub(crate) fn evaluate_condition(&self, facts: &ConditionFacts<'_>) -> ConditionResult {
+        match self.when.as_ref().map_or(Ok(true), |when| when.evaluate(facts)) {
+            Ok(true) => ConditionResult::Holds,
+            Ok(false) => ConditionResult::Fails,
+            Err(failure) => ConditionResult::Unknown(failure),
         }
     }
 
     /// Whether the rule counts. If its condition cannot be evaluated, it counts only if it does not
     /// allow.
-    pub(crate) fn counts(&self, fit: &Fit) -> bool {
+    pub(crate) fn is_counted(&self, fit: &ConditionResult) -> bool {
         match fit {
-            Fit::Holds => true,
-            Fit::Fails => false,
-            Fit::Unknown(_) => self.decision != Decision::Allow,
+            ConditionResult::Holds => true,
+            ConditionResult::Fails => false,
+            ConditionResult::Unknown(_) => self.decision != Decision::Allow,
         }
     }
 
     /// The rule's verdict on a call that it is about; `None` if its condition does not hold.
-    pub(crate) fn judge(&self, facts: &Facts<'_>) -> Option<(&Self, Matched)> {
-        let fit = self.fit(facts);
-        let counted = self.counts(&fit);
+    pub(crate) fn match_call(&self, facts: &ConditionFacts<'_>) -> Option<(&Self, RuleMatch)> {
+        let fit = self.evaluate_condition(facts);
+        let counted = self.is_counted(&fit);
         let note = match fit {
-            Fit::Holds => None,
-            Fit::Fails => return None,
-            Fit::Unknown(failure) => Some(format!("its condition cannot be evaluated: {failure}")),
+            ConditionResult::Holds => None,
+            ConditionResult::Fails => return None,
+            ConditionResult::Unknown(failure) => {
+                Some(format!("its condition cannot be evaluated: {failure}"))
+            }
         };
-        Some((self, self.matched(counted, note)))
+        Some((self, self.build_match(counted, note)))
     }
 
-    pub(crate) fn matched(&self, counted: bool, note: Option<String>) -> Matched {
-        Matched { place: self.place.clone(), decision: self.decision, counted, note }
+    pub(crate) fn build_match(&self, counted: bool, note: Option<String>) -> RuleMatch {
+        RuleMatch { place: self.place.clone(), decision: self.decision, counted, note }
     }
 
     /// The rule's message, if it has one, and its place.
-    pub(crate) fn reason(&self, of: Option<&Situation<'_>>) -> String {
+    pub(crate) fn reason_text(&self, of: Option<&CallFacts<'_>>) -> String {
         let place = &self.place;
         match (&self.message, of) {
             (Some(message), Some(of)) => format!("{} (rule at {place})", message.fill(of)),
@@ -229,11 +239,11 @@ impl Rule {
     }
 }
 
-fn read_decision(item: Item<'_>, tier: Tier) -> Result<Decision, SourceError> {
+fn read_decision(item: TomlItem<'_>, tier: PolicyTier) -> Result<Decision, SourceError> {
     let place = item.place();
-    let decision = item.choice(&DECISIONS)?;
-    if (tier, decision) == (Tier::Project, Decision::Allow) {
-        let error = place.error("a rule of a project's policy cannot allow");
+    let decision = item.read_choice(&DECISIONS)?;
+    if (tier, decision) == (PolicyTier::Project, Decision::Allow) {
+        let error = place.into_error("a rule of a project's policy cannot allow");
         return Err(error.with_hint("a project can only ask or deny: move it to your own policy"));
     }
     Ok(decision)
@@ -241,7 +251,7 @@ fn read_decision(item: Item<'_>, tier: Tier) -> Result<Decision, SourceError> {
 
 impl RuleText {
     /// Returns the rule that allows a tool, or all tools of a plugin.
-    pub fn allowing(tool: String) -> Self {
+    pub fn new_allow(tool: String) -> Self {
         Self {
             tool,
             net: None,

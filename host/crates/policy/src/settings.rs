@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    document::{Item, Section},
+    document::{TomlItem, TomlSection},
     source::SourceError,
 };
 
@@ -22,19 +22,19 @@ const TYPES: [(&str, &str); 6] = [
     ("object", "object"),
 ];
 
-type Reader = fn(Item<'_>) -> Result<Value, SourceError>;
+type Reader = fn(TomlItem<'_>) -> Result<Value, SourceError>;
 
 /// The keywords that are copied into the schema. `required`, `items` and `properties` are handled
 /// separately.
 const KEYWORDS: [(&str, Reader); 19] = [
-    ("type", |item| item.choice(&TYPES).map(Value::from)),
-    ("title", |item| item.string().map(Value::from)),
-    ("description", |item| item.string().map(Value::from)),
-    ("default", |item| item.json()),
-    ("const", |item| item.json()),
-    ("enum", |item| item.list(Item::json).map(Value::from)),
-    ("pattern", |item| item.string().map(Value::from)),
-    ("format", |item| item.string().map(Value::from)),
+    ("type", |item| item.read_choice(&TYPES).map(Value::from)),
+    ("title", |item| item.read_string().map(Value::from)),
+    ("description", |item| item.read_string().map(Value::from)),
+    ("default", |item| item.read_json()),
+    ("const", |item| item.read_json()),
+    ("enum", |item| item.read_list(TomlItem::read_json).map(Value::from)),
+    ("pattern", |item| item.read_string().map(Value::from)),
+    ("format", |item| item.read_string().map(Value::from)),
     ("minimum", read_number),
     ("maximum", read_number),
     ("exclusiveMinimum", read_number),
@@ -44,8 +44,8 @@ const KEYWORDS: [(&str, Reader); 19] = [
     ("maxLength", read_length),
     ("minItems", read_length),
     ("maxItems", read_length),
-    ("uniqueItems", |item| item.boolean().map(Value::from)),
-    ("additionalProperties", |item| item.boolean().map(Value::from)),
+    ("uniqueItems", |item| item.read_bool().map(Value::from)),
+    ("additionalProperties", |item| item.read_bool().map(Value::from)),
 ];
 
 /// A plugin's settings as one JSON Schema of an object.
@@ -54,7 +54,7 @@ pub struct SettingsSchema {
     schema: Value,
 }
 
-struct Property {
+struct SettingProperty {
     name: String,
     schema: Map<String, Value>,
     is_required: bool,
@@ -62,23 +62,23 @@ struct Property {
 
 impl SettingsSchema {
     /// Returns the schema of a plugin without settings.
-    pub fn none() -> Self {
-        Self { schema: Value::Object(object_schema(Vec::new())) }.closed()
+    pub fn empty() -> Self {
+        Self { schema: Value::Object(object_schema(Vec::new())) }.deny_unknown()
     }
 
-    pub(crate) fn read(root: &mut Section<'_>) -> Result<Self, SourceError> {
-        let properties = root.named("settings", Property::read)?;
-        Ok(Self { schema: Value::Object(object_schema(properties)) }.closed())
+    pub(crate) fn from_toml(root: &mut TomlSection<'_>) -> Result<Self, SourceError> {
+        let properties = root.read_named_items("settings", SettingProperty::from_toml)?;
+        Ok(Self { schema: Value::Object(object_schema(properties)) }.deny_unknown())
     }
 
     /// Refuses settings that the schema does not declare.
-    fn closed(mut self) -> Self {
+    fn deny_unknown(mut self) -> Self {
         self.schema["additionalProperties"] = json!(false);
         self
     }
 
     /// The schema of all settings: an object without additional properties.
-    pub fn schema(&self) -> &Value {
+    pub fn json_schema(&self) -> &Value {
         &self.schema
     }
 
@@ -94,17 +94,17 @@ impl SettingsSchema {
     }
 
     /// Returns the names of the required settings that have neither a value nor a default.
-    pub fn missing(&self, given: &Map<String, Value>) -> Vec<&str> {
+    pub fn missing_settings(&self, given: &Map<String, Value>) -> Vec<&str> {
         let all = self.with_defaults(given);
         let required = self.schema["required"].as_array().into_iter().flatten();
         required.filter_map(Value::as_str).filter(|name| !all.contains_key(*name)).collect()
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn setting_names(&self) -> impl Iterator<Item = &str> {
         self.properties().map(|(name, _)| name.as_str())
     }
 
-    pub(crate) fn is_string(&self, name: &str) -> bool {
+    pub(crate) fn is_string_setting(&self, name: &str) -> bool {
         self.schema["properties"][name]["type"] == "string"
     }
 
@@ -113,17 +113,18 @@ impl SettingsSchema {
     }
 }
 
-impl Property {
-    fn read(name: Item<'_>, table: Item<'_>) -> Result<Self, SourceError> {
-        let name = read_name(name)?;
-        table.section(|section| {
-            let is_required = section.optional("required", Item::boolean)?.unwrap_or(false);
+impl SettingProperty {
+    fn from_toml(name: TomlItem<'_>, table: TomlItem<'_>) -> Result<Self, SourceError> {
+        let name = read_setting_name(name)?;
+        table.read_section(|section| {
+            let is_required =
+                section.read_optional("required", TomlItem::read_bool)?.unwrap_or(false);
             Ok(Self { name, schema: read_schema(section)?, is_required })
         })
     }
 }
 
-fn object_schema(properties: Vec<Property>) -> Map<String, Value> {
+fn object_schema(properties: Vec<SettingProperty>) -> Map<String, Value> {
     let required = properties.iter().filter(|property| property.is_required);
     let required: Vec<Value> = required.map(|property| json!(property.name)).collect();
     let pairs = properties.into_iter().map(|p| (p.name, Value::Object(p.schema)));
@@ -135,20 +136,22 @@ fn object_schema(properties: Vec<Property>) -> Map<String, Value> {
     ])
 }
 
-fn read_schema(section: &mut Section<'_>) -> Result<Map<String, Value>, SourceError> {
-    let mut schema = match section.optional("properties", |item| item.named(Property::read))? {
+fn read_schema(section: &mut TomlSection<'_>) -> Result<Map<String, Value>, SourceError> {
+    let mut schema = match section
+        .read_optional("properties", |item| item.read_named_items(SettingProperty::from_toml))?
+    {
         Some(properties) => object_schema(properties),
         None => Map::new(),
     };
-    if let Some(items) = section.optional("items", |item| item.section(read_schema))? {
+    if let Some(items) = section.read_optional("items", |item| item.read_section(read_schema))? {
         schema.insert("items".to_owned(), Value::Object(items));
     }
     for (keyword, read) in KEYWORDS {
-        let Some(item) = section.take(keyword) else { continue };
+        let Some(item) = section.take_item(keyword) else { continue };
         let place = item.place();
         let value = read(item)?;
-        if keyword == "default" && !fits(&schema, &value) {
-            return Err(place.error("the default is not a value that the setting may have"));
+        if keyword == "default" && !matches_schema_type(&schema, &value) {
+            return Err(place.into_error("the default is not a value that the setting may have"));
         }
         schema.insert(keyword.to_owned(), value);
     }
@@ -156,7 +159,7 @@ fn read_schema(section: &mut Section<'_>) -> Result<Map<String, Value>, SourceEr
 }
 
 /// Whether a default has the type of its setting. The keyword `type` is read before `default`.
-fn fits(schema: &Map<String, Value>, value: &Value) -> bool {
+fn matches_schema_type(schema: &Map<String, Value>, value: &Value) -> bool {
     match schema.get("type").and_then(Value::as_str) {
         Some("string") => value.is_string(),
         Some("integer") => value.is_i64(),
@@ -168,23 +171,24 @@ fn fits(schema: &Map<String, Value>, value: &Value) -> bool {
     }
 }
 
-fn read_name(item: Item<'_>) -> Result<String, SourceError> {
+fn read_setting_name(item: TomlItem<'_>) -> Result<String, SourceError> {
     let place = item.place();
-    let name = item.string()?;
+    let name = item.read_string()?;
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if plain && !name.is_empty() && name.len() <= SETTING_NAME_BYTES_MAX {
         return Ok(name);
     }
-    let error = place.error(format!("{} is not a setting's name", crate::source::quoted(&name)));
+    let error =
+        place.into_error(format!("{} is not a setting's name", crate::source::quoted(&name)));
     Err(error.with_hint("use up to 64 letters, digits, '_' and '-'"))
 }
 
-fn read_number(item: Item<'_>) -> Result<Value, SourceError> {
+fn read_number(item: TomlItem<'_>) -> Result<Value, SourceError> {
     let place = item.place();
-    let value = item.json()?;
-    if value.is_number() { Ok(value) } else { Err(place.error("this keyword takes a number")) }
+    let value = item.read_json()?;
+    if value.is_number() { Ok(value) } else { Err(place.into_error("this keyword takes a number")) }
 }
 
-fn read_length(item: Item<'_>) -> Result<Value, SourceError> {
-    item.count(0..=u32::MAX).map(Value::from)
+fn read_length(item: TomlItem<'_>) -> Result<Value, SourceError> {
+    item.read_count(0..=u32::MAX).map(Value::from)
 }

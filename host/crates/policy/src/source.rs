@@ -12,7 +12,7 @@ const QUOTE_CHARS_MAX: usize = 80;
 
 /// A place in a file. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file, as named by the parser's caller.
     pub file: String,
     /// The line.
@@ -38,25 +38,25 @@ pub struct SourceError {
 }
 
 /// A mistake in a piece of text whose place is not known yet.
-pub trait Mistake: fmt::Display {
+pub trait HintedError: fmt::Display {
     /// A hint how to write it, if there is one.
     fn hint(&self) -> Option<String> {
         None
     }
 }
 
-impl Mistake for NameError {}
+impl HintedError for NameError {}
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     /// `policy.toml:12`, the form in which reasons refer to a rule.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", text::escape_line(&self.file), self.line)
     }
 }
 
-impl Place {
+impl SourceLocation {
     /// Returns an error at this place.
-    pub fn error(self, message: impl Into<String>) -> SourceError {
+    pub fn into_error(self, message: impl Into<String>) -> SourceError {
         SourceError {
             file: text::escape_line(&self.file),
             line: self.line,
@@ -67,15 +67,15 @@ impl Place {
     }
 
     /// Returns an error at this place, with the message and the hint of a mistake.
-    pub fn mistake(self, mistake: &impl Mistake) -> SourceError {
-        SourceError { hint: mistake.hint(), ..self.error(mistake.to_string()) }
+    pub fn into_hinted_error(self, mistake: &impl HintedError) -> SourceError {
+        SourceError { hint: mistake.hint(), ..self.into_error(mistake.to_string()) }
     }
 }
 
 impl SourceError {
     /// The place of the mistake.
-    pub fn place(&self) -> Place {
-        Place { file: self.file.clone(), line: self.line, column: self.column }
+    pub fn place(&self) -> SourceLocation {
+        SourceLocation { file: self.file.clone(), line: self.line, column: self.column }
     }
 
     /// Adds a hint.
@@ -90,7 +90,10 @@ pub fn quoted(piece: &str) -> String {
 }
 
 /// Returns the candidate that is most similar to a misspelt word, if one is similar enough.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_match<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     // The time grows with the product of both lengths, and no key is this long.
     if word.len() > QUOTE_CHARS_MAX {
         return None;
@@ -116,17 +119,17 @@ mod tests {
             ("", None),
         ];
         for (word, want) in rows {
-            assert_eq!(nearest(word, keys), want, "{word}");
+            assert_eq!(nearest_match(word, keys), want, "{word}");
         }
-        assert_eq!(nearest(&"n".repeat(1_000_000), keys), None);
+        assert_eq!(nearest_match(&"n".repeat(1_000_000), keys), None);
     }
 
     #[test]
     fn foreign_text_is_escaped_and_cut() {
         assert_eq!(quoted("a\x1b[2J\nb"), "\"a\\u{1b}[2J\\nb\"");
         assert!(quoted(&"x".repeat(10_000)).len() < 100);
-        let place = Place { file: "a\nb.toml".into(), line: 3, column: 1 };
+        let place = SourceLocation { file: "a\nb.toml".into(), line: 3, column: 1 };
         assert_eq!(place.to_string(), "a\\nb.toml:3");
-        assert_eq!(place.error("no").to_string(), "a\\nb.toml:3:1: no");
+        assert_eq!(place.into_error("no").to_string(), "a\\nb.toml:3:1: no");
     }
 }

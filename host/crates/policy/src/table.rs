@@ -5,15 +5,15 @@ use std::{collections::BTreeMap, path::Path};
 use sallyport_contract::PluginName;
 
 use crate::{
-    capability::Capabilities,
-    document::{Item, Section},
+    capability::CapabilityTable,
+    document::{TomlItem, TomlSection},
     environment::EnvEntry,
-    folder::{FsEntry, conflict},
+    folder::{FsEntry, find_conflict},
     limits::StatedLimits,
     net::entry::NetTable,
     secret::SecretGrant,
     source::SourceError,
-    tier::Tier,
+    tier::PolicyTier,
 };
 
 /// The operator's grants to one plugin, whether or not the plugin requests them.
@@ -24,13 +24,13 @@ pub(crate) struct PluginTable {
     pub(crate) fs: Vec<FsEntry>,
     pub(crate) env: Vec<EnvEntry>,
     pub(crate) secrets: Vec<SecretGrant>,
-    pub(crate) capabilities: Capabilities,
+    pub(crate) capabilities: CapabilityTable,
     pub(crate) limits: StatedLimits,
 }
 
 /// One plugin's tables from all files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tables {
+pub(crate) struct TieredPluginTables {
     /// The effective table: the tables of all files combined.
     pub(crate) joined: PluginTable,
     /// The table in the user's own file, which a fix replaces.
@@ -42,39 +42,39 @@ impl PluginTable {
     pub(crate) fn empty(plugin: PluginName) -> Self {
         Self {
             plugin,
-            net: NetTable::none(),
+            net: NetTable::empty(),
             fs: Vec::new(),
             env: Vec::new(),
             secrets: Vec::new(),
-            capabilities: Capabilities::none(),
-            limits: StatedLimits::none(),
+            capabilities: CapabilityTable::empty(),
+            limits: StatedLimits::empty(),
         }
     }
 
-    pub(crate) fn read(
-        name: Item<'_>,
-        table: Item<'_>,
+    pub(crate) fn from_toml(
+        name: TomlItem<'_>,
+        table: TomlItem<'_>,
         home: Option<&Path>,
-        tier: Tier,
+        tier: PolicyTier,
     ) -> Result<Self, SourceError> {
-        let plugin = name.parsed()?;
-        table.section(|section| {
-            let net = section.optional("net", |item| NetTable::read(item, tier))?;
-            let fs = granted(section, "fs", tier, |item| FsEntry::read(item, home))?;
-            let env = granted(section, "env", tier, EnvEntry::read)?;
-            let secrets = granted(section, "secrets", tier, SecretGrant::read)?;
-            let capabilities = Capabilities::read(section, tier)?;
-            let limits = section.optional("limits", StatedLimits::read)?;
+        let plugin = name.read_parsed()?;
+        table.read_section(|section| {
+            let net = section.read_optional("net", |item| NetTable::from_toml(item, tier))?;
+            let fs = read_granted_list(section, "fs", tier, |item| FsEntry::from_toml(item, home))?;
+            let env = read_granted_list(section, "env", tier, EnvEntry::from_toml)?;
+            let secrets = read_granted_list(section, "secrets", tier, SecretGrant::from_toml)?;
+            let capabilities = CapabilityTable::from_toml(section, tier)?;
+            let limits = section.read_optional("limits", StatedLimits::from_toml)?;
             let alone = Self {
                 plugin,
-                net: net.unwrap_or_else(NetTable::none),
+                net: net.unwrap_or_else(NetTable::empty),
                 fs: Vec::new(),
                 env,
                 secrets: Vec::new(),
                 capabilities,
-                limits: limits.unwrap_or_else(StatedLimits::none),
+                limits: limits.unwrap_or_else(StatedLimits::empty),
             };
-            alone.with_folders(fs)?.with_secrets(secrets)?.checked()
+            alone.with_folders(fs)?.with_secrets(secrets)?.check_conflicts()
         })
     }
 
@@ -84,46 +84,47 @@ impl PluginTable {
     /// # Errors
     ///
     /// Entries that conflict.
-    fn joined(
+    fn merge_tables(
         plugin: &PluginName,
-        tables: impl IntoIterator<Item = (Tier, Self)>,
+        tables: impl IntoIterator<Item = (PolicyTier, Self)>,
     ) -> Result<Self, SourceError> {
         let joined = tables.into_iter().try_fold(
             Self::empty(plugin.clone()),
             |mut joined, (tier, table)| {
                 joined.net.extend(table.net);
                 joined.env.extend(table.env);
-                joined.capabilities.join(tier, table.capabilities);
+                joined.capabilities.merge_from(tier, table.capabilities);
                 match tier {
-                    Tier::Admin | Tier::User => joined.limits.join(table.limits),
-                    Tier::Project => joined.limits.tighten(table.limits),
+                    PolicyTier::Admin | PolicyTier::User => joined.limits.merge_from(table.limits),
+                    PolicyTier::Project => joined.limits.tighten_with(table.limits),
                 }
-                let is_new = |entry: &FsEntry| !joined.fs.iter().any(|other| entry.repeats(other));
+                let is_new =
+                    |entry: &FsEntry| !joined.fs.iter().any(|other| entry.has_same_mount(other));
                 let more = table.fs.into_iter().filter(is_new).collect();
                 joined.with_folders(more)?.with_secrets(table.secrets)
             },
         );
-        joined?.checked()
+        joined?.check_conflicts()
     }
 
     fn with_folders(mut self, entries: Vec<FsEntry>) -> Result<Self, SourceError> {
         for entry in entries {
-            match conflict(&self.fs, &entry.written, &entry.mount) {
+            match find_conflict(&self.fs, &entry.written, &entry.mount) {
                 None => self.fs.push(entry),
-                Some(conflict) => return Err(entry.place.mistake(&conflict)),
+                Some(conflict) => return Err(entry.place.into_hinted_error(&conflict)),
             }
         }
         Ok(self)
     }
 
-    fn checked(self) -> Result<Self, SourceError> {
-        self.capabilities.check(&self.fs)?;
+    fn check_conflicts(self) -> Result<Self, SourceError> {
+        self.capabilities.check_conflicts(&self.fs)?;
         Ok(self)
     }
 
     fn with_secrets(mut self, entries: Vec<SecretGrant>) -> Result<Self, SourceError> {
         for entry in entries {
-            entry.check_beside(&self.secrets)?;
+            entry.check_header_conflict(&self.secrets)?;
             self.secrets.push(entry);
         }
         Ok(self)
@@ -131,17 +132,17 @@ impl PluginTable {
 }
 
 /// Reads a list of grants.
-fn granted<'d, T>(
-    section: &mut Section<'d>,
+fn read_granted_list<'d, T>(
+    section: &mut TomlSection<'d>,
     key: &'static str,
-    tier: Tier,
-    read: impl FnMut(Item<'d>) -> Result<T, SourceError>,
+    tier: PolicyTier,
+    read: impl FnMut(TomlItem<'d>) -> Result<T, SourceError>,
 ) -> Result<Vec<T>, SourceError> {
-    let list = section.optional(key, |item| tier.granting(item)?.list(read))?;
+    let list = section.read_optional(key, |item| tier.check_may_grant(item)?.read_list(read))?;
     Ok(list.unwrap_or_default())
 }
 
-impl Tables {
+impl TieredPluginTables {
     /// Returns the tables of a plugin that no file mentions.
     pub(crate) fn empty(plugin: PluginName) -> Self {
         let joined = PluginTable::empty(plugin);
@@ -154,42 +155,45 @@ impl Tables {
     /// # Errors
     ///
     /// Entries of different files that conflict.
-    pub(crate) fn of_files(
-        files: impl IntoIterator<Item = (Tier, Vec<PluginTable>)>,
-        limits: &[(Tier, StatedLimits)],
+    pub(crate) fn from_files(
+        files: impl IntoIterator<Item = (PolicyTier, Vec<PluginTable>)>,
+        limits: &[(PolicyTier, StatedLimits)],
     ) -> Result<BTreeMap<PluginName, Self>, SourceError> {
-        let mut found: BTreeMap<PluginName, Vec<(Tier, PluginTable)>> = BTreeMap::new();
+        let mut found: BTreeMap<PluginName, Vec<(PolicyTier, PluginTable)>> = BTreeMap::new();
         for (tier, tables) in files {
             for table in tables {
                 found.entry(table.plugin.clone()).or_default().push((tier, table));
             }
         }
         let joined = |(plugin, tables): (PluginName, Vec<_>)| {
-            Self::of(&plugin, tables, limits).map(|tables| (plugin, tables))
+            Self::from_tables(&plugin, tables, limits).map(|tables| (plugin, tables))
         };
         found.into_iter().map(joined).collect()
     }
 
-    fn of(
+    fn from_tables(
         plugin: &PluginName,
-        mut tables: Vec<(Tier, PluginTable)>,
-        limits: &[(Tier, StatedLimits)],
+        mut tables: Vec<(PolicyTier, PluginTable)>,
+        limits: &[(PolicyTier, StatedLimits)],
     ) -> Result<Self, SourceError> {
-        let own = tables.iter().filter(|(tier, _)| *tier == Tier::User).cloned();
-        let users = PluginTable::joined(plugin, own)?;
+        let own = tables.iter().filter(|(tier, _)| *tier == PolicyTier::User).cloned();
+        let users = PluginTable::merge_tables(plugin, own)?;
         let of_all = limits.iter().map(|(tier, limits)| {
-            let limits = limits.of_each_plugin();
+            let limits = limits.per_plugin_limits();
             (*tier, PluginTable { limits, ..PluginTable::empty(plugin.clone()) })
         });
         tables.extend(of_all);
         // A project's file comes last: it tightens the combined values of the others.
         tables.sort_by_key(|(tier, _)| *tier);
-        Ok(Self { users, joined: PluginTable::joined(plugin, tables)? })
+        Ok(Self { users, joined: PluginTable::merge_tables(plugin, tables)? })
     }
 
     /// Returns the tables of a plugin that no file mentions, with the limits for all plugins.
-    pub(crate) fn unmentioned(plugin: PluginName, limits: &[(Tier, StatedLimits)]) -> Self {
+    pub(crate) fn for_unmentioned_plugin(
+        plugin: PluginName,
+        limits: &[(PolicyTier, StatedLimits)],
+    ) -> Self {
         // Limits alone never conflict.
-        Self::of(&plugin, Vec::new(), limits).unwrap_or_else(|_| Self::empty(plugin))
+        Self::from_tables(&plugin, Vec::new(), limits).unwrap_or_else(|_| Self::empty(plugin))
     }
 }

@@ -3,11 +3,11 @@
 //! The machine's administrator and its user can grant. A project's file often comes from another
 //! author, together with the project's other files, so it can only take away.
 
-use crate::{document::Item, source::SourceError};
+use crate::{document::TomlItem, source::SourceError};
 
 /// The owner of a policy file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Tier {
+pub enum PolicyTier {
     /// The administrator of the machine.
     Admin,
     /// The user.
@@ -16,9 +16,9 @@ pub enum Tier {
     Project,
 }
 
-impl Tier {
+impl PolicyTier {
     /// The word for the tier in messages.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "admin",
             Self::User => "user",
@@ -31,13 +31,16 @@ impl Tier {
     /// # Errors
     ///
     /// The value is in a project's file.
-    pub(crate) fn granting<'d>(self, item: Item<'d>) -> Result<Item<'d>, SourceError> {
+    pub(crate) fn check_may_grant<'d>(
+        self,
+        item: TomlItem<'d>,
+    ) -> Result<TomlItem<'d>, SourceError> {
         match self {
             Self::Admin | Self::User => Ok(item),
             Self::Project => {
                 let message =
                     format!("{} grants, and a project's policy can only tighten", item.label());
-                let error = item.place().error(message);
+                let error = item.place().into_error(message);
                 Err(error.with_hint("move it to your own policy, or leave it out"))
             }
         }

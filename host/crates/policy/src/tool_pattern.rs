@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use sallyport_contract::{NameError, PluginName, ToolId, ToolName};
 
-use crate::source::Mistake;
+use crate::source::HintedError;
 
 /// Matches any characters, including none.
 const WILDCARD: char = '*';
@@ -16,13 +16,13 @@ const EVERYTHING: &str = "*";
 /// matches every tool of every plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolPattern {
-    plugin: NamePattern,
-    tool: NamePattern,
+    plugin: ToolNamePattern,
+    tool: ToolNamePattern,
 }
 
 /// A pattern of names: a name, or text with wildcards.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct NamePattern {
+struct ToolNamePattern {
     text: String,
     /// Whether a pattern with wildcards ignores case.
     ignores_case: bool,
@@ -36,7 +36,7 @@ pub(crate) struct ToolPatternError {
     hint: String,
 }
 
-impl Mistake for ToolPatternError {
+impl HintedError for ToolPatternError {
     fn hint(&self) -> Option<String> {
         Some(self.hint.clone())
     }
@@ -46,11 +46,12 @@ impl FromStr for ToolPattern {
     type Err = ToolPatternError;
 
     fn from_str(text: &str) -> Result<Self, ToolPatternError> {
-        Self::parse(text).map_err(|source| ToolPatternError { source, hint: hint(text) })
+        Self::parse(text)
+            .map_err(|source| ToolPatternError { source, hint: tool_pattern_hint(text) })
     }
 }
 
-fn hint(text: &str) -> String {
+fn tool_pattern_hint(text: &str) -> String {
     match text.parse::<PluginName>() {
         Ok(plugin) => format!("write \"{plugin}.*\" for all tools of the plugin"),
         Err(_) => {
@@ -64,11 +65,12 @@ fn hint(text: &str) -> String {
 impl ToolPattern {
     fn parse(text: &str) -> Result<Self, NameError> {
         if text == EVERYTHING {
-            return Ok(Self { plugin: NamePattern::any(), tool: NamePattern::any() });
+            return Ok(Self { plugin: ToolNamePattern::any(), tool: ToolNamePattern::any() });
         }
         if !text.contains(WILDCARD) {
             let ToolId { plugin, tool } = text.parse()?;
-            let [plugin, tool] = [plugin.to_string(), tool.to_string()].map(NamePattern::of);
+            let [plugin, tool] =
+                [plugin.to_string(), tool.to_string()].map(ToolNamePattern::from_text);
             return Ok(Self { plugin, tool });
         }
         // Plugin names contain no dot; tool names may.
@@ -81,7 +83,7 @@ impl ToolPattern {
         if with_letters(tool).parse::<ToolName>().is_err() {
             return Err(NameError::Tool(tool.to_owned()));
         }
-        let [plugin, tool] = [plugin, tool].map(|part| NamePattern::of(part.to_owned()));
+        let [plugin, tool] = [plugin, tool].map(|part| ToolNamePattern::from_text(part.to_owned()));
         Ok(Self { plugin, tool })
     }
 
@@ -98,22 +100,22 @@ impl ToolPattern {
     }
 
     /// The plugin, if the pattern names a single one.
-    pub(crate) fn plugin(&self) -> Option<PluginName> {
-        self.plugin.name()?.parse().ok()
+    pub(crate) fn single_plugin(&self) -> Option<PluginName> {
+        self.plugin.exact_name()?.parse().ok()
     }
 
     /// The tool, if the pattern names a single one.
-    pub(crate) fn tool(&self) -> Option<ToolId> {
-        Some(ToolId::new(self.plugin()?, self.tool.name()?.parse().ok()?))
+    pub(crate) fn single_tool(&self) -> Option<ToolId> {
+        Some(ToolId::new(self.single_plugin()?, self.tool.exact_name()?.parse().ok()?))
     }
 
-    pub(crate) fn is_about_plugin(&self, plugin: &PluginName) -> bool {
+    pub(crate) fn can_match_plugin(&self, plugin: &PluginName) -> bool {
         self.plugin.matches(plugin.as_str())
     }
 
     /// Whether the pattern matches all tools of a plugin.
-    pub(crate) fn is_about_all_of(&self, plugin: &PluginName) -> bool {
-        self.tool.is_any() && self.is_about_plugin(plugin)
+    pub(crate) fn matches_whole_plugin(&self, plugin: &PluginName) -> bool {
+        self.tool.is_any() && self.can_match_plugin(plugin)
     }
 
     /// Whether the pattern certainly matches every tool of `other`.
@@ -131,12 +133,12 @@ impl fmt::Display for ToolPattern {
     }
 }
 
-impl NamePattern {
+impl ToolNamePattern {
     fn any() -> Self {
-        Self::of(EVERYTHING.to_owned())
+        Self::from_text(EVERYTHING.to_owned())
     }
 
-    fn of(mut text: String) -> Self {
+    fn from_text(mut text: String) -> Self {
         // Two adjacent wildcards match what one matches.
         while text.contains("**") {
             text = text.replace("**", EVERYTHING);
@@ -149,15 +151,15 @@ impl NamePattern {
     }
 
     /// The name, if the pattern has no wildcard.
-    fn name(&self) -> Option<&str> {
+    fn exact_name(&self) -> Option<&str> {
         (!self.text.contains(WILDCARD)).then_some(self.text.as_str())
     }
 
     fn matches(&self, name: &str) -> bool {
-        match (self.name(), self.ignores_case) {
+        match (self.exact_name(), self.ignores_case) {
             (Some(own), _) => own == name,
-            (None, false) => takes(self.text.as_bytes(), name.as_bytes()),
-            (None, true) => takes(
+            (None, false) => wildcard_matches(self.text.as_bytes(), name.as_bytes()),
+            (None, true) => wildcard_matches(
                 self.text.to_ascii_lowercase().as_bytes(),
                 name.to_ascii_lowercase().as_bytes(),
             ),
@@ -166,14 +168,14 @@ impl NamePattern {
 
     /// Only a wildcard matches a wildcard of the other text: no name contains that character.
     fn covers(&self, other: &Self) -> bool {
-        let is_as_wide = self.ignores_case || !other.ignores_case || other.name().is_some();
+        let is_as_wide = self.ignores_case || !other.ignores_case || other.exact_name().is_some();
         is_as_wide && self.matches(&other.text)
     }
 }
 
 /// Whether a pattern matches a text. Only the last wildcard is ever retried: an earlier one could
 /// not find more.
-fn takes(pattern: &[u8], text: &[u8]) -> bool {
+fn wildcard_matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut next, mut at) = (0, 0);
     let mut again = None;
     while at < text.len() {

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
-use crate::source::{Mistake, quoted};
+use crate::source::{HintedError, quoted};
 
 const TIME_UNITS_MS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
 
@@ -38,7 +38,7 @@ pub enum UnitError {
     },
 }
 
-impl Mistake for UnitError {
+impl HintedError for UnitError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Form { hint, .. } => Some((*hint).to_owned()),
@@ -52,7 +52,7 @@ impl FromStr for TimeSpan {
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let wanted = ("a length of time", "write a whole number and a unit: 1500ms, 10s, 2m, 1h");
-        scaled(text, &TIME_UNITS_MS, wanted).map(|ms| Self(Duration::from_millis(ms)))
+        parse_scaled(text, &TIME_UNITS_MS, wanted).map(|ms| Self(Duration::from_millis(ms)))
     }
 }
 
@@ -61,11 +61,11 @@ impl FromStr for ByteSize {
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let wanted = ("a size", "write a whole number and a unit: 512B, 64KiB, 128MiB, 1GiB");
-        scaled(text, &BYTE_UNITS, wanted).map(Self)
+        parse_scaled(text, &BYTE_UNITS, wanted).map(Self)
     }
 }
 
-fn scaled(
+fn parse_scaled(
     text: &str,
     units: &[(&str, u64)],
     (wanted, hint): (&'static str, &'static str),

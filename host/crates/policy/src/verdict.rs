@@ -7,12 +7,12 @@ use crate::{
     capability::UrlPattern,
     net::{
         NetPattern,
-        grant::{request_line, sentence},
-        pattern::Target,
+        grant::{refusal_sentence, request_line},
+        pattern::RequestTarget,
     },
-    question::Situation,
-    rule::{Rule, RuleText},
-    source::Place,
+    question::CallFacts,
+    rule::{PolicyRule, RuleText},
+    source::SourceLocation,
 };
 
 /// The verb for opening a page in records.
@@ -20,15 +20,15 @@ const OPEN: &str = "open";
 
 /// A policy's verdict on a call, or on an access of a running call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct PolicyVerdict {
     /// The decision.
     pub decision: Decision,
     /// The reason: the rule with its place, or the default and its cause.
     pub reason: String,
     /// The place of the rule that decided; `None` if no rule decided.
-    pub rule: Option<Place>,
+    pub rule: Option<SourceLocation>,
     /// Every rule that matched, in the order of the files.
-    pub matched: Vec<Matched>,
+    pub matched: Vec<RuleMatch>,
     /// The call or access that the verdict is about.
     pub subject: ApprovalSubject,
     /// The refusal of an action that is not granted at all; rules do not apply then.
@@ -37,9 +37,9 @@ pub struct Verdict {
 
 /// A rule that matched a call or an access.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Matched {
+pub struct RuleMatch {
     /// The place of the rule.
-    pub place: Place,
+    pub place: SourceLocation,
     /// Its decision.
     pub decision: Decision,
     /// Whether it counts. A rule that allows does not count if its condition cannot be evaluated.
@@ -49,20 +49,20 @@ pub struct Matched {
 }
 
 /// A rule that matched, with the details of the match.
-pub(crate) type Spoken<'r> = (&'r Rule, Matched);
+pub(crate) type Spoken<'r> = (&'r PolicyRule, RuleMatch);
 
-impl Verdict {
+impl PolicyVerdict {
     /// Returns the verdict of the rules that matched: the strictest rule that counts decides, and
     /// the first of several equally strict ones is named. If none counts, the default decides.
-    pub(crate) fn of(
+    pub(crate) fn from_rules(
         subject: ApprovalSubject,
         spoken: Vec<Spoken<'_>>,
-        situation: &Situation<'_>,
+        situation: &CallFacts<'_>,
         default: impl FnOnce() -> (Decision, String),
     ) -> Self {
-        let (decision, reason, rule) = match strictest(&spoken) {
+        let (decision, reason, rule) = match strictest_match(&spoken) {
             Some((rule, matched)) => {
-                let reason = with_note(rule.reason(Some(situation)), matched);
+                let reason = with_note(rule.reason_text(Some(situation)), matched);
                 (rule.decision, reason, Some(rule.place.clone()))
             }
             None => {
@@ -75,7 +75,7 @@ impl Verdict {
     }
 
     /// Returns the verdict on an action that is not granted, which no rule can allow.
-    pub(crate) fn ungranted(subject: ApprovalSubject, denial: Denial) -> Self {
+    pub(crate) fn for_ungranted(subject: ApprovalSubject, denial: Denial) -> Self {
         Self {
             decision: Decision::Deny,
             reason: denial.why.clone(),
@@ -87,28 +87,29 @@ impl Verdict {
     }
 
     /// Returns the expected verdict, from the rules that certainly match and those that may match.
-    pub(crate) fn expected(
-        sure: &[&Rule],
-        open: &[&Rule],
+    pub(crate) fn from_possible_rules(
+        sure: &[&PolicyRule],
+        open: &[&PolicyRule],
         default: impl FnOnce() -> (Decision, String),
     ) -> Self {
         let spoken: Vec<Spoken<'_>> =
-            sure.iter().map(|rule| (*rule, rule.matched(true, None))).collect();
-        let (decision, reason, rule) = match strictest(&spoken) {
-            Some((rule, _)) => (rule.decision, rule.reason(None), Some(rule.place.clone())),
+            sure.iter().map(|rule| (*rule, rule.build_match(true, None))).collect();
+        let (decision, reason, rule) = match strictest_match(&spoken) {
+            Some((rule, _)) => (rule.decision, rule.reason_text(None), Some(rule.place.clone())),
             None => {
                 let (decision, reason) = default();
                 (decision, reason, None)
             }
         };
         // If no rule certainly matches, one that may match replaces the default.
-        let changes =
-            |may: &&&Rule| may.decision > decision || (rule.is_none() && may.decision < decision);
+        let changes = |may: &&&PolicyRule| {
+            may.decision > decision || (rule.is_none() && may.decision < decision)
+        };
         let reason = open.iter().filter(changes).fold(reason, |reason, may| {
             format!("{reason}; the rule at {} may {} it", may.place, may.decision.as_str())
         });
         let note = || Some("its condition depends on the call".to_owned());
-        let open = open.iter().map(|rule| rule.matched(false, note()));
+        let open = open.iter().map(|rule| rule.build_match(false, note()));
         let matched = spoken.into_iter().map(|(_, matched)| matched).chain(open).collect();
         Self { decision, reason, rule, matched, subject: ApprovalSubject::Call, ungranted: None }
     }
@@ -118,18 +119,18 @@ impl Verdict {
     /// The fix is a rule that allows it, or a grant if the grant is missing. There is no fix if a
     /// rule of the policy decided: that rule would remain the strictest, and has to be changed
     /// itself.
-    pub fn denial(&self, tool: &ToolId) -> Denial {
+    pub fn to_denial(&self, tool: &ToolId) -> Denial {
         if let Some(denial) = &self.ungranted {
             return denial.clone();
         }
         let what = match &self.subject {
             ApprovalSubject::Call => format!("{tool} may not be called"),
-            ApprovalSubject::Access { what } => sentence(&tool.plugin, what),
+            ApprovalSubject::Access { what } => refusal_sentence(&tool.plugin, what),
         };
         Denial {
             what,
             why: self.reason.clone(),
-            fix: self.remedy(tool, None).map(|rule| rule.to_string()),
+            fix: self.allowing_rule(tool, None).map(|rule| rule.to_string()),
             nobody_to_ask: self.decision == Decision::Ask,
         }
     }
@@ -139,16 +140,16 @@ impl Verdict {
     ///
     /// `None` if a rule of the policy decided, since no other rule can weaken it, for an action
     /// that is not granted, and for an access that no pattern can match exactly.
-    pub fn remedy(&self, tool: &ToolId, digest: Option<&str>) -> Option<RuleText> {
+    pub fn allowing_rule(&self, tool: &ToolId, digest: Option<&str>) -> Option<RuleText> {
         if self.rule.is_some() || self.ungranted.is_some() {
             return None;
         }
         let rule =
-            RuleText { digest: digest.map(str::to_owned), ..RuleText::allowing(tool.to_string()) };
+            RuleText { digest: digest.map(str::to_owned), ..RuleText::new_allow(tool.to_string()) };
         let ApprovalSubject::Access { what } = &self.subject else { return Some(rule) };
         match what.split_once(' ') {
             Some((OPEN, url)) => {
-                let pattern = UrlPattern::exact(&Url::parse(url).ok()?)?;
+                let pattern = UrlPattern::from_exact_url(&Url::parse(url).ok()?)?;
                 Some(RuleText { open_url: Some(pattern.to_string()), ..rule })
             }
             Some(_) | None => Some(RuleText { net: Some(exact_pattern(what)?), ..rule }),
@@ -156,7 +157,7 @@ impl Verdict {
     }
 }
 
-fn strictest<'s, 'r>(spoken: &'s [Spoken<'r>]) -> Option<&'s Spoken<'r>> {
+fn strictest_match<'s, 'r>(spoken: &'s [Spoken<'r>]) -> Option<&'s Spoken<'r>> {
     let counted = spoken.iter().filter(|(_, matched)| matched.counted);
     counted.reduce(|a, b| if b.1.decision > a.1.decision { b } else { a })
 }
@@ -168,7 +169,7 @@ fn with_uncounted(reason: String, spoken: &[Spoken<'_>]) -> String {
     })
 }
 
-fn with_note(reason: String, matched: &Matched) -> String {
+fn with_note(reason: String, matched: &RuleMatch) -> String {
     match &matched.note {
         Some(note) => format!("{reason}; {note}"),
         None => reason,
@@ -186,6 +187,6 @@ pub(crate) fn exact_pattern(what: &str) -> Option<String> {
     let pattern: NetPattern = what.replace('*', "%2A").parse().ok()?;
     let (method, url) = what.split_once(' ')?;
     let url = Url::parse(url).ok()?;
-    let target = Target::new(method, &url).ok()?;
+    let target = RequestTarget::new(method, &url).ok()?;
     pattern.matches(&target).then(|| pattern.to_string())
 }

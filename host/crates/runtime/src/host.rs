@@ -10,7 +10,7 @@ use sallyport_contract::{
     CallReport, Consent, HostNameResolver, PluginName, RequestedCall, Services, ToolDescriptor,
     Toolbox, mangle::ToolNameCollision,
 };
-use sallyport_policy::{SecretSource, source::nearest};
+use sallyport_policy::{SecretSource, source::nearest_match};
 use sallyport_sandbox::{CompileProgress, Compiler, Sandbox, SandboxOptions, SystemResolver};
 use sallyport_session::{SessionHandle, UnattendedConsent};
 use sallyport_store::{AuditLog, Store, StoreError, audit::Who};
@@ -436,7 +436,7 @@ fn note_unused_settings(settings: &Settings, registry: &Registry, notices: &Noti
     for plugin in settings.plugin_settings.keys() {
         if matches!(registry.plugin(plugin.as_str()), Err(Missing::Unknown { .. })) {
             let names = registry.entries().map(|entry| entry.name().as_str());
-            let near = nearest(plugin.as_str(), names).map(str::to_owned);
+            let near = nearest_match(plugin.as_str(), names).map(str::to_owned);
             notices(HostNotice::UnusedSettings { plugin: plugin.clone(), near });
         }
     }

@@ -43,7 +43,7 @@ impl Case {
 
     /// A run that neither a rule nor the user has allowed. It has no grants.
     pub(crate) fn of_nobody(warden: Arc<dyn Warden>, time_max: Option<Duration>) -> Arc<Self> {
-        let granted = Arc::new(warden.grant().powerless());
+        let granted = Arc::new(warden.grant().without_permissions());
         let limits = granted.limits();
         let clock = Clock::start(time_max.unwrap_or(limits.time), limits.cpu);
         let ledger = Ledger::new(limits.log_bytes);

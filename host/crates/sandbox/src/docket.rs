@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_guests_time_stands_still_between_its_runs() {
         let pause = Duration::from_millis(20);
-        let grant = Arc::new(Grant::none("guest".parse().unwrap()));
+        let grant = Arc::new(Grant::empty("guest".parse().unwrap()));
         let case = || Case::of_nobody(Arc::new(Unattended::new(Arc::clone(&grant))), None);
         let docket = Docket::of(&case());
         std::thread::sleep(pause);

@@ -20,7 +20,7 @@ use std::{
 };
 
 use rustix::fs::OFlags;
-use sallyport_policy::{Access, FsMount, ScratchGrant};
+use sallyport_policy::{FsAccess, FsMount, ScratchGrant};
 use sallyport_untrusted_file as untrusted_file;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
@@ -183,7 +183,7 @@ fn copy_file(mount: &FsMount, scratch: &mut Option<OwnFolder>) -> io::Result<()>
 }
 
 fn read_file(mount: &FsMount) -> io::Result<Vec<u8>> {
-    if mount.access == Access::ReadWrite {
+    if mount.access == FsAccess::ReadWrite {
         return Err(io::Error::other(
             "a single file can only be granted for reading; grant its folder",
         ));

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use sallyport_policy::Limits;
+use sallyport_policy::PluginLimits;
 use serde_json::{Map, Value};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -56,7 +56,7 @@ pub(crate) struct Guest {
     pub(crate) uses: Uses,
     pub(crate) common: Arc<Common>,
     /// The limits for its whole life.
-    pub(crate) limits: Limits,
+    pub(crate) limits: PluginLimits,
     /// Copies of single granted files, removed with the guest.
     pub(crate) _scratch: Option<OwnFolder>,
 }

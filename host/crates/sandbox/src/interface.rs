@@ -42,7 +42,8 @@ impl ComponentInterface {
     pub(crate) fn check(&self, file: &ComponentFile, manifest: &Manifest) -> Result<(), LoadError> {
         self.check_wasi(file)?;
         if !self.exports.iter().any(|name| abi::is_callable(name)) {
-            let role = manifest.roles.first().copied().unwrap_or(sallyport_policy::Role::Tools);
+            let role =
+                manifest.roles.first().copied().unwrap_or(sallyport_policy::PluginRole::Tools);
             let export = Export::of(role);
             return Err(self.lacking(file.path(), export.word(), export.newest()));
         }

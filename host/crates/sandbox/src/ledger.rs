@@ -216,7 +216,7 @@ impl Ledger {
     /// Records the use of a capability before it happens, because the guest may be stopped while it
     /// is running.
     pub(crate) fn using(&self, capability: Capability, what: String) -> Use {
-        let effect = Effect::Used { capability: capability.word().to_owned(), what };
+        let effect = Effect::Used { capability: capability.as_str().to_owned(), what };
         let is_new = self.book().add_use(&effect);
         Use { ledger: self.clone(), effect, is_new }
     }

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use sallyport_contract::{
     FailureKind, PluginName, ToolDescriptor, ToolId, ToolName, json, text::escape_excerpt,
 };
-use sallyport_policy::{Grant, Manifest, Role};
+use sallyport_policy::{Grant, Manifest, PluginRole};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -68,18 +68,18 @@ pub struct Metadata {
 impl Metadata {
     /// Returns the roles that the component exports, including those that its manifest does not
     /// name.
-    pub fn roles(&self) -> Vec<Role> {
-        let exported = |role: &Role| self.exports.contains(&Export::of(*role));
+    pub fn roles(&self) -> Vec<PluginRole> {
+        let exported = |role: &PluginRole| self.exports.contains(&Export::of(*role));
         ROLES.into_iter().filter(exported).collect()
     }
 
-    fn plays(&self, roles: &[Role]) -> bool {
+    fn plays(&self, roles: &[PluginRole]) -> bool {
         roles.iter().all(|role| self.exports.contains(&Export::of(*role)))
     }
 
     /// Returns the roles that the component exports and its manifest does not name. The host does
     /// not use them.
-    pub fn unnamed_roles(&self, manifest: &Manifest) -> Vec<Role> {
+    pub fn unnamed_roles(&self, manifest: &Manifest) -> Vec<PluginRole> {
         let mut roles = self.roles();
         roles.retain(|role| !manifest.roles.contains(role));
         roles
@@ -159,7 +159,7 @@ impl Sandbox {
         plugin: &PluginName,
     ) -> Result<Vec<ToolDescriptor>, LoadError> {
         let bad = |message: String| LoadError::BadTools { path: file.path().to_owned(), message };
-        let grant = Arc::new(Grant::none(plugin.clone()));
+        let grant = Arc::new(Grant::empty(plugin.clone()));
         let case = Case::of_nobody(Arc::new(Unattended::new(grant)), Some(LIST_TIME_MAX));
         let guest = self.guest(&case, &Common::bare());
         let guest = guest.map_err(|error| bad(error.to_string()))?;

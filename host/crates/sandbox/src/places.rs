@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_policy::Limits;
+use sallyport_policy::PluginLimits;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::timeout,
@@ -74,7 +74,7 @@ impl Places {
     /// # Errors
     ///
     /// No place became free in time, or too many calls have started within the last minute.
-    pub async fn take(&self, limits: &Limits) -> Result<Place<'_>, NoPlace> {
+    pub async fn take(&self, limits: &PluginLimits) -> Result<Place<'_>, NoPlace> {
         let (calls, waited) = (limits.concurrent_calls, limits.queue_time);
         self.resize(calls);
         let permit = match timeout(waited, self.free.acquire()).await {
@@ -127,9 +127,9 @@ mod tests {
     use super::*;
     use crate::rate::MINUTE;
 
-    fn limits(concurrent_calls: u32) -> Limits {
+    fn limits(concurrent_calls: u32) -> PluginLimits {
         let queue_time = Duration::ZERO;
-        Limits { concurrent_calls, queue_time, ..Limits::standard() }
+        PluginLimits { concurrent_calls, queue_time, ..PluginLimits::with_defaults() }
     }
 
     #[tokio::test]
@@ -155,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn who_waits_is_given_no_place_that_is_no_longer_there() {
         let places = Places::new();
-        let patient = Limits { queue_time: MINUTE, ..limits(1) };
+        let patient = PluginLimits { queue_time: MINUTE, ..limits(1) };
         let (one, two) = (places.take(&limits(2)).await, places.take(&limits(2)).await);
         let mut waiting = std::pin::pin!(places.take(&patient));
         assert!(futures::poll!(&mut waiting).is_pending());

@@ -9,7 +9,7 @@ use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, Denial, FailureKind, LogLevel, Outcome, PluginName,
     ToolDescriptor,
 };
-use sallyport_policy::{Instance, Limits, Manifest, Role};
+use sallyport_policy::{InstanceLifetime, Manifest, PluginLimits, PluginRole};
 use serde_json::{Map, Value};
 use wasmtime::component::InstancePre;
 
@@ -78,7 +78,7 @@ pub(crate) struct Prepared {
     pub(crate) abi: Arc<dyn PluginAbi>,
     pub(crate) http: Option<Arc<HttpHandler>>,
     /// The roles that the component exports.
-    pub(crate) roles: Vec<Role>,
+    pub(crate) roles: Vec<PluginRole>,
 }
 
 impl Prepared {
@@ -92,13 +92,14 @@ impl Prepared {
         let mismatch = |error| mismatch(file, &error);
         let abi = abi::choose(&pre).map_err(mismatch)?;
         let http = HttpHandler::find(&pre).map_err(mismatch)?.map(Arc::new);
-        let exports = |role: &Role| abi.as_ref().is_some_and(|abi| abi.exports(Export::of(*role)));
-        let roles: Vec<Role> = abi::ROLES.into_iter().filter(exports).collect();
+        let exports =
+            |role: &PluginRole| abi.as_ref().is_some_and(|abi| abi.exports(Export::of(*role)));
+        let roles: Vec<PluginRole> = abi::ROLES.into_iter().filter(exports).collect();
         let missing = manifest.roles.iter().find(|role| !roles.contains(role));
         match (abi, missing.or(manifest.roles.first()).copied()) {
             (Some(abi), _) if missing.is_none() => Ok(Self { engine, pre, abi, http, roles }),
             (_, role) => {
-                let export = Export::of(role.unwrap_or(Role::Tools));
+                let export = Export::of(role.unwrap_or(PluginRole::Tools));
                 Err(lacking(file, &pre, export.word(), export.newest()))
             }
         }
@@ -114,7 +115,7 @@ impl Prepared {
         let (engine, pre) = link(sandbox, file, parts.manifest)?;
         let command = Command::new(&pre, tool).map_err(|error| mismatch(file, &error))?;
         let command = command.ok_or_else(|| lacking(file, &pre, "program", command::RUN))?;
-        Ok(Self { engine, pre, abi: Arc::new(command), http: None, roles: vec![Role::Tools] })
+        Ok(Self { engine, pre, abi: Arc::new(command), http: None, roles: vec![PluginRole::Tools] })
     }
 }
 
@@ -155,7 +156,8 @@ impl Sandbox {
     /// Every reason that makes a component unusable; see [`LoadError`].
     pub fn load(self: &Arc<Self>, parts: PluginParts<'_>) -> Result<Plugin, LoadError> {
         let prepared = Prepared::new(self, parts.file, parts.manifest)?;
-        let residents = (parts.manifest.instance == Instance::Session).then(|| self.residents());
+        let residents =
+            (parts.manifest.instance == InstanceLifetime::Session).then(|| self.residents());
         Ok(self.plugin(parts, prepared, Duration::MAX, residents))
     }
 
@@ -296,7 +298,7 @@ impl Plugin {
     }
 
     /// The roles that the component exports, including those that its manifest does not name.
-    pub fn roles(&self) -> &[Role] {
+    pub fn roles(&self) -> &[PluginRole] {
         &self.prepared.roles
     }
 
@@ -345,7 +347,7 @@ impl Plugin {
     /// Like [`run_for`](Self::run_for), with limits that were already looked up.
     async fn run_within<R: Send + 'static>(
         &self,
-        limits: &Limits,
+        limits: &PluginLimits,
         call: Arc<AdmittedCall>,
         role: RoleLinks,
         body: Body<R>,
@@ -368,7 +370,7 @@ impl Plugin {
     async fn enter(
         &self,
         call: &AdmittedCall,
-        limits: &Limits,
+        limits: &PluginLimits,
     ) -> Result<(Option<Visit>, Place<'_>), Stop> {
         let visit = match &self.residents {
             Some(residents) => {
@@ -483,7 +485,7 @@ fn not_there(error: &grant::OpenError) -> CallFailure {
     CallFailure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
 }
 
-fn out_of_cpu(limits: &Limits) -> CallFailure {
+fn out_of_cpu(limits: &PluginLimits) -> CallFailure {
     let limit = limits.cpu.unwrap_or(limits.time);
     let message = format!(
         "the plugin was stopped: its limit of {limit:?} of processor time (limits.cpu) is reached"

@@ -7,7 +7,7 @@
 //! Files and sockets are not among them, because the standard libraries of most languages always
 //! import them. They are linked for all plugins and give access to nothing without a grant.
 
-use sallyport_policy::{Capability, Manifest, Request};
+use sallyport_policy::{Capability, Manifest, PluginRequests};
 use wasmtime::component::Component;
 
 use crate::{ComponentFile, LoadError};
@@ -42,7 +42,7 @@ const POWERS: [(&str, Need); 12] = [
 ];
 
 impl Need {
-    fn is_met(self, request: &Request) -> bool {
+    fn is_met(self, request: &PluginRequests) -> bool {
         let wishes = |wanted: Capability| {
             request.capabilities.iter().any(|entry| entry.wish.capability() == wanted)
         };
@@ -58,7 +58,7 @@ impl Need {
         match self {
             Self::Net | Self::NetOrListen => "net",
             Self::Reveal => "a secret with reveal = true",
-            Self::Capability(wanted) => wanted.word(),
+            Self::Capability(wanted) => wanted.as_str(),
         }
     }
 }

@@ -67,7 +67,7 @@ impl Raw {
     #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
     #[expect(clippy::disallowed_methods, reason = "the baseline is bare wasmtime")]
     pub async fn instantiate(&self) -> Warm {
-        let grant = Arc::new(Grant::none("bench".parse().expect("a name")));
+        let grant = Arc::new(Grant::empty("bench".parse().expect("a name")));
         let case = Case::of_nobody(Arc::new(Unattended::new(grant)), None);
         let guest = self.sandbox.guest(&case, &Common::bare()).expect("a guest");
         let mut store = Store::new(&self.engine.wasm, guest);

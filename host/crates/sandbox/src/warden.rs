@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use sallyport_contract::{AdmittedCall, BoxFuture, Decision, Denial, Redactor, Secret, Services};
-use sallyport_policy::{Grant, NetPermit, Proxy};
+use sallyport_policy::{Grant, NetPermit, ProxyTable};
 use url::Url;
 
 use crate::net::PendingBody;
@@ -90,7 +90,7 @@ pub trait Warden: Send + Sync {
     fn user(&self) -> &str;
 
     /// The proxies for requests, if the policy names any.
-    fn proxy(&self) -> Option<Arc<Proxy>>;
+    fn proxy(&self) -> Option<Arc<ProxyTable>>;
 }
 
 /// A warden with fixed answers and no user to ask, for components that are inspected before a
@@ -113,7 +113,7 @@ impl Warden for Unattended {
         let decision = match access.kind {
             AccessKind::Request { permit, .. } => permit.decision(),
             AccessKind::OpenUrl { url } => {
-                let check = self.0.open_url().map(|pages| pages.check(url));
+                let check = self.0.open_url().map(|pages| pages.check_url(url));
                 check.and_then(Result::ok).unwrap_or(Decision::Deny)
             }
         };
@@ -149,7 +149,7 @@ impl Warden for Unattended {
         "nobody"
     }
 
-    fn proxy(&self) -> Option<Arc<Proxy>> {
+    fn proxy(&self) -> Option<Arc<ProxyTable>> {
         None
     }
 }

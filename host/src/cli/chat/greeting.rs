@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sallyport_contract::{Toolbox, text};
-use sallyport_policy::Role;
+use sallyport_policy::PluginRole;
 use sallyport_runtime::config::provider::PLUGIN_PREFIX;
 use sallyport_session::history::{self, PastTurn, TurnStep};
 use sallyport_terminal::{editor::Vocabulary, style::Line};
@@ -52,7 +52,7 @@ impl Chat<'_> {
     /// Lists the models that have a name: those of the configuration, and provider plugins.
     pub(super) fn models(&self) -> Vec<String> {
         let configured = self.settings.models.entries.keys().cloned();
-        let plugins = self.roles.playing(Role::Provider);
+        let plugins = self.roles.playing(PluginRole::Provider);
         configured.chain(plugins.map(|entry| format!("{PLUGIN_PREFIX}{}", entry.name()))).collect()
     }
 

@@ -175,7 +175,7 @@ impl Chat<'_> {
 
     /// Refuses a mistyped command, so that it never goes to the model.
     fn unknown(&self, command: &str) {
-        let near = sallyport_policy::source::nearest(command, COMMANDS);
+        let near = sallyport_policy::source::nearest_match(command, COMMANDS);
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         self.aside(&format!("there is no command {}{hint}", text::escape_line(command)));
     }

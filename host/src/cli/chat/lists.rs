@@ -108,7 +108,7 @@ fn one(
 }
 
 fn powers(entry: &Entry) -> Vec<Line> {
-    let powers = entry.grant().powers();
+    let powers = entry.grant().permission_lines();
     let mut lines = match powers.is_empty() {
         true => note("    nothing granted"),
         false => powers

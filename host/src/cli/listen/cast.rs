@@ -12,7 +12,7 @@ use std::{
 
 use sallyport_contract::services::{SessionInbox, UiSession};
 use sallyport_model::UserMessage;
-use sallyport_policy::{Capability, ListenGrant, ListenKind, Role, UiGrant};
+use sallyport_policy::{Capability, ListenGrant, ListenKind, PluginRole, UiGrant};
 use sallyport_runtime::{
     gate::{SecretError, Tell},
     roles::{
@@ -108,7 +108,7 @@ impl Cast {
     pub(super) fn watching(&self) -> Option<String> {
         let show = self.ui.as_ref().filter(|show| !show.may_confirm)?;
         let grant = show.player.grant()?;
-        grant.deny(Capability::Ui, "answer questions").fix?;
+        grant.deny_capability(Capability::Ui, "answer questions").fix?;
         let plugin = grant.plugin();
         let words = "cannot answer approvals";
         Some(format!(
@@ -119,10 +119,12 @@ impl Cast {
 
 impl Backstage<'_> {
     fn ui(&self, name: &str, screen: &Arc<Screen>, doors: &mut Vec<Door>) -> Result<Show, Trouble> {
-        let player = self.roles.player(name, Role::Ui).map_err(Failure::from)?;
+        let player = self.roles.player(name, PluginRole::Ui).map_err(Failure::from)?;
         let grant = player.grant().ok_or_else(|| gone(&player))?;
         let Some(UiGrant { confirm: may_confirm }) = grant.ui() else {
-            return denied(grant.deny(Capability::Ui, "be the user's side of a session"));
+            return denied(
+                grant.deny_capability(Capability::Ui, "be the user's side of a session"),
+            );
         };
         let canvas = Arc::clone(screen) as Arc<dyn Canvas>;
         let (seat, commands) = UiSeat::new(self.tray.clone(), canvas);
@@ -134,7 +136,7 @@ impl Backstage<'_> {
             doors.push(Door { player, grant: grant.clone(), part });
         }
         if has_page && doors.len() == before {
-            return denied(grant.deny(Capability::Listen, "serve its page"));
+            return denied(grant.deny_capability(Capability::Listen, "serve its page"));
         }
         Ok(Show { player, seat, commands, may_confirm, has_page })
     }
@@ -146,7 +148,8 @@ impl Backstage<'_> {
             Listeners::Named(names) => {
                 // A listener that is named twice listens once.
                 let names: BTreeSet<&String> = names.iter().collect();
-                let found = names.into_iter().map(|name| self.roles.player(name, Role::Listener));
+                let found =
+                    names.into_iter().map(|name| self.roles.player(name, PluginRole::Listener));
                 found.collect::<Result<Vec<_>, _>>().map_err(Failure::from)?
             }
         };
@@ -168,7 +171,7 @@ impl Backstage<'_> {
 
     /// Returns all listeners with a `listen` grant. There must be at least one.
     fn granted(&self) -> Result<Vec<Player>, Trouble> {
-        let playing = self.roles.playing(Role::Listener);
+        let playing = self.roles.playing(PluginRole::Listener);
         let granted = playing.filter(|entry| !entry.grant().listen().is_empty());
         let names: Vec<&str> = granted.map(|entry| entry.name().as_str()).collect();
         if names.is_empty() {
@@ -176,7 +179,7 @@ impl Backstage<'_> {
             let hint = "run with --listener NAME to see what it needs";
             return Err(failure.with_hint(hint).into());
         }
-        let players = names.into_iter().map(|name| self.roles.player(name, Role::Listener));
+        let players = names.into_iter().map(|name| self.roles.player(name, PluginRole::Listener));
         Ok(players.collect::<Result<_, _>>().map_err(Failure::from)?)
     }
 
@@ -188,7 +191,7 @@ impl Backstage<'_> {
     ) -> Result<(), Trouble> {
         let grant = player.grant().ok_or_else(|| gone(player))?;
         if grant.listen().is_empty() {
-            return denied(grant.deny(Capability::Listen, "listen"));
+            return denied(grant.deny_capability(Capability::Listen, "listen"));
         }
         for grant in grant.listen() {
             if grant.kind == ListenKind::Http && !player.plugin().serves_http() {

@@ -6,7 +6,7 @@ use sallyport_model::{
     Message, ModelError, Request,
     catalog::{Status, Step},
 };
-use sallyport_policy::Role;
+use sallyport_policy::PluginRole;
 use sallyport_runtime::{
     config::{PluginModel, Settings},
     host::new_session_id,
@@ -34,7 +34,7 @@ pub(super) async fn steps(
     let only = Selection::Only(plugin.plugin.clone());
     let tools = compose::open_host(settings, consent, only, &Watch::default(), out).await?;
     let name = plugin.plugin.as_str();
-    let steps = match tools.roles().player(name, Role::Provider) {
+    let steps = match tools.roles().player(name, PluginRole::Provider) {
         Ok(player) => {
             let found = step("plugin", Status::Ok, format!("{name} is a provider"), None);
             let session = new_session_id();

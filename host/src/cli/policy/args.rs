@@ -271,9 +271,9 @@ impl From<DecisionWord> for Decision {
 
 /// Parses the name of a capability.
 fn capability(text: &str) -> Result<Capability, String> {
-    let found = Capability::ALL.into_iter().find(|one| one.word() == text);
+    let found = Capability::ALL.into_iter().find(|one| one.as_str() == text);
     found.ok_or_else(|| {
-        let words: Vec<&str> = Capability::ALL.into_iter().map(Capability::word).collect();
+        let words: Vec<&str> = Capability::ALL.into_iter().map(Capability::as_str).collect();
         format!("write one of {}", words.join(", "))
     })
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use sallyport_policy::{
-    Mistake,
-    edit::{self, Change, DiffLine, EditError},
+    HintedError,
+    edit::{self, DiffLine, EditError, LineChange},
 };
 use sallyport_runtime::{
     config::Settings,
@@ -44,7 +44,7 @@ pub(super) fn change(
         return Ok(false);
     }
     out.line(&file.display().to_string());
-    edit::diff(&before, &after).iter().for_each(|line| print(line, out));
+    edit::diff_lines(&before, &after).iter().for_each(|line| print(line, out));
     if !wish.yes && !compose::confirms("Write this?", out)? {
         out.note("Nothing was changed.");
         return Ok(false);
@@ -62,9 +62,9 @@ pub(super) fn change(
 
 fn print(line: &DiffLine, out: &Output) {
     let mark = match line.change {
-        Change::Kept => ' ',
-        Change::Added => '+',
-        Change::Removed => '-',
+        LineChange::Kept => ' ',
+        LineChange::Added => '+',
+        LineChange::Removed => '-',
     };
     out.line(&format!("{:5} {mark} {}", line.number, line.text));
 }

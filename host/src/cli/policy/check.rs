@@ -2,7 +2,7 @@
 //! plugins that lack what they request.
 
 use sallyport_contract::{Decision, ToolId, text};
-use sallyport_policy::{Installed, Policy, Remark, SharedLimits};
+use sallyport_policy::{GlobalLimits, Installed, Policy, PolicyRemark};
 use sallyport_runtime::{
     config::Settings,
     registry::{Entry, Registry},
@@ -25,7 +25,7 @@ pub(super) async fn check(
     let registry = compose::registry(settings, out).await?;
     compose::show_problems(&registry, out);
     let policy = registry.gate().standing.present().policy;
-    let remarks = policy.remarks(&installed(&registry));
+    let remarks = policy.find_remarks(&installed(&registry));
     match format {
         Format::Json => out.json(&to_json(settings, &registry, &policy, &remarks)),
         Format::Text => print(settings, &registry, &policy, &remarks, out),
@@ -44,7 +44,7 @@ fn print(
     settings: &Settings,
     registry: &Registry,
     policy: &Policy,
-    remarks: &[Remark],
+    remarks: &[PolicyRemark],
     out: &Output,
 ) {
     print_files(settings, out);
@@ -67,7 +67,7 @@ fn print_files(settings: &Settings, out: &Output) {
 }
 
 fn print_shared_limits(policy: &Policy, out: &Output) {
-    let SharedLimits { calls_per_minute, concurrent_calls } = policy.shared_limits();
+    let GlobalLimits { calls_per_minute, concurrent_calls } = policy.shared_limits();
     if let Some(calls) = calls_per_minute {
         out.line(&format!("All plugins together may be called {calls} times a minute."));
     }
@@ -80,7 +80,7 @@ fn print_plugin(entry: &Entry, policy: &Policy, out: &Output) {
     out.line("");
     out.heading(entry.name().as_str());
     let grant = entry.grant();
-    let powers = grant.powers();
+    let powers = grant.permission_lines();
     if powers.is_empty() {
         let can = if entry.barrier().is_some() { "cannot run" } else { "nothing granted" };
         out.line(&format!("  {can}"));
@@ -106,19 +106,24 @@ fn outlook(entry: &Entry, policy: &Policy, tool: &ToolId) -> (Decision, String) 
     match entry.barrier() {
         Some(denial) => (Decision::Deny, denial.why),
         None => {
-            let verdict = policy.outlook(tool, entry.digest(), &entry.grant());
+            let verdict = policy.expected_verdict(tool, entry.digest(), &entry.grant());
             (verdict.decision, verdict.reason)
         }
     }
 }
 
-fn to_json(settings: &Settings, registry: &Registry, policy: &Policy, remarks: &[Remark]) -> Value {
+fn to_json(
+    settings: &Settings,
+    registry: &Registry,
+    policy: &Policy,
+    remarks: &[PolicyRemark],
+) -> Value {
     let files = settings.policy.files.iter().map(
-        |file| json!({ "tier": file.tier.word(), "path": file.path, "exists": file.path.exists() }),
+        |file| json!({ "tier": file.tier.as_str(), "path": file.path, "exists": file.path.exists() }),
     );
     let remarks = remarks.iter().map(|remark| {
         let place = &remark.place;
-        let kind = remark.kind.word();
+        let kind = remark.kind.as_str();
         json!({ "kind": kind, "file": place.file, "line": place.line, "message": remark.message })
     });
     let shared = policy.shared_limits();
@@ -141,7 +146,7 @@ fn plugin_json(entry: &Entry, policy: &Policy) -> Value {
     });
     json!({
         "name": entry.name(),
-        "powers": grant.powers(),
+        "powers": grant.permission_lines(),
         "ungranted": show::ungranted_json(entry),
         "tools": tools.collect::<Value>(),
         "notes": grant.notes(),

@@ -1,6 +1,6 @@
 //! `sallyport policy test`: the examples of all rules, with their results.
 
-use sallyport_policy::ExampleResult;
+use sallyport_policy::RuleExampleResult;
 use sallyport_runtime::{config::Settings, gate::Standing};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::cli::{
 /// shown here passes.
 pub(super) fn test(settings: &Settings, format: Format, out: &Output) -> Result<Exit, Failure> {
     let standing = Standing::read(settings.policy.clone(), Box::new(|_| {}))?;
-    let results: Vec<ExampleResult> = standing.present().policy.examples().collect();
+    let results: Vec<RuleExampleResult> = standing.present().policy.example_results().collect();
     match format {
         Format::Json => out.json(&results.iter().map(to_json).collect::<Value>()),
         Format::Text => print(&results, out),
@@ -23,7 +23,7 @@ pub(super) fn test(settings: &Settings, format: Format, out: &Output) -> Result<
     Ok(if failed { Exit::Policy } else { Exit::Done })
 }
 
-fn print(results: &[ExampleResult], out: &Output) {
+fn print(results: &[RuleExampleResult], out: &Output) {
     for result in results {
         let (expected, got) = (result.expected.as_str(), result.got.as_str());
         let arguments = &result.arguments;
@@ -36,7 +36,7 @@ fn print(results: &[ExampleResult], out: &Output) {
     }
 }
 
-fn to_json(result: &ExampleResult) -> Value {
+fn to_json(result: &RuleExampleResult) -> Value {
     json!({
         "file": result.place.file,
         "line": result.place.line,

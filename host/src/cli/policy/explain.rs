@@ -2,7 +2,7 @@
 
 use sallyport_contract::{Decision, PluginName, ToolId, text};
 use sallyport_policy::{
-    Access, Capability, Explanation, Grant, Policy, Question, Step,
+    Capability, DecisionExplanation, ExplanationStep, FsAccess, Grant, Policy, PolicyQuestion,
     question::{ROLE_PREFIX, ROLE_RUNS},
 };
 use sallyport_runtime::{
@@ -28,7 +28,7 @@ enum Situation {
     /// A request during a call: its method and URL, as written by the user.
     Net(String, String),
     /// An access to a file.
-    Path(String, Access),
+    Path(String, FsAccess),
     /// A page that the plugin opens in the browser.
     OpenUrl(Url),
     /// An action that needs a capability.
@@ -38,7 +38,7 @@ enum Situation {
 /// One explanation, and the tools that it applies to.
 struct Answer {
     who: String,
-    explanation: Explanation,
+    explanation: DecisionExplanation,
 }
 
 pub(super) async fn explain(
@@ -76,8 +76,8 @@ fn target(text: &str) -> Result<(PluginName, Option<ToolId>), Failure> {
 fn situation(args: &ExplainArgs) -> Result<Situation, Failure> {
     let path = |path: &String, access| Situation::Path(path.clone(), access);
     let asked = [
-        args.read.as_ref().map(|file| path(file, Access::Read)),
-        args.write.as_ref().map(|file| path(file, Access::ReadWrite)),
+        args.read.as_ref().map(|file| path(file, FsAccess::Read)),
+        args.write.as_ref().map(|file| path(file, FsAccess::ReadWrite)),
         args.open_url.clone().map(Situation::OpenUrl),
         args.capability.map(Situation::Capability),
         args.net.as_deref().map(request_of).transpose()?,
@@ -170,7 +170,8 @@ fn answers(
     let policy = registry.gate().standing.present().policy;
     let (grant, context) = (entry.grant(), call::context());
     let explained = |tool: &ToolId| {
-        let question = Question { tool, digest: entry.digest(), arguments, context: &context };
+        let question =
+            PolicyQuestion { tool, digest: entry.digest(), arguments, context: &context };
         situation.explained(&policy, &question, &grant)
     };
     let mut answers: Vec<Answer> = Vec::new();
@@ -185,7 +186,12 @@ fn answers(
 }
 
 impl Situation {
-    fn explained(&self, policy: &Policy, question: &Question<'_>, grant: &Grant) -> Explanation {
+    fn explained(
+        &self,
+        policy: &Policy,
+        question: &PolicyQuestion<'_>,
+        grant: &Grant,
+    ) -> DecisionExplanation {
         match self {
             Self::Call => policy.explain_call(question, grant),
             Self::Net(method, url) => policy.explain_net(question, grant, method, url),
@@ -202,7 +208,7 @@ fn print(answer: &Answer, lacking: Option<&Entry>, settings: &Settings, out: &Ou
     out.line(&format!("{who}: {decision}, {}", text::escape_line(&explanation.reason)));
     // A denied call never reaches the missing grants.
     let lacking = lacking.filter(|_| explanation.decision < Decision::Deny);
-    if let Some(entry) = lacking.filter(|entry| entry.grant().lacks_something_needed()) {
+    if let Some(entry) = lacking.filter(|entry| entry.grant().lacks_needed_request()) {
         out.line(&format!(
             "  but {} is not granted all that it requests, and what needs it is refused:",
             entry.name()
@@ -234,7 +240,7 @@ fn to_json(answer: &Answer, lacking: Option<&Entry>) -> Value {
     })
 }
 
-fn step_json(step: &Step) -> Value {
+fn step_json(step: &ExplanationStep) -> Value {
     json!({
         "file": step.place.file,
         "line": step.place.line,

@@ -2,10 +2,10 @@
 
 use sallyport_contract::{Decision, PluginName, text};
 use sallyport_policy::{
-    Access, Mistake, Policy, RemarkKind, RuleText,
+    FsAccess, HintedError, Policy, PolicyRemarkKind, RuleText,
     edit::{
-        self, Addition, CapabilityAddition, EditError, FsAddition, ListenAddition, NetAddition,
-        ReachText, ScratchAddition, SecretAddition, SecretWayText,
+        self, CapabilityAddition, EditError, FsAddition, GrantAddition, ListenAddition,
+        NetAddition, NetReachText, ScratchAddition, SecretAddition, SecretUseText,
     },
 };
 use sallyport_runtime::{config::Settings, registry::Selection};
@@ -35,7 +35,7 @@ pub(super) async fn grant(
     };
     match (&args.allow, &whose, &args.limit) {
         (Some(tool), _, _) => {
-            let rule = RuleText::allowing(whose.tools(tool));
+            let rule = RuleText::new_allow(whose.tools(tool));
             let rule = checked_rule(settings, &whose, rule, args, out).await?;
             let wish = wish(format!("calls of {}", rule.tool));
             change(settings, &wish, |text| edit::add_rule(text, &rule), out)?;
@@ -43,12 +43,12 @@ pub(super) async fn grant(
         (None, Whose::One(plugin), _) => {
             let addition = checked(settings, plugin, addition(args)?, args.force, out).await?;
             let wish = wish(in_words(&addition));
-            change(settings, &wish, |text| edit::grant(text, plugin, &addition), out)?;
+            change(settings, &wish, |text| edit::add_grant(text, plugin, &addition), out)?;
         }
         (None, Whose::Several(_), Some(limit)) if whose.is_everybody() => {
             let (key, value) = pair(limit, "limit")?;
             let wish = wish(format!("the limit {key} = {value} to all plugins"));
-            change(settings, &wish, |text| edit::grant_shared_limit(text, &key, &value), out)?;
+            change(settings, &wish, |text| edit::set_shared_limit(text, &key, &value), out)?;
         }
         (None, Whose::Several(_), _) => {
             let message =
@@ -90,14 +90,13 @@ async fn checked_rule(
     };
     let rule = RuleText { digest, ..rule };
     // Check the rule in a policy of its own, so that all remarks are about it.
-    let alone = Policy::of_user("policy", &rule.to_string(), None).map_err(|error| Failure {
-        hint: error.hint,
-        ..Failure::new(Exit::Usage, error.message)
+    let alone = Policy::from_user_file("policy", &rule.to_string(), None).map_err(|error| {
+        Failure { hint: error.hint, ..Failure::new(Exit::Usage, error.message) }
     })?;
     let (useless, wide): (Vec<_>, Vec<_>) = alone
-        .remarks(&installed(&registry))
+        .find_remarks(&installed(&registry))
         .into_iter()
-        .partition(|remark| remark.kind == RemarkKind::Useless);
+        .partition(|remark| remark.kind == PolicyRemarkKind::Useless);
     registry.shutdown().await;
     wide.iter().for_each(|remark| out.warn(&format!("the rule {}", remark.message)));
     match useless.first().filter(|_| !args.force) {
@@ -110,10 +109,10 @@ async fn checked_rule(
 async fn checked(
     settings: &Settings,
     plugin: &PluginName,
-    addition: Addition,
+    addition: GrantAddition,
     is_forced: bool,
     out: &Output,
-) -> Result<Addition, Failure> {
+) -> Result<GrantAddition, Failure> {
     if is_forced {
         return Ok(addition);
     }
@@ -121,13 +120,13 @@ async fn checked(
     let entry = registry.plugin(plugin.as_str()).map_err(Failure::from)?;
     let own = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();
     let home = settings.policy.home.as_deref();
-    let examined = addition.examined(entry.manifest(), &own, home);
+    let examined = addition.check_against_manifest(entry.manifest(), &own, home);
     registry.shutdown().await;
     let (addition, objections) = examined.map_err(|error| unfit(&error))?;
     match objections.first() {
         Some(first) => {
             let all: Vec<String> = objections.iter().map(ToString::to_string).collect();
-            Err(pointless(format!("{plugin}: {}", all.join("; ")), first.remedy()))
+            Err(pointless(format!("{plugin}: {}", all.join("; ")), first.suggested_fix()))
         }
         None => Ok(addition),
     }
@@ -144,24 +143,24 @@ fn pointless(message: String, remedy: Option<String>) -> Failure {
     Failure::new(Exit::Usage, message).with_hint(hint)
 }
 
-fn addition(args: &GrantArgs) -> Result<Addition, Failure> {
+fn addition(args: &GrantArgs) -> Result<GrantAddition, Failure> {
     let found = net(args)
         .or_else(|| folder(args))
-        .or_else(|| args.env.clone().map(Addition::Env))
+        .or_else(|| args.env.clone().map(GrantAddition::Env))
         .or_else(|| secret(args))
-        .or_else(|| args.page.clone().map(Addition::Page))
-        .or_else(|| args.package.clone().map(Addition::Package))
+        .or_else(|| args.page.clone().map(GrantAddition::Page))
+        .or_else(|| args.package.clone().map(GrantAddition::Package))
         .or_else(|| scratch(args))
         .or_else(|| listen(args));
     match (found, args.capability, &args.limit) {
         (Some(addition), _, _) => Ok(addition),
         (None, Some(capability), _) => {
             let setting = args.set.as_deref().map(|set| pair(set, "setting")).transpose()?;
-            Ok(Addition::Capability(CapabilityAddition { capability, setting }))
+            Ok(GrantAddition::Capability(CapabilityAddition { capability, setting }))
         }
         (None, None, Some(limit)) => {
             let (key, value) = pair(limit, "limit")?;
-            Ok(Addition::Limit { key, value })
+            Ok(GrantAddition::Limit { key, value })
         }
         (None, None, None) => Err(Failure::new(
             Exit::Usage,
@@ -170,24 +169,24 @@ fn addition(args: &GrantArgs) -> Result<Addition, Failure> {
     }
 }
 
-fn net(args: &GrantArgs) -> Option<Addition> {
+fn net(args: &GrantArgs) -> Option<GrantAddition> {
     let named = args.to_private.iter().filter(|range| *range != OWN_RANGE);
     let ranges: Vec<String> = named.cloned().collect();
     let reach = match (args.to_private.is_empty(), ranges.is_empty()) {
-        (true, _) => ReachText::Public,
-        (false, true) => ReachText::Own,
-        (false, false) => ReachText::Ranges(ranges),
+        (true, _) => NetReachText::Public,
+        (false, true) => NetReachText::Own,
+        (false, false) => NetReachText::Ranges(ranges),
     };
     let decision = args.ask.then_some(Decision::Ask);
-    Some(Addition::Net(NetAddition { pattern: args.net.clone()?, decision, reach }))
+    Some(GrantAddition::Net(NetAddition { pattern: args.net.clone()?, decision, reach }))
 }
 
-fn folder(args: &GrantArgs) -> Option<Addition> {
+fn folder(args: &GrantArgs) -> Option<GrantAddition> {
     let (path, access) = match (&args.read, &args.write) {
-        (Some(path), _) => (path, Access::Read),
-        (None, path) => (path.as_ref()?, Access::ReadWrite),
+        (Some(path), _) => (path, FsAccess::Read),
+        (None, path) => (path.as_ref()?, FsAccess::ReadWrite),
     };
-    Some(Addition::Fs(FsAddition {
+    Some(GrantAddition::Fs(FsAddition {
         path: path.clone(),
         mount: args.mount.clone(),
         access,
@@ -197,27 +196,27 @@ fn folder(args: &GrantArgs) -> Option<Addition> {
     }))
 }
 
-fn secret(args: &GrantArgs) -> Option<Addition> {
+fn secret(args: &GrantArgs) -> Option<GrantAddition> {
     let name = args.secret.clone()?;
     let way = match (&args.to, &args.header) {
-        (Some(to), Some(header)) => SecretWayText::Inject {
+        (Some(to), Some(header)) => SecretUseText::Inject {
             to: to.clone(),
             header: header.clone(),
             format: args.format.clone(),
         },
         // Clap ensures that exactly one of the two ways is given.
-        _ => SecretWayText::Reveal,
+        _ => SecretUseText::Reveal,
     };
-    Some(Addition::Secret(SecretAddition { name, way }))
+    Some(GrantAddition::Secret(SecretAddition { name, way }))
 }
 
-fn scratch(args: &GrantArgs) -> Option<Addition> {
+fn scratch(args: &GrantArgs) -> Option<GrantAddition> {
     let (mount, quota) = (args.mount.clone(), args.quota.clone());
-    Some(Addition::Scratch(ScratchAddition { name: args.scratch.clone()?, mount, quota }))
+    Some(GrantAddition::Scratch(ScratchAddition { name: args.scratch.clone()?, mount, quota }))
 }
 
-fn listen(args: &GrantArgs) -> Option<Addition> {
-    Some(Addition::Listen(ListenAddition { at: args.listen.clone()?, public: args.public }))
+fn listen(args: &GrantArgs) -> Option<GrantAddition> {
+    Some(GrantAddition::Listen(ListenAddition { at: args.listen.clone()?, public: args.public }))
 }
 
 fn pair(text: &str, what: &str) -> Result<(String, String), Failure> {
@@ -230,20 +229,20 @@ fn pair(text: &str, what: &str) -> Result<(String, String), Failure> {
 }
 
 /// Describes an addition for the record.
-fn in_words(addition: &Addition) -> String {
+fn in_words(addition: &GrantAddition) -> String {
     match addition {
-        Addition::Net(net) => net.pattern.clone(),
-        Addition::Fs(fs) => format!("{} {}", fs.access.word(), fs.path),
-        Addition::Env(name) => format!("the variable {name}"),
-        Addition::Secret(secret) => format!("the secret {}", secret.name),
-        Addition::Capability(one) => match &one.setting {
+        GrantAddition::Net(net) => net.pattern.clone(),
+        GrantAddition::Fs(fs) => format!("{} {}", fs.access.as_str(), fs.path),
+        GrantAddition::Env(name) => format!("the variable {name}"),
+        GrantAddition::Secret(secret) => format!("the secret {}", secret.name),
+        GrantAddition::Capability(one) => match &one.setting {
             Some((key, value)) => format!("{} with {key} = {value}", one.capability),
             None => one.capability.to_string(),
         },
-        Addition::Page(pattern) => format!("the opening of {pattern}"),
-        Addition::Package(package) => format!("the package {package}"),
-        Addition::Scratch(scratch) => format!("the scratch {}", scratch.name),
-        Addition::Listen(listen) => format!("listening to {}", listen.at),
-        Addition::Limit { key, value } => format!("the limit {key} = {value}"),
+        GrantAddition::Page(pattern) => format!("the opening of {pattern}"),
+        GrantAddition::Package(package) => format!("the package {package}"),
+        GrantAddition::Scratch(scratch) => format!("the scratch {}", scratch.name),
+        GrantAddition::Listen(listen) => format!("listening to {}", listen.at),
+        GrantAddition::Limit { key, value } => format!("the limit {key} = {value}"),
     }
 }

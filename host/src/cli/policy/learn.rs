@@ -8,9 +8,9 @@ use std::sync::Arc;
 use clap::Parser;
 use sallyport_contract::{Denial, PluginName, text};
 use sallyport_policy::{
-    Access, Manifest,
-    edit::Addition,
-    learn::{Learned, Need, Proposal},
+    FsAccess, Manifest,
+    edit::GrantAddition,
+    learn::{PluginRefusals, PolicyProposal, RefusedAccess},
 };
 use sallyport_runtime::{
     config::{Flags, Settings},
@@ -124,7 +124,12 @@ fn propose(
         out.note("Accepted by --yes:");
     }
     let what = format!("grants what a run was refused: {}", in_words(refused));
-    change(settings, &Wish { plugin: plugin.as_str(), what, yes }, |text| proposal.apply(text), out)
+    change(
+        settings,
+        &Wish { plugin: plugin.as_str(), what, yes },
+        |text| proposal.apply_to(text),
+        out,
+    )
 }
 
 /// Returns the proposal, and the command for a folder that only the user can choose.
@@ -133,27 +138,30 @@ async fn proposal(
     plugin: &PluginName,
     refused: &[Denial],
     out: &Output,
-) -> Result<(Proposal, Option<String>), Failure> {
+) -> Result<(PolicyProposal, Option<String>), Failure> {
     let registry = compose::registry_of(settings, Selection::Only(plugin.clone()), out).await?;
     let entry = registry.plugin(plugin.as_str()).map_err(Failure::from)?;
     let policy = registry.gate().standing.present().policy;
-    let (mut learned, mut unclear) = (Learned::nothing(), Vec::new());
+    let (mut learned, mut unclear) = (PluginRefusals::empty(), Vec::new());
     let mut lacks_folder = false;
     for denial in refused {
-        let need = Need::of_refusal(plugin, denial);
+        let need = RefusedAccess::from_denial(plugin, denial);
         // A refused path, or a refusal with a fix but no need, is about a path in no granted
         // folder.
-        lacks_folder |= matches!((&need, &denial.fix), (Some(Need::Path { .. }) | None, Some(_)));
+        lacks_folder |=
+            matches!((&need, &denial.fix), (Some(RefusedAccess::Path { .. }) | None, Some(_)));
         match need {
-            Some(need) => learned.note(need),
+            Some(need) => learned.record_refusal(need),
             None => unclear.push(text::escape_line(&format!("{}: {}", denial.what, denial.why))),
         }
     }
     let own = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();
-    let mut proposal = learned.proposal(entry.manifest(), &own, &policy, Some(entry.digest()));
+    let mut proposal =
+        learned.build_proposal(entry.manifest(), &own, &policy, Some(entry.digest()));
     unclear.dedup();
     proposal.open.extend(unclear);
-    let names_one = proposal.additions.iter().any(|addition| matches!(addition, Addition::Fs(_)));
+    let names_one =
+        proposal.additions.iter().any(|addition| matches!(addition, GrantAddition::Fs(_)));
     let folder = folder_command(entry.manifest()).filter(|_| lacks_folder && !names_one);
     registry.shutdown().await;
     Ok((proposal, folder))
@@ -163,8 +171,8 @@ async fn proposal(
 fn folder_command(manifest: &Manifest) -> Option<String> {
     let requests = manifest.request.fs.iter().filter(|request| request.path.is_none());
     let flag = match requests.map(|request| request.access).max()? {
-        Access::Read => "--read",
-        Access::ReadWrite => "--write",
+        FsAccess::Read => "--read",
+        FsAccess::ReadWrite => "--write",
     };
     Some(format!("sallyport policy grant {} {flag} FOLDER --mount /PATH", manifest.name))
 }

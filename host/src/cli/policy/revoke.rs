@@ -1,6 +1,6 @@
 //! `sallyport policy revoke`: removes one grant of a plugin, or all of them.
 
-use sallyport_policy::edit::{self, RuleTarget, Target};
+use sallyport_policy::edit::{self, RemovalTarget, RuleRemovalTarget};
 use sallyport_runtime::config::Settings;
 
 use super::{
@@ -31,7 +31,7 @@ pub(super) fn revoke(
         }
         (None, Whose::One(plugin), _) => {
             let (target, what) = target(args);
-            change(settings, &wish(what), |text| edit::revoke(text, plugin, &target), out)?;
+            change(settings, &wish(what), |text| edit::revoke_grant(text, plugin, &target), out)?;
         }
         (None, Whose::Several(_), Some(key)) if whose.is_everybody() => {
             let wish = wish(format!("the limit {key} of all plugins"));
@@ -46,8 +46,8 @@ pub(super) fn revoke(
     Ok(Exit::Done)
 }
 
-fn rule(whose: &Whose, args: &RevokeArgs) -> Option<RuleTarget> {
-    Some(RuleTarget {
+fn rule(whose: &Whose, args: &RevokeArgs) -> Option<RuleRemovalTarget> {
+    Some(RuleRemovalTarget {
         tool: whose.tools(args.rule.as_ref()?),
         net: args.rule_net.clone(),
         open_url: args.rule_page.clone(),
@@ -56,25 +56,25 @@ fn rule(whose: &Whose, args: &RevokeArgs) -> Option<RuleTarget> {
 }
 
 /// Returns the entry to remove, and its description for the record.
-fn target(args: &RevokeArgs) -> (Target, String) {
+fn target(args: &RevokeArgs) -> (RemovalTarget, String) {
     let named = [
-        (&args.net, Target::Net as fn(String) -> Target, ""),
-        (&args.deny, Target::Deny, "the refusal of "),
-        (&args.path, Target::Fs, ""),
-        (&args.env, Target::Env, "the variable "),
-        (&args.secret, Target::Secret, "the secret "),
-        (&args.page, Target::Page, "the opening of "),
-        (&args.package, Target::Package, "the package "),
-        (&args.scratch, Target::Scratch, "the scratch "),
-        (&args.listen, Target::Listen, "listening to "),
-        (&args.limit, Target::Limit, "the limit "),
+        (&args.net, RemovalTarget::Net as fn(String) -> RemovalTarget, ""),
+        (&args.deny, RemovalTarget::Deny, "the refusal of "),
+        (&args.path, RemovalTarget::Fs, ""),
+        (&args.env, RemovalTarget::Env, "the variable "),
+        (&args.secret, RemovalTarget::Secret, "the secret "),
+        (&args.page, RemovalTarget::Page, "the opening of "),
+        (&args.package, RemovalTarget::Package, "the package "),
+        (&args.scratch, RemovalTarget::Scratch, "the scratch "),
+        (&args.listen, RemovalTarget::Listen, "listening to "),
+        (&args.limit, RemovalTarget::Limit, "the limit "),
     ];
     if let Some(capability) = args.capability {
-        return (Target::Capability(capability), capability.to_string());
+        return (RemovalTarget::Capability(capability), capability.to_string());
     }
     let found = named.into_iter().find_map(|(name, target, kind)| {
         let name = name.clone()?;
         Some((target(name.clone()), format!("{kind}{name}")))
     });
-    found.unwrap_or((Target::Plugin, "everything that it had".to_owned()))
+    found.unwrap_or((RemovalTarget::Plugin, "everything that it had".to_owned()))
 }

@@ -8,7 +8,7 @@ use std::{
 use sallyport_contract::ToolId;
 use sallyport_policy::{
     SourceError,
-    document::{Document, Item, Section},
+    document::{TomlDocument, TomlItem, TomlSection},
 };
 use sallyport_runtime::config::{self, ConfigError};
 use serde_json::{Map, Value};
@@ -65,12 +65,15 @@ impl List {
     }
 
     fn parse(file: &str, text: &str) -> Result<Self, SourceError> {
-        Document::read(file, text, |root| {
-            let policy = root.optional("policy", Item::string)?.unwrap_or_default();
-            let files = root.named("files", |name, text| Ok((below(name)?, text.string()?)))?;
-            let sentences = root.list("sentence", |item| item.section(sentence))?;
+        TomlDocument::read_with(file, text, |root| {
+            let policy = root.read_optional("policy", TomlItem::read_string)?.unwrap_or_default();
+            let files = root
+                .read_named_items("files", |name, text| Ok((below(name)?, text.read_string()?)))?;
+            let sentences = root.read_list("sentence", |item| item.read_section(sentence))?;
             match sentences.is_empty() {
-                true => Err(root.lacks(&["sentence"], "there is no sentence in this list")),
+                true => {
+                    Err(root.missing_keys_error(&["sentence"], "there is no sentence in this list"))
+                }
                 false => Ok(Self { policy, files, sentences }),
             }
         })
@@ -98,32 +101,33 @@ impl List {
     }
 }
 
-fn sentence(section: &mut Section<'_>) -> Result<Sentence, SourceError> {
-    let say = section.required("say", Item::prose)?;
-    let tool = section.optional("tool", Item::parsed)?;
+fn sentence(section: &mut TomlSection<'_>) -> Result<Sentence, SourceError> {
+    let say = section.read_required("say", TomlItem::read_nonblank_string)?;
+    let tool = section.read_optional("tool", TomlItem::read_parsed)?;
     let place = section.place();
-    let arguments =
-        section.named("arguments", |name, value| Ok((name.string()?, value.json()?)))?;
-    let outcome = section.optional("outcome", |item| item.choice(&OUTCOMES))?;
-    let answer = section.optional("answer", Item::prose)?;
+    let arguments = section.read_named_items("arguments", |name, value| {
+        Ok((name.read_string()?, value.read_json()?))
+    })?;
+    let outcome = section.read_optional("outcome", |item| item.read_choice(&OUTCOMES))?;
+    let answer = section.read_optional("answer", TomlItem::read_nonblank_string)?;
     if tool.is_none() && (outcome.is_some() || !arguments.is_empty()) {
         let message = "\"arguments\" and \"outcome\" need a \"tool\"";
-        return Err(place.error(message));
+        return Err(place.into_error(message));
     }
     let arguments = Map::from_iter(arguments);
     Ok(Sentence { say, tool, arguments, outcome: outcome.unwrap_or("completed"), answer })
 }
 
 /// Parses a path that stays inside the test folder.
-fn below(item: Item<'_>) -> Result<String, SourceError> {
+fn below(item: TomlItem<'_>) -> Result<String, SourceError> {
     let place = item.place();
-    let path = item.prose()?;
+    let path = item.read_nonblank_string()?;
     let is_plain = |part| matches!(part, Component::Normal(_));
     if !Path::new(&path).components().all(is_plain) {
-        return Err(place.error("files must be below the folder of the test"));
+        return Err(place.into_error("files must be below the folder of the test"));
     }
     if Path::new(&path).starts_with(HOME) {
-        return Err(place.error(format!("\"{HOME}\" is reserved for the test")));
+        return Err(place.into_error(format!("\"{HOME}\" is reserved for the test")));
     }
     Ok(path)
 }

@@ -3,13 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Capability, CapabilityRequest, ListenGrant, OpenUrlGrant, PackagesGrant, ScratchGrant, Wish,
+    Capability, CapabilityRequest, ListenGrant, OpenUrlGrant, PackagesGrant, RequestedCapability,
+    ScratchGrant,
     scratch::{SCRATCH_QUOTA_STANDARD_BYTES, ScratchEntry},
-    switch::{Setting, Switch},
-    table::Capabilities,
+    switch::{CapabilitySettingKey, CapabilitySettings},
+    table::CapabilityTable,
 };
 use crate::{
-    fix::Ground,
+    fix::PolicyContext,
     grant_note::GrantNote,
     unit::{ByteSize, TimeSpan},
 };
@@ -57,7 +58,7 @@ pub struct ProcessGrant {
 
 /// The capabilities of one plugin.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct EffectiveCapabilities {
     pub(crate) state: Option<StateGrant>,
     pub(crate) schedule: Option<ScheduleGrant>,
     pub(crate) notify: Option<NotifyGrant>,
@@ -73,9 +74,9 @@ pub(crate) struct Held {
     pub(crate) withheld: Vec<(Capability, Option<&'static str>)>,
 }
 
-impl Held {
+impl EffectiveCapabilities {
     /// No capability.
-    pub(crate) fn none(ground: &Arc<Ground>) -> Self {
+    pub(crate) fn empty(ground: &Arc<PolicyContext>) -> Self {
         Self {
             state: None,
             schedule: None,
@@ -94,39 +95,46 @@ impl Held {
     /// Returns the capabilities that are both requested and granted. Notes repeated requests, and
     /// entries that nothing requests.
     pub(crate) fn new(
-        ground: &Arc<Ground>,
+        ground: &Arc<PolicyContext>,
         requests: &[CapabilityRequest],
         notes: &mut Vec<GrantNote>,
     ) -> Self {
-        note_repeated(requests, notes);
-        let table = &ground.table().capabilities;
-        note_unrequested(table, requests, notes);
-        let is_asked = requests.iter().any(|request| request.wish == Wish::Packages);
+        note_repeated_requests(requests, notes);
+        let table = &ground.effective_table().capabilities;
+        note_unrequested_entries(table, requests, notes);
+        let is_asked = requests.iter().any(|request| request.wish == RequestedCapability::Packages);
         let packages = PackagesGrant::new(Arc::clone(ground), is_asked, Vec::new());
-        let mut held = Self { packages, ..Self::none(ground) };
+        let mut held = Self { packages, ..Self::empty(ground) };
         for capability in Capability::ALL {
             let is_requested = requests.iter().any(|r| r.wish.capability() == capability);
             if is_requested && table.denied_at(capability).is_none() {
-                held.take(capability, ground, requests);
+                held.add_capability(capability, ground, requests);
             }
-            if is_requested && table.is_withheld(capability) {
-                let mut without = Self::none(ground);
-                without.take(capability, ground, requests);
-                let would_hold = without.holds(capability);
-                held.withheld.extend(would_hold.then(|| (capability, without.danger(capability))));
+            if is_requested && table.is_denied_only_by_project(capability) {
+                let mut without = Self::empty(ground);
+                without.add_capability(capability, ground, requests);
+                let would_hold = without.has_capability(capability);
+                held.withheld
+                    .extend(would_hold.then(|| (capability, without.danger_phrase(capability))));
             }
         }
         held
     }
 
-    fn take(&mut self, of: Capability, ground: &Arc<Ground>, requests: &[CapabilityRequest]) {
-        let table = &ground.table().capabilities;
-        let switch = table.switched_on(of);
-        let wishes = |wish: &Wish| requests.iter().any(|request| request.wish == *wish);
+    fn add_capability(
+        &mut self,
+        of: Capability,
+        ground: &Arc<PolicyContext>,
+        requests: &[CapabilityRequest],
+    ) {
+        let table = &ground.effective_table().capabilities;
+        let switch = table.settings_even_if_denied(of);
+        let wishes =
+            |wish: &RequestedCapability| requests.iter().any(|request| request.wish == *wish);
         match of {
-            Capability::State => self.state = switch.map(StateGrant::of),
-            Capability::Schedule => self.schedule = switch.map(ScheduleGrant::of),
-            Capability::Notify => self.notify = switch.map(NotifyGrant::of),
+            Capability::State => self.state = switch.map(StateGrant::from_settings),
+            Capability::Schedule => self.schedule = switch.map(ScheduleGrant::from_settings),
+            Capability::Notify => self.notify = switch.map(NotifyGrant::from_settings),
             Capability::Progress => self.progress = switch.is_some(),
             Capability::OpenUrl => {
                 let entries = Some(table.open_url.clone()).filter(|entries| !entries.is_empty());
@@ -139,49 +147,55 @@ impl Held {
             }
             Capability::Scratch => {
                 let entries = table.scratch.iter();
-                let both = entries.filter(|entry| wishes(&Wish::Scratch(entry.name.clone())));
-                self.scratch = both.map(|entry| ScratchGrant::of(entry, ground)).collect();
+                let both = entries
+                    .filter(|entry| wishes(&RequestedCapability::Scratch(entry.name.clone())));
+                self.scratch = both.map(|entry| ScratchGrant::from_entry(entry, ground)).collect();
             }
             Capability::Listen => {
                 let entries = table.listen.iter();
-                let both = entries.filter(|entry| wishes(&Wish::Listen(entry.kind)));
+                let both = entries.filter(|entry| wishes(&RequestedCapability::Listen(entry.kind)));
                 self.listen = both.cloned().collect();
             }
             Capability::Ui => {
-                let confirm = wishes(&Wish::Ui { confirm: true });
-                self.ui =
-                    switch.map(|ui| UiGrant { confirm: confirm && ui.is_set(Setting::Confirm) });
+                let confirm = wishes(&RequestedCapability::Ui { confirm: true });
+                self.ui = switch.map(|ui| UiGrant {
+                    confirm: confirm && ui.is_flag_set(CapabilitySettingKey::Confirm),
+                });
             }
-            Capability::Process => self.process = switch.map(ProcessGrant::of),
+            Capability::Process => self.process = switch.map(ProcessGrant::from_settings),
         }
     }
 
     /// The plugin's powers, one line each, for the user who decides.
-    pub(crate) fn powers(&self) -> Vec<String> {
-        let powers = Capability::ALL.into_iter().flat_map(|capability| self.powers_of(capability));
+    pub(crate) fn permission_lines(&self) -> Vec<String> {
+        let powers = Capability::ALL
+            .into_iter()
+            .flat_map(|capability| self.permission_lines_for(capability));
         powers.collect()
     }
 
-    fn powers_of(&self, capability: Capability) -> Vec<String> {
+    fn permission_lines_for(&self, capability: Capability) -> Vec<String> {
         let one = |power: Option<String>| power.into_iter().collect();
         match capability {
-            Capability::State => one(self.state.map(StateGrant::power)),
-            Capability::Schedule => one(self.schedule.map(ScheduleGrant::power)),
-            Capability::Notify => one(self.notify.map(NotifyGrant::power)),
-            Capability::Progress => one(self.progress.then(|| Wish::Progress.to_string())),
-            Capability::OpenUrl => {
-                self.open_url.as_ref().map(OpenUrlGrant::powers).unwrap_or_default()
+            Capability::State => one(self.state.map(StateGrant::permission_line)),
+            Capability::Schedule => one(self.schedule.map(ScheduleGrant::permission_line)),
+            Capability::Notify => one(self.notify.map(NotifyGrant::permission_line)),
+            Capability::Progress => {
+                one(self.progress.then(|| RequestedCapability::Progress.to_string()))
             }
-            Capability::Packages => one(self.packages.power()),
-            Capability::Scratch => self.scratch.iter().map(ScratchGrant::power).collect(),
-            Capability::Listen => self.listen.iter().map(ListenGrant::power).collect(),
-            Capability::Ui => one(self.ui.map(UiGrant::power)),
-            Capability::Process => one(self.process.map(ProcessGrant::power)),
+            Capability::OpenUrl => {
+                self.open_url.as_ref().map(OpenUrlGrant::permission_lines).unwrap_or_default()
+            }
+            Capability::Packages => one(self.packages.permission_line()),
+            Capability::Scratch => self.scratch.iter().map(ScratchGrant::permission_line).collect(),
+            Capability::Listen => self.listen.iter().map(ListenGrant::permission_line).collect(),
+            Capability::Ui => one(self.ui.map(UiGrant::permission_line)),
+            Capability::Process => one(self.process.map(ProcessGrant::permission_line)),
         }
     }
 
     /// Whether the plugin holds a capability, or any part of it.
-    pub(crate) fn holds(&self, capability: Capability) -> bool {
+    pub(crate) fn has_capability(&self, capability: Capability) -> bool {
         match capability {
             Capability::State => self.state.is_some(),
             Capability::Schedule => self.schedule.is_some(),
@@ -198,21 +212,23 @@ impl Held {
 
     /// What a capability lets the plugin change or leak, as a verb phrase. `None` if it does not
     /// hold the capability, or the capability is harmless.
-    pub(crate) fn danger(&self, capability: Capability) -> Option<&'static str> {
-        let words =
-            danger(capability, self.open_url.as_ref().is_some_and(OpenUrlGrant::is_unasked))?;
-        self.holds(capability).then_some(words)
+    pub(crate) fn danger_phrase(&self, capability: Capability) -> Option<&'static str> {
+        let words = capability_danger(
+            capability,
+            self.open_url.as_ref().is_some_and(OpenUrlGrant::can_open_unasked),
+        )?;
+        self.has_capability(capability).then_some(words)
     }
 
     /// Every such danger.
-    pub(crate) fn dangers(&self) -> impl Iterator<Item = (Capability, &'static str)> {
-        Capability::ALL.into_iter().filter_map(|of| Some((of, self.danger(of)?)))
+    pub(crate) fn danger_phrases(&self) -> impl Iterator<Item = (Capability, &'static str)> {
+        Capability::ALL.into_iter().filter_map(|of| Some((of, self.danger_phrase(of)?)))
     }
 }
 
 /// What a capability lets a plugin change or leak. `is_unasked` states whether it opens pages
 /// without a question. State, timers and scratches are the plugin's own.
-pub(super) fn danger(capability: Capability, is_unasked: bool) -> Option<&'static str> {
+pub(super) fn capability_danger(capability: Capability, is_unasked: bool) -> Option<&'static str> {
     match capability {
         Capability::State | Capability::Schedule | Capability::Progress | Capability::Scratch => {
             None
@@ -226,7 +242,7 @@ pub(super) fn danger(capability: Capability, is_unasked: bool) -> Option<&'stati
     }
 }
 
-fn note_repeated(requests: &[CapabilityRequest], notes: &mut Vec<GrantNote>) {
+fn note_repeated_requests(requests: &[CapabilityRequest], notes: &mut Vec<GrantNote>) {
     for (index, request) in requests.iter().enumerate() {
         let same = |other: &&CapabilityRequest| other.wish == request.wish;
         if requests[..index].iter().filter(same).count() == 1 {
@@ -235,19 +251,21 @@ fn note_repeated(requests: &[CapabilityRequest], notes: &mut Vec<GrantNote>) {
     }
 }
 
-fn note_unrequested(
-    table: &Capabilities,
+fn note_unrequested_entries(
+    table: &CapabilityTable,
     requests: &[CapabilityRequest],
     notes: &mut Vec<GrantNote>,
 ) {
-    let wishes = |wish: &Wish| requests.iter().any(|request| request.wish == *wish);
-    let confirms = wishes(&Wish::Ui { confirm: true });
+    let wishes = |wish: &RequestedCapability| requests.iter().any(|request| request.wish == *wish);
+    let confirms = wishes(&RequestedCapability::Ui { confirm: true });
     for capability in Capability::ALL {
         let is_wished = requests.iter().any(|r| r.wish.capability() == capability);
-        let unused = table.entries(capability).into_iter().enumerate();
+        let unused = table.entries_with_text(capability).into_iter().enumerate();
         let unused = unused.filter(|(index, _)| match capability {
-            Capability::Scratch => !wishes(&Wish::Scratch(table.scratch[*index].name.clone())),
-            Capability::Listen => !wishes(&Wish::Listen(table.listen[*index].kind)),
+            Capability::Scratch => {
+                !wishes(&RequestedCapability::Scratch(table.scratch[*index].name.clone()))
+            }
+            Capability::Listen => !wishes(&RequestedCapability::Listen(table.listen[*index].kind)),
             Capability::State
             | Capability::Schedule
             | Capability::Notify
@@ -258,76 +276,87 @@ fn note_unrequested(
             | Capability::Process => !is_wished,
         });
         notes.extend(unused.map(|(_, (place, text))| {
-            GrantNote::unrequested(place, format!("grants {capability} = {text}"))
+            GrantNote::for_unrequested_entry(place, format!("grants {capability} = {text}"))
         }));
     }
-    let ui = table.granted(Capability::Ui).filter(|ui| ui.is_set(Setting::Confirm) && !confirms);
-    if let Some(place) = ui.and_then(|ui| ui.place_of(Setting::Confirm)) {
-        notes.push(GrantNote::unrequested(place, "grants confirm".to_owned()));
+    let ui = table
+        .granted_settings(Capability::Ui)
+        .filter(|ui| ui.is_flag_set(CapabilitySettingKey::Confirm) && !confirms);
+    if let Some(place) = ui.and_then(|ui| ui.setting_place(CapabilitySettingKey::Confirm)) {
+        notes.push(GrantNote::for_unrequested_entry(place, "grants confirm".to_owned()));
     }
 }
 
 impl StateGrant {
-    fn of(switch: &Switch) -> Self {
-        let quota_bytes = switch.value(Setting::Quota);
-        Self { quota_bytes, value_bytes_max: switch.value(Setting::Value).min(quota_bytes) }
+    fn from_settings(switch: &CapabilitySettings) -> Self {
+        let quota_bytes = switch.effective_value(CapabilitySettingKey::Quota);
+        Self {
+            quota_bytes,
+            value_bytes_max: switch.effective_value(CapabilitySettingKey::Value).min(quota_bytes),
+        }
     }
 
-    fn power(self) -> String {
+    fn permission_line(self) -> String {
         format!("keep up to {} of state", ByteSize(self.quota_bytes))
     }
 }
 
 impl ScheduleGrant {
-    fn of(switch: &Switch) -> Self {
-        let interval_min = Duration::from_millis(switch.value(Setting::Interval));
-        Self { timers_max: count(switch.value(Setting::Timers)), interval_min }
+    fn from_settings(switch: &CapabilitySettings) -> Self {
+        let interval_min =
+            Duration::from_millis(switch.effective_value(CapabilitySettingKey::Interval));
+        Self {
+            timers_max: saturate_to_u32(switch.effective_value(CapabilitySettingKey::Timers)),
+            interval_min,
+        }
     }
 
-    fn power(self) -> String {
+    fn permission_line(self) -> String {
         let Self { timers_max, interval_min } = self;
         format!("set up to {timers_max} timers, each at most every {}", TimeSpan(interval_min))
     }
 }
 
 impl NotifyGrant {
-    fn of(switch: &Switch) -> Self {
-        Self { per_minute: count(switch.value(Setting::PerMinute)) }
+    fn from_settings(switch: &CapabilitySettings) -> Self {
+        Self {
+            per_minute: saturate_to_u32(switch.effective_value(CapabilitySettingKey::PerMinute)),
+        }
     }
 
-    fn power(self) -> String {
+    fn permission_line(self) -> String {
         format!("send you up to {} messages a minute", self.per_minute)
     }
 }
 
 impl UiGrant {
-    fn power(self) -> String {
-        Wish::Ui { confirm: self.confirm }.to_string()
+    fn permission_line(self) -> String {
+        RequestedCapability::Ui { confirm: self.confirm }.to_string()
     }
 }
 
 impl ProcessGrant {
-    fn of(switch: &Switch) -> Self {
+    fn from_settings(switch: &CapabilitySettings) -> Self {
         Self {
-            network: switch.is_set(Setting::Network),
-            unwalled: switch.is_set(Setting::Unwalled),
+            network: switch.is_flag_set(CapabilitySettingKey::Network),
+            unwalled: switch.is_flag_set(CapabilitySettingKey::Unwalled),
         }
     }
 
-    fn power(self) -> String {
+    fn permission_line(self) -> String {
         let network = if self.network { "with" } else { "without" };
         let walls = match self.unwalled {
             true => ", without walls where the kernel has none",
             false => "",
         };
-        format!("{}, {network} network{walls}", Wish::Process)
+        format!("{}, {network} network{walls}", RequestedCapability::Process)
     }
 }
 
 impl ScratchGrant {
     /// The scratch of an entry. All plugins that share it get the lowest quota that any of them
     /// states.
-    fn of(entry: &ScratchEntry, ground: &Ground) -> Self {
+    fn from_entry(entry: &ScratchEntry, ground: &PolicyContext) -> Self {
         let quota_bytes = ground.scratch_quotas.get(&entry.name).copied();
         Self {
             name: entry.name.clone(),
@@ -336,12 +365,12 @@ impl ScratchGrant {
         }
     }
 
-    fn power(&self) -> String {
+    fn permission_line(&self) -> String {
         let Self { name, mount, quota_bytes } = self;
         format!("use the scratch {name}, seen as {mount}, up to {}", ByteSize(*quota_bytes))
     }
 }
 
-fn count(value: u64) -> u32 {
+fn saturate_to_u32(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

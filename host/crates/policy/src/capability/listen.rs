@@ -12,15 +12,15 @@ use std::{
 use url::{Host, Url};
 
 use crate::{
-    document::Item,
+    document::TomlItem,
     fix::toml_string,
     net::{
-        PatternError,
+        NetPatternError,
         host::HostPattern,
         path::PlainPath,
         pattern::{refuse_extras, split_port},
     },
-    source::{Mistake, Place, SourceError, quoted},
+    source::{HintedError, SourceError, SourceLocation, quoted},
 };
 
 /// Most entries of one plugin: each can open a socket.
@@ -51,7 +51,7 @@ pub struct ListenGrant {
     /// The address; `None` is standard input.
     pub at: Option<ListenAddress>,
     /// The place of the entry.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// An address with a path.
@@ -82,10 +82,10 @@ enum ListenError {
     #[error("the path {} is not one that is asked for as it stands", quoted(path))]
     Path { path: String },
     #[error(transparent)]
-    Part(#[from] PatternError),
+    Part(#[from] NetPatternError),
 }
 
-impl Mistake for ListenError {
+impl HintedError for ListenError {
     fn hint(&self) -> Option<String> {
         Some(match self {
             Self::TooLong { .. } => return None,
@@ -109,7 +109,7 @@ impl Mistake for ListenError {
 
 /// A parsed entry, not yet checked against its `public` key.
 #[derive(Debug)]
-struct Written {
+struct ParsedListenAddress {
     kind: ListenKind,
     at: Option<(SocketAddr, String)>,
 }
@@ -119,7 +119,7 @@ impl ListenKind {
         [("http", Self::Http), ("websocket", Self::WebSocket), (STDIN, Self::Stdin)];
 
     /// The word that manifests use for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::WebSocket => "websocket",
@@ -127,12 +127,12 @@ impl ListenKind {
         }
     }
 
-    pub(super) fn read(item: Item<'_>) -> Result<Self, SourceError> {
-        item.choice(&Self::WORDS)
+    pub(super) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
+        item.read_choice(&Self::WORDS)
     }
 
     /// The plugin's action, as a verb phrase.
-    pub(super) fn act(self) -> &'static str {
+    pub(super) fn action_phrase(self) -> &'static str {
         match self {
             Self::Http => "listen to HTTP requests",
             Self::WebSocket => "listen to WebSocket connections",
@@ -140,7 +140,7 @@ impl ListenKind {
         }
     }
 
-    fn scheme(self) -> Option<&'static str> {
+    fn url_scheme(self) -> Option<&'static str> {
         match self {
             Self::Http => Some("http"),
             Self::WebSocket => Some("ws"),
@@ -149,7 +149,7 @@ impl ListenKind {
     }
 }
 
-impl FromStr for Written {
+impl FromStr for ParsedListenAddress {
     type Err = ListenError;
 
     fn from_str(text: &str) -> Result<Self, ListenError> {
@@ -162,19 +162,21 @@ impl FromStr for Written {
         let scheme = || ListenError::Scheme { text: text.to_owned() };
         let (word, rest) = text.split_once("://").ok_or_else(scheme)?;
         let kinds = [ListenKind::Http, ListenKind::WebSocket];
-        let kind = kinds.into_iter().find(|kind| kind.scheme() == Some(word)).ok_or_else(scheme)?;
+        let kind =
+            kinds.into_iter().find(|kind| kind.url_scheme() == Some(word)).ok_or_else(scheme)?;
         refuse_extras(text, rest)?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let (host, port) = split_port(authority);
         let port = port.ok_or_else(|| ListenError::NoPort { text: text.to_owned() })?;
-        let addr = SocketAddr::new(parse_host(host)?.to_canonical(), parse_port(port)?);
-        Ok(Self { kind, at: Some((addr, parse_path(path)?)) })
+        let addr =
+            SocketAddr::new(parse_listen_host(host)?.to_canonical(), parse_listen_port(port)?);
+        Ok(Self { kind, at: Some((addr, parse_listen_path(path)?)) })
     }
 }
 
 /// Parses a host that is an address or `localhost`. Other names are refused: their owner decides
 /// what they resolve to.
-fn parse_host(host: &str) -> Result<IpAddr, ListenError> {
+fn parse_listen_host(host: &str) -> Result<IpAddr, ListenError> {
     let name = || ListenError::Name { host: host.to_owned() };
     match HostPattern::parse_wide(host)? {
         HostPattern::Exact(Host::Ipv4(addr)) => Ok(addr.into()),
@@ -188,13 +190,13 @@ fn parse_host(host: &str) -> Result<IpAddr, ListenError> {
     }
 }
 
-fn parse_port(text: &str) -> Result<u16, ListenError> {
+fn parse_listen_port(text: &str) -> Result<u16, ListenError> {
     let plain = |port: &u16| port.to_string() == text;
     text.parse().ok().filter(plain).ok_or_else(|| ListenError::Port { port: text.to_owned() })
 }
 
 /// Parses a path that no client and no server rewrites.
-fn parse_path(path: &str) -> Result<String, ListenError> {
+fn parse_listen_path(path: &str) -> Result<String, ListenError> {
     let path = if path.is_empty() { "/" } else { path };
     let is_stable = || {
         let url = Url::parse(&format!("http://127.0.0.1{path}")).ok()?;
@@ -209,72 +211,79 @@ fn parse_path(path: &str) -> Result<String, ListenError> {
 }
 
 impl ListenGrant {
-    pub(super) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    pub(super) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
         if !item.is_table() {
-            return Self::of(item.parsed()?, false, place);
+            return Self::from_parsed_address(item.read_parsed()?, false, place);
         }
-        item.section(|section| {
-            let written = section.required("at", Item::parsed)?;
-            let public = section.optional("public", Item::boolean)?.unwrap_or(false);
-            Self::of(written, public, place)
+        item.read_section(|section| {
+            let written = section.read_required("at", TomlItem::read_parsed)?;
+            let public = section.read_optional("public", TomlItem::read_bool)?.unwrap_or(false);
+            Self::from_parsed_address(written, public, place)
         })
     }
 
-    fn of(written: Written, public: bool, place: Place) -> Result<Self, SourceError> {
-        let Written { kind, at } = written;
+    fn from_parsed_address(
+        written: ParsedListenAddress,
+        public: bool,
+        place: SourceLocation,
+    ) -> Result<Self, SourceError> {
+        let ParsedListenAddress { kind, at } = written;
         let is_loopback = at.as_ref().is_none_or(|(addr, _)| addr.ip().is_loopback());
         if public && is_loopback {
-            let error = place.error("\"public\" has no effect on what only this machine reaches");
+            let error =
+                place.into_error("\"public\" has no effect on what only this machine reaches");
             return Err(error.with_hint("leave it out"));
         }
         if !public && !is_loopback {
             let message = "other machines could reach this address";
             let hint = "write 127.0.0.1 or [::1], or add public = true to say that you mean it";
-            return Err(place.error(message).with_hint(hint));
+            return Err(place.into_error(message).with_hint(hint));
         }
         let at = at.map(|(addr, path)| ListenAddress { addr, path, public });
         Ok(Self { kind, at, place })
     }
 
     /// Returns the entry that a fix proposes: any free port on this machine.
-    pub(super) fn usual(kind: ListenKind, place: Place) -> Self {
+    pub(super) fn default_for_kind(kind: ListenKind, place: SourceLocation) -> Self {
         let addr = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         let at = ListenAddress { addr, path: "/".to_owned(), public: false };
-        Self { kind, at: kind.scheme().map(|_| at), place }
+        Self { kind, at: kind.url_scheme().map(|_| at), place }
     }
 
     /// Returns the canonical form of an address, if the text is one.
-    pub(crate) fn canonical(text: &str) -> Option<String> {
-        let Written { kind, at } = text.parse().ok()?;
+    pub(crate) fn canonical_text(text: &str) -> Option<String> {
+        let ParsedListenAddress { kind, at } = text.parse().ok()?;
         let at = at.map(|(addr, path)| ListenAddress { addr, path, public: false });
-        let place = Place { file: String::new(), line: 0, column: 0 };
+        let place = SourceLocation { file: String::new(), line: 0, column: 0 };
         Some(Self { kind, at, place }.to_string())
     }
 
     /// Whether another entry has the same kind and address.
-    pub(super) fn repeats(&self, other: &Self) -> bool {
+    pub(super) fn is_duplicate_of(&self, other: &Self) -> bool {
         (self.kind, &self.at) == (other.kind, &other.at)
     }
 
     /// Why the entry conflicts with another one, if it does.
-    pub(super) fn conflict(&self, other: &Self) -> Option<&'static str> {
+    pub(super) fn conflict_with(&self, other: &Self) -> Option<&'static str> {
         let (Some(own), Some(theirs)) = (&self.at, &other.at) else {
-            return self.repeats(other).then_some("says the same");
+            return self.is_duplicate_of(other).then_some("says the same");
         };
         match () {
-            () if self.repeats(other) => Some("says the same"),
+            () if self.is_duplicate_of(other) => Some("says the same"),
             () if own.addr.port() != theirs.addr.port() || own.addr.port() == 0 => None,
             () if own.addr == theirs.addr => (own.path == theirs.path).then_some("serves the same"),
-            () if own.takes_all(theirs) || theirs.takes_all(own) => Some("takes the same port"),
+            () if own.covers_socket(theirs) || theirs.covers_socket(own) => {
+                Some("takes the same port")
+            }
             () => None,
         }
     }
 
     /// The power that it gives the plugin, for the user who decides.
-    pub(super) fn power(&self) -> String {
+    pub(super) fn permission_line(&self) -> String {
         match &self.at {
-            None => self.kind.act().to_owned(),
+            None => self.kind.action_phrase().to_owned(),
             Some(ListenAddress { public: false, .. }) => format!("listen at {self}"),
             Some(ListenAddress { public: true, .. }) => {
                 format!("listen at {self}, where other machines can reach it")
@@ -283,7 +292,7 @@ impl ListenGrant {
     }
 
     /// The entry as TOML.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_toml(&self) -> String {
         let at = toml_string(&self.to_string());
         match &self.at {
             Some(ListenAddress { public: true, .. }) => format!("{{ at = {at}, public = true }}"),
@@ -294,7 +303,7 @@ impl ListenGrant {
 
 impl ListenAddress {
     /// Whether a path is served here: it equals the address's path or is below it.
-    pub fn serves(&self, path: &str) -> bool {
+    pub fn serves_path(&self, path: &str) -> bool {
         match path.strip_prefix(self.path.trim_end_matches('/')) {
             Some(below) => below.is_empty() || below.starts_with('/'),
             None => false,
@@ -302,7 +311,7 @@ impl ListenAddress {
     }
 
     /// Whether its socket also covers another address on the same port.
-    fn takes_all(&self, other: &Self) -> bool {
+    fn covers_socket(&self, other: &Self) -> bool {
         let (own, theirs) = (self.addr.ip(), other.addr.ip());
         own.is_unspecified() && (own.is_ipv6() || theirs.is_ipv4())
     }
@@ -310,7 +319,7 @@ impl ListenAddress {
 
 impl fmt::Display for ListenGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.at, self.kind.scheme()) {
+        match (&self.at, self.kind.url_scheme()) {
             (Some(ListenAddress { addr, path, .. }), Some(scheme)) => {
                 write!(f, "{scheme}://{addr}{path}")
             }

@@ -17,20 +17,23 @@ mod table;
 use std::fmt;
 
 pub(crate) use self::{
-    deny::{PACKAGE, denial, new_listens, new_scratches, of_reason, of_unwalled},
-    held::Held,
+    deny::{
+        PACKAGE, capability_denial, capability_from_reason, missing_listen_grants,
+        missing_scratch_entries, unsandboxed_denial,
+    },
+    held::EffectiveCapabilities,
     open_url::{OpenUrlEntry, UrlPattern},
     packages::PackagePattern,
-    request::read_all,
+    request::read_capability_requests,
     scratch::ScratchEntry,
-    table::Capabilities,
+    table::CapabilityTable,
 };
 pub use self::{
     held::{NotifyGrant, ProcessGrant, ScheduleGrant, StateGrant, UiGrant},
     listen::{ListenAddress, ListenGrant, ListenKind},
     open_url::OpenUrlGrant,
     packages::PackagesGrant,
-    request::{CapabilityRequest, Wish},
+    request::{CapabilityRequest, RequestedCapability},
     scratch::{SCRATCH_QUOTA_STANDARD_BYTES, ScratchGrant},
     switch::{
         NOTIFY_PER_MINUTE_STANDARD, SCHEDULE_INTERVAL_STANDARD, SCHEDULE_TIMERS_STANDARD,
@@ -79,7 +82,7 @@ impl Capability {
     ];
 
     /// The word for the capability in manifests, policies, interfaces and records.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::State => "state",
             Self::Schedule => "schedule",
@@ -95,13 +98,13 @@ impl Capability {
     }
 
     /// The capability with this word, if there is one.
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|capability| capability.word() == word)
+    pub fn from_name(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|capability| capability.as_str() == word)
     }
 }
 
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }

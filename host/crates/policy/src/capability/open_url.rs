@@ -9,15 +9,15 @@ use url::Url;
 
 use super::deny;
 use crate::{
-    document::Item,
-    fix::{Ground, toml_list, toml_string},
+    document::TomlItem,
+    fix::{PolicyContext, toml_list, toml_string},
     net::{
-        NetPattern, PatternError,
+        NetPattern, NetPatternError,
         entry::DECISIONS,
         grant::request_line,
-        pattern::{Target, UrlError},
+        pattern::{RequestTarget, RequestUrlError},
     },
-    source::{Mistake, Place, SourceError},
+    source::{HintedError, SourceError, SourceLocation},
 };
 
 /// The method of a browser.
@@ -29,7 +29,7 @@ pub(super) const PATTERNS_MAX: usize = 1000;
 /// The pages that one plugin may open.
 #[derive(Debug, Clone)]
 pub struct OpenUrlGrant {
-    ground: Arc<Ground>,
+    ground: Arc<PolicyContext>,
     pub(super) entries: Vec<OpenUrlEntry>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct OpenUrlEntry {
     pub(crate) allow: Vec<UrlPattern>,
     /// Whether a page is opened immediately, or the user is asked first.
     pub(crate) decision: Decision,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 /// A pattern of page URLs: `https://*.example.com/**`.
@@ -50,9 +50,9 @@ pub(crate) struct UrlPattern(NetPattern);
 /// Why a text is not a page pattern.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub(crate) struct UrlPatternError(PatternError);
+pub(crate) struct UrlPatternError(NetPatternError);
 
-impl Mistake for UrlPatternError {
+impl HintedError for UrlPatternError {
     fn hint(&self) -> Option<String> {
         self.0.hint()
     }
@@ -75,18 +75,18 @@ impl fmt::Display for UrlPattern {
 
 impl UrlPattern {
     /// The pattern that matches one page only.
-    pub(crate) fn exact(url: &Url) -> Option<Self> {
+    pub(crate) fn from_exact_url(url: &Url) -> Option<Self> {
         crate::verdict::exact_pattern(&request_line(METHOD, url))?.parse().ok().map(Self)
     }
 
     pub(crate) fn matches(&self, url: &Url) -> bool {
-        Target::new(METHOD, url).is_ok_and(|target| self.0.matches(&target))
+        RequestTarget::new(METHOD, url).is_ok_and(|target| self.0.matches(&target))
     }
 
     /// Whether the pattern stops a page, even if only a lenient server would read the path that
     /// way.
-    pub(crate) fn denies(&self, url: &Url) -> bool {
-        Target::new(METHOD, url).is_ok_and(|target| self.0.denies(&target))
+    pub(crate) fn matches_leniently(&self, url: &Url) -> bool {
+        RequestTarget::new(METHOD, url).is_ok_and(|target| self.0.matches_leniently(&target))
     }
 
     /// Whether the pattern matches every page of `other`.
@@ -95,28 +95,29 @@ impl UrlPattern {
     }
 
     /// Whether some page can match both patterns.
-    pub(crate) fn meets(&self, other: &Self) -> bool {
-        self.0.meet(&other.0).is_some()
+    pub(crate) fn can_overlap(&self, other: &Self) -> bool {
+        self.0.intersect_with(&other.0).is_some()
     }
 }
 
 impl OpenUrlEntry {
     /// The entry that allows every page, with a question for each.
-    pub(crate) fn asking(place: Place) -> Self {
+    pub(crate) fn ask_for_any_page(place: SourceLocation) -> Self {
         Self { allow: Vec::new(), decision: Decision::Ask, place }
     }
 
-    pub(super) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    pub(super) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
         if item.is_boolean() {
-            return Ok(Self::asking(place));
+            return Ok(Self::ask_for_any_page(place));
         }
         if !item.is_table() {
-            return item.mismatch("true, false or a table");
+            return item.type_mismatch("true, false or a table");
         }
-        item.section(|section| {
-            let allow = section.optional("allow", read_patterns)?.unwrap_or_default();
-            let decision = section.optional("decision", |item| item.choice(&DECISIONS))?;
+        item.read_section(|section| {
+            let allow = section.read_optional("allow", read_url_patterns)?.unwrap_or_default();
+            let decision =
+                section.read_optional("decision", |item| item.read_choice(&DECISIONS))?;
             Ok(Self { allow, decision: decision.unwrap_or(Decision::Ask), place })
         })
     }
@@ -130,12 +131,12 @@ impl OpenUrlEntry {
     }
 
     /// Whether a rule about a page pattern can ever apply.
-    pub(crate) fn meets(&self, pattern: &UrlPattern) -> bool {
-        self.is_any() || self.allow.iter().any(|own| own.meets(pattern))
+    pub(crate) fn can_overlap(&self, pattern: &UrlPattern) -> bool {
+        self.is_any() || self.allow.iter().any(|own| own.can_overlap(pattern))
     }
 
     /// The value of the key, as TOML.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn to_toml(&self) -> String {
         let allow = self.allow.iter().map(|pattern| toml_string(&pattern.to_string()));
         let allow = (!self.is_any()).then(|| format!("allow = {}", toml_list(allow)));
         let decision = match self.decision {
@@ -151,7 +152,7 @@ impl OpenUrlEntry {
         }
     }
 
-    fn powers(&self) -> Vec<String> {
+    fn permission_lines(&self) -> Vec<String> {
         let asks = if self.decision == Decision::Ask { " (asks)" } else { "" };
         let pages: Vec<_> = match self.is_any() {
             true => vec!["any page".to_owned()],
@@ -161,21 +162,21 @@ impl OpenUrlEntry {
     }
 }
 
-fn read_patterns(item: Item<'_>) -> Result<Vec<UrlPattern>, SourceError> {
+fn read_url_patterns(item: TomlItem<'_>) -> Result<Vec<UrlPattern>, SourceError> {
     let place = item.place();
-    let patterns: Vec<_> = item.list(Item::parsed)?;
+    let patterns: Vec<_> = item.read_list(TomlItem::read_parsed)?;
     match patterns.len() {
         0 => {
-            let error = place.error("\"allow\" holds no address");
+            let error = place.into_error("\"allow\" holds no address");
             Err(error.with_hint("leave it out to allow every page, or write false for none"))
         }
         1..=PATTERNS_MAX => Ok(patterns),
-        _ => Err(place.error(format!("\"allow\" holds more than {PATTERNS_MAX} addresses"))),
+        _ => Err(place.into_error(format!("\"allow\" holds more than {PATTERNS_MAX} addresses"))),
     }
 }
 
 impl OpenUrlGrant {
-    pub(super) fn new(ground: Arc<Ground>, entries: Vec<OpenUrlEntry>) -> Self {
+    pub(super) fn new(ground: Arc<PolicyContext>, entries: Vec<OpenUrlEntry>) -> Self {
         Self { ground, entries }
     }
 
@@ -186,27 +187,28 @@ impl OpenUrlGrant {
     /// # Errors
     ///
     /// The page is not granted. The refusal states why, and how to lift it.
-    pub fn check(&self, url: &Url) -> Result<Decision, Denial> {
-        self.permit(url).map(|entry| entry.decision)
+    pub fn check_url(&self, url: &Url) -> Result<Decision, Denial> {
+        self.find_permitting_entry(url).map(|entry| entry.decision)
     }
 
     /// The entry that allows a page to be opened.
-    pub(crate) fn permit(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
-        if let Err(error) = fault(url) {
-            return Err(deny::of_page(&self.ground, url, Some(error)));
+    pub(crate) fn find_permitting_entry(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
+        if let Err(error) = check_url_form(url) {
+            return Err(deny::page_denial(&self.ground, url, Some(error)));
         }
         let matching = self.entries.iter().filter(|entry| entry.matches(url));
         let found = matching.min_by_key(|entry| entry.decision);
-        found.ok_or_else(|| deny::of_page(&self.ground, url, None))
+        found.ok_or_else(|| deny::page_denial(&self.ground, url, None))
     }
 
     /// Whether some page is opened without a question.
-    pub(crate) fn is_unasked(&self) -> bool {
+    pub(crate) fn can_open_unasked(&self) -> bool {
         self.entries.iter().any(|entry| entry.decision == Decision::Allow)
     }
 
-    pub(super) fn powers(&self) -> Vec<String> {
-        let mut powers: Vec<String> = self.entries.iter().flat_map(OpenUrlEntry::powers).collect();
+    pub(super) fn permission_lines(&self) -> Vec<String> {
+        let mut powers: Vec<String> =
+            self.entries.iter().flat_map(OpenUrlEntry::permission_lines).collect();
         powers.dedup();
         powers
     }
@@ -214,9 +216,9 @@ impl OpenUrlGrant {
 
 /// Why a URL is never opened, regardless of grants. A hidden path is not an error here: patterns
 /// never match it.
-fn fault(url: &Url) -> Result<(), UrlError> {
-    match Target::new(METHOD, url) {
-        Ok(_) | Err(UrlError::HiddenPath) => Ok(()),
+fn check_url_form(url: &Url) -> Result<(), RequestUrlError> {
+    match RequestTarget::new(METHOD, url) {
+        Ok(_) | Err(RequestUrlError::HiddenPath) => Ok(()),
         Err(error) => Err(error),
     }
 }

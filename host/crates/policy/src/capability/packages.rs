@@ -6,9 +6,9 @@ use sallyport_contract::Denial;
 
 use super::deny;
 use crate::{
-    document::Item,
-    fix::Ground,
-    source::{Mistake, Place, SourceError, quoted},
+    document::TomlItem,
+    fix::PolicyContext,
+    source::{HintedError, SourceError, SourceLocation, quoted},
 };
 
 /// Most entries of one plugin: more packages than a program depends on.
@@ -20,7 +20,7 @@ const PART_BYTES_MAX: usize = 128;
 /// The packages that one plugin may fetch.
 #[derive(Debug, Clone)]
 pub struct PackagesGrant {
-    ground: Arc<Ground>,
+    ground: Arc<PolicyContext>,
     is_requested: bool,
     pub(super) entries: Vec<PackageEntry>,
 }
@@ -29,7 +29,7 @@ pub struct PackagesGrant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PackageEntry {
     pub(crate) pattern: PackagePattern,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 /// One version of a package, all versions of it, or every package.
@@ -46,14 +46,14 @@ pub(crate) enum PackagePattern {
 /// Why a text is not a package.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not a package", quoted(text))]
-pub(crate) struct PackageError {
+pub(crate) struct PackagePatternError {
     text: String,
 }
 
-impl Mistake for PackageError {
+impl HintedError for PackagePatternError {
     fn hint(&self) -> Option<String> {
-        let name: String = self.text.chars().take_while(|c| is_part(*c)).collect();
-        Some(match normal_name(&name) {
+        let name: String = self.text.chars().take_while(|c| is_package_character(*c)).collect();
+        Some(match normalize_name(&name) {
             Some(name) => format!("write \"{name}\", or one version of it: \"{name}==1.2.3\""),
             None => "write \"six\", \"six==1.17.0\", or \"*\" for every package".to_owned(),
         })
@@ -61,10 +61,10 @@ impl Mistake for PackageError {
 }
 
 impl FromStr for PackagePattern {
-    type Err = PackageError;
+    type Err = PackagePatternError;
 
-    fn from_str(text: &str) -> Result<Self, PackageError> {
-        let refused = || PackageError { text: text.to_owned() };
+    fn from_str(text: &str) -> Result<Self, PackagePatternError> {
+        let refused = || PackagePatternError { text: text.to_owned() };
         if text == "*" {
             return Ok(Self::Any);
         }
@@ -72,29 +72,30 @@ impl FromStr for PackagePattern {
             Some((name, version)) => (name.trim_end(), Some(version.trim_start())),
             None => (text, None),
         };
-        let name = normal_name(name).ok_or_else(refused)?;
-        let version = version.map(|text| plain_version(text).ok_or_else(refused)).transpose()?;
+        let name = normalize_name(name).ok_or_else(refused)?;
+        let version =
+            version.map(|text| normalize_version(text).ok_or_else(refused)).transpose()?;
         Ok(Self::Named { name, version })
     }
 }
 
-fn is_part(c: char) -> bool {
+fn is_package_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
 /// The normal form of a name, as package indexes compare it: lower case, with one `-` for each run
 /// of `-`, `_` and `.`.
-fn normal_name(name: &str) -> Option<String> {
+fn normalize_name(name: &str) -> Option<String> {
     let ends = [name.chars().next()?, name.chars().next_back()?];
     let is_name = name.len() <= PART_BYTES_MAX
-        && name.chars().all(is_part)
+        && name.chars().all(is_package_character)
         && ends.iter().all(char::is_ascii_alphanumeric);
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     is_name.then(|| parts.collect::<Vec<_>>().join("-").to_ascii_lowercase())
 }
 
-fn plain_version(version: &str) -> Option<String> {
-    let plain = |c: char| is_part(c) || matches!(c, '+' | '!');
+fn normalize_version(version: &str) -> Option<String> {
+    let plain = |c: char| is_package_character(c) || matches!(c, '+' | '!');
     let is_version = version.len() <= PART_BYTES_MAX
         && version.chars().next().is_some_and(|c| c.is_ascii_alphanumeric())
         && version.chars().all(plain);
@@ -139,14 +140,18 @@ impl fmt::Display for PackagePattern {
 }
 
 impl PackageEntry {
-    pub(super) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    pub(super) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
-        Ok(Self { pattern: item.parsed()?, place })
+        Ok(Self { pattern: item.read_parsed()?, place })
     }
 }
 
 impl PackagesGrant {
-    pub(super) fn new(ground: Arc<Ground>, is_requested: bool, entries: Vec<PackageEntry>) -> Self {
+    pub(super) fn new(
+        ground: Arc<PolicyContext>,
+        is_requested: bool,
+        entries: Vec<PackageEntry>,
+    ) -> Self {
         Self { ground, is_requested, entries }
     }
 
@@ -160,15 +165,15 @@ impl PackagesGrant {
     /// # Errors
     ///
     /// The version is not granted. The refusal states why, and how to lift it.
-    pub fn check(&self, name: &str, version: &str) -> Result<(), Denial> {
-        let wanted = exact(name, version);
+    pub fn check_version(&self, name: &str, version: &str) -> Result<(), Denial> {
+        let wanted = exact_package_pattern(name, version);
         let covers =
             |wanted: &PackagePattern| self.entries.iter().any(|entry| entry.pattern.covers(wanted));
         match wanted.as_ref().is_some_and(covers) {
             true => Ok(()),
             false => {
                 let package = format!("{name}=={version}");
-                Err(deny::of_package(&self.ground, self.is_requested, &package, wanted))
+                Err(deny::package_denial(&self.ground, self.is_requested, &package, wanted))
             }
         }
     }
@@ -179,7 +184,7 @@ impl PackagesGrant {
     ///
     /// No version is granted. The refusal states why, and how to lift it.
     pub fn check_name(&self, name: &str) -> Result<(), Denial> {
-        let wanted = normal_name(name);
+        let wanted = normalize_name(name);
         let is_named = |entry: &PackageEntry| match &entry.pattern {
             PackagePattern::Any => wanted.is_some(),
             PackagePattern::Named { name, .. } => Some(name) == wanted.as_ref(),
@@ -188,18 +193,18 @@ impl PackagesGrant {
             return Ok(());
         }
         let wanted = wanted.map(|name| PackagePattern::Named { name, version: None });
-        Err(deny::of_package(&self.ground, self.is_requested, name, wanted))
+        Err(deny::package_denial(&self.ground, self.is_requested, name, wanted))
     }
 
     /// The granted packages, as the policy writes them: names, pinned versions, or `*`.
-    pub fn patterns(&self) -> impl Iterator<Item = String> {
+    pub fn pattern_texts(&self) -> impl Iterator<Item = String> {
         self.entries.iter().map(|entry| entry.pattern.to_string())
     }
 
     /// The power that the grant gives a plugin, for the user who decides.
-    pub(super) fn power(&self) -> Option<String> {
+    pub(super) fn permission_line(&self) -> Option<String> {
         let is_any = |entry: &PackageEntry| entry.pattern == PackagePattern::Any;
-        let names: Vec<_> = self.patterns().collect();
+        let names: Vec<_> = self.pattern_texts().collect();
         match () {
             () if names.is_empty() => None,
             () if self.entries.iter().any(is_any) => Some("fetch any package".to_owned()),
@@ -209,7 +214,7 @@ impl PackagesGrant {
 }
 
 /// The pattern that matches one version of a package only.
-pub(super) fn exact(name: &str, version: &str) -> Option<PackagePattern> {
-    let (name, version) = (normal_name(name)?, Some(plain_version(version)?));
+pub(super) fn exact_package_pattern(name: &str, version: &str) -> Option<PackagePattern> {
+    let (name, version) = (normalize_name(name)?, Some(normalize_version(version)?));
     Some(PackagePattern::Named { name, version })
 }

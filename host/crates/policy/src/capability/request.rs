@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::{Capability, ListenKind, scratch, table::bounded};
+use super::{Capability, ListenKind, scratch, table::read_bounded_list};
 use crate::{
-    document::{Item, Section},
-    request::read_why,
+    document::{TomlItem, TomlSection},
+    request::read_reason,
     source::SourceError,
 };
 
@@ -17,14 +17,14 @@ const REQUESTS_MAX: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapabilityRequest {
     /// The requested action.
-    pub wish: Wish,
+    pub wish: RequestedCapability,
     /// The author's reason.
     pub why: String,
 }
 
 /// The actions that a plugin can request from a capability.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum RequestedCapability {
     /// To keep keys and values.
     State,
     /// To set timers.
@@ -50,7 +50,7 @@ pub enum Wish {
     Process,
 }
 
-impl Wish {
+impl RequestedCapability {
     /// The capability that it requires.
     pub fn capability(&self) -> Capability {
         match self {
@@ -68,7 +68,7 @@ impl Wish {
     }
 
     /// The name of the requested scratch, if it requests one.
-    pub(super) fn scratch(&self) -> Option<&str> {
+    pub(super) fn scratch_name(&self) -> Option<&str> {
         match self {
             Self::Scratch(name) => Some(name),
             Self::State
@@ -84,7 +84,7 @@ impl Wish {
     }
 
     /// The kind of the requested signals, if it requests some.
-    pub(super) fn listen(&self) -> Option<ListenKind> {
+    pub(super) fn listen_kind(&self) -> Option<ListenKind> {
         match self {
             Self::Listen(kind) => Some(*kind),
             Self::State
@@ -99,7 +99,10 @@ impl Wish {
         }
     }
 
-    fn read(capability: Capability, section: &mut Section<'_>) -> Result<Self, SourceError> {
+    fn from_toml(
+        capability: Capability,
+        section: &mut TomlSection<'_>,
+    ) -> Result<Self, SourceError> {
         Ok(match capability {
             Capability::State => Self::State,
             Capability::Schedule => Self::Schedule,
@@ -107,17 +110,21 @@ impl Wish {
             Capability::Progress => Self::Progress,
             Capability::OpenUrl => Self::OpenUrl,
             Capability::Packages => Self::Packages,
-            Capability::Scratch => Self::Scratch(section.required("name", scratch::read_name)?),
-            Capability::Listen => Self::Listen(section.required("kind", ListenKind::read)?),
-            Capability::Ui => {
-                Self::Ui { confirm: section.optional("confirm", Item::boolean)?.unwrap_or(false) }
+            Capability::Scratch => {
+                Self::Scratch(section.read_required("name", scratch::read_scratch_name)?)
             }
+            Capability::Listen => {
+                Self::Listen(section.read_required("kind", ListenKind::from_toml)?)
+            }
+            Capability::Ui => Self::Ui {
+                confirm: section.read_optional("confirm", TomlItem::read_bool)?.unwrap_or(false),
+            },
             Capability::Process => Self::Process,
         })
     }
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for RequestedCapability {
     /// The requested action, in the same words as a power in the output for the user who decides.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -128,7 +135,7 @@ impl fmt::Display for Wish {
             Self::OpenUrl => f.write_str("open pages in the browser"),
             Self::Packages => f.write_str("fetch packages"),
             Self::Scratch(name) => write!(f, "use the scratch {name}"),
-            Self::Listen(kind) => f.write_str(kind.act()),
+            Self::Listen(kind) => f.write_str(kind.action_phrase()),
             Self::Ui { confirm: false } => f.write_str("watch the session and give it input"),
             Self::Ui { confirm: true } => {
                 f.write_str("watch the session, give it input and answer its questions")
@@ -139,18 +146,25 @@ impl fmt::Display for Wish {
 }
 
 /// Takes all capability requests out of the table of requests.
-pub(crate) fn read_all(section: &mut Section<'_>) -> Result<Vec<CapabilityRequest>, SourceError> {
+pub(crate) fn read_capability_requests(
+    section: &mut TomlSection<'_>,
+) -> Result<Vec<CapabilityRequest>, SourceError> {
     let mut requests = Vec::new();
     for capability in Capability::ALL {
-        let list = |item: Item<'_>| bounded(item, REQUESTS_MAX, |item| read(capability, item));
-        requests.extend(section.optional(capability.word(), list)?.unwrap_or_else(Vec::new));
+        let list = |item: TomlItem<'_>| {
+            read_bounded_list(item, REQUESTS_MAX, |item| read_capability_request(capability, item))
+        };
+        requests.extend(section.read_optional(capability.as_str(), list)?.unwrap_or_else(Vec::new));
     }
     Ok(requests)
 }
 
-fn read(capability: Capability, item: Item<'_>) -> Result<CapabilityRequest, SourceError> {
-    item.section(|section| {
-        let wish = Wish::read(capability, section)?;
-        Ok(CapabilityRequest { wish, why: read_why(section)? })
+fn read_capability_request(
+    capability: Capability,
+    item: TomlItem<'_>,
+) -> Result<CapabilityRequest, SourceError> {
+    item.read_section(|section| {
+        let wish = RequestedCapability::from_toml(capability, section)?;
+        Ok(CapabilityRequest { wish, why: read_reason(section)? })
     })
 }

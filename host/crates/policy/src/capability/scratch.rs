@@ -6,11 +6,11 @@ use std::fmt;
 use sallyport_contract::PluginName;
 
 use crate::{
-    document::Item,
+    document::TomlItem,
     fix::toml_string,
     folder::read_path,
-    limits::within,
-    source::{Place, SourceError, quoted},
+    limits::read_in_range,
+    source::{SourceError, SourceLocation, quoted},
     unit::ByteSize,
 };
 
@@ -41,18 +41,18 @@ pub(crate) struct ScratchEntry {
     pub(crate) name: String,
     pub(crate) mount: String,
     pub(crate) quota_bytes: Option<u64>,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 impl ScratchEntry {
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
-        item.section(|section| {
-            let name = section.required("name", read_name)?;
-            let mount = section.optional("mount", read_mount)?;
-            let bytes = |item: Item<'_>| item.bytes().map(|ByteSize(bytes)| bytes);
-            let quota_bytes = section.optional("quota", |item| {
-                within(item, bytes, &(1..=SCRATCH_QUOTA_BYTES_MAX), ByteSize)
+        item.read_section(|section| {
+            let name = section.read_required("name", read_scratch_name)?;
+            let mount = section.read_optional("mount", read_scratch_mount)?;
+            let bytes = |item: TomlItem<'_>| item.read_byte_size().map(|ByteSize(bytes)| bytes);
+            let quota_bytes = section.read_optional("quota", |item| {
+                read_in_range(item, bytes, &(1..=SCRATCH_QUOTA_BYTES_MAX), ByteSize)
             })?;
             let mount = mount.unwrap_or_else(|| format!("/{name}"));
             Ok(Self { name, mount, quota_bytes, place })
@@ -60,30 +60,30 @@ impl ScratchEntry {
     }
 
     /// Whether another entry has the same values.
-    pub(crate) fn repeats(&self, other: &Self) -> bool {
+    pub(crate) fn is_duplicate_of(&self, other: &Self) -> bool {
         (&self.name, &self.mount, self.quota_bytes)
             == (&other.name, &other.mount, other.quota_bytes)
     }
 }
 
 /// Reads the name of a scratch, which follows the rules for plugin names.
-pub(crate) fn read_name(item: Item<'_>) -> Result<String, SourceError> {
+pub(crate) fn read_scratch_name(item: TomlItem<'_>) -> Result<String, SourceError> {
     let place = item.place();
-    let name = item.string()?;
+    let name = item.read_string()?;
     match name.parse::<PluginName>() {
         Ok(_) => Ok(name),
         Err(_) => {
-            let error = place.error(format!("{} is not the name of a scratch", quoted(&name)));
+            let error = place.into_error(format!("{} is not the name of a scratch", quoted(&name)));
             Err(error.with_hint("use lower-case letters, digits, '-' and '_', like \"sandbox\""))
         }
     }
 }
 
-fn read_mount(item: Item<'_>) -> Result<String, SourceError> {
+fn read_scratch_mount(item: TomlItem<'_>) -> Result<String, SourceError> {
     let place = item.place();
     let mount = read_path(item)?.to_string_lossy().into_owned();
     match mount.as_str() {
-        "/" => Err(place.error("a scratch cannot be the root of all folders")),
+        "/" => Err(place.into_error("a scratch cannot be the root of all folders")),
         _ => Ok(mount),
     }
 }

@@ -8,10 +8,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::Capability;
 use crate::{
-    document::Item,
-    limits::{Span, Stated},
-    source::{Place, SourceError},
-    tier::Tier,
+    document::TomlItem,
+    limits::{LimitRange, StatedValue},
+    source::{SourceError, SourceLocation},
+    tier::PolicyTier,
 };
 
 /// All keys and values of one plugin and user: some thousand notes, but not a bulk store.
@@ -49,7 +49,7 @@ const NOTIFY_PER_MINUTE_MAX: u32 = 600;
 
 /// A setting of a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Setting {
+pub(crate) enum CapabilitySettingKey {
     Quota,
     Value,
     Timers,
@@ -61,28 +61,48 @@ pub(crate) enum Setting {
 }
 
 /// A setting with its capability, its key and its range.
-type Key = (Setting, Capability, &'static str, Span);
+type Key = (CapabilitySettingKey, Capability, &'static str, LimitRange);
 
 /// Every setting, in output order.
 static KEYS: [Key; 8] = [
-    (Setting::Quota, Capability::State, "quota", Span::Bytes(1..=STATE_QUOTA_BYTES_MAX)),
-    (Setting::Value, Capability::State, "value", Span::Bytes(1..=STATE_VALUE_BYTES_MAX)),
-    (Setting::Timers, Capability::Schedule, "timers", Span::Count(1..=SCHEDULE_TIMERS_MAX)),
     (
-        Setting::Interval,
+        CapabilitySettingKey::Quota,
+        Capability::State,
+        "quota",
+        LimitRange::Bytes(1..=STATE_QUOTA_BYTES_MAX),
+    ),
+    (
+        CapabilitySettingKey::Value,
+        Capability::State,
+        "value",
+        LimitRange::Bytes(1..=STATE_VALUE_BYTES_MAX),
+    ),
+    (
+        CapabilitySettingKey::Timers,
+        Capability::Schedule,
+        "timers",
+        LimitRange::Count(1..=SCHEDULE_TIMERS_MAX),
+    ),
+    (
+        CapabilitySettingKey::Interval,
         Capability::Schedule,
         "interval",
-        Span::Time(SCHEDULE_INTERVAL_MS_MIN..=SCHEDULE_INTERVAL_MS_MAX),
+        LimitRange::Time(SCHEDULE_INTERVAL_MS_MIN..=SCHEDULE_INTERVAL_MS_MAX),
     ),
-    (Setting::PerMinute, Capability::Notify, "per-minute", Span::Count(1..=NOTIFY_PER_MINUTE_MAX)),
-    (Setting::Confirm, Capability::Ui, "confirm", Span::Flag),
-    (Setting::Network, Capability::Process, "network", Span::Flag),
-    (Setting::Unwalled, Capability::Process, "unwalled", Span::Flag),
+    (
+        CapabilitySettingKey::PerMinute,
+        Capability::Notify,
+        "per-minute",
+        LimitRange::Count(1..=NOTIFY_PER_MINUTE_MAX),
+    ),
+    (CapabilitySettingKey::Confirm, Capability::Ui, "confirm", LimitRange::Flag),
+    (CapabilitySettingKey::Network, Capability::Process, "network", LimitRange::Flag),
+    (CapabilitySettingKey::Unwalled, Capability::Process, "unwalled", LimitRange::Flag),
 ];
 
-impl Setting {
+impl CapabilitySettingKey {
     /// The default of a setting, in bytes, milliseconds or as a count.
-    fn standard(self) -> u64 {
+    fn default_value(self) -> u64 {
         match self {
             Self::Quota => STATE_QUOTA_STANDARD_BYTES,
             Self::Value => STATE_VALUE_STANDARD_BYTES,
@@ -94,7 +114,7 @@ impl Setting {
     }
 
     /// Whether one value grants less than another.
-    fn is_stricter(self, one: u64, other: u64) -> bool {
+    fn is_stricter_value(self, one: u64, other: u64) -> bool {
         match self {
             Self::Interval => one > other,
             Self::Quota
@@ -110,49 +130,55 @@ impl Setting {
 
 /// The statements of policy files about one capability.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Switch {
+pub(crate) struct CapabilitySettings {
     /// The place of the grant, if there is one.
-    pub(crate) granted: Option<Place>,
-    stated: BTreeMap<Setting, Stated>,
+    pub(crate) granted: Option<SourceLocation>,
+    stated: BTreeMap<CapabilitySettingKey, StatedValue>,
 }
 
-impl Switch {
+impl CapabilitySettings {
     /// No statement about the capability.
-    pub(crate) fn none() -> Self {
+    pub(crate) fn empty() -> Self {
         Self { granted: None, stated: BTreeMap::new() }
     }
 
     /// Grants the capability, and keeps the stated settings.
-    pub(crate) fn granted_at(self, place: Place) -> Self {
+    pub(crate) fn with_grant(self, place: SourceLocation) -> Self {
         Self { granted: Some(place), ..self }
     }
 
     /// Sets a flag.
-    pub(crate) fn with_flag(mut self, setting: Setting, place: Place) -> Self {
-        self.stated.insert(setting, Stated { value: 1, place });
+    pub(crate) fn with_flag(
+        mut self,
+        setting: CapabilitySettingKey,
+        place: SourceLocation,
+    ) -> Self {
+        self.stated.insert(setting, StatedValue { value: 1, place });
         self
     }
 
     /// Reads `true` or a table of settings. A project's table grants nothing; its settings count
     /// only where they are stricter.
-    pub(crate) fn read(
+    pub(crate) fn from_toml(
         capability: Capability,
-        item: Item<'_>,
-        tier: Tier,
+        item: TomlItem<'_>,
+        tier: PolicyTier,
     ) -> Result<Self, SourceError> {
         let place = item.place();
-        let grants = tier != Tier::Project;
+        let grants = tier != PolicyTier::Project;
         let granted = grants.then(|| place.clone());
         if item.is_boolean() {
             return Ok(Self { granted, stated: BTreeMap::new() });
         }
         if !item.is_table() {
-            return item.mismatch("true, false or a table");
+            return item.type_mismatch("true, false or a table");
         }
-        let stated = item.section(|section| {
+        let stated = item.read_section(|section| {
             let mut stated = BTreeMap::new();
             for (setting, _, key, span) in KEYS.iter().filter(|key| key.1 == capability) {
-                if let Some(found) = section.optional(key, |item| read_one(span, item, tier))? {
+                if let Some(found) =
+                    section.read_optional(key, |item| read_setting(span, item, tier))?
+                {
                     stated.insert(*setting, found);
                 }
             }
@@ -162,11 +188,11 @@ impl Switch {
     }
 
     /// Adds the statements of a file that may grant.
-    pub(crate) fn join(&mut self, other: Self) {
+    pub(crate) fn merge_from(&mut self, other: Self) {
         self.granted = self.granted.take().or(other.granted);
         for (setting, theirs) in other.stated {
             let own = self.stated.entry(setting).or_insert_with(|| theirs.clone());
-            if setting.is_stricter(theirs.value, own.value) {
+            if setting.is_stricter_value(theirs.value, own.value) {
                 *own = theirs;
             }
         }
@@ -174,34 +200,34 @@ impl Switch {
 
     /// Adds the settings of a project's file that are stricter than the effective values without
     /// it.
-    pub(crate) fn tighten(&mut self, other: Self) {
+    pub(crate) fn tighten_with(&mut self, other: Self) {
         for (setting, theirs) in other.stated {
-            if setting.is_stricter(theirs.value, self.value(setting)) {
+            if setting.is_stricter_value(theirs.value, self.effective_value(setting)) {
                 self.stated.insert(setting, theirs);
             }
         }
     }
 
     /// The effective value of a setting.
-    pub(crate) fn value(&self, setting: Setting) -> u64 {
-        self.stated.get(&setting).map_or(setting.standard(), |stated| stated.value)
+    pub(crate) fn effective_value(&self, setting: CapabilitySettingKey) -> u64 {
+        self.stated.get(&setting).map_or(setting.default_value(), |stated| stated.value)
     }
 
     /// Whether a flag is set.
-    pub(crate) fn is_set(&self, setting: Setting) -> bool {
-        self.value(setting) != 0
+    pub(crate) fn is_flag_set(&self, setting: CapabilitySettingKey) -> bool {
+        self.effective_value(setting) != 0
     }
 
     /// The place of a stated setting.
-    pub(crate) fn place_of(&self, setting: Setting) -> Option<&Place> {
+    pub(crate) fn setting_place(&self, setting: CapabilitySettingKey) -> Option<&SourceLocation> {
         self.stated.get(&setting).map(|stated| &stated.place)
     }
 
     /// The value of the key, as TOML.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn to_toml(&self) -> String {
         let text = |(setting, _, key, span): &Key| {
             let stated = self.stated.get(setting)?;
-            Some(format!("{key} = {}", span.text(stated.value)))
+            Some(format!("{key} = {}", span.format_value(stated.value)))
         };
         let stated: Vec<_> = KEYS.iter().filter_map(text).collect();
         match stated.is_empty() {
@@ -211,9 +237,15 @@ impl Switch {
     }
 }
 
-fn read_one(span: &Span, item: Item<'_>, tier: Tier) -> Result<Stated, SourceError> {
+fn read_setting(
+    span: &LimitRange,
+    item: TomlItem<'_>,
+    tier: PolicyTier,
+) -> Result<StatedValue, SourceError> {
     match span {
-        Span::Flag if item.is_true() => span.read(tier.granting(item)?),
-        Span::Flag | Span::Time(_) | Span::Bytes(_) | Span::Count(_) => span.read(item),
+        LimitRange::Flag if item.is_true() => span.read_value(tier.check_may_grant(item)?),
+        LimitRange::Flag | LimitRange::Time(_) | LimitRange::Bytes(_) | LimitRange::Count(_) => {
+            span.read_value(item)
+        }
     }
 }

@@ -21,11 +21,11 @@ use cel::{
 };
 use serde_json::{Number, Value};
 
-use super::Failure;
+use super::EvaluationError;
 use crate::{
     capability::Capability,
     grant::Grant,
-    question::{CONTEXT_KEYS, Situation},
+    question::{CONTEXT_KEYS, CallFacts},
 };
 
 /// Most steps that the conditions of one decision may take together: about half a second on a slow
@@ -44,23 +44,23 @@ pub(super) const GRANT_KEYS: [&str; 5] = ["net", "fs", "env", "secrets", "capabi
 type Boxed<'v> = Box<dyn Val + 'v>;
 
 /// The facts of one decision, and the steps that its conditions may still take.
-pub(crate) struct Facts<'a> {
-    situation: Situation<'a>,
+pub(crate) struct ConditionFacts<'a> {
+    situation: CallFacts<'a>,
     grant: &'a Grant,
-    variables: OnceCell<Variables<'a>>,
+    variables: OnceCell<ConditionVariables<'a>>,
     work_left: Cell<u64>,
 }
 
 /// The variables in the evaluator's form.
-pub(super) struct Variables<'a> {
+pub(super) struct ConditionVariables<'a> {
     args: Boxed<'a>,
     context: Boxed<'a>,
     grants: Boxed<'a>,
-    weights: Weights<'a>,
+    weights: VariableWeights<'a>,
 }
 
 /// The weights of the variables.
-struct Weights<'a> {
+struct VariableWeights<'a> {
     args: u64,
     /// The weight of each argument, and its number of elements.
     fields: HashMap<&'a str, (u64, u64)>,
@@ -68,46 +68,48 @@ struct Weights<'a> {
     grants: u64,
 }
 
-impl<'a> Facts<'a> {
-    pub(crate) fn new(situation: Situation<'a>, grant: &'a Grant) -> Self {
+impl<'a> ConditionFacts<'a> {
+    pub(crate) fn new(situation: CallFacts<'a>, grant: &'a Grant) -> Self {
         let work_left = Cell::new(WORK_STEPS_MAX);
         Self { situation, grant, variables: OnceCell::new(), work_left }
     }
 
-    pub(crate) fn situation(&self) -> &Situation<'a> {
+    pub(crate) fn call_facts(&self) -> &CallFacts<'a> {
         &self.situation
     }
 
-    pub(super) fn variables(&self) -> Result<&Variables<'a>, Failure> {
+    pub(super) fn variables(&self) -> Result<&ConditionVariables<'a>, EvaluationError> {
         if let Some(variables) = self.variables.get() {
             return Ok(variables);
         }
-        if weight(self.situation.arguments, 0) > WORK_STEPS_MAX {
-            return Err(Failure::TooMuch);
+        if value_weight(self.situation.arguments, 0) > WORK_STEPS_MAX {
+            return Err(EvaluationError::TooMuch);
         }
-        Ok(self.variables.get_or_init(|| Variables::new(&self.situation, self.grant)))
+        Ok(self.variables.get_or_init(|| ConditionVariables::new(&self.situation, self.grant)))
     }
 
     /// Subtracts steps from the remaining ones.
-    pub(super) fn spend(&self, steps: u64) -> Result<(), Failure> {
-        let left = self.work_left.get().checked_sub(steps).ok_or(Failure::TooMuch)?;
+    pub(super) fn spend_steps(&self, steps: u64) -> Result<(), EvaluationError> {
+        let left = self.work_left.get().checked_sub(steps).ok_or(EvaluationError::TooMuch)?;
         self.work_left.set(left);
         Ok(())
     }
 }
 
-impl<'a> Variables<'a> {
-    fn new(situation: &Situation<'a>, grant: &'a Grant) -> Self {
+impl<'a> ConditionVariables<'a> {
+    fn new(situation: &CallFacts<'a>, grant: &'a Grant) -> Self {
         let context = CONTEXT_KEYS.map(|key| (key, situation.context_text(key)));
         let texts = context.iter().filter_map(|(_, text)| *text);
         let weight_of_context = texts.map(text_weight).sum::<u64>() + 2 * CONTEXT_KEYS.len() as u64;
-        let (grants, weight_of_grants) = grants(grant);
+        let (grants, weight_of_grants) = cel_grants(grant);
         Self {
-            args: value(situation.arguments),
-            context: map(context.map(|(key, text)| (key, text.map_or_else(null, borrowed)))),
+            args: to_cel_value(situation.arguments),
+            context: cel_map(
+                context.map(|(key, text)| (key, text.map_or_else(cel_null, cel_borrowed_text))),
+            ),
             grants,
-            weights: Weights {
-                args: weight(situation.arguments, 0),
+            weights: VariableWeights {
+                args: value_weight(situation.arguments, 0),
                 fields: field_weights(situation.arguments),
                 context: weight_of_context,
                 grants: weight_of_grants,
@@ -116,7 +118,7 @@ impl<'a> Variables<'a> {
     }
 
     /// The weight of a variable.
-    pub(super) fn weight(&self, name: &str) -> u64 {
+    pub(super) fn variable_weight(&self, name: &str) -> u64 {
         match name {
             "args" => self.weights.args,
             "context" => self.weights.context,
@@ -131,7 +133,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-impl VariableResolver for Variables<'_> {
+impl VariableResolver for ConditionVariables<'_> {
     fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
         match variable {
             "args" => Some(CowVal::Borrowed(&*self.args)),
@@ -143,7 +145,7 @@ impl VariableResolver for Variables<'_> {
 }
 
 /// The environment of all conditions, with the standard functions.
-pub(super) fn environment() -> Arc<Env> {
+pub(super) fn condition_environment() -> Arc<Env> {
     static STANDARD: LazyLock<Arc<Env>> =
         LazyLock::new(|| Arc::new(Env::default().with_optional_support(false).with_stdlib()));
     Arc::clone(&STANDARD)
@@ -151,11 +153,11 @@ pub(super) fn environment() -> Arc<Env> {
 
 /// The weight of a value: one for itself, plus the weights of its elements; a string weighs by its
 /// length.
-fn weight(value: &Value, depth: usize) -> u64 {
+fn value_weight(value: &Value, depth: usize) -> u64 {
     if depth > DEPTH_MAX {
         return u64::MAX;
     }
-    let inner = |value| weight(value, depth + 1);
+    let inner = |value| value_weight(value, depth + 1);
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 1,
         Value::String(text) => text_weight(text),
@@ -170,10 +172,12 @@ fn weight(value: &Value, depth: usize) -> u64 {
 
 fn field_weights(arguments: &Value) -> HashMap<&str, (u64, u64)> {
     let fields = arguments.as_object().into_iter().flatten();
-    fields.map(|(name, value)| (name.as_str(), (weight(value, 1), elements(value)))).collect()
+    fields
+        .map(|(name, value)| (name.as_str(), (value_weight(value, 1), element_count(value))))
+        .collect()
 }
 
-fn elements(value: &Value) -> u64 {
+fn element_count(value: &Value) -> u64 {
     match value {
         Value::Array(items) => items.len() as u64,
         Value::Object(fields) => fields.len() as u64,
@@ -185,21 +189,21 @@ pub(super) fn text_weight(text: &str) -> u64 {
     1 + (text.len() / TEXT_BYTES_PER_STEP) as u64
 }
 
-fn value(json: &Value) -> Boxed<'_> {
+fn to_cel_value(json: &Value) -> Boxed<'_> {
     match json {
-        Value::Null => null(),
+        Value::Null => cel_null(),
         Value::Bool(truth) => Box::new(CelBool::from(*truth)),
-        Value::Number(number) => numeric(number),
-        Value::String(text) => borrowed(text),
-        Value::Array(items) => list(items.iter().map(value)),
+        Value::Number(number) => to_cel_number(number),
+        Value::String(text) => cel_borrowed_text(text),
+        Value::Array(items) => cel_list(items.iter().map(to_cel_value)),
         Value::Object(fields) => {
-            map(fields.iter().map(|(key, field)| (key.as_str(), value(field))))
+            cel_map(fields.iter().map(|(key, field)| (key.as_str(), to_cel_value(field))))
         }
     }
 }
 
 /// Whole numbers become integers, so that a condition can compute `args.count + 1`.
-fn numeric(number: &Number) -> Boxed<'static> {
+fn to_cel_number(number: &Number) -> Boxed<'static> {
     match (number.as_i64(), number.as_u64()) {
         (Some(whole), _) => Box::new(CelInt::from(whole)),
         (None, Some(large)) => Box::new(CelUInt::from(large)),
@@ -207,47 +211,51 @@ fn numeric(number: &Number) -> Boxed<'static> {
     }
 }
 
-fn null<'v>() -> Boxed<'v> {
+fn cel_null<'v>() -> Boxed<'v> {
     Box::new(CelNull)
 }
 
-fn borrowed(text: &str) -> Boxed<'_> {
+fn cel_borrowed_text(text: &str) -> Boxed<'_> {
     Box::new(CelString::from(text))
 }
 
-fn owned(text: String) -> Boxed<'static> {
+fn cel_owned_text(text: String) -> Boxed<'static> {
     Box::new(CelString::from(text))
 }
 
-fn list<'v>(items: impl Iterator<Item = Boxed<'v>>) -> Boxed<'v> {
+fn cel_list<'v>(items: impl Iterator<Item = Boxed<'v>>) -> Boxed<'v> {
     Box::new(CelList::from(items.collect::<Vec<_>>()))
 }
 
-fn map<'v>(fields: impl IntoIterator<Item = (&'v str, Boxed<'v>)>) -> Boxed<'v> {
+fn cel_map<'v>(fields: impl IntoIterator<Item = (&'v str, Boxed<'v>)>) -> Boxed<'v> {
     let fields = fields.into_iter().map(|(key, value)| (CelMapKey::from(key), value));
     Box::new(CelMap::from(fields.collect::<HashMap<_, _>>()))
 }
 
 /// The plugin's grants, and their weight.
-fn grants(grant: &Grant) -> (Boxed<'_>, u64) {
+fn cel_grants(grant: &Grant) -> (Boxed<'_>, u64) {
     // Several pairs of request and entry often give the same pattern.
-    let net: BTreeSet<String> = grant.net().patterns().map(|pattern| pattern.to_string()).collect();
+    let net: BTreeSet<String> =
+        grant.net().permitted_patterns().map(|pattern| pattern.to_string()).collect();
     let secrets = grant.secrets().iter().map(|secret| secret.name.as_str());
     let secrets: Vec<&str> = secrets.collect();
-    let held = Capability::ALL.into_iter().filter(|of| grant.holds_by_its_operator(*of));
-    let capabilities: Vec<&str> = held.map(Capability::word).collect();
+    let held = Capability::ALL.into_iter().filter(|of| grant.has_capability_by_operator(*of));
+    let capabilities: Vec<&str> = held.map(Capability::as_str).collect();
     let names = grant.env().len() + secrets.len() + capabilities.len();
     let entries = net.len() + 5 * grant.fs().len() + names;
     let fs = grant.fs().iter().map(|mount| {
-        map([("mount", borrowed(&mount.guest)), ("access", borrowed(mount.access.word()))])
+        cel_map([
+            ("mount", cel_borrowed_text(&mount.guest)),
+            ("access", cel_borrowed_text(mount.access.as_str())),
+        ])
     });
     let held = [
-        list(net.into_iter().map(owned)),
-        list(fs),
-        list(grant.env().iter().map(|name| borrowed(name))),
-        list(secrets.into_iter().map(borrowed)),
-        list(capabilities.into_iter().map(borrowed)),
+        cel_list(net.into_iter().map(cel_owned_text)),
+        cel_list(fs),
+        cel_list(grant.env().iter().map(|name| cel_borrowed_text(name))),
+        cel_list(secrets.into_iter().map(cel_borrowed_text)),
+        cel_list(capabilities.into_iter().map(cel_borrowed_text)),
     ];
     let weight = (GRANT_KEYS.len() + 1) * 2 + 4 * entries;
-    (map(GRANT_KEYS.into_iter().zip(held)), weight as u64)
+    (cel_map(GRANT_KEYS.into_iter().zip(held)), weight as u64)
 }

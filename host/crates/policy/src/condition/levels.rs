@@ -18,7 +18,7 @@ const PAIRS: [&[u8]; 6] = [b"==", b"!=", b"<=", b">=", b"&&", b"||"];
 const PLAIN_ESCAPES: &[u8] = b"abfnrtv\\?\"'`";
 
 /// An open bracket.
-struct Frame {
+struct NestingFrame {
     /// One for the bracket itself, and one for each question mark since the last comma: the rest
     /// nests in each of these.
     fixed: usize,
@@ -26,51 +26,51 @@ struct Frame {
     run: usize,
 }
 
-struct Levels(Vec<Frame>);
+struct NestingLevels(Vec<NestingFrame>);
 
 /// Checks the nesting of a text.
 ///
 /// The parser must read the same text as a string that this scanner does; otherwise, brackets could
 /// hide in it. So the scanner follows the parser's rules for strings, and refuses their rarer
 /// forms.
-pub(super) fn check(text: &str) -> Result<(), ConditionError> {
-    let mut levels = Levels(vec![Frame { fixed: 0, run: 0 }]);
+pub(super) fn check_nesting(text: &str) -> Result<(), ConditionError> {
+    let mut levels = NestingLevels(vec![NestingFrame { fixed: 0, run: 0 }]);
     let mut rest = text.as_bytes();
     while let Some(&first) = rest.first() {
         let length = match first {
             b'"' | b'\'' => string_length(rest)?,
             b'/' if rest.starts_with(b"//") => line_length(rest),
-            _ if is_of_word(&first) => levels.word(rest)?,
-            _ => levels.sign(rest)?,
+            _ if is_word_byte(&first) => levels.consume_word(rest)?,
+            _ => levels.consume_sign(rest)?,
         };
         rest = &rest[length..];
     }
     Ok(())
 }
 
-impl Levels {
+impl NestingLevels {
     /// Consumes a name, a number, a keyword or a raw string, and returns its length.
-    fn word(&mut self, rest: &[u8]) -> Result<usize, ConditionError> {
-        let length = rest.iter().take_while(|byte| is_of_word(byte)).count();
+    fn consume_word(&mut self, rest: &[u8]) -> Result<usize, ConditionError> {
+        let length = rest.iter().take_while(|byte| is_word_byte(byte)).count();
         let (word, after) = rest.split_at(length);
         match (word, after.first()) {
-            (b"r" | b"R", Some(b'"' | b'\'')) => Ok(length + raw_length(after)?),
+            (b"r" | b"R", Some(b'"' | b'\'')) => Ok(length + raw_string_length(after)?),
             (_, Some(b'"' | b'\'')) => Err(ConditionError::Text),
-            (b"in", _) => self.change(|frame| frame.run += 1).map(|()| length),
+            (b"in", _) => self.change_frame(|frame| frame.run += 1).map(|()| length),
             _ => Ok(length),
         }
     }
 
     /// Consumes anything else, and returns its length.
-    fn sign(&mut self, rest: &[u8]) -> Result<usize, ConditionError> {
+    fn consume_sign(&mut self, rest: &[u8]) -> Result<usize, ConditionError> {
         match rest[0] {
-            b'(' | b'[' | b'{' => self.0.push(Frame { fixed: 1, run: 0 }),
+            b'(' | b'[' | b'{' => self.0.push(NestingFrame { fixed: 1, run: 0 }),
             // An unmatched closing bracket is a mistake that the parser reports.
             b')' | b']' | b'}' if self.0.len() > 1 => drop(self.0.pop()),
             _ => {}
         }
-        self.change(|frame| match rest[0] {
-            b',' => *frame = Frame { fixed: frame.fixed.min(1), run: 0 },
+        self.change_frame(|frame| match rest[0] {
+            b',' => *frame = NestingFrame { fixed: frame.fixed.min(1), run: 0 },
             b'&' | b'|' => frame.run = 0,
             b'?' => frame.fixed += 1,
             // A bracketed part is one more link of a chain: `a[0][1]`.
@@ -82,7 +82,10 @@ impl Levels {
     }
 
     /// Changes the innermost frame, and checks the sum over all frames.
-    fn change(&mut self, change: impl FnOnce(&mut Frame)) -> Result<(), ConditionError> {
+    fn change_frame(
+        &mut self,
+        change: impl FnOnce(&mut NestingFrame),
+    ) -> Result<(), ConditionError> {
         if let Some(frame) = self.0.last_mut() {
             change(frame);
         }
@@ -91,7 +94,7 @@ impl Levels {
     }
 }
 
-fn is_of_word(byte: &u8) -> bool {
+fn is_word_byte(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_'
 }
 
@@ -104,7 +107,7 @@ fn string_length(rest: &[u8]) -> Result<usize, ConditionError> {
     let mut end = 1;
     loop {
         match rest.get(end) {
-            Some(byte) if *byte == rest[0] => return closed(rest, end),
+            Some(byte) if *byte == rest[0] => return consume_closing_quote(rest, end),
             Some(b'\\') => end += escape_length(&rest[end..])?,
             Some(b'\n' | b'\r') | None => return Err(ConditionError::Text),
             Some(_) => end += 1,
@@ -113,14 +116,14 @@ fn string_length(rest: &[u8]) -> Result<usize, ConditionError> {
 }
 
 /// The length of a raw string, in which a backslash is literal.
-fn raw_length(rest: &[u8]) -> Result<usize, ConditionError> {
+fn raw_string_length(rest: &[u8]) -> Result<usize, ConditionError> {
     let ends = |byte: &u8| *byte == rest[0] || matches!(byte, b'\n' | b'\r');
     let inside = rest[1..].iter().position(ends).ok_or(ConditionError::Text)?;
-    closed(rest, inside + 1)
+    consume_closing_quote(rest, inside + 1)
 }
 
 /// Consumes the quotation mark at `end`, unless it belongs to a triple quotation mark.
-fn closed(rest: &[u8], end: usize) -> Result<usize, ConditionError> {
+fn consume_closing_quote(rest: &[u8], end: usize) -> Result<usize, ConditionError> {
     let is_triple = end == 1 && rest.get(2) == Some(&rest[0]);
     if rest[end] == rest[0] && !is_triple { Ok(end + 1) } else { Err(ConditionError::Text) }
 }
@@ -149,7 +152,8 @@ mod tests {
     #[track_caller]
     fn check_rows(rows: &[(String, &str)]) {
         for (text, want) in rows {
-            let said = check(text).map_or_else(|error| error.to_string(), |()| String::new());
+            let said =
+                check_nesting(text).map_or_else(|error| error.to_string(), |()| String::new());
             assert_eq!(said, *want, "{text}");
         }
     }

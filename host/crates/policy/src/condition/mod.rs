@@ -15,8 +15,8 @@ use cel::{Context, ExecutionError, IdedExpr, Value, parser::Parser};
 use sallyport_contract::text::escape_excerpt;
 
 use crate::{
-    document::Item,
-    source::{Mistake, SourceError, quoted},
+    document::TomlItem,
+    source::{HintedError, SourceError, quoted},
 };
 
 mod facts;
@@ -25,8 +25,8 @@ mod levels;
 mod patterns;
 mod work;
 
-pub(crate) use facts::Facts;
-use patterns::Patterns;
+pub(crate) use facts::ConditionFacts;
+use patterns::CompiledPatterns;
 
 /// Longest condition, in bytes: the longest that anyone can still read.
 const CONDITION_BYTES_MAX: usize = 2048;
@@ -38,12 +38,12 @@ const DETAIL_CHARS_MAX: usize = 120;
 #[derive(Clone)]
 pub(crate) struct Condition {
     written: String,
-    parsed: Arc<Parsed>,
+    parsed: Arc<CompiledCondition>,
 }
 
-struct Parsed {
+struct CompiledCondition {
     expression: IdedExpr,
-    patterns: Patterns,
+    patterns: CompiledPatterns,
 }
 
 /// Why a text is not a condition.
@@ -63,7 +63,7 @@ pub(crate) enum ConditionError {
 
 /// Why a condition could not be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum EvaluationError {
     #[error("it would take too much work")]
     TooMuch,
     #[error("there is no {}", quoted(name))]
@@ -76,7 +76,7 @@ pub(crate) enum Failure {
     NotBoolean,
 }
 
-impl Mistake for ConditionError {
+impl HintedError for ConditionError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Flaw { hint, .. } => hint.clone(),
@@ -87,29 +87,29 @@ impl Mistake for ConditionError {
 }
 
 impl Condition {
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
-        let text = item.prose()?;
-        Self::parse(text).map_err(|mistake| place.mistake(&mistake))
+        let text = item.read_nonblank_string()?;
+        Self::parse(text).map_err(|mistake| place.into_hinted_error(&mistake))
     }
 
     fn parse(written: String) -> Result<Self, ConditionError> {
         if written.len() > CONDITION_BYTES_MAX {
             return Err(ConditionError::TooLong { bytes: written.len() });
         }
-        levels::check(&written)?;
-        let expression = expression(&written)?;
-        let patterns = kinds::check(&expression)?;
-        Ok(Self { written, parsed: Arc::new(Parsed { expression, patterns }) })
+        levels::check_nesting(&written)?;
+        let expression = parse_expression(&written)?;
+        let patterns = kinds::check_types(&expression)?;
+        Ok(Self { written, parsed: Arc::new(CompiledCondition { expression, patterns }) })
     }
 
     /// The length of its text, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         self.written.len()
     }
 
     /// The number of its regular expressions.
-    pub(crate) fn patterns(&self) -> usize {
+    pub(crate) fn pattern_count(&self) -> usize {
         self.parsed.patterns.len()
     }
 
@@ -118,37 +118,37 @@ impl Condition {
     /// # Errors
     ///
     /// The condition cannot be evaluated with these facts, or would take too many steps.
-    pub(crate) fn holds(&self, facts: &Facts<'_>) -> Result<bool, Failure> {
-        let Parsed { expression, patterns } = &*self.parsed;
+    pub(crate) fn evaluate(&self, facts: &ConditionFacts<'_>) -> Result<bool, EvaluationError> {
+        let CompiledCondition { expression, patterns } = &*self.parsed;
         let variables = facts.variables()?;
-        facts.spend(work::of(expression, patterns, variables))?;
-        let mut context = Context::with_env(facts::environment());
+        facts.spend_steps(work::max_evaluation_steps(expression, patterns, variables))?;
+        let mut context = Context::with_env(facts::condition_environment());
         context.set_variable_resolver(variables);
-        patterns.add_to(&mut context);
+        patterns.add_matches_function(&mut context);
         // Not `resolve_val`: it is always inlined, and in a build without optimisation it would
         // make the frames several times larger.
         match Value::resolve(expression, &context) {
             Ok(Value::Bool(truth)) => Ok(truth),
-            Ok(_) => Err(Failure::NotBoolean),
-            Err(error) => Err(failure(&error)),
+            Ok(_) => Err(EvaluationError::NotBoolean),
+            Err(error) => Err(evaluation_error(&error)),
         }
     }
 }
 
 /// Parses a text whose nesting has been checked.
-fn expression(text: &str) -> Result<IdedExpr, ConditionError> {
+fn parse_expression(text: &str) -> Result<IdedExpr, ConditionError> {
     let levels = u16::try_from(levels::LEVELS_MAX).unwrap_or(u16::MAX);
     Parser::new().max_recursion_depth(levels).parse(text).map_err(|errors| {
         // Later errors are often consequences of the first.
         let first = errors.errors.first();
         let (line, column) = first.map_or((1, 1), |error| error.pos);
-        let reason = first.map_or_else(String::new, |error| in_words(&error.msg));
+        let reason = first.map_or_else(String::new, |error| shorten_parser_message(&error.msg));
         ConditionError::Syntax { line, column, reason }
     })
 }
 
 /// The parser's message, without its list of expected tokens.
-fn in_words(message: &str) -> String {
+fn shorten_parser_message(message: &str) -> String {
     let said = message.trim_start_matches("Syntax error: ");
     let said = said.split_once(" expecting ").map_or(said, |(said, _)| said);
     match said {
@@ -159,16 +159,16 @@ fn in_words(message: &str) -> String {
 
 /// The reason of a failure, without the values in the evaluator's message: these may be megabytes
 /// long, and they come from a model.
-fn failure(error: &ExecutionError) -> Failure {
+fn evaluation_error(error: &ExecutionError) -> EvaluationError {
     use ExecutionError::{DivisionByZero, IndexOutOfBounds, NoSuchKey, Overflow, RemainderByZero};
     if let NoSuchKey(name) = error {
-        return Failure::Missing { name: name.to_string() };
+        return EvaluationError::Missing { name: name.to_string() };
     }
     if matches!(error, IndexOutOfBounds(_)) {
-        return Failure::Missing { name: "entry".to_owned() };
+        return EvaluationError::Missing { name: "entry".to_owned() };
     }
     let is_number = matches!(error, DivisionByZero(_) | RemainderByZero(_) | Overflow(..));
-    if is_number { Failure::Number } else { Failure::Type }
+    if is_number { EvaluationError::Number } else { EvaluationError::Type }
 }
 
 impl PartialEq for Condition {

@@ -27,18 +27,19 @@ const DETAIL_CHARS_MAX: usize = 120;
 
 /// The patterns of one condition, by their texts.
 #[derive(Debug)]
-pub(super) struct Patterns(Arc<BTreeMap<String, Pattern>>);
+pub(super) struct CompiledPatterns(Arc<BTreeMap<String, CompiledPattern>>);
 
 #[derive(Debug)]
-struct Pattern {
+struct CompiledPattern {
     regex: Regex,
     /// The upper bound of its size.
     bytes: usize,
 }
 
-impl Patterns {
+impl CompiledPatterns {
     pub(super) fn compile(texts: Vec<String>) -> Result<Self, ConditionError> {
-        let compiled = texts.into_iter().map(|text| Ok((text.clone(), Pattern::compile(&text)?)));
+        let compiled =
+            texts.into_iter().map(|text| Ok((text.clone(), CompiledPattern::compile(&text)?)));
         compiled.collect::<Result<_, _>>().map(|patterns| Self(Arc::new(patterns)))
     }
 
@@ -47,13 +48,13 @@ impl Patterns {
     }
 
     /// The steps of a pattern for each step's worth of text.
-    pub(super) fn steps(&self, pattern: &str) -> u64 {
+    pub(super) fn match_steps(&self, pattern: &str) -> u64 {
         let bytes = self.0.get(pattern).map_or(0, |pattern| pattern.bytes);
         (bytes / COMPILED_BYTES_PER_STEP) as u64
     }
 
     /// Adds the function `matches` to the context of a condition.
-    pub(super) fn add_to(&self, context: &mut Context<'_, '_>) {
+    pub(super) fn add_matches_function(&self, context: &mut Context<'_, '_>) {
         if self.0.is_empty() {
             return;
         }
@@ -67,13 +68,13 @@ impl Patterns {
     }
 }
 
-impl Pattern {
+impl CompiledPattern {
     fn compile(text: &str) -> Result<Self, ConditionError> {
         for bytes in COMPILED_BYTES {
             match RegexBuilder::new(text).size_limit(bytes).dfa_size_limit(bytes).build() {
                 Ok(regex) => return Ok(Self { regex, bytes }),
                 Err(Error::CompiledTooBig(_)) => {}
-                Err(error) => return Err(flaw(text, &error)),
+                Err(error) => return Err(pattern_flaw(text, &error)),
             }
         }
         Err(ConditionError::Flaw {
@@ -83,7 +84,7 @@ impl Pattern {
     }
 }
 
-fn flaw(text: &str, error: &Error) -> ConditionError {
+fn pattern_flaw(text: &str, error: &Error) -> ConditionError {
     // The error draws the pattern over several lines; its last line states the reason.
     let drawn = error.to_string();
     let reason = drawn.lines().last().unwrap_or_default().trim_start_matches("error: ");

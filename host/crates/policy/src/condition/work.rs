@@ -17,13 +17,13 @@ use cel::{
 };
 
 use super::{
-    facts::{Variables, text_weight},
-    patterns::{MATCHES, Patterns},
+    facts::{ConditionVariables, text_weight},
+    patterns::{CompiledPatterns, MATCHES},
 };
 
 /// The cost of an expression.
 #[derive(Debug, Clone, Copy)]
-struct Cost {
+struct EvaluationCost {
     /// Steps to evaluate it.
     steps: u64,
     /// The weight of its result.
@@ -33,138 +33,154 @@ struct Cost {
 }
 
 /// The variable of an enclosing loop.
-struct Bound<'s> {
+struct LoopVariable<'s> {
     name: &'s str,
     weight: u64,
-    outer: Option<&'s Bound<'s>>,
+    outer: Option<&'s LoopVariable<'s>>,
 }
 
 /// The weights of the names in scope.
 #[derive(Clone, Copy)]
-struct Weights<'s> {
-    variables: &'s Variables<'s>,
-    patterns: &'s Patterns,
-    bound: Option<&'s Bound<'s>>,
+struct ScopeWeights<'s> {
+    variables: &'s ConditionVariables<'s>,
+    patterns: &'s CompiledPatterns,
+    bound: Option<&'s LoopVariable<'s>>,
 }
 
 /// Returns the maximum number of steps of a condition.
-pub(super) fn of(expression: &IdedExpr, patterns: &Patterns, variables: &Variables<'_>) -> u64 {
-    Weights { variables, patterns, bound: None }.cost(expression).steps
+pub(super) fn max_evaluation_steps(
+    expression: &IdedExpr,
+    patterns: &CompiledPatterns,
+    variables: &ConditionVariables<'_>,
+) -> u64 {
+    ScopeWeights { variables, patterns, bound: None }.expression_cost(expression).steps
 }
 
-impl Cost {
+impl EvaluationCost {
     /// The cost of an existing value, which has no more elements than its weight.
-    fn of_weight(weight: u64) -> Self {
+    fn from_weight(weight: u64) -> Self {
         Self { steps: 1, weight, elements: weight }
     }
 
     /// The cost of an operation on several operands whose result has no elements.
-    fn touching(operands: impl IntoIterator<Item = Self>) -> Self {
+    fn scalar_operation(operands: impl IntoIterator<Item = Self>) -> Self {
         let steps = operands.into_iter().flat_map(|operand| [operand.steps, operand.weight]);
         Self { steps: steps.fold(1, u64::saturating_add), weight: 1, elements: 0 }
     }
 
     /// The cost of an operation whose result contains all of its operands.
-    fn joining(operands: &[Self]) -> Self {
+    fn combining_operation(operands: &[Self]) -> Self {
         let sum = |part: fn(&Self) -> u64| operands.iter().map(part).fold(0, u64::saturating_add);
-        let touching = Self::touching(operands.iter().copied());
+        let touching = Self::scalar_operation(operands.iter().copied());
         Self { weight: sum(|operand| operand.weight), elements: sum(|o| o.elements), ..touching }
     }
 
     /// The cost of a list or table literal.
-    fn holding(operands: &[Self]) -> Self {
-        let joined = Self::joining(operands);
+    fn collection_literal(operands: &[Self]) -> Self {
+        let joined = Self::combining_operation(operands);
         Self { weight: joined.weight.saturating_add(1), elements: operands.len() as u64, ..joined }
     }
 }
 
-impl<'s> Weights<'s> {
-    fn cost(self, expression: &IdedExpr) -> Cost {
+impl<'s> ScopeWeights<'s> {
+    fn expression_cost(self, expression: &IdedExpr) -> EvaluationCost {
         match &expression.expr {
-            Expr::Literal(LiteralValue::String(text)) => Cost::of_weight(text_weight(text.inner())),
-            Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => Cost::of_weight(1),
-            Expr::Ident(name) => Cost::of_weight(self.weight(name)),
-            Expr::Select(select) if self.is_args(&select.operand) => {
-                let (weight, elements) = self.variables.argument_weight(&select.field);
-                Cost { steps: 2, weight, elements }
+            Expr::Literal(LiteralValue::String(text)) => {
+                EvaluationCost::from_weight(text_weight(text.inner()))
             }
-            Expr::Select(select) => self.part(&select.operand, None),
-            Expr::Call(call) => self.call(call),
-            Expr::List(list) => Cost::holding(&self.all(&list.elements)),
+            Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {
+                EvaluationCost::from_weight(1)
+            }
+            Expr::Ident(name) => EvaluationCost::from_weight(self.name_weight(name)),
+            Expr::Select(select) if self.is_args_variable(&select.operand) => {
+                let (weight, elements) = self.variables.argument_weight(&select.field);
+                EvaluationCost { steps: 2, weight, elements }
+            }
+            Expr::Select(select) => self.part_cost(&select.operand, None),
+            Expr::Call(call) => self.call_cost(call),
+            Expr::List(list) => {
+                EvaluationCost::collection_literal(&self.expression_costs(&list.elements))
+            }
             Expr::Map(map) => {
                 let parts = map.entries.iter().flat_map(|entry| match &entry.expr {
                     EntryExpr::MapEntry(entry) => [Some(&entry.key), Some(&entry.value)],
                     EntryExpr::StructField(field) => [Some(&field.value), None],
                 });
-                Cost::holding(&self.all(parts.flatten()))
+                EvaluationCost::collection_literal(&self.expression_costs(parts.flatten()))
             }
-            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+            Expr::Comprehension(comprehension) => self.comprehension_cost(comprehension),
         }
     }
 
-    fn all<'e>(self, expressions: impl IntoIterator<Item = &'e IdedExpr>) -> Vec<Cost> {
-        expressions.into_iter().map(|expression| self.cost(expression)).collect()
+    fn expression_costs<'e>(
+        self,
+        expressions: impl IntoIterator<Item = &'e IdedExpr>,
+    ) -> Vec<EvaluationCost> {
+        expressions.into_iter().map(|expression| self.expression_cost(expression)).collect()
     }
 
-    fn weight(self, name: &str) -> u64 {
-        self.bound_weight(name).unwrap_or_else(|| self.variables.weight(name))
+    fn name_weight(self, name: &str) -> u64 {
+        self.loop_variable_weight(name).unwrap_or_else(|| self.variables.variable_weight(name))
     }
 
-    fn bound_weight(self, name: &str) -> Option<u64> {
+    fn loop_variable_weight(self, name: &str) -> Option<u64> {
         let mut loops = std::iter::successors(self.bound, |bound| bound.outer);
         loops.find(|bound| bound.name == name).map(|bound| bound.weight)
     }
 
-    fn is_args(self, expression: &IdedExpr) -> bool {
-        let is_args = |name: &str| name == "args" && self.bound_weight(name).is_none();
+    fn is_args_variable(self, expression: &IdedExpr) -> bool {
+        let is_args = |name: &str| name == "args" && self.loop_variable_weight(name).is_none();
         matches!(&expression.expr, Expr::Ident(name) if is_args(name))
     }
 
     /// The cost of a part of a value. A part of a variable is borrowed; of a temporary value, the
     /// rest is dropped.
-    fn part(self, of: &IdedExpr, index: Option<&IdedExpr>) -> Cost {
-        let index = Cost::touching(index.map(|index| self.cost(index)));
-        let whole = self.cost(of);
-        let dropped = if is_path(of) { 0 } else { whole.weight };
+    fn part_cost(self, of: &IdedExpr, index: Option<&IdedExpr>) -> EvaluationCost {
+        let index =
+            EvaluationCost::scalar_operation(index.map(|index| self.expression_cost(index)));
+        let whole = self.expression_cost(of);
+        let dropped = if is_variable_path(of) { 0 } else { whole.weight };
         let steps = [whole.steps, index.steps, dropped].into_iter().fold(0, u64::saturating_add);
-        Cost { steps, ..Cost::of_weight(whole.weight) }
+        EvaluationCost { steps, ..EvaluationCost::from_weight(whole.weight) }
     }
 
-    fn call(self, call: &CallExpr) -> Cost {
+    fn call_cost(self, call: &CallExpr) -> EvaluationCost {
         if let (operators::INDEX, [of, index]) = (call.func_name.as_str(), call.args.as_slice()) {
-            return self.part(of, Some(index));
+            return self.part_cost(of, Some(index));
         }
-        let operands = self.all(call.target.as_deref().into_iter().chain(&call.args));
+        let operands = self.expression_costs(call.target.as_deref().into_iter().chain(&call.args));
         match (call.func_name.as_str(), operands.as_slice()) {
             (MATCHES, [text, _]) => {
                 let pattern = call.args.last().map_or(0, |pattern| self.pattern_steps(pattern));
                 let matching = text.weight.saturating_mul(pattern);
-                let touching = Cost::touching(operands.iter().copied());
-                Cost { steps: touching.steps.saturating_add(matching), ..touching }
+                let touching = EvaluationCost::scalar_operation(operands.iter().copied());
+                EvaluationCost { steps: touching.steps.saturating_add(matching), ..touching }
             }
             (operators::CONDITIONAL, [condition, either @ ..]) => {
-                let joined = Cost::joining(either);
-                Cost { steps: joined.steps.saturating_add(condition.steps), ..joined }
+                let joined = EvaluationCost::combining_operation(either);
+                EvaluationCost { steps: joined.steps.saturating_add(condition.steps), ..joined }
             }
-            (operators::ADD | "string" | "dyn", _) => Cost::joining(&operands),
-            _ => Cost::touching(operands),
+            (operators::ADD | "string" | "dyn", _) => {
+                EvaluationCost::combining_operation(&operands)
+            }
+            _ => EvaluationCost::scalar_operation(operands),
         }
     }
 
     fn pattern_steps(self, pattern: &IdedExpr) -> u64 {
         if let Expr::Literal(LiteralValue::String(text)) = &pattern.expr {
-            return self.patterns.steps(text.inner());
+            return self.patterns.match_steps(text.inner());
         }
         0
     }
 
-    fn comprehension(self, comprehension: &ComprehensionExpr) -> Cost {
-        let range = self.cost(&comprehension.iter_range);
+    fn comprehension_cost(self, comprehension: &ComprehensionExpr) -> EvaluationCost {
+        let range = self.expression_cost(&comprehension.iter_range);
         let step = |weight| {
             let name = comprehension.iter_var.as_str();
-            let bound = Bound { name, weight, outer: self.bound };
-            let inside = Weights { bound: Some(&bound), ..self };
-            inside.cost(&comprehension.loop_step)
+            let bound = LoopVariable { name, weight, outer: self.bound };
+            let inside = ScopeWeights { bound: Some(&bound), ..self };
+            inside.expression_cost(&comprehension.loop_step)
         };
         let (empty, whole) = (step(0), step(range.weight));
         let times = |each: u64, all: u64| range.elements.saturating_mul(each).saturating_add(all);
@@ -173,21 +189,21 @@ impl<'s> Weights<'s> {
         let inside = times(empty.steps, whole.steps);
         let steps = [range.steps, own, inside].into_iter().fold(1, u64::saturating_add);
         if !matches!(comprehension.accu_init.expr, Expr::List(_)) {
-            return Cost { steps, weight: 1, elements: 0 };
+            return EvaluationCost { steps, weight: 1, elements: 0 };
         }
         let weight = times(empty.weight, whole.weight).saturating_add(1);
-        Cost { steps, weight, elements: range.elements }
+        EvaluationCost { steps, weight, elements: range.elements }
     }
 }
 
 /// Whether an expression names a variable or a part of one.
-fn is_path(expression: &IdedExpr) -> bool {
+fn is_variable_path(expression: &IdedExpr) -> bool {
     let expression = &expression.expr;
     if let Expr::Select(select) = expression {
-        return is_path(&select.operand);
+        return is_variable_path(&select.operand);
     }
     let indexed = |call: &CallExpr| {
-        call.func_name == operators::INDEX && call.args.first().is_some_and(is_path)
+        call.func_name == operators::INDEX && call.args.first().is_some_and(is_variable_path)
     };
     matches!(expression, Expr::Ident(_)) || matches!(expression, Expr::Call(call) if indexed(call))
 }

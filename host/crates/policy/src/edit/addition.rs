@@ -2,16 +2,16 @@
 
 use sallyport_contract::Decision;
 
-use super::{entry::canonical, error::EditError};
+use super::{entry::canonical_values, error::EditError};
 use crate::{
     capability::Capability,
     fix::{toml_list, toml_string},
-    folder::Access,
+    folder::FsAccess,
 };
 
 /// Something to grant to a plugin, in the notation of a policy file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Addition {
+pub enum GrantAddition {
     /// An entry that allows network access.
     Net(NetAddition),
     /// A folder or file.
@@ -47,12 +47,12 @@ pub struct NetAddition {
     /// Whether the user is asked about each such request; `None` leaves it at `allow`.
     pub decision: Option<Decision>,
     /// The addresses that it reaches.
-    pub reach: ReachText,
+    pub reach: NetReachText,
 }
 
 /// The addresses that an entry of a `net` list reaches.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReachText {
+pub enum NetReachText {
     /// Public addresses.
     Public,
     /// Also the addresses that the pattern's host determines: its own, or the loopback.
@@ -69,7 +69,7 @@ pub struct FsAddition {
     /// The path at which the plugin sees it; `None` is its name under `/`.
     pub mount: Option<String>,
     /// The access to it.
-    pub access: Access,
+    pub access: FsAccess,
     /// Patterns of the files that are left out.
     pub deny: Vec<String>,
     /// The most that the plugin may store in it, such as `100MiB`.
@@ -84,12 +84,12 @@ pub struct SecretAddition {
     /// The secret's name.
     pub name: String,
     /// How the plugin uses it.
-    pub way: SecretWayText,
+    pub way: SecretUseText,
 }
 
 /// How a plugin uses a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SecretWayText {
+pub enum SecretUseText {
     /// The plugin may read it.
     Reveal,
     /// The host adds it to requests.
@@ -135,29 +135,31 @@ pub struct ListenAddition {
 /// The keys of a table with their values, as TOML.
 type Pairs = Vec<(&'static str, String)>;
 
-impl Addition {
+impl GrantAddition {
     /// The key of the plugin's table for such additions.
-    pub(super) fn key(&self) -> &'static str {
+    pub(super) fn table_key(&self) -> &'static str {
         match self {
             Self::Net(_) => "net",
             Self::Fs(_) => "fs",
             Self::Env(_) => "env",
             Self::Secret(_) => "secrets",
-            Self::Capability(addition) => addition.capability.word(),
-            Self::Page(_) => Capability::OpenUrl.word(),
-            Self::Package(_) => Capability::Packages.word(),
-            Self::Scratch(_) => Capability::Scratch.word(),
-            Self::Listen(_) => Capability::Listen.word(),
+            Self::Capability(addition) => addition.capability.as_str(),
+            Self::Page(_) => Capability::OpenUrl.as_str(),
+            Self::Package(_) => Capability::Packages.as_str(),
+            Self::Scratch(_) => Capability::Scratch.as_str(),
+            Self::Listen(_) => Capability::Listen.as_str(),
             Self::Limit { .. } => "limits",
         }
     }
 
     /// The value of that key if it contains nothing else.
-    pub(super) fn only(&self) -> String {
+    pub(super) fn value_alone(&self) -> String {
         match self {
-            Self::Limit { key, value } => braced(&[(&key_text(key), limit_value(value))]),
-            Self::Capability(_) => self.entry(),
-            Self::Page(_) => braced(&[("allow", format!("[{}]", self.entry()))]),
+            Self::Limit { key, value } => {
+                toml_inline_table(&[(&toml_key(key), toml_limit_value(value))])
+            }
+            Self::Capability(_) => self.entry_toml(),
+            Self::Page(_) => toml_inline_table(&[("allow", format!("[{}]", self.entry_toml()))]),
             Self::Net(_)
             | Self::Fs(_)
             | Self::Env(_)
@@ -165,33 +167,33 @@ impl Addition {
             | Self::Package(_)
             | Self::Scratch(_)
             | Self::Listen(_) => {
-                format!("[{}]", self.entry())
+                format!("[{}]", self.entry_toml())
             }
         }
     }
 
     /// The entry of the list, or the value of the limit.
-    pub(super) fn entry(&self) -> String {
+    pub(super) fn entry_toml(&self) -> String {
         match self {
-            Self::Net(net) if net.is_plain() => toml_string(&net.pattern),
-            Self::Capability(addition) => addition.value(),
+            Self::Net(net) if net.is_plain_text() => toml_string(&net.pattern),
+            Self::Capability(addition) => addition.toml_value(),
             Self::Listen(listen) if !listen.public => toml_string(&listen.at),
             Self::Env(text) | Self::Page(text) | Self::Package(text) => toml_string(text),
-            Self::Limit { value, .. } => limit_value(value),
+            Self::Limit { value, .. } => toml_limit_value(value),
             Self::Net(_) | Self::Fs(_) | Self::Secret(_) | Self::Scratch(_) | Self::Listen(_) => {
-                braced(&self.pairs())
+                toml_inline_table(&self.entry_pairs())
             }
         }
     }
 
     /// The keys of the entry as a table; empty for an entry that is plain text.
-    pub(super) fn pairs(&self) -> Pairs {
+    pub(super) fn entry_pairs(&self) -> Pairs {
         match self {
-            Self::Net(net) => net.pairs(),
-            Self::Fs(fs) => fs.pairs(),
-            Self::Secret(secret) => secret.pairs(),
-            Self::Scratch(scratch) => scratch.pairs(),
-            Self::Listen(listen) => listen.pairs(),
+            Self::Net(net) => net.entry_pairs(),
+            Self::Fs(fs) => fs.entry_pairs(),
+            Self::Secret(secret) => secret.entry_pairs(),
+            Self::Scratch(scratch) => scratch.entry_pairs(),
+            Self::Listen(listen) => listen.entry_pairs(),
             Self::Env(_)
             | Self::Capability(_)
             | Self::Page(_)
@@ -205,22 +207,22 @@ impl Addition {
     /// # Errors
     ///
     /// The addition is not valid in a policy.
-    pub(super) fn canonical(&self) -> Result<Vec<String>, EditError> {
-        Ok(canonical(self.key(), &self.only())?)
+    pub(super) fn canonical_entries(&self) -> Result<Vec<String>, EditError> {
+        Ok(canonical_values(self.table_key(), &self.value_alone())?)
     }
 }
 
 impl NetAddition {
-    fn is_plain(&self) -> bool {
-        self.decision.is_none() && self.reach == ReachText::Public
+    fn is_plain_text(&self) -> bool {
+        self.decision.is_none() && self.reach == NetReachText::Public
     }
 
-    fn pairs(&self) -> Pairs {
+    fn entry_pairs(&self) -> Pairs {
         let mut pairs = vec![("allow", toml_string(&self.pattern))];
-        if self.reach != ReachText::Public {
+        if self.reach != NetReachText::Public {
             pairs.push(("to-private", "true".to_owned()));
         }
-        if let ReachText::Ranges(ranges) = &self.reach {
+        if let NetReachText::Ranges(ranges) = &self.reach {
             let range = match ranges.as_slice() {
                 [range] => toml_string(range),
                 _ => toml_list(ranges.iter().map(|range| toml_string(range))),
@@ -233,10 +235,10 @@ impl NetAddition {
 }
 
 impl FsAddition {
-    fn pairs(&self) -> Pairs {
+    fn entry_pairs(&self) -> Pairs {
         let mut pairs = vec![("path", toml_string(&self.path))];
         pairs.extend(self.mount.as_ref().map(|mount| ("mount", toml_string(mount))));
-        pairs.push(("access", toml_string(self.access.word())));
+        pairs.push(("access", toml_string(self.access.as_str())));
         if !self.deny.is_empty() {
             pairs.push(("deny", toml_list(self.deny.iter().map(|glob| toml_string(glob)))));
         }
@@ -247,11 +249,11 @@ impl FsAddition {
 }
 
 impl SecretAddition {
-    fn pairs(&self) -> Pairs {
+    fn entry_pairs(&self) -> Pairs {
         let mut pairs = vec![("name", toml_string(&self.name))];
         match &self.way {
-            SecretWayText::Reveal => pairs.push(("reveal", "true".to_owned())),
-            SecretWayText::Inject { to, header, format } => {
+            SecretUseText::Reveal => pairs.push(("reveal", "true".to_owned())),
+            SecretUseText::Inject { to, header, format } => {
                 pairs.push(("to", toml_string(to)));
                 pairs.push(("header", toml_string(header)));
                 pairs.extend(format.as_ref().map(|format| ("format", toml_string(format))));
@@ -262,16 +264,16 @@ impl SecretAddition {
 }
 
 impl CapabilityAddition {
-    fn value(&self) -> String {
+    fn toml_value(&self) -> String {
         match &self.setting {
             None => "true".to_owned(),
-            Some((key, value)) => braced(&[(&key_text(key), setting_value(value))]),
+            Some((key, value)) => toml_inline_table(&[(&toml_key(key), toml_setting_value(value))]),
         }
     }
 }
 
 impl ScratchAddition {
-    fn pairs(&self) -> Pairs {
+    fn entry_pairs(&self) -> Pairs {
         let mut pairs = vec![("name", toml_string(&self.name))];
         pairs.extend(self.mount.as_ref().map(|mount| ("mount", toml_string(mount))));
         pairs.extend(self.quota.as_ref().map(|quota| ("quota", toml_string(quota))));
@@ -280,35 +282,35 @@ impl ScratchAddition {
 }
 
 impl ListenAddition {
-    fn pairs(&self) -> Pairs {
+    fn entry_pairs(&self) -> Pairs {
         let public = self.public.then(|| ("public", "true".to_owned()));
         [("at", toml_string(&self.at))].into_iter().chain(public).collect()
     }
 }
 
 /// Returns a boolean or a number as TOML, and anything else as a string.
-pub(super) fn setting_value(value: &str) -> String {
+pub(super) fn toml_setting_value(value: &str) -> String {
     match value {
         "true" | "false" => value.to_owned(),
-        _ => limit_value(value),
+        _ => toml_limit_value(value),
     }
 }
 
 /// Returns a number as TOML, and anything else as a string.
-fn limit_value(value: &str) -> String {
+fn toml_limit_value(value: &str) -> String {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { value.to_owned() } else { toml_string(value) }
 }
 
 /// Returns a key as TOML.
-pub(super) fn key_text(key: &str) -> String {
+pub(super) fn toml_key(key: &str) -> String {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let bare = !key.is_empty() && key.bytes().all(is_bare);
     if bare { key.to_owned() } else { toml_string(key) }
 }
 
 /// Returns keys and values as a table in braces.
-pub(super) fn braced(pairs: &[(&str, String)]) -> String {
+pub(super) fn toml_inline_table(pairs: &[(&str, String)]) -> String {
     let pairs: Vec<_> = pairs.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     format!("{{ {} }}", pairs.join(", "))
 }

@@ -9,7 +9,7 @@ const COMPARISONS_MAX: usize = 1 << 22;
 
 /// The status of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum LineChange {
     /// It is in both texts.
     Kept,
     /// It is new.
@@ -22,7 +22,7 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
     /// Its status.
-    pub change: Change,
+    pub change: LineChange,
     /// Its number, from 1: in the old text for a removed line, otherwise in the new text. A gap in
     /// the numbers means that unchanged lines were left out.
     pub number: usize,
@@ -32,32 +32,33 @@ pub struct DiffLine {
 
 /// Compares two texts and returns the removed and added lines, with two lines of context around
 /// each change.
-pub fn diff(before: &str, after: &str) -> Vec<DiffLine> {
+pub fn diff_lines(before: &str, after: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let same_head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let tails = old[same_head..].iter().rev().zip(new[same_head..].iter().rev());
     let same_tail = tails.take_while(|(a, b)| a == b).count();
     let old_middle = same_head..old.len() - same_tail;
     let new_middle = same_head..new.len() - same_tail;
-    let mut lines: Vec<_> = (0..same_head).map(|at| line(Change::Kept, &new, at)).collect();
-    for (change, at) in changes(&old[old_middle], &new[new_middle.clone()]) {
-        let text = if change == Change::Removed { &old } else { &new };
-        lines.push(line(change, text, same_head + at));
+    let mut lines: Vec<_> =
+        (0..same_head).map(|at| diff_line(LineChange::Kept, &new, at)).collect();
+    for (change, at) in line_changes(&old[old_middle], &new[new_middle.clone()]) {
+        let text = if change == LineChange::Removed { &old } else { &new };
+        lines.push(diff_line(change, text, same_head + at));
     }
-    lines.extend((new_middle.end..new.len()).map(|at| line(Change::Kept, &new, at)));
-    near_changes(lines)
+    lines.extend((new_middle.end..new.len()).map(|at| diff_line(LineChange::Kept, &new, at)));
+    keep_context_lines(lines)
 }
 
-fn line(change: Change, text: &[&str], at: usize) -> DiffLine {
+fn diff_line(change: LineChange, text: &[&str], at: usize) -> DiffLine {
     DiffLine { change, number: at + 1, text: text[at].to_owned() }
 }
 
 /// The status of each line of two texts along a longest common subsequence, with its index in its
 /// own text.
-fn changes(old: &[&str], new: &[&str]) -> Vec<(Change, usize)> {
-    let all = (0..old.len()).map(|at| (Change::Removed, at));
+fn line_changes(old: &[&str], new: &[&str]) -> Vec<(LineChange, usize)> {
+    let all = (0..old.len()).map(|at| (LineChange::Removed, at));
     if old.len().saturating_mul(new.len()) > COMPARISONS_MAX {
-        return all.chain((0..new.len()).map(|at| (Change::Added, at))).collect();
+        return all.chain((0..new.len()).map(|at| (LineChange::Added, at))).collect();
     }
     let common = common_lengths(old, new);
     let (mut from, mut to) = (0, 0);
@@ -65,13 +66,13 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<(Change, usize)> {
     while from < old.len() || to < new.len() {
         let ended = from == old.len() || to == new.len();
         if !ended && old[from] == new[to] {
-            found.push((Change::Kept, to));
+            found.push((LineChange::Kept, to));
             (from, to) = (from + 1, to + 1);
         } else if to == new.len() || (!ended && common[from + 1][to] >= common[from][to + 1]) {
-            found.push((Change::Removed, from));
+            found.push((LineChange::Removed, from));
             from += 1;
         } else {
-            found.push((Change::Added, to));
+            found.push((LineChange::Added, to));
             to += 1;
         }
     }
@@ -94,9 +95,9 @@ fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<u32>> {
 }
 
 /// Keeps the changes and their context lines.
-fn near_changes(lines: Vec<DiffLine>) -> Vec<DiffLine> {
+fn keep_context_lines(lines: Vec<DiffLine>) -> Vec<DiffLine> {
     let mut shown = vec![false; lines.len()];
-    for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.change != Change::Kept) {
+    for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.change != LineChange::Kept) {
         let end = lines.len().min(at + CONTEXT_LINES + 1);
         shown[at.saturating_sub(CONTEXT_LINES)..end].fill(true);
     }

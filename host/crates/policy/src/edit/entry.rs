@@ -4,15 +4,17 @@ use std::{ops::Range, path::Path};
 
 use toml_edit::{Item, Table, TableLike, Value};
 
-use super::{addition::braced, error::EditError, removal::plain_path, tree::Tree};
+use super::{
+    addition::toml_inline_table, error::EditError, removal::trim_trailing_slashes, tree::TomlTree,
+};
 use crate::{
     Capability, ListenGrant, RuleText,
     capability::{PackagePattern, UrlPattern},
-    document::Document,
-    net::pattern::DenyPattern,
+    document::TomlDocument,
+    net::pattern::NetDenyPattern,
     source::SourceError,
     table::PluginTable,
-    tier::Tier,
+    tier::PolicyTier,
     tool_pattern::ToolPattern,
 };
 
@@ -21,7 +23,7 @@ const ANY_HOME: &str = "/home";
 
 /// One entry of a list: of an array, or of an array of tables.
 #[derive(Clone, Copy)]
-pub(super) enum Entry<'d> {
+pub(super) enum ListEntry<'d> {
     Value(&'d Value),
     Table(&'d Table),
 }
@@ -31,18 +33,18 @@ pub(super) enum Entry<'d> {
 /// # Errors
 ///
 /// The value is not a list.
-pub(super) fn entries<'d>(
-    tree: &Tree<'_>,
+pub(super) fn list_entries<'d>(
+    tree: &TomlTree<'_>,
     key: &str,
     item: &'d Item,
-) -> Result<Vec<Entry<'d>>, EditError> {
-    let array = item.as_array().map(|array| array.iter().map(Entry::Value).collect());
-    let tables = || Some(item.as_array_of_tables()?.iter().map(Entry::Table).collect());
-    array.or_else(tables).ok_or_else(|| tree.misshapen(key, item, "a list"))
+) -> Result<Vec<ListEntry<'d>>, EditError> {
+    let array = item.as_array().map(|array| array.iter().map(ListEntry::Value).collect());
+    let tables = || Some(item.as_array_of_tables()?.iter().map(ListEntry::Table).collect());
+    array.or_else(tables).ok_or_else(|| tree.shape_error(key, item, "a list"))
 }
 
-impl<'d> Entry<'d> {
-    fn table(self) -> Option<&'d dyn TableLike> {
+impl<'d> ListEntry<'d> {
+    fn as_table(self) -> Option<&'d dyn TableLike> {
         match self {
             Self::Value(value) => value.as_inline_table().map(|table| table as &dyn TableLike),
             Self::Table(table) => Some(table),
@@ -50,12 +52,12 @@ impl<'d> Entry<'d> {
     }
 
     /// The text under a key of the entry.
-    pub(super) fn text(self, key: &str) -> Option<&'d str> {
-        self.table()?.get(key)?.as_str()
+    pub(super) fn text_of_key(self, key: &str) -> Option<&'d str> {
+        self.as_table()?.get(key)?.as_str()
     }
 
     /// The text of an entry that is a plain string.
-    pub(super) fn plain(self) -> Option<&'d str> {
+    pub(super) fn plain_text(self) -> Option<&'d str> {
         match self {
             Self::Value(value) => value.as_str(),
             Self::Table(_) => None,
@@ -63,23 +65,27 @@ impl<'d> Entry<'d> {
     }
 
     /// The path at which a plugin sees the entry's folder or file.
-    pub(super) fn mount(self) -> Option<String> {
-        let own =
-            || Path::new(self.text("path")?).file_name()?.to_str().map(|name| format!("/{name}"));
-        self.text("mount").map(plain_path).or_else(own)
+    pub(super) fn mount_path(self) -> Option<String> {
+        let own = || {
+            Path::new(self.text_of_key("path")?)
+                .file_name()?
+                .to_str()
+                .map(|name| format!("/{name}"))
+        };
+        self.text_of_key("mount").map(trim_trailing_slashes).or_else(own)
     }
 
     /// Whether the entry is exactly this rule, without other keys.
     pub(super) fn is_rule(self, rule: &RuleText) -> bool {
-        let texts = self.table().and_then(texts).unwrap_or_default();
+        let texts = self.as_table().and_then(string_keys).unwrap_or_default();
         let same = |(key, text): &(&str, &str)| match *key {
             "net" | "open-url" => {
-                self.text(key).map(canonical_pattern) == Some(canonical_pattern(text))
+                self.text_of_key(key).map(canonical_pattern) == Some(canonical_pattern(text))
             }
-            "tool" => self.text(key).map(canonical_tools) == Some(canonical_tools(text)),
-            _ => self.text(key) == Some(text),
+            "tool" => self.text_of_key(key).map(canonical_tools) == Some(canonical_tools(text)),
+            _ => self.text_of_key(key) == Some(text),
         };
-        let wanted = rule_texts(rule);
+        let wanted = rule_pairs(rule);
         texts.len() == wanted.len() && wanted.iter().all(same)
     }
 
@@ -93,25 +99,25 @@ impl<'d> Entry<'d> {
     }
 
     /// The entry in the notation of an array entry.
-    pub(super) fn toml(self, tree: &Tree<'_>) -> String {
+    pub(super) fn to_toml(self, tree: &TomlTree<'_>) -> String {
         match self {
-            Self::Value(_) => tree.text(self.span()).to_owned(),
+            Self::Value(_) => tree.text_in(self.span()).to_owned(),
             Self::Table(table) => {
-                let value = |item: &Item| tree.text(item.span().unwrap_or_default()).to_owned();
+                let value = |item: &Item| tree.text_in(item.span().unwrap_or_default()).to_owned();
                 let pairs: Vec<_> = table.iter().map(|(key, item)| (key, value(item))).collect();
-                braced(&pairs)
+                toml_inline_table(&pairs)
             }
         }
     }
 }
 
 /// The keys of a table, if all of its values are strings.
-fn texts(table: &dyn TableLike) -> Option<Vec<&str>> {
+fn string_keys(table: &dyn TableLike) -> Option<Vec<&str>> {
     table.iter().map(|(key, item)| item.as_str().map(|_| key)).collect()
 }
 
 /// Returns the keys of a rule and their values.
-pub(super) fn rule_texts(rule: &RuleText) -> Vec<(&'static str, &str)> {
+pub(super) fn rule_pairs(rule: &RuleText) -> Vec<(&'static str, &str)> {
     let pairs = [
         ("tool", Some(rule.tool.as_str())),
         ("net", rule.net.as_deref()),
@@ -129,29 +135,31 @@ pub(super) fn rule_texts(rule: &RuleText) -> Vec<(&'static str, &str)> {
 /// # Errors
 ///
 /// The value is not valid in a policy.
-pub(super) fn canonical(key: &str, value: &str) -> Result<Vec<String>, SourceError> {
+pub(super) fn canonical_values(key: &str, value: &str) -> Result<Vec<String>, SourceError> {
     let text = format!("[plugin.p]\n{key} = {value}\n");
     let home = Some(Path::new(ANY_HOME));
-    let tables = Document::read("policy", &text, |root| {
-        root.named("plugin", |name, table| PluginTable::read(name, table, home, Tier::User))
+    let tables = TomlDocument::read_with("policy", &text, |root| {
+        root.read_named_items("plugin", |name, table| {
+            PluginTable::from_toml(name, table, home, PolicyTier::User)
+        })
     })?;
-    Ok(tables.iter().flat_map(forms).collect())
+    Ok(tables.iter().flat_map(entry_forms).collect())
 }
 
-fn forms(table: &PluginTable) -> Vec<String> {
+fn entry_forms(table: &PluginTable) -> Vec<String> {
     let net = table.net.allows.iter().map(ToString::to_string);
     let fs = table.fs.iter().map(ToString::to_string);
     let env = table.env.iter().map(|entry| entry.name.clone());
     let secrets = table.secrets.iter().map(ToString::to_string);
     let capabilities = Capability::ALL.into_iter();
-    let capabilities = capabilities.flat_map(|of| table.capabilities.entries(of));
+    let capabilities = capabilities.flat_map(|of| table.capabilities.entries_with_text(of));
     let capabilities = capabilities.map(|(_, text)| text);
     net.chain(fs).chain(env).chain(secrets).chain(capabilities).collect()
 }
 
 /// Returns a network pattern in canonical form: equal patterns have equal forms.
 pub(super) fn canonical_pattern(text: &str) -> String {
-    text.parse::<DenyPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.0.to_string())
+    text.parse::<NetDenyPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.0.to_string())
 }
 
 /// Returns a tool pattern in canonical form.
@@ -171,5 +179,5 @@ pub(super) fn canonical_package(text: &str) -> String {
 
 /// Returns a listen address in canonical form.
 pub(super) fn canonical_address(text: &str) -> String {
-    ListenGrant::canonical(text).unwrap_or_else(|| text.to_owned())
+    ListenGrant::canonical_text(text).unwrap_or_else(|| text.to_owned())
 }

@@ -1,6 +1,6 @@
 //! Why a policy file was not edited.
 
-use crate::source::{Mistake, SourceError, quoted};
+use crate::source::{HintedError, SourceError, quoted};
 
 /// Why a policy file was not edited. Text from the file is escaped and truncated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum EditError {
     },
 }
 
-impl Mistake for EditError {
+impl HintedError for EditError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Syntax { .. } | Self::Shape { .. } => {

@@ -12,22 +12,22 @@ use std::{
 use sallyport_contract::text::escape_line;
 use serde_json::{Map, Value};
 
-use super::{Addition, EditError};
+use super::{EditError, GrantAddition};
 use crate::{
-    document::Document,
-    fix::Ground,
+    document::TomlDocument,
+    fix::PolicyContext,
     folder::FsEntry,
     grant::Grant,
     manifest::Manifest,
-    net::entry::Allow,
+    net::entry::NetAllowEntry,
     request::FsRequest,
-    table::{PluginTable, Tables},
-    tier::Tier,
+    table::{PluginTable, TieredPluginTables},
+    tier::PolicyTier,
 };
 
 /// Why an addition would not have the intended effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Objection {
+pub enum AdditionObjection {
     /// The manifest does not request it, so the plugin does not get it.
     NotRequested {
         /// The effect of the addition: `grants the variable TZ`.
@@ -52,7 +52,7 @@ pub enum Objection {
     },
 }
 
-impl fmt::Display for Objection {
+impl fmt::Display for AdditionObjection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotRequested { act } => {
@@ -74,9 +74,9 @@ impl fmt::Display for Objection {
     }
 }
 
-impl Objection {
+impl AdditionObjection {
     /// What to write instead.
-    pub fn remedy(&self) -> Option<String> {
+    pub fn suggested_fix(&self) -> Option<String> {
         match self {
             Self::NotRequested { .. } => None,
             Self::ReadOnly { path } => Some(format!("grant it with --read {}", escape_line(path))),
@@ -88,7 +88,7 @@ impl Objection {
     }
 }
 
-impl Addition {
+impl GrantAddition {
     /// Returns the addition in the form that the plugin can use, with the objections to it.
     ///
     /// A file that the manifest requests by its path is mounted at that path, unless the addition
@@ -98,75 +98,90 @@ impl Addition {
     /// # Errors
     ///
     /// The addition is not valid in a policy.
-    pub fn examined(
+    pub fn check_against_manifest(
         mut self,
         manifest: &Manifest,
         settings: &Map<String, Value>,
         home: Option<&Path>,
-    ) -> Result<(Self, Vec<Objection>), EditError> {
-        let mut table = self.table(manifest, home)?;
+    ) -> Result<(Self, Vec<AdditionObjection>), EditError> {
+        let mut table = self.single_entry_table(manifest, home)?;
         if let (Self::Fs(folder), Some(entry)) = (&mut self, table.fs.first())
             && folder.mount.is_none()
-            && named_only(manifest, entry)
+            && is_requested_by_path_only(manifest, entry)
         {
             folder.mount = entry.mount.host.to_str().map(str::to_owned);
-            table = self.table(manifest, home)?;
+            table = self.single_entry_table(manifest, home)?;
         }
-        let objections = objections(&table, manifest, settings);
+        let objections = find_objections(&table, manifest, settings);
         Ok((self, objections))
     }
 
     /// The plugin's table with the addition as its only entry.
-    fn table(&self, manifest: &Manifest, home: Option<&Path>) -> Result<PluginTable, EditError> {
-        let text = format!("[plugin.{}]\n{} = {}\n", manifest.name, self.key(), self.only());
-        let tables = Document::read("policy", &text, |root| {
-            root.named("plugin", |name, table| PluginTable::read(name, table, home, Tier::User))
+    fn single_entry_table(
+        &self,
+        manifest: &Manifest,
+        home: Option<&Path>,
+    ) -> Result<PluginTable, EditError> {
+        let text =
+            format!("[plugin.{}]\n{} = {}\n", manifest.name, self.table_key(), self.value_alone());
+        let tables = TomlDocument::read_with("policy", &text, |root| {
+            root.read_named_items("plugin", |name, table| {
+                PluginTable::from_toml(name, table, home, PolicyTier::User)
+            })
         })?;
         Ok(tables.into_iter().next().unwrap_or_else(|| PluginTable::empty(manifest.name.clone())))
     }
 }
 
 /// Whether the manifest requests the path by name, and no folder of the operator's choice.
-fn named_only(manifest: &Manifest, entry: &FsEntry) -> bool {
-    let mut covering = covering(manifest, entry).peekable();
+fn is_requested_by_path_only(manifest: &Manifest, entry: &FsEntry) -> bool {
+    let mut covering = covering_requests(manifest, entry).peekable();
     covering.peek().is_some() && covering.all(|request| request.path.is_some())
 }
 
-fn covering<'m>(manifest: &'m Manifest, entry: &'m FsEntry) -> impl Iterator<Item = &'m FsRequest> {
-    manifest.request.fs.iter().filter(|request| request.covers(entry))
+fn covering_requests<'m>(
+    manifest: &'m Manifest,
+    entry: &'m FsEntry,
+) -> impl Iterator<Item = &'m FsRequest> {
+    manifest.request.fs.iter().filter(|request| request.covers_entry(entry))
 }
 
-fn objections(
+fn find_objections(
     table: &PluginTable,
     manifest: &Manifest,
     settings: &Map<String, Value>,
-) -> Vec<Objection> {
+) -> Vec<AdditionObjection> {
     // The grant that results from the addition alone.
-    let ground = Ground {
-        tables: Tables { joined: table.clone(), users: table.clone() },
+    let ground = PolicyContext {
+        tables: TieredPluginTables { joined: table.clone(), users: table.clone() },
         is_ruled: false,
         secrets: BTreeSet::new(),
         scratch_quotas: BTreeMap::new(),
     };
     let grant = Grant::new(ground, manifest, settings);
-    let unrequested =
-        grant.unrequested().map(|act| Objection::NotRequested { act: act.to_owned() });
-    let folders = table.fs.iter().filter_map(|entry| of_folder(manifest, entry));
-    let is_unreachable =
-        |allow: &&Allow| allow.pattern.host().is_private() && allow.reach.ranges().is_empty();
+    let unrequested = grant
+        .unrequested_entries()
+        .map(|act| AdditionObjection::NotRequested { act: act.to_owned() });
+    let folders = table.fs.iter().filter_map(|entry| folder_objection(manifest, entry));
+    let is_unreachable = |allow: &&NetAllowEntry| {
+        allow.pattern.host().is_private() && allow.reach.private_ranges().is_empty()
+    };
     let hosts = table.net.allows.iter().filter(is_unreachable);
-    let hosts = hosts.map(|allow| Objection::PrivateHost { pattern: allow.pattern.to_string() });
+    let hosts =
+        hosts.map(|allow| AdditionObjection::PrivateHost { pattern: allow.pattern.to_string() });
     unrequested.chain(folders).chain(hosts).collect()
 }
 
-fn of_folder(manifest: &Manifest, entry: &FsEntry) -> Option<Objection> {
-    let most = covering(manifest, entry).map(|request| request.access).max()?;
+fn folder_objection(manifest: &Manifest, entry: &FsEntry) -> Option<AdditionObjection> {
+    let most = covering_requests(manifest, entry).map(|request| request.access).max()?;
     if most < entry.mount.access {
-        return Some(Objection::ReadOnly { path: entry.written.clone() });
+        return Some(AdditionObjection::ReadOnly { path: entry.written.clone() });
     }
     let is_elsewhere = Path::new(&entry.mount.guest) != entry.mount.host;
-    (is_elsewhere && named_only(manifest, entry)).then(|| Objection::SeenElsewhere {
-        path: entry.mount.host.clone(),
-        mount: entry.mount.guest.clone(),
+    (is_elsewhere && is_requested_by_path_only(manifest, entry)).then(|| {
+        AdditionObjection::SeenElsewhere {
+            path: entry.mount.host.clone(),
+            mount: entry.mount.guest.clone(),
+        }
     })
 }

@@ -7,12 +7,12 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// A range of a text, and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Splice {
+pub(super) struct TextEdit {
     range: Range<usize>,
     text: String,
 }
 
-impl Splice {
+impl TextEdit {
     pub(super) fn insert(at: usize, text: impl Into<String>) -> Self {
         Self::replace(at..at, text)
     }
@@ -27,11 +27,11 @@ impl Splice {
 }
 
 /// Returns the text with all changes made. Removals may overlap.
-pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
+pub(super) fn apply_edits(text: &str, mut splices: Vec<TextEdit>) -> String {
     splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    for Splice { range, text: new } in splices {
+    for TextEdit { range, text: new } in splices {
         out.push_str(text.get(at..range.start).unwrap_or_default());
         out.push_str(&new);
         at = at.max(range.end);
@@ -52,14 +52,14 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
 }
 
 /// The indentation of the line that contains an offset.
-pub(super) fn indent(text: &str, at: usize) -> &str {
+pub(super) fn line_indent(text: &str, at: usize) -> &str {
     let line = &text[line_start(text, at)..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
 /// The line ending near an offset: that of the line break before it, or else of the first in the
 /// text.
-pub(super) fn newline(text: &str, at: usize) -> &'static str {
+pub(super) fn newline_style(text: &str, at: usize) -> &'static str {
     let newline = text[..at].rfind('\n').or_else(|| text.find('\n'));
     match newline {
         Some(newline) if text[..newline].ends_with('\r') => "\r\n",
@@ -68,22 +68,22 @@ pub(super) fn newline(text: &str, at: usize) -> &'static str {
 }
 
 /// Adds a line after another one, which may be the last and lack a newline.
-pub(super) fn add_line(text: &str, at: usize, line: &str) -> Splice {
-    let newline = newline(text, at);
-    let before = if is_cut(&text[..at]) { newline } else { "" };
-    Splice::insert(at, format!("{before}{line}{newline}"))
+pub(super) fn add_line(text: &str, at: usize, line: &str) -> TextEdit {
+    let newline = newline_style(text, at);
+    let before = if is_missing_final_newline(&text[..at]) { newline } else { "" };
+    TextEdit::insert(at, format!("{before}{line}{newline}"))
 }
 
 /// Adds lines between two lines or at the end of the text, preceded by a blank line.
-pub(super) fn add_block(text: &str, at: usize, block: &str) -> Splice {
-    let newline = newline(text, at);
-    let cut = if is_cut(&text[..at]) { newline } else { "" };
+pub(super) fn add_block(text: &str, at: usize, block: &str) -> TextEdit {
+    let newline = newline_style(text, at);
+    let cut = if is_missing_final_newline(&text[..at]) { newline } else { "" };
     let blank = if is_blank_before(text, at) { "" } else { newline };
-    Splice::insert(at, format!("{cut}{blank}{}", block.replace('\n', newline)))
+    TextEdit::insert(at, format!("{cut}{blank}{}", block.replace('\n', newline)))
 }
 
 /// Whether a text ends in the middle of a line.
-fn is_cut(text: &str) -> bool {
+fn is_missing_final_newline(text: &str) -> bool {
     !text.is_empty() && !text.ends_with(['\n', BYTE_ORDER_MARK])
 }
 
@@ -100,7 +100,7 @@ fn is_blank_after(text: &str, at: usize) -> bool {
 }
 
 /// Removes whole lines. If blank lines surround them, one of these is removed too.
-pub(super) fn remove_block(text: &str, lines: Range<usize>) -> Splice {
+pub(super) fn remove_block(text: &str, lines: Range<usize>) -> TextEdit {
     let Range { start, end } = lines;
     let line_before = || line_start(text, start - 1)..end;
     let range = match (is_blank_before(text, start), is_blank_after(text, end)) {
@@ -108,7 +108,7 @@ pub(super) fn remove_block(text: &str, lines: Range<usize>) -> Splice {
         (true, true) => start..line_end(text, end),
         (true, false) | (false, _) => start..end,
     };
-    Splice::remove(range)
+    TextEdit::remove(range)
 }
 
 #[cfg(test)]
@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn changes_are_made_in_the_order_of_the_text_whatever_theirs() {
         let splices = vec![
-            Splice::remove(6..9),
-            Splice::insert(0, "<"),
-            Splice::replace(2..4, "x"),
-            Splice::remove(5..7),
+            TextEdit::remove(6..9),
+            TextEdit::insert(0, "<"),
+            TextEdit::replace(2..4, "x"),
+            TextEdit::remove(5..7),
         ];
-        assert_eq!(apply("0123456789", splices), "<01x49");
+        assert_eq!(apply_edits("0123456789", splices), "<01x49");
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
             let text = marked.replace(['<', '>'], "");
             let start = marked.find('<').unwrap();
             let lines = start..marked.find('>').unwrap() - 1;
-            assert_eq!(apply(&text, vec![remove_block(&text, lines)]), want, "{marked:?}");
+            assert_eq!(apply_edits(&text, vec![remove_block(&text, lines)]), want, "{marked:?}");
         }
     }
 
@@ -159,7 +159,11 @@ mod tests {
             ("\n", "\nb\n"),
         ];
         for (text, want) in rows {
-            assert_eq!(apply(text, vec![add_block(text, text.len(), "b\n")]), want, "{text:?}");
+            assert_eq!(
+                apply_edits(text, vec![add_block(text, text.len(), "b\n")]),
+                want,
+                "{text:?}"
+            );
         }
     }
 }

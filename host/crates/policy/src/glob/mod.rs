@@ -17,11 +17,11 @@ use std::{
     str::FromStr,
 };
 
-use self::name::{Name, NamePattern};
+use self::name::{FileNamePattern, FoldedFileName};
 use crate::{
-    document::Item,
+    document::TomlItem,
     fix::{toml_list, toml_string},
-    source::{Mistake, SourceError, quoted},
+    source::{HintedError, SourceError, quoted},
 };
 
 /// Longest pattern, in bytes: far longer than anyone can review at a glance.
@@ -39,29 +39,29 @@ const PATH_BYTES_MAX: usize = 4096;
 
 /// The patterns of files that a mount denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Globs {
-    globs: Vec<Glob>,
+pub struct GlobSet {
+    globs: Vec<GlobPattern>,
 }
 
 /// One pattern, and the location of the folder that it applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Glob {
+struct GlobPattern {
     text: String,
-    segments: Vec<Segment>,
-    anchor: Anchor,
+    segments: Vec<GlobSegment>,
+    anchor: GlobAnchor,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Segment {
+enum GlobSegment {
     /// `**`: any number of segments, including none.
     AnyDepth,
     /// One segment.
-    Name(NamePattern),
+    Name(FileNamePattern),
 }
 
 /// The location of a pattern's folder, relative to the folder in which the paths begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Anchor {
+enum GlobAnchor {
     /// The same folder.
     Here,
     /// A parent folder; the path leads down from it.
@@ -72,7 +72,7 @@ enum Anchor {
 
 /// The state of a pattern after the segments of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum GlobMatchState {
     /// The pattern matches nothing at or below the path.
     Over,
     /// The pattern's folder is below the path.
@@ -91,15 +91,15 @@ pub struct GlobError {
     hint: &'static str,
 }
 
-impl Mistake for GlobError {
+impl HintedError for GlobError {
     fn hint(&self) -> Option<String> {
         Some(self.hint.to_owned())
     }
 }
 
-impl Globs {
+impl GlobSet {
     /// Returns the patterns that deny nothing.
-    pub fn none() -> Self {
+    pub fn empty() -> Self {
         Self { globs: Vec::new() }
     }
 
@@ -113,11 +113,13 @@ impl Globs {
         Ok(Self { globs })
     }
 
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
-        let globs = item.list(Item::parsed)?;
+        let globs = item.read_list(TomlItem::read_parsed)?;
         match globs.len() > GLOBS_MAX {
-            true => Err(place.error(format!("a folder can deny {GLOBS_MAX} patterns at most"))),
+            true => {
+                Err(place.into_error(format!("a folder can deny {GLOBS_MAX} patterns at most")))
+            }
             false => Ok(Self { globs }),
         }
     }
@@ -131,10 +133,10 @@ impl Globs {
     ///
     /// A path is denied if a pattern matches it or one of its parent folders. A path that cannot be
     /// compared is denied by the first pattern.
-    pub fn denies(&self, below: &Path) -> Option<&str> {
+    pub fn find_denying_pattern(&self, below: &Path) -> Option<&str> {
         // Without patterns, the path need not be split into names.
-        let names = self.globs.first().and_then(|_| names(below));
-        let denying = self.globs.iter().find(|glob| glob.denies(names.as_deref()));
+        let names = self.globs.first().and_then(|_| path_names(below));
+        let denying = self.globs.iter().find(|glob| glob.denies_path(names.as_deref()));
         denying.map(|glob| glob.text.as_str())
     }
 
@@ -144,9 +146,11 @@ impl Globs {
     /// pattern is lost if it no longer denies everything at or below the new path that it denied at
     /// or below the old one. A folder may move only if no pattern is lost: `**/.env` denies
     /// `a/.env` under any new name of `a`, but `a/.env` denies it under this name only.
-    pub fn lost_by_move(&self, from: &Path, there: &Self, to: &Path) -> Option<&str> {
-        let is_kept = |glob: &Glob| there.globs.iter().any(|other| other.goes_on(to, glob, from));
-        let lost = self.globs.iter().find(|glob| glob.bears_on(from) && !is_kept(glob));
+    pub fn pattern_lost_by_move(&self, from: &Path, there: &Self, to: &Path) -> Option<&str> {
+        let is_kept = |glob: &GlobPattern| {
+            there.globs.iter().any(|other| other.denies_as_much_as(to, glob, from))
+        };
+        let lost = self.globs.iter().find(|glob| glob.can_deny_below(from) && !is_kept(glob));
         lost.map(|glob| glob.text.as_str())
     }
 
@@ -154,36 +158,37 @@ impl Globs {
     ///
     /// Both are folders of the host. They share patterns because a file that one of them denies
     /// must stay denied through the other.
-    pub(crate) fn inherit(&mut self, own: &Path, other: &Self, others: &Path) {
+    pub(crate) fn inherit_from(&mut self, own: &Path, other: &Self, others: &Path) {
         let anchor = match (own.strip_prefix(others), others.strip_prefix(own)) {
-            (Ok(down), _) => Anchor::Above(down.to_owned()),
-            (_, Ok(down)) => Anchor::Below(down.to_owned()),
+            (Ok(down), _) => GlobAnchor::Above(down.to_owned()),
+            (_, Ok(down)) => GlobAnchor::Below(down.to_owned()),
             (Err(_), Err(_)) => return,
         };
-        let moved = |glob: &Glob| Glob { anchor: anchor.clone(), ..glob.clone() };
-        self.globs
-            .extend(other.globs.iter().map(moved).filter(|glob| glob.bears_on(Path::new(""))));
+        let moved = |glob: &GlobPattern| GlobPattern { anchor: anchor.clone(), ..glob.clone() };
+        self.globs.extend(
+            other.globs.iter().map(moved).filter(|glob| glob.can_deny_below(Path::new(""))),
+        );
     }
 }
 
-impl Glob {
-    fn denies(&self, names: Option<&[Name]>) -> bool {
-        match self.after_names(names) {
-            Some(Progress::At(states)) => states & self.end() != 0,
-            Some(Progress::Over | Progress::Ahead) => false,
+impl GlobPattern {
+    fn denies_path(&self, names: Option<&[FoldedFileName]>) -> bool {
+        match self.state_after_names(names) {
+            Some(GlobMatchState::At(states)) => states & self.accepting_state() != 0,
+            Some(GlobMatchState::Over | GlobMatchState::Ahead) => false,
             None => true,
         }
     }
 
     /// Whether the pattern denies the path, or may deny something below it.
-    fn bears_on(&self, path: &Path) -> bool {
-        self.after(path) != Some(Progress::Over)
+    fn can_deny_below(&self, path: &Path) -> bool {
+        self.state_after(path) != Some(GlobMatchState::Over)
     }
 
     /// Whether the pattern denies below `path` everything that `other` denies below `others`.
-    fn goes_on(&self, path: &Path, other: &Self, others: &Path) -> bool {
-        match (self.after(path), other.after(others)) {
-            (Some(Progress::At(own)), Some(Progress::At(theirs))) => {
+    fn denies_as_much_as(&self, path: &Path, other: &Self, others: &Path) -> bool {
+        match (self.state_after(path), other.state_after(others)) {
+            (Some(GlobMatchState::At(own)), Some(GlobMatchState::At(theirs))) => {
                 self.segments == other.segments && theirs & !own == 0
             }
             _ => false,
@@ -191,104 +196,107 @@ impl Glob {
     }
 
     /// The state of the pattern after a path; `None` if the path cannot be compared.
-    fn after(&self, path: &Path) -> Option<Progress> {
-        self.after_names(names(path).as_deref())
+    fn state_after(&self, path: &Path) -> Option<GlobMatchState> {
+        self.state_after_names(path_names(path).as_deref())
     }
 
-    fn after_names(&self, names: Option<&[Name]>) -> Option<Progress> {
+    fn state_after_names(&self, names: Option<&[FoldedFileName]>) -> Option<GlobMatchState> {
         let names = names?;
         match &self.anchor {
-            Anchor::Here => Some(self.along(names)),
-            Anchor::Above(down) => {
-                let down = self::names(down)?;
-                Some(self.along(down.iter().chain(names)))
+            GlobAnchor::Here => Some(self.match_names(names)),
+            GlobAnchor::Above(down) => {
+                let down = self::path_names(down)?;
+                Some(self.match_names(down.iter().chain(names)))
             }
-            Anchor::Below(down) => {
-                let down = self::names(down)?;
+            GlobAnchor::Below(down) => {
+                let down = self::path_names(down)?;
                 match names.strip_prefix(down.as_slice()) {
-                    Some(rest) => Some(self.along(rest)),
-                    None if down.starts_with(names) => Some(Progress::Ahead),
-                    None => Some(Progress::Over),
+                    Some(rest) => Some(self.match_names(rest)),
+                    None if down.starts_with(names) => Some(GlobMatchState::Ahead),
+                    None => Some(GlobMatchState::Over),
                 }
             }
         }
     }
 
-    fn along<'n>(&self, names: impl IntoIterator<Item = &'n Name>) -> Progress {
-        let start = self.with_skips(1);
-        match names.into_iter().fold(start, |states, name| self.step(states, name)) {
-            0 => Progress::Over,
-            states => Progress::At(states),
+    fn match_names<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n FoldedFileName>,
+    ) -> GlobMatchState {
+        let start = self.skip_any_depth(1);
+        match names.into_iter().fold(start, |states, name| self.advance_states(states, name)) {
+            0 => GlobMatchState::Over,
+            states => GlobMatchState::At(states),
         }
     }
 
     /// The positions after one more segment of the path.
-    fn step(&self, states: u64, name: &Name) -> u64 {
+    fn advance_states(&self, states: u64, name: &FoldedFileName) -> u64 {
         // Everything below a match is denied too.
-        let mut next = states & self.end();
+        let mut next = states & self.accepting_state();
         for (index, segment) in self.segments.iter().enumerate() {
             let state = 1 << index;
             if states & state != 0 {
                 next |= match segment {
-                    Segment::AnyDepth => state,
-                    Segment::Name(pattern) if pattern.matches(name) => state << 1,
-                    Segment::Name(_) => 0,
+                    GlobSegment::AnyDepth => state,
+                    GlobSegment::Name(pattern) if pattern.matches(name) => state << 1,
+                    GlobSegment::Name(_) => 0,
                 };
             }
         }
-        self.with_skips(next)
+        self.skip_any_depth(next)
     }
 
     /// Adds the position after each `**`, which may match nothing.
-    fn with_skips(&self, mut states: u64) -> u64 {
+    fn skip_any_depth(&self, mut states: u64) -> u64 {
         for (index, segment) in self.segments.iter().enumerate() {
-            if *segment == Segment::AnyDepth {
+            if *segment == GlobSegment::AnyDepth {
                 states |= (states & (1 << index)) << 1;
             }
         }
         states
     }
 
-    fn end(&self) -> u64 {
+    fn accepting_state(&self) -> u64 {
         1 << self.segments.len()
     }
 }
 
 /// The names along a relative path; `None` if the path cannot be compared with a pattern.
-fn names(path: &Path) -> Option<Vec<Name>> {
+fn path_names(path: &Path) -> Option<Vec<FoldedFileName>> {
     if path.as_os_str().len() > PATH_BYTES_MAX {
         return None;
     }
     let name = |part| match part {
-        Component::Normal(name) => Some(name.to_str().map(Name::of)),
+        Component::Normal(name) => Some(name.to_str().map(FoldedFileName::from_text)),
         Component::CurDir => None,
         Component::Prefix(_) | Component::RootDir | Component::ParentDir => Some(None),
     };
     path.components().filter_map(name).collect()
 }
 
-impl FromStr for Glob {
+impl FromStr for GlobPattern {
     type Err = GlobError;
 
     fn from_str(text: &str) -> Result<Self, GlobError> {
         let refused = |(reason, hint)| GlobError { pattern: text.to_owned(), reason, hint };
-        if let Some(fault) = fault(text) {
+        if let Some(fault) = find_glob_fault(text) {
             return Err(refused(fault));
         }
-        let segments = text.split('/').map(Segment::parse).collect::<Result<Vec<_>, _>>();
+        let segments = text.split('/').map(GlobSegment::parse).collect::<Result<Vec<_>, _>>();
         let mut segments = segments.map_err(refused)?;
         // Everything below a match is denied anyway.
-        while segments.last() == Some(&Segment::AnyDepth) {
+        while segments.last() == Some(&GlobSegment::AnyDepth) {
             segments.pop();
         }
-        Ok(Self { text: text.to_owned(), segments, anchor: Anchor::Here })
+        Ok(Self { text: text.to_owned(), segments, anchor: GlobAnchor::Here })
     }
 }
 
 /// The reason why a pattern is invalid, and a hint how to write it.
 type Fault = (&'static str, &'static str);
 
-fn fault(text: &str) -> Option<Fault> {
+fn find_glob_fault(text: &str) -> Option<Fault> {
     let mut segments = text.split('/');
     match () {
         () if text.len() > GLOB_BYTES_MAX || text.matches('/').count() >= SEGMENTS_MAX => {
@@ -310,19 +318,19 @@ fn fault(text: &str) -> Option<Fault> {
     }
 }
 
-impl Segment {
+impl GlobSegment {
     fn parse(text: &str) -> Result<Self, Fault> {
         match text {
             "**" => Ok(Self::AnyDepth),
             _ if text.contains("**") => {
                 Err(("`**` has to be a whole segment", "write **/ before a name, or a single *"))
             }
-            _ => NamePattern::parse(text).map(Self::Name),
+            _ => FileNamePattern::parse(text).map(Self::Name),
         }
     }
 }
 
-impl fmt::Display for Globs {
+impl fmt::Display for GlobSet {
     /// The patterns as a TOML list.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&toml_list(self.globs.iter().map(|glob| toml_string(&glob.text))))

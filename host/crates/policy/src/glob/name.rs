@@ -13,22 +13,22 @@ use super::Fault;
 
 /// A pattern of names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NamePattern {
-    tokens: Vec<Token>,
+pub(super) struct FileNamePattern {
+    tokens: Vec<FileNameToken>,
     /// The tokens for names in folded form.
-    folded: Vec<Token>,
+    folded: Vec<FileNameToken>,
 }
 
 /// A name to compare with patterns, as written and in folded form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct FoldedFileName {
     written: Vec<char>,
     folded: Vec<char>,
 }
 
-impl Name {
-    pub(super) fn of(name: &str) -> Self {
-        let folded = folded(name);
+impl FoldedFileName {
+    pub(super) fn from_text(name: &str) -> Self {
+        let folded = fold_text(name);
         let trimmed = folded.trim_end_matches(['.', ' ']);
         Self { written: name.chars().collect(), folded: trimmed.chars().collect() }
     }
@@ -55,7 +55,7 @@ const IGNORABLE: [RangeInclusive<char>; 17] = [
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-fn shows_nothing(character: char) -> bool {
+fn is_invisible(character: char) -> bool {
     IGNORABLE.iter().any(|range| range.contains(&character))
 }
 
@@ -65,11 +65,11 @@ const COMPOSED: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorrow
 
 /// Returns the folded form of a text: one spelling for all texts that a file system may treat as
 /// equal.
-fn folded(text: &str) -> String {
+fn fold_text(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    let shown: String = text.chars().filter(|c| !shows_nothing(*c)).collect();
+    let shown: String = text.chars().filter(|c| !is_invisible(*c)).collect();
     // Upper case first, because several small letters share one capital. Then each letter by
     // itself: lowercasing a whole word can change the form of its last letter.
     let capitals = DECOMPOSED.normalize(&shown).to_uppercase();
@@ -79,7 +79,7 @@ fn folded(text: &str) -> String {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum FileNameToken {
     /// `*`: any text, including none.
     Star,
     /// `?`: any character.
@@ -92,76 +92,79 @@ enum Token {
     Without(Vec<(char, char)>),
 }
 
-impl NamePattern {
+impl FileNamePattern {
     pub(super) fn parse(text: &str) -> Result<Self, Fault> {
         let mut tokens = Vec::new();
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             rest = &rest[first.len_utf8()..];
             tokens.push(match first {
-                '*' => Token::Star,
-                '?' => Token::AnyCharacter,
+                '*' => FileNameToken::Star,
+                '?' => FileNameToken::AnyCharacter,
                 '[' => {
                     let (class, after) = rest.split_once(']').ok_or(OPEN_CLASS)?;
                     rest = after;
-                    class_token(class)?
+                    parse_class(class)?
                 }
-                _ => Token::Character(plain(first)?),
+                _ => FileNameToken::Character(parse_character(first)?),
             });
         }
-        Ok(Self { folded: folded_tokens(&tokens), tokens })
+        Ok(Self { folded: fold_tokens(&tokens), tokens })
     }
 
     /// Whether a name matches, in any of its spellings.
-    pub(super) fn matches(&self, name: &Name) -> bool {
-        matches(&self.tokens, &name.written) || matches(&self.folded, &name.folded)
+    pub(super) fn matches(&self, name: &FoldedFileName) -> bool {
+        tokens_match(&self.tokens, &name.written) || tokens_match(&self.folded, &name.folded)
     }
 }
 
 /// Returns the tokens for folded names. Consecutive letters are folded together: normalization may
 /// reorder accents.
-fn folded_tokens(tokens: &[Token]) -> Vec<Token> {
+fn fold_tokens(tokens: &[FileNameToken]) -> Vec<FileNameToken> {
     let (mut all, mut letters) = (Vec::new(), String::new());
-    let take = |letters: &mut String, all: &mut Vec<Token>| {
-        all.extend(folded(letters).chars().map(Token::Character));
+    let take = |letters: &mut String, all: &mut Vec<FileNameToken>| {
+        all.extend(fold_text(letters).chars().map(FileNameToken::Character));
         letters.clear();
     };
     for token in tokens {
         match token {
-            Token::Character(letter) => letters.push(*letter),
-            Token::Star | Token::AnyCharacter | Token::Within(_) | Token::Without(_) => {
+            FileNameToken::Character(letter) => letters.push(*letter),
+            FileNameToken::Star
+            | FileNameToken::AnyCharacter
+            | FileNameToken::Within(_)
+            | FileNameToken::Without(_) => {
                 take(&mut letters, &mut all);
                 all.push(token.clone());
             }
         }
     }
     take(&mut letters, &mut all);
-    let ends = all.iter().rposition(|token| !is_dropped_at_the_end(token));
+    let ends = all.iter().rposition(|token| !is_trimmed_at_end(token));
     // After a wildcard, trailing dots and spaces are part of the pattern.
-    if ends.is_some_and(|last| matches!(all[last], Token::Character(_))) {
+    if ends.is_some_and(|last| matches!(all[last], FileNameToken::Character(_))) {
         all.truncate(ends.map_or(0, |last| last + 1));
     }
     all
 }
 
 /// Whether some file systems drop a token where a name ends.
-fn is_dropped_at_the_end(token: &Token) -> bool {
-    matches!(token, Token::Character('.' | ' '))
+fn is_trimmed_at_end(token: &FileNameToken) -> bool {
+    matches!(token, FileNameToken::Character('.' | ' '))
 }
 
 /// Whether tokens match a whole name. The number of steps is at most the product of both lengths:
 /// only the last star is ever retried, since an earlier one could not find more.
-fn matches(tokens: &[Token], name: &[char]) -> bool {
+fn tokens_match(tokens: &[FileNameToken], name: &[char]) -> bool {
     let (mut token, mut at) = (0, 0);
     // The token after the last star, and the character that the star would take next.
     let mut again = None;
     while at < name.len() {
         match tokens.get(token) {
-            Some(Token::Star) => {
+            Some(FileNameToken::Star) => {
                 token += 1;
                 again = Some((token, at));
             }
-            Some(one) if one.takes(name[at]) => {
+            Some(one) if one.matches_character(name[at]) => {
                 token += 1;
                 at += 1;
             }
@@ -172,19 +175,19 @@ fn matches(tokens: &[Token], name: &[char]) -> bool {
             }
         }
     }
-    tokens[token..].iter().all(|token| *token == Token::Star)
+    tokens[token..].iter().all(|token| *token == FileNameToken::Star)
 }
 
 const OPEN_CLASS: Fault = ("`[` is not closed", "write [abc], or [[] for the bracket itself");
 
-fn class_token(class: &str) -> Result<Token, Fault> {
+fn parse_class(class: &str) -> Result<FileNameToken, Fault> {
     match class.strip_prefix('!') {
-        Some(rest) => ranges(rest).map(Token::Without),
-        None => ranges(class).map(Token::Within),
+        Some(rest) => parse_ranges(rest).map(FileNameToken::Without),
+        None => parse_ranges(class).map(FileNameToken::Within),
     }
 }
 
-fn ranges(class: &str) -> Result<Vec<(char, char)>, Fault> {
+fn parse_ranges(class: &str) -> Result<Vec<(char, char)>, Fault> {
     let mut ranges = Vec::new();
     let characters: Vec<char> = class.chars().collect();
     let mut rest = characters.as_slice();
@@ -208,7 +211,7 @@ fn ranges(class: &str) -> Result<Vec<(char, char)>, Fault> {
     Ok(ranges)
 }
 
-fn plain(character: char) -> Result<char, Fault> {
+fn parse_character(character: char) -> Result<char, Fault> {
     match character {
         '{' | '}' => Err(("braces are not part of a pattern", "write one pattern for each choice")),
         ']' => Err(("`]` closes no bracket", "write [abc]")),
@@ -220,26 +223,26 @@ fn plain(character: char) -> Result<char, Fault> {
     }
 }
 
-impl Token {
-    fn takes(&self, character: char) -> bool {
+impl FileNameToken {
+    fn matches_character(&self, character: char) -> bool {
         match self {
             Self::Star => false,
             Self::AnyCharacter => true,
             Self::Character(own) => *own == character,
             // Ranges are not folded, so the character is tried as a capital and as a small letter
             // too. A negated range excludes only the characters that it lists.
-            Self::Within(ranges) => spellings(character).any(|one| within(ranges, one)),
-            Self::Without(ranges) => !within(ranges, character),
+            Self::Within(ranges) => case_variants(character).any(|one| is_in_ranges(ranges, one)),
+            Self::Without(ranges) => !is_in_ranges(ranges, character),
         }
     }
 }
 
-fn within(ranges: &[(char, char)], character: char) -> bool {
+fn is_in_ranges(ranges: &[(char, char)], character: char) -> bool {
     ranges.iter().any(|(first, last)| (*first..=*last).contains(&character))
 }
 
 /// A character with its capital and its small letter, where each is one character.
-fn spellings(character: char) -> impl Iterator<Item = char> {
+fn case_variants(character: char) -> impl Iterator<Item = char> {
     let one = |mut letters: Box<dyn Iterator<Item = char>>| {
         letters.next().filter(|_| letters.next().is_none())
     };

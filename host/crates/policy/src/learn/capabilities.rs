@@ -3,32 +3,32 @@
 use sallyport_contract::{Decision, Denial};
 use url::Url;
 
-use super::{Taken, refusal};
+use super::{Taken, proposal_denial};
 use crate::{
     Capability, Grant, ListenGrant, Manifest,
     capability::{ScratchEntry, UrlPattern},
-    edit::{Addition, CapabilityAddition, ListenAddition, ScratchAddition},
+    edit::{CapabilityAddition, GrantAddition, ListenAddition, ScratchAddition},
     unit::ByteSize,
     verdict::page_line,
 };
 
 /// The additions that grant a capability, unless the plugin holds it.
-pub(super) fn of_capability(
+pub(super) fn capability_additions(
     of: Capability,
     manifest: &Manifest,
     grant: &Grant,
-) -> Result<Vec<Addition>, Denial> {
+) -> Result<Vec<GrantAddition>, Denial> {
     let requests = manifest.request.capabilities.iter();
     let act = requests.map(|request| &request.wish).find(|wish| wish.capability() == of);
     let act = act.map_or_else(|| format!("use \"{of}\""), ToString::to_string);
-    let denial = grant.deny(of, &act);
+    let denial = grant.deny_capability(of, &act);
     if denial.fix.is_none() {
-        return if grant.holds(of) { Ok(Vec::new()) } else { Err(denial) };
+        return if grant.has_capability(of) { Ok(Vec::new()) } else { Err(denial) };
     }
     let setting = grant.ui().filter(|_| of == Capability::Ui);
     let setting = setting.map(|_| ("confirm".to_owned(), "true".to_owned()));
-    let switch = || Addition::Capability(CapabilityAddition { capability: of, setting });
-    let (scratches, listens) = grant.lacking();
+    let switch = || GrantAddition::Capability(CapabilityAddition { capability: of, setting });
+    let (scratches, listens) = grant.missing_scratch_and_listen();
     Ok(match of {
         Capability::State
         | Capability::Schedule
@@ -39,41 +39,41 @@ pub(super) fn of_capability(
         | Capability::Process => vec![switch()],
         // Packages are granted one by one, through the refusal of each package.
         Capability::Packages => Vec::new(),
-        Capability::Scratch => scratches.into_iter().map(of_scratch).collect(),
-        Capability::Listen => listens.iter().map(of_listen).collect(),
+        Capability::Scratch => scratches.into_iter().map(scratch_addition).collect(),
+        Capability::Listen => listens.iter().map(listen_addition).collect(),
     })
 }
 
-fn of_scratch(entry: ScratchEntry) -> Addition {
+fn scratch_addition(entry: ScratchEntry) -> GrantAddition {
     let ScratchEntry { name, mount, quota_bytes, .. } = entry;
     let quota = quota_bytes.map(|bytes| ByteSize(bytes).to_string());
-    Addition::Scratch(ScratchAddition { name, mount: Some(mount), quota })
+    GrantAddition::Scratch(ScratchAddition { name, mount: Some(mount), quota })
 }
 
-fn of_listen(entry: &ListenGrant) -> Addition {
+fn listen_addition(entry: &ListenGrant) -> GrantAddition {
     let public = entry.at.as_ref().is_some_and(|at| at.public);
-    Addition::Listen(ListenAddition { at: entry.to_string(), public })
+    GrantAddition::Listen(ListenAddition { at: entry.to_string(), public })
 }
 
 /// The addition for a page: a pattern that matches this page only.
-pub(super) fn page(url: &Url, grant: &Grant) -> Taken<Addition> {
-    let refused = |why: &str| refusal(grant.plugin(), &page_line(url), why);
-    match grant.page(url) {
+pub(super) fn page_addition(url: &Url, grant: &Grant) -> Taken<GrantAddition> {
+    let refused = |why: &str| proposal_denial(grant.plugin(), &page_line(url), why);
+    match grant.find_page_entry(url) {
         Ok(entry) if entry.decision == Decision::Allow => return Ok(None),
         Ok(entry) => return Err(refused(&format!("the entry at {} asks a person", entry.place))),
         Err(denial) if denial.fix.is_none() => return Err(denial),
         Err(_) => {}
     }
-    let pattern = UrlPattern::exact(url);
+    let pattern = UrlPattern::from_exact_url(url);
     let pattern = pattern.ok_or_else(|| refused("no pattern can name it and nothing else"))?;
-    Ok(Some(Addition::Page(pattern.to_string())))
+    Ok(Some(GrantAddition::Page(pattern.to_string())))
 }
 
 /// The addition for a package: its name and version.
-pub(super) fn package(name: &str, version: &str, grant: &Grant) -> Taken<Addition> {
-    match grant.packages().check(name, version) {
+pub(super) fn package_addition(name: &str, version: &str, grant: &Grant) -> Taken<GrantAddition> {
+    match grant.packages().check_version(name, version) {
         Ok(()) => Ok(None),
         Err(denial) if denial.fix.is_none() => Err(denial),
-        Err(_) => Ok(Some(Addition::Package(format!("{name}=={version}")))),
+        Err(_) => Ok(Some(GrantAddition::Package(format!("{name}=={version}")))),
     }
 }

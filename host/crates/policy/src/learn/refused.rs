@@ -8,20 +8,20 @@ use std::net::IpAddr;
 use sallyport_contract::{Denial, PluginName};
 use url::Url;
 
-use super::Need;
+use super::RefusedAccess;
 use crate::{
-    Access,
+    FsAccess,
     capability::{self, PACKAGE},
 };
 
 /// The end of a truncated text.
 const CUT: char = '…';
 
-impl Need {
+impl RefusedAccess {
     /// Returns the need behind a refusal of the host; `None` if no grant could lift the refusal.
     ///
     /// Do not pass a refusal that the plugin itself reported: the plugin chose its words.
-    pub fn of_refusal(plugin: &PluginName, denial: &Denial) -> Option<Self> {
+    pub fn from_denial(plugin: &PluginName, denial: &Denial) -> Option<Self> {
         if denial.what.contains('\\') || denial.what.ends_with(CUT) {
             return None;
         }
@@ -35,7 +35,7 @@ impl Need {
         if let Some(Ok(url)) = act.strip_prefix("open ").map(Url::parse) {
             return Some(Self::Page(url));
         }
-        if let Some(of) = capability::of_reason(&denial.why) {
+        if let Some(of) = capability::capability_from_reason(&denial.why) {
             return Some(Self::Capability(of));
         }
         let (verb, rest) = act.split_once(' ')?;
@@ -44,11 +44,15 @@ impl Need {
         }
         let path = |access| Self::Path { guest_path: rest.to_owned(), access };
         match verb {
-            "read" => Some(path(Access::Read)),
-            "change" => Some(path(Access::ReadWrite)),
+            "read" => Some(path(FsAccess::Read)),
+            "change" => Some(path(FsAccess::ReadWrite)),
             method => {
                 let url = Url::parse(rest).ok().filter(Url::has_host)?;
-                Some(Self::Net { method: method.to_owned(), url, to_private: address(&denial.why) })
+                Some(Self::Net {
+                    method: method.to_owned(),
+                    url,
+                    to_private: refused_address(&denial.why),
+                })
             }
         }
     }
@@ -56,7 +60,7 @@ impl Need {
 
 /// The refused address in `10.0.0.1 is not a public address` or `x.example is at 10.0.0.1, which is
 /// not a public address`.
-fn address(why: &str) -> Option<IpAddr> {
+fn refused_address(why: &str) -> Option<IpAddr> {
     let (before, _) = why
         .split_once(", which is not a public address")
         .or_else(|| why.split_once(" is not a public address"))?;

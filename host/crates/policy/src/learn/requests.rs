@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use sallyport_contract::Decision;
 use serde_json::{Map, Value};
 
-use super::{Learned, Need, Taken, keep};
+use super::{PluginRefusals, RefusedAccess, Taken, add_or_leave_open};
 use crate::{
     Grant, Manifest, NetPattern,
-    edit::{Addition, NetAddition, ReachText},
-    net::{grant::request_line, is_public},
+    edit::{GrantAddition, NetAddition, NetReachText},
+    net::{grant::request_line, is_public_address},
     verdict::exact_pattern,
 };
 
@@ -21,29 +21,29 @@ const PATHS_MAX: usize = 8;
 const PARTS_MAX: usize = 64;
 
 /// Returns the entries that allow the refused requests.
-pub(super) fn additions(
-    learned: &Learned,
+pub(super) fn net_additions(
+    learned: &PluginRefusals,
     manifest: &Manifest,
     settings: &Map<String, Value>,
     grant: &Grant,
     open: &mut Vec<String>,
-) -> Vec<Addition> {
+) -> Vec<GrantAddition> {
     let mut exact = Vec::new();
-    for need in learned.needs() {
-        keep(pattern(need, grant), &mut exact, open);
+    for need in learned.refused_accesses() {
+        add_or_leave_open(exact_net_pattern(need, grant), &mut exact, open);
     }
     let settings = manifest.settings.with_defaults(settings);
     let requests = manifest.request.net.iter();
-    let requests: Vec<_> = requests.filter_map(|r| r.allow.fill(&settings).ok()).collect();
-    joined(&siblings(&exact, &requests))
+    let requests: Vec<_> = requests.filter_map(|r| r.allow.fill_settings(&settings).ok()).collect();
+    merge_methods(&merge_siblings(&exact, &requests))
 }
 
 /// The pattern that matches this request only, if the policy does not allow it yet.
-fn pattern(need: &Need, grant: &Grant) -> Taken<NetPattern> {
-    let Need::Net { method, url, to_private } = need else { return Ok(None) };
+fn exact_net_pattern(need: &RefusedAccess, grant: &Grant) -> Taken<NetPattern> {
+    let RefusedAccess::Net { method, url, to_private } = need else { return Ok(None) };
     let line = request_line(method, url);
-    let refusal = |why: &str| super::refusal(grant.plugin(), &line, why);
-    match grant.net().check(method, url) {
+    let refusal = |why: &str| super::proposal_denial(grant.plugin(), &line, why);
+    match grant.net().check_request(method, url) {
         Err(denial) if denial.fix.is_none() => return Err(denial),
         Err(_) => {}
         Ok(permit) if permit.decision() != Decision::Allow => {
@@ -54,8 +54,8 @@ fn pattern(need: &Need, grant: &Grant) -> Taken<NetPattern> {
     }
     let pattern = exact_pattern(&line).and_then(|text| text.parse::<NetPattern>().ok());
     let pattern = pattern.ok_or_else(|| refusal("no pattern can name it and nothing else"))?;
-    let own = pattern.host().own_ranges().unwrap_or_default();
-    match to_private.filter(|addr| !is_public(addr.to_canonical())) {
+    let own = pattern.host().determined_ranges().unwrap_or_default();
+    match to_private.filter(|addr| !is_public_address(addr.to_canonical())) {
         // The owner of a host name chooses its address, so only the operator can decide.
         Some(addr) if !own.iter().any(|range| range.contains(&addr.to_canonical())) => {
             Err(grant.deny_address(&line, addr))
@@ -65,7 +65,7 @@ fn pattern(need: &Need, grant: &Grant) -> Taken<NetPattern> {
 }
 
 /// Merges too many sibling paths into their parent, as far as the manifest requests that.
-fn siblings(exact: &[NetPattern], requests: &[NetPattern]) -> Vec<NetPattern> {
+fn merge_siblings(exact: &[NetPattern], requests: &[NetPattern]) -> Vec<NetPattern> {
     let mut families: BTreeMap<String, BTreeMap<String, &NetPattern>> = BTreeMap::new();
     for pattern in exact {
         let text = pattern.to_string();
@@ -76,7 +76,7 @@ fn siblings(exact: &[NetPattern], requests: &[NetPattern]) -> Vec<NetPattern> {
     let entries = families.into_iter().flat_map(|(parent, family)| {
         let family: Vec<_> = family.into_values().collect();
         match family.len() > PATHS_MAX {
-            true => narrowed(&parent, &family, requests),
+            true => narrow_to_requests(&parent, &family, requests),
             false => family.into_iter().cloned().collect(),
         }
     });
@@ -85,9 +85,13 @@ fn siblings(exact: &[NetPattern], requests: &[NetPattern]) -> Vec<NetPattern> {
 
 /// The parts of `parent/*` that the manifest requests, narrower ones preferred, which together
 /// cover the whole family. If they cannot be determined, the family itself.
-fn narrowed(parent: &str, family: &[&NetPattern], requests: &[NetPattern]) -> Vec<NetPattern> {
+fn narrow_to_requests(
+    parent: &str,
+    family: &[&NetPattern],
+    requests: &[NetPattern],
+) -> Vec<NetPattern> {
     let wide = format!("{parent}/*").parse::<NetPattern>().ok();
-    let parts = wide.iter().flat_map(|wide| requests.iter().filter_map(|r| wide.meet(r)));
+    let parts = wide.iter().flat_map(|wide| requests.iter().filter_map(|r| wide.intersect_with(r)));
     let parts: Vec<_> = parts.take(PARTS_MAX + 1).collect();
     if parts.is_empty() || parts.len() > PARTS_MAX {
         return family.iter().copied().cloned().collect();
@@ -107,20 +111,21 @@ fn narrowed(parent: &str, family: &[&NetPattern], requests: &[NetPattern]) -> Ve
 }
 
 /// Merges the methods of equal URLs.
-fn joined(patterns: &[NetPattern]) -> Vec<Addition> {
-    let mut places: BTreeMap<String, (BTreeSet<String>, ReachText)> = BTreeMap::new();
+fn merge_methods(patterns: &[NetPattern]) -> Vec<GrantAddition> {
+    let mut places: BTreeMap<String, (BTreeSet<String>, NetReachText)> = BTreeMap::new();
     for pattern in patterns {
         let text = pattern.to_string();
         let (method, place) = text.split_once(' ').unwrap_or_default();
         // An entry for a private host is useless without the host's own addresses.
-        let reach = if pattern.host().is_private() { ReachText::Own } else { ReachText::Public };
+        let reach =
+            if pattern.host().is_private() { NetReachText::Own } else { NetReachText::Public };
         let (methods, _) = places.entry(place.to_owned()).or_insert((BTreeSet::new(), reach));
         methods.insert(method.to_owned());
     }
     let addition = |(place, (methods, reach)): (String, (BTreeSet<String>, _))| {
         let methods: Vec<_> = methods.into_iter().collect();
         let pattern = format!("{} {place}", methods.join(","));
-        Addition::Net(NetAddition { pattern, decision: None, reach })
+        GrantAddition::Net(NetAddition { pattern, decision: None, reach })
     };
     places.into_iter().map(addition).collect()
 }

@@ -8,60 +8,60 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use url::{Host, Url};
 
-const fn v4(a: u8, b: u8, c: u8, d: u8, prefix_bits: u8) -> Ipv4Net {
+const fn ipv4_range(a: u8, b: u8, c: u8, d: u8, prefix_bits: u8) -> Ipv4Net {
     Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix_bits)
 }
 
-const fn v6(a: u16, b: u16, c: u16, prefix_bits: u8) -> Ipv6Net {
+const fn ipv6_range(a: u16, b: u16, c: u16, prefix_bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix_bits)
 }
 
 const NEVER_PUBLIC_V4: [Ipv4Net; 16] = [
-    v4(0, 0, 0, 0, 8),        // this host on this network
-    v4(10, 0, 0, 0, 8),       // private
-    v4(100, 64, 0, 0, 10),    // shared by the customers of a carrier
-    v4(127, 0, 0, 0, 8),      // loopback
-    v4(168, 63, 129, 16, 32), // the host of a virtual machine in Azure, which hands out its secrets
-    v4(169, 254, 0, 0, 16),   // link-local, and the metadata services of clouds
-    v4(172, 16, 0, 0, 12),    // private
-    v4(192, 0, 0, 0, 24),     // protocol assignments
-    v4(192, 0, 2, 0, 24),     // documentation
-    v4(192, 88, 99, 0, 24),   // 6to4 relays
-    v4(192, 168, 0, 0, 16),   // private
-    v4(198, 18, 0, 0, 15),    // benchmarks
-    v4(198, 51, 100, 0, 24),  // documentation
-    v4(203, 0, 113, 0, 24),   // documentation
-    v4(224, 0, 0, 0, 4),      // multicast
-    v4(240, 0, 0, 0, 4),      // reserved, and broadcast
+    ipv4_range(0, 0, 0, 0, 8),        // this host on this network
+    ipv4_range(10, 0, 0, 0, 8),       // private
+    ipv4_range(100, 64, 0, 0, 10),    // shared by the customers of a carrier
+    ipv4_range(127, 0, 0, 0, 8),      // loopback
+    ipv4_range(168, 63, 129, 16, 32), // the host of a virtual machine in Azure, which hands out its secrets
+    ipv4_range(169, 254, 0, 0, 16),   // link-local, and the metadata services of clouds
+    ipv4_range(172, 16, 0, 0, 12),    // private
+    ipv4_range(192, 0, 0, 0, 24),     // protocol assignments
+    ipv4_range(192, 0, 2, 0, 24),     // documentation
+    ipv4_range(192, 88, 99, 0, 24),   // 6to4 relays
+    ipv4_range(192, 168, 0, 0, 16),   // private
+    ipv4_range(198, 18, 0, 0, 15),    // benchmarks
+    ipv4_range(198, 51, 100, 0, 24),  // documentation
+    ipv4_range(203, 0, 113, 0, 24),   // documentation
+    ipv4_range(224, 0, 0, 0, 4),      // multicast
+    ipv4_range(240, 0, 0, 0, 4),      // reserved, and broadcast
 ];
 
 /// The only block from which public IPv6 addresses are assigned. Everything outside it (loopback,
 /// unique local, link-local, site-local, multicast, discard, unassigned space) is not public.
-const GLOBAL_UNICAST_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
+const GLOBAL_UNICAST_V6: Ipv6Net = ipv6_range(0x2000, 0, 0, 3);
 
 /// The blocks inside [`GLOBAL_UNICAST_V6`] that are not public either.
 const NEVER_PUBLIC_V6: [Ipv6Net; 3] = [
-    v6(0x2001, 0, 0, 23), // protocol assignments: Teredo tunnels, benchmarks, names of hosts
-    v6(0x2001, 0xdb8, 0, 32), // documentation
-    v6(0x3fff, 0, 0, 20), // documentation
+    ipv6_range(0x2001, 0, 0, 23), // protocol assignments: Teredo tunnels, benchmarks, names of hosts
+    ipv6_range(0x2001, 0xdb8, 0, 32), // documentation
+    ipv6_range(0x3fff, 0, 0, 20), // documentation
 ];
 
 /// 6to4: bits 16 to 48 are the IPv4 address of the relay.
-const SIX_TO_FOUR: Ipv6Net = v6(0x2002, 0, 0, 16);
+const SIX_TO_FOUR: Ipv6Net = ipv6_range(0x2002, 0, 0, 16);
 
 /// NAT64: the last 32 bits are the IPv4 address behind the translator. The block `64:ff9b:1::/48`,
 /// for use inside one network, is never public: each network decides where that address goes in it.
-const NAT64: Ipv6Net = v6(0x64, 0xff9b, 0, 96);
+const NAT64: Ipv6Net = ipv6_range(0x64, 0xff9b, 0, 96);
 
 /// Returns whether an address belongs to the public internet.
 ///
 /// A network may translate addresses with a NAT64 prefix of its own (RFC 6052). Such an address
 /// cannot be recognised, so it is judged by its prefix.
-pub fn is_public(addr: IpAddr) -> bool {
+pub fn is_public_address(addr: IpAddr) -> bool {
     match addr {
         IpAddr::V4(addr) => is_public_v4(addr),
         IpAddr::V6(addr) if is_isatap(addr) => false,
-        IpAddr::V6(addr) => match carried_v4(addr) {
+        IpAddr::V6(addr) => match embedded_ipv4(addr) {
             Some(carried) => is_public_v4(carried),
             None => is_public_v6(addr),
         },
@@ -85,7 +85,7 @@ fn is_public_v6(addr: Ipv6Addr) -> bool {
     GLOBAL_UNICAST_V6.contains(&addr) && !NEVER_PUBLIC_V6.iter().any(|block| block.contains(&addr))
 }
 
-fn carried_v4(addr: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_ipv4(addr: Ipv6Addr) -> Option<Ipv4Addr> {
     let [_, b, c, _, _, _, g, h] = addr.segments();
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     if NAT64.contains(&addr) {
@@ -98,13 +98,13 @@ fn carried_v4(addr: Ipv6Addr) -> Option<Ipv4Addr> {
 }
 
 /// Returns the range that contains one address only.
-pub(crate) fn only(addr: IpAddr) -> IpNet {
+pub(crate) fn single_address_range(addr: IpAddr) -> IpNet {
     IpNet::from(addr.to_canonical())
 }
 
 /// Returns the addresses that the host of a URL determines: the address of a literal, the loopback
 /// addresses of `localhost`. Any other name has to be resolved.
-pub(crate) fn own_addresses(url: &Url) -> Vec<IpAddr> {
+pub(crate) fn literal_addresses(url: &Url) -> Vec<IpAddr> {
     match url.host() {
         Some(Host::Ipv4(addr)) => vec![addr.into()],
         Some(Host::Ipv6(addr)) => vec![addr.into()],
@@ -116,8 +116,8 @@ pub(crate) fn own_addresses(url: &Url) -> Vec<IpAddr> {
 }
 
 /// Returns the ranges of the name `localhost`.
-pub(crate) fn loopback() -> Vec<IpNet> {
-    vec![IpNet::V4(v4(127, 0, 0, 0, 8)), IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST))]
+pub(crate) fn loopback_ranges() -> Vec<IpNet> {
+    vec![IpNet::V4(ipv4_range(127, 0, 0, 0, 8)), IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST))]
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
 
     fn check(rows: &str, want: bool) {
         for addr in rows.split_whitespace() {
-            assert_eq!(is_public(addr.parse().unwrap()), want, "{addr}");
+            assert_eq!(is_public_address(addr.parse().unwrap()), want, "{addr}");
         }
     }
 
@@ -220,7 +220,7 @@ mod tests {
         let rows =
             [("10.1.2.3", "10.1.2.3/32"), ("::1", "::1/128"), ("::ffff:10.1.2.3", "10.1.2.3/32")];
         for (addr, range) in rows {
-            assert_eq!(only(addr.parse().unwrap()).to_string(), range);
+            assert_eq!(single_address_range(addr.parse().unwrap()).to_string(), range);
         }
     }
 }

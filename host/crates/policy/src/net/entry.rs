@@ -5,12 +5,12 @@ use std::fmt;
 use ipnet::IpNet;
 use sallyport_contract::Decision;
 
-use super::pattern::{DenyPattern, NetPattern};
+use super::pattern::{NetDenyPattern, NetPattern};
 use crate::{
-    document::{Item, Section},
+    document::{TomlItem, TomlSection},
     fix::{toml_list, toml_string},
-    source::{Mistake, Place, SourceError, quoted},
-    tier::Tier,
+    source::{HintedError, SourceError, SourceLocation, quoted},
+    tier::PolicyTier,
 };
 
 /// The decisions of an entry that allows. An entry that denies has its own key.
@@ -19,24 +19,24 @@ pub(crate) const DECISIONS: [(&str, Decision); 2] =
 
 /// An entry that allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Allow {
+pub(crate) struct NetAllowEntry {
     pub(crate) pattern: NetPattern,
-    pub(crate) reach: Reach,
+    pub(crate) reach: NetReach,
     /// Whether a request is sent immediately, or the user is asked first.
     pub(crate) decision: Decision,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 /// An entry that denies; it overrides every entry that allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Deny {
+pub(crate) struct NetDenyEntry {
     pub(crate) pattern: NetPattern,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 /// The addresses that an entry lets a connection reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum NetReach {
     /// Public addresses.
     Public,
     /// Public addresses, and those in these ranges.
@@ -46,24 +46,24 @@ pub(crate) enum Reach {
 /// The `net` list of one plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NetTable {
-    pub(crate) allows: Vec<Allow>,
-    pub(crate) denies: Vec<Deny>,
+    pub(crate) allows: Vec<NetAllowEntry>,
+    pub(crate) denies: Vec<NetDenyEntry>,
 }
 
-enum Entry {
-    Allow(Allow),
-    Deny(Deny),
+enum NetGrantEntry {
+    Allow(NetAllowEntry),
+    Deny(NetDenyEntry),
 }
 
 #[derive(Debug, thiserror::Error)]
-enum RangeError {
+enum AddressRangeError {
     #[error("{} is not a range of addresses", quoted(text))]
     Form { text: String },
     #[error("{} names an address inside the range {range}", quoted(text))]
     HostBits { text: String, range: IpNet },
 }
 
-impl Mistake for RangeError {
+impl HintedError for AddressRangeError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Form { .. } => Some("write it as 10.0.0.0/8 or fd00::/8".to_owned()),
@@ -74,16 +74,16 @@ impl Mistake for RangeError {
 
 impl NetTable {
     /// A list without entries: no network access.
-    pub(crate) fn none() -> Self {
+    pub(crate) fn empty() -> Self {
         Self { allows: Vec::new(), denies: Vec::new() }
     }
 
-    pub(crate) fn read(item: Item<'_>, tier: Tier) -> Result<Self, SourceError> {
-        let mut table = Self::none();
-        for entry in item.list(|item| Entry::read(item, tier))? {
+    pub(crate) fn from_toml(item: TomlItem<'_>, tier: PolicyTier) -> Result<Self, SourceError> {
+        let mut table = Self::empty();
+        for entry in item.read_list(|item| NetGrantEntry::from_toml(item, tier))? {
             match entry {
-                Entry::Allow(allow) => table.allows.push(allow),
-                Entry::Deny(deny) => table.denies.push(deny),
+                NetGrantEntry::Allow(allow) => table.allows.push(allow),
+                NetGrantEntry::Deny(deny) => table.denies.push(deny),
             }
         }
         Ok(table)
@@ -96,104 +96,112 @@ impl NetTable {
     }
 }
 
-impl Entry {
-    fn read(item: Item<'_>, tier: Tier) -> Result<Self, SourceError> {
+impl NetGrantEntry {
+    fn from_toml(item: TomlItem<'_>, tier: PolicyTier) -> Result<Self, SourceError> {
         let place = item.place();
         if item.is_string() {
-            let pattern = tier.granting(item)?.parsed()?;
-            return Ok(Self::Allow(Allow::plain(pattern, place)));
+            let pattern = tier.check_may_grant(item)?.read_parsed()?;
+            return Ok(Self::Allow(NetAllowEntry::from_pattern(pattern, place)));
         }
-        item.section(|section| {
-            let allow = section.optional("allow", |item| tier.granting(item)?.parsed())?;
-            let deny = section.optional("deny", Item::parsed)?;
+        item.read_section(|section| {
+            let allow =
+                section.read_optional("allow", |item| tier.check_may_grant(item)?.read_parsed())?;
+            let deny = section.read_optional("deny", TomlItem::read_parsed)?;
             match (allow, deny) {
-                (Some(pattern), None) => Allow::read(pattern, section, place).map(Self::Allow),
-                (None, Some(DenyPattern(pattern))) => Ok(Self::Deny(Deny { pattern, place })),
+                (Some(pattern), None) => {
+                    NetAllowEntry::from_toml(pattern, section, place).map(Self::Allow)
+                }
+                (None, Some(NetDenyPattern(pattern))) => {
+                    Ok(Self::Deny(NetDenyEntry { pattern, place }))
+                }
                 (Some(_), Some(_)) => {
-                    let error = place.error("an entry cannot allow and deny at once");
+                    let error = place.into_error("an entry cannot allow and deny at once");
                     Err(error.with_hint("write two entries; the one that denies wins"))
                 }
                 (None, None) => {
                     let message = "an entry has to say \"allow\" or \"deny\"";
-                    Err(section.lacks(&["allow", "deny"], message))
+                    Err(section.missing_keys_error(&["allow", "deny"], message))
                 }
             }
         })
     }
 }
 
-impl Allow {
+impl NetAllowEntry {
     /// An entry that consists of a pattern only.
-    fn plain(pattern: NetPattern, place: Place) -> Self {
-        Self { pattern, reach: Reach::Public, decision: Decision::Allow, place }
+    fn from_pattern(pattern: NetPattern, place: SourceLocation) -> Self {
+        Self { pattern, reach: NetReach::Public, decision: Decision::Allow, place }
     }
 
     /// Whether this entry alone permits every request of `other`, to the same addresses.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        let reaches = |range| self.reach.includes(range);
-        self.pattern.covers(&other.pattern) && other.reach.ranges().iter().all(reaches)
+        let reaches = |range| self.reach.contains_range(range);
+        self.pattern.covers(&other.pattern) && other.reach.private_ranges().iter().all(reaches)
     }
 
-    fn read(
+    fn from_toml(
         pattern: NetPattern,
-        section: &mut Section<'_>,
-        place: Place,
+        section: &mut TomlSection<'_>,
+        place: SourceLocation,
     ) -> Result<Self, SourceError> {
-        let to_private = section.optional("to-private", Item::boolean)?.unwrap_or(false);
-        let ranges = section.optional("range", read_ranges)?;
+        let to_private = section.read_optional("to-private", TomlItem::read_bool)?.unwrap_or(false);
+        let ranges = section.read_optional("range", read_ranges)?;
         let reach = match (to_private, ranges) {
-            (false, None) => Reach::Public,
+            (false, None) => NetReach::Public,
             (false, Some(_)) => {
-                let error = place.error("\"range\" has no effect without \"to-private\"");
+                let error = place.into_error("\"range\" has no effect without \"to-private\"");
                 return Err(error.with_hint("add to-private = true"));
             }
-            (true, Some(ranges)) => Reach::Private(ranges),
-            (true, None) => Reach::Private(own_ranges(&pattern, &place)?),
+            (true, Some(ranges)) => NetReach::Private(ranges),
+            (true, None) => NetReach::Private(determined_ranges(&pattern, &place)?),
         };
-        let decision = section.optional("decision", |item| item.choice(&DECISIONS))?;
+        let decision = section.read_optional("decision", |item| item.read_choice(&DECISIONS))?;
         Ok(Self { pattern, reach, decision: decision.unwrap_or(Decision::Allow), place })
     }
 }
 
-fn own_ranges(pattern: &NetPattern, place: &Place) -> Result<Vec<IpNet>, SourceError> {
-    pattern.host().own_ranges().ok_or_else(|| {
+fn determined_ranges(
+    pattern: &NetPattern,
+    place: &SourceLocation,
+) -> Result<Vec<IpNet>, SourceError> {
+    pattern.host().determined_ranges().ok_or_else(|| {
         let message = format!("\"to-private\" for {} needs a range of addresses", pattern.host());
         let hint = "add the range that the name is meant to resolve to: range = \"10.0.0.0/8\"";
-        place.clone().error(message).with_hint(hint)
+        place.clone().into_error(message).with_hint(hint)
     })
 }
 
-fn read_ranges(item: Item<'_>) -> Result<Vec<IpNet>, SourceError> {
+fn read_ranges(item: TomlItem<'_>) -> Result<Vec<IpNet>, SourceError> {
     if !item.is_list() {
         return read_range(item).map(|range| vec![range]);
     }
     let place = item.place();
-    let ranges = item.list(read_range)?;
+    let ranges = item.read_list(read_range)?;
     if ranges.is_empty() {
-        return Err(place.error("\"range\" holds no range of addresses"));
+        return Err(place.into_error("\"range\" holds no range of addresses"));
     }
     Ok(ranges)
 }
 
-fn read_range(item: Item<'_>) -> Result<IpNet, SourceError> {
+fn read_range(item: TomlItem<'_>) -> Result<IpNet, SourceError> {
     let place = item.place();
-    let text = item.string()?;
-    parse_range(text).map_err(|mistake| place.mistake(&mistake))
+    let text = item.read_string()?;
+    parse_range(text).map_err(|mistake| place.into_hinted_error(&mistake))
 }
 
-fn parse_range(text: String) -> Result<IpNet, RangeError> {
-    let single = || text.parse().ok().map(super::address::only);
+fn parse_range(text: String) -> Result<IpNet, AddressRangeError> {
+    let single = || text.parse().ok().map(super::address::single_address_range);
     let Some(range) = text.parse::<IpNet>().ok().or_else(single) else {
-        return Err(RangeError::Form { text });
+        return Err(AddressRangeError::Form { text });
     };
     match range.trunc() {
         whole if whole == range => Ok(range),
-        range => Err(RangeError::HostBits { text, range }),
+        range => Err(AddressRangeError::HostBits { text, range }),
     }
 }
 
-impl Reach {
-    pub(crate) fn ranges(&self) -> &[IpNet] {
+impl NetReach {
+    pub(crate) fn private_ranges(&self) -> &[IpNet] {
         match self {
             Self::Public => &[],
             Self::Private(ranges) => ranges,
@@ -201,21 +209,21 @@ impl Reach {
     }
 
     /// Whether one of the entry's ranges contains the whole range.
-    pub(crate) fn includes(&self, range: &IpNet) -> bool {
-        self.ranges().iter().any(|own| own.contains(range))
+    pub(crate) fn contains_range(&self, range: &IpNet) -> bool {
+        self.private_ranges().iter().any(|own| own.contains(range))
     }
 }
 
 /// Returns the entry that grants a manifest's request, as TOML.
-pub(crate) fn entry_for_request(pattern: &NetPattern) -> String {
-    let own = pattern.host().own_ranges().filter(|_| pattern.host().is_private());
-    entry_text(pattern, &own.unwrap_or_default(), Decision::Allow)
+pub(crate) fn request_entry_toml(pattern: &NetPattern) -> String {
+    let own = pattern.host().determined_ranges().filter(|_| pattern.host().is_private());
+    net_entry_toml(pattern, &own.unwrap_or_default(), Decision::Allow)
 }
 
 /// Returns an entry that allows, as TOML. Without ranges it reaches only public addresses.
-pub(crate) fn entry_text(pattern: &NetPattern, ranges: &[IpNet], decision: Decision) -> String {
+pub(crate) fn net_entry_toml(pattern: &NetPattern, ranges: &[IpNet], decision: Decision) -> String {
     let allow = toml_string(&pattern.to_string());
-    let reach = reach_text(pattern, ranges);
+    let reach = reach_toml_keys(pattern, ranges);
     let decision = match decision {
         Decision::Allow => "",
         Decision::Ask | Decision::Deny => &format!(", decision = \"{}\"", decision.as_str()),
@@ -227,8 +235,8 @@ pub(crate) fn entry_text(pattern: &NetPattern, ranges: &[IpNet], decision: Decis
 }
 
 /// The keys of an entry for the private addresses that it reaches.
-fn reach_text(pattern: &NetPattern, ranges: &[IpNet]) -> String {
-    let own = || pattern.host().own_ranges().is_some_and(|own| own == ranges);
+fn reach_toml_keys(pattern: &NetPattern, ranges: &[IpNet]) -> String {
+    let own = || pattern.host().determined_ranges().is_some_and(|own| own == ranges);
     match ranges {
         [] => String::new(),
         _ if own() => ", to-private = true".to_owned(),
@@ -240,13 +248,13 @@ fn reach_text(pattern: &NetPattern, ranges: &[IpNet]) -> String {
     }
 }
 
-impl fmt::Display for Allow {
+impl fmt::Display for NetAllowEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&entry_text(&self.pattern, self.reach.ranges(), self.decision))
+        f.write_str(&net_entry_toml(&self.pattern, self.reach.private_ranges(), self.decision))
     }
 }
 
-impl fmt::Display for Deny {
+impl fmt::Display for NetDenyEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{ deny = {} }}", toml_string(&self.pattern.to_string()))
     }

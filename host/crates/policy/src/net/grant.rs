@@ -7,14 +7,14 @@ use sallyport_contract::{Decision, Denial, PluginName, text::escape_excerpt};
 use url::Url;
 
 use super::{
-    address::is_public,
-    entry::{Allow, Deny},
-    pattern::{NetPattern, Target, UrlError},
+    address::is_public_address,
+    entry::{NetAllowEntry, NetDenyEntry},
+    pattern::{NetPattern, RequestTarget, RequestUrlError},
 };
 use crate::{
-    fix::{self, Ground},
+    fix::{self, PolicyContext},
     request::SecretRequest,
-    source::Place,
+    source::SourceLocation,
 };
 
 /// Most characters of a request that a refusal quotes.
@@ -24,7 +24,7 @@ const REQUEST_CHARS_MAX: usize = 300;
 /// and that no entry of the policy denies.
 #[derive(Debug, Clone)]
 pub struct NetGrant {
-    ground: Arc<Ground>,
+    ground: Arc<PolicyContext>,
     requests: Vec<NetPattern>,
     /// The manifest's requests for secrets, for the text that would lift a refusal.
     secrets: Vec<SecretRequest>,
@@ -37,16 +37,16 @@ pub struct NetPermit<'g> {
     /// Ranges that it may reach in addition to public addresses.
     ranges: Vec<&'g IpNet>,
     /// The entry that decides whether the user is asked.
-    deciding: &'g Allow,
+    deciding: &'g NetAllowEntry,
 }
 
 /// Why a request is not permitted.
 #[derive(Debug, thiserror::Error)]
-enum Refusal<'g> {
+enum NetRefusal<'g> {
     #[error("{0}")]
-    Url(#[from] UrlError),
+    Url(#[from] RequestUrlError),
     #[error("denied by {}", .0.place)]
-    Denied(&'g Deny),
+    Denied(&'g NetDenyEntry),
     #[error("its manifest does not request it")]
     NotRequested,
     #[error("its manifest requests {0} only, and without a path that is the path / alone")]
@@ -55,22 +55,23 @@ enum Refusal<'g> {
     NoNetwork,
     #[error("no grant covers it: the entry at {} has no path and so means / alone; \
              /** would be every path", .0.place)]
-    GrantLacksPath(&'g Allow),
+    GrantLacksPath(&'g NetAllowEntry),
     #[error("no grant covers it")]
     NotGranted,
 }
 
 impl NetGrant {
     pub(crate) fn new(
-        ground: Arc<Ground>,
+        ground: Arc<PolicyContext>,
         requests: Vec<NetPattern>,
         secrets: Vec<SecretRequest>,
     ) -> Self {
         let mut powers = Vec::new();
-        let allows = &ground.table().net.allows;
+        let allows = &ground.effective_table().net.allows;
         for allow in allows.iter().filter(|allow| !never_asks(allow, allows)) {
-            for both in requests.iter().filter_map(|request| allow.pattern.meet(request)) {
-                let power = describe(&both, allow);
+            for both in requests.iter().filter_map(|request| allow.pattern.intersect_with(request))
+            {
+                let power = net_permission_line(&both, allow);
                 if !powers.contains(&power) {
                     powers.push(power);
                 }
@@ -89,36 +90,37 @@ impl NetGrant {
     /// # Errors
     ///
     /// The request is not permitted. The refusal states why, and how to lift it.
-    pub fn check(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
-        self.permit(method, url).map_err(|refusal| self.deny_net(method, url, &refusal))
+    pub fn check_request(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
+        self.find_permit(method, url).map_err(|refusal| self.deny_net(method, url, &refusal))
     }
 
-    fn permit(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Refusal<'_>> {
-        let target = Target::new(method, url)?;
-        let net = &self.ground.table().net;
-        if let Some(deny) = net.denies.iter().find(|deny| deny.pattern.denies(&target)) {
-            return Err(Refusal::Denied(deny));
+    fn find_permit(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, NetRefusal<'_>> {
+        let target = RequestTarget::new(method, url)?;
+        let net = &self.ground.effective_table().net;
+        if let Some(deny) = net.denies.iter().find(|deny| deny.pattern.matches_leniently(&target)) {
+            return Err(NetRefusal::Denied(deny));
         }
         if !self.requests.iter().any(|request| request.matches(&target)) {
-            let near = self.requests.iter().find(|request| request.lacks_path_for(&target));
-            return Err(near.map_or(Refusal::NotRequested, Refusal::RequestLacksPath));
+            let near = self.requests.iter().find(|request| request.is_missing_path_for(&target));
+            return Err(near.map_or(NetRefusal::NotRequested, NetRefusal::RequestLacksPath));
         }
-        let matches = |allow: &&Allow| !self.is_empty() && allow.pattern.matches(&target);
+        let matches = |allow: &&NetAllowEntry| !self.is_empty() && allow.pattern.matches(&target);
         let matching = net.allows.iter().filter(matches).collect();
-        NetPermit::of(matching).ok_or_else(|| not_granted(&net.allows, &target))
+        NetPermit::from_entries(matching).ok_or_else(|| not_granted_refusal(&net.allows, &target))
     }
 
-    fn deny_net(&self, method: &str, url: &Url, refusal: &Refusal<'_>) -> Denial {
+    fn deny_net(&self, method: &str, url: &Url, refusal: &NetRefusal<'_>) -> Denial {
         let fix = match refusal {
-            Refusal::NoNetwork | Refusal::GrantLacksPath(_) | Refusal::NotGranted => {
-                Some(fix::net_text(&self.ground, &self.requests, &self.secrets))
+            NetRefusal::NoNetwork | NetRefusal::GrantLacksPath(_) | NetRefusal::NotGranted => {
+                Some(fix::net_fix_text(&self.ground, &self.requests, &self.secrets))
             }
-            Refusal::Url(_)
-            | Refusal::Denied(_)
-            | Refusal::NotRequested
-            | Refusal::RequestLacksPath(_) => None,
+            NetRefusal::Url(_)
+            | NetRefusal::Denied(_)
+            | NetRefusal::NotRequested
+            | NetRefusal::RequestLacksPath(_) => None,
         };
-        let what = sentence(&self.ground.table().plugin, &request_line(method, url));
+        let what =
+            refusal_sentence(&self.ground.effective_table().plugin, &request_line(method, url));
         Denial { what, why: refusal.to_string(), fix, nobody_to_ask: false }
     }
 
@@ -128,37 +130,40 @@ impl NetGrant {
     }
 
     /// Whether some request of the manifest can use an entry of the policy.
-    pub(crate) fn makes_use_of(&self, allow: &Allow) -> bool {
-        self.requests.iter().any(|request| allow.pattern.meet(request).is_some())
+    pub(crate) fn can_use_entry(&self, allow: &NetAllowEntry) -> bool {
+        self.requests.iter().any(|request| allow.pattern.intersect_with(request).is_some())
     }
 
     /// The permitted requests as patterns: the intersections of the policy's entries and the
     /// manifest's requests.
-    pub(crate) fn patterns(&self) -> impl Iterator<Item = NetPattern> {
-        let allows = self.ground.table().net.allows.iter();
-        allows.flat_map(|allow| self.requests.iter().filter_map(|r| allow.pattern.meet(r)))
+    pub(crate) fn permitted_patterns(&self) -> impl Iterator<Item = NetPattern> {
+        let allows = self.ground.effective_table().net.allows.iter();
+        allows
+            .flat_map(|allow| self.requests.iter().filter_map(|r| allow.pattern.intersect_with(r)))
     }
 
     /// The reachable URLs, one line each, followed by those that the policy denies.
-    pub(crate) fn powers(&self) -> impl Iterator<Item = String> {
-        let denied = self.ground.table().net.denies.iter().filter(|_| !self.is_empty());
+    pub(crate) fn permission_lines(&self) -> impl Iterator<Item = String> {
+        let denied = self.ground.effective_table().net.denies.iter().filter(|_| !self.is_empty());
         let denied = denied.map(|deny| format!("never {}", deny.pattern));
         self.powers.iter().cloned().chain(denied)
     }
 
     /// The entries of the policy that no request of the manifest can use.
-    pub(crate) fn unrequested(&self) -> impl Iterator<Item = (&NetPattern, &Place)> {
-        let useless = |allow: &&Allow| !self.makes_use_of(allow);
-        let allows = self.ground.table().net.allows.iter();
+    pub(crate) fn unrequested_entries(
+        &self,
+    ) -> impl Iterator<Item = (&NetPattern, &SourceLocation)> {
+        let useless = |allow: &&NetAllowEntry| !self.can_use_entry(allow);
+        let allows = self.ground.effective_table().net.allows.iter();
         allows.filter(useless).map(|allow| (&allow.pattern, &allow.place))
     }
 }
 
 impl<'g> NetPermit<'g> {
     /// The combined permission of the entries that match a request.
-    fn of(matching: Vec<&'g Allow>) -> Option<Self> {
-        let deciding = deciding(&matching)?;
-        let ranges = matching.into_iter().flat_map(|allow| allow.reach.ranges()).collect();
+    fn from_entries(matching: Vec<&'g NetAllowEntry>) -> Option<Self> {
+        let deciding = find_deciding_entry(&matching)?;
+        let ranges = matching.into_iter().flat_map(|allow| allow.reach.private_ranges()).collect();
         Some(Self { ranges, deciding })
     }
 
@@ -172,7 +177,7 @@ impl<'g> NetPermit<'g> {
     }
 
     /// The place of the entry that decides.
-    pub fn place(&self) -> &'g Place {
+    pub fn place(&self) -> &'g SourceLocation {
         &self.deciding.place
     }
 
@@ -180,39 +185,43 @@ impl<'g> NetPermit<'g> {
     /// the policy allows explicitly.
     pub fn allows_address(&self, addr: IpAddr) -> bool {
         let addr = addr.to_canonical();
-        is_public(addr) || self.ranges.iter().any(|range| range.contains(&addr))
+        is_public_address(addr) || self.ranges.iter().any(|range| range.contains(&addr))
     }
 }
 
 /// The entry that decides whether the user is asked: the least strict of each group that reaches
 /// the same addresses, and the strictest of these.
-fn deciding<'g>(matching: &[&'g Allow]) -> Option<&'g Allow> {
-    let least_strict = |reaches: &dyn Fn(&Allow) -> bool| {
+fn find_deciding_entry<'g>(matching: &[&'g NetAllowEntry]) -> Option<&'g NetAllowEntry> {
+    let least_strict = |reaches: &dyn Fn(&NetAllowEntry) -> bool| {
         let reaching = matching.iter().copied().filter(|allow| reaches(allow));
         reaching.min_by_key(|allow| allow.decision)
     };
     let everywhere = least_strict(&|_| true)?;
-    let ranges = matching.iter().flat_map(|allow| allow.reach.ranges());
-    let private = ranges.filter_map(|range| least_strict(&|allow| allow.reach.includes(range)));
+    let ranges = matching.iter().flat_map(|allow| allow.reach.private_ranges());
+    let private =
+        ranges.filter_map(|range| least_strict(&|allow| allow.reach.contains_range(range)));
     Some(private.fold(everywhere, |a, b| if b.decision > a.decision { b } else { a }))
 }
 
 /// Whether an entry never asks: another one allows all of it.
-pub(crate) fn never_asks(entry: &Allow, entries: &[Allow]) -> bool {
-    let lifts = |other: &Allow| other.decision < entry.decision && other.covers(entry);
+pub(crate) fn never_asks(entry: &NetAllowEntry, entries: &[NetAllowEntry]) -> bool {
+    let lifts = |other: &NetAllowEntry| other.decision < entry.decision && other.covers(entry);
     entries.iter().any(lifts)
 }
 
-fn not_granted<'g>(allows: &'g [Allow], target: &Target<'_>) -> Refusal<'g> {
+fn not_granted_refusal<'g>(
+    allows: &'g [NetAllowEntry],
+    target: &RequestTarget<'_>,
+) -> NetRefusal<'g> {
     if allows.is_empty() {
-        return Refusal::NoNetwork;
+        return NetRefusal::NoNetwork;
     }
-    let near = allows.iter().find(|allow| allow.pattern.lacks_path_for(target));
-    near.map_or(Refusal::NotGranted, Refusal::GrantLacksPath)
+    let near = allows.iter().find(|allow| allow.pattern.is_missing_path_for(target));
+    near.map_or(NetRefusal::NotGranted, NetRefusal::GrantLacksPath)
 }
 
-fn describe(pattern: &NetPattern, allow: &Allow) -> String {
-    let ranges: Vec<_> = allow.reach.ranges().iter().map(ToString::to_string).collect();
+fn net_permission_line(pattern: &NetPattern, allow: &NetAllowEntry) -> String {
+    let ranges: Vec<_> = allow.reach.private_ranges().iter().map(ToString::to_string).collect();
     let asks = if allow.decision == Decision::Ask { " (asks)" } else { "" };
     match ranges.as_slice() {
         [] => format!("{pattern}{asks}"),
@@ -233,6 +242,6 @@ pub(crate) fn request_line(method: &str, url: &Url) -> String {
 }
 
 /// Returns the opening sentence of a refusal.
-pub(crate) fn sentence(plugin: &PluginName, act: &str) -> String {
+pub(crate) fn refusal_sentence(plugin: &PluginName, act: &str) -> String {
     format!("{plugin} may not {}", escape_excerpt(act, REQUEST_CHARS_MAX))
 }

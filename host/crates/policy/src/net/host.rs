@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use ipnet::IpNet;
 use url::Host;
 
-use super::{address, pattern::PatternError};
+use super::{address, pattern::NetPatternError};
 
 /// The host of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,20 +20,20 @@ pub(crate) enum HostPattern {
 
 impl HostPattern {
     /// Parses the host of a pattern that grants.
-    pub(crate) fn parse(text: &str) -> Result<Self, PatternError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, NetPatternError> {
         let host = Self::parse_wide(text)?;
         match host.is_wide() {
-            true => Err(PatternError::WideHost { host: text.to_owned() }),
+            true => Err(NetPatternError::WideHost { host: text.to_owned() }),
             false => Ok(host),
         }
     }
 
     /// Parses the host of a pattern that denies, which may match nearly every host.
-    pub(crate) fn parse_wide(text: &str) -> Result<Self, PatternError> {
+    pub(crate) fn parse_wide(text: &str) -> Result<Self, NetPatternError> {
         match text.strip_prefix("*.") {
-            Some(domain) => one_label_below(domain, text),
+            Some(domain) => parse_one_label_below(domain, text),
             None if text == "*" => Ok(Self::Any),
-            None => exact(text).map(Self::Exact),
+            None => parse_exact_host(text).map(Self::Exact),
         }
     }
 
@@ -60,18 +60,24 @@ impl HostPattern {
     /// Whether the pattern matches every host of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match other {
-            Self::Exact(host) => self.matches(&borrowed(host)),
+            Self::Exact(host) => self.matches(&borrow_host(host)),
             Self::OneLabelBelow(_) | Self::Any => self == other || *self == Self::Any,
         }
     }
 
     /// The addresses that the host determines: the address of a literal, the loopback of
     /// `localhost`.
-    pub(crate) fn own_ranges(&self) -> Option<Vec<IpNet>> {
+    pub(crate) fn determined_ranges(&self) -> Option<Vec<IpNet>> {
         match self {
-            Self::Exact(Host::Ipv4(addr)) => Some(vec![address::only(IpAddr::V4(*addr))]),
-            Self::Exact(Host::Ipv6(addr)) => Some(vec![address::only(IpAddr::V6(*addr))]),
-            Self::Exact(Host::Domain(name)) if name == "localhost" => Some(address::loopback()),
+            Self::Exact(Host::Ipv4(addr)) => {
+                Some(vec![address::single_address_range(IpAddr::V4(*addr))])
+            }
+            Self::Exact(Host::Ipv6(addr)) => {
+                Some(vec![address::single_address_range(IpAddr::V6(*addr))])
+            }
+            Self::Exact(Host::Domain(name)) if name == "localhost" => {
+                Some(address::loopback_ranges())
+            }
             Self::Exact(Host::Domain(_)) | Self::OneLabelBelow(_) | Self::Any => None,
         }
     }
@@ -84,17 +90,17 @@ impl HostPattern {
     /// Whether the host always means this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         let loops = |range: &IpNet| range.addr().is_loopback();
-        self.own_ranges().is_some_and(|ranges| ranges.iter().all(loops))
+        self.determined_ranges().is_some_and(|ranges| ranges.iter().all(loops))
     }
 
     /// Whether the host always means addresses that are not public.
     pub(crate) fn is_private(&self) -> bool {
-        let private = |range: &IpNet| !address::is_public(range.addr());
-        self.own_ranges().is_some_and(|ranges| ranges.iter().all(private))
+        let private = |range: &IpNet| !address::is_public_address(range.addr());
+        self.determined_ranges().is_some_and(|ranges| ranges.iter().all(private))
     }
 }
 
-fn borrowed(host: &Host<String>) -> Host<&str> {
+fn borrow_host(host: &Host<String>) -> Host<&str> {
     match host {
         Host::Domain(name) => Host::Domain(name),
         Host::Ipv4(addr) => Host::Ipv4(*addr),
@@ -107,15 +113,15 @@ fn is_one_label_below(name: &str, domain: &str) -> bool {
     label.is_some_and(|label| !label.is_empty() && !label.contains('.'))
 }
 
-fn one_label_below(domain: &str, written: &str) -> Result<HostPattern, PatternError> {
-    match exact(domain)? {
+fn parse_one_label_below(domain: &str, written: &str) -> Result<HostPattern, NetPatternError> {
+    match parse_exact_host(domain)? {
         Host::Domain(domain) => Ok(HostPattern::OneLabelBelow(domain)),
-        Host::Ipv4(_) | Host::Ipv6(_) => Err(PatternError::Host { host: written.to_owned() }),
+        Host::Ipv4(_) | Host::Ipv6(_) => Err(NetPatternError::Host { host: written.to_owned() }),
     }
 }
 
-fn exact(text: &str) -> Result<Host<String>, PatternError> {
-    let refused = || PatternError::Host { host: text.to_owned() };
+fn parse_exact_host(text: &str) -> Result<Host<String>, NetPatternError> {
+    let refused = || NetPatternError::Host { host: text.to_owned() };
     // The parser would percent-decode the text, and so find another host than a reader does.
     if text.contains(['*', '%']) {
         return Err(refused());
@@ -123,7 +129,7 @@ fn exact(text: &str) -> Result<Host<String>, PatternError> {
     let host = Host::parse(text).map_err(|_| refused())?;
     match &host {
         Host::Ipv4(addr) if addr.to_string() != text => {
-            Err(PatternError::OddAddress { host: text.to_owned(), canonical: addr.to_string() })
+            Err(NetPatternError::OddAddress { host: text.to_owned(), canonical: addr.to_string() })
         }
         Host::Domain(name) if name.split('.').any(str::is_empty) => Err(refused()),
         Host::Domain(_) | Host::Ipv4(_) | Host::Ipv6(_) => Ok(host),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::pattern::PatternError;
+use super::pattern::NetPatternError;
 
 /// The methods that a pattern can name. The list is closed, so a misspelt method is an error and
 /// not a grant that never matches.
@@ -33,7 +33,7 @@ const NEVER: [&str; 2] = ["CONNECT", "TRACE"];
 
 /// The methods of a pattern: all, or a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Methods {
+pub(crate) enum MethodPattern {
     Any,
     Listed(Vec<&'static str>),
 }
@@ -43,14 +43,14 @@ pub(crate) fn is_never_allowed(method: &str) -> bool {
     NEVER.iter().any(|never| never.eq_ignore_ascii_case(method))
 }
 
-impl Methods {
-    pub(crate) fn parse(text: &str) -> Result<Self, PatternError> {
+impl MethodPattern {
+    pub(crate) fn parse(text: &str) -> Result<Self, NetPatternError> {
         if text == "*" {
             return Ok(Self::Any);
         }
         let mut listed = Vec::new();
         for name in text.split(',') {
-            let method = known(name)?;
+            let method = known_method(name)?;
             if !listed.contains(&method) {
                 listed.push(method);
             }
@@ -75,7 +75,7 @@ impl Methods {
     }
 
     /// The common methods, if there are any.
-    pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
+    pub(crate) fn intersect_with(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Any, both) | (both, Self::Any) => Some(both.clone()),
             (Self::Listed(listed), Self::Listed(_)) => {
@@ -86,17 +86,17 @@ impl Methods {
     }
 }
 
-fn known(name: &str) -> Result<&'static str, PatternError> {
-    let refused = || PatternError::Method { method: name.to_owned() };
+fn known_method(name: &str) -> Result<&'static str, NetPatternError> {
+    let refused = || NetPatternError::Method { method: name.to_owned() };
     KNOWN.iter().copied().find(|known| *known == name).ok_or_else(refused)
 }
 
 /// Returns the known method that is most similar to a refused one.
-pub(crate) fn suggestion(name: &str) -> Option<&'static str> {
-    crate::source::nearest(&name.to_ascii_uppercase(), KNOWN)
+pub(crate) fn suggest_method(name: &str) -> Option<&'static str> {
+    crate::source::nearest_match(&name.to_ascii_uppercase(), KNOWN)
 }
 
-impl fmt::Display for Methods {
+impl fmt::Display for MethodPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => f.write_str("*"),

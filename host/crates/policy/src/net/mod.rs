@@ -18,9 +18,9 @@ pub mod pattern;
 pub(crate) mod port;
 pub mod request_url;
 
-pub use address::is_public;
+pub use address::is_public_address;
 pub use grant::{NetGrant, NetPermit};
-pub use origin::{Origin, OriginError};
+pub use origin::{UrlOrigin, UrlOriginError};
 pub use path::is_plain_path;
-pub use pattern::{NetPattern, PatternError};
-pub use request_url::{RequestFormError, read_request, rebuild_url};
+pub use pattern::{NetPattern, NetPatternError};
+pub use request_url::{RequestFormError, parse_request, rebuild_url};

@@ -6,14 +6,17 @@ use url::Url;
 
 use super::{
     host::HostPattern,
-    pattern::{PatternError, Scheme, Target, parse_port, refuse_extras, split_port, split_scheme},
+    pattern::{
+        NetPatternError, RequestTarget, UrlScheme, parse_port, refuse_extras, split_port,
+        split_scheme,
+    },
 };
-use crate::source::{Mistake, quoted};
+use crate::source::{HintedError, quoted};
 
 /// One scheme, one host, one port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
-    pub(super) scheme: Scheme,
+pub struct UrlOrigin {
+    pub(super) scheme: UrlScheme,
     /// Always an exact host.
     pub(super) host: HostPattern,
     pub(super) port: u16,
@@ -21,10 +24,10 @@ pub struct Origin {
 
 /// Why a text is not an origin that a secret can be sent to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OriginError {
+pub enum UrlOriginError {
     /// A part of it is not valid.
     #[error(transparent)]
-    Part(#[from] PatternError),
+    Part(#[from] NetPatternError),
     /// It has a path.
     #[error("{} holds a path, and what is sent to a host is sent to all of it", quoted(text))]
     Path {
@@ -47,7 +50,7 @@ pub enum OriginError {
     },
 }
 
-impl Mistake for OriginError {
+impl HintedError for UrlOriginError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Part(error) => error.hint(),
@@ -58,40 +61,40 @@ impl Mistake for OriginError {
     }
 }
 
-impl FromStr for Origin {
-    type Err = OriginError;
+impl FromStr for UrlOrigin {
+    type Err = UrlOriginError;
 
-    fn from_str(text: &str) -> Result<Self, OriginError> {
+    fn from_str(text: &str) -> Result<Self, UrlOriginError> {
         let (scheme, rest) = split_scheme(text)?;
         refuse_extras(text, rest)?;
         if let Some((authority, _)) = rest.split_once('/') {
-            let origin = format!("{}://{authority}", scheme.word());
-            return Err(OriginError::Path { text: text.to_owned(), origin });
+            let origin = format!("{}://{authority}", scheme.as_str());
+            return Err(UrlOriginError::Path { text: text.to_owned(), origin });
         }
         let (host, port) = split_port(rest);
         let host = HostPattern::parse(host)?;
         let port = port.map_or(Ok(scheme.default_port()), parse_port)?;
         match scheme {
-            _ if !host.is_exact() => Err(OriginError::Several { text: text.to_owned() }),
-            Scheme::Http if !host.is_loopback() => {
-                Err(OriginError::Plain { text: text.to_owned() })
+            _ if !host.is_exact() => Err(UrlOriginError::Several { text: text.to_owned() }),
+            UrlScheme::Http if !host.is_loopback() => {
+                Err(UrlOriginError::Plain { text: text.to_owned() })
             }
-            Scheme::Http | Scheme::Https => Ok(Self { scheme, host, port }),
+            UrlScheme::Http | UrlScheme::Https => Ok(Self { scheme, host, port }),
         }
     }
 }
 
-impl Origin {
+impl UrlOrigin {
     /// Whether a URL belongs to this origin.
-    pub fn is_of(&self, url: &Url) -> bool {
+    pub fn matches_url(&self, url: &Url) -> bool {
         // The method does not affect the result.
-        Target::new("GET", url).is_ok_and(|target| target.is_for(self))
+        RequestTarget::new("GET", url).is_ok_and(|target| target.has_origin(self))
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for UrlOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", self.scheme.word(), self.host)?;
+        write!(f, "{}://{}", self.scheme.as_str(), self.host)?;
         match self.port == self.scheme.default_port() {
             true => Ok(()),
             false => write!(f, ":{}", self.port),

@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt};
 
 use percent_encoding::percent_decode_str;
 
-use super::pattern::PatternError;
+use super::pattern::NetPatternError;
 
 /// Most times that a path is decoded: a server decodes once, a careless chain of servers two or
 /// three times.
@@ -21,14 +21,14 @@ pub(crate) struct PlainPath<'u>(Cow<'u, [u8]>);
 /// The path of a pattern: segments, and whether more segments may follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathPattern {
-    segments: Vec<Segment>,
+    segments: Vec<SegmentPattern>,
     open: bool,
 }
 
 /// One segment of a pattern. `pieces` are the decoded texts between its stars; a single piece is a
 /// literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Segment {
+struct SegmentPattern {
     text: String,
     pieces: Vec<Vec<u8>>,
 }
@@ -37,7 +37,9 @@ impl<'u> PlainPath<'u> {
     /// Decodes the canonical path of a URL; `None` if the path hides something.
     pub(crate) fn new(path: &'u str) -> Option<Self> {
         let plain = Self(percent_decode_str(path).into());
-        let hides = path.contains('\\') || plain.segments().any(is_dots) || hides_deeper(path);
+        let hides = path.contains('\\')
+            || plain.segments().any(is_dot_segment)
+            || has_hidden_character(path);
         (!hides).then_some(plain)
     }
 
@@ -61,10 +63,10 @@ pub fn is_plain_path(path: &str) -> bool {
 
 /// Whether any of several decodings reveals a hidden character. A path that still changes after all
 /// of them was crafted to do so, and counts as hiding one.
-fn hides_deeper(path: &str) -> bool {
+fn has_hidden_character(path: &str) -> bool {
     let mut text = path.to_owned();
     for _ in 0..DECODINGS_MAX {
-        if hides_separator(&text) {
+        if has_encoded_separator(&text) {
             return true;
         }
         match percent_decode_str(&text).decode_utf8() {
@@ -79,7 +81,7 @@ fn hides_deeper(path: &str) -> bool {
 
 /// Whether a dot, a slash, a backslash or a control character is percent-encoded, once or several
 /// times.
-fn hides_separator(path: &str) -> bool {
+fn has_encoded_separator(path: &str) -> bool {
     path.match_indices('%').any(|(at, _)| {
         let mut code = &path[at + 1..];
         while let Some(inner) = code.strip_prefix("25") {
@@ -91,13 +93,13 @@ fn hides_separator(path: &str) -> bool {
 }
 
 /// Whether some server reads a segment as `.` or `..`; a few ignore the text after a semicolon.
-fn is_dots(segment: &[u8]) -> bool {
+fn is_dot_segment(segment: &[u8]) -> bool {
     let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
     name == b"." || name == b".."
 }
 
 /// A segment as the most lenient server reads it.
-fn leniently(segment: &[u8]) -> Vec<u8> {
+fn lenient_segment(segment: &[u8]) -> Vec<u8> {
     let name = segment.split(|byte| *byte == b';').next().unwrap_or_default();
     name.trim_ascii().to_ascii_lowercase()
 }
@@ -105,13 +107,13 @@ fn leniently(segment: &[u8]) -> Vec<u8> {
 impl PathPattern {
     /// The pattern of a URL without a path: `/` and nothing else.
     pub(crate) fn root() -> Self {
-        let root = Segment { text: String::new(), pieces: vec![Vec::new()] };
+        let root = SegmentPattern { text: String::new(), pieces: vec![Vec::new()] };
         Self { segments: vec![root], open: false }
     }
 
-    pub(crate) fn parse(path: &str) -> Result<Self, PatternError> {
-        let refused = |reason| PatternError::Path { path: path.to_owned(), reason };
-        if let Some(reason) = fault(path) {
+    pub(crate) fn parse(path: &str) -> Result<Self, NetPatternError> {
+        let refused = |reason| NetPatternError::Path { path: path.to_owned(), reason };
+        if let Some(reason) = find_path_fault(path) {
             return Err(refused(reason));
         }
         let (closed, open) = match path.strip_suffix("/**") {
@@ -121,7 +123,7 @@ impl PathPattern {
         if closed.contains("**") {
             return Err(refused("`**` can only be the whole last segment"));
         }
-        let segments = closed.split('/').skip(1).map(Segment::parse).collect();
+        let segments = closed.split('/').skip(1).map(SegmentPattern::parse).collect();
         Ok(Self { segments, open })
     }
 
@@ -136,17 +138,17 @@ impl PathPattern {
     /// Whether the path matches as it is, or as a lenient server reads it: without empty segments,
     /// without the text after a semicolon, and regardless of case. For denials, where the wider
     /// reading is the safe one.
-    pub(crate) fn matches_loosely(&self, path: &PlainPath<'_>) -> bool {
+    pub(crate) fn matches_leniently(&self, path: &PlainPath<'_>) -> bool {
         if self.matches(path) {
             return true;
         }
-        let segments: Vec<Vec<u8>> = path.segments().map(leniently).collect();
+        let segments: Vec<Vec<u8>> = path.segments().map(lenient_segment).collect();
         let filled = segments.iter().map(Vec::as_slice).filter(|segment| !segment.is_empty());
-        self.lowered().matches_segments(filled)
+        self.to_lowercase().matches_segments(filled)
     }
 
-    fn lowered(&self) -> Self {
-        let lower = |segment: &Segment| Segment {
+    fn to_lowercase(&self) -> Self {
+        let lower = |segment: &SegmentPattern| SegmentPattern {
             text: segment.text.to_ascii_lowercase(),
             pieces: segment.pieces.iter().map(|piece| piece.to_ascii_lowercase()).collect(),
         };
@@ -175,10 +177,10 @@ impl PathPattern {
 
     /// The pattern of the paths that match both. It is exact, except for two globs at the same
     /// position that overlap without one covering the other: there it keeps the first.
-    pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
+    pub(crate) fn intersect_with(&self, other: &Self) -> Option<Self> {
         let length = self.segments.len().max(other.segments.len());
         let at = |index: usize| match (self.segments.get(index), other.segments.get(index)) {
-            (Some(own), Some(others)) => own.meet(others),
+            (Some(own), Some(others)) => own.intersect_with(others),
             (Some(own), None) => other.open.then(|| own.clone()),
             (None, Some(others)) => self.open.then(|| others.clone()),
             (None, None) => None,
@@ -189,7 +191,7 @@ impl PathPattern {
 }
 
 /// The reason why the text of a path pattern is invalid.
-fn fault(path: &str) -> Option<&'static str> {
+fn find_path_fault(path: &str) -> Option<&'static str> {
     if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Some("write other than plain characters percent-encoded");
     }
@@ -207,13 +209,13 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-impl Segment {
+impl SegmentPattern {
     fn parse(text: &str) -> Self {
         let pieces = text.split('*').map(|piece| percent_decode_str(piece).collect()).collect();
         Self { text: text.to_owned(), pieces }
     }
 
-    fn literal(&self) -> Option<&[u8]> {
+    fn as_literal(&self) -> Option<&[u8]> {
         match self.pieces.as_slice() {
             [only] => Some(only),
             _ => None,
@@ -239,7 +241,7 @@ impl Segment {
             return false;
         };
         for piece in middle {
-            match find(rest, piece) {
+            match find_piece_end(rest, piece) {
                 Some(end) => rest = &rest[end..],
                 None => return false,
             }
@@ -248,17 +250,17 @@ impl Segment {
     }
 
     fn covers(&self, other: &Self) -> bool {
-        match other.literal() {
+        match other.as_literal() {
             Some(literal) => self.matches(literal),
-            None => self.pieces == other.pieces || (self.is_star() && other.takes_a_character()),
+            None => self.pieces == other.pieces || (self.is_star() && other.needs_character()),
         }
     }
 
-    fn takes_a_character(&self) -> bool {
+    fn needs_character(&self) -> bool {
         self.is_star() || self.pieces.iter().any(|piece| !piece.is_empty())
     }
 
-    fn meet(&self, other: &Self) -> Option<Self> {
+    fn intersect_with(&self, other: &Self) -> Option<Self> {
         if self.covers(other) {
             Some(other.clone())
         } else if other.covers(self) || self.may_overlap(other) {
@@ -270,19 +272,23 @@ impl Segment {
 
     /// Whether two globs can match the same text, judged by their beginnings and ends.
     fn may_overlap(&self, other: &Self) -> bool {
-        let both_globs = self.literal().is_none() && other.literal().is_none();
+        let both_globs = self.as_literal().is_none() && other.as_literal().is_none();
         both_globs
-            && agree(self.pieces.first(), other.pieces.first(), |a, b| a.starts_with(b))
-            && agree(self.pieces.last(), other.pieces.last(), |a, b| a.ends_with(b))
+            && ends_agree(self.pieces.first(), other.pieces.first(), |a, b| a.starts_with(b))
+            && ends_agree(self.pieces.last(), other.pieces.last(), |a, b| a.ends_with(b))
     }
 }
 
-fn agree(a: Option<&Vec<u8>>, b: Option<&Vec<u8>>, has: impl Fn(&[u8], &[u8]) -> bool) -> bool {
+fn ends_agree(
+    a: Option<&Vec<u8>>,
+    b: Option<&Vec<u8>>,
+    has: impl Fn(&[u8], &[u8]) -> bool,
+) -> bool {
     a.zip(b).is_some_and(|(a, b)| has(a, b) || has(b, a))
 }
 
 /// The end of the first occurrence of a piece.
-fn find(bytes: &[u8], piece: &[u8]) -> Option<usize> {
+fn find_piece_end(bytes: &[u8], piece: &[u8]) -> Option<usize> {
     if piece.is_empty() {
         return Some(0);
     }

@@ -9,12 +9,12 @@ use url::{Host, Url};
 
 use super::{
     host::HostPattern,
-    method::{self, Methods},
-    origin::Origin,
+    method::{self, MethodPattern},
+    origin::UrlOrigin,
     path::{PathPattern, PlainPath},
-    port::{self, Ports},
+    port::{self, PortRange},
 };
-use crate::source::{Mistake, quoted};
+use crate::source::{HintedError, quoted};
 
 /// Longest pattern, in bytes: far longer than anyone can review at a glance.
 const PATTERN_BYTES_MAX: usize = 2048;
@@ -22,15 +22,15 @@ const PATTERN_BYTES_MAX: usize = 2048;
 /// Longest URL that is accepted, in bytes: twice what most servers accept.
 const URL_BYTES_MAX: usize = 16 << 10;
 
-const SCHEMES: [(&str, Scheme); 2] = [("https", Scheme::Https), ("http", Scheme::Http)];
+const SCHEMES: [(&str, UrlScheme); 2] = [("https", UrlScheme::Https), ("http", UrlScheme::Http)];
 
 /// A set of requests: methods, one scheme, hosts, ports and paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetPattern {
-    methods: Methods,
-    scheme: Scheme,
+    methods: MethodPattern,
+    scheme: UrlScheme,
     host: HostPattern,
-    ports: Ports,
+    ports: PortRange,
     path: PathPattern,
 }
 
@@ -38,19 +38,19 @@ pub struct NetPattern {
 /// pattern has one, or one level below a domain as wide as `*.com`. `https://**` is short for
 /// `https://*/**`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DenyPattern(pub(crate) NetPattern);
+pub(crate) struct NetDenyPattern(pub(crate) NetPattern);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(super) enum UrlScheme {
     Http,
     Https,
 }
 
 /// A request, split into the parts that patterns compare.
 #[derive(Debug)]
-pub(crate) struct Target<'u> {
+pub(crate) struct RequestTarget<'u> {
     method: &'u str,
-    scheme: Scheme,
+    scheme: UrlScheme,
     host: Host<&'u str>,
     port: u16,
     path: PlainPath<'u>,
@@ -58,7 +58,7 @@ pub(crate) struct Target<'u> {
 
 /// Why a text is not a network pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PatternError {
+pub enum NetPatternError {
     /// The text is longer than any sensible pattern.
     #[error("a network pattern of {bytes} bytes is longer than {PATTERN_BYTES_MAX}")]
     TooLong {
@@ -129,7 +129,7 @@ pub enum PatternError {
 
 /// Why no pattern at all can match a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum UrlError {
+pub(crate) enum RequestUrlError {
     #[error("the URL is longer than {URL_BYTES_MAX} bytes")]
     TooLong,
     #[error("the method is never allowed")]
@@ -144,7 +144,7 @@ pub(crate) enum UrlError {
     HiddenPath,
 }
 
-impl Mistake for PatternError {
+impl HintedError for NetPatternError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::TooLong { .. } => return None,
@@ -152,7 +152,7 @@ impl Mistake for PatternError {
                 true => format!("write {}", quoted(&format!("GET {pattern}"))),
                 false => "write \"GET https://api.example.com/v1/**\"".to_owned(),
             },
-            Self::Method { method } => match method::suggestion(method) {
+            Self::Method { method } => match method::suggest_method(method) {
                 Some(known) => format!("did you mean {known}?"),
                 None => "name methods such as GET,POST, or write * for all".to_owned(),
             },
@@ -178,17 +178,17 @@ impl Mistake for PatternError {
 }
 
 impl FromStr for NetPattern {
-    type Err = PatternError;
+    type Err = NetPatternError;
 
-    fn from_str(text: &str) -> Result<Self, PatternError> {
+    fn from_str(text: &str) -> Result<Self, NetPatternError> {
         Self::parse(text, HostPattern::parse)
     }
 }
 
-impl FromStr for DenyPattern {
-    type Err = PatternError;
+impl FromStr for NetDenyPattern {
+    type Err = NetPatternError;
 
-    fn from_str(text: &str) -> Result<Self, PatternError> {
+    fn from_str(text: &str) -> Result<Self, NetPatternError> {
         NetPattern::parse(text, HostPattern::parse_wide).map(Self)
     }
 }
@@ -196,14 +196,14 @@ impl FromStr for DenyPattern {
 impl NetPattern {
     fn parse(
         text: &str,
-        parse_host: impl FnOnce(&str) -> Result<HostPattern, PatternError>,
-    ) -> Result<Self, PatternError> {
+        parse_host: impl FnOnce(&str) -> Result<HostPattern, NetPatternError>,
+    ) -> Result<Self, NetPatternError> {
         if text.len() > PATTERN_BYTES_MAX {
-            return Err(PatternError::TooLong { bytes: text.len() });
+            return Err(NetPatternError::TooLong { bytes: text.len() });
         }
-        let no_methods = || PatternError::NoMethods { pattern: text.to_owned() };
+        let no_methods = || NetPatternError::NoMethods { pattern: text.to_owned() };
         let (methods, url) = text.split_once(' ').ok_or_else(no_methods)?;
-        let methods = Methods::parse(methods)?;
+        let methods = MethodPattern::parse(methods)?;
         let (scheme, rest) = split_scheme(url)?;
         refuse_extras(url, rest)?;
         let rest = if rest == "**" { "*/**" } else { rest };
@@ -215,7 +215,7 @@ impl NetPattern {
             methods,
             scheme,
             host,
-            ports: ports.map_or(Ok(usual), Ports::parse)?,
+            ports: ports.map_or(Ok(usual), PortRange::parse)?,
             path: if path.is_empty() { PathPattern::root() } else { PathPattern::parse(path)? },
         })
     }
@@ -223,30 +223,32 @@ impl NetPattern {
 
 /// The ports of a pattern that names none. For "any host" these are all ports, because a single
 /// default port would deny less than the pattern states.
-fn default_ports(scheme: Scheme, host: &HostPattern) -> Ports {
+fn default_ports(scheme: UrlScheme, host: &HostPattern) -> PortRange {
     match host {
-        HostPattern::Any => Ports::ANY,
-        HostPattern::Exact(_) | HostPattern::OneLabelBelow(_) => Ports::only(scheme.default_port()),
+        HostPattern::Any => PortRange::ANY,
+        HostPattern::Exact(_) | HostPattern::OneLabelBelow(_) => {
+            PortRange::from_single(scheme.default_port())
+        }
     }
 }
 
 /// Checks the methods of a text that is not a whole pattern yet, such as a manifest's template.
-pub(crate) fn check_methods(text: &str) -> Result<(), PatternError> {
-    let no_methods = || PatternError::NoMethods { pattern: text.to_owned() };
+pub(crate) fn check_methods(text: &str) -> Result<(), NetPatternError> {
+    let no_methods = || NetPatternError::NoMethods { pattern: text.to_owned() };
     let (methods, _) = text.split_once(' ').ok_or_else(no_methods)?;
-    Methods::parse(methods).map(|_| ())
+    MethodPattern::parse(methods).map(|_| ())
 }
 
-pub(super) fn split_scheme(url: &str) -> Result<(Scheme, &str), PatternError> {
+pub(super) fn split_scheme(url: &str) -> Result<(UrlScheme, &str), NetPatternError> {
     let parts = url.split_once("://");
     let known = |(name, rest)| {
         let scheme = SCHEMES.iter().find(|(known, _)| *known == name)?.1;
         Some((scheme, rest))
     };
-    parts.and_then(known).ok_or_else(|| PatternError::Scheme { url: url.to_owned() })
+    parts.and_then(known).ok_or_else(|| NetPatternError::Scheme { url: url.to_owned() })
 }
 
-pub(crate) fn refuse_extras(url: &str, rest: &str) -> Result<(), PatternError> {
+pub(crate) fn refuse_extras(url: &str, rest: &str) -> Result<(), NetPatternError> {
     let authority = rest.split('/').next().unwrap_or_default();
     let part = match () {
         () if rest.contains(|c: char| c.is_whitespace() || c.is_control()) => "white space",
@@ -256,7 +258,7 @@ pub(crate) fn refuse_extras(url: &str, rest: &str) -> Result<(), PatternError> {
         () if rest.contains('\\') => "a backslash",
         () => return Ok(()),
     };
-    Err(PatternError::Extra { url: url.to_owned(), part })
+    Err(NetPatternError::Extra { url: url.to_owned(), part })
 }
 
 /// Splits off the port; the colons of an IPv6 address are inside its brackets.
@@ -268,28 +270,28 @@ pub(crate) fn split_port(authority: &str) -> (&str, Option<&str>) {
 }
 
 /// Parses one port.
-pub(crate) fn parse_port(text: &str) -> Result<u16, PatternError> {
-    port::number(text).ok_or_else(|| PatternError::Port { port: text.to_owned() })
+pub(crate) fn parse_port(text: &str) -> Result<u16, NetPatternError> {
+    port::parse_port_number(text).ok_or_else(|| NetPatternError::Port { port: text.to_owned() })
 }
 
 impl NetPattern {
     /// Whether the pattern allows a request.
-    pub(crate) fn matches(&self, target: &Target<'_>) -> bool {
-        self.matches_but_path(target) && self.path.matches(&target.path)
+    pub(crate) fn matches(&self, target: &RequestTarget<'_>) -> bool {
+        self.matches_except_path(target) && self.path.matches(&target.path)
     }
 
     /// Whether the pattern denies a request, even if only a lenient server would read the path that
     /// way.
-    pub(crate) fn denies(&self, target: &Target<'_>) -> bool {
-        self.matches_but_path(target) && self.path.matches_loosely(&target.path)
+    pub(crate) fn matches_leniently(&self, target: &RequestTarget<'_>) -> bool {
+        self.matches_except_path(target) && self.path.matches_leniently(&target.path)
     }
 
     /// Whether the pattern fails to match only because it has no path.
-    pub(crate) fn lacks_path_for(&self, target: &Target<'_>) -> bool {
-        self.path.is_root() && self.matches_but_path(target) && !self.path.matches(&target.path)
+    pub(crate) fn is_missing_path_for(&self, target: &RequestTarget<'_>) -> bool {
+        self.path.is_root() && self.matches_except_path(target) && !self.path.matches(&target.path)
     }
 
-    fn matches_but_path(&self, target: &Target<'_>) -> bool {
+    fn matches_except_path(&self, target: &RequestTarget<'_>) -> bool {
         self.scheme == target.scheme
             && self.ports.contains(target.port)
             && self.host.matches(&target.host)
@@ -307,34 +309,34 @@ impl NetPattern {
 
     /// The pattern of the requests that match both, if there can be any. It includes all of them,
     /// and may include too many paths, so use it to describe and not to decide.
-    pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
+    pub(crate) fn intersect_with(&self, other: &Self) -> Option<Self> {
         if self.scheme != other.scheme {
             return None;
         }
-        let ports = self.ports.meet(other.ports)?;
+        let ports = self.ports.intersect_with(other.ports)?;
         let host = match () {
             () if self.host.covers(&other.host) => other.host.clone(),
             () if other.host.covers(&self.host) => self.host.clone(),
             () => return None,
         };
-        let methods = self.methods.meet(&other.methods)?;
-        let path = self.path.meet(&other.path)?;
+        let methods = self.methods.intersect_with(&other.methods)?;
+        let path = self.path.intersect_with(&other.path)?;
         Some(Self { methods, scheme: self.scheme, host, ports, path })
     }
 
     /// Whether the pattern matches requests to an origin.
-    pub(crate) fn reaches(&self, origin: &Origin) -> bool {
+    pub(crate) fn can_reach_origin(&self, origin: &UrlOrigin) -> bool {
         self.scheme == origin.scheme
             && self.ports.contains(origin.port)
             && self.host.covers(&origin.host)
     }
 
     /// The single origin of all its requests, if a secret may be sent there.
-    pub(crate) fn origin(&self) -> Option<Origin> {
-        let port = self.ports.single()?;
-        let is_private = self.scheme == Scheme::Https || self.host.is_loopback();
+    pub(crate) fn single_origin(&self) -> Option<UrlOrigin> {
+        let port = self.ports.single_port()?;
+        let is_private = self.scheme == UrlScheme::Https || self.host.is_loopback();
         let is_one = is_private && self.host.is_exact();
-        is_one.then(|| Origin { scheme: self.scheme, host: self.host.clone(), port })
+        is_one.then(|| UrlOrigin { scheme: self.scheme, host: self.host.clone(), port })
     }
 
     pub(crate) fn host(&self) -> &HostPattern {
@@ -342,30 +344,30 @@ impl NetPattern {
     }
 }
 
-impl<'u> Target<'u> {
-    pub(crate) fn new(method: &'u str, url: &'u Url) -> Result<Self, UrlError> {
+impl<'u> RequestTarget<'u> {
+    pub(crate) fn new(method: &'u str, url: &'u Url) -> Result<Self, RequestUrlError> {
         if url.as_str().len() > URL_BYTES_MAX {
-            return Err(UrlError::TooLong);
+            return Err(RequestUrlError::TooLong);
         }
         if method::is_never_allowed(method) {
-            return Err(UrlError::Method);
+            return Err(RequestUrlError::Method);
         }
         let known = SCHEMES.iter().find(|(name, _)| *name == url.scheme());
-        let (_, scheme) = *known.ok_or(UrlError::Scheme)?;
+        let (_, scheme) = *known.ok_or(RequestUrlError::Scheme)?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(UrlError::UserInfo);
+            return Err(RequestUrlError::UserInfo);
         }
-        let host = url.host().filter(is_well_formed).ok_or(UrlError::Host)?;
-        let path = PlainPath::new(url.path()).ok_or(UrlError::HiddenPath)?;
+        let host = url.host().filter(is_well_formed).ok_or(RequestUrlError::Host)?;
+        let path = PlainPath::new(url.path()).ok_or(RequestUrlError::HiddenPath)?;
         let port = url.port().unwrap_or_else(|| scheme.default_port());
         Ok(Self { method, scheme, host, port, path })
     }
 
     pub(crate) fn is_encrypted(&self) -> bool {
-        self.scheme == Scheme::Https
+        self.scheme == UrlScheme::Https
     }
 
-    pub(crate) fn is_at(&self, host: &HostPattern) -> bool {
+    pub(crate) fn has_host(&self, host: &HostPattern) -> bool {
         host.matches(&self.host)
     }
 
@@ -374,7 +376,7 @@ impl<'u> Target<'u> {
         HostPattern::Exact(self.host.to_owned()).is_loopback()
     }
 
-    pub(super) fn is_for(&self, origin: &Origin) -> bool {
+    pub(super) fn has_origin(&self, origin: &UrlOrigin) -> bool {
         self.scheme == origin.scheme && self.port == origin.port && origin.host.matches(&self.host)
     }
 }
@@ -386,7 +388,7 @@ fn is_well_formed(host: &Host<&str>) -> bool {
     }
 }
 
-impl Scheme {
+impl UrlScheme {
     pub(super) fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -394,7 +396,7 @@ impl Scheme {
         }
     }
 
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::Https => "https",
@@ -405,7 +407,7 @@ impl Scheme {
 impl fmt::Display for NetPattern {
     /// The canonical text, which parses back to the same pattern.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}://{}", self.methods, self.scheme.word(), self.host)?;
+        write!(f, "{} {}://{}", self.methods, self.scheme.as_str(), self.host)?;
         if self.ports != default_ports(self.scheme, &self.host) {
             write!(f, ":{}", self.ports)?;
         }

@@ -58,7 +58,7 @@ pub enum RequestFormError {
 
 impl RequestFormError {
     /// Returns the refusal of a request with such a form. No policy text lifts it.
-    pub fn denial(self) -> Denial {
+    pub fn into_denial(self) -> Denial {
         Denial {
             what: "a request to an address in an odd form was stopped".to_owned(),
             why: self.to_string(),
@@ -100,7 +100,7 @@ pub fn rebuild_url(uri: &Uri) -> Result<Url, RequestFormError> {
 /// # Errors
 ///
 /// The method or the URL is not in plain form.
-pub fn read_request(method: &str, url: &str) -> Result<(Method, Url), RequestFormError> {
+pub fn parse_request(method: &str, url: &str) -> Result<(Method, Url), RequestFormError> {
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| RequestFormError::Method)?;
     let (scheme, rest) = url.split_once("://").ok_or(RequestFormError::NoScheme)?;
     let rest = rest.split_once('#').map_or(rest, |(before, _fragment)| before);
@@ -135,7 +135,7 @@ mod tests {
         let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build();
         let got = uri.ok().and_then(|uri| rebuild_url(&uri).ok()).map(String::from);
         assert_eq!(got.as_deref(), want, "{scheme} {authority} {path}");
-        let text = read_request("GET", &format!("{scheme}://{authority}{path}"));
+        let text = parse_request("GET", &format!("{scheme}://{authority}{path}"));
         assert_eq!(text.ok().map(|(_, url)| url.into()), got, "{scheme} {authority} {path}");
     }
 
@@ -189,9 +189,9 @@ mod tests {
             ("GET", "https://a.example/\t", RequestFormError::Url),
             ("GET", "http://2130706433/", RequestFormError::OddHost),
         ] {
-            assert_eq!(read_request(method, url).unwrap_err(), want, "{method} {url}");
+            assert_eq!(parse_request(method, url).unwrap_err(), want, "{method} {url}");
         }
-        let (_, url) = read_request("GET", "https://a.example/x#fragment").unwrap();
+        let (_, url) = parse_request("GET", "https://a.example/x#fragment").unwrap();
         assert_eq!(url.as_str(), "https://a.example/x");
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::{Injection, SecretName, SecretSources};
+use super::{SecretInjection, SecretName, SecretSources};
 use crate::{
-    document::{Item, Section},
+    document::{TomlItem, TomlSection},
     fix::toml_string,
-    source::{Place, SourceError, nearest},
+    source::{SourceError, SourceLocation, nearest_match},
 };
 
 /// An entry of a policy's `secrets` list.
@@ -15,35 +15,35 @@ pub struct SecretGrant {
     /// The secret.
     pub name: SecretName,
     /// How the plugin uses it.
-    pub way: SecretWay,
+    pub way: SecretUse,
     /// The place of the entry.
-    pub place: Place,
+    pub place: SourceLocation,
 }
 
 /// How a plugin uses a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretWay {
+pub enum SecretUse {
     /// The host adds it to requests; the plugin never sees it.
-    Inject(Injection),
+    Inject(SecretInjection),
     /// The plugin may read it.
     Reveal,
 }
 
 impl SecretGrant {
-    pub(crate) fn read(item: Item<'_>) -> Result<Self, SourceError> {
+    pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
-        item.section(|section| {
-            let name = section.required("name", Item::parsed)?;
-            let way = read_way(section)?;
+        item.read_section(|section| {
+            let name = section.read_required("name", TomlItem::read_parsed)?;
+            let way = read_secret_use(section)?;
             Ok(Self { name, way, place })
         })
     }
 
     /// Refuses an entry for a header that another entry fills with something else.
-    pub(crate) fn check_beside(&self, others: &[Self]) -> Result<(), SourceError> {
+    pub(crate) fn check_header_conflict(&self, others: &[Self]) -> Result<(), SourceError> {
         let competes = |other: &&Self| match (&self.way, &other.way) {
-            (SecretWay::Inject(own), SecretWay::Inject(theirs)) => {
-                own.competes(theirs) && (&self.name, own) != (&other.name, theirs)
+            (SecretUse::Inject(own), SecretUse::Inject(theirs)) => {
+                own.conflicts_with(theirs) && (&self.name, own) != (&other.name, theirs)
             }
             _ => false,
         };
@@ -52,32 +52,34 @@ impl SecretGrant {
             Some(other) => {
                 let message = format!("the entry at {} fills the same header", other.place);
                 let hint = "a header has one value: leave out one of the two";
-                Err(self.place.clone().error(message).with_hint(hint))
+                Err(self.place.clone().into_error(message).with_hint(hint))
             }
         }
     }
 }
 
-fn read_way(section: &mut Section<'_>) -> Result<SecretWay, SourceError> {
-    let reveal = section.optional("reveal", Item::boolean)?.unwrap_or(false);
-    let to = section.optional("to", Item::parsed)?;
+fn read_secret_use(section: &mut TomlSection<'_>) -> Result<SecretUse, SourceError> {
+    let reveal = section.read_optional("reveal", TomlItem::read_bool)?.unwrap_or(false);
+    let to = section.read_optional("to", TomlItem::read_parsed)?;
     match (reveal, to) {
-        (false, Some(origin)) => Injection::read(origin, section).map(SecretWay::Inject),
-        (true, None) => match ["header", "format"].into_iter().find_map(|key| section.take(key)) {
-            None => Ok(SecretWay::Reveal),
-            Some(item) => {
-                let message =
-                    format!("{} has no effect on a secret that is revealed", item.label());
-                Err(item.place().error(message).with_hint("leave it out"))
+        (false, Some(origin)) => SecretInjection::from_toml(origin, section).map(SecretUse::Inject),
+        (true, None) => {
+            match ["header", "format"].into_iter().find_map(|key| section.take_item(key)) {
+                None => Ok(SecretUse::Reveal),
+                Some(item) => {
+                    let message =
+                        format!("{} has no effect on a secret that is revealed", item.label());
+                    Err(item.place().into_error(message).with_hint("leave it out"))
+                }
             }
-        },
+        }
         (true, Some(_)) => {
-            let error = section.place().error("a secret cannot be sent and revealed at once");
+            let error = section.place().into_error("a secret cannot be sent and revealed at once");
             Err(error.with_hint("write two entries if the plugin is to read it as well"))
         }
         (false, None) => {
             let message = "an entry has to say where the secret is sent \"to\"";
-            let error = section.lacks(&["to", "reveal"], message);
+            let error = section.missing_keys_error(&["to", "reveal"], message);
             Err(match error.hint {
                 Some(_) => error,
                 None => error.with_hint("add to = \"https://api.example.com\" and a \"header\""),
@@ -95,8 +97,8 @@ pub(crate) fn check_sources<'t>(
         return Ok(());
     };
     let name = &grant.name;
-    let error = grant.place.clone().error(format!("no file says where the secret {name} is"));
-    Err(match nearest(name.as_str(), sources.keys().map(SecretName::as_str)) {
+    let error = grant.place.clone().into_error(format!("no file says where the secret {name} is"));
+    Err(match nearest_match(name.as_str(), sources.keys().map(SecretName::as_str)) {
         Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
         None => {
             error.with_hint(format!("add [secret.{name}] with \"env\", \"file\" or \"keyring\""))
@@ -104,9 +106,9 @@ pub(crate) fn check_sources<'t>(
     })
 }
 
-impl SecretWay {
+impl SecretUse {
     /// The power that it gives a plugin over the secret of this name, for the user who decides.
-    pub(crate) fn power(&self, name: &SecretName) -> String {
+    pub(crate) fn permission_line(&self, name: &SecretName) -> String {
         match self {
             Self::Inject(injection) => {
                 format!("have the secret {name} sent to {}", injection.origin())
@@ -121,8 +123,8 @@ impl fmt::Display for SecretGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = toml_string(self.name.as_str());
         match &self.way {
-            SecretWay::Inject(injection) => write!(f, "{{ name = {name}, {injection} }}"),
-            SecretWay::Reveal => write!(f, "{{ name = {name}, reveal = true }}"),
+            SecretUse::Inject(injection) => write!(f, "{{ name = {name}, {injection} }}"),
+            SecretUse::Reveal => write!(f, "{{ name = {name}, reveal = true }}"),
         }
     }
 }

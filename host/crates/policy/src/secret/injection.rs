@@ -5,10 +5,10 @@ use std::{fmt, str::FromStr};
 use url::Url;
 
 use crate::{
-    document::{Item, Section},
+    document::{TomlItem, TomlSection},
     fix::toml_string,
-    net::Origin,
-    source::{Mistake, SourceError, quoted},
+    net::UrlOrigin,
+    source::{HintedError, SourceError, quoted},
 };
 
 /// Longest name of a header and longest format, in bytes: longer than any in use.
@@ -37,31 +37,31 @@ const RESERVED: [&str; 13] = [
 
 /// The origin that gets a secret, and the header that carries it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Injection {
-    origin: Origin,
+pub struct SecretInjection {
+    origin: UrlOrigin,
     header: SecretHeader,
 }
 
 /// The header that carries a secret, and the format of its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretHeader {
-    name: HeaderName,
-    format: Format,
+    name: SecretHeaderName,
+    format: HeaderValueFormat,
 }
 
 /// The name of a header, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct HeaderName(String);
+struct SecretHeaderName(String);
 
 /// The value of a header, with one placeholder for the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Format {
+struct HeaderValueFormat {
     before: String,
     after: String,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum HeaderError {
+enum HeaderNameError {
     #[error("{} is not the name of a header", quoted(name))]
     Form { name: String },
     #[error("the header {} belongs to the connection", quoted(name))]
@@ -69,107 +69,110 @@ enum HeaderError {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum FormatError {
+enum HeaderFormatError {
     #[error("the format {} does not say {SLOT} exactly once", quoted(format))]
     Slot { format: String },
     #[error("the format {} holds what a header cannot hold", quoted(format))]
     Characters { format: String },
 }
 
-impl Mistake for HeaderError {
+impl HintedError for HeaderNameError {
     fn hint(&self) -> Option<String> {
         Some("write a header that carries credentials, such as \"Authorization\"".to_owned())
     }
 }
 
-impl Mistake for FormatError {
+impl HintedError for HeaderFormatError {
     fn hint(&self) -> Option<String> {
         Some("write it like \"Bearer {}\": {} stands for the secret".to_owned())
     }
 }
 
-impl FromStr for HeaderName {
-    type Err = HeaderError;
+impl FromStr for SecretHeaderName {
+    type Err = HeaderNameError;
 
-    fn from_str(text: &str) -> Result<Self, HeaderError> {
+    fn from_str(text: &str) -> Result<Self, HeaderNameError> {
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         let name = text.to_ascii_lowercase();
         if name.is_empty() || name.len() > HEADER_BYTES_MAX || !name.bytes().all(token) {
-            return Err(HeaderError::Form { name: text.to_owned() });
+            return Err(HeaderNameError::Form { name: text.to_owned() });
         }
         match RESERVED.contains(&name.as_str()) {
-            true => Err(HeaderError::Reserved { name }),
+            true => Err(HeaderNameError::Reserved { name }),
             false => Ok(Self(name)),
         }
     }
 }
 
-impl FromStr for Format {
-    type Err = FormatError;
+impl FromStr for HeaderValueFormat {
+    type Err = HeaderFormatError;
 
-    fn from_str(text: &str) -> Result<Self, FormatError> {
+    fn from_str(text: &str) -> Result<Self, HeaderFormatError> {
         let format = || text.to_owned();
         let plain = |b: u8| b.is_ascii_graphic() || b == b' ';
         if text.len() > HEADER_BYTES_MAX || !text.bytes().all(plain) || text.trim() != text {
-            return Err(FormatError::Characters { format: format() });
+            return Err(HeaderFormatError::Characters { format: format() });
         }
         match text.split_once(SLOT) {
             Some((before, after)) if !after.contains(SLOT) => {
                 Ok(Self { before: before.to_owned(), after: after.to_owned() })
             }
-            Some(_) | None => Err(FormatError::Slot { format: format() }),
+            Some(_) | None => Err(HeaderFormatError::Slot { format: format() }),
         }
     }
 }
 
-impl Injection {
+impl SecretInjection {
     /// Reads the rest of an entry; `origin` is the value of its `to` key.
-    pub(super) fn read(origin: Origin, section: &mut Section<'_>) -> Result<Self, SourceError> {
-        let name = section.required("header", Item::parsed)?;
+    pub(super) fn from_toml(
+        origin: UrlOrigin,
+        section: &mut TomlSection<'_>,
+    ) -> Result<Self, SourceError> {
+        let name = section.read_required("header", TomlItem::read_parsed)?;
         Ok(Self { origin, header: SecretHeader::with_format(name, section)? })
     }
 
     /// The origin that gets the secret.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &UrlOrigin {
         &self.origin
     }
 
     /// The header that carries it, in lower case.
-    pub fn header(&self) -> &str {
+    pub fn header_name(&self) -> &str {
         &self.header.name.0
     }
 
     /// Whether a request to this URL carries the secret.
-    pub fn is_for(&self, url: &Url) -> bool {
-        self.origin.is_of(url)
+    pub fn applies_to_url(&self, url: &Url) -> bool {
+        self.origin.matches_url(url)
     }
 
     /// Returns the value of the header for a value of the secret.
     pub fn header_value(&self, secret: &str) -> String {
-        let Format { before, after } = &self.header.format;
+        let HeaderValueFormat { before, after } = &self.header.format;
         format!("{before}{secret}{after}")
     }
 
     /// Whether both fill the same header of the same requests.
-    pub(super) fn competes(&self, other: &Self) -> bool {
+    pub(super) fn conflicts_with(&self, other: &Self) -> bool {
         self.origin == other.origin && self.header.name == other.header.name
     }
 }
 
-impl Format {
+impl HeaderValueFormat {
     /// The format that consists of the secret only.
-    fn bare() -> Self {
+    fn secret_only() -> Self {
         Self { before: String::new(), after: String::new() }
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for HeaderValueFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{SLOT}{}", self.before, self.after)
     }
 }
 
-impl fmt::Display for Injection {
+impl fmt::Display for SecretInjection {
     /// The keys of an entry, as TOML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "to = {}, {}", toml_string(&self.origin.to_string()), self.header)
@@ -178,16 +181,19 @@ impl fmt::Display for Injection {
 
 impl SecretHeader {
     /// Reads the optional header of a section.
-    pub(crate) fn read(section: &mut Section<'_>) -> Result<Option<Self>, SourceError> {
-        match section.optional("header", Item::parsed)? {
+    pub(crate) fn from_toml(section: &mut TomlSection<'_>) -> Result<Option<Self>, SourceError> {
+        match section.read_optional("header", TomlItem::read_parsed)? {
             Some(name) => Self::with_format(name, section).map(Some),
             None => Ok(None),
         }
     }
 
-    fn with_format(name: HeaderName, section: &mut Section<'_>) -> Result<Self, SourceError> {
-        let format = section.optional("format", Item::parsed)?;
-        Ok(Self { name, format: format.unwrap_or_else(Format::bare) })
+    fn with_format(
+        name: SecretHeaderName,
+        section: &mut TomlSection<'_>,
+    ) -> Result<Self, SourceError> {
+        let format = section.read_optional("format", TomlItem::read_parsed)?;
+        Ok(Self { name, format: format.unwrap_or_else(HeaderValueFormat::secret_only) })
     }
 }
 

@@ -13,15 +13,15 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 pub(crate) use self::{
     grant::check_sources,
-    refusal::{refusal, source_text},
+    refusal::{secret_denial, secret_source_toml},
     source::SecretEntry,
 };
 pub use self::{
-    grant::{SecretGrant, SecretWay},
-    injection::{Injection, SecretHeader},
+    grant::{SecretGrant, SecretUse},
+    injection::{SecretHeader, SecretInjection},
     source::SecretSource,
 };
-use crate::source::{Mistake, quoted};
+use crate::source::{HintedError, quoted};
 
 /// Longest name of a secret, in bytes: as for a plugin.
 const SECRET_NAME_BYTES_MAX: usize = 64;
@@ -40,7 +40,7 @@ pub struct SecretNameError {
     name: String,
 }
 
-impl Mistake for SecretNameError {
+impl HintedError for SecretNameError {
     fn hint(&self) -> Option<String> {
         let most = SECRET_NAME_BYTES_MAX;
         Some(format!(

@@ -2,18 +2,22 @@
 
 use sallyport_contract::Denial;
 
-use super::{SecretGrant, SecretName, SecretWay};
+use super::{SecretGrant, SecretName, SecretUse};
 use crate::{
-    fix::{Ground, TableText},
-    net::grant::sentence,
+    fix::{PluginTableText, PolicyContext},
+    net::grant::refusal_sentence,
     request::SecretRequest,
     source::quoted,
 };
 
 /// Returns the refusal, with the policy text that reveals the secret if the manifest requests that.
-pub(crate) fn refusal(ground: &Ground, requests: &[SecretRequest], name: &str) -> Denial {
-    let table = ground.table();
-    let what = sentence(&table.plugin, &format!("read the secret {}", quoted(name)));
+pub(crate) fn secret_denial(
+    ground: &PolicyContext,
+    requests: &[SecretRequest],
+    name: &str,
+) -> Denial {
+    let table = ground.effective_table();
+    let what = refusal_sentence(&table.plugin, &format!("read the secret {}", quoted(name)));
     let named = requests.iter().filter(|request| request.name.as_str() == name);
     let is_sent = |grant: &SecretGrant| grant.name.as_str() == name;
     let (why, fix) = match named.max_by_key(|request| request.reveal) {
@@ -22,29 +26,29 @@ pub(crate) fn refusal(ground: &Ground, requests: &[SecretRequest], name: &str) -
             ("its manifest requests it for use in requests only", None)
         }
         Some(request) => match table.secrets.iter().any(is_sent) {
-            true => ("its policy has it sent with requests only", revealed_text(ground, request)),
-            false => ("its policy does not grant it", revealed_text(ground, request)),
+            true => ("its policy has it sent with requests only", reveal_fix_text(ground, request)),
+            false => ("its policy does not grant it", reveal_fix_text(ground, request)),
         },
     };
     Denial { what, why: why.to_owned(), fix, nobody_to_ask: false }
 }
 
-fn revealed_text(ground: &Ground, request: &SecretRequest) -> Option<String> {
+fn reveal_fix_text(ground: &PolicyContext, request: &SecretRequest) -> Option<String> {
     let name = &request.name;
-    let reveals = |grant: &SecretGrant| grant.name == *name && grant.way == SecretWay::Reveal;
-    if ground.table().secrets.iter().any(reveals) {
+    let reveals = |grant: &SecretGrant| grant.name == *name && grant.way == SecretUse::Reveal;
+    if ground.effective_table().secrets.iter().any(reveals) {
         return None;
     }
-    let mut table = TableText::new(ground);
+    let mut table = PluginTableText::new(ground);
     table.secrets.push(format!("{{ name = \"{name}\", reveal = true }}"));
-    let text = table.with_rule();
+    let text = table.text_with_rule();
     match ground.secrets.contains(name) {
         true => Some(text),
-        false => Some(format!("{text}\n{}", source_text(name))),
+        false => Some(format!("{text}\n{}", secret_source_toml(name))),
     }
 }
 
 /// Returns the proposed table for a secret without a source: the system's keyring.
-pub(crate) fn source_text(name: &SecretName) -> String {
+pub(crate) fn secret_source_toml(name: &SecretName) -> String {
     format!("[secret.{name}]\nkeyring = \"sallyport/{name}\"\n")
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::{SecretName, SecretSources};
 use crate::{
-    document::{Item, Section},
+    document::{TomlItem, TomlSection},
     environment::read_env_name,
-    folder::host_path,
-    source::{Mistake, Place, SourceError, quoted},
-    tier::Tier,
+    folder::normalize_host_path,
+    source::{HintedError, SourceError, SourceLocation, quoted},
+    tier::PolicyTier,
 };
 
 /// Longest name of a service or an account in a keyring, in bytes: enough for an email address.
@@ -35,7 +35,7 @@ pub enum SecretSource {
 pub(crate) struct SecretEntry {
     pub(crate) name: SecretName,
     pub(crate) source: SecretSource,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,22 +44,23 @@ struct KeyringError {
     text: String,
 }
 
-impl Mistake for KeyringError {
+impl HintedError for KeyringError {
     fn hint(&self) -> Option<String> {
         Some("write it as SERVICE/ACCOUNT".to_owned())
     }
 }
 
 impl SecretEntry {
-    pub(crate) fn read(
-        name: Item<'_>,
-        table: Item<'_>,
+    pub(crate) fn from_toml(
+        name: TomlItem<'_>,
+        table: TomlItem<'_>,
         home: Option<&Path>,
-        tier: Tier,
+        tier: PolicyTier,
     ) -> Result<Self, SourceError> {
         let place = name.place();
-        let name = name.parsed()?;
-        let source = tier.granting(table)?.section(|section| read_source(section, home))?;
+        let name = name.read_parsed()?;
+        let source =
+            tier.check_may_grant(table)?.read_section(|section| read_source(section, home))?;
         Ok(Self { name, source, place })
     }
 
@@ -68,7 +69,7 @@ impl SecretEntry {
     /// # Errors
     ///
     /// Two tables for one name: it would be unclear which source applies.
-    pub(crate) fn joined(
+    pub(crate) fn merge_entries(
         entries: impl IntoIterator<Item = Self>,
     ) -> Result<SecretSources, SourceError> {
         let mut sources = SecretSources::new();
@@ -76,7 +77,7 @@ impl SecretEntry {
             if let Some(other) = sources.get(&entry.name) {
                 let message = format!("the secret {} has a source at {}", entry.name, other.place);
                 let hint = "a secret has one source: leave out one of the two";
-                return Err(entry.place.error(message).with_hint(hint));
+                return Err(entry.place.into_error(message).with_hint(hint));
             }
             sources.insert(entry.name.clone(), entry);
         }
@@ -85,22 +86,22 @@ impl SecretEntry {
 }
 
 fn read_source(
-    section: &mut Section<'_>,
+    section: &mut TomlSection<'_>,
     home: Option<&Path>,
 ) -> Result<SecretSource, SourceError> {
-    let env = section.optional("env", |item| read_env_name(item).map(SecretSource::Env))?;
-    let file = section.optional("file", |item| read_file(item, home))?;
-    let keyring = section.optional("keyring", read_keyring)?;
+    let env = section.read_optional("env", |item| read_env_name(item).map(SecretSource::Env))?;
+    let file = section.read_optional("file", |item| read_file(item, home))?;
+    let keyring = section.read_optional("keyring", read_keyring)?;
     let mut given = [env, file, keyring].into_iter().flatten();
     match (given.next(), given.next()) {
         (Some(source), None) => Ok(source),
         (Some(_), Some(_)) => {
-            let error = section.place().error("a secret cannot have two sources");
+            let error = section.place().into_error("a secret cannot have two sources");
             Err(error.with_hint("keep one of \"env\", \"file\" and \"keyring\""))
         }
         (None, _) => {
             let message = "a secret has to say \"env\", \"file\" or \"keyring\"";
-            let error = section.lacks(&["env", "file", "keyring"], message);
+            let error = section.missing_keys_error(&["env", "file", "keyring"], message);
             Err(match error.hint {
                 Some(_) => error,
                 None => error.with_hint("name the place of the value, never the value itself"),
@@ -109,15 +110,16 @@ fn read_source(
     }
 }
 
-fn read_file(item: Item<'_>, home: Option<&Path>) -> Result<SecretSource, SourceError> {
+fn read_file(item: TomlItem<'_>, home: Option<&Path>) -> Result<SecretSource, SourceError> {
     let place = item.place();
-    let path = host_path(&item.string()?, home).map_err(|mistake| place.mistake(&mistake))?;
+    let path = normalize_host_path(&item.read_string()?, home)
+        .map_err(|mistake| place.into_hinted_error(&mistake))?;
     Ok(SecretSource::File(path))
 }
 
-fn read_keyring(item: Item<'_>) -> Result<SecretSource, SourceError> {
+fn read_keyring(item: TomlItem<'_>) -> Result<SecretSource, SourceError> {
     let place = item.place();
-    let text = item.string()?;
+    let text = item.read_string()?;
     let fits = |name: &str| {
         !name.trim().is_empty()
             && name.len() <= KEYRING_NAME_BYTES_MAX
@@ -127,6 +129,6 @@ fn read_keyring(item: Item<'_>) -> Result<SecretSource, SourceError> {
         Some((service, account)) if fits(service) && fits(account) => {
             Ok(SecretSource::Keyring { service: service.to_owned(), account: account.to_owned() })
         }
-        Some(_) | None => Err(place.mistake(&KeyringError { text })),
+        Some(_) | None => Err(place.into_hinted_error(&KeyringError { text })),
     }
 }

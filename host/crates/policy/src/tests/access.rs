@@ -9,19 +9,20 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{DIGEST, GREEDY, grant, policy, tool};
-use crate::{Question, Verdict};
+use crate::{PolicyQuestion, PolicyVerdict};
 
 const ENTRIES: &str = "[plugin.weather]\nnet = ['GET https://api.example.com/**', \
                        { allow = 'PUT https://api.example.com/**', decision = 'ask' }]\n";
 
 /// The verdict on `METHOD URL` of a call of `weather.get`.
-fn access(text: &str, request: &str, arguments: &Value) -> Verdict {
+fn access(text: &str, request: &str, arguments: &Value) -> PolicyVerdict {
     let (policy, grant) = (policy(text), grant(text, GREEDY));
     let (method, url) = request.split_once(' ').unwrap();
     let url = Url::parse(url).unwrap();
-    let permit = grant.net().check(method, &url).unwrap_or_else(|denial| panic!("{denial:?}"));
+    let permit =
+        grant.net().check_request(method, &url).unwrap_or_else(|denial| panic!("{denial:?}"));
     let (id, context) = (tool("weather.get"), ToolCallContext::default());
-    let question = Question { tool: &id, digest: DIGEST, arguments, context: &context };
+    let question = PolicyQuestion { tool: &id, digest: DIGEST, arguments, context: &context };
     policy.decide_access(&question, &grant, method, &url, &permit)
 }
 
@@ -111,7 +112,7 @@ fn a_verdict_about_a_request_says_what_it_is_about() {
     let what = "PUT https://api.example.com/v1/a".to_owned();
     assert_eq!(verdict.subject, ApprovalSubject::Access { what });
     assert_eq!(verdict.reason, "no rule for it; entry at policy.toml:2");
-    let denial = verdict.denial(&tool("weather.get"));
+    let denial = verdict.to_denial(&tool("weather.get"));
     assert_eq!(denial.what, "weather may not PUT https://api.example.com/v1/a");
     assert!(denial.nobody_to_ask);
     let fix = "[[rule]]\ntool = \"weather.get\"\nnet = \"PUT https://api.example.com/v1/a\"\n\
@@ -132,7 +133,7 @@ fn always_writes_exactly_the_request_that_was_asked_about() {
         ("PUT https://api.example.com/a%20b/%C3%A9", "PUT https://api.example.com/a%20b/%C3%A9"),
     ];
     for (request, net) in rows {
-        let remedy = access(ENTRIES, request, &json!({})).remedy(&id, Some(DIGEST)).unwrap();
+        let remedy = access(ENTRIES, request, &json!({})).allowing_rule(&id, Some(DIGEST)).unwrap();
         assert_eq!(remedy.net.as_deref(), Some(net), "{request}");
         let text = format!("{ENTRIES}{remedy}");
         assert_eq!(access(&text, request, &json!({})).decision, Allow, "{text}");
@@ -141,8 +142,8 @@ fn always_writes_exactly_the_request_that_was_asked_about() {
         }
     }
     let long = format!("PUT https://api.example.com/{}", "x".repeat(3000));
-    assert_eq!(access(ENTRIES, &long, &json!({})).remedy(&id, None), None);
+    assert_eq!(access(ENTRIES, &long, &json!({})).allowing_rule(&id, None), None);
     let ruled = ENTRIES.to_owned() + &rule("weather.get", "PUT https://api.example.com/**", "ask");
     let verdict = access(&ruled, "PUT https://api.example.com/a", &json!({}));
-    assert_eq!((verdict.decision, verdict.remedy(&id, None)), (Ask, None));
+    assert_eq!((verdict.decision, verdict.allowing_rule(&id, None)), (Ask, None));
 }

@@ -4,7 +4,7 @@ use sallyport_contract::Decision::{self, Allow, Ask};
 use url::Url;
 
 use super::{GREEDY, check_error, decide, grant, net_grant, parse_policy, policy, send};
-use crate::net::pattern::DenyPattern;
+use crate::net::pattern::NetDenyPattern;
 
 const ASK: &str = "{ allow = 'GET https://api.example.com/**', decision = 'ask' }";
 const ALLOW: &str = "{ allow = 'GET https://api.example.com/v1/**', decision = 'allow' }";
@@ -20,7 +20,7 @@ const PUBLIC: &str = "'GET https://intern.example/**'";
 fn decision(net: &str, request: &str) -> (Decision, usize) {
     let grant = net_grant(net);
     let (method, url) = request.split_once(' ').unwrap();
-    let permit = grant.net().check(method, &Url::parse(url).unwrap()).unwrap();
+    let permit = grant.net().check_request(method, &Url::parse(url).unwrap()).unwrap();
     (permit.decision(), permit.place().line)
 }
 
@@ -83,7 +83,7 @@ fn powers_say_what_is_asked_first() {
     ];
     for (entries, want) in rows {
         let grant = net_grant(&format!("[{}]", entries.join(", ")));
-        assert_eq!(grant.powers(), want);
+        assert_eq!(grant.permission_lines(), want);
         assert!(!grant.net().is_empty());
     }
 }
@@ -150,9 +150,9 @@ fn wide_hosts_are_read_back_as_they_are_written() {
         ("GET http://a.io:8000-8100/x", "GET http://a.io:8000-8100/x"),
     ];
     for (text, canonical) in rows {
-        let DenyPattern(pattern) = text.parse().unwrap();
+        let NetDenyPattern(pattern) = text.parse().unwrap();
         assert_eq!(pattern.to_string(), canonical);
-        assert_eq!(canonical.parse(), Ok(DenyPattern(pattern)));
+        assert_eq!(canonical.parse(), Ok(NetDenyPattern(pattern)));
     }
 }
 

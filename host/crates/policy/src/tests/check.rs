@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Installed, Policy, Remark, Tier};
+use crate::{Installed, Policy, PolicyRemark, PolicyTier};
 
 use super::policy;
 
@@ -14,15 +14,15 @@ fn installed() -> Installed {
     Installed::from([plugin("weather", &["get", "send"]), plugin("mail", &["send"])])
 }
 
-fn shown(remarks: Vec<Remark>) -> Vec<String> {
+fn shown(remarks: Vec<PolicyRemark>) -> Vec<String> {
     let shown =
-        |Remark { place, message, .. }| format!("{}:{}: {message}", place.line, place.column);
+        |PolicyRemark { place, message, .. }| format!("{}:{}: {message}", place.line, place.column);
     remarks.into_iter().map(shown).collect()
 }
 
 #[track_caller]
 fn check_remarks(text: &str, want: &[&str]) {
-    assert_eq!(shown(policy(text).remarks(&installed())), want, "{text}");
+    assert_eq!(shown(policy(text).find_remarks(&installed())), want, "{text}");
 }
 
 /// A tool, a decision, and more lines.
@@ -190,13 +190,14 @@ fn remarks_are_sorted_by_place_over_all_files() {
     let admin = format!("{env}{}", rules(&[("weather.gte", "deny", "")]));
     let project = rules(&[("weather.*", "deny", "")]);
     let files = [
-        (Tier::User, "user.toml", user),
-        (Tier::Admin, "admin.toml", admin),
-        (Tier::Project, "project.toml", project),
+        (PolicyTier::User, "user.toml", user),
+        (PolicyTier::Admin, "admin.toml", admin),
+        (PolicyTier::Project, "project.toml", project),
     ];
-    let files = files.map(|(tier, file, text)| Policy::parse(tier, file, &text, None).unwrap());
-    let policy = Policy::of(files.into()).unwrap();
-    let remarks = policy.remarks(&installed()).into_iter();
+    let files =
+        files.map(|(tier, file, text)| Policy::parse_file(tier, file, &text, None).unwrap());
+    let policy = Policy::from_files(files.into()).unwrap();
+    let remarks = policy.find_remarks(&installed()).into_iter();
     let remarks = remarks.map(|remark| format!("{}: {}", remark.place, remark.message));
     let want = [
         "admin.toml:3: weather has no tool gte; did you mean get?",

@@ -4,7 +4,7 @@ use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Value, json};
 
 use super::{DIGEST, GREEDY, check_error, manifest, parse_policy, policy, tool};
-use crate::{Question, fix::toml_string};
+use crate::{PolicyQuestion, fix::toml_string};
 
 /// The result of a condition, measured with a rule that denies: `true`, `false`, or the failure.
 fn outcome(when: &str, arguments: &Value) -> String {
@@ -15,7 +15,7 @@ fn outcome(when: &str, arguments: &Value) -> String {
         toml_string(when)
     );
     let policy = policy(&rule);
-    let grant = policy.grant(&manifest(GREEDY), &serde_json::Map::new());
+    let grant = policy.effective_grant(&manifest(GREEDY), &serde_json::Map::new());
     let context = ToolCallContext {
         call_id: "call-1".into(),
         session_id: "s".into(),
@@ -23,8 +23,8 @@ fn outcome(when: &str, arguments: &Value) -> String {
         conversation_id: None,
     };
     let question =
-        Question { tool: &tool("weather.get"), digest: DIGEST, arguments, context: &context };
-    let verdict = policy.decide(&question, &grant);
+        PolicyQuestion { tool: &tool("weather.get"), digest: DIGEST, arguments, context: &context };
+    let verdict = policy.decide_call(&question, &grant);
     match verdict.matched.as_slice() {
         [] => "false".to_owned(),
         [matched] => {

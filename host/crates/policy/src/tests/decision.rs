@@ -8,7 +8,7 @@ use sallyport_contract::{
 use serde_json::{Map, json};
 
 use super::{DIGEST, GREEDY, decide, grant, manifest, policy, tool, verdict, verdict_with};
-use crate::Question;
+use crate::PolicyQuestion;
 
 #[test]
 fn the_strictest_of_all_matching_rules_wins_wherever_it_stands() {
@@ -34,7 +34,7 @@ tool = 'weather.twice'
 decision = 'ask'
 ";
     let policy = policy(rules);
-    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+    let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let rows = [
         ("weather.get", Ask, "rule at policy.toml:2"),
         ("weather.other", Ask, "rule at policy.toml:2"),
@@ -74,7 +74,7 @@ fn a_refused_call_says_which_rule_would_allow_it() {
     let text = "[plugin.weather]\nnet = ['GET https://api.example.com/**']";
     let grant = grant(text, GREEDY);
     let id = tool("weather.get");
-    let denial = verdict(&policy(text), &grant, "weather.get").denial(&id);
+    let denial = verdict(&policy(text), &grant, "weather.get").to_denial(&id);
     assert!(denial.nobody_to_ask);
     assert_eq!(denial.what, "weather.get may not be called");
     assert_eq!(denial.why, "no rule for it, and weather can reach the network");
@@ -90,7 +90,7 @@ fn a_call_that_a_rule_refused_has_no_other_fix_than_that_rule() {
     for (decision, nobody_to_ask) in [("deny", false), ("ask", true)] {
         let policy = policy(&format!("[[rule]]\ntool = 'weather.get'\ndecision = '{decision}'"));
         let id = tool("weather.get");
-        let denial = verdict(&policy, &grant("", ""), "weather.get").denial(&id);
+        let denial = verdict(&policy, &grant("", ""), "weather.get").to_denial(&id);
         assert_eq!(denial.why, "rule at policy.toml:1");
         assert_eq!((denial.fix, denial.nobody_to_ask), (None, nobody_to_ask));
     }
@@ -179,8 +179,9 @@ fn a_rule_with_a_digest_is_about_that_component_only() {
     let rules = policy(&rule("allow", &format!("digest = '{DIGEST}'")));
     let (id, context, arguments) = (tool("weather.get"), ToolCallContext::default(), json!({}));
     let cut = &DIGEST[..12];
-    let question = Question { tool: &id, digest: cut, arguments: &arguments, context: &context };
-    assert_eq!(rules.decide(&question, &grant("", "")).rule, None);
+    let question =
+        PolicyQuestion { tool: &id, digest: cut, arguments: &arguments, context: &context };
+    assert_eq!(rules.decide_call(&question, &grant("", "")).rule, None);
 }
 
 #[test]
@@ -213,7 +214,8 @@ fn the_outlook_says_what_the_arguments_may_change() {
         (rule("deny", "digest = '000000000000'"), Allow, safe.to_owned()),
     ];
     for (text, decision, reason) in rows {
-        let verdict = policy(&text).outlook(&tool("weather.get"), DIGEST, &grant(&text, GREEDY));
+        let verdict =
+            policy(&text).expected_verdict(&tool("weather.get"), DIGEST, &grant(&text, GREEDY));
         assert_eq!((verdict.decision, verdict.reason), (decision, reason), "{text}");
     }
 }
@@ -224,7 +226,7 @@ fn always_writes_a_rule_for_this_component_unless_a_rule_decided() {
     let id = tool("weather.get");
     let grant = grant(net, GREEDY);
     let asked = verdict(&policy(net), &grant, "weather.get");
-    let remedy = asked.remedy(&id, Some(DIGEST)).unwrap().to_string();
+    let remedy = asked.allowing_rule(&id, Some(DIGEST)).unwrap().to_string();
     let want =
         format!("[[rule]]\ntool = \"weather.get\"\ndigest = \"{DIGEST}\"\ndecision = \"allow\"\n");
     assert_eq!(remedy, want);
@@ -232,6 +234,6 @@ fn always_writes_a_rule_for_this_component_unless_a_rule_decided() {
     assert_eq!((fixed.decision, fixed.rule.map(|place| place.line)), (Allow, Some(3)));
     for decision in ["ask", "deny", "allow"] {
         let ruled = policy(&(net.to_owned() + &rule(decision, "")));
-        assert_eq!(verdict(&ruled, &grant, "weather.get").remedy(&id, None), None);
+        assert_eq!(verdict(&ruled, &grant, "weather.get").allowing_rule(&id, None), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{check_error, decide, grant, manifest, parse_policy, policy};
-use crate::Access::{self, Read, ReadWrite};
+use crate::FsAccess::{self, Read, ReadWrite};
 
 const ANY: &str = "[[request.fs]]\naccess = 'read-write'\nwhy = 'w'";
 
@@ -14,7 +14,7 @@ const NOTES: &str = "[plugin.weather]\nfs = [{ path = '~/notes', access = 'read-
 fn denies(policy: &str, requests: &str, guest: &str, below: &str) -> bool {
     let grant = grant(policy, requests);
     let mount = grant.fs().iter().find(|mount| mount.guest == guest).unwrap();
-    mount.deny.denies(Path::new(below)).is_some()
+    mount.deny.find_denying_pattern(Path::new(below)).is_some()
 }
 
 #[test]
@@ -22,11 +22,11 @@ fn a_mount_carries_what_it_denies_and_its_quota() {
     let grant = grant(NOTES, ANY);
     let mount = &grant.fs()[0];
     assert_eq!(mount.quota_bytes, Some(100 << 20));
-    assert_eq!(mount.deny.denies(Path::new("x/.env.local")), Some("**/.env*"));
-    assert_eq!(mount.deny.denies(Path::new("x/env")), None);
+    assert_eq!(mount.deny.find_denying_pattern(Path::new("x/.env.local")), Some("**/.env*"));
+    assert_eq!(mount.deny.find_denying_pattern(Path::new("x/env")), None);
     let power = "read-write /home/me/notes, seen as /notes, without \
                  [\"**/.git/**\", \"**/.env*\"], up to 100MiB";
-    assert_eq!(grant.powers(), [power]);
+    assert_eq!(grant.permission_lines(), [power]);
 }
 
 #[test]
@@ -77,7 +77,8 @@ fn a_folder_around_another_ones_patterns_cannot_be_moved() {
                 { path = '/w/a', access = 'read-write', mount = '/a', deny = ['x'] }]";
     let grant = grant(text, ANY);
     let deny = &grant.fs()[0].deny;
-    let moves = |from: &str, to: &str| deny.lost_by_move(Path::new(from), deny, Path::new(to));
+    let moves =
+        |from: &str, to: &str| deny.pattern_lost_by_move(Path::new(from), deny, Path::new(to));
     assert_eq!(moves("a", "c"), Some("x"));
     assert_eq!(moves("b", "c"), None);
     assert_eq!(moves("a/y", "a/z"), None);
@@ -112,9 +113,9 @@ fn a_fix_keeps_what_is_denied_and_the_quota() {
     let denial = grant(text, ANY).deny_path("/n/x", ReadWrite);
     let fix = denial.fix.unwrap();
     assert_eq!(fix.lines().nth(1), Some(want));
-    let fixed = policy(&fix).grant(&manifest(ANY), &serde_json::Map::new());
-    assert_eq!(fixed.fs()[0].access, Access::ReadWrite);
-    assert!(fixed.fs()[0].deny.denies(Path::new(".git/x")).is_some());
+    let fixed = policy(&fix).effective_grant(&manifest(ANY), &serde_json::Map::new());
+    assert_eq!(fixed.fs()[0].access, FsAccess::ReadWrite);
+    assert!(fixed.fs()[0].deny.find_denying_pattern(Path::new(".git/x")).is_some());
     assert_eq!(fixed.fs()[1].quota_bytes, Some(1024));
     assert_eq!(decide(&policy(&fix), &fixed, "weather.get").0, sallyport_contract::Decision::Allow);
 }

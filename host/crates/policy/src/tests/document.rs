@@ -5,26 +5,28 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::check_error;
-use crate::document::{DOCUMENT_BYTES_MAX, Document, Item, Section};
+use crate::document::{DOCUMENT_BYTES_MAX, TomlDocument, TomlItem, TomlSection};
 use crate::source::SourceError;
 
 fn read<T>(
     text: &str,
-    read: impl FnOnce(&mut Section<'_>) -> Result<T, SourceError>,
+    read: impl FnOnce(&mut TomlSection<'_>) -> Result<T, SourceError>,
 ) -> Result<T, SourceError> {
-    Document::read("a.toml", text, read)
+    TomlDocument::read_with("a.toml", text, read)
 }
 
-fn read_all(root: &mut Section<'_>) -> Result<String, SourceError> {
-    let name = root.required("name", Item::string)?;
-    root.optional("count", |item| item.count(1..=9))?;
-    root.optional("on", Item::boolean)?;
-    root.optional("time", Item::time)?;
-    root.optional("size", Item::bytes)?;
-    root.optional("any", Item::json)?;
-    root.optional("word", |item| item.choice(&[("left", 1), ("right", 2)]))?;
-    root.list("list", |item| item.section(|entry| entry.required("x", Item::prose)))?;
-    root.named("table", |name, value| Ok((name.string()?, value.integer()?)))?;
+fn read_all(root: &mut TomlSection<'_>) -> Result<String, SourceError> {
+    let name = root.read_required("name", TomlItem::read_string)?;
+    root.read_optional("count", |item| item.read_count(1..=9))?;
+    root.read_optional("on", TomlItem::read_bool)?;
+    root.read_optional("time", TomlItem::read_time_span)?;
+    root.read_optional("size", TomlItem::read_byte_size)?;
+    root.read_optional("any", TomlItem::read_json)?;
+    root.read_optional("word", |item| item.read_choice(&[("left", 1), ("right", 2)]))?;
+    root.read_list("list", |item| {
+        item.read_section(|entry| entry.read_required("x", TomlItem::read_nonblank_string))
+    })?;
+    root.read_named_items("table", |name, value| Ok((name.read_string()?, value.read_integer()?)))?;
     Ok(name)
 }
 
@@ -33,11 +35,13 @@ fn every_kind_of_value_can_be_read() {
     let text = "name = 'n'\ncount = 9\non = true\ntime = '10s'\nsize = 7\nany = [1]\n\
                 word = 'left'\n[[list]]\nx = 'y'\n[table]\nb = 1\na = 2";
     assert_eq!(read(text, read_all).unwrap(), "n");
-    let time = read("time = '2m'", |root| root.required("time", Item::time)).unwrap();
+    let time =
+        read("time = '2m'", |root| root.read_required("time", TomlItem::read_time_span)).unwrap();
     assert_eq!(time.0, Duration::from_secs(120));
     for (size, bytes) in [("'64KiB'", 65_536), ("12", 12), ("0x10", 16), ("1_000", 1000)] {
         let text = format!("size = {size}");
-        let read = read(&text, |root| root.required("size", Item::bytes)).unwrap();
+        let read =
+            read(&text, |root| root.read_required("size", TomlItem::read_byte_size)).unwrap();
         assert_eq!(read.0, bytes);
     }
 }
@@ -46,10 +50,10 @@ fn every_kind_of_value_can_be_read() {
 fn names_come_in_the_order_of_the_file() {
     let text = "[table.zeta]\n[table.alpha]\n[other]\n[table.mid]";
     let names = read(text, |root| {
-        root.optional("other", |item| item.section(|_| Ok(())))?;
-        root.named("table", |name, value| {
-            value.section(|_| Ok(()))?;
-            Ok((name.place().line, name.string()?))
+        root.read_optional("other", |item| item.read_section(|_| Ok(())))?;
+        root.read_named_items("table", |name, value| {
+            value.read_section(|_| Ok(()))?;
+            Ok((name.place().line, name.read_string()?))
         })
     });
     let want = [(1, "zeta".to_owned()), (2, "alpha".to_owned()), (4, "mid".to_owned())];
@@ -59,7 +63,7 @@ fn names_come_in_the_order_of_the_file() {
 #[test]
 fn any_value_becomes_json() {
     let text = "v = { a = [1, -2.5, true, 'é'], d = 2026-01-02, n = { x = 0 } }";
-    let value = read(text, |root| root.required("v", Item::json)).unwrap();
+    let value = read(text, |root| root.read_required("v", TomlItem::read_json)).unwrap();
     assert_eq!(value, json!({"a": [1, -2.5, true, "é"], "d": "2026-01-02", "n": {"x": 0}}));
 }
 
@@ -126,7 +130,8 @@ fn deep_nesting_is_an_error() {
         format!("[{dots}]\n{dots} = {inline}"),
     ];
     for text in rows {
-        let read = move || read(&text, |root| root.required("x", Item::json)).unwrap_err();
+        let read =
+            move || read(&text, |root| root.read_required("x", TomlItem::read_json)).unwrap_err();
         let worker = std::thread::Builder::new().stack_size(1 << 20).spawn(read).unwrap();
         assert_eq!(worker.join().unwrap().message, "the file nests too deeply");
     }

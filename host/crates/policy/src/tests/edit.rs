@@ -5,12 +5,12 @@ use std::path::Path;
 use sallyport_contract::{Decision, PluginName};
 
 use crate::{
-    Access, Capability, Policy, RuleText,
+    Capability, FsAccess, Policy, RuleText,
     edit::{
-        self, Addition, CapabilityAddition, EditError, FsAddition, ListenAddition, NetAddition,
-        ReachText, ScratchAddition, Target,
+        self, CapabilityAddition, EditError, FsAddition, GrantAddition, ListenAddition,
+        NetAddition, NetReachText, RemovalTarget, ScratchAddition,
     },
-    source::Mistake,
+    source::HintedError,
 };
 
 mod addition;
@@ -23,46 +23,50 @@ fn plugin(name: &str) -> PluginName {
     name.parse().unwrap()
 }
 
-fn net(pattern: &str) -> Addition {
-    Addition::Net(NetAddition { pattern: pattern.into(), decision: None, reach: ReachText::Public })
+fn net(pattern: &str) -> GrantAddition {
+    GrantAddition::Net(NetAddition {
+        pattern: pattern.into(),
+        decision: None,
+        reach: NetReachText::Public,
+    })
 }
 
-fn env(name: &str) -> Addition {
-    Addition::Env(name.into())
+fn env(name: &str) -> GrantAddition {
+    GrantAddition::Env(name.into())
 }
 
-fn limit(key: &str, value: &str) -> Addition {
-    Addition::Limit { key: key.into(), value: value.into() }
+fn limit(key: &str, value: &str) -> GrantAddition {
+    GrantAddition::Limit { key: key.into(), value: value.into() }
 }
 
-fn folder(path: &str, access: Access) -> FsAddition {
+fn folder(path: &str, access: FsAccess) -> FsAddition {
     let (path, deny) = (path.to_owned(), Vec::new());
     FsAddition { path, mount: None, access, deny, quota: None, sensitive: false }
 }
 
-fn fs(path: &str) -> Addition {
-    Addition::Fs(folder(path, Access::Read))
+fn fs(path: &str) -> GrantAddition {
+    GrantAddition::Fs(folder(path, FsAccess::Read))
 }
 
-fn capability(capability: Capability, setting: Option<(&str, &str)>) -> Addition {
+fn capability(capability: Capability, setting: Option<(&str, &str)>) -> GrantAddition {
     let setting = setting.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    Addition::Capability(CapabilityAddition { capability, setting })
+    GrantAddition::Capability(CapabilityAddition { capability, setting })
 }
 
-fn page(pattern: &str) -> Addition {
-    Addition::Page(pattern.into())
+fn page(pattern: &str) -> GrantAddition {
+    GrantAddition::Page(pattern.into())
 }
 
-fn package(text: &str) -> Addition {
-    Addition::Package(text.into())
+fn package(text: &str) -> GrantAddition {
+    GrantAddition::Package(text.into())
 }
 
-fn scratch(name: &str) -> Addition {
-    Addition::Scratch(ScratchAddition { name: name.into(), mount: None, quota: None })
+fn scratch(name: &str) -> GrantAddition {
+    GrantAddition::Scratch(ScratchAddition { name: name.into(), mount: None, quota: None })
 }
 
-fn listen(at: &str) -> Addition {
-    Addition::Listen(ListenAddition { at: at.into(), public: false })
+fn listen(at: &str) -> GrantAddition {
+    GrantAddition::Listen(ListenAddition { at: at.into(), public: false })
 }
 
 fn rule(tool: &str, decision: Decision) -> RuleText {
@@ -70,22 +74,22 @@ fn rule(tool: &str, decision: Decision) -> RuleText {
 }
 
 /// Grants something to the plugin `w`.
-fn grant(text: &str, addition: &Addition) -> Result<String, EditError> {
-    edit::grant(text, &plugin("w"), addition)
+fn grant(text: &str, addition: &GrantAddition) -> Result<String, EditError> {
+    edit::add_grant(text, &plugin("w"), addition)
 }
 
 /// Takes something away from the plugin `w`.
-fn revoke(text: &str, target: &Target) -> Result<String, EditError> {
-    edit::revoke(text, &plugin("w"), target)
+fn revoke(text: &str, target: &RemovalTarget) -> Result<String, EditError> {
+    edit::revoke_grant(text, &plugin("w"), target)
 }
 
 fn reads(text: &str) -> bool {
-    Policy::of_user("policy.toml", text, Some(Path::new("/home/me"))).is_ok()
+    Policy::from_user_file("policy.toml", text, Some(Path::new("/home/me"))).is_ok()
 }
 
 /// Checks the text after an edit, that it is a policy, and that a second such edit changes nothing.
 #[track_caller]
-fn check_grant(before: &str, addition: &Addition, want: &str) {
+fn check_grant(before: &str, addition: &GrantAddition, want: &str) {
     let after = grant(before, addition).unwrap_or_else(|error| panic!("{error}\n{before}"));
     assert_eq!(after, want, "\n{after}");
     assert!(reads(&after), "{after}");
@@ -94,7 +98,7 @@ fn check_grant(before: &str, addition: &Addition, want: &str) {
 
 /// Checks the text after an edit, and that it is a policy.
 #[track_caller]
-fn check_revoke(before: &str, target: &Target, want: &str) {
+fn check_revoke(before: &str, target: &RemovalTarget, want: &str) {
     let after = revoke(before, target).unwrap_or_else(|error| panic!("{error}\n{before}"));
     assert_eq!(after, want, "\n{after}");
     assert!(reads(&after), "{after}");

@@ -8,7 +8,7 @@ use sallyport_contract::{
 use serde_json::{Map, Value, json};
 
 use super::{DIGEST, GREEDY, grant, manifest, policy, tool};
-use crate::{Access, Explanation, Question};
+use crate::{DecisionExplanation, FsAccess, PolicyQuestion};
 
 const POLICY: &str = r#"
 [plugin.weather]
@@ -49,20 +49,21 @@ digest = "16ee56a487a0"
 enum About {
     Call(&'static str, Value),
     Net(&'static str, String),
-    Path(&'static str, Access),
+    Path(&'static str, FsAccess),
 }
 use About::{Call, Net, Path};
 
-fn explain(text: &str, requests: &str, about: &About) -> Explanation {
+fn explain(text: &str, requests: &str, about: &About) -> DecisionExplanation {
     let policy = policy(text);
-    let grant = policy.grant(&manifest(requests), &Map::new());
+    let grant = policy.effective_grant(&manifest(requests), &Map::new());
     let (name, arguments) = match about {
         Call(name, arguments) => (*name, arguments.clone()),
         Net(name, _) => (*name, json!({})),
         Path(..) => ("get", json!({})),
     };
     let (id, context) = (tool(&format!("weather.{name}")), ToolCallContext::default());
-    let question = Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+    let question =
+        PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
     match about {
         Call(..) => policy.explain_call(&question, &grant),
         Net(_, request) => {
@@ -137,7 +138,7 @@ fn requests() -> [Row; 10] {
 }
 
 fn files() -> [Row; 7] {
-    let (read, write) = (Access::Read, Access::ReadWrite);
+    let (read, write) = (FsAccess::Read, FsAccess::ReadWrite);
     let git = "denied by \"**/.git/**\" at policy.toml:9";
     let detour = "\"/notes/../books\" goes upwards with `..`";
     let (first, second) =
@@ -188,8 +189,8 @@ fn an_explanation_says_what_would_change_the_decision() {
         (Call("send", json!({})), None),
         (Net("get", "PUT https://api.example.com/v2/x".into()), None),
         (Net("get", "GET https://api.example.com/admin/x".into()), None),
-        (Path("/notes/.git/config", Access::Read), None),
-        (Path("/notes/a", Access::Read), None),
+        (Path("/notes/.git/config", FsAccess::Read), None),
+        (Path("/notes/a", FsAccess::Read), None),
     ];
     for (about, fix) in rows {
         let found = explain(POLICY, GREEDY, &about);
@@ -200,7 +201,7 @@ fn an_explanation_says_what_would_change_the_decision() {
         }
     }
     for about in
-        [Net("get", "GET https://intern.example/x".into()), Path("/books/a", Access::ReadWrite)]
+        [Net("get", "GET https://intern.example/x".into()), Path("/books/a", FsAccess::ReadWrite)]
     {
         let fix = explain(POLICY, GREEDY, &about).fix.unwrap();
         assert_eq!(explain(&fix, GREEDY, &about).decision, Allow, "{fix}");
@@ -228,7 +229,7 @@ fn a_step_shows_the_line_as_the_file_has_it() {
             "net entry { deny = \"* https://api.example.com/admin/**\" }",
         ),
         (
-            Path("/books/x", Access::Read),
+            Path("/books/x", FsAccess::Read),
             "fs entry { path = \"/srv/books\", mount = \"/books\", access = \"read\" }",
         ),
     ];
@@ -247,14 +248,14 @@ fn what_the_manifest_does_not_request_is_no_danger() {
     let found = explain(
         POLICY,
         "[[request.fs]]\naccess = 'read'\nwhy = 'w'",
-        &Path("/notes/a", Access::ReadWrite),
+        &Path("/notes/a", FsAccess::ReadWrite),
     );
     assert_eq!(
         (found.decision, found.reason.as_str()),
         (Deny, "its manifest requests to read it only")
     );
     assert!(found.steps.iter().all(|step| !step.won), "{found:#?}");
-    let found = explain(POLICY, "", &Path("/notes/a", Access::Read));
+    let found = explain(POLICY, "", &Path("/notes/a", FsAccess::Read));
     assert_eq!((found.decision, found.reason.as_str()), (Deny, "its manifest does not request it"));
 }
 
@@ -271,8 +272,8 @@ fn what_is_requested_and_not_granted_is_told_with_the_flags_that_grant_it() {
                     [[request.scratch]]\nname = 'box'\nwhy = 'w'
                     [[request.ui]]\nconfirm = true\nwhy = 'w'";
     let told = |policy: &str| {
-        let found = grant(policy, requests).ungranted();
-        let line = |one: &crate::UngrantedRequest| match one.flags() {
+        let found = grant(policy, requests).ungranted_requests();
+        let line = |one: &crate::UngrantedRequest| match one.grant_flags() {
             Some(flags) => format!("{one}: {flags}"),
             None => one.to_string(),
         };
@@ -302,11 +303,11 @@ fn what_is_requested_and_not_granted_is_told_with_the_flags_that_grant_it() {
     assert!(left[3].ends_with("(denied by policy.toml:5)"), "{left:?}");
     assert!(left[4].ends_with("--capability ui --set confirm=true"), "{left:?}");
     assert_eq!(left.len(), 5, "{left:?}");
-    let script = crate::Manifest::of_script("weather".parse().unwrap(), "a script".into());
+    let script = crate::Manifest::for_script("weather".parse().unwrap(), "a script".into());
     let process = policy("[plugin.weather]\nprocess = true");
-    let of_script = process.grant(&script, &serde_json::Map::new());
-    assert_eq!(of_script.ungranted(), []);
+    let of_script = process.effective_grant(&script, &serde_json::Map::new());
+    assert_eq!(of_script.ungranted_requests(), []);
     // The text for a folder is valid for a native program.
-    let fix = of_script.missing_files(None, Access::Read).expect("a text");
-    assert!(crate::Policy::of_user("p", &fix, None).is_ok(), "{fix}");
+    let fix = of_script.missing_files_fix(None, FsAccess::Read).expect("a text");
+    assert!(crate::Policy::from_user_file("p", &fix, None).is_ok(), "{fix}");
 }

@@ -6,13 +6,13 @@ use url::Url;
 
 use super::{GREEDY, decide, grant, manifest, policy, reaches, send};
 use crate::{
-    Access::{self, Read, ReadWrite},
+    FsAccess::{self, Read, ReadWrite},
     Grant,
 };
 
 /// The grant under the policy that a refusal proposes, which replaces the previous one.
 fn fixed(denial: &Denial, requests: &str) -> Grant {
-    policy(denial.fix.as_deref().unwrap()).grant(&manifest(requests), &Map::new())
+    policy(denial.fix.as_deref().unwrap()).effective_grant(&manifest(requests), &Map::new())
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn the_proposed_text_includes_the_secret_that_the_service_asks_for() {
         assert_eq!(fix.contains("[secret.key]"), source.is_some(), "{fix}");
         assert!(fix.ends_with(source.unwrap_or_default()), "{fix}");
         let complete = if source.is_none() { format!("{known}{fix}") } else { fix.to_owned() };
-        let fixed = policy(&complete).grant(&manifest(&requests), &Map::new());
+        let fixed = policy(&complete).effective_grant(&manifest(&requests), &Map::new());
         assert_eq!(send(&fixed, "POST https://api.example.com/v1"), Ok(()), "{fix}");
         assert_eq!(fixed.secrets().len(), usize::from(is_sent || text.contains("other")), "{fix}");
     }
@@ -205,7 +205,7 @@ fn the_refusal_of_an_address_reads_well_however_it_is_asked_for() {
 struct PathRow {
     policy: &'static str,
     path: &'static str,
-    wanted: Access,
+    wanted: FsAccess,
     why: &'static str,
     /// The `fs` line of the fix, if there is one, and whether a rule follows it.
     fix: Option<(&'static str, bool)>,
@@ -325,17 +325,17 @@ fn a_path_that_is_not_requested_cannot_be_fixed_by_policy() {
     let read = "[[request.fs]]\naccess = 'read'\npath = '/x'\nwhy = 'w'";
     let table = "[plugin.weather]\nfs = [{ path = '/x', access = 'read' }]";
     let rows = [
-        ("", "", "/x/y", Access::Read, "its manifest does not request it"),
-        ("", read, "/y", Access::Read, "its manifest does not request it"),
-        ("", read, "/x/y", Access::ReadWrite, "its manifest does not request it"),
-        (table, read, "/x/y", Access::ReadWrite, "its manifest requests to read it only"),
-        (table, "", "/x/y", Access::Read, "its manifest does not request it"),
+        ("", "", "/x/y", FsAccess::Read, "its manifest does not request it"),
+        ("", read, "/y", FsAccess::Read, "its manifest does not request it"),
+        ("", read, "/x/y", FsAccess::ReadWrite, "its manifest does not request it"),
+        (table, read, "/x/y", FsAccess::ReadWrite, "its manifest requests to read it only"),
+        (table, "", "/x/y", FsAccess::Read, "its manifest does not request it"),
     ];
     for (text, requests, path, wanted, why) in rows {
         let denial = grant(text, requests).deny_path(path, wanted);
         assert_eq!((denial.why.as_str(), denial.fix), (why, None), "{path}");
     }
-    let denial = grant("", "").deny_path("/x", Access::ReadWrite);
+    let denial = grant("", "").deny_path("/x", FsAccess::ReadWrite);
     assert_eq!(denial.what, "weather may not change /x");
 }
 
@@ -346,7 +346,7 @@ fn odd_text_in_a_policy_survives_the_way_into_a_fix() {
     let denial = send(&grant(text, GREEDY), "GET https://api.example.com/").unwrap_err();
     let url = Url::parse("https://api.example.com/").unwrap();
     let fixed = fixed(&denial, GREEDY);
-    assert!(fixed.net().check("GET", &url).is_ok());
+    assert!(fixed.net().check_request("GET", &url).is_ok());
     assert_eq!(fixed.fs()[0].host.to_str(), Some("/a \"b\" \\ é #'x"));
 }
 
@@ -359,15 +359,15 @@ fn files_that_only_the_plugin_missed_are_granted_by_one_text() {
     let misplaced =
         "[plugin.weather]\nfs = [{ path = '/proc/meminfo', mount = '/m', access = 'read' }]";
     for policy in ["", partly, misplaced] {
-        let text = grant(policy, &requests).missing_files(None, Read).unwrap();
+        let text = grant(policy, &requests).missing_files_fix(None, Read).unwrap();
         assert!(!text.contains("[[rule]]"), "reading leaks nothing: {text}");
         assert_eq!(grant(&text, &requests).fs().len(), 2, "{text}");
-        assert_eq!(grant(&text, &requests).missing_files(None, Read), None);
+        assert_eq!(grant(&text, &requests).missing_files_fix(None, Read), None);
     }
     let folder = "[[request.fs]]\naccess = 'read-write'\nwhy = 'w'";
-    let text = grant("", folder).missing_files(Some("/notes/a"), ReadWrite).unwrap();
+    let text = grant("", folder).missing_files_fix(Some("/notes/a"), ReadWrite).unwrap();
     assert_eq!(grant(&text, folder).fs()[0].guest, "/notes");
-    assert_eq!(grant("", "").missing_files(None, Read), None);
+    assert_eq!(grant("", "").missing_files_fix(None, Read), None);
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn without_its_powers_a_grant_keeps_its_limits() {
     let policy = "[plugin.weather]\nnet = ['GET https://api.example.com/']\nenv = ['TZ']\n\
                   fs = [{ path = '/n', access = 'read-write' }]\nlimits = { time = '3s' }";
     let full = grant(policy, &(GREEDY.to_owned() + PATH_REQUESTS));
-    let powerless = full.powerless();
+    let powerless = full.without_permissions();
     assert!(full.can_change_or_leak() && !powerless.can_change_or_leak());
-    assert_eq!((powerless.powers().len(), powerless.limits()), (0, full.limits()));
+    assert_eq!((powerless.permission_lines().len(), powerless.limits()), (0, full.limits()));
 }

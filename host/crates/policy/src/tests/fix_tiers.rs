@@ -4,8 +4,8 @@ use serde_json::Map;
 
 use super::{manifest, reaches, send};
 use crate::{
-    Access::{Read, ReadWrite},
-    Grant, Policy, Tier,
+    FsAccess::{Read, ReadWrite},
+    Grant, Policy, PolicyTier,
 };
 
 const ASKS: &str = "[[request.net]]\nallow = 'GET https://api.example.com/a/**'\nwhy = 'w'
@@ -20,9 +20,10 @@ fn table_grant(admin: &str, user: &str) -> Grant {
 }
 
 fn grant(admin: &str, user: &str) -> Grant {
-    let files = [(Tier::Admin, admin), (Tier::User, user)];
-    let files = files.map(|(tier, text)| Policy::parse(tier, tier.word(), text, None).unwrap());
-    Policy::of(files.into()).unwrap().grant(&manifest(ASKS), &Map::new())
+    let files = [(PolicyTier::Admin, admin), (PolicyTier::User, user)];
+    let files =
+        files.map(|(tier, text)| Policy::parse_file(tier, tier.as_str(), text, None).unwrap());
+    Policy::from_files(files.into()).unwrap().effective_grant(&manifest(ASKS), &Map::new())
 }
 
 const A: &str = "net = ['GET https://api.example.com/a/**']\nlimits = { time = '5s' }";

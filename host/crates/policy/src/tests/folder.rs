@@ -1,17 +1,17 @@
 //! Folders: requests, grants, and the resulting mounts.
 
 use super::grant;
-use crate::{Access, Grant};
+use crate::{FsAccess, Grant};
 
 const ANY: &str = "[[request.fs]]\naccess = 'read-write'\nwhy = 'w'";
 
-fn mounts(grant: &Grant) -> Vec<(&str, &str, Access)> {
+fn mounts(grant: &Grant) -> Vec<(&str, &str, FsAccess)> {
     grant.fs().iter().map(|m| (m.host.to_str().unwrap(), m.guest.as_str(), m.access)).collect()
 }
 
 #[test]
 fn paths_are_made_plain() {
-    use Access::{Read, ReadWrite};
+    use FsAccess::{Read, ReadWrite};
     let rows = [
         ("path = '/srv/data', access = 'read'", ("/srv/data", "/data", Read)),
         ("path = '/srv//./data/', access = 'read-write'", ("/srv/data", "/data", ReadWrite)),
@@ -39,7 +39,7 @@ fn mounts_stand_beside_each_other_when_they_do_not_overlap() {
 /// A requested path and access, a granted path and access, and the resulting access.
 #[test]
 fn the_lesser_of_request_and_grant_holds() {
-    use Access::{Read, ReadWrite};
+    use FsAccess::{Read, ReadWrite};
     let rows = [
         ("access = 'read'", "/x/y", "read", Some(Read)),
         ("access = 'read'", "/x/y", "read-write", Some(Read)),
@@ -68,10 +68,10 @@ fn of_several_requests_the_widest_one_counts() {
     let policy = "[plugin.weather]\nfs = [{ path = '/w/x', access = 'read-write' },
                                           { path = '/r', access = 'read-write' }]";
     let grant = grant(policy, requests);
-    assert_eq!(grant.fs()[0].access, Access::ReadWrite);
-    assert_eq!(grant.fs()[1].access, Access::Read);
+    assert_eq!(grant.fs()[0].access, FsAccess::ReadWrite);
+    assert_eq!(grant.fs()[1].access, FsAccess::Read);
     let want = ["read-write /w/x, seen as /x", "read /r, seen as /r"];
-    assert_eq!(grant.powers(), want);
+    assert_eq!(grant.permission_lines(), want);
 }
 
 /// The policy gives both the same access; the request makes it differ.
@@ -84,7 +84,7 @@ fn overlapping_folders_never_differ_in_what_may_be_done() {
               { path = '/a/b', access = 'read-write', mount = '/n' },
               { path = '/a/b/c', access = 'read-write', mount = '/o' }]";
     let grant = grant(policy, requests);
-    assert!(grant.fs().iter().all(|mount| mount.access == Access::Read), "{:?}", grant.fs());
+    assert!(grant.fs().iter().all(|mount| mount.access == FsAccess::Read), "{:?}", grant.fs());
     assert!(!grant.can_change_or_leak());
     let note = "/n is for reading only, as it overlaps a folder that is";
     assert_eq!(grant.notes()[0], note);
@@ -97,7 +97,7 @@ fn variables_need_both_keys() {
         "[[request.env]]\nname = 'TZ'\nwhy = 'w'\n[[request.env]]\nname = 'A'\nwhy = 'w'";
     let grant = grant(policy, requests);
     assert_eq!(grant.env(), ["TZ"]);
-    assert_eq!(grant.powers(), ["see the environment variable TZ"]);
+    assert_eq!(grant.permission_lines(), ["see the environment variable TZ"]);
     let note = "policy.toml:2 grants the variable HOME, which the manifest does not request";
     assert_eq!(grant.notes(), [note]);
     assert!(!grant.can_change_or_leak());

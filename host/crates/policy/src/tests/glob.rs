@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::{check_error, parse_policy};
-use crate::Globs;
+use crate::GlobSet;
 
 /// A pattern, paths that it denies, and paths that it does not.
 const ROWS: &[(&str, &str, &str)] = &[
@@ -51,8 +51,8 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("**", "a a/b", ""),
 ];
 
-fn globs(pattern: &str) -> Globs {
-    Globs::parse([pattern]).unwrap()
+fn globs(pattern: &str) -> GlobSet {
+    GlobSet::parse([pattern]).unwrap()
 }
 
 #[test]
@@ -60,22 +60,26 @@ fn each_element_of_a_pattern_denies_one_thing_and_not_its_neighbour() {
     for (pattern, denied, others) in ROWS {
         let globs = globs(pattern);
         for path in denied.split(' ') {
-            assert_eq!(globs.denies(Path::new(path)), Some(*pattern), "{pattern} {path}");
+            assert_eq!(
+                globs.find_denying_pattern(Path::new(path)),
+                Some(*pattern),
+                "{pattern} {path}"
+            );
         }
         for path in others.split_whitespace() {
-            assert_eq!(globs.denies(Path::new(path)), None, "{pattern} {path}");
+            assert_eq!(globs.find_denying_pattern(Path::new(path)), None, "{pattern} {path}");
         }
-        let own = globs.denies(Path::new("")).is_some();
+        let own = globs.find_denying_pattern(Path::new("")).is_some();
         assert_eq!(own, *pattern == "**", "the mount itself and {pattern}");
     }
 }
 
 #[test]
 fn without_a_pattern_nothing_is_denied() {
-    let none = Globs::none();
+    let none = GlobSet::empty();
     assert!(none.is_empty() && none.to_string() == "[]");
     for path in ["", "a", "../a", "/a"] {
-        assert_eq!(none.denies(Path::new(path)), None);
+        assert_eq!(none.find_denying_pattern(Path::new(path)), None);
     }
 }
 
@@ -83,7 +87,7 @@ fn without_a_pattern_nothing_is_denied() {
 fn what_cannot_be_compared_is_denied() {
     let deep = "x/".repeat(3000);
     for path in ["../a", "a/../b", "/a", "/", "..", &deep] {
-        assert_eq!(globs("zzz").denies(Path::new(path)), Some("zzz"), "{path}");
+        assert_eq!(globs("zzz").find_denying_pattern(Path::new(path)), Some("zzz"), "{path}");
     }
 }
 
@@ -93,7 +97,7 @@ fn names_that_are_no_text_are_denied() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
     for name in [&b".env\xff"[..], b"\xff", b"a/\xc0\xae/b", b"ok/\xed\xa0\x80"] {
         let path = Path::new(OsStr::from_bytes(name));
-        assert_eq!(globs("zzz").denies(path), Some("zzz"), "{name:?}");
+        assert_eq!(globs("zzz").find_denying_pattern(path), Some("zzz"), "{name:?}");
     }
 }
 
@@ -101,11 +105,11 @@ fn names_that_are_no_text_are_denied() {
 fn hostile_names_and_patterns_take_no_noticeable_time() {
     let stars = format!("{}b", "*a".repeat(100));
     let deep = ["**/*a*a"; 9].join("/");
-    let globs = Globs::parse([stars.as_str(), deep.as_str()]).unwrap();
+    let globs = GlobSet::parse([stars.as_str(), deep.as_str()]).unwrap();
     let name = "a".repeat(4000);
     for _ in 0..20 {
-        assert_eq!(globs.denies(Path::new(&name)), None);
-        assert!(globs.denies(Path::new(&"aa/".repeat(1300))).is_some());
+        assert_eq!(globs.find_denying_pattern(Path::new(&name)), None);
+        assert!(globs.find_denying_pattern(Path::new(&"aa/".repeat(1300))).is_some());
     }
 }
 
@@ -135,15 +139,15 @@ fn a_move_may_not_lay_open_what_is_denied() {
     ];
     for (pattern, from, to, lost) in rows {
         let globs = globs(pattern);
-        let found = globs.lost_by_move(Path::new(from), &globs, Path::new(to));
+        let found = globs.pattern_lost_by_move(Path::new(from), &globs, Path::new(to));
         assert_eq!(found, lost, "{pattern}: {from} to {to}");
     }
-    let (one, two) = (globs("**/x"), Globs::parse(["**/y", "**/x"]).unwrap());
+    let (one, two) = (globs("**/x"), GlobSet::parse(["**/y", "**/x"]).unwrap());
     let path = Path::new("a");
-    assert_eq!(one.lost_by_move(path, &two, path), None);
-    assert_eq!(two.lost_by_move(path, &one, path), Some("**/y"));
-    assert_eq!(one.lost_by_move(path, &Globs::none(), path), Some("**/x"));
-    assert_eq!(Globs::none().lost_by_move(path, &one, path), None);
+    assert_eq!(one.pattern_lost_by_move(path, &two, path), None);
+    assert_eq!(two.pattern_lost_by_move(path, &one, path), Some("**/y"));
+    assert_eq!(one.pattern_lost_by_move(path, &GlobSet::empty(), path), Some("**/x"));
+    assert_eq!(GlobSet::empty().pattern_lost_by_move(path, &one, path), None);
 }
 
 #[test]
@@ -196,7 +200,7 @@ fn mistakes_in_patterns() {
 #[test]
 fn the_text_of_patterns_reads_back() {
     let patterns = ["**/.git/**", "a\"b", "[!a-z]*", "é?"];
-    let globs = Globs::parse(patterns).unwrap();
+    let globs = GlobSet::parse(patterns).unwrap();
     assert_eq!(globs.to_string(), r#"["**/.git/**", "a\"b", "[!a-z]*", "é?"]"#);
     let text =
         format!("[plugin.weather]\nfs = [{{ path = '/s', access = 'read', deny = {globs} }}]");

@@ -15,9 +15,10 @@ use url::Url;
 
 use super::{GREEDY, decide, grammar_rules, manifest, parse_policy, reaches, send};
 use crate::{
-    Access::{self, ReadWrite},
-    Capability, Grant, Limits, Policy, SecretSource, SecretWay, Section, SharedLimits, SourceError,
-    Surroundings,
+    Capability,
+    FsAccess::{self, ReadWrite},
+    GlobalLimits, Grant, MachineFacts, PluginLimits, Policy, SecretSource, SecretUse, SourceError,
+    TomlSection,
 };
 
 /// A table, a key in it, a file in which the key decides about a power, that power, and whether the
@@ -33,7 +34,7 @@ enum Power {
     /// Sends a request without a question.
     SendUnasked(&'static str),
     /// Accesses a guest path.
-    Touch(&'static str, Access),
+    Touch(&'static str, FsAccess),
     /// Stores this many bytes in its first mount.
     Fill(u64),
     /// Sees a variable.
@@ -98,8 +99,8 @@ const ROWS: &[Row] = &[
 
     ("plugin", "net", "[plugin.weather]\nnet = ['GET https://api.example.com/a']", Send(GET), true),
     ("plugin", "net", "[plugin.weather]\nnet = ['GET https://api.example.com/b']", Send(GET), false),
-    ("plugin", "fs", "[plugin.weather]\nfs = [{ path = '/n', access = 'read' }]", Touch("/n/x", Access::Read), true),
-    ("plugin", "fs", "[plugin.weather]\nfs = [{ path = '/m', access = 'read' }]", Touch("/n/x", Access::Read), false),
+    ("plugin", "fs", "[plugin.weather]\nfs = [{ path = '/n', access = 'read' }]", Touch("/n/x", FsAccess::Read), true),
+    ("plugin", "fs", "[plugin.weather]\nfs = [{ path = '/m', access = 'read' }]", Touch("/n/x", FsAccess::Read), false),
     ("plugin", "env", "[plugin.weather]\nenv = ['TZ']", See("TZ"), true),
     ("plugin", "env", "[plugin.weather]\nenv = ['LANG']", See("TZ"), false),
     ("plugin", "secrets", "[plugin.weather]\nsecrets = [{ name = 'pin', reveal = true }]\n[secret.pin]\nenv = 'P'", Read("pin"), true),
@@ -174,10 +175,10 @@ const ROWS: &[Row] = &[
     ("fs", "path", "[plugin.weather]\nfs = [{ path = '/guarded', access = 'read' }]", Start, false),
     ("fs", "access", "[plugin.weather]\nfs = [{ path = '/n', access = 'read-write' }]", Touch("/n/x", ReadWrite), true),
     ("fs", "access", "[plugin.weather]\nfs = [{ path = '/n', access = 'read' }]", Touch("/n/x", ReadWrite), false),
-    ("fs", "mount", "[plugin.weather]\nfs = [{ path = '/n', access = 'read', mount = '/m' }]", Touch("/m/x", Access::Read), true),
-    ("fs", "mount", "[plugin.weather]\nfs = [{ path = '/n', access = 'read', mount = '/m' }]", Touch("/n/x", Access::Read), false),
-    ("fs", "deny", "[plugin.weather]\nfs = [{ path = '/n', access = 'read', deny = ['**/.env*'] }]", Touch("/n/x/env", Access::Read), true),
-    ("fs", "deny", "[plugin.weather]\nfs = [{ path = '/n', access = 'read', deny = ['**/.env*'] }]", Touch("/n/x/.env/y", Access::Read), false),
+    ("fs", "mount", "[plugin.weather]\nfs = [{ path = '/n', access = 'read', mount = '/m' }]", Touch("/m/x", FsAccess::Read), true),
+    ("fs", "mount", "[plugin.weather]\nfs = [{ path = '/n', access = 'read', mount = '/m' }]", Touch("/n/x", FsAccess::Read), false),
+    ("fs", "deny", "[plugin.weather]\nfs = [{ path = '/n', access = 'read', deny = ['**/.env*'] }]", Touch("/n/x/env", FsAccess::Read), true),
+    ("fs", "deny", "[plugin.weather]\nfs = [{ path = '/n', access = 'read', deny = ['**/.env*'] }]", Touch("/n/x/.env/y", FsAccess::Read), false),
     ("fs", "quota", "[plugin.weather]\nfs = [{ path = '/n', access = 'read-write', quota = '1KiB' }]", Fill(1024), true),
     ("fs", "quota", "[plugin.weather]\nfs = [{ path = '/n', access = 'read-write', quota = '1KiB' }]", Fill(1025), false),
     ("fs", "sensitive", "[plugin.weather]\nfs = [{ path = '/guarded', access = 'read', sensitive = true }]", Start, true),
@@ -213,7 +214,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// A limit as a file states it, the field that it sets, and the resulting value.
-type LimitRow = (&'static str, &'static str, fn(&Limits) -> u64, u64);
+type LimitRow = (&'static str, &'static str, fn(&PluginLimits) -> u64, u64);
 
 fn ms(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap()
@@ -243,8 +244,12 @@ const LIMITS: &[LimitRow] = &[
 fn started(file: &str) -> Result<(Policy, Grant), SourceError> {
     let policy = parse_policy(file)?;
     let own = [PathBuf::from("/guarded")];
-    policy.guard(&Surroundings { own: &own, home: None, real: &Path::to_path_buf })?;
-    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+    policy.check_guarded_folders(&MachineFacts {
+        own: &own,
+        home: None,
+        real: &Path::to_path_buf,
+    })?;
+    let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     Ok((policy, grant))
 }
 
@@ -256,21 +261,21 @@ fn passes(file: &str, power: &Power) -> bool {
         Reach(request, addr) => reaches(&grant, request, addr),
         SendUnasked(request) => {
             let (method, url) = request.split_once(' ').unwrap();
-            let permit = grant.net().check(method, &Url::parse(url).unwrap());
+            let permit = grant.net().check_request(method, &Url::parse(url).unwrap());
             permit.is_ok_and(|permit| permit.decision() == Decision::Allow)
         }
         Touch(path, wanted) => touches(&grant, Path::new(path), *wanted),
         Fill(bytes) => grant.fs()[0].quota_bytes.is_none_or(|most| *bytes <= most),
         See(name) => grant.env().iter().any(|seen| seen == name),
         Read(name) => {
-            let reads = |grant: &crate::SecretGrant| grant.way == SecretWay::Reveal;
+            let reads = |grant: &crate::SecretGrant| grant.way == SecretUse::Reveal;
             grant.secrets().iter().any(|secret| reads(secret) && secret.name.as_str() == *name)
         }
         Carry(url, line) => carries(&grant, &Url::parse(url).unwrap(), line),
         ComeFrom(source) => policy.secret_source(&"pin".parse().unwrap()) == Some(&source()),
         SendMany(requests) => *requests <= grant.limits().http_requests,
-        Bypass(url) => policy.proxy().unwrap().for_url(&Url::parse(url).unwrap()).is_none(),
-        Hold(capability) => grant.holds(*capability),
+        Bypass(url) => policy.proxy().unwrap().address_for_url(&Url::parse(url).unwrap()).is_none(),
+        Hold(capability) => grant.has_capability(*capability),
         Keep(bytes) => grant.state().is_some_and(|state| state.value_bytes_max >= *bytes),
         Plan(timers, seconds) => grant.schedule().is_some_and(|schedule| {
             schedule.timers_max >= *timers && schedule.interval_min.as_secs() <= *seconds
@@ -293,22 +298,24 @@ fn passes(file: &str, power: &Power) -> bool {
 }
 
 fn opens(grant: &Grant, url: &str) -> Option<Decision> {
-    grant.open_url()?.check(&Url::parse(url).unwrap()).ok()
+    grant.open_url()?.check_url(&Url::parse(url).unwrap()).ok()
 }
 
-fn touches(grant: &Grant, path: &Path, wanted: Access) -> bool {
+fn touches(grant: &Grant, path: &Path, wanted: FsAccess) -> bool {
     grant.fs().iter().any(|mount| {
         let below = path.strip_prefix(&mount.guest);
-        below.is_ok_and(|below| mount.access >= wanted && mount.deny.denies(below).is_none())
+        below.is_ok_and(|below| {
+            mount.access >= wanted && mount.deny.find_denying_pattern(below).is_none()
+        })
     })
 }
 
 fn carries(grant: &Grant, url: &Url, line: &str) -> bool {
     let headers = grant.secrets().iter().filter_map(|secret| match &secret.way {
-        SecretWay::Inject(injection) if injection.is_for(url) => {
-            Some(format!("{}: {}", injection.header(), injection.header_value("s3")))
+        SecretUse::Inject(injection) if injection.applies_to_url(url) => {
+            Some(format!("{}: {}", injection.header_name(), injection.header_value("s3")))
         }
-        SecretWay::Inject(_) | SecretWay::Reveal => None,
+        SecretUse::Inject(_) | SecretUse::Reveal => None,
     });
     headers.into_iter().any(|header| header == line)
 }
@@ -321,8 +328,8 @@ thread_local! {
 /// Returns a reader that does the same and records the keys that it asked for.
 pub(crate) fn noting<'d, T>(
     label: String,
-    read: impl FnOnce(&mut Section<'d>) -> T,
-) -> impl FnOnce(&mut Section<'d>) -> T {
+    read: impl FnOnce(&mut TomlSection<'d>) -> T,
+) -> impl FnOnce(&mut TomlSection<'d>) -> T {
     move |section| {
         let value = read(section);
         let table = match label.trim_start_matches("an entry of ").trim_matches('"') {
@@ -366,13 +373,13 @@ fn every_key_allows_and_denies_as_it_says() {
         let file = format!("[plugin.weather]\nlimits = {{ {key} = {value} }}");
         let (_, grant) = started(&file).unwrap();
         assert_eq!(allowed(grant.limits()), *most, "{file}");
-        assert_ne!(allowed(&Limits::standard()), *most, "{file}");
+        assert_ne!(allowed(&PluginLimits::with_defaults()), *most, "{file}");
         // A limit for all plugins applies to each of them, except for those that count all calls
         // together.
         let (policy, grant) = started(&format!("[limits]\n{key} = {value}")).unwrap();
         let is_shared = ["calls-per-minute", "concurrent-calls"].contains(key);
         assert_eq!(allowed(grant.limits()) == *most, !is_shared, "{key} for all");
-        let SharedLimits { calls_per_minute, concurrent_calls } = policy.shared_limits();
+        let GlobalLimits { calls_per_minute, concurrent_calls } = policy.shared_limits();
         let shared = calls_per_minute.or(concurrent_calls).map(u64::from);
         assert_eq!(shared, is_shared.then_some(*most), "{key} for all");
     }

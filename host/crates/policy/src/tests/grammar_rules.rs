@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 use url::Url;
 
 use super::{DIGEST, GREEDY, manifest, parse_policy, tool};
-use crate::Question;
+use crate::PolicyQuestion;
 
 /// A key, lines of a rule with it, and whether a call of `weather.get` with `{"n": 6}`, its request
 /// for `https://api.example.com/a`, or its page `https://www.example.com/a` passes under that rule.
@@ -61,13 +61,14 @@ fn passes(rule: &str) -> bool {
     let Ok(policy) = parse_policy(&format!("{table}{allow}[[rule]]\n{rule}")) else {
         return false;
     };
-    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+    let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, context, arguments) =
         (tool("weather.get"), ToolCallContext::default(), json!({ "n": 6 }));
-    let question = Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+    let question =
+        PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
     let url = Url::parse("https://api.example.com/a").unwrap();
-    let permit = grant.net().check("GET", &url).unwrap();
-    let call = policy.decide(&question, &grant).decision;
+    let permit = grant.net().check_request("GET", &url).unwrap();
+    let call = policy.decide_call(&question, &grant).decision;
     let access = policy.decide_access(&question, &grant, "GET", &url, &permit).decision;
     let page = Url::parse("https://www.example.com/a").unwrap();
     let page = policy.decide_open_url(&question, &grant, &page).decision;

@@ -5,7 +5,7 @@ use serde_json::Map;
 use url::Url;
 
 use super::{GREEDY, grant, manifest, net_grant, parse_policy, send};
-use crate::{Access, Grant, Manifest, Policy};
+use crate::{FsAccess, Grant, Manifest, Policy};
 
 const NET: &str = "['GET https://api.example.com/v1/**']";
 
@@ -20,7 +20,7 @@ fn check_denied(rows: &[(&str, &str)]) {
             assert_eq!(*why, "no URL", "{request}");
             continue;
         };
-        match grant.net().check(method, &url) {
+        match grant.net().check_request(method, &url) {
             Ok(_) => panic!("{request:?} passes as {url}"),
             Err(denial) => assert_eq!(denial.why, *why, "{request:?} as {url}"),
         }
@@ -167,7 +167,7 @@ fn refusals_show_neither_secrets_nor_control_characters() {
     let denial =
         send(&grant, "G\x1b[2J https://me:pw@api.example.com/x?token=secret#frag").unwrap_err();
     assert_eq!(denial.what, "weather may not G\\u{1b}[2J https://api.example.com/x");
-    let denial = grant.deny_path("/a\x1b]0;x\u{202e}", Access::Read);
+    let denial = grant.deny_path("/a\x1b]0;x\u{202e}", FsAccess::Read);
     assert_eq!(denial.what, "weather may not read /a\\u{1b}]0;x\\u{202e}");
     let denial = grant.deny_address("GET https://a.example/\u{202e}x", "10.0.0.1".parse().unwrap());
     assert_eq!(denial.what, "weather may not GET https://a.example/\\u{202e}x");
@@ -178,7 +178,7 @@ fn refusals_show_neither_secrets_nor_control_characters() {
 fn names_that_lead_to_addresses_that_are_not_public() {
     let grant = net_grant(NET);
     let url = Url::parse("https://api.example.com/v1/a").unwrap();
-    let permit = grant.net().check("GET", &url).unwrap();
+    let permit = grant.net().check_request("GET", &url).unwrap();
     for addr in [
         "127.0.0.1",
         "10.0.0.1",
@@ -213,15 +213,15 @@ fn check_nothing(grant: &Grant) {
     assert!(grant.fs().is_empty());
     assert!(grant.env().is_empty());
     assert!(grant.secrets().is_empty());
-    assert!(grant.powers().is_empty());
+    assert!(grant.permission_lines().is_empty());
     assert!(!grant.can_change_or_leak());
 }
 
 #[test]
 fn the_empty_policy_grants_nothing() {
     let (greedy, none) = (manifest(GREEDY), Map::new());
-    check_nothing(&Policy::empty().grant(&greedy, &none));
-    check_nothing(&Grant::none("weather".parse().unwrap()));
+    check_nothing(&Policy::empty().effective_grant(&greedy, &none));
+    check_nothing(&Grant::empty("weather".parse().unwrap()));
     check_nothing(&grant("", GREEDY));
     check_nothing(&grant("[plugin.weather]", GREEDY));
     let other = "[plugin.weather2]\nnet = ['* https://api.example.com/**']\nenv = ['TZ']";
@@ -234,8 +234,8 @@ fn a_manifest_that_asks_for_nothing_gets_nothing() {
                fs = [{ path = '/srv', access = 'read-write' }]
                secrets = [{ name = 'key', reveal = true }]\n[secret.key]\nenv = 'KEY'";
     check_nothing(&grant(all, ""));
-    let bare = Manifest::bare("weather".parse::<PluginName>().unwrap());
-    let granted = super::policy(all).grant(&bare, &Map::new());
+    let bare = Manifest::for_bare_component("weather".parse::<PluginName>().unwrap());
+    let granted = super::policy(all).effective_grant(&bare, &Map::new());
     check_nothing(&granted);
     assert_eq!(granted.notes().len(), 4, "{:?}", granted.notes());
 }

@@ -8,9 +8,9 @@ use url::Url;
 
 use super::{manifest, policy, settings, tool};
 use crate::{
-    Access::{self, Read, ReadWrite},
+    FsAccess::{self, Read, ReadWrite},
     Policy,
-    learn::{Learned, Need, Proposal},
+    learn::{PluginRefusals, PolicyProposal, RefusedAccess},
 };
 
 mod capabilities;
@@ -37,32 +37,32 @@ const REQUESTS: &str = "
 const ANY_FOLDER: &str = "[[request.fs]]\naccess = 'read-write'\nwhy = 'w'\n";
 
 /// Parses `METHOD URL`, followed by the refused address if the refusal was about it.
-fn net(request: &str) -> Need {
+fn net(request: &str) -> RefusedAccess {
     let words: Vec<_> = request.split(' ').collect();
     let to_private = words.get(2).map(|addr| addr.parse::<IpAddr>().unwrap());
-    Need::Net { method: words[0].into(), url: Url::parse(words[1]).unwrap(), to_private }
+    RefusedAccess::Net { method: words[0].into(), url: Url::parse(words[1]).unwrap(), to_private }
 }
 
-fn path(guest_path: &str, access: Access) -> Need {
-    Need::Path { guest_path: guest_path.into(), access }
+fn path(guest_path: &str, access: FsAccess) -> RefusedAccess {
+    RefusedAccess::Path { guest_path: guest_path.into(), access }
 }
 
-fn learned(needs: &[Need]) -> Learned {
-    let mut learned = Learned::nothing();
-    needs.iter().cloned().for_each(|need| learned.note(need));
+fn learned(needs: &[RefusedAccess]) -> PluginRefusals {
+    let mut learned = PluginRefusals::empty();
+    needs.iter().cloned().for_each(|need| learned.record_refusal(need));
     learned
 }
 
-fn propose(requests: &str, before: &str, needs: &[Need]) -> Proposal {
-    learned(needs).proposal(&manifest(requests), &Map::new(), &policy(before), None)
+fn propose(requests: &str, before: &str, needs: &[RefusedAccess]) -> PolicyProposal {
+    learned(needs).build_proposal(&manifest(requests), &Map::new(), &policy(before), None)
 }
 
 /// Checks the lines that a proposal adds to a policy, and the needs that it leaves open.
 #[track_caller]
-fn check(before: &str, needs: &[Need], lines: &[&str], open: &[&str]) {
+fn check(before: &str, needs: &[RefusedAccess], lines: &[&str], open: &[&str]) {
     let requests = if before.contains("# any") { ANY_FOLDER } else { REQUESTS };
     let proposal = propose(requests, before, needs);
-    let after = proposal.apply(before).unwrap();
+    let after = proposal.apply_to(before).unwrap();
     policy(&after);
     let known: BTreeSet<&str> = before.lines().collect();
     let added = after.lines().filter(|line| !line.is_empty() && !known.contains(line));
@@ -235,12 +235,12 @@ fn files_that_only_the_operator_knows_are_left_open() {
 
 #[test]
 fn variables_and_secrets_are_granted_where_the_manifest_requests_them() {
-    let variables = [Need::Env("TZ".into()), Need::Env("HO\nME".into())];
+    let variables = [RefusedAccess::Env("TZ".into()), RefusedAccess::Env("HO\nME".into())];
     let open = "weather may not see the environment variable \"HO\\nME\": its manifest does not request it";
     check("", &variables, &["[plugin.weather]", "env = [\"TZ\"]"], &[open]);
     check("[plugin.weather]\nenv = ['TZ']", &variables[..1], &[], &[]);
 
-    let secrets = ["pin", "key", "no"].map(|name| Need::Secret(name.into()));
+    let secrets = ["pin", "key", "no"].map(|name| RefusedAccess::Secret(name.into()));
     let mut open = [
         "weather may not read the secret \"key\": its manifest requests it for use in requests only",
         "weather may not read the secret \"no\": its manifest does not request it",
@@ -257,7 +257,7 @@ fn variables_and_secrets_are_granted_where_the_manifest_requests_them() {
 
 #[test]
 fn tools_get_rules_unless_a_rule_decided() {
-    let calls = ["weather.get", "weather.put", "other.x"].map(|id| Need::Call(tool(id)));
+    let calls = ["weather.get", "weather.put", "other.x"].map(|id| RefusedAccess::Call(tool(id)));
     let other = "weather may not call other.x: the tool belongs to another plugin";
     let rule = |tool: &'static str| ["[[rule]]", tool, "decision = \"allow\""];
     let (get, put) = (rule("tool = \"weather.get\""), rule("tool = \"weather.put\""));
@@ -268,7 +268,7 @@ fn tools_get_rules_unless_a_rule_decided() {
     check(ruled, &calls, &[], &[other, denied]);
 
     let digest = "16ee56a487a0";
-    let proposal = learned(&calls[..1]).proposal(
+    let proposal = learned(&calls[..1]).build_proposal(
         &manifest(REQUESTS),
         &Map::new(),
         &Policy::empty(),
@@ -284,31 +284,32 @@ fn settings_are_part_of_what_a_manifest_requests() {
         "[settings.base]\ntype = 'string'\n[[request.net]]\nallow = 'GET {base}/**'\nwhy = 'w'";
     let needs: Vec<_> = (0..9).map(|n| net(&format!("GET https://a.io/v/{n}"))).collect();
     let given = settings(&[("base", "https://a.io/v")]);
-    let proposal = learned(&needs).proposal(&manifest(requests), &given, &Policy::empty(), None);
+    let proposal =
+        learned(&needs).build_proposal(&manifest(requests), &given, &Policy::empty(), None);
     let text = "[plugin.weather]\nnet = [\"GET https://a.io/v/*\"]\n";
-    assert_eq!(proposal.apply("").as_deref(), Ok(text));
+    assert_eq!(proposal.apply_to("").as_deref(), Ok(text));
     assert_eq!(propose(requests, "", &needs).additions, []);
 }
 
 #[test]
 fn a_plugin_that_asks_forever_is_not_learned_from_forever() {
-    let mut many = Learned::nothing();
+    let mut many = PluginRefusals::empty();
     assert!(many.is_empty());
     for n in 0..1500 {
-        many.note(Need::Env(format!("A{n}")));
-        many.note(Need::Env("A1".into()));
+        many.record_refusal(RefusedAccess::Env(format!("A{n}")));
+        many.record_refusal(RefusedAccess::Env("A1".into()));
     }
-    many.note(Need::Env("A".repeat(1 << 20)));
-    assert_eq!(many.needs().count(), 1000);
-    let proposal = many.proposal(&manifest(""), &Map::new(), &Policy::empty(), None);
+    many.record_refusal(RefusedAccess::Env("A".repeat(1 << 20)));
+    assert_eq!(many.refused_accesses().count(), 1000);
+    let proposal = many.build_proposal(&manifest(""), &Map::new(), &Policy::empty(), None);
     assert_eq!(proposal.open.len(), 1001);
     assert_eq!(proposal.open[1000], "501 more refusals were left out");
-    let long = learned(&[Need::Secret("A".repeat(1 << 20))]);
-    assert_eq!((long.is_empty(), long.needs().count()), (false, 0));
+    let long = learned(&[RefusedAccess::Secret("A".repeat(1 << 20))]);
+    assert_eq!((long.is_empty(), long.refused_accesses().count()), (false, 0));
 }
 
 #[test]
 fn of_a_url_only_what_policies_speak_about_is_kept() {
     let needs = ["a?key=1#x", "a?key=2", "a"].map(|end| net(&format!("GET https://a.io/{end}")));
-    assert!(learned(&needs).needs().eq([&net("GET https://a.io/a")]));
+    assert!(learned(&needs).refused_accesses().eq([&net("GET https://a.io/a")]));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{grant, manifest, policy};
 use crate::{
-    Document, Grant, Limits, Policy, SharedLimits, Tier,
+    GlobalLimits, Grant, PluginLimits, Policy, PolicyTier, TomlDocument,
     limits::{KEYS, StatedLimits},
 };
 
@@ -12,18 +12,21 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// The limits under an administrator's, a user's and a project's file.
-fn together(limits: [&str; 3]) -> Limits {
-    let tiers = [Tier::Admin, Tier::User, Tier::Project].into_iter().zip(limits);
+fn together(limits: [&str; 3]) -> PluginLimits {
+    let tiers = [PolicyTier::Admin, PolicyTier::User, PolicyTier::Project].into_iter().zip(limits);
     let files = tiers.map(|(tier, limits)| {
         let text = format!("[plugin.weather]\nlimits = {{ {limits} }}");
-        Policy::parse(tier, tier.word(), &text, None).unwrap()
+        Policy::parse_file(tier, tier.as_str(), &text, None).unwrap()
     });
-    let policy = Policy::of(files.collect()).unwrap();
-    policy.grant(&manifest(""), &serde_json::Map::new()).limits().clone()
+    let policy = Policy::from_files(files.collect()).unwrap();
+    policy.effective_grant(&manifest(""), &serde_json::Map::new()).limits().clone()
 }
 
 fn stated(text: &str) -> StatedLimits {
-    Document::read("l.toml", text, |root| root.required("limits", StatedLimits::read)).unwrap()
+    TomlDocument::read_with("l.toml", text, |root| {
+        root.read_required("limits", StatedLimits::from_toml)
+    })
+    .unwrap()
 }
 
 fn seconds(seconds: u64) -> Duration {
@@ -32,7 +35,7 @@ fn seconds(seconds: u64) -> Duration {
 
 #[test]
 fn without_a_word_the_standard_holds() {
-    let standard = Limits {
+    let standard = PluginLimits {
         time: seconds(30),
         cpu: None,
         memory_bytes: 256 * MIB,
@@ -52,33 +55,33 @@ fn without_a_word_the_standard_holds() {
         approval_time: seconds(300),
         idle: seconds(600),
     };
-    assert_eq!(Limits::standard(), standard);
-    assert_eq!(Grant::none("x".parse().unwrap()).limits(), &standard);
+    assert_eq!(PluginLimits::with_defaults(), standard);
+    assert_eq!(Grant::empty("x".parse().unwrap()).limits(), &standard);
     assert_eq!(grant("[plugin.weather]\nlimits = {}", "").limits(), &standard);
 }
 
 #[test]
 fn each_limit_can_be_set_by_itself() {
-    let usual = Limits::standard();
+    let usual = PluginLimits::with_defaults();
     let rows = [
-        ("time = '1500ms'", Limits { time: Duration::from_millis(1500), ..usual.clone() }),
-        ("cpu = '5s'", Limits { cpu: Some(seconds(5)), ..usual.clone() }),
-        ("memory = '128MiB'", Limits { memory_bytes: 128 * MIB, ..usual.clone() }),
-        ("output = 7", Limits { output_bytes: 7, ..usual.clone() }),
-        ("log = 0", Limits { log_bytes: 0, ..usual.clone() }),
-        ("host-call = '4KiB'", Limits { host_call_bytes: 4 * KIB, ..usual.clone() }),
-        ("handles = 16", Limits { handles: 16, ..usual.clone() }),
-        ("files = 0", Limits { files: 0, ..usual.clone() }),
-        ("concurrent-calls = 1", Limits { concurrent_calls: 1, ..usual.clone() }),
-        ("queue-time = '0ms'", Limits { queue_time: seconds(0), ..usual.clone() }),
-        ("calls-per-minute = 60", Limits { calls_per_minute: Some(60), ..usual.clone() }),
-        ("http-requests = 0", Limits { http_requests: 0, ..usual.clone() }),
-        ("http-body = '1KiB'", Limits { http_body_bytes: KIB, ..usual.clone() }),
-        ("http-total = '1GiB'", Limits { http_total_bytes: 1024 * MIB, ..usual.clone() }),
-        ("http-redirects = 20", Limits { http_redirects: 20, ..usual.clone() }),
-        ("http-time = '2m'", Limits { http_time: seconds(120), ..usual.clone() }),
-        ("approval-time = '1h'", Limits { approval_time: seconds(3600), ..usual.clone() }),
-        ("idle = '20m'", Limits { idle: seconds(1200), ..usual.clone() }),
+        ("time = '1500ms'", PluginLimits { time: Duration::from_millis(1500), ..usual.clone() }),
+        ("cpu = '5s'", PluginLimits { cpu: Some(seconds(5)), ..usual.clone() }),
+        ("memory = '128MiB'", PluginLimits { memory_bytes: 128 * MIB, ..usual.clone() }),
+        ("output = 7", PluginLimits { output_bytes: 7, ..usual.clone() }),
+        ("log = 0", PluginLimits { log_bytes: 0, ..usual.clone() }),
+        ("host-call = '4KiB'", PluginLimits { host_call_bytes: 4 * KIB, ..usual.clone() }),
+        ("handles = 16", PluginLimits { handles: 16, ..usual.clone() }),
+        ("files = 0", PluginLimits { files: 0, ..usual.clone() }),
+        ("concurrent-calls = 1", PluginLimits { concurrent_calls: 1, ..usual.clone() }),
+        ("queue-time = '0ms'", PluginLimits { queue_time: seconds(0), ..usual.clone() }),
+        ("calls-per-minute = 60", PluginLimits { calls_per_minute: Some(60), ..usual.clone() }),
+        ("http-requests = 0", PluginLimits { http_requests: 0, ..usual.clone() }),
+        ("http-body = '1KiB'", PluginLimits { http_body_bytes: KIB, ..usual.clone() }),
+        ("http-total = '1GiB'", PluginLimits { http_total_bytes: 1024 * MIB, ..usual.clone() }),
+        ("http-redirects = 20", PluginLimits { http_redirects: 20, ..usual.clone() }),
+        ("http-time = '2m'", PluginLimits { http_time: seconds(120), ..usual.clone() }),
+        ("approval-time = '1h'", PluginLimits { approval_time: seconds(3600), ..usual.clone() }),
+        ("idle = '20m'", PluginLimits { idle: seconds(1200), ..usual.clone() }),
     ];
     for (limit, want) in rows {
         let text = format!("[plugin.weather]\nlimits = {{ {limit} }}");
@@ -86,7 +89,7 @@ fn each_limit_can_be_set_by_itself() {
         // The written form parses to the same limits.
         let again = stated(&format!("limits = {{ {limit} }}"));
         let again = stated(&format!("limits = {again}"));
-        assert_eq!(Limits::of(&again), want, "{again}");
+        assert_eq!(PluginLimits::from_stated(&again), want, "{again}");
     }
     policy("[plugin.weather]\nlimits = { time = '24h', memory = '4GiB', http-total = '1024GiB' }");
 }
@@ -106,7 +109,7 @@ fn what_is_handed_over_at_once_has_room_unless_the_policy_says_otherwise() {
 
 #[test]
 fn of_several_files_the_least_counts_and_a_project_only_tightens() {
-    let time = |limits: &Limits| limits.time.as_secs();
+    let time = |limits: &PluginLimits| limits.time.as_secs();
     let rows = [
         (["", "", ""], 30),
         (["time = '1h'", "", ""], 3600),
@@ -132,25 +135,28 @@ fn a_project_limits_what_is_unlimited_otherwise() {
     // The limit that a longer output raises is tightened too.
     let limits = together(["", "output = '8MiB'", "host-call = '3MiB'"]);
     assert_eq!(limits.host_call_bytes, 3 * MIB);
-    assert_eq!(together(["", "", "host-call = '3MiB', output = '8MiB'"]), Limits::standard());
+    assert_eq!(
+        together(["", "", "host-call = '3MiB', output = '8MiB'"]),
+        PluginLimits::with_defaults()
+    );
 }
 
 /// A limit that some files state for the plugin, or for all plugins.
-fn stated_by(files: &[(Tier, bool, &str)]) -> (Limits, SharedLimits) {
+fn stated_by(files: &[(PolicyTier, bool, &str)]) -> (PluginLimits, GlobalLimits) {
     let files = files.iter().map(|(tier, is_for_all, limit)| {
         let text = match is_for_all {
             true => format!("[limits]\n{limit}"),
             false => format!("[plugin.weather]\nlimits = {{ {limit} }}"),
         };
-        Policy::parse(*tier, tier.word(), &text, None).unwrap()
+        Policy::parse_file(*tier, tier.as_str(), &text, None).unwrap()
     });
-    let policy = Policy::of(files.collect()).unwrap();
-    let limits = policy.grant(&manifest(""), &serde_json::Map::new()).limits().clone();
+    let policy = Policy::from_files(files.collect()).unwrap();
+    let limits = policy.effective_grant(&manifest(""), &serde_json::Map::new()).limits().clone();
     (limits, policy.shared_limits())
 }
 
 /// Whether no limit on all plugins together exceeds the other's.
-fn shared_within(one: SharedLimits, other: SharedLimits) -> bool {
+fn shared_within(one: GlobalLimits, other: GlobalLimits) -> bool {
     let least = |limit: Option<u32>| limit.unwrap_or(u32::MAX);
     least(one.calls_per_minute) <= least(other.calls_per_minute)
         && least(one.concurrent_calls) <= least(other.concurrent_calls)
@@ -161,18 +167,18 @@ fn shared_within(one: SharedLimits, other: SharedLimits) -> bool {
 fn no_projects_limit_raises_the_one_that_holds_without_it() {
     for (_, key, span, of) in &KEYS {
         let (low, high) = span.examples();
-        let [low, high] = [low, high].map(|value| format!("{key} = {}", span.text(value)));
-        for granting in [Tier::Admin, Tier::User] {
+        let [low, high] = [low, high].map(|value| format!("{key} = {}", span.format_value(value)));
+        for granting in [PolicyTier::Admin, PolicyTier::User] {
             for (own, projects) in [(false, false), (false, true), (true, false), (true, true)] {
                 let without = [(granting, own, low.as_str())];
                 let (limits, shared) = stated_by(&without);
-                let with = [without[0], (Tier::Project, projects, &high)];
+                let with = [without[0], (PolicyTier::Project, projects, &high)];
                 let (raised, raised_shared) = stated_by(&with);
                 assert!(of(&raised) <= of(&limits), "{with:?}");
                 assert!(shared_within(raised_shared, shared), "{with:?}");
                 let without = [(granting, own, high.as_str())];
                 let (limits, _) = stated_by(&without);
-                let with = [without[0], (Tier::Project, projects, &low)];
+                let with = [without[0], (PolicyTier::Project, projects, &low)];
                 let (lowered, lowered_shared) = stated_by(&with);
                 let counts = of(&lowered) < of(&limits) || lowered_shared.is_stated();
                 assert!(counts, "{with:?}");
@@ -180,8 +186,8 @@ fn no_projects_limit_raises_the_one_that_holds_without_it() {
         }
         // If no other file states the limit, the default applies, or no limit if there is no
         // default.
-        let (limits, _) = stated_by(&[(Tier::Project, true, &high)]);
-        assert!(of(&limits) <= of(&Limits::standard()), "{high}");
+        let (limits, _) = stated_by(&[(PolicyTier::Project, true, &high)]);
+        assert!(of(&limits) <= of(&PluginLimits::with_defaults()), "{high}");
     }
 }
 
@@ -191,12 +197,16 @@ fn limits_for_all_plugins_hold_also_for_those_that_no_file_mentions() {
     let limits = |name: &str| {
         let text = format!("name = '{name}'\nversion = '1.0.0'\ndescription = 'd'");
         let manifest = crate::Manifest::parse("plugin.toml", &text).unwrap();
-        policy.grant(&manifest, &serde_json::Map::new()).limits().clone()
+        policy.effective_grant(&manifest, &serde_json::Map::new()).limits().clone()
     };
     for name in ["mail", "weather"] {
-        assert_eq!(limits(name), Limits { time: seconds(5), ..Limits::standard() }, "{name}");
+        assert_eq!(
+            limits(name),
+            PluginLimits { time: seconds(5), ..PluginLimits::with_defaults() },
+            "{name}"
+        );
     }
-    let shared = SharedLimits { calls_per_minute: None, concurrent_calls: Some(2) };
+    let shared = GlobalLimits { calls_per_minute: None, concurrent_calls: Some(2) };
     assert_eq!(policy.shared_limits(), shared);
     // The lower of the values for one plugin and for all applies.
     let text = "[limits]\ntime = '1m'\n[plugin.weather]\nlimits = { time = '2m' }";

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{check_error, manifest, policy, send, settings};
-use crate::{Access, Manifest, SettingsSchema};
+use crate::{FsAccess, Manifest, SettingsSchema};
 
 const HEAD: &str = "name = 'weather'\nversion = '1.0.0'\ndescription = 'd'\n";
 
@@ -21,7 +21,7 @@ fn a_full_manifest_is_read() {
     assert_eq!(request.net[0].allow.to_string(), "GET {base}/v1");
     assert_eq!(request.net[0].why, "to ask");
     assert_eq!(request.fs[0].path.as_deref(), Some("/proc/meminfo".as_ref()));
-    assert_eq!((request.fs[1].path.as_deref(), request.fs[1].access), (None, Access::ReadWrite));
+    assert_eq!((request.fs[1].path.as_deref(), request.fs[1].access), (None, FsAccess::ReadWrite));
     assert_eq!(request.env[0].name, "TZ");
 }
 
@@ -198,9 +198,9 @@ fn settings_become_one_schema() {
         "required": ["days", "mode"],
         "additionalProperties": false,
     });
-    assert_eq!(manifest.settings.schema(), &want);
+    assert_eq!(manifest.settings.json_schema(), &want);
     let given = settings(&[("zone", "CET")]);
-    assert_eq!(manifest.settings.missing(&given), ["days"]);
+    assert_eq!(manifest.settings.missing_settings(&given), ["days"]);
     let all = manifest.settings.with_defaults(&given);
     assert_eq!(Value::Object(all), json!({"zone": "CET", "mode": "a"}));
 }
@@ -210,10 +210,10 @@ fn without_settings_none_may_be_given() {
     let empty = json!({
         "type": "object", "properties": {}, "required": [], "additionalProperties": false,
     });
-    assert_eq!(SettingsSchema::none().schema(), &empty);
-    let bare = Manifest::bare("x".parse().unwrap());
-    assert_eq!((bare.version.as_str(), bare.settings.schema()), ("0.0.0", &empty));
-    assert!(bare.settings.missing(&Map::new()).is_empty());
+    assert_eq!(SettingsSchema::empty().json_schema(), &empty);
+    let bare = Manifest::for_bare_component("x".parse().unwrap());
+    assert_eq!((bare.version.as_str(), bare.settings.json_schema()), ("0.0.0", &empty));
+    assert!(bare.settings.missing_settings(&Map::new()).is_empty());
 }
 
 #[test]
@@ -274,11 +274,11 @@ fn settings_fill_in_requests() {
         ),
     ];
     for (given, url, notes) in rows {
-        let grant = policy.grant(&manifest, &settings(&given));
+        let grant = policy.effective_grant(&manifest, &settings(&given));
         assert_eq!(send(&grant, &format!("GET {url}")), Ok(()), "{given:?}");
         assert_eq!(grant.notes(), notes, "{given:?}");
     }
     let mut number = settings(&[("user", "me")]);
     number.insert("base".into(), json!(7));
-    assert!(policy.grant(&manifest, &number).notes()[0].contains("is not a URL"));
+    assert!(policy.effective_grant(&manifest, &number).notes()[0].contains("is not a URL"));
 }

@@ -6,7 +6,7 @@ use sallyport_contract::{Decision, Denial, ToolCallContext, ToolId};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::{Grant, Manifest, Policy, Question, SourceError, Verdict};
+use crate::{Grant, Manifest, Policy, PolicyQuestion, PolicyVerdict, SourceError};
 
 mod access;
 mod asking;
@@ -117,7 +117,7 @@ fn manifest(body: &str) -> Manifest {
 }
 
 fn parse_policy(text: &str) -> Result<Policy, SourceError> {
-    Policy::of_user("policy.toml", text, Some(Path::new("/home/me")))
+    Policy::from_user_file("policy.toml", text, Some(Path::new("/home/me")))
 }
 
 fn policy(text: &str) -> Policy {
@@ -130,7 +130,7 @@ fn net_grant(net: &str) -> Grant {
 }
 
 fn grant(policy_text: &str, manifest_body: &str) -> Grant {
-    policy(policy_text).grant(&manifest(manifest_body), &Map::new())
+    policy(policy_text).effective_grant(&manifest(manifest_body), &Map::new())
 }
 
 fn settings(pairs: &[(&str, &str)]) -> Map<String, Value> {
@@ -140,7 +140,7 @@ fn settings(pairs: &[(&str, &str)]) -> Map<String, Value> {
 /// Checks `METHOD URL` against the grant.
 fn send(grant: &Grant, request: &str) -> Result<(), Denial> {
     let (method, url) = request.split_once(' ').unwrap();
-    grant.net().check(method, &Url::parse(url).unwrap()).map(|_| ())
+    grant.net().check_request(method, &Url::parse(url).unwrap()).map(|_| ())
 }
 
 /// Checks `METHOD URL`, and an address that the host name might resolve to.
@@ -148,7 +148,7 @@ fn reaches(grant: &Grant, request: &str, addr: &str) -> bool {
     let (method, url) = request.split_once(' ').unwrap();
     let url = Url::parse(url).unwrap();
     let addr: IpAddr = addr.parse().unwrap();
-    grant.net().check(method, &url).is_ok_and(|permit| permit.allows_address(addr))
+    grant.net().check_request(method, &url).is_ok_and(|permit| permit.allows_address(addr))
 }
 
 fn tool(text: &str) -> ToolId {
@@ -156,14 +156,14 @@ fn tool(text: &str) -> ToolId {
 }
 
 /// The verdict on a call without arguments, of the component with the digest [`DIGEST`].
-fn verdict(policy: &Policy, grant: &Grant, id: &str) -> Verdict {
+fn verdict(policy: &Policy, grant: &Grant, id: &str) -> PolicyVerdict {
     verdict_with(policy, grant, id, &json!({}))
 }
 
-fn verdict_with(policy: &Policy, grant: &Grant, id: &str, arguments: &Value) -> Verdict {
+fn verdict_with(policy: &Policy, grant: &Grant, id: &str, arguments: &Value) -> PolicyVerdict {
     let context = ToolCallContext::default();
-    let question = Question { tool: &tool(id), digest: DIGEST, arguments, context: &context };
-    policy.decide(&question, grant)
+    let question = PolicyQuestion { tool: &tool(id), digest: DIGEST, arguments, context: &context };
+    policy.decide_call(&question, grant)
 }
 
 fn decide(policy: &Policy, grant: &Grant, id: &str) -> (Decision, String) {

@@ -1,7 +1,7 @@
 //! Network patterns: every element, with requests that it permits and requests that it does not.
 
 use super::{net_grant, reaches, send};
-use crate::net::{NetPattern, pattern::DenyPattern};
+use crate::net::{NetPattern, pattern::NetDenyPattern};
 
 /// A pattern, a request that it permits, and one that it does not.
 const ROWS: &[(&str, &str, &str)] = &[
@@ -234,7 +234,7 @@ fn both_keys_are_needed() {
         let refused = send(&grant, request).err().map(|denial| denial.why);
         assert_eq!(refused.as_deref(), why, "{request}");
     }
-    assert_eq!(grant.powers(), ["GET https://api.example.com/v1/a"]);
+    assert_eq!(grant.permission_lines(), ["GET https://api.example.com/v1/a"]);
     assert!(grant.notes().is_empty());
 }
 
@@ -255,7 +255,7 @@ fn port_ranges_meet() {
         let grant =
             super::grant(&format!("[plugin.weather]\nnet = ['{}']", url(granted)), &manifest);
         let powers: Vec<String> = both.map(url).into_iter().collect();
-        assert_eq!(grant.powers(), powers, "{asked} {granted}");
+        assert_eq!(grant.permission_lines(), powers, "{asked} {granted}");
     }
 }
 
@@ -278,7 +278,7 @@ fn what_covers_what() {
         ("* https://*.com/**", "GET https://*.a.com/x", false),
     ];
     for (one, other, want) in rows {
-        let (DenyPattern(a), DenyPattern(b)) = (one.parse().unwrap(), other.parse().unwrap());
+        let (NetDenyPattern(a), NetDenyPattern(b)) = (one.parse().unwrap(), other.parse().unwrap());
         assert_eq!(a.covers(&b), want, "{one} {other}");
     }
 }
@@ -355,6 +355,6 @@ fn powers_name_what_can_be_reached_and_what_not() {
         "POST https://api.example.com/x",
         "never * https://intern.example/x",
     ];
-    assert_eq!(net_grant(net).powers(), want);
-    assert_eq!(net_grant("[{ deny = '* https://intern.example/x' }]").powers(), [""; 0]);
+    assert_eq!(net_grant(net).permission_lines(), want);
+    assert_eq!(net_grant("[{ deny = '* https://intern.example/x' }]").permission_lines(), [""; 0]);
 }

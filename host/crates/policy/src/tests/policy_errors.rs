@@ -348,7 +348,7 @@ fn folders_that_cannot_stand_together() {
 #[test]
 fn a_home_folder_has_to_be_known() {
     let text = "[plugin.weather]\nfs = [{ path = '~/x', access = 'read' }]";
-    let homeless = crate::Policy::of_user("policy.toml", text, None);
+    let homeless = crate::Policy::from_user_file("policy.toml", text, None);
     let message = "policy.toml:2:16: \"~/x\" cannot be used here, as there is no home folder";
     check_error(homeless, message, "write the path from / on");
 }

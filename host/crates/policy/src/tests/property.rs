@@ -7,7 +7,7 @@ use url::Url;
 use super::{grant, manifest, policy, send};
 use crate::net::{
     NetPattern,
-    pattern::{DenyPattern, Target},
+    pattern::{NetDenyPattern, RequestTarget},
 };
 
 fn methods() -> impl Strategy<Value = &'static str> {
@@ -99,7 +99,7 @@ fn requests(patterns: &[String]) -> String {
 fn matches(pattern: &NetPattern, request: &str) -> bool {
     let (method, url) = request.split_once(' ').unwrap();
     let url = Url::parse(url).unwrap();
-    Target::new(method, &url).is_ok_and(|target| pattern.matches(&target))
+    RequestTarget::new(method, &url).is_ok_and(|target| pattern.matches(&target))
 }
 
 proptest! {
@@ -137,7 +137,7 @@ proptest! {
     fn a_pattern_that_covers_another_matches_all_of_it(
         a in deny_pattern(), b in deny_pattern(), request in request(),
     ) {
-        let (DenyPattern(a), DenyPattern(b)) = (a.parse().unwrap(), b.parse().unwrap());
+        let (NetDenyPattern(a), NetDenyPattern(b)) = (a.parse().unwrap(), b.parse().unwrap());
         prop_assert!(a.covers(&a));
         prop_assert!(!(a.covers(&b) && matches(&b, &request)) || matches(&a, &request));
     }
@@ -148,13 +148,13 @@ proptest! {
     ) {
         let (a, b): (NetPattern, NetPattern) = (a.parse().unwrap(), b.parse().unwrap());
         let both = matches(&a, &request) && matches(&b, &request);
-        prop_assert!(!both || a.meet(&b).is_some_and(|meet| matches(&meet, &request)));
+        prop_assert!(!both || a.intersect_with(&b).is_some_and(|meet| matches(&meet, &request)));
     }
 
     #[test]
     fn the_text_of_a_pattern_reads_back(pattern in deny_pattern()) {
-        let pattern: DenyPattern = pattern.parse().unwrap();
-        prop_assert_eq!(pattern.0.to_string().parse::<DenyPattern>().unwrap(), pattern);
+        let pattern: NetDenyPattern = pattern.parse().unwrap();
+        prop_assert_eq!(pattern.0.to_string().parse::<NetDenyPattern>().unwrap(), pattern);
     }
 
     #[test]
@@ -166,7 +166,7 @@ proptest! {
         let asked = requests(&asked);
         let grant = grant(&format!("[plugin.weather]\nnet = [{entries}]"), &asked);
         if let Some(fix) = send(&grant, &request).err().and_then(|denial| denial.fix) {
-            let fixed = policy(&fix).grant(&manifest(&asked), &Map::new());
+            let fixed = policy(&fix).effective_grant(&manifest(&asked), &Map::new());
             prop_assert_eq!(send(&fixed, &request), Ok(()), "{}", fix);
         }
     }
@@ -176,15 +176,15 @@ proptest! {
         let _ = text.parse::<NetPattern>();
         let _ = format!("GET https://{text}").parse::<NetPattern>();
         let _ = format!("GET https://a.io/{text}").parse::<NetPattern>();
-        let _ = format!("GET https://*:{text}").parse::<DenyPattern>();
-        let _ = format!("https://{text}").parse::<crate::Origin>();
+        let _ = format!("GET https://*:{text}").parse::<NetDenyPattern>();
+        let _ = format!("https://{text}").parse::<crate::UrlOrigin>();
         for text in [&text, &toml, &format!("[plugin.weather]\nnet = {toml}")] {
             let _ = super::parse_policy(text);
-            let _ = crate::Globs::parse([text.as_str()]);
-            let _ = text.parse::<crate::Origin>();
+            let _ = crate::GlobSet::parse([text.as_str()]);
+            let _ = text.parse::<crate::UrlOrigin>();
             let _ = crate::Manifest::parse("plugin.toml", text);
         }
-        let denied = grant("", super::GREEDY).deny_path(&text, crate::Access::Read);
+        let denied = grant("", super::GREEDY).deny_path(&text, crate::FsAccess::Read);
         prop_assert!(denied.fix.is_none_or(|fix| super::parse_policy(&fix).is_ok()));
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::{DIGEST, GREEDY, manifest, tool};
-use crate::{Policy, Question, Tier, fix::toml_string};
+use crate::{Policy, PolicyQuestion, PolicyTier, fix::toml_string};
 
 /// Conditions over a few names, many of which cannot be evaluated.
 fn condition() -> impl Strategy<Value = String> {
@@ -112,24 +112,24 @@ fn arguments() -> impl Strategy<Value = Value> {
         .prop_map(|map| Value::Object(Map::from_iter(map)))
 }
 
-fn of(files: &[(Tier, &str)]) -> Policy {
+fn of(files: &[(PolicyTier, &str)]) -> Policy {
     let files =
-        files.iter().map(|(tier, text)| Policy::parse(*tier, "p.toml", text, None).unwrap());
-    Policy::of(files.collect()).unwrap()
+        files.iter().map(|(tier, text)| Policy::parse_file(*tier, "p.toml", text, None).unwrap());
+    Policy::from_files(files.collect()).unwrap()
 }
 
 /// A policy's decisions about a call and two of its requests; a request that is not permitted is
 /// denied.
 fn decisions(policy: &Policy, arguments: &Value) -> Vec<Decision> {
-    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+    let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, context) = (tool("weather.get"), ToolCallContext::default());
-    let question = Question { tool: &id, digest: DIGEST, arguments, context: &context };
-    let mut decisions = vec![policy.decide(&question, &grant).decision];
+    let question = PolicyQuestion { tool: &id, digest: DIGEST, arguments, context: &context };
+    let mut decisions = vec![policy.decide_call(&question, &grant).decision];
     for (method, url) in
         [("GET", "https://api.example.com/a/b"), ("PUT", "https://api.example.com/A")]
     {
         let url = Url::parse(url).unwrap();
-        let permit = grant.net().check(method, &url);
+        let permit = grant.net().check_request(method, &url);
         let decide =
             |permit| policy.decide_access(&question, &grant, method, &url, &permit).decision;
         decisions.push(permit.map_or(Decision::Deny, decide));
@@ -149,8 +149,8 @@ proptest! {
         table in table(), before in rules(ALL), more in rule(&["deny", "ask"]),
         arguments in arguments(),
     ) {
-        let without = decisions(&of(&[(Tier::User, &format!("{table}{before}"))]), &arguments);
-        let with = decisions(&of(&[(Tier::User, &format!("{table}{before}{more}"))]), &arguments);
+        let without = decisions(&of(&[(PolicyTier::User, &format!("{table}{before}"))]), &arguments);
+        let with = decisions(&of(&[(PolicyTier::User, &format!("{table}{before}{more}"))]), &arguments);
         // Asking instead of asking by default is not a change, and denying is always stricter.
         prop_assert!(no_laxer(&with, &without), "{:?} after {:?}", with, without);
     }
@@ -163,8 +163,8 @@ proptest! {
         let user = format!("{table}{user}");
         let denies = "[plugin.weather]\nnet = [{ deny = 'GET https://*/a/**' }]\n";
         let project = format!("{}{project}", if deny { denies } else { "" });
-        let without = decisions(&of(&[(Tier::User, &user)]), &arguments);
-        let with = decisions(&of(&[(Tier::User, &user), (Tier::Project, &project)]), &arguments);
+        let without = decisions(&of(&[(PolicyTier::User, &user)]), &arguments);
+        let with = decisions(&of(&[(PolicyTier::User, &user), (PolicyTier::Project, &project)]), &arguments);
         prop_assert!(no_laxer(&with, &without), "{:?} after {:?}", with, without);
     }
 
@@ -172,8 +172,8 @@ proptest! {
     fn the_order_of_rules_does_not_matter(
         table in table(), a in rules(ALL), b in rules(ALL), arguments in arguments(),
     ) {
-        let one = decisions(&of(&[(Tier::User, &format!("{table}{a}{b}"))]), &arguments);
-        let other = decisions(&of(&[(Tier::User, &format!("{table}{b}{a}"))]), &arguments);
+        let one = decisions(&of(&[(PolicyTier::User, &format!("{table}{a}{b}"))]), &arguments);
+        let other = decisions(&of(&[(PolicyTier::User, &format!("{table}{b}{a}"))]), &arguments);
         prop_assert_eq!(one, other);
     }
 
@@ -182,19 +182,19 @@ proptest! {
     fn explanations_agree_with_decisions(
         table in table(), rules in rules(ALL), arguments in arguments(),
     ) {
-        let policy = of(&[(Tier::User, &format!("{table}{rules}"))]);
-        let grant = policy.grant(&manifest(GREEDY), &Map::new());
+        let policy = of(&[(PolicyTier::User, &format!("{table}{rules}"))]);
+        let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
         let (id, context) = (tool("weather.get"), ToolCallContext::default());
         let question =
-            Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
-        let verdict = policy.decide(&question, &grant);
+            PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+        let verdict = policy.decide_call(&question, &grant);
         let found = policy.explain_call(&question, &grant);
         prop_assert_eq!((verdict.decision, &verdict.reason), (found.decision, &found.reason));
         let won = found.steps.iter().find(|step| step.won).map(|step| &step.place);
         prop_assert!(verdict.rule.is_none() || won == verdict.rule.as_ref());
         // A decision that the outlook leaves open is the strictest or the least strict possible
         // one.
-        let outlook = policy.outlook(&id, DIGEST, &grant);
+        let outlook = policy.expected_verdict(&id, DIGEST, &grant);
         let settled = !outlook.matched.iter().any(|matched| !matched.counted);
         prop_assert!(!settled || outlook.decision == verdict.decision);
     }
@@ -208,7 +208,7 @@ proptest! {
         let (net, decision) = (Some("GET https://a.io/x".to_owned()), Decision::Deny);
         let (tool, open_url) = (tool.to_owned(), None);
         let text = crate::RuleText { tool, net, open_url, digest, decision, message };
-        prop_assert!(Policy::of_user("p.toml", &text.to_string(), None).is_ok(), "{}", text);
+        prop_assert!(Policy::from_user_file("p.toml", &text.to_string(), None).is_ok(), "{}", text);
     }
 
     #[test]
@@ -221,7 +221,7 @@ proptest! {
         for (key, value) in whens.into_iter().chain([("message", &text), ("net", &soup)]) {
             let line = format!("{key} = {}", toml_string(value));
             let rule = format!("[[rule]]\ntool = 'weather.get'\ndecision = 'deny'\n{line}");
-            if let Ok(policy) = Policy::of_user("p.toml", &rule, None) {
+            if let Ok(policy) = Policy::from_user_file("p.toml", &rule, None) {
                 decisions(&policy, &arguments);
             }
         }

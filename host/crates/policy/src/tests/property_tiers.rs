@@ -9,7 +9,7 @@ use serde_json::Map;
 use url::Url;
 
 use super::manifest;
-use crate::{Access, Globs, Grant, Limits, Policy, Tier};
+use crate::{FsAccess, GlobSet, Grant, PluginLimits, Policy, PolicyTier};
 
 const ASKS: &str = "[[request.net]]\nallow = '* https://*.a.example:1-65535/**'\nwhy = 'w'
                     [[request.fs]]\naccess = 'read-write'\nwhy = 'w'
@@ -95,27 +95,29 @@ fn request() -> impl Strategy<Value = String> {
         .prop_map(|(method, host, path)| format!("{method} https://{host}{path}"))
 }
 
-const SOURCE: (Tier, &str) = (Tier::Admin, "[secret.key]\nenv = 'KEY'\n");
+const SOURCE: (PolicyTier, &str) = (PolicyTier::Admin, "[secret.key]\nenv = 'KEY'\n");
 
 /// The grant under some files; `None` if they conflict.
-fn granted(files: &[(Tier, &str)]) -> Option<Grant> {
-    let parse = |(tier, text): &(Tier, &str)| Policy::parse(*tier, tier.word(), text, None).ok();
+fn granted(files: &[(PolicyTier, &str)]) -> Option<Grant> {
+    let parse = |(tier, text): &(PolicyTier, &str)| {
+        Policy::parse_file(*tier, tier.as_str(), text, None).ok()
+    };
     let files = files.iter().map(parse).collect::<Option<Vec<_>>>()?;
-    let policy = Policy::of(files).ok()?;
-    Some(policy.grant(&manifest(ASKS), &Map::new()))
+    let policy = Policy::from_files(files).ok()?;
+    Some(policy.effective_grant(&manifest(ASKS), &Map::new()))
 }
 
 /// The decision about a request; stricter is greater.
 fn outcome(grant: &Grant, request: &str) -> Decision {
     let (method, url) = request.split_once(' ').unwrap();
-    let permit = grant.net().check(method, &Url::parse(url).unwrap());
+    let permit = grant.net().check_request(method, &Url::parse(url).unwrap());
     permit.map_or(Decision::Deny, |permit| permit.decision())
 }
 
 /// Whether no limit of one exceeds the other's.
-fn within(one: &Limits, other: &Limits) -> bool {
-    let cpu = |limits: &Limits| limits.cpu.unwrap_or(std::time::Duration::MAX);
-    let calls = |limits: &Limits| limits.calls_per_minute.unwrap_or(u32::MAX);
+fn within(one: &PluginLimits, other: &PluginLimits) -> bool {
+    let cpu = |limits: &PluginLimits| limits.cpu.unwrap_or(std::time::Duration::MAX);
+    let calls = |limits: &PluginLimits| limits.calls_per_minute.unwrap_or(u32::MAX);
     one.time <= other.time
         && cpu(one) <= cpu(other)
         && one.memory_bytes <= other.memory_bytes
@@ -131,7 +133,8 @@ fn within(one: &Limits, other: &Limits) -> bool {
 /// Whether any mount shows a file of the host.
 fn shows(grant: &Grant, file: &Path) -> bool {
     grant.fs().iter().any(|mount| {
-        file.strip_prefix(&mount.host).is_ok_and(|below| mount.deny.denies(below).is_none())
+        file.strip_prefix(&mount.host)
+            .is_ok_and(|below| mount.deny.find_denying_pattern(below).is_none())
     })
 }
 
@@ -148,8 +151,8 @@ fn globs() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(glob(), 0..3)
 }
 
-fn parsed(globs: &[String]) -> Globs {
-    Globs::parse(globs.iter().map(String::as_str)).unwrap()
+fn parsed(globs: &[String]) -> GlobSet {
+    GlobSet::parse(globs.iter().map(String::as_str)).unwrap()
 }
 
 /// Whether segments of a pattern match all of some names, in the simplest implementation.
@@ -184,9 +187,9 @@ proptest! {
         admin in granting(), user in granting(), project in tightening(), request in request(),
         file in path(),
     ) {
-        let without = [SOURCE, (Tier::Admin, &admin), (Tier::User, &user)];
+        let without = [SOURCE, (PolicyTier::Admin, &admin), (PolicyTier::User, &user)];
         let Some(before) = granted(&without) else { return Ok(()) };
-        let with = [without.as_slice(), &[(Tier::Project, &project)]].concat();
+        let with = [without.as_slice(), &[(PolicyTier::Project, &project)]].concat();
         let after = granted(&with).expect("a project's file that only tightens fits any other");
         prop_assert!(outcome(&after, &request) >= outcome(&before, &request));
         prop_assert!(within(after.limits(), before.limits()));
@@ -206,11 +209,11 @@ proptest! {
             "env = ['TZ']".to_owned(),
             "secrets = [{ name = 'key', reveal = true }]".to_owned(),
         ];
-        prop_assert!(Policy::parse(Tier::Project, "f.toml", &tightened, None).is_ok());
+        prop_assert!(Policy::parse_file(PolicyTier::Project, "f.toml", &tightened, None).is_ok());
         for more in more {
             let table = tightened.replace("net = []", "");
             let table = if more.starts_with("net") { "[plugin.weather]\n" } else { &table };
-            let found = Policy::parse(Tier::Project, "f.toml", &format!("{table}{more}"), None);
+            let found = Policy::parse_file(PolicyTier::Project, "f.toml", &format!("{table}{more}"), None);
             prop_assert!(found.is_err(), "{}", more);
         }
     }
@@ -219,7 +222,7 @@ proptest! {
     fn of_two_files_either_may_grant(
         admin in granting(), user in granting(), request in request(),
     ) {
-        let (admin, user) = ((Tier::Admin, admin.as_str()), (Tier::User, user.as_str()));
+        let (admin, user) = ((PolicyTier::Admin, admin.as_str()), (PolicyTier::User, user.as_str()));
         let each = [granted(&[SOURCE, admin]), granted(&[SOURCE, user])];
         let Some(both) = granted(&[SOURCE, admin, user]) else { return Ok(()) };
         let least = each.iter().flatten().map(|grant| outcome(grant, &request)).min();
@@ -233,17 +236,17 @@ proptest! {
         admin in granting(), user in granting(), project in tightening(), request in request(),
         file in path(),
     ) {
-        let others = [SOURCE, (Tier::Admin, &admin), (Tier::Project, &project)];
-        let of_user = |user: &str| granted(&[others.as_slice(), &[(Tier::User, user)]].concat());
+        let others = [SOURCE, (PolicyTier::Admin, &admin), (PolicyTier::Project, &project)];
+        let of_user = |user: &str| granted(&[others.as_slice(), &[(PolicyTier::User, user)]].concat());
         let Some(before) = of_user(&user) else { return Ok(()) };
         let (method, url) = request.split_once(' ').unwrap();
-        let refused = before.net().check(method, &Url::parse(url).unwrap()).err();
+        let refused = before.net().check_request(method, &Url::parse(url).unwrap()).err();
         if let Some(fix) = refused.and_then(|denial| denial.fix) {
             let after = of_user(&fix);
             prop_assert!(after.is_some_and(|g| outcome(&g, &request) < Decision::Deny), "{}", fix);
         }
         let guest = format!("/-w/{}", file.display());
-        if let Some(fix) = before.deny_path(&guest, Access::ReadWrite).fix {
+        if let Some(fix) = before.deny_path(&guest, FsAccess::ReadWrite).fix {
             prop_assert!(of_user(&fix).is_some(), "{}", fix);
         }
     }
@@ -254,10 +257,10 @@ proptest! {
     ) {
         let alone = |entry: &String| {
             let text = format!("[plugin.weather]\nnet = [{entry}]");
-            outcome(&granted(&[(Tier::User, &text)]).unwrap(), &request)
+            outcome(&granted(&[(PolicyTier::User, &text)]).unwrap(), &request)
         };
         let text = format!("[plugin.weather]\nnet = [{}]", entries.join(", "));
-        let together = outcome(&granted(&[(Tier::User, &text)]).unwrap(), &request);
+        let together = outcome(&granted(&[(PolicyTier::User, &text)]).unwrap(), &request);
         prop_assert_eq!(Some(together), entries.iter().map(alone).min());
     }
 
@@ -267,14 +270,14 @@ proptest! {
         let pattern: Vec<&str> = glob.split('/').collect();
         // `x/**` also means `x`, and a match denies everything below it.
         let whole = (0..=names.len()).any(|most| matches(&pattern, &names[..most]));
-        let found = parsed(std::slice::from_ref(&glob)).denies(&path).is_some();
+        let found = parsed(std::slice::from_ref(&glob)).find_denying_pattern(&path).is_some();
         prop_assert_eq!(found, whole, "{} {:?}", glob, path);
     }
 
     #[test]
     fn a_further_pattern_never_shows_more(some in globs(), more in glob(), path in path()) {
         let all: Vec<_> = some.iter().cloned().chain([more]).collect();
-        prop_assert!(parsed(&some).denies(&path).is_none() || parsed(&all).denies(&path).is_some());
+        prop_assert!(parsed(&some).find_denying_pattern(&path).is_none() || parsed(&all).find_denying_pattern(&path).is_some());
     }
 
     #[test]
@@ -282,10 +285,10 @@ proptest! {
         here in globs(), there in globs(), from in path(), to in path(), below in path(),
     ) {
         let (here, there) = (parsed(&here), parsed(&there));
-        let hidden = here.denies(&from.join(&below)).is_some();
-        let stays = there.denies(&to.join(&below)).is_some();
-        prop_assert!(here.lost_by_move(&from, &there, &to).is_some() || !hidden || stays);
-        prop_assert_eq!(here.lost_by_move(&from, &here, &from), None);
+        let hidden = here.find_denying_pattern(&from.join(&below)).is_some();
+        let stays = there.find_denying_pattern(&to.join(&below)).is_some();
+        prop_assert!(here.pattern_lost_by_move(&from, &there, &to).is_some() || !hidden || stays);
+        prop_assert_eq!(here.pattern_lost_by_move(&from, &here, &from), None);
     }
 
     /// Two overlapping folders: neither shows a file that either of them denies.
@@ -301,12 +304,12 @@ proptest! {
              {{ path = '/w/a', access = 'read', mount = '/n', deny = [{}] }}]",
             list(&outer), list(&inner)
         );
-        let grant = granted(&[(Tier::User, &text)]).unwrap();
-        let hidden = parsed(&outer).denies(&file).is_some()
-            || file.strip_prefix("a").is_ok_and(|f| parsed(&inner).denies(f).is_some());
+        let grant = granted(&[(PolicyTier::User, &text)]).unwrap();
+        let hidden = parsed(&outer).find_denying_pattern(&file).is_some()
+            || file.strip_prefix("a").is_ok_and(|f| parsed(&inner).find_denying_pattern(f).is_some());
         prop_assert_eq!(shows(&grant, &Path::new("/w").join(&file)), !hidden);
         let guest = Path::new("/w").join(&file);
-        let denial = grant.deny_path(guest.to_str().unwrap(), Access::Read);
+        let denial = grant.deny_path(guest.to_str().unwrap(), FsAccess::Read);
         prop_assert_eq!(denial.why.starts_with("denied by"), hidden);
     }
 }

@@ -6,7 +6,7 @@ use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Map, json};
 
 use super::{DIGEST, GREEDY, manifest, policy, tool};
-use crate::{Grant, Question, rebuild_url};
+use crate::{Grant, PolicyQuestion, rebuild_url};
 
 const POLICY: &str = "[plugin.weather]\nnet = [
     'GET,POST https://api.example.com/**',
@@ -87,9 +87,10 @@ fn is_sent(grant: &Grant, method: &str, text: &str) -> bool {
 
 fn explained(method: &str, url: &str) -> (Decision, bool) {
     let policy = policy(POLICY);
-    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+    let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, context, arguments) = (tool("weather.get"), ToolCallContext::default(), json!({}));
-    let question = Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+    let question =
+        PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
     let explanation = policy.explain_net(&question, &grant, method, url);
     (explanation.decision, is_sent(&grant, method, url))
 }

@@ -9,7 +9,7 @@ use super::{check_error, parse_policy, policy};
 fn check(table: &str, rows: &[(&str, Option<(&str, u16)>)]) {
     let policy = policy(&format!("[proxy]\n{table}"));
     for (url, want) in rows {
-        let proxy = policy.proxy().unwrap().for_url(&Url::parse(url).unwrap());
+        let proxy = policy.proxy().unwrap().address_for_url(&Url::parse(url).unwrap());
         let found = proxy.map(|address| (address.host.to_string(), address.port));
         assert_eq!(found, want.map(|(host, port)| (host.to_owned(), port)), "{url}");
     }

@@ -4,7 +4,7 @@ use sallyport_contract::Decision::{Allow, Ask, Deny};
 use serde_json::json;
 
 use super::{GREEDY, check_error, grant, parse_policy, policy, tool, verdict_with};
-use crate::{Policy, SourceError, Tier};
+use crate::{Policy, PolicyTier, SourceError};
 
 /// Parses a rule of three lines about `mail.send`, with more lines after them.
 fn parse_rule(decision: &str, more: &str) -> Result<Policy, SourceError> {
@@ -83,7 +83,7 @@ fn mistakes_in_messages() {
 fn a_projects_rules_can_only_ask_and_deny() {
     let parse = |decision| {
         let text = format!("[[rule]]\ntool = 'mail.send'\ndecision = '{decision}'");
-        Policy::parse(Tier::Project, "project.toml", &text, None)
+        Policy::parse_file(PolicyTier::Project, "project.toml", &text, None)
     };
     let message = "project.toml:3:12: a rule of a project's policy cannot allow";
     let hint = "a project can only ask or deny: move it to your own policy";
@@ -147,7 +147,7 @@ fn every_example_can_be_listed() {
          { decision = 'deny' }]\n\
          [[rule]]\ntool = 'mail.send'\ndecision = 'ask'\nmatch = [{ decision = 'ask' }]",
     );
-    let listed = policy.examples().map(|example| {
+    let listed = policy.example_results().map(|example| {
         let places = (example.rule.line, example.place.line, example.place.column);
         (places, example.arguments, example.expected, example.got, example.failure)
     });
@@ -190,7 +190,7 @@ fn messages_say_what_the_call_was_about() {
         let said = verdict_with(&policy, &grant, "weather.get", &arguments);
         assert_eq!(said.reason, format!("{want} (rule at policy.toml:1)"), "{message}");
         // Without a call, the message keeps its placeholders.
-        let outlook = policy.outlook(&tool("weather.get"), "", &grant);
+        let outlook = policy.expected_verdict(&tool("weather.get"), "", &grant);
         assert_eq!(outlook.reason, format!("{message} (rule at policy.toml:1)"));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Map;
 use url::Url;
 
 use super::{check_error, grant, manifest, parse_policy, policy};
-use crate::{SecretName, SecretSource, SecretWay};
+use crate::{SecretName, SecretSource, SecretUse};
 
 const SOURCES: &str = "[secret.key]\nenv = 'KEY'\n[secret.pin]\nkeyring = 'phone/me'\n";
 const SENT: &str = "{ name = 'key', to = 'https://api.example.com', header = 'Authorization', \
@@ -103,7 +103,7 @@ fn a_secret_needs_both_keys_and_revealing_it_needs_both_to_say_so() {
     for (entry, asks, want) in rows {
         let grant = grant(&format!("[plugin.weather]\nsecrets = [{entry}]\n{SOURCES}"), asks);
         let powers: Vec<String> = want.map(str::to_owned).into_iter().collect();
-        assert_eq!(grant.powers(), powers, "{entry} {asks}");
+        assert_eq!(grant.permission_lines(), powers, "{entry} {asks}");
         assert_eq!(grant.can_change_or_leak(), want.is_some());
         assert_eq!(grant.secrets().len(), powers.len());
         let unrequested = grant.notes().iter().any(|note| note.contains("does not request"));
@@ -115,8 +115,8 @@ fn a_secret_needs_both_keys_and_revealing_it_needs_both_to_say_so() {
 fn a_grant_without_power_has_no_secrets() {
     let whole = grant(&text(&format!("{SENT}, {READ}")), ASKS);
     assert_eq!(whole.secrets().len(), 2);
-    assert!(whole.powerless().secrets().is_empty());
-    assert!(!whole.powerless().can_change_or_leak());
+    assert!(whole.without_permissions().secrets().is_empty());
+    assert!(!whole.without_permissions().can_change_or_leak());
 }
 
 /// URLs to which a secret for `to` is sent, and others to which it is not.
@@ -146,12 +146,12 @@ fn a_secret_is_sent_to_one_origin_only() {
     for (to, sent, kept) in rows {
         let entry = format!("{{ name = 'key', to = '{to}', header = 'X-Key' }}");
         let grant = grant(&text(&entry), ASKS);
-        let SecretWay::Inject(injection) = &grant.secrets()[0].way else { panic!("{to}") };
+        let SecretUse::Inject(injection) = &grant.secrets()[0].way else { panic!("{to}") };
         for url in sent.split_whitespace() {
-            assert!(injection.is_for(&Url::parse(url).unwrap()), "{to} {url}");
+            assert!(injection.applies_to_url(&Url::parse(url).unwrap()), "{to} {url}");
         }
         for url in kept.split_whitespace() {
-            assert!(!injection.is_for(&Url::parse(url).unwrap()), "{to} {url}");
+            assert!(!injection.applies_to_url(&Url::parse(url).unwrap()), "{to} {url}");
         }
     }
 }
@@ -170,8 +170,11 @@ fn a_header_is_filled_as_the_entry_says() {
     for (keys, header, value) in rows {
         let entry = format!("{{ name = 'key', to = 'https://api.example.com', {keys} }}");
         let grant = grant(&text(&entry), ASKS);
-        let SecretWay::Inject(injection) = &grant.secrets()[0].way else { panic!("{keys}") };
-        assert_eq!((injection.header(), injection.header_value("s3").as_str()), (header, value));
+        let SecretUse::Inject(injection) = &grant.secrets()[0].way else { panic!("{keys}") };
+        assert_eq!(
+            (injection.header_name(), injection.header_value("s3").as_str()),
+            (header, value)
+        );
         assert_eq!(injection.origin().to_string(), "https://api.example.com");
     }
 }
@@ -353,8 +356,8 @@ fn a_refused_secret_carries_the_text_that_reveals_it() {
         assert!(fix.contains(&format!("secrets = [{}]\n", entries.join(", "))), "{fix}");
         assert_eq!(fix.ends_with(source), needs_source, "{fix}");
         let rest = if needs_source { "" } else { SOURCES };
-        let fixed = policy(&format!("{fix}\n{rest}")).grant(&manifest(ASKS), &Map::new());
-        assert!(fixed.powers().contains(&"read the secret pin".to_owned()), "{fix}");
+        let fixed = policy(&format!("{fix}\n{rest}")).effective_grant(&manifest(ASKS), &Map::new());
+        assert!(fixed.permission_lines().contains(&"read the secret pin".to_owned()), "{fix}");
     }
 }
 
@@ -375,13 +378,13 @@ fn what_the_manifest_does_not_ask_to_read_cannot_be_fixed() {
 #[test]
 fn a_fix_of_something_else_keeps_the_secrets() {
     let denial =
-        grant(&text(&format!("{SENT}, {READ}")), ASKS).deny_path("/x", crate::Access::Read);
+        grant(&text(&format!("{SENT}, {READ}")), ASKS).deny_path("/x", crate::FsAccess::Read);
     assert_eq!(denial.fix, None);
     let asks = format!("{ASKS}\n[[request.fs]]\naccess = 'read'\nwhy = 'w'");
     let denial =
-        grant(&text(&format!("{SENT}, {READ}")), &asks).deny_path("/x", crate::Access::Read);
+        grant(&text(&format!("{SENT}, {READ}")), &asks).deny_path("/x", crate::FsAccess::Read);
     let fix = denial.fix.unwrap();
-    let fixed = policy(&format!("{fix}\n{SOURCES}")).grant(&manifest(&asks), &Map::new());
+    let fixed = policy(&format!("{fix}\n{SOURCES}")).effective_grant(&manifest(&asks), &Map::new());
     assert_eq!(fixed.secrets().len(), 2, "{fix}");
     // With a secret, calls of the plugin are asked about, so the fix contains a rule.
     assert!(fix.contains("[[rule]]"), "{fix}");

@@ -6,20 +6,23 @@ use sallyport_contract::Decision::{Allow, Ask, Deny};
 use serde_json::Map;
 
 use super::{GREEDY, check_error, manifest, send, verdict};
-use crate::{Policy, SecretSource, SourceError, Tier};
+use crate::{Policy, PolicyTier, SecretSource, SourceError};
 
-const FILES: [(Tier, &str); 3] =
-    [(Tier::Admin, "admin.toml"), (Tier::User, "user.toml"), (Tier::Project, "project.toml")];
+const FILES: [(PolicyTier, &str); 3] = [
+    (PolicyTier::Admin, "admin.toml"),
+    (PolicyTier::User, "user.toml"),
+    (PolicyTier::Project, "project.toml"),
+];
 
 /// The policy of an administrator's, a user's and a project's file.
 fn parse_all(texts: [&str; 3]) -> Result<Policy, SourceError> {
     let home = Some(Path::new("/home/me"));
     let files = FILES.iter().zip(texts);
-    let files = files.map(|((tier, file), text)| Policy::parse(*tier, file, text, home));
+    let files = files.map(|((tier, file), text)| Policy::parse_file(*tier, file, text, home));
     // The order of the files does not matter.
     let mut files = files.collect::<Result<Vec<_>, _>>()?;
     files.reverse();
-    Policy::of(files)
+    Policy::from_files(files)
 }
 
 fn all(texts: [&str; 3]) -> Policy {
@@ -43,7 +46,7 @@ fn the_rules_of_all_files_are_one_list() {
     ];
     for (texts, decision, reason) in rows {
         let policy = all(texts);
-        let grant = policy.grant(&manifest(GREEDY), &Map::new());
+        let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
         let verdict = verdict(&policy, &grant, "weather.get");
         assert_eq!((verdict.decision, verdict.reason.as_str()), (decision, reason), "{texts:?}");
     }
@@ -56,7 +59,7 @@ fn grants_come_from_the_administrator_and_the_user_and_a_project_takes_away() {
     let deny =
         "[plugin.weather]\nnet = [{ deny = '* https://*/secret/**' }]\nlimits = { time = '2s' }";
     let policy = all([&net("a/**"), &net("**"), deny]);
-    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+    let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     assert!(send(&grant, "GET https://api.example.com/a/b").is_ok());
     assert!(send(&grant, "GET https://api.example.com/b").is_ok());
     let denial = send(&grant, "GET https://api.example.com/secret/x").unwrap_err();
@@ -115,7 +118,7 @@ fn a_plugin_that_uses_secrets_is_asked_about() {
     let grants = "[plugin.weather]\nsecrets = [{ name = 'key', reveal = true }]\n";
     let policy = all([source, grants, ""]);
     let asks = "[[request.secrets]]\nname = 'key'\nreveal = true\nwhy = 'w'";
-    let grant = policy.grant(&manifest(asks), &Map::new());
+    let grant = policy.effective_grant(&manifest(asks), &Map::new());
     let reason = "no rule for it, and weather can use secrets".to_owned();
     assert_eq!(super::decide(&policy, &grant, "weather.get"), (Ask, reason));
 }

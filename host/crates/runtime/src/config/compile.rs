@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sallyport_policy::{
     SourceError, TimeSpan,
-    document::{Item, Section},
+    document::{TomlItem, TomlSection},
 };
 use sallyport_sandbox::compile::Limits;
 use serde_json::{Map, Value, json};
@@ -22,10 +22,10 @@ pub struct CompileSettings {
 }
 
 impl CompileSettings {
-    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
+    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
         Ok(Self {
-            wait: table.optional("wait", time)?,
-            cpu_time: table.optional("cpu_time", time)?,
+            wait: table.read_optional("wait", time)?,
+            cpu_time: table.read_optional("cpu_time", time)?,
         })
     }
 
@@ -59,6 +59,6 @@ impl CompileSettings {
     }
 }
 
-fn time(item: Item<'_>) -> Result<Duration, SourceError> {
-    Ok(item.time()?.0)
+fn time(item: TomlItem<'_>) -> Result<Duration, SourceError> {
+    Ok(item.read_time_span()?.0)
 }

@@ -48,7 +48,7 @@ use sallyport_contract::PluginName;
 use sallyport_model::{Effort, Price, ToolCalling};
 use sallyport_policy::{
     SourceError,
-    document::{Document, Item, Section},
+    document::{TomlDocument, TomlItem, TomlSection},
 };
 use serde_json::{Map, Value};
 
@@ -146,30 +146,43 @@ impl FileConfig {
     ///
     /// The first mistake, with its position.
     pub fn parse(file: &str, text: &str, env: &Env) -> Result<Self, SourceError> {
-        Document::read(file, text, |root| {
-            let folder = |item: Item<'_>| expanded(item, env).map(|text| under_home(&text, env));
-            let plugin_dirs = root.optional("plugin_dir", |item| match item.is_list() {
-                true => item.list(folder),
+        TomlDocument::read_with(file, text, |root| {
+            let folder =
+                |item: TomlItem<'_>| expanded(item, env).map(|text| under_home(&text, env));
+            let plugin_dirs = root.read_optional("plugin_dir", |item| match item.is_list() {
+                true => item.read_list(folder),
                 false => folder(item).map(|one| vec![one]),
             })?;
-            let default_model = root.optional("default_model", Item::prose)?;
-            let models = root.named("model", |name, entry| {
-                Ok((name.prose()?, entry.section(|table| model_entry(table, env))?))
+            let default_model =
+                root.read_optional("default_model", TomlItem::read_nonblank_string)?;
+            let models = root.read_named_items("model", |name, entry| {
+                Ok((
+                    name.read_nonblank_string()?,
+                    entry.read_section(|table| model_entry(table, env))?,
+                ))
             })?;
-            let embedding =
-                root.optional("embedding", |item| item.section(|table| embedding(table, env)))?;
-            let prices =
-                root.named("price", |name, entry| Ok((glob(name)?, entry.section(price)?)))?;
-            let chat = root.optional("chat", |item| item.section(ChatKeys::read))?;
-            let budget = root.optional("budget", |item| item.section(BudgetKeys::read))?;
-            let sessions = root.optional("sessions", |item| item.section(SessionKeys::read))?;
-            let internal = root.optional("internal", |item| item.section(InternalKeys::read))?;
-            let browser = root.optional("browser", |item| item.section(BrowserKeys::read))?;
-            let packages = root
-                .optional("packages", |item| item.section(|table| PackageKeys::read(table, env)))?;
-            let compile = root.optional("compile", |item| item.section(CompileSettings::read))?;
-            let settings = root.named("settings", |name, entry| {
-                Ok((name.parsed::<PluginName>()?, plugin_settings(entry, env)?))
+            let embedding = root.read_optional("embedding", |item| {
+                item.read_section(|table| embedding(table, env))
+            })?;
+            let prices = root.read_named_items("price", |name, entry| {
+                Ok((glob(name)?, entry.read_section(price)?))
+            })?;
+            let chat = root.read_optional("chat", |item| item.read_section(ChatKeys::read))?;
+            let budget =
+                root.read_optional("budget", |item| item.read_section(BudgetKeys::read))?;
+            let sessions =
+                root.read_optional("sessions", |item| item.read_section(SessionKeys::read))?;
+            let internal =
+                root.read_optional("internal", |item| item.read_section(InternalKeys::read))?;
+            let browser =
+                root.read_optional("browser", |item| item.read_section(BrowserKeys::read))?;
+            let packages = root.read_optional("packages", |item| {
+                item.read_section(|table| PackageKeys::read(table, env))
+            })?;
+            let compile =
+                root.read_optional("compile", |item| item.read_section(CompileSettings::read))?;
+            let settings = root.read_named_items("settings", |name, entry| {
+                Ok((name.read_parsed::<PluginName>()?, plugin_settings(entry, env)?))
             })?;
             Ok(Self {
                 plugin_dirs: plugin_dirs.unwrap_or_default(),
@@ -214,73 +227,76 @@ impl FileConfig {
     }
 }
 
-fn model_entry(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
-    let text = |item: Item<'_>| expanded(item, env);
-    let provider = table.required("provider", asked)?;
+fn model_entry(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
+    let text = |item: TomlItem<'_>| expanded(item, env);
+    let provider = table.read_required("provider", asked)?;
     Ok(ModelEntry {
         origin: Origin::File,
-        model: table.optional("model", text)?,
-        base_url: table.optional("base_url", |item| of_server(item, &provider).and_then(text))?,
-        key: table.optional("key", |item| of_server(item, &provider).and_then(text))?,
-        stream: table.optional("stream", Item::boolean)?.unwrap_or(true),
-        temperature: table.optional("temperature", amount)?,
-        max_output_tokens: table.optional("max_output_tokens", |item| item.count(1..=u32::MAX))?,
+        model: table.read_optional("model", text)?,
+        base_url: table
+            .read_optional("base_url", |item| of_server(item, &provider).and_then(text))?,
+        key: table.read_optional("key", |item| of_server(item, &provider).and_then(text))?,
+        stream: table.read_optional("stream", TomlItem::read_bool)?.unwrap_or(true),
+        temperature: table.read_optional("temperature", amount)?,
+        max_output_tokens: table
+            .read_optional("max_output_tokens", |item| item.read_count(1..=u32::MAX))?,
         reasoning: table
-            .optional("reasoning", |item| of_server(item, &provider)?.choice(&EFFORTS))?,
+            .read_optional("reasoning", |item| of_server(item, &provider)?.read_choice(&EFFORTS))?,
         tools: table
-            .optional("tools", |item| item.choice(&TOOL_CALLINGS))?
+            .read_optional("tools", |item| item.read_choice(&TOOL_CALLINGS))?
             .unwrap_or(ToolCalling::Native),
-        time_max: table.optional("time_max", time)?,
-        context_tokens: table.optional("context_tokens", tokens)?,
+        time_max: table.read_optional("time_max", time)?,
+        context_tokens: table.read_optional("context_tokens", tokens)?,
         provider,
     })
 }
 
 /// Reads `[embedding]`: a `[model.NAME]` table with fewer keys.
-fn embedding(table: &mut Section<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
+fn embedding(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
     let place = table.place();
-    let text = |item: Item<'_>| expanded(item, env);
-    let provider = table.required("provider", asked)?;
+    let text = |item: TomlItem<'_>| expanded(item, env);
+    let provider = table.read_required("provider", asked)?;
     let is_able = matches!(&provider, Asked::Provider(known) if known.protocol.is_some());
     if !is_able {
         let message = format!("{} has no embedding models", provider.name());
-        return Err(place.error(message).with_hint("choose a provider with embedding models"));
+        return Err(place.into_error(message).with_hint("choose a provider with embedding models"));
     }
     Ok(ModelEntry {
-        model: table.optional("model", text)?,
-        base_url: table.optional("base_url", text)?,
-        key: table.optional("key", text)?,
+        model: table.read_optional("model", text)?,
+        base_url: table.read_optional("base_url", text)?,
+        key: table.read_optional("key", text)?,
         origin: Origin::File,
         ..ModelEntry::of(provider)
     })
 }
 
 /// Reads the name of a provider.
-fn asked(item: Item<'_>) -> Result<Asked, SourceError> {
+fn asked(item: TomlItem<'_>) -> Result<Asked, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
-    let name = item.string()?;
-    Asked::named(&name)
-        .map_err(|nobody| place.error(format!("{label} cannot be {name:?}")).with_hint(nobody.hint))
+    let name = item.read_string()?;
+    Asked::named(&name).map_err(|nobody| {
+        place.into_error(format!("{label} cannot be {name:?}")).with_hint(nobody.hint)
+    })
 }
 
 /// Accepts a value that concerns a server. A plugin gets its settings from `[settings.PLUGIN]`
 /// instead.
-fn of_server<'d>(item: Item<'d>, asked: &Asked) -> Result<Item<'d>, SourceError> {
+fn of_server<'d>(item: TomlItem<'d>, asked: &Asked) -> Result<TomlItem<'d>, SourceError> {
     let Asked::Plugin(plugin) = asked else { return Ok(item) };
     let message = format!("{} says nothing to a plugin", item.label());
     let hint = format!("put settings for {plugin} under [settings.{plugin}]");
-    Err(item.place().error(message).with_hint(hint))
+    Err(item.place().into_error(message).with_hint(hint))
 }
 
 /// Reads a glob of model names. The special characters of other globs would match nothing here, so
 /// they are refused.
-fn glob(name: Item<'_>) -> Result<String, SourceError> {
+fn glob(name: TomlItem<'_>) -> Result<String, SourceError> {
     let place = name.place();
-    let text = name.prose()?;
+    let text = name.read_nonblank_string()?;
     match text.contains(['?', '[', ']', '{', '}']) {
         true => {
             let message = format!("{text:?} is not a valid glob: only * is special");
-            Err(place.error(message))
+            Err(place.into_error(message))
         }
         false => Ok(text),
     }
@@ -288,21 +304,24 @@ fn glob(name: Item<'_>) -> Result<String, SourceError> {
 
 /// Reads a price. Tokens read from a cache or written to one cost as much as other input, unless
 /// the file sets their price.
-fn price(table: &mut Section<'_>) -> Result<Price, SourceError> {
-    let input = table.required("input", amount)?;
+fn price(table: &mut TomlSection<'_>) -> Result<Price, SourceError> {
+    let input = table.read_required("input", amount)?;
     Ok(Price {
         input,
-        output: table.required("output", amount)?,
-        cached_input: table.optional("cached_input", amount)?.unwrap_or(input),
-        cache_write: table.optional("cache_write", amount)?.unwrap_or(input),
+        output: table.read_required("output", amount)?,
+        cached_input: table.read_optional("cached_input", amount)?.unwrap_or(input),
+        cache_write: table.read_optional("cache_write", amount)?.unwrap_or(input),
     })
 }
 
-fn plugin_settings(entry: Item<'_>, env: &Env) -> Result<Map<String, Value>, SourceError> {
-    let pairs = entry.named(|name, value| {
-        let name = name.string()?;
-        let value =
-            if value.is_string() { Value::String(expanded(value, env)?) } else { value.json()? };
+fn plugin_settings(entry: TomlItem<'_>, env: &Env) -> Result<Map<String, Value>, SourceError> {
+    let pairs = entry.read_named_items(|name, value| {
+        let name = name.read_string()?;
+        let value = if value.is_string() {
+            Value::String(expanded(value, env)?)
+        } else {
+            value.read_json()?
+        };
         Ok((name, value))
     })?;
     Ok(Map::from_iter(pairs))
@@ -310,9 +329,9 @@ fn plugin_settings(entry: Item<'_>, env: &Env) -> Result<Map<String, Value>, Sou
 
 /// Replaces every `${VAR}` in a text. An unset variable is an error, because an empty key or
 /// address would fail later with a less helpful message.
-pub(super) fn expanded(item: Item<'_>, env: &Env) -> Result<String, SourceError> {
+pub(super) fn expanded(item: TomlItem<'_>, env: &Env) -> Result<String, SourceError> {
     let place = item.place();
-    let text = item.string()?;
+    let text = item.read_string()?;
     let mut out = String::new();
     let mut rest = text.as_str();
     while let Some(start) = rest.find("${") {
@@ -321,7 +340,7 @@ pub(super) fn expanded(item: Item<'_>, env: &Env) -> Result<String, SourceError>
         let value = env.get(name).ok_or_else(|| {
             place
                 .clone()
-                .error(format!("the environment variable {name:?} is not set"))
+                .into_error(format!("the environment variable {name:?} is not set"))
                 .with_hint("set it, or write the value itself")
         })?;
         out.push_str(&rest[..start]);

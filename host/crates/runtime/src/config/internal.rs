@@ -2,7 +2,7 @@
 
 use sallyport_policy::{
     SourceError,
-    document::{Item, Section},
+    document::{TomlItem, TomlSection},
 };
 use serde_json::{Map, Value, json};
 
@@ -30,8 +30,8 @@ impl Internal {
 }
 
 impl InternalKeys {
-    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
-        Ok(Self { reminder: table.optional("reminder", Item::boolean)? })
+    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
+        Ok(Self { reminder: table.read_optional("reminder", TomlItem::read_bool)? })
     }
 
     pub(super) fn over(self, below: Self) -> Self {

@@ -2,7 +2,7 @@
 
 use sallyport_policy::{
     SourceError,
-    document::{Item, Section},
+    document::{TomlItem, TomlSection},
 };
 use serde_json::{Map, Value, json};
 
@@ -23,8 +23,8 @@ pub struct PackageKeys {
 }
 
 impl BrowserKeys {
-    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
-        Ok(Self { command: table.optional("command", Item::prose)? })
+    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
+        Ok(Self { command: table.read_optional("command", TomlItem::read_nonblank_string)? })
     }
 
     pub(super) fn over(self, below: Self) -> Self {
@@ -43,8 +43,8 @@ impl BrowserKeys {
 }
 
 impl PackageKeys {
-    pub(super) fn read(table: &mut Section<'_>, env: &Env) -> Result<Self, SourceError> {
-        Ok(Self { index: table.optional("index", |item| expanded(item, env))? })
+    pub(super) fn read(table: &mut TomlSection<'_>, env: &Env) -> Result<Self, SourceError> {
+        Ok(Self { index: table.read_optional("index", |item| expanded(item, env))? })
     }
 
     pub(super) fn over(self, below: Self) -> Self {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sallyport_policy::Tier;
+use sallyport_policy::PolicyTier;
 
 use super::{Env, Flags, ForeignFile, Paths, around};
 
@@ -17,7 +17,7 @@ const PROJECT_FILE: &str = ".sallyport/policy.toml";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyPath {
     /// The tier of the file.
-    pub tier: Tier,
+    pub tier: PolicyTier,
     /// The file; it may be missing unless it was named.
     pub path: PathBuf,
     /// Whether the file was named on the command line. Such a file must exist at the start.
@@ -41,21 +41,21 @@ impl PolicyFiles {
     pub(super) fn find(flags: &Flags, env: &Env, paths: &Paths, own: Vec<PathBuf>) -> Self {
         let user = flags.policy.clone().unwrap_or_else(|| paths.policy());
         let mut files = vec![
-            PolicyPath { tier: Tier::Admin, path: ADMIN_FILE.into(), is_named: false },
-            PolicyPath { tier: Tier::User, path: user, is_named: flags.policy.is_some() },
+            PolicyPath { tier: PolicyTier::Admin, path: ADMIN_FILE.into(), is_named: false },
+            PolicyPath { tier: PolicyTier::User, path: user, is_named: flags.policy.is_some() },
         ];
         // Without a working folder there cannot be a project.
         let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
         let (project, foreign) = folder.map_or_else(Default::default, |at| project_file(&at));
         if let Some(path) = project {
-            files.push(PolicyPath { tier: Tier::Project, path, is_named: false });
+            files.push(PolicyPath { tier: PolicyTier::Project, path, is_named: false });
         }
         Self { files, own, home: env.home(), foreign }
     }
 
     /// The user's policy file.
     pub fn user_file(&self) -> &Path {
-        let user = self.files.iter().find(|file| file.tier == Tier::User);
+        let user = self.files.iter().find(|file| file.tier == PolicyTier::User);
         user.map_or(Path::new("policy.toml"), |file| &file.path)
     }
 }

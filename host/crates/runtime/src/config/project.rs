@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sallyport_policy::{
     SourceError,
-    document::{Document, Item},
+    document::{TomlDocument, TomlItem},
 };
 
 use super::{
@@ -107,14 +107,14 @@ fn trusted(name: &str, text: &str, env: &Env, file: &Path) -> Result<FileConfig,
 
 /// Reads the settings that an untrusted file may make. No variable is replaced.
 fn stranger(name: &str, text: &str) -> Result<Says, SourceError> {
-    Document::read(name, text, |root| {
-        let default_model = root.optional("default_model", Item::prose)?;
-        let budget = root.optional("budget", |item| item.section(BudgetKeys::read))?;
+    TomlDocument::read_with(name, text, |root| {
+        let default_model = root.read_optional("default_model", TomlItem::read_nonblank_string)?;
+        let budget = root.read_optional("budget", |item| item.read_section(BudgetKeys::read))?;
         for key in keys::top().filter(|key| !["default_model", "budget"].contains(key)) {
-            if let Some(item) = root.take(key) {
+            if let Some(item) = root.take_item(key) {
                 let message = format!("a project that is not trusted may not set {key:?}");
                 let hint = "read the file, then trust it with `sallyport trust` in its folder";
-                return Err(item.place().error(message).with_hint(hint));
+                return Err(item.place().into_error(message).with_hint(hint));
             }
         }
         Ok(Says::Stranger { default_model, budget: budget.unwrap_or_default() })

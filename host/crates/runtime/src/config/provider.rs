@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use sallyport_contract::PluginName;
 use sallyport_model::Protocol;
-use sallyport_policy::source::nearest;
+use sallyport_policy::source::nearest_match;
 
 use super::{Env, env};
 
@@ -76,7 +76,7 @@ impl Asked {
         }
         Provider::named(name).map(Self::Provider).ok_or_else(|| {
             let known = ALL.map(|provider| provider.name);
-            let hint = match nearest(name, known) {
+            let hint = match nearest_match(name, known) {
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("the providers are {}, and {PLUGIN_PREFIX}NAME", known.join(", ")),
             };

@@ -9,7 +9,7 @@ use sallyport_contract::PluginName;
 use sallyport_model::Cost;
 use sallyport_policy::{
     SourceError, TimeSpan,
-    document::{Item, Section},
+    document::{TomlItem, TomlSection},
 };
 use sallyport_session::{MemoryMode, SessionLimits, TOOL_TOKENS_MAX, TurnLimits};
 use serde_json::{Map, Value, json};
@@ -171,17 +171,18 @@ pub struct Sessions {
 }
 
 impl ChatKeys {
-    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
+    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
         Ok(Self {
-            system: table.optional("system", Item::prose)?,
-            memory: table.optional("memory", |item| item.choice(&MEMORIES))?,
-            memory_tokens: table.optional("memory_tokens", tokens)?,
-            recalled_tokens: table.optional("recalled_tokens", tokens)?,
-            memories: table.optional("memories", |item| item.list(Item::prose))?,
-            guide: table.optional("guide", Item::parsed)?,
-            tool_tokens_max: table.optional("tool_tokens_max", tokens)?,
-            edit_mode: table.optional("edit_mode", |item| item.choice(&EDIT_MODES))?,
-            show_reasoning: table.optional("show_reasoning", Item::boolean)?,
+            system: table.read_optional("system", TomlItem::read_nonblank_string)?,
+            memory: table.read_optional("memory", |item| item.read_choice(&MEMORIES))?,
+            memory_tokens: table.read_optional("memory_tokens", tokens)?,
+            recalled_tokens: table.read_optional("recalled_tokens", tokens)?,
+            memories: table
+                .read_optional("memories", |item| item.read_list(TomlItem::read_nonblank_string))?,
+            guide: table.read_optional("guide", TomlItem::read_parsed)?,
+            tool_tokens_max: table.read_optional("tool_tokens_max", tokens)?,
+            edit_mode: table.read_optional("edit_mode", |item| item.read_choice(&EDIT_MODES))?,
+            show_reasoning: table.read_optional("show_reasoning", TomlItem::read_bool)?,
         })
     }
 
@@ -221,17 +222,17 @@ impl ChatKeys {
 }
 
 impl BudgetKeys {
-    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
-        let count = |item: Item<'_>| item.count(1..=COUNT_MAX);
+    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
+        let count = |item: TomlItem<'_>| item.read_count(1..=COUNT_MAX);
         Ok(Self {
-            turns: table.optional("turns", count)?,
-            calls: table.optional("calls", count)?,
-            repeats: table.optional("repeats", count)?,
-            tokens: table.optional("tokens", tokens)?,
-            cost: table.optional("cost", cost)?,
-            time: table.optional("time", time)?,
-            session_tokens: table.optional("session_tokens", tokens)?,
-            session_cost: table.optional("session_cost", cost)?,
+            turns: table.read_optional("turns", count)?,
+            calls: table.read_optional("calls", count)?,
+            repeats: table.read_optional("repeats", count)?,
+            tokens: table.read_optional("tokens", tokens)?,
+            cost: table.read_optional("cost", cost)?,
+            time: table.read_optional("time", time)?,
+            session_tokens: table.read_optional("session_tokens", tokens)?,
+            session_cost: table.read_optional("session_cost", cost)?,
         })
     }
 
@@ -379,10 +380,10 @@ pub fn shown_time(time: Duration) -> String {
 }
 
 impl SessionKeys {
-    pub(super) fn read(table: &mut Section<'_>) -> Result<Self, SourceError> {
+    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
         Ok(Self {
-            keep: table.optional("keep", keep)?,
-            keep_max: table.optional("keep_max", |item| item.count(1..=COUNT_MAX))?,
+            keep: table.read_optional("keep", keep)?,
+            keep_max: table.read_optional("keep_max", |item| item.read_count(1..=COUNT_MAX))?,
         })
     }
 
@@ -399,45 +400,45 @@ impl SessionKeys {
 }
 
 /// Reads a number of tokens, at least 1.
-pub(super) fn tokens(item: Item<'_>) -> Result<u64, SourceError> {
+pub(super) fn tokens(item: TomlItem<'_>) -> Result<u64, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
-    let number = u64::try_from(item.integer()?).ok().filter(|number| *number > 0);
-    number.ok_or_else(|| place.error(format!("{label} must be a number of tokens from 1 up")))
+    let number = u64::try_from(item.read_integer()?).ok().filter(|number| *number > 0);
+    number.ok_or_else(|| place.into_error(format!("{label} must be a number of tokens from 1 up")))
 }
 
 /// Reads a finite number from 0 up, which may have a fraction.
-pub(super) fn amount(item: Item<'_>) -> Result<f64, SourceError> {
+pub(super) fn amount(item: TomlItem<'_>) -> Result<f64, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
-    let number = item.json()?.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| place.error(format!("{label} must be a number from 0 up")))
+    let number = item.read_json()?.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| place.into_error(format!("{label} must be a number from 0 up")))
 }
 
-fn cost(item: Item<'_>) -> Result<Cost, SourceError> {
+fn cost(item: TomlItem<'_>) -> Result<Cost, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     // Less than a millionth of a dollar cannot be counted, and a limit of 0 would stop everything.
     let micro_usd = (amount(item)? * 1e6).floor() as u64;
     match micro_usd {
         0 => Err(place
-            .error(format!("{label} is no amount that can be spent"))
+            .into_error(format!("{label} is no amount that can be spent"))
             .with_hint("write US dollars, such as 0.50")),
         micro_usd => Ok(Cost { micro_usd }),
     }
 }
 
 /// Reads a duration above zero.
-pub(super) fn time(item: Item<'_>) -> Result<Duration, SourceError> {
+pub(super) fn time(item: TomlItem<'_>) -> Result<Duration, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
-    let TimeSpan(time) = item.time()?;
+    let TimeSpan(time) = item.read_time_span()?;
     match time.is_zero() {
-        true => Err(place.error(format!("{label} must be longer than 0"))),
+        true => Err(place.into_error(format!("{label} must be longer than 0"))),
         false => Ok(time),
     }
 }
 
 /// Reads a duration that may be in days, or `forever`.
-fn keep(item: Item<'_>) -> Result<Keep, SourceError> {
+fn keep(item: TomlItem<'_>) -> Result<Keep, SourceError> {
     let place = item.place();
-    let text = item.string()?;
+    let text = item.read_string()?;
     if text == "forever" {
         return Ok(Keep(None));
     }
@@ -450,9 +451,9 @@ fn keep(item: Item<'_>) -> Result<Keep, SourceError> {
     match time {
         // With a zero age, every session would be too old immediately.
         Ok(TimeSpan(time)) if time.is_zero() => {
-            Err(place.error("\"keep\" must be longer than nothing").with_hint(hint))
+            Err(place.into_error("\"keep\" must be longer than nothing").with_hint(hint))
         }
         Ok(TimeSpan(time)) => Ok(Keep(Some(time))),
-        Err(mistake) => Err(place.mistake(&mistake).with_hint(hint)),
+        Err(mistake) => Err(place.into_hinted_error(&mistake).with_hint(hint)),
     }
 }

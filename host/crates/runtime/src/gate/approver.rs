@@ -14,7 +14,7 @@ use sallyport_contract::{
     ApprovalAnswer, ApprovalRequest, ApprovalSubject, Consent, Decision, Denial, RequestPreview,
     RequestedCall,
 };
-use sallyport_policy::{Grant, RuleText, Verdict};
+use sallyport_policy::{Grant, PolicyVerdict, RuleText};
 use sallyport_store::{Approval, Store};
 
 use super::{Tell, now_ms, rulebook};
@@ -65,27 +65,27 @@ impl Approver {
     pub(crate) async fn settle(
         &self,
         matter: &Matter<'_>,
-        verdict: &Verdict,
+        verdict: &PolicyVerdict,
     ) -> Result<Grounds, Denial> {
         match verdict.decision {
             Decision::Allow => Ok(Grounds::Policy(format!("allow: {}", verdict.reason))),
-            Decision::Deny => Err(verdict.denial(&matter.call.tool)),
+            Decision::Deny => Err(verdict.to_denial(&matter.call.tool)),
             Decision::Ask => self.ask(matter, verdict).await,
         }
     }
 
     /// Whether the user has to be asked. If so, the preview must be ready first.
-    pub(crate) fn has_to_ask(&self, matter: &Matter<'_>, verdict: &Verdict) -> bool {
+    pub(crate) fn has_to_ask(&self, matter: &Matter<'_>, verdict: &PolicyVerdict) -> bool {
         verdict.decision == Decision::Ask && !self.remembers(&approval(matter, verdict))
     }
 
-    async fn ask(&self, matter: &Matter<'_>, verdict: &Verdict) -> Result<Grounds, Denial> {
+    async fn ask(&self, matter: &Matter<'_>, verdict: &PolicyVerdict) -> Result<Grounds, Denial> {
         let approval = approval(matter, verdict);
         if self.remembers(&approval) {
             let words = format!("allow: approved for this session ({})", verdict.reason);
             return Ok(Grounds::Policy(words));
         }
-        let rule = verdict.remedy(&matter.call.tool, Some(matter.digest));
+        let rule = verdict.allowing_rule(&matter.call.tool, Some(matter.digest));
         let request = ApprovalRequest {
             call: matter.call.clone(),
             subject: verdict.subject.clone(),
@@ -94,7 +94,7 @@ impl Approver {
             plugin_digest: matter.digest.to_owned(),
             reason: verdict.reason.clone(),
             rule: rule.as_ref().map(ToString::to_string),
-            powers: matter.grant.powers(),
+            powers: matter.grant.permission_lines(),
         };
         let time_max = matter.time_max.unwrap_or(QUESTION_TIME_MAX);
         let answer = tokio::time::timeout(time_max, self.consent.ask_user(request)).await;
@@ -105,7 +105,7 @@ impl Approver {
     fn heed(
         &self,
         matter: &Matter<'_>,
-        verdict: &Verdict,
+        verdict: &PolicyVerdict,
         answer: ApprovalAnswer,
         approval: Approval,
         rule: Option<RuleText>,
@@ -173,7 +173,7 @@ impl Grounds {
     }
 }
 
-fn approval(matter: &Matter<'_>, verdict: &Verdict) -> Approval {
+fn approval(matter: &Matter<'_>, verdict: &PolicyVerdict) -> Approval {
     let tool = &matter.call.tool;
     Approval {
         session_id: matter.call.context.session_id.clone(),
@@ -189,22 +189,22 @@ fn approval(matter: &Matter<'_>, verdict: &Verdict) -> Approval {
     }
 }
 
-fn refused(matter: &Matter<'_>, verdict: &Verdict, reason: Option<String>) -> Denial {
+fn refused(matter: &Matter<'_>, verdict: &PolicyVerdict, reason: Option<String>) -> Denial {
     let why = match reason {
         Some(reason) => format!("the user said no: {reason}"),
         None => "the user said no".to_owned(),
     };
-    Denial { why, fix: None, nobody_to_ask: false, ..verdict.denial(&matter.call.tool) }
+    Denial { why, fix: None, nobody_to_ask: false, ..verdict.to_denial(&matter.call.tool) }
 }
 
-fn nobody(matter: &Matter<'_>, verdict: &Verdict) -> Denial {
-    let denial = verdict.denial(&matter.call.tool);
+fn nobody(matter: &Matter<'_>, verdict: &PolicyVerdict) -> Denial {
+    let denial = verdict.to_denial(&matter.call.tool);
     let why = format!("it needs approval and nobody is there to ask ({})", denial.why);
     Denial { why, nobody_to_ask: true, ..denial }
 }
 
-fn unanswered(matter: &Matter<'_>, verdict: &Verdict, waited: Duration) -> Denial {
-    let denial = verdict.denial(&matter.call.tool);
+fn unanswered(matter: &Matter<'_>, verdict: &PolicyVerdict, waited: Duration) -> Denial {
+    let denial = verdict.to_denial(&matter.call.tool);
     let why = format!("no answer within {waited:?} ({})", denial.why);
     Denial { why, nobody_to_ask: true, ..denial }
 }

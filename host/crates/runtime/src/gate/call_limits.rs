@@ -5,7 +5,7 @@
 //! block its own calls.
 
 use sallyport_contract::{CallFailure, FailureKind};
-use sallyport_policy::{Limits, SharedLimits};
+use sallyport_policy::{GlobalLimits, PluginLimits};
 use sallyport_sandbox::{NoPlace, Place, Places};
 
 /// Counts the calls of all plugins.
@@ -26,13 +26,13 @@ impl SharedCallLimits {
     /// No place became free in time, or too many calls have started in the last minute.
     pub(crate) async fn take(
         &self,
-        shared: SharedLimits,
-        own: &Limits,
+        shared: GlobalLimits,
+        own: &PluginLimits,
     ) -> Result<Option<Place<'_>>, CallFailure> {
         if !shared.is_stated() {
             return Ok(None);
         }
-        let limits = Limits {
+        let limits = PluginLimits {
             concurrent_calls: shared.concurrent_calls.unwrap_or(u32::MAX),
             calls_per_minute: shared.calls_per_minute,
             ..own.clone()
@@ -63,16 +63,16 @@ mod tests {
     #[tokio::test]
     async fn calls_of_all_plugins_are_counted_together_and_waited_for() {
         let all = SharedCallLimits::new();
-        let own = Limits { queue_time: Duration::ZERO, ..Limits::standard() };
-        let none = SharedLimits { calls_per_minute: None, concurrent_calls: None };
+        let own = PluginLimits { queue_time: Duration::ZERO, ..PluginLimits::with_defaults() };
+        let none = GlobalLimits { calls_per_minute: None, concurrent_calls: None };
         assert!(all.take(none, &own).await.unwrap().is_none());
-        let two = SharedLimits { concurrent_calls: Some(2), ..none };
+        let two = GlobalLimits { concurrent_calls: Some(2), ..none };
         let first = all.take(two, &own).await.unwrap();
         let second = all.take(two, &own).await.unwrap();
         let refused = all.take(two, &own).await.err().unwrap();
         assert!(refused.message.contains("[limits] concurrent-calls"), "{}", refused.message);
         drop((first, second));
-        let often = SharedLimits { calls_per_minute: Some(1), ..none };
+        let often = GlobalLimits { calls_per_minute: Some(1), ..none };
         assert!(all.take(often, &own).await.is_ok());
         let refused = all.take(often, &own).await.err().unwrap();
         assert!(refused.message.contains("1 calls per minute"), "{}", refused.message);

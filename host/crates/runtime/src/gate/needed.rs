@@ -85,8 +85,8 @@ mod tests {
     fn several_refusals_make_one_text() {
         let text = together([NET, MORE, OTHER, "not [ toml"]);
         let home = Some(std::path::Path::new("/h"));
-        let policy = sallyport_policy::Policy::of_user("p", &text, home).unwrap();
-        assert_eq!(policy.plugins().count(), 2, "{text}");
+        let policy = sallyport_policy::Policy::from_user_file("p", &text, home).unwrap();
+        assert_eq!(policy.plugin_names().count(), 2, "{text}");
         assert_eq!(text.matches("https://x.example/").count(), 1, "{text}");
         assert!(text.contains("https://y.example/") && text.contains("path = \"/n\""), "{text}");
         assert_eq!(text.matches("[[rule]]").count(), 1, "{text}");

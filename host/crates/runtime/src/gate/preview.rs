@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 use sallyport_contract::{BodyPreview, Redactor, RequestPreview};
-use sallyport_policy::{Grant, SecretWay};
+use sallyport_policy::{Grant, SecretUse};
 use sallyport_sandbox::{AccessKind, HoldError};
 use url::{Position, Url};
 
@@ -56,11 +56,11 @@ fn header_lines(
         .secrets()
         .iter()
         .filter_map(|entry| match &entry.way {
-            SecretWay::Inject(injection) if injection.is_for(url) => {
-                let name = injection.header().to_ascii_lowercase();
+            SecretUse::Inject(injection) if injection.applies_to_url(url) => {
+                let name = injection.header_name().to_ascii_lowercase();
                 Some((name, format!("(the secret {})", entry.name)))
             }
-            SecretWay::Inject(_) | SecretWay::Reveal => None,
+            SecretUse::Inject(_) | SecretUse::Reveal => None,
         })
         .collect();
     let is_own = |name: &str| !injected.iter().any(|(set, _)| set == name);

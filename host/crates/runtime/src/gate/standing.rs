@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_policy::{Policy, PolicyFile, SecretSource, SourceError, Surroundings, Tier};
+use sallyport_policy::{MachineFacts, Policy, PolicyFile, PolicyTier, SecretSource, SourceError};
 use sallyport_untrusted_file as untrusted_file;
 
 use crate::config::{PolicyFiles, PolicyPath};
@@ -195,8 +195,8 @@ fn read_all(files: &PolicyFiles, is_start: bool) -> Result<Policy, StandingError
 /// The text contains a mistake, alone or together with the other files.
 pub fn proposed(files: &PolicyFiles, users: &str) -> Result<Policy, StandingError> {
     combined(files, |file| match file.tier {
-        Tier::User => Ok(Some(users.to_owned())),
-        Tier::Admin | Tier::Project => read(file, false),
+        PolicyTier::User => Ok(Some(users.to_owned())),
+        PolicyTier::Admin | PolicyTier::Project => read(file, false),
     })
 }
 
@@ -211,10 +211,10 @@ fn combined(
             parsed.push(parse(file, &text, home)?);
         }
     }
-    let policy = Policy::of(parsed)?;
+    let policy = Policy::from_files(parsed)?;
     let own = [files.own.as_slice(), &secret_files(&policy)].concat();
-    let around = Surroundings { own: &own, home, real: &real };
-    policy.guard(&around)?;
+    let around = MachineFacts { own: &own, home, real: &real };
+    policy.check_guarded_folders(&around)?;
     Ok(policy)
 }
 
@@ -231,24 +231,24 @@ fn secret_files(policy: &Policy) -> Vec<PathBuf> {
 /// refused but must not learn a path of the host. A mistake is for the operator, and names the full
 /// path.
 fn parse(file: &PolicyPath, text: &str, home: Option<&Path>) -> Result<PolicyFile, SourceError> {
-    let parsed = Policy::parse(file.tier, &short_name(file), text, home);
+    let parsed = Policy::parse_file(file.tier, &short_name(file), text, home);
     parsed.map_err(|error| SourceError { file: file.path.display().to_string(), ..error })
 }
 
 fn short_name(file: &PolicyPath) -> String {
     let name = file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     match file.tier {
-        Tier::User => name.into_owned(),
-        Tier::Admin => format!("admin {name}"),
-        Tier::Project => format!("project {name}"),
+        PolicyTier::User => name.into_owned(),
+        PolicyTier::Admin => format!("admin {name}"),
+        PolicyTier::Project => format!("project {name}"),
     }
 }
 
 fn read(file: &PolicyPath, must_exist: bool) -> Result<Option<String>, StandingError> {
     let path = &file.path;
     let read = match file.tier {
-        Tier::Project => untrusted_file::read_own_text(path, FILE_BYTES_MAX),
-        Tier::Admin | Tier::User => untrusted_file::read_text(path, FILE_BYTES_MAX),
+        PolicyTier::Project => untrusted_file::read_own_text(path, FILE_BYTES_MAX),
+        PolicyTier::Admin | PolicyTier::User => untrusted_file::read_text(path, FILE_BYTES_MAX),
     };
     match read {
         Ok(text) => Ok(Some(text)),
@@ -275,14 +275,14 @@ mod tests {
 
     fn standing(folder: &Path, is_named: bool) -> Result<Standing, StandingError> {
         let path = folder.join("policy.toml");
-        let files = vec![PolicyPath { tier: Tier::User, path, is_named }];
+        let files = vec![PolicyPath { tier: PolicyTier::User, path, is_named }];
         let files = PolicyFiles { files, own: Vec::new(), home: None, foreign: Vec::new() };
         Standing::read(files, Box::new(|_| {}))
     }
 
     fn plugins(standing: &Standing) -> usize {
         std::thread::sleep(LOOK_TIME_MIN * 2);
-        standing.present().policy.plugins().count()
+        standing.present().policy.plugin_names().count()
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::services::USER;
 use sallyport_contract::{
     BoxFuture, Decision, Denial, Redactor, RequestedCall, Secret, Services, ToolId,
 };
-use sallyport_policy::{Grant, Manifest, Proxy, Question, Verdict};
+use sallyport_policy::{Grant, Manifest, PolicyQuestion, PolicyVerdict, ProxyTable};
 use sallyport_sandbox::{Access, AccessKind, HoldError, Warden};
 use serde_json::{Map, Value};
 
@@ -37,7 +37,7 @@ pub(crate) struct PluginWarden {
 impl PluginWarden {
     pub(crate) fn new(gate: Arc<Gate>, charge: Charge) -> Self {
         let edition = gate.standing.present();
-        let grant = Arc::new(edition.policy.grant(&charge.manifest, &charge.settings));
+        let grant = Arc::new(edition.policy.effective_grant(&charge.manifest, &charge.settings));
         Self { gate, charge, grant: Mutex::new((edition.number, grant)) }
     }
 
@@ -45,8 +45,8 @@ impl PluginWarden {
         &self.charge
     }
 
-    fn verdict(&self, access: &Access<'_>, grant: &Grant) -> Verdict {
-        let question = Question {
+    fn verdict(&self, access: &Access<'_>, grant: &Grant) -> PolicyVerdict {
+        let question = PolicyQuestion {
             tool: access.call.tool(),
             digest: &self.charge.digest,
             arguments: access.call.arguments(),
@@ -86,7 +86,7 @@ impl PluginWarden {
         };
         match verdict.decision {
             Decision::Allow | Decision::Ask => Ok(()),
-            Decision::Deny => Err(verdict.denial(access.call.tool())),
+            Decision::Deny => Err(verdict.to_denial(access.call.tool())),
         }
     }
 }
@@ -96,7 +96,8 @@ impl Warden for PluginWarden {
         let edition = self.gate.standing.present();
         let mut kept = self.grant.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0 != edition.number {
-            let grant = edition.policy.grant(&self.charge.manifest, &self.charge.settings);
+            let grant =
+                edition.policy.effective_grant(&self.charge.manifest, &self.charge.settings);
             *kept = (edition.number, Arc::new(grant));
         }
         Arc::clone(&kept.1)
@@ -144,7 +145,7 @@ impl Warden for PluginWarden {
         self.gate.env.get(name).map(str::to_owned)
     }
 
-    fn proxy(&self) -> Option<Arc<Proxy>> {
+    fn proxy(&self) -> Option<Arc<ProxyTable>> {
         self.gate.standing.present().policy.proxy().cloned().map(Arc::new)
     }
 
@@ -172,8 +173,8 @@ fn called(access: &Access<'_>) -> RequestedCall {
 
 /// The refusal of a request that needs an approval but cannot be shown whole. A rule that allows it
 /// needs no approval.
-fn unshown(verdict: &Verdict, tool: &ToolId, error: HoldError) -> Denial {
-    let denial = verdict.denial(tool);
+fn unshown(verdict: &PolicyVerdict, tool: &ToolId, error: HoldError) -> Denial {
+    let denial = verdict.to_denial(tool);
     let why = format!("it needs an approval, but {error} ({})", denial.why);
     Denial { why, nobody_to_ask: false, ..denial }
 }

@@ -55,7 +55,7 @@ impl InternalTool for Reminder {
         Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             description: "Reminds the user of something at a time that they say.".to_owned(),
-            ..Manifest::bare(name())
+            ..Manifest::for_bare_component(name())
         }
     }
 
@@ -322,7 +322,7 @@ fn stamp(at_ms: u64, now: &Zoned) -> Option<String> {
 }
 
 fn planned(what: String, output: ToolOutput) -> CallReport {
-    let capability = Capability::Schedule.word().to_owned();
+    let capability = Capability::Schedule.as_str().to_owned();
     let effects = vec![Effect::Used { capability, what }];
     CallReport { effects, ..CallReport::from(Outcome::Completed(output)) }
 }

@@ -189,7 +189,10 @@ fn bare(path: &Path, component: PathBuf) -> Result<Candidate, Problem> {
     let name: PluginName = stem.parse().map_err(|error| {
         Problem::new(path, format!("{error}"), "rename it, or add a plugin.toml with a name")
     })?;
-    Ok(Candidate { manifest: Manifest::bare(name), source: Source::Component(component) })
+    Ok(Candidate {
+        manifest: Manifest::for_bare_component(name),
+        source: Source::Component(component),
+    })
 }
 
 fn only_component(folder: &Path) -> Result<Option<PathBuf>, Problem> {

@@ -125,14 +125,14 @@ impl Entry {
     /// Whether a call could currently change or leak anything. Always true for a plugin that is
     /// compiled into the host, which needs no grant.
     pub fn may_act(&self) -> bool {
-        self.kind() == Kind::Internal || self.grant().may_act()
+        self.kind() == Kind::Internal || self.grant().can_act()
     }
 
     /// Why none of its calls can run, regardless of rules: it is a native program without the
     /// permission to run one.
     pub fn barrier(&self) -> Option<Denial> {
         let grant = self.grant();
-        let is_barred = self.kind() == Kind::Script && !grant.holds(Capability::Process);
+        let is_barred = self.kind() == Kind::Script && !grant.has_capability(Capability::Process);
         is_barred.then(|| script::barred(&grant))
     }
 

@@ -11,7 +11,7 @@ use sallyport_contract::{
     RequestedCall, ToolDescriptor, ToolId, json,
 };
 use sallyport_policy::{
-    Access, Capability, Grant, Policy, Question, Verdict, question::ROLE_PREFIX,
+    Capability, FsAccess, Grant, Policy, PolicyQuestion, PolicyVerdict, question::ROLE_PREFIX,
 };
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub(super) async fn admit(
         call.arguments = "{}".to_owned();
     }
     let arguments = check_arguments(entry, &call)?;
-    let grounds = decide(registry, entry, &call, &arguments, Policy::decide).await;
+    let grounds = decide(registry, entry, &call, &arguments, Policy::decide_call).await;
     let grounds = grounds.map_err(Outcome::Denied)?;
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`")]
     Ok(AdmittedCall::new(call, arguments).with_authorization_reason(grounds))
@@ -58,11 +58,11 @@ pub(super) async fn admit_role(
 pub(super) fn refusal(registry: &Registry, run: &AdmittedCall) -> Option<Denial> {
     let entry = registry.plugin(run.tool().plugin.as_str()).ok()?;
     let (tool, arguments, context) = (run.tool(), run.arguments(), run.context());
-    let question = Question { tool, digest: entry.digest(), arguments, context };
+    let question = PolicyQuestion { tool, digest: entry.digest(), arguments, context };
     let denied = || {
         let policy = registry.gate.standing.present().policy;
         let verdict = policy.decide_role(&question, &entry.grant());
-        (verdict.decision == Decision::Deny).then(|| verdict.denial(tool))
+        (verdict.decision == Decision::Deny).then(|| verdict.to_denial(tool))
     };
     lacking(&entry.grant(), tool).or_else(denied)
 }
@@ -76,7 +76,7 @@ fn lacking(grant: &Grant, run: &ToolId) -> Option<Denial> {
         "ui" => (Capability::Ui, "be the user's side of a session"),
         _ => return None,
     };
-    (!grant.holds(capability)).then(|| grant.deny(capability, what))
+    (!grant.has_capability(capability)).then(|| grant.deny_capability(capability, what))
 }
 
 fn missing(missing: Missing) -> Outcome {
@@ -115,14 +115,14 @@ async fn decide(
     entry: &Entry,
     call: &RequestedCall,
     arguments: &Value,
-    judge: impl Fn(&Policy, &Question<'_>, &Grant) -> Verdict,
+    judge: impl Fn(&Policy, &PolicyQuestion<'_>, &Grant) -> PolicyVerdict,
 ) -> Result<String, Denial> {
     let (tool, context) = (&call.tool, &call.context);
     let grant = entry.grant();
     if let Some(denial) = entry.barrier().or_else(|| lacking(&grant, tool)) {
         return Err(denial);
     }
-    let question = Question { tool, digest: entry.digest(), arguments, context };
+    let question = PolicyQuestion { tool, digest: entry.digest(), arguments, context };
     let verdict = judge(&registry.gate.standing.present().policy, &question, &grant);
     let matter = Matter {
         call,
@@ -157,8 +157,8 @@ pub(super) async fn run(registry: &Registry, call: AdmittedCall) -> CallReport {
     {
         let grant = entry.grant();
         denial.fix = grant
-            .missing_files(path.as_deref(), wanted_access(tool))
-            .or_else(|| grant.deny(Capability::Scratch, "use it").fix);
+            .missing_files_fix(path.as_deref(), wanted_access(tool))
+            .or_else(|| grant.deny_capability(Capability::Scratch, "use it").fix);
     }
     if let Outcome::Completed(output) = &report.outcome
         && let Err(complaints) = entry.check_output(&id, &output.data)
@@ -180,6 +180,6 @@ fn path_in(arguments: &Value) -> Option<String> {
 }
 
 /// The access that the advice should suggest. The author's hint is good enough for advice.
-fn wanted_access(tool: &ToolDescriptor) -> Access {
-    if tool.hints.read_only == Some(true) { Access::Read } else { Access::ReadWrite }
+fn wanted_access(tool: &ToolDescriptor) -> FsAccess {
+    if tool.hints.read_only == Some(true) { FsAccess::Read } else { FsAccess::ReadWrite }
 }

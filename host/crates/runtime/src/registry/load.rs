@@ -16,7 +16,7 @@ use futures::future::join_all;
 use sallyport_contract::{
     NameTable, PluginName, ToolDescriptor, ToolId, mangle::ToolNameCollision,
 };
-use sallyport_policy::{Manifest, Role};
+use sallyport_policy::{Manifest, PluginRole};
 use sallyport_sandbox::{
     CompileProgress, ComponentFile, LoadError, Metadata, Sandbox, schema::Schema,
 };
@@ -265,8 +265,8 @@ fn known_plugin(parts: &LoadParts<'_>, manifest: Manifest, component: PreparedCo
 
 /// Remarks on the roles that a component exports but its manifest does not name.
 fn unnamed_roles(metadata: &Metadata, manifest: &Manifest) -> Vec<String> {
-    let remark = |role: Role| {
-        format!("it exports the role \"{}\", which its manifest does not name", role.word())
+    let remark = |role: PluginRole| {
+        format!("it exports the role \"{}\", which its manifest does not name", role.as_str())
     };
     metadata.unnamed_roles(manifest).into_iter().map(remark).collect()
 }
@@ -358,7 +358,7 @@ fn missing_or_wrong(
     own: &Map<String, Value>,
 ) -> Option<String> {
     let name = &manifest.name;
-    let missing = manifest.settings.missing(given);
+    let missing = manifest.settings.missing_settings(given);
     if !missing.is_empty() {
         return Some(format!(
             "these settings are missing: {}; set them under [settings.{name}] in sallyport.toml",
@@ -369,7 +369,7 @@ fn missing_or_wrong(
     if given.is_empty() {
         return None;
     }
-    let schema = match Schema::new(manifest.settings.schema()) {
+    let schema = match Schema::new(manifest.settings.json_schema()) {
         Ok(schema) => schema,
         Err(reason) => return Some(format!("the manifest's settings are no schema: {reason}")),
     };

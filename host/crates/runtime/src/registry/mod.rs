@@ -20,7 +20,7 @@ use sallyport_contract::{
     ToolDescriptor, ToolId, Toolbox,
 };
 use sallyport_model::openai;
-use sallyport_policy::source::nearest;
+use sallyport_policy::source::nearest_match;
 use sallyport_sandbox::{CacheUse, LoadError, Plugin, Sandbox, compile::Walls};
 use serde_json::Value;
 
@@ -233,7 +233,7 @@ fn is_about(problem: &Problem, name: &str) -> bool {
 }
 
 fn near(name: &str, names: &[String]) -> Option<String> {
-    nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
+    nearest_match(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 impl Toolbox for Registry {

@@ -8,7 +8,7 @@ pub fn requests(manifest: &Manifest) -> Vec<(String, &str)> {
     let net = request.net.iter().map(|r| (r.allow.to_string(), r.why.as_str()));
     let fs = request.fs.iter().map(|r| {
         let path = r.path.as_ref().map_or("a folder".into(), |path| path.display().to_string());
-        (format!("{} {path}", r.access.word()), r.why.as_str())
+        (format!("{} {path}", r.access.as_str()), r.why.as_str())
     });
     let env = request.env.iter().map(|r| (format!("the variable {}", r.name), r.why.as_str()));
     let secrets = request.secrets.iter().map(|r| {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use sallyport_contract::PluginName;
-use sallyport_policy::Role;
+use sallyport_policy::PluginRole;
 use sallyport_sandbox::{Unavailable, roles::Persona};
 
 use super::{RoleError, Roles};
@@ -73,7 +73,7 @@ impl Guide {
     ///
     /// The plugin is not a guide, or its answer is invalid.
     pub async fn ask(roles: &Arc<Roles>, plugin: &PluginName) -> Result<Self, GuideError> {
-        let player = roles.player(plugin.as_str(), Role::Guide)?;
+        let player = roles.player(plugin.as_str(), PluginRole::Guide)?;
         let described = player.plugin().describe().await;
         let unusable = |why| GuideError::Unusable { plugin: plugin.clone(), why };
         Self::of(plugin, described.map_err(|Unavailable(why)| unusable(why))?)

@@ -32,7 +32,7 @@ use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, Denial, Outcome, PluginName, RequestedCall,
     ToolCallContext, ToolId, ToolName, services::InputOrigin, text,
 };
-use sallyport_policy::{Grant, Role, question::ROLE_PREFIX};
+use sallyport_policy::{Grant, PluginRole, question::ROLE_PREFIX};
 use sallyport_sandbox::Plugin;
 use serde_json::Value;
 
@@ -87,22 +87,22 @@ pub enum RoleError {
     #[error("{}", .0.message())]
     Missing(Missing),
     /// It plays other roles.
-    #[error("{plugin} is not a {}: its roles are {}", .role.word(), words(.plays))]
+    #[error("{plugin} is not a {}: its roles are {}", .role.as_str(), words(.plays))]
     OtherRole {
         /// The plugin.
         plugin: PluginName,
         /// The requested role.
-        role: Role,
+        role: PluginRole,
         /// The roles that its manifest names.
-        plays: Vec<Role>,
+        plays: Vec<PluginRole>,
     },
     /// It cannot be loaded.
     #[error("{}", .0.detail.as_deref().unwrap_or(&.0.message))]
     Broken(CallFailure),
 }
 
-fn words(roles: &[Role]) -> String {
-    roles.iter().map(|role| role.word()).collect::<Vec<_>>().join(", ")
+fn words(roles: &[PluginRole]) -> String {
+    roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Finds a usable plugin for a role.
@@ -110,7 +110,11 @@ fn words(roles: &[Role]) -> String {
 /// # Errors
 ///
 /// The plugin does not exist, cannot be used, or plays other roles.
-pub fn cast<'r>(registry: &'r Registry, name: &str, role: Role) -> Result<&'r Entry, RoleError> {
+pub fn cast<'r>(
+    registry: &'r Registry,
+    name: &str,
+    role: PluginRole,
+) -> Result<&'r Entry, RoleError> {
     let entry = registry.usable(name).map_err(RoleError::Missing)?;
     if entry.manifest().roles.contains(&role) {
         return Ok(entry);
@@ -146,7 +150,7 @@ impl Roles {
     }
 
     /// The usable plugins of a role, in order of name.
-    pub fn playing(&self, role: Role) -> impl Iterator<Item = &Entry> {
+    pub fn playing(&self, role: PluginRole) -> impl Iterator<Item = &Entry> {
         let ready = self.registry().entries().filter(|entry| entry.is_ready());
         ready.filter(move |entry| entry.manifest().roles.contains(&role))
     }
@@ -156,7 +160,7 @@ impl Roles {
     /// # Errors
     ///
     /// The plugin does not exist, cannot be used or loaded, or plays other roles.
-    pub fn player(self: &Arc<Self>, name: &str, role: Role) -> Result<Player, RoleError> {
+    pub fn player(self: &Arc<Self>, name: &str, role: PluginRole) -> Result<Player, RoleError> {
         self.made_ready(cast(self.registry(), name, role)?)
     }
 

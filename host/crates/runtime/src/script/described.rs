@@ -87,8 +87,8 @@ fn own_manifest(script: &Script, remarks: &mut Vec<String>) -> Result<Manifest, 
     }
     let description = script.definition.description.clone();
     Ok(match script.program.kind {
-        ProgramKind::Native => Manifest::of_script(name, description),
-        ProgramKind::Component => Manifest { description, ..Manifest::bare(name) },
+        ProgramKind::Native => Manifest::for_script(name, description),
+        ProgramKind::Component => Manifest { description, ..Manifest::for_bare_component(name) },
     })
 }
 

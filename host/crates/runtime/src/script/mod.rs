@@ -71,7 +71,7 @@ impl Native {
                 let finished = Finished { stderr, ..finished };
                 Ended { script: &self.script, spec: &spec, finished, grant: &grant }.report()
             }
-            Err(RunError::NoWall { .. }) => denied(grant.deny_unwalled(RUN)),
+            Err(RunError::NoWall { .. }) => denied(grant.deny_unsandboxed(RUN)),
             Err(error) => outcome::not_run(grant.plugin(), &error).into(),
         }
     }
@@ -88,7 +88,7 @@ impl Drop for Work<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             let what = format!("{}: ended, since the call was", self.program.display());
-            let capability = Capability::Process.word().to_owned();
+            let capability = Capability::Process.as_str().to_owned();
             self.call.abandoned_effects().add_effects(vec![Effect::Used { capability, what }]);
         }
     }
@@ -96,7 +96,7 @@ impl Drop for Work<'_> {
 
 /// Returns the refusal of a script that may not run as a native program.
 pub(crate) fn barred(grant: &Grant) -> Denial {
-    grant.deny(Capability::Process, RUN)
+    grant.deny_capability(Capability::Process, RUN)
 }
 
 fn denied(denial: Denial) -> CallReport {

@@ -4,7 +4,7 @@ use sallyport_contract::{
     CallFailure, CallReport, Denial, Effect, FailureKind, LogLevel, Outcome, PluginName,
     ToolOutput, text,
 };
-use sallyport_policy::{Access, Capability, Grant};
+use sallyport_policy::{Capability, FsAccess, Grant};
 use sallyport_process::{Exit, Finished, Limit, OutputError, RunError, Script, Spec, parse_output};
 
 /// Maximum length of standard error in a failure message, in characters. The end is kept: a trace
@@ -84,7 +84,7 @@ impl Ended<'_> {
         Some(Denial {
             what: format!("{} failed ({how}): {said}", self.name()),
             why: why.to_owned(),
-            fix: self.grant.missing_files(None, Access::Read),
+            fix: self.grant.missing_files_fix(None, FsAccess::Read),
             nobody_to_ask: false,
         })
     }
@@ -99,7 +99,7 @@ impl Ended<'_> {
         let Finished { exit, cpu_time, .. } = &self.finished;
         let program = self.spec.program.display();
         Effect::Used {
-            capability: Capability::Process.word().to_owned(),
+            capability: Capability::Process.as_str().to_owned(),
             what: format!("{program}: {exit}, after {cpu_time:.2?} of processor time"),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use sallyport_policy::{Access, Grant, ProcessGrant};
+use sallyport_policy::{FsAccess, Grant, ProcessGrant};
 use sallyport_process::{Limits, Network, Script, Spec, Walls};
 use sallyport_sandbox::Warden;
 
@@ -20,8 +20,8 @@ pub(super) fn of(
         program: script.program.path.clone(),
         digest: script.program.digest.clone(),
         folder: script.folder.clone(),
-        reads: paths(grant, Access::Read),
-        writes: paths(grant, Access::ReadWrite),
+        reads: paths(grant, FsAccess::Read),
+        writes: paths(grant, FsAccess::ReadWrite),
         network: if process.network { Network::Open } else { Network::None },
         walls: if process.unwalled { Walls::AsAvailable } else { Walls::Required },
         limits: limits(script, grant),
@@ -29,7 +29,7 @@ pub(super) fn of(
     }
 }
 
-fn paths(grant: &Grant, access: Access) -> Vec<PathBuf> {
+fn paths(grant: &Grant, access: FsAccess) -> Vec<PathBuf> {
     let mounts = grant.fs().iter().filter(|mount| mount.access == access);
     mounts.map(|mount| mount.host.clone()).collect()
 }

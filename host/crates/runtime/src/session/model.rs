@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use sallyport_contract::{PluginName, Secret, ToolDescriptor, Toolbox, mangle::model_tool_name};
 use sallyport_model::{ChatModel, Endpoint, Offline, Reach};
-use sallyport_policy::Role;
+use sallyport_policy::PluginRole;
 
 use super::SessionError;
 use crate::{
@@ -69,7 +69,7 @@ impl ModelHandle {
             Self::Ready(model) => Ok(Arc::clone(model)),
             Self::Offline => Ok(Arc::new(offline(roles.registry()))),
             Self::Plugin(settings) => {
-                let player = roles.player(settings.plugin.as_str(), Role::Provider)?;
+                let player = roles.player(settings.plugin.as_str(), PluginRole::Provider)?;
                 Ok(provider::connect(player, PluginModel::clone(settings), session_id))
             }
         }

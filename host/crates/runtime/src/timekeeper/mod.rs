@@ -200,7 +200,7 @@ impl Desk {
         }
         let grant = entry.grant();
         let is_granted = grant.schedule().is_some();
-        (!is_granted).then(|| grant.deny(Capability::Schedule, "be called back").why)
+        (!is_granted).then(|| grant.deny_capability(Capability::Schedule, "be called back").why)
     }
 
     /// Returns whether a plugin has a free place for another firing.

@@ -3,7 +3,7 @@
 use std::future::ready;
 
 use sallyport_contract::{AdmittedCall, ToolDescriptor};
-use sallyport_policy::Limits;
+use sallyport_policy::PluginLimits;
 use wasmtime::{
     Store, Trap,
     component::{Instance, InstancePre},
@@ -88,7 +88,7 @@ impl PluginAbi for Command {
         export == Export::Tools
     }
 
-    fn links(&self, call: &AdmittedCall, limits: &Limits) -> RoleLinks {
+    fn links(&self, call: &AdmittedCall, limits: &PluginLimits) -> RoleLinks {
         let program = Some(Program::new(call.arguments_text(), limits.output_bytes));
         RoleLinks { program, ..RoleLinks::default() }
     }

@@ -10,7 +10,7 @@ mod v0_1;
 use std::{future::ready, sync::Arc};
 
 use sallyport_contract::{AdmittedCall, BoxFuture, CallFailure, ToolOutput, services::TimerFiring};
-use sallyport_policy::{Limits, Role};
+use sallyport_policy::{PluginLimits, PluginRole};
 use serde::{Deserialize, Serialize};
 use wasmtime::{
     Store,
@@ -63,13 +63,13 @@ impl Export {
     ];
 
     /// The interface that implements a role.
-    pub(crate) fn of(role: Role) -> Self {
+    pub(crate) fn of(role: PluginRole) -> Self {
         match role {
-            Role::Tools => Self::Tools,
-            Role::Provider => Self::Provider,
-            Role::Listener => Self::Listener,
-            Role::Guide => Self::Guide,
-            Role::Ui => Self::Ui,
+            PluginRole::Tools => Self::Tools,
+            PluginRole::Provider => Self::Provider,
+            PluginRole::Listener => Self::Listener,
+            PluginRole::Guide => Self::Guide,
+            PluginRole::Ui => Self::Ui,
         }
     }
 
@@ -102,7 +102,7 @@ pub(crate) trait PluginAbi: Send + Sync {
     fn exports(&self, export: Export) -> bool;
 
     /// The role-specific links of a call, in addition to the host calls that every plugin has.
-    fn links(&self, _call: &AdmittedCall, _limits: &Limits) -> RoleLinks {
+    fn links(&self, _call: &AdmittedCall, _limits: &PluginLimits) -> RoleLinks {
         RoleLinks::default()
     }
 
@@ -231,8 +231,13 @@ pub(crate) enum ToolReturn {
 }
 
 /// The roles that make a component a plugin. Any one of them is enough.
-pub(crate) const ROLES: [Role; 5] =
-    [Role::Tools, Role::Provider, Role::Listener, Role::Guide, Role::Ui];
+pub(crate) const ROLES: [PluginRole; 5] = [
+    PluginRole::Tools,
+    PluginRole::Provider,
+    PluginRole::Listener,
+    PluginRole::Guide,
+    PluginRole::Ui,
+];
 
 /// Finds the version of the contract that a component implements.
 ///

@@ -109,7 +109,7 @@ impl Guest {
             return Err(Error::NotGranted);
         };
         if grant.ui().is_none() || !may(&grant) {
-            self.case.ledger.refused(grant.deny(Capability::Ui, what));
+            self.case.ledger.refused(grant.deny_capability(Capability::Ui, what));
             return Err(Error::NotGranted);
         }
         Ok(Arc::clone(seat))

@@ -28,7 +28,7 @@ impl Guest {
             return Err(Error::NotGranted);
         };
         if grant.listen().is_empty() {
-            self.case.ledger.refused(grant.deny(Capability::Listen, what));
+            self.case.ledger.refused(grant.deny_capability(Capability::Listen, what));
             return Err(Error::NotGranted);
         }
         input::count(&mut self.uses, &self.case).map_err(Error::Full)?;

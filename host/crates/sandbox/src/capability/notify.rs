@@ -53,7 +53,7 @@ impl Guest {
     fn may_notify(&self) -> Result<NotifyGrant, Error> {
         let grant = self.case.grant();
         grant.notify().cloned().ok_or_else(|| {
-            self.case.ledger.refused(grant.deny(Capability::Notify, "send a message"));
+            self.case.ledger.refused(grant.deny_capability(Capability::Notify, "send a message"));
             Error::NotGranted
         })
     }

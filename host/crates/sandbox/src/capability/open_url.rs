@@ -47,8 +47,8 @@ impl Guest {
     fn may_open(&self, url: &Url, what: &str) -> Result<(), Error> {
         let grant = self.case.grant();
         let checked = match grant.open_url() {
-            Some(pages) => pages.check(url).map(drop),
-            None => Err(grant.deny(Capability::OpenUrl, what)),
+            Some(pages) => pages.check_url(url).map(drop),
+            None => Err(grant.deny_capability(Capability::OpenUrl, what)),
         };
         let secret = || {
             let redactor = self.case.warden().redactor();

@@ -53,14 +53,14 @@ impl Guest {
         })?;
         // The policy may have changed in the meantime.
         let grant = self.case.grant();
-        let granted = |version: &String| grant.packages().check(name, version).is_ok();
+        let granted = |version: &String| grant.packages().check_version(name, version).is_ok();
         let granted = listed.into_iter().filter(granted);
         Ok(granted.map(|version| Release { version, extra: None }).collect())
     }
 
     async fn fetch_package(&mut self, name: &str, version: &str) -> Result<Vec<File>, Error> {
         let grant = self.case.grant();
-        grant.packages().check(name, version).map_err(|denial| {
+        grant.packages().check_version(name, version).map_err(|denial| {
             let told = denied(&denial, grant.packages());
             self.case.ledger.refused(denial);
             told
@@ -90,7 +90,7 @@ impl Guest {
 /// The refusal for the guest: the reason, and the granted patterns, so that the model does not have
 /// to guess.
 fn denied(denial: &Denial, grant: &PackagesGrant) -> Error {
-    let mut patterns: Vec<String> = grant.patterns().take(PATTERNS_TOLD_MAX + 1).collect();
+    let mut patterns: Vec<String> = grant.pattern_texts().take(PATTERNS_TOLD_MAX + 1).collect();
     if patterns.len() > PATTERNS_TOLD_MAX {
         patterns[PATTERNS_TOLD_MAX] = "…".to_owned();
     }

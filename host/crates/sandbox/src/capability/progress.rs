@@ -10,7 +10,7 @@ const MESSAGE_BYTES_MAX: usize = 256;
 
 impl Host for Guest {
     fn report(&mut self, part: Option<f64>, message: Option<String>) -> wasmtime::Result<()> {
-        if self.case.grant().progress() && self.uses.reports.take() {
+        if self.case.grant().can_show_progress() && self.uses.reports.take() {
             self.show_progress(part, message);
         }
         Ok(())

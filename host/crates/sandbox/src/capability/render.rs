@@ -50,7 +50,7 @@ impl Guest {
             return None;
         };
         if grant.ui().is_none() {
-            self.case.ledger.refused(grant.deny(Capability::Ui, what));
+            self.case.ledger.refused(grant.deny_capability(Capability::Ui, what));
             return None;
         }
         let bytes_max = grant.limits().output_bytes;

@@ -71,7 +71,7 @@ impl Guest {
     fn may_plan(&mut self, what: &str) -> Result<ScheduleGrant, Error> {
         let grant = self.case.grant();
         let Some(schedule) = grant.schedule() else {
-            self.case.ledger.refused(grant.deny(Capability::Schedule, what));
+            self.case.ledger.refused(grant.deny_capability(Capability::Schedule, what));
             return Err(Error::NotGranted);
         };
         if self.uses.store.take() {

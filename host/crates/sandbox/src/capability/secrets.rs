@@ -4,7 +4,7 @@
 //! cannot find out which secrets exist.
 
 use sallyport_contract::Effect;
-use sallyport_policy::{SecretGrant, SecretWay};
+use sallyport_policy::{SecretGrant, SecretUse};
 
 use crate::{
     bindings::v0_1::sallyport::plugin::secrets::{Error, Host},
@@ -15,7 +15,7 @@ impl Host for Guest {
     async fn get(&mut self, name: String) -> wasmtime::Result<Result<String, Error>> {
         let grant = self.case.grant();
         let shows =
-            |entry: &SecretGrant| entry.name.as_str() == name && entry.way == SecretWay::Reveal;
+            |entry: &SecretGrant| entry.name.as_str() == name && entry.way == SecretUse::Reveal;
         if !grant.secrets().iter().any(shows) {
             self.case.ledger.refused(grant.deny_secret(&name));
             return Ok(Err(Error::NotGranted));

@@ -137,7 +137,7 @@ impl Guest {
     fn may_keep(&mut self, what: &str) -> Result<StateGrant, Error> {
         let grant = self.case.grant();
         let Some(state) = grant.state() else {
-            self.case.ledger.refused(grant.deny(Capability::State, what));
+            self.case.ledger.refused(grant.deny_capability(Capability::State, what));
             return Err(Error::NotGranted);
         };
         if self.uses.store.take() {

@@ -12,7 +12,7 @@ use rustix::{
     },
     io::Errno,
 };
-use sallyport_policy::Access;
+use sallyport_policy::FsAccess;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{
@@ -30,7 +30,7 @@ const NEW_FOLDER: Mode = Mode::from_raw_mode(0o777);
 
 /// Resolves a path that may be changed. A link at the end is the target itself.
 fn place(present: &Present, from: &Opened, path: &str) -> Result<Spot, ErrorCode> {
-    let spot = resolve(present, from, path, LastLink::Meant, Access::ReadWrite)?;
+    let spot = resolve(present, from, path, LastLink::Meant, FsAccess::ReadWrite)?;
     present.may_change(&spot.below)?;
     Ok(spot)
 }
@@ -123,7 +123,7 @@ pub(super) fn add_name(
     if old.is_folder && kind(&linked) != FileType::Directory {
         return Err(ErrorCode::NotDirectory);
     }
-    present.may_use(&old.below, has_more_names(&linked), Access::ReadWrite)?;
+    present.may_use(&old.below, has_more_names(&linked), FsAccess::ReadWrite)?;
     let flags = AtFlags::empty();
     make(present, &turn, &new, || linkat(&old.folder, old_name, &new.folder, new_name, flags))
 }
@@ -210,9 +210,9 @@ pub(super) fn set_times(
     last_link: LastLink,
     times: &Timestamps,
 ) -> Result<(), ErrorCode> {
-    let spot = resolve(present, from, path, last_link, Access::ReadWrite)?;
+    let spot = resolve(present, from, path, last_link, FsAccess::ReadWrite)?;
     present.may_change(&spot.below)?;
-    present.may_use(&spot.below, has_more_names(&stat_of(&spot)?), Access::ReadWrite)?;
+    present.may_use(&spot.below, has_more_names(&stat_of(&spot)?), FsAccess::ReadWrite)?;
     let set = match &spot.name {
         Some(name) => utimensat(&spot.folder, name, times, AtFlags::SYMLINK_NOFOLLOW),
         None => futimens(&spot.folder, times),

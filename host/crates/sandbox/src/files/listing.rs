@@ -62,7 +62,7 @@ impl Listing {
     /// The current grant for the folder.
     pub(super) fn present(&self) -> Result<Present, ErrorCode> {
         let present = self.mount.present(&self.below)?;
-        present.may_see(&self.below, sallyport_policy::Access::Read)?;
+        present.may_see(&self.below, sallyport_policy::FsAccess::Read)?;
         Ok(present)
     }
 

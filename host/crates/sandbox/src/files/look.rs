@@ -1,7 +1,7 @@
 //! Looking at a path without opening it.
 
 use rustix::fs::{AtFlags, FileType, Stat, fstat, readlinkat, statat};
-use sallyport_policy::Access;
+use sallyport_policy::FsAccess;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{
@@ -18,7 +18,7 @@ pub(super) fn stat(
     path: &str,
     last_link: LastLink,
 ) -> Result<Stat, ErrorCode> {
-    let spot = resolve(present, from, path, last_link, Access::Read)?;
+    let spot = resolve(present, from, path, last_link, FsAccess::Read)?;
     let stat = stat_of(&spot)?;
     match spot.is_folder && kind(&stat) != FileType::Directory {
         true => Err(ErrorCode::NotDirectory),
@@ -38,7 +38,7 @@ pub(super) fn stat_of(spot: &Spot) -> Result<Stat, ErrorCode> {
 
 /// Returns the target of a link. An absolute target is refused: it would reveal a path of the host.
 pub(super) fn read_link(present: &Present, from: &Opened, path: &str) -> Result<String, ErrorCode> {
-    let spot = resolve(present, from, path, LastLink::Meant, Access::Read)?;
+    let spot = resolve(present, from, path, LastLink::Meant, FsAccess::Read)?;
     let name = spot.name.ok_or(ErrorCode::Invalid)?;
     let target = readlinkat(&spot.folder, name, Vec::new()).map_err(code)?;
     match target.into_string() {

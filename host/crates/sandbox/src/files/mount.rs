@@ -10,7 +10,7 @@ use std::{
 };
 
 use sallyport_contract::{Denial, Effect, LogLevel};
-use sallyport_policy::{Access, ByteSize, Capability, FsMount, Grant, ScratchGrant};
+use sallyport_policy::{ByteSize, Capability, FsAccess, FsMount, Grant, ScratchGrant};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::shelf::{Account, Shelf, Turn};
@@ -137,7 +137,7 @@ impl Mount {
         let grant = case.grant();
         match self.entry(&grant, below) {
             Some(entry) => Ok(Present { mount: Arc::clone(self), case, grant, entry }),
-            None => Err(self.refuse(&case, &grant, below, Access::Read)),
+            None => Err(self.refuse(&case, &grant, below, FsAccess::Read)),
         }
     }
 
@@ -159,10 +159,10 @@ impl Mount {
         }
     }
 
-    fn refuse(&self, case: &Case, grant: &Grant, below: &Path, wanted: Access) -> ErrorCode {
+    fn refuse(&self, case: &Case, grant: &Grant, below: &Path, wanted: FsAccess) -> ErrorCode {
         let path = self.guest_path(below);
         case.ledger.refused(match self.kind {
-            Kind::Scratch(_) => grant.deny(Capability::Scratch, &format!("use {path}")),
+            Kind::Scratch(_) => grant.deny_capability(Capability::Scratch, &format!("use {path}")),
             Kind::Folder(_) | Kind::Copies(_) => grant.deny_path(&path, wanted),
         });
         ErrorCode::NotPermitted
@@ -184,7 +184,7 @@ impl Present {
     }
 
     /// Makes sure that a path may be accessed at all.
-    pub(crate) fn may_see(&self, below: &Path, wanted: Access) -> Result<(), ErrorCode> {
+    pub(crate) fn may_see(&self, below: &Path, wanted: FsAccess) -> Result<(), ErrorCode> {
         match self.shows(below) {
             true => Ok(()),
             false => Err(self.mount.refuse(&self.case, &self.grant, below, wanted)),
@@ -194,8 +194,8 @@ impl Present {
     /// Makes sure that a path may be changed.
     pub(crate) fn may_change(&self, below: &Path) -> Result<(), ErrorCode> {
         match self.is_writable() {
-            true => self.may_see(below, Access::ReadWrite),
-            false => Err(self.mount.refuse(&self.case, &self.grant, below, Access::ReadWrite)),
+            true => self.may_see(below, FsAccess::ReadWrite),
+            false => Err(self.mount.refuse(&self.case, &self.grant, below, FsAccess::ReadWrite)),
         }
     }
 
@@ -203,7 +203,7 @@ impl Present {
     pub(crate) fn shows(&self, below: &Path) -> bool {
         match self.mount.kind {
             Kind::Scratch(_) => true,
-            Kind::Folder(_) => self.folder().deny.denies(below).is_none(),
+            Kind::Folder(_) => self.folder().deny.find_denying_pattern(below).is_none(),
             Kind::Copies(_) => self.mount.entry(&self.grant, below).is_some(),
         }
     }
@@ -211,7 +211,7 @@ impl Present {
     pub(crate) fn is_writable(&self) -> bool {
         match self.mount.kind {
             Kind::Scratch(_) => true,
-            Kind::Folder(_) => self.folder().access == Access::ReadWrite,
+            Kind::Folder(_) => self.folder().access == FsAccess::ReadWrite,
             Kind::Copies(_) => false,
         }
     }
@@ -229,7 +229,9 @@ impl Present {
             return Ok(());
         }
         let deny = &self.folder().deny;
-        let lost = deny.lost_by_move(from, deny, to).or_else(|| deny.lost_by_move(to, deny, from));
+        let lost = deny
+            .pattern_lost_by_move(from, deny, to)
+            .or_else(|| deny.pattern_lost_by_move(to, deny, from));
         let Some(pattern) = lost else { return Ok(()) };
         let act =
             format!("rename {} to {}", self.mount.guest_path(from), self.mount.guest_path(to));
@@ -243,7 +245,7 @@ impl Present {
         &self,
         below: &Path,
         has_more_names: bool,
-        wanted: Access,
+        wanted: FsAccess,
     ) -> Result<(), ErrorCode> {
         let denies = match self.mount.kind {
             Kind::Folder(_) => &self.folder().deny,
@@ -254,8 +256,8 @@ impl Present {
             return Ok(());
         }
         let verb = match wanted {
-            Access::Read => "read",
-            Access::ReadWrite => "change",
+            FsAccess::Read => "read",
+            FsAccess::ReadWrite => "change",
         };
         let act = format!("{verb} {}", self.mount.guest_path(below));
         let why = format!("the file has another name (a hard link), which {denies} may deny");

@@ -6,7 +6,7 @@ use rustix::{
     fs::{AtFlags, FileType, Mode, OFlags, fstat, ftruncate, openat, statat},
     io::Errno,
 };
-use sallyport_policy::Access;
+use sallyport_policy::FsAccess;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags};
 
 use super::{
@@ -51,8 +51,8 @@ impl Wish {
         self.writes() || self.has(OpenFlags::CREATE) || self.has(OpenFlags::TRUNCATE)
     }
 
-    fn wanted(self) -> Access {
-        if self.changes() { Access::ReadWrite } else { Access::Read }
+    fn wanted(self) -> FsAccess {
+        if self.changes() { FsAccess::ReadWrite } else { FsAccess::Read }
     }
 
     /// Rejects synchronous I/O, which is not supported, and contradictory flags.

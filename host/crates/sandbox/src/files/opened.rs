@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use sallyport_policy::Access;
+use sallyport_policy::FsAccess;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{
@@ -53,8 +53,8 @@ impl Opened {
     /// The current grant for this file or folder.
     pub(super) fn present(&self) -> Result<Present, ErrorCode> {
         let present = self.mount.present(&self.below)?;
-        present.may_see(&self.below, Access::Read)?;
-        present.may_use(&self.below, self.is_linked(), Access::Read)?;
+        present.may_see(&self.below, FsAccess::Read)?;
+        present.may_use(&self.below, self.is_linked(), FsAccess::Read)?;
         Ok(present)
     }
 
@@ -62,7 +62,7 @@ impl Opened {
     pub(super) fn present_for_change(&self) -> Result<Present, ErrorCode> {
         let present = self.mount.present(&self.below)?;
         present.may_change(&self.below)?;
-        present.may_use(&self.below, self.is_linked(), Access::ReadWrite)?;
+        present.may_use(&self.below, self.is_linked(), FsAccess::ReadWrite)?;
         if !present.is_of(&self.run) {
             // Only the record of an earlier run shows that the file was opened for writing.
             present.changed(&self.below);

@@ -20,7 +20,7 @@ use rustix::{
     fs::{Mode, OFlags, openat, readlinkat},
     io::Errno,
 };
-use sallyport_policy::Access;
+use sallyport_policy::FsAccess;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{convert::code, mount::Present, opened::Opened};
@@ -67,7 +67,7 @@ pub(super) fn resolve(
     from: &Opened,
     path: &str,
     last_link: LastLink,
-    wanted: Access,
+    wanted: FsAccess,
 ) -> Result<Spot, ErrorCode> {
     let mut way = Way::from(present, from);
     way.begin(path)?;

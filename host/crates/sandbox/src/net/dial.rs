@@ -56,7 +56,8 @@ pub(super) async fn connect(
 ) -> Result<(Line, Form), Error> {
     let addresses = allowed_addresses(gate, patience, sending, passed).await?;
     let proxies = gate.case.warden().proxy();
-    let Some(proxy) = proxies.as_deref().and_then(|proxies| proxies.for_url(&sending.url)) else {
+    let Some(proxy) = proxies.as_deref().and_then(|proxies| proxies.address_for_url(&sending.url))
+    else {
         let stream = patience.wait(Step::Connect, first_to_answer(&addresses)).await??;
         return Ok((Box::new(stream), Form::Path));
     };

@@ -97,7 +97,7 @@ impl HttpGate {
     }
 
     fn odd_form(&self, error: RequestFormError) -> Error {
-        self.case.ledger.refused(error.denial());
+        self.case.ledger.refused(error.into_denial());
         Error::HttpRequestUriInvalid
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
 use sallyport_contract::{Denial, Effect, Redactor, redact::ScanStream};
-use sallyport_policy::{Grant, Injection, SecretGrant, SecretWay};
+use sallyport_policy::{Grant, SecretGrant, SecretInjection, SecretUse};
 use url::Url;
 use wasmtime_wasi_http::Error;
 
@@ -98,20 +98,20 @@ impl HttpGate {
 fn injections<'g>(
     grant: &'g Grant,
     url: &Url,
-) -> impl Iterator<Item = (&'g SecretGrant, &'g Injection)> {
+) -> impl Iterator<Item = (&'g SecretGrant, &'g SecretInjection)> {
     grant.secrets().iter().filter_map(move |entry| match &entry.way {
-        SecretWay::Inject(injection) if injection.is_for(url) => Some((entry, injection)),
-        SecretWay::Inject(_) | SecretWay::Reveal => None,
+        SecretUse::Inject(injection) if injection.applies_to_url(url) => Some((entry, injection)),
+        SecretUse::Inject(_) | SecretUse::Reveal => None,
     })
 }
 
 fn credential(
     entry: &SecretGrant,
-    injection: &Injection,
+    injection: &SecretInjection,
     value: String,
 ) -> Result<Credential, String> {
     let unfit = || "it holds what a header cannot hold".to_owned();
-    let header = HeaderName::try_from(injection.header()).map_err(|_| unfit())?;
+    let header = HeaderName::try_from(injection.header_name()).map_err(|_| unfit())?;
     let mut value = HeaderValue::try_from(value).map_err(|_| unfit())?;
     value.set_sensitive(true);
     let (name, origin) = (entry.name.to_string(), injection.origin().to_string());

@@ -5,22 +5,22 @@ use serde_json::{Map, json};
 use url::Url;
 
 use super::super::{DIGEST, GREEDY, check_error, manifest, parse_policy, policy, tool};
-use crate::{Grant, Policy, Question, Verdict};
+use crate::{Grant, Policy, PolicyQuestion, PolicyVerdict};
 
 const OPENS: &str = "[plugin.weather]\nopen-url = true\n";
 
-fn question<T>(id: &str, ask: impl FnOnce(&Question<'_>) -> T) -> T {
+fn question<T>(id: &str, ask: impl FnOnce(&PolicyQuestion<'_>) -> T) -> T {
     let (id, context) = (tool(id), ToolCallContext::default());
-    ask(&Question { tool: &id, digest: DIGEST, arguments: &json!({}), context: &context })
+    ask(&PolicyQuestion { tool: &id, digest: DIGEST, arguments: &json!({}), context: &context })
 }
 
 fn of(text: &str) -> (Policy, Grant) {
     let policy = policy(text);
-    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+    let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     (policy, grant)
 }
 
-fn open(text: &str, url: &str) -> Verdict {
+fn open(text: &str, url: &str) -> PolicyVerdict {
     let ((policy, grant), url) = (of(text), Url::parse(url).unwrap());
     question("weather.get", |question| policy.decide_open_url(question, &grant, &url))
 }
@@ -64,9 +64,9 @@ fn a_page_is_asked_about_unless_the_policy_says_otherwise() {
         assert_eq!((verdict.decision, verdict.reason.as_str()), (decision, reason), "{text}");
     }
     let missing = open(&allow, page);
-    let fix = missing.denial(&tool("weather.get")).fix.unwrap();
+    let fix = missing.to_denial(&tool("weather.get")).fix.unwrap();
     assert!(fix.starts_with("[plugin.weather]\nopen-url = true\n"), "{fix}");
-    assert_eq!(missing.remedy(&tool("weather.get"), None), None);
+    assert_eq!(missing.allowing_rule(&tool("weather.get"), None), None);
     let odd = open(&format!("{OPENS}{allow}"), "javascript:alert(1)");
     assert_eq!((odd.decision, odd.reason.as_str()), (Deny, "only http and https are possible"));
 }
@@ -74,14 +74,17 @@ fn a_page_is_asked_about_unless_the_policy_says_otherwise() {
 #[test]
 fn always_writes_the_rule_for_that_page_and_no_other() {
     let verdict = open(OPENS, "https://a.io/x*?token=s3cret");
-    assert_eq!(verdict.denial(&tool("weather.get")).what, "weather may not open https://a.io/x*");
-    let rule = verdict.remedy(&tool("weather.get"), Some(DIGEST)).unwrap();
+    assert_eq!(
+        verdict.to_denial(&tool("weather.get")).what,
+        "weather may not open https://a.io/x*"
+    );
+    let rule = verdict.allowing_rule(&tool("weather.get"), Some(DIGEST)).unwrap();
     assert_eq!((rule.open_url.as_deref(), rule.net.as_deref()), (Some("https://a.io/x%2A"), None));
     let text = format!("{OPENS}{rule}");
     assert_eq!(open(&text, "https://a.io/x*?other").decision, Allow);
     assert_eq!(open(&text, "https://a.io/xy").decision, Ask);
     assert_eq!(open(&text, "https://a.io:8443/x*").decision, Ask);
-    assert_eq!(verdict.denial(&tool("weather.get")).fix.unwrap().matches("open-url").count(), 1);
+    assert_eq!(verdict.to_denial(&tool("weather.get")).fix.unwrap().matches("open-url").count(), 1);
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn a_rule_is_about_one_thing() {
     assert!(parse_policy(text).is_err());
     // A rule about pages never matches a call.
     let (policy, grant) = of(&(OPENS.to_owned() + &rule("weather.*", "https://a.io", "deny")));
-    let call = question("weather.get", |question| policy.decide(question, &grant));
+    let call = question("weather.get", |question| policy.decide_call(question, &grant));
     assert_eq!((call.decision, call.matched.len()), (Allow, 0));
 }
 
@@ -122,7 +125,7 @@ fn a_role_runs_unless_a_rule_speaks_about_it() {
         let verdict = question(&format!("weather.{role}"), |q| policy.decide_role(q, &grant));
         assert_eq!((verdict.decision, verdict.reason.as_str()), (decision, reason), "{role}");
         // A call with the same name is asked about.
-        let call = question("weather.get", |question| policy.decide(question, &of(granted).1));
+        let call = question("weather.get", |question| policy.decide_call(question, &of(granted).1));
         assert_ne!(call.decision, Allow, "{role}");
     }
 }
@@ -143,7 +146,7 @@ fn what_it_can_do_is_why_somebody_is_asked() {
     ];
     for (lines, want) in rows {
         let (policy, grant) = of(&format!("[plugin.weather]\n{lines}"));
-        let verdict = question("weather.get", |question| policy.decide(question, &grant));
+        let verdict = question("weather.get", |question| policy.decide_call(question, &grant));
         assert_eq!(
             (verdict.decision, verdict.reason),
             (Ask, format!("no rule for it, and {want}"))
@@ -156,7 +159,7 @@ fn conditions_see_which_capabilities_are_held() {
     let rule = "[[rule]]\ntool = 'weather.*'\nwhen = \"'process' in grants.capabilities\"\ndecision = 'deny'\n";
     for (line, decision) in [("process = true", Deny), ("state = true", Allow), ("", Allow)] {
         let (policy, grant) = of(&format!("[plugin.weather]\n{line}\n{rule}"));
-        let verdict = question("weather.get", |question| policy.decide(question, &grant));
+        let verdict = question("weather.get", |question| policy.decide_call(question, &grant));
         assert_eq!(verdict.decision, decision, "{line}");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 use url::Url;
 
 use super::super::{DIGEST, GREEDY, manifest, policy, tool};
-use crate::{Capability, Explanation, Question};
+use crate::{Capability, DecisionExplanation, PolicyQuestion};
 
 const POLICY: &str = "[plugin.weather]
 state = { quota = '1KiB' }
@@ -23,7 +23,13 @@ decision = 'deny'
 
 /// Checks the decision, the lines of all steps, and the line of the step that won.
 #[track_caller]
-fn check(found: &Explanation, decision: Decision, lines: &[usize], won: &[usize], reason: &str) {
+fn check(
+    found: &DecisionExplanation,
+    decision: Decision,
+    lines: &[usize],
+    won: &[usize],
+    reason: &str,
+) {
     assert_eq!((found.decision, found.reason.as_str()), (decision, reason));
     let steps = found.steps.iter();
     assert_eq!(steps.clone().map(|step| step.place.line).collect::<Vec<_>>(), lines, "{found:?}");
@@ -34,7 +40,7 @@ fn check(found: &Explanation, decision: Decision, lines: &[usize], won: &[usize]
 #[test]
 fn a_capability_is_explained_by_its_entries() {
     let policy = policy(POLICY);
-    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+    let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let explain = |of| policy.explain_capability(&grant, of);
     let state = explain(Capability::State);
     check(&state, Allow, &[2], &[2], "the entry at policy.toml:2 grants it");
@@ -46,7 +52,7 @@ fn a_capability_is_explained_by_its_entries() {
     let ui = explain(Capability::Ui);
     check(&ui, Deny, &[], &[], "its policy does not grant \"ui\"");
     assert!(ui.fix.unwrap().contains("ui = true"));
-    let bare = policy.grant(&manifest(""), &Map::new());
+    let bare = policy.effective_grant(&manifest(""), &Map::new());
     let unasked = policy.explain_capability(&bare, Capability::State);
     check(&unasked, Deny, &[2], &[], "its manifest does not request \"state\"");
 }
@@ -54,9 +60,10 @@ fn a_capability_is_explained_by_its_entries() {
 #[test]
 fn a_page_and_a_call_are_explained_by_what_decided() {
     let policy = policy(POLICY);
-    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+    let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, arguments, context) = (tool("weather.get"), json!({}), ToolCallContext::default());
-    let question = Question { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+    let question =
+        PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
     let page = |url: &str| policy.explain_open_url(&question, &grant, &Url::parse(url).unwrap());
     let asks = page("https://a.io/x");
     check(&asks, Ask, &[4], &[4], "no rule for it; entry at policy.toml:4");
@@ -74,7 +81,7 @@ fn a_page_and_a_call_are_explained_by_what_decided() {
 #[track_caller]
 fn check_remarks(text: &str, want: &[&str]) {
     let installed = [("weather".parse().unwrap(), [("get".parse().unwrap())].into())].into();
-    let remarks = policy(text).remarks(&installed).into_iter();
+    let remarks = policy(text).find_remarks(&installed).into_iter();
     let shown = remarks.map(|remark| format!("{}: {}", remark.place.line, remark.message));
     assert_eq!(shown.collect::<Vec<_>>(), want, "{text}");
 }
@@ -132,13 +139,14 @@ fn what_is_useless_is_remarked_on() {
 
 #[test]
 fn what_one_file_grants_and_another_takes_away_is_remarked_on() {
-    use crate::{Policy, Tier};
-    let file = |tier: Tier, line: &str| {
+    use crate::{Policy, PolicyTier};
+    let file = |tier: PolicyTier, line: &str| {
         let text = format!("[plugin.weather]\n{line}");
-        Policy::parse(tier, tier.word(), &text, None).unwrap()
+        Policy::parse_file(tier, tier.as_str(), &text, None).unwrap()
     };
-    let policy = [file(Tier::User, "listen = ['stdin']"), file(Tier::Project, "listen = false")];
+    let policy =
+        [file(PolicyTier::User, "listen = ['stdin']"), file(PolicyTier::Project, "listen = false")];
     let installed = [("weather".parse().unwrap(), [].into())].into();
-    let remarks = Policy::of(policy.into()).unwrap().remarks(&installed);
+    let remarks = Policy::from_files(policy.into()).unwrap().find_remarks(&installed);
     assert_eq!(remarks[0].message, "grants nothing: project:2 takes \"listen\" away");
 }

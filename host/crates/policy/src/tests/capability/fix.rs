@@ -10,18 +10,18 @@ use super::{
     super::{GREEDY, grant, manifest, policy},
     held, request,
 };
-use crate::{Capability, Grant, Policy, Tier};
+use crate::{Capability, Grant, Policy, PolicyTier};
 
 /// The grant under the policy that a refusal proposes, which replaces the previous one.
 fn fixed(denial: &Denial, asks: &str) -> Grant {
     let fix = denial.fix.as_deref().unwrap_or_else(|| panic!("{denial:?}"));
-    policy(fix).grant(&manifest(asks), &Map::new())
+    policy(fix).effective_grant(&manifest(asks), &Map::new())
 }
 
 /// Checks the refusal of a capability: its reason, and the lines of its fix, if there is one.
 #[track_caller]
 fn check(before: &str, asks: &str, of: Capability, why: &str, fix: Option<&str>) {
-    let denial = grant(before, asks).deny(of, "do it");
+    let denial = grant(before, asks).deny_capability(of, "do it");
     assert_eq!(denial.what, "weather may not do it");
     assert_eq!(denial.why, why);
     assert_eq!(denial.fix.as_deref(), fix, "{before}");
@@ -93,20 +93,23 @@ fn a_ui_that_may_only_watch_is_told_what_lets_it_answer() {
 
 #[test]
 fn what_another_file_takes_away_is_not_offered() {
-    let parse = |tier: Tier, text: &str| Policy::parse(tier, tier.word(), text, None).unwrap();
+    let parse =
+        |tier: PolicyTier, text: &str| Policy::parse_file(tier, tier.as_str(), text, None).unwrap();
     let files = |texts: [&str; 2]| {
-        let tiers = [Tier::Admin, Tier::User].into_iter().zip(texts);
-        let policy = Policy::of(tiers.map(|(tier, text)| parse(tier, text)).collect()).unwrap();
-        policy.grant(&manifest(GREEDY), &Map::new())
+        let tiers = [PolicyTier::Admin, PolicyTier::User].into_iter().zip(texts);
+        let policy =
+            Policy::from_files(tiers.map(|(tier, text)| parse(tier, text)).collect()).unwrap();
+        policy.effective_grant(&manifest(GREEDY), &Map::new())
     };
-    let denial = files(["[plugin.weather]\nprocess = false", ""]).deny(Capability::Process, "run");
+    let denial = files(["[plugin.weather]\nprocess = false", ""])
+        .deny_capability(Capability::Process, "run");
     assert_eq!(denial.why, "the policy takes \"process\" away at admin:2");
     assert_eq!(denial.fix, None);
     let grant = files(["[plugin.weather]\nprocess = { unwalled = false }", ""]);
-    assert_eq!(grant.deny_unwalled("run").fix, None);
+    assert_eq!(grant.deny_unsandboxed("run").fix, None);
     // The administrator's grants stay in the administrator's file.
     let grant = files(["[plugin.weather]\nstate = { quota = 7 }", ""]);
-    let fix = grant.deny(Capability::Schedule, "set a timer").fix.unwrap();
+    let fix = grant.deny_capability(Capability::Schedule, "set a timer").fix.unwrap();
     assert_eq!(fix, "[plugin.weather]\nschedule = true\n");
 }
 
@@ -114,12 +117,12 @@ fn what_another_file_takes_away_is_not_offered() {
 fn a_program_without_walls_is_told_what_lets_it_run() {
     let asks = request(Capability::Process);
     let denial =
-        grant("[plugin.weather]\nprocess = { network = true }", &asks).deny_unwalled("run");
+        grant("[plugin.weather]\nprocess = { network = true }", &asks).deny_unsandboxed("run");
     assert_eq!(denial.what, "weather may not run");
     let fix = denial.fix.as_deref().unwrap();
     assert!(fix.contains("process = { network = true, unwalled = true }"), "{fix}");
     assert!(fixed(&denial, &asks).process().unwrap().unwalled);
-    let denial = grant("", &asks).deny_unwalled("run");
+    let denial = grant("", &asks).deny_unsandboxed("run");
     assert_eq!(denial.why, "its policy does not grant \"process\"");
 }
 
@@ -127,14 +130,14 @@ fn a_program_without_walls_is_told_what_lets_it_run() {
 fn a_refused_package_carries_the_entry_that_allows_it() {
     let asks = request(Capability::Packages);
     let refused = |policy: &str, asks: &str, name: &str, version: &str| {
-        grant(policy, asks).packages().check(name, version).unwrap_err()
+        grant(policy, asks).packages().check_version(name, version).unwrap_err()
     };
     let denial = refused("[plugin.weather]\npackages = ['six']", &asks, "A_b", "1.0");
     assert_eq!(denial.what, "weather may not fetch the package A_b==1.0");
     assert_eq!(denial.why, "no grant covers it");
     assert!(denial.fix.as_ref().unwrap().contains("packages = [\"six\", \"a-b==1.0\"]"));
-    assert!(fixed(&denial, &asks).packages().check("A_b", "1.0").is_ok());
-    assert!(fixed(&denial, &asks).packages().check("a-b", "1.1").is_err());
+    assert!(fixed(&denial, &asks).packages().check_version("A_b", "1.0").is_ok());
+    assert!(fixed(&denial, &asks).packages().check_version("a-b", "1.1").is_err());
     let rows = [
         (refused("", "", "six", "1"), "its manifest does not request \"packages\""),
         (
@@ -158,13 +161,13 @@ fn a_refused_page_carries_the_entry_that_allows_it() {
     let asks = request(Capability::OpenUrl);
     let url = Url::parse("https://a.io/x*?q=secret").unwrap();
     let before = "[plugin.weather]\nopen-url = { allow = ['https://b.io/**'], decision = 'allow' }";
-    let denial = grant(before, &asks).open_url().unwrap().check(&url).unwrap_err();
+    let denial = grant(before, &asks).open_url().unwrap().check_url(&url).unwrap_err();
     assert_eq!(denial.what, "weather may not open https://a.io/x*");
     let want = "[plugin.weather]\nopen-url = { allow = [\"https://b.io/**\", \"https://a.io/x%2A\"], decision = \"allow\" }\n";
     assert_eq!(denial.fix.as_deref(), Some(want));
-    assert!(fixed(&denial, &asks).open_url().unwrap().check(&url).is_ok());
+    assert!(fixed(&denial, &asks).open_url().unwrap().check_url(&url).is_ok());
     for odd in ["https://me@a.io/", "file:///x", "https://a.io/a%2fb"] {
-        let denial = grant(before, &asks).open_url().unwrap().check(&Url::parse(odd).unwrap());
+        let denial = grant(before, &asks).open_url().unwrap().check_url(&Url::parse(odd).unwrap());
         assert_eq!(denial.unwrap_err().fix, None, "{odd}");
     }
 }
@@ -174,10 +177,13 @@ fn a_list_that_is_full_is_not_offered_to_grow() {
     let listens: Vec<_> = (1..17).map(|port| format!("'http://127.0.0.1:{port}'")).collect();
     let text = format!("[plugin.weather]\nlisten = [{}]", listens.join(", "));
     let grant = grant(&text, GREEDY);
-    assert_eq!((grant.listen().len(), grant.deny(Capability::Listen, "listen").fix), (16, None));
+    assert_eq!(
+        (grant.listen().len(), grant.deny_capability(Capability::Listen, "listen").fix),
+        (16, None)
+    );
     let packages: Vec<_> = (0..1000).map(|index| format!("'p{index}'")).collect();
     let text = format!("[plugin.weather]\npackages = [{}]", packages.join(", "));
-    let denial = super::grant(&text, GREEDY).packages().check("six", "1").unwrap_err();
+    let denial = super::grant(&text, GREEDY).packages().check_version("six", "1").unwrap_err();
     assert_eq!((denial.why.as_str(), denial.fix), ("no grant covers it", None));
 }
 
@@ -206,18 +212,18 @@ proptest! {
         let rule = if is_ruled { RULE } else { "" };
         let before = grant(&format!("[plugin.weather]\n{}\n{rule}", lines.join("\n")), &asks);
         for of in Capability::ALL {
-            let denial = before.deny(of, of.word());
+            let denial = before.deny_capability(of, of.as_str());
             let Some(fix) = &denial.fix else { continue };
             let after = fixed(&denial, &asks);
             let added: Vec<_> =
-                held(&after).into_iter().filter(|other| !before.holds(*other)).collect();
+                held(&after).into_iter().filter(|other| !before.has_capability(*other)).collect();
             prop_assert_eq!(added, [of], "{}", fix);
             prop_assert!(asked.contains(&of), "{}", fix);
             // A plugin that can change or leak something needs a rule to run without a user to ask.
             prop_assert!(!after.can_change_or_leak() || is_ruled || fix.contains("[[rule]]"), "{}", fix);
             // The fix keeps all entries.
             prop_assert_eq!(before.env(), after.env());
-            prop_assert!(held(&before).iter().all(|of| after.holds(*of)), "{}", fix);
+            prop_assert!(held(&before).iter().all(|of| after.has_capability(*of)), "{}", fix);
         }
     }
 
@@ -233,7 +239,7 @@ proptest! {
                 let entry = crate::fix::toml_string(&format!("{front}{value}"));
                 let text = format!("[plugin.weather]\nlisten = [{entry}]");
                 if let Ok(policy) = super::super::parse_policy(&text) {
-                    let grant = policy.grant(&manifest(GREEDY), &Map::new());
+                    let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
                     // A parsed address is written in a form that parses to the same one.
                     let again = crate::fix::toml_string(&grant.listen()[0].to_string());
                     let again = format!("[plugin.weather]\nlisten = [{again}]");
@@ -242,8 +248,8 @@ proptest! {
                 }
             }
             let grant = super::super::grant("[plugin.weather]\npackages = ['six']", GREEDY);
-            let _ = grant.packages().check(value, &text);
-            let _ = grant.deny(Capability::State, value);
+            let _ = grant.packages().check_version(value, &text);
+            let _ = grant.deny_capability(Capability::State, value);
         }
     }
 }

@@ -113,7 +113,8 @@ fn entries_of_one_plugin_do_not_get_in_each_others_way() {
 fn an_address_serves_its_path_and_what_lies_below() {
     let text = "[plugin.weather]\nlisten = ['http://127.0.0.1:80/a', 'http://127.0.0.1:81']";
     let grant = grant(text, GREEDY);
-    let serves = |index: usize, path: &str| grant.listen()[index].at.as_ref().unwrap().serves(path);
+    let serves =
+        |index: usize, path: &str| grant.listen()[index].at.as_ref().unwrap().serves_path(path);
     for (path, own, root) in
         [("/a", true, true), ("/a/b", true, true), ("/ab", false, true), ("/", false, true)]
     {
@@ -145,7 +146,7 @@ fn a_package_is_granted_by_name_and_version() {
     ];
     for (entry, name, version, passes) in rows {
         let grant = grant(&format!("[plugin.weather]\npackages = [{entry}]"), GREEDY);
-        let checked = grant.packages().check(name, version);
+        let checked = grant.packages().check_version(name, version);
         assert_eq!(checked.is_ok(), passes, "{entry} {name} {version}");
     }
     for entry in ["six>=1", "six ~= 1", "", "-six", "six==", "six==*", "six[a]", "a b", "six==1 "] {
@@ -176,14 +177,14 @@ fn a_page_is_opened_where_its_address_is_granted() {
     for (value, url, passes) in rows {
         let grant = grant(&format!("[plugin.weather]\nopen-url = {value}"), GREEDY);
         let url = Url::parse(url).unwrap();
-        assert_eq!(grant.open_url().unwrap().check(&url).is_ok(), passes, "{value} {url}");
+        assert_eq!(grant.open_url().unwrap().check_url(&url).is_ok(), passes, "{value} {url}");
     }
     let long = Url::parse(&format!("https://a.io/{}", "a".repeat(20_000))).unwrap();
     assert!(
         grant("[plugin.weather]\nopen-url = true", GREEDY)
             .open_url()
             .unwrap()
-            .check(&long)
+            .check_url(&long)
             .is_err()
     );
 }

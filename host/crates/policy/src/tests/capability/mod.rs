@@ -6,7 +6,8 @@ use serde_json::Map;
 
 use super::{GREEDY, grant, manifest, policy};
 use crate::{
-    Capability, Grant, Instance, Manifest, ProcessGrant, Role, ScratchGrant, StateGrant, UiGrant,
+    Capability, Grant, InstanceLifetime, Manifest, PluginRole, ProcessGrant, ScratchGrant,
+    StateGrant, UiGrant,
 };
 
 mod decide;
@@ -39,7 +40,7 @@ fn request(of: Capability) -> String {
 }
 
 fn held(grant: &Grant) -> Vec<Capability> {
-    Capability::ALL.into_iter().filter(|of| grant.holds(*of)).collect()
+    Capability::ALL.into_iter().filter(|of| grant.has_capability(*of)).collect()
 }
 
 #[test]
@@ -48,16 +49,20 @@ fn every_capability_needs_both_keys() {
         let (asked, unasked) = (grant(ALL, &request(of)), grant("", &request(of)));
         assert_eq!(held(&asked), [of]);
         assert_eq!(held(&unasked), []);
-        assert_eq!((asked.powers().len(), unasked.powers().len()), (1, 0), "{of}");
-        assert_eq!(held(&asked.powerless()), []);
-        assert_eq!(asked.powerless().powers(), [""; 0]);
+        assert_eq!(
+            (asked.permission_lines().len(), unasked.permission_lines().len()),
+            (1, 0),
+            "{of}"
+        );
+        assert_eq!(held(&asked.without_permissions()), []);
+        assert_eq!(asked.without_permissions().permission_lines(), [""; 0]);
         // All others are granted without a request, which a note states.
         let notes = asked.notes();
         assert_eq!(notes.len(), Capability::ALL.len() - 1, "{notes:?}");
         assert!(!notes.iter().any(|note| note.contains(&format!("grants {of} ="))), "{notes:?}");
     }
     assert_eq!(held(&grant(ALL, GREEDY)), Capability::ALL);
-    assert_eq!(held(&Grant::none("x".parse().unwrap())), []);
+    assert_eq!(held(&Grant::empty("x".parse().unwrap())), []);
 }
 
 #[test]
@@ -113,7 +118,11 @@ fn a_power_reads_as_a_sentence() {
         ),
     ];
     for (line, want) in rows {
-        assert_eq!(grant(&format!("[plugin.weather]\n{line}"), GREEDY).powers(), [want], "{line}");
+        assert_eq!(
+            grant(&format!("[plugin.weather]\n{line}"), GREEDY).permission_lines(),
+            [want],
+            "{line}"
+        );
     }
 }
 
@@ -137,7 +146,7 @@ fn what_can_change_or_leak_is_asked_about() {
         let grant = grant(&format!("[plugin.weather]\n{line}"), GREEDY);
         assert_eq!(grant.can_change_or_leak(), want, "{line}");
         let is_idle = ["progress = true", "process = false"].contains(&line);
-        assert_eq!(grant.may_act(), !is_idle, "{line}");
+        assert_eq!(grant.can_act(), !is_idle, "{line}");
     }
 }
 
@@ -173,26 +182,38 @@ fn a_scratch_that_is_shared_has_one_quota() {
 
 #[test]
 fn a_script_asks_to_run_and_for_what_its_operator_names() {
-    let script = Manifest::of_script("weather".parse().unwrap(), "a script".into());
+    let script = Manifest::for_script("weather".parse().unwrap(), "a script".into());
     let text = "[plugin.weather]\nprocess = true\nenv = ['HOME']\n\
                 fs = [{ path = '/srv/tasks', access = 'read-write' }]\nstate = true";
-    let grant = policy(text).grant(&script, &Map::new());
+    let grant = policy(text).effective_grant(&script, &Map::new());
     assert_eq!(held(&grant), [Capability::Process]);
     assert_eq!((grant.env(), grant.fs().len()), (&["HOME".to_owned()][..], 1));
-    assert_eq!(policy("").grant(&script, &Map::new()).powers(), [""; 0]);
-    assert!(grant.deny_unwalled("run").fix.unwrap().contains("unwalled = true"));
+    assert_eq!(policy("").effective_grant(&script, &Map::new()).permission_lines(), [""; 0]);
+    assert!(grant.deny_unsandboxed("run").fix.unwrap().contains("unwalled = true"));
 }
 
 #[test]
 fn roles_and_instances_are_read() {
     let usual = manifest("");
-    assert_eq!((usual.roles.as_slice(), usual.instance), (&[Role::Tools][..], Instance::Call));
+    assert_eq!(
+        (usual.roles.as_slice(), usual.instance),
+        (&[PluginRole::Tools][..], InstanceLifetime::Call)
+    );
     let text = "roles = ['tools', 'provider', 'listener', 'guide', 'ui']\ninstance = 'session'";
     let all = manifest(text);
-    assert_eq!(all.instance, Instance::Session);
-    assert_eq!(all.roles, [Role::Tools, Role::Provider, Role::Listener, Role::Guide, Role::Ui]);
+    assert_eq!(all.instance, InstanceLifetime::Session);
     assert_eq!(
-        policy("").grant(&all, &Map::new()).notes(),
+        all.roles,
+        [
+            PluginRole::Tools,
+            PluginRole::Provider,
+            PluginRole::Listener,
+            PluginRole::Guide,
+            PluginRole::Ui
+        ]
+    );
+    assert_eq!(
+        policy("").effective_grant(&all, &Map::new()).notes(),
         [
             "the role \"listener\" has no effect: plugin.toml does not request listen",
             "the role \"ui\" has no effect: plugin.toml does not request ui",

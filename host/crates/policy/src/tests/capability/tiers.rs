@@ -7,19 +7,21 @@ use sallyport_contract::Decision::*;
 use serde_json::Map;
 
 use super::super::{GREEDY, check_error, decide, manifest};
-use crate::{Capability, Grant, Policy, SourceError, Tier};
+use crate::{Capability, Grant, Policy, PolicyTier, SourceError};
 
 fn parse(texts: [&str; 3]) -> Result<Policy, SourceError> {
-    let tiers = [Tier::Admin, Tier::User, Tier::Project].into_iter().zip(texts);
+    let tiers = [PolicyTier::Admin, PolicyTier::User, PolicyTier::Project].into_iter().zip(texts);
     let files = tiers.map(|(tier, line)| {
         let text = format!("[plugin.weather]\n{line}");
-        Policy::parse(tier, &format!("{}.toml", tier.word()), &text, None)
+        Policy::parse_file(tier, &format!("{}.toml", tier.as_str()), &text, None)
     });
-    Policy::of(files.collect::<Result<_, _>>()?)
+    Policy::from_files(files.collect::<Result<_, _>>()?)
 }
 
 fn together(texts: [&str; 3]) -> Grant {
-    parse(texts).unwrap_or_else(|error| panic!("{error}")).grant(&manifest(GREEDY), &Map::new())
+    parse(texts)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .effective_grant(&manifest(GREEDY), &Map::new())
 }
 
 #[test]
@@ -80,10 +82,13 @@ fn every_capability_can_be_taken_away_by_a_project_and_granted_by_none() {
             | Capability::Process => "true",
         };
         let (grant, deny) = (format!("{of} = {grant}"), format!("{of} = false"));
-        assert!(together(["", &grant, ""]).holds(of) && together([&grant, "", ""]).holds(of));
-        assert!(!together(["", &grant, &deny]).holds(of));
-        assert!(!together([&deny, &grant, ""]).holds(of));
-        let column = of.word().len() + 4;
+        assert!(
+            together(["", &grant, ""]).has_capability(of)
+                && together([&grant, "", ""]).has_capability(of)
+        );
+        assert!(!together(["", &grant, &deny]).has_capability(of));
+        assert!(!together([&deny, &grant, ""]).has_capability(of));
+        let column = of.as_str().len() + 4;
         let want = format!(
             "project.toml:2:{column}: \"{of}\" grants, and a project's policy can only tighten"
         );
@@ -99,7 +104,7 @@ fn every_capability_can_be_taken_away_by_a_project_and_granted_by_none() {
 fn what_a_project_takes_away_is_decided_about_as_before() {
     let of_call = |texts: [&str; 3]| {
         let policy = parse(texts).unwrap();
-        decide(&policy, &policy.grant(&manifest(GREEDY), &Map::new()), "weather.get")
+        decide(&policy, &policy.effective_grant(&manifest(GREEDY), &Map::new()), "weather.get")
     };
     for (line, want) in [
         ("state = true", Allow),
@@ -128,7 +133,10 @@ fn lists_of_several_files_are_one_and_what_both_say_stands_once() {
     let grant = together([both, both, ""]);
     assert_eq!((grant.listen().len(), grant.scratch().len()), (1, 1));
     let grant = together(["packages = ['a']", "packages = ['b']", ""]);
-    assert!(grant.packages().check("a", "1").is_ok() && grant.packages().check("b", "1").is_ok());
+    assert!(
+        grant.packages().check_version("a", "1").is_ok()
+            && grant.packages().check_version("b", "1").is_ok()
+    );
     let error =
         parse(["scratch = [{ name = 'a' }]", "scratch = [{ name = 'b', mount = '/a' }]", ""]);
     assert!(error.unwrap_err().to_string().starts_with("user.toml:2:12: the mount"));
@@ -167,7 +175,7 @@ fn amounts(grant: &Grant) -> [u64; 8] {
         grant.notify().map_or(0, |notify| notify.per_minute.into()),
         grant.ui().map_or(0, |ui| 1 + u64::from(ui.confirm)),
         grant.process().map_or(0, |process| 1 + u64::from(process.network)),
-        grant.powers().len() as u64,
+        grant.permission_lines().len() as u64,
     ]
 }
 
@@ -180,7 +188,7 @@ proptest! {
     ) {
         let without = amounts(&together([admin, user, ""]));
         if let Ok(policy) = parse([admin, user, project]) {
-            let with = amounts(&policy.grant(&manifest(GREEDY), &Map::new()));
+            let with = amounts(&policy.effective_grant(&manifest(GREEDY), &Map::new()));
             let is_less = with.iter().zip(&without).all(|(with, without)| with <= without);
             prop_assert!(is_less, "{:?} {:?}", with, without);
         }

@@ -1,7 +1,7 @@
 //! Additions go where their table is, in the notation of that table.
 
 use super::*;
-use crate::edit::{SecretAddition, SecretWayText, add_rule};
+use crate::edit::{SecretAddition, SecretUseText, add_rule};
 
 const A: &str = "GET https://a.io/**";
 const B: &str = "GET https://b.io/**";
@@ -122,45 +122,46 @@ fn every_kind_of_addition_reads_as_it_was_meant() {
     let local = NetAddition {
         pattern: "GET http://localhost:80/".into(),
         decision: None,
-        reach: ReachText::Own,
+        reach: NetReachText::Own,
     };
-    let ranges = |ranges: &[&str]| ReachText::Ranges(ranges.iter().map(|r| (*r).into()).collect());
+    let ranges =
+        |ranges: &[&str]| NetReachText::Ranges(ranges.iter().map(|r| (*r).into()).collect());
     let notes = FsAddition {
         mount: Some("/n".into()),
         deny: vec!["**/.git/**".into(), "**/.env*".into()],
         quota: Some("100MiB".into()),
         sensitive: true,
-        ..folder("~/notes", Access::ReadWrite)
+        ..folder("~/notes", FsAccess::ReadWrite)
     };
-    let secret = |way| Addition::Secret(SecretAddition { name: "s".into(), way });
-    let inject = |format: Option<&str>| SecretWayText::Inject {
+    let secret = |way| GrantAddition::Secret(SecretAddition { name: "s".into(), way });
+    let inject = |format: Option<&str>| SecretUseText::Inject {
         to: "https://a.io".into(),
         header: "Authorization".into(),
         format: format.map(str::to_owned),
     };
     let rows = [
         (net(A), format!("net = [\"{A}\"]")),
-        (Addition::Net(ask(ReachText::Public)), format!("net = [{{ allow = \"{A}\", decision = \"ask\" }}]")),
+        (GrantAddition::Net(ask(NetReachText::Public)), format!("net = [{{ allow = \"{A}\", decision = \"ask\" }}]")),
         (
-            Addition::Net(local),
+            GrantAddition::Net(local),
             "net = [{ allow = \"GET http://localhost:80/\", to-private = true }]".into(),
         ),
         (
-            Addition::Net(ask(ranges(&["10.0.0.0/8"]))),
+            GrantAddition::Net(ask(ranges(&["10.0.0.0/8"]))),
             format!("net = [{{ allow = \"{A}\", to-private = true, range = \"10.0.0.0/8\", decision = \"ask\" }}]"),
         ),
         (
-            Addition::Net(ask(ranges(&["10.0.0.0/8", "fd00::/8"]))),
+            GrantAddition::Net(ask(ranges(&["10.0.0.0/8", "fd00::/8"]))),
             format!("net = [{{ allow = \"{A}\", to-private = true, range = [\"10.0.0.0/8\", \"fd00::/8\"], decision = \"ask\" }}]"),
         ),
         (fs("/a \"b\" \\ é"), "fs = [{ path = \"/a \\\"b\\\" \\\\ é\", access = \"read\" }]".into()),
         (
-            Addition::Fs(notes),
+            GrantAddition::Fs(notes),
             "fs = [{ path = \"~/notes\", mount = \"/n\", access = \"read-write\", \
              deny = [\"**/.git/**\", \"**/.env*\"], quota = \"100MiB\", sensitive = true }]"
                 .into(),
         ),
-        (secret(SecretWayText::Reveal), "secrets = [{ name = \"s\", reveal = true }]".into()),
+        (secret(SecretUseText::Reveal), "secrets = [{ name = \"s\", reveal = true }]".into()),
         (
             secret(inject(None)),
             "secrets = [{ name = \"s\", to = \"https://a.io\", header = \"Authorization\" }]".into(),
@@ -327,13 +328,13 @@ fn what_could_not_have_the_effect_that_is_meant_is_objected_to() {
     let manifest = crate::tests::manifest(NARROW);
     let private = "GET http://127.0.0.1:8080/** has a private address";
     let own = |pattern: &str| {
-        let (pattern, reach) = (pattern.to_owned(), ReachText::Own);
-        Addition::Net(NetAddition { pattern, decision: None, reach })
+        let (pattern, reach) = (pattern.to_owned(), NetReachText::Own);
+        GrantAddition::Net(NetAddition { pattern, decision: None, reach })
     };
     let at = |path: &str, access, mount: Option<&str>| {
-        Addition::Fs(FsAddition { mount: mount.map(str::to_owned), ..folder(path, access) })
+        GrantAddition::Fs(FsAddition { mount: mount.map(str::to_owned), ..folder(path, access) })
     };
-    let rows: [(Addition, &[&str]); 13] = [
+    let rows: [(GrantAddition, &[&str]); 13] = [
         (net("GET https://a.io/"), &["grants GET https://a.io/, which the manifest does not"]),
         (net("GET http://127.0.0.1:8080/**"), &[private]),
         (own("GET http://127.0.0.1:8080/**"), &[]),
@@ -343,17 +344,18 @@ fn what_could_not_have_the_effect_that_is_meant_is_objected_to() {
         (capability(Capability::State, None), &[]),
         (capability(Capability::Notify, None), &["does not request"]),
         (limit("time", "5s"), &[]),
-        (at("/etc/os-release", Access::Read, None), &[]),
+        (at("/etc/os-release", FsAccess::Read, None), &[]),
         (
-            at("/etc/os-release", Access::Read, Some("/o")),
+            at("/etc/os-release", FsAccess::Read, Some("/o")),
             &["looks for /etc/os-release, but would"],
         ),
-        (at("/etc/os-release", Access::ReadWrite, None), &["requests only read access"]),
-        (at("/etc/passwd", Access::Read, None), &["grants /etc/passwd, which the manifest"]),
+        (at("/etc/os-release", FsAccess::ReadWrite, None), &["requests only read access"]),
+        (at("/etc/passwd", FsAccess::Read, None), &["grants /etc/passwd, which the manifest"]),
     ];
     for (addition, want) in rows {
         let shown = format!("{addition:?}");
-        let (_, found) = addition.examined(&manifest, &serde_json::Map::new(), None).unwrap();
+        let (_, found) =
+            addition.check_against_manifest(&manifest, &serde_json::Map::new(), None).unwrap();
         let words: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(words.len(), want.len(), "{shown}: {words:?}");
         assert!(words.iter().zip(want).all(|(word, want)| word.contains(want)), "{words:?}");
@@ -363,28 +365,31 @@ fn what_could_not_have_the_effect_that_is_meant_is_objected_to() {
 #[test]
 fn a_file_that_is_requested_by_its_path_is_seen_under_that_path() {
     let manifest = crate::tests::manifest(NARROW);
-    let read = |path: &str| fs(path).examined(&manifest, &serde_json::Map::new(), None).unwrap().0;
-    let Addition::Fs(found) = read("/etc/./os-release") else { panic!("a folder stays one") };
+    let read = |path: &str| {
+        fs(path).check_against_manifest(&manifest, &serde_json::Map::new(), None).unwrap().0
+    };
+    let GrantAddition::Fs(found) = read("/etc/./os-release") else { panic!("a folder stays one") };
     assert_eq!(found.mount.as_deref(), Some("/etc/os-release"));
     let any = crate::tests::manifest("[[request.fs]]\naccess = 'read'\nwhy = 'w'");
-    let (found, _) = fs("/srv/n").examined(&any, &serde_json::Map::new(), None).unwrap();
+    let (found, _) =
+        fs("/srv/n").check_against_manifest(&any, &serde_json::Map::new(), None).unwrap();
     assert_eq!(found, fs("/srv/n"), "the operator chooses where it is seen");
 }
 
 #[test]
 fn limits_for_all_plugins_are_stated_and_taken_away() {
     let text = "# mine\n[plugin.w]\nenv = [\"TZ\"]\n";
-    let one = edit::grant_shared_limit(text, "calls-per-minute", "10").unwrap();
+    let one = edit::set_shared_limit(text, "calls-per-minute", "10").unwrap();
     assert!(reads(&one) && one.starts_with(text) && one.contains("[limits]\n"), "{one}");
-    let two = edit::grant_shared_limit(&one, "time", "5s").unwrap();
+    let two = edit::set_shared_limit(&one, "time", "5s").unwrap();
     assert!(reads(&two) && two.contains("time = \"5s\""), "{two}");
-    let less = edit::grant_shared_limit(&two, "calls-per-minute", "9").unwrap();
+    let less = edit::set_shared_limit(&two, "calls-per-minute", "9").unwrap();
     assert!(less.contains("calls-per-minute = 9") && !less.contains("10"), "{less}");
     let back = edit::revoke_shared_limit(&less, "time").unwrap();
     let back = edit::revoke_shared_limit(&back, "calls-per-minute").unwrap();
     assert_eq!(back.trim_end(), text.trim_end());
     for (key, value) in [("tim", "5s"), ("time", "soon")] {
-        assert!(edit::grant_shared_limit(text, key, value).is_err(), "{key} {value}");
+        assert!(edit::set_shared_limit(text, key, value).is_err(), "{key} {value}");
     }
     assert!(edit::revoke_shared_limit(text, "time").is_err());
 }
@@ -394,6 +399,6 @@ fn rules_over_plugins_are_added_once_however_they_are_written() {
     let text = edit::add_rule("", &rule("*.*", Decision::Deny)).unwrap();
     assert_eq!(edit::add_rule(&text, &rule("*", Decision::Deny)).as_deref(), Ok(text.as_str()));
     let (tool, net, open_url, decision) = ("*".to_owned(), None, None, None);
-    let target = edit::RuleTarget { tool, net, open_url, decision };
+    let target = edit::RuleRemovalTarget { tool, net, open_url, decision };
     assert_eq!(edit::remove_rule(&text, &target).as_deref(), Ok(""));
 }

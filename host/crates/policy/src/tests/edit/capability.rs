@@ -60,10 +60,11 @@ fn a_page_is_added_to_those_that_are_listed() {
 
 #[test]
 fn entries_of_lists_are_added_once() {
-    let public = Addition::Listen(ListenAddition { at: "http://0.0.0.0:80".into(), public: true });
+    let public =
+        GrantAddition::Listen(ListenAddition { at: "http://0.0.0.0:80".into(), public: true });
     let (name, quota) = ("s".to_owned(), Some("1MiB".to_owned()));
     let mount = Some("/work".to_owned());
-    let full = Addition::Scratch(ScratchAddition { name, mount, quota });
+    let full = GrantAddition::Scratch(ScratchAddition { name, mount, quota });
     let rows = [
         ("", package("six"), "packages = [\"six\"]\n"),
         ("packages = ['Six'] # p\n", package("six"), "packages = ['Six'] # p\n"),
@@ -108,26 +109,34 @@ fn entries_of_lists_are_added_once() {
 fn a_capability_and_its_parts_are_taken_away() {
     let head = "[plugin.w]\nenv = ['TZ'] # e\n";
     let rows = [
-        ("state = { quota = 9 } # s\n", Target::Capability(Capability::State), ""),
-        ("listen = ['stdin']\n", Target::Capability(Capability::Listen), ""),
-        ("packages = ['Six', 'a'] # p\n", Target::Package("six".into()), "packages = ['a'] # p\n"),
-        ("packages = ['six'] # p\n", Target::Package("SIX".into()), ""),
-        ("listen = ['http://localhost:80']\n", Target::Listen("http://127.0.0.1:80/".into()), ""),
+        ("state = { quota = 9 } # s\n", RemovalTarget::Capability(Capability::State), ""),
+        ("listen = ['stdin']\n", RemovalTarget::Capability(Capability::Listen), ""),
+        (
+            "packages = ['Six', 'a'] # p\n",
+            RemovalTarget::Package("six".into()),
+            "packages = ['a'] # p\n",
+        ),
+        ("packages = ['six'] # p\n", RemovalTarget::Package("SIX".into()), ""),
+        (
+            "listen = ['http://localhost:80']\n",
+            RemovalTarget::Listen("http://127.0.0.1:80/".into()),
+            "",
+        ),
         (
             "listen = ['stdin', { at = 'ws://0.0.0.0:80', public = true }] # l\n",
-            Target::Listen("ws://0.0.0.0:80/".into()),
+            RemovalTarget::Listen("ws://0.0.0.0:80/".into()),
             "listen = ['stdin'] # l\n",
         ),
-        ("scratch = [{ name = 's' }]\n", Target::Scratch("s".into()), ""),
+        ("scratch = [{ name = 's' }]\n", RemovalTarget::Scratch("s".into()), ""),
         (
             "open-url = { allow = ['https://a.io', 'https://b.io'] } # o\n",
-            Target::Page("https://b.io/".into()),
+            RemovalTarget::Page("https://b.io/".into()),
             "open-url = { allow = ['https://a.io'] } # o\n",
         ),
         // Without an address the table would allow every page.
         (
             "open-url = { allow = ['https://a.io'], decision = 'ask' } # o\n",
-            Target::Page("https://a.io/".into()),
+            RemovalTarget::Page("https://a.io/".into()),
             "",
         ),
     ];
@@ -136,7 +145,7 @@ fn a_capability_and_its_parts_are_taken_away() {
     }
     check_revoke(
         &format!("{head}\n[plugin.w.open-url]\nallow = ['https://a.io']\n"),
-        &Target::Page("https://a.io".into()),
+        &RemovalTarget::Page("https://a.io".into()),
         head,
     );
 }
@@ -146,14 +155,14 @@ fn what_is_not_there_is_named() {
     let text = "[plugin.w]\nstate = true\nopen-url = true\npackages = ['six']\n";
     let rows = [
         (
-            Target::Capability(Capability::Ui),
+            RemovalTarget::Capability(Capability::Ui),
             "capability \"ui\"",
             "there is \"open-url\", \"packages\", \"state\"",
         ),
-        (Target::Package("sixx".into()), "package \"sixx\"", "there is \"six\""),
-        (Target::Page("https://a.io/".into()), "page \"https://a.io/\"", ""),
-        (Target::Listen("stdin".into()), "address to listen to \"stdin\"", ""),
-        (Target::Scratch("s".into()), "scratch \"s\"", ""),
+        (RemovalTarget::Package("sixx".into()), "package \"sixx\"", "there is \"six\""),
+        (RemovalTarget::Page("https://a.io/".into()), "page \"https://a.io/\"", ""),
+        (RemovalTarget::Listen("stdin".into()), "address to listen to \"stdin\"", ""),
+        (RemovalTarget::Scratch("s".into()), "scratch \"s\"", ""),
     ];
     for (target, want, hint) in rows {
         check_refused(revoke(text, &target), &format!("there is no {want}"), hint);
@@ -161,7 +170,7 @@ fn what_is_not_there_is_named() {
     let listed = "[plugin.w]\nopen-url = { allow = ['https://b.io/x'] }";
     let want = "there is no page \"https://b.io/\"";
     check_refused(
-        revoke(listed, &Target::Page("https://b.io".into())),
+        revoke(listed, &RemovalTarget::Page("https://b.io".into())),
         want,
         "there is \"https://b.io/x\"",
     );

@@ -1,15 +1,15 @@
 //! The difference between two texts, as it is printed.
 
-use crate::edit::{Change, diff};
+use crate::edit::{LineChange, diff_lines};
 
 /// The lines of a difference, each as its mark, its number and its text.
 fn shown(before: &str, after: &str) -> Vec<String> {
     let mark = |change| match change {
-        Change::Kept => ' ',
-        Change::Added => '+',
-        Change::Removed => '-',
+        LineChange::Kept => ' ',
+        LineChange::Added => '+',
+        LineChange::Removed => '-',
     };
-    let lines = diff(before, after).into_iter();
+    let lines = diff_lines(before, after).into_iter();
     lines.map(|line| format!("{}{}{}", mark(line.change), line.number, line.text)).collect()
 }
 
@@ -42,8 +42,8 @@ fn texts_that_differ_in_much_are_not_searched_for_what_stayed() {
         lines.collect::<String>()
     };
     let kept = |lines| {
-        let changed = diff(&text("a", lines), &text("b", lines));
-        changed.iter().filter(|line| line.change == Change::Kept).count()
+        let changed = diff_lines(&text("a", lines), &text("b", lines));
+        changed.iter().filter(|line| line.change == LineChange::Kept).count()
     };
     assert_eq!([kept(2_000), kept(3_000)], [1, 0]);
 }

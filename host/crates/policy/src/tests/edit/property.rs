@@ -146,7 +146,7 @@ fn file() -> impl Strategy<Value = String> {
 }
 
 /// Additions, some of which the random files contain already.
-fn addition() -> impl Strategy<Value = Addition> {
+fn addition() -> impl Strategy<Value = GrantAddition> {
     prop_oneof![
         select(&["GET https://a.io/**", "GET https://new.io/", "* https://*.c.io/x"][..])
             .prop_map(net),
@@ -163,14 +163,14 @@ fn addition() -> impl Strategy<Value = Addition> {
 }
 
 fn policy(text: &str) -> Policy {
-    let read = Policy::of_user("policy.toml", text, Some(Path::new("/home/me")));
+    let read = Policy::from_user_file("policy.toml", text, Some(Path::new("/home/me")));
     read.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// The content of a file for each plugin, in one form for all texts with the same meaning.
 fn holdings(text: &str) -> BTreeSet<String> {
     let policy = policy(text);
-    policy.tables().flat_map(|tables| plugin_holdings(&tables.users)).collect()
+    policy.plugin_tables().flat_map(|tables| plugin_holdings(&tables.users)).collect()
 }
 
 fn plugin_holdings(table: &PluginTable) -> Vec<String> {
@@ -192,7 +192,7 @@ fn plugin_holdings(table: &PluginTable) -> Vec<String> {
 
 /// The content of a capability: each entry of a list, each page, each setting.
 fn capability_holdings(table: &PluginTable, of: Capability) -> Vec<String> {
-    let entries = table.capabilities.entries(of).into_iter().map(|(_, text)| text);
+    let entries = table.capabilities.entries_with_text(of).into_iter().map(|(_, text)| text);
     if matches!(of, Capability::Packages | Capability::Scratch | Capability::Listen) {
         return entries.map(|text| format!("{of} {text}")).collect();
     }
@@ -201,7 +201,8 @@ fn capability_holdings(table: &PluginTable, of: Capability) -> Vec<String> {
     });
     let parts =
         parts.filter(|part| !["", "true", "allow =", "decision = \"allow\""].contains(&&**part));
-    let is_itself = of != Capability::OpenUrl && !table.capabilities.entries(of).is_empty();
+    let is_itself =
+        of != Capability::OpenUrl && !table.capabilities.entries_with_text(of).is_empty();
     let itself = is_itself.then(|| "itself".to_owned());
     parts.chain(itself).map(|part| format!("{of} {part}")).collect()
 }
@@ -225,13 +226,13 @@ proptest! {
     ) {
         let mut text = before;
         for addition in additions {
-            let alone = edit::grant("", &plugin(name), &addition).unwrap();
-            let after = edit::grant(&text, &plugin(name), &addition).unwrap();
+            let alone = edit::add_grant("", &plugin(name), &addition).unwrap();
+            let after = edit::add_grant(&text, &plugin(name), &addition).unwrap();
             let more: BTreeSet<_> = holdings(&text).union(&holdings(&alone)).cloned().collect();
             prop_assert_eq!(holdings(&after), more, "{}", after);
-            prop_assert!(matches!(addition, Addition::Limit { .. } | Addition::Capability(_)) || is_within(&text, &after), "{}", after);
+            prop_assert!(matches!(addition, GrantAddition::Limit { .. } | GrantAddition::Capability(_)) || is_within(&text, &after), "{}", after);
             prop_assert_eq!(comments(&after), comments(&text));
-            prop_assert_eq!(edit::grant(&after, &plugin(name), &addition), Ok(after.clone()));
+            prop_assert_eq!(edit::add_grant(&after, &plugin(name), &addition), Ok(after.clone()));
             text = after;
         }
     }
@@ -241,30 +242,30 @@ proptest! {
         before in file(), addition in addition(), name in select(&["w", "v"][..]),
     ) {
         let target = match &addition {
-            Addition::Net(net) => Target::Net(net.pattern.clone()),
-            Addition::Fs(fs) => Target::Fs(fs.path.clone()),
-            Addition::Env(env) => Target::Env(env.clone()),
-            Addition::Limit { key, .. } => Target::Limit(key.clone()),
-            Addition::Capability(added) => Target::Capability(added.capability),
-            Addition::Page(page) => Target::Page(page.clone()),
-            Addition::Package(package) => Target::Package(package.clone()),
-            Addition::Scratch(scratch) => Target::Scratch(scratch.name.clone()),
-            Addition::Listen(listen) => Target::Listen(listen.at.clone()),
-            Addition::Secret(_) => unreachable!("no secret is added here"),
+            GrantAddition::Net(net) => RemovalTarget::Net(net.pattern.clone()),
+            GrantAddition::Fs(fs) => RemovalTarget::Fs(fs.path.clone()),
+            GrantAddition::Env(env) => RemovalTarget::Env(env.clone()),
+            GrantAddition::Limit { key, .. } => RemovalTarget::Limit(key.clone()),
+            GrantAddition::Capability(added) => RemovalTarget::Capability(added.capability),
+            GrantAddition::Page(page) => RemovalTarget::Page(page.clone()),
+            GrantAddition::Package(package) => RemovalTarget::Package(package.clone()),
+            GrantAddition::Scratch(scratch) => RemovalTarget::Scratch(scratch.name.clone()),
+            GrantAddition::Listen(listen) => RemovalTarget::Listen(listen.at.clone()),
+            GrantAddition::Secret(_) => unreachable!("no secret is added here"),
         };
-        let granted = edit::grant(&before, &plugin(name), &addition).unwrap();
-        let alone = edit::grant("", &plugin(name), &addition).unwrap();
-        let after = edit::revoke(&granted, &plugin(name), &target).unwrap();
+        let granted = edit::add_grant(&before, &plugin(name), &addition).unwrap();
+        let alone = edit::add_grant("", &plugin(name), &addition).unwrap();
+        let after = edit::revoke_grant(&granted, &plugin(name), &target).unwrap();
         let less: BTreeSet<_> = holdings(&granted).difference(&holdings(&alone)).cloned().collect();
         prop_assert_eq!(holdings(&after), less, "{}\n{}", granted, after);
         prop_assert!(is_within(&after, &granted), "{}", after);
-        prop_assert!(edit::revoke(&after, &plugin(name), &target).is_err());
+        prop_assert!(edit::revoke_grant(&after, &plugin(name), &target).is_err());
         prop_assert!(after.contains("# top é"));
     }
 
     #[test]
     fn a_whole_plugin_leaves_the_other_as_it_was(before in file()) {
-        if let Ok(after) = edit::revoke(&before, &plugin("w"), &Target::Plugin) {
+        if let Ok(after) = edit::revoke_grant(&before, &plugin("w"), &RemovalTarget::Plugin) {
             let less: BTreeSet<_> =
                 holdings(&before).into_iter().filter(|held| !held.starts_with("w ")).collect();
             prop_assert_eq!(holdings(&after), less, "{}", after);
@@ -294,14 +295,14 @@ proptest! {
                 let _ = grant(&text, &addition);
             }
             let targets = [
-                Target::Plugin, Target::Env(end.clone()), Target::Limit("a".into()),
-                Target::Page(end.clone()), Target::Package(end.clone()), Target::Listen(end.clone()),
-                Target::Capability(Capability::State),
+                RemovalTarget::Plugin, RemovalTarget::Env(end.clone()), RemovalTarget::Limit("a".into()),
+                RemovalTarget::Page(end.clone()), RemovalTarget::Package(end.clone()), RemovalTarget::Listen(end.clone()),
+                RemovalTarget::Capability(Capability::State),
             ];
             for target in targets {
                 let _ = revoke(&text, &target);
             }
-            let _ = edit::diff(&text, &end);
+            let _ = edit::diff_lines(&text, &end);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Removals take their own lines and commas, and nothing else.
 
 use super::*;
-use crate::edit::{RuleTarget, add_rule, remove_rule};
+use crate::edit::{RuleRemovalTarget, add_rule, remove_rule};
 
-fn var(name: &str) -> Target {
-    Target::Env(name.into())
+fn var(name: &str) -> RemovalTarget {
+    RemovalTarget::Env(name.into())
 }
 
 #[test]
@@ -78,18 +78,21 @@ limits = { time = '1s', log = 7 }
     let notes = "{ path = '~/notes', access = 'read' }";
     let other = "{ path = '/b', mount = '/c', access = 'read' }";
     let rows = [
-        (Target::Net("GET https://a.io:443/**".into()), line("  'GET https://a.io/**',")),
+        (RemovalTarget::Net("GET https://a.io:443/**".into()), line("  'GET https://a.io/**',")),
         (
-            Target::Net("PUT https://a.io/".into()),
+            RemovalTarget::Net("PUT https://a.io/".into()),
             line("  { allow = 'PUT https://a.io', decision = 'ask' },"),
         ),
-        (Target::Deny("GET https://a.io/**".into()), line("  { deny = 'GET https://a.io/**' },")),
-        (Target::Fs("~/notes/".into()), text.replace(&format!("{notes}, "), "")),
-        (Target::Fs("/notes".into()), text.replace(&format!("{notes}, "), "")),
-        (Target::Fs("/c".into()), text.replace(&format!(", {other}"), "")),
-        (Target::Secret("s".into()), line("secrets = [{ name = 's', reveal = true }]")),
-        (Target::Limit("time".into()), text.replace("time = '1s', ", "")),
-        (Target::Plugin, "[secret.s]\nenv = 'S'\n".into()),
+        (
+            RemovalTarget::Deny("GET https://a.io/**".into()),
+            line("  { deny = 'GET https://a.io/**' },"),
+        ),
+        (RemovalTarget::Fs("~/notes/".into()), text.replace(&format!("{notes}, "), "")),
+        (RemovalTarget::Fs("/notes".into()), text.replace(&format!("{notes}, "), "")),
+        (RemovalTarget::Fs("/c".into()), text.replace(&format!(", {other}"), "")),
+        (RemovalTarget::Secret("s".into()), line("secrets = [{ name = 's', reveal = true }]")),
+        (RemovalTarget::Limit("time".into()), text.replace("time = '1s', ", "")),
+        (RemovalTarget::Plugin, "[secret.s]\nenv = 'S'\n".into()),
     ];
     for (target, want) in rows {
         check_revoke(text, &target, &want);
@@ -119,7 +122,7 @@ fn a_whole_plugin_goes_wherever_its_tables_are() {
         ("[plugin]\n\n[plugin.w]\n", ""),
     ];
     for (before, want) in rows {
-        let after = revoke(before, &Target::Plugin).unwrap();
+        let after = revoke(before, &RemovalTarget::Plugin).unwrap();
         assert_eq!(after, want, "\n{after}");
     }
 }
@@ -130,13 +133,17 @@ fn entries_that_are_tables_of_their_own_go_with_their_lines() {
         |path: &str| format!("[[plugin.w.fs]] # {path}\npath = '{path}'\naccess = 'read'\n");
     let text = [table("/a"), table("/b"), table("/c")].join("\n");
     let want = [table("/a"), table("/c")].join("\n");
-    check_revoke(&text, &Target::Fs("/b".into()), &want);
-    check_revoke(&table("/a"), &Target::Fs("/a".into()), "");
-    check_revoke(&format!("[plugin.w]\n{}", table("/a")), &Target::Fs("/a".into()), "");
+    check_revoke(&text, &RemovalTarget::Fs("/b".into()), &want);
+    check_revoke(&table("/a"), &RemovalTarget::Fs("/a".into()), "");
+    check_revoke(&format!("[plugin.w]\n{}", table("/a")), &RemovalTarget::Fs("/a".into()), "");
     let limits = "[plugin.w.limits]\n# short\ntime = '1s'\n\nlog = 7\n";
-    check_revoke(limits, &Target::Limit("log".into()), "[plugin.w.limits]\n# short\ntime = '1s'\n");
+    check_revoke(
+        limits,
+        &RemovalTarget::Limit("log".into()),
+        "[plugin.w.limits]\n# short\ntime = '1s'\n",
+    );
     let dotted = "plugin.w.limits.time = '1s'\nplugin.w.limits.log = 7";
-    check_revoke(dotted, &Target::Limit("time".into()), "plugin.w.limits.log = 7");
+    check_revoke(dotted, &RemovalTarget::Limit("time".into()), "plugin.w.limits.log = 7");
 }
 
 #[test]
@@ -153,9 +160,9 @@ fn what_was_granted_can_be_taken_back_without_a_trace() {
     ];
     let rows = [
         (env("NEW"), var("NEW")),
-        (net("GET https://a.io/**"), Target::Net("GET https://a.io/**".into())),
-        (fs("/new"), Target::Fs("/new".into())),
-        (limit("time", "1s"), Target::Limit("time".into())),
+        (net("GET https://a.io/**"), RemovalTarget::Net("GET https://a.io/**".into())),
+        (fs("/new"), RemovalTarget::Fs("/new".into())),
+        (limit("time", "1s"), RemovalTarget::Limit("time".into())),
     ];
     for before in texts {
         for (addition, target) in &rows {
@@ -172,23 +179,23 @@ fn what_is_not_there_is_named_with_what_is() {
     let rows = [
         (var("HOTS"), "environment variable \"HOTS\"", "there is \"HOST\", \"HOME\", \"PORT\""),
         (
-            Target::Net("GET https://api.a.io/v1".into()),
+            RemovalTarget::Net("GET https://api.a.io/v1".into()),
             "entry that allows \"GET https://api.a.io/v1\"",
             "there is \"GET https://api.a.io/v1/**\"",
         ),
         (
-            Target::Net("GET https://b.io".into()),
+            RemovalTarget::Net("GET https://b.io".into()),
             "entry that allows \"GET https://b.io/\"",
             "there is \"GET https://api.a.io/v1/**\"",
         ),
-        (Target::Limit("tim".into()), "limit \"tim\"", "there is \"time\""),
-        (Target::Fs("/a".into()), "folder or file \"/a\"", ""),
-        (Target::Secret("a\nb".into()), "secret \"a\\nb\"", ""),
+        (RemovalTarget::Limit("tim".into()), "limit \"tim\"", "there is \"time\""),
+        (RemovalTarget::Fs("/a".into()), "folder or file \"/a\"", ""),
+        (RemovalTarget::Secret("a\nb".into()), "secret \"a\\nb\"", ""),
     ];
     for (target, want, hint) in rows {
         check_refused(revoke(text, &target), &format!("there is no {want}"), hint);
     }
-    let no_plugin = edit::revoke(text, &plugin("wether"), &Target::Plugin);
+    let no_plugin = edit::revoke_grant(text, &plugin("wether"), &RemovalTarget::Plugin);
     let want = "there is no table for the plugin \"wether\"";
     check_refused(no_plugin, want, "there is \"weather\", \"w\"");
     check_refused(revoke("", &var("A")), "there is no table for the plugin \"w\"", "");
@@ -201,7 +208,7 @@ fn what_is_not_there_is_named_with_what_is() {
 
 #[test]
 fn rules_are_removed_by_what_they_are_about() {
-    let about = |tool: &str, net: Option<&str>, decision| RuleTarget {
+    let about = |tool: &str, net: Option<&str>, decision| RuleRemovalTarget {
         tool: tool.into(),
         net: net.map(str::to_owned),
         open_url: None,

@@ -3,35 +3,41 @@
 use super::*;
 use crate::{Capability, Grant, tests::GREEDY};
 
-fn page(url: &str) -> Need {
-    Need::Page(Url::parse(url).unwrap())
+fn page(url: &str) -> RefusedAccess {
+    RefusedAccess::Page(Url::parse(url).unwrap())
 }
 
-fn package(name: &str, version: &str) -> Need {
-    Need::Package { name: name.into(), version: version.into() }
+fn package(name: &str, version: &str) -> RefusedAccess {
+    RefusedAccess::Package { name: name.into(), version: version.into() }
 }
 
 /// Checks the policy with a proposal applied, and the needs that the proposal leaves open.
 #[track_caller]
-fn check_all(requests: &str, before: &str, needs: &[Need], after: &str, open: &[&str]) -> Grant {
+fn check_all(
+    requests: &str,
+    before: &str,
+    needs: &[RefusedAccess],
+    after: &str,
+    open: &[&str],
+) -> Grant {
     let proposal = propose(requests, before, needs);
     assert_eq!(proposal.open, open);
-    let text = proposal.apply(before).unwrap();
+    let text = proposal.apply_to(before).unwrap();
     assert_eq!(text, after);
-    policy(&text).grant(&manifest(requests), &Map::new())
+    policy(&text).effective_grant(&manifest(requests), &Map::new())
 }
 
 #[test]
 fn every_capability_that_is_missed_is_proposed() {
-    let mut needs: Vec<_> = Capability::ALL.map(Need::Capability).into();
-    needs.retain(|need| *need != Need::Capability(Capability::Packages));
+    let mut needs: Vec<_> = Capability::ALL.map(RefusedAccess::Capability).into();
+    needs.retain(|need| *need != RefusedAccess::Capability(Capability::Packages));
     needs.push(package("Six", "1.17.0"));
     let after = "[plugin.weather]\nstate = true\nschedule = true\nnotify = true\nprogress = true\n\
                  open-url = true\nscratch = [{ name = \"sandbox\", mount = \"/sandbox\" }]\n\
                  listen = [\"http://127.0.0.1:0/\", \"ws://127.0.0.1:0/\", \"stdin\"]\nui = true\n\
                  process = true\npackages = [\"Six==1.17.0\"]\n";
     let grant = check_all(GREEDY, "", &needs, after, &[]);
-    assert!(Capability::ALL.into_iter().all(|of| grant.holds(of)));
+    assert!(Capability::ALL.into_iter().all(|of| grant.has_capability(of)));
     // A capability that is granted by now needs nothing, except a UI that cannot answer yet.
     let answers = after.replace("ui = true", "ui = { confirm = true }");
     check_all(GREEDY, after, &needs, &answers, &[]);
@@ -61,7 +67,7 @@ fn pages_and_packages_are_proposed_one_by_one() {
 #[test]
 fn what_is_not_requested_or_taken_away_is_left_open() {
     let before = "[plugin.weather]\nstate = false\nopen-url = true\n";
-    let needs = [Need::Capability(Capability::State), page("https://a.io/")];
+    let needs = [RefusedAccess::Capability(Capability::State), page("https://a.io/")];
     let open = [
         "weather may not keep state: the policy takes \"state\" away at policy.toml:2",
         "weather may not open https://a.io/: the entry at policy.toml:3 asks a person",
@@ -79,18 +85,25 @@ fn every_refusal_of_a_capability_says_what_it_was_about() {
     let watches = "[plugin.weather]\nui = true";
     for text in ["", "[plugin.weather]\nstate = false", watches] {
         for requests in [GREEDY, ""] {
-            let grant = policy(text).grant(&manifest(requests), &Map::new());
-            for of in
-                Capability::ALL.into_iter().filter(|of| *of == Capability::Ui || !grant.holds(*of))
+            let grant = policy(text).effective_grant(&manifest(requests), &Map::new());
+            for of in Capability::ALL
+                .into_iter()
+                .filter(|of| *of == Capability::Ui || !grant.has_capability(*of))
             {
-                let denial = grant.deny(of, "read standard input");
-                let need = Need::of_refusal(grant.plugin(), &denial);
-                assert_eq!(need, Some(Need::Capability(of)), "{denial:?}");
+                let denial = grant.deny_capability(of, "read standard input");
+                let need = RefusedAccess::from_denial(grant.plugin(), &denial);
+                assert_eq!(need, Some(RefusedAccess::Capability(of)), "{denial:?}");
             }
-            let denial = grant.packages().check("six", "1.0").unwrap_err();
-            assert_eq!(Need::of_refusal(grant.plugin(), &denial), Some(package("six", "1.0")));
-            let denial = grant.deny(Capability::OpenUrl, "open https://a.io/");
-            assert_eq!(Need::of_refusal(grant.plugin(), &denial), Some(page("https://a.io/")));
+            let denial = grant.packages().check_version("six", "1.0").unwrap_err();
+            assert_eq!(
+                RefusedAccess::from_denial(grant.plugin(), &denial),
+                Some(package("six", "1.0"))
+            );
+            let denial = grant.deny_capability(Capability::OpenUrl, "open https://a.io/");
+            assert_eq!(
+                RefusedAccess::from_denial(grant.plugin(), &denial),
+                Some(page("https://a.io/"))
+            );
         }
     }
 }

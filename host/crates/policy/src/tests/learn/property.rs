@@ -7,8 +7,8 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use super::*;
 use crate::{
     Grant, NetPattern,
-    edit::Addition,
-    net::pattern::Target,
+    edit::GrantAddition,
+    net::pattern::RequestTarget,
     tests::{grant, send},
 };
 
@@ -75,20 +75,20 @@ fn matches(pattern: &str, request: &str) -> bool {
     let (method, url) = request.split_once(' ').unwrap();
     let url = Url::parse(url).unwrap();
     let pattern: NetPattern = pattern.parse().unwrap();
-    Target::new(method, &url).is_ok_and(|target| pattern.matches(&target))
+    RequestTarget::new(method, &url).is_ok_and(|target| pattern.matches(&target))
 }
 
 const FOLDERS: [&str; 5] = ["/data", "/data/in", "/data/out", "/data/out/deep", "/etc/x"];
 
-fn access() -> impl Strategy<Value = Access> {
+fn access() -> impl Strategy<Value = FsAccess> {
     select(&[Read, ReadWrite][..])
 }
 
-fn folders(most: usize) -> impl Strategy<Value = Vec<(&'static str, Access)>> {
+fn folders(most: usize) -> impl Strategy<Value = Vec<(&'static str, FsAccess)>> {
     vec((select(&FOLDERS[..]), access()), 0..most)
 }
 
-fn sees(grant: &Grant, path: &str, access: Access) -> bool {
+fn sees(grant: &Grant, path: &str, access: FsAccess) -> bool {
     let path = std::path::Path::new(path);
     grant.fs().iter().any(|mount| path.starts_with(&mount.guest) && mount.access >= access)
 }
@@ -104,7 +104,7 @@ proptest! {
         let (asked_text, before) = (asking(&asked), table(&allows, &denies));
         let nets: Vec<_> = needs.iter().map(|need| net(need)).collect();
         let proposal = propose(&asked_text, &before, &nets);
-        let after = proposal.apply(&before).unwrap();
+        let after = proposal.apply_to(&before).unwrap();
         let [old, new] = [&before, &after].map(|text| grant(text, &asked_text));
         for need in &needs {
             let is_open = |open: &String| open.starts_with(&format!("weather may not {need}:"));
@@ -116,7 +116,7 @@ proptest! {
             prop_assert!(!is_new || is_needed(&needs, other), "{other}\n{after}");
         }
         for addition in &proposal.additions {
-            let Addition::Net(net) = addition else { continue };
+            let GrantAddition::Net(net) = addition else { continue };
             for other in others.iter().filter(|other| matches(&net.pattern, other)) {
                 prop_assert!(asked.iter().any(|asked| matches(asked, other)), "{}", net.pattern);
             }
@@ -129,20 +129,20 @@ proptest! {
     fn files_are_let_through_and_no_others(
         asked in folders(4), granted in folders(2), needs in folders(5), other in folders(2),
     ) {
-        let requests = |(path, access): &(&str, Access)| {
-            format!("[[request.fs]]\naccess = '{}'\npath = '{path}'\nwhy = 'w'\n", access.word())
+        let requests = |(path, access): &(&str, FsAccess)| {
+            format!("[[request.fs]]\naccess = '{}'\npath = '{path}'\nwhy = 'w'\n", access.as_str())
         };
         let asked: String = asked.iter().map(requests).collect();
         let entries = granted.iter().map(|(path, access)| {
-            format!("{{ path = '{path}', mount = '{path}', access = '{}' }}", access.word())
+            format!("{{ path = '{path}', mount = '{path}', access = '{}' }}", access.as_str())
         });
         let before = format!("[plugin.weather]\nfs = [{}]\n", entries.collect::<Vec<_>>().join(", "));
         prop_assume!(crate::tests::parse_policy(&before).is_ok());
-        let below = |(folder, access): &(&str, Access)| (format!("{folder}/file"), *access);
+        let below = |(folder, access): &(&str, FsAccess)| (format!("{folder}/file"), *access);
         let needs: Vec<_> = needs.iter().map(below).collect();
         let noted: Vec<_> = needs.iter().map(|(file, access)| path(file, *access)).collect();
         let proposal = propose(&asked, &before, &noted);
-        let after = proposal.apply(&before).unwrap();
+        let after = proposal.apply_to(&before).unwrap();
         let [old, new] = [&before, &after].map(|text| grant(text, &asked));
         for (file, access) in &needs {
             let verb = if *access == Read { "read" } else { "change" };
@@ -152,7 +152,7 @@ proptest! {
         for (file, access) in other.iter().map(below) {
             let is_new = sees(&new, &file, access) && !sees(&old, &file, access);
             let mount = |path: &str| new.fs().iter().position(|mount| std::path::Path::new(path).starts_with(&mount.guest));
-            let asks = |need: &(String, Access)| mount(&need.0) == mount(&file) && need.1 >= access;
+            let asks = |need: &(String, FsAccess)| mount(&need.0) == mount(&file) && need.1 >= access;
             prop_assert!(!is_new || needs.iter().any(asks), "{file}\n{after}");
         }
     }

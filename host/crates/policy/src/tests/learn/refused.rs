@@ -6,18 +6,18 @@ use url::Url;
 
 use super::{REQUESTS, manifest, net, path, policy, tool};
 use crate::{
-    Access::{Read, ReadWrite},
+    FsAccess::{Read, ReadWrite},
     Grant,
-    learn::Need,
+    learn::RefusedAccess,
 };
 
 fn grant(text: &str) -> Grant {
-    policy(text).grant(&manifest(REQUESTS), &Map::new())
+    policy(text).effective_grant(&manifest(REQUESTS), &Map::new())
 }
 
 #[track_caller]
-fn check(grant: &Grant, denial: &Denial, want: Option<Need>) {
-    assert_eq!(Need::of_refusal(grant.plugin(), denial), want, "{denial:?}");
+fn check(grant: &Grant, denial: &Denial, want: Option<RefusedAccess>) {
+    assert_eq!(RefusedAccess::from_denial(grant.plugin(), denial), want, "{denial:?}");
 }
 
 /// A refusal with this sentence, from any author.
@@ -30,7 +30,7 @@ fn every_refusal_of_the_host_says_what_it_was_about() {
     let grant = grant("");
     for request in ["GET https://api.example.com/v1/a", "PUT https://evil.example:8443/"] {
         let (method, url) = request.split_once(' ').unwrap();
-        let denial = grant.net().check(method, &Url::parse(url).unwrap()).unwrap_err();
+        let denial = grant.net().check_request(method, &Url::parse(url).unwrap()).unwrap_err();
         check(&grant, &denial, Some(net(request)));
     }
     for (host, addr) in [("intern.example", "10.0.0.7"), ("localhost:8080", "127.0.0.1")] {
@@ -44,7 +44,7 @@ fn every_refusal_of_the_host_says_what_it_was_about() {
         check(&grant, &grant.deny_path("/data/a b", access), Some(path("/data/a b", access)));
     }
     for name in ["pin", "key", "no name"] {
-        check(&grant, &grant.deny_secret(name), Some(Need::Secret(name.into())));
+        check(&grant, &grant.deny_secret(name), Some(RefusedAccess::Secret(name.into())));
     }
 }
 
@@ -52,9 +52,9 @@ fn every_refusal_of_the_host_says_what_it_was_about() {
 fn a_refused_call_says_which() {
     let grant = grant("");
     let id = tool(&format!("{}.act", grant.plugin()));
-    let verdict = policy("").outlook(&id, "", &grant);
+    let verdict = policy("").expected_verdict(&id, "", &grant);
     assert_eq!(verdict.decision, Decision::Allow);
-    check(&grant, &verdict.denial(&id), Some(Need::Call(id)));
+    check(&grant, &verdict.to_denial(&id), Some(RefusedAccess::Call(id)));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn what_does_not_say_it_any_more_is_not_guessed_at() {
     let grant = grant("");
     let plugin = grant.plugin();
     let long = Url::parse(&format!("https://a.example/{}", "x".repeat(400))).unwrap();
-    check(&grant, &grant.net().check("GET", &long).unwrap_err(), None);
+    check(&grant, &grant.net().check_request("GET", &long).unwrap_err(), None);
     check(&grant, &grant.deny_path("/data/a\nb", Read), None);
     for what in [
         "other may not GET https://a.example/".to_owned(),

@@ -3,7 +3,7 @@
 //! A conversation is never sent to a model that was not named. The beginning of a name may show
 //! whose model it is. The error then suggests that model, and the user decides.
 
-use sallyport_policy::source::nearest;
+use sallyport_policy::source::nearest_match;
 
 use super::{ConfigError, Models, OFFLINE};
 use crate::config::provider;
@@ -27,7 +27,7 @@ impl Models {
         let known = format!("known models: {OFFLINE} {}", known.join(" ")).trim_end().to_owned();
         ConfigError::Model {
             message: format!("default_model is {name:?}, but there is no [model.{name}]"),
-            hint: match nearest(name, self.tables()) {
+            hint: match nearest_match(name, self.tables()) {
                 Some(near) => format!("did you mean {near:?}? {known}"),
                 None => known,
             },
@@ -41,12 +41,12 @@ impl Models {
     /// Suggests a similar table or provider, a provider of a known model family, or a model of a
     /// provider for which a variable is set.
     fn suggestion(&self, name: &str) -> String {
-        if let Some(near) = nearest(name, self.tables()) {
+        if let Some(near) = nearest_match(name, self.tables()) {
             return format!("did you mean {near:?}?");
         }
         let (first, rest) = name.split_once('/').unwrap_or((name, ""));
         let providers = provider::ALL.map(|provider| provider.name);
-        if let Some(near) = nearest(first, providers) {
+        if let Some(near) = nearest_match(first, providers) {
             let rest = if rest.is_empty() { "NAME" } else { rest };
             return format!("did you mean {near}/{rest}?");
         }

@@ -225,7 +225,7 @@ impl Site {
     /// The handler of a path: of all matching routes, the one with the longest path.
     fn route(&self, path: &str, is_talk: bool) -> Option<&Route> {
         let fits = |route: &&Route| {
-            matches!(route.target, Target::Talk(_)) == is_talk && route.address.serves(path)
+            matches!(route.target, Target::Talk(_)) == is_talk && route.address.serves_path(path)
         };
         self.routes.iter().filter(fits).max_by_key(|route| route.address.path.len())
     }
