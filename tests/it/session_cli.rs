@@ -165,17 +165,17 @@ fn records_that_cannot_be_read_cost_nobody_the_rest() {
     let model = OpenAi::start(vec![Reply::Text("One."), Reply::Text("Two.")]);
     let home = home(&model);
     ask(&home, "first", &[]);
-    let store = sallyport_store::Store::open(&home.path("state")).unwrap();
+    let store = sallyport_store::HostStore::open(&home.path("state")).unwrap();
     let session = list(&home)[0].clone();
     let newer = sallyport_store::NewRecord {
         kind: "of-tomorrow",
         body: r#"{"kind":"of-tomorrow","x":1}"#,
         search_text: "",
         at_ms: 1,
-        used: sallyport_store::Used::default(),
+        used: sallyport_store::StoredUsage::default(),
     };
     let count = session["records"].as_u64().unwrap();
-    store.sessions().append(id(&session), count, &[newer]).unwrap();
+    store.sessions().append_records(id(&session), count, &[newer]).unwrap();
     let ran = home.run(&["run", "-m", "scripted", "second", "--continue"]).ended(0);
     ran.remarks(&["1 records of this session cannot be read"]);
     assert_eq!(said(&model.bodies()[1]), ["first", "One.", "second"]);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use sallyport_contract::services::{DataOwner, TimerRequest, TimerSchedule, TimerStore};
-use sallyport_store::Store;
+use sallyport_store::HostStore;
 use serde_json::json;
 
 use crate::support::{Home, Running, living::REQUESTS};
@@ -43,7 +43,7 @@ fn home() -> Home {
 
 /// Sets timers of one owner that are all due at once, while no host runs.
 fn set(home: &Home, plugin: &str, names: impl Iterator<Item = String>) {
-    let store = Store::open(&home.path("state")).unwrap();
+    let store = HostStore::open(&home.path("state")).unwrap();
     let owner = DataOwner { plugin: plugin.parse().unwrap(), user: "local".to_owned() };
     for name in names {
         let payload = match plugin {
@@ -93,7 +93,7 @@ fn all_are_told(home: &Home, all: &[String]) -> String {
 }
 
 fn timers_left(home: &Home) -> usize {
-    Store::open(&home.path("state")).unwrap().timers().all().unwrap().len()
+    HostStore::open(&home.path("state")).unwrap().timers().all().unwrap().len()
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn timers_that_end_together_within_a_limit_of_one_come_in_few_messages() {
     set(&home, "timer", names("timer", 25));
     let all: Vec<String> = names("timer", 25).collect();
     all_are_told(&home, &all);
-    let store = Store::open(&home.path("state")).unwrap();
-    let session = store.sessions().latest(None).unwrap().unwrap();
-    let records = store.sessions().read(&session.id).unwrap().map(Result::unwrap);
+    let store = HostStore::open(&home.path("state")).unwrap();
+    let session = store.sessions().latest_session(None).unwrap().unwrap();
+    let records = store.sessions().read_records(&session.id).unwrap().map(Result::unwrap);
     let noticed = records.filter(|record| record.kind == "noticed");
     assert!(noticed.count() <= 2);
 }

@@ -3,7 +3,8 @@
 use sallyport_model::{Attachment, UserMessage};
 use sallyport_runtime::config::Settings;
 use sallyport_terminal::attach::{
-    AttachError, Attached, Disk, Mention, attach_all, attach_audio, mentions,
+    AttachError, FileMention, LocalAttachment, LocalFiles, attach_audio, attach_mentions,
+    find_mentions,
 };
 
 use super::{
@@ -12,8 +13,8 @@ use super::{
 };
 
 /// Returns the folders in which files are searched.
-pub(super) fn disk(settings: &Settings) -> Disk {
-    Disk {
+pub(super) fn disk(settings: &Settings) -> LocalFiles {
+    LocalFiles {
         // Without a current folder, relative paths start at the root.
         folder: std::env::current_dir().unwrap_or_else(|_| "/".into()),
         home: settings.env.get("HOME").map(Into::into),
@@ -25,10 +26,10 @@ pub(super) fn disk(settings: &Settings) -> Disk {
 /// # Errors
 ///
 /// A file cannot be read, or no model accepts its type.
-pub(super) fn named(args: &FileArgs, disk: &Disk) -> Result<Vec<Attachment>, Failure> {
-    let mentions: Vec<Mention> =
-        args.attach.iter().map(|path| Mention { span: 0..0, path: path.clone() }).collect();
-    let mut files = attach_all(disk, &mentions)?;
+pub(super) fn named(args: &FileArgs, disk: &LocalFiles) -> Result<Vec<Attachment>, Failure> {
+    let mentions: Vec<FileMention> =
+        args.attach.iter().map(|path| FileMention { span: 0..0, path: path.clone() }).collect();
+    let mut files = attach_mentions(disk, &mentions)?;
     if let Some(path) = &args.audio {
         files.push(attach_audio(disk, path)?);
     }
@@ -41,14 +42,17 @@ pub(super) fn named(args: &FileArgs, disk: &Disk) -> Result<Vec<Attachment>, Fai
 /// # Errors
 ///
 /// A file cannot be read, no model accepts its type, or there are too many files.
-pub(super) fn message(text: &str, disk: &Disk) -> Result<(UserMessage, Vec<String>), AttachError> {
-    let found = mentions(text, disk);
-    let files = attach_all(disk, &found.files)?;
+pub(super) fn message(
+    text: &str,
+    disk: &LocalFiles,
+) -> Result<(UserMessage, Vec<String>), AttachError> {
+    let found = find_mentions(text, disk);
+    let files = attach_mentions(disk, &found.files)?;
     let attachments = files.into_iter().map(attachment).collect();
     Ok((UserMessage { text: found.text, attachments, ..UserMessage::default() }, found.told))
 }
 
-fn attachment(Attached { name, media_type, data }: Attached) -> Attachment {
+fn attachment(LocalAttachment { name, media_type, data }: LocalAttachment) -> Attachment {
     Attachment { name, media_type: media_type.to_owned(), data: data.into() }
 }
 

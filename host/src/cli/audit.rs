@@ -8,7 +8,8 @@ use sallyport_contract::{Decision, text};
 use sallyport_policy::TimeSpan;
 use sallyport_runtime::{config::Flags, gate::now_ms};
 use sallyport_store::{
-    AuditEffect, AuditFilter, AuditKind, AuditRecord, Entry, Problem, Store, StoreError,
+    AuditEffect, AuditEntry, AuditFilter, AuditKind, AuditProblem, AuditRecord, HostStore,
+    StoreError,
 };
 use serde_json::{Value, json};
 
@@ -42,9 +43,9 @@ pub(super) fn audit(flags: &Flags, command: &AuditCommand, out: &Output) -> Resu
     }
 }
 
-fn show(store: &Store, args: &AuditShowArgs, out: &Output) -> Result<Exit, Failure> {
+fn show(store: &HostStore, args: &AuditShowArgs, out: &Output) -> Result<Exit, Failure> {
     let mut entries = Vec::new();
-    for entry in store.audit().records(filter(args)?) {
+    for entry in store.audit().read_records(filter(args)?) {
         entries.push(entry?);
     }
     // A limit selects the newest records, so they come first. Print them in chronological order.
@@ -77,7 +78,7 @@ fn filter(args: &AuditShowArgs) -> Result<AuditFilter, Failure> {
 }
 
 fn kind(word: &str) -> Result<AuditKind, Failure> {
-    one_of(word, "kind", KINDS.map(|kind| (kind.word(), kind)))
+    one_of(word, "kind", KINDS.map(|kind| (kind.as_str(), kind)))
 }
 
 fn decision(word: &str) -> Result<Decision, Failure> {
@@ -114,7 +115,7 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn print(entry: &Entry, out: &Output) {
+fn print(entry: &AuditEntry, out: &Output) {
     let Some(record) = &entry.record else {
         out.line(&format!("#{} of a form that is not known here: {}", entry.seq, entry.text));
         return;
@@ -128,7 +129,7 @@ fn print(entry: &Entry, out: &Output) {
 /// The first line of a record, such as `#12 2026-01-31T12:00:00Z call weather.get_weather completed
 /// in 12 ms`.
 fn headline(seq: u64, record: &AuditRecord) -> String {
-    let mut line = format!("#{seq} {} {}", time(record.at_ms), record.kind.word());
+    let mut line = format!("#{seq} {} {}", time(record.at_ms), record.kind.as_str());
     if let (Some(plugin), Some(tool)) = (&record.plugin, &record.tool) {
         line.push_str(&format!(" {plugin}.{tool}"));
     }
@@ -175,12 +176,12 @@ fn time(at_ms: u64) -> String {
     at.map_or_else(|| format!("{at_ms} ms"), |at| at.to_string())
 }
 
-fn entry_json(entry: &Entry) -> Value {
+fn entry_json(entry: &AuditEntry) -> Value {
     json!({ "seq": entry.seq, "hash": entry.hash, "record": entry.record })
 }
 
 fn verify(
-    store: &Store,
+    store: &HostStore,
     head: Option<&str>,
     format: Format,
     out: &Output,
@@ -188,7 +189,7 @@ fn verify(
     let found = store.audit().verify(head)?;
     match format {
         Format::Json => out.json(&json!({
-            "whole": found.is_whole(),
+            "whole": found.is_intact(),
             "records": found.records,
             "pruned": found.pruned,
             "head": found.head,
@@ -198,18 +199,18 @@ fn verify(
             for problem in &found.problems {
                 out.error(&problem.to_string());
             }
-            let is = if found.is_whole() { "is whole" } else { "is not whole" };
+            let is = if found.is_intact() { "is whole" } else { "is not whole" };
             out.line(&format!("The audit {is}: {} records, head {}", found.records, found.head));
         }
     }
-    Ok(if found.is_whole() { Exit::Done } else { Exit::Failed })
+    Ok(if found.is_intact() { Exit::Done } else { Exit::Failed })
 }
 
-fn problem_json(problem: &Problem) -> Value {
+fn problem_json(problem: &AuditProblem) -> Value {
     json!({ "seq": problem.seq, "what": problem.what })
 }
 
-fn prune(store: &Store, before: &str, yes: bool, out: &Output) -> Result<Exit, Failure> {
+fn prune(store: &HostStore, before: &str, yes: bool, out: &Output) -> Result<Exit, Failure> {
     let before_ms = moment(before)?;
     let question = format!("Remove every record before {}?", time(before_ms));
     if !yes && !compose::confirms(&question, out)? {

@@ -13,7 +13,7 @@ use sallyport_runtime::{
     session::{self, ModelHandle, OpenedSession, SessionSelector},
 };
 use sallyport_session::RestoredSession;
-use sallyport_store::Store;
+use sallyport_store::HostStore;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
@@ -122,7 +122,7 @@ pub(super) fn confirms(question: &str, out: &Output) -> Result<bool, Failure> {
 }
 
 /// The persistent store. Nothing is opened yet.
-pub(super) fn store(settings: &Settings) -> Result<Store, Failure> {
+pub(super) fn store(settings: &Settings) -> Result<HostStore, Failure> {
     Ok(host::open_store(settings).map_err(HostError::Store)?)
 }
 

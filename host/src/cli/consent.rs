@@ -1,7 +1,7 @@
 //! Questions at the terminal, for commands without a session.
 
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, PluginName, text};
-use sallyport_terminal::card::{is_cut, subject_line};
+use sallyport_terminal::card::{is_summary_cut, subject_line};
 
 use super::{output::Output, show};
 
@@ -48,7 +48,7 @@ impl Asked {
     /// Shows a question and the possible answers.
     pub(super) fn about(request: &ApprovalRequest, out: &Output) -> Self {
         show::question(request, out);
-        let asked = Self { is_whole: !is_cut(request) };
+        let asked = Self { is_whole: !is_summary_cut(request) };
         asked.prompt(request, out);
         asked
     }
@@ -198,7 +198,7 @@ mod tests {
         for (chars, is_cut) in [(10, false), (9_000, true)] {
             for yes in ["y", "s", "?"] {
                 let request = request(chars);
-                let mut asked = Asked { is_whole: !super::is_cut(&request) };
+                let mut asked = Asked { is_whole: !super::is_summary_cut(&request) };
                 assert_eq!(asked.is_whole, !is_cut);
                 assert_eq!(
                     asked.wants_more(&request, Some(yes)),

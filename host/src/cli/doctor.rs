@@ -169,7 +169,7 @@ fn audit(settings: &Settings) -> Check {
     }
     let found = compose::store(settings).and_then(|store| Ok(store.audit().verify(None)?));
     match found {
-        Ok(found) if found.is_whole() => {
+        Ok(found) if found.is_intact() => {
             Check::ok(id, format!("{} records, intact", found.records))
         }
         Ok(_) => Check::warning(id, "it is not whole", "`sallyport audit verify` tells where"),

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use sallyport_contract::text;
 use sallyport_runtime::{config::Flags, services::USER};
-use sallyport_store::{Forget, Memory, Store};
+use sallyport_store::{HostStore, MemorySelection, StoredMemory};
 use serde_json::{Value, json};
 
 use super::{
@@ -84,16 +84,20 @@ pub(super) fn memory(
             let count = match (session, all) {
                 (Some(session), _) => of_session(&store, session, *yes, out)?,
                 (None, true) => everything(&store, *yes, out)?,
-                (None, false) => Some(store.memories().forget(USER, Forget::Ids(ids))?),
+                (None, false) => Some(store.memories().forget(USER, MemorySelection::Ids(ids))?),
             };
             Ok(told(count, out))
         }
     }
 }
 
-fn listed(store: &Store, session: Option<&str>, number: usize) -> Result<Vec<Memory>, Failure> {
+fn listed(
+    store: &HostStore,
+    session: Option<&str>,
+    number: usize,
+) -> Result<Vec<StoredMemory>, Failure> {
     let count_max = if session.is_some() { LISTED_MAX } else { number };
-    let mut memories = store.memories().list(USER, count_max)?;
+    let mut memories = store.memories().list_newest(USER, count_max)?;
     if let Some(session) = session {
         memories.retain(|memory| memory.session_id.starts_with(session));
         memories.truncate(number);
@@ -103,7 +107,12 @@ fn listed(store: &Store, session: Option<&str>, number: usize) -> Result<Vec<Mem
 
 /// Deletes the memories of the one session whose id starts with `id`. The session itself may have
 /// been removed.
-fn of_session(store: &Store, id: &str, yes: bool, out: &Output) -> Result<Option<usize>, Failure> {
+fn of_session(
+    store: &HostStore,
+    id: &str,
+    yes: bool,
+    out: &Output,
+) -> Result<Option<usize>, Failure> {
     let memories = listed(store, Some(id), LISTED_MAX)?;
     let Some(first) = memories.first() else { return Ok(Some(0)) };
     let session = &first.session_id;
@@ -114,14 +123,14 @@ fn of_session(store: &Store, id: &str, yes: bool, out: &Output) -> Result<Option
     if !yes && !compose::confirms(&format!("Delete the memories of session {session}?"), out)? {
         return Ok(None);
     }
-    Ok(Some(store.memories().forget(USER, Forget::Session(session))?))
+    Ok(Some(store.memories().forget(USER, MemorySelection::Session(session))?))
 }
 
-fn everything(store: &Store, yes: bool, out: &Output) -> Result<Option<usize>, Failure> {
+fn everything(store: &HostStore, yes: bool, out: &Output) -> Result<Option<usize>, Failure> {
     if !yes && !compose::confirms("Delete all memories?", out)? {
         return Ok(None);
     }
-    Ok(Some(store.memories().forget(USER, Forget::All)?))
+    Ok(Some(store.memories().forget(USER, MemorySelection::All)?))
 }
 
 /// Reports the number of deleted memories, or nothing if the user declined.
@@ -143,12 +152,12 @@ fn told(count: Option<usize>, out: &Output) -> Exit {
     }
 }
 
-fn show(memories: &[Memory], format: Format, none: &str, out: &Output) {
+fn show(memories: &[StoredMemory], format: Format, none: &str, out: &Output) {
     if format == Format::Json {
         return out.json(&memories.iter().map(about).collect());
     }
     for memory in memories {
-        let Memory { id, at_ms, session_id, .. } = memory;
+        let StoredMemory { id, at_ms, session_id, .. } = memory;
         let place = match memory.turn {
             0 => format!("{session_id}, from the start"),
             turn => format!("{session_id}, turn {turn}"),
@@ -162,13 +171,13 @@ fn show(memories: &[Memory], format: Format, none: &str, out: &Output) {
     }
 }
 
-fn about(memory: &Memory) -> Value {
+fn about(memory: &StoredMemory) -> Value {
     json!({
         "id": memory.id,
         "text": memory.text,
         "session_id": memory.session_id,
         "turn": memory.turn,
-        "kind": memory.kind.word(),
+        "kind": memory.kind.as_str(),
         "at_ms": memory.at_ms,
         "embedder": memory.embedder,
     })

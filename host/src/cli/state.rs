@@ -7,7 +7,7 @@ use sallyport_contract::{
     text,
 };
 use sallyport_runtime::{config::Flags, services::USER};
-use sallyport_store::{State, StateOwner};
+use sallyport_store::{PersistentStateStore, StateOwner};
 use serde_json::{Value, json};
 
 use super::{
@@ -59,7 +59,7 @@ pub(super) fn state(flags: &Flags, command: &StateCommand, out: &Output) -> Resu
     let state = compose::store(&settings)?.state();
     match command {
         StateCommand::List { plugin: None, output } => {
-            let owners = state.owners()?;
+            let owners = state.list_owners()?;
             list_owners(&owners, output.output, out);
         }
         StateCommand::List { plugin: Some(plugin), output } => {
@@ -100,7 +100,7 @@ fn list_owners(owners: &[StateOwner], format: Format, out: &Output) {
     }
 }
 
-fn keys(state: &State, owner: &DataOwner) -> Result<Vec<String>, StateStoreError> {
+fn keys(state: &PersistentStateStore, owner: &DataOwner) -> Result<Vec<String>, StateStoreError> {
     let mut keys: Vec<String> = Vec::new();
     loop {
         let page = state.list_keys(owner, "", keys.last().map(String::as_str), PAGE_KEYS)?;
@@ -156,14 +156,14 @@ fn question(plugin: &PluginName, key: Option<&str>) -> String {
 }
 
 fn clear(
-    state: &State,
+    state: &PersistentStateStore,
     plugin: &PluginName,
     key: Option<&str>,
     out: &Output,
 ) -> Result<(), Failure> {
     let owner = owner(plugin);
     let count = match key {
-        None => state.clear(&owner)?,
+        None => state.clear_owner(&owner)?,
         Some(key) if state.delete(&owner, key)? => 1,
         Some(key) => return Err(missing(plugin, key)),
     };

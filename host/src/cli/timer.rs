@@ -49,7 +49,7 @@ pub(super) fn timer(flags: &Flags, command: &TimerCommand, out: &Output) -> Resu
             list(&timers, most, output.output, out);
         }
         TimerCommand::Cancel { id } => {
-            let timer = timers.cancel_any(id)?.ok_or_else(|| {
+            let timer = timers.cancel_for_any_owner(id)?.ok_or_else(|| {
                 let message = format!("there is no timer {}", text::escape_excerpt(id, 40));
                 let failure = Failure::new(Exit::Failed, message);
                 failure.with_hint("list the timers with `sallyport timer list --all`")

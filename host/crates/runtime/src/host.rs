@@ -13,7 +13,7 @@ use sallyport_contract::{
 use sallyport_policy::{SecretSource, source::nearest_match};
 use sallyport_sandbox::{CompileProgress, Compiler, Sandbox, SandboxOptions, SystemResolver};
 use sallyport_session::{SessionHandle, UnattendedConsent};
-use sallyport_store::{AuditLog, Store, StoreError, audit::Who};
+use sallyport_store::{AuditLog, HostStore, StoreError, audit::HostUser};
 
 use crate::{
     config::{ConfigError, Settings},
@@ -121,7 +121,7 @@ pub struct Host {
     toolbox: Arc<dyn Toolbox>,
     roles: Arc<Roles>,
     offer: Offer,
-    store: Store,
+    store: HostStore,
     log: Arc<AuditLog>,
     notices: NoticeSink,
 }
@@ -174,7 +174,7 @@ impl Host {
         };
         let registry = load(settings, gate, loading, &notices).await?;
         note_compiling(&registry, &notices);
-        let who = Who::of_process(settings.env.get("USER").unwrap_or_default());
+        let who = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
         let audited = Arc::new(Audited::new(Arc::clone(&registry), Arc::clone(&log), who));
         let roles = Roles::new(Arc::clone(&audited), observer.clone());
         let toolbox: Arc<dyn Toolbox> = match observer {
@@ -215,7 +215,7 @@ impl Host {
     }
 
     /// Returns the persistent store.
-    pub fn store(&self) -> &Store {
+    pub fn store(&self) -> &HostStore {
         &self.store
     }
 
@@ -288,8 +288,8 @@ pub async fn look(
 /// # Errors
 ///
 /// The state folder cannot be used.
-pub fn open_store(settings: &Settings) -> Result<Store, StoreError> {
-    Store::open(&settings.paths.state)
+pub fn open_store(settings: &Settings) -> Result<HostStore, StoreError> {
+    HostStore::open(&settings.paths.state)
 }
 
 /// Returns every secret that the policy names, with the source of its value.
@@ -335,7 +335,7 @@ fn sandbox(
 }
 
 /// Creates the services that plugins are offered. Each is opened at its first use.
-fn offer(settings: &Settings, store: Store, notices: &NoticeSink, is_watched: bool) -> Offer {
+fn offer(settings: &Settings, store: HostStore, notices: &NoticeSink, is_watched: bool) -> Offer {
     let command = settings.browser.command.as_deref();
     let told = Arc::clone(notices);
     let tell: Tell = Arc::new(move |words| told(HostNotice::Info(words.to_owned())));

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use sallyport_store::{AuditError, AuditKind, AuditRecord, StoreError, audit::Who};
+use sallyport_store::{AuditError, AuditKind, AuditRecord, StoreError, audit::HostUser};
 
 use crate::{config::Settings, gate::now_ms, host::open_store};
 
@@ -33,7 +33,7 @@ pub fn record_change<E: fmt::Display>(
     change: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), ChangeError<E>> {
     let log = open_store(settings).map_err(ChangeError::Store)?.audit_log();
-    let who = Who::of_process(settings.env.get("USER").unwrap_or_default());
+    let who = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
     let record = |message: String| AuditRecord {
         plugin: Some(plugin.to_owned()),
         message: Some(message),
@@ -42,7 +42,7 @@ pub fn record_change<E: fmt::Display>(
     let written = log.append(record(what.to_owned())).and_then(|()| log.flush(RECORD_TIME_MAX));
     written.map_err(ChangeError::Unrecorded)?;
     change().map_err(|error| {
-        log.append_done(record(format!("{what}: that failed, nothing is changed: {error}")));
+        log.append_completed(record(format!("{what}: that failed, nothing is changed: {error}")));
         ChangeError::Failed(error)
     })
 }

@@ -18,8 +18,11 @@ use sallyport_session::{
     RecallError, RecallQuery, RecalledMemory, SessionMemory, history::PastTurn,
 };
 use sallyport_store::{
-    Store, StoreError,
-    memories::{By, Forget, Found, Memory, MemoryKind, NewMemory, Shown, Vector},
+    HostStore, StoreError,
+    memories::{
+        EmbeddingVector, MemoryCriterion, MemoryMatch, MemorySelection, NewMemory, StoredMemory,
+        StoredMemoryKind, VisibleTurns,
+    },
 };
 use tokio::time::timeout;
 
@@ -55,7 +58,7 @@ const SIMILARITY_MIN: f64 = 0.3;
 
 /// The memories of one user, across sessions.
 pub struct Memories {
-    store: Store,
+    store: HostStore,
     user: String,
     embedder: Option<Arc<dyn Embedder>>,
     tell: Tell,
@@ -82,7 +85,7 @@ impl Memories {
     /// Creates the memories of a user in `store`. Reports through `tell` when they are searched by
     /// words only.
     pub fn new(
-        store: Store,
+        store: HostStore,
         user: &str,
         embedder: Option<Arc<dyn Embedder>>,
         tell: Tell,
@@ -185,19 +188,19 @@ impl Memories {
     }
 
     /// Returns the memories that have no vector of the current model and its current dimensions.
-    async fn lacking(self: &Arc<Self>) -> Result<Vec<Memory>, RecallError> {
+    async fn lacking(self: &Arc<Self>) -> Result<Vec<StoredMemory>, RecallError> {
         let Some(embedder) = &self.embedder else { return Ok(Vec::new()) };
         let name = embedder.name().to_owned();
         let dimensions = Some(self.dimensions.load(Ordering::Relaxed)).filter(|n| *n > 0);
         self.ask(move |memories, user| {
-            memories.without_vector(user, (&name, dimensions), CATCH_UP_MAX)
+            memories.list_without_vector(user, (&name, dimensions), CATCH_UP_MAX)
         })
         .await
     }
 
     async fn give(
         self: &Arc<Self>,
-        lacking: Vec<Memory>,
+        lacking: Vec<StoredMemory>,
         vectors: Vec<Vec<f32>>,
     ) -> Result<(), RecallError> {
         let Some(embedder) = self.embedder.clone().filter(|_| !lacking.is_empty()) else {
@@ -207,9 +210,9 @@ impl Memories {
             let embedder = embedder.name();
             for (memory, values) in lacking.iter().zip(&vectors) {
                 if points_somewhere(values) {
-                    memories.embed(user, memory.id, Vector { embedder, values })?;
+                    memories.store_vector(user, memory.id, EmbeddingVector { embedder, values })?;
                 } else {
-                    memories.embed_nothing(user, memory.id, embedder)?;
+                    memories.mark_unembeddable(user, memory.id, embedder)?;
                 }
             }
             Ok(())
@@ -220,7 +223,9 @@ impl Memories {
     /// Runs work with the store on a blocking thread.
     async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(sallyport_store::Memories<'_>, &str) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(sallyport_store::MemoryStore<'_>, &str) -> Result<T, StoreError>
+        + Send
+        + 'static,
     ) -> Result<T, RecallError> {
         let own = Arc::clone(self);
         let done = apart(move || work(own.store.memories(), &own.user)).await;
@@ -236,25 +241,27 @@ impl Memories {
         vector: Option<Vec<f32>>,
         session_id: &str,
         from_turn: Option<u64>,
-    ) -> Result<Vec<Found>, RecallError> {
+    ) -> Result<Vec<MemoryMatch>, RecallError> {
         let (query, session_id) = (query.to_owned(), session_id.to_owned());
         let embedder = self.embedder.clone();
         self.ask(move |memories, user| {
-            let shown = from_turn.map(|from_turn| Shown { session_id: &session_id, from_turn });
+            let shown =
+                from_turn.map(|from_turn| VisibleTurns { session_id: &session_id, from_turn });
             let recall = |by| {
                 let wanted =
-                    sallyport_store::memories::Recall { user, by, limit: FOUND_MAX, shown };
+                    sallyport_store::memories::MemoryQuery { user, by, limit: FOUND_MAX, shown };
                 memories.recall(&wanted)
             };
-            let by_words = || Ok(recall(By::Words(&query))?.found);
+            let by_words = || Ok(recall(MemoryCriterion::Words(&query))?.found);
             let (Some(values), Some(embedder)) = (&vector, &embedder) else { return by_words() };
             let name = embedder.name();
-            let by_vector = recall(By::Vector(Vector { embedder: name, values }))?;
+            let by_vector =
+                recall(MemoryCriterion::Vector(EmbeddingVector { embedder: name, values }))?;
             let mut found = by_vector.found;
             found.retain(bears_on_it);
             if by_vector.not_compared > 0 {
-                let is_other = |one: &Found| {
-                    let Memory { embedder, dimensions, .. } = &one.memory;
+                let is_other = |one: &MemoryMatch| {
+                    let StoredMemory { embedder, dimensions, .. } = &one.memory;
                     embedder.as_deref() != Some(name) || *dimensions != Some(values.len())
                 };
                 found.extend(by_words()?.into_iter().filter(is_other));
@@ -266,8 +273,8 @@ impl Memories {
 }
 
 /// Returns whether a memory that was compared by its vector is close enough to be recalled.
-fn bears_on_it(found: &Found) -> bool {
-    found.similarity >= SIMILARITY_MIN || found.memory.kind == MemoryKind::Initial
+fn bears_on_it(found: &MemoryMatch) -> bool {
+    found.similarity >= SIMILARITY_MIN || found.memory.kind == StoredMemoryKind::Initial
 }
 
 impl OfSession {
@@ -281,8 +288,8 @@ impl OfSession {
         self.memories
             .ask(move |memories, user| {
                 for text in texts.iter().filter(|text| !text.trim().is_empty()) {
-                    let kind = MemoryKind::Initial;
-                    memories.remember(&new_memory(user, text, &session_id, 0, kind))?;
+                    let kind = StoredMemoryKind::Initial;
+                    memories.store_memory(&new_memory(user, text, &session_id, 0, kind))?;
                 }
                 Ok(())
             })
@@ -298,20 +305,20 @@ impl OfSession {
         let from_turn = first_of_last(wanted.shown);
         let found = self.memories.find(wanted.query, vector, &self.session_id, from_turn).await?;
         // Leave out the initial memories of other sessions.
-        let is_own = |one: &Found| {
+        let is_own = |one: &MemoryMatch| {
             let text = one.memory.text.as_str();
             let is_known = || wanted.memories.iter().any(|known| known.trim() == text);
-            one.memory.kind != MemoryKind::Initial || is_known()
+            one.memory.kind != StoredMemoryKind::Initial || is_known()
         };
-        let found: Vec<Found> = found.into_iter().filter(is_own).collect();
+        let found: Vec<MemoryMatch> = found.into_iter().filter(is_own).collect();
         let rest =
             if by_words || !self.is_kept { rest(wanted.memories, &found) } else { Vec::new() };
         Ok(found.into_iter().map(|one| self.recalled(one)).chain(rest).collect())
     }
 
-    fn recalled(&self, found: Found) -> RecalledMemory {
-        let Found { memory, similarity } = found;
-        let is_here = memory.session_id == self.session_id && memory.kind == MemoryKind::Turn;
+    fn recalled(&self, found: MemoryMatch) -> RecalledMemory {
+        let MemoryMatch { memory, similarity } = found;
+        let is_here = memory.session_id == self.session_id && memory.kind == StoredMemoryKind::Turn;
         RecalledMemory {
             id: memory.id.to_string(),
             text: memory.text,
@@ -325,9 +332,12 @@ impl OfSession {
         let (session_id, number) = (self.session_id.clone(), turn.number as u64);
         self.memories
             .ask(move |memories, user| {
-                memories.forget(user, Forget::Turn { session_id: &session_id, turn: number })?;
-                let kind = MemoryKind::Turn;
-                memories.remember(&new_memory(user, &text, &session_id, number, kind))
+                memories.forget(
+                    user,
+                    MemorySelection::Turn { session_id: &session_id, turn: number },
+                )?;
+                let kind = StoredMemoryKind::Turn;
+                memories.store_memory(&new_memory(user, &text, &session_id, number, kind))
             })
             .await?;
         self.memories.vector("").await.map(drop)
@@ -351,7 +361,7 @@ impl SessionMemory for OfSession {
         Box::pin(async move {
             let turn = turn as u64;
             let forget = self.memories.ask(move |memories, user| {
-                memories.forget(user, Forget::Turn { session_id: &session_id, turn })
+                memories.forget(user, MemorySelection::Turn { session_id: &session_id, turn })
             });
             forget.await.map(drop)
         })
@@ -374,14 +384,14 @@ fn new_memory<'m>(
     text: &'m str,
     session_id: &'m str,
     turn: u64,
-    kind: MemoryKind,
+    kind: StoredMemoryKind,
 ) -> NewMemory<'m> {
     NewMemory { user, text, vector: None, session_id, turn, kind, at_ms: now_ms() }
 }
 
 /// Returns the initial memories that the search did not find. They are recalled anyway: a search by
 /// words shows too rarely when they matter.
-fn rest(known: &[String], found: &[Found]) -> Vec<RecalledMemory> {
+fn rest(known: &[String], found: &[MemoryMatch]) -> Vec<RecalledMemory> {
     let is_found = |text: &str| found.iter().any(|one| one.memory.text == text.trim());
     let rest = known.iter().enumerate().filter(|(_, text)| !is_found(text));
     rest.map(|(index, text)| RecalledMemory {
@@ -421,12 +431,12 @@ mod tests {
     #[tokio::test]
     async fn what_has_nothing_to_do_with_an_input_is_not_recalled() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("state")).unwrap();
+        let store = HostStore::open(&folder.path().join("state")).unwrap();
         let embedder: Arc<dyn Embedder> = Arc::new(ByFirstWord);
         let memories = Memories::new(store.clone(), "me", Some(embedder), Arc::new(|_: &str| {}));
-        let turn = MemoryKind::Turn;
+        let turn = StoredMemoryKind::Turn;
         for (number, text) in (1..).zip(["locker code 4711", "puppy chews shoes"]) {
-            store.memories().remember(&new_memory("me", text, "s-1", number, turn)).unwrap();
+            store.memories().store_memory(&new_memory("me", text, "s-1", number, turn)).unwrap();
         }
         memories.vector("").await.unwrap();
         for (input, want) in [

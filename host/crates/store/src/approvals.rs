@@ -6,9 +6,9 @@
 use rusqlite::{Connection, params};
 
 use crate::{
-    database::{self, signed},
+    database::{self, to_sql_integer},
     error::StoreError,
-    store::Store,
+    store::HostStore,
 };
 
 /// Longest time that an approval is valid. To the user who answered, a session that is resumed
@@ -34,7 +34,7 @@ pub(crate) const TABLE: &str = "
 
 /// Something that the user allowed for the rest of a session, or that is being asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Approval {
+pub struct SessionApproval {
     /// The session.
     pub session_id: String,
     /// The plugin's name.
@@ -53,12 +53,12 @@ pub struct Approval {
 
 /// The approvals of all sessions.
 #[derive(Debug, Clone, Copy)]
-pub struct Approvals<'s> {
-    store: &'s Store,
+pub struct ApprovalStore<'s> {
+    store: &'s HostStore,
 }
 
-impl<'s> Approvals<'s> {
-    pub(crate) fn new(store: &'s Store) -> Self {
+impl<'s> ApprovalStore<'s> {
+    pub(crate) fn new(store: &'s HostStore) -> Self {
         Self { store }
     }
 
@@ -69,17 +69,17 @@ impl<'s> Approvals<'s> {
     /// # Errors
     ///
     /// The database cannot be written, or a text is too long.
-    pub fn remember(self, approval: &Approval) -> Result<(), StoreError> {
+    pub fn store_approval(self, approval: &SessionApproval) -> Result<(), StoreError> {
         approval.check_lengths()?;
         let sql = "INSERT OR REPLACE INTO approval
             (session_id, plugin, digest, tool, subject, rule, at_ms)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        let Approval { session_id, plugin, digest, tool, subject, rule, at_ms } = approval;
-        self.run(|connection| {
-            remove_old(connection, *at_ms)?;
+        let SessionApproval { session_id, plugin, digest, tool, subject, rule, at_ms } = approval;
+        self.run_query(|connection| {
+            remove_expired_approvals(connection, *at_ms)?;
             connection.execute(
                 sql,
-                params![session_id, plugin, digest, tool, subject, rule, signed(*at_ms)],
+                params![session_id, plugin, digest, tool, subject, rule, to_sql_integer(*at_ms)],
             )
         })
         .map(drop)
@@ -90,15 +90,23 @@ impl<'s> Approvals<'s> {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn find(self, wanted: &Approval) -> Result<bool, StoreError> {
+    pub fn is_approved(self, wanted: &SessionApproval) -> Result<bool, StoreError> {
         let sql = "SELECT count(*) FROM approval
             WHERE session_id = ?1 AND plugin = ?2 AND digest = ?3 AND tool = ?4
             AND subject = ?5 AND rule = ?6 AND at_ms BETWEEN ?7 AND ?8";
-        let Approval { session_id, plugin, digest, tool, subject, rule, at_ms } = wanted;
-        let oldest = signed(oldest_ms(*at_ms));
-        self.run(|connection| {
-            let key =
-                params![session_id, plugin, digest, tool, subject, rule, oldest, signed(*at_ms)];
+        let SessionApproval { session_id, plugin, digest, tool, subject, rule, at_ms } = wanted;
+        let oldest = to_sql_integer(oldest_valid_ms(*at_ms));
+        self.run_query(|connection| {
+            let key = params![
+                session_id,
+                plugin,
+                digest,
+                tool,
+                subject,
+                rule,
+                oldest,
+                to_sql_integer(*at_ms)
+            ];
             connection.query_row(sql, key, |row| Ok(row.get::<_, i64>(0)? > 0))
         })
     }
@@ -108,8 +116,8 @@ impl<'s> Approvals<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn forget(self, session_id: &str) -> Result<usize, StoreError> {
-        self.run(|connection| forget(connection, session_id))
+    pub fn forget_session(self, session_id: &str) -> Result<usize, StoreError> {
+        self.run_query(|connection| forget_session_approvals(connection, session_id))
     }
 
     /// Removes the approvals that are older than 30 days at a time, and returns their number. The
@@ -119,19 +127,19 @@ impl<'s> Approvals<'s> {
     ///
     /// The database cannot be written.
     pub fn prune(self, now_ms: u64) -> Result<usize, StoreError> {
-        self.run(|connection| remove_old(connection, now_ms))
+        self.run_query(|connection| remove_expired_approvals(connection, now_ms))
     }
 
-    fn run<T>(
+    fn run_query<T>(
         self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let failed = database::failed(self.store.folder());
-        self.store.with(|connection| work(connection).map_err(failed))
+        let failed = database::map_database_error(self.store.folder());
+        self.store.with_connection(|connection| work(connection).map_err(failed))
     }
 }
 
-impl Approval {
+impl SessionApproval {
     fn check_lengths(&self) -> Result<(), StoreError> {
         let texts = [
             ("a session", &self.session_id),
@@ -152,14 +160,18 @@ impl Approval {
 }
 
 /// Removes every approval of a session, and returns their number.
-pub(crate) fn forget(connection: &Connection, session_id: &str) -> rusqlite::Result<usize> {
+pub(crate) fn forget_session_approvals(
+    connection: &Connection,
+    session_id: &str,
+) -> rusqlite::Result<usize> {
     connection.execute("DELETE FROM approval WHERE session_id = ?1", [session_id])
 }
 
-fn remove_old(connection: &Connection, now_ms: u64) -> rusqlite::Result<usize> {
-    connection.execute("DELETE FROM approval WHERE at_ms < ?1", [signed(oldest_ms(now_ms))])
+fn remove_expired_approvals(connection: &Connection, now_ms: u64) -> rusqlite::Result<usize> {
+    connection
+        .execute("DELETE FROM approval WHERE at_ms < ?1", [to_sql_integer(oldest_valid_ms(now_ms))])
 }
 
-fn oldest_ms(now_ms: u64) -> u64 {
+fn oldest_valid_ms(now_ms: u64) -> u64 {
     now_ms.saturating_sub(AGE_MS_MAX)
 }

@@ -8,11 +8,11 @@ use std::{
 
 /// Returns the time in milliseconds since 1970. It may step back.
 #[derive(Clone)]
-pub(crate) struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
+pub(crate) struct StoreClock(Arc<dyn Fn() -> u64 + Send + Sync>);
 
-impl Clock {
+impl StoreClock {
     /// The system's clock.
-    pub(crate) fn of_wall() -> Self {
+    pub(crate) fn from_system() -> Self {
         Self(Arc::new(|| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -21,7 +21,7 @@ impl Clock {
 
     /// A clock that a test controls.
     #[cfg(test)]
-    pub(crate) fn of(tell: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+    pub(crate) fn from_fn(tell: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }
 
@@ -30,7 +30,7 @@ impl Clock {
     }
 }
 
-impl fmt::Debug for Clock {
+impl fmt::Debug for StoreClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Clock").finish_non_exhaustive()
     }

@@ -42,7 +42,7 @@ pub(crate) const LOG_BYTES_MAX: u64 = LOG_PAGES_MAX as u64 * 4096;
 /// # Errors
 ///
 /// The file is not private, is not a database, has a newer schema, or cannot be opened.
-pub(crate) fn open(folder: &Path) -> Result<Connection, StoreError> {
+pub(crate) fn open_database(folder: &Path) -> Result<Connection, StoreError> {
     let begun = Instant::now();
     loop {
         match open_once(folder) {
@@ -56,30 +56,30 @@ pub(crate) fn open(folder: &Path) -> Result<Connection, StoreError> {
 
 fn open_once(folder: &Path) -> Result<Connection, StoreError> {
     let path = folder.join(FILE);
-    if is_gone(&path) && audit::was_begun(folder) {
+    if is_missing_or_empty(&path) && audit::has_existing_log(folder) {
         return Err(StoreError::Gone { path });
     }
-    private::ensure(&path)?;
-    let failed = |error| StoreError::of_sql(path.clone(), &error);
-    let mut connection = connect(&path).map_err(failed)?;
-    let found = migration::form(&connection).map_err(failed)?;
+    private::ensure_private_file(&path)?;
+    let failed = |error| StoreError::from_sql(path.clone(), &error);
+    let mut connection = connect_database(&path).map_err(failed)?;
+    let found = migration::read_schema_version(&connection).map_err(failed)?;
     if !(0..=migration::NEWEST).contains(&found) {
         return Err(StoreError::Newer { path, found, known: migration::NEWEST });
     }
-    set_up(&connection).map_err(failed)?;
+    configure_connection(&connection).map_err(failed)?;
     if found < migration::NEWEST {
         // Durable: the files next to the database show that it existed, so it must not be lost
         // alone.
         set_durability(&connection, Durability::Durable).map_err(failed)?;
-        migration::run(&mut connection).map_err(failed)?;
+        migration::run_migrations(&mut connection).map_err(failed)?;
         set_durability(&connection, Durability::Behind).map_err(failed)?;
     }
-    shorten_log_of_writes(&connection, folder);
+    truncate_long_wal(&connection, folder);
     Ok(connection)
 }
 
 /// Whether the database is missing or empty.
-fn is_gone(path: &Path) -> bool {
+fn is_missing_or_empty(path: &Path) -> bool {
     fs::metadata(path).map_or_else(
         |error| error.kind() == io::ErrorKind::NotFound,
         |info| info.is_file() && info.len() == 0,
@@ -87,20 +87,20 @@ fn is_gone(path: &Path) -> bool {
 }
 
 /// Truncates a long write-ahead log, unless another process is using it.
-fn shorten_log_of_writes(connection: &Connection, folder: &Path) {
+fn truncate_long_wal(connection: &Connection, folder: &Path) {
     let log = folder.join(format!("{FILE}-wal"));
     let is_long = fs::metadata(log).is_ok_and(|log| log.len() > LOG_BYTES_MAX);
     if is_long && connection.busy_timeout(Duration::ZERO).is_ok() {
-        forget_log_of_writes(connection);
+        truncate_wal(connection);
         let _ = connection.busy_timeout(BUSY_WAIT);
     }
 }
 
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
+fn connect_database(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    memories::register();
+    memories::register_vector_functions();
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT)?;
     // A checkpoint on every exit would cost each command a wait for the disk.
@@ -140,11 +140,11 @@ pub(crate) fn set_durability(
 }
 
 /// Writes a value that does not change, so that the next commit is not empty.
-pub(crate) fn touch(connection: &Connection) -> rusqlite::Result<()> {
-    migration::restate(connection)
+pub(crate) fn write_unchanged_value(connection: &Connection) -> rusqlite::Result<()> {
+    migration::rewrite_schema_version(connection)
 }
 
-fn set_up(connection: &Connection) -> rusqlite::Result<()> {
+fn configure_connection(connection: &Connection) -> rusqlite::Result<()> {
     set_durability(connection, Durability::Behind)?;
     // Otherwise removed data would stay readable in the file until it is overwritten.
     connection.pragma_update(None, "secure_delete", true)?;
@@ -153,40 +153,40 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Converts a database error, for use with `map_err`.
-pub(crate) fn failed(folder: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
-    move |error| StoreError::of_sql(PathBuf::from(folder).join(FILE), &error)
+pub(crate) fn map_database_error(folder: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
+    move |error| StoreError::from_sql(PathBuf::from(folder).join(FILE), &error)
 }
 
 /// Takes the write lock and begins a transaction.
-pub(crate) fn begin(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
+pub(crate) fn begin_transaction(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
     Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
 }
 
 /// Truncates the write-ahead log, because it still contains removed data. While another process
 /// reads the log, it stays and is overwritten in time.
-pub(crate) fn forget_log_of_writes(connection: &Connection) {
+pub(crate) fn truncate_wal(connection: &Connection) {
     let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
 }
 
 /// Converts a number for the database, whose integers are signed. A time that does not fit is 300
 /// million years away.
-pub(crate) fn signed(number: u64) -> i64 {
+pub(crate) fn to_sql_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Converts a number that was written with [`signed`]. A negative one is foreign and becomes 0.
-pub(crate) fn unsigned(number: i64) -> u64 {
+pub(crate) fn from_sql_integer(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
 /// Reads the name of a plugin. An invalid name was not written by this program.
-pub(crate) fn plugin_name(row: &Row<'_>, column: &str) -> rusqlite::Result<PluginName> {
+pub(crate) fn read_plugin_name(row: &Row<'_>, column: &str) -> rusqlite::Result<PluginName> {
     let text: String = row.get(column)?;
-    text.parse().map_err(|error| foreign(row, column, error))
+    text.parse().map_err(|error| foreign_value_error(row, column, error))
 }
 
 /// The error for a value that this program would not have written.
-pub(crate) fn foreign(
+pub(crate) fn foreign_value_error(
     row: &Row<'_>,
     column: &str,
     error: impl Into<Box<dyn Error + Send + Sync>>,

@@ -192,7 +192,7 @@ impl StoreError {
     }
 
     /// Classifies a database error, so that users see the cause instead of a code.
-    pub(crate) fn of_sql(path: PathBuf, error: &rusqlite::Error) -> Self {
+    pub(crate) fn from_sql(path: PathBuf, error: &rusqlite::Error) -> Self {
         let message = error.to_string();
         // The value is not one that this program writes.
         if let rusqlite::Error::FromSqlConversionFailure(..)

@@ -50,21 +50,22 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use approvals::{Approval, Approvals};
+pub use approvals::{ApprovalStore, SessionApproval};
 pub use audit::{
-    ArgumentsHash, Audit, AuditEffect, AuditError, AuditFilter, AuditKind, AuditLog, AuditRecord,
-    Entry, Problem, Records, Verification,
+    ArgumentsHash, AuditEffect, AuditEntry, AuditEntryReader, AuditError, AuditFilter, AuditKind,
+    AuditLog, AuditProblem, AuditRecord, AuditStore, AuditVerification,
 };
 pub use error::StoreError;
 pub use memories::{
-    By, Forget, Found, Memories, Memory, MemoryKind, NewMemory, Recall, Recalled, Shown, Vector,
+    EmbeddingVector, MemoryCriterion, MemoryMatch, MemoryQuery, MemoryQueryResult, MemorySelection,
+    MemoryStore, NewMemory, StoredMemory, StoredMemoryKind, VisibleTurns,
 };
-pub use notices::{KeptNotices, Taken};
-pub use presence::{OpenSession, Presence};
+pub use notices::{NoticeBatch, NoticeStore};
+pub use presence::{OpenSession, SessionPresence};
 pub use sessions::{
-    Hit, NewRecord, NewSession, Piece, Record, Session, SessionFilter, SessionRecords, Sessions,
-    Used,
+    NewRecord, NewSession, SessionFilter, SessionRecords, SessionSearchMatch, SessionStore,
+    SnippetPiece, StoredRecord, StoredSession, StoredUsage,
 };
-pub use state::{State, StateOwner};
-pub use store::Store;
-pub use timers::{Claim, KeptTimers};
+pub use state::{PersistentStateStore, StateOwner};
+pub use store::HostStore;
+pub use timers::{PersistentTimerStore, TimerClaim};

@@ -23,14 +23,14 @@ pub(crate) const STEPS: [&str; 8] = [
 pub(crate) const NEWEST: i64 = STEPS.len() as i64;
 
 /// Returns the schema version of a database; 0 for an empty one.
-pub(crate) fn form(connection: &Connection) -> rusqlite::Result<i64> {
+pub(crate) fn read_schema_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", (), |row| row.get(0))
 }
 
 /// Runs the steps that a database has not taken yet. Of several processes, only one runs them.
-pub(crate) fn run(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(crate) fn run_migrations(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let taken = usize::try_from(form(&transaction)?).unwrap_or(STEPS.len());
+    let taken = usize::try_from(read_schema_version(&transaction)?).unwrap_or(STEPS.len());
     for step in STEPS.iter().skip(taken) {
         transaction.execute_batch(step)?;
     }
@@ -39,6 +39,6 @@ pub(crate) fn run(connection: &mut Connection) -> rusqlite::Result<()> {
 }
 
 /// Writes the schema version again.
-pub(crate) fn restate(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn rewrite_schema_version(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", NEWEST)
 }

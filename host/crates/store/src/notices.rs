@@ -18,11 +18,11 @@ use sallyport_contract::services::{NOTICE_BYTES_MAX, NoticeAudience, PluginNotic
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    database::{foreign, signed, unsigned},
+    database::{foreign_value_error, from_sql_integer, to_sql_integer},
     error::StoreError,
     presence,
-    process::{self, Life, Process},
-    store::Store,
+    process::{self, ProcessIdentity, ProcessLiveness},
+    store::HostStore,
 };
 
 /// Most rows that wait for one session, and most that wait for the user. No user reads more when a
@@ -61,13 +61,13 @@ pub(crate) const TABLE: &str = "
 
 /// The waiting messages.
 #[derive(Debug, Clone, Copy)]
-pub struct KeptNotices<'s> {
-    store: &'s Store,
+pub struct NoticeStore<'s> {
+    store: &'s HostStore,
 }
 
 /// Messages that are about to be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct NoticeBatch {
     /// The messages, oldest first.
     pub notices: Vec<PluginNotice>,
     /// How many older messages are only counted and no longer stored.
@@ -75,15 +75,15 @@ pub struct Taken {
     keys: Vec<i64>,
 }
 
-impl Taken {
+impl NoticeBatch {
     /// Whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 }
 
-impl<'s> KeptNotices<'s> {
-    pub(crate) fn new(store: &'s Store) -> Self {
+impl<'s> NoticeStore<'s> {
+    pub(crate) fn new(store: &'s HostStore) -> Self {
         Self { store }
     }
 
@@ -92,11 +92,15 @@ impl<'s> KeptNotices<'s> {
     /// # Errors
     ///
     /// The message is too long, or the database cannot be written.
-    pub fn keep(self, user: &str, notice: &PluginNotice) -> Result<(), StoreError> {
-        check_length(notice)?;
-        self.store.write(|connection| {
-            insert(connection, user, &HeldNotice { notice: notice.clone(), until_ms: None })?;
-            Ok(merge_oldest(connection, user, notice)?)
+    pub fn store_notice(self, user: &str, notice: &PluginNotice) -> Result<(), StoreError> {
+        check_notice_length(notice)?;
+        self.store.write_transaction(|connection| {
+            insert_notice(
+                connection,
+                user,
+                &StoredNotice { notice: notice.clone(), until_ms: None },
+            )?;
+            Ok(merge_oldest_notices(connection, user, notice)?)
         })
     }
 
@@ -108,27 +112,27 @@ impl<'s> KeptNotices<'s> {
     /// # Errors
     ///
     /// The message is too long, or the database cannot be written.
-    pub fn gather(
+    pub fn store_or_merge(
         self,
         user: &str,
         notice: &PluginNotice,
         now_ms: u64,
         after: Duration,
     ) -> Result<bool, StoreError> {
-        check_length(notice)?;
+        check_notice_length(notice)?;
         let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).min(HELD_MS_MAX);
         let until_ms = Some(now_ms.saturating_add(after_ms));
-        self.store.write(|connection| {
-            if let Some((key, mut held)) = held(connection, user, notice, now_ms)? {
-                if !fits(&held.notice, notice) {
+        self.store.write_transaction(|connection| {
+            if let Some((key, mut held)) = find_held_notice(connection, user, notice, now_ms)? {
+                if !can_merge(&held.notice, notice) {
                     return Ok(false);
                 }
-                append(&mut held.notice, notice);
-                replace(connection, key, &held, 1)?;
+                append_notice(&mut held.notice, notice);
+                replace_notice(connection, key, &held, 1)?;
                 return Ok(true);
             }
-            insert(connection, user, &HeldNotice { notice: notice.clone(), until_ms })?;
-            merge_oldest(connection, user, notice)?;
+            insert_notice(connection, user, &StoredNotice { notice: notice.clone(), until_ms })?;
+            merge_oldest_notices(connection, user, notice)?;
             Ok(true)
         })
     }
@@ -139,9 +143,16 @@ impl<'s> KeptNotices<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn take(self, user: &str, session_id: &str, now_ms: u64) -> Result<Taken, StoreError> {
-        let place = Place { user, session_id, now_ms };
-        self.store.write(|connection| Ok(take(connection, &place, Process::own())?))
+    pub fn take_batch(
+        self,
+        user: &str,
+        session_id: &str,
+        now_ms: u64,
+    ) -> Result<NoticeBatch, StoreError> {
+        let place = NoticeTarget { user, session_id, now_ms };
+        self.store.write_transaction(|connection| {
+            Ok(take_notices(connection, &place, ProcessIdentity::current_process())?)
+        })
     }
 
     /// Removes messages that were shown.
@@ -149,8 +160,8 @@ impl<'s> KeptNotices<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn confirm(self, taken: &Taken) -> Result<(), StoreError> {
-        self.each(taken, "DELETE FROM notice WHERE key = ?1")
+    pub fn confirm_shown(self, taken: &NoticeBatch) -> Result<(), StoreError> {
+        self.execute_for_each(taken, "DELETE FROM notice WHERE key = ?1")
     }
 
     /// Gives back messages that were not shown, so that they are handed out again.
@@ -158,15 +169,18 @@ impl<'s> KeptNotices<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn give_back(self, taken: &Taken) -> Result<(), StoreError> {
-        self.each(taken, "UPDATE notice SET process = NULL, lease_ms = NULL WHERE key = ?1")
+    pub fn release_batch(self, taken: &NoticeBatch) -> Result<(), StoreError> {
+        self.execute_for_each(
+            taken,
+            "UPDATE notice SET process = NULL, lease_ms = NULL WHERE key = ?1",
+        )
     }
 
-    fn each(self, taken: &Taken, sql: &str) -> Result<(), StoreError> {
+    fn execute_for_each(self, taken: &NoticeBatch, sql: &str) -> Result<(), StoreError> {
         if taken.is_empty() {
             return Ok(());
         }
-        self.store.write(|connection| {
+        self.store.write_transaction(|connection| {
             let mut statement = connection.prepare(sql)?;
             for key in &taken.keys {
                 statement.execute([key])?;
@@ -177,13 +191,16 @@ impl<'s> KeptNotices<'s> {
 }
 
 /// Removes the messages that only this session, which is gone, would have shown.
-pub(crate) fn forget(connection: &Connection, session_id: &str) -> rusqlite::Result<usize> {
+pub(crate) fn forget_session_notices(
+    connection: &Connection,
+    session_id: &str,
+) -> rusqlite::Result<usize> {
     let sql = "DELETE FROM notice WHERE session_id = ?1 AND audience = ?2";
-    connection.execute(sql, (session_id, word(NoticeAudience::Conversation)))
+    connection.execute(sql, (session_id, audience_name(NoticeAudience::Conversation)))
 }
 
 /// The place where messages are about to be shown.
-pub(crate) struct Place<'p> {
+pub(crate) struct NoticeTarget<'p> {
     pub(crate) user: &'p str,
     pub(crate) session_id: &'p str,
     pub(crate) now_ms: u64,
@@ -191,7 +208,7 @@ pub(crate) struct Place<'p> {
 
 /// A message as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct HeldNotice {
+struct StoredNotice {
     #[serde(flatten)]
     notice: PluginNotice,
     /// Not shown before this time, because further messages may be merged into it.
@@ -199,59 +216,59 @@ struct HeldNotice {
     until_ms: Option<u64>,
 }
 
-impl HeldNotice {
-    fn is_held(&self, now_ms: u64) -> bool {
+impl StoredNotice {
+    fn is_held_back(&self, now_ms: u64) -> bool {
         self.until_ms.is_some_and(|until| until > now_ms && until - now_ms <= HELD_MS_MAX)
     }
 }
 
-struct Waiting {
+struct PendingNoticeRow {
     key: i64,
     session_id: String,
-    notice: Option<HeldNotice>,
+    notice: Option<StoredNotice>,
     count: u64,
     process: Option<String>,
     lease_ms: Option<u64>,
 }
 
-impl Waiting {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+impl PendingNoticeRow {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let is_message = row.get_ref("notice")? != rusqlite::types::ValueRef::Null;
         Ok(Self {
             key: row.get("key")?,
             session_id: row.get("session_id")?,
-            notice: is_message.then(|| read_held(row)).transpose()?,
-            count: unsigned(row.get("count")?),
+            notice: is_message.then(|| read_stored_notice(row)).transpose()?,
+            count: from_sql_integer(row.get("count")?),
             process: row.get("process")?,
-            lease_ms: row.get::<_, Option<i64>>("lease_ms")?.map(unsigned),
+            lease_ms: row.get::<_, Option<i64>>("lease_ms")?.map(from_sql_integer),
         })
     }
 
     /// Whether the message is due and not taken by a live process.
-    fn is_free(&self, now_ms: u64) -> bool {
-        if self.notice.as_ref().is_some_and(|notice| notice.is_held(now_ms)) {
+    fn is_available(&self, now_ms: u64) -> bool {
+        if self.notice.as_ref().is_some_and(|notice| notice.is_held_back(now_ms)) {
             return false;
         }
-        self.process.as_deref().is_none_or(|holder| match process::life(holder) {
-            Life::Lives => false,
-            Life::Gone => true,
-            Life::Unknown => self.lease_ms.is_none_or(|end| end <= now_ms),
+        self.process.as_deref().is_none_or(|holder| match process::liveness_by_name(holder) {
+            ProcessLiveness::Lives => false,
+            ProcessLiveness::Gone => true,
+            ProcessLiveness::Unknown => self.lease_ms.is_none_or(|end| end <= now_ms),
         })
     }
 }
 
-pub(crate) fn take(
+pub(crate) fn take_notices(
     connection: &Connection,
-    place: &Place<'_>,
-    holder: &Process,
-) -> rusqlite::Result<Taken> {
-    let open = presence::list(connection, place.now_ms)?;
+    place: &NoticeTarget<'_>,
+    holder: &ProcessIdentity,
+) -> rusqlite::Result<NoticeBatch> {
+    let open = presence::list_open_sessions(connection, place.now_ms)?;
     let is_open_elsewhere = |session_id: &str| {
         session_id != place.session_id && open.iter().any(|open| open.session_id == session_id)
     };
-    let mut taken = Taken::default();
-    for waiting in waiting(connection, place)? {
-        if !is_open_elsewhere(&waiting.session_id) && waiting.is_free(place.now_ms) {
+    let mut taken = NoticeBatch::default();
+    for waiting in list_pending(connection, place)? {
+        if !is_open_elsewhere(&waiting.session_id) && waiting.is_available(place.now_ms) {
             taken.keys.push(waiting.key);
             match waiting.notice {
                 Some(held) => taken.notices.push(held.notice),
@@ -262,34 +279,37 @@ pub(crate) fn take(
             break;
         }
     }
-    hold(connection, &taken.keys, holder, place.now_ms)?;
+    lease_notices(connection, &taken.keys, holder, place.now_ms)?;
     Ok(taken)
 }
 
-fn waiting(connection: &Connection, place: &Place<'_>) -> rusqlite::Result<Vec<Waiting>> {
+fn list_pending(
+    connection: &Connection,
+    place: &NoticeTarget<'_>,
+) -> rusqlite::Result<Vec<PendingNoticeRow>> {
     let sql = "SELECT key, session_id, notice, count, process, lease_ms FROM notice
         WHERE user = ?1 AND (session_id = ?2 OR audience = ?3) ORDER BY key";
-    let values = (place.user, place.session_id, word(NoticeAudience::User));
-    connection.prepare(sql)?.query_map(values, Waiting::read)?.collect()
+    let values = (place.user, place.session_id, audience_name(NoticeAudience::User));
+    connection.prepare(sql)?.query_map(values, PendingNoticeRow::from_row)?.collect()
 }
 
-fn hold(
+fn lease_notices(
     connection: &Connection,
     keys: &[i64],
-    holder: &Process,
+    holder: &ProcessIdentity,
     now_ms: u64,
 ) -> rusqlite::Result<()> {
     let sql = "UPDATE notice SET process = ?2, lease_ms = ?3 WHERE key = ?1";
     let mut statement = connection.prepare(sql)?;
-    let (holder, until_ms) = (holder.to_string(), signed(now_ms.saturating_add(LEASE_MS)));
+    let (holder, until_ms) = (holder.to_string(), to_sql_integer(now_ms.saturating_add(LEASE_MS)));
     for key in keys {
         statement.execute(params![key, holder, until_ms])?;
     }
     Ok(())
 }
 
-fn check_length(notice: &PluginNotice) -> Result<(), StoreError> {
-    match length(notice) {
+fn check_notice_length(notice: &PluginNotice) -> Result<(), StoreError> {
+    match notice_bytes(notice) {
         bytes if bytes > NOTICE_BYTES_MAX => {
             let (what, bytes_max) = ("a message", NOTICE_BYTES_MAX);
             Err(StoreError::TooLong { what, bytes, bytes_max })
@@ -298,67 +318,72 @@ fn check_length(notice: &PluginNotice) -> Result<(), StoreError> {
     }
 }
 
-fn length(notice: &PluginNotice) -> usize {
+fn notice_bytes(notice: &PluginNotice) -> usize {
     notice.text.len() + notice.speech.as_ref().map_or(0, String::len)
 }
 
-fn insert(connection: &Connection, user: &str, held: &HeldNotice) -> rusqlite::Result<usize> {
+fn insert_notice(
+    connection: &Connection,
+    user: &str,
+    held: &StoredNotice,
+) -> rusqlite::Result<usize> {
     let sql = "INSERT INTO notice (user, session_id, audience, notice, count)
         VALUES (?1, ?2, ?3, ?4, 1)";
     let notice = &held.notice;
-    connection.execute(sql, (user, &notice.session_id, word(notice.audience), text(held)))
+    connection
+        .execute(sql, (user, &notice.session_id, audience_name(notice.audience), to_json(held)))
 }
 
 /// Stores a message that others were merged into.
-fn replace(
+fn replace_notice(
     connection: &Connection,
     key: i64,
-    held: &HeldNotice,
+    held: &StoredNotice,
     added: i64,
 ) -> rusqlite::Result<usize> {
     let sql = "UPDATE notice SET notice = ?2, count = count + ?3 WHERE key = ?1";
-    connection.execute(sql, (key, text(held), added))
+    connection.execute(sql, (key, to_json(held), added))
 }
 
-fn text(held: &HeldNotice) -> String {
+fn to_json(held: &StoredNotice) -> String {
     serde_json::to_string(held).expect("a notice is plain data")
 }
 
 /// Finds the held message that a new one can be merged into.
-fn held(
+fn find_held_notice(
     connection: &Connection,
     user: &str,
     notice: &PluginNotice,
     now_ms: u64,
-) -> rusqlite::Result<Option<(i64, HeldNotice)>> {
+) -> rusqlite::Result<Option<(i64, StoredNotice)>> {
     let sql = "SELECT key, notice FROM notice
         WHERE user = ?1 AND session_id = ?2 AND audience = ?3 AND process IS NULL
             AND notice IS NOT NULL
         ORDER BY key DESC";
-    let values = (user, &notice.session_id, word(notice.audience));
+    let values = (user, &notice.session_id, audience_name(notice.audience));
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query(values)?;
     while let Some(row) = rows.next()? {
-        let held = read_held(row)?;
-        if held.notice.plugin == notice.plugin && held.is_held(now_ms) {
+        let held = read_stored_notice(row)?;
+        if held.notice.plugin == notice.plugin && held.is_held_back(now_ms) {
             return Ok(Some((row.get("key")?, held)));
         }
     }
     Ok(None)
 }
 
-fn read_held(row: &Row<'_>) -> rusqlite::Result<HeldNotice> {
+fn read_stored_notice(row: &Row<'_>) -> rusqlite::Result<StoredNotice> {
     let text: String = row.get("notice")?;
-    serde_json::from_str(&text).map_err(|error| foreign(row, "notice", error))
+    serde_json::from_str(&text).map_err(|error| foreign_value_error(row, "notice", error))
 }
 
 /// Whether two messages are of one plugin and short enough to be merged.
-fn fits(one: &PluginNotice, other: &PluginNotice) -> bool {
-    one.plugin == other.plugin && length(one) + length(other) + 2 <= NOTICE_BYTES_MAX
+fn can_merge(one: &PluginNotice, other: &PluginNotice) -> bool {
+    one.plugin == other.plugin && notice_bytes(one) + notice_bytes(other) + 2 <= NOTICE_BYTES_MAX
 }
 
 /// Appends a message to another one, on a line of its own.
-fn append(to: &mut PluginNotice, notice: &PluginNotice) {
+fn append_notice(to: &mut PluginNotice, notice: &PluginNotice) {
     let speech = match (&to.speech, &notice.speech) {
         (Some(one), Some(other)) if one.len() + other.len() < SPEECH_BYTES_MAX => {
             Some(format!("{one} {other}"))
@@ -373,7 +398,7 @@ fn append(to: &mut PluginNotice, notice: &PluginNotice) {
 
 /// Merges the two oldest messages of one plugin that are not taken, if too many wait for the same
 /// audience. If none can be merged, the two oldest rows become a count.
-fn merge_oldest(
+fn merge_oldest_notices(
     connection: &Connection,
     user: &str,
     notice: &PluginNotice,
@@ -386,33 +411,33 @@ fn merge_oldest(
         NoticeAudience::Conversation => Some(&notice.session_id),
         NoticeAudience::User => None,
     };
-    let values = (user, session_id, word(notice.audience));
-    let rows = OldRow::list(connection, sql, values)?;
-    if rows.len() <= WAITING_MAX || gather_two(connection, &rows)? {
+    let values = (user, session_id, audience_name(notice.audience));
+    let rows = MergeCandidateRow::query_rows(connection, sql, values)?;
+    if rows.len() <= WAITING_MAX || merge_first_pair(connection, &rows)? {
         return Ok(());
     }
     let [first, second, ..] = &rows[..] else { return Ok(()) };
     let sql = "UPDATE notice SET notice = NULL, count = ?2 WHERE key = ?1";
     connection.execute(sql, (first.key, first.count.saturating_add(second.count)))?;
-    remove(connection, second.key)
+    remove_notice(connection, second.key)
 }
 
 /// A row that is not taken.
-struct OldRow {
+struct MergeCandidateRow {
     key: i64,
     count: i64,
-    held: Option<HeldNotice>,
+    held: Option<StoredNotice>,
 }
 
-impl OldRow {
-    fn list(
+impl MergeCandidateRow {
+    fn query_rows(
         connection: &Connection,
         sql: &str,
         values: impl rusqlite::Params,
     ) -> rusqlite::Result<Vec<Self>> {
         let read = |row: &Row<'_>| {
             let is_message = row.get_ref("notice")? != rusqlite::types::ValueRef::Null;
-            let held = is_message.then(|| read_held(row)).transpose()?;
+            let held = is_message.then(|| read_stored_notice(row)).transpose()?;
             Ok(Self { key: row.get("key")?, count: row.get("count")?, held })
         };
         connection.prepare(sql)?.query_map(values, read)?.collect()
@@ -420,28 +445,28 @@ impl OldRow {
 }
 
 /// Merges the first two messages of one plugin that fit into one. Returns whether there were two.
-fn gather_two(connection: &Connection, rows: &[OldRow]) -> rusqlite::Result<bool> {
+fn merge_first_pair(connection: &Connection, rows: &[MergeCandidateRow]) -> rusqlite::Result<bool> {
     let messages = || rows.iter().filter_map(|row| Some((row, row.held.as_ref()?)));
     for (at, (first, held)) in messages().enumerate() {
         let mut later = messages().skip(at + 1);
-        let second = later.find(|(_, other)| fits(&held.notice, &other.notice));
+        let second = later.find(|(_, other)| can_merge(&held.notice, &other.notice));
         let Some((second, other)) = second else { continue };
         let mut both = held.clone();
-        append(&mut both.notice, &other.notice);
+        append_notice(&mut both.notice, &other.notice);
         // The merged message is only held back if both messages are.
         both.until_ms = both.until_ms.and(other.until_ms);
-        replace(connection, first.key, &both, second.count)?;
-        remove(connection, second.key)?;
+        replace_notice(connection, first.key, &both, second.count)?;
+        remove_notice(connection, second.key)?;
         return Ok(true);
     }
     Ok(false)
 }
 
-fn remove(connection: &Connection, key: i64) -> rusqlite::Result<()> {
+fn remove_notice(connection: &Connection, key: i64) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM notice WHERE key = ?1", [key]).map(drop)
 }
 
-fn word(audience: NoticeAudience) -> &'static str {
+fn audience_name(audience: NoticeAudience) -> &'static str {
     match audience {
         NoticeAudience::Conversation => "conversation",
         NoticeAudience::User => "user",

@@ -6,10 +6,10 @@
 use rusqlite::{Connection, Row, params};
 
 use crate::{
-    database::{signed, unsigned},
+    database::{from_sql_integer, to_sql_integer},
     error::StoreError,
-    process::{self, Life, Process},
-    store::Store,
+    process::{self, ProcessIdentity, ProcessLiveness},
+    store::HostStore,
 };
 
 /// How often a process should send a heartbeat, in milliseconds. A heartbeat is one small write.
@@ -31,8 +31,8 @@ pub(crate) const TABLE: &str = "
 
 /// The open sessions.
 #[derive(Debug, Clone, Copy)]
-pub struct Presence<'s> {
-    store: &'s Store,
+pub struct SessionPresence<'s> {
+    store: &'s HostStore,
 }
 
 /// A session that is open.
@@ -44,8 +44,8 @@ pub struct OpenSession {
     pub user: String,
 }
 
-impl<'s> Presence<'s> {
-    pub(crate) fn new(store: &'s Store) -> Self {
+impl<'s> SessionPresence<'s> {
+    pub(crate) fn new(store: &'s HostStore) -> Self {
         Self { store }
     }
 
@@ -55,10 +55,16 @@ impl<'s> Presence<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn enter(self, user: &str, session_id: &str, now_ms: u64) -> Result<(), StoreError> {
-        self.store.write(|connection| {
-            remove_gone(connection)?;
-            Ok(enter(connection, Process::own(), user, session_id, now_ms)?)
+    pub fn mark_open(self, user: &str, session_id: &str, now_ms: u64) -> Result<(), StoreError> {
+        self.store.write_transaction(|connection| {
+            remove_dead_processes(connection)?;
+            Ok(insert_presence(
+                connection,
+                ProcessIdentity::current_process(),
+                user,
+                session_id,
+                now_ms,
+            )?)
         })
     }
 
@@ -67,10 +73,10 @@ impl<'s> Presence<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn beat(self, now_ms: u64) -> Result<(), StoreError> {
+    pub fn send_heartbeat(self, now_ms: u64) -> Result<(), StoreError> {
         let sql = "UPDATE presence SET beat_ms = ?2 WHERE process = ?1";
-        let values = (Process::own().to_string(), signed(now_ms));
-        self.store.write(|connection| Ok(connection.execute(sql, values)?)).map(drop)
+        let values = (ProcessIdentity::current_process().to_string(), to_sql_integer(now_ms));
+        self.store.write_transaction(|connection| Ok(connection.execute(sql, values)?)).map(drop)
     }
 
     /// Records that this process has closed a session.
@@ -78,10 +84,10 @@ impl<'s> Presence<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn leave(self, session_id: &str) -> Result<(), StoreError> {
+    pub fn mark_closed(self, session_id: &str) -> Result<(), StoreError> {
         let sql = "DELETE FROM presence WHERE session_id = ?1 AND process = ?2";
-        let values = (session_id, Process::own().to_string());
-        self.store.write(|connection| Ok(connection.execute(sql, values)?)).map(drop)
+        let values = (session_id, ProcessIdentity::current_process().to_string());
+        self.store.write_transaction(|connection| Ok(connection.execute(sql, values)?)).map(drop)
     }
 
     /// Returns whether any process has a session open.
@@ -90,7 +96,7 @@ impl<'s> Presence<'s> {
     ///
     /// The database cannot be read.
     pub fn is_open(self, session_id: &str, now_ms: u64) -> Result<bool, StoreError> {
-        Ok(self.list(now_ms)?.iter().any(|open| open.session_id == session_id))
+        Ok(self.list_open(now_ms)?.iter().any(|open| open.session_id == session_id))
     }
 
     /// Returns whether a user has any session open.
@@ -98,8 +104,8 @@ impl<'s> Presence<'s> {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn any_open(self, user: &str, now_ms: u64) -> Result<bool, StoreError> {
-        Ok(self.list(now_ms)?.iter().any(|open| open.user == user))
+    pub fn has_open_session(self, user: &str, now_ms: u64) -> Result<bool, StoreError> {
+        Ok(self.list_open(now_ms)?.iter().any(|open| open.user == user))
     }
 
     /// Lists the open sessions, each once per user who has it open.
@@ -107,18 +113,22 @@ impl<'s> Presence<'s> {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn list(self, now_ms: u64) -> Result<Vec<OpenSession>, StoreError> {
-        self.store.read(|connection| Ok(list(connection, now_ms)?))
+    pub fn list_open(self, now_ms: u64) -> Result<Vec<OpenSession>, StoreError> {
+        self.store.read_transaction(|connection| Ok(list_open_sessions(connection, now_ms)?))
     }
 }
 
 /// Lists the open sessions, within the caller's transaction.
-pub(crate) fn list(connection: &Connection, now_ms: u64) -> rusqlite::Result<Vec<OpenSession>> {
+pub(crate) fn list_open_sessions(
+    connection: &Connection,
+    now_ms: u64,
+) -> rusqlite::Result<Vec<OpenSession>> {
     let sql = "SELECT session_id, user, process, beat_ms FROM presence ORDER BY session_id, user";
     let read = |row: &Row<'_>| {
-        let age_ms = now_ms.saturating_sub(unsigned(row.get("beat_ms")?));
+        let age_ms = now_ms.saturating_sub(from_sql_integer(row.get("beat_ms")?));
         let holder: String = row.get("process")?;
-        let is_open = age_ms <= BEAT_AGE_MS_MAX && process::life(&holder) != Life::Gone;
+        let is_open = age_ms <= BEAT_AGE_MS_MAX
+            && process::liveness_by_name(&holder) != ProcessLiveness::Gone;
         let open = OpenSession { session_id: row.get("session_id")?, user: row.get("user")? };
         Ok(is_open.then_some(open))
     };
@@ -129,24 +139,26 @@ pub(crate) fn list(connection: &Connection, now_ms: u64) -> rusqlite::Result<Vec
     Ok(open)
 }
 
-pub(crate) fn enter(
+pub(crate) fn insert_presence(
     connection: &Connection,
-    process: &Process,
+    process: &ProcessIdentity,
     user: &str,
     session_id: &str,
     now_ms: u64,
 ) -> rusqlite::Result<()> {
     let sql = "INSERT OR REPLACE INTO presence (session_id, process, user, beat_ms)
         VALUES (?1, ?2, ?3, ?4)";
-    connection.execute(sql, params![session_id, process.to_string(), user, signed(now_ms)])?;
+    connection
+        .execute(sql, params![session_id, process.to_string(), user, to_sql_integer(now_ms)])?;
     Ok(())
 }
 
-fn remove_gone(connection: &Connection) -> rusqlite::Result<()> {
+fn remove_dead_processes(connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT DISTINCT process FROM presence")?;
     let names: Vec<String> =
         statement.query_map((), |row| row.get(0))?.collect::<Result<_, _>>()?;
-    for name in names.iter().filter(|name| process::life(name) == Life::Gone) {
+    for name in names.iter().filter(|name| process::liveness_by_name(name) == ProcessLiveness::Gone)
+    {
         connection.execute("DELETE FROM presence WHERE process = ?1", [name])?;
     }
     Ok(())

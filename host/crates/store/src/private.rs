@@ -30,20 +30,20 @@ const FRESH: &str = "new";
 ///
 /// The folder cannot be created, is a link or not a folder, belongs to another user, or is
 /// accessible to others.
-pub(crate) fn folder(path: &Path) -> Result<PathBuf, StoreError> {
+pub(crate) fn ensure_private_folder(path: &Path) -> Result<PathBuf, StoreError> {
     let missing: Vec<&Path> = path.ancestors().take_while(|above| !above.exists()).collect();
     let made = DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path);
-    made.map_err(|error| failed("create", path, error))?;
+    made.map_err(|error| io_error("create", path, error))?;
     // Otherwise a power failure could lose the new folder's name, and with it the whole store.
     for parent in missing.iter().filter_map(|made| made.parent()) {
-        sync_folder(parent).map_err(|error| failed("create", path, error))?;
+        sync_folder(parent).map_err(|error| io_error("create", path, error))?;
     }
-    let info = fs::symlink_metadata(path).map_err(|error| failed("open", path, error))?;
+    let info = fs::symlink_metadata(path).map_err(|error| io_error("open", path, error))?;
     if !info.is_dir() {
-        return Err(not_private(path, "it is a link", FOLDER_MODE));
+        return Err(not_private_error(path, "it is a link", FOLDER_MODE));
     }
     check_owner(path, &info, FOLDER_MODE)?;
-    fs::canonicalize(path).map_err(|error| failed("open", path, error))
+    fs::canonicalize(path).map_err(|error| io_error("open", path, error))
 }
 
 /// Waits until the names in a folder are on the disk. An empty path means the current folder.
@@ -57,11 +57,11 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 /// # Errors
 ///
 /// It is a link or not a plain file, belongs to another user, or is accessible to others.
-pub(crate) fn file(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn check_private_file(path: &Path) -> Result<(), StoreError> {
     match fs::symlink_metadata(path) {
         Ok(info) => check_file(path, &info),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(failed("open", path, error)),
+        Err(error) => Err(io_error("open", path, error)),
     }
 }
 
@@ -73,13 +73,13 @@ pub(crate) fn file(path: &Path) -> Result<(), StoreError> {
 /// # Errors
 ///
 /// The file cannot be created, or is not private.
-pub(crate) fn ensure(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn ensure_private_file(path: &Path) -> Result<(), StoreError> {
     static MAKING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    match options().write(true).create_new(true).open(path) {
+    match private_open_options().write(true).create_new(true).open(path) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => file(path),
-        Err(error) => Err(failed("create", path, error)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_private_file(path),
+        Err(error) => Err(io_error("create", path, error)),
     }
 }
 
@@ -89,9 +89,12 @@ pub(crate) fn ensure(path: &Path) -> Result<(), StoreError> {
 /// # Errors
 ///
 /// The file cannot be read, or is not private.
-pub(crate) fn read(path: &Path, bytes_max: usize) -> Result<Option<Vec<u8>>, StoreError> {
-    let unreadable = |error| failed("read", path, error);
-    let file = match options().read(true).open(path) {
+pub(crate) fn read_private_file(
+    path: &Path,
+    bytes_max: usize,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let unreadable = |error| io_error("read", path, error);
+    let file = match private_open_options().read(true).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
@@ -113,15 +116,19 @@ pub(crate) fn read(path: &Path, bytes_max: usize) -> Result<Option<Vec<u8>>, Sto
 /// # Errors
 ///
 /// The file cannot be written.
-pub(crate) fn overwrite(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let present = options().write(true).open(path).and_then(|file| {
+pub(crate) fn overwrite_fixed_size(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let present = private_open_options().write(true).open(path).and_then(|file| {
         let fits = file.metadata()?.len() == bytes.len() as u64;
         Ok(fits.then_some(file))
     });
     match present {
-        Ok(Some(file)) => file.write_all_at(bytes, 0).map_err(|error| failed("write", path, error)),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("write", path, error)),
-        Ok(None) | Err(_) => put(path, bytes),
+        Ok(Some(file)) => {
+            file.write_all_at(bytes, 0).map_err(|error| io_error("write", path, error))
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error("write", path, error))
+        }
+        Ok(None) | Err(_) => replace_file(path, bytes),
     }
 }
 
@@ -132,10 +139,10 @@ pub(crate) fn overwrite(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 ///
 /// The file cannot be written. The old file is still there, unless only the last step failed, the
 /// sync of the folder.
-pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let fresh = path.with_added_extension(FRESH);
     let folder = path.parent().unwrap_or(Path::new("."));
-    let written = options()
+    let written = private_open_options()
         .write(true)
         .create(true)
         .truncate(true)
@@ -143,11 +150,11 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&fresh, path))
         .and_then(|()| sync_folder(folder));
-    written.map_err(|error| failed("write", path, error))
+    written.map_err(|error| io_error("write", path, error))
 }
 
 /// Creates files private, does not follow links, and does not block on pipes.
-fn options() -> OpenOptions {
+fn private_open_options() -> OpenOptions {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
     options.mode(FILE_MODE).custom_flags(flags.bits().cast_signed());
@@ -156,25 +163,25 @@ fn options() -> OpenOptions {
 
 fn check_file(path: &Path, info: &Metadata) -> Result<(), StoreError> {
     if !info.is_file() {
-        return Err(not_private(path, "it is no plain file", FILE_MODE));
+        return Err(not_private_error(path, "it is no plain file", FILE_MODE));
     }
     check_owner(path, info, FILE_MODE)
 }
 
 fn check_owner(path: &Path, info: &Metadata, mode: u32) -> Result<(), StoreError> {
     if info.uid() != rustix::process::geteuid().as_raw() {
-        return Err(not_private(path, "it belongs to somebody else", mode));
+        return Err(not_private_error(path, "it belongs to somebody else", mode));
     }
     if info.permissions().mode() & 0o777 & !mode != 0 {
-        return Err(not_private(path, "others can use it", mode));
+        return Err(not_private_error(path, "others can use it", mode));
     }
     Ok(())
 }
 
-fn not_private(path: &Path, why: &'static str, mode: u32) -> StoreError {
+fn not_private_error(path: &Path, why: &'static str, mode: u32) -> StoreError {
     StoreError::NotPrivate { path: path.to_owned(), why, mode }
 }
 
-fn failed(verb: &'static str, path: &Path, source: io::Error) -> StoreError {
+fn io_error(verb: &'static str, path: &Path, source: io::Error) -> StoreError {
     StoreError::File { verb, path: path.to_owned(), source }
 }

@@ -23,7 +23,7 @@ const STARTED_AT: usize = 19;
 
 /// The identity of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Process {
+pub(crate) struct ProcessIdentity {
     boot: String,
     space: String,
     number: i32,
@@ -33,49 +33,49 @@ pub(crate) struct Process {
 
 /// Whether a process is still running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Life {
+pub(crate) enum ProcessLiveness {
     Lives,
     Gone,
     Unknown,
 }
 
-impl Process {
+impl ProcessIdentity {
     /// The current process.
-    pub(crate) fn own() -> &'static Self {
-        static OWN: LazyLock<Process> = LazyLock::new(|| {
+    pub(crate) fn current_process() -> &'static Self {
+        static OWN: LazyLock<ProcessIdentity> = LazyLock::new(|| {
             let number = getpid().as_raw_nonzero().get();
-            let started = started(number).unwrap_or_else(|| UNTOLD.to_owned());
-            Process { boot: boot(), space: space(), number, started }
+            let started = read_start_time(number).unwrap_or_else(|| UNTOLD.to_owned());
+            ProcessIdentity { boot: read_boot_id(), space: read_pid_namespace(), number, started }
         });
         &OWN
     }
 
     /// Returns whether the process is still running, as far as this process can see.
-    pub(crate) fn life(&self) -> Life {
-        let own = Self::own();
+    pub(crate) fn liveness(&self) -> ProcessLiveness {
+        let own = Self::current_process();
         if self.boot != own.boot {
-            return Life::Gone;
+            return ProcessLiveness::Gone;
         }
         if self.space != own.space {
-            return Life::Unknown;
+            return ProcessLiveness::Unknown;
         }
-        let lives = match started(self.number) {
+        let lives = match read_start_time(self.number) {
             Some(started) => started == self.started,
             // If the system provides no start time, not even for this process, the id alone
             // decides.
-            None => own.started == UNTOLD && exists(self.number),
+            None => own.started == UNTOLD && process_exists(self.number),
         };
-        if lives { Life::Lives } else { Life::Gone }
+        if lives { ProcessLiveness::Lives } else { ProcessLiveness::Gone }
     }
 }
 
-impl fmt::Display for Process {
+impl fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {} {}", self.boot, self.space, self.number, self.started)
     }
 }
 
-impl FromStr for Process {
+impl FromStr for ProcessIdentity {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -91,16 +91,16 @@ impl FromStr for Process {
 }
 
 /// Returns whether the process with this name is still running; `Unknown` for an invalid name.
-pub(crate) fn life(name: &str) -> Life {
-    name.parse().map_or(Life::Unknown, |process: Process| process.life())
+pub(crate) fn liveness_by_name(name: &str) -> ProcessLiveness {
+    name.parse().map_or(ProcessLiveness::Unknown, |process: ProcessIdentity| process.liveness())
 }
 
-fn boot() -> String {
+fn read_boot_id() -> String {
     let boot = fs::read_to_string(BOOT).ok().map(|text| text.trim().to_owned());
     boot.filter(|boot| is_word(boot)).unwrap_or_else(|| UNTOLD.to_owned())
 }
 
-fn space() -> String {
+fn read_pid_namespace() -> String {
     let space = fs::read_link(SPACE).ok().and_then(|path| path.into_os_string().into_string().ok());
     space.filter(|space| is_word(space)).unwrap_or_else(|| UNTOLD.to_owned())
 }
@@ -112,7 +112,7 @@ fn is_word(text: &str) -> bool {
 /// Returns the start time of a process; `None` if it has ended, or the system does not provide one.
 ///
 /// A process that has ended stays listed until its parent has waited for it.
-fn started(number: i32) -> Option<String> {
+fn read_start_time(number: i32) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
     // The name is in parentheses and may contain anything.
     let (_, behind) = text.rsplit_once(')')?;
@@ -121,6 +121,6 @@ fn started(number: i32) -> Option<String> {
     fields.nth(STARTED_AT).filter(|_| !ended).map(str::to_owned)
 }
 
-fn exists(number: i32) -> bool {
+fn process_exists(number: i32) -> bool {
     Pid::from_raw(number).is_some_and(|pid| test_kill_process(pid).is_ok())
 }

@@ -4,13 +4,16 @@ use crate::error::StoreError;
 
 /// A failure of the database, or a request that cannot be met.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum TransactionError {
     Sql(rusqlite::Error),
     Told(StoreError),
 }
 
-impl Refusal {
-    pub(crate) fn into_error(self, failed: impl Fn(rusqlite::Error) -> StoreError) -> StoreError {
+impl TransactionError {
+    pub(crate) fn into_store_error(
+        self,
+        failed: impl Fn(rusqlite::Error) -> StoreError,
+    ) -> StoreError {
         match self {
             Self::Sql(error) => failed(error),
             Self::Told(error) => error,
@@ -18,13 +21,13 @@ impl Refusal {
     }
 }
 
-impl From<rusqlite::Error> for Refusal {
+impl From<rusqlite::Error> for TransactionError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for TransactionError {
     fn from(error: StoreError) -> Self {
         Self::Told(error)
     }

@@ -34,33 +34,33 @@ const START_BYTES_MIN: usize = 3;
 const ANY_WORDS_MAX: usize = 64;
 
 /// Returns the text to index.
-pub(crate) fn indexed(text: &str) -> String {
-    split(&text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)])
+pub(crate) fn to_indexed_text(text: &str) -> String {
+    separate_words(&text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)])
 }
 
 /// Restores a piece of indexed text to its original form.
-pub(crate) fn restored(piece: &str) -> String {
+pub(crate) fn restore_indexed_text(piece: &str) -> String {
     piece.replace(BETWEEN, "")
 }
 
 /// Writes a query in the syntax of the index. All words are quoted, because the index interprets
 /// everything else. `None` if the text has no words.
-pub(crate) fn query(text: &str) -> Option<String> {
+pub(crate) fn match_all_query(text: &str) -> Option<String> {
     let mut terms = Vec::new();
     for (number, part) in text.split('"').enumerate() {
-        let part = split(part);
+        let part = separate_words(part);
         if number % 2 == 1 {
             terms.extend(has_word(&part).then(|| format!("\"{part}\"")));
         } else {
-            terms.extend(part.split_whitespace().filter(|word| has_word(word)).map(term));
+            terms.extend(part.split_whitespace().filter(|word| has_word(word)).map(query_term));
         }
     }
     (!terms.is_empty()).then(|| terms.join(" AND "))
 }
 
 /// Writes a query that matches any of a text's words. `None` if the text has none.
-pub(crate) fn any_of(text: &str) -> Option<String> {
-    let split = indexed(text);
+pub(crate) fn match_any_query(text: &str) -> Option<String> {
+    let split = to_indexed_text(text);
     let apart = |c: char| c.is_whitespace() || c == BETWEEN || c == '"';
     let mut words: Vec<&str> = split.split(apart).filter(|word| has_word(word)).collect();
     words.sort_unstable_by_key(|word| (Reverse(word.len()), *word));
@@ -71,7 +71,7 @@ pub(crate) fn any_of(text: &str) -> Option<String> {
 }
 
 /// A whole word is queried twice, so that it ranks above longer words.
-fn term(word: &str) -> String {
+fn query_term(word: &str) -> String {
     if word.len() < START_BYTES_MIN {
         format!("\"{word}\"")
     } else {
@@ -84,7 +84,7 @@ fn has_word(text: &str) -> bool {
     text.contains(char::is_alphanumeric)
 }
 
-fn split(text: &str) -> String {
+fn separate_words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() && c != '\n' && c != '\t' {

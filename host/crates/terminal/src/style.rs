@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// A piece of text in one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct StyledSpan {
     /// The text, without line breaks and control characters.
     pub text: String,
     /// Its style.
@@ -22,28 +22,28 @@ pub struct Span {
 
 /// A line of styled text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct StyledLine {
     /// The spans, from left to right.
-    pub spans: Vec<Span>,
+    pub spans: Vec<StyledSpan>,
 }
 
 /// Whether styles are written as escape sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colour {
+pub enum ColourMode {
     /// Styles are written.
     On,
     /// Styles are left out: the output does not show them, or the user turned colours off.
     Off,
 }
 
-impl Span {
+impl StyledSpan {
     /// Creates a span.
     pub fn new(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style }
     }
 }
 
-impl Line {
+impl StyledLine {
     /// Creates a line of plain text.
     pub fn plain(text: impl Into<String>) -> Self {
         Self::styled(text, Style::new())
@@ -51,14 +51,14 @@ impl Line {
 
     /// Creates a line in one style.
     pub fn styled(text: impl Into<String>, style: Style) -> Self {
-        Self { spans: vec![Span::new(text, style)] }
+        Self { spans: vec![StyledSpan::new(text, style)] }
     }
 
     /// Appends text. It joins the last span if the style is the same.
     pub fn push(&mut self, text: &str, style: Style) {
         match self.spans.last_mut() {
             Some(last) if last.style == style => last.text.push_str(text),
-            _ => self.spans.push(Span::new(text, style)),
+            _ => self.spans.push(StyledSpan::new(text, style)),
         }
     }
 
@@ -73,13 +73,13 @@ impl Line {
     }
 
     /// Returns the line as it is sent to a terminal, without a line break.
-    pub fn to_terminal(&self, colour: Colour) -> String {
+    pub fn to_terminal_text(&self, colour: ColourMode) -> String {
         let mut out = String::new();
-        for Span { text, style } in &self.spans {
+        for StyledSpan { text, style } in &self.spans {
             // Writing to a String cannot fail.
             let _ = match colour {
-                Colour::On => write!(out, "{style}{text}{style:#}"),
-                Colour::Off => out.write_str(text),
+                ColourMode::On => write!(out, "{style}{text}{style:#}"),
+                ColourMode::Off => out.write_str(text),
             };
         }
         out
@@ -90,72 +90,72 @@ impl Line {
     ///
     /// No text is lost except the space at a fold. At least two columns are used after the indent,
     /// which the widest letters need.
-    pub fn fold(&self, width: usize, indent: usize) -> Vec<Self> {
+    pub fn fold_to_width(&self, width: usize, indent: usize) -> Vec<Self> {
         if self.width() <= width {
             return vec![self.clone()];
         }
-        let mut fold = Fold::new(width, indent);
-        for Span { text, style } in &self.spans {
-            text.split_word_bounds().for_each(|word| fold.word(word, *style));
+        let mut fold = LineFoldBuilder::new(width, indent);
+        for StyledSpan { text, style } in &self.spans {
+            text.split_word_bounds().for_each(|word| fold.push_word(word, *style));
         }
         fold.finish()
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for StyledLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text())
     }
 }
 
 /// A line that is being folded.
-struct Fold {
-    done: Vec<Line>,
-    line: Line,
+struct LineFoldBuilder {
+    done: Vec<StyledLine>,
+    line: StyledLine,
     used: usize,
     width: usize,
     indent: usize,
 }
 
-impl Fold {
+impl LineFoldBuilder {
     fn new(width: usize, indent: usize) -> Self {
         let width = width.max(indent + 2);
-        Self { done: Vec::new(), line: Line::default(), used: 0, width, indent }
+        Self { done: Vec::new(), line: StyledLine::default(), used: 0, width, indent }
     }
 
-    fn word(&mut self, word: &str, style: Style) {
+    fn push_word(&mut self, word: &str, style: Style) {
         if self.used + word.width() <= self.width {
-            return self.put(word, style);
+            return self.push_text(word, style);
         }
         if word.trim().is_empty() {
-            return self.next();
+            return self.next_line();
         }
         if self.indent + word.width() <= self.width {
-            self.next();
-            return self.put(word, style);
+            self.next_line();
+            return self.push_text(word, style);
         }
         for letter in word.graphemes(true) {
             if self.used + letter.width() > self.width {
-                self.next();
+                self.next_line();
             }
-            self.put(letter, style);
+            self.push_text(letter, style);
         }
     }
 
-    fn put(&mut self, text: &str, style: Style) {
+    fn push_text(&mut self, text: &str, style: Style) {
         self.line.push(text, style);
         self.used += text.width();
     }
 
-    fn next(&mut self) {
+    fn next_line(&mut self) {
         self.done.push(std::mem::take(&mut self.line));
         self.used = 0;
         if self.indent > 0 {
-            self.put(&" ".repeat(self.indent), Style::new());
+            self.push_text(&" ".repeat(self.indent), Style::new());
         }
     }
 
-    fn finish(mut self) -> Vec<Line> {
+    fn finish(mut self) -> Vec<StyledLine> {
         // Drop an empty last line, which a trailing space may have started.
         if self.used > self.indent || self.done.is_empty() {
             self.done.push(self.line);
@@ -172,8 +172,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, width: usize, indent: usize, want: &[&str]) {
-        let folded = Line::plain(text).fold(width, indent);
-        assert_eq!(folded.iter().map(Line::text).collect::<Vec<_>>(), want, "{text:?}");
+        let folded = StyledLine::plain(text).fold_to_width(width, indent);
+        assert_eq!(folded.iter().map(StyledLine::text).collect::<Vec<_>>(), want, "{text:?}");
         assert!(folded.iter().all(|line| line.width() <= width.max(indent + 2)));
     }
 
@@ -193,12 +193,15 @@ mod tests {
     #[test]
     fn styles_survive_a_fold_and_are_left_out_when_nobody_sees_them() {
         let red = AnsiColor::Red.on_default();
-        let mut line = Line::plain("one ");
+        let mut line = StyledLine::plain("one ");
         line.push("two three", red);
-        let folded = line.fold(7, 0);
-        assert_eq!(folded[0].spans, [Span::new("one ", Style::new()), Span::new("two", red)]);
-        assert_eq!(folded[1].to_terminal(Colour::On), format!("{red}three{red:#}"));
-        assert_eq!(folded[1].to_terminal(Colour::Off), "three");
+        let folded = line.fold_to_width(7, 0);
+        assert_eq!(
+            folded[0].spans,
+            [StyledSpan::new("one ", Style::new()), StyledSpan::new("two", red)]
+        );
+        assert_eq!(folded[1].to_terminal_text(ColourMode::On), format!("{red}three{red:#}"));
+        assert_eq!(folded[1].to_terminal_text(ColourMode::Off), "three");
         assert_eq!(line.to_string(), "one two three");
     }
 }

@@ -6,9 +6,9 @@ use std::{io, path::Path};
 use proptest::prelude::*;
 use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestedCall, ToolCallContext, text};
 use sallyport_terminal::{
-    attach::{Files, Found, media, mentions},
-    card::{Card, editable},
-    slash::{Line, State, parse},
+    attach::{FileSource, PathKind, detect_media, find_mentions},
+    card::{ApprovalCard, format_editable},
+    slash::{InputState, ParsedInput, parse_line},
     style,
 };
 use serde_json::Value;
@@ -16,15 +16,15 @@ use serde_json::Value;
 /// Every second name is a file.
 struct Some2;
 
-impl Files for Some2 {
-    fn find(&self, path: &Path) -> Found {
+impl FileSource for Some2 {
+    fn path_kind(&self, path: &Path) -> PathKind {
         match path.to_string_lossy().chars().count() % 2 {
-            0 => Found::File,
-            _ => Found::Nothing,
+            0 => PathKind::File,
+            _ => PathKind::Nothing,
         }
     }
 
-    fn read(&self, _: &Path, _: u64) -> io::Result<Vec<u8>> {
+    fn read_file(&self, _: &Path, _: u64) -> io::Result<Vec<u8>> {
         Ok(Vec::new())
     }
 }
@@ -45,7 +45,7 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-fn card(arguments: String) -> Card {
+fn card(arguments: String) -> ApprovalCard {
     let request = ApprovalRequest {
         call: RequestedCall {
             context: ToolCallContext::default(),
@@ -60,10 +60,10 @@ fn card(arguments: String) -> Card {
         rule: None,
         powers: Vec::new(),
     };
-    Card::new(request, None)
+    ApprovalCard::new(request, None)
 }
 
-fn assert_harmless(lines: &[style::Line], width: usize) {
+fn assert_harmless(lines: &[style::StyledLine], width: usize) {
     for line in lines {
         assert_eq!(text::escape_line(&line.text()), line.text());
         assert!(line.width() <= width.clamp(30, 110), "{} columns: {line}", line.width());
@@ -73,7 +73,7 @@ fn assert_harmless(lines: &[style::Line], width: usize) {
 proptest! {
     #[test]
     fn a_line_that_begins_with_a_slash_is_text_only_on_purpose(line in "/[\\PC \n/@\"]{0,40}") {
-        if let Ok(Line::Text(_)) = parse(&line, State::Ready) {
+        if let Ok(ParsedInput::Text(_)) = parse_line(&line, InputState::Ready) {
             let first = line[1..].split(char::is_whitespace).next().unwrap_or_default();
             prop_assert!(first.contains('/'), "{line:?}");
         }
@@ -81,12 +81,12 @@ proptest! {
 
     #[test]
     fn text_comes_through_as_it_is(line in "[^/\\s]\\PC{0,40}[^\\s]") {
-        prop_assert_eq!(parse(&line, State::Ready), Ok(Line::Text(line.clone())));
+        prop_assert_eq!(parse_line(&line, InputState::Ready), Ok(ParsedInput::Text(line.clone())));
     }
 
     #[test]
     fn mentions_lose_nothing_but_backslashes(line in "[a-z @\\\\\"'.!é\n(]{0,60}") {
-        let found = mentions(&line, &Some2);
+        let found = find_mentions(&line, &Some2);
         prop_assert_eq!(found.text.replace('\\', ""), line.replace('\\', ""));
         for file in &found.files {
             prop_assert!(found.text[file.span.clone()].starts_with('@'));
@@ -95,13 +95,13 @@ proptest! {
 
     #[test]
     fn any_bytes_have_a_kind_or_none(name in "\\PC{0,10}", bytes in any::<Vec<u8>>()) {
-        media(Path::new(&name), &bytes);
+        detect_media(Path::new(&name), &bytes);
     }
 
     #[test]
     fn cards_are_harmless_and_fit(value in json(), width in 0_usize..200) {
         let card = card(value.to_string());
-        assert_harmless(&card.lines(width), width);
+        assert_harmless(&card.summary_lines(width), width);
         for page in card.pages(width, 20) {
             assert_harmless(&page, width);
         }
@@ -109,12 +109,12 @@ proptest! {
 
     #[test]
     fn cards_of_broken_arguments_are_harmless(arguments in "[\\PC{}\\[\\]\",:\\\\\u{1b}\n]{0,200}") {
-        assert_harmless(&card(arguments).lines(80), 80);
+        assert_harmless(&card(arguments).summary_lines(80), 80);
     }
 
     #[test]
     fn what_is_edited_is_the_same_json(value in json()) {
-        let text = editable(&value.to_string());
+        let text = format_editable(&value.to_string());
         prop_assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
     }
 }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest};
 use sallyport_session::{CallPosition, FrontEndCommand};
 use sallyport_terminal::{
-    card::{Card, Choice, Position as Place, editable},
-    editor::{self, Begin, Input, Prompt, Ticket},
+    card::{ApprovalCard, ApprovalChoice, QuestionPosition as Place, format_editable},
+    editor::{self, InitialInput, InputPrompt, LineInput, PromptTicket},
 };
 
 use super::{
@@ -28,7 +28,7 @@ pub(super) struct Question {
 pub(super) struct Questions {
     open: VecDeque<Question>,
     /// The pending request to the keyboard about the first question.
-    ticket: Option<Ticket>,
+    ticket: Option<PromptTicket>,
 }
 
 impl Questions {
@@ -58,7 +58,7 @@ impl Chat<'_> {
             return;
         }
         if let Some(ticket) = self.questions.ticket.take() {
-            self.keyboard.withdraw(ticket);
+            self.keyboard.withdraw_prompt(ticket);
         }
         self.ask();
         self.resume();
@@ -71,42 +71,42 @@ impl Chat<'_> {
     fn ask(&mut self) {
         let Some(Question { id, position, request }) = self.questions.open.front() else { return };
         if let Some(line) = self.line {
-            self.keyboard.withdraw(line);
+            self.keyboard.withdraw_prompt(line);
         }
         self.view.finish();
         let (id, typed) = (*id, self.typed.clone());
         let place = Place { index: position.index, count: position.count };
-        let card = Card::new(request.clone(), Some(place));
+        let card = ApprovalCard::new(request.clone(), Some(place));
         let reply = move |answer| drop(typed.send(Typed::Key(id, answer)));
-        self.questions.ticket = Some(self.keyboard.ask(card, reply));
+        self.questions.ticket = Some(self.keyboard.ask_card(card, reply));
     }
 
-    pub(super) async fn take_key(&mut self, id: u64, answer: editor::Answer) {
+    pub(super) async fn take_key(&mut self, id: u64, answer: editor::CardAnswer) {
         let Some(arguments) = self.arguments(id) else { return };
         self.questions.ticket = None;
         match answer {
-            editor::Answer::Key(Choice::Edit) => {
+            editor::CardAnswer::Key(ApprovalChoice::Edit) => {
                 self.inquire("arguments", arguments, move |input| Typed::Arguments(id, input));
             }
-            editor::Answer::Key(Choice::NoBecause) => {
+            editor::CardAnswer::Key(ApprovalChoice::NoBecause) => {
                 let nothing = String::new();
                 self.inquire("why not", nothing, move |input| Typed::Reason(id, input));
             }
-            editor::Answer::Key(choice) => self.answer(id, choice).await,
-            editor::Answer::Withdrawn => {}
-            editor::Answer::Gone => {
+            editor::CardAnswer::Key(choice) => self.answer(id, choice).await,
+            editor::CardAnswer::Withdrawn => {}
+            editor::CardAnswer::Gone => {
                 self.next = Some(Next::Leave);
                 self.send(FrontEndCommand::Cancel).await;
             }
         }
     }
 
-    async fn answer(&mut self, id: u64, choice: Choice) {
+    async fn answer(&mut self, id: u64, choice: ApprovalChoice) {
         let answer = match choice {
-            Choice::Once => ApprovalAnswer::Once,
-            Choice::Session => ApprovalAnswer::Session,
-            Choice::Always => ApprovalAnswer::Always,
-            Choice::Cancel => return self.send(FrontEndCommand::Cancel).await,
+            ApprovalChoice::Once => ApprovalAnswer::Once,
+            ApprovalChoice::Session => ApprovalAnswer::Session,
+            ApprovalChoice::Always => ApprovalAnswer::Always,
+            ApprovalChoice::Cancel => return self.send(FrontEndCommand::Cancel).await,
             _ => ApprovalAnswer::No { reason: None },
         };
         self.decide(id, answer).await;
@@ -126,7 +126,7 @@ impl Chat<'_> {
     /// Returns the arguments of a question's call, in the form in which they are edited.
     fn arguments(&self, id: u64) -> Option<String> {
         let question = self.questions.shown(id)?;
-        Some(editable(&question.request.call.arguments))
+        Some(format_editable(&question.request.call.arguments))
     }
 
     /// Reads a line that the first question needs.
@@ -134,39 +134,40 @@ impl Chat<'_> {
         &mut self,
         name: &str,
         initial: String,
-        typed_as: impl FnOnce(Input) -> Typed + Send + 'static,
+        typed_as: impl FnOnce(LineInput) -> Typed + Send + 'static,
     ) {
         let typed = self.typed.clone();
-        let prompt = Prompt::Aside { name: name.to_owned() };
+        let prompt = InputPrompt::Aside { name: name.to_owned() };
         let reply = move |input| drop(typed.send(typed_as(input)));
-        self.questions.ticket = Some(self.keyboard.read(prompt, Begin::With(initial), reply));
+        self.questions.ticket =
+            Some(self.keyboard.read_line(prompt, InitialInput::With(initial), reply));
     }
 
     /// Takes edited arguments. Unchanged ones decide nothing, so the card is shown again.
-    pub(super) async fn take_arguments(&mut self, id: u64, input: Input) {
+    pub(super) async fn take_arguments(&mut self, id: u64, input: LineInput) {
         let Some(before) = self.arguments(id) else { return };
         self.questions.ticket = None;
         match input {
-            Input::Line(arguments) if arguments.trim() != before.trim() => {
+            LineInput::Line(arguments) if arguments.trim() != before.trim() => {
                 self.send(FrontEndCommand::EditArguments { id, arguments }).await;
             }
-            Input::Withdrawn(_) => {}
-            Input::Line(_) | Input::Interrupted | Input::End => self.ask(),
+            LineInput::Withdrawn(_) => {}
+            LineInput::Line(_) | LineInput::Interrupted | LineInput::End => self.ask(),
         }
     }
 
-    pub(super) async fn take_reason(&mut self, id: u64, input: Input) {
+    pub(super) async fn take_reason(&mut self, id: u64, input: LineInput) {
         if self.questions.shown(id).is_none() {
             return;
         }
         self.questions.ticket = None;
         match input {
-            Input::Line(line) => {
+            LineInput::Line(line) => {
                 let reason = Some(line.trim().to_owned()).filter(|reason| !reason.is_empty());
                 self.decide(id, ApprovalAnswer::No { reason }).await;
             }
-            Input::Withdrawn(_) => {}
-            Input::Interrupted | Input::End => self.ask(),
+            LineInput::Withdrawn(_) => {}
+            LineInput::Interrupted | LineInput::End => self.ask(),
         }
     }
 }

@@ -12,9 +12,9 @@ use sallyport_session::{
     CommandModel, FrontEndCommand as Order, MemoryMode, TurnUsage, history, restore_session,
 };
 use sallyport_terminal::{
-    editor::{Begin, KEYS},
-    slash::{self, Command, Line as Meaning, State},
-    style::Line,
+    editor::{InitialInput, KEYS},
+    slash::{self, InputState, ParsedInput as Meaning, SlashCommand},
+    style::StyledLine,
 };
 
 use super::{
@@ -30,7 +30,7 @@ const PINNED_CHARS_MAX: usize = 60;
 
 impl Chat<'_> {
     pub(super) async fn take_line(&mut self, line: String) {
-        match slash::parse(&line, State::Ready) {
+        match slash::parse_line(&line, InputState::Ready) {
             Ok(Meaning::Nothing) => {}
             Ok(Meaning::Text(text)) => self.submit(&text, &line, false).await,
             Ok(Meaning::Command(command)) => self.obey(command, &line).await,
@@ -39,7 +39,7 @@ impl Chat<'_> {
             }
         }
         if self.doing == Doing::Nothing && self.next.is_none() && self.line.is_none() {
-            self.listen(Begin::With(String::new()));
+            self.listen(InitialInput::With(String::new()));
         }
     }
 
@@ -60,37 +60,37 @@ impl Chat<'_> {
             }
             Err(error) => {
                 self.tell(&[view::error(&error.to_string()), view::hint(error.hint())]);
-                self.listen(Begin::With(line.to_owned()));
+                self.listen(InitialInput::With(line.to_owned()));
             }
         }
     }
 
-    async fn obey(&mut self, command: Command, line: &str) {
+    async fn obey(&mut self, command: SlashCommand, line: &str) {
         match command {
-            Command::Help(entry) => self.tell(&help(entry)),
-            Command::Tools(words) => self.tell(&lists::tools(self.registry, words.as_deref())),
-            Command::Plugins(name) => self.tell(&lists::plugins(self.registry, name.as_ref())),
-            Command::Grants(name) => self.tell(&lists::grants(self.registry, name.as_ref())),
-            Command::Model(None) => {
+            SlashCommand::Help(entry) => self.tell(&help(entry)),
+            SlashCommand::Tools(words) => self.tell(&lists::tools(self.registry, words.as_deref())),
+            SlashCommand::Plugins(name) => self.tell(&lists::plugins(self.registry, name.as_ref())),
+            SlashCommand::Grants(name) => self.tell(&lists::grants(self.registry, name.as_ref())),
+            SlashCommand::Model(None) => {
                 self.tell(&lists::models(&self.models(), &self.model_name));
             }
-            Command::Model(Some(name)) => self.use_model(name).await,
-            Command::Session => self.tell(&self.session()),
-            Command::New => self.next = Some(Next::New),
-            Command::Undo => self.run_errand(Order::Undo).await,
-            Command::Retry => {
+            SlashCommand::Model(Some(name)) => self.use_model(name).await,
+            SlashCommand::Session => self.tell(&self.session()),
+            SlashCommand::New => self.next = Some(Next::New),
+            SlashCommand::Undo => self.run_errand(Order::Undo).await,
+            SlashCommand::Retry => {
                 self.doing = Doing::Turn { is_pinned: false };
                 self.send(Order::Retry).await;
             }
-            Command::Save(path) => self.tell(&self.save(path)),
-            Command::Cost => self.tell(&self.cost()),
-            Command::Memory => self.tell(&self.memory()),
-            Command::Guide => self.tell(&self.guide()),
-            Command::Pin(None) => self.run_errand(Order::Pin).await,
-            Command::Pin(Some(text)) => self.submit(&text, line, true).await,
-            Command::Compact => self.run_errand(Order::Summarize).await,
-            Command::Quit => self.next = Some(Next::Leave),
-            Command::Edit(text) => self.listen(Begin::Outside(text)),
+            SlashCommand::Save(path) => self.tell(&self.save(path)),
+            SlashCommand::Cost => self.tell(&self.cost()),
+            SlashCommand::Memory => self.tell(&self.memory()),
+            SlashCommand::Guide => self.tell(&self.guide()),
+            SlashCommand::Pin(None) => self.run_errand(Order::Pin).await,
+            SlashCommand::Pin(Some(text)) => self.submit(&text, line, true).await,
+            SlashCommand::Compact => self.run_errand(Order::Summarize).await,
+            SlashCommand::Quit => self.next = Some(Next::Leave),
+            SlashCommand::Edit(text) => self.listen(InitialInput::Outside(text)),
         }
     }
 
@@ -117,7 +117,7 @@ impl Chat<'_> {
         }
     }
 
-    fn session(&self) -> Vec<Line> {
+    fn session(&self) -> Vec<StyledLine> {
         let past = restore_session(self.talk.records.all());
         let spent = past.spending();
         let mut lines = vec![
@@ -146,9 +146,9 @@ impl Chat<'_> {
     }
 
     /// Writes the session to a new file and never overwrites one.
-    fn save(&self, path: Option<PathBuf>) -> Vec<Line> {
+    fn save(&self, path: Option<PathBuf>) -> Vec<StyledLine> {
         let named = path.unwrap_or_else(|| format!("{}.md", self.talk.session.session_id).into());
-        let path = self.disk.full(&named);
+        let path = self.disk.resolve_path(&named);
         let records = self.talk.records.all();
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         let text = match is_json {
@@ -168,7 +168,7 @@ impl Chat<'_> {
         }
     }
 
-    fn cost(&self) -> Vec<Line> {
+    fn cost(&self) -> Vec<StyledLine> {
         let spent = restore_session(self.talk.records.all()).spending();
         let known = self.model.price().is_some() || spent.cost != Cost::default();
         let cost = if known { dollars(spent.cost) } else { "price not known".to_owned() };
@@ -178,7 +178,7 @@ impl Chat<'_> {
     }
 
     /// Describes the assistant.
-    fn guide(&self) -> Vec<Line> {
+    fn guide(&self) -> Vec<StyledLine> {
         let Some(guide) = &self.manner.guide else {
             return note("No guide is set. Start with --guide NAME to set one.");
         };
@@ -189,10 +189,10 @@ impl Chat<'_> {
         let prompt = text::escape_multiline(&guide.system_prompt);
         let lines = std::iter::once(pair("guide", 11, guide.plugin.as_str()));
         let lines = lines.chain(temperature).chain(memory).chain(known);
-        lines.chain(prompt.lines().map(Line::plain)).collect()
+        lines.chain(prompt.lines().map(StyledLine::plain)).collect()
     }
 
-    fn memory(&self) -> Vec<Line> {
+    fn memory(&self) -> Vec<StyledLine> {
         let memory = match self.manner.memory() {
             MemoryMode::None => "The model gets the whole session.".to_owned(),
             MemoryMode::SlidingWindow { tokens_max } => {
@@ -206,14 +206,14 @@ impl Chat<'_> {
                  of the others"
             ),
         };
-        let mut lines = vec![Line::plain(memory)];
+        let mut lines = vec![StyledLine::plain(memory)];
         if matches!(self.manner.memory(), MemoryMode::ByMeaning { .. }) {
             lines.extend(note(
                 "`sallyport memory list` shows the memories; `sallyport memory forget` deletes them.",
             ));
         }
         if let count @ 1.. = self.manner.known().len() {
-            lines.push(Line::plain(format!("initial memories: {count}")));
+            lines.push(StyledLine::plain(format!("initial memories: {count}")));
         }
         let turns = history::past_turns(&self.talk.records.all());
         lines.extend(turns.iter().filter(|turn| turn.is_pinned).map(|turn| {
@@ -224,13 +224,13 @@ impl Chat<'_> {
     }
 }
 
-fn help(entry: Option<&'static slash::Entry>) -> Vec<Line> {
+fn help(entry: Option<&'static slash::SlashCommandEntry>) -> Vec<StyledLine> {
     if let Some(entry) = entry {
-        return slash::help_of(entry);
+        return slash::command_help_lines(entry);
     }
     let width = KEYS.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
     let keys = KEYS.iter().map(|(key, words)| pair(key, width, words));
-    slash::help().into_iter().chain([Line::default()]).chain(keys).collect()
+    slash::help_lines().into_iter().chain([StyledLine::default()]).chain(keys).collect()
 }
 
 fn used(usage: &TurnUsage) -> String {

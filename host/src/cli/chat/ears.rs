@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use sallyport_terminal::editor::{Answer, Input};
+use sallyport_terminal::editor::{CardAnswer, LineInput};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc::UnboundedReceiver,
@@ -17,13 +17,13 @@ const TICK: Duration = Duration::from_millis(100);
 /// Input from the keyboard.
 pub(super) enum Typed {
     /// A line, or the reason why there is none.
-    Line(Input),
+    Line(LineInput),
     /// A key that answers the question with this id.
-    Key(u64, Answer),
+    Key(u64, CardAnswer),
     /// Edited arguments for the call of a question.
-    Arguments(u64, Input),
+    Arguments(u64, LineInput),
     /// The reason for a denial.
-    Reason(u64, Input),
+    Reason(u64, LineInput),
 }
 
 /// Receivers of all inputs that are not session events.

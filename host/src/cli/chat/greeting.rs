@@ -6,7 +6,7 @@ use sallyport_contract::{Toolbox, text};
 use sallyport_policy::PluginRole;
 use sallyport_runtime::config::provider::PLUGIN_PREFIX;
 use sallyport_session::history::{self, PastTurn, TurnStep};
-use sallyport_terminal::{editor::Vocabulary, style::Line};
+use sallyport_terminal::{editor::CompletionNames, style::StyledLine};
 
 use super::{person::Chat, talk::Talk, view::note, waiting::Waiting};
 
@@ -18,7 +18,7 @@ const SAID_CHARS_MAX: usize = 400;
 
 impl Chat<'_> {
     pub(super) fn welcome(&mut self) {
-        self.keyboard.know(self.vocabulary());
+        self.keyboard.set_completion_names(self.vocabulary());
         let tools = match self.registry.tools().len() {
             1 => "1 tool".to_owned(),
             count => format!("{count} tools"),
@@ -56,9 +56,9 @@ impl Chat<'_> {
         configured.chain(plugins.map(|entry| format!("{PLUGIN_PREFIX}{}", entry.name()))).collect()
     }
 
-    fn vocabulary(&self) -> Vocabulary {
+    fn vocabulary(&self) -> CompletionNames {
         let tools = self.registry.tools().iter();
-        Vocabulary {
+        CompletionNames {
             tools: tools.map(|tool| (tool.id.to_string(), tool.description.clone())).collect(),
             plugins: self.registry.entries().map(|entry| entry.name().to_string()).collect(),
             models: self.models(),
@@ -67,7 +67,7 @@ impl Chat<'_> {
 }
 
 /// The last turns of a resumed session.
-fn recalled(turns: &[PastTurn]) -> Vec<Line> {
+fn recalled(turns: &[PastTurn]) -> Vec<StyledLine> {
     let first = turns.len().saturating_sub(TURNS_SHOWN);
     let earlier = match first {
         0 => Vec::new(),
@@ -77,7 +77,7 @@ fn recalled(turns: &[PastTurn]) -> Vec<Line> {
     earlier.into_iter().chain(turns[first..].iter().flat_map(said)).collect()
 }
 
-fn said(turn: &PastTurn) -> Vec<Line> {
+fn said(turn: &PastTurn) -> Vec<StyledLine> {
     let mut lines = note(&format!("> {}", text::escape_excerpt(&turn.input.text, SAID_CHARS_MAX)));
     for step in &turn.steps {
         let words = match step {

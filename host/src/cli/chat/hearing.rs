@@ -5,7 +5,7 @@ use sallyport_model::{Delta, ModelError};
 use sallyport_session::{
     FrontEndCommand, SessionEvent, SessionNotice, ToolRef, TurnEnd, TurnUsage,
 };
-use sallyport_terminal::{editor::Begin, style::Line};
+use sallyport_terminal::{editor::InitialInput, style::StyledLine};
 
 use super::{
     asking::Question,
@@ -87,7 +87,7 @@ impl Chat<'_> {
         }
         self.doing = Doing::Nothing;
         if self.next.is_none() {
-            self.listen(Begin::With(String::new()));
+            self.listen(InitialInput::With(String::new()));
         }
     }
 
@@ -133,7 +133,7 @@ impl Chat<'_> {
     }
 
     /// The policy text that would allow a denied call, if there is one.
-    fn fix(&self, fix: Option<&str>) -> Vec<Line> {
+    fn fix(&self, fix: Option<&str>) -> Vec<StyledLine> {
         let Some(fix) = fix else { return Vec::new() };
         let place = show::where_to_put(fix, self.settings.policy.user_file());
         let hint = view::hint(&format!("to allow this, {place}:"));
@@ -164,7 +164,7 @@ fn says_more(outcome: &Outcome) -> bool {
 }
 
 /// Describes the end of a turn if its answer does not.
-fn ending(end: &TurnEnd) -> Vec<Line> {
+fn ending(end: &TurnEnd) -> Vec<StyledLine> {
     match end {
         TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => Vec::new(),
         TurnEnd::BudgetReached { what } => vec![view::error(&format!("stopped: {what}"))],
@@ -181,7 +181,7 @@ fn ending(end: &TurnEnd) -> Vec<Line> {
 }
 
 /// Describes a change to the session.
-fn changed(event: &SessionEvent) -> Vec<Line> {
+fn changed(event: &SessionEvent) -> Vec<StyledLine> {
     match event {
         SessionEvent::Undone { text } => {
             view::note(&format!("Took back: {}", text::escape_excerpt(text, INPUT_CHARS_MAX)))

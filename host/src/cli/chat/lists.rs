@@ -3,7 +3,7 @@
 use anstyle::Style;
 use sallyport_contract::{PluginName, ToolDescriptor, Toolbox, text};
 use sallyport_runtime::registry::{Entry, Missing, Registry};
-use sallyport_terminal::style::Line;
+use sallyport_terminal::style::StyledLine;
 
 use super::view::{self, note, pair};
 use crate::cli::{plugin, show};
@@ -12,7 +12,7 @@ use crate::cli::{plugin, show};
 const DESCRIPTION_CHARS_MAX: usize = 80;
 
 /// Lists the tools, or those that match all of the words.
-pub(super) fn tools(registry: &Registry, words: Option<&str>) -> Vec<Line> {
+pub(super) fn tools(registry: &Registry, words: Option<&str>) -> Vec<StyledLine> {
     let words: Vec<String> =
         words.unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
     let found: Vec<&ToolDescriptor> =
@@ -35,7 +35,7 @@ fn fits(tool: &ToolDescriptor, words: &[String]) -> bool {
 }
 
 /// Lists the plugins with their states, or one plugin with its tools.
-pub(super) fn plugins(registry: &Registry, name: Option<&PluginName>) -> Vec<Line> {
+pub(super) fn plugins(registry: &Registry, name: Option<&PluginName>) -> Vec<StyledLine> {
     if let Some(name) = name {
         return one(registry, name, |entry| {
             let tools = entry.tools().iter().map(|tool| {
@@ -46,12 +46,12 @@ pub(super) fn plugins(registry: &Registry, name: Option<&PluginName>) -> Vec<Lin
                 )
             });
             let instances = entry.instances();
-            let instances = instances.iter().map(|info| Line::plain(plugin::instance(info)));
+            let instances = instances.iter().map(|info| StyledLine::plain(plugin::instance(info)));
             tools.chain(instances).collect()
         });
     }
     let width = registry.entries().map(|entry| entry.name().as_str().len()).max().unwrap_or(0);
-    let mut lines: Vec<Line> =
+    let mut lines: Vec<StyledLine> =
         registry.entries().map(|entry| pair(entry.name().as_str(), width, &state(entry))).collect();
     lines.extend(registry.problems().iter().map(|problem| {
         view::warning(&format!("{}: {}", problem.place.display(), problem.message))
@@ -60,14 +60,14 @@ pub(super) fn plugins(registry: &Registry, name: Option<&PluginName>) -> Vec<Lin
 }
 
 /// Lists what the policy grants to each plugin, or to one.
-pub(super) fn grants(registry: &Registry, name: Option<&PluginName>) -> Vec<Line> {
+pub(super) fn grants(registry: &Registry, name: Option<&PluginName>) -> Vec<StyledLine> {
     if let Some(name) = name {
         return one(registry, name, powers);
     }
-    let lines: Vec<Line> = registry
+    let lines: Vec<StyledLine> = registry
         .entries()
         .flat_map(|entry| {
-            let name = Line::styled(entry.name().to_string(), Style::new().bold());
+            let name = StyledLine::styled(entry.name().to_string(), Style::new().bold());
             std::iter::once(name).chain(powers(entry))
         })
         .collect();
@@ -75,12 +75,12 @@ pub(super) fn grants(registry: &Registry, name: Option<&PluginName>) -> Vec<Line
 }
 
 /// Lists the models by name and marks the current one.
-pub(super) fn models(models: &[String], present: &str) -> Vec<Line> {
+pub(super) fn models(models: &[String], present: &str) -> Vec<StyledLine> {
     let known = models.iter().map(String::as_str);
     let other = known.clone().all(|name| name != present).then_some(present);
     let mark = |name: &str| if name == present { "* " } else { "  " };
-    let row = |name: &str| Line::plain(format!("{}{}", mark(name), text::escape_line(name)));
-    let mut lines: Vec<Line> = known.chain(other).map(row).collect();
+    let row = |name: &str| StyledLine::plain(format!("{}{}", mark(name), text::escape_line(name)));
+    let mut lines: Vec<StyledLine> = known.chain(other).map(row).collect();
     lines.extend(note("Switch with /model NAME or /model PROVIDER/NAME."));
     lines
 }
@@ -88,8 +88,8 @@ pub(super) fn models(models: &[String], present: &str) -> Vec<Line> {
 fn one(
     registry: &Registry,
     name: &PluginName,
-    show: impl FnOnce(&Entry) -> Vec<Line>,
-) -> Vec<Line> {
+    show: impl FnOnce(&Entry) -> Vec<StyledLine>,
+) -> Vec<StyledLine> {
     match registry.plugin(name.as_str()) {
         Ok(entry) => {
             let mut lines = vec![pair(entry.name().as_str(), 0, &state(entry))];
@@ -107,17 +107,17 @@ fn one(
     }
 }
 
-fn powers(entry: &Entry) -> Vec<Line> {
+fn powers(entry: &Entry) -> Vec<StyledLine> {
     let powers = entry.grant().permission_lines();
     let mut lines = match powers.is_empty() {
         true => note("    nothing granted"),
         false => powers
             .iter()
-            .map(|power| Line::plain(format!("    {}", text::escape_line(power))))
+            .map(|power| StyledLine::plain(format!("    {}", text::escape_line(power))))
             .collect(),
     };
     let lacking = show::ungranted(entry).into_iter();
-    lines.extend(lacking.map(|line| Line::plain(format!("    {line}"))));
+    lines.extend(lacking.map(|line| StyledLine::plain(format!("    {line}"))));
     lines
 }
 

@@ -20,7 +20,7 @@ mod waiting;
 use std::io::IsTerminal;
 
 use sallyport_runtime::config::{Env, Flags};
-use sallyport_terminal::screen::Look;
+use sallyport_terminal::screen::OutputCapabilities;
 
 use super::{
     args::ChatArgs,
@@ -40,14 +40,14 @@ pub(super) async fn chat(
         return listen::chat(flags, args, ui, watch, out).await;
     }
     match look(out) {
-        Look::Live(colour) => person::chat(flags, args, watch, colour, out).await,
-        Look::Passing => lines::chat(flags, args, watch, out).await,
+        OutputCapabilities::Live(colour) => person::chat(flags, args, watch, colour, out).await,
+        OutputCapabilities::Passing => lines::chat(flags, args, watch, out).await,
     }
 }
 
 /// Returns the capabilities that all three streams share.
-fn look(out: &Output) -> Look {
+fn look(out: &Output) -> OutputCapabilities {
     let all = out.stdout_is_terminal && out.stderr_is_terminal && std::io::stdin().is_terminal();
     let env = Env::of_process();
-    Look::of(all, env.get("TERM"), env.get("NO_COLOR"))
+    OutputCapabilities::from_environment(all, env.get("TERM"), env.get("NO_COLOR"))
 }

@@ -11,9 +11,12 @@ use sallyport_runtime::{
 };
 use sallyport_session::{FrontEndCommand, TurnUsage};
 use sallyport_terminal::{
-    attach::Disk,
-    editor::{self, Begin, Input, KeyStyle, Keyboard, KeyboardError, Original, Prompt, Ticket},
-    style::{Colour, Line},
+    attach::LocalFiles,
+    editor::{
+        self, InitialInput, InputPrompt, KeyStyle, Keyboard, KeyboardError, LineInput,
+        PromptTicket, TerminalModes,
+    },
+    style::{ColourMode, StyledLine},
 };
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
@@ -59,7 +62,7 @@ pub(super) struct Chat<'a> {
     pub(super) keyboard: Keyboard,
     pub(super) typed: UnboundedSender<Typed>,
     pub(super) view: View,
-    pub(super) disk: Disk,
+    pub(super) disk: LocalFiles,
     pub(super) talk: Talk,
     pub(super) roles: Arc<Roles>,
     /// The model: for any session, for this session, and the name that selected it.
@@ -69,7 +72,7 @@ pub(super) struct Chat<'a> {
     pub(super) doing: Doing,
     pub(super) next: Option<Next>,
     /// The line that is being typed.
-    pub(super) line: Option<Ticket>,
+    pub(super) line: Option<PromptTicket>,
     /// The text of a line that a question interrupted.
     pub(super) put_off: Option<String>,
     pub(super) questions: Questions,
@@ -85,7 +88,7 @@ pub(super) async fn chat(
     flags: &Flags,
     args: &ChatArgs,
     watch: &Watch,
-    colour: Colour,
+    colour: ColourMode,
     out: &Output,
 ) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
@@ -120,7 +123,7 @@ async fn talk_at(
     stage: &Stage<'_>,
     voice: ModelHandle,
     files: Vec<Attachment>,
-    colour: Colour,
+    colour: ColourMode,
     heard: UnboundedReceiver<Aside>,
 ) -> Result<Option<String>, Failure> {
     let (talk, mut events) = stage.begin(&SessionSelector::from(&stage.args.session), &voice)?;
@@ -150,12 +153,12 @@ async fn talk_at(
 
 fn keyboard(
     settings: &Settings,
-    disk: &Disk,
+    disk: &LocalFiles,
     view: &View,
-    colour: Colour,
+    colour: ColourMode,
 ) -> Result<Keyboard, Failure> {
     let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| settings.env.get(name));
-    let of_editor = editor::Settings {
+    let of_editor = editor::EditorSettings {
         folder: Some(settings.paths.state.join("terminal")),
         keys: match settings.chat.edit_mode {
             EditMode::Emacs => KeyStyle::Emacs,
@@ -166,16 +169,16 @@ fn keyboard(
         disk: disk.clone(),
     };
     let shown = view.clone();
-    let show = Box::new(move |lines: &[Line]| shown.print(lines));
+    let show = Box::new(move |lines: &[StyledLine]| shown.print(lines));
     let unusable = |error: KeyboardError| Failure::new(Exit::Failed, error.to_string());
     let (keyboard, notices) = Keyboard::start(of_editor, show).map_err(unusable)?;
-    restore_after_panic(keyboard.original());
+    restore_after_panic(keyboard.original_modes());
     view.print(&notices);
     Ok(keyboard)
 }
 
 /// Restores the terminal on a panic, so that the message is readable.
-fn restore_after_panic(original: Original) {
+fn restore_after_panic(original: TerminalModes) {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         original.restore();
@@ -190,7 +193,7 @@ impl<'a> Chat<'a> {
         voice: ModelHandle,
         files: Vec<Attachment>,
         typed: UnboundedSender<Typed>,
-        colour: Colour,
+        colour: ColourMode,
     ) -> Result<Self, Failure> {
         let settings = stage.settings;
         let (view, disk) = (View::new(colour), attached::disk(settings));
@@ -221,7 +224,7 @@ impl<'a> Chat<'a> {
 
     /// Handles inputs until the user leaves or starts a new session.
     async fn converse(&mut self, events: &mut Events, ears: &mut Ears) -> Next {
-        self.listen(Begin::With(String::new()));
+        self.listen(InitialInput::With(String::new()));
         loop {
             if let (Some(next), Doing::Nothing) = (self.next, self.doing) {
                 return next;
@@ -244,18 +247,18 @@ impl<'a> Chat<'a> {
     }
 
     /// Reads the next line.
-    pub(super) fn listen(&mut self, begin: Begin) {
+    pub(super) fn listen(&mut self, begin: InitialInput) {
         let typed = self.typed.clone();
-        let prompt = Prompt::Message { model: self.model_name.clone() };
+        let prompt = InputPrompt::Message { model: self.model_name.clone() };
         let reply = move |input| drop(typed.send(Typed::Line(input)));
-        self.line = Some(self.keyboard.read(prompt, begin, reply));
+        self.line = Some(self.keyboard.read_line(prompt, begin, reply));
     }
 
     /// Resumes an interrupted line once no question is open.
     pub(super) fn resume(&mut self) {
         let is_free = self.line.is_none() && self.questions.is_empty();
         if let Some(begun) = self.put_off.take_if(|_| is_free) {
-            self.listen(Begin::With(begun));
+            self.listen(InitialInput::With(begun));
         }
     }
 
@@ -264,9 +267,9 @@ impl<'a> Chat<'a> {
             Typed::Line(input) => {
                 self.line = None;
                 match input {
-                    Input::Line(line) => self.take_line(line).await,
-                    Input::Interrupted | Input::End => self.next = Some(Next::Leave),
-                    Input::Withdrawn(begun) => {
+                    LineInput::Line(line) => self.take_line(line).await,
+                    LineInput::Interrupted | LineInput::End => self.next = Some(Next::Leave),
+                    LineInput::Withdrawn(begun) => {
                         self.put_off = Some(begun);
                         self.resume();
                     }
@@ -295,11 +298,11 @@ impl<'a> Chat<'a> {
     }
 
     /// Shows lines next to the answer, or above the line that is being typed.
-    pub(super) fn tell(&self, lines: &[Line]) {
+    pub(super) fn tell(&self, lines: &[StyledLine]) {
         if self.line.is_some() {
             // Lines beyond the printer's limit are dropped. The user could not read that many
             // either.
-            let _ = self.keyboard.printer().print(lines);
+            let _ = self.keyboard.printer().print_lines(lines);
         } else {
             self.view.print(lines);
         }

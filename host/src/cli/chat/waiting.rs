@@ -5,12 +5,12 @@ use std::time::Duration;
 use sallyport_contract::{services::CallProgress, text};
 use sallyport_model::{Delta, Usage};
 use sallyport_session::{SessionActivity, SessionEvent};
-use sallyport_terminal::screen::{Activity, Status};
+use sallyport_terminal::screen::{StatusActivity, StatusLine};
 
 /// The current activity.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    activity: Option<Activity>,
+    activity: Option<StatusActivity>,
     since: Duration,
     tokens: u64,
     /// Unfinished calls, as id and tool.
@@ -28,7 +28,7 @@ impl Waiting {
             }
             SessionEvent::CallRequested { call_id, tool, .. } => {
                 self.calls.push((call_id.clone(), tool.to_string()));
-                if let Some(Activity::Calling { .. }) = self.activity {
+                if let Some(StatusActivity::Calling { .. }) = self.activity {
                     self.begin(self.calling(), now);
                 }
             }
@@ -43,7 +43,7 @@ impl Waiting {
     pub(super) fn turn_to(&mut self, call_id: &str, host: String, now: Duration) {
         let call = self.calls.iter().find(|(id, _)| id == call_id);
         if let Some((_, tool)) = call.filter(|_| self.activity.is_some()) {
-            self.begin(Activity::Waiting { tool: tool.clone(), host }, now);
+            self.begin(StatusActivity::Waiting { tool: tool.clone(), host }, now);
         }
     }
 
@@ -51,20 +51,20 @@ impl Waiting {
     fn come_further(&mut self, call_id: &str, progress: &CallProgress) {
         let call = self.calls.iter().find(|(id, _)| id == call_id);
         if let Some((_, tool)) = call.filter(|_| self.activity.is_some()) {
-            self.activity = Some(Activity::Other(format!("{tool}: {}", words(progress))));
+            self.activity = Some(StatusActivity::Other(format!("{tool}: {}", words(progress))));
         }
     }
 
     /// Returns the status, or `None` while the session waits for the user.
-    pub(super) fn status(&self) -> Option<Status> {
+    pub(super) fn status(&self) -> Option<StatusLine> {
         let activity = self.activity.clone()?;
         let tokens = Some(self.tokens).filter(|tokens| *tokens > 0);
-        Some(Status { activity, since: self.since, tokens })
+        Some(StatusLine { activity, since: self.since, tokens })
     }
 
     fn enter(&mut self, state: SessionActivity, now: Duration) {
         match state {
-            SessionActivity::Thinking => self.begin(Activity::Thinking, now),
+            SessionActivity::Thinking => self.begin(StatusActivity::Thinking, now),
             SessionActivity::Executing => self.begin(self.calling(), now),
             SessionActivity::Ready | SessionActivity::WaitingForApproval => self.activity = None,
         }
@@ -72,14 +72,14 @@ impl Waiting {
 
     fn arrives(&mut self, delta: &Delta, now: Duration) {
         match delta {
-            Delta::Text(_) => self.begin(Activity::Answering, now),
-            Delta::Reasoning(_) => self.begin(Activity::Thinking, now),
+            Delta::Text(_) => self.begin(StatusActivity::Answering, now),
+            Delta::Reasoning(_) => self.begin(StatusActivity::Thinking, now),
             Delta::CallBegun { name } => {
-                self.begin(Activity::Other(format!("preparing {name}")), now);
+                self.begin(StatusActivity::Other(format!("preparing {name}")), now);
             }
             Delta::Retry { wait, reason, .. } => {
                 let words = format!("retrying in {}: {reason}", seconds(*wait));
-                self.begin(Activity::Other(words), now);
+                self.begin(StatusActivity::Other(words), now);
             }
             Delta::LeftOut(_) => {}
         }
@@ -92,12 +92,12 @@ impl Waiting {
         }
     }
 
-    fn calling(&self) -> Activity {
-        Activity::Calling { tools: self.calls.iter().map(|(_, tool)| tool.clone()).collect() }
+    fn calling(&self) -> StatusActivity {
+        StatusActivity::Calling { tools: self.calls.iter().map(|(_, tool)| tool.clone()).collect() }
     }
 
     /// Starts an activity. One that is already current keeps its start time.
-    fn begin(&mut self, activity: Activity, now: Duration) {
+    fn begin(&mut self, activity: StatusActivity, now: Duration) {
         if self.activity.as_ref() != Some(&activity) {
             (self.activity, self.since) = (Some(activity), now);
         }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     /// Feeds events one second apart. Returns the final activity and its start.
-    fn after(events: &[SessionEvent]) -> Option<(Activity, u64)> {
+    fn after(events: &[SessionEvent]) -> Option<(StatusActivity, u64)> {
         let mut waiting = Waiting::default();
         for (second, event) in (0..).zip(events) {
             waiting.heed(event, Duration::from_secs(second));
@@ -154,8 +154,8 @@ mod tests {
         waiting.status().map(|status| (status.activity, status.since.as_secs()))
     }
 
-    fn calling(tools: &[&str]) -> Activity {
-        Activity::Calling { tools: tools.iter().map(|tool| (*tool).to_owned()).collect() }
+    fn calling(tools: &[&str]) -> StatusActivity {
+        StatusActivity::Calling { tools: tools.iter().map(|tool| (*tool).to_owned()).collect() }
     }
 
     #[test]
@@ -167,16 +167,16 @@ mod tests {
             wait: Duration::from_millis(2100),
             reason: "rate limited".to_owned(),
         });
-        let again = Activity::Other("retrying in 3 s: rate limited".to_owned());
+        let again = StatusActivity::Other("retrying in 3 s: rate limited".to_owned());
         let executing = || SessionEvent::State(SessionActivity::Executing);
         let (a, b) = (requested("1", "a"), requested("2", "b"));
         let asked = SessionEvent::State(SessionActivity::WaitingForApproval);
         let rows = [
             (vec![], None),
-            (vec![thinking()], Some((Activity::Thinking, 0))),
-            (vec![thinking(), words("x"), words("y")], Some((Activity::Answering, 1))),
+            (vec![thinking()], Some((StatusActivity::Thinking, 0))),
+            (vec![thinking(), words("x"), words("y")], Some((StatusActivity::Answering, 1))),
             (vec![thinking(), retry.clone()], Some((again, 1))),
-            (vec![thinking(), retry, words("x")], Some((Activity::Answering, 2))),
+            (vec![thinking(), retry, words("x")], Some((StatusActivity::Answering, 2))),
             (vec![executing(), a.clone()], Some((calling(&["a"]), 1))),
             (vec![a.clone(), b.clone(), executing()], Some((calling(&["a", "b"]), 2))),
             (vec![a.clone(), b, executing(), finished("1", "a")], Some((calling(&["b"]), 3))),
@@ -205,7 +205,7 @@ mod tests {
         ];
         for (part, message, want) in rows {
             let progress = CallProgress { part, message: message.map(str::to_owned) };
-            assert_eq!(after(progress), Some((Activity::Other(want.to_owned()), 1)));
+            assert_eq!(after(progress), Some((StatusActivity::Other(want.to_owned()), 1)));
         }
     }
 
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(waiting.status().unwrap().activity, calling(&["a"]));
         waiting.turn_to("1", "host.example".to_owned(), Duration::ZERO);
         let (tool, host) = ("a".to_owned(), "host.example".to_owned());
-        assert_eq!(waiting.status().unwrap().activity, Activity::Waiting { tool, host });
+        assert_eq!(waiting.status().unwrap().activity, StatusActivity::Waiting { tool, host });
         let (reason, usage) = (TurnEnd::Cancelled, TurnUsage::default());
         waiting.heed(&SessionEvent::TurnEnded { reason, usage }, Duration::ZERO);
         waiting.turn_to("1", "late.example".to_owned(), Duration::ZERO);

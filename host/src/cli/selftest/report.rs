@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sallyport_contract::text;
-use sallyport_store::Verification;
+use sallyport_store::AuditVerification;
 use serde_json::{Map, Value, json};
 
 use super::list::Sentence;
@@ -86,11 +86,11 @@ impl<'a> Report<'a> {
     }
 
     /// Reports the totals.
-    pub(super) fn end(self, audit: &Verification) -> Result<Exit, Failure> {
+    pub(super) fn end(self, audit: &AuditVerification) -> Result<Exit, Failure> {
         let Self { passed, failed, skipped, .. } = self;
-        let is_good = failed == 0 && passed > 0 && audit.is_whole();
+        let is_good = failed == 0 && passed > 0 && audit.is_intact();
         let counts = format!("{passed} passed, {failed} failed, {skipped} skipped");
-        let is = if audit.is_whole() { "is whole" } else { "is not whole" };
+        let is = if audit.is_intact() { "is whole" } else { "is not whole" };
         match self.format {
             Format::Text => {
                 self.out.line("");
@@ -98,7 +98,7 @@ impl<'a> Report<'a> {
             }
             Format::Json => self.out.json(&json!({
                 "passed": passed, "failed": failed, "skipped": skipped,
-                "audit": { "records": audit.records, "whole": audit.is_whole() },
+                "audit": { "records": audit.records, "whole": audit.is_intact() },
                 "sentences": self.rows,
             })),
         }

@@ -12,7 +12,7 @@ use sallyport_runtime::{
     session::{Events, OpenedSession, SessionSelector, offline},
 };
 use sallyport_session::{self as session, FrontEndCommand, SessionEvent, SessionParts, TurnEnd};
-use sallyport_store::Verification;
+use sallyport_store::AuditVerification;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -98,7 +98,7 @@ impl Stage {
     }
 
     /// Ends the session and verifies the audit.
-    pub(super) async fn close(self, out: &Output) -> Result<Verification, Failure> {
+    pub(super) async fn close(self, out: &Output) -> Result<AuditVerification, Failure> {
         self.session.close(self.events).await;
         compose::close(self.tools, out).await.check()?;
         Ok(compose::store(&self.settings)?.audit().verify(None)?)

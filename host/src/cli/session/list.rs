@@ -3,7 +3,7 @@
 use jiff::{Timestamp, tz::TimeZone};
 use sallyport_contract::text;
 use sallyport_runtime::session::folder;
-use sallyport_store::{Hit, Session, SessionFilter, Store};
+use sallyport_store::{HostStore, SessionFilter, SessionSearchMatch, StoredSession};
 use serde_json::{Value, json};
 
 use super::super::{
@@ -13,7 +13,7 @@ use super::super::{
 };
 
 pub(super) fn list(
-    store: &Store,
+    store: &HostStore,
     here: bool,
     number: Option<usize>,
     format: Format,
@@ -39,13 +39,13 @@ pub(super) fn list(
 }
 
 pub(super) fn search(
-    store: &Store,
+    store: &HostStore,
     words: &str,
     number: usize,
     format: Format,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let hits = store.sessions().search(words, number)?;
+    let hits = store.sessions().search_records(words, number)?;
     if format == Format::Json {
         out.json(&hits.iter().map(hit).collect());
         return Ok(Exit::Done);
@@ -62,8 +62,8 @@ pub(super) fn search(
 }
 
 /// Formats a session: `ID  2026-01-31 12:00  3 turns  gpt-5  $0.02  TITLE`.
-fn line(session: &Session) -> String {
-    let Session { id, title, model, used, .. } = session;
+fn line(session: &StoredSession) -> String {
+    let StoredSession { id, title, model, used, .. } = session;
     let turns = if used.turns == 1 { "1 turn".into() } else { format!("{} turns", used.turns) };
     let cost = used.cost_micro_usd.map(|cost| format!("  ${:.4}", cost as f64 / 1e6));
     let (cost, title) = (cost.unwrap_or_default(), text::escape_line(title));
@@ -72,7 +72,7 @@ fn line(session: &Session) -> String {
 }
 
 /// Returns the metadata of a session.
-pub(super) fn about(session: &Session) -> Value {
+pub(super) fn about(session: &StoredSession) -> Value {
     json!({
         "id": session.id,
         "title": session.title,
@@ -88,7 +88,7 @@ pub(super) fn about(session: &Session) -> Value {
     })
 }
 
-fn hit(hit: &Hit) -> Value {
+fn hit(hit: &SessionSearchMatch) -> Value {
     json!({
         "session_id": hit.session_id,
         "title": hit.title,
@@ -100,7 +100,7 @@ fn hit(hit: &Hit) -> Value {
 }
 
 /// Returns the matching text on one line.
-fn snippet(hit: &Hit) -> String {
+fn snippet(hit: &SessionSearchMatch) -> String {
     let text: String = hit.snippet.iter().map(|piece| piece.text.as_str()).collect();
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }

@@ -17,7 +17,7 @@ use sallyport_session::{
     JournalRecord,
     history::{fork_at, past_turns},
 };
-use sallyport_store::{Session, Store, memories::Forget};
+use sallyport_store::{HostStore, StoredSession, memories::MemorySelection};
 use serde_json::json;
 
 use super::{
@@ -58,7 +58,7 @@ pub(super) fn resumed(id: &str, model: &ModelArgs, files: &FileArgs) -> ChatArgs
 }
 
 fn fork(
-    store: &Store,
+    store: &HostStore,
     id: &str,
     turn: Option<usize>,
     format: Format,
@@ -87,8 +87,13 @@ fn shared(records: &[JournalRecord], turn: usize) -> Result<usize, Failure> {
     })
 }
 
-fn remove(store: &Store, ids: &[String], consent: YesArgs, out: &Output) -> Result<Exit, Failure> {
-    let mut sessions: Vec<Session> = Vec::new();
+fn remove(
+    store: &HostStore,
+    ids: &[String],
+    consent: YesArgs,
+    out: &Output,
+) -> Result<Exit, Failure> {
+    let mut sessions: Vec<StoredSession> = Vec::new();
     for id in ids {
         let session = find(store, id)?;
         // Two prefixes may name the same session.
@@ -105,14 +110,14 @@ fn remove(store: &Store, ids: &[String], consent: YesArgs, out: &Output) -> Resu
     }
     for session in &sessions {
         store.sessions().remove(&session.id)?;
-        store.memories().forget(USER, Forget::Session(&session.id))?;
+        store.memories().forget(USER, MemorySelection::Session(&session.id))?;
     }
     out.line(&format!("{} removed.", counted(sessions.len())));
     Ok(Exit::Done)
 }
 
 fn prune(
-    store: &Store,
+    store: &HostStore,
     settings: &Settings,
     consent: YesArgs,
     out: &Output,

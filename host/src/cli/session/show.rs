@@ -6,7 +6,7 @@ use sallyport_session::{
     JournalRecord,
     history::{PastCall, PastTurn, TurnStep, export_json, export_markdown, past_turns},
 };
-use sallyport_store::{Session, Store};
+use sallyport_store::{HostStore, StoredSession};
 use serde_json::Value;
 
 use super::{
@@ -22,7 +22,12 @@ use super::{
 /// Most characters of a call's arguments on its line.
 const VALUE_CHARS_MAX: usize = 160;
 
-pub(super) fn show(store: &Store, id: &str, format: Format, out: &Output) -> Result<Exit, Failure> {
+pub(super) fn show(
+    store: &HostStore,
+    id: &str,
+    format: Format,
+    out: &Output,
+) -> Result<Exit, Failure> {
     let (session, records) = read(store, id)?;
     if format == Format::Json {
         out.json(&with_records(&session, &records));
@@ -38,7 +43,7 @@ pub(super) fn show(store: &Store, id: &str, format: Format, out: &Output) -> Res
 }
 
 pub(super) fn export(
-    store: &Store,
+    store: &HostStore,
     id: &str,
     format: ExportFormat,
     out: &Output,
@@ -51,13 +56,13 @@ pub(super) fn export(
     Ok(Exit::Done)
 }
 
-fn read(store: &Store, id: &str) -> Result<(Session, Vec<JournalRecord>), Failure> {
+fn read(store: &HostStore, id: &str) -> Result<(StoredSession, Vec<JournalRecord>), Failure> {
     let session = find(store, id)?;
     let records = history::records(store, &session.id)?;
     Ok((session, records))
 }
 
-fn with_records(session: &Session, records: &[JournalRecord]) -> Value {
+fn with_records(session: &StoredSession, records: &[JournalRecord]) -> Value {
     let mut object = export_json(records);
     object["session"] = about(session);
     object

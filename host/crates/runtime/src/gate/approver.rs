@@ -15,7 +15,7 @@ use sallyport_contract::{
     RequestedCall,
 };
 use sallyport_policy::{Grant, PolicyVerdict, RuleText};
-use sallyport_store::{Approval, Store};
+use sallyport_store::{HostStore, SessionApproval};
 
 use super::{Tell, now_ms, rulebook};
 
@@ -26,10 +26,10 @@ const QUESTION_TIME_MAX: Duration = Duration::from_secs(600);
 /// Asks the user, and remembers the answers.
 pub struct Approver {
     consent: Arc<dyn Consent>,
-    store: Option<Store>,
+    store: Option<HostStore>,
     policy_file: PathBuf,
     /// Approvals for the session, for when the store cannot keep them.
-    kept: Mutex<Vec<Approval>>,
+    kept: Mutex<Vec<SessionApproval>>,
     tell: Tell,
 }
 
@@ -50,7 +50,7 @@ impl Approver {
     /// Asks through `consent`, keeps approvals in `store`, and writes rules into `policy_file`.
     pub fn new(
         consent: Arc<dyn Consent>,
-        store: Option<Store>,
+        store: Option<HostStore>,
         policy_file: PathBuf,
         tell: Tell,
     ) -> Self {
@@ -107,7 +107,7 @@ impl Approver {
         matter: &Matter<'_>,
         verdict: &PolicyVerdict,
         answer: ApprovalAnswer,
-        approval: Approval,
+        approval: SessionApproval,
         rule: Option<RuleText>,
     ) -> Result<Grounds, Denial> {
         let how = match (answer, rule) {
@@ -135,19 +135,19 @@ impl Approver {
         }
     }
 
-    fn remembers(&self, approval: &Approval) -> bool {
+    fn remembers(&self, approval: &SessionApproval) -> bool {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |kept: &Approval| {
+        let same = |kept: &SessionApproval| {
             let at_ms = kept.at_ms;
-            *kept == Approval { at_ms, ..approval.clone() }
+            *kept == SessionApproval { at_ms, ..approval.clone() }
         };
         kept.iter().any(same)
             // A failed lookup counts as no approval, so the user is asked again.
-            || self.store.as_ref().is_some_and(|s| s.approvals().find(approval).unwrap_or(false))
+            || self.store.as_ref().is_some_and(|s| s.approvals().is_approved(approval).unwrap_or(false))
     }
 
-    fn remember(&self, approval: Approval) {
-        let stored = self.store.as_ref().map(|store| store.approvals().remember(&approval));
+    fn remember(&self, approval: SessionApproval) {
+        let stored = self.store.as_ref().map(|store| store.approvals().store_approval(&approval));
         if let Some(Err(error)) = stored {
             (self.tell)(&format!("the answer holds only until the program ends: {error}"));
         }
@@ -173,9 +173,9 @@ impl Grounds {
     }
 }
 
-fn approval(matter: &Matter<'_>, verdict: &PolicyVerdict) -> Approval {
+fn approval(matter: &Matter<'_>, verdict: &PolicyVerdict) -> SessionApproval {
     let tool = &matter.call.tool;
-    Approval {
+    SessionApproval {
         session_id: matter.call.context.session_id.clone(),
         plugin: tool.plugin.to_string(),
         digest: matter.digest.to_owned(),

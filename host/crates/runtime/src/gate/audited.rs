@@ -16,7 +16,7 @@ use sallyport_contract::{
     AbandonedEffects, AdmittedCall, BoxFuture, CallFailure, CallReport, Decision, FailureKind,
     Outcome, RequestedCall, ToolCallContext, ToolDescriptor, ToolId, Toolbox,
 };
-use sallyport_store::{AuditError, AuditKind, AuditLog, AuditRecord, audit::Who};
+use sallyport_store::{AuditError, AuditKind, AuditLog, AuditRecord, audit::HostUser};
 
 use crate::registry::{Entry, Registry};
 
@@ -31,12 +31,12 @@ const UNANSWERED: &str = "cancelled while waiting for an approval";
 pub struct Audited {
     inner: Arc<Registry>,
     log: Arc<AuditLog>,
-    who: Who,
+    who: HostUser,
 }
 
 impl Audited {
     /// Records the calls of a registry in a log, on behalf of `who`.
-    pub fn new(inner: Arc<Registry>, log: Arc<AuditLog>, who: Who) -> Self {
+    pub fn new(inner: Arc<Registry>, log: Arc<AuditLog>, who: HostUser) -> Self {
         Self { inner, log, who }
     }
 
@@ -141,7 +141,7 @@ impl Audited {
         if !plugin.is_ok_and(Entry::may_act) {
             return Ok(());
         }
-        in_time(self.log.settled()).await.map_err(|error| unwritable(&error))
+        in_time(self.log.wait_until_durable()).await.map_err(|error| unwritable(&error))
     }
 }
 
@@ -160,7 +160,7 @@ struct Undecided<'a> {
 impl Drop for Undecided<'_> {
     fn drop(&mut self) {
         let Some(record) = self.record.take() else { return };
-        self.log.append_done(AuditRecord {
+        self.log.append_completed(AuditRecord {
             decision: Some(Decision::Ask),
             message: Some(UNANSWERED.to_owned()),
             ..record.with_report(&CallReport::from(Outcome::Cancelled))
@@ -229,7 +229,7 @@ impl Unfinished {
 
     /// The call has already run, so a failure to write its end is reported by the next call.
     fn write(&self, record: AuditRecord) {
-        self.log.append_done(record);
+        self.log.append_completed(record);
     }
 }
 

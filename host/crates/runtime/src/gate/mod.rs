@@ -22,7 +22,7 @@ pub(crate) mod warden;
 use std::sync::Arc;
 
 use sallyport_contract::{Consent, Redactor, Secret, Services, ToolCallContext};
-use sallyport_store::Store;
+use sallyport_store::HostStore;
 
 pub use approver::Approver;
 pub use audited::Audited;
@@ -50,7 +50,7 @@ pub struct GateParts {
     /// Asks the user.
     pub consent: Arc<dyn Consent>,
     /// The store of approvals. Without one, they are kept until the program ends.
-    pub store: Option<Store>,
+    pub store: Option<HostStore>,
     /// Receives policy changes, and failures to store something.
     pub tell: Tell,
     /// Receives the hosts that running calls connect to.

@@ -2,7 +2,7 @@
 
 use sallyport_contract::BoxFuture;
 use sallyport_session::{Journal, JournalError, JournalRecord, history};
-use sallyport_store::{NewRecord, NewSession, Store, StoreError, Used};
+use sallyport_store::{HostStore, NewRecord, NewSession, StoreError, StoredUsage};
 use serde_json::Value;
 use tokio::task;
 
@@ -32,7 +32,7 @@ pub struct StoreJournal {
 
 #[derive(Debug, Clone)]
 struct Writer {
-    store: Store,
+    store: HostStore,
     id: String,
     /// The data for a row that is not created yet.
     origin: Option<Origin>,
@@ -45,13 +45,13 @@ struct Writer {
 impl StoreJournal {
     /// Starts the journal of a new session. Expired sessions are removed after its first records
     /// are written, so that this session is never the oldest.
-    pub fn begin(store: Store, origin: Origin, limits: Sessions) -> Self {
+    pub fn begin(store: HostStore, origin: Origin, limits: Sessions) -> Self {
         let id = origin.id.clone();
         Self::new(Writer { store, id, origin: Some(origin), count: 0, is_untitled: false }, limits)
     }
 
     /// Continues the journal of a session that has `count` records.
-    pub fn go_on(store: Store, id: &str, count: u64, limits: Sessions) -> Self {
+    pub fn go_on(store: HostStore, id: &str, count: u64, limits: Sessions) -> Self {
         let id = id.to_owned();
         Self::new(Writer { store, id, origin: None, count, is_untitled: false }, limits)
     }
@@ -104,7 +104,7 @@ impl Writer {
         let rows: Vec<Row> = records.iter().map(Row::of).collect();
         let at_ms = now_ms();
         let rows: Vec<NewRecord<'_>> = rows.iter().map(|row| row.borrowed(at_ms)).collect();
-        self.count = self.store.sessions().append(&self.id, self.count, &rows)?;
+        self.count = self.store.sessions().append_records(&self.id, self.count, &rows)?;
         self.describe(records);
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Writer {
     }
 }
 
-fn create(store: &Store, origin: &Origin, records: &[JournalRecord]) -> Result<(), StoreError> {
+fn create(store: &HostStore, origin: &Origin, records: &[JournalRecord]) -> Result<(), StoreError> {
     let title = history::session_title(records).unwrap_or_default();
     let created = store.sessions().create(&NewSession {
         id: &origin.id,
@@ -143,7 +143,7 @@ struct Row {
     kind: String,
     body: String,
     search_text: String,
-    used: Used,
+    used: StoredUsage,
 }
 
 impl Row {

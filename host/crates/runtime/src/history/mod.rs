@@ -10,7 +10,7 @@ mod retention;
 mod tests;
 
 use sallyport_session::JournalRecord;
-use sallyport_store::{Store, StoreError, Used};
+use sallyport_store::{HostStore, StoreError, StoredUsage};
 
 pub use journal::{Origin, StoreJournal};
 pub use retention::clear_up;
@@ -21,17 +21,17 @@ pub use retention::clear_up;
 /// # Errors
 ///
 /// The session does not exist, or the database cannot be read.
-pub fn records(store: &Store, id: &str) -> Result<Vec<JournalRecord>, StoreError> {
-    let rows = store.sessions().read(id)?;
+pub fn records(store: &HostStore, id: &str) -> Result<Vec<JournalRecord>, StoreError> {
+    let rows = store.sessions().read_records(id)?;
     rows.map(|row| Ok(JournalRecord::from_json(&row?.body))).collect()
 }
 
 /// The usage that a record adds to its session: turns, tokens and cost.
-fn used(record: &JournalRecord) -> Used {
+fn used(record: &JournalRecord) -> StoredUsage {
     let turns = u64::from(matches!(record, JournalRecord::Input { .. }));
     let Some((usage, cost)) = record.exchange_usage() else {
-        return Used { turns, ..Used::default() };
+        return StoredUsage { turns, ..StoredUsage::default() };
     };
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-    Used { turns, tokens, cost_micro_usd: cost.map(|cost| cost.micro_usd) }
+    StoredUsage { turns, tokens, cost_micro_usd: cost.map(|cost| cost.micro_usd) }
 }

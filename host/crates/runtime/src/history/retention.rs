@@ -1,6 +1,6 @@
 //! Removes sessions that have expired.
 
-use sallyport_store::{Store, StoreError};
+use sallyport_store::{HostStore, StoreError};
 
 use crate::{config::Sessions, gate::now_ms};
 
@@ -9,7 +9,7 @@ use crate::{config::Sessions, gate::now_ms};
 /// # Errors
 ///
 /// The database cannot be written.
-pub fn clear_up(store: &Store, limits: Sessions) -> Result<usize, StoreError> {
+pub fn clear_up(store: &HostStore, limits: Sessions) -> Result<usize, StoreError> {
     let age_max_ms = limits.keep.and_then(|keep| u64::try_from(keep.as_millis()).ok());
     let before_ms = age_max_ms.map_or(0, |age_max_ms| now_ms().saturating_sub(age_max_ms));
     store.sessions().prune(before_ms, limits.keep_max)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sallyport_model::{AssistantMessage, Cost, Usage};
 use sallyport_session::{Journal, JournalRecord, restore_session};
-use sallyport_store::{SessionFilter, Store};
+use sallyport_store::{HostStore, SessionFilter};
 use tempfile::TempDir;
 
 use super::*;
@@ -26,13 +26,13 @@ fn model(name: &str) -> JournalRecord {
     JournalRecord::Model { name: name.to_owned() }
 }
 
-fn store() -> (TempDir, Store) {
+fn store() -> (TempDir, HostStore) {
     let folder = TempDir::new().unwrap();
-    let store = Store::open(&folder.path().join("state")).unwrap();
+    let store = HostStore::open(&folder.path().join("state")).unwrap();
     (folder, store)
 }
 
-fn begin(store: &Store, id: &str) -> StoreJournal {
+fn begin(store: &HostStore, id: &str) -> StoreJournal {
     let origin = Origin { id: id.to_owned(), folder: Some("/work".to_owned()) };
     StoreJournal::begin(store.clone(), origin, LIMITS)
 }
@@ -51,11 +51,11 @@ async fn what_is_written_is_read_again_and_counted() {
         ("how high is it?", Some("/work"))
     );
     assert_eq!((session.model.len(), session.records), (200, 4));
-    assert_eq!(session.used, Used { turns: 1, tokens: 9, cost_micro_usd: Some(11) });
+    assert_eq!(session.used, StoredUsage { turns: 1, tokens: 9, cost_micro_usd: Some(11) });
     let read = records(&store, "one").unwrap();
     assert_eq!(read[..2], first);
     assert_eq!(restore_session(read).turn_count(), 1);
-    assert_eq!(store.sessions().search("8848", 5).unwrap().len(), 1);
+    assert_eq!(store.sessions().search_records("8848", 5).unwrap().len(), 1);
 }
 
 #[tokio::test]

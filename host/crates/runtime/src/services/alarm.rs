@@ -1,7 +1,7 @@
 //! The timers of the store, with an alarm that wakes the timekeeper.
 
 use sallyport_contract::services::{DataOwner, StoredTimer, TimerError, TimerRequest, TimerStore};
-use sallyport_store::KeptTimers;
+use sallyport_store::PersistentTimerStore;
 use tokio::sync::Notify;
 
 /// Rings when a timer is set in this program.
@@ -22,7 +22,7 @@ impl Alarm {
 
 /// The timers of the store. Adding one rings the alarm, so that it need not wait for the next look.
 pub(super) struct RungTimers {
-    pub(super) kept: KeptTimers,
+    pub(super) kept: PersistentTimerStore,
     pub(super) alarm: std::sync::Arc<Alarm>,
 }
 

@@ -17,7 +17,7 @@ use sallyport_contract::{
     },
 };
 use sallyport_session::SessionHandle;
-use sallyport_store::{Store, StoreError};
+use sallyport_store::{HostStore, StoreError};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
 use super::{USER, courier::Courier};
@@ -32,7 +32,7 @@ const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The open conversations of this program.
 pub struct Conversations {
-    store: Store,
+    store: HostStore,
     tell: Tell,
     open: Mutex<Vec<Open>>,
 }
@@ -51,7 +51,7 @@ pub(super) enum Word {
 }
 
 impl Conversations {
-    pub(super) fn new(store: Store, tell: Tell) -> Self {
+    pub(super) fn new(store: HostStore, tell: Tell) -> Self {
         Self { store, tell, open: Mutex::default() }
     }
 
@@ -80,9 +80,10 @@ impl Conversations {
             PluginNotice { audience: self.audience(notice).map_err(unkept)?, ..notice.clone() };
         let kept = self.store.notices();
         match delivery {
-            DeliveryTime::AtOnce => kept.keep(USER, &notice).map_err(unkept)?,
+            DeliveryTime::AtOnce => kept.store_notice(USER, &notice).map_err(unkept)?,
             DeliveryTime::Gathered(after) => {
-                let is_kept = kept.gather(USER, &notice, now_ms(), after).map_err(unkept)?;
+                let is_kept =
+                    kept.store_or_merge(USER, &notice, now_ms(), after).map_err(unkept)?;
                 // The couriers look when its time has come.
                 return if is_kept { Ok(()) } else { Err(NoticeError::Full) };
             }
@@ -101,7 +102,7 @@ impl Conversations {
         if self.store.presence().is_open(id, now_ms())? {
             return Ok(notice.audience);
         }
-        match self.store.sessions().find(id) {
+        match self.store.sessions().find_by_prefix(id) {
             Ok(session) if session.id == *id => Ok(notice.audience),
             Ok(_) | Err(StoreError::NoSession { .. } | StoreError::SessionUnclear { .. }) => {
                 Ok(NoticeAudience::User)

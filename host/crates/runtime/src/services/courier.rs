@@ -10,7 +10,7 @@ use std::{
 
 use sallyport_contract::services::PluginNotice;
 use sallyport_session::{FrontEndCommand, SessionHandle};
-use sallyport_store::{Store, StoreError, Taken, presence::BEAT_MS};
+use sallyport_store::{HostStore, NoticeBatch, StoreError, presence::BEAT_MS};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
@@ -24,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 pub(super) struct Courier {
     pub(super) session_id: String,
-    pub(super) store: Store,
+    pub(super) store: HostStore,
     pub(super) handle: SessionHandle,
     pub(super) tell: Tell,
     /// The number of messages that were handed to the session.
@@ -58,24 +58,24 @@ impl Courier {
                 }
                 () = sleep_until(beat) => {
                     beat = Instant::now() + beat_every();
-                    self.with_store(|store, _| store.presence().beat(now_ms())).await;
+                    self.with_store(|store, _| store.presence().send_heartbeat(now_ms())).await;
                     Ok(())
                 }
             };
         }
         if entered {
-            self.with_store(|store, session_id| store.presence().leave(session_id)).await;
+            self.with_store(|store, session_id| store.presence().mark_closed(session_id)).await;
         }
     }
 
     async fn enter(&self) -> bool {
-        let enter = |store: &Store, id: &str| store.presence().enter(USER, id, now_ms());
+        let enter = |store: &HostStore, id: &str| store.presence().mark_open(USER, id, now_ms());
         self.with_store(enter).await.is_some()
     }
 
     /// Takes the waiting messages and hands them over.
     async fn bring(&self, is_late: bool) -> Result<(), Ended> {
-        let take = |store: &Store, id: &str| store.notices().take(USER, id, now_ms());
+        let take = |store: &HostStore, id: &str| store.notices().take_batch(USER, id, now_ms());
         let Some(mut taken) = self.with_store(take).await.filter(|taken| !taken.is_empty()) else {
             return Ok(());
         };
@@ -86,7 +86,7 @@ impl Courier {
             self.give_back(taken).await;
             return Err(Ended);
         }
-        self.with_store(move |store, _| store.notices().confirm(&taken)).await;
+        self.with_store(move |store, _| store.notices().confirm_shown(&taken)).await;
         Ok(())
     }
 
@@ -102,8 +102,8 @@ impl Courier {
         self.handle.wait_for_notices(handed).await.map_err(|_| Ended)
     }
 
-    async fn give_back(&self, taken: Taken) {
-        self.with_store(move |store, _| store.notices().give_back(&taken)).await;
+    async fn give_back(&self, taken: NoticeBatch) {
+        self.with_store(move |store, _| store.notices().release_batch(&taken)).await;
     }
 
     async fn say(&self, command: FrontEndCommand) -> Result<(), Ended> {
@@ -119,7 +119,7 @@ impl Courier {
     /// Runs work with the store. The first error is reported; the next look tries again.
     async fn with_store<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Store, &str) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&HostStore, &str) -> Result<T, StoreError> + Send + 'static,
     ) -> Option<T> {
         let (store, session_id) = (self.store.clone(), self.session_id.clone());
         let done = apart(move || work(&store, &session_id)).await?;
@@ -207,7 +207,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_session_did_not_write_down_waits_for_the_next() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("state")).unwrap();
+        let store = HostStore::open(&folder.path().join("state")).unwrap();
         let conversations = Arc::new(Conversations::new(store.clone(), Arc::new(|_: &str| {})));
         let written = Arc::new(AtomicUsize::new(0));
         let (_, approvals) = session::approval::approval_channel();
@@ -233,7 +233,7 @@ mod tests {
         attendance.leave().await;
         let mut kept = 0;
         loop {
-            let taken = store.notices().take(USER, ID, now_ms()).unwrap();
+            let taken = store.notices().take_batch(USER, ID, now_ms()).unwrap();
             if taken.is_empty() {
                 break;
             }

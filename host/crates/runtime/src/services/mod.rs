@@ -14,7 +14,7 @@ mod packages;
 use std::{path::PathBuf, sync::Arc};
 
 use sallyport_contract::{Services, ToolCallContext};
-use sallyport_store::Store;
+use sallyport_store::HostStore;
 
 pub use alarm::Alarm;
 pub(crate) use apart::apart;
@@ -48,7 +48,7 @@ pub fn single_call_context(call_id: String, session_id: &str) -> ToolCallContext
 /// The parts that the services are made of.
 pub struct OfferParts {
     /// The store.
-    pub store: Store,
+    pub store: HostStore,
     /// Opens pages.
     pub browser: Browser,
     /// The address of the package index, if one is configured.

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use sallyport_session::{Journal, NoJournal, RestoredSession, restore_session};
-use sallyport_store::{Session, Store};
+use sallyport_store::{HostStore, StoredSession};
 
 use super::SessionError;
 use crate::{
@@ -74,22 +74,22 @@ pub fn open(settings: &Settings, which: &SessionSelector) -> Result<OpenedSessio
 /// # Errors
 ///
 /// No session or several sessions match, or the store cannot be read.
-pub fn find(store: &Store, prefix: &str) -> Result<Session, SessionError> {
-    Ok(store.sessions().find(prefix)?)
+pub fn find(store: &HostStore, prefix: &str) -> Result<StoredSession, SessionError> {
+    Ok(store.sessions().find_by_prefix(prefix)?)
 }
 
 /// Returns a session that can be resumed. Returns `None` if it was removed or cannot be read.
-pub fn kept(settings: &Settings, session_id: &str) -> Option<Session> {
+pub fn kept(settings: &Settings, session_id: &str) -> Option<StoredSession> {
     open_store(settings).ok()?.sessions().get(session_id).ok()
 }
 
-fn latest(store: &Store) -> Result<Session, SessionError> {
+fn latest(store: &HostStore) -> Result<StoredSession, SessionError> {
     let sessions = store.sessions();
     let here = match folder() {
-        Some(folder) => sessions.latest(Some(&folder))?,
+        Some(folder) => sessions.latest_session(Some(&folder))?,
         None => None,
     };
-    let latest = if here.is_some() { here } else { sessions.latest(None)? };
+    let latest = if here.is_some() { here } else { sessions.latest_session(None)? };
     latest.ok_or(SessionError::NothingToContinue)
 }
 
@@ -104,8 +104,8 @@ fn begin(session_id: String, journal: Box<dyn Journal>) -> OpenedSession {
 }
 
 fn resume(
-    store: Store,
-    session: Session,
+    store: HostStore,
+    session: StoredSession,
     settings: &Settings,
 ) -> Result<OpenedSession, SessionError> {
     let records = history::records(&store, &session.id)?;

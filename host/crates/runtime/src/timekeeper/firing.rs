@@ -9,7 +9,7 @@ use sallyport_contract::{
     text,
 };
 use sallyport_sandbox::roles::Fired;
-use sallyport_store::Claim;
+use sallyport_store::TimerClaim;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -51,7 +51,7 @@ enum Ended {
 
 impl Desk {
     /// Fires a timer and settles its claim. The place is taken until then.
-    pub(super) async fn fire(self: Arc<Self>, claim: Claim, _place: Option<Place>) {
+    pub(super) async fn fire(self: Arc<Self>, claim: TimerClaim, _place: Option<Place>) {
         let firing = claim.firing.clone();
         let shown = shown(&firing.timer);
         let run = AssertUnwindSafe(self.run(firing)).catch_unwind();
@@ -145,28 +145,28 @@ impl Desk {
 
     /// Renews a claim until its firing ends. A claim that was taken over or cancelled is detected
     /// when it is settled.
-    async fn renew(&self, claim: &Claim) -> std::convert::Infallible {
+    async fn renew(&self, claim: &TimerClaim) -> std::convert::Infallible {
         loop {
             sleep(RENEW_EVERY).await;
             let (timers, claim) = (self.parts.timers.clone(), claim.clone());
-            self.store(move || timers.renew(&claim, now_ms(), LEASE_MS)).await;
+            self.store(move || timers.renew_claim(&claim, now_ms(), LEASE_MS)).await;
         }
     }
 
-    async fn settle(&self, claim: Claim) {
+    async fn settle(&self, claim: TimerClaim) {
         self.forget(&claim.firing.timer);
         let timers = self.parts.timers.clone();
-        self.store(move || timers.settle(&claim)).await;
+        self.store(move || timers.complete_claim(&claim)).await;
     }
 
-    async fn release(&self, claim: Claim) {
+    async fn release(&self, claim: TimerClaim) {
         let timers = self.parts.timers.clone();
-        self.store(move || timers.release(&claim)).await;
+        self.store(move || timers.release_claim(&claim)).await;
     }
 
-    async fn release_begun(&self, claim: Claim) {
+    async fn release_begun(&self, claim: TimerClaim) {
         let timers = self.parts.timers.clone();
-        self.store(move || timers.release_begun(&claim)).await;
+        self.store(move || timers.release_started_claim(&claim)).await;
     }
 }
 

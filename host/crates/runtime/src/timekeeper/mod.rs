@@ -22,7 +22,7 @@ use std::{
 
 use sallyport_contract::{PluginName, services::StoredTimer};
 use sallyport_policy::{Capability, ScheduleGrant};
-use sallyport_store::{Claim, KeptTimers, StoreError};
+use sallyport_store::{PersistentTimerStore, StoreError, TimerClaim};
 use tokio::{
     sync::oneshot,
     task::{JoinHandle, JoinSet},
@@ -59,7 +59,7 @@ const LEASE_MS: u64 = 60_000;
 /// The parts that a timekeeper uses.
 pub struct TimekeeperParts {
     /// All timers.
-    pub timers: KeptTimers,
+    pub timers: PersistentTimerStore,
     /// Rings when timers are set in this process.
     pub alarm: Arc<Alarm>,
     /// Receives the messages of internal tools.
@@ -133,7 +133,7 @@ impl Desk {
         }
     }
 
-    fn claim_due(&self, now_ms: u64) -> Result<Vec<(Claim, Option<Place>)>, StoreError> {
+    fn claim_due(&self, now_ms: u64) -> Result<Vec<(TimerClaim, Option<Place>)>, StoreError> {
         let mut claims = Vec::new();
         for timer in self.due(now_ms)? {
             let plugin = &timer.owner.plugin;
@@ -161,7 +161,7 @@ impl Desk {
     /// could hide the others for ever. If none of the first ones can fire, it therefore searches
     /// all timers.
     fn due(&self, now_ms: u64) -> Result<Vec<StoredTimer>, StoreError> {
-        let mut due = self.parts.timers.due(now_ms)?;
+        let mut due = self.parts.timers.list_due(now_ms)?;
         let found = due.len();
         due.retain(|timer| self.can_fire(timer));
         if due.is_empty() && found > 0 {
@@ -295,7 +295,7 @@ impl Desk {
     /// due already are ignored; they wait for a place or for an event without a known time.
     async fn wait(&self, looked_ms: u64) -> Duration {
         let timers = self.parts.timers.clone();
-        let next_ms = self.store(move || timers.next_due(looked_ms)).await.flatten();
+        let next_ms = self.store(move || timers.next_due_ms(looked_ms)).await.flatten();
         let until = next_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms())));
         until.map_or(LOOK_EVERY, |until| until.min(LOOK_EVERY))
     }

@@ -16,7 +16,7 @@ const EFFECTS_BYTES_MAX: usize = 256 * 1024;
 const EFFECT_BYTES_MIN: usize = 64;
 
 /// Cuts texts and effects that are too long, and notes how much was cut.
-pub(super) fn record(record: &mut AuditRecord) {
+pub(super) fn limit_record_size(record: &mut AuditRecord) {
     let texts = [
         Some(&mut record.who.name),
         record.user.as_mut(),
@@ -30,12 +30,12 @@ pub(super) fn record(record: &mut AuditRecord) {
         record.outcome.as_mut(),
         record.message.as_mut(),
     ];
-    texts.into_iter().flatten().for_each(text);
-    record.effects.iter_mut().flat_map(AuditEffect::texts).for_each(text);
-    effects(&mut record.effects);
+    texts.into_iter().flatten().for_each(limit_text_size);
+    record.effects.iter_mut().flat_map(AuditEffect::texts_mut).for_each(limit_text_size);
+    limit_effects_size(&mut record.effects);
 }
 
-fn text(text: &mut String) {
+fn limit_text_size(text: &mut String) {
     if text.len() > TEXT_BYTES_MAX {
         let end = text.floor_char_boundary(TEXT_BYTES_MAX);
         let rest = text.len() - end;
@@ -44,10 +44,10 @@ fn text(text: &mut String) {
     }
 }
 
-fn effects(effects: &mut Vec<AuditEffect>) {
+fn limit_effects_size(effects: &mut Vec<AuditEffect>) {
     let mut left_bytes = EFFECTS_BYTES_MAX;
     let fits = |effect: &mut AuditEffect| {
-        let texts_bytes: usize = effect.texts().map(|text| text.len()).sum();
+        let texts_bytes: usize = effect.texts_mut().map(|text| text.len()).sum();
         let rest = left_bytes.checked_sub(texts_bytes + EFFECT_BYTES_MIN);
         left_bytes = rest.unwrap_or(0);
         rest.is_some()

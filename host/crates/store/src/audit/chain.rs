@@ -12,12 +12,12 @@ use std::path::Path;
 use rusqlite::{Connection, Transaction};
 
 use super::{
-    head::{Found, Head},
+    head::{AuditHead, HeadFileContent},
     key::AuditKey,
-    link::Link,
-    problem::Problem,
-    remark::{Remark, Start},
-    row::{self, Row},
+    link::ChainLink,
+    problem::AuditProblem,
+    remark::{AuditRemark, ChainStart},
+    row::{self, AuditRow},
 };
 use crate::{
     database::{self, Durability},
@@ -31,11 +31,11 @@ const MENDS_MAX: usize = 3;
 
 /// The result of appending to the log.
 #[derive(Debug)]
-pub(super) struct Extended {
+pub(super) struct AppendResult {
     /// The last record that was added, or the last record of the log if none was added.
-    pub(super) end: Link,
+    pub(super) end: ChainLink,
     /// What was wrong with the log before.
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<AuditProblem>,
 }
 
 /// Writes all records that `add` pushes, or none. Does not write the head; see [`advance_head`].
@@ -44,16 +44,16 @@ pub(super) struct Extended {
 ///
 /// The database, the key or the head cannot be read or written, or the records are missing after
 /// the commit. Either nothing was added, or it is unknown whether anything was.
-pub(super) fn extend(
+pub(super) fn append_records(
     connection: &Connection,
     folder: &Path,
     durability: Durability,
-    add: impl FnOnce(&mut Extension<'_>) -> Result<(), StoreError>,
-) -> Result<Extended, StoreError> {
-    let (mut extension, problems) = begin_sound(connection, folder, durability)?;
+    add: impl FnOnce(&mut ChainAppender<'_>) -> Result<(), StoreError>,
+) -> Result<AppendResult, StoreError> {
+    let (mut extension, problems) = open_intact_appender(connection, folder, durability)?;
     add(&mut extension)?;
-    let end = extension.finish()?;
-    Ok(Extended { end, problems })
+    let end = extension.finish_append()?;
+    Ok(AppendResult { end, problems })
 }
 
 /// Advances the head to a record that is on the disk.
@@ -67,16 +67,18 @@ pub(super) fn extend(
 pub(super) fn advance_head(
     connection: &Connection,
     folder: &Path,
-    last: Link,
+    last: ChainLink,
 ) -> Result<(), StoreError> {
-    let _locked = begin(connection, folder)?;
+    let _locked = begin_transaction(connection, folder)?;
     // A missing key, or a foreign file instead of the head, is reported by the next check of the
     // log.
     let Some(key) = AuditKey::load(folder)? else { return Ok(()) };
-    match Head::read(folder, Some(&key))? {
-        Found::Head(head) if head.last.seq >= last.seq => Ok(()),
-        Found::Foreign => Ok(()),
-        Found::Head(_) | Found::Nothing => Head { last }.write(folder, &key),
+    match AuditHead::read_file(folder, Some(&key))? {
+        HeadFileContent::Head(head) if head.last.seq >= last.seq => Ok(()),
+        HeadFileContent::Foreign => Ok(()),
+        HeadFileContent::Head(_) | HeadFileContent::Nothing => {
+            AuditHead { last }.write_file(folder, &key)
+        }
     }
 }
 
@@ -86,26 +88,29 @@ pub(super) fn advance_head(
 /// # Errors
 ///
 /// As [`extend`] and [`advance_head`].
-pub(super) fn settle(connection: &Connection, folder: &Path) -> Result<Vec<Problem>, StoreError> {
-    let (extension, problems) = begin_sound(connection, folder, Durability::Durable)?;
+pub(super) fn sync_and_advance_head(
+    connection: &Connection,
+    folder: &Path,
+) -> Result<Vec<AuditProblem>, StoreError> {
+    let (extension, problems) = open_intact_appender(connection, folder, Durability::Durable)?;
     let end = extension.end;
-    if extension.head.last() == end {
+    if extension.head.last_link() == end {
         return Ok(problems);
     }
-    extension.commit_all()?;
+    extension.commit_earlier_records()?;
     advance_head(connection, folder, end)?;
     Ok(problems)
 }
 
-fn begin_sound<'c>(
+fn open_intact_appender<'c>(
     connection: &'c Connection,
     folder: &'c Path,
     mut durability: Durability,
-) -> Result<(Extension<'c>, Vec<Problem>), StoreError> {
+) -> Result<(ChainAppender<'c>, Vec<AuditProblem>), StoreError> {
     let mut found = Vec::new();
     for _ in 0..=MENDS_MAX {
-        let extension = Extension::begin(connection, folder, durability)?;
-        let problems = extension.inspect()?;
+        let extension = ChainAppender::begin(connection, folder, durability)?;
+        let problems = extension.find_end_problems()?;
         if problems.is_empty() {
             return Ok((extension, found));
         }
@@ -114,10 +119,10 @@ fn begin_sound<'c>(
             durability = Durability::Durable;
             continue;
         }
-        extension.mend(&problems)?;
+        extension.append_problem_record(&problems)?;
         found.extend(problems);
     }
-    Err(damaged(folder, "somebody changes it all the time".to_owned()))
+    Err(damaged_error(folder, "somebody changes it all the time".to_owned()))
 }
 
 /// Checks whether the log still contains the record that the head names, and loads the key.
@@ -125,46 +130,50 @@ fn begin_sound<'c>(
 /// # Errors
 ///
 /// The database, the key or the head cannot be read.
-pub(super) fn look(
+pub(super) fn load_key_and_check_head(
     connection: &Connection,
     folder: &Path,
-) -> Result<(Option<AuditKey>, Option<Problem>), StoreError> {
-    let failed = database::failed(folder);
-    let transaction = begin(connection, folder)?;
+) -> Result<(Option<AuditKey>, Option<AuditProblem>), StoreError> {
+    let failed = database::map_database_error(folder);
+    let transaction = begin_transaction(connection, folder)?;
     let key = AuditKey::load(folder)?;
-    let end = row::end(&transaction).map_err(failed)?;
-    let problem = Head::read(folder, key.as_ref())?.compare(&transaction, end).map_err(failed)?;
+    let end = row::read_last_link(&transaction).map_err(failed)?;
+    let problem = AuditHead::read_file(folder, key.as_ref())?
+        .compare_with_log(&transaction, end)
+        .map_err(failed)?;
     Ok((key, problem))
 }
 
 /// The end of the log while it is being written. Dropping it leaves the log as it was.
-pub(super) struct Extension<'c> {
+pub(super) struct ChainAppender<'c> {
     folder: &'c Path,
     connection: &'c Connection,
     transaction: Transaction<'c>,
     key: AuditKey,
-    head: Found,
-    begin: Link,
-    end: Link,
+    head: HeadFileContent,
+    begin: ChainLink,
+    end: ChainLink,
 }
 
-impl<'c> Extension<'c> {
+impl<'c> ChainAppender<'c> {
     fn begin(
         connection: &'c Connection,
         folder: &'c Path,
         durability: Durability,
     ) -> Result<Self, StoreError> {
-        database::set_durability(connection, durability).map_err(database::failed(folder))?;
-        let transaction = begin(connection, folder)?;
+        database::set_durability(connection, durability)
+            .map_err(database::map_database_error(folder))?;
+        let transaction = begin_transaction(connection, folder)?;
         let key = AuditKey::load_or_create(folder)?;
-        let end = row::end(&transaction).map_err(database::failed(folder))?;
-        let mut head = Head::read(folder, Some(&key))?;
-        if head == Found::Nothing && end == Link::GENESIS {
+        let end =
+            row::read_last_link(&transaction).map_err(database::map_database_error(folder))?;
+        let mut head = AuditHead::read_file(folder, Some(&key))?;
+        if head == HeadFileContent::Nothing && end == ChainLink::GENESIS {
             // Written before the first record, because a crash right after that record would
             // otherwise look like a removed head.
-            let first = Head { last: Link::GENESIS };
-            first.write(folder, &key)?;
-            head = Found::Head(first);
+            let first = AuditHead { last: ChainLink::GENESIS };
+            first.write_file(folder, &key)?;
+            head = HeadFileContent::Head(first);
         }
         Ok(Self { folder, connection, transaction, key, head, begin: end, end })
     }
@@ -184,84 +193,92 @@ impl<'c> Extension<'c> {
     /// # Errors
     ///
     /// The database refuses it.
-    pub(super) fn push(&mut self, line: &str) -> Result<(), StoreError> {
+    pub(super) fn push_record(&mut self, line: &str) -> Result<(), StoreError> {
         // A log whose end was cut off continues after the cut, so that the gap stays visible.
-        let seq = self.end.seq.max(self.head.last().seq).saturating_add(1);
+        let seq = self.end.seq.max(self.head.last_link().seq).saturating_add(1);
         let number = i64::try_from(seq).map_err(|_| {
-            damaged(self.folder, "there is no number after its last one".to_owned())
+            damaged_error(self.folder, "there is no number after its last one".to_owned())
         })?;
-        let link = self.key.link(&self.end.hash, seq, line.as_bytes());
+        let link = self.key.link_record(&self.end.hash, seq, line.as_bytes());
         let sql = "INSERT INTO audit (seq, text, hash) VALUES (?1, ?2, ?3)";
         self.transaction
             .execute(sql, (number, line, link.hash.as_bytes()))
-            .map_err(database::failed(self.folder))?;
+            .map_err(database::map_database_error(self.folder))?;
         self.end = link;
         Ok(())
     }
 
     /// Checks the end of the log: whether the last record is intact, and whether it is the last
     /// one.
-    fn inspect(&self) -> Result<Vec<Problem>, StoreError> {
-        let failed = database::failed(self.folder);
-        let misfit = self.head.compare(&self.transaction, self.end).map_err(failed)?;
-        let last = check_last(&self.transaction, &self.key).map_err(failed)?;
+    fn find_end_problems(&self) -> Result<Vec<AuditProblem>, StoreError> {
+        let failed = database::map_database_error(self.folder);
+        let misfit = self.head.compare_with_log(&self.transaction, self.end).map_err(failed)?;
+        let last = check_last_record(&self.transaction, &self.key).map_err(failed)?;
         Ok(misfit.into_iter().chain(last).collect())
     }
 
-    fn mend(mut self, problems: &[Problem]) -> Result<(), StoreError> {
-        self.push(&Remark::Broken { problems: problems.to_vec() }.line())?;
+    fn append_problem_record(mut self, problems: &[AuditProblem]) -> Result<(), StoreError> {
+        self.push_record(&AuditRemark::Broken { problems: problems.to_vec() }.render_line())?;
         let (connection, folder) = (self.connection, self.folder);
         let last = self.commit()?;
-        let _locked = begin(connection, folder)?;
+        let _locked = begin_transaction(connection, folder)?;
         // Overwrites any head: the record that was just written states what was wrong with it.
-        Head { last }.write(folder, &AuditKey::load_or_create(folder)?)
+        AuditHead { last }.write_file(folder, &AuditKey::load_or_create(folder)?)
     }
 
-    fn finish(self) -> Result<Link, StoreError> {
+    fn finish_append(self) -> Result<ChainLink, StoreError> {
         if self.end == self.begin { Ok(self.end) } else { self.commit() }
     }
 
     /// Commits a write even though nothing was added, because only a commit makes the earlier ones
     /// durable.
-    fn commit_all(self) -> Result<Link, StoreError> {
-        database::touch(&self.transaction).map_err(database::failed(self.folder))?;
+    fn commit_earlier_records(self) -> Result<ChainLink, StoreError> {
+        database::write_unchanged_value(&self.transaction)
+            .map_err(database::map_database_error(self.folder))?;
         self.commit()
     }
 
-    fn commit(self) -> Result<Link, StoreError> {
+    fn commit(self) -> Result<ChainLink, StoreError> {
         let Self { folder, connection, transaction, end: written, .. } = self;
-        let failed = database::failed(folder);
+        let failed = database::map_database_error(folder);
         transaction.commit().map_err(failed)?;
-        let is_there = written == Link::GENESIS || contains(connection, written).map_err(failed)?;
+        let is_there =
+            written == ChainLink::GENESIS || contains_link(connection, written).map_err(failed)?;
         is_there
             .then_some(written)
-            .ok_or_else(|| damaged(folder, "what was written is not there".to_owned()))
+            .ok_or_else(|| damaged_error(folder, "what was written is not there".to_owned()))
     }
 }
 
-fn begin<'c>(connection: &'c Connection, folder: &Path) -> Result<Transaction<'c>, StoreError> {
-    database::begin(connection).map_err(database::failed(folder))
+fn begin_transaction<'c>(
+    connection: &'c Connection,
+    folder: &Path,
+) -> Result<Transaction<'c>, StoreError> {
+    database::begin_transaction(connection).map_err(database::map_database_error(folder))
 }
 
-fn contains(connection: &Connection, link: Link) -> rusqlite::Result<bool> {
+fn contains_link(connection: &Connection, link: ChainLink) -> rusqlite::Result<bool> {
     let sql = "SELECT count(*) FROM audit WHERE seq = ?1 AND hash = ?2";
     let number = i64::try_from(link.seq).unwrap_or(i64::MAX);
     connection.query_row(sql, (number, link.hash.as_bytes()), |row| Ok(row.get::<_, i64>(0)? > 0))
 }
 
-fn check_last(connection: &Connection, key: &AuditKey) -> rusqlite::Result<Option<Problem>> {
-    let rows = row::last(connection, 2)?;
+fn check_last_record(
+    connection: &Connection,
+    key: &AuditKey,
+) -> rusqlite::Result<Option<AuditProblem>> {
+    let rows = row::read_last_rows(connection, 2)?;
     let Some(last) = rows.first() else { return Ok(None) };
     let previous = match rows.get(1) {
-        Some(Row { link, .. }) => *link,
-        None => Start::find(connection, last.link.seq)?.link,
+        Some(AuditRow { link, .. }) => *link,
+        None => ChainStart::find_start(connection, last.link.seq)?.link,
     };
-    let fits = key.hash(&previous.hash, last.link.seq, &last.text) == last.link.hash;
+    let fits = key.hash_record(&previous.hash, last.link.seq, &last.text) == last.link.hash;
     let what = "the last one, and changed, or written with another key".to_owned();
-    Ok((!fits).then_some(Problem { seq: last.link.seq, what }))
+    Ok((!fits).then_some(AuditProblem { seq: last.link.seq, what }))
 }
 
-fn damaged(folder: &Path, message: String) -> StoreError {
+fn damaged_error(folder: &Path, message: String) -> StoreError {
     StoreError::Damaged { path: folder.join(database::FILE), message }
 }
 
@@ -284,18 +301,18 @@ mod tests {
     #[test]
     fn the_head_names_no_record_that_is_not_on_the_disk() {
         let parent = TempDir::new().unwrap();
-        let folder = &private::folder(&parent.path().join("store")).unwrap();
-        let connection = &database::open(folder).unwrap();
+        let folder = &private::ensure_private_folder(&parent.path().join("store")).unwrap();
+        let connection = &database::open_database(folder).unwrap();
         let head = || {
             let key = AuditKey::load(folder).unwrap();
-            match Head::read(folder, key.as_ref()).unwrap() {
-                Found::Head(head) => head.last.seq,
+            match AuditHead::read_file(folder, key.as_ref()).unwrap() {
+                HeadFileContent::Head(head) => head.last.seq,
                 other => panic!("{other:?}"),
             }
         };
         let push = |durability, fails: bool| {
-            extend(connection, folder, durability, |extension| {
-                extension.push("{}")?;
+            append_records(connection, folder, durability, |extension| {
+                extension.push_record("{}")?;
                 if fails {
                     extension.connection().execute_batch(NO_COMMIT).unwrap();
                 }
@@ -311,8 +328,8 @@ mod tests {
         assert!(push(Durability::Durable, true).is_err());
         assert_eq!(head(), 2);
         push(Durability::Behind, false).unwrap();
-        assert_eq!(look(connection, folder).unwrap().1, None);
-        settle(connection, folder).unwrap();
+        assert_eq!(load_key_and_check_head(connection, folder).unwrap().1, None);
+        sync_and_advance_head(connection, folder).unwrap();
         assert_eq!(head(), 3);
         advance_head(connection, folder, end).unwrap();
         assert_eq!(head(), 3, "it never goes back");

@@ -62,7 +62,7 @@ pub enum AuditEffect {
 
 impl AuditEffect {
     /// Converts an effect to the stored form; `None` for log messages of the plugin.
-    pub fn of(effect: &Effect) -> Option<Self> {
+    pub fn from_effect(effect: &Effect) -> Option<Self> {
         Some(match effect.clone() {
             Effect::Logged { .. } => return None,
             Effect::Requested { what, status, sent_bytes, received_bytes } => {
@@ -87,7 +87,7 @@ impl AuditEffect {
     }
 
     /// The texts of the effect.
-    pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+    pub(super) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let (first, second) = match self {
             Self::Requested { what, .. } => (Some(what), None),
             Self::Changed { path } => (Some(path), None),

@@ -31,16 +31,16 @@ pub struct AuditFilter {
 
 impl AuditFilter {
     /// Returns whether a record meets the conditions.
-    pub(super) fn accepts(&self, record: &AuditRecord) -> bool {
-        fn is<T: PartialEq>(wanted: Option<&T>, actual: Option<&T>) -> bool {
+    pub(super) fn accepts_record(&self, record: &AuditRecord) -> bool {
+        fn field_matches<T: PartialEq>(wanted: Option<&T>, actual: Option<&T>) -> bool {
             wanted.is_none() || wanted == actual
         }
-        is(self.plugin.as_ref(), record.plugin.as_ref())
-            && is(self.tool.as_ref(), record.tool.as_ref())
-            && is(self.outcome.as_ref(), record.outcome.as_ref())
-            && is(self.decision.as_ref(), record.decision.as_ref())
-            && is(self.kind.as_ref(), Some(&record.kind))
-            && is(self.session.as_ref(), record.session.as_ref())
+        field_matches(self.plugin.as_ref(), record.plugin.as_ref())
+            && field_matches(self.tool.as_ref(), record.tool.as_ref())
+            && field_matches(self.outcome.as_ref(), record.outcome.as_ref())
+            && field_matches(self.decision.as_ref(), record.decision.as_ref())
+            && field_matches(self.kind.as_ref(), Some(&record.kind))
+            && field_matches(self.session.as_ref(), record.session.as_ref())
             && self.since_ms.is_none_or(|since| record.at_ms >= since)
             && self.until_ms.is_none_or(|until| record.at_ms < until)
     }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::{key::AuditKey, link::Link, problem::Problem, remark::Start, row};
+use super::{key::AuditKey, link::ChainLink, problem::AuditProblem, remark::ChainStart, row};
 use crate::{error::StoreError, private};
 
 /// The head, within the folder.
@@ -29,37 +29,41 @@ const BYTES_MAX: usize = 512;
 
 /// A record that is certain to have been in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) last: Link,
+pub(super) struct AuditHead {
+    pub(super) last: ChainLink,
 }
 
 /// The contents of the head file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum HeadFileContent {
     /// A head with the right seal.
-    Head(Head),
+    Head(AuditHead),
     /// No file, or an empty one, which protects just as little.
     Nothing,
     /// A file without the right seal.
     Foreign,
 }
 
-impl Head {
+impl AuditHead {
     /// Reads the head. Without a key, no head can be trusted.
     ///
     /// # Errors
     ///
     /// The file cannot be read or is not private.
-    pub(super) fn read(folder: &Path, key: Option<&AuditKey>) -> Result<Found, StoreError> {
-        let bytes = private::read(&path(folder), BYTES_MAX)?.unwrap_or_default();
+    pub(super) fn read_file(
+        folder: &Path,
+        key: Option<&AuditKey>,
+    ) -> Result<HeadFileContent, StoreError> {
+        let bytes = private::read_private_file(&head_path(folder), BYTES_MAX)?.unwrap_or_default();
         if bytes.is_empty() {
-            return Ok(Found::Nothing);
+            return Ok(HeadFileContent::Nothing);
         }
         // The seal only covers the exact bytes that `render` writes, so any other bytes are
         // rejected.
         let head = std::str::from_utf8(&bytes).ok().and_then(Self::parse);
-        let sealed = head.zip(key).filter(|(head, key)| head.render(key).as_bytes() == bytes);
-        Ok(sealed.map_or(Found::Foreign, |(head, _)| Found::Head(head)))
+        let sealed =
+            head.zip(key).filter(|(head, key)| head.render_sealed(key).as_bytes() == bytes);
+        Ok(sealed.map_or(HeadFileContent::Foreign, |(head, _)| HeadFileContent::Head(head)))
     }
 
     /// Writes the head. The caller must hold the database's write lock.
@@ -67,8 +71,8 @@ impl Head {
     /// # Errors
     ///
     /// The file cannot be written.
-    pub(super) fn write(self, folder: &Path, key: &AuditKey) -> Result<(), StoreError> {
-        private::overwrite(&path(folder), self.render(key).as_bytes())
+    pub(super) fn write_file(self, folder: &Path, key: &AuditKey) -> Result<(), StoreError> {
+        private::overwrite_fixed_size(&head_path(folder), self.render_sealed(key).as_bytes())
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -77,20 +81,20 @@ impl Head {
     }
 
     /// Every head has the same length, as [`private::overwrite`] requires.
-    fn render(self, key: &AuditKey) -> String {
-        let Link { seq, hash } = self.last;
+    fn render_sealed(self, key: &AuditKey) -> String {
+        let ChainLink { seq, hash } = self.last;
         let text = format!("{TITLE}\nlast {seq:020}:{hash}\n");
-        let seal = key.seal(text.as_bytes());
+        let seal = key.seal_head(text.as_bytes());
         format!("{text}seal {seal}\n")
     }
 }
 
-impl Found {
+impl HeadFileContent {
     /// The record that the head vouches for.
-    pub(super) fn last(self) -> Link {
+    pub(super) fn last_link(self) -> ChainLink {
         match self {
             Self::Head(head) => head.last,
-            Self::Nothing | Self::Foreign => Link::GENESIS,
+            Self::Nothing | Self::Foreign => ChainLink::GENESIS,
         }
     }
 
@@ -99,40 +103,46 @@ impl Found {
     ///
     /// No head and no records means that the log has not begun: anyone who can remove both can
     /// remove the whole folder too.
-    pub(super) fn compare(
+    pub(super) fn compare_with_log(
         self,
         connection: &Connection,
-        end: Link,
-    ) -> rusqlite::Result<Option<Problem>> {
+        end: ChainLink,
+    ) -> rusqlite::Result<Option<AuditProblem>> {
         let what = match self {
-            Self::Nothing if end == Link::GENESIS => return Ok(None),
-            Self::Head(head) => return misfit(connection, head.last, end),
+            Self::Nothing if end == ChainLink::GENESIS => return Ok(None),
+            Self::Head(head) => return find_head_mismatch(connection, head.last, end),
             Self::Nothing => "the last one, but audit.head, which would confirm it, is missing",
             Self::Foreign => "the last one, but audit.head was changed, or made with another key",
         };
-        Ok(Some(Problem { seq: end.seq, what: what.to_owned() }))
+        Ok(Some(AuditProblem { seq: end.seq, what: what.to_owned() }))
     }
 }
 
-fn misfit(connection: &Connection, last: Link, end: Link) -> rusqlite::Result<Option<Problem>> {
+fn find_head_mismatch(
+    connection: &Connection,
+    last: ChainLink,
+    end: ChainLink,
+) -> rusqlite::Result<Option<AuditProblem>> {
     if end.seq < last.seq {
-        return Ok(Some(Problem::of_run(end.seq + 1, last.seq, "cut off")));
+        return Ok(Some(AuditProblem::from_range(end.seq + 1, last.seq, "cut off")));
     }
-    if end == last || last == Link::GENESIS {
+    if end == last || last == ChainLink::GENESIS {
         return Ok(None);
     }
-    let found = match row::link(connection, last.seq)? {
+    let found = match row::read_link(connection, last.seq)? {
         Some(found) => found,
         // Pruned, and the process ended between that commit and the head that should have followed.
         None => {
-            let start = Start::find(connection, row::first_seq(connection)?.unwrap_or(1))?.link;
+            let start =
+                ChainStart::find_start(connection, row::read_first_seq(connection)?.unwrap_or(1))?
+                    .link;
             if last.seq < start.seq { last } else { start }
         }
     };
     let what = "not the one that was written last".to_owned();
-    Ok((found != last).then_some(Problem { seq: last.seq, what }))
+    Ok((found != last).then_some(AuditProblem { seq: last.seq, what }))
 }
 
-fn path(folder: &Path) -> PathBuf {
+fn head_path(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }

@@ -8,7 +8,7 @@ use std::{fs::File, io::Read, path::Path};
 
 use blake3::{Hash, Hasher, KEY_LEN};
 
-use super::link::Link;
+use super::link::ChainLink;
 use crate::{error::StoreError, private};
 
 /// The key, within the folder.
@@ -34,9 +34,9 @@ impl AuditKey {
     /// The file is not private, not readable, or not a key.
     pub(super) fn load(folder: &Path) -> Result<Option<Self>, StoreError> {
         let path = folder.join(FILE);
-        let Some(bytes) = private::read(&path, KEY_LEN)? else { return Ok(None) };
+        let Some(bytes) = private::read_private_file(&path, KEY_LEN)? else { return Ok(None) };
         let damaged = |_| StoreError::Damaged { path, message: "it is not a key".to_owned() };
-        bytes.try_into().map(Self::of).map(Some).map_err(damaged)
+        bytes.try_into().map(Self::from_chain_key).map(Some).map_err(damaged)
     }
 
     /// Reads the key, or creates one. The caller must hold the database's write lock.
@@ -56,29 +56,29 @@ impl AuditKey {
         let mut bytes = [0; KEY_LEN];
         let filled = File::open(RANDOM).and_then(|mut random| random.read_exact(&mut bytes));
         filled.map_err(|source| StoreError::File { verb: "read", path: RANDOM.into(), source })?;
-        private::put(&folder.join(FILE), &bytes)?;
-        Ok(Self::of(bytes))
+        private::replace_file(&folder.join(FILE), &bytes)?;
+        Ok(Self::from_chain_key(bytes))
     }
 
-    fn of(chain: [u8; KEY_LEN]) -> Self {
+    fn from_chain_key(chain: [u8; KEY_LEN]) -> Self {
         Self { chain, seal: blake3::derive_key(SEAL_PURPOSE, &chain) }
     }
 
     /// Computes the hash of a record that follows `previous`. Every part except the last has a
     /// fixed length, so no two records hash the same input.
-    pub(super) fn hash(&self, previous: &Hash, seq: u64, text: &[u8]) -> Hash {
+    pub(super) fn hash_record(&self, previous: &Hash, seq: u64, text: &[u8]) -> Hash {
         let mut hasher = Hasher::new_keyed(&self.chain);
         hasher.update(previous.as_bytes()).update(&seq.to_le_bytes()).update(text);
         hasher.finalize()
     }
 
     /// Computes the link of a record that follows `previous`.
-    pub(super) fn link(&self, previous: &Hash, seq: u64, text: &[u8]) -> Link {
-        Link { seq, hash: self.hash(previous, seq, text) }
+    pub(super) fn link_record(&self, previous: &Hash, seq: u64, text: &[u8]) -> ChainLink {
+        ChainLink { seq, hash: self.hash_record(previous, seq, text) }
     }
 
     /// Computes the seal of the head's text.
-    pub(super) fn seal(&self, text: &[u8]) -> Hash {
+    pub(super) fn seal_head(&self, text: &[u8]) -> Hash {
         blake3::keyed_hash(&self.seal, text)
     }
 }

@@ -18,7 +18,7 @@ const QUOTE_CHARS_MAX: usize = 90;
 /// that record, even one made with the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub(super) struct Link {
+pub(super) struct ChainLink {
     /// The record's number; 0 before the first.
     pub(super) seq: u64,
     /// The hash.
@@ -28,9 +28,9 @@ pub(super) struct Link {
 /// Why a text is not a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a head: it is written as NUMBER:HASH")]
-pub(super) struct NoLink;
+pub(super) struct ChainLinkError;
 
-impl Link {
+impl ChainLink {
     /// The link before the first record.
     pub(super) const GENESIS: Self = Self { seq: 0, hash: Hash::from_bytes([0; blake3::OUT_LEN]) };
 
@@ -39,38 +39,38 @@ impl Link {
     /// # Errors
     ///
     /// The text is not a link.
-    pub(super) fn expected(text: &str) -> Result<Self, StoreError> {
+    pub(super) fn parse_expected(text: &str) -> Result<Self, StoreError> {
         let quoted = || text::escape_excerpt(text, QUOTE_CHARS_MAX);
         text.trim().parse().map_err(|_| StoreError::NoHead { text: quoted() })
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for ChainLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.seq, self.hash)
     }
 }
 
-impl FromStr for Link {
-    type Err = NoLink;
+impl FromStr for ChainLink {
+    type Err = ChainLinkError;
 
-    fn from_str(text: &str) -> Result<Self, NoLink> {
-        let (seq, hash) = text.split_once(':').ok_or(NoLink)?;
-        let seq = seq.parse().map_err(|_| NoLink)?;
-        Ok(Self { seq, hash: Hash::from_hex(hash).map_err(|_| NoLink)? })
+    fn from_str(text: &str) -> Result<Self, ChainLinkError> {
+        let (seq, hash) = text.split_once(':').ok_or(ChainLinkError)?;
+        let seq = seq.parse().map_err(|_| ChainLinkError)?;
+        Ok(Self { seq, hash: Hash::from_hex(hash).map_err(|_| ChainLinkError)? })
     }
 }
 
-impl TryFrom<String> for Link {
-    type Error = NoLink;
+impl TryFrom<String> for ChainLink {
+    type Error = ChainLinkError;
 
-    fn try_from(text: String) -> Result<Self, NoLink> {
+    fn try_from(text: String) -> Result<Self, ChainLinkError> {
         text.parse()
     }
 }
 
-impl From<Link> for String {
-    fn from(link: Link) -> Self {
+impl From<ChainLink> for String {
+    fn from(link: ChainLink) -> Self {
         link.to_string()
     }
 }

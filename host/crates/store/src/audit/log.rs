@@ -17,7 +17,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{problem::Problem, record::AuditRecord, writer::Writer};
+use super::{problem::AuditProblem, record::AuditRecord, writer::AuditWriter};
 use crate::error::StoreError;
 
 /// Most items in the queue. Thousands of calls can end while the disk is busy for a second; a
@@ -62,7 +62,7 @@ pub enum AuditError {
 /// [`flush`](Self::flush) first.
 #[derive(Debug)]
 pub struct AuditLog {
-    shared: Arc<Shared>,
+    shared: Arc<SharedWriteQueue>,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -71,7 +71,7 @@ type Told = Box<dyn FnOnce(Result<(), AuditError>) + Send>;
 
 /// Something for the thread to write.
 #[derive(Default)]
-pub(super) struct Item {
+pub(super) struct WriteQueueItem {
     /// The record as it is stored; `None` if the caller only waits for earlier records.
     pub(super) line: Option<String>,
     /// Receives the result once the item is on the disk.
@@ -80,15 +80,15 @@ pub(super) struct Item {
 
 /// State that the log and its thread share.
 #[derive(Default)]
-pub(super) struct Shared {
-    state: Mutex<State>,
+pub(super) struct SharedWriteQueue {
+    state: Mutex<WriteQueueState>,
     /// Wakes the thread when there is work.
     pub(super) work: Condvar,
 }
 
 #[derive(Default)]
-pub(super) struct State {
-    pub(super) queue: VecDeque<Item>,
+pub(super) struct WriteQueueState {
+    pub(super) queue: VecDeque<WriteQueueItem>,
     /// Records that were accepted and are not written yet.
     unwritten: u64,
     /// The thread is waiting and has to be woken.
@@ -102,7 +102,7 @@ pub(super) struct State {
     /// The thread has ended.
     has_ended: bool,
     pub(super) is_closing: bool,
-    warnings: Vec<Problem>,
+    warnings: Vec<AuditProblem>,
 }
 
 impl AuditError {
@@ -121,13 +121,13 @@ impl AuditError {
 impl AuditLog {
     /// Starts the thread, which opens the database immediately.
     pub(crate) fn start(folder: &Path) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedWriteQueue::default());
         let (of_writer, folder) = (Arc::clone(&shared), folder.to_owned());
         let writer = thread::Builder::new()
             .name("audit".to_owned())
-            .spawn(move || Writer::new(of_writer, folder).run());
+            .spawn(move || AuditWriter::new(of_writer, folder).run());
         if writer.is_err() {
-            shared.end();
+            shared.close_queue();
         }
         Self { shared, writer: writer.ok() }
     }
@@ -142,14 +142,17 @@ impl AuditLog {
         if let Some(failure) = self.failure() {
             return Err(failure);
         }
-        self.shared.take(Item { line: Some(record.into_line()), told: None }, true)
+        self.shared
+            .enqueue_item(WriteQueueItem { line: Some(record.into_line()), told: None }, true)
     }
 
     /// Accepts the record of something that has already happened, and keeps it until it can be
     /// written. A failure to write it is reported by the next action and by the next flush.
-    pub fn append_done(&self, record: AuditRecord) {
+    pub fn append_completed(&self, record: AuditRecord) {
         // Unbounded, because nothing new begins while records cannot be written.
-        let _ = self.shared.take(Item { line: Some(record.into_line()), told: None }, false);
+        let _ = self
+            .shared
+            .enqueue_item(WriteQueueItem { line: Some(record.into_line()), told: None }, false);
     }
 
     /// Accepts a record, and waits until it is on the disk. After a failure, makes the thread try
@@ -162,7 +165,7 @@ impl AuditLog {
         &self,
         record: AuditRecord,
     ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
-        self.awaited(Some(record.into_line()))
+        self.enqueue_and_wait(Some(record.into_line()))
     }
 
     /// Waits until every accepted record is on the disk. Concurrent callers share one wait for the
@@ -171,17 +174,19 @@ impl AuditLog {
     /// # Errors
     ///
     /// The audit cannot be written.
-    pub fn settled(&self) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
-        self.awaited(None)
+    pub fn wait_until_durable(
+        &self,
+    ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
+        self.enqueue_and_wait(None)
     }
 
-    fn awaited(
+    fn enqueue_and_wait(
         &self,
         line: Option<String>,
     ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
         let (tell, told) = oneshot::channel();
         let tell: Told = Box::new(move |result| drop(tell.send(result)));
-        let taken = self.shared.take(Item { line, told: Some(tell) }, true);
+        let taken = self.shared.enqueue_item(WriteQueueItem { line, told: Some(tell) }, true);
         async move {
             taken?;
             told.await.unwrap_or(Err(AuditError::Ended))
@@ -190,7 +195,7 @@ impl AuditLog {
 
     /// Returns why the last attempt to write failed, or `None` if it succeeded.
     pub fn failure(&self) -> Option<AuditError> {
-        self.shared.state().failure.clone()
+        self.shared.lock_state().failure.clone()
     }
 
     /// Waits until every accepted record is on the disk, or, before the first record, until the
@@ -202,11 +207,11 @@ impl AuditLog {
     pub fn flush(&self, timeout: Duration) -> Result<(), AuditError> {
         let (tell, told) = mpsc::sync_channel(1);
         let tell: Told = Box::new(move |result| drop(tell.send(result)));
-        self.shared.take(Item { line: None, told: Some(tell) }, false)?;
+        self.shared.enqueue_item(WriteQueueItem { line: None, told: Some(tell) }, false)?;
         told.recv_timeout(timeout).unwrap_or_else(|error| match error {
             mpsc::RecvTimeoutError::Disconnected => Err(AuditError::Ended),
             mpsc::RecvTimeoutError::Timeout => {
-                let records = self.shared.state().unwritten;
+                let records = self.shared.lock_state().unwritten;
                 Err(AuditError::TimedOut { records, waited: timeout })
             }
         })
@@ -214,14 +219,14 @@ impl AuditLog {
 
     /// Returns the problems found so far in the log that this one continues. The list is complete
     /// after a [`flush`](Self::flush).
-    pub fn warnings(&self) -> Vec<Problem> {
-        self.shared.state().warnings.clone()
+    pub fn warnings(&self) -> Vec<AuditProblem> {
+        self.shared.lock_state().warnings.clone()
     }
 }
 
 impl Drop for AuditLog {
     fn drop(&mut self) {
-        self.shared.state().is_closing = true;
+        self.shared.lock_state().is_closing = true;
         let flushed = self.flush(Duration::from_millis(DROP_WAIT_MS));
         // A writer that hangs is abandoned: the process has waited long enough for it.
         if !matches!(flushed, Err(AuditError::TimedOut { .. })) {
@@ -230,14 +235,14 @@ impl Drop for AuditLog {
     }
 }
 
-impl State {
+impl WriteQueueState {
     /// Whether there is something to write, and writing may succeed.
     pub(super) fn is_due(&self) -> bool {
         !self.queue.is_empty() && (self.failure.is_none() || self.is_retried)
     }
 
     /// Whether the thread should wait for more records.
-    pub(super) fn may_gather(&self) -> bool {
+    pub(super) fn can_wait_for_more(&self) -> bool {
         !self.is_urgent && !self.is_closing && self.queue.len() < GROUP_RECORDS
     }
 
@@ -246,20 +251,20 @@ impl State {
     }
 
     /// Takes all queued items.
-    pub(super) fn take_all(&mut self) -> Vec<Item> {
+    pub(super) fn take_queue(&mut self) -> Vec<WriteQueueItem> {
         (self.is_idle, self.is_urgent, self.is_retried) = (false, false, false);
         std::mem::take(&mut self.queue).into()
     }
 }
 
-impl Shared {
+impl SharedWriteQueue {
     /// Each change leaves the state consistent, so a poisoned lock is safe to use.
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock_state(&self) -> MutexGuard<'_, WriteQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, item: Item, is_bounded: bool) -> Result<(), AuditError> {
-        let mut state = self.state();
+    fn enqueue_item(&self, item: WriteQueueItem, is_bounded: bool) -> Result<(), AuditError> {
+        let mut state = self.lock_state();
         if state.has_ended {
             return Err(AuditError::Ended);
         }
@@ -281,26 +286,26 @@ impl Shared {
     }
 
     /// Adds to the problems found in the log.
-    pub(super) fn warn(&self, problems: Vec<Problem>) {
-        self.state().warnings.extend(problems);
+    pub(super) fn add_warnings(&self, problems: Vec<AuditProblem>) {
+        self.lock_state().warnings.extend(problems);
     }
 
     /// Marks records as written to the log.
-    pub(super) fn wrote(&self, records: u64) {
-        self.state().unwritten -= records;
+    pub(super) fn mark_written(&self, records: u64) {
+        self.lock_state().unwritten -= records;
     }
 
     /// Reports success to the callers that wait for a group.
-    pub(super) fn succeeded(&self, items: Vec<Item>) {
-        self.state().failure = None;
-        tell_all(items, &Ok(()));
+    pub(super) fn report_success(&self, items: Vec<WriteQueueItem>) {
+        self.lock_state().failure = None;
+        notify_waiters(items, &Ok(()));
     }
 
     /// Reports a failure to the callers that wait, and drops their items: they do not act, so there
     /// is nothing to record. Records of past actions are kept for another attempt.
-    pub(super) fn failed(&self, items: Vec<Item>, error: StoreError) {
+    pub(super) fn report_failure(&self, items: Vec<WriteQueueItem>, error: StoreError) {
         let failure = AuditError::Failed(Arc::new(error));
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let all = items.into_iter().chain(std::mem::take(&mut state.queue));
         let (awaited, kept): (Vec<_>, Vec<_>) = all.partition(|item| item.told.is_some());
         state.queue = kept.into_iter().filter(|item| item.line.is_some()).collect();
@@ -308,27 +313,27 @@ impl Shared {
         state.failure = Some(failure.clone());
         (state.is_urgent, state.is_retried) = (false, false);
         drop(state);
-        tell_all(awaited, &Err(failure));
+        notify_waiters(awaited, &Err(failure));
     }
 
     /// Refuses all further records, however the thread ended.
-    pub(super) fn end(&self) {
-        let mut state = self.state();
+    pub(super) fn close_queue(&self) {
+        let mut state = self.lock_state();
         state.has_ended = true;
         state.failure.get_or_insert(AuditError::Ended);
         let left = std::mem::take(&mut state.queue);
         drop(state);
-        tell_all(left.into(), &Err(AuditError::Ended));
+        notify_waiters(left.into(), &Err(AuditError::Ended));
     }
 }
 
-fn tell_all(items: Vec<Item>, result: &Result<(), AuditError>) {
+fn notify_waiters(items: Vec<WriteQueueItem>, result: &Result<(), AuditError>) {
     for told in items.into_iter().filter_map(|item| item.told) {
         told(result.clone());
     }
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedWriteQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").finish_non_exhaustive()
     }

@@ -49,15 +49,15 @@ mod writer;
 
 use std::path::Path;
 
-use crate::{database, error::StoreError, store::Store};
+use crate::{database, error::StoreError, store::HostStore};
 
 pub use effect::AuditEffect;
 pub use filter::AuditFilter;
 pub use log::{AuditError, AuditLog};
-pub use problem::Problem;
-pub use read::{Entry, Records};
-pub use record::{ArgumentsHash, AuditKind, AuditRecord, RecordVersion, Who};
-pub use verify::Verification;
+pub use problem::AuditProblem;
+pub use read::{AuditEntry, AuditEntryReader};
+pub use record::{ArgumentsHash, AuditKind, AuditRecord, HostUser, RecordVersion};
+pub use verify::AuditVerification;
 
 /// The table of the log.
 pub(crate) const TABLE: &str = "
@@ -70,25 +70,25 @@ pub(crate) const TABLE: &str = "
 
 /// Whether a log was ever begun in a folder. The key is created after the database, and outlives
 /// it.
-pub(crate) fn was_begun(folder: &Path) -> bool {
+pub(crate) fn has_existing_log(folder: &Path) -> bool {
     folder.join(key::FILE).is_file()
 }
 
 /// The audit as its readers see it.
 #[derive(Debug, Clone, Copy)]
-pub struct Audit<'s> {
-    store: &'s Store,
+pub struct AuditStore<'s> {
+    store: &'s HostStore,
 }
 
-impl<'s> Audit<'s> {
-    pub(crate) fn new(store: &'s Store) -> Self {
+impl<'s> AuditStore<'s> {
+    pub(crate) fn new(store: &'s HostStore) -> Self {
         Self { store }
     }
 
     /// Returns the records that pass a filter. Pages are read on demand, so records that are
     /// written meanwhile may be included.
-    pub fn records(self, filter: AuditFilter) -> Records<'s> {
-        Records::new(self.store, filter)
+    pub fn read_records(self, filter: AuditFilter) -> AuditEntryReader<'s> {
+        AuditEntryReader::new(self.store, filter)
     }
 
     /// Checks the whole log, and that it still contains the head of an earlier check.
@@ -97,8 +97,10 @@ impl<'s> Audit<'s> {
     ///
     /// The database, the key or the head cannot be read, or the text is not a head. Damage to the
     /// log is not an error; it is reported in the result.
-    pub fn verify(self, expected_head: Option<&str>) -> Result<Verification, StoreError> {
-        self.store.with(|connection| verify::verify(connection, self.store.folder(), expected_head))
+    pub fn verify(self, expected_head: Option<&str>) -> Result<AuditVerification, StoreError> {
+        self.store.with_connection(|connection| {
+            verify::verify_log(connection, self.store.folder(), expected_head)
+        })
     }
 
     /// Removes the records before a time, in milliseconds since 1970, and returns their number.
@@ -110,10 +112,10 @@ impl<'s> Audit<'s> {
     /// The database, the key or the head cannot be read or written. Part of a long log may have
     /// been removed by then.
     pub fn prune(self, before_ms: u64) -> Result<u64, StoreError> {
-        self.store.with(|connection| {
-            let removed = prune::prune(connection, self.store.folder(), before_ms)?;
+        self.store.with_connection(|connection| {
+            let removed = prune::prune_records(connection, self.store.folder(), before_ms)?;
             if removed > 0 {
-                database::forget_log_of_writes(connection);
+                database::truncate_wal(connection);
             }
             Ok(removed)
         })

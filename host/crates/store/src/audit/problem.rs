@@ -10,7 +10,7 @@ const PROBLEMS_MAX: usize = 1000;
 
 /// A problem with the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct AuditProblem {
     /// The number of the record where it was found.
     pub seq: u64,
     /// A description of the problem.
@@ -19,29 +19,29 @@ pub struct Problem {
 
 /// A bounded list of problems, in the order of the log.
 #[derive(Debug, Default)]
-pub(super) struct Problems {
-    list: Vec<Problem>,
+pub(super) struct AuditProblemList {
+    list: Vec<AuditProblem>,
     further: u64,
     further_seq: u64,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for AuditProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "record {}: {}", self.seq, self.what)
     }
 }
 
-impl Problem {
+impl AuditProblem {
     /// Makes one problem for a run of neighbouring records.
-    pub(super) fn of_run(from: u64, to: u64, what: &str) -> Self {
+    pub(super) fn from_range(from: u64, to: u64, what: &str) -> Self {
         let what = if from == to { what.to_owned() } else { format!("{what}, up to record {to}") };
         Self { seq: from, what }
     }
 }
 
-impl Problems {
+impl AuditProblemList {
     /// Adds a problem, or only counts it when the list is full.
-    pub(super) fn push(&mut self, problem: Problem) {
+    pub(super) fn push(&mut self, problem: AuditProblem) {
         if self.list.len() < PROBLEMS_MAX {
             self.list.push(problem);
         } else {
@@ -51,15 +51,15 @@ impl Problems {
     }
 
     /// Adds a problem from its parts.
-    pub(super) fn add(&mut self, seq: u64, what: impl Into<String>) {
-        self.push(Problem { seq, what: what.into() });
+    pub(super) fn push_new(&mut self, seq: u64, what: impl Into<String>) {
+        self.push(AuditProblem { seq, what: what.into() });
     }
 
     /// Returns the list. If problems were only counted, the last entry states how many.
-    pub(super) fn into_list(mut self) -> Vec<Problem> {
+    pub(super) fn into_list(mut self) -> Vec<AuditProblem> {
         if self.further > 0 {
             let what = format!("the last of {} further problems", self.further);
-            self.list.push(Problem { seq: self.further_seq, what });
+            self.list.push(AuditProblem { seq: self.further_seq, what });
         }
         self.list
     }

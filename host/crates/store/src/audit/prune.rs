@@ -10,10 +10,10 @@ use rusqlite::Connection;
 use serde::Deserialize;
 
 use super::{
-    chain::{self, Extension},
-    remark::{Remark, Start},
-    row::{self, COLUMNS, Row},
-    walk::Walk,
+    chain::{self, ChainAppender},
+    remark::{AuditRemark, ChainStart},
+    row::{self, AuditRow, COLUMNS},
+    walk::ChainWalk,
 };
 use crate::{
     database::{self, Durability},
@@ -26,7 +26,7 @@ const STEP_RECORDS_MAX: u32 = 5000;
 
 /// The records to remove.
 #[derive(Clone, Copy)]
-struct Old {
+struct PruneRange {
     before_ms: u64,
     /// The number of the last record that may be removed.
     end: u64,
@@ -34,7 +34,7 @@ struct Old {
 
 /// The part of a record that contains its age. Records of every version have it.
 #[derive(Deserialize)]
-struct Age {
+struct RecordAge {
     at_ms: u64,
 }
 
@@ -43,16 +43,16 @@ struct Age {
 /// # Errors
 ///
 /// The database, the key or the head cannot be read or written.
-pub(super) fn prune(
+pub(super) fn prune_records(
     connection: &Connection,
     folder: &Path,
     before_ms: u64,
 ) -> Result<u64, StoreError> {
     // The records of removals that this run adds stay, however late `before_ms` is.
-    let end = row::end(connection).map_err(database::failed(folder))?.seq;
+    let end = row::read_last_link(connection).map_err(database::map_database_error(folder))?.seq;
     let mut removed = 0;
     loop {
-        let records = prune_some(connection, folder, Old { before_ms, end })?;
+        let records = prune_step(connection, folder, PruneRange { before_ms, end })?;
         if records == 0 {
             return Ok(removed);
         }
@@ -60,15 +60,15 @@ pub(super) fn prune(
     }
 }
 
-fn prune_some(connection: &Connection, folder: &Path, old: Old) -> Result<u64, StoreError> {
-    let failed = database::failed(folder);
+fn prune_step(connection: &Connection, folder: &Path, old: PruneRange) -> Result<u64, StoreError> {
+    let failed = database::map_database_error(folder);
     let mut removed = 0;
-    let extended = chain::extend(connection, folder, Durability::Durable, |extension| {
-        let last = old.last(extension.connection()).map_err(failed)?;
+    let extended = chain::append_records(connection, folder, Durability::Durable, |extension| {
+        let last = old.last_removable_seq(extension.connection()).map_err(failed)?;
         let Some(last) = last else { return Ok(()) };
-        let (records, remark) = cut(extension, last).map_err(failed)?;
+        let (records, remark) = remove_records(extension, last).map_err(failed)?;
         removed = records;
-        extension.push(&remark.line())
+        extension.push_record(&remark.render_line())
     })?;
     if removed > 0 {
         chain::advance_head(connection, folder, extended.end)?;
@@ -77,18 +77,18 @@ fn prune_some(connection: &Connection, folder: &Path, old: Old) -> Result<u64, S
     Ok(removed)
 }
 
-impl Old {
+impl PruneRange {
     /// Returns the number of the last record in the unbroken run of old records at the start of the
     /// log, looking at the next few only. An unreadable record is removed together with the one
     /// after it.
-    fn last(self, connection: &Connection) -> rusqlite::Result<Option<u64>> {
+    fn last_removable_seq(self, connection: &Connection) -> rusqlite::Result<Option<u64>> {
         let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
         let mut statement = connection.prepare(&sql)?;
         let end = i64::try_from(self.end).unwrap_or(i64::MAX);
         let mut last = None;
-        for row in statement.query_map((end, STEP_RECORDS_MAX), Row::read)? {
+        for row in statement.query_map((end, STEP_RECORDS_MAX), AuditRow::from_row)? {
             let row = row?;
-            match serde_json::from_slice::<Age>(&row.text) {
+            match serde_json::from_slice::<RecordAge>(&row.text) {
                 Ok(age) if age.at_ms >= self.before_ms => break,
                 Ok(_) => last = Some(row.link.seq),
                 Err(_) => {}
@@ -99,14 +99,18 @@ impl Old {
 }
 
 /// Removes the records up to a number. Returns their number and the remark about them.
-fn cut(extension: &Extension<'_>, through: u64) -> rusqlite::Result<(u64, Remark)> {
+fn remove_records(
+    extension: &ChainAppender<'_>,
+    through: u64,
+) -> rusqlite::Result<(u64, AuditRemark)> {
     let connection = extension.connection();
-    let first = row::first_seq(connection)?.unwrap_or(1);
-    let mut walk = Walk::new(Start::find(connection, first)?, extension.key(), None);
-    walk.go(connection, through)?;
+    let first = row::read_first_seq(connection)?.unwrap_or(1);
+    let mut walk =
+        ChainWalk::new(ChainStart::find_start(connection, first)?, extension.key(), None);
+    walk.walk_through(connection, through)?;
     let number = i64::try_from(through).unwrap_or(i64::MAX);
     connection.execute("DELETE FROM audit WHERE seq <= ?1", [number])?;
     let (records, pruned) = (walk.records, walk.pruned);
     let problems = walk.problems.into_list();
-    Ok((records, Remark::Pruned { records: pruned + records, through: walk.end, problems }))
+    Ok((records, AuditRemark::Pruned { records: pruned + records, through: walk.end, problems }))
 }

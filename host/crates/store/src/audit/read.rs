@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 use super::{
     filter::AuditFilter,
     record::AuditRecord,
-    row::{COLUMNS, Row},
+    row::{AuditRow, COLUMNS},
 };
-use crate::{database, error::StoreError, store::Store};
+use crate::{database, error::StoreError, store::HostStore};
 
 /// Rows per page.
 const PAGE_ROWS: u32 = 256;
 
 /// A record as it is stored in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Its number.
     pub seq: u64,
     /// Its hash, in hexadecimal. Only `verify` checks it.
@@ -29,63 +29,63 @@ pub struct Entry {
 
 /// The records that pass a filter.
 #[derive(Debug)]
-pub struct Records<'s> {
-    store: &'s Store,
+pub struct AuditEntryReader<'s> {
+    store: &'s HostStore,
     filter: AuditFilter,
-    page: VecDeque<Row>,
+    page: VecDeque<AuditRow>,
     /// The number at which the next page starts; `None` after the last page.
     next: Option<i64>,
     left: usize,
 }
 
-impl<'s> Records<'s> {
-    pub(super) fn new(store: &'s Store, filter: AuditFilter) -> Self {
+impl<'s> AuditEntryReader<'s> {
+    pub(super) fn new(store: &'s HostStore, filter: AuditFilter) -> Self {
         let next = Some(if filter.newest_first { i64::MAX } else { i64::MIN });
         let left = filter.limit.unwrap_or(usize::MAX);
         Self { store, filter, page: VecDeque::new(), next, left }
     }
 
-    fn next_row(&mut self) -> Result<Option<Row>, StoreError> {
+    fn next_row(&mut self) -> Result<Option<AuditRow>, StoreError> {
         if self.page.is_empty() {
-            self.turn_page()?;
+            self.load_next_page()?;
         }
         Ok(self.page.pop_front())
     }
 
-    fn turn_page(&mut self) -> Result<(), StoreError> {
+    fn load_next_page(&mut self) -> Result<(), StoreError> {
         let Some(from) = self.next.take() else { return Ok(()) };
         let (compare, order) = if self.filter.newest_first { ("<=", "DESC") } else { (">=", "") };
         let sql = format!(
             "SELECT {COLUMNS} FROM audit WHERE seq {compare} ?1 ORDER BY seq {order} LIMIT ?2"
         );
-        self.store.with(|connection| {
-            let failed = database::failed(self.store.folder());
+        self.store.with_connection(|connection| {
+            let failed = database::map_database_error(self.store.folder());
             let mut statement = connection.prepare(&sql).map_err(failed)?;
             let mut rows = statement.query((from, PAGE_ROWS)).map_err(failed)?;
             while let Some(row) = rows.next().map_err(failed)? {
                 let seq: i64 = row.get("seq").map_err(failed)?;
                 let step = if self.filter.newest_first { -1 } else { 1 };
                 self.next = seq.checked_add(step);
-                self.page.push_back(Row::read(row).map_err(failed)?);
+                self.page.push_back(AuditRow::from_row(row).map_err(failed)?);
             }
             Ok(())
         })
     }
 }
 
-impl Iterator for Records<'_> {
-    type Item = Result<Entry, StoreError>;
+impl Iterator for AuditEntryReader<'_> {
+    type Item = Result<AuditEntry, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.left > 0 {
             let entry = match self.next_row() {
-                Ok(row) => Entry::from(row?),
+                Ok(row) => AuditEntry::from(row?),
                 Err(error) => {
                     self.left = 0;
                     return Some(Err(error));
                 }
             };
-            if entry.record.as_ref().is_none_or(|record| self.filter.accepts(record)) {
+            if entry.record.as_ref().is_none_or(|record| self.filter.accepts_record(record)) {
                 self.left -= 1;
                 return Some(Ok(entry));
             }
@@ -94,8 +94,8 @@ impl Iterator for Records<'_> {
     }
 }
 
-impl From<Row> for Entry {
-    fn from(row: Row) -> Self {
+impl From<AuditRow> for AuditEntry {
+    fn from(row: AuditRow) -> Self {
         let text = String::from_utf8_lossy(&row.text).into_owned();
         let record = serde_json::from_str(&text).ok();
         Self { seq: row.link.seq, hash: row.link.hash.to_string(), text, record }

@@ -30,7 +30,7 @@ pub enum AuditKind {
 
 /// The user for whom the host runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Who {
+pub struct HostUser {
     /// The login name, if it is known.
     pub name: String,
     /// The user id of the process.
@@ -57,7 +57,7 @@ pub struct AuditRecord {
     /// The subject of the record.
     pub kind: AuditKind,
     /// The user for whom the host runs.
-    pub who: Who,
+    pub who: HostUser,
     /// The host's user on whose behalf the call runs, as rules see it in `context.user_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
@@ -113,7 +113,7 @@ pub struct AuditRecord {
 
 impl AuditKind {
     /// The word for the kind in records: `decision`, `call`, `policy`, `trouble` or `checkpoint`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Decision => "decision",
             Self::Call => "call",
@@ -124,16 +124,16 @@ impl AuditKind {
     }
 }
 
-impl Who {
+impl HostUser {
     /// The user of this process, with the given name.
-    pub fn of_process(name: impl Into<String>) -> Self {
+    pub fn from_process(name: impl Into<String>) -> Self {
         Self { name: name.into(), uid: rustix::process::geteuid().as_raw() }
     }
 }
 
 impl ArgumentsHash {
     /// Hashes arguments; `arguments` is the text that was checked.
-    pub fn of(arguments: &str) -> Self {
+    pub fn from_arguments(arguments: &str) -> Self {
         Self(blake3::hash(arguments.as_bytes()).to_hex().to_string())
     }
 
@@ -145,7 +145,7 @@ impl ArgumentsHash {
 
 impl AuditRecord {
     /// Creates a record with every other field empty.
-    pub fn new(kind: AuditKind, at_ms: u64, who: Who) -> Self {
+    pub fn new(kind: AuditKind, at_ms: u64, who: HostUser) -> Self {
         Self {
             v: RecordVersion,
             at_ms,
@@ -181,7 +181,7 @@ impl AuditRecord {
             call: Some(context.call_id.clone()),
             plugin: Some(tool.plugin.to_string()),
             tool: Some(tool.tool.to_string()),
-            arguments: Some(ArgumentsHash::of(arguments)),
+            arguments: Some(ArgumentsHash::from_arguments(arguments)),
             ..self
         }
     }
@@ -189,7 +189,7 @@ impl AuditRecord {
     /// Adds the contents of a report: effects, bytes, time, memory and outcome. The plugin's log
     /// messages, which may contain anything, are left out.
     pub fn with_report(self, report: &CallReport) -> Self {
-        let effects: Vec<_> = report.effects.iter().filter_map(AuditEffect::of).collect();
+        let effects: Vec<_> = report.effects.iter().filter_map(AuditEffect::from_effect).collect();
         let (sent_bytes, received_bytes) = AuditEffect::traffic_bytes(&effects);
         Self {
             effects,
@@ -198,25 +198,25 @@ impl AuditRecord {
             elapsed_ms: u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX),
             memory_bytes_peak: report.memory_bytes_peak,
             outcome: Some(report.outcome.as_str().to_owned()),
-            message: message(&report.outcome),
+            message: outcome_message(&report.outcome),
             ..self
         }
     }
 
     /// Renders the record as the line that is stored, cut to its size limits.
     pub(crate) fn into_line(mut self) -> String {
-        bound::record(&mut self);
-        line(&self)
+        bound::limit_record_size(&mut self);
+        render_line(&self)
     }
 }
 
 /// Renders a value as one line of JSON without hidden characters or terminal control codes.
-pub(super) fn line(value: &impl Serialize) -> String {
+pub(super) fn render_line(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).expect("records hold texts and whole numbers only");
     text::escape_json(&json)
 }
 
-fn message(outcome: &Outcome) -> Option<String> {
+fn outcome_message(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Completed(_) | Outcome::Cancelled => None,
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {

@@ -9,10 +9,10 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    link::Link,
-    problem::Problem,
-    record::{self, AuditKind, AuditRecord, Who},
-    row::{COLUMNS, Row},
+    link::ChainLink,
+    problem::AuditProblem,
+    record::{self, AuditKind, AuditRecord, HostUser},
+    row::{AuditRow, COLUMNS},
 };
 
 /// The key of a remark in its record. It occurs nowhere else: inside a text, its quotes would be
@@ -22,63 +22,63 @@ const KEY: &str = "\"log\":";
 /// A remark of the log about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Remark {
+pub(super) enum AuditRemark {
     /// The log did not end as it should.
     Broken {
         /// The problems that were found.
-        problems: Vec<Problem>,
+        problems: Vec<AuditProblem>,
     },
     /// Records were removed from the start of the log.
     Pruned {
         /// How many so far, including earlier removals.
         records: u64,
         /// The last record that was removed, which the first remaining one follows.
-        through: Link,
+        through: ChainLink,
         /// The problems among the removed records, which no later check can find.
-        problems: Vec<Problem>,
+        problems: Vec<AuditProblem>,
     },
 }
 
 /// The start of the log.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Start {
+pub(super) struct ChainStart {
     /// The link that the first record follows.
-    pub(super) link: Link,
+    pub(super) link: ChainLink,
     /// How many records were removed before it.
     pub(super) pruned: u64,
 }
 
 #[derive(Serialize)]
-struct Remarked<'a> {
+struct RemarkRecord<'a> {
     #[serde(flatten)]
     record: AuditRecord,
-    log: &'a Remark,
+    log: &'a AuditRemark,
 }
 
 #[derive(Deserialize)]
-struct MaybeRemarked {
-    log: Option<Remark>,
+struct RemarkField {
+    log: Option<AuditRemark>,
 }
 
-impl Remark {
+impl AuditRemark {
     /// Returns the remark in a record, if the record contains one.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let remarked = text.contains(KEY).then(|| serde_json::from_str::<MaybeRemarked>(text));
+        let remarked = text.contains(KEY).then(|| serde_json::from_str::<RemarkField>(text));
         remarked?.ok()?.log
     }
 
     /// Renders the record that contains the remark.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn render_line(&self) -> String {
         let kind = match self {
             Self::Broken { .. } => AuditKind::Trouble,
             Self::Pruned { .. } => AuditKind::Checkpoint,
         };
-        let mut record = AuditRecord::new(kind, now_ms(), Who::of_process(""));
-        record.message = Some(self.message());
-        record::line(&Remarked { record, log: self })
+        let mut record = AuditRecord::new(kind, current_time_ms(), HostUser::from_process(""));
+        record.message = Some(self.display_text());
+        record::render_line(&RemarkRecord { record, log: self })
     }
 
-    fn message(&self) -> String {
+    fn display_text(&self) -> String {
         match self {
             Self::Broken { problems } => {
                 let whats: Vec<&str> = problems.iter().map(|problem| &*problem.what).collect();
@@ -91,21 +91,23 @@ impl Remark {
     }
 }
 
-impl Start {
+impl ChainStart {
     /// The start of a log from which nothing was removed.
-    const GENESIS: Self = Self { link: Link::GENESIS, pruned: 0 };
+    const GENESIS: Self = Self { link: ChainLink::GENESIS, pruned: 0 };
 
     /// Finds the start of a log whose first record has this number: right after the last removal.
     /// Without a remark about a removal, the log starts at the beginning.
-    pub(super) fn find(connection: &Connection, first_seq: u64) -> rusqlite::Result<Self> {
+    pub(super) fn find_start(connection: &Connection, first_seq: u64) -> rusqlite::Result<Self> {
         if first_seq <= 1 {
             return Ok(Self::GENESIS);
         }
         let sql =
             format!("SELECT {COLUMNS} FROM audit WHERE instr(text, ?1) > 0 ORDER BY seq DESC");
         let mut statement = connection.prepare(&sql)?;
-        for row in statement.query_map([KEY], Row::read)? {
-            if let Some(Remark::Pruned { records, through, .. }) = Remark::parse(row?.text()) {
+        for row in statement.query_map([KEY], AuditRow::from_row)? {
+            if let Some(AuditRemark::Pruned { records, through, .. }) =
+                AuditRemark::parse(row?.text())
+            {
                 return Ok(Self { link: through, pruned: records });
             }
         }
@@ -113,7 +115,7 @@ impl Start {
     }
 }
 
-fn now_ms() -> u64 {
+fn current_time_ms() -> u64 {
     let elapsed = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }

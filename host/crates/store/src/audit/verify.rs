@@ -8,17 +8,17 @@ use serde::Serialize;
 use super::{
     chain,
     key::{self, AuditKey},
-    link::Link,
-    problem::{Problem, Problems},
-    remark::Start,
+    link::ChainLink,
+    problem::{AuditProblem, AuditProblemList},
+    remark::ChainStart,
     row,
-    walk::Walk,
+    walk::ChainWalk,
 };
 use crate::{database, error::StoreError};
 
 /// The result of checking the whole log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verification {
+pub struct AuditVerification {
     /// How many records the log contains.
     pub records: u64,
     /// How many records were removed from the start of the log by pruning.
@@ -27,12 +27,12 @@ pub struct Verification {
     /// detects any change up to this record, even one made with the key.
     pub head: String,
     /// The problems, in the order of the log. Empty if the log is intact.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<AuditProblem>,
 }
 
-impl Verification {
+impl AuditVerification {
     /// Whether the log is intact.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.problems.is_empty()
     }
 }
@@ -43,40 +43,40 @@ impl Verification {
 /// # Errors
 ///
 /// The database, the key or the head cannot be read, or the expected head is not one.
-pub(super) fn verify(
+pub(super) fn verify_log(
     connection: &Connection,
     folder: &Path,
     expected_head: Option<&str>,
-) -> Result<Verification, StoreError> {
-    let expected = expected_head.map(Link::expected).transpose()?;
-    let (key, misfit) = chain::look(connection, folder)?;
+) -> Result<AuditVerification, StoreError> {
+    let expected = expected_head.map(ChainLink::parse_expected).transpose()?;
+    let (key, misfit) = chain::load_key_and_check_head(connection, folder)?;
     // A single transaction, because every query must see the same state of the log.
     let checked =
         Transaction::new_unchecked(connection, TransactionBehavior::Deferred).and_then(|moment| {
             match key {
-                Some(key) => with_key(&moment, &key, expected),
-                None => without_key(&moment, expected),
+                Some(key) => verify_with_key(&moment, &key, expected),
+                None => verify_without_key(&moment, expected),
             }
         });
-    let mut verification = checked.map_err(database::failed(folder))?;
+    let mut verification = checked.map_err(database::map_database_error(folder))?;
     verification.problems.extend(misfit);
     verification.problems.sort_by_key(|problem| problem.seq);
     Ok(verification)
 }
 
-fn with_key(
+fn verify_with_key(
     connection: &Connection,
     key: &AuditKey,
-    expected: Option<Link>,
-) -> rusqlite::Result<Verification> {
-    let first = row::first_seq(connection)?.unwrap_or(1);
-    let mut walk = Walk::new(Start::find(connection, first)?, key, expected);
-    if let Err(error) = walk.go(connection, u64::MAX) {
+    expected: Option<ChainLink>,
+) -> rusqlite::Result<AuditVerification> {
+    let first = row::read_first_seq(connection)?.unwrap_or(1);
+    let mut walk = ChainWalk::new(ChainStart::find_start(connection, first)?, key, expected);
+    if let Err(error) = walk.walk_through(connection, u64::MAX) {
         let next = walk.end.seq.saturating_add(1);
-        walk.problems.add(next, format!("cannot be read, nor any behind it: {error}"));
+        walk.problems.push_new(next, format!("cannot be read, nor any behind it: {error}"));
     }
-    walk.judge_expected();
-    Ok(Verification {
+    walk.check_expected_link();
+    Ok(AuditVerification {
         records: walk.records,
         pruned: walk.pruned,
         head: walk.end.to_string(),
@@ -85,22 +85,25 @@ fn with_key(
 }
 
 /// Without a key, neither the records nor an expected head can be checked.
-fn without_key(connection: &Connection, expected: Option<Link>) -> rusqlite::Result<Verification> {
+fn verify_without_key(
+    connection: &Connection,
+    expected: Option<ChainLink>,
+) -> rusqlite::Result<AuditVerification> {
     let records =
         connection.query_row("SELECT count(*) FROM audit", (), |row| row.get::<_, i64>(0))?;
-    let end = row::end(connection)?;
-    let mut problems = Problems::default();
+    let end = row::read_last_link(connection)?;
+    let mut problems = AuditProblemList::default();
     if records > 0 {
-        problems.add(
+        problems.push_new(
             end.seq,
             format!("cannot be checked, nor any before it: {} is missing", key::FILE),
         );
     }
-    if let Some(expected) = expected.filter(|expected| *expected != Link::GENESIS) {
+    if let Some(expected) = expected.filter(|expected| *expected != ChainLink::GENESIS) {
         let what = if records > 0 { "cannot be compared" } else { "the log ends before it" };
-        problems.add(expected.seq, format!("expected, but {what}"));
+        problems.push_new(expected.seq, format!("expected, but {what}"));
     }
-    Ok(Verification {
+    Ok(AuditVerification {
         records: records.unsigned_abs(),
         pruned: 0,
         head: end.to_string(),

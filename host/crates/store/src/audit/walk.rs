@@ -5,76 +5,81 @@ use rusqlite::Connection;
 
 use super::{
     key::AuditKey,
-    link::Link,
-    problem::{Problem, Problems},
-    remark::{Remark, Start},
-    row::{COLUMNS, Row},
+    link::ChainLink,
+    problem::{AuditProblem, AuditProblemList},
+    remark::{AuditRemark, ChainStart},
+    row::{AuditRow, COLUMNS},
 };
 
 /// The problem of a record whose hash does not fit.
 const UNFIT: &str = "changed or out of place";
 
 /// A walk, and its findings so far.
-pub(super) struct Walk<'k> {
+pub(super) struct ChainWalk<'k> {
     key: &'k AuditKey,
     /// The link of the last record visited.
-    pub(super) end: Link,
+    pub(super) end: ChainLink,
     /// How many records were visited.
     pub(super) records: u64,
     /// How many records were pruned before the first.
     pub(super) pruned: u64,
     /// The problems found.
-    pub(super) problems: Problems,
-    unfit: Option<Run>,
-    expected: Option<Expected>,
+    pub(super) problems: AuditProblemList,
+    unfit: Option<MismatchRange>,
+    expected: Option<ExpectedLink>,
 }
 
 /// Consecutive records that do not fit.
 #[derive(Clone, Copy)]
-struct Run {
+struct MismatchRange {
     from: u64,
     to: u64,
 }
 
 /// A link that the chain should contain, and the hash that was found at its place.
 #[derive(Clone, Copy)]
-struct Expected {
-    link: Link,
+struct ExpectedLink {
+    link: ChainLink,
     met: Option<Hash>,
 }
 
-impl<'k> Walk<'k> {
+impl<'k> ChainWalk<'k> {
     /// Starts at the beginning of a log, and looks for `expected` on the way. The start itself may
     /// be the expected link.
-    pub(super) fn new(start: Start, key: &'k AuditKey, expected: Option<Link>) -> Self {
-        let Start { link: end, pruned } = start;
-        let met = |link: Link| (link.seq == end.seq).then_some(end.hash);
-        let expected = expected.filter(|link| *link != Link::GENESIS);
-        let expected = expected.map(|link| Expected { link, met: met(link) });
-        let problems = Problems::default();
+    pub(super) fn new(start: ChainStart, key: &'k AuditKey, expected: Option<ChainLink>) -> Self {
+        let ChainStart { link: end, pruned } = start;
+        let met = |link: ChainLink| (link.seq == end.seq).then_some(end.hash);
+        let expected = expected.filter(|link| *link != ChainLink::GENESIS);
+        let expected = expected.map(|link| ExpectedLink { link, met: met(link) });
+        let problems = AuditProblemList::default();
         Self { key, end, records: 0, pruned, problems, unfit: None, expected }
     }
 
     /// Walks over all records with a number up to `through`.
-    pub(super) fn go(&mut self, connection: &Connection, through: u64) -> rusqlite::Result<()> {
+    pub(super) fn walk_through(
+        &mut self,
+        connection: &Connection,
+        through: u64,
+    ) -> rusqlite::Result<()> {
         let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq <= ?1 ORDER BY seq");
         let mut statement = connection.prepare(&sql)?;
         let through = i64::try_from(through).unwrap_or(i64::MAX);
-        for row in statement.query_map([through], Row::read)? {
-            self.step(&row?);
+        for row in statement.query_map([through], AuditRow::from_row)? {
+            self.visit_record(&row?);
         }
-        self.end_run();
+        self.report_mismatch();
         Ok(())
     }
 
-    fn step(&mut self, row: &Row) {
-        let Link { seq, hash } = row.link;
+    fn visit_record(&mut self, row: &AuditRow) {
+        let ChainLink { seq, hash } = row.link;
         self.check_number(seq);
-        if self.key.hash(&self.end.hash, seq, &row.text) == hash {
-            self.end_run();
-            self.heed(seq, row.text());
+        if self.key.hash_record(&self.end.hash, seq, &row.text) == hash {
+            self.report_mismatch();
+            self.report_remark(seq, row.text());
         } else {
-            self.unfit = Some(Run { from: self.unfit.map_or(seq, |run| run.from), to: seq });
+            self.unfit =
+                Some(MismatchRange { from: self.unfit.map_or(seq, |run| run.from), to: seq });
         }
         self.records += 1;
         self.end = row.link;
@@ -88,44 +93,45 @@ impl<'k> Walk<'k> {
         if seq == next {
             return;
         }
-        self.end_run();
+        self.report_mismatch();
         if seq > next {
-            self.problems.push(Problem::of_run(next, seq - 1, "missing"));
+            self.problems.push(AuditProblem::from_range(next, seq - 1, "missing"));
         } else {
-            self.problems.add(seq, "its number is not above the one before");
+            self.problems.push_new(seq, "its number is not above the one before");
         }
     }
 
     /// Reports the log's own remarks. They remain problems for as long as the log exists.
-    fn heed(&mut self, seq: u64, text: &str) {
-        let (place, problems) = match Remark::parse(text) {
-            Some(Remark::Broken { problems }) => ("the log was found broken here", problems),
-            Some(Remark::Pruned { problems, .. }) => ("among the removed records", problems),
+    fn report_remark(&mut self, seq: u64, text: &str) {
+        let (place, problems) = match AuditRemark::parse(text) {
+            Some(AuditRemark::Broken { problems }) => ("the log was found broken here", problems),
+            Some(AuditRemark::Pruned { problems, .. }) => ("among the removed records", problems),
             None => return,
         };
         for problem in problems {
-            self.problems.add(seq, format!("{place}: {problem}"));
+            self.problems.push_new(seq, format!("{place}: {problem}"));
         }
     }
 
-    fn end_run(&mut self) {
-        let Some(Run { from, to }) = self.unfit.take() else { return };
+    fn report_mismatch(&mut self) {
+        let Some(MismatchRange { from, to }) = self.unfit.take() else { return };
         let all_so_far = from < to && to - from + 1 == self.records;
         let what = if all_so_far { "changed, or written with another key" } else { UNFIT };
-        self.problems.push(Problem::of_run(from, to, what));
+        self.problems.push(AuditProblem::from_range(from, to, what));
     }
 
     /// Adds a problem if the expected link was not found.
-    pub(super) fn judge_expected(&mut self) {
-        let Some(Expected { link, met }) = self.expected else { return };
+    pub(super) fn check_expected_link(&mut self) {
+        let Some(ExpectedLink { link, met }) = self.expected else { return };
         match met {
             Some(hash) if hash == link.hash => {}
-            Some(_) => self.problems.add(link.seq, "not the one that was expected"),
+            Some(_) => self.problems.push_new(link.seq, "not the one that was expected"),
             None if link.seq > self.end.seq => {
-                self.problems.add(link.seq, "expected, but the log ends before it");
+                self.problems.push_new(link.seq, "expected, but the log ends before it");
             }
             None => {
-                self.problems.add(link.seq, "gone, so it cannot be compared with what is expected");
+                self.problems
+                    .push_new(link.seq, "gone, so it cannot be compared with what is expected");
             }
         }
     }

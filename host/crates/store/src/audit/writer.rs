@@ -14,7 +14,7 @@ use rusqlite::Connection;
 
 use super::{
     chain,
-    log::{Item, Shared},
+    log::{SharedWriteQueue, WriteQueueItem},
 };
 use crate::{
     database::{self, Durability},
@@ -30,8 +30,8 @@ const GATHER_MS: u64 = 2;
 const SETTLE_MS: u64 = 1000;
 
 /// The thread's end of the queue.
-pub(super) struct Writer {
-    shared: Arc<Shared>,
+pub(super) struct AuditWriter {
+    shared: Arc<SharedWriteQueue>,
     folder: PathBuf,
     /// Reopened after a failure: the folder may have been mounted again.
     connection: Option<Connection>,
@@ -40,51 +40,51 @@ pub(super) struct Writer {
 }
 
 /// Items that are written together.
-struct Group {
-    items: Vec<Item>,
+struct WriteBatch {
+    items: Vec<WriteQueueItem>,
     durability: Durability,
 }
 
-impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, folder: PathBuf) -> Self {
+impl AuditWriter {
+    pub(super) fn new(shared: Arc<SharedWriteQueue>, folder: PathBuf) -> Self {
         Self { shared, folder, connection: None, unsettled: None }
     }
 
     /// Writes until the log is dropped.
     pub(super) fn run(mut self) {
         // An empty group comes first, so that the database is open before the first record.
-        let mut next = Some(Group { items: Vec::new(), durability: Durability::Behind });
+        let mut next = Some(WriteBatch { items: Vec::new(), durability: Durability::Behind });
         while let Some(mut group) = next {
-            match self.write(&mut group) {
-                Ok(()) => self.shared.succeeded(group.items),
+            match self.write_batch(&mut group) {
+                Ok(()) => self.shared.report_success(group.items),
                 Err(error) => {
                     self.connection = None;
-                    self.shared.failed(group.items, error);
+                    self.shared.report_failure(group.items, error);
                 }
             }
-            next = self.next_group();
+            next = self.next_batch();
         }
     }
 
-    fn write(&mut self, group: &mut Group) -> Result<(), StoreError> {
+    fn write_batch(&mut self, group: &mut WriteBatch) -> Result<(), StoreError> {
         let folder = &self.folder;
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => database::open(folder)?,
+            None => database::open_database(folder)?,
         };
         let connection = self.connection.insert(connection);
         let lines: Vec<&String> =
             group.items.iter().filter_map(|item| item.line.as_ref()).collect();
         if lines.is_empty() && group.durability == Durability::Durable {
-            self.shared.warn(chain::settle(connection, folder)?);
+            self.shared.add_warnings(chain::sync_and_advance_head(connection, folder)?);
             self.unsettled = None;
             return Ok(());
         }
-        let extended = chain::extend(connection, folder, group.durability, |extension| {
-            lines.iter().try_for_each(|line| extension.push(line))
+        let extended = chain::append_records(connection, folder, group.durability, |extension| {
+            lines.iter().try_for_each(|line| extension.push_record(line))
         })?;
-        self.shared.warn(extended.problems);
-        self.shared.wrote(lines.len() as u64);
+        self.shared.add_warnings(extended.problems);
+        self.shared.mark_written(lines.len() as u64);
         let has_lines = !lines.is_empty();
         // If a later step fails, these lines must not be written twice.
         group.items.iter_mut().for_each(|item| item.line = None);
@@ -103,14 +103,14 @@ impl Writer {
 
     /// Waits for records, or until written ones must be flushed to the disk. Returns `None` once
     /// the log is dropped and nothing is left that can be written.
-    fn next_group(&self) -> Option<Group> {
-        let mut state = self.shared.state();
+    fn next_batch(&self) -> Option<WriteBatch> {
+        let mut state = self.shared.lock_state();
         while !state.is_due() {
             if state.is_closing {
                 return None;
             }
             state.is_idle = true;
-            let left = self.unsettled.filter(|_| !state.has_failed()).map(until_settled);
+            let left = self.unsettled.filter(|_| !state.has_failed()).map(time_until_sync);
             state = match left {
                 Some(Duration::ZERO) => break,
                 Some(left) => {
@@ -123,25 +123,27 @@ impl Writer {
         state.is_idle = false;
         if !state.queue.is_empty() {
             let gathering = Duration::from_millis(GATHER_MS);
-            let gathered =
-                self.shared.work.wait_timeout_while(state, gathering, |state| state.may_gather());
+            let gathered = self
+                .shared
+                .work
+                .wait_timeout_while(state, gathering, |state| state.can_wait_for_more());
             state = gathered.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let items = state.take_all();
+        let items = state.take_queue();
         let is_awaited = items.iter().any(|item| item.told.is_some());
-        let is_late = self.unsettled.map(until_settled) == Some(Duration::ZERO);
+        let is_late = self.unsettled.map(time_until_sync) == Some(Duration::ZERO);
         let is_durable = is_awaited || is_late;
         let durability = if is_durable { Durability::Durable } else { Durability::Behind };
-        Some(Group { items, durability })
+        Some(WriteBatch { items, durability })
     }
 }
 
-fn until_settled(since: Instant) -> Duration {
+fn time_until_sync(since: Instant) -> Duration {
     Duration::from_millis(SETTLE_MS).saturating_sub(since.elapsed())
 }
 
-impl Drop for Writer {
+impl Drop for AuditWriter {
     fn drop(&mut self) {
-        self.shared.end();
+        self.shared.close_queue();
     }
 }

@@ -19,7 +19,7 @@ unsafe extern "C" {
 }
 
 /// Registers the vector functions for every connection that is opened from now on.
-pub(crate) fn register() {
+pub(crate) fn register_vector_functions() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         // SAFETY: the function is an entry point of an extension as the database calls it, linked

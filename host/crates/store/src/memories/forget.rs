@@ -2,12 +2,12 @@
 
 use rusqlite::{Connection, params};
 
-use super::MemoryKind;
-use crate::database::signed;
+use super::StoredMemoryKind;
+use crate::database::to_sql_integer;
 
 /// Which memories of a user to forget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Forget<'f> {
+pub enum MemorySelection<'f> {
     /// The memories with these ids.
     Ids(&'f [u64]),
     /// The memories that come from this session and from no other.
@@ -23,18 +23,24 @@ pub enum Forget<'f> {
     All,
 }
 
-pub(super) fn forget(
+pub(super) fn forget_memories(
     connection: &Connection,
     user: &str,
-    which: Forget<'_>,
+    which: MemorySelection<'_>,
 ) -> rusqlite::Result<usize> {
     let keys = match which {
-        Forget::Ids(ids) => of_ids(connection, user, ids)?,
-        Forget::Session(session_id) => of_session(connection, user, session_id)?,
-        Forget::Turn { session_id, turn } => of_turn(connection, user, session_id, turn)?,
-        Forget::All => keys(connection, "SELECT key FROM memory WHERE user = ?1", [user])?,
+        MemorySelection::Ids(ids) => find_by_ids(connection, user, ids)?,
+        MemorySelection::Session(session_id) => {
+            remove_session_source(connection, user, session_id)?
+        }
+        MemorySelection::Turn { session_id, turn } => {
+            remove_turn_source(connection, user, session_id, turn)?
+        }
+        MemorySelection::All => {
+            query_keys(connection, "SELECT key FROM memory WHERE user = ?1", [user])?
+        }
     };
-    remove(connection, &keys)?;
+    remove_memories(connection, &keys)?;
     if !keys.is_empty() {
         // The index only marks a row as removed, and keeps its words until the segment is
         // rewritten.
@@ -44,28 +50,28 @@ pub(super) fn forget(
 }
 
 /// Removes the oldest memories of a user until at most `count_max` are left.
-pub(super) fn forget_oldest(
+pub(super) fn forget_oldest_memories(
     connection: &Connection,
     user: &str,
     count_max: u64,
 ) -> rusqlite::Result<()> {
     let sql = "SELECT count(*) FROM memory WHERE user = ?1";
     let count: i64 = connection.query_row(sql, [user], |row| row.get(0))?;
-    if count <= signed(count_max) {
+    if count <= to_sql_integer(count_max) {
         return Ok(());
     }
     let sql = "SELECT key FROM memory JOIN memory_source ON memory = key WHERE user = ?1
         GROUP BY key ORDER BY max(at_ms), key LIMIT ?2";
-    let keys = keys(connection, sql, params![user, count - signed(count_max)])?;
-    remove(connection, &keys)
+    let keys = query_keys(connection, sql, params![user, count - to_sql_integer(count_max)])?;
+    remove_memories(connection, &keys)
 }
 
-fn of_ids(connection: &Connection, user: &str, ids: &[u64]) -> rusqlite::Result<Vec<i64>> {
+fn find_by_ids(connection: &Connection, user: &str, ids: &[u64]) -> rusqlite::Result<Vec<i64>> {
     let mut statement =
         connection.prepare("SELECT key FROM memory WHERE key = ?1 AND user = ?2")?;
     let mut keys = Vec::new();
     for id in ids {
-        let key = signed(*id);
+        let key = to_sql_integer(*id);
         if statement.exists(params![key, user])? && !keys.contains(&key) {
             keys.push(key);
         }
@@ -75,15 +81,19 @@ fn of_ids(connection: &Connection, user: &str, ids: &[u64]) -> rusqlite::Result<
 
 /// Removes a session from the sources of a user's memories, and returns the keys of the memories
 /// that are left without a source.
-fn of_session(connection: &Connection, user: &str, session: &str) -> rusqlite::Result<Vec<i64>> {
+fn remove_session_source(
+    connection: &Connection,
+    user: &str,
+    session: &str,
+) -> rusqlite::Result<Vec<i64>> {
     let sql = "DELETE FROM memory_source WHERE session_id = ?2
         AND memory IN (SELECT key FROM memory WHERE user = ?1)";
     connection.execute(sql, (user, session))?;
-    from_nowhere(connection, user)
+    find_without_source(connection, user)
 }
 
 /// As [`of_session`], for one turn. Initial memories are not a turn.
-fn of_turn(
+fn remove_turn_source(
     connection: &Connection,
     user: &str,
     session: &str,
@@ -91,17 +101,18 @@ fn of_turn(
 ) -> rusqlite::Result<Vec<i64>> {
     let sql = "DELETE FROM memory_source WHERE session_id = ?2 AND turn = ?3 AND kind = ?4
         AND memory IN (SELECT key FROM memory WHERE user = ?1)";
-    connection.execute(sql, (user, session, signed(turn), MemoryKind::Turn.word()))?;
-    from_nowhere(connection, user)
+    connection
+        .execute(sql, (user, session, to_sql_integer(turn), StoredMemoryKind::Turn.as_str()))?;
+    find_without_source(connection, user)
 }
 
-fn from_nowhere(connection: &Connection, user: &str) -> rusqlite::Result<Vec<i64>> {
+fn find_without_source(connection: &Connection, user: &str) -> rusqlite::Result<Vec<i64>> {
     let sql = "SELECT key FROM memory WHERE user = ?1
         AND NOT EXISTS (SELECT 1 FROM memory_source WHERE memory = key)";
-    keys(connection, sql, [user])
+    query_keys(connection, sql, [user])
 }
 
-fn keys(
+fn query_keys(
     connection: &Connection,
     sql: &str,
     values: impl rusqlite::Params,
@@ -109,7 +120,7 @@ fn keys(
     connection.prepare(sql)?.query_map(values, |row| row.get(0))?.collect()
 }
 
-fn remove(connection: &Connection, keys: &[i64]) -> rusqlite::Result<()> {
+fn remove_memories(connection: &Connection, keys: &[i64]) -> rusqlite::Result<()> {
     let tables = [("memory_words", "rowid"), ("memory_source", "memory"), ("memory", "key")];
     for (table, column) in tables {
         let sql = format!("DELETE FROM {table} WHERE {column} = ?1");

@@ -16,15 +16,15 @@ mod remember;
 
 use rusqlite::Row;
 
-pub(crate) use distance::register;
-pub use forget::Forget;
-pub use recall::{By, Found, Recall, Recalled, Shown};
-pub use remember::{NewMemory, Vector};
+pub(crate) use distance::register_vector_functions;
+pub use forget::MemorySelection;
+pub use recall::{MemoryCriterion, MemoryMatch, MemoryQuery, MemoryQueryResult, VisibleTurns};
+pub use remember::{EmbeddingVector, NewMemory};
 
 use crate::{
-    database::{self, foreign, unsigned},
+    database::{self, foreign_value_error, from_sql_integer},
     error::StoreError,
-    store::Store,
+    store::HostStore,
 };
 
 /// The tables of memories. The index has one row for each memory that has words, under the same
@@ -56,13 +56,13 @@ pub(crate) const TABLES: &str = "
 
 /// The memories of all users.
 #[derive(Debug, Clone, Copy)]
-pub struct Memories<'s> {
-    store: &'s Store,
+pub struct MemoryStore<'s> {
+    store: &'s HostStore,
 }
 
 /// The kind of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemoryKind {
+pub enum StoredMemoryKind {
     /// A memory that a session had from its start.
     Initial,
     /// A turn of a session.
@@ -71,7 +71,7 @@ pub enum MemoryKind {
 
 /// A memory, with its latest source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Memory {
+pub struct StoredMemory {
     /// The id of the memory.
     pub id: u64,
     /// The remembered text; untrusted.
@@ -81,7 +81,7 @@ pub struct Memory {
     /// The turn of that session.
     pub turn: u64,
     /// The kind of the memory.
-    pub kind: MemoryKind,
+    pub kind: StoredMemoryKind,
     /// The time of the text, in milliseconds since 1970.
     pub at_ms: u64,
     /// The model that was asked for a vector, even if it could make none; `None` if no model was
@@ -91,8 +91,8 @@ pub struct Memory {
     pub dimensions: Option<usize>,
 }
 
-impl<'s> Memories<'s> {
-    pub(crate) fn new(store: &'s Store) -> Self {
+impl<'s> MemoryStore<'s> {
+    pub(crate) fn new(store: &'s HostStore) -> Self {
         Self { store }
     }
 
@@ -103,9 +103,11 @@ impl<'s> Memories<'s> {
     /// # Errors
     ///
     /// The text is too long, the vector is invalid, or the database cannot be written.
-    pub fn remember(self, memory: &NewMemory<'_>) -> Result<u64, StoreError> {
-        let vector = remember::check(memory)?;
-        self.store.write(|connection| Ok(remember::remember(connection, memory, vector.as_ref())?))
+    pub fn store_memory(self, memory: &NewMemory<'_>) -> Result<u64, StoreError> {
+        let vector = remember::check_memory(memory)?;
+        self.store.write_transaction(|connection| {
+            Ok(remember::store_memory(connection, memory, vector.as_ref())?)
+        })
     }
 
     /// Returns the memories that are closest to a text, closest first.
@@ -113,9 +115,10 @@ impl<'s> Memories<'s> {
     /// # Errors
     ///
     /// The vector is invalid, or the database cannot be read.
-    pub fn recall(self, wanted: &Recall<'_>) -> Result<Recalled, StoreError> {
-        let by = recall::Key::of(wanted.by)?;
-        self.store.read(|connection| Ok(recall::recall(connection, wanted, &by)?))
+    pub fn recall(self, wanted: &MemoryQuery<'_>) -> Result<MemoryQueryResult, StoreError> {
+        let by = recall::MemorySearchKey::from_criterion(wanted.by)?;
+        self.store
+            .read_transaction(|connection| Ok(recall::recall_memories(connection, wanted, &by)?))
     }
 
     /// Returns the newest memories of a user, newest first, at most `count_max`.
@@ -123,8 +126,13 @@ impl<'s> Memories<'s> {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn list(self, user: &str, count_max: usize) -> Result<Vec<Memory>, StoreError> {
-        self.store.read(|connection| Ok(recall::list(connection, user, count_max)?))
+    pub fn list_newest(
+        self,
+        user: &str,
+        count_max: usize,
+    ) -> Result<Vec<StoredMemory>, StoreError> {
+        self.store
+            .read_transaction(|connection| Ok(recall::list_newest(connection, user, count_max)?))
     }
 
     /// Returns the memories of a user that contain all words of a query, best first, at most
@@ -138,9 +146,11 @@ impl<'s> Memories<'s> {
         user: &str,
         query: &str,
         count_max: usize,
-    ) -> Result<Vec<Memory>, StoreError> {
+    ) -> Result<Vec<StoredMemory>, StoreError> {
         recall::check_query(query)?;
-        self.store.read(|connection| Ok(recall::search(connection, user, query, count_max)?))
+        self.store.read_transaction(|connection| {
+            Ok(recall::search_memories(connection, user, query, count_max)?)
+        })
     }
 
     /// Returns memories that still need a vector of this model, oldest first, at most `count_max`.
@@ -151,14 +161,16 @@ impl<'s> Memories<'s> {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn without_vector(
+    pub fn list_without_vector(
         self,
         user: &str,
         (embedder, dimensions): (&str, Option<usize>),
         count_max: usize,
-    ) -> Result<Vec<Memory>, StoreError> {
+    ) -> Result<Vec<StoredMemory>, StoreError> {
         let made = (embedder, dimensions);
-        self.store.read(|connection| Ok(recall::without_vector(connection, user, made, count_max)?))
+        self.store.read_transaction(|connection| {
+            Ok(recall::list_without_vector(connection, user, made, count_max)?)
+        })
     }
 
     /// Stores the vector that a model made of a memory. Returns whether the memory exists.
@@ -166,9 +178,16 @@ impl<'s> Memories<'s> {
     /// # Errors
     ///
     /// The vector is invalid, or the database cannot be written.
-    pub fn embed(self, user: &str, id: u64, vector: Vector<'_>) -> Result<bool, StoreError> {
-        let vector = remember::Kept::of(vector)?;
-        self.store.write(|connection| Ok(remember::embed(connection, user, id, &vector)?))
+    pub fn store_vector(
+        self,
+        user: &str,
+        id: u64,
+        vector: EmbeddingVector<'_>,
+    ) -> Result<bool, StoreError> {
+        let vector = remember::StoredVector::from_vector(vector)?;
+        self.store.write_transaction(|connection| {
+            Ok(remember::store_vector(connection, user, id, &vector)?)
+        })
     }
 
     /// Records that a model cannot embed a memory, so that it is not asked again. Returns whether
@@ -177,9 +196,19 @@ impl<'s> Memories<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn embed_nothing(self, user: &str, id: u64, embedder: &str) -> Result<bool, StoreError> {
-        self.store.write(|connection| {
-            Ok(remember::embed(connection, user, id, &remember::Kept::nothing(embedder))?)
+    pub fn mark_unembeddable(
+        self,
+        user: &str,
+        id: u64,
+        embedder: &str,
+    ) -> Result<bool, StoreError> {
+        self.store.write_transaction(|connection| {
+            Ok(remember::store_vector(
+                connection,
+                user,
+                id,
+                &remember::StoredVector::unembeddable(embedder),
+            )?)
         })
     }
 
@@ -188,11 +217,13 @@ impl<'s> Memories<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn forget(self, user: &str, which: Forget<'_>) -> Result<usize, StoreError> {
-        let count = self.store.write(|connection| Ok(forget::forget(connection, user, which)?))?;
+    pub fn forget(self, user: &str, which: MemorySelection<'_>) -> Result<usize, StoreError> {
+        let count = self.store.write_transaction(|connection| {
+            Ok(forget::forget_memories(connection, user, which)?)
+        })?;
         if count > 0 {
-            self.store.with(|connection| {
-                database::forget_log_of_writes(connection);
+            self.store.with_connection(|connection| {
+                database::truncate_wal(connection);
                 Ok(())
             })?;
         }
@@ -200,35 +231,35 @@ impl<'s> Memories<'s> {
     }
 }
 
-impl Memory {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+impl StoredMemory {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
-            id: unsigned(row.get("key")?),
+            id: from_sql_integer(row.get("key")?),
             text: row.get("text")?,
             session_id: row.get("session_id")?,
-            turn: unsigned(row.get("turn")?),
-            kind: MemoryKind::read(row)?,
-            at_ms: unsigned(row.get("at_ms")?),
+            turn: from_sql_integer(row.get("turn")?),
+            kind: StoredMemoryKind::from_row(row)?,
+            at_ms: from_sql_integer(row.get("at_ms")?),
             embedder: row.get("embedder")?,
             dimensions: row.get::<_, Option<i64>>("dimensions")?.and_then(|n| n.try_into().ok()),
         })
     }
 }
 
-impl MemoryKind {
+impl StoredMemoryKind {
     const ALL: [Self; 2] = [Self::Initial, Self::Turn];
 
     /// The kind in one word.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Initial => "initial",
             Self::Turn => "turn",
         }
     }
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let word: String = row.get("kind")?;
-        let kind = Self::ALL.into_iter().find(|kind| kind.word() == word);
-        kind.ok_or_else(|| foreign(row, "kind", "it is no kind of a memory"))
+        let kind = Self::ALL.into_iter().find(|kind| kind.as_str() == word);
+        kind.ok_or_else(|| foreign_value_error(row, "kind", "it is no kind of a memory"))
     }
 }

@@ -3,11 +3,11 @@
 use rusqlite::{Connection, Row, ToSql, named_params, params};
 
 use super::{
-    Memory,
-    remember::{Kept, Vector, check_length},
+    StoredMemory,
+    remember::{EmbeddingVector, StoredVector, check_length},
 };
 use crate::{
-    database::{signed, unsigned},
+    database::{from_sql_integer, to_sql_integer},
     error::StoreError,
     words,
 };
@@ -17,29 +17,29 @@ const QUERY_BYTES_MAX: usize = 1024;
 
 /// The parameters of a recall.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Recall<'r> {
+pub struct MemoryQuery<'r> {
     /// The user whose memories are searched.
     pub user: &'r str,
     /// The vector or the words to compare with.
-    pub by: By<'r>,
+    pub by: MemoryCriterion<'r>,
     /// At most this many.
     pub limit: usize,
     /// The turns that the model sees anyway, which are left out.
-    pub shown: Option<Shown<'r>>,
+    pub shown: Option<VisibleTurns<'r>>,
 }
 
 /// What memories are compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum By<'b> {
+pub enum MemoryCriterion<'b> {
     /// The vector of a text.
-    Vector(Vector<'b>),
+    Vector(EmbeddingVector<'b>),
     /// The words of a text. Any of them matches; rare words weigh more.
     Words(&'b str),
 }
 
 /// The part of a conversation that the model sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shown<'s> {
+pub struct VisibleTurns<'s> {
     /// The session.
     pub session_id: &'s str,
     /// The first turn that it sees.
@@ -48,9 +48,9 @@ pub struct Shown<'s> {
 
 /// The result of a recall.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Recalled {
+pub struct MemoryQueryResult {
     /// The memories, closest first.
-    pub found: Vec<Found>,
+    pub found: Vec<MemoryMatch>,
     /// How many memories could not be compared, because they have no vector, or one of another
     /// model or length.
     pub not_compared: u64,
@@ -58,46 +58,47 @@ pub struct Recalled {
 
 /// A memory that was recalled.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct MemoryMatch {
     /// The memory.
-    pub memory: Memory,
+    pub memory: StoredMemory,
     /// How close the memory is, at most 1. For vectors, the cosine of their angle; for words, the
     /// score relative to the best match.
     pub similarity: f64,
 }
 
 /// The search key in the form that the database takes. Without any words, the search finds nothing.
-pub(super) enum Key<'k> {
-    Vector(Kept<'k>),
+pub(super) enum MemorySearchKey<'k> {
+    Vector(StoredVector<'k>),
     Words(Option<String>),
 }
 
-impl<'k> Key<'k> {
+impl<'k> MemorySearchKey<'k> {
     /// # Errors
     ///
     /// The vector is invalid.
-    pub(super) fn of(by: By<'k>) -> Result<Self, StoreError> {
+    pub(super) fn from_criterion(by: MemoryCriterion<'k>) -> Result<Self, StoreError> {
         match by {
-            By::Vector(vector) => Kept::of(vector).map(Self::Vector),
-            By::Words(text) => Ok(Self::Words(words::any_of(text))),
+            MemoryCriterion::Vector(vector) => StoredVector::from_vector(vector).map(Self::Vector),
+            MemoryCriterion::Words(text) => Ok(Self::Words(words::match_any_query(text))),
         }
     }
 }
 
-pub(super) fn recall(
+pub(super) fn recall_memories(
     connection: &Connection,
-    wanted: &Recall<'_>,
-    key: &Key<'_>,
-) -> rusqlite::Result<Recalled> {
+    wanted: &MemoryQuery<'_>,
+    key: &MemorySearchKey<'_>,
+) -> rusqlite::Result<MemoryQueryResult> {
     match key {
-        Key::Vector(vector) => Ok(Recalled {
-            found: by_vector(connection, wanted, vector)?,
-            not_compared: not_compared(connection, wanted.user, vector)?,
+        MemorySearchKey::Vector(vector) => Ok(MemoryQueryResult {
+            found: recall_by_vector(connection, wanted, vector)?,
+            not_compared: count_not_compared(connection, wanted.user, vector)?,
         }),
-        Key::Words(None) => Ok(Recalled::default()),
-        Key::Words(Some(words)) => {
-            Ok(Recalled { found: by_words(connection, wanted, words)?, not_compared: 0 })
-        }
+        MemorySearchKey::Words(None) => Ok(MemoryQueryResult::default()),
+        MemorySearchKey::Words(Some(words)) => Ok(MemoryQueryResult {
+            found: recall_by_words(connection, wanted, words)?,
+            not_compared: 0,
+        }),
     }
 }
 
@@ -109,7 +110,7 @@ const ANYWHERE: &str = "TRUE";
 
 /// Reads the memories whose keys `best` selects, lowest score first, each with its latest source
 /// among those that `places` accepts. Looks up sources for the selected keys only.
-fn select(best: &str, places: &str) -> String {
+fn select_memories_sql(best: &str, places: &str) -> String {
     format!(
         "SELECT memory.key AS key, memory.text AS text, embedder, dimensions,
          session_id, turn, kind, at_ms, score
@@ -124,42 +125,45 @@ fn select(best: &str, places: &str) -> String {
     )
 }
 
-fn by_vector(
+fn recall_by_vector(
     connection: &Connection,
-    wanted: &Recall<'_>,
-    vector: &Kept<'_>,
-) -> rusqlite::Result<Vec<Found>> {
+    wanted: &MemoryQuery<'_>,
+    vector: &StoredVector<'_>,
+) -> rusqlite::Result<Vec<MemoryMatch>> {
     let best = format!(
         "SELECT key, vec_distance_cosine(vector, :vector) AS score FROM memory
          WHERE user = :user AND embedder = :embedder AND dimensions = :dimensions
          AND EXISTS (SELECT 1 FROM memory_source WHERE memory = memory.key AND {UNSEEN})
          ORDER BY score, key DESC LIMIT :limit"
     );
-    let Kept { embedder, dimensions, bytes } = vector;
+    let StoredVector { embedder, dimensions, bytes } = vector;
     let own: [(&str, &dyn ToSql); 3] =
         [(":vector", bytes), (":embedder", embedder), (":dimensions", dimensions)];
-    rows(connection, &select(&best, UNSEEN), wanted, &own, |row| {
+    query_matches(connection, &select_memories_sql(&best, UNSEEN), wanted, &own, |row| {
         let distance: f64 = row.get("score")?;
-        Ok(Found { memory: Memory::read(row)?, similarity: 1.0 - distance })
+        Ok(MemoryMatch { memory: StoredMemory::from_row(row)?, similarity: 1.0 - distance })
     })
 }
 
-fn by_words(
+fn recall_by_words(
     connection: &Connection,
-    wanted: &Recall<'_>,
+    wanted: &MemoryQuery<'_>,
     words: &str,
-) -> rusqlite::Result<Vec<Found>> {
-    let sql = select(&best_by_words(UNSEEN), UNSEEN);
-    let mut found = rows(connection, &sql, wanted, &[(":words", &words)], |row| {
+) -> rusqlite::Result<Vec<MemoryMatch>> {
+    let sql = select_memories_sql(&best_by_words_sql(UNSEEN), UNSEEN);
+    let mut found = query_matches(connection, &sql, wanted, &[(":words", &words)], |row| {
         // A lower score is better, and all scores are negative.
-        Ok(Found { memory: Memory::read(row)?, similarity: -row.get::<_, f64>("score")? })
+        Ok(MemoryMatch {
+            memory: StoredMemory::from_row(row)?,
+            similarity: -row.get::<_, f64>("score")?,
+        })
     })?;
     let best = found.first().map_or(1.0, |found| found.similarity).max(f64::MIN_POSITIVE);
     found.iter_mut().for_each(|found| found.similarity /= best);
     Ok(found)
 }
 
-fn best_by_words(places: &str) -> String {
+fn best_by_words_sql(places: &str) -> String {
     format!(
         "SELECT rowid AS key, bm25(memory_words) AS score FROM memory_words
          WHERE memory_words MATCH :words
@@ -171,16 +175,16 @@ fn best_by_words(places: &str) -> String {
     )
 }
 
-fn rows(
+fn query_matches(
     connection: &Connection,
     sql: &str,
-    wanted: &Recall<'_>,
+    wanted: &MemoryQuery<'_>,
     own: &[(&str, &dyn ToSql)],
-    read: impl FnMut(&Row<'_>) -> rusqlite::Result<Found>,
-) -> rusqlite::Result<Vec<Found>> {
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<MemoryMatch>,
+) -> rusqlite::Result<Vec<MemoryMatch>> {
     let session = wanted.shown.map(|shown| shown.session_id);
-    let turn = wanted.shown.map(|shown| signed(shown.from_turn));
-    let limit = signed(wanted.limit as u64);
+    let turn = wanted.shown.map(|shown| to_sql_integer(shown.from_turn));
+    let limit = to_sql_integer(wanted.limit as u64);
     let mut values: Vec<(&str, &dyn ToSql)> = own.to_vec();
     values.extend_from_slice(named_params! {
         ":user": wanted.user, ":session": session, ":turn": turn, ":limit": limit,
@@ -188,37 +192,47 @@ fn rows(
     connection.prepare(sql)?.query_map(values.as_slice(), read)?.collect()
 }
 
-fn not_compared(connection: &Connection, user: &str, vector: &Kept<'_>) -> rusqlite::Result<u64> {
+fn count_not_compared(
+    connection: &Connection,
+    user: &str,
+    vector: &StoredVector<'_>,
+) -> rusqlite::Result<u64> {
     let sql = "SELECT count(*) FROM memory WHERE user = ?1
         AND (embedder IS NOT ?2 OR dimensions IS NOT ?3)";
     let values = params![user, vector.embedder, vector.dimensions];
-    connection.query_row(sql, values, |row| row.get(0)).map(unsigned)
+    connection.query_row(sql, values, |row| row.get(0)).map(from_sql_integer)
 }
 
-pub(super) fn list(
+pub(super) fn list_newest(
     connection: &Connection,
     user: &str,
     count_max: usize,
-) -> rusqlite::Result<Vec<Memory>> {
+) -> rusqlite::Result<Vec<StoredMemory>> {
     let best = "SELECT memory AS key, -max(at_ms) AS score FROM memory_source
         WHERE memory IN (SELECT key FROM memory WHERE user = ?1)
         GROUP BY memory ORDER BY score, key DESC LIMIT ?2";
-    let values = params![user, signed(count_max as u64)];
-    connection.prepare(&select(best, ANYWHERE))?.query_map(values, Memory::read)?.collect()
+    let values = params![user, to_sql_integer(count_max as u64)];
+    connection
+        .prepare(&select_memories_sql(best, ANYWHERE))?
+        .query_map(values, StoredMemory::from_row)?
+        .collect()
 }
 
-pub(super) fn without_vector(
+pub(super) fn list_without_vector(
     connection: &Connection,
     user: &str,
     (embedder, dimensions): (&str, Option<usize>),
     count_max: usize,
-) -> rusqlite::Result<Vec<Memory>> {
+) -> rusqlite::Result<Vec<StoredMemory>> {
     // A length that is unknown on either side counts as equal.
     let best = "SELECT key, key AS score FROM memory WHERE user = ?1
         AND (embedder IS NOT ?2 OR dimensions <> ?3) ORDER BY key LIMIT ?4";
-    let dimensions = dimensions.map(|dimensions| signed(dimensions as u64));
-    let values = params![user, embedder, dimensions, signed(count_max as u64)];
-    connection.prepare(&select(best, ANYWHERE))?.query_map(values, Memory::read)?.collect()
+    let dimensions = dimensions.map(|dimensions| to_sql_integer(dimensions as u64));
+    let values = params![user, embedder, dimensions, to_sql_integer(count_max as u64)];
+    connection
+        .prepare(&select_memories_sql(best, ANYWHERE))?
+        .query_map(values, StoredMemory::from_row)?
+        .collect()
 }
 
 /// # Errors
@@ -228,15 +242,15 @@ pub(super) fn check_query(query: &str) -> Result<(), StoreError> {
     check_length("a query", query, QUERY_BYTES_MAX)
 }
 
-pub(super) fn search(
+pub(super) fn search_memories(
     connection: &Connection,
     user: &str,
     query: &str,
     count_max: usize,
-) -> rusqlite::Result<Vec<Memory>> {
-    let Some(words) = words::query(query) else { return Ok(Vec::new()) };
-    let limit = signed(count_max as u64);
+) -> rusqlite::Result<Vec<StoredMemory>> {
+    let Some(words) = words::match_all_query(query) else { return Ok(Vec::new()) };
+    let limit = to_sql_integer(count_max as u64);
     let values = named_params! { ":words": words, ":user": user, ":limit": limit };
-    let sql = select(&best_by_words(ANYWHERE), ANYWHERE);
-    connection.prepare(&sql)?.query_map(values, Memory::read)?.collect()
+    let sql = select_memories_sql(&best_by_words_sql(ANYWHERE), ANYWHERE);
+    connection.prepare(&sql)?.query_map(values, StoredMemory::from_row)?.collect()
 }

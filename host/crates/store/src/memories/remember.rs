@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{MemoryKind, forget};
+use super::{StoredMemoryKind, forget};
 use crate::{
-    database::{signed, unsigned},
+    database::{from_sql_integer, to_sql_integer},
     error::StoreError,
     words,
 };
@@ -30,20 +30,20 @@ pub struct NewMemory<'m> {
     /// The text. Surrounding whitespace is removed.
     pub text: &'m str,
     /// The vector of the text.
-    pub vector: Option<Vector<'m>>,
+    pub vector: Option<EmbeddingVector<'m>>,
     /// The session that it comes from.
     pub session_id: &'m str,
     /// The turn of that session.
     pub turn: u64,
     /// The kind of the memory.
-    pub kind: MemoryKind,
+    pub kind: StoredMemoryKind,
     /// The time of the text, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
 /// The vector that a model made of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Vector<'v> {
+pub struct EmbeddingVector<'v> {
     /// The model.
     pub embedder: &'v str,
     /// The numbers. Only the direction of the vector counts, not its length.
@@ -52,19 +52,19 @@ pub struct Vector<'v> {
 
 /// A vector as it is stored: scaled to length one, so that no sum over it overflows.
 #[derive(Debug)]
-pub(super) struct Kept<'v> {
+pub(super) struct StoredVector<'v> {
     pub(super) embedder: &'v str,
     pub(super) dimensions: Option<i64>,
     pub(super) bytes: Option<Vec<u8>>,
 }
 
-impl<'v> Kept<'v> {
+impl<'v> StoredVector<'v> {
     /// # Errors
     ///
     /// The vector is empty or zero, has too many numbers, or has one that is not finite; or the
     /// name of the model is too long.
-    pub(super) fn of(vector: Vector<'v>) -> Result<Self, StoreError> {
-        let Vector { embedder, values } = vector;
+    pub(super) fn from_vector(vector: EmbeddingVector<'v>) -> Result<Self, StoreError> {
+        let EmbeddingVector { embedder, values } = vector;
         check_length("the name of a model", embedder, EMBEDDER_BYTES_MAX)?;
         let length = values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
         let fits = (1..=DIMENSIONS_MAX).contains(&values.len());
@@ -73,12 +73,12 @@ impl<'v> Kept<'v> {
         }
         let scaled = |value: &f32| ((f64::from(*value) / length) as f32).to_ne_bytes();
         let bytes = values.iter().flat_map(scaled).collect();
-        let dimensions = Some(signed(values.len() as u64));
+        let dimensions = Some(to_sql_integer(values.len() as u64));
         Ok(Self { embedder, dimensions, bytes: Some(bytes) })
     }
 
     /// The entry for a text that the model cannot embed.
-    pub(super) fn nothing(embedder: &'v str) -> Self {
+    pub(super) fn unembeddable(embedder: &'v str) -> Self {
         Self { embedder, dimensions: None, bytes: None }
     }
 }
@@ -86,9 +86,11 @@ impl<'v> Kept<'v> {
 /// # Errors
 ///
 /// The text is too long, or the vector is invalid.
-pub(super) fn check<'m>(memory: &NewMemory<'m>) -> Result<Option<Kept<'m>>, StoreError> {
+pub(super) fn check_memory<'m>(
+    memory: &NewMemory<'m>,
+) -> Result<Option<StoredVector<'m>>, StoreError> {
     check_length("a memory", memory.text, TEXT_BYTES_MAX)?;
-    memory.vector.map(Kept::of).transpose()
+    memory.vector.map(StoredVector::from_vector).transpose()
 }
 
 pub(super) fn check_length(
@@ -102,25 +104,25 @@ pub(super) fn check_length(
     }
 }
 
-pub(super) fn remember(
+pub(super) fn store_memory(
     connection: &Connection,
     memory: &NewMemory<'_>,
-    vector: Option<&Kept<'_>>,
+    vector: Option<&StoredVector<'_>>,
 ) -> rusqlite::Result<u64> {
-    let key = keep(connection, memory.user, memory.text.trim())?;
+    let key = find_or_insert_text(connection, memory.user, memory.text.trim())?;
     if let Some(vector) = vector {
-        embed(connection, memory.user, unsigned(key), vector)?;
+        store_vector(connection, memory.user, from_sql_integer(key), vector)?;
     }
     let sql = "INSERT OR REPLACE INTO memory_source (memory, session_id, turn, kind, at_ms)
         VALUES (?1, ?2, ?3, ?4, ?5)";
-    let (turn, at_ms) = (signed(memory.turn), signed(memory.at_ms));
-    connection.execute(sql, params![key, memory.session_id, turn, memory.kind.word(), at_ms])?;
-    forget::forget_oldest(connection, memory.user, MEMORIES_MAX)?;
-    Ok(unsigned(key))
+    let (turn, at_ms) = (to_sql_integer(memory.turn), to_sql_integer(memory.at_ms));
+    connection.execute(sql, params![key, memory.session_id, turn, memory.kind.as_str(), at_ms])?;
+    forget::forget_oldest_memories(connection, memory.user, MEMORIES_MAX)?;
+    Ok(from_sql_integer(key))
 }
 
 /// Stores a text unless the user has it already, and returns its key.
-fn keep(connection: &Connection, user: &str, text: &str) -> rusqlite::Result<i64> {
+fn find_or_insert_text(connection: &Connection, user: &str, text: &str) -> rusqlite::Result<i64> {
     let hash = blake3::hash(text.as_bytes());
     let sql = "SELECT key FROM memory WHERE user = ?1 AND hash = ?2";
     let known = connection.query_row(sql, params![user, hash.as_bytes()], |row| row.get(0));
@@ -130,7 +132,7 @@ fn keep(connection: &Connection, user: &str, text: &str) -> rusqlite::Result<i64
     let sql = "INSERT INTO memory (user, hash, text) VALUES (?1, ?2, ?3)";
     connection.execute(sql, params![user, hash.as_bytes(), text])?;
     let key = connection.last_insert_rowid();
-    let indexed = words::indexed(text);
+    let indexed = words::to_indexed_text(text);
     if !indexed.is_empty() {
         let sql = "INSERT INTO memory_words (rowid, text) VALUES (?1, ?2)";
         connection.execute(sql, params![key, indexed])?;
@@ -138,14 +140,14 @@ fn keep(connection: &Connection, user: &str, text: &str) -> rusqlite::Result<i64
     Ok(key)
 }
 
-pub(super) fn embed(
+pub(super) fn store_vector(
     connection: &Connection,
     user: &str,
     id: u64,
-    vector: &Kept<'_>,
+    vector: &StoredVector<'_>,
 ) -> rusqlite::Result<bool> {
     let sql = "UPDATE memory SET embedder = ?3, dimensions = ?4, vector = ?5
         WHERE key = ?1 AND user = ?2";
-    let Kept { embedder, dimensions, bytes } = vector;
-    Ok(connection.execute(sql, params![signed(id), user, embedder, dimensions, bytes])? > 0)
+    let StoredVector { embedder, dimensions, bytes } = vector;
+    Ok(connection.execute(sql, params![to_sql_integer(id), user, embedder, dimensions, bytes])? > 0)
 }

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Statement, params};
 
-use super::{Refusal, body, record::NewRecord, session};
-use crate::{database::signed, error::StoreError};
+use super::{TransactionError, body, record::NewRecord, session};
+use crate::{database::to_sql_integer, error::StoreError};
 
 /// Most records of one session. A turn makes some tens, so this is enough for years. A process that
 /// continues a session keeps all of them in memory.
@@ -14,13 +14,13 @@ const RECORDS_MAX: u64 = 100_000;
 /// # Errors
 ///
 /// No session has this id, it has another number of records, or it would have too many.
-pub(super) fn append(
+pub(super) fn append_records(
     connection: &Connection,
     id: &str,
     expected: u64,
     records: &[NewRecord<'_>],
-) -> Result<u64, Refusal> {
-    let row = session::row(connection, id)?;
+) -> Result<u64, TransactionError> {
+    let row = session::find_session_row(connection, id)?;
     let found = row.session.records;
     if found != expected {
         return Err(StoreError::WentOn { id: id.to_owned(), expected, found }.into());
@@ -29,19 +29,22 @@ pub(super) fn append(
     if total > RECORDS_MAX {
         return Err(StoreError::SessionFull { id: id.to_owned(), records_max: RECORDS_MAX }.into());
     }
-    insert(connection, row.key, found, records)?;
-    let used = records.iter().fold(row.session.used, |used, record| used.plus(record.used));
+    insert_records(connection, row.key, found, records)?;
+    let used =
+        records.iter().fold(row.session.used, |used, record| used.saturating_add(record.used));
     let updated_ms = records.iter().map(|record| record.at_ms).max().unwrap_or(0);
     let sql = "UPDATE session SET records = ?2, updated_ms = max(updated_ms, ?3),
         turns = ?4, tokens = ?5, cost_micro_usd = ?6 WHERE key = ?1";
-    let cost = used.cost_micro_usd.map(signed);
-    let (turns, tokens) = (signed(used.turns), signed(used.tokens));
-    connection
-        .execute(sql, params![row.key, signed(total), signed(updated_ms), turns, tokens, cost])?;
+    let cost = used.cost_micro_usd.map(to_sql_integer);
+    let (turns, tokens) = (to_sql_integer(used.turns), to_sql_integer(used.tokens));
+    connection.execute(
+        sql,
+        params![row.key, to_sql_integer(total), to_sql_integer(updated_ms), turns, tokens, cost],
+    )?;
     Ok(total)
 }
 
-fn insert(
+fn insert_records(
     connection: &Connection,
     key: i64,
     first_seq: u64,
@@ -52,13 +55,13 @@ fn insert(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for (seq, record) in (first_seq..).zip(records) {
-        let body = body::keep(connection, record.body, record.search_text)?;
-        insert_one(&mut statement, (key, seq, body), record)?;
+        let body = body::find_or_insert_body(connection, record.body, record.search_text)?;
+        insert_record(&mut statement, (key, seq, body), record)?;
     }
     Ok(())
 }
 
-fn insert_one(
+fn insert_record(
     statement: &mut Statement<'_>,
     (session, seq, body): (i64, u64, i64),
     record: &NewRecord<'_>,
@@ -66,12 +69,12 @@ fn insert_one(
     let used = record.used;
     statement.execute(params![
         session,
-        signed(seq),
-        signed(record.at_ms),
+        to_sql_integer(seq),
+        to_sql_integer(record.at_ms),
         record.kind,
         body,
-        signed(used.turns),
-        signed(used.tokens),
-        used.cost_micro_usd.map(signed),
+        to_sql_integer(used.turns),
+        to_sql_integer(used.tokens),
+        used.cost_micro_usd.map(to_sql_integer),
     ])
 }

@@ -3,10 +3,10 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    Refusal,
-    session::{self, COLUMNS, Session, SessionRow},
+    TransactionError,
+    session::{self, COLUMNS, SessionRow, StoredSession},
 };
-use crate::{database::signed, error::StoreError};
+use crate::{database::to_sql_integer, error::StoreError};
 
 /// Most ids that are named when a prefix is ambiguous. More would not help the user to choose.
 const CANDIDATES_MAX: usize = 5;
@@ -23,19 +23,19 @@ pub struct SessionFilter<'f> {
 }
 
 /// Lists the sessions that meet the conditions, most recently used first.
-pub(super) fn list(
+pub(super) fn list_sessions(
     connection: &Connection,
     filter: &SessionFilter<'_>,
-) -> rusqlite::Result<Vec<Session>> {
+) -> rusqlite::Result<Vec<StoredSession>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM session
          WHERE (?1 IS NULL OR folder = ?1) AND (?2 IS NULL OR updated_ms < ?2)
          ORDER BY updated_ms DESC, key DESC LIMIT ?3"
     );
-    let limit = count(filter.limit.unwrap_or(usize::MAX));
-    let values = params![filter.folder, filter.before_ms.map(signed), limit];
+    let limit = to_sql_limit(filter.limit.unwrap_or(usize::MAX));
+    let values = params![filter.folder, filter.before_ms.map(to_sql_integer), limit];
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map(values, SessionRow::read)?;
+    let rows = statement.query_map(values, SessionRow::from_row)?;
     rows.map(|row| Ok(row?.session)).collect()
 }
 
@@ -44,7 +44,10 @@ pub(super) fn list(
 /// # Errors
 ///
 /// No session matches, or several do.
-pub(super) fn find(connection: &Connection, prefix: &str) -> Result<Session, Refusal> {
+pub(super) fn find_session_by_prefix(
+    connection: &Connection,
+    prefix: &str,
+) -> Result<StoredSession, TransactionError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM session WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT {}",
         CANDIDATES_MAX + 1
@@ -52,10 +55,10 @@ pub(super) fn find(connection: &Connection, prefix: &str) -> Result<Session, Ref
     let mut statement = connection.prepare(&sql)?;
     // Ids are ASCII, so every id with this prefix sorts before the prefix followed by a character
     // beyond ASCII.
-    let rows = statement.query_map([prefix, &format!("{prefix}\u{80}")], SessionRow::read)?;
+    let rows = statement.query_map([prefix, &format!("{prefix}\u{80}")], SessionRow::from_row)?;
     let mut found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     if prefix.is_empty() || found.is_empty() {
-        return Err(session::missing(prefix).into());
+        return Err(session::missing_session_error(prefix).into());
     }
     // An id that equals the prefix sorts before the longer ones.
     let first = found.swap_remove(0).session;
@@ -70,19 +73,22 @@ pub(super) fn find(connection: &Connection, prefix: &str) -> Result<Session, Ref
 }
 
 /// Finds the session that was used last. One without records has nothing to continue.
-pub(super) fn latest(
+pub(super) fn latest_session(
     connection: &Connection,
     folder: Option<&str>,
-) -> rusqlite::Result<Option<Session>> {
+) -> rusqlite::Result<Option<StoredSession>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM session WHERE records > 0 AND (?1 IS NULL OR folder = ?1)
          ORDER BY updated_ms DESC, key DESC LIMIT 1"
     );
-    Ok(connection.query_row(&sql, [folder], SessionRow::read).optional()?.map(|row| row.session))
+    Ok(connection
+        .query_row(&sql, [folder], SessionRow::from_row)
+        .optional()?
+        .map(|row| row.session))
 }
 
 /// Lists the keys of the sessions that are too old, or not among the `keep_max` most recently used.
-pub(super) fn outdated(
+pub(super) fn list_outdated_keys(
     connection: &Connection,
     before_ms: u64,
     keep_max: usize,
@@ -93,9 +99,11 @@ pub(super) fn outdated(
             SELECT key FROM session ORDER BY updated_ms DESC, key DESC LIMIT -1 OFFSET ?2
         )";
     let mut statement = connection.prepare(sql)?;
-    statement.query_map((signed(before_ms), count(keep_max)), |row| row.get(0))?.collect()
+    statement
+        .query_map((to_sql_integer(before_ms), to_sql_limit(keep_max)), |row| row.get(0))?
+        .collect()
 }
 
-fn count(count: usize) -> i64 {
+fn to_sql_limit(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

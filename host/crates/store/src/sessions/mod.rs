@@ -30,15 +30,15 @@ mod remove;
 
 use rusqlite::Connection;
 
-use crate::{database, error::StoreError, refusal::Refusal, store::Store};
+use crate::{database, error::StoreError, refusal::TransactionError, store::HostStore};
 
 pub use list::SessionFilter;
 pub use read::SessionRecords;
-pub use record::{NewRecord, Record};
-use remove::Erasing;
-pub use search::{Hit, Piece};
+pub use record::{NewRecord, StoredRecord};
+use remove::IndexMergePhase;
+pub use search::{SessionSearchMatch, SnippetPiece};
 
-pub use session::{NewSession, Session, Used};
+pub use session::{NewSession, StoredSession, StoredUsage};
 
 /// The tables of sessions.
 ///
@@ -91,12 +91,12 @@ pub(crate) const TABLES: &str = "
 
 /// All sessions of the store.
 #[derive(Debug, Clone, Copy)]
-pub struct Sessions<'s> {
-    store: &'s Store,
+pub struct SessionStore<'s> {
+    store: &'s HostStore,
 }
 
-impl<'s> Sessions<'s> {
-    pub(crate) fn new(store: &'s Store) -> Self {
+impl<'s> SessionStore<'s> {
+    pub(crate) fn new(store: &'s HostStore) -> Self {
         Self { store }
     }
 
@@ -106,8 +106,8 @@ impl<'s> Sessions<'s> {
     ///
     /// The id exists already or is invalid, a text is too long, or the database cannot be written.
     pub fn create(self, session: &NewSession<'_>) -> Result<(), StoreError> {
-        session.check()?;
-        self.write(|connection| session::insert(connection, session))
+        session.check_fields()?;
+        self.write_transaction(|connection| session::insert_session(connection, session))
     }
 
     /// Appends records to a session that has `expected` of them, all or none, and returns the new
@@ -117,14 +117,16 @@ impl<'s> Sessions<'s> {
     ///
     /// [`StoreError::WentOn`] if the session has another number of records by now; no session has
     /// this id; there are too many records or one is too long; or the database cannot be written.
-    pub fn append(
+    pub fn append_records(
         self,
         id: &str,
         expected: u64,
         records: &[NewRecord<'_>],
     ) -> Result<u64, StoreError> {
-        records.iter().try_for_each(NewRecord::check)?;
-        self.write(|connection| append::append(connection, id, expected, records))
+        records.iter().try_for_each(NewRecord::check_lengths)?;
+        self.write_transaction(|connection| {
+            append::append_records(connection, id, expected, records)
+        })
     }
 
     /// Returns the session with exactly this id.
@@ -132,8 +134,8 @@ impl<'s> Sessions<'s> {
     /// # Errors
     ///
     /// No session has this id, or the database cannot be read.
-    pub fn get(self, id: &str) -> Result<Session, StoreError> {
-        self.read_only(|connection| Ok(session::row(connection, id)?.session))
+    pub fn get(self, id: &str) -> Result<StoredSession, StoreError> {
+        self.read_transaction(|connection| Ok(session::find_session_row(connection, id)?.session))
     }
 
     /// Returns the records of a session in order. Pages are read on demand. Records that are
@@ -142,8 +144,8 @@ impl<'s> Sessions<'s> {
     /// # Errors
     ///
     /// No session has this id, or the database cannot be read.
-    pub fn read(self, id: &str) -> Result<SessionRecords<'s>, StoreError> {
-        let row = self.read_only(|connection| session::row(connection, id))?;
+    pub fn read_records(self, id: &str) -> Result<SessionRecords<'s>, StoreError> {
+        let row = self.read_transaction(|connection| session::find_session_row(connection, id))?;
         Ok(SessionRecords::new(self.store, row))
     }
 
@@ -152,8 +154,8 @@ impl<'s> Sessions<'s> {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn list(self, filter: &SessionFilter<'_>) -> Result<Vec<Session>, StoreError> {
-        self.read_only(|connection| Ok(list::list(connection, filter)?))
+    pub fn list(self, filter: &SessionFilter<'_>) -> Result<Vec<StoredSession>, StoreError> {
+        self.read_transaction(|connection| Ok(list::list_sessions(connection, filter)?))
     }
 
     /// Returns the session with this id, or the only one whose id starts with `prefix`.
@@ -161,8 +163,8 @@ impl<'s> Sessions<'s> {
     /// # Errors
     ///
     /// No session matches, several do, or the database cannot be read.
-    pub fn find(self, prefix: &str) -> Result<Session, StoreError> {
-        self.read_only(|connection| list::find(connection, prefix))
+    pub fn find_by_prefix(self, prefix: &str) -> Result<StoredSession, StoreError> {
+        self.read_transaction(|connection| list::find_session_by_prefix(connection, prefix))
     }
 
     /// Returns the most recently used session that has records; with a folder, only sessions
@@ -171,8 +173,8 @@ impl<'s> Sessions<'s> {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn latest(self, folder: Option<&str>) -> Result<Option<Session>, StoreError> {
-        self.read_only(|connection| Ok(list::latest(connection, folder)?))
+    pub fn latest_session(self, folder: Option<&str>) -> Result<Option<StoredSession>, StoreError> {
+        self.read_transaction(|connection| Ok(list::latest_session(connection, folder)?))
     }
 
     /// Returns the records that contain all words of a query, best first, at most `hits_max`.
@@ -185,9 +187,13 @@ impl<'s> Sessions<'s> {
     /// # Errors
     ///
     /// The query is too long, or the database cannot be read.
-    pub fn search(self, query: &str, hits_max: usize) -> Result<Vec<Hit>, StoreError> {
-        search::check(query)?;
-        self.read_only(|connection| Ok(search::search(connection, query, hits_max)?))
+    pub fn search_records(
+        self,
+        query: &str,
+        hits_max: usize,
+    ) -> Result<Vec<SessionSearchMatch>, StoreError> {
+        search::check_query(query)?;
+        self.read_transaction(|connection| Ok(search::search_records(connection, query, hits_max)?))
     }
 
     /// Changes the title of a session. A title that is too long is cut.
@@ -196,7 +202,7 @@ impl<'s> Sessions<'s> {
     ///
     /// No session has this id, or the database cannot be written.
     pub fn rename(self, id: &str, title: &str) -> Result<(), StoreError> {
-        self.write(|connection| session::rename(connection, id, title))
+        self.write_transaction(|connection| session::rename_session(connection, id, title))
     }
 
     /// Records the model that a session uses from now on.
@@ -206,7 +212,7 @@ impl<'s> Sessions<'s> {
     /// No session has this id, the name is too long, or the database cannot be written.
     pub fn switch_model(self, id: &str, model: &str) -> Result<(), StoreError> {
         session::check_model(model)?;
-        self.write(|connection| session::switch_model(connection, id, model))
+        self.write_transaction(|connection| session::switch_model(connection, id, model))
     }
 
     /// Creates a session with the first `records` of another, and with its title, model and folder.
@@ -217,7 +223,9 @@ impl<'s> Sessions<'s> {
     /// invalid, or the database cannot be written.
     pub fn fork(self, from: &str, records: u64, id: &str, at_ms: u64) -> Result<(), StoreError> {
         session::check_id(id)?;
-        self.write(|connection| fork::fork(connection, from, records, id, at_ms))
+        self.write_transaction(|connection| {
+            fork::fork_session(connection, from, records, id, at_ms)
+        })
     }
 
     /// Removes a session with its approvals, and all bodies that no other session uses. Forks keep
@@ -228,8 +236,10 @@ impl<'s> Sessions<'s> {
     /// No session has this id, or the database cannot be written. In the latter case the session
     /// may be gone already, and the next removal removes the rest.
     pub fn remove(self, id: &str) -> Result<(), StoreError> {
-        self.write(|connection| remove::detach(connection, session::row(connection, id)?.key))?;
-        self.sweep()
+        self.write_transaction(|connection| {
+            remove::detach_session(connection, session::find_session_row(connection, id)?.key)
+        })?;
+        self.remove_leftovers()
     }
 
     /// Removes the sessions that were last used before a time, in milliseconds since 1970, and all
@@ -239,43 +249,46 @@ impl<'s> Sessions<'s> {
     ///
     /// As with [`remove`](Self::remove).
     pub fn prune(self, before_ms: u64, keep_max: usize) -> Result<usize, StoreError> {
-        let removed = self.write(|connection| {
-            let keys = list::outdated(connection, before_ms, keep_max)?;
-            keys.iter().try_for_each(|key| remove::detach(connection, *key))?;
+        let removed = self.write_transaction(|connection| {
+            let keys = list::list_outdated_keys(connection, before_ms, keep_max)?;
+            keys.iter().try_for_each(|key| remove::detach_session(connection, *key))?;
             Ok(keys.len())
         })?;
-        self.sweep()?;
+        self.remove_leftovers()?;
         Ok(removed)
     }
 
     /// Removes everything that belongs to no session, in many short commits, so that other writers
     /// get their turn.
-    fn sweep(self) -> Result<(), StoreError> {
-        if !self.write(|connection| Ok(remove::sweep_some(connection)?))? {
+    fn remove_leftovers(self) -> Result<(), StoreError> {
+        if !self.write_transaction(|connection| Ok(remove::remove_some_leftovers(connection)?))? {
             return Ok(());
         }
-        while self.write(|connection| Ok(remove::sweep_some(connection)?))? {}
-        let mut erasing = Erasing::Begin;
-        while self.write(|connection| Ok(remove::erase_some(connection, erasing)?))? {
-            erasing = Erasing::GoOn;
+        while self.write_transaction(|connection| Ok(remove::remove_some_leftovers(connection)?))? {
         }
-        self.store.with(|connection| {
-            database::forget_log_of_writes(connection);
+        let mut erasing = IndexMergePhase::Begin;
+        while self
+            .write_transaction(|connection| Ok(remove::merge_index_step(connection, erasing)?))?
+        {
+            erasing = IndexMergePhase::GoOn;
+        }
+        self.store.with_connection(|connection| {
+            database::truncate_wal(connection);
             Ok(())
         })
     }
 
-    fn write<T>(
+    fn write_transaction<T>(
         self,
-        work: impl FnOnce(&Connection) -> Result<T, Refusal>,
+        work: impl FnOnce(&Connection) -> Result<T, TransactionError>,
     ) -> Result<T, StoreError> {
-        self.store.write(work)
+        self.store.write_transaction(work)
     }
 
-    fn read_only<T>(
+    fn read_transaction<T>(
         self,
-        work: impl FnOnce(&Connection) -> Result<T, Refusal>,
+        work: impl FnOnce(&Connection) -> Result<T, TransactionError>,
     ) -> Result<T, StoreError> {
-        self.store.read(work)
+        self.store.read_transaction(work)
     }
 }

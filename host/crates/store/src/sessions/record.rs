@@ -1,6 +1,6 @@
 //! A record of a session: one entry that must not be lost.
 
-use super::session::{Used, check_length};
+use super::session::{StoredUsage, check_length};
 use crate::error::StoreError;
 
 /// Longest kind: one word that the writer chooses.
@@ -23,12 +23,12 @@ pub struct NewRecord<'r> {
     /// The time of the record, in milliseconds since 1970.
     pub at_ms: u64,
     /// The record's share of the session's usage.
-    pub used: Used,
+    pub used: StoredUsage,
 }
 
 /// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct StoredRecord {
     /// Its place in the session: 0 for the first record.
     pub seq: u64,
     /// The kind of the record, in one word.
@@ -38,14 +38,14 @@ pub struct Record {
     /// The time of the record, in milliseconds since 1970.
     pub at_ms: u64,
     /// The record's share of the session's usage.
-    pub used: Used,
+    pub used: StoredUsage,
 }
 
 impl NewRecord<'_> {
     /// # Errors
     ///
     /// The kind or the body is too long. A search text of any length is accepted.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
+    pub(super) fn check_lengths(&self) -> Result<(), StoreError> {
         check_length("the kind of a record", self.kind, KIND_BYTES_MAX)?;
         check_length("a record", self.body, BODY_BYTES_MAX)
     }

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Refusal, body};
+use super::{TransactionError, body};
 use crate::{approvals, notices};
 
 /// Records that are removed in one commit, which blocks other writers for some tens of
@@ -14,24 +14,24 @@ const STEP_PAGES: i64 = 256;
 
 /// Removes a session from the list, with its approvals and the messages that only it would show.
 /// Its records become leftovers.
-pub(super) fn detach(connection: &Connection, key: i64) -> Result<(), Refusal> {
+pub(super) fn detach_session(connection: &Connection, key: i64) -> Result<(), TransactionError> {
     let sql = "DELETE FROM session WHERE key = ?1 RETURNING id";
     let id: String = connection.query_row(sql, [key], |row| row.get(0))?;
-    approvals::forget(connection, &id)?;
-    notices::forget(connection, &id)?;
+    approvals::forget_session_approvals(connection, &id)?;
+    notices::forget_session_notices(connection, &id)?;
     connection.execute("INSERT INTO leftover (session) VALUES (?1)", [key])?;
     Ok(())
 }
 
 /// Removes the next few leftover records, with the bodies that no other record uses. Returns
 /// whether there were any leftovers.
-pub(super) fn sweep_some(connection: &Connection) -> rusqlite::Result<bool> {
+pub(super) fn remove_some_leftovers(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT session FROM leftover ORDER BY session LIMIT 1";
     let Some(key) = connection.query_row(sql, (), |row| row.get::<_, i64>(0)).optional()? else {
         return Ok(false);
     };
-    let bodies = cut(connection, key)?;
-    body::drop_unused(connection, &bodies)?;
+    let bodies = remove_first_records(connection, key)?;
+    body::remove_unused_bodies(connection, &bodies)?;
     if bodies.is_empty() {
         connection.execute("DELETE FROM leftover WHERE session = ?1", [key])?;
     }
@@ -39,7 +39,7 @@ pub(super) fn sweep_some(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Removes the first records of a session, and returns the keys of their bodies.
-fn cut(connection: &Connection, key: i64) -> rusqlite::Result<Vec<i64>> {
+fn remove_first_records(connection: &Connection, key: i64) -> rusqlite::Result<Vec<i64>> {
     let sql = "DELETE FROM record WHERE session = ?1 AND seq IN
         (SELECT seq FROM record WHERE session = ?1 ORDER BY seq LIMIT ?2) RETURNING body";
     let mut statement = connection.prepare(sql)?;
@@ -48,7 +48,7 @@ fn cut(connection: &Connection, key: i64) -> rusqlite::Result<Vec<i64>> {
 
 /// Where to continue removing the words of deleted bodies from the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Erasing {
+pub(super) enum IndexMergePhase {
     Begin,
     GoOn,
 }
@@ -58,11 +58,14 @@ pub(super) enum Erasing {
 /// The index only marks a row as removed, and keeps its words until their segment is rewritten.
 /// (FTS5 can also delete each word immediately, which takes a thousand times as long as writing it
 /// did.)
-pub(super) fn erase_some(connection: &Connection, erasing: Erasing) -> rusqlite::Result<bool> {
+pub(super) fn merge_index_step(
+    connection: &Connection,
+    erasing: IndexMergePhase,
+) -> rusqlite::Result<bool> {
     // FTS5 takes a negative number as a request to rewrite the whole index.
     let pages = match erasing {
-        Erasing::Begin => -STEP_PAGES,
-        Erasing::GoOn => STEP_PAGES,
+        IndexMergePhase::Begin => -STEP_PAGES,
+        IndexMergePhase::GoOn => STEP_PAGES,
     };
     let before = connection.total_changes();
     connection.execute("INSERT INTO words (words, rank) VALUES ('merge', ?1)", [pages])?;

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::session::check_length;
 use crate::{
-    database::{signed, unsigned},
+    database::{from_sql_integer, to_sql_integer},
     error::StoreError,
     words,
 };
@@ -17,7 +17,7 @@ const SNIPPET_WORDS: u32 = 24;
 
 /// A record that matches a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
+pub struct SessionSearchMatch {
     /// The session's id.
     pub session_id: String,
     /// The session's title.
@@ -29,12 +29,12 @@ pub struct Hit {
     /// The time of the record, in milliseconds since 1970.
     pub at_ms: u64,
     /// The part of the text with the most matches, in pieces.
-    pub snippet: Vec<Piece>,
+    pub snippet: Vec<SnippetPiece>,
 }
 
 /// A piece of a snippet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct SnippetPiece {
     /// The text of the piece, as it was written.
     pub text: String,
     /// Whether the piece matches the query, rather than being context.
@@ -46,34 +46,34 @@ pub struct Piece {
 /// # Errors
 ///
 /// The query is too long.
-pub(super) fn check(query: &str) -> Result<(), StoreError> {
+pub(super) fn check_query(query: &str) -> Result<(), StoreError> {
     check_length("a query", query, QUERY_BYTES_MAX)
 }
 
 /// Finds the records that contain all words of a query, best first; of equal ones, newest first.
-pub(super) fn search(
+pub(super) fn search_records(
     connection: &Connection,
     query: &str,
     hits_max: usize,
-) -> rusqlite::Result<Vec<Hit>> {
-    let Some(query) = words::query(query) else { return Ok(Vec::new()) };
+) -> rusqlite::Result<Vec<SessionSearchMatch>> {
+    let Some(query) = words::match_all_query(query) else { return Ok(Vec::new()) };
     let mut hits = Vec::new();
-    for found in bodies(connection, &query, hits_max)? {
+    for found in find_bodies(connection, &query, hits_max)? {
         let left = hits_max - hits.len();
         if left == 0 {
             break;
         }
-        hits.extend(records(connection, &found, left)?);
+        hits.extend(list_body_records(connection, &found, left)?);
     }
     Ok(hits)
 }
 
 /// A body that matches.
-struct Found {
+struct BodyMatch {
     body: i64,
     /// Lower is better.
     rank: f64,
-    snippet: Vec<Piece>,
+    snippet: Vec<SnippetPiece>,
 }
 
 /// Finds the best bodies. Each belongs to at least one record, so no more than `count_max` are
@@ -81,7 +81,11 @@ struct Found {
 ///
 /// The index is walked twice, so that snippets, which each cost a walk through a text, are only
 /// made for the best bodies. The `+` before `rowid` prevents one index walk per body.
-fn bodies(connection: &Connection, query: &str, count_max: usize) -> rusqlite::Result<Vec<Found>> {
+fn find_bodies(
+    connection: &Connection,
+    query: &str,
+    count_max: usize,
+) -> rusqlite::Result<Vec<BodyMatch>> {
     let sql = "WITH best AS MATERIALIZED (
             SELECT rowid AS body FROM words WHERE words MATCH ?1
             ORDER BY rank, rowid DESC LIMIT ?2
@@ -89,46 +93,52 @@ fn bodies(connection: &Connection, query: &str, count_max: usize) -> rusqlite::R
         SELECT rowid, rank, snippet(words, 0, ?3, ?4, '…', ?5) AS snippet
         FROM words WHERE words MATCH ?1 AND +rowid IN (SELECT body FROM best)";
     let (begin, end) = (words::FOUND_BEGIN.to_string(), words::FOUND_END.to_string());
-    let values = params![query, signed(count_max as u64), begin, end, SNIPPET_WORDS];
+    let values = params![query, to_sql_integer(count_max as u64), begin, end, SNIPPET_WORDS];
     let read = |row: &Row<'_>| {
-        let snippet = pieces(&row.get::<_, String>("snippet")?);
-        Ok(Found { body: row.get("rowid")?, rank: row.get("rank")?, snippet })
+        let snippet = split_snippet(&row.get::<_, String>("snippet")?);
+        Ok(BodyMatch { body: row.get("rowid")?, rank: row.get("rank")?, snippet })
     };
     let mut statement = connection.prepare(sql)?;
-    let mut found: Vec<Found> = statement.query_map(values, read)?.collect::<Result<_, _>>()?;
+    let mut found: Vec<BodyMatch> = statement.query_map(values, read)?.collect::<Result<_, _>>()?;
     found.sort_by(|a, b| a.rank.total_cmp(&b.rank).then(b.body.cmp(&a.body)));
     Ok(found)
 }
 
-fn pieces(text: &str) -> Vec<Piece> {
+fn split_snippet(text: &str) -> Vec<SnippetPiece> {
     let mut pieces = Vec::new();
     for part in text.split_inclusive([words::FOUND_BEGIN, words::FOUND_END]) {
         let found = part.ends_with(words::FOUND_END);
-        let text = words::restored(part.trim_end_matches([words::FOUND_BEGIN, words::FOUND_END]));
+        let text = words::restore_indexed_text(
+            part.trim_end_matches([words::FOUND_BEGIN, words::FOUND_END]),
+        );
         if !text.is_empty() {
-            pieces.push(Piece { text, found });
+            pieces.push(SnippetPiece { text, found });
         }
     }
     pieces
 }
 
 /// Lists the records with a body, except those that a fork shares with an existing parent.
-fn records(connection: &Connection, found: &Found, count_max: usize) -> rusqlite::Result<Vec<Hit>> {
+fn list_body_records(
+    connection: &Connection,
+    found: &BodyMatch,
+    count_max: usize,
+) -> rusqlite::Result<Vec<SessionSearchMatch>> {
     let sql = "SELECT session.id, session.title, seq, kind, at_ms
         FROM record JOIN session ON session.key = record.session
         LEFT JOIN session AS parent ON parent.id = session.parent_id
         WHERE body = ?1 AND (parent.id IS NULL OR seq >= session.parent_records)
         ORDER BY at_ms DESC, session.key DESC, seq DESC LIMIT ?2";
     let read = |row: &Row<'_>| {
-        Ok(Hit {
+        Ok(SessionSearchMatch {
             session_id: row.get("id")?,
             title: row.get("title")?,
-            seq: unsigned(row.get("seq")?),
+            seq: from_sql_integer(row.get("seq")?),
             kind: row.get("kind")?,
-            at_ms: unsigned(row.get("at_ms")?),
+            at_ms: from_sql_integer(row.get("at_ms")?),
             snippet: found.snippet.clone(),
         })
     };
-    let values = (found.body, signed(count_max as u64));
+    let values = (found.body, to_sql_integer(count_max as u64));
     connection.prepare(sql)?.query_map(values, read)?.collect()
 }

@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::Refusal;
+use super::TransactionError;
 use crate::{
-    database::{signed, unsigned},
+    database::{from_sql_integer, to_sql_integer},
     error::StoreError,
 };
 
@@ -41,7 +41,7 @@ pub struct NewSession<'s> {
 
 /// A session, without its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
+pub struct StoredSession {
     /// The unique id.
     pub id: String,
     /// The title.
@@ -61,12 +61,12 @@ pub struct Session {
     /// How many records it has.
     pub records: u64,
     /// The total usage of its records.
-    pub used: Used,
+    pub used: StoredUsage,
 }
 
 /// The usage of a record or of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct StoredUsage {
     /// Turns of the conversation.
     pub turns: u64,
     /// Tokens that the model read and wrote, in total.
@@ -79,23 +79,23 @@ pub struct Used {
 #[derive(Debug)]
 pub(super) struct SessionRow {
     pub(super) key: i64,
-    pub(super) session: Session,
+    pub(super) session: StoredSession,
 }
 
 impl NewSession<'_> {
     /// # Errors
     ///
     /// The id is invalid, or a text is too long.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
+    pub(super) fn check_fields(&self) -> Result<(), StoreError> {
         check_id(self.id)?;
         check_model(self.model)?;
         check_length("a folder", self.folder.unwrap_or_default(), FOLDER_BYTES_MAX)
     }
 }
 
-impl Used {
+impl StoredUsage {
     /// Returns the sum of both. Counts saturate; the cost is `None` if both are.
-    pub fn plus(self, other: Self) -> Self {
+    pub fn saturating_add(self, other: Self) -> Self {
         let costs = [self.cost_micro_usd, other.cost_micro_usd];
         Self {
             turns: self.turns.saturating_add(other.turns),
@@ -104,28 +104,28 @@ impl Used {
         }
     }
 
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
-            turns: unsigned(row.get("turns")?),
-            tokens: unsigned(row.get("tokens")?),
-            cost_micro_usd: row.get::<_, Option<i64>>("cost_micro_usd")?.map(unsigned),
+            turns: from_sql_integer(row.get("turns")?),
+            tokens: from_sql_integer(row.get("tokens")?),
+            cost_micro_usd: row.get::<_, Option<i64>>("cost_micro_usd")?.map(from_sql_integer),
         })
     }
 }
 
 impl SessionRow {
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let session = Session {
+    pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let session = StoredSession {
             id: row.get("id")?,
             title: row.get("title")?,
             model: row.get("model")?,
             folder: row.get("folder")?,
-            created_ms: unsigned(row.get("created_ms")?),
-            updated_ms: unsigned(row.get("updated_ms")?),
+            created_ms: from_sql_integer(row.get("created_ms")?),
+            updated_ms: from_sql_integer(row.get("updated_ms")?),
             parent_id: row.get("parent_id")?,
-            parent_records: unsigned(row.get("parent_records")?),
-            records: unsigned(row.get("records")?),
-            used: Used::read(row)?,
+            parent_records: from_sql_integer(row.get("parent_records")?),
+            records: from_sql_integer(row.get("records")?),
+            used: StoredUsage::from_row(row)?,
         };
         Ok(Self { key: row.get("key")?, session })
     }
@@ -171,14 +171,17 @@ pub(super) fn check_length(
 /// # Errors
 ///
 /// No session has this id.
-pub(super) fn row(connection: &Connection, id: &str) -> Result<SessionRow, Refusal> {
+pub(super) fn find_session_row(
+    connection: &Connection,
+    id: &str,
+) -> Result<SessionRow, TransactionError> {
     let sql = format!("SELECT {COLUMNS} FROM session WHERE id = ?1");
-    let row = connection.query_row(&sql, [id], SessionRow::read).optional()?;
-    Ok(row.ok_or_else(|| missing(id))?)
+    let row = connection.query_row(&sql, [id], SessionRow::from_row).optional()?;
+    Ok(row.ok_or_else(|| missing_session_error(id))?)
 }
 
 /// The error for an id that no session has.
-pub(super) fn missing(id: &str) -> StoreError {
+pub(super) fn missing_session_error(id: &str) -> StoreError {
     StoreError::NoSession { id: id.chars().take(ID_BYTES_MAX).collect() }
 }
 
@@ -187,13 +190,16 @@ pub(super) fn missing(id: &str) -> StoreError {
 /// # Errors
 ///
 /// The id exists already.
-pub(super) fn insert(connection: &Connection, session: &NewSession<'_>) -> Result<(), Refusal> {
+pub(super) fn insert_session(
+    connection: &Connection,
+    session: &NewSession<'_>,
+) -> Result<(), TransactionError> {
     let sql = "INSERT INTO session
         (id, title, model, folder, created_ms, updated_ms, parent_records, records, turns, tokens)
         VALUES (?1, ?2, ?3, ?4, ?5, ?5, 0, 0, 0, 0)
         ON CONFLICT (id) DO NOTHING";
     let NewSession { id, title, model, folder, created_ms } = *session;
-    let values = params![id, cut(title), model, folder, signed(created_ms)];
+    let values = params![id, truncate_title(title), model, folder, to_sql_integer(created_ms)];
     match connection.execute(sql, values)? {
         0 => Err(StoreError::SessionExists { id: id.to_owned() }.into()),
         _ => Ok(()),
@@ -203,23 +209,34 @@ pub(super) fn insert(connection: &Connection, session: &NewSession<'_>) -> Resul
 /// # Errors
 ///
 /// No session has this id.
-pub(super) fn rename(connection: &Connection, id: &str, title: &str) -> Result<(), Refusal> {
-    let key = row(connection, id)?.key;
-    connection.execute("UPDATE session SET title = ?2 WHERE key = ?1", params![key, cut(title)])?;
+pub(super) fn rename_session(
+    connection: &Connection,
+    id: &str,
+    title: &str,
+) -> Result<(), TransactionError> {
+    let key = find_session_row(connection, id)?.key;
+    connection.execute(
+        "UPDATE session SET title = ?2 WHERE key = ?1",
+        params![key, truncate_title(title)],
+    )?;
     Ok(())
 }
 
 /// # Errors
 ///
 /// No session has this id.
-pub(super) fn switch_model(connection: &Connection, id: &str, model: &str) -> Result<(), Refusal> {
-    let key = row(connection, id)?.key;
+pub(super) fn switch_model(
+    connection: &Connection,
+    id: &str,
+    model: &str,
+) -> Result<(), TransactionError> {
+    let key = find_session_row(connection, id)?.key;
     connection.execute("UPDATE session SET model = ?2 WHERE key = ?1", params![key, model])?;
     Ok(())
 }
 
 /// Cuts a title to its longest length, with an ellipsis at the end.
-fn cut(title: &str) -> String {
+fn truncate_title(title: &str) -> String {
     match title.char_indices().nth(TITLE_CHARS_MAX) {
         None => title.to_owned(),
         Some(_) => title.chars().take(TITLE_CHARS_MAX - 1).chain(['…']).collect(),

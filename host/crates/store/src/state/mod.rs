@@ -14,7 +14,7 @@ use sallyport_contract::services::{
     DataOwner, StateStore, StateStoreError, StateWrite, StoredValue,
 };
 
-use crate::{clock::Clock, error::StoreError, store::Store};
+use crate::{clock::StoreClock, error::StoreError, store::HostStore};
 
 /// The tables of state. An owner's row stays when its keys are gone, because versions must not
 /// repeat. Keys are stored as bytes, and are listed in byte order.
@@ -40,9 +40,9 @@ pub(crate) const TABLES: &str = "
 
 /// The state of all plugins.
 #[derive(Debug, Clone)]
-pub struct State {
-    store: Store,
-    clock: Clock,
+pub struct PersistentStateStore {
+    store: HostStore,
+    clock: StoreClock,
 }
 
 /// An owner, and how much it stores.
@@ -56,8 +56,8 @@ pub struct StateOwner {
     pub bytes: u64,
 }
 
-impl State {
-    pub(crate) fn new(store: Store, clock: Clock) -> Self {
+impl PersistentStateStore {
+    pub(crate) fn new(store: HostStore, clock: StoreClock) -> Self {
         Self { store, clock }
     }
 
@@ -66,9 +66,9 @@ impl State {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn owners(&self) -> Result<Vec<StateOwner>, StoreError> {
+    pub fn list_owners(&self) -> Result<Vec<StateOwner>, StoreError> {
         let now_ms = self.clock.now_ms();
-        self.store.read(|connection| Ok(rows::owners(connection, now_ms)?))
+        self.store.read_transaction(|connection| Ok(rows::list_owners(connection, now_ms)?))
     }
 
     /// Deletes all keys of an owner, and returns their number.
@@ -76,17 +76,19 @@ impl State {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn clear(&self, owner: &DataOwner) -> Result<usize, StoreError> {
+    pub fn clear_owner(&self, owner: &DataOwner) -> Result<usize, StoreError> {
         let now_ms = self.clock.now_ms();
-        self.store.write(|connection| Ok(rows::clear(connection, owner, now_ms)?))
+        self.store.write_transaction(|connection| Ok(rows::clear_owner(connection, owner, now_ms)?))
     }
 }
 
-impl StateStore for State {
+impl StateStore for PersistentStateStore {
     fn get(&self, owner: &DataOwner, key: &str) -> Result<Option<StoredValue>, StateStoreError> {
         let now_ms = self.clock.now_ms();
-        let kept = self.store.read(|connection| Ok(rows::get(connection, owner, key, now_ms)?));
-        kept.map_err(unavailable)
+        let kept = self
+            .store
+            .read_transaction(|connection| Ok(rows::get_value(connection, owner, key, now_ms)?));
+        kept.map_err(unavailable_error)
     }
 
     fn set(
@@ -96,21 +98,21 @@ impl StateStore for State {
         write: StateWrite<'_>,
     ) -> Result<u64, StateStoreError> {
         let now_ms = self.clock.now_ms();
-        let expires_ms = write.expires_in.map(|time| now_ms.saturating_add(millis(time)));
+        let expires_ms = write.expires_in.map(|time| now_ms.saturating_add(duration_ms(time)));
         let work = |connection: &_| {
-            rows::purge(connection, now_ms)?;
-            Ok(rows::set(connection, owner, key, &write, expires_ms)?)
+            rows::purge_expired(connection, now_ms)?;
+            Ok(rows::set_value(connection, owner, key, &write, expires_ms)?)
         };
-        self.store.write(work).map_err(unavailable)?
+        self.store.write_transaction(work).map_err(unavailable_error)?
     }
 
     fn delete(&self, owner: &DataOwner, key: &str) -> Result<bool, StateStoreError> {
         let now_ms = self.clock.now_ms();
         let work = |connection: &_| {
-            rows::purge(connection, now_ms)?;
-            Ok(rows::delete(connection, owner, key)?)
+            rows::purge_expired(connection, now_ms)?;
+            Ok(rows::delete_key(connection, owner, key)?)
         };
-        self.store.write(work).map_err(unavailable)
+        self.store.write_transaction(work).map_err(unavailable_error)
     }
 
     fn list_keys(
@@ -121,16 +123,18 @@ impl StateStore for State {
         limit: usize,
     ) -> Result<Vec<String>, StateStoreError> {
         let now_ms = self.clock.now_ms();
-        let page = rows::Page { prefix, after, limit };
-        let names = self.store.read(|connection| Ok(rows::list(connection, owner, &page, now_ms)?));
-        names.map_err(unavailable)
+        let page = rows::StateKeyPage { prefix, after, limit };
+        let names = self
+            .store
+            .read_transaction(|connection| Ok(rows::list_keys(connection, owner, &page, now_ms)?));
+        names.map_err(unavailable_error)
     }
 }
 
-fn millis(time: Duration) -> u64 {
+fn duration_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn unavailable(error: StoreError) -> StateStoreError {
+fn unavailable_error(error: StoreError) -> StateStoreError {
     StateStoreError::Unavailable(error.to_string())
 }

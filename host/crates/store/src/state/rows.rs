@@ -6,32 +6,32 @@ use sallyport_contract::services::{
 };
 
 use super::StateOwner;
-use crate::database::{plugin_name, signed, unsigned};
+use crate::database::{from_sql_integer, read_plugin_name, to_sql_integer};
 
 /// Selects the keys that have not expired.
 const LIVES: &str = "(expires_ms IS NULL OR expires_ms > ?1)";
 
 /// The keys to list.
-pub(super) struct Page<'p> {
+pub(super) struct StateKeyPage<'p> {
     pub(super) prefix: &'p str,
     pub(super) after: Option<&'p str>,
     pub(super) limit: usize,
 }
 
 /// An owner's row before a change.
-struct OwnerRow {
+struct StateOwnerRow {
     key: i64,
     version: u64,
     bytes: u64,
 }
 
 /// A key's row before a change.
-struct Present {
+struct StateKeyRow {
     version: u64,
     bytes: u64,
 }
 
-pub(super) fn get(
+pub(super) fn get_value(
     connection: &Connection,
     owner: &DataOwner,
     key: &str,
@@ -41,43 +41,45 @@ pub(super) fn get(
         "SELECT value, state.version FROM state JOIN state_owner ON state_owner.key = owner
          WHERE plugin = ?2 AND user = ?3 AND name = ?4 AND {LIVES}"
     );
-    let values = params![signed(now_ms), owner.plugin.as_str(), owner.user, key.as_bytes()];
-    let read =
-        |row: &Row<'_>| Ok(StoredValue { value: row.get(0)?, version: unsigned(row.get(1)?) });
+    let values = params![to_sql_integer(now_ms), owner.plugin.as_str(), owner.user, key.as_bytes()];
+    let read = |row: &Row<'_>| {
+        Ok(StoredValue { value: row.get(0)?, version: from_sql_integer(row.get(1)?) })
+    };
     connection.query_row(&sql, values, read).optional()
 }
 
 /// Stores a value. Expired keys must have been purged.
-pub(super) fn set(
+pub(super) fn set_value(
     connection: &Connection,
     owner: &DataOwner,
     key: &str,
     write: &StateWrite<'_>,
     expires_ms: Option<u64>,
 ) -> rusqlite::Result<Result<u64, StateStoreError>> {
-    let owner = ensured(connection, owner)?;
-    let present = present(connection, owner.key, key)?;
+    let owner = find_or_insert_owner(connection, owner)?;
+    let present = find_key_row(connection, owner.key, key)?;
     let had = present.as_ref().map_or(0, |present| present.bytes);
-    let bytes = owner.bytes.saturating_sub(had).saturating_add(size(key, write.value));
-    if let Err(refused) = check(write, present.as_ref(), bytes) {
+    let bytes = owner.bytes.saturating_sub(had).saturating_add(entry_bytes(key, write.value));
+    if let Err(refused) = check_write(write, present.as_ref(), bytes) {
         return Ok(Err(refused));
     }
     let version = owner.version + 1;
     let sql = "INSERT OR REPLACE INTO state (owner, name, value, version, expires_ms)
         VALUES (?1, ?2, ?3, ?4, ?5)";
-    let (name, expires_ms) = (key.as_bytes(), expires_ms.map(signed));
-    connection.execute(sql, params![owner.key, name, write.value, signed(version), expires_ms])?;
+    let (name, expires_ms) = (key.as_bytes(), expires_ms.map(to_sql_integer));
+    connection
+        .execute(sql, params![owner.key, name, write.value, to_sql_integer(version), expires_ms])?;
     let sql = "UPDATE state_owner SET version = ?2, bytes = ?3 WHERE key = ?1";
-    connection.execute(sql, (owner.key, signed(version), signed(bytes)))?;
+    connection.execute(sql, (owner.key, to_sql_integer(version), to_sql_integer(bytes)))?;
     Ok(Ok(version))
 }
 
 /// # Errors
 ///
 /// The key is not as expected, or the value exceeds the quota.
-fn check(
+fn check_write(
     write: &StateWrite<'_>,
-    present: Option<&Present>,
+    present: Option<&StateKeyRow>,
     bytes: u64,
 ) -> Result<(), StateStoreError> {
     let present = present.map(|present| present.version);
@@ -96,7 +98,7 @@ fn check(
 }
 
 /// Deletes a key. Expired keys must have been purged.
-pub(super) fn delete(
+pub(super) fn delete_key(
     connection: &Connection,
     owner: &DataOwner,
     key: &str,
@@ -111,10 +113,10 @@ pub(super) fn delete(
     Ok(true)
 }
 
-pub(super) fn list(
+pub(super) fn list_keys(
     connection: &Connection,
     owner: &DataOwner,
-    page: &Page<'_>,
+    page: &StateKeyPage<'_>,
     now_ms: u64,
 ) -> rusqlite::Result<Vec<String>> {
     let sql = format!(
@@ -125,99 +127,116 @@ pub(super) fn list(
     let mut statement = connection.prepare(&sql)?;
     let names = statement.query_map(
         params![
-            signed(now_ms),
+            to_sql_integer(now_ms),
             owner.plugin.as_str(),
             owner.user,
             page.prefix.as_bytes(),
-            end_of(page.prefix),
+            prefix_upper_bound(page.prefix),
             page.after.map(str::as_bytes),
-            signed(page.limit as u64),
+            to_sql_integer(page.limit as u64),
         ],
-        |row| name(row.get(0)?),
+        |row| key_from_bytes(row.get(0)?),
     )?;
     names.collect()
 }
 
 /// Returns the upper bound of the names with a prefix. The last byte of UTF-8 text is never 255, so
 /// it can be incremented.
-fn end_of(prefix: &str) -> Option<Vec<u8>> {
+fn prefix_upper_bound(prefix: &str) -> Option<Vec<u8>> {
     let mut end = prefix.as_bytes().to_vec();
     *end.last_mut()? += 1;
     Some(end)
 }
 
-fn name(bytes: Vec<u8>) -> rusqlite::Result<String> {
+fn key_from_bytes(bytes: Vec<u8>) -> rusqlite::Result<String> {
     String::from_utf8(bytes)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, Box::new(error)))
 }
 
 /// Deletes the expired keys of all owners.
-pub(super) fn purge(connection: &Connection, now_ms: u64) -> rusqlite::Result<()> {
+pub(super) fn purge_expired(connection: &Connection, now_ms: u64) -> rusqlite::Result<()> {
     let sql = "UPDATE state_owner SET bytes = bytes - gone.size
         FROM (SELECT owner, sum(length(name) + length(value)) AS size FROM state
             WHERE expires_ms <= ?1 GROUP BY owner) AS gone
         WHERE key = gone.owner";
-    connection.execute(sql, [signed(now_ms)])?;
-    connection.execute("DELETE FROM state WHERE expires_ms <= ?1", [signed(now_ms)])?;
+    connection.execute(sql, [to_sql_integer(now_ms)])?;
+    connection.execute("DELETE FROM state WHERE expires_ms <= ?1", [to_sql_integer(now_ms)])?;
     Ok(())
 }
 
-pub(super) fn owners(connection: &Connection, now_ms: u64) -> rusqlite::Result<Vec<StateOwner>> {
+pub(super) fn list_owners(
+    connection: &Connection,
+    now_ms: u64,
+) -> rusqlite::Result<Vec<StateOwner>> {
     let sql = format!(
         "SELECT plugin, user, count(*) AS names, sum(length(name) + length(value)) AS size
          FROM state JOIN state_owner ON state_owner.key = owner
          WHERE {LIVES} GROUP BY owner ORDER BY plugin, user"
     );
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map([signed(now_ms)], |row| {
+    let rows = statement.query_map([to_sql_integer(now_ms)], |row| {
         Ok(StateOwner {
-            owner: DataOwner { plugin: plugin_name(row, "plugin")?, user: row.get("user")? },
-            keys: unsigned(row.get("names")?),
-            bytes: unsigned(row.get("size")?),
+            owner: DataOwner { plugin: read_plugin_name(row, "plugin")?, user: row.get("user")? },
+            keys: from_sql_integer(row.get("names")?),
+            bytes: from_sql_integer(row.get("size")?),
         })
     })?;
     rows.collect()
 }
 
 /// Deletes all keys of an owner, and returns their number without the expired ones.
-pub(super) fn clear(
+pub(super) fn clear_owner(
     connection: &Connection,
     owner: &DataOwner,
     now_ms: u64,
 ) -> rusqlite::Result<usize> {
-    purge(connection, now_ms)?;
-    let Some(row) = find(connection, owner)? else { return Ok(0) };
+    purge_expired(connection, now_ms)?;
+    let Some(row) = find_owner_row(connection, owner)? else { return Ok(0) };
     connection.execute("UPDATE state_owner SET bytes = 0 WHERE key = ?1", [row.key])?;
     connection.execute("DELETE FROM state WHERE owner = ?1", [row.key])
 }
 
-fn ensured(connection: &Connection, owner: &DataOwner) -> rusqlite::Result<OwnerRow> {
-    if let Some(row) = find(connection, owner)? {
+fn find_or_insert_owner(
+    connection: &Connection,
+    owner: &DataOwner,
+) -> rusqlite::Result<StateOwnerRow> {
+    if let Some(row) = find_owner_row(connection, owner)? {
         return Ok(row);
     }
     let sql = "INSERT INTO state_owner (plugin, user, version, bytes) VALUES (?1, ?2, 0, 0)";
     connection.execute(sql, (owner.plugin.as_str(), &owner.user))?;
-    Ok(OwnerRow { key: connection.last_insert_rowid(), version: 0, bytes: 0 })
+    Ok(StateOwnerRow { key: connection.last_insert_rowid(), version: 0, bytes: 0 })
 }
 
-fn find(connection: &Connection, owner: &DataOwner) -> rusqlite::Result<Option<OwnerRow>> {
+fn find_owner_row(
+    connection: &Connection,
+    owner: &DataOwner,
+) -> rusqlite::Result<Option<StateOwnerRow>> {
     let sql = "SELECT key, version, bytes FROM state_owner WHERE plugin = ?1 AND user = ?2";
     let read = |row: &Row<'_>| {
-        let (version, bytes) = (unsigned(row.get("version")?), unsigned(row.get("bytes")?));
-        Ok(OwnerRow { key: row.get("key")?, version, bytes })
+        let (version, bytes) =
+            (from_sql_integer(row.get("version")?), from_sql_integer(row.get("bytes")?));
+        Ok(StateOwnerRow { key: row.get("key")?, version, bytes })
     };
     connection.query_row(sql, (owner.plugin.as_str(), &owner.user), read).optional()
 }
 
-fn present(connection: &Connection, owner: i64, key: &str) -> rusqlite::Result<Option<Present>> {
+fn find_key_row(
+    connection: &Connection,
+    owner: i64,
+    key: &str,
+) -> rusqlite::Result<Option<StateKeyRow>> {
     let sql = "SELECT version, length(name) + length(value) AS size FROM state
         WHERE owner = ?1 AND name = ?2";
     let read = |row: &Row<'_>| {
-        Ok(Present { version: unsigned(row.get("version")?), bytes: unsigned(row.get("size")?) })
+        Ok(StateKeyRow {
+            version: from_sql_integer(row.get("version")?),
+            bytes: from_sql_integer(row.get("size")?),
+        })
     };
     connection.query_row(sql, params![owner, key.as_bytes()], read).optional()
 }
 
-fn size(key: &str, value: &[u8]) -> u64 {
+fn entry_bytes(key: &str, value: &[u8]) -> u64 {
     key.len() as u64 + value.len() as u64
 }

@@ -1,13 +1,13 @@
 //! An approval holds for what was approved, and for nothing else.
 
 use super::*;
-use crate::{Approval, StoreError};
+use crate::{SessionApproval, StoreError};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 const NOW_MS: u64 = 1000 * DAY_MS;
 
-fn approval() -> Approval {
-    Approval {
+fn approval() -> SessionApproval {
+    SessionApproval {
         session_id: "s-1".to_owned(),
         plugin: "mail".to_owned(),
         digest: "16ee56a487a0".to_owned(),
@@ -19,8 +19,8 @@ fn approval() -> Approval {
 }
 
 /// The key's texts, to change one at a time.
-fn texts(approval: &mut Approval) -> [&mut String; 6] {
-    let Approval { session_id, plugin, digest, tool, subject, rule, .. } = approval;
+fn texts(approval: &mut SessionApproval) -> [&mut String; 6] {
+    let SessionApproval { session_id, plugin, digest, tool, subject, rule, .. } = approval;
     [session_id, plugin, digest, tool, subject, rule]
 }
 
@@ -28,8 +28,8 @@ fn texts(approval: &mut Approval) -> [&mut String; 6] {
 fn h60_any_difference_is_another_question() {
     let fixture = Fixture::new();
     let approvals = fixture.store.approvals();
-    approvals.remember(&approval()).unwrap();
-    assert!(approvals.find(&approval()).unwrap());
+    approvals.store_approval(&approval()).unwrap();
+    assert!(approvals.is_approved(&approval()).unwrap());
     let changes: [fn(&mut String); 8] = [
         |text| text.push(' '),
         |text| text.push('\0'),
@@ -45,7 +45,7 @@ fn h60_any_difference_is_another_question() {
             let mut other = approval();
             change(texts(&mut other)[field]);
             if other != approval() {
-                assert!(!approvals.find(&other).unwrap(), "change {number} of text {field}");
+                assert!(!approvals.is_approved(&other).unwrap(), "change {number} of text {field}");
             }
         }
     }
@@ -56,26 +56,26 @@ fn h60_any_difference_is_another_question() {
 fn h60_the_parts_of_a_key_stay_apart() {
     let fixture = Fixture::new();
     let approvals = fixture.store.approvals();
-    let with = |tool: &str, subject: &str| Approval {
+    let with = |tool: &str, subject: &str| SessionApproval {
         tool: tool.to_owned(),
         subject: subject.to_owned(),
         ..approval()
     };
-    approvals.remember(&with("ab", "c")).unwrap();
+    approvals.store_approval(&with("ab", "c")).unwrap();
     for (tool, subject) in [("a", "bc"), ("abc", ""), ("", "abc"), ("c", "ab"), ("ab\0c", "")] {
-        assert!(!approvals.find(&with(tool, subject)).unwrap(), "{tool:?} {subject:?}");
+        assert!(!approvals.is_approved(&with(tool, subject)).unwrap(), "{tool:?} {subject:?}");
     }
-    approvals.remember(&with("nul\0a", "'; DROP TABLE approval; --")).unwrap();
-    assert!(approvals.find(&with("nul\0a", "'; DROP TABLE approval; --")).unwrap());
-    assert!(!approvals.find(&with("nul\0b", "'; DROP TABLE approval; --")).unwrap());
+    approvals.store_approval(&with("nul\0a", "'; DROP TABLE approval; --")).unwrap();
+    assert!(approvals.is_approved(&with("nul\0a", "'; DROP TABLE approval; --")).unwrap());
+    assert!(!approvals.is_approved(&with("nul\0b", "'; DROP TABLE approval; --")).unwrap());
 }
 
 #[test]
 fn an_approval_holds_for_thirty_days_and_not_before_it_was_given() {
     let fixture = Fixture::new();
     let approvals = fixture.store.approvals();
-    approvals.remember(&approval()).unwrap();
-    let at = |at_ms| approvals.find(&Approval { at_ms, ..approval() }).unwrap();
+    approvals.store_approval(&approval()).unwrap();
+    let at = |at_ms| approvals.is_approved(&SessionApproval { at_ms, ..approval() }).unwrap();
     for (at_ms, holds) in [
         (0, false),
         (NOW_MS - 1, false),
@@ -87,7 +87,7 @@ fn an_approval_holds_for_thirty_days_and_not_before_it_was_given() {
         assert_eq!(at(at_ms), holds, "{at_ms}");
     }
     let later = NOW_MS + 20 * DAY_MS;
-    approvals.remember(&Approval { at_ms: later, ..approval() }).unwrap();
+    approvals.store_approval(&SessionApproval { at_ms: later, ..approval() }).unwrap();
     assert!(at(later + 30 * DAY_MS), "given once more");
 }
 
@@ -95,35 +95,35 @@ fn an_approval_holds_for_thirty_days_and_not_before_it_was_given() {
 fn old_approvals_and_those_of_a_session_can_be_removed() {
     let fixture = Fixture::new();
     let approvals = fixture.store.approvals();
-    let of = |session: &str, days: u64| Approval {
+    let of = |session: &str, days: u64| SessionApproval {
         session_id: session.to_owned(),
         subject: format!("{days}"),
         at_ms: NOW_MS + days * DAY_MS,
         ..approval()
     };
     for (session, days) in [("s-1", 0), ("s-1", 10), ("s-2", 20), ("s-2", 30)] {
-        approvals.remember(&of(session, days)).unwrap();
+        approvals.store_approval(&of(session, days)).unwrap();
     }
     let now = |days: u64| NOW_MS + days * DAY_MS;
     assert_eq!(approvals.prune(now(30)).unwrap(), 0);
     assert_eq!(approvals.prune(now(31)).unwrap(), 1);
-    assert_eq!(approvals.forget("s").unwrap(), 0);
-    assert_eq!(approvals.forget("s-2").unwrap(), 2);
-    assert!(!approvals.find(&of("s-2", 20)).unwrap());
-    assert!(approvals.find(&of("s-1", 10)).unwrap());
+    assert_eq!(approvals.forget_session("s").unwrap(), 0);
+    assert_eq!(approvals.forget_session("s-2").unwrap(), 2);
+    assert!(!approvals.is_approved(&of("s-2", 20)).unwrap());
+    assert!(approvals.is_approved(&of("s-1", 10)).unwrap());
     // The next approval takes the old ones with it.
-    approvals.remember(&of("s-3", 41)).unwrap();
-    assert_eq!(approvals.forget("s-1").unwrap(), 0);
+    approvals.store_approval(&of("s-3", 41)).unwrap();
+    assert_eq!(approvals.forget_session("s-1").unwrap(), 0);
 }
 
 #[test]
 fn approvals_outlive_the_process_and_have_a_length() {
     let fixture = Fixture::new();
-    fixture.store.approvals().remember(&approval()).unwrap();
-    let other = Store::open(fixture.path()).unwrap();
-    assert!(other.approvals().find(&approval()).unwrap());
-    let long = Approval { subject: "x".repeat(64 * 1024 + 1), ..approval() };
-    let error = other.approvals().remember(&long).unwrap_err();
+    fixture.store.approvals().store_approval(&approval()).unwrap();
+    let other = HostStore::open(fixture.path()).unwrap();
+    assert!(other.approvals().is_approved(&approval()).unwrap());
+    let long = SessionApproval { subject: "x".repeat(64 * 1024 + 1), ..approval() };
+    let error = other.approvals().store_approval(&long).unwrap_err();
     assert!(matches!(error, StoreError::TooLong { what: "a subject", .. }), "{error}");
-    assert!(!other.approvals().find(&long).unwrap());
+    assert!(!other.approvals().is_approved(&long).unwrap());
 }

@@ -22,7 +22,7 @@ fn mode(path: &Path) -> u32 {
 fn everything_is_made_private() {
     let parent = TempDir::new().unwrap();
     let folder = parent.path().join("a/b");
-    let store = Store::open(&folder).unwrap();
+    let store = HostStore::open(&folder).unwrap();
     drop(store.audit_log());
     assert_eq!(mode(&folder), 0o700);
     let mut names: Vec<String> = Vec::new();
@@ -40,7 +40,8 @@ fn everything_is_made_private() {
 fn the_log_of_writes_does_not_grow_from_command_to_command() {
     let fixture = Fixture::new();
     for number in 1..=150 {
-        Fixture { store: Store::open(fixture.path()).unwrap(), ..Fixture::new() }.append([number]);
+        Fixture { store: HostStore::open(fixture.path()).unwrap(), ..Fixture::new() }
+            .append([number]);
     }
     let log = fs::metadata(fixture.path().join("store.sqlite3-wal")).unwrap();
     assert!(log.len() < 2 * LOG_BYTES_MAX, "{} bytes", log.len());
@@ -51,7 +52,7 @@ fn the_log_of_writes_does_not_grow_from_command_to_command() {
 fn opening_makes_a_folder_and_no_more() {
     let parent = TempDir::new().unwrap();
     let folder = parent.path().join("store");
-    Store::open(&folder).unwrap();
+    HostStore::open(&folder).unwrap();
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 
@@ -59,9 +60,9 @@ fn opening_makes_a_folder_and_no_more() {
 fn check_refused(spoil: impl FnOnce(&Path, &Path), want: &str, hint: &str) {
     let parent = TempDir::new().unwrap();
     let folder = parent.path().join("store");
-    drop(Store::open(&folder).unwrap().audit_log());
+    drop(HostStore::open(&folder).unwrap().audit_log());
     spoil(&folder, parent.path());
-    let error = Store::open(&folder).unwrap_err();
+    let error = HostStore::open(&folder).unwrap_err();
     assert!(error.to_string().ends_with(want), "{error}");
     assert!(error.hint().unwrap().contains(hint), "{error:?}");
 }
@@ -116,7 +117,7 @@ fn a_newer_database_is_not_touched() {
     for form in ["9", "99", "-1"] {
         fixture.sql(&format!("PRAGMA user_version = {form}"));
         let before = fs::read(fixture.path().join(FILE)).unwrap();
-        let fresh = Store::open(fixture.path()).unwrap();
+        let fresh = HostStore::open(fixture.path()).unwrap();
         let error = fresh.audit().verify(None).unwrap_err();
         let want = format!("has the form {form}, this program knows forms up to 8");
         assert!(error.to_string().ends_with(&want), "{error}");
@@ -173,24 +174,24 @@ fn insert_body(fixture: &Fixture) {
 fn steps_are_taken_from_every_form() {
     for form in 0..=migration::STEPS.len() {
         let fixture = of_form(form);
-        let (store, opened_again) = (&fixture.store, Store::open(fixture.path()).unwrap());
+        let (store, opened_again) = (&fixture.store, HostStore::open(fixture.path()).unwrap());
         assert_eq!(store.audit().verify(None).unwrap().records, form.min(1) as u64);
         let new = NewSession { id: "s-1", title: "", model: "", folder: None, created_ms: 0 };
         store.sessions().create(&new).unwrap();
         let before = usize::from(form >= 3);
         let sessions = opened_again.sessions().list(&SessionFilter::default()).unwrap();
         assert_eq!(sessions.len(), 1 + before);
-        assert_eq!(opened_again.sessions().search("needle", 9).unwrap().len(), before);
+        assert_eq!(opened_again.sessions().search_records("needle", 9).unwrap().len(), before);
         if form >= 3 {
-            let records: Vec<_> = store.sessions().read("s-0").unwrap().collect();
+            let records: Vec<_> = store.sessions().read_records("s-0").unwrap().collect();
             assert_eq!(records[0].as_ref().unwrap().body, "a needle");
         }
-        assert_eq!(store.state().owners().unwrap(), []);
-        assert_eq!(store.timers().next_due(0).unwrap(), None);
-        assert!(store.notices().take("me", "s-0", 0).unwrap().is_empty());
-        assert_eq!(store.presence().list(0).unwrap(), []);
-        assert_eq!(store.memories().list("me", 9).unwrap(), []);
-        assert_eq!(store.approvals().forget("s-1").unwrap(), usize::from(form >= 2));
+        assert_eq!(store.state().list_owners().unwrap(), []);
+        assert_eq!(store.timers().next_due_ms(0).unwrap(), None);
+        assert!(store.notices().take_batch("me", "s-0", 0).unwrap().is_empty());
+        assert_eq!(store.presence().list_open(0).unwrap(), []);
+        assert_eq!(store.memories().list_newest("me", 9).unwrap(), []);
+        assert_eq!(store.approvals().forget_session("s-1").unwrap(), usize::from(form >= 2));
     }
 }
 
@@ -200,7 +201,7 @@ fn a_failure_to_open_is_not_kept() {
     fixture.sql("PRAGMA user_version = 99");
     assert!(fixture.store.audit().verify(None).is_err());
     fixture.sql("PRAGMA user_version = 8");
-    assert!(fixture.verify().is_whole());
+    assert!(fixture.verify().is_intact());
 }
 
 /// All of them make the folder, the database, its form and the key, or find them made.
@@ -216,14 +217,14 @@ fn many_can_open_a_new_store_at_once() {
                 let (start, folder) = (&start, &folder);
                 scope.spawn(move || {
                     start.wait();
-                    let log = Store::open(folder).unwrap().audit_log();
+                    let log = HostStore::open(folder).unwrap().audit_log();
                     log.append(record(number as u64)).unwrap();
                     log.flush(PATIENCE).unwrap();
                     assert_eq!(log.warnings(), []);
                 });
             }
         });
-        let seen = Store::open(&folder).unwrap().audit().verify(None).unwrap();
+        let seen = HostStore::open(&folder).unwrap().audit().verify(None).unwrap();
         assert_eq!((seen.records, seen.problems), (OPENERS as u64, vec![]));
     }
 }
@@ -232,9 +233,9 @@ fn many_can_open_a_new_store_at_once() {
 #[test]
 fn errors_of_the_database_are_sorted() {
     let fixture = Fixture::with_records(1);
-    let connection = crate::database::open(fixture.path()).unwrap();
+    let connection = crate::database::open_database(fixture.path()).unwrap();
     connection.execute_batch("PRAGMA max_page_count = 1").unwrap();
-    let failed = crate::database::failed(fixture.path());
+    let failed = crate::database::map_database_error(fixture.path());
     let full = connection.execute_batch("CREATE TABLE big AS SELECT zeroblob(1 << 20)");
     assert!(matches!(full.map_err(failed), Err(StoreError::Full { .. })));
     let holder = Connection::open(fixture.path().join(FILE)).unwrap();

@@ -68,10 +68,10 @@ fn a_failure_on_the_way_refuses_what_is_new_and_keeps_what_was_done() {
     fs::create_dir(&head).unwrap();
     assert!(matches!(wait(log.commit(record(2))), Err(AuditError::Failed(_))));
     assert!(matches!(log.append(record(3)), Err(AuditError::Failed(_))));
-    log.append_done(record(4));
+    log.append_completed(record(4));
     assert!(matches!(log.flush(PATIENCE), Err(AuditError::Failed(_))));
     fs::remove_dir(&head).unwrap();
-    log.append_done(record(5));
+    log.append_completed(record(5));
     // As long as nobody tries, nothing is taken.
     assert!(matches!(log.append(record(6)), Err(AuditError::Failed(_))));
     wait(log.commit(record(7))).unwrap();
@@ -161,7 +161,7 @@ fn many_threads_and_logs_make_one_chain() {
         for log in 0..LOGS {
             let path = fixture.path();
             scope.spawn(move || {
-                let log_of_its_own = Store::open(path).unwrap().audit_log();
+                let log_of_its_own = HostStore::open(path).unwrap().audit_log();
                 for number in 0..RECORDS {
                     log_of_its_own.append(record(log * RECORDS + number)).unwrap();
                 }

@@ -1,43 +1,46 @@
 //! Memories are recalled by what they mean, or by their words, and forgotten without a trace.
 
 use super::*;
-use crate::{By, Forget, MemoryKind, NewMemory, Recall, Recalled, Shown, StoreError, Vector};
+use crate::{
+    EmbeddingVector, MemoryCriterion, MemoryQuery, MemoryQueryResult, MemorySelection, NewMemory,
+    StoreError, StoredMemoryKind, VisibleTurns,
+};
 
 fn memory<'m>(text: &'m str, values: Option<&'m [f32]>) -> NewMemory<'m> {
-    let vector = values.map(|values| Vector { embedder: "small", values });
-    let (session_id, kind) = ("s-1", MemoryKind::Turn);
+    let vector = values.map(|values| EmbeddingVector { embedder: "small", values });
+    let (session_id, kind) = ("s-1", StoredMemoryKind::Turn);
     NewMemory { user: "me", text, vector, session_id, turn: 1, kind, at_ms: 1000 }
 }
 
-fn by<'r>(by: By<'r>) -> Recall<'r> {
-    Recall { user: "me", by, limit: 9, shown: None }
+fn by<'r>(by: MemoryCriterion<'r>) -> MemoryQuery<'r> {
+    MemoryQuery { user: "me", by, limit: 9, shown: None }
 }
 
-fn near(values: &[f32]) -> Recall<'_> {
-    by(By::Vector(Vector { embedder: "small", values }))
+fn near(values: &[f32]) -> MemoryQuery<'_> {
+    by(MemoryCriterion::Vector(EmbeddingVector { embedder: "small", values }))
 }
 
 impl Fixture {
     fn remember(&self, memory: &NewMemory<'_>) -> u64 {
-        self.store.memories().remember(memory).unwrap()
+        self.store.memories().store_memory(memory).unwrap()
     }
 
-    fn recall(&self, wanted: &Recall<'_>) -> Recalled {
+    fn recall(&self, wanted: &MemoryQuery<'_>) -> MemoryQueryResult {
         self.store.memories().recall(wanted).unwrap()
     }
 
     /// The texts that are recalled by words.
     fn by_words(&self, words: &str) -> Vec<String> {
-        texts(&self.recall(&by(By::Words(words))))
+        texts(&self.recall(&by(MemoryCriterion::Words(words))))
     }
 
     fn listed(&self) -> Vec<String> {
-        let memories = self.store.memories().list("me", 99).unwrap();
+        let memories = self.store.memories().list_newest("me", 99).unwrap();
         memories.into_iter().map(|memory| memory.text).collect()
     }
 }
 
-fn texts(recalled: &Recalled) -> Vec<String> {
+fn texts(recalled: &MemoryQueryResult) -> Vec<String> {
     recalled.found.iter().map(|found| found.memory.text.clone()).collect()
 }
 
@@ -56,10 +59,10 @@ fn the_closest_are_recalled_first() {
     }
     let recalled = fixture.recall(&near(&[1e38, 1e38]));
     assert!((recalled.found[0].similarity - 0.707).abs() < 0.001, "{recalled:?}");
-    assert_eq!(fixture.recall(&Recall { limit: 1, ..near(&[0.0, 1.0]) }).found.len(), 1);
+    assert_eq!(fixture.recall(&MemoryQuery { limit: 1, ..near(&[0.0, 1.0]) }).found.len(), 1);
     let found = &fixture.recall(&near(&[0.0, 1.0])).found[0].memory;
     assert_eq!((found.text.as_str(), found.session_id.as_str(), found.turn), ("north", "s-1", 1));
-    assert_eq!((found.kind, found.at_ms), (MemoryKind::Turn, 1000));
+    assert_eq!((found.kind, found.at_ms), (StoredMemoryKind::Turn, 1000));
     assert_eq!(found.embedder.as_deref(), Some("small"));
 }
 
@@ -69,7 +72,7 @@ fn vectors_of_different_models_are_not_compared_and_that_is_told() {
     fixture.remember(&memory("here", Some(&[1.0, 0.0])));
     fixture.remember(&memory("longer", Some(&[1.0, 0.0, 0.0])));
     fixture.remember(&memory("none", None));
-    let vector = Some(Vector { embedder: "other", values: &[1.0, 0.0] });
+    let vector = Some(EmbeddingVector { embedder: "other", values: &[1.0, 0.0] });
     let there = fixture.remember(&NewMemory { vector, ..memory("there", None) });
     fixture.remember(&NewMemory { user: "you", ..memory("yours", Some(&[1.0, 0.0])) });
     let recalled = fixture.recall(&near(&[1.0, 0.0]));
@@ -79,14 +82,14 @@ fn vectors_of_different_models_are_not_compared_and_that_is_told() {
     for (dimensions, want) in
         [(None, &["none", "there"][..]), (Some(2), &["longer", "none", "there"])]
     {
-        let without = memories.without_vector("me", ("small", dimensions), 9).unwrap();
+        let without = memories.list_without_vector("me", ("small", dimensions), 9).unwrap();
         let without: Vec<&str> = without.iter().map(|memory| memory.text.as_str()).collect();
         assert_eq!(without, want);
     }
-    let vector = Vector { embedder: "small", values: &[0.0, 1.0] };
-    assert!(memories.embed("me", there, vector).unwrap());
-    assert!(!memories.embed("you", there, vector).unwrap());
-    assert!(!memories.embed("me", 99, vector).unwrap());
+    let vector = EmbeddingVector { embedder: "small", values: &[0.0, 1.0] };
+    assert!(memories.store_vector("me", there, vector).unwrap());
+    assert!(!memories.store_vector("you", there, vector).unwrap());
+    assert!(!memories.store_vector("me", 99, vector).unwrap());
     let recalled = fixture.recall(&near(&[1.0, 0.0]));
     assert_eq!((recalled.found.len(), recalled.not_compared), (2, 2));
 }
@@ -97,11 +100,13 @@ fn a_model_is_asked_once_for_what_it_makes_nothing_of() {
     let (some, none) =
         (fixture.remember(&memory("some", None)), fixture.remember(&memory("none", None)));
     let memories = fixture.store.memories();
-    memories.embed("me", some, Vector { embedder: "small", values: &[1.0, 0.0] }).unwrap();
-    assert!(memories.embed_nothing("me", none, "small").unwrap());
-    assert!(!memories.embed_nothing("you", none, "small").unwrap());
+    memories
+        .store_vector("me", some, EmbeddingVector { embedder: "small", values: &[1.0, 0.0] })
+        .unwrap();
+    assert!(memories.mark_unembeddable("me", none, "small").unwrap());
+    assert!(!memories.mark_unembeddable("you", none, "small").unwrap());
     for (embedder, want) in [("small", 0), ("other", 2)] {
-        let without = memories.without_vector("me", (embedder, Some(2)), 9).unwrap();
+        let without = memories.list_without_vector("me", (embedder, Some(2)), 9).unwrap();
         assert_eq!(without.len(), want, "{embedder}");
     }
     let recalled = fixture.recall(&near(&[1.0, 0.0]));
@@ -117,7 +122,7 @@ fn what_is_no_vector_is_refused() {
     let rows: [&[f32]; 6] = [&[], &[0.0, 0.0], &[f32::NAN, 1.0], &[f32::INFINITY], &[-0.0], &long];
     for values in rows {
         for error in [
-            fixture.store.memories().remember(&memory("a", Some(values))).unwrap_err(),
+            fixture.store.memories().store_memory(&memory("a", Some(values))).unwrap_err(),
             fixture.store.memories().recall(&near(values)).unwrap_err(),
         ] {
             assert!(matches!(error, StoreError::NoVector { .. }), "{error}");
@@ -134,7 +139,7 @@ fn the_same_text_is_kept_once_with_all_its_places() {
     let first = fixture.remember(&memory("same", Some(&[1.0, 0.0])));
     let later = NewMemory { session_id: "s-2", turn: 7, at_ms: 2000, ..memory(" same\n", None) };
     assert_eq!(fixture.remember(&later), first);
-    let initial = NewMemory { kind: MemoryKind::Initial, at_ms: 500, ..memory("same", None) };
+    let initial = NewMemory { kind: StoredMemoryKind::Initial, at_ms: 500, ..memory("same", None) };
     assert_eq!(fixture.remember(&initial), first);
     let recalled = fixture.recall(&near(&[1.0, 0.0]));
     let [found] = &recalled.found[..] else { panic!("{recalled:?}") };
@@ -145,9 +150,9 @@ fn the_same_text_is_kept_once_with_all_its_places() {
     assert_eq!(fixture.store.memories().search("me", "sam", 9).unwrap().len(), 1);
     // It goes with the last place that it comes from.
     let memories = fixture.store.memories();
-    assert_eq!(memories.forget("me", Forget::Session("s-2")).unwrap(), 0);
+    assert_eq!(memories.forget("me", MemorySelection::Session("s-2")).unwrap(), 0);
     assert_eq!(fixture.recall(&near(&[1.0, 0.0])).found[0].memory.session_id, "s-1");
-    assert_eq!(memories.forget("me", Forget::Session("s-1")).unwrap(), 1);
+    assert_eq!(memories.forget("me", MemorySelection::Session("s-1")).unwrap(), 1);
     assert_eq!(fixture.listed(), [""; 0]);
 }
 
@@ -158,16 +163,16 @@ fn what_the_model_sees_anyway_is_not_recalled() {
         let values = Some(&[1.0, 0.0][..]);
         fixture.remember(&NewMemory { session_id, turn, ..memory(text, values) });
     }
-    for by in [near(&[1.0, 0.0]), by(By::Words("old new other"))] {
-        let shown = Some(Shown { session_id: "s-1", from_turn: 2 });
-        let mut recalled = texts(&fixture.recall(&Recall { shown, ..by }));
+    for by in [near(&[1.0, 0.0]), by(MemoryCriterion::Words("old new other"))] {
+        let shown = Some(VisibleTurns { session_id: "s-1", from_turn: 2 });
+        let mut recalled = texts(&fixture.recall(&MemoryQuery { shown, ..by }));
         recalled.sort();
         assert_eq!(recalled, ["old", "other"]);
     }
     // A text that was said elsewhere too comes from there.
     fixture.remember(&NewMemory { session_id: "s-2", turn: 3, ..memory("new", None) });
-    let shown = Some(Shown { session_id: "s-1", from_turn: 0 });
-    let recalled = fixture.recall(&Recall { shown, ..by(By::Words("new")) });
+    let shown = Some(VisibleTurns { session_id: "s-1", from_turn: 0 });
+    let recalled = fixture.recall(&MemoryQuery { shown, ..by(MemoryCriterion::Words("new")) });
     assert_eq!((texts(&recalled), recalled.found[0].memory.turn), (vec!["new".to_owned()], 3));
 }
 
@@ -198,10 +203,10 @@ fn any_of_the_words_will_do_and_rare_ones_count_more() {
         let want: Vec<&str> = want.iter().map(|n| said[*n]).collect();
         assert_eq!(fixture.by_words(query), want, "{query}");
     }
-    let recalled = fixture.recall(&by(By::Words("sat dog")));
+    let recalled = fixture.recall(&by(MemoryCriterion::Words("sat dog")));
     assert_eq!(recalled.found[0].similarity, 1.0);
     assert!(recalled.found[1].similarity < 1.0 && recalled.found[1].similarity > 0.0);
-    let others = Recall { user: "you", ..by(By::Words("cat")) };
+    let others = MemoryQuery { user: "you", ..by(MemoryCriterion::Words("cat")) };
     assert_eq!(fixture.recall(&others).found, []);
 }
 
@@ -255,13 +260,13 @@ fn the_list_and_the_search_show_what_there_is() {
     fixture.remember(&NewMemory { user: "you", ..memory("needle", None) });
     assert_eq!(fixture.listed()[0], "needle 4");
     let memories = fixture.store.memories();
-    assert_eq!(memories.list("me", 2).unwrap().len(), 2);
+    assert_eq!(memories.list_newest("me", 2).unwrap().len(), 2);
     assert_eq!(memories.search("me", "needl 3", 9).unwrap()[0].text, "needle 3");
     assert_eq!(memories.search("me", "needle", 3).unwrap().len(), 3);
     assert_eq!(memories.search("me", "needle nothing", 3).unwrap(), []);
     let error = memories.search("me", &"a".repeat(1025), 3).unwrap_err();
     assert!(matches!(error, StoreError::TooLong { what: "a query", .. }));
-    let error = memories.remember(&memory(&"a".repeat(65_537), None)).unwrap_err();
+    let error = memories.store_memory(&memory(&"a".repeat(65_537), None)).unwrap_err();
     assert!(matches!(error, StoreError::TooLong { what: "a memory", .. }));
 }
 
@@ -273,8 +278,8 @@ fn what_is_forgotten_leaves_no_byte() {
     let kept = fixture.remember(&memory("kept", None));
     fixture.remember(&NewMemory { user: "you", ..memory("yours", None) });
     let memories = fixture.store.memories();
-    assert_eq!(memories.forget("you", Forget::Ids(&[id])).unwrap(), 0);
-    assert_eq!(memories.forget("me", Forget::Ids(&[id, id, 99])).unwrap(), 1);
+    assert_eq!(memories.forget("you", MemorySelection::Ids(&[id])).unwrap(), 0);
+    assert_eq!(memories.forget("me", MemorySelection::Ids(&[id, id, 99])).unwrap(), 1);
     assert_eq!(
         (fixture.listed(), fixture.by_words("xylophone")),
         (vec!["kept".to_owned()], vec![])
@@ -285,10 +290,10 @@ fn what_is_forgotten_leaves_no_byte() {
             assert!(!bytes.windows(part.len()).any(|window| window == part.as_bytes()), "{part}");
         }
     }
-    assert_eq!(memories.forget("me", Forget::Session("s-9")).unwrap(), 0);
-    assert_eq!(memories.forget("me", Forget::All).unwrap(), 1);
-    assert_eq!(memories.forget("me", Forget::Ids(&[kept])).unwrap(), 0);
-    assert_eq!(memories.list("you", 9).unwrap().len(), 1);
+    assert_eq!(memories.forget("me", MemorySelection::Session("s-9")).unwrap(), 0);
+    assert_eq!(memories.forget("me", MemorySelection::All).unwrap(), 1);
+    assert_eq!(memories.forget("me", MemorySelection::Ids(&[kept])).unwrap(), 0);
+    assert_eq!(memories.list_newest("you", 9).unwrap().len(), 1);
     assert_eq!(fixture.count("SELECT count(*) FROM memory_source"), 1);
     assert_eq!(fixture.count("SELECT count(*) FROM memory_words"), 1);
 }
@@ -299,16 +304,19 @@ fn a_turn_is_forgotten_where_it_stands_and_nowhere_else() {
     let at = |session_id, turn, kind, text| {
         fixture.remember(&NewMemory { session_id, turn, kind, ..memory(text, None) });
     };
-    at("s-1", 1, MemoryKind::Turn, "one");
-    at("s-1", 2, MemoryKind::Turn, "two");
-    at("s-2", 2, MemoryKind::Turn, "two");
-    at("s-1", 1, MemoryKind::Initial, "known");
-    let turn = |turn| Forget::Turn { session_id: "s-1", turn };
+    at("s-1", 1, StoredMemoryKind::Turn, "one");
+    at("s-1", 2, StoredMemoryKind::Turn, "two");
+    at("s-2", 2, StoredMemoryKind::Turn, "two");
+    at("s-1", 1, StoredMemoryKind::Initial, "known");
+    let turn = |turn| MemorySelection::Turn { session_id: "s-1", turn };
     let memories = fixture.store.memories();
     for (which, count) in [(turn(2), 0), (turn(9), 0), (turn(1), 1), (turn(1), 0)] {
         assert_eq!(memories.forget("me", which).unwrap(), count, "{which:?}");
     }
-    assert_eq!(memories.forget("you", Forget::Turn { session_id: "s-2", turn: 2 }).unwrap(), 0);
+    assert_eq!(
+        memories.forget("you", MemorySelection::Turn { session_id: "s-2", turn: 2 }).unwrap(),
+        0
+    );
     let mut left = fixture.listed();
     left.sort();
     assert_eq!(left, ["known", "two"]);
@@ -324,7 +332,7 @@ fn removing_a_session_leaves_its_memories() {
     fixture.remember(&memory("kept", None));
     fixture.store.sessions().remove("s-1").unwrap();
     assert_eq!(fixture.listed(), ["kept"]);
-    assert_eq!(fixture.store.memories().forget("me", Forget::Session("s-1")).unwrap(), 1);
+    assert_eq!(fixture.store.memories().forget("me", MemorySelection::Session("s-1")).unwrap(), 1);
 }
 
 /// A full memory lets go of what was said longest ago.

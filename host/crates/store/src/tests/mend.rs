@@ -48,9 +48,9 @@ fn a_database_that_was_removed_or_emptied_is_not_made_anew_in_silence() {
     for spoil in [&remove as &dyn Fn(&Path), &empty] {
         let fixture = Fixture::with_records(10);
         files.iter().for_each(|name| spoil(&fixture.path().join(name)));
-        let again = Store::open(fixture.path()).unwrap();
+        let again = HostStore::open(fixture.path()).unwrap();
         let errors = [
-            again.sessions().latest(None).map(drop).unwrap_err(),
+            again.sessions().latest_session(None).map(drop).unwrap_err(),
             again.audit().verify(None).map(drop).unwrap_err(),
         ];
         for error in errors {

@@ -15,8 +15,8 @@ use sallyport_contract::DataOwner;
 use tempfile::TempDir;
 
 use crate::{
-    AuditFilter, AuditKind, AuditLog, AuditRecord, Entry, Store, Verification, audit::Who,
-    clock::Clock, database::FILE, process::Process,
+    AuditEntry, AuditFilter, AuditKind, AuditLog, AuditRecord, AuditVerification, HostStore,
+    audit::HostUser, clock::StoreClock, database::FILE, process::ProcessIdentity,
 };
 
 mod approvals;
@@ -42,13 +42,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A store in a folder of its own, which goes with it.
 struct Fixture {
     _parent: TempDir,
-    store: Store,
+    store: HostStore,
 }
 
 impl Fixture {
     fn new() -> Self {
         let parent = TempDir::new().unwrap();
-        let store = Store::open(&parent.path().join("store")).unwrap();
+        let store = HostStore::open(&parent.path().join("store")).unwrap();
         Self { _parent: parent, store }
     }
 
@@ -88,7 +88,7 @@ impl Fixture {
         log
     }
 
-    fn verify(&self) -> Verification {
+    fn verify(&self) -> AuditVerification {
         self.store.audit().verify(None).unwrap()
     }
 
@@ -97,8 +97,8 @@ impl Fixture {
         self.verify().problems.iter().map(ToString::to_string).collect()
     }
 
-    fn entries(&self, filter: AuditFilter) -> Vec<Entry> {
-        self.store.audit().records(filter).map(Result::unwrap).collect()
+    fn entries(&self, filter: AuditFilter) -> Vec<AuditEntry> {
+        self.store.audit().read_records(filter).map(Result::unwrap).collect()
     }
 
     /// Does what any program can that opens the file.
@@ -123,9 +123,9 @@ impl Hands {
         self.0.store(now_ms, Ordering::SeqCst);
     }
 
-    fn clock(&self) -> Clock {
+    fn clock(&self) -> StoreClock {
         let hands = self.clone();
-        Clock::of(move || hands.0.load(Ordering::SeqCst))
+        StoreClock::from_fn(move || hands.0.load(Ordering::SeqCst))
     }
 }
 
@@ -149,7 +149,7 @@ enum Other {
 
 impl Other {
     fn name(self) -> String {
-        let own = Process::own().to_string();
+        let own = ProcessIdentity::current_process().to_string();
         let mut parts: Vec<&str> = own.split(' ').collect();
         match self {
             Self::Ended => parts[2] = "2147483647",
@@ -169,6 +169,6 @@ fn record(number: u64) -> AuditRecord {
         plugin: Some("weather".to_owned()),
         tool: Some("get_weather".to_owned()),
         message: Some(format!("message {number}")),
-        ..AuditRecord::new(AuditKind::Call, 1000 * number, Who::of_process("me"))
+        ..AuditRecord::new(AuditKind::Call, 1000 * number, HostUser::from_process("me"))
     }
 }

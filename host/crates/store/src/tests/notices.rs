@@ -5,7 +5,7 @@ use std::time::Duration;
 use sallyport_contract::services::{NoticeAudience, PluginNotice};
 
 use super::*;
-use crate::{StoreError, Taken};
+use crate::{NoticeBatch, StoreError};
 
 const NOW_MS: u64 = 1_800_000_000_000;
 
@@ -22,16 +22,16 @@ fn notice(session_id: &str, text: &str, audience: NoticeAudience) -> PluginNotic
 
 impl Fixture {
     fn keep(&self, session_id: &str, text: &str, audience: NoticeAudience) {
-        self.store.notices().keep("me", &notice(session_id, text, audience)).unwrap();
+        self.store.notices().store_notice("me", &notice(session_id, text, audience)).unwrap();
     }
 
-    fn take(&self, session_id: &str) -> Taken {
-        self.store.notices().take("me", session_id, NOW_MS).unwrap()
+    fn take(&self, session_id: &str) -> NoticeBatch {
+        self.store.notices().take_batch("me", session_id, NOW_MS).unwrap()
     }
 }
 
 /// What was taken, as texts.
-fn texts(taken: &Taken) -> Vec<&str> {
+fn texts(taken: &NoticeBatch) -> Vec<&str> {
     taken.notices.iter().map(|notice| notice.text.as_str()).collect()
 }
 
@@ -44,10 +44,10 @@ fn a_message_comes_once_and_as_it_was() {
     assert_eq!(taken.notices[0], notice("s-1", "first", NoticeAudience::Conversation));
     assert_eq!((texts(&taken), taken.more), (vec!["first", "second"], 0));
     assert!(fixture.take("s-1").is_empty(), "while they are being shown");
-    fixture.store.notices().confirm(&taken).unwrap();
+    fixture.store.notices().confirm_shown(&taken).unwrap();
     assert!(fixture.take("s-1").is_empty());
-    fixture.store.notices().confirm(&taken).unwrap();
-    fixture.store.notices().confirm(&Taken::default()).unwrap();
+    fixture.store.notices().confirm_shown(&taken).unwrap();
+    fixture.store.notices().confirm_shown(&NoticeBatch::default()).unwrap();
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn what_was_not_shown_waits_again() {
     let fixture = Fixture::new();
     fixture.keep("s-1", "a", NoticeAudience::Conversation);
     let taken = fixture.take("s-1");
-    fixture.store.notices().give_back(&taken).unwrap();
+    fixture.store.notices().release_batch(&taken).unwrap();
     assert_eq!(texts(&fixture.take("s-1")), ["a"]);
 }
 
@@ -73,7 +73,7 @@ fn what_a_process_had_taken_comes_again_when_it_is_gone() {
         fixture.keep("s-1", "a", NoticeAudience::Conversation);
         fixture.take("s-1");
         fixture.sql(&format!("UPDATE notice SET process = '{}'", other.name()));
-        let take = |now_ms| fixture.store.notices().take("me", "s-1", now_ms).unwrap();
+        let take = |now_ms| fixture.store.notices().take_batch("me", "s-1", now_ms).unwrap();
         if wait_ms > 0 {
             assert!(take(NOW_MS + wait_ms - 1).is_empty());
         }
@@ -87,20 +87,24 @@ fn a_message_comes_to_those_it_is_for() {
     let fixture = Fixture::new();
     fixture.keep("s-1", "to one", NoticeAudience::Conversation);
     fixture.keep("s-1", "to me", NoticeAudience::User);
-    fixture.store.notices().keep("you", &notice("s-2", "to you", NoticeAudience::User)).unwrap();
+    fixture
+        .store
+        .notices()
+        .store_notice("you", &notice("s-2", "to you", NoticeAudience::User))
+        .unwrap();
     let taken = fixture.take("s-2");
     assert_eq!(texts(&taken), ["to me"]);
-    fixture.store.notices().give_back(&taken).unwrap();
+    fixture.store.notices().release_batch(&taken).unwrap();
     // Its own session is open, and will show it.
-    fixture.store.presence().enter("me", "s-1", NOW_MS).unwrap();
+    fixture.store.presence().mark_open("me", "s-1", NOW_MS).unwrap();
     assert!(fixture.take("s-2").is_empty());
     assert_eq!(texts(&fixture.take("s-1")), ["to one", "to me"]);
-    let yours = fixture.store.notices().take("you", "s-9", NOW_MS).unwrap();
+    let yours = fixture.store.notices().take_batch("you", "s-9", NOW_MS).unwrap();
     assert_eq!(texts(&yours), ["to you"]);
 }
 
 /// The lines of all messages, in their order.
-fn lines(taken: &Taken) -> Vec<&str> {
+fn lines(taken: &NoticeBatch) -> Vec<&str> {
     taken.notices.iter().flat_map(|notice| notice.text.lines()).collect()
 }
 
@@ -124,7 +128,7 @@ fn of_too_many_none_is_lost_because_the_oldest_are_gathered() {
     }
     let new = fixture.take("s-1");
     assert_eq!((new.more, texts(&new)[0], new.notices.len()), (0, "new 0\nnew 1", 64));
-    fixture.store.notices().give_back(&taken).unwrap();
+    fixture.store.notices().release_batch(&taken).unwrap();
     assert_eq!((fixture.take("s-1").more, texts(&fixture.take("s-2"))), (0, vec!["elsewhere"]));
 }
 
@@ -150,7 +154,7 @@ fn messages_of_two_plugins_are_never_one() {
             plugin: plugin.parse().unwrap(),
             ..notice("s-1", &text, NoticeAudience::Conversation)
         };
-        fixture.store.notices().keep("me", &notice).unwrap();
+        fixture.store.notices().store_notice("me", &notice).unwrap();
     }
     let taken = fixture.take("s-1");
     for notice in &taken.notices {
@@ -166,9 +170,11 @@ fn what_is_gathered_comes_as_one_message_when_its_time_has_come() {
     let fixture = Fixture::new();
     let (notices, minute) = (fixture.store.notices(), Duration::from_secs(60));
     let gather = |text: &str, now_ms| {
-        notices.gather("me", &notice("s-1", text, NoticeAudience::User), now_ms, minute).unwrap()
+        notices
+            .store_or_merge("me", &notice("s-1", text, NoticeAudience::User), now_ms, minute)
+            .unwrap()
     };
-    let take = |now_ms| notices.take("me", "s-1", now_ms).unwrap();
+    let take = |now_ms| notices.take_batch("me", "s-1", now_ms).unwrap();
     for n in 0..25 {
         assert!(gather(&n.to_string(), NOW_MS + n));
     }
@@ -178,7 +184,7 @@ fn what_is_gathered_comes_as_one_message_when_its_time_has_come() {
     assert_eq!(lines(&taken), numbers(0..25));
     // What is being shown takes nothing in any more.
     assert!(gather("next", NOW_MS + 60_000));
-    notices.give_back(&taken).unwrap();
+    notices.release_batch(&taken).unwrap();
     let again = take(NOW_MS + 120_000);
     assert_eq!((again.notices.len(), lines(&again).len()), (2, 26));
     // A clock that was put back holds nothing for longer than a few minutes.
@@ -192,9 +198,9 @@ fn what_does_not_fit_into_one_message_is_refused_and_not_cut() {
     let (notices, minute) = (fixture.store.notices(), Duration::from_secs(60));
     let long = notice("s-1", &"x".repeat(40_000), NoticeAudience::User);
     for want in [true, false, false] {
-        assert_eq!(notices.gather("me", &long, NOW_MS, minute).unwrap(), want);
+        assert_eq!(notices.store_or_merge("me", &long, NOW_MS, minute).unwrap(), want);
     }
-    assert!(notices.gather("me", &long, NOW_MS + 60_000, minute).unwrap());
+    assert!(notices.store_or_merge("me", &long, NOW_MS + 60_000, minute).unwrap());
 }
 
 #[test]
@@ -231,7 +237,7 @@ fn a_great_many_are_handed_out_in_turn() {
 fn a_message_that_is_too_long_is_refused() {
     let fixture = Fixture::new();
     let long = notice("s-1", &"x".repeat(65_533), NoticeAudience::User);
-    let error = fixture.store.notices().keep("me", &long).unwrap_err();
+    let error = fixture.store.notices().store_notice("me", &long).unwrap_err();
     assert!(matches!(error, StoreError::TooLong { what: "a message", bytes: 65_537, .. }));
 }
 

@@ -116,12 +116,12 @@ impl Change {
 }
 
 /// What readers see: the records, or that there is something wrong.
-fn seen(fixture: &Fixture) -> Option<Vec<Entry>> {
+fn seen(fixture: &Fixture) -> Option<Vec<AuditEntry>> {
     let audit = fixture.store.audit();
-    if !audit.verify(None).ok()?.is_whole() {
+    if !audit.verify(None).ok()?.is_intact() {
         return None;
     }
-    audit.records(AuditFilter::default()).collect::<Result<_, _>>().ok()
+    audit.read_records(AuditFilter::default()).collect::<Result<_, _>>().ok()
 }
 
 /// Changes one byte of a file.

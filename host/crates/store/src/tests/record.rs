@@ -29,7 +29,7 @@ fn hostile(text: &str) -> AuditRecord {
     let some = || Some(text.to_owned());
     let text = || text.to_owned();
     AuditRecord {
-        who: Who { name: text(), uid: 0 },
+        who: HostUser { name: text(), uid: 0 },
         session: some(),
         call: some(),
         plugin: some(),
@@ -72,11 +72,11 @@ fn a_record_is_written_in_one_form() {
     let mut record = AuditRecord {
         decision: Some(Decision::Ask),
         grounds: Some("policy.toml:12".to_owned()),
-        arguments: Some(ArgumentsHash::of("{}")),
+        arguments: Some(ArgumentsHash::from_arguments("{}")),
         ..record(7)
     };
     record.effects.push(AuditEffect::SecretUsed { name: "pin".to_owned(), to: None });
-    record.who = Who { name: "me".to_owned(), uid: 5 };
+    record.who = HostUser { name: "me".to_owned(), uid: 5 };
     let hash = blake3::hash(b"{}");
     let want = format!(
         r#"{{"v":1,"at_ms":7000,"kind":"call","who":{{"name":"me","uid":5}},"session":"s-1","call":"c-7","plugin":"weather","tool":"get_weather","arguments":"{hash}","decision":"ask","grounds":"policy.toml:12","effects":[{{"did":"secret-used","name":"pin"}}],"message":"message 7"}}"#
@@ -161,7 +161,7 @@ fn of_a_call_all_is_kept_but_its_arguments() {
         ..ToolCallContext::default()
     };
     let arguments = r#"{"pin":"1234"}"#;
-    let bare = AuditRecord::new(AuditKind::Decision, 0, Who::of_process(""));
+    let bare = AuditRecord::new(AuditKind::Decision, 0, HostUser::from_process(""));
     let record = bare.with_call(&context, &"mail.send".parse().unwrap(), arguments);
     assert_eq!((record.call.as_deref(), record.session.as_deref()), (Some("c-9"), Some("s-9")));
     assert_eq!((record.plugin.as_deref(), record.tool.as_deref()), (Some("mail"), Some("send")));
@@ -191,7 +191,7 @@ fn every_end_of_a_call_is_told() {
         ),
     ];
     for (outcome, word, message) in rows {
-        let bare = AuditRecord::new(AuditKind::Call, 0, Who::of_process(""));
+        let bare = AuditRecord::new(AuditKind::Call, 0, HostUser::from_process(""));
         let record = bare.with_report(&outcome.into());
         assert_eq!((record.outcome.as_deref(), record.message.as_deref()), (Some(word), message));
     }
@@ -206,6 +206,6 @@ fn kinds_are_called_what_they_are_written_as() {
         AuditKind::Trouble,
         AuditKind::Checkpoint,
     ] {
-        assert_eq!(serde_json::to_value(kind).unwrap(), kind.word());
+        assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
     }
 }

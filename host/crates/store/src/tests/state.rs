@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sallyport_contract::services::{StateStore, StateStoreError, StateWrite, WriteCondition};
 
 use super::*;
-use crate::{State, StateOwner};
+use crate::{PersistentStateStore, StateOwner};
 
 /// More than any test here needs.
 const PLENTY_BYTES: u64 = 1 << 20;
@@ -17,7 +17,7 @@ fn anything(value: &[u8]) -> StateWrite<'_> {
 }
 
 struct Keeper {
-    state: State,
+    state: PersistentStateStore,
     hands: Hands,
     fixture: Fixture,
 }
@@ -25,7 +25,11 @@ struct Keeper {
 impl Keeper {
     fn new() -> Self {
         let (fixture, hands) = (Fixture::new(), Hands::default());
-        Self { state: State::new(fixture.store.clone(), hands.clock()), hands, fixture }
+        Self {
+            state: PersistentStateStore::new(fixture.store.clone(), hands.clock()),
+            hands,
+            fixture,
+        }
     }
 
     fn set(&self, key: &str, value: &str) -> u64 {
@@ -72,7 +76,7 @@ fn what_is_kept_is_there_until_it_is_forgotten() {
     assert!(keeper.state.delete(&me(), "a").unwrap());
     assert!(!keeper.state.delete(&me(), "a").unwrap());
     assert_eq!(keeper.get("a"), None);
-    let again = Store::open(keeper.fixture.path()).unwrap().state();
+    let again = HostStore::open(keeper.fixture.path()).unwrap().state();
     again.set(&me(), "b\0c", anything(&[0, 255])).unwrap();
     assert_eq!(keeper.state.get(&me(), "b\0c").unwrap().unwrap().value, [0, 255]);
     assert_eq!(keeper.get("b"), None);
@@ -86,7 +90,7 @@ fn no_version_comes_twice() {
     seen.push(keeper.set("a", "1"));
     seen.push(keeper.set_for("a", Duration::ZERO));
     seen.push(keeper.set("a", "1"));
-    keeper.state.clear(&me()).unwrap();
+    keeper.state.clear_owner(&me()).unwrap();
     seen.push(keeper.set("a", "1"));
     seen.push(keeper.set("b", "1"));
     assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
@@ -128,7 +132,7 @@ fn a_quota_counts_keys_and_values_and_what_is_gone_counts_no_more() {
     assert_eq!(set("é", &[]), full(12));
     keeper.state.delete(&me(), "key").unwrap();
     set("é", &[0; 7]).unwrap();
-    keeper.state.clear(&me()).unwrap();
+    keeper.state.clear_owner(&me()).unwrap();
     keeper.set_for("short", Duration::from_millis(5));
     assert_eq!(set("k", &[]), full(11));
     keeper.hands.set(5);
@@ -147,7 +151,7 @@ fn what_has_expired_is_not_there() {
     assert!(keeper.get("a").is_some());
     keeper.hands.set(1500);
     assert_eq!((keeper.keys(), keeper.get("a")), (vec!["b".to_owned()], None));
-    assert_eq!(keeper.state.owners().unwrap()[0].keys, 1);
+    assert_eq!(keeper.state.list_owners().unwrap()[0].keys, 1);
     assert!(!keeper.state.delete(&me(), "a").unwrap());
     let expected = WriteCondition::Nothing;
     keeper.state.set(&me(), "a", StateWrite { expected, ..anything(b"") }).unwrap();
@@ -189,11 +193,11 @@ fn owners_are_apart() {
     let (keys, bytes) = (1, 2);
     let row = |plugin, user| StateOwner { owner: owner(plugin, user), keys, bytes };
     let want = [row("notes", ""), row("notes", "me"), row("notes", "you"), row("other", "me")];
-    assert_eq!(keeper.state.owners().unwrap(), want);
-    assert_eq!(keeper.state.clear(&owner("notes", "you")).unwrap(), 1);
-    assert_eq!(keeper.state.clear(&owner("notes", "you")).unwrap(), 0);
-    assert_eq!(keeper.state.clear(&owner("nobody", "me")).unwrap(), 0);
-    assert_eq!(keeper.state.owners().unwrap().len(), 3);
+    assert_eq!(keeper.state.list_owners().unwrap(), want);
+    assert_eq!(keeper.state.clear_owner(&owner("notes", "you")).unwrap(), 1);
+    assert_eq!(keeper.state.clear_owner(&owner("notes", "you")).unwrap(), 0);
+    assert_eq!(keeper.state.clear_owner(&owner("nobody", "me")).unwrap(), 0);
+    assert_eq!(keeper.state.list_owners().unwrap().len(), 3);
     assert_eq!(keeper.keys(), ["a"]);
 }
 
@@ -229,7 +233,7 @@ fn a_store_that_cannot_be_used_is_unavailable() {
     let keeper = Keeper::new();
     keeper.set("a", "");
     keeper.fixture.sql("PRAGMA user_version = 99");
-    let state = Store::open(keeper.fixture.path()).unwrap().state();
+    let state = HostStore::open(keeper.fixture.path()).unwrap().state();
     assert!(matches!(state.get(&me(), "a"), Err(StateStoreError::Unavailable(_))));
     assert!(matches!(state.set(&me(), "a", anything(b"")), Err(StateStoreError::Unavailable(_))));
     assert!(matches!(state.delete(&me(), "a"), Err(StateStoreError::Unavailable(_))));

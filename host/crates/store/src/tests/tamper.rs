@@ -233,7 +233,7 @@ fn a_folder_that_was_put_back_is_missed_by_its_head_alone() {
     fixture.append([4]);
     let head = fixture.verify().head;
     assert_eq!(earlier.problems(), [""; 0]);
-    assert!(!earlier.store.audit().verify(Some(&head)).unwrap().is_whole());
+    assert!(!earlier.store.audit().verify(Some(&head)).unwrap().is_intact());
 }
 
 /// A trigger could swallow records, a view could stand in for the table.

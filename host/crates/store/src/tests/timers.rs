@@ -7,7 +7,7 @@ use sallyport_contract::services::{
 };
 
 use super::*;
-use crate::{Claim, KeptTimers};
+use crate::{PersistentTimerStore, TimerClaim};
 
 const LEASE_MS: u64 = 30_000;
 const MINUTE_MS: u64 = 60_000;
@@ -16,7 +16,7 @@ const MINUTE_MS: u64 = 60_000;
 const START_MS: u64 = 1_800_000_000_000;
 
 struct Keeper {
-    timers: KeptTimers,
+    timers: PersistentTimerStore,
     hands: Hands,
     fixture: Fixture,
 }
@@ -40,7 +40,11 @@ impl Keeper {
     fn new() -> Self {
         let (fixture, hands) = (Fixture::new(), Hands::default());
         hands.set(START_MS);
-        Self { timers: KeptTimers::new(fixture.store.clone(), hands.clock()), hands, fixture }
+        Self {
+            timers: PersistentTimerStore::new(fixture.store.clone(), hands.clock()),
+            hands,
+            fixture,
+        }
     }
 
     fn add(&self, moment: TimerSchedule) -> StoredTimer {
@@ -48,17 +52,17 @@ impl Keeper {
     }
 
     fn due(&self, after_ms: u64) -> Vec<String> {
-        let due = self.timers.due(START_MS + after_ms).unwrap();
+        let due = self.timers.list_due(START_MS + after_ms).unwrap();
         due.into_iter().map(|timer| timer.id).collect()
     }
 
-    fn claim(&self, timer: &StoredTimer, after_ms: u64) -> Option<Claim> {
+    fn claim(&self, timer: &StoredTimer, after_ms: u64) -> Option<TimerClaim> {
         self.timers.claim(&timer.id, START_MS + after_ms, LEASE_MS).unwrap()
     }
 
     fn settle(&self, timer: &StoredTimer, after_ms: u64) -> TimerFiring {
         let claim = self.claim(timer, after_ms).unwrap();
-        assert!(self.timers.settle(&claim).unwrap());
+        assert!(self.timers.complete_claim(&claim).unwrap());
         claim.firing
     }
 
@@ -84,7 +88,7 @@ fn a_timer_is_listed_until_it_has_fired_or_is_cancelled() {
     assert!(keeper.timers.cancel_timer(&me(), &late.id).unwrap());
     assert!(!keeper.timers.cancel_timer(&me(), &late.id).unwrap());
     assert_eq!(keeper.timers.list_timers(&me()).unwrap(), []);
-    assert_eq!(keeper.timers.next_due(0).unwrap(), None);
+    assert_eq!(keeper.timers.next_due_ms(0).unwrap(), None);
     let next = keeper.add(TimerSchedule::InMs(1));
     assert!(next.id != late.id && next.id != soon.id, "no name is given twice");
 }
@@ -102,10 +106,10 @@ fn nobody_touches_the_timers_of_others_but_an_operator() {
     assert_eq!(keeper.timers.all().unwrap().len(), 3);
     for id in ["", "t", "t-", "t-01", "t-+1", "T-1", "1", "t--1", "t-99", "t-99999999999999999999"]
     {
-        assert_eq!(keeper.timers.cancel_any(id).unwrap(), None, "{id}");
+        assert_eq!(keeper.timers.cancel_for_any_owner(id).unwrap(), None, "{id}");
         assert_eq!(keeper.timers.claim(id, u64::MAX / 4, 1).unwrap(), None, "{id}");
     }
-    assert_eq!(keeper.timers.cancel_any(&mine.id).unwrap(), Some(mine));
+    assert_eq!(keeper.timers.cancel_for_any_owner(&mine.id).unwrap(), Some(mine));
     assert_eq!(keeper.timers.list_timers(&me()).unwrap(), []);
 }
 
@@ -115,9 +119,9 @@ fn the_timers_of_a_session_are_found() {
     let here = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     let elsewhere = TimerRequest { session_id: "s-2".to_owned(), ..plan(TimerSchedule::InMs(1)) };
     let there = keeper.timers.add_timer(&me(), elsewhere).unwrap();
-    assert_eq!(keeper.timers.of_session(&me(), "s-1").unwrap(), [here]);
-    assert_eq!(keeper.timers.of_session(&me(), "s-2").unwrap(), [there]);
-    assert_eq!(keeper.timers.of_session(&owner("timer", "you"), "s-1").unwrap(), []);
+    assert_eq!(keeper.timers.list_for_session(&me(), "s-1").unwrap(), [here]);
+    assert_eq!(keeper.timers.list_for_session(&me(), "s-2").unwrap(), [there]);
+    assert_eq!(keeper.timers.list_for_session(&owner("timer", "you"), "s-1").unwrap(), []);
 }
 
 #[test]
@@ -158,7 +162,7 @@ fn there_are_only_so_many() {
     let claim = keeper.claim(&once, MINUTE_MS).unwrap();
     add(TimerSchedule::InMs(2 * MINUTE_MS)).unwrap();
     assert_eq!(add(TimerSchedule::InMs(1)), Err(TimerError::TooMany { max: 2 }));
-    keeper.timers.settle(&claim).unwrap();
+    keeper.timers.complete_claim(&claim).unwrap();
     assert_eq!(add(TimerSchedule::InMs(1)), Err(TimerError::TooMany { max: 2 }));
 }
 
@@ -174,7 +178,7 @@ fn one_that_waits_does_not_hide_when_the_next_is_due() {
         (2 * MINUTE_MS, Some(3 * MINUTE_MS)),
         (3 * MINUTE_MS, None),
     ] {
-        let next = keeper.timers.next_due(START_MS + after_ms).unwrap();
+        let next = keeper.timers.next_due_ms(START_MS + after_ms).unwrap();
         assert_eq!(next, want.map(|want| START_MS + want), "after {after_ms}");
     }
 }
@@ -183,7 +187,7 @@ fn one_that_waits_does_not_hide_when_the_next_is_due() {
 fn one_that_is_due_is_claimed_once_and_fires_once() {
     let keeper = Keeper::new();
     let timer = keeper.add(TimerSchedule::InMs(MINUTE_MS));
-    assert_eq!(keeper.timers.next_due(START_MS).unwrap(), Some(START_MS + MINUTE_MS));
+    assert_eq!(keeper.timers.next_due_ms(START_MS).unwrap(), Some(START_MS + MINUTE_MS));
     assert_eq!(keeper.due(MINUTE_MS - 1), [""; 0]);
     assert_eq!(keeper.claim(&timer, MINUTE_MS - 1), None);
     assert_eq!(keeper.due(MINUTE_MS), from_ref(&timer.id));
@@ -193,9 +197,9 @@ fn one_that_is_due_is_claimed_once_and_fires_once() {
     assert_eq!(claim.firing, want);
     assert_eq!((keeper.due(MINUTE_MS), keeper.claim(&timer, MINUTE_MS)), (vec![], None));
     let lease_end_ms = START_MS + MINUTE_MS + LEASE_MS;
-    assert_eq!(keeper.timers.next_due(START_MS + MINUTE_MS).unwrap(), Some(lease_end_ms));
-    assert!(keeper.timers.settle(&claim).unwrap());
-    assert!(!keeper.timers.settle(&claim).unwrap());
+    assert_eq!(keeper.timers.next_due_ms(START_MS + MINUTE_MS).unwrap(), Some(lease_end_ms));
+    assert!(keeper.timers.complete_claim(&claim).unwrap());
+    assert!(!keeper.timers.complete_claim(&claim).unwrap());
     assert_eq!(keeper.timers.all().unwrap(), []);
 }
 
@@ -259,10 +263,10 @@ fn what_a_process_has_left_behind_fires_again() {
         let claim = keeper.claim(&timer, MINUTE_MS + wait).unwrap();
         assert!(claim.firing.again && claim.firing.late);
         assert_eq!(claim.firing.due_ms, START_MS + MINUTE_MS);
-        assert!(!keeper.timers.renew(&lost, START_MS, LEASE_MS).unwrap());
-        assert!(!keeper.timers.release(&lost).unwrap());
-        assert!(!keeper.timers.settle(&lost).unwrap(), "the first claim stands no longer");
-        assert!(keeper.timers.settle(&claim).unwrap());
+        assert!(!keeper.timers.renew_claim(&lost, START_MS, LEASE_MS).unwrap());
+        assert!(!keeper.timers.release_claim(&lost).unwrap());
+        assert!(!keeper.timers.complete_claim(&lost).unwrap(), "the first claim stands no longer");
+        assert!(keeper.timers.complete_claim(&claim).unwrap());
     }
 }
 
@@ -283,14 +287,14 @@ fn a_claim_lives_as_long_as_it_is_renewed() {
     let timer = keeper.add(TimerSchedule::EveryMs(MINUTE_MS));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     let later = MINUTE_MS + LEASE_MS;
-    assert!(keeper.timers.renew(&claim, START_MS + later - 1, LEASE_MS).unwrap());
+    assert!(keeper.timers.renew_claim(&claim, START_MS + later - 1, LEASE_MS).unwrap());
     assert_eq!(keeper.claim(&timer, later), None);
-    assert!(keeper.timers.settle(&claim).unwrap());
-    assert!(!keeper.timers.renew(&claim, START_MS + later, LEASE_MS).unwrap());
+    assert!(keeper.timers.complete_claim(&claim).unwrap());
+    assert!(!keeper.timers.renew_claim(&claim, START_MS + later, LEASE_MS).unwrap());
     let next = keeper.claim(&timer, 2 * MINUTE_MS).unwrap();
     assert!(!next.firing.again, "the next time is another one");
-    assert!(!keeper.timers.settle(&claim).unwrap(), "a claim is settled once");
-    assert!(keeper.timers.settle(&next).unwrap());
+    assert!(!keeper.timers.complete_claim(&claim).unwrap(), "a claim is settled once");
+    assert!(keeper.timers.complete_claim(&next).unwrap());
 }
 
 #[test]
@@ -298,16 +302,16 @@ fn a_firing_that_has_not_begun_is_given_back() {
     let keeper = Keeper::new();
     let timer = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
-    assert!(keeper.timers.release(&claim).unwrap());
-    assert!(!keeper.timers.release(&claim).unwrap());
-    assert!(!keeper.timers.settle(&claim).unwrap());
+    assert!(keeper.timers.release_claim(&claim).unwrap());
+    assert!(!keeper.timers.release_claim(&claim).unwrap());
+    assert!(!keeper.timers.complete_claim(&claim).unwrap());
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     assert!(!claim.firing.again);
     keeper.hand_over(Other::Ended);
     // One that comes again still does so after it was given back.
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     assert!(claim.firing.again);
-    keeper.timers.release(&claim).unwrap();
+    keeper.timers.release_claim(&claim).unwrap();
     assert!(keeper.claim(&timer, MINUTE_MS).unwrap().firing.again);
 }
 
@@ -316,8 +320,8 @@ fn a_firing_that_came_to_nothing_comes_again() {
     let keeper = Keeper::new();
     let timer = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
-    assert!(keeper.timers.release_begun(&claim).unwrap());
-    assert!(!keeper.timers.release_begun(&claim).unwrap());
+    assert!(keeper.timers.release_started_claim(&claim).unwrap());
+    assert!(!keeper.timers.release_started_claim(&claim).unwrap());
     let next = keeper.claim(&timer, MINUTE_MS).unwrap();
     assert!(next.firing.again && next.firing.late);
 }
@@ -329,7 +333,7 @@ fn a_timer_that_is_cancelled_while_it_fires_stays_cancelled() {
         let timer = keeper.add(moment);
         let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
         assert!(keeper.timers.cancel_timer(&me(), &timer.id).unwrap());
-        assert!(!keeper.timers.settle(&claim).unwrap());
+        assert!(!keeper.timers.complete_claim(&claim).unwrap());
         assert_eq!(keeper.timers.all().unwrap(), []);
     }
 }
@@ -347,8 +351,8 @@ fn a_clock_that_steps_back_fires_nothing_twice() {
     // A claim that is under way meanwhile stands, and is settled as ever.
     let claim = keeper.claim(&timer, 91 * MINUTE_MS).unwrap();
     assert_eq!(keeper.claim(&timer, MINUTE_MS), None);
-    assert!(keeper.timers.renew(&claim, START_MS, LEASE_MS).unwrap());
-    assert!(keeper.timers.settle(&claim).unwrap());
+    assert!(keeper.timers.renew_claim(&claim, START_MS, LEASE_MS).unwrap());
+    assert!(keeper.timers.complete_claim(&claim).unwrap());
     // What is set now counts from now.
     assert_eq!(keeper.add(TimerSchedule::InMs(5)).next_ms, START_MS - 60 * MINUTE_MS + 5);
 }
@@ -360,7 +364,7 @@ fn many_that_are_due_come_in_their_order_a_few_at_a_time() {
         let plan = TimerRequest { timers_max: 100, ..plan(TimerSchedule::InMs(n)) };
         keeper.timers.add_timer(&me(), plan).unwrap();
     }
-    let due = keeper.timers.due(START_MS + MINUTE_MS).unwrap();
+    let due = keeper.timers.list_due(START_MS + MINUTE_MS).unwrap();
     assert_eq!(due.len(), 64);
     assert!(due.is_sorted_by_key(|timer| timer.next_ms));
     for timer in &due {

@@ -21,9 +21,9 @@ mod rows;
 
 use sallyport_contract::services::{DataOwner, StoredTimer, TimerError, TimerRequest, TimerStore};
 
-pub use claim::Claim;
+pub use claim::TimerClaim;
 
-use crate::{clock::Clock, error::StoreError, refusal::Refusal, store::Store};
+use crate::{clock::StoreClock, error::StoreError, refusal::TransactionError, store::HostStore};
 
 /// How late a timer may fire without being marked as late, in milliseconds. A host that sleeps
 /// until the time fires within milliseconds; one that polls for the timers of other processes takes
@@ -64,13 +64,13 @@ pub(crate) const TABLE: &str = "
 
 /// The timers of all owners.
 #[derive(Debug, Clone)]
-pub struct KeptTimers {
-    store: Store,
-    clock: Clock,
+pub struct PersistentTimerStore {
+    store: HostStore,
+    clock: StoreClock,
 }
 
-impl KeptTimers {
-    pub(crate) fn new(store: Store, clock: Clock) -> Self {
+impl PersistentTimerStore {
+    pub(crate) fn new(store: HostStore, clock: StoreClock) -> Self {
         Self { store, clock }
     }
 
@@ -80,8 +80,8 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn due(&self, now_ms: u64) -> Result<Vec<StoredTimer>, StoreError> {
-        self.store.read(|connection| Ok(claim::due(connection, now_ms)?))
+    pub fn list_due(&self, now_ms: u64) -> Result<Vec<StoredTimer>, StoreError> {
+        self.store.read_transaction(|connection| Ok(claim::list_due_timers(connection, now_ms)?))
     }
 
     /// Returns the next time after `after_ms` at which a timer is due or the lease of a due timer
@@ -91,8 +91,8 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn next_due(&self, after_ms: u64) -> Result<Option<u64>, StoreError> {
-        self.store.read(|connection| Ok(rows::next_due(connection, after_ms)?))
+    pub fn next_due_ms(&self, after_ms: u64) -> Result<Option<u64>, StoreError> {
+        self.store.read_transaction(|connection| Ok(rows::next_due_ms(connection, after_ms)?))
     }
 
     /// Claims a timer that is due, for `lease_ms` milliseconds. `None` if the timer is not due, is
@@ -101,9 +101,14 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn claim(&self, id: &str, now_ms: u64, lease_ms: u64) -> Result<Option<Claim>, StoreError> {
-        let lease = claim::Lease::own(now_ms, lease_ms);
-        self.store.write(|connection| Ok(claim::claim(connection, id, &lease)?))
+    pub fn claim(
+        &self,
+        id: &str,
+        now_ms: u64,
+        lease_ms: u64,
+    ) -> Result<Option<TimerClaim>, StoreError> {
+        let lease = claim::ClaimLease::for_current_process(now_ms, lease_ms);
+        self.store.write_transaction(|connection| Ok(claim::claim_timer(connection, id, &lease)?))
     }
 
     /// Extends a claim to `lease_ms` milliseconds from `now_ms`. Returns whether the claim was
@@ -113,9 +118,15 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn renew(&self, claim: &Claim, now_ms: u64, lease_ms: u64) -> Result<bool, StoreError> {
+    pub fn renew_claim(
+        &self,
+        claim: &TimerClaim,
+        now_ms: u64,
+        lease_ms: u64,
+    ) -> Result<bool, StoreError> {
         let until_ms = now_ms.saturating_add(lease_ms);
-        self.store.write(|connection| Ok(claim::renew(connection, claim, until_ms)?))
+        self.store
+            .write_transaction(|connection| Ok(claim::renew_claim(connection, claim, until_ms)?))
     }
 
     /// Records that a timer has fired, and moves it to its next time or removes it. Returns whether
@@ -124,8 +135,8 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn settle(&self, claim: &Claim) -> Result<bool, StoreError> {
-        self.store.write(|connection| Ok(claim::settle(connection, claim)?))
+    pub fn complete_claim(&self, claim: &TimerClaim) -> Result<bool, StoreError> {
+        self.store.write_transaction(|connection| Ok(claim::complete_claim(connection, claim)?))
     }
 
     /// Gives back a claim whose firing has not begun. Returns whether the claim was still valid.
@@ -133,8 +144,9 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn release(&self, claim: &Claim) -> Result<bool, StoreError> {
-        self.store.write(|connection| Ok(claim::release(connection, claim, false)?))
+    pub fn release_claim(&self, claim: &TimerClaim) -> Result<bool, StoreError> {
+        self.store
+            .write_transaction(|connection| Ok(claim::release_claim(connection, claim, false)?))
     }
 
     /// Gives back a claim whose firing has begun and came to nothing. The next firing has `again`
@@ -143,8 +155,9 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn release_begun(&self, claim: &Claim) -> Result<bool, StoreError> {
-        self.store.write(|connection| Ok(claim::release(connection, claim, true)?))
+    pub fn release_started_claim(&self, claim: &TimerClaim) -> Result<bool, StoreError> {
+        self.store
+            .write_transaction(|connection| Ok(claim::release_claim(connection, claim, true)?))
     }
 
     /// Lists the timers of all owners, next to fire first.
@@ -153,7 +166,9 @@ impl KeptTimers {
     ///
     /// The database cannot be read.
     pub fn all(&self) -> Result<Vec<StoredTimer>, StoreError> {
-        self.store.read(|connection| Ok(rows::list(connection, &rows::Which::default())?))
+        self.store.read_transaction(|connection| {
+            Ok(rows::list_timers(connection, &rows::TimerFilter::default())?)
+        })
     }
 
     /// Lists the timers that an owner set in a session, next to fire first.
@@ -161,13 +176,13 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be read.
-    pub fn of_session(
+    pub fn list_for_session(
         &self,
         owner: &DataOwner,
         session_id: &str,
     ) -> Result<Vec<StoredTimer>, StoreError> {
-        let which = rows::Which { owner: Some(owner), session_id: Some(session_id) };
-        self.store.read(|connection| Ok(rows::list(connection, &which)?))
+        let which = rows::TimerFilter { owner: Some(owner), session_id: Some(session_id) };
+        self.store.read_transaction(|connection| Ok(rows::list_timers(connection, &which)?))
     }
 
     /// Cancels a timer of any owner. Returns the timer, if it existed.
@@ -175,41 +190,41 @@ impl KeptTimers {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn cancel_any(&self, id: &str) -> Result<Option<StoredTimer>, StoreError> {
-        self.store.write(|connection| Ok(rows::cancel(connection, id, None)?))
+    pub fn cancel_for_any_owner(&self, id: &str) -> Result<Option<StoredTimer>, StoreError> {
+        self.store.write_transaction(|connection| Ok(rows::cancel_timer(connection, id, None)?))
     }
 }
 
-impl TimerStore for KeptTimers {
+impl TimerStore for PersistentTimerStore {
     fn add_timer(&self, owner: &DataOwner, plan: TimerRequest) -> Result<StoredTimer, TimerError> {
-        check_length("a label", plan.label.as_deref().unwrap_or_default(), LABEL_BYTES_MAX)?;
-        check_length("a payload", &plan.payload, PAYLOAD_BYTES_MAX)?;
+        check_text_length("a label", plan.label.as_deref().unwrap_or_default(), LABEL_BYTES_MAX)?;
+        check_text_length("a payload", &plan.payload, PAYLOAD_BYTES_MAX)?;
         let set_ms = self.clock.now_ms();
         let first = sallyport_schedule::first(&plan.moment, set_ms, plan.interval_ms_min);
         let due_ms = first.map_err(|error| TimerError::Invalid(error.to_string()))?;
         let max = plan.timers_max;
-        let work = |connection: &_| -> Result<_, Refusal> {
-            if rows::count(connection, owner)? >= u64::from(max) {
+        let work = |connection: &_| -> Result<_, TransactionError> {
+            if rows::count_timers(connection, owner)? >= u64::from(max) {
                 return Ok(Err(TimerError::TooMany { max }));
             }
-            Ok(Ok(rows::insert(connection, owner, plan, set_ms, due_ms)?))
+            Ok(Ok(rows::insert_timer(connection, owner, plan, set_ms, due_ms)?))
         };
-        self.store.write(work).map_err(unavailable)?
+        self.store.write_transaction(work).map_err(unavailable_error)?
     }
 
     fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError> {
-        let work = |connection: &_| Ok(rows::cancel(connection, id, Some(owner))?.is_some());
-        self.store.write(work).map_err(unavailable)
+        let work = |connection: &_| Ok(rows::cancel_timer(connection, id, Some(owner))?.is_some());
+        self.store.write_transaction(work).map_err(unavailable_error)
     }
 
     fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError> {
-        let which = rows::Which { owner: Some(owner), session_id: None };
-        let work = |connection: &_| Ok(rows::list(connection, &which)?);
-        self.store.read(work).map_err(unavailable)
+        let which = rows::TimerFilter { owner: Some(owner), session_id: None };
+        let work = |connection: &_| Ok(rows::list_timers(connection, &which)?);
+        self.store.read_transaction(work).map_err(unavailable_error)
     }
 }
 
-fn check_length(what: &str, text: &str, bytes_max: usize) -> Result<(), TimerError> {
+fn check_text_length(what: &str, text: &str, bytes_max: usize) -> Result<(), TimerError> {
     match text.len() {
         bytes if bytes > bytes_max => Err(TimerError::Invalid(format!(
             "{what} of {bytes} bytes is too long, at most {bytes_max} are taken"
@@ -218,6 +233,6 @@ fn check_length(what: &str, text: &str, bytes_max: usize) -> Result<(), TimerErr
     }
 }
 
-fn unavailable(error: StoreError) -> TimerError {
+fn unavailable_error(error: StoreError) -> TimerError {
     TimerError::Unavailable(error.to_string())
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sallyport_contract::services::{DataOwner, StoredTimer, TimerRequest, TimerSchedule};
 
-use crate::database::{foreign, plugin_name, signed, unsigned};
+use crate::database::{foreign_value_error, from_sql_integer, read_plugin_name, to_sql_integer};
 
 /// The columns that [`TimerRow::read`] expects.
 pub(super) const COLUMNS: &str = "key, plugin, user, session_id, label, payload, moment, set_ms,
@@ -26,19 +26,19 @@ pub(super) struct TimerRow {
 
 /// The timers to list. A field that is `None` is not checked.
 #[derive(Default)]
-pub(super) struct Which<'w> {
+pub(super) struct TimerFilter<'w> {
     pub(super) owner: Option<&'w DataOwner>,
     pub(super) session_id: Option<&'w str>,
 }
 
 impl TimerRow {
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let key = row.get("key")?;
         let timer = StoredTimer {
-            id: name(key),
-            owner: DataOwner { plugin: plugin_name(row, "plugin")?, user: row.get("user")? },
-            moment: moment(row)?,
-            next_ms: unsigned(row.get("due_ms")?),
+            id: timer_id(key),
+            owner: DataOwner { plugin: read_plugin_name(row, "plugin")?, user: row.get("user")? },
+            moment: read_moment(row)?,
+            next_ms: from_sql_integer(row.get("due_ms")?),
             label: row.get("label")?,
             payload: row.get("payload")?,
             session_id: row.get("session_id")?,
@@ -46,44 +46,46 @@ impl TimerRow {
         Ok(Self {
             key,
             timer,
-            set_ms: unsigned(row.get("set_ms")?),
+            set_ms: from_sql_integer(row.get("set_ms")?),
             claims: row.get("claims")?,
             process: row.get("process")?,
-            lease_ms: row.get::<_, Option<i64>>("lease_ms")?.map(unsigned),
+            lease_ms: row.get::<_, Option<i64>>("lease_ms")?.map(from_sql_integer),
             again: row.get("again")?,
         })
     }
 }
 
-fn moment(row: &Row<'_>) -> rusqlite::Result<TimerSchedule> {
+fn read_moment(row: &Row<'_>) -> rusqlite::Result<TimerSchedule> {
     let text: String = row.get("moment")?;
-    serde_json::from_str(&text).map_err(|error| foreign(row, "moment", error))
+    serde_json::from_str(&text).map_err(|error| foreign_value_error(row, "moment", error))
 }
 
-fn name(key: i64) -> String {
+fn timer_id(key: i64) -> String {
     format!("{PREFIX}{key}")
 }
 
 /// Returns the number in a timer's id; `None` if this program does not write such an id.
-fn key(id: &str) -> Option<i64> {
+fn parse_timer_key(id: &str) -> Option<i64> {
     let key = id.strip_prefix(PREFIX)?.parse().ok()?;
-    (name(key) == id).then_some(key)
+    (timer_id(key) == id).then_some(key)
 }
 
-pub(super) fn find(connection: &Connection, id: &str) -> rusqlite::Result<Option<TimerRow>> {
+pub(super) fn find_timer(connection: &Connection, id: &str) -> rusqlite::Result<Option<TimerRow>> {
     let sql = format!("SELECT {COLUMNS} FROM timer WHERE key = ?1");
-    connection.query_row(&sql, [key(id)], TimerRow::read).optional()
+    connection.query_row(&sql, [parse_timer_key(id)], TimerRow::from_row).optional()
 }
 
 /// Counts an owner's timers, without one-shot timers that are firing, because such a timer may set
 /// its own successor.
-pub(super) fn count(connection: &Connection, owner: &DataOwner) -> rusqlite::Result<u64> {
+pub(super) fn count_timers(connection: &Connection, owner: &DataOwner) -> rusqlite::Result<u64> {
     let sql = "SELECT count(*) FROM timer
         WHERE plugin = ?1 AND user = ?2 AND (repeats OR process IS NULL)";
-    connection.query_row(sql, (owner.plugin.as_str(), &owner.user), |row| row.get(0)).map(unsigned)
+    connection
+        .query_row(sql, (owner.plugin.as_str(), &owner.user), |row| row.get(0))
+        .map(from_sql_integer)
 }
 
-pub(super) fn insert(
+pub(super) fn insert_timer(
     connection: &Connection,
     owner: &DataOwner,
     plan: TimerRequest,
@@ -105,11 +107,11 @@ pub(super) fn insert(
             payload,
             written,
             sallyport_schedule::repeats(&moment),
-            signed(set_ms),
-            signed(due_ms)
+            to_sql_integer(set_ms),
+            to_sql_integer(due_ms)
         ],
     )?;
-    let id = name(connection.last_insert_rowid());
+    let id = timer_id(connection.last_insert_rowid());
     Ok(StoredTimer {
         id,
         owner: owner.clone(),
@@ -122,12 +124,12 @@ pub(super) fn insert(
 }
 
 /// Removes a timer and returns it. With an owner, only a timer of that owner.
-pub(super) fn cancel(
+pub(super) fn cancel_timer(
     connection: &Connection,
     id: &str,
     owner: Option<&DataOwner>,
 ) -> rusqlite::Result<Option<StoredTimer>> {
-    let Some(row) = find(connection, id)? else { return Ok(None) };
+    let Some(row) = find_timer(connection, id)? else { return Ok(None) };
     if owner.is_some_and(|owner| *owner != row.timer.owner) {
         return Ok(None);
     }
@@ -135,9 +137,9 @@ pub(super) fn cancel(
     Ok(Some(row.timer))
 }
 
-pub(super) fn list(
+pub(super) fn list_timers(
     connection: &Connection,
-    which: &Which<'_>,
+    which: &TimerFilter<'_>,
 ) -> rusqlite::Result<Vec<StoredTimer>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM timer WHERE (?1 IS NULL OR plugin = ?1)
@@ -147,15 +149,16 @@ pub(super) fn list(
     let plugin = which.owner.map(|owner| owner.plugin.as_str());
     let user = which.owner.map(|owner| owner.user.as_str());
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map((plugin, user, which.session_id), TimerRow::read)?;
+    let rows = statement.query_map((plugin, user, which.session_id), TimerRow::from_row)?;
     rows.map(|row| Ok(row?.timer)).collect()
 }
 
-pub(super) fn next_due(connection: &Connection, after_ms: u64) -> rusqlite::Result<Option<u64>> {
+pub(super) fn next_due_ms(connection: &Connection, after_ms: u64) -> rusqlite::Result<Option<u64>> {
     let sql = "SELECT min(at_ms) FROM (
             SELECT CASE WHEN process IS NULL THEN due_ms ELSE max(due_ms, lease_ms) END AS at_ms
             FROM timer
         ) WHERE at_ms > ?1";
-    let next: Option<i64> = connection.query_row(sql, [signed(after_ms)], |row| row.get(0))?;
-    Ok(next.map(unsigned))
+    let next: Option<i64> =
+        connection.query_row(sql, [to_sql_integer(after_ms)], |row| row.get(0))?;
+    Ok(next.map(from_sql_integer))
 }

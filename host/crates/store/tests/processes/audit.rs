@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_store::{AuditError, AuditFilter, AuditKind, AuditLog, AuditRecord, audit::Who};
+use sallyport_store::{AuditError, AuditFilter, AuditKind, AuditLog, AuditRecord, audit::HostUser};
 use tempfile::TempDir;
 
 use super::*;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FILE_BLOCKS_MAX: u32 = 400;
 
 fn record(number: u64, message: String) -> AuditRecord {
-    let who = Who::of_process("me");
+    let who = HostUser::from_process("me");
     AuditRecord { message: Some(message), ..AuditRecord::new(AuditKind::Call, number, who) }
 }
 
@@ -38,12 +38,12 @@ fn two_processes_make_one_chain_and_lose_nothing() {
     for mut other in others {
         assert!(other.wait().unwrap().success());
     }
-    let store = Store::open(&folder).unwrap();
+    let store = HostStore::open(&folder).unwrap();
     let seen = store.audit().verify(None).unwrap();
     assert_eq!((seen.records, seen.problems), (2000, vec![]));
     let mut texts: Vec<String> = store
         .audit()
-        .records(AuditFilter::default())
+        .read_records(AuditFilter::default())
         .map(|entry| entry.unwrap().record.unwrap().message.unwrap())
         .collect();
     texts.sort();
@@ -83,7 +83,7 @@ fn a_killed_process_leaves_a_whole_log() {
         other.kill().unwrap();
         other.wait().unwrap();
         flushed += flushes(lines);
-        check_whole(&Store::open(&folder).unwrap(), flushed, round);
+        check_whole(&HostStore::open(&folder).unwrap(), flushed, round);
     }
     assert!(flushed > 0);
 }
@@ -93,7 +93,7 @@ fn flushes(lines: impl Iterator<Item = io::Result<String>>) -> u64 {
     lines.map_while(Result::ok).filter(|line| line.ends_with("flushed")).count() as u64
 }
 
-fn check_whole(store: &Store, flushed: u64, round: u64) {
+fn check_whole(store: &HostStore, flushed: u64, round: u64) {
     let seen = store.audit().verify(None).unwrap();
     assert_eq!(seen.problems, [], "round {round}");
     assert!(seen.records >= flushed, "{} of {flushed} in round {round}", seen.records);
@@ -129,7 +129,7 @@ fn without_room_the_log_fails_closed() {
     other.stdout.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(other.wait().unwrap().success(), "{said}");
 
-    let store = Store::open(&folder).unwrap();
+    let store = HostStore::open(&folder).unwrap();
     let seen = store.audit().verify(None).unwrap();
     assert_eq!(seen.problems, []);
     assert!(said.contains(&format!("{} written", seen.records)), "{} of {said}", seen.records);

@@ -17,7 +17,7 @@ use sallyport_contract::{
         TimerRequest, TimerSchedule, TimerStore, WriteCondition,
     },
 };
-use sallyport_store::{Claim, KeptTimers};
+use sallyport_store::{PersistentTimerStore, TimerClaim};
 use tempfile::TempDir;
 
 use super::*;
@@ -45,7 +45,7 @@ fn me() -> DataOwner {
 }
 
 fn set(
-    store: &Store,
+    store: &HostStore,
     key: &str,
     value: &str,
     expected: WriteCondition,
@@ -55,12 +55,12 @@ fn set(
     store.state().set(&me(), key, StateWrite { value, expected, expires_in: None, quota_bytes })
 }
 
-fn get(store: &Store, key: &str) -> Option<(String, u64)> {
+fn get(store: &HostStore, key: &str) -> Option<(String, u64)> {
     let kept = store.state().get(&me(), key).unwrap()?;
     Some((String::from_utf8(kept.value).unwrap(), kept.version))
 }
 
-fn add(store: &Store, moment: TimerSchedule) -> StoredTimer {
+fn add(store: &HostStore, moment: TimerSchedule) -> StoredTimer {
     let plan = TimerRequest {
         moment,
         label: None,
@@ -77,26 +77,26 @@ fn now_ms() -> u64 {
 }
 
 /// Claims all that is due at a moment, lets it fire and settles it, and says so in between.
-fn fire(timers: &KeptTimers, now_ms: u64) {
-    let due = timers.due(now_ms).unwrap();
+fn fire(timers: &PersistentTimerStore, now_ms: u64) {
+    let due = timers.list_due(now_ms).unwrap();
     let claim = |timer: &StoredTimer| timers.claim(&timer.id, now_ms, LEASE_MS).unwrap();
-    let claims: Vec<Claim> = due.iter().filter_map(claim).collect();
-    for Claim { firing, .. } in &claims {
+    let claims: Vec<TimerClaim> = due.iter().filter_map(claim).collect();
+    for TimerClaim { firing, .. } in &claims {
         println!("{SAYS}fired {} {} {}", firing.timer.id, firing.due_ms, firing.again);
     }
     for claim in &claims {
-        assert!(timers.settle(claim).unwrap());
+        assert!(timers.complete_claim(claim).unwrap());
         println!("{SAYS}settled {} {}", claim.firing.timer.id, claim.firing.due_ms);
     }
 }
 
 /// Shows the messages that wait, as a conversation does.
-fn show(store: &Store) {
-    let taken = store.notices().take("me", "s-1", now_ms()).unwrap();
+fn show(store: &HostStore) {
+    let taken = store.notices().take_batch("me", "s-1", now_ms()).unwrap();
     for notice in &taken.notices {
         println!("{SAYS}shown {}", notice.text);
     }
-    store.notices().confirm(&taken).unwrap();
+    store.notices().confirm_shown(&taken).unwrap();
     for notice in &taken.notices {
         println!("{SAYS}confirmed {}", notice.text);
     }
@@ -123,7 +123,7 @@ fn does_everything_for_ever() {
     }
 }
 
-fn keep(store: &Store, text: &str) {
+fn keep(store: &HostStore, text: &str) {
     let notice = PluginNotice {
         plugin: me().plugin,
         session_id: "s-1".to_owned(),
@@ -132,7 +132,7 @@ fn keep(store: &Store, text: &str) {
         audience: NoticeAudience::Conversation,
         late: false,
     };
-    store.notices().keep("me", &notice).unwrap();
+    store.notices().store_notice("me", &notice).unwrap();
 }
 
 /// A value in which a torn write would show: of another length for each number.
@@ -210,7 +210,7 @@ impl Seen {
 #[test]
 fn a_kill_tears_nothing_loses_nothing_and_doubles_nothing_unmarked() {
     let parent = TempDir::new().unwrap();
-    let store = Store::open(&parent.path().join("store")).unwrap();
+    let store = HostStore::open(&parent.path().join("store")).unwrap();
     let repeated = add(&store, TimerSchedule::EveryMs(1000));
     let (mut seen, mut number) = (Seen::default(), 0);
     for round in 0..KILLS {
@@ -286,7 +286,7 @@ fn wait_until_told() {
 #[test]
 fn of_two_processes_one_lets_a_timer_fire() {
     let parent = TempDir::new().unwrap();
-    let store = Store::open(&parent.path().join("store")).unwrap();
+    let store = HostStore::open(&parent.path().join("store")).unwrap();
     for n in 0..TIMERS {
         add(&store, TimerSchedule::InMs(n.into()));
     }
@@ -304,7 +304,7 @@ fn fires_when_told() {
     let timers = store_of_parent().timers();
     let now_ms = now_ms() + u64::from(TIMERS);
     wait_until_told();
-    while !timers.due(now_ms).unwrap().is_empty() {
+    while !timers.list_due(now_ms).unwrap().is_empty() {
         fire(&timers, now_ms);
     }
 }
@@ -313,7 +313,7 @@ fn fires_when_told() {
 #[test]
 fn of_two_processes_none_undoes_what_the_other_has_set() {
     let parent = TempDir::new().unwrap();
-    let store = Store::open(&parent.path().join("store")).unwrap();
+    let store = HostStore::open(&parent.path().join("store")).unwrap();
     set(&store, "count", "0", WriteCondition::Nothing).unwrap();
     said_by_two(store.folder(), "kept::counts_when_told");
     assert_eq!(get(&store, "count").unwrap().0, (2 * CHANGES).to_string());
@@ -349,7 +349,7 @@ fn has_left(is_open: impl Fn() -> bool) -> bool {
 #[test]
 fn a_killed_process_has_nothing_open() {
     let parent = TempDir::new().unwrap();
-    let store = Store::open(&parent.path().join("store")).unwrap();
+    let store = HostStore::open(&parent.path().join("store")).unwrap();
     let (mut other, mut said) = start_one_of_two(store.folder(), "kept::enters_and_stays");
     let is_open = || store.presence().is_open("s-1", now_ms()).unwrap();
     assert!(is_open());
@@ -364,6 +364,6 @@ fn a_killed_process_has_nothing_open() {
 #[test]
 #[ignore = "the process that is killed"]
 fn enters_and_stays() {
-    store_of_parent().presence().enter("me", "s-1", now_ms()).unwrap();
+    store_of_parent().presence().mark_open("me", "s-1", now_ms()).unwrap();
     wait_until_told();
 }

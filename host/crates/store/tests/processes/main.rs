@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_store::Store;
+use sallyport_store::HostStore;
 
 mod audit;
 mod kept;
@@ -46,10 +46,10 @@ fn start(mut command: Command, test: &str, folder: &Path) -> Child {
 
 /// The store of the folder that this process was started for.
 #[expect(clippy::disallowed_methods, reason = "a test is told its folder by the environment")]
-fn store_of_parent() -> Store {
+fn store_of_parent() -> HostStore {
     let folder = std::env::var_os(FOLDER).expect("only another test starts this one");
     thread::spawn(end_in_time);
-    Store::open(Path::new(&folder)).unwrap()
+    HostStore::open(Path::new(&folder)).unwrap()
 }
 
 /// Ends this process when it hangs, and says where its threads are.

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_store::{NewRecord, NewSession, Record, StoreError, Used};
+use sallyport_store::{NewRecord, NewSession, StoreError, StoredRecord, StoredUsage};
 use tempfile::TempDir;
 
 use super::*;
@@ -19,29 +19,29 @@ const TURN_RECORDS: u64 = 3;
 const TURNS: u64 = 50;
 
 /// A store with an empty session, and the folder that goes with it.
-fn with_session() -> (TempDir, Store) {
+fn with_session() -> (TempDir, HostStore) {
     let parent = TempDir::new().unwrap();
-    let store = Store::open(&parent.path().join("store")).unwrap();
+    let store = HostStore::open(&parent.path().join("store")).unwrap();
     let session = NewSession { id: "s-1", title: "", model: "", folder: None, created_ms: 0 };
     store.sessions().create(&session).unwrap();
     (parent, store)
 }
 
 /// Adds the records of one turn, of which the last tells the number of all.
-fn append_turn(store: &Store, known: u64, text: &str) -> Result<u64, StoreError> {
+fn append_turn(store: &HostStore, known: u64, text: &str) -> Result<u64, StoreError> {
     let bodies: Vec<String> = (0..TURN_RECORDS)
         .map(|part| format!("{text} turn{} part {part}", known / TURN_RECORDS))
         .collect();
-    let used = Used { turns: 1, tokens: 10, cost_micro_usd: Some(1) };
+    let used = StoredUsage { turns: 1, tokens: 10, cost_micro_usd: Some(1) };
     let records: Vec<NewRecord<'_>> = bodies
         .iter()
         .map(|body| NewRecord { kind: "part", body, search_text: body, at_ms: known, used })
         .collect();
-    store.sessions().append("s-1", known, &records)
+    store.sessions().append_records("s-1", known, &records)
 }
 
-fn read(store: &Store) -> Vec<Record> {
-    store.sessions().read("s-1").unwrap().map(Result::unwrap).collect()
+fn read(store: &HostStore) -> Vec<StoredRecord> {
+    store.sessions().read_records("s-1").unwrap().map(Result::unwrap).collect()
 }
 
 /// Starts a process that has looked at the session by the time this returns, and goes on with it
@@ -122,7 +122,7 @@ fn a_killed_process_leaves_a_session_that_can_be_taken_up() {
     assert!(said > 0);
 }
 
-fn check_whole(store: &Store, said: u64, round: u64) {
+fn check_whole(store: &HostStore, said: u64, round: u64) {
     let session = store.sessions().get("s-1").unwrap();
     let records = read(store);
     assert_eq!((session.records, session.records % 3), (records.len() as u64, 0), "round {round}");
@@ -133,7 +133,7 @@ fn check_whole(store: &Store, said: u64, round: u64) {
     }
     if let Some(last) = records.last() {
         let query = format!("\"{}\"", last.body);
-        assert_eq!(store.sessions().search(&query, 9).unwrap().len(), 1, "round {round}");
+        assert_eq!(store.sessions().search_records(&query, 9).unwrap().len(), 1, "round {round}");
     }
     append_turn(store, session.records, "x").unwrap();
 }

@@ -8,7 +8,7 @@ use std::{
 
 /// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum PathKind {
     /// A regular file.
     File,
     /// A folder.
@@ -20,30 +20,30 @@ pub enum Found {
 }
 
 /// Source of attached files.
-pub trait Files {
+pub trait FileSource {
     /// Returns the kind of file at a path.
-    fn find(&self, path: &Path) -> Found;
+    fn path_kind(&self, path: &Path) -> PathKind;
 
     /// Reads at most `bytes_max` bytes from the start of a file.
     ///
     /// # Errors
     ///
     /// The file cannot be read.
-    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>>;
+    fn read_file(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>>;
 }
 
 /// The files of this machine.
 #[derive(Debug, Clone)]
-pub struct Disk {
+pub struct LocalFiles {
     /// Base of relative paths.
     pub folder: PathBuf,
     /// The folder that `~/` refers to.
     pub home: Option<PathBuf>,
 }
 
-impl Disk {
+impl LocalFiles {
     /// Expands `~`, and resolves a relative path against the folder.
-    pub fn full(&self, path: &Path) -> PathBuf {
+    pub fn resolve_path(&self, path: &Path) -> PathBuf {
         match (&self.home, path.strip_prefix("~")) {
             (Some(home), Ok(rest)) => home.join(rest),
             _ => self.folder.join(path),
@@ -51,19 +51,19 @@ impl Disk {
     }
 }
 
-impl Files for Disk {
-    fn find(&self, path: &Path) -> Found {
-        match fs::metadata(self.full(path)) {
-            Ok(metadata) if metadata.is_file() => Found::File,
-            Ok(metadata) if metadata.is_dir() => Found::Folder,
-            Ok(_) => Found::Other,
-            Err(_) => Found::Nothing,
+impl FileSource for LocalFiles {
+    fn path_kind(&self, path: &Path) -> PathKind {
+        match fs::metadata(self.resolve_path(path)) {
+            Ok(metadata) if metadata.is_file() => PathKind::File,
+            Ok(metadata) if metadata.is_dir() => PathKind::Folder,
+            Ok(_) => PathKind::Other,
+            Err(_) => PathKind::Nothing,
         }
     }
 
-    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    fn read_file(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        sallyport_untrusted_file::open(&self.full(path))?
+        sallyport_untrusted_file::open(&self.resolve_path(path))?
             .take(bytes_max)
             .read_to_end(&mut bytes)?;
         Ok(bytes)

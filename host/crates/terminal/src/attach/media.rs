@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// The kinds of files that models accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Media {
+pub enum MediaKind {
     /// UTF-8 text, with its media type.
     Text(&'static str),
     /// A picture, with its media type.
@@ -23,7 +23,7 @@ const IMAGE_BYTES_MAX: u64 = 10 << 20;
 /// accept.
 pub(super) const AUDIO_BYTES_MAX: u64 = 15 << 20;
 
-impl Media {
+impl MediaKind {
     /// Media type, such as `image/png`.
     pub fn media_type(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Media {
     }
 
     /// The kind, in the plural.
-    pub(super) fn plural(self) -> &'static str {
+    pub(super) fn plural_name(self) -> &'static str {
         match self {
             Self::Text(_) => "texts",
             Self::Image(_) => "pictures",
@@ -54,33 +54,35 @@ impl Media {
 /// Detects the type of a file from its first bytes, and from its name if these are ambiguous.
 ///
 /// Returns `None` for bytes that are neither text nor a known format.
-pub fn media(path: &Path, bytes: &[u8]) -> Option<Media> {
+pub fn detect_media(path: &Path, bytes: &[u8]) -> Option<MediaKind> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-    by_magic(bytes, &extension)
-        .or_else(|| is_text(bytes).then(|| Media::Text(text_type(&extension))))
+    detect_by_magic(bytes, &extension)
+        .or_else(|| is_text(bytes).then(|| MediaKind::Text(text_media_type(&extension))))
 }
 
-fn by_magic(bytes: &[u8], extension: &str) -> Option<Media> {
+fn detect_by_magic(bytes: &[u8], extension: &str) -> Option<MediaKind> {
     match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Media::Image("image/png")),
-        [0xff, 0xd8, 0xff, ..] => Some(Media::Image("image/jpeg")),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Media::Image("image/gif")),
-        [b'R', b'I', b'F', b'F', _, _, _, _, kind @ ..] => riff(kind),
-        [b'f', b'L', b'a', b'C', ..] => Some(Media::Audio("audio/flac")),
-        [b'O', b'g', b'g', b'S', ..] => Some(Media::Audio("audio/ogg")),
-        [b'I', b'D', b'3', 2..=4, ..] => Some(Media::Audio("audio/mpeg")),
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => {
+            Some(MediaKind::Image("image/png"))
+        }
+        [0xff, 0xd8, 0xff, ..] => Some(MediaKind::Image("image/jpeg")),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(MediaKind::Image("image/gif")),
+        [b'R', b'I', b'F', b'F', _, _, _, _, kind @ ..] => detect_riff(kind),
+        [b'f', b'L', b'a', b'C', ..] => Some(MediaKind::Audio("audio/flac")),
+        [b'O', b'g', b'g', b'S', ..] => Some(MediaKind::Audio("audio/ogg")),
+        [b'I', b'D', b'3', 2..=4, ..] => Some(MediaKind::Audio("audio/mpeg")),
         // A frame without a tag has few fixed bits, so the name has to match too.
         [0xff, 0xe2..=0xe7 | 0xf2..=0xf7 | 0xfa..=0xff, ..] if extension == "mp3" => {
-            Some(Media::Audio("audio/mpeg"))
+            Some(MediaKind::Audio("audio/mpeg"))
         }
         _ => None,
     }
 }
 
-fn riff(kind: &[u8]) -> Option<Media> {
+fn detect_riff(kind: &[u8]) -> Option<MediaKind> {
     match kind {
-        [b'W', b'E', b'B', b'P', ..] => Some(Media::Image("image/webp")),
-        [b'W', b'A', b'V', b'E', ..] => Some(Media::Audio("audio/wav")),
+        [b'W', b'E', b'B', b'P', ..] => Some(MediaKind::Image("image/webp")),
+        [b'W', b'A', b'V', b'E', ..] => Some(MediaKind::Audio("audio/wav")),
         _ => None,
     }
 }
@@ -91,7 +93,7 @@ fn is_text(bytes: &[u8]) -> bool {
 }
 
 /// Every type begins with `text/` because a model's adapter recognises readable files by it.
-fn text_type(extension: &str) -> &'static str {
+fn text_media_type(extension: &str) -> &'static str {
     match extension {
         "md" | "markdown" => "text/markdown",
         "csv" => "text/csv",

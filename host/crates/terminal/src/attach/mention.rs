@@ -8,7 +8,7 @@ use std::{ops::Range, path::PathBuf};
 
 use sallyport_contract::text;
 
-use super::files::{Files, Found};
+use super::files::{FileSource, PathKind};
 
 /// Most mentions looked up per line. A pasted program is full of `@`, and each lookup accesses the
 /// disk.
@@ -25,7 +25,7 @@ const WORD_CHARS_MAX: usize = 60;
 
 /// A file that a line mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mention {
+pub struct FileMention {
     /// Byte range of the mention in the text.
     pub span: Range<usize>,
     /// The path, without quotation marks.
@@ -34,32 +34,33 @@ pub struct Mention {
 
 /// A line and the files that it mentions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mentions {
+pub struct FileMentions {
     /// The text for the model: the line without the backslashes of `\@`.
     pub text: String,
     /// The files, in the order of their mentions.
-    pub files: Vec<Mention>,
+    pub files: Vec<FileMention>,
     /// Words that look like a mention but are not, each with the reason: `@alice: no such file`.
     /// Escaped.
     pub told: Vec<String>,
 }
 
 /// Finds the files that a line mentions.
-pub fn mentions(line: &str, files: &dyn Files) -> Mentions {
-    let mut found = Mentions::default();
+pub fn find_mentions(line: &str, files: &dyn FileSource) -> FileMentions {
+    let mut found = FileMentions::default();
     let mut looked_up = 0;
     let mut rest = line;
     while let Some(at) = rest.find('@') {
         let (before, marked) = rest.split_at(at);
-        if let Some(unescaped) = before.strip_suffix('\\').filter(|b| begins_word(b, &found.text)) {
+        if let Some(unescaped) = before.strip_suffix('\\').filter(|b| is_word_start(b, &found.text))
+        {
             found.text.push_str(unescaped);
             found.text.push('@');
             rest = &marked[1..];
             continue;
         }
-        let begins = begins_word(before, &found.text) && looked_up < MENTIONS_MAX;
+        let begins = is_word_start(before, &found.text) && looked_up < MENTIONS_MAX;
         found.text.push_str(before);
-        let length = if begins { take(&marked[1..], files, &mut found) } else { 0 };
+        let length = if begins { resolve_mention(&marked[1..], files, &mut found) } else { 0 };
         looked_up += usize::from(begins);
         found.text.push_str(&marked[..=length]);
         rest = &marked[1 + length..];
@@ -69,30 +70,30 @@ pub fn mentions(line: &str, files: &dyn Files) -> Mentions {
 }
 
 /// Whether a word begins after what was read so far: `user@host` mentions nothing.
-fn begins_word(before: &str, earlier: &str) -> bool {
+fn is_word_start(before: &str, earlier: &str) -> bool {
     let last = before.chars().next_back().or_else(|| earlier.chars().next_back());
     last.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '{' | '<' | '"' | '\''))
 }
 
 /// Takes the file named after an `@` and returns the number of bytes that name it.
-fn take(named: &str, files: &dyn Files, found: &mut Mentions) -> usize {
-    let Some(word) = Word::read(named) else { return 0 };
+fn resolve_mention(named: &str, files: &dyn FileSource, found: &mut FileMentions) -> usize {
+    let Some(word) = MentionWord::parse_word(named) else { return 0 };
     let start = found.text.len();
-    let mut nearest = Found::Nothing;
-    for (length, path) in word.readings() {
-        match files.find(&path) {
-            Found::File => {
-                found.files.push(Mention { span: start..start + 1 + length, path });
+    let mut nearest = PathKind::Nothing;
+    for (length, path) in word.candidate_paths() {
+        match files.path_kind(&path) {
+            PathKind::File => {
+                found.files.push(FileMention { span: start..start + 1 + length, path });
                 return length;
             }
-            Found::Nothing => {}
+            PathKind::Nothing => {}
             other => nearest = other,
         }
     }
     let why = match nearest {
-        Found::Folder => "a folder, not a file",
-        Found::Other => "not a regular file",
-        Found::File | Found::Nothing => "no such file",
+        PathKind::Folder => "a folder, not a file",
+        PathKind::Other => "not a regular file",
+        PathKind::File | PathKind::Nothing => "no such file",
     };
     let shown = text::escape_excerpt(&named[..word.length], WORD_CHARS_MAX);
     found.told.push(format!("@{shown}: {why}"));
@@ -100,7 +101,7 @@ fn take(named: &str, files: &dyn Files, found: &mut Mentions) -> usize {
 }
 
 /// The word after an `@`.
-struct Word {
+struct MentionWord {
     /// Length in bytes of the line.
     length: usize,
     /// The name, without quotation marks and backslashes.
@@ -109,16 +110,16 @@ struct Word {
     closed: bool,
 }
 
-impl Word {
-    fn read(named: &str) -> Option<Self> {
+impl MentionWord {
+    fn parse_word(named: &str) -> Option<Self> {
         let word = match named.chars().next()? {
-            quote @ ('"' | '\'') => Self::quoted(named, quote)?,
-            _ => Self::bare(named),
+            quote @ ('"' | '\'') => Self::parse_quoted(named, quote)?,
+            _ => Self::parse_bare(named),
         };
         (!word.name.is_empty() && word.name.len() <= PATH_BYTES_MAX).then_some(word)
     }
 
-    fn quoted(named: &str, quote: char) -> Option<Self> {
+    fn parse_quoted(named: &str, quote: char) -> Option<Self> {
         let mut name = String::new();
         let mut letters = named.char_indices().skip(1);
         while let Some((at, letter)) = letters.next() {
@@ -134,7 +135,7 @@ impl Word {
         None
     }
 
-    fn bare(named: &str) -> Self {
+    fn parse_bare(named: &str) -> Self {
         let mut name = String::new();
         let mut letters = named.char_indices();
         let mut length = named.len();
@@ -153,7 +154,7 @@ impl Word {
 
     /// The path, followed by readings with ever less of the punctuation at its end. Each comes with
     /// its length in bytes.
-    fn readings(&self) -> Vec<(usize, PathBuf)> {
+    fn candidate_paths(&self) -> Vec<(usize, PathBuf)> {
         let mut readings = vec![(self.length, PathBuf::from(&self.name))];
         let mut name = self.name.as_str();
         while !self.closed && name.ends_with(is_punctuation) && readings.len() < READINGS_MAX {

@@ -15,7 +15,7 @@ mod read;
 mod tests;
 
 pub use error::AttachError;
-pub use files::{Disk, Files, Found};
-pub use media::{Media, media};
-pub use mention::{Mention, Mentions, mentions};
-pub use read::{Attached, attach, attach_all, attach_audio};
+pub use files::{FileSource, LocalFiles, PathKind};
+pub use media::{MediaKind, detect_media};
+pub use mention::{FileMention, FileMentions, find_mentions};
+pub use read::{LocalAttachment, attach_audio, attach_file, attach_mentions};

@@ -6,9 +6,9 @@ use sallyport_contract::text;
 
 use super::{
     error::AttachError,
-    files::{Files, Found},
-    media::{AUDIO_BYTES_MAX, Media, media},
-    mention::Mention,
+    files::{FileSource, PathKind},
+    media::{AUDIO_BYTES_MAX, MediaKind, detect_media},
+    mention::FileMention,
 };
 
 /// Most bytes of all files in a message. Base64 adds a third, which gives the largest request that
@@ -23,7 +23,7 @@ const NAME_CHARS_MAX: usize = 200;
 
 /// A file that goes with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attached {
+pub struct LocalAttachment {
     /// Name of the file, without its folder.
     pub name: String,
     /// Media type, such as `image/png`.
@@ -37,28 +37,28 @@ pub struct Attached {
 /// # Errors
 ///
 /// The file cannot be read, is too large, or is of a kind that no model accepts.
-pub fn attach(files: &dyn Files, path: &Path) -> Result<Attached, AttachError> {
-    let name = || shown(path);
-    match files.find(path) {
-        Found::File => {}
-        Found::Folder => return Err(AttachError::Folder { name: name() }),
-        Found::Other => return Err(AttachError::NotRegular { name: name() }),
-        Found::Nothing => return Err(AttachError::Missing { name: name() }),
+pub fn attach_file(files: &dyn FileSource, path: &Path) -> Result<LocalAttachment, AttachError> {
+    let name = || display_path(path);
+    match files.path_kind(path) {
+        PathKind::File => {}
+        PathKind::Folder => return Err(AttachError::Folder { name: name() }),
+        PathKind::Other => return Err(AttachError::NotRegular { name: name() }),
+        PathKind::Nothing => return Err(AttachError::Missing { name: name() }),
     }
     // Read one byte more than the largest limit, to detect larger files.
     let data = files
-        .read(path, AUDIO_BYTES_MAX + 1)
+        .read_file(path, AUDIO_BYTES_MAX + 1)
         .map_err(|source| AttachError::Unreadable { name: name(), source })?;
     if data.is_empty() {
         return Err(AttachError::Empty { name: name() });
     }
-    let media = kind(path, &data)?;
+    let media = detect_kind(path, &data)?;
     if data.len() as u64 > media.bytes_max() {
-        let (kind, bytes_max) = (media.plural(), media.bytes_max());
+        let (kind, bytes_max) = (media.plural_name(), media.bytes_max());
         return Err(AttachError::TooLarge { name: name(), kind, bytes_max });
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Attached { name, media_type: media.media_type(), data })
+    Ok(LocalAttachment { name, media_type: media.media_type(), data })
 }
 
 /// Reads a sound file to attach.
@@ -66,11 +66,13 @@ pub fn attach(files: &dyn Files, path: &Path) -> Result<Attached, AttachError> {
 /// # Errors
 ///
 /// As [`attach`], or the file is not a sound.
-pub fn attach_audio(files: &dyn Files, path: &Path) -> Result<Attached, AttachError> {
-    let attached = attach(files, path)?;
+pub fn attach_audio(files: &dyn FileSource, path: &Path) -> Result<LocalAttachment, AttachError> {
+    let attached = attach_file(files, path)?;
     match attached.media_type.starts_with("audio/") {
         true => Ok(attached),
-        false => Err(AttachError::NoSound { name: shown(path), media_type: attached.media_type }),
+        false => {
+            Err(AttachError::NoSound { name: display_path(path), media_type: attached.media_type })
+        }
     }
 }
 
@@ -79,7 +81,10 @@ pub fn attach_audio(files: &dyn Files, path: &Path) -> Result<Attached, AttachEr
 /// # Errors
 ///
 /// As [`attach`], or there are too many files, or they are too large together.
-pub fn attach_all(files: &dyn Files, mentions: &[Mention]) -> Result<Vec<Attached>, AttachError> {
+pub fn attach_mentions(
+    files: &dyn FileSource,
+    mentions: &[FileMention],
+) -> Result<Vec<LocalAttachment>, AttachError> {
     let paths: Vec<_> = {
         let mut seen = BTreeSet::new();
         mentions.iter().map(|mention| &mention.path).filter(|path| seen.insert(*path)).collect()
@@ -90,7 +95,7 @@ pub fn attach_all(files: &dyn Files, mentions: &[Mention]) -> Result<Vec<Attache
     let mut all = Vec::new();
     let mut bytes_left = TOGETHER_BYTES_MAX;
     for path in paths {
-        let attached = attach(files, path)?;
+        let attached = attach_file(files, path)?;
         bytes_left = bytes_left
             .checked_sub(attached.data.len() as u64)
             .ok_or(AttachError::TooLargeTogether { bytes_max: TOGETHER_BYTES_MAX })?;
@@ -100,16 +105,16 @@ pub fn attach_all(files: &dyn Files, mentions: &[Mention]) -> Result<Vec<Attache
 }
 
 /// Detects the type of a file. One that was cut at the largest limit may end within a character.
-fn kind(path: &Path, data: &[u8]) -> Result<Media, AttachError> {
+fn detect_kind(path: &Path, data: &[u8]) -> Result<MediaKind, AttachError> {
     let whole = match std::str::from_utf8(data) {
         Err(error) if error.error_len().is_none() && data.len() as u64 > AUDIO_BYTES_MAX => {
             &data[..error.valid_up_to()]
         }
         _ => data,
     };
-    media(path, whole).ok_or_else(|| AttachError::UnknownKind { name: shown(path) })
+    detect_media(path, whole).ok_or_else(|| AttachError::UnknownKind { name: display_path(path) })
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     text::escape_excerpt(&path.to_string_lossy(), NAME_CHARS_MAX)
 }

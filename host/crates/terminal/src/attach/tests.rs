@@ -13,18 +13,18 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
 /// Files in memory. A name that ends with a slash is a folder.
 struct Pretended(BTreeMap<&'static str, Vec<u8>>);
 
-impl Files for Pretended {
-    fn find(&self, path: &Path) -> Found {
+impl FileSource for Pretended {
+    fn path_kind(&self, path: &Path) -> PathKind {
         let name = path.to_str().unwrap();
         match (self.0.contains_key(name), self.0.contains_key(format!("{name}/").as_str())) {
-            (true, _) => Found::File,
-            (_, true) => Found::Folder,
-            _ if name == "pipe" => Found::Other,
-            _ => Found::Nothing,
+            (true, _) => PathKind::File,
+            (_, true) => PathKind::Folder,
+            _ if name == "pipe" => PathKind::Other,
+            _ => PathKind::Nothing,
         }
     }
 
-    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    fn read_file(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         let name = path.to_str().unwrap();
         let bytes = self.0.get(name).ok_or(io::ErrorKind::PermissionDenied)?;
         Ok(bytes.iter().copied().take(usize::try_from(bytes_max).unwrap()).collect())
@@ -55,7 +55,7 @@ fn files() -> Pretended {
 /// The line's text, its files, and the words that are not files.
 #[track_caller]
 fn check(line: &str, text: &str, paths: &[&str], told: &[&str]) {
-    let found = mentions(line, &files());
+    let found = find_mentions(line, &files());
     assert_eq!(found.text, text, "{line:?}");
     let found_paths: Vec<_> = found.files.iter().map(|file| file.path.to_str().unwrap()).collect();
     assert_eq!(found_paths, paths, "{line:?}");
@@ -105,10 +105,10 @@ fn what_is_no_file_stays_text_and_is_told() {
 #[test]
 fn a_flood_of_marks_is_not_looked_up() {
     let line = "@x ".repeat(10_000);
-    let found = mentions(&line, &files());
+    let found = find_mentions(&line, &files());
     assert_eq!((found.text, found.told.len()), (line, 256));
     let line = format!("@a.md{}", "!".repeat(1000));
-    assert!(mentions(&line, &files()).files.is_empty());
+    assert!(find_mentions(&line, &files()).files.is_empty());
 }
 
 #[test]
@@ -136,13 +136,17 @@ fn kinds_are_told_by_their_bytes() {
         ("x.pdf", b"%PDF-1.7\0", None),
     ];
     for (name, bytes, want) in rows {
-        assert_eq!(media(Path::new(name), bytes).map(Media::media_type), want, "{name} {bytes:?}");
+        assert_eq!(
+            detect_media(Path::new(name), bytes).map(MediaKind::media_type),
+            want,
+            "{name} {bytes:?}"
+        );
     }
 }
 
 #[test]
 fn a_file_is_read_with_its_name_and_kind() {
-    let attached = attach(&files(), Path::new("src/main.rs")).unwrap();
+    let attached = attach_file(&files(), Path::new("src/main.rs")).unwrap();
     assert_eq!((attached.name.as_str(), attached.media_type), ("main.rs", "text/plain"));
     assert_eq!(attached.data, b"fn main() {}");
     let sound = attach_audio(&files(), Path::new("m.mp3")).unwrap();
@@ -158,7 +162,7 @@ fn check_error<T: std::fmt::Debug>(result: Result<T, AttachError>, message: &str
 
 #[test]
 fn what_cannot_be_attached_is_refused_with_a_reason() {
-    let try_file = |name: &str| attach(&files(), Path::new(name));
+    let try_file = |name: &str| attach_file(&files(), Path::new(name));
     check_error(try_file("none\n"), "there is no file none\\n", "~/");
     check_error(try_file("src"), "src is a folder", "files in it");
     check_error(try_file("pipe"), "pipe is not a regular file", "copy");
@@ -176,22 +180,22 @@ fn what_cannot_be_attached_is_refused_with_a_reason() {
 
 #[test]
 fn the_files_of_a_message_are_bounded_together() {
-    let all = |line: &str| attach_all(&files(), &mentions(line, &files()).files);
+    let all = |line: &str| attach_mentions(&files(), &find_mentions(line, &files()).files);
     let names = |line: &str| all(line).unwrap().into_iter().map(|a| a.name).collect::<Vec<_>>();
     assert_eq!(names("@a.md @p.png @a.md"), ["a.md", "p.png"]);
     let together = "the files of one message may have up to 15728640 bytes together";
     check_error(all("@big1.wav @big2.wav"), together, "several messages");
     let many: Vec<_> =
-        (0..33).map(|n| Mention { span: 0..1, path: format!("{n}").into() }).collect();
+        (0..33).map(|n| FileMention { span: 0..1, path: format!("{n}").into() }).collect();
     let too_many = "one message may have up to 32 files";
-    check_error(attach_all(&files(), &many), too_many, "several");
+    check_error(attach_mentions(&files(), &many), too_many, "several");
 }
 
 #[test]
 fn a_letter_that_is_cut_at_the_limit_does_not_make_a_text_binary() {
     let text = "é".repeat(16 << 20).into_bytes();
     let files = Pretended(BTreeMap::from([("é.txt", [b"x".as_slice(), &text].concat())]));
-    let error = attach(&files, Path::new("é.txt")).unwrap_err();
+    let error = attach_file(&files, Path::new("é.txt")).unwrap_err();
     assert!(matches!(error, AttachError::TooLarge { .. }), "{error}");
 }
 
@@ -199,13 +203,13 @@ fn a_letter_that_is_cut_at_the_limit_does_not_make_a_text_binary() {
 fn the_disk_is_read_below_a_folder_and_the_home() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("x.txt"), "words").unwrap();
-    let here = Disk { folder: folder.path().to_owned(), home: None };
-    let home = Disk { folder: "/nowhere".into(), home: Some(folder.path().to_owned()) };
+    let here = LocalFiles { folder: folder.path().to_owned(), home: None };
+    let home = LocalFiles { folder: "/nowhere".into(), home: Some(folder.path().to_owned()) };
     for (disk, path) in [(&here, "x.txt"), (&home, "~/x.txt")] {
-        assert_eq!(attach(disk, Path::new(path)).unwrap().data, b"words");
+        assert_eq!(attach_file(disk, Path::new(path)).unwrap().data, b"words");
     }
-    assert_eq!(here.find(Path::new("/dev/null")), Found::Other);
-    assert_eq!(here.find(Path::new(".")), Found::Folder);
-    assert_eq!(here.find(Path::new("~/x.txt")), Found::Nothing);
-    assert_eq!(home.full(Path::new("/abs")), PathBuf::from("/abs"));
+    assert_eq!(here.path_kind(Path::new("/dev/null")), PathKind::Other);
+    assert_eq!(here.path_kind(Path::new(".")), PathKind::Folder);
+    assert_eq!(here.path_kind(Path::new("~/x.txt")), PathKind::Nothing);
+    assert_eq!(home.resolve_path(Path::new("/abs")), PathBuf::from("/abs"));
 }

@@ -4,8 +4,8 @@ use anstyle::Style;
 use sallyport_contract::text;
 use unicode_width::UnicodeWidthStr;
 
-use super::json::{Node, quoted};
-use crate::style::{Line, Span};
+use super::json::{JsonNode, quote_json_string};
+use crate::style::{StyledLine, StyledSpan};
 
 /// Most characters of one string before the user asks for `More`.
 const STRING_CHARS_MAX: usize = 200;
@@ -32,7 +32,7 @@ const BOLD: Style = Style::new().bold();
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum DetailLevel {
     /// What fits on a screen. The rest is counted.
     Brief,
     /// Everything.
@@ -43,123 +43,144 @@ pub(super) enum Extent {
 /// characters spelt out.
 ///
 /// Text that is not JSON is returned with its hidden characters spelt out.
-pub fn editable(arguments: &str) -> String {
-    match Node::read(arguments) {
-        Some(node) => nested(&node, Extent::Whole, Form::Json).join("\n"),
+pub fn format_editable(arguments: &str) -> String {
+    match JsonNode::parse_json(arguments) {
+        Some(node) => format_nested(&node, DetailLevel::Whole, ValueFormat::Json).join("\n"),
         None => text::escape_multiline(arguments),
     }
 }
 
 /// Whether the arguments contain characters that a terminal would interpret or a reader would not
 /// see.
-pub(super) fn is_deceptive(arguments: &str) -> bool {
-    fn any(node: &Node) -> bool {
+pub(super) fn has_deceptive_text(arguments: &str) -> bool {
+    fn has_hidden_text(node: &JsonNode) -> bool {
         let hides = |text: &str| text::escape_multiline(text) != text;
         match node {
-            Node::Word(_) => false,
-            Node::Text(text) => hides(text),
-            Node::List(items) => items.iter().any(any),
-            Node::Map(entries) => entries.iter().any(|(key, value)| hides(key) || any(value)),
+            JsonNode::Word(_) => false,
+            JsonNode::Text(text) => hides(text),
+            JsonNode::List(items) => items.iter().any(has_hidden_text),
+            JsonNode::Map(entries) => {
+                entries.iter().any(|(key, value)| hides(key) || has_hidden_text(value))
+            }
         }
     }
-    match Node::read(arguments) {
-        Some(node) => any(&node),
+    match JsonNode::parse_json(arguments) {
+        Some(node) => has_hidden_text(&node),
         None => text::escape_multiline(arguments) != arguments,
     }
 }
 
 /// The arguments of a call. Each starts on a new line.
-pub(super) fn lines(arguments: &str, width: usize, extent: Extent) -> Vec<Line> {
-    let entries = match Node::read(arguments) {
+pub(super) fn argument_lines(
+    arguments: &str,
+    width: usize,
+    extent: DetailLevel,
+) -> Vec<StyledLine> {
+    let entries = match JsonNode::parse_json(arguments) {
         None if arguments.trim().is_empty() => Vec::new(),
-        Some(Node::Map(entries)) => entries,
-        Some(other) => return cut(value(&other, width, extent), lines_max(&[], extent)),
-        None => return cut(block(arguments, extent), lines_max(&[], extent)),
+        Some(JsonNode::Map(entries)) => entries,
+        Some(other) => {
+            return cut_middle_lines(
+                value_lines(&other, width, extent),
+                argument_lines_max(&[], extent),
+            );
+        }
+        None => {
+            return cut_middle_lines(
+                text_block_lines(arguments, extent),
+                argument_lines_max(&[], extent),
+            );
+        }
     };
     if entries.is_empty() {
-        return vec![Line::styled("no arguments", DIM)];
+        return vec![StyledLine::styled("no arguments", DIM)];
     }
     let shown = match extent {
-        Extent::Brief => ARGUMENTS_MAX.min(entries.len()),
-        Extent::Whole => entries.len(),
+        DetailLevel::Brief => ARGUMENTS_MAX.min(entries.len()),
+        DetailLevel::Whole => entries.len(),
     };
-    let entry = |(key, node): &(String, Node)| argument(key, node, width, extent);
+    let entry = |(key, node): &(String, JsonNode)| single_argument_lines(key, node, width, extent);
     let arguments: Vec<_> = entries[..shown].iter().map(entry).collect();
     let counts: Vec<_> = arguments.iter().map(|(_, below)| below.len()).collect();
-    let lines_max = lines_max(&counts, extent);
+    let lines_max = argument_lines_max(&counts, extent);
     let mut lines = Vec::new();
     for (head, below) in arguments {
         lines.push(head);
-        lines.append(&mut cut(below, lines_max));
+        lines.append(&mut cut_middle_lines(below, lines_max));
     }
     if let more @ 1.. = entries.len() - shown {
-        lines.push(Line::styled(format!("… and {more} more arguments"), BOLD));
+        lines.push(StyledLine::styled(format!("… and {more} more arguments"), BOLD));
     }
     lines
 }
 
 /// One argument: its name, followed by its value if that fits on the line. Otherwise the value is
 /// in the lines below.
-fn argument(key: &str, node: &Node, width: usize, extent: Extent) -> (Line, Vec<Line>) {
-    let quoted = quoted(key);
+fn single_argument_lines(
+    key: &str,
+    node: &JsonNode,
+    width: usize,
+    extent: DetailLevel,
+) -> (StyledLine, Vec<StyledLine>) {
+    let quoted = quote_json_string(key);
     let plain = &quoted[1..quoted.len() - 1];
     let name = match extent {
-        Extent::Brief => middle_cut(plain),
-        Extent::Whole => plain.to_owned(),
+        DetailLevel::Brief => cut_middle_chars(plain),
+        DetailLevel::Whole => plain.to_owned(),
     };
-    let mut head = Line::styled(format!("{name}:"), BOLD);
-    let mut below = value(node, width.saturating_sub(2), extent);
-    let fits = |line: &Line| head.width() + 1 + line.width() <= width;
+    let mut head = StyledLine::styled(format!("{name}:"), BOLD);
+    let mut below = value_lines(node, width.saturating_sub(2), extent);
+    let fits = |line: &StyledLine| head.width() + 1 + line.width() <= width;
     if below.len() == 1 && below.first().is_some_and(fits) {
         head.push(" ", Style::new());
         head.spans.append(&mut below[0].spans);
         return (head, Vec::new());
     }
     for line in &mut below {
-        line.spans.insert(0, Span::new("  ", Style::new()));
+        line.spans.insert(0, StyledSpan::new("  ", Style::new()));
     }
     (head, below)
 }
 
 /// Most lines per argument, chosen so that short arguments leave room for long ones.
-fn lines_max(counts: &[usize], extent: Extent) -> usize {
+fn argument_lines_max(counts: &[usize], extent: DetailLevel) -> usize {
     let fit =
         |max: &usize| counts.iter().map(|count| count.min(max)).sum::<usize>() <= LINES_SHARED;
     match extent {
-        Extent::Brief => (LINES_MIN..=ARGUMENT_LINES_MAX).rev().find(fit).unwrap_or(LINES_MIN),
-        Extent::Whole => usize::MAX,
+        DetailLevel::Brief => (LINES_MIN..=ARGUMENT_LINES_MAX).rev().find(fit).unwrap_or(LINES_MIN),
+        DetailLevel::Whole => usize::MAX,
     }
 }
 
-fn value(node: &Node, width: usize, extent: Extent) -> Vec<Line> {
-    if let Node::Text(text) = node
+fn value_lines(node: &JsonNode, width: usize, extent: DetailLevel) -> Vec<StyledLine> {
+    if let JsonNode::Text(text) = node
         && text.contains('\n')
     {
-        return block(text, extent);
+        return text_block_lines(text, extent);
     }
-    let compact = node.compact();
+    let compact = node.to_compact();
     if compact.width() <= width {
-        return vec![Line::plain(compact)];
+        return vec![StyledLine::plain(compact)];
     }
-    let lines = nested(node, extent, Form::Shown).into_iter().map(Line::plain);
-    lines.flat_map(|line| line.fold(width, indent_of(&line) + 2)).collect()
+    let lines = format_nested(node, extent, ValueFormat::Shown).into_iter().map(StyledLine::plain);
+    lines.flat_map(|line| line.fold_to_width(width, line_indent(&line) + 2)).collect()
 }
 
 /// Indentation of a line, so that its continuation can be indented further. It has an upper limit.
-fn indent_of(line: &Line) -> usize {
+fn line_indent(line: &StyledLine) -> usize {
     const INDENT_MAX: usize = 20;
     line.text().bytes().take_while(|b| *b == b' ').count().min(INDENT_MAX)
 }
 
 /// Text of several lines. The bar in front of each prevents it from imitating a line of the card.
-fn block(text: &str, extent: Extent) -> Vec<Line> {
+fn text_block_lines(text: &str, extent: DetailLevel) -> Vec<StyledLine> {
     text.lines()
         .map(|line| {
             let shown = match extent {
-                Extent::Brief => middle_cut(&text::escape_line(line)),
-                Extent::Whole => text::escape_line(line),
+                DetailLevel::Brief => cut_middle_chars(&text::escape_line(line)),
+                DetailLevel::Whole => text::escape_line(line),
             };
-            let mut line = Line::styled("│ ", DIM);
+            let mut line = StyledLine::styled("│ ", DIM);
             line.push(&shown, Style::new());
             line
         })
@@ -167,19 +188,19 @@ fn block(text: &str, extent: Extent) -> Vec<Line> {
 }
 
 /// Replaces lines in the middle with a line that counts them.
-fn cut(mut lines: Vec<Line>, lines_max: usize) -> Vec<Line> {
+fn cut_middle_lines(mut lines: Vec<StyledLine>, lines_max: usize) -> Vec<StyledLine> {
     if lines.len() <= lines_max {
         return lines;
     }
     let head = ((lines_max - 1) * 3 / 4).max(1);
     let end = lines.len() - (lines_max - 1 - head);
-    let mark = Line::styled(format!("  … {} more lines …", end - head), BOLD);
+    let mark = StyledLine::styled(format!("  … {} more lines …", end - head), BOLD);
     lines.splice(head..end, [mark]);
     lines
 }
 
 /// Replaces characters in the middle with their number.
-fn middle_cut(shown: &str) -> String {
+fn cut_middle_chars(shown: &str) -> String {
     let count = shown.chars().count();
     if count <= STRING_CHARS_MAX {
         return shown.to_owned();
@@ -192,7 +213,7 @@ fn middle_cut(shown: &str) -> String {
 
 /// The purpose of a formatted value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ValueFormat {
     /// Display: small lists and objects are on one line, and long strings may be cut.
     Shown,
     /// Editing: it stays JSON.
@@ -200,15 +221,19 @@ enum Form {
 }
 
 /// Formats a value over several indented lines.
-fn nested(node: &Node, extent: Extent, form: Form) -> Vec<String> {
+fn format_nested(node: &JsonNode, extent: DetailLevel, form: ValueFormat) -> Vec<String> {
     let (open, close, items): (_, _, Vec<Vec<String>>) = match node {
-        Node::Word(word) => return vec![word.clone()],
-        Node::Text(text) if extent == Extent::Brief => return vec![middle_cut(&quoted(text))],
-        Node::Text(text) => return vec![quoted(text)],
-        Node::List(items) => {
-            ("[", "]", items.iter().map(|item| nested_item(item, extent, form)).collect())
+        JsonNode::Word(word) => return vec![word.clone()],
+        JsonNode::Text(text) if extent == DetailLevel::Brief => {
+            return vec![cut_middle_chars(&quote_json_string(text))];
         }
-        Node::Map(entries) => ("{", "}", entries.iter().map(|e| entry(e, extent, form)).collect()),
+        JsonNode::Text(text) => return vec![quote_json_string(text)],
+        JsonNode::List(items) => {
+            ("[", "]", items.iter().map(|item| format_nested_item(item, extent, form)).collect())
+        }
+        JsonNode::Map(entries) => {
+            ("{", "}", entries.iter().map(|e| format_entry(e, extent, form)).collect())
+        }
     };
     if items.is_empty() {
         return vec![format!("{open}{close}")];
@@ -225,21 +250,25 @@ fn nested(node: &Node, extent: Extent, form: Form) -> Vec<String> {
     lines
 }
 
-fn nested_item(node: &Node, extent: Extent, form: Form) -> Vec<String> {
+fn format_nested_item(node: &JsonNode, extent: DetailLevel, form: ValueFormat) -> Vec<String> {
     /// Widest list or object that is shown on one line within another, in columns.
     const COMPACT_COLUMNS_MAX: usize = 48;
-    let compact = (form == Form::Shown).then(|| node.compact());
+    let compact = (form == ValueFormat::Shown).then(|| node.to_compact());
     match compact {
         Some(compact) if compact.width() <= COMPACT_COLUMNS_MAX => vec![compact],
-        _ => nested(node, extent, form),
+        _ => format_nested(node, extent, form),
     }
 }
 
-fn entry((key, node): &(String, Node), extent: Extent, form: Form) -> Vec<String> {
-    let mut lines = nested_item(node, extent, form);
+fn format_entry(
+    (key, node): &(String, JsonNode),
+    extent: DetailLevel,
+    form: ValueFormat,
+) -> Vec<String> {
+    let mut lines = format_nested_item(node, extent, form);
     let name = match extent {
-        Extent::Brief => middle_cut(&quoted(key)),
-        Extent::Whole => quoted(key),
+        DetailLevel::Brief => cut_middle_chars(&quote_json_string(key)),
+        DetailLevel::Whole => quote_json_string(key),
     };
     if let Some(first) = lines.first_mut() {
         *first = format!("{name}: {first}");

@@ -8,38 +8,39 @@ use serde_json::Value;
 
 /// A JSON value.
 #[derive(Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum JsonNode {
     /// A number, `true`, `false` or `null`, as it was written.
     Word(String),
     /// A string, without quotation marks and escapes.
     Text(String),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<JsonNode>),
     /// An object, in the order in which it was written.
-    Map(Vec<(String, Node)>),
+    Map(Vec<(String, JsonNode)>),
 }
 
-impl Node {
+impl JsonNode {
     /// Reads a JSON text. Returns `None` if it is not JSON or is nested too deeply.
-    pub(super) fn read(json: &str) -> Option<Self> {
+    pub(super) fn parse_json(json: &str) -> Option<Self> {
         // This checks the grammar and limits the depth, so the reader below can neither fail nor
         // recurse without end.
         serde_json::from_str::<Value>(json).ok()?;
-        Reader { rest: json }.value()
+        JsonReader { rest: json }.read_value()
     }
 
     /// The value on one line.
-    pub(super) fn compact(&self) -> String {
+    pub(super) fn to_compact(&self) -> String {
         match self {
             Self::Word(word) => word.clone(),
-            Self::Text(text) => quoted(text),
+            Self::Text(text) => quote_json_string(text),
             Self::List(items) => {
-                let items: Vec<_> = items.iter().map(Self::compact).collect();
+                let items: Vec<_> = items.iter().map(Self::to_compact).collect();
                 format!("[{}]", items.join(", "))
             }
             Self::Map(entries) => {
-                let entry =
-                    |(key, value): &(String, Self)| format!("{}: {}", quoted(key), value.compact());
+                let entry = |(key, value): &(String, Self)| {
+                    format!("{}: {}", quote_json_string(key), value.to_compact())
+                };
                 let entries: Vec<_> = entries.iter().map(entry).collect();
                 format!("{{{}}}", entries.join(", "))
             }
@@ -48,39 +49,39 @@ impl Node {
 }
 
 /// The text as a JSON string, with hidden characters spelt out.
-pub(super) fn quoted(string: &str) -> String {
+pub(super) fn quote_json_string(string: &str) -> String {
     text::escape_json(&Value::from(string).to_string())
 }
 
 /// Reads a text that is known to be valid JSON.
-struct Reader<'a> {
+struct JsonReader<'a> {
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
-    fn value(&mut self) -> Option<Node> {
-        self.blank();
+impl<'a> JsonReader<'a> {
+    fn read_value(&mut self) -> Option<JsonNode> {
+        self.skip_blanks();
         match self.rest.chars().next()? {
-            '{' => self.list('}', Self::entry).map(Node::Map),
-            '[' => self.list(']', Self::value).map(Node::List),
-            '"' => self.string().map(Node::Text),
-            _ => Some(Node::Word(self.word().to_owned())),
+            '{' => self.read_list('}', Self::read_entry).map(JsonNode::Map),
+            '[' => self.read_list(']', Self::read_value).map(JsonNode::List),
+            '"' => self.read_string().map(JsonNode::Text),
+            _ => Some(JsonNode::Word(self.read_word().to_owned())),
         }
     }
 
-    fn entry(&mut self) -> Option<(String, Node)> {
-        self.blank();
-        let key = self.string()?;
-        self.blank();
+    fn read_entry(&mut self) -> Option<(String, JsonNode)> {
+        self.skip_blanks();
+        let key = self.read_string()?;
+        self.skip_blanks();
         self.rest = self.rest.strip_prefix(':')?;
-        Some((key, self.value()?))
+        Some((key, self.read_value()?))
     }
 
-    fn list<T>(&mut self, end: char, item: fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+    fn read_list<T>(&mut self, end: char, item: fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut items = Vec::new();
         self.rest = &self.rest[1..];
         loop {
-            self.blank();
+            self.skip_blanks();
             if let Some(rest) = self.rest.strip_prefix(end) {
                 self.rest = rest;
                 return Some(items);
@@ -90,7 +91,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn string(&mut self) -> Option<String> {
+    fn read_string(&mut self) -> Option<String> {
         let mut escaped = false;
         let end = self.rest.char_indices().skip(1).find(|(_, c)| {
             let ends = *c == '"' && !escaped;
@@ -102,14 +103,14 @@ impl<'a> Reader<'a> {
         serde_json::from_str(string).ok()
     }
 
-    fn word(&mut self) -> &'a str {
+    fn read_word(&mut self) -> &'a str {
         let ends = |c: char| c.is_ascii_whitespace() || matches!(c, ',' | ']' | '}');
         let (word, rest) = self.rest.split_at(self.rest.find(ends).unwrap_or(self.rest.len()));
         self.rest = rest;
         word
     }
 
-    fn blank(&mut self) {
+    fn skip_blanks(&mut self) {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r']);
     }
 }

@@ -4,13 +4,13 @@ use anstyle::{AnsiColor, Style};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use sallyport_contract::{ApprovalRequest, ApprovalSubject};
 
-use crate::style::Line;
+use crate::style::StyledLine;
 
 const KEY: Style = AnsiColor::Cyan.on_default().bold();
 
 /// What a key means while a card is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum ApprovalChoice {
     /// Yes, for this question only.
     Once,
     /// Yes, and to the same question for the rest of the session.
@@ -31,9 +31,9 @@ pub enum Choice {
     Other,
 }
 
-impl Choice {
+impl ApprovalChoice {
     /// Whether it approves, for any duration.
-    pub fn is_yes(self) -> bool {
+    pub fn is_approval(self) -> bool {
         matches!(self, Self::Once | Self::Session | Self::Always)
     }
 }
@@ -44,30 +44,30 @@ const ROLE_PREFIX: &str = "role:";
 
 /// Answers that a card offers in addition to those that every card has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Offers {
+pub struct ApprovalOptions {
     /// A rule would allow the call permanently, and the card shows its text.
     pub always: bool,
     /// The arguments can still be changed: the call is not running yet.
     pub edit: bool,
 }
 
-impl Offers {
+impl ApprovalOptions {
     /// Returns the additional answers for a request.
-    pub fn of(request: &ApprovalRequest) -> Self {
+    pub fn from_request(request: &ApprovalRequest) -> Self {
         let is_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
         let edit = request.subject == ApprovalSubject::Call && !is_role;
         Self { always: request.rule.is_some(), edit }
     }
 
     /// The lines that list the keys. They wrap only between keys.
-    pub(super) fn lines(&self, width: usize) -> Vec<Line> {
-        let mut lines = vec![Line::default()];
-        for (key, words) in self.named() {
+    pub(super) fn key_lines(&self, width: usize) -> Vec<StyledLine> {
+        let mut lines = vec![StyledLine::default()];
+        for (key, words) in self.key_labels() {
             let columns = key.len() + words.len() + " · [] ".len();
             let last = lines.len() - 1;
             match lines[last].width() {
                 0 => {}
-                used if used + columns > width => lines.push(Line::default()),
+                used if used + columns > width => lines.push(StyledLine::default()),
                 _ => lines[last].push(" · ", Style::new()),
             }
             let last = lines.len() - 1;
@@ -77,7 +77,7 @@ impl Offers {
         lines
     }
 
-    fn named(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    fn key_labels(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let keys = [
             (true, "y", "once"),
             (true, "s", "this session"),
@@ -93,29 +93,29 @@ impl Offers {
 }
 
 /// Returns the meaning of a key. Keys with Alt or Control have none, except Ctrl-C.
-pub fn key(event: KeyEvent, offers: &Offers) -> Choice {
+pub fn choice_for_key(event: KeyEvent, offers: &ApprovalOptions) -> ApprovalChoice {
     if event.kind != KeyEventKind::Press {
-        return Choice::Other;
+        return ApprovalChoice::Other;
     }
     let plain = event.modifiers.difference(KeyModifiers::SHIFT).is_empty();
     match event.code {
-        KeyCode::Char('c') if event.modifiers == KeyModifiers::CONTROL => Choice::Cancel,
-        KeyCode::Esc => Choice::Cancel,
-        KeyCode::Char(letter) if plain => letter_means(letter.to_ascii_lowercase(), offers),
-        _ => Choice::Other,
+        KeyCode::Char('c') if event.modifiers == KeyModifiers::CONTROL => ApprovalChoice::Cancel,
+        KeyCode::Esc => ApprovalChoice::Cancel,
+        KeyCode::Char(letter) if plain => choice_for_letter(letter.to_ascii_lowercase(), offers),
+        _ => ApprovalChoice::Other,
     }
 }
 
-fn letter_means(letter: char, offers: &Offers) -> Choice {
+fn choice_for_letter(letter: char, offers: &ApprovalOptions) -> ApprovalChoice {
     match letter {
-        'y' => Choice::Once,
-        's' => Choice::Session,
-        'a' if offers.always => Choice::Always,
-        'e' if offers.edit => Choice::Edit,
-        'n' => Choice::No,
-        'r' => Choice::NoBecause,
-        'c' => Choice::Cancel,
-        '?' => Choice::More,
-        _ => Choice::Other,
+        'y' => ApprovalChoice::Once,
+        's' => ApprovalChoice::Session,
+        'a' if offers.always => ApprovalChoice::Always,
+        'e' if offers.edit => ApprovalChoice::Edit,
+        'n' => ApprovalChoice::No,
+        'r' => ApprovalChoice::NoBecause,
+        'c' => ApprovalChoice::Cancel,
+        '?' => ApprovalChoice::More,
+        _ => ApprovalChoice::Other,
     }
 }

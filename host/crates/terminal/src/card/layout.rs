@@ -4,11 +4,11 @@ use anstyle::{AnsiColor, Style};
 use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestPreview, text};
 
 use super::{
-    argument::{self, Extent},
-    keys::Offers,
+    argument::{self, DetailLevel},
+    keys::ApprovalOptions,
     request,
 };
-use crate::style::Line;
+use crate::style::StyledLine;
 
 /// Characters of the digest that are shown. They suffice to compare two versions by eye.
 const DIGEST_CHARS: usize = 12;
@@ -34,7 +34,7 @@ const DIM: Style = Style::new().dimmed();
 
 /// Position of a question among several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
+pub struct QuestionPosition {
     /// Its number, from 1.
     pub index: usize,
     /// The number of questions.
@@ -43,37 +43,37 @@ pub struct Position {
 
 /// The card for a request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Card {
+pub struct ApprovalCard {
     request: ApprovalRequest,
-    position: Option<Position>,
+    position: Option<QuestionPosition>,
 }
 
-impl Card {
+impl ApprovalCard {
     /// Creates the card for a request. The position is shown only if there are several questions.
-    pub fn new(request: ApprovalRequest, position: Option<Position>) -> Self {
+    pub fn new(request: ApprovalRequest, position: Option<QuestionPosition>) -> Self {
         Self { request, position: position.filter(|position| position.count > 1) }
     }
 
     /// Returns the answers that it offers.
-    pub fn offers(&self) -> Offers {
-        Offers::of(&self.request)
+    pub fn options(&self) -> ApprovalOptions {
+        ApprovalOptions::from_request(&self.request)
     }
 
     /// Returns the first view of the card, without its keys.
-    pub fn lines(&self, width: usize) -> Vec<Line> {
-        self.layout(width, Extent::Brief)
+    pub fn summary_lines(&self, width: usize) -> Vec<StyledLine> {
+        self.layout_lines(width, DetailLevel::Brief)
     }
 
     /// Returns the whole card in pages of at most `height` lines, or 6 if that is larger. The last
     /// line of each page is its number.
-    pub fn pages(&self, width: usize, height: usize) -> Vec<Vec<Line>> {
-        let lines = self.layout(width, Extent::Whole);
+    pub fn pages(&self, width: usize, height: usize) -> Vec<Vec<StyledLine>> {
+        let lines = self.layout_lines(width, DetailLevel::Whole);
         // One line of each page is for its number.
         let pages: Vec<_> = lines.chunks(height.saturating_sub(1).max(PAGE_LINES_MIN)).collect();
         let count = pages.len();
-        let numbered = |(index, lines): (usize, &[Line])| {
+        let numbered = |(index, lines): (usize, &[StyledLine])| {
             let mut page = lines.to_vec();
-            page.push(Line::styled(format!("page {} of {count}", index + 1), DIM));
+            page.push(StyledLine::styled(format!("page {} of {count}", index + 1), DIM));
             page
         };
         pages.into_iter().enumerate().map(numbered).collect()
@@ -81,114 +81,120 @@ impl Card {
 
     /// Whether [`lines`](Self::lines) omits part of a request. If so, an approval counts only after
     /// all [`pages`](Self::pages) were seen.
-    pub fn has_to_be_read(&self) -> bool {
-        is_cut(&self.request)
+    pub fn needs_full_view(&self) -> bool {
+        is_summary_cut(&self.request)
     }
 
     /// Returns the subject of the question on one line, to show above the keys.
     ///
     /// It stays in view while the user answers, however long the card is.
-    pub fn reminder(&self, width: usize) -> Option<Line> {
-        let line = subject_line(&self.request, columns(width))?;
-        Some(Line::styled(line, TITLE))
+    pub fn reminder_line(&self, width: usize) -> Option<StyledLine> {
+        let line = subject_line(&self.request, card_columns(width))?;
+        Some(StyledLine::styled(line, TITLE))
     }
 
     /// Returns the lines that list its keys.
-    pub fn keys(&self, width: usize) -> Vec<Line> {
-        self.offers().lines(columns(width))
+    pub fn key_lines(&self, width: usize) -> Vec<StyledLine> {
+        self.options().key_lines(card_columns(width))
     }
 
-    fn layout(&self, width: usize, extent: Extent) -> Vec<Line> {
-        let width = columns(width);
-        let mut rows = Rows { lines: self.title(extent).fold(width, 2), width };
-        rows.line("plugin", Line::plain(self.plugin()));
+    fn layout_lines(&self, width: usize, extent: DetailLevel) -> Vec<StyledLine> {
+        let width = card_columns(width);
+        let mut rows = CardRows { lines: self.title_line(extent).fold_to_width(width, 2), width };
+        rows.push_line("plugin", StyledLine::plain(self.plugin_text()));
         if self.request.subject != ApprovalSubject::Call {
-            rows.line("tool", Line::plain(self.request.call.tool.to_string()));
+            rows.push_line("tool", StyledLine::plain(self.request.call.tool.to_string()));
         }
         for (name, lines) in
-            self.request.request.iter().flat_map(|r| request::shown(r, extent).rows)
+            self.request.request.iter().flat_map(|r| request::layout_request(r, extent).rows)
         {
-            rows.add(name, lines);
+            rows.push_lines(name, lines);
         }
         let inner = width - NAME_COLUMNS - 2;
-        rows.add("with", argument::lines(&self.request.call.arguments, inner, extent));
-        if self.is_deceptive() {
+        rows.push_lines(
+            "with",
+            argument::argument_lines(&self.request.call.arguments, inner, extent),
+        );
+        if self.has_deceptive_text() {
             let warning = "characters that are hidden or control a terminal are spelt out here: \
                            look twice";
-            rows.line("warning", Line::styled(warning, WARNING));
+            rows.push_line("warning", StyledLine::styled(warning, WARNING));
         }
-        rows.add("can", self.powers(extent));
-        rows.line("because", Line::plain(text::escape_line(&self.request.reason)));
+        rows.push_lines("can", self.capability_lines(extent));
+        rows.push_line("because", StyledLine::plain(text::escape_line(&self.request.reason)));
         if let Some(rule) = &self.request.rule {
             let rule: Vec<_> =
-                rule.lines().map(|line| Line::plain(text::escape_line(line))).collect();
-            rows.line("always", Line::plain("writes into your policy:"));
-            rows.add("", rule);
+                rule.lines().map(|line| StyledLine::plain(text::escape_line(line))).collect();
+            rows.push_line("always", StyledLine::plain("writes into your policy:"));
+            rows.push_lines("", rule);
         }
         rows.lines
     }
 
-    fn title(&self, extent: Extent) -> Line {
+    fn title_line(&self, extent: DetailLevel) -> StyledLine {
         let tool = &self.request.call.tool;
-        let of = self.position.map(|Position { index, count }| format!(" {index} of {count}"));
-        let mut line = Line::styled(format!("approval{}: ", of.unwrap_or_default()), TITLE);
+        let of =
+            self.position.map(|QuestionPosition { index, count }| format!(" {index} of {count}"));
+        let mut line = StyledLine::styled(format!("approval{}: ", of.unwrap_or_default()), TITLE);
         let words = match &self.request.subject {
             ApprovalSubject::Call => format!("{tool} asks to run"),
             ApprovalSubject::Access { what } => match extent {
-                Extent::Brief => format!("{} wants {}", tool.plugin, request::brief(what)),
-                Extent::Whole => format!("{} wants {}", tool.plugin, text::escape_line(what)),
+                DetailLevel::Brief => {
+                    format!("{} wants {}", tool.plugin, request::shorten_text(what))
+                }
+                DetailLevel::Whole => format!("{} wants {}", tool.plugin, text::escape_line(what)),
             },
         };
         line.push(&words, Style::new().bold());
         line
     }
 
-    fn plugin(&self) -> String {
+    fn plugin_text(&self) -> String {
         let request = &self.request;
         let digest: String = request.plugin_digest.chars().take(DIGEST_CHARS).collect();
         let version = text::escape_line(&request.plugin_version);
         format!("{} {version}, digest {}", request.call.tool.plugin, text::escape_line(&digest))
     }
 
-    fn powers(&self, extent: Extent) -> Vec<Line> {
+    fn capability_lines(&self, extent: DetailLevel) -> Vec<StyledLine> {
         let powers = &self.request.powers;
         if powers.is_empty() {
-            return vec![Line::styled("change nothing and reach nothing outside", DIM)];
+            return vec![StyledLine::styled("change nothing and reach nothing outside", DIM)];
         }
         let shown = match extent {
-            Extent::Brief => POWERS_MAX.min(powers.len()),
-            Extent::Whole => powers.len(),
+            DetailLevel::Brief => POWERS_MAX.min(powers.len()),
+            DetailLevel::Whole => powers.len(),
         };
-        let line = |power: &String| Line::plain(text::escape_line(power));
+        let line = |power: &String| StyledLine::plain(text::escape_line(power));
         let mut lines: Vec<_> = powers[..shown].iter().map(line).collect();
         if let more @ 1.. = powers.len() - shown {
-            lines.push(Line::styled(format!("… and {more} more"), Style::new().bold()));
+            lines.push(StyledLine::styled(format!("… and {more} more"), Style::new().bold()));
         }
         lines
     }
 
     /// Whether any foreign text of the card contains characters that a reader could not see.
-    fn is_deceptive(&self) -> bool {
+    fn has_deceptive_text(&self) -> bool {
         let hides = |foreign: &str| text::escape_line(foreign) != foreign;
         let what = match &self.request.subject {
             ApprovalSubject::Call => "",
             ApprovalSubject::Access { what } => what,
         };
         hides(what)
-            || self.request.request.as_deref().is_some_and(request::is_deceptive)
+            || self.request.request.as_deref().is_some_and(request::has_deceptive_text)
             || hides(&self.request.plugin_version)
-            || argument::is_deceptive(&self.request.call.arguments)
+            || argument::has_deceptive_text(&self.request.call.arguments)
     }
 }
 
 /// Whether the first view of a question omits part of the request.
-pub fn is_cut(request: &ApprovalRequest) -> bool {
+pub fn is_summary_cut(request: &ApprovalRequest) -> bool {
     let is_long = match &request.subject {
         ApprovalSubject::Call => false,
         ApprovalSubject::Access { what } => request::is_long(what),
     };
     let shown = request.request.as_deref();
-    is_long || shown.is_some_and(|shown| request::shown(shown, Extent::Brief).is_cut)
+    is_long || shown.is_some_and(|shown| request::layout_request(shown, DetailLevel::Brief).is_cut)
 }
 
 /// Returns the subject of a question about a request, in at most `columns` characters. Returns
@@ -209,38 +215,38 @@ pub fn subject_line(request: &ApprovalRequest, columns: usize) -> Option<String>
 ///
 /// Without `is_whole` long parts are cut.
 pub fn request_lines(request: &RequestPreview, is_whole: bool) -> Vec<String> {
-    let extent = if is_whole { Extent::Whole } else { Extent::Brief };
+    let extent = if is_whole { DetailLevel::Whole } else { DetailLevel::Brief };
     let named = |(name, lines): request::Row| {
-        let line = move |(index, line): (usize, Line)| {
+        let line = move |(index, line): (usize, StyledLine)| {
             let name = if index == 0 { name } else { "" };
             format!("{name:NAME_COLUMNS$} {}", line.text())
         };
         lines.into_iter().enumerate().map(line).collect::<Vec<_>>()
     };
-    request::shown(request, extent).rows.into_iter().flat_map(named).collect()
+    request::layout_request(request, extent).rows.into_iter().flat_map(named).collect()
 }
 
-fn columns(width: usize) -> usize {
+fn card_columns(width: usize) -> usize {
     width.clamp(COLUMNS_MIN, COLUMNS_MAX)
 }
 
 /// Rows of a card: lines with a name in front.
-struct Rows {
-    lines: Vec<Line>,
+struct CardRows {
+    lines: Vec<StyledLine>,
     width: usize,
 }
 
-impl Rows {
-    fn line(&mut self, name: &str, line: Line) {
-        self.add(name, vec![line]);
+impl CardRows {
+    fn push_line(&mut self, name: &str, line: StyledLine) {
+        self.push_lines(name, vec![line]);
     }
 
-    fn add(&mut self, name: &str, lines: Vec<Line>) {
+    fn push_lines(&mut self, name: &str, lines: Vec<StyledLine>) {
         for (index, line) in lines.into_iter().enumerate() {
             let name = if index == 0 { name } else { "" };
-            let mut row = Line::styled(format!("  {name:NAME_COLUMNS$}"), DIM);
+            let mut row = StyledLine::styled(format!("  {name:NAME_COLUMNS$}"), DIM);
             line.spans.iter().for_each(|span| row.push(&span.text, span.style));
-            self.lines.append(&mut row.fold(self.width, NAME_COLUMNS + 4));
+            self.lines.append(&mut row.fold_to_width(self.width, NAME_COLUMNS + 4));
         }
     }
 }

@@ -20,6 +20,6 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use argument::editable;
-pub use keys::{Choice, Offers, key};
-pub use layout::{Card, Position, is_cut, request_lines, subject_line};
+pub use argument::format_editable;
+pub use keys::{ApprovalChoice, ApprovalOptions, choice_for_key};
+pub use layout::{ApprovalCard, QuestionPosition, is_summary_cut, request_lines, subject_line};

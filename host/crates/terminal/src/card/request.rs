@@ -6,8 +6,8 @@
 use anstyle::Style;
 use sallyport_contract::{BodyEncoding, BodyPreview, RequestPreview, text};
 
-use super::argument::Extent;
-use crate::style::Line;
+use super::argument::DetailLevel;
+use crate::style::StyledLine;
 
 /// Most characters of a query, a header or a line of a body in a brief view.
 const BRIEF_CHARS_MAX: usize = 400;
@@ -32,44 +32,44 @@ const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
 /// A part of a request with its name.
-pub(super) type Row = (&'static str, Vec<Line>);
+pub(super) type Row = (&'static str, Vec<StyledLine>);
 
 /// A request, laid out.
-pub(super) struct Shown {
+pub(super) struct RequestLayout {
     pub(super) rows: Vec<Row>,
     /// Whether part of it was omitted.
     pub(super) is_cut: bool,
 }
 
 /// Lays out a request. Its method and address belong in the title above it.
-pub(super) fn shown(request: &RequestPreview, extent: Extent) -> Shown {
-    let mut view = View { extent, is_cut: false };
+pub(super) fn layout_request(request: &RequestPreview, extent: DetailLevel) -> RequestLayout {
+    let mut view = RequestFormatter { extent, is_cut: false };
     let mut rows = Vec::new();
     if !request.query.is_empty() {
-        rows.push(("query", vec![Line::plain(view.cut(&request.query))]));
+        rows.push(("query", vec![StyledLine::plain(view.cut_text(&request.query))]));
     }
     if !request.headers.is_empty() {
-        rows.push(("headers", view.headers(&request.headers)));
+        rows.push(("headers", view.header_lines(&request.headers)));
     }
     if let Some(body) = &request.body {
-        rows.push(("body", view.body(body)));
+        rows.push(("body", view.body_lines(body)));
     }
     let mut notes = Vec::new();
     if view.is_cut {
-        notes.push(Line::plain(format!(
+        notes.push(StyledLine::plain(format!(
             "BLAKE3 of everything that would be sent: {}",
-            short(&request.digest)
+            short_digest(&request.digest)
         )));
     }
     let lasting =
         "\"this session\" and \"always\" apply to any query, headers and body at this address";
-    notes.push(Line::styled(lasting, DIM));
+    notes.push(StyledLine::styled(lasting, DIM));
     rows.push(("", notes));
-    Shown { rows, is_cut: view.is_cut }
+    RequestLayout { rows, is_cut: view.is_cut }
 }
 
 /// Whether any text of a request contains hidden characters.
-pub(super) fn is_deceptive(request: &RequestPreview) -> bool {
+pub(super) fn has_deceptive_text(request: &RequestPreview) -> bool {
     let hides = |foreign: &str| text::escape_line(foreign) != foreign;
     let body = request
         .body
@@ -79,8 +79,8 @@ pub(super) fn is_deceptive(request: &RequestPreview) -> bool {
 }
 
 /// Cuts the middle out of a long text for a brief view. Hidden characters are spelt out.
-pub(super) fn brief(foreign: &str) -> String {
-    View { extent: Extent::Brief, is_cut: false }.cut(foreign)
+pub(super) fn shorten_text(foreign: &str) -> String {
+    RequestFormatter { extent: DetailLevel::Brief, is_cut: false }.cut_text(foreign)
 }
 
 /// Whether a text is too long for a brief view.
@@ -88,14 +88,14 @@ pub(super) fn is_long(foreign: &str) -> bool {
     foreign.chars().count() > BRIEF_CHARS_MAX
 }
 
-struct View {
-    extent: Extent,
+struct RequestFormatter {
+    extent: DetailLevel,
     is_cut: bool,
 }
 
-impl View {
-    fn cut(&mut self, foreign: &str) -> String {
-        if self.extent == Extent::Whole || !is_long(foreign) {
+impl RequestFormatter {
+    fn cut_text(&mut self, foreign: &str) -> String {
+        if self.extent == DetailLevel::Whole || !is_long(foreign) {
             return text::escape_line(foreign);
         }
         self.is_cut = true;
@@ -110,50 +110,52 @@ impl View {
         )
     }
 
-    fn headers(&mut self, headers: &[(String, String)]) -> Vec<Line> {
+    fn header_lines(&mut self, headers: &[(String, String)]) -> Vec<StyledLine> {
         let shown = match self.extent {
-            Extent::Brief => HEADERS_MAX.min(headers.len()),
-            Extent::Whole => headers.len(),
+            DetailLevel::Brief => HEADERS_MAX.min(headers.len()),
+            DetailLevel::Whole => headers.len(),
         };
         let line = |(name, value): &(String, String)| {
-            Line::plain(format!("{}: {}", text::escape_line(name), self.cut(value)))
+            StyledLine::plain(format!("{}: {}", text::escape_line(name), self.cut_text(value)))
         };
-        let mut lines: Vec<Line> = headers[..shown].iter().map(line).collect();
+        let mut lines: Vec<StyledLine> = headers[..shown].iter().map(line).collect();
         if let more @ 1.. = headers.len() - shown {
             self.is_cut = true;
-            lines.push(Line::styled(format!("… and {more} more headers"), BOLD));
+            lines.push(StyledLine::styled(format!("… and {more} more headers"), BOLD));
         }
         lines
     }
 
-    fn body(&mut self, body: &BodyPreview) -> Vec<Line> {
-        let kind = body.media_type.as_deref().map(brief).unwrap_or_else(|| "no type".to_owned());
+    fn body_lines(&mut self, body: &BodyPreview) -> Vec<StyledLine> {
+        let kind =
+            body.media_type.as_deref().map(shorten_text).unwrap_or_else(|| "no type".to_owned());
         let form = match body.encoding {
             BodyEncoding::Text => "",
             BodyEncoding::Hex => ", not text, in hexadecimal",
         };
-        let (bytes, digest) = (body.length_bytes, short(&body.digest));
+        let (bytes, digest) = (body.length_bytes, short_digest(&body.digest));
         let head = format!("{kind}, {bytes} bytes{form}, blake3 {digest}");
-        let mut lines: Vec<Line> = pieces(body).map(|piece| self.line_of_body(piece)).collect();
-        if self.extent == Extent::Brief && lines.len() > BODY_LINES_MAX {
+        let mut lines: Vec<StyledLine> =
+            body_lines(body).map(|piece| self.body_line(piece)).collect();
+        if self.extent == DetailLevel::Brief && lines.len() > BODY_LINES_MAX {
             self.is_cut = true;
             let end = lines.len() - (BODY_LINES_MAX - BODY_LINES_HEAD);
             let mark = format!("… {} lines are not shown …", end - BODY_LINES_HEAD);
-            lines.splice(BODY_LINES_HEAD..end, [Line::styled(mark, BOLD)]);
+            lines.splice(BODY_LINES_HEAD..end, [StyledLine::styled(mark, BOLD)]);
         }
-        [vec![Line::plain(head)], lines].concat()
+        [vec![StyledLine::plain(head)], lines].concat()
     }
 
     /// A line of a body. The bar in front prevents it from imitating a line of the card.
-    fn line_of_body(&mut self, piece: &str) -> Line {
-        let mut line = Line::styled("│ ", DIM);
-        line.push(&self.cut(piece), Style::new());
+    fn body_line(&mut self, piece: &str) -> StyledLine {
+        let mut line = StyledLine::styled("│ ", DIM);
+        line.push(&self.cut_text(piece), Style::new());
         line
     }
 }
 
 /// The lines of a body, without any prefix.
-fn pieces(body: &BodyPreview) -> Box<dyn Iterator<Item = &str> + '_> {
+fn body_lines(body: &BodyPreview) -> Box<dyn Iterator<Item = &str> + '_> {
     match body.encoding {
         BodyEncoding::Text => Box::new(body.content.split('\n')),
         // The digits are ASCII, so every piece is text.
@@ -166,6 +168,6 @@ fn pieces(body: &BodyPreview) -> Box<dyn Iterator<Item = &str> + '_> {
     }
 }
 
-fn short(digest: &str) -> String {
+fn short_digest(digest: &str) -> String {
     digest.chars().take(DIGEST_CHARS).collect()
 }

@@ -8,7 +8,7 @@ use sallyport_contract::{
 };
 
 use super::*;
-use crate::style::Line;
+use crate::style::StyledLine;
 
 fn request(arguments: &str) -> ApprovalRequest {
     ApprovalRequest {
@@ -27,27 +27,27 @@ fn request(arguments: &str) -> ApprovalRequest {
     }
 }
 
-fn shown(lines: &[Line]) -> String {
+fn shown(lines: &[StyledLine]) -> String {
     lines.iter().map(|line| line.text() + "\n").collect()
 }
 
 fn brief(request: ApprovalRequest) -> String {
-    shown(&Card::new(request, None).lines(80))
+    shown(&ApprovalCard::new(request, None).summary_lines(80))
 }
 
 fn whole(request: ApprovalRequest) -> String {
-    Card::new(request, None).pages(80, 10_000).iter().map(|page| shown(page)).collect()
+    ApprovalCard::new(request, None).pages(80, 10_000).iter().map(|page| shown(page)).collect()
 }
 
 #[test]
 fn a_card_shows_everything_that_matters() {
-    let card = Card::new(
+    let card = ApprovalCard::new(
         request(
             r#"{"to":["a@x","b@y"],"subject":"Hello","body":"one\ntwo","n":12345678901234567890123,"options":{"urgent":true,"labels":["a long label that takes some room","another one that takes more"]}}"#,
         ),
-        Some(Position { index: 2, count: 5 }),
+        Some(QuestionPosition { index: 2, count: 5 }),
     );
-    insta::assert_snapshot!(shown(&card.lines(80)) + &shown(&card.keys(80)));
+    insta::assert_snapshot!(shown(&card.summary_lines(80)) + &shown(&card.key_lines(80)));
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn a_card_for_an_access_cannot_be_edited_nor_allowed_for_good() {
     request.subject =
         ApprovalSubject::Access { what: "GET https://example.org/\u{202e}gpj".into() };
     (request.rule, request.powers) = (None, Vec::new());
-    let card = Card::new(request, Some(Position { index: 1, count: 1 }));
-    insta::assert_snapshot!(shown(&card.lines(60)) + &shown(&card.keys(60)));
+    let card = ApprovalCard::new(request, Some(QuestionPosition { index: 1, count: 1 }));
+    insta::assert_snapshot!(shown(&card.summary_lines(60)) + &shown(&card.key_lines(60)));
 }
 
 fn preview(query: &str, headers: &[(&str, &str)], body: &[u8]) -> RequestPreview {
@@ -81,17 +81,17 @@ fn about(preview: RequestPreview) -> ApprovalRequest {
 /// Checks the brief view, and whether an approval requires the remaining pages.
 #[track_caller]
 fn check_request(preview: &RequestPreview, has_to_be_read: bool, wants: &[&str]) {
-    let card = Card::new(about(preview.clone()), None);
-    let text = shown(&card.lines(80));
+    let card = ApprovalCard::new(about(preview.clone()), None);
+    let text = shown(&card.summary_lines(80));
     let joined: String = text.split_whitespace().collect();
     for want in wants {
         let want: String = want.split_whitespace().collect();
         assert!(joined.contains(&want), "{want:?} is not in\n{text}");
     }
-    assert_eq!(card.has_to_be_read(), has_to_be_read, "{text}");
+    assert_eq!(card.needs_full_view(), has_to_be_read, "{text}");
     assert!(text.starts_with("approval: mail wants POST https://example.org/send\n"), "{text}");
     assert!(text.lines().count() < 60, "{} lines", text.lines().count());
-    let reminder = card.reminder(80).unwrap().text();
+    let reminder = card.reminder_line(80).unwrap().text();
     assert_eq!(reminder, "mail wants POST https://example.org/send");
 }
 
@@ -142,11 +142,14 @@ fn what_is_long_is_shown_at_both_ends_and_has_to_be_read_before_a_yes() {
 fn a_long_path_pushes_nothing_out_of_sight() {
     let mut long = preview("", &[], b"body");
     long.address = format!("https://example.org/{}/the-end", "p".repeat(15_000));
-    let card = Card::new(about(long), None);
-    let text = shown(&card.lines(80));
+    let card = ApprovalCard::new(about(long), None);
+    let text = shown(&card.summary_lines(80));
     assert!(text.starts_with("approval: mail wants POST https://example.org/ppp"), "{text}");
-    assert!(text.contains("the-end") && text.contains("│ body") && card.has_to_be_read(), "{text}");
-    assert!(card.reminder(80).unwrap().width() <= 80);
+    assert!(
+        text.contains("the-end") && text.contains("│ body") && card.needs_full_view(),
+        "{text}"
+    );
+    assert!(card.reminder_line(80).unwrap().width() <= 80);
 }
 
 #[test]
@@ -166,15 +169,16 @@ fn what_no_model_asked_for_cannot_be_edited() {
     for (tool, want) in [("mail.send", true), ("mail.role:timer", false), ("role.timer", true)] {
         let mut request = request("{}");
         request.call.tool = tool.parse().unwrap();
-        assert_eq!(Offers::of(&request).edit, want, "{tool}");
+        assert_eq!(ApprovalOptions::from_request(&request).edit, want, "{tool}");
     }
 }
 
 #[test]
 fn a_narrow_window_folds_and_loses_nothing() {
-    let card = Card::new(request(r#"{"path":"/a/very/long/path/that/does/not/fit"}"#), None);
+    let card =
+        ApprovalCard::new(request(r#"{"path":"/a/very/long/path/that/does/not/fit"}"#), None);
     for width in [0, 1, 30, 31, 40, 79, 500] {
-        let lines = card.lines(width);
+        let lines = card.summary_lines(width);
         let joined: String = lines
             .iter()
             .flat_map(|l| l.text().chars().collect::<Vec<_>>())
@@ -230,10 +234,10 @@ fn whatever_is_cut_is_on_the_pages() {
     let many = ApprovalRequest { powers, ..request("{}") };
     assert!(brief(many.clone()).contains("… and 92 more"));
     assert!(whole(many.clone()).contains("power 99."));
-    let pages = Card::new(many, None).pages(80, 24);
+    let pages = ApprovalCard::new(many, None).pages(80, 24);
     assert!(pages.iter().all(|page| page.len() <= 24));
     assert!(pages[0].last().unwrap().text().starts_with("page 1 of "));
-    assert_eq!(Card::new(request("{}"), None).pages(80, 0)[0].len(), 6);
+    assert_eq!(ApprovalCard::new(request("{}"), None).pages(80, 0)[0].len(), 6);
 }
 
 #[test]
@@ -274,38 +278,42 @@ fn edited_arguments_begin_as_json_in_which_nothing_hides() {
         ("broken \u{1b}", "broken \\u{1b}"),
     ];
     for (arguments, want) in rows {
-        assert_eq!(editable(arguments), want);
+        assert_eq!(format_editable(arguments), want);
     }
     let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(5000));
-    assert_eq!(editable(&long).len(), long.len() + 5);
+    assert_eq!(format_editable(&long).len(), long.len() + 5);
 }
 
 #[track_caller]
-fn check_key(code: KeyCode, modifiers: KeyModifiers, want: Choice) {
-    let all = Offers { always: true, edit: true };
-    assert_eq!(key(KeyEvent::new(code, modifiers), &all), want, "{code:?} {modifiers:?}");
+fn check_key(code: KeyCode, modifiers: KeyModifiers, want: ApprovalChoice) {
+    let all = ApprovalOptions { always: true, edit: true };
+    assert_eq!(
+        choice_for_key(KeyEvent::new(code, modifiers), &all),
+        want,
+        "{code:?} {modifiers:?}"
+    );
 }
 
 #[test]
 fn keys_mean_what_the_card_says() {
     let rows = [
-        ('y', Choice::Once),
-        ('s', Choice::Session),
-        ('a', Choice::Always),
-        ('e', Choice::Edit),
-        ('n', Choice::No),
-        ('r', Choice::NoBecause),
-        ('c', Choice::Cancel),
-        ('?', Choice::More),
+        ('y', ApprovalChoice::Once),
+        ('s', ApprovalChoice::Session),
+        ('a', ApprovalChoice::Always),
+        ('e', ApprovalChoice::Edit),
+        ('n', ApprovalChoice::No),
+        ('r', ApprovalChoice::NoBecause),
+        ('c', ApprovalChoice::Cancel),
+        ('?', ApprovalChoice::More),
     ];
     for (letter, want) in rows {
         check_key(KeyCode::Char(letter), KeyModifiers::NONE, want);
         check_key(KeyCode::Char(letter.to_ascii_uppercase()), KeyModifiers::SHIFT, want);
-        check_key(KeyCode::Char(letter), KeyModifiers::ALT, Choice::Other);
+        check_key(KeyCode::Char(letter), KeyModifiers::ALT, ApprovalChoice::Other);
     }
-    check_key(KeyCode::Esc, KeyModifiers::NONE, Choice::Cancel);
-    check_key(KeyCode::Char('c'), KeyModifiers::CONTROL, Choice::Cancel);
-    check_key(KeyCode::Char('y'), KeyModifiers::CONTROL, Choice::Other);
+    check_key(KeyCode::Esc, KeyModifiers::NONE, ApprovalChoice::Cancel);
+    check_key(KeyCode::Char('c'), KeyModifiers::CONTROL, ApprovalChoice::Cancel);
+    check_key(KeyCode::Char('y'), KeyModifiers::CONTROL, ApprovalChoice::Other);
 }
 
 #[test]
@@ -313,19 +321,19 @@ fn no_other_key_is_an_answer() {
     use KeyCode as K;
     let keys = [K::Enter, K::Tab, K::Backspace, K::Up, K::F(1), K::Null, K::Char(' ')];
     for code in keys {
-        check_key(code, KeyModifiers::NONE, Choice::Other);
+        check_key(code, KeyModifiers::NONE, ApprovalChoice::Other);
     }
     for letter in ('\0'..='\u{ff}').filter(|c| !"ysaenrcYSAENRC?".contains(*c)) {
-        check_key(K::Char(letter), KeyModifiers::NONE, Choice::Other);
+        check_key(K::Char(letter), KeyModifiers::NONE, ApprovalChoice::Other);
     }
-    let few = Offers { always: false, edit: false };
+    let few = ApprovalOptions { always: false, edit: false };
     for letter in ['a', 'e'] {
         let event = KeyEvent::new(K::Char(letter), KeyModifiers::NONE);
-        assert_eq!(key(event, &few), Choice::Other);
+        assert_eq!(choice_for_key(event, &few), ApprovalChoice::Other);
     }
     let mut released = KeyEvent::new(K::Char('y'), KeyModifiers::NONE);
     for kind in [KeyEventKind::Release, KeyEventKind::Repeat] {
         released.kind = kind;
-        assert_eq!(key(released, &few), Choice::Other);
+        assert_eq!(choice_for_key(released, &few), ApprovalChoice::Other);
     }
 }

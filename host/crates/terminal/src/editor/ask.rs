@@ -9,10 +9,10 @@ use crossterm::{
 };
 use rustix::termios::{QueueSelector, tcflush};
 
-use super::mode::Original;
+use super::mode::TerminalModes;
 use crate::{
-    card::{self, Card, Choice},
-    style::Line,
+    card::{self, ApprovalCard, ApprovalChoice},
+    style::StyledLine,
 };
 
 /// Time without input before a key counts as an answer. A user who is still typing or holds a key
@@ -32,9 +32,9 @@ const BOLD: Style = Style::new().bold();
 
 /// The result of showing a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum CardAnswer {
     /// A key that answers it: neither [`Choice::More`] nor [`Choice::Other`].
-    Key(Choice),
+    Key(ApprovalChoice),
     /// The question was withdrawn.
     Withdrawn,
     /// The terminal is gone, so there is no answer.
@@ -42,42 +42,44 @@ pub enum Answer {
 }
 
 /// Shows a card and waits for the key that answers it.
-pub(super) fn ask(
-    card: &Card,
-    original: &Original,
+pub(super) fn ask_card(
+    card: &ApprovalCard,
+    original: &TerminalModes,
     withdrawn: &dyn Fn() -> bool,
-    show: &mut dyn FnMut(&[Line]),
-) -> Answer {
-    let Ok(_keys) = SingleKeys::begin(original) else { return Answer::Gone };
-    let answered = Asking { card, withdrawn, show }.until_answered();
-    answered.unwrap_or(Answer::Gone)
+    show: &mut dyn FnMut(&[StyledLine]),
+) -> CardAnswer {
+    let Ok(_keys) = SingleKeyMode::enable(original) else { return CardAnswer::Gone };
+    let answered = CardPrompt { card, withdrawn, show }.wait_for_answer();
+    answered.unwrap_or(CardAnswer::Gone)
 }
 
-struct Asking<'a> {
-    card: &'a Card,
+struct CardPrompt<'a> {
+    card: &'a ApprovalCard,
     withdrawn: &'a dyn Fn() -> bool,
-    show: &'a mut dyn FnMut(&[Line]),
+    show: &'a mut dyn FnMut(&[StyledLine]),
 }
 
-impl Asking<'_> {
-    fn until_answered(mut self) -> io::Result<Answer> {
+impl CardPrompt<'_> {
+    fn wait_for_answer(mut self) -> io::Result<CardAnswer> {
         // The flush discards the kernel's input buffer. `rest` reads and drops what arrives after
         // it.
         tcflush(io::stdin(), QueueSelector::IFlush)?;
-        let (width, height) = size();
-        (self.show)(&self.card.lines(width));
-        if let Some(answer) = self.rest()? {
+        let (width, height) = terminal_size();
+        (self.show)(&self.card.summary_lines(width));
+        if let Some(answer) = self.wait_for_pause()? {
             return Ok(answer);
         }
         let pages = self.card.pages(width, height.saturating_sub(KEY_LINES));
         let mut seen = 0;
         loop {
-            let is_unread = self.card.has_to_be_read() && seen < pages.len();
-            let keys = self.keys(width, if is_unread { pages.len() - seen } else { 0 });
+            let is_unread = self.card.needs_full_view() && seen < pages.len();
+            let keys = self.key_lines(width, if is_unread { pages.len() - seen } else { 0 });
             (self.show)(&keys);
-            match self.next()? {
-                Answer::Key(Choice::Other) => {}
-                Answer::Key(choice) if choice == Choice::More || (is_unread && choice.is_yes()) => {
+            match self.next_answer()? {
+                CardAnswer::Key(ApprovalChoice::Other) => {}
+                CardAnswer::Key(choice)
+                    if choice == ApprovalChoice::More || (is_unread && choice.is_approval()) =>
+                {
                     (self.show)(&pages[seen % pages.len()]);
                     seen += 1;
                 }
@@ -87,7 +89,7 @@ impl Asking<'_> {
     }
 
     /// The lines above the cursor: the subject, the number of unread pages, and the keys.
-    fn keys(&self, width: usize, pages_unread: usize) -> Vec<Line> {
+    fn key_lines(&self, width: usize, pages_unread: usize) -> Vec<StyledLine> {
         let unread = match pages_unread {
             0 => None,
             1 => Some("not all of it was shown: a yes counts after one more page".to_owned()),
@@ -95,71 +97,71 @@ impl Asking<'_> {
                 "Not everything was shown. Press ? for {count} more pages before you approve."
             )),
         };
-        let unread = unread.map(|words| Line::styled(words, BOLD));
-        let above = self.card.reminder(width).into_iter().chain(unread);
-        above.chain(self.card.keys(width)).collect()
+        let unread = unread.map(|words| StyledLine::styled(words, BOLD));
+        let above = self.card.reminder_line(width).into_iter().chain(unread);
+        above.chain(self.card.key_lines(width)).collect()
     }
 
     /// Waits until the user stops typing. A key that cancels ends the wait.
-    fn rest(&mut self) -> io::Result<Option<Answer>> {
+    fn wait_for_pause(&mut self) -> io::Result<Option<CardAnswer>> {
         while !(self.withdrawn)() {
             if !event::poll(REST)? {
                 return Ok(None);
             }
             if let Event::Key(key) = event::read()?
-                && self.means(key) == Choice::Cancel
+                && self.choice_for_key(key) == ApprovalChoice::Cancel
             {
-                return Ok(Some(Answer::Key(Choice::Cancel)));
+                return Ok(Some(CardAnswer::Key(ApprovalChoice::Cancel)));
             }
         }
-        Ok(Some(Answer::Withdrawn))
+        Ok(Some(CardAnswer::Withdrawn))
     }
 
     /// Waits for the next key. Keys in quick succession are not answers.
-    fn next(&mut self) -> io::Result<Answer> {
+    fn next_answer(&mut self) -> io::Result<CardAnswer> {
         while !(self.withdrawn)() {
             if !event::poll(LOOK)? {
                 continue;
             }
             let choice = match event::read()? {
-                Event::Key(key) => self.means(key),
-                Event::Paste(_) => Choice::Other,
+                Event::Key(key) => self.choice_for_key(key),
+                Event::Paste(_) => ApprovalChoice::Other,
                 _ => continue,
             };
-            if choice == Choice::Cancel || !event::poll(ALONE)? {
-                return Ok(Answer::Key(choice));
+            if choice == ApprovalChoice::Cancel || !event::poll(ALONE)? {
+                return Ok(CardAnswer::Key(choice));
             }
-            return Ok(self.rest()?.unwrap_or(Answer::Key(Choice::Other)));
+            return Ok(self.wait_for_pause()?.unwrap_or(CardAnswer::Key(ApprovalChoice::Other)));
         }
-        Ok(Answer::Withdrawn)
+        Ok(CardAnswer::Withdrawn)
     }
 
-    fn means(&self, key: KeyEvent) -> Choice {
-        card::key(key, &self.card.offers())
+    fn choice_for_key(&self, key: KeyEvent) -> ApprovalChoice {
+        card::choice_for_key(key, &self.card.options())
     }
 }
 
 /// Columns and rows of the terminal.
-fn size() -> (usize, usize) {
+fn terminal_size() -> (usize, usize) {
     let (width, height) = terminal::size().unwrap_or((80, 24));
     (width.into(), height.into())
 }
 
 /// Guard that puts the terminal into single-key mode with bracketed paste.
-struct SingleKeys<'a>(&'a Original);
+struct SingleKeyMode<'a>(&'a TerminalModes);
 
-impl<'a> SingleKeys<'a> {
-    fn begin(original: &'a Original) -> io::Result<Self> {
-        original.single_keys()?;
+impl<'a> SingleKeyMode<'a> {
+    fn enable(original: &'a TerminalModes) -> io::Result<Self> {
+        original.enable_single_keys()?;
         execute!(io::stderr(), EnableBracketedPaste)?;
         Ok(Self(original))
     }
 }
 
-impl Drop for SingleKeys<'_> {
+impl Drop for SingleKeyMode<'_> {
     fn drop(&mut self) {
         let _ = execute!(io::stderr(), DisableBracketedPaste);
         // The next read reports a terminal that is gone.
-        let _ = self.0.quiet();
+        let _ = self.0.disable_echo();
     }
 }

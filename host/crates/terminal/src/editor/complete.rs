@@ -10,8 +10,8 @@ use reedline::{Completer, CompletionResult, Span, Suggestion};
 use sallyport_contract::text;
 
 use crate::{
-    attach::Disk,
-    slash::{self, Argument, State},
+    attach::LocalFiles,
+    slash::{self, CommandArgumentKind, InputState},
 };
 
 /// Most offers shown together. A longer list is narrowed by typing, not read.
@@ -25,7 +25,7 @@ const NOTE_CHARS_MAX: usize = 60;
 
 /// The names that Tab completes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Vocabulary {
+pub struct CompletionNames {
     /// The tools, `plugin.tool`, each with its description.
     pub tools: Vec<(String, String)>,
     /// The names of the plugins.
@@ -36,7 +36,7 @@ pub struct Vocabulary {
 
 /// A completion of the end of the typed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Offer {
+pub(super) struct CompletionCandidate {
     /// Byte offset at which it starts.
     pub(super) start: usize,
     /// The replacement text.
@@ -51,43 +51,57 @@ pub(super) struct Offer {
 pub(super) type List<'a> = &'a dyn Fn(&Path) -> Vec<(String, bool)>;
 
 /// Returns the completions for the end of a text.
-pub(super) fn offers(before: &str, words: &Vocabulary, list: List<'_>) -> Vec<Offer> {
-    let mut offers = command_offers(before, words, list)
-        .unwrap_or_else(|| mention_offers(before, list).unwrap_or_default());
+pub(super) fn find_completions(
+    before: &str,
+    words: &CompletionNames,
+    list: List<'_>,
+) -> Vec<CompletionCandidate> {
+    let mut offers = command_completions(before, words, list)
+        .unwrap_or_else(|| mention_completions(before, list).unwrap_or_default());
     offers.truncate(OFFERS_MAX);
     offers
 }
 
 /// Returns `None` unless the text is a slash command whose argument can be completed.
-fn command_offers(before: &str, words: &Vocabulary, list: List<'_>) -> Option<Vec<Offer>> {
+fn command_completions(
+    before: &str,
+    words: &CompletionNames,
+    list: List<'_>,
+) -> Option<Vec<CompletionCandidate>> {
     let typed = before.trim_start().strip_prefix('/')?;
     let start = before.len() - typed.len();
     let Some((word, argument)) = typed.split_once(char::is_whitespace) else {
         let is_command = !typed.contains('/');
-        return is_command.then(|| named(start, typed, commands()));
+        return is_command.then(|| name_completions(start, typed, command_names()));
     };
     let argument = argument.trim_start();
     let start = before.len() - argument.len();
     let plain = |names: &[String]| names.iter().map(|n| (n.clone(), String::new())).collect();
-    match slash::find(word)?.argument {
-        Argument::Command => Some(named(start, argument, commands())),
-        Argument::Tool => Some(named(start, argument, words.tools.clone())),
-        Argument::Plugin => Some(named(start, argument, plain(&words.plugins))),
-        Argument::Model => Some(named(start, argument, plain(&words.models))),
-        Argument::File => Some(path_offers(start, argument, "", list)),
-        Argument::None => Some(Vec::new()),
-        Argument::Text => None,
+    match slash::find_command(word)?.argument {
+        CommandArgumentKind::Command => Some(name_completions(start, argument, command_names())),
+        CommandArgumentKind::Tool => Some(name_completions(start, argument, words.tools.clone())),
+        CommandArgumentKind::Plugin => {
+            Some(name_completions(start, argument, plain(&words.plugins)))
+        }
+        CommandArgumentKind::Model => Some(name_completions(start, argument, plain(&words.models))),
+        CommandArgumentKind::File => Some(path_completions(start, argument, "", list)),
+        CommandArgumentKind::None => Some(Vec::new()),
+        CommandArgumentKind::Text => None,
     }
 }
 
-fn commands() -> Vec<(String, String)> {
-    let fitting = slash::TABLE.iter().filter(|entry| entry.fits(State::Ready));
+fn command_names() -> Vec<(String, String)> {
+    let fitting = slash::TABLE.iter().filter(|entry| entry.is_available_in(InputState::Ready));
     fitting.map(|entry| (entry.name.to_owned(), entry.help.to_owned())).collect()
 }
 
-fn named(start: usize, typed: &str, names: Vec<(String, String)>) -> Vec<Offer> {
-    let begins = |(name, _): &(String, String)| name.starts_with(typed) && is_plain(name);
-    let offer = |(value, note): (String, String)| Offer {
+fn name_completions(
+    start: usize,
+    typed: &str,
+    names: Vec<(String, String)>,
+) -> Vec<CompletionCandidate> {
+    let begins = |(name, _): &(String, String)| name.starts_with(typed) && is_plain_name(name);
+    let offer = |(value, note): (String, String)| CompletionCandidate {
         start,
         value,
         note: text::escape_excerpt(&note, NOTE_CHARS_MAX),
@@ -97,20 +111,27 @@ fn named(start: usize, typed: &str, names: Vec<(String, String)>) -> Vec<Offer> 
 }
 
 /// Returns `None` if the text does not end in a mention.
-fn mention_offers(before: &str, list: List<'_>) -> Option<Vec<Offer>> {
+fn mention_completions(before: &str, list: List<'_>) -> Option<Vec<CompletionCandidate>> {
     let at = before.rfind('@').filter(|at| {
         let last = before[..*at].chars().next_back();
         last.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '{' | '<'))
     })?;
     let typed = &before[at + 1..];
     match typed.strip_prefix('"') {
-        Some(quoted) if !quoted.contains('"') => Some(path_offers(at, quoted, "@", list)),
-        None if !typed.contains(char::is_whitespace) => Some(path_offers(at, typed, "@", list)),
+        Some(quoted) if !quoted.contains('"') => Some(path_completions(at, quoted, "@", list)),
+        None if !typed.contains(char::is_whitespace) => {
+            Some(path_completions(at, typed, "@", list))
+        }
         _ => None,
     }
 }
 
-fn path_offers(start: usize, typed: &str, mark: &str, list: List<'_>) -> Vec<Offer> {
+fn path_completions(
+    start: usize,
+    typed: &str,
+    mark: &str,
+    list: List<'_>,
+) -> Vec<CompletionCandidate> {
     let (folder, prefix) = match typed.rfind('/') {
         Some(slash) => typed.split_at(slash + 1),
         None => ("", typed),
@@ -118,12 +139,12 @@ fn path_offers(start: usize, typed: &str, mark: &str, list: List<'_>) -> Vec<Off
     let mut names = list(Path::new(folder));
     names.retain(|(name, _)| {
         let shown = prefix.starts_with('.') || !name.starts_with('.');
-        shown && name.starts_with(prefix) && is_plain(name)
+        shown && name.starts_with(prefix) && is_plain_name(name)
     });
     names.sort();
-    let offer = |(name, is_folder): (String, bool)| Offer {
+    let offer = |(name, is_folder): (String, bool)| CompletionCandidate {
         start,
-        value: format!("{mark}{}", path_text(&format!("{folder}{name}"), is_folder, mark)),
+        value: format!("{mark}{}", quote_path(&format!("{folder}{name}"), is_folder, mark)),
         note: String::new(),
         whole: !is_folder,
     };
@@ -131,7 +152,7 @@ fn path_offers(start: usize, typed: &str, mark: &str, list: List<'_>) -> Vec<Off
 }
 
 /// A path as the user would type it. The quotation mark of a folder stays open for what follows.
-fn path_text(path: &str, is_folder: bool, mark: &str) -> String {
+fn quote_path(path: &str, is_folder: bool, mark: &str) -> String {
     let end = if is_folder { "/" } else { "" };
     if mark.is_empty()
         || !path.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\'))
@@ -143,19 +164,19 @@ fn path_text(path: &str, is_folder: bool, mark: &str) -> String {
 }
 
 /// Whether a name can be shown and typed unchanged.
-fn is_plain(name: &str) -> bool {
+fn is_plain_name(name: &str) -> bool {
     text::escape_line(name) == name
 }
 
 /// The completer: the current vocabulary, and the folders on disk.
-pub(super) struct Tab {
-    pub(super) words: Arc<Mutex<Vocabulary>>,
-    pub(super) disk: Disk,
+pub(super) struct TabCompleter {
+    pub(super) words: Arc<Mutex<CompletionNames>>,
+    pub(super) disk: LocalFiles,
 }
 
-impl Tab {
-    fn list(&self, folder: &Path) -> Vec<(String, bool)> {
-        let Ok(entries) = fs::read_dir(self.disk.full(folder)) else { return Vec::new() };
+impl TabCompleter {
+    fn list_folder(&self, folder: &Path) -> Vec<(String, bool)> {
+        let Ok(entries) = fs::read_dir(self.disk.resolve_path(folder)) else { return Vec::new() };
         let entry = |entry: fs::DirEntry| {
             let is_folder = fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir());
             Some((entry.file_name().into_string().ok()?, is_folder))
@@ -164,12 +185,12 @@ impl Tab {
     }
 }
 
-impl Completer for Tab {
+impl Completer for TabCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let before = line.get(..pos).unwrap_or(line);
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let offers = offers(before, &words, &|folder| self.list(folder));
-        let suggestion = |offer: Offer| Suggestion {
+        let offers = find_completions(before, &words, &|folder| self.list_folder(folder));
+        let suggestion = |offer: CompletionCandidate| Suggestion {
             value: offer.value,
             description: Some(offer.note).filter(|note| !note.is_empty()),
             span: Span::new(offer.start, before.len()),

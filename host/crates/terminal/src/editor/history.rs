@@ -34,7 +34,7 @@ pub(super) struct PrivateHistory {
 
 impl PrivateHistory {
     /// A history that is not stored.
-    pub(super) fn unkept() -> Self {
+    pub(super) fn in_memory() -> Self {
         // Fails only for a capacity of `usize::MAX`.
         let memory = FileBackedHistory::new(ENTRIES_MAX).unwrap_or_default();
         Self { memory, file: None }
@@ -48,34 +48,34 @@ impl PrivateHistory {
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let path = folder.join(FILE_NAME);
-        let mut history = Self::unkept();
-        let entries = read(&path)?;
+        let mut history = Self::in_memory();
+        let entries = read_entries(&path)?;
         let kept = &entries[entries.len().saturating_sub(ENTRIES_MAX)..];
         if entries.len() > 2 * ENTRIES_MAX {
-            rewrite(&path, kept)?;
+            rewrite_entries(&path, kept)?;
         }
         for entry in kept {
             // Saving in memory cannot fail.
             let _ = history.memory.save(HistoryItem::from_command_line(entry));
         }
-        history.file = Some(private().append(true).create(true).open(&path)?);
+        history.file = Some(private_open_options().append(true).create(true).open(&path)?);
         Ok(history)
     }
 
-    fn write(&mut self, entry: &str) -> io::Result<()> {
+    fn append_entry(&mut self, entry: &str) -> io::Result<()> {
         let line = format!("{}\n", serde_json::Value::from(entry));
         // A single write keeps the entries of several processes apart.
         self.file.as_mut().map_or(Ok(()), |file| file.write_all(line.as_bytes()))
     }
 }
 
-fn private() -> OpenOptions {
+fn private_open_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
 }
 
-fn read(path: &Path) -> io::Result<Vec<String>> {
+fn read_entries(path: &Path) -> io::Result<Vec<String>> {
     let mut bytes = Vec::new();
     match sallyport_untrusted_file::open(path) {
         Ok(file) => file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?,
@@ -83,17 +83,21 @@ fn read(path: &Path) -> io::Result<Vec<String>> {
         Err(error) => return Err(error),
     };
     let entry = |line: &[u8]| serde_json::from_slice::<String>(line).ok();
-    Ok(bytes.split(|b| *b == b'\n').filter_map(entry).map(|text| clean(&text)).collect())
+    Ok(bytes
+        .split(|b| *b == b'\n')
+        .filter_map(entry)
+        .map(|text| remove_control_chars(&text))
+        .collect())
 }
 
 /// Writes the newest entries into a new file that replaces the old one.
-fn rewrite(path: &Path, entries: &[String]) -> io::Result<()> {
+fn rewrite_entries(path: &Path, entries: &[String]) -> io::Result<()> {
     let beside: PathBuf = path.with_extension(format!("new-{}", std::process::id()));
     let text: String = entries
         .iter()
         .map(|entry| format!("{}\n", serde_json::Value::from(entry.as_str())))
         .collect();
-    let mut file = private().write(true).create_new(true).open(&beside)?;
+    let mut file = private_open_options().write(true).create_new(true).open(&beside)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
         // The new file has no use under its temporary name.
@@ -102,7 +106,7 @@ fn rewrite(path: &Path, entries: &[String]) -> io::Result<()> {
 }
 
 /// Removes control characters except line breaks and tabs. The editor paints its buffer unchanged.
-pub(super) fn clean(text: &str) -> String {
+pub(super) fn remove_control_chars(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
@@ -115,7 +119,7 @@ impl History for PrivateHistory {
         let item = self.memory.save(item)?;
         // An entry that repeats the last one gets no id.
         if item.id.is_some() {
-            self.write(&item.command_line)?;
+            self.append_entry(&item.command_line)?;
         }
         Ok(item)
     }

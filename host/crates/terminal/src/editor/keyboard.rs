@@ -12,24 +12,27 @@ use std::{
 };
 
 use super::{
-    ask::{Answer, ask},
-    complete::Vocabulary,
-    line::{Begin, Editor, Input, Printer, Settings, Shared, break_off},
-    mode::Original,
-    prompt::Prompt,
+    ask::{CardAnswer, ask_card},
+    complete::CompletionNames,
+    line::{
+        EditorSettings, InitialInput, LineEditor, LineInput, MessagePrinter, SharedEditorState,
+        interrupt_reading,
+    },
+    mode::TerminalModes,
+    prompt::InputPrompt,
 };
-use crate::{card::Card, style::Line};
+use crate::{card::ApprovalCard, style::StyledLine};
 
 /// Longest wait for the thread at the end. It checks for withdrawal ten times a second, unless the
 /// external editor has the terminal.
 const END_WAIT: Duration = Duration::from_millis(500);
 
 /// Shows lines to the user below the current output. It is called on the keyboard's thread.
-pub type Show = Box<dyn FnMut(&[Line]) + Send>;
+pub type Show = Box<dyn FnMut(&[StyledLine]) + Send>;
 
 /// Identifies a question so that it can be withdrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket(u64);
+pub struct PromptTicket(u64);
 
 /// Why the keyboard cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -44,19 +47,19 @@ pub enum KeyboardError {
 
 /// The thread that reads the terminal. It handles questions one after another.
 pub struct Keyboard {
-    jobs: Sender<Job>,
+    jobs: Sender<KeyboardJob>,
     ended: Receiver<()>,
     last: AtomicU64,
     withdrawn: Arc<AtomicU64>,
     broken: Arc<AtomicBool>,
-    words: Arc<Mutex<Vocabulary>>,
-    printer: Printer,
-    original: Original,
+    words: Arc<Mutex<CompletionNames>>,
+    printer: MessagePrinter,
+    original: TerminalModes,
 }
 
-enum Job {
-    Read { ticket: u64, prompt: Prompt, begin: Begin, reply: Reply<Input> },
-    Ask { ticket: u64, card: Box<Card>, reply: Reply<Answer> },
+enum KeyboardJob {
+    Read { ticket: u64, prompt: InputPrompt, begin: InitialInput, reply: Reply<LineInput> },
+    Ask { ticket: u64, card: Box<ApprovalCard>, reply: Reply<CardAnswer> },
 }
 
 type Reply<T> = Box<dyn FnOnce(T) + Send>;
@@ -67,14 +70,17 @@ impl Keyboard {
     /// # Errors
     ///
     /// A standard stream is not a terminal, or the terminal's modes cannot be set.
-    pub fn start(settings: Settings, show: Show) -> Result<(Self, Vec<Line>), KeyboardError> {
+    pub fn start(
+        settings: EditorSettings,
+        show: Show,
+    ) -> Result<(Self, Vec<StyledLine>), KeyboardError> {
         let all =
             io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
         if !all {
             return Err(KeyboardError::NoTerminal);
         }
-        let original = Original::read()?;
-        let shared = Shared::new();
+        let original = TerminalModes::read_modes()?;
+        let shared = SharedEditorState::new();
         let (jobs, waiting) = mpsc::channel();
         let (end, ended) = mpsc::channel();
         let withdrawn = Arc::new(AtomicU64::new(0));
@@ -85,26 +91,31 @@ impl Keyboard {
             withdrawn: Arc::clone(&withdrawn),
             broken: Arc::clone(&shared.broken),
             words: Arc::clone(&shared.words),
-            printer: shared.printer(settings.colour),
+            printer: shared.create_printer(settings.colour),
             original: original.clone(),
         };
         let broken = Arc::clone(&shared.broken);
-        let (editor, notices) = Editor::new(settings, shared, original.clone());
-        original.quiet()?;
-        let thread = Thread { editor, original, withdrawn, broken, show, _end: end };
-        thread::Builder::new().name("keyboard".into()).spawn(|| thread.serve(waiting))?;
+        let (editor, notices) = LineEditor::new(settings, shared, original.clone());
+        original.disable_echo()?;
+        let thread = KeyboardWorker { editor, original, withdrawn, broken, show, _end: end };
+        thread::Builder::new().name("keyboard".into()).spawn(|| thread.run_jobs(waiting))?;
         Ok((keyboard, notices))
     }
 
     /// Reads a line and passes the result to `reply`, on the keyboard's thread.
-    pub fn read(
+    pub fn read_line(
         &self,
-        prompt: Prompt,
-        begin: Begin,
-        reply: impl FnOnce(Input) + Send + 'static,
-    ) -> Ticket {
-        let ticket = self.ticket();
-        self.give(Job::Read { ticket: ticket.0, prompt, begin, reply: Box::new(reply) });
+        prompt: InputPrompt,
+        begin: InitialInput,
+        reply: impl FnOnce(LineInput) + Send + 'static,
+    ) -> PromptTicket {
+        let ticket = self.next_ticket();
+        self.send_job(KeyboardJob::Read {
+            ticket: ticket.0,
+            prompt,
+            begin,
+            reply: Box::new(reply),
+        });
         ticket
     }
 
@@ -112,43 +123,51 @@ impl Keyboard {
     ///
     /// Earlier input is discarded. The line with the keys appears after a short time without input,
     /// and only keys pressed after that are answers.
-    pub fn ask(&self, card: Card, reply: impl FnOnce(Answer) + Send + 'static) -> Ticket {
-        let ticket = self.ticket();
-        self.give(Job::Ask { ticket: ticket.0, card: Box::new(card), reply: Box::new(reply) });
+    pub fn ask_card(
+        &self,
+        card: ApprovalCard,
+        reply: impl FnOnce(CardAnswer) + Send + 'static,
+    ) -> PromptTicket {
+        let ticket = self.next_ticket();
+        self.send_job(KeyboardJob::Ask {
+            ticket: ticket.0,
+            card: Box::new(card),
+            reply: Box::new(reply),
+        });
         ticket
     }
 
     /// Withdraws a question and all earlier ones. Those without an answer are answered as
     /// withdrawn.
-    pub fn withdraw(&self, ticket: Ticket) {
+    pub fn withdraw_prompt(&self, ticket: PromptTicket) {
         self.withdrawn.fetch_max(ticket.0, Ordering::SeqCst);
-        break_off(&self.broken);
+        interrupt_reading(&self.broken);
     }
 
     /// Replaces the names that Tab completes.
-    pub fn know(&self, words: Vocabulary) {
+    pub fn set_completion_names(&self, words: CompletionNames) {
         *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
     /// Returns a printer for messages above the line that is being typed.
-    pub fn printer(&self) -> Printer {
+    pub fn printer(&self) -> MessagePrinter {
         self.printer.clone()
     }
 
     /// Returns the modes that the terminal had at the start.
-    pub fn original(&self) -> Original {
+    pub fn original_modes(&self) -> TerminalModes {
         self.original.clone()
     }
 
-    fn ticket(&self) -> Ticket {
-        Ticket(self.last.fetch_add(1, Ordering::SeqCst) + 1)
+    fn next_ticket(&self) -> PromptTicket {
+        PromptTicket(self.last.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
-    fn give(&self, job: Job) {
+    fn send_job(&self, job: KeyboardJob) {
         // The thread ends only when this is dropped, or by a panic. Then the answer is that the
         // terminal is gone.
         if let Err(mpsc::SendError(job)) = self.jobs.send(job) {
-            job.nobody();
+            job.reply_closed();
         }
     }
 }
@@ -157,26 +176,26 @@ impl Drop for Keyboard {
     fn drop(&mut self) {
         // Waiting questions are withdrawn, and the closed channel then ends the thread.
         self.withdrawn.store(u64::MAX, Ordering::SeqCst);
-        break_off(&self.broken);
+        interrupt_reading(&self.broken);
         (self.jobs, _) = mpsc::channel();
         let _ = self.ended.recv_timeout(END_WAIT);
         self.original.restore();
     }
 }
 
-impl Job {
-    fn nobody(self) {
+impl KeyboardJob {
+    fn reply_closed(self) {
         match self {
-            Self::Read { reply, .. } => reply(Input::End),
-            Self::Ask { reply, .. } => reply(Answer::Gone),
+            Self::Read { reply, .. } => reply(LineInput::End),
+            Self::Ask { reply, .. } => reply(CardAnswer::Gone),
         }
     }
 }
 
 /// The state of the thread.
-struct Thread {
-    editor: Editor,
-    original: Original,
+struct KeyboardWorker {
+    editor: LineEditor,
+    original: TerminalModes,
     withdrawn: Arc<AtomicU64>,
     broken: Arc<AtomicBool>,
     show: Show,
@@ -184,30 +203,30 @@ struct Thread {
     _end: Sender<()>,
 }
 
-impl Thread {
-    fn serve(mut self, jobs: Receiver<Job>) {
+impl KeyboardWorker {
+    fn run_jobs(mut self, jobs: Receiver<KeyboardJob>) {
         for job in jobs {
             match job {
-                Job::Read { ticket, prompt, begin, reply } => {
-                    reply(self.read(ticket, &prompt, &begin));
+                KeyboardJob::Read { ticket, prompt, begin, reply } => {
+                    reply(self.read_line(ticket, &prompt, &begin));
                 }
-                Job::Ask { ticket, card, reply } => reply(self.ask(ticket, &card)),
+                KeyboardJob::Ask { ticket, card, reply } => reply(self.ask_card(ticket, &card)),
             }
         }
     }
 
-    fn read(&mut self, ticket: u64, prompt: &Prompt, begin: &Begin) -> Input {
+    fn read_line(&mut self, ticket: u64, prompt: &InputPrompt, begin: &InitialInput) -> LineInput {
         // Reset the flag before checking for withdrawal, because a withdrawal in between would
         // otherwise be lost.
         self.broken.store(false, Ordering::SeqCst);
         let withdrawn = || self.withdrawn.load(Ordering::SeqCst) >= ticket;
-        let input = self.editor.read(prompt, begin, &withdrawn, &mut self.show);
-        let _ = self.original.quiet();
-        input.unwrap_or(Input::End)
+        let input = self.editor.read_line(prompt, begin, &withdrawn, &mut self.show);
+        let _ = self.original.disable_echo();
+        input.unwrap_or(LineInput::End)
     }
 
-    fn ask(&mut self, ticket: u64, card: &Card) -> Answer {
+    fn ask_card(&mut self, ticket: u64, card: &ApprovalCard) -> CardAnswer {
         let withdrawn = || self.withdrawn.load(Ordering::SeqCst) >= ticket;
-        ask(card, &self.original, &withdrawn, &mut self.show)
+        ask_card(card, &self.original, &withdrawn, &mut self.show)
     }
 }

@@ -18,16 +18,16 @@ use reedline::{
 use sallyport_contract::text;
 
 use super::{
-    complete::{Tab, Vocabulary},
-    history::{PrivateHistory, clean},
-    mode::Original,
-    outside::Outside,
-    prompt::Prompt,
-    typing::{Continued, EDIT, INTERRUPT, KeyStyle, Look, MENU},
+    complete::{CompletionNames, TabCompleter},
+    history::{PrivateHistory, remove_control_chars},
+    mode::TerminalModes,
+    outside::ExternalEditor,
+    prompt::InputPrompt,
+    typing::{ContinuationLines, EDIT, INTERRUPT, KeyStyle, MENU, MessageHighlighter},
 };
 use crate::{
-    attach::Disk,
-    style::{Colour, Line},
+    attach::LocalFiles,
+    style::{ColourMode, StyledLine},
 };
 
 /// Most messages that wait to be shown above the line. Messages worth reading do not arrive faster.
@@ -38,23 +38,23 @@ const FORGOTTEN_PREFIX: &str = " ";
 
 /// Settings of the editor.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct EditorSettings {
     /// Private folder for the history and for messages in the external editor. It is created if it
     /// is missing. Without it neither is available.
     pub folder: Option<PathBuf>,
     /// The key bindings.
     pub keys: KeyStyle,
     /// Whether the line is coloured.
-    pub colour: Colour,
+    pub colour: ColourMode,
     /// Command of the user's own editor, from `$VISUAL` or `$EDITOR`.
     pub editor: Option<String>,
     /// Files that `@` completes.
-    pub disk: Disk,
+    pub disk: LocalFiles,
 }
 
 /// The initial state of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Begin {
+pub enum InitialInput {
     /// The user continues this text.
     With(String),
     /// This text opens in the external editor.
@@ -63,7 +63,7 @@ pub enum Begin {
 
 /// The result of reading a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum LineInput {
     /// The typed text, which may have several lines.
     Line(String),
     /// Ctrl-C on an empty line.
@@ -76,70 +76,75 @@ pub enum Input {
 
 /// Shows messages above the line that is being typed.
 #[derive(Debug, Clone)]
-pub struct Printer {
+pub struct MessagePrinter {
     sender: SyncSender<String>,
-    colour: Colour,
+    colour: ColourMode,
 }
 
-impl Printer {
+impl MessagePrinter {
     /// Shows lines above the one that is being typed, or with the next one.
     ///
     /// Returns `false` and drops them if too many are waiting.
-    pub fn print(&self, lines: &[Line]) -> bool {
-        let lines: Vec<_> = lines.iter().map(|line| line.to_terminal(self.colour)).collect();
+    pub fn print_lines(&self, lines: &[StyledLine]) -> bool {
+        let lines: Vec<_> = lines.iter().map(|line| line.to_terminal_text(self.colour)).collect();
         self.sender.try_send(lines.join("\n")).is_ok()
     }
 }
 
 /// The line editor: one engine for messages, one for all other input.
-pub(super) struct Editor {
+pub(super) struct LineEditor {
     message: Reedline,
     aside: Reedline,
-    continued: Continued,
-    outside: Outside,
-    original: Original,
+    continued: ContinuationLines,
+    outside: ExternalEditor,
+    original: TerminalModes,
 }
 
 /// State that an [`Editor`] shares with other threads.
-pub(super) struct Shared {
-    pub(super) words: Arc<Mutex<Vocabulary>>,
+pub(super) struct SharedEditorState {
+    pub(super) words: Arc<Mutex<CompletionNames>>,
     pub(super) broken: Arc<AtomicBool>,
     pub(super) printer: ExternalPrinter<String>,
 }
 
-impl Shared {
+impl SharedEditorState {
     pub(super) fn new() -> Self {
         let printer = ExternalPrinter::new(MESSAGES_WAITING_MAX);
         Self { words: Arc::default(), broken: Arc::default(), printer }
     }
 
-    pub(super) fn printer(&self, colour: Colour) -> Printer {
-        Printer { sender: self.printer.sender(), colour }
+    pub(super) fn create_printer(&self, colour: ColourMode) -> MessagePrinter {
+        MessagePrinter { sender: self.printer.sender(), colour }
     }
 }
 
-impl Editor {
+impl LineEditor {
     /// Creates an editor. Also returns notices about it.
-    pub(super) fn new(settings: Settings, shared: Shared, original: Original) -> (Self, Vec<Line>) {
-        let continued = Continued::default();
-        let (history, notices) = history(&settings);
-        let outside = Outside { command: settings.editor.clone(), folder: settings.folder.clone() };
+    pub(super) fn new(
+        settings: EditorSettings,
+        shared: SharedEditorState,
+        original: TerminalModes,
+    ) -> (Self, Vec<StyledLine>) {
+        let continued = ContinuationLines::default();
+        let (history, notices) = open_history(&settings);
+        let outside =
+            ExternalEditor { command: settings.editor.clone(), folder: settings.folder.clone() };
         let engine = |broken| {
             Reedline::create()
-                .with_ansi_colors(settings.colour == Colour::On)
+                .with_ansi_colors(settings.colour == ColourMode::On)
                 .with_edit_mode(settings.keys.edit_mode())
                 .with_validator(Box::new(continued.clone()))
                 .use_bracketed_paste(true)
                 .with_break_signal(broken)
         };
-        let aside = engine(Arc::clone(&shared.broken)).with_highlighter(Box::new(Plain));
+        let aside = engine(Arc::clone(&shared.broken)).with_highlighter(Box::new(PlainHighlighter));
         let message = engine(shared.broken)
-            .with_highlighter(Box::new(Look))
+            .with_highlighter(Box::new(MessageHighlighter))
             .with_history(Box::new(history))
             .with_history_exclusion_prefix(Some(FORGOTTEN_PREFIX.into()))
-            .with_hinter(Box::new(DefaultHinter::default().with_style(dim())))
-            .with_completer(Box::new(Tab { words: shared.words, disk: settings.disk }))
-            .with_menu(menu())
+            .with_hinter(Box::new(DefaultHinter::default().with_style(dim_style())))
+            .with_completer(Box::new(TabCompleter { words: shared.words, disk: settings.disk }))
+            .with_menu(completion_menu())
             .with_quick_completions(true)
             .with_partial_completions(true)
             .with_external_printer(shared.printer);
@@ -151,98 +156,100 @@ impl Editor {
     /// # Errors
     ///
     /// The terminal cannot be read.
-    pub(super) fn read(
+    pub(super) fn read_line(
         &mut self,
-        prompt: &Prompt,
-        begin: &Begin,
+        prompt: &InputPrompt,
+        begin: &InitialInput,
         withdrawn: &dyn Fn() -> bool,
-        show: &mut dyn FnMut(&[Line]),
-    ) -> io::Result<Input> {
-        let (Begin::With(initial) | Begin::Outside(initial)) = begin;
-        self.continued.forget();
-        fill(self.engine(prompt), &clean(initial));
-        if matches!(begin, Begin::Outside(_)) {
-            self.edit_outside(prompt, show);
+        show: &mut dyn FnMut(&[StyledLine]),
+    ) -> io::Result<LineInput> {
+        let (InitialInput::With(initial) | InitialInput::Outside(initial)) = begin;
+        self.continued.clear_lines();
+        replace_buffer(self.engine_for_prompt(prompt), &remove_control_chars(initial));
+        if matches!(begin, InitialInput::Outside(_)) {
+            self.edit_externally(prompt, show);
         }
         while !withdrawn() {
-            let engine = self.engine(prompt);
+            let engine = self.engine_for_prompt(prompt);
             match engine.read_line(prompt)? {
-                Signal::Success(text) => return Ok(Input::Line(self.continued.take_out(&text))),
-                Signal::CtrlD => return Ok(Input::End),
-                Signal::HostCommand(name) if name == EDIT => self.edit_outside(prompt, show),
+                Signal::Success(text) => {
+                    return Ok(LineInput::Line(self.continued.remove_backslashes(&text)));
+                }
+                Signal::CtrlD => return Ok(LineInput::End),
+                Signal::HostCommand(name) if name == EDIT => self.edit_externally(prompt, show),
                 Signal::HostCommand(name) if name == INTERRUPT => {
                     if engine.current_buffer_contents().is_empty() {
-                        below(engine);
-                        return Ok(Input::Interrupted);
+                        move_below_line(engine);
+                        return Ok(LineInput::Interrupted);
                     }
-                    fill(engine, "");
+                    replace_buffer(engine, "");
                 }
                 // An abandoned search, or a signal for an earlier line.
                 _ => {}
             }
         }
-        let engine = self.engine(prompt);
+        let engine = self.engine_for_prompt(prompt);
         let text = engine.current_buffer_contents().to_owned();
-        below(engine);
-        fill(engine, "");
-        Ok(Input::Withdrawn(text))
+        move_below_line(engine);
+        replace_buffer(engine, "");
+        Ok(LineInput::Withdrawn(text))
     }
 
-    fn engine(&mut self, prompt: &Prompt) -> &mut Reedline {
+    fn engine_for_prompt(&mut self, prompt: &InputPrompt) -> &mut Reedline {
         match prompt {
-            Prompt::Message { .. } => &mut self.message,
-            Prompt::Aside { .. } => &mut self.aside,
+            InputPrompt::Message { .. } => &mut self.message,
+            InputPrompt::Aside { .. } => &mut self.aside,
         }
     }
 
-    fn edit_outside(&mut self, prompt: &Prompt, show: &mut dyn FnMut(&[Line])) {
-        let text = self.engine(prompt).current_buffer_contents().to_owned();
+    fn edit_externally(&mut self, prompt: &InputPrompt, show: &mut dyn FnMut(&[StyledLine])) {
+        let text = self.engine_for_prompt(prompt).current_buffer_contents().to_owned();
         self.original.restore();
-        let edited = self.outside.edit(&text);
+        let edited = self.outside.edit_text(&text);
         // On failure the terminal keeps its current modes.
-        let _ = self.original.quiet();
+        let _ = self.original.disable_echo();
         match edited {
-            Ok(text) => fill(self.engine(prompt), &text),
+            Ok(text) => replace_buffer(self.engine_for_prompt(prompt), &text),
             Err(error) => {
-                below(self.engine(prompt));
-                show(&[Line::plain(text::escape_line(&error.to_string()))]);
+                move_below_line(self.engine_for_prompt(prompt));
+                show(&[StyledLine::plain(text::escape_line(&error.to_string()))]);
             }
         }
     }
 }
 
-fn history(settings: &Settings) -> (PrivateHistory, Vec<Line>) {
-    let Some(folder) = &settings.folder else { return (PrivateHistory::unkept(), Vec::new()) };
+fn open_history(settings: &EditorSettings) -> (PrivateHistory, Vec<StyledLine>) {
+    let Some(folder) = &settings.folder else { return (PrivateHistory::in_memory(), Vec::new()) };
     match PrivateHistory::open(folder) {
         Ok(history) => (history, Vec::new()),
         Err(error) => {
             let folder = text::escape_line(&folder.to_string_lossy());
             let notice = format!("lines are not remembered: {folder} cannot be used: {error}");
-            (PrivateHistory::unkept(), vec![Line::plain(notice)])
+            (PrivateHistory::in_memory(), vec![StyledLine::plain(notice)])
         }
     }
 }
 
-fn menu() -> ReedlineMenu {
+fn completion_menu() -> ReedlineMenu {
     let menu = ColumnarMenu::default()
         .with_name(MENU)
         .with_marker("> ")
         .with_text_style(Style::new())
         .with_selected_text_style(Style::new().reverse())
-        .with_description_text_style(dim());
+        .with_description_text_style(dim_style());
     ReedlineMenu::EngineCompleter(Box::new(menu))
 }
 
-fn dim() -> Style {
+fn dim_style() -> Style {
     Style::new().fg(Color::DarkGray)
 }
 
-fn fill(engine: &mut Reedline, text: &str) {
+fn replace_buffer(engine: &mut Reedline, text: &str) {
     engine.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(text.to_owned())]);
 }
 
 /// Moves below the line on the screen. The engine does so only for a complete line.
-fn below(engine: &Reedline) {
+fn move_below_line(engine: &Reedline) {
     let rest = engine.current_buffer_contents().get(engine.current_insertion_point()..);
     let lines = 1 + rest.unwrap_or_default().matches('\n').count();
     // The next read reports a terminal that is gone.
@@ -250,9 +257,9 @@ fn below(engine: &Reedline) {
 }
 
 /// Highlighter that leaves the line unstyled.
-struct Plain;
+struct PlainHighlighter;
 
-impl reedline::Highlighter for Plain {
+impl reedline::Highlighter for PlainHighlighter {
     fn highlight(&self, line: &str, _cursor: usize) -> reedline::StyledText {
         let mut styled = reedline::StyledText::new();
         styled.push((Style::new(), line.to_owned()));
@@ -265,6 +272,6 @@ impl reedline::Highlighter for Plain {
 }
 
 /// Interrupts the line that is being read, so that its withdrawal is checked immediately.
-pub(super) fn break_off(broken: &AtomicBool) {
+pub(super) fn interrupt_reading(broken: &AtomicBool) {
     broken.store(true, Ordering::SeqCst);
 }

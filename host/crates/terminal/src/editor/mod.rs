@@ -26,10 +26,10 @@ mod typing;
 #[cfg(test)]
 mod tests;
 
-pub use ask::Answer;
-pub use complete::Vocabulary;
-pub use keyboard::{Keyboard, KeyboardError, Show, Ticket};
-pub use line::{Begin, Input, Printer, Settings};
-pub use mode::Original;
-pub use prompt::Prompt;
+pub use ask::CardAnswer;
+pub use complete::CompletionNames;
+pub use keyboard::{Keyboard, KeyboardError, PromptTicket, Show};
+pub use line::{EditorSettings, InitialInput, LineInput, MessagePrinter};
+pub use mode::TerminalModes;
+pub use prompt::InputPrompt;
 pub use typing::{KEYS, KeyStyle};

@@ -11,15 +11,15 @@ use rustix::termios::{
 ///
 /// A panic hook or a signal handler can keep a copy to restore them.
 #[derive(Debug, Clone)]
-pub struct Original(Termios);
+pub struct TerminalModes(Termios);
 
-impl Original {
+impl TerminalModes {
     /// Reads the modes of the terminal on standard input.
     ///
     /// # Errors
     ///
     /// Standard input is not a terminal.
-    pub fn read() -> io::Result<Self> {
+    pub fn read_modes() -> io::Result<Self> {
         Ok(Self(tcgetattr(io::stdin())?))
     }
 
@@ -28,20 +28,20 @@ impl Original {
         let _ = disable_raw_mode();
         let _ = crossterm::execute!(io::stderr(), DisableBracketedPaste);
         let _ = io::stderr().flush();
-        let _ = set(&self.0);
+        let _ = apply_modes(&self.0);
     }
 
     /// Disables echo and line buffering. Ctrl-C is still a signal, so it ends the running turn.
-    pub(super) fn quiet(&self) -> io::Result<()> {
+    pub(super) fn disable_echo(&self) -> io::Result<()> {
         let mut modes = self.0.clone();
         modes.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON);
         modes.local_modes.insert(LocalModes::ISIG);
-        one_by_one(&mut modes);
-        set(&modes)
+        set_bytewise_read(&mut modes);
+        apply_modes(&modes)
     }
 
     /// Delivers every key separately, including Ctrl-C. Output keeps its usual line endings.
-    pub(super) fn single_keys(&self) -> io::Result<()> {
+    pub(super) fn enable_single_keys(&self) -> io::Result<()> {
         let mut modes = self.0.clone();
         modes.local_modes.remove(
             LocalModes::ECHO
@@ -51,8 +51,8 @@ impl Original {
                 | LocalModes::IEXTEN,
         );
         modes.input_modes.remove(InputModes::IXON);
-        one_by_one(&mut modes);
-        set(&modes)
+        set_bytewise_read(&mut modes);
+        apply_modes(&modes)
     }
 }
 
@@ -60,12 +60,12 @@ impl Original {
 ///
 /// Enter stays the same byte as while a line is typed. Otherwise typed-ahead input would be read as
 /// Ctrl-J.
-fn one_by_one(modes: &mut Termios) {
+fn set_bytewise_read(modes: &mut Termios) {
     modes.input_modes.remove(InputModes::ICRNL);
     modes.special_codes[SpecialCodeIndex::VMIN] = 1;
     modes.special_codes[SpecialCodeIndex::VTIME] = 0;
 }
 
-fn set(modes: &Termios) -> io::Result<()> {
+fn apply_modes(modes: &Termios) -> io::Result<()> {
     Ok(tcsetattr(io::stdin(), OptionalActions::Now, modes)?)
 }

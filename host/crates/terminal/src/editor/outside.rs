@@ -8,14 +8,14 @@ use std::{
     process::ExitStatus,
 };
 
-use super::history::clean;
+use super::history::remove_control_chars;
 
 /// Longest message that is read back, in bytes. Longer text should be attached as a file.
 const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 
 /// Errors of editing a message. The message stays unchanged.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum OutsideError {
+pub(super) enum ExternalEditorError {
     #[error("no editor is known: set VISUAL or EDITOR")]
     NoProgram,
     #[error("cannot start {program}: {source}")]
@@ -30,31 +30,31 @@ pub(super) enum OutsideError {
 
 /// The user's editor, and the folder of its temporary files.
 #[derive(Debug, Clone)]
-pub(super) struct Outside {
+pub(super) struct ExternalEditor {
     /// Command from `$VISUAL` or `$EDITOR`.
     pub(super) command: Option<String>,
     /// A private folder.
     pub(super) folder: Option<PathBuf>,
 }
 
-impl Outside {
+impl ExternalEditor {
     /// Opens a text in the user's editor and returns the edited text.
     ///
     /// # Errors
     ///
     /// No editor is configured, it cannot be started, it failed, or the text cannot be read back.
-    pub(super) fn edit(&self, text: &str) -> Result<String, OutsideError> {
-        let words = self.command.as_deref().map(words).unwrap_or_default();
+    pub(super) fn edit_text(&self, text: &str) -> Result<String, ExternalEditorError> {
+        let words = self.command.as_deref().map(split_command).unwrap_or_default();
         let (Some((program, arguments)), Some(folder)) = (words.split_first(), &self.folder) else {
-            return Err(OutsideError::NoProgram);
+            return Err(ExternalEditorError::NoProgram);
         };
-        let file = Message::write(folder, text)?;
-        let status = run(program, arguments, &file.0)
-            .map_err(|source| OutsideError::Start { program: program.clone(), source })?;
+        let file = MessageFile::create_file(folder, text)?;
+        let status = run_editor(program, arguments, &file.0)
+            .map_err(|source| ExternalEditorError::Start { program: program.clone(), source })?;
         if !status.success() {
-            return Err(OutsideError::Ended { program: program.clone(), status });
+            return Err(ExternalEditorError::Ended { program: program.clone(), status });
         }
-        file.read()
+        file.read_text()
     }
 }
 
@@ -62,15 +62,15 @@ impl Outside {
     clippy::disallowed_methods,
     reason = "the program is the person's own, named by them and started by their key"
 )]
-fn run(program: &str, arguments: &[String], file: &Path) -> io::Result<ExitStatus> {
+fn run_editor(program: &str, arguments: &[String], file: &Path) -> io::Result<ExitStatus> {
     std::process::Command::new(program).args(arguments).arg(file).status()
 }
 
 /// A message in a file, which is deleted on drop.
-struct Message(PathBuf);
+struct MessageFile(PathBuf);
 
-impl Message {
-    fn write(folder: &Path, text: &str) -> io::Result<Self> {
+impl MessageFile {
+    fn create_file(folder: &Path, text: &str) -> io::Result<Self> {
         let path = folder.join(format!("message-{}.md", std::process::id()));
         // Remove the file of an earlier process with the same id.
         let _ = fs::remove_file(&path);
@@ -80,18 +80,18 @@ impl Message {
         Ok(message)
     }
 
-    fn read(&self) -> Result<String, OutsideError> {
+    fn read_text(&self) -> Result<String, ExternalEditorError> {
         let mut text = String::new();
         let file = sallyport_untrusted_file::open(&self.0)?;
         file.take(MESSAGE_BYTES_MAX + 1).read_to_string(&mut text)?;
         if text.len() as u64 > MESSAGE_BYTES_MAX {
-            return Err(OutsideError::TooLong { bytes_max: MESSAGE_BYTES_MAX });
+            return Err(ExternalEditorError::TooLong { bytes_max: MESSAGE_BYTES_MAX });
         }
-        Ok(clean(&text).trim_end().to_owned())
+        Ok(remove_control_chars(&text).trim_end().to_owned())
     }
 }
 
-impl Drop for Message {
+impl Drop for MessageFile {
     fn drop(&mut self) {
         // The error can be ignored because the folder is private.
         let _ = fs::remove_file(&self.0);
@@ -100,7 +100,7 @@ impl Drop for Message {
 
 /// Splits a command into words, such as `code --wait` or `"/opt/my editor" -n`. No shell is
 /// involved.
-pub(super) fn words(command: &str) -> Vec<String> {
+pub(super) fn split_command(command: &str) -> Vec<String> {
     let mut words = vec![];
     let mut word: Option<String> = None;
     let mut quote = None;

@@ -12,7 +12,7 @@ const NAME_CHARS_MAX: usize = 32;
 
 /// The kind of input that is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Prompt {
+pub enum InputPrompt {
     /// A message for a model, or a slash command. It is stored in the history and has completions.
     Message {
         /// The model's name.
@@ -26,8 +26,8 @@ pub enum Prompt {
     },
 }
 
-impl Prompt {
-    fn name(&self) -> String {
+impl InputPrompt {
+    fn display_name(&self) -> String {
         match self {
             Self::Message { model: name } | Self::Aside { name } => {
                 text::escape_excerpt(name, NAME_CHARS_MAX)
@@ -36,9 +36,9 @@ impl Prompt {
     }
 }
 
-impl reedline::Prompt for Prompt {
+impl reedline::Prompt for InputPrompt {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        self.name().into()
+        self.display_name().into()
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {

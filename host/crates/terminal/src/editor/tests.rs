@@ -5,17 +5,17 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use reedline::{History, HistoryItem, Prompt as _, SearchDirection, SearchQuery, Validator};
 
 use super::{
-    complete::{Vocabulary, offers},
-    history::{PrivateHistory, clean},
-    line::Shared,
-    outside::{Outside, words},
-    prompt::Prompt,
-    typing::Continued,
+    complete::{CompletionNames, find_completions},
+    history::{PrivateHistory, remove_control_chars},
+    line::SharedEditorState,
+    outside::{ExternalEditor, split_command},
+    prompt::InputPrompt,
+    typing::ContinuationLines,
 };
-use crate::style::{Colour, Line};
+use crate::style::{ColourMode, StyledLine};
 
-fn vocabulary() -> Vocabulary {
-    Vocabulary {
+fn vocabulary() -> CompletionNames {
+    CompletionNames {
         tools: vec![
             ("clock.now".into(), "tells\u{1b}[2J the time".into()),
             ("mail.send".into(), "x".repeat(500)),
@@ -37,7 +37,7 @@ fn list(folder: &Path) -> Vec<(String, bool)> {
 /// Checks the offers for the text before the cursor, and whether each is complete.
 #[track_caller]
 fn check(before: &str, want: &[(&str, bool)]) {
-    let offers = offers(before, &vocabulary(), &list);
+    let offers = find_completions(before, &vocabulary(), &list);
     let found: Vec<_> = offers
         .iter()
         .map(|offer| (format!("{}{}", &before[..offer.start], offer.value), offer.whole))
@@ -84,12 +84,12 @@ fn tab_offers_files_behind_a_mark() {
 
 #[test]
 fn notes_of_offers_are_harmless_and_short() {
-    let offers = offers("/tools ", &vocabulary(), &list);
+    let offers = find_completions("/tools ", &vocabulary(), &list);
     assert_eq!(offers[0].note, "tells\\u{1b}[2J the time");
     assert_eq!(offers[1].note.chars().count(), 61);
     let many: Vec<_> = (0..1000).map(|n| (format!("a.t{n}"), String::new())).collect();
-    let words = Vocabulary { tools: many, ..Vocabulary::default() };
-    assert_eq!(super::complete::offers("/tools a", &words, &list).len(), 100);
+    let words = CompletionNames { tools: many, ..CompletionNames::default() };
+    assert_eq!(super::complete::find_completions("/tools a", &words, &list).len(), 100);
 }
 
 fn remembered(history: &PrivateHistory) -> Vec<String> {
@@ -160,20 +160,24 @@ fn texts_lose_what_a_terminal_would_obey() {
         ("\u{1b}[31mred\u{7}\u{9b}2J\0", "[31mred2J"),
     ];
     for (text, want) in rows {
-        assert_eq!(clean(text), want);
+        assert_eq!(remove_control_chars(text), want);
     }
 }
 
 /// Checks the message that results from the text at each press of Enter.
 #[track_caller]
 fn check_continued(presses: &[&str], message: &str, want: &str) {
-    let continued = Continued::default();
+    let continued = ContinuationLines::default();
     for press in presses {
         assert!(matches!(continued.validate(press), reedline::ValidationResult::Incomplete));
     }
     assert!(matches!(continued.validate(message), reedline::ValidationResult::Complete));
-    assert_eq!(continued.take_out(message), want);
-    assert_eq!(continued.take_out("one\\\ntwo"), "one\\\ntwo", "nothing is kept for the next");
+    assert_eq!(continued.remove_backslashes(message), want);
+    assert_eq!(
+        continued.remove_backslashes("one\\\ntwo"),
+        "one\\\ntwo",
+        "nothing is kept for the next"
+    );
 }
 
 #[test]
@@ -199,21 +203,21 @@ fn commands_are_split_without_a_shell() {
         ("", &[]),
     ];
     for (command, want) in rows {
-        assert_eq!(words(command), want, "{command:?}");
+        assert_eq!(split_command(command), want, "{command:?}");
     }
 }
 
 #[test]
 fn a_message_that_is_edited_elsewhere_is_private_and_bounded() {
     let folder = tempfile::tempdir().unwrap();
-    let outside = |command: &str| Outside {
+    let outside = |command: &str| ExternalEditor {
         command: Some(command.to_owned()),
         folder: Some(folder.path().to_owned()),
     };
-    assert_eq!(outside("true").edit("as it was\n").unwrap(), "as it was");
+    assert_eq!(outside("true").edit_text("as it was\n").unwrap(), "as it was");
     let seen = folder.path().join("seen");
     let look = format!("sh -c 'stat -c %a \"$1\" > {}' -", seen.display());
-    outside(&look).edit("x").unwrap();
+    outside(&look).edit_text("x").unwrap();
     assert_eq!(fs::read_to_string(&seen).unwrap(), "600\n");
     fs::remove_file(seen).unwrap();
     let rows = [
@@ -224,7 +228,7 @@ fn a_message_that_is_edited_elsewhere_is_private_and_bounded() {
         ("", "no editor is known: set VISUAL or EDITOR"),
     ];
     for (command, want) in rows {
-        let error = outside(command).edit("x").unwrap_err().to_string();
+        let error = outside(command).edit_text("x").unwrap_err().to_string();
         assert!(error.starts_with(want), "{command}: {error}");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -232,18 +236,18 @@ fn a_message_that_is_edited_elsewhere_is_private_and_bounded() {
 
 #[test]
 fn prompts_name_what_is_asked_for() {
-    let message = Prompt::Message { model: "a\u{1b}[2J".into() };
+    let message = InputPrompt::Message { model: "a\u{1b}[2J".into() };
     assert_eq!(message.render_prompt_left(), "a\\u{1b}[2J");
-    let aside = Prompt::Aside { name: "x".repeat(100) };
+    let aside = InputPrompt::Aside { name: "x".repeat(100) };
     assert_eq!(aside.render_prompt_left().chars().count(), 33);
 }
 
 #[test]
 fn a_printer_takes_no_more_than_it_can_keep() {
-    let shared = Shared::new();
-    let printer = shared.printer(Colour::Off);
-    let taken = (0..100).take_while(|_| printer.print(&[Line::plain("x")])).count();
+    let shared = SharedEditorState::new();
+    let printer = shared.create_printer(ColourMode::Off);
+    let taken = (0..100).take_while(|_| printer.print_lines(&[StyledLine::plain("x")])).count();
     assert_eq!(taken, 64);
     assert_eq!(shared.printer.get_line().as_deref(), Some("x"));
-    assert!(printer.print(&[Line::plain("one"), Line::plain("two")]));
+    assert!(printer.print_lines(&[StyledLine::plain("one"), StyledLine::plain("two")]));
 }

@@ -11,7 +11,7 @@ use reedline::{
     default_vi_visual_keybindings,
 };
 
-use super::history::clean;
+use super::history::remove_control_chars;
 use crate::slash;
 
 /// Name of the menu that Tab opens.
@@ -46,17 +46,19 @@ pub enum KeyStyle {
 impl KeyStyle {
     pub(super) fn edit_mode(self) -> Box<dyn EditMode> {
         match self {
-            Self::Emacs => Box::new(Cleaned(Emacs::new(with_ours(default_emacs_keybindings())))),
-            Self::Vi => Box::new(Cleaned(Vi::new(
-                with_ours(default_vi_insert_keybindings()),
-                with_ours(default_vi_normal_keybindings()),
-                with_ours(default_vi_visual_keybindings()),
+            Self::Emacs => {
+                Box::new(PasteSanitizer(Emacs::new(add_keybindings(default_emacs_keybindings()))))
+            }
+            Self::Vi => Box::new(PasteSanitizer(Vi::new(
+                add_keybindings(default_vi_insert_keybindings()),
+                add_keybindings(default_vi_normal_keybindings()),
+                add_keybindings(default_vi_visual_keybindings()),
             ))),
         }
     }
 }
 
-fn with_ours(mut keys: Keybindings) -> Keybindings {
+fn add_keybindings(mut keys: Keybindings) -> Keybindings {
     let event = |name: &str| ReedlineEvent::ExecuteHostCommand(name.to_owned());
     // During a history search `Multiple` does not apply, so Ctrl-C ends the search.
     let interrupt = ReedlineEvent::UntilFound(vec![
@@ -78,13 +80,13 @@ fn with_ours(mut keys: Keybindings) -> Keybindings {
 }
 
 /// Removes control characters from pasted text. The engine paints it unchanged.
-struct Cleaned<M>(M);
+struct PasteSanitizer<M>(M);
 
-impl<M: EditMode> EditMode for Cleaned<M> {
+impl<M: EditMode> EditMode for PasteSanitizer<M> {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         match event.into() {
             Event::Paste(text) => {
-                ReedlineEvent::Edit(vec![EditCommand::InsertString(clean(&text))])
+                ReedlineEvent::Edit(vec![EditCommand::InsertString(remove_control_chars(&text))])
             }
             event => ReedlineRawEvent::try_from(event)
                 .map_or(ReedlineEvent::None, |event| self.0.parse_event(event)),
@@ -97,13 +99,13 @@ impl<M: EditMode> EditMode for Cleaned<M> {
 }
 
 /// Highlighter for commands and mentions.
-pub(super) struct Look;
+pub(super) struct MessageHighlighter;
 
-impl Highlighter for Look {
+impl Highlighter for MessageHighlighter {
     fn highlight(&self, line: &str, _cursor: usize) -> StyledText {
         let mut styled = StyledText::new();
         for (index, piece) in line.split_inclusive(char::is_whitespace).enumerate() {
-            styled.push((style(piece.trim_end(), index == 0), piece.to_owned()));
+            styled.push((word_style(piece.trim_end(), index == 0), piece.to_owned()));
         }
         styled
     }
@@ -114,10 +116,10 @@ impl Highlighter for Look {
     }
 }
 
-fn style(word: &str, is_first: bool) -> Style {
+fn word_style(word: &str, is_first: bool) -> Style {
     let command = word.strip_prefix('/').filter(|_| is_first);
     match command {
-        Some(command) if slash::find(command).is_some() => Style::new().fg(Color::Cyan),
+        Some(command) if slash::find_command(command).is_some() => Style::new().fg(Color::Cyan),
         _ if word.len() > 1 && word.starts_with('@') => Style::new().fg(Color::Cyan),
         _ => Style::new(),
     }
@@ -127,16 +129,16 @@ fn style(word: &str, is_first: bool) -> Style {
 ///
 /// Only lines that ended with Enter are recorded here, so pasted lines keep their backslash.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Continued(Arc<Mutex<Vec<String>>>);
+pub(super) struct ContinuationLines(Arc<Mutex<Vec<String>>>);
 
-impl Continued {
+impl ContinuationLines {
     /// Forgets the lines of a message that was not sent.
-    pub(super) fn forget(&self) {
+    pub(super) fn clear_lines(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Returns the message without the backslashes that continue its lines.
-    pub(super) fn take_out(&self, message: &str) -> String {
+    pub(super) fn remove_backslashes(&self, message: &str) -> String {
         let lines = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut pieces: Vec<&str> = message.split('\n').collect();
         let last = pieces.len() - 1;
@@ -149,7 +151,7 @@ impl Continued {
     }
 }
 
-impl Validator for Continued {
+impl Validator for ContinuationLines {
     fn validate(&self, line: &str) -> ValidationResult {
         let last = line.rsplit('\n').next().unwrap_or(line);
         let backslashes = last.bytes().rev().take_while(|b| *b == b'\\').count();

@@ -3,7 +3,7 @@
 //!
 //! The result is only for display. The final lines are rendered from the original text.
 
-use super::scan::Scanner;
+use super::scan::MarkdownScanner;
 
 /// Marks that begin blocks or underline headings. Their meaning depends on what follows.
 const BLOCK_MARKS: &str = "#*-+_=~`>|:.) \t";
@@ -12,26 +12,26 @@ const BLOCK_MARKS: &str = "#*-+_=~`>|:.) \t";
 const INLINE_MARKS: [char; 6] = ['*', '_', '`', '~', '[', '!'];
 
 /// Returns the part of the line to show.
-pub(super) fn mended(scanner: &Scanner, pending: &str) -> String {
+pub(super) fn complete_partial_line(scanner: &MarkdownScanner, pending: &str) -> String {
     let line = pending.trim_end_matches('\r');
-    if let Some(fence) = scanner.fence() {
+    if let Some(fence) = scanner.current_fence() {
         return if fence.may_be_closed_by(line) { String::new() } else { line.to_owned() };
     }
-    if is_unclear(line) {
+    if is_block_unknown(line) {
         return String::new();
     }
     if scanner.is_in_inner_code() {
         return line.to_owned();
     }
     let shown = line.trim_end_matches(INLINE_MARKS);
-    let closers = open_marks(shown).into_iter().rev().collect::<String>();
+    let closers = find_open_marks(shown).into_iter().rev().collect::<String>();
     // Remove trailing spaces: a mark after a space would open, not close.
     let shown = if closers.is_empty() { shown } else { shown.trim_end() };
     format!("{shown}{closers}")
 }
 
 /// Whether the block that the line belongs to is still unknown.
-fn is_unclear(line: &str) -> bool {
+fn is_block_unknown(line: &str) -> bool {
     let text = line.trim_start();
     let is_mark = |c: char| BLOCK_MARKS.contains(c) || c.is_ascii_digit();
     text.starts_with("```")
@@ -41,7 +41,7 @@ fn is_unclear(line: &str) -> bool {
 }
 
 /// Returns the marks that the line leaves open, the outermost first.
-fn open_marks(line: &str) -> Vec<String> {
+fn find_open_marks(line: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     let mut rest = line;
     let mut before = ' ';
@@ -50,7 +50,7 @@ fn open_marks(line: &str) -> Vec<String> {
         let mark = &rest[..c.len_utf8() * run];
         let after = &rest[mark.len()..];
         match c {
-            '\\' => rest = skip(after),
+            '\\' => rest = skip_char(after),
             '`' => match after.find(mark) {
                 Some(end) => rest = &after[end + mark.len()..],
                 None => {
@@ -59,7 +59,7 @@ fn open_marks(line: &str) -> Vec<String> {
                 }
             },
             '*' | '_' | '~' => {
-                toggle(&mut open, mark, before, after);
+                toggle_mark(&mut open, mark, before, after);
                 rest = after;
             }
             ']' if after.starts_with('(') && !after.contains(')') => {
@@ -74,7 +74,7 @@ fn open_marks(line: &str) -> Vec<String> {
 }
 
 /// Opens or closes emphasis if the neighbouring characters allow it.
-fn toggle(open: &mut Vec<String>, mark: &str, before: char, after: &str) {
+fn toggle_mark(open: &mut Vec<String>, mark: &str, before: char, after: &str) {
     let next = after.chars().next().unwrap_or(' ');
     let inside_word = before.is_alphanumeric() && (mark.starts_with('_') || mark == "*");
     if !before.is_whitespace() && open.last().is_some_and(|last| last == mark) {
@@ -84,7 +84,7 @@ fn toggle(open: &mut Vec<String>, mark: &str, before: char, after: &str) {
     }
 }
 
-fn skip(text: &str) -> &str {
+fn skip_char(text: &str) -> &str {
     let mut chars = text.chars();
     chars.next();
     chars.as_str()

@@ -24,10 +24,10 @@ mod wrap;
 #[cfg(test)]
 mod tests;
 
-pub use stream::Stream;
-pub(crate) use wrap::rows;
+pub use stream::MarkdownStream;
+pub(crate) use wrap::split_into_rows;
 
-use crate::style::Line;
+use crate::style::StyledLine;
 
 /// Narrowest layout, in columns. A narrower one has no room for a mark and a wide character. A
 /// narrower terminal wraps the lines itself.
@@ -36,8 +36,8 @@ pub const WIDTH_COLUMNS_MIN: usize = 8;
 /// Returns a whole text as lines of at most `width` columns.
 ///
 /// Lines of code may be longer. The terminal wraps them, so a copied line stays intact.
-pub fn render(text: &str, width: usize) -> Vec<Line> {
-    let mut stream = Stream::new();
+pub fn render_markdown(text: &str, width: usize) -> Vec<StyledLine> {
+    let mut stream = MarkdownStream::new();
     stream.push(text);
     stream.finish(width)
 }

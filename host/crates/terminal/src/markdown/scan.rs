@@ -4,7 +4,9 @@
 //! text, so the same text is always split at the same places. Each list item and each line of a
 //! code block is a separate part, so that a long list or listing does not wait for its end.
 
-use super::syntax::{Fence, Marker, html_end, indent, interrupts_item, is_blank};
+use super::syntax::{
+    CodeFence, ListMarker, html_end_marker, indent_columns, interrupts_item, is_blank_line,
+};
 
 /// Longest paragraph that stays open, in bytes: several screens. The rest starts a new one.
 const PARAGRAPH_BYTES_MAX: usize = 4 << 10;
@@ -14,15 +16,15 @@ const PART_BYTES_MAX: usize = 64 << 10;
 
 /// A part of a text that is final.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) body: Body,
+pub(super) struct MarkdownPart {
+    pub(super) body: MarkdownPartBody,
     /// Whether a blank line separates it from the text above.
     pub(super) gap: bool,
 }
 
 /// The contents of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum MarkdownPartBody {
     /// Whole blocks. `number` is set if they are an item of an ordered list.
     Blocks { source: String, number: Option<u64> },
     /// The info string of a fence. The code block begins here.
@@ -32,7 +34,7 @@ pub(super) enum Body {
 }
 
 #[derive(Clone, Debug, Default)]
-enum State {
+enum MarkdownScanState {
     /// Between blocks. A code block may just have ended.
     #[default]
     Between,
@@ -41,15 +43,15 @@ enum State {
     /// In raw HTML that a line containing this text ends.
     Html(&'static str),
     /// In a list item.
-    Item(Marker),
+    Item(ListMarker),
     /// In a code block.
-    Code(Fence),
+    Code(CodeFence),
 }
 
 /// Splits complete lines into parts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scanner {
-    state: State,
+pub(super) struct MarkdownScanner {
+    state: MarkdownScanState,
     /// The lines of the open part.
     open: String,
     /// Whether a blank line separates the open part from the text above.
@@ -58,45 +60,48 @@ pub(super) struct Scanner {
     number: Option<u64>,
     /// Whether a blank line or the end of a code block precedes the next line.
     apart: bool,
-    done: Vec<Part>,
+    done: Vec<MarkdownPart>,
 }
 
-impl Scanner {
+impl MarkdownScanner {
     /// Scans a complete line, passed without its line end.
-    pub(super) fn line(&mut self, line: &str) {
+    pub(super) fn scan_line(&mut self, line: &str) {
         match &self.state {
-            State::Code(fence) => self.code(&fence.clone(), line),
-            State::Html(end) => self.html(end, line),
-            State::Item(_) if is_blank(line) => self.blank_in_item(),
-            _ if is_blank(line) => self.blank(),
-            State::Item(item) => self.in_item(*item, line),
-            State::Blocks => self.in_blocks(line),
-            State::Between => self.begin(line),
+            MarkdownScanState::Code(fence) => self.scan_code(&fence.clone(), line),
+            MarkdownScanState::Html(end) => self.scan_html(end, line),
+            MarkdownScanState::Item(_) if is_blank_line(line) => self.scan_blank_in_item(),
+            _ if is_blank_line(line) => self.scan_blank(),
+            MarkdownScanState::Item(item) => self.scan_in_item(*item, line),
+            MarkdownScanState::Blocks => self.scan_in_blocks(line),
+            MarkdownScanState::Between => self.begin_block(line),
         }
-        if self.open.len() > self.bytes_max() {
-            self.close();
+        if self.open.len() > self.part_bytes_max() {
+            self.close_part();
         }
     }
 
     /// Ends the open part.
-    pub(super) fn close(&mut self) {
+    pub(super) fn close_part(&mut self) {
         if !self.open.is_empty() {
-            let body = Body::Blocks { source: std::mem::take(&mut self.open), number: self.number };
-            self.done.push(Part { body, gap: self.gap });
+            let body = MarkdownPartBody::Blocks {
+                source: std::mem::take(&mut self.open),
+                number: self.number,
+            };
+            self.done.push(MarkdownPart { body, gap: self.gap });
         }
         self.number = None;
-        self.state = State::Between;
+        self.state = MarkdownScanState::Between;
     }
 
     /// Returns the parts that became final since the last call.
-    pub(super) fn take(&mut self) -> Vec<Part> {
+    pub(super) fn take_parts(&mut self) -> Vec<MarkdownPart> {
         std::mem::take(&mut self.done)
     }
 
     /// Returns the longest line that is not split, in bytes.
     pub(super) fn line_bytes_max(&self) -> usize {
         match self.state {
-            State::Code(_) => PART_BYTES_MAX,
+            MarkdownScanState::Code(_) => PART_BYTES_MAX,
             _ => PARAGRAPH_BYTES_MAX,
         }
     }
@@ -107,9 +112,9 @@ impl Scanner {
     }
 
     /// Returns the fence of the open code block.
-    pub(super) fn fence(&self) -> Option<&Fence> {
+    pub(super) fn current_fence(&self) -> Option<&CodeFence> {
         match &self.state {
-            State::Code(fence) => Some(fence),
+            MarkdownScanState::Code(fence) => Some(fence),
             _ => None,
         }
     }
@@ -117,7 +122,7 @@ impl Scanner {
     /// Whether a code block is open inside an item or a quotation.
     pub(super) fn is_in_inner_code(&self) -> bool {
         let is_mark = |c: char| " \t>-+*.)".contains(c) || c.is_ascii_digit();
-        let is_fence = |line: &&str| Fence::open(line.trim_start_matches(is_mark)).is_some();
+        let is_fence = |line: &&str| CodeFence::parse(line.trim_start_matches(is_mark)).is_some();
         self.open.lines().filter(is_fence).count() % 2 == 1
     }
 
@@ -126,94 +131,98 @@ impl Scanner {
         self.open.starts_with('|') && self.open.lines().count() == 1
     }
 
-    fn bytes_max(&self) -> usize {
+    fn part_bytes_max(&self) -> usize {
         let is_paragraph =
-            matches!(self.state, State::Blocks) && !self.open.starts_with(['|', '>']);
+            matches!(self.state, MarkdownScanState::Blocks) && !self.open.starts_with(['|', '>']);
         if is_paragraph { PARAGRAPH_BYTES_MAX } else { PART_BYTES_MAX }
     }
 
-    fn blank(&mut self) {
-        self.close();
+    fn scan_blank(&mut self) {
+        self.close_part();
         self.apart = true;
     }
 
-    fn blank_in_item(&mut self) {
+    fn scan_blank_in_item(&mut self) {
         self.open.push('\n');
         self.apart = true;
     }
 
-    fn code(&mut self, fence: &Fence, line: &str) {
+    fn scan_code(&mut self, fence: &CodeFence, line: &str) {
         if fence.is_closed_by(line) {
-            self.state = State::Between;
+            self.state = MarkdownScanState::Between;
             self.apart = true;
         } else {
-            let body = Body::Code(fence.content(line).to_owned());
-            self.done.push(Part { body, gap: false });
+            let body = MarkdownPartBody::Code(fence.strip_indent(line).to_owned());
+            self.done.push(MarkdownPart { body, gap: false });
         }
     }
 
-    fn html(&mut self, end: &str, line: &str) {
-        self.append(line);
+    fn scan_html(&mut self, end: &str, line: &str) {
+        self.append_line(line);
         if line.to_ascii_lowercase().contains(end) {
-            self.close();
+            self.close_part();
         }
     }
 
-    fn in_blocks(&mut self, line: &str) {
-        let is_item = Marker::read(line).is_some_and(Marker::interrupts_text);
-        if is_item || Fence::open(line).is_some() {
-            self.close();
-            self.begin(line);
+    fn scan_in_blocks(&mut self, line: &str) {
+        let is_item = ListMarker::parse(line).is_some_and(ListMarker::can_interrupt_text);
+        if is_item || CodeFence::parse(line).is_some() {
+            self.close_part();
+            self.begin_block(line);
         } else {
-            self.append(line);
+            self.append_line(line);
         }
     }
 
-    fn in_item(&mut self, item: Marker, line: &str) {
-        if indent(line) >= item.content {
+    fn scan_in_item(&mut self, item: ListMarker, line: &str) {
+        if indent_columns(line) >= item.content {
             self.apart = false;
-            return self.append(line);
+            return self.append_line(line);
         }
-        if let Some(next) = Marker::read(line).filter(|next| next.kind == item.kind) {
+        if let Some(next) = ListMarker::parse(line).filter(|next| next.kind == item.kind) {
             let number = self.number.map(|number| number.saturating_add(1));
-            self.close();
+            self.close_part();
             self.begin_item(next, number, line);
-        } else if self.apart || interrupts_item(line) || Marker::read(line).is_some() {
-            self.close();
-            self.begin(line);
+        } else if self.apart || interrupts_item(line) || ListMarker::parse(line).is_some() {
+            self.close_part();
+            self.begin_block(line);
         } else {
             // A paragraph continues without indentation.
-            self.append(line);
+            self.append_line(line);
         }
     }
 
-    fn begin(&mut self, line: &str) {
-        if let Some(fence) = Fence::open(line) {
+    fn begin_block(&mut self, line: &str) {
+        if let Some(fence) = CodeFence::parse(line) {
             self.apart = false;
-            self.done.push(Part { body: Body::Label(fence.label.clone()), gap: true });
-            self.state = State::Code(fence);
-        } else if let Some(marker) = Marker::read(line) {
+            self.done.push(MarkdownPart {
+                body: MarkdownPartBody::Label(fence.label.clone()),
+                gap: true,
+            });
+            self.state = MarkdownScanState::Code(fence);
+        } else if let Some(marker) = ListMarker::parse(line) {
             self.begin_item(marker, marker.number, line);
         } else {
-            self.open(line);
-            self.state = html_end(line).map_or(State::Blocks, State::Html);
+            self.open_part(line);
+            self.state =
+                html_end_marker(line).map_or(MarkdownScanState::Blocks, MarkdownScanState::Html);
         }
     }
 
-    fn begin_item(&mut self, marker: Marker, number: Option<u64>, line: &str) {
-        self.open(line);
+    fn begin_item(&mut self, marker: ListMarker, number: Option<u64>, line: &str) {
+        self.open_part(line);
         self.number = number;
-        self.state = State::Item(marker);
+        self.state = MarkdownScanState::Item(marker);
     }
 
-    fn open(&mut self, line: &str) {
+    fn open_part(&mut self, line: &str) {
         self.gap = std::mem::take(&mut self.apart);
-        self.append(line);
+        self.append_line(line);
     }
 
     /// Adds a line to the part. Carriage returns become spaces because the parser would treat them
     /// as line ends.
-    fn append(&mut self, line: &str) {
+    fn append_line(&mut self, line: &str) {
         self.open.push_str(&line.replace('\r', " "));
         self.open.push('\n');
     }

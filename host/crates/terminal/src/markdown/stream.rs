@@ -2,10 +2,10 @@
 
 use super::{
     WIDTH_COLUMNS_MIN, block,
-    mend::mended,
-    scan::{Body, Part, Scanner},
+    mend::complete_partial_line,
+    scan::{MarkdownPart, MarkdownPartBody, MarkdownScanner},
 };
-use crate::style::Line;
+use crate::style::StyledLine;
 
 /// A text that arrives in pieces.
 ///
@@ -23,8 +23,8 @@ use crate::style::Line;
 /// assert_eq!(stream.finish(40)[1].text(), "Two words.");
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Stream {
-    scanner: Scanner,
+pub struct MarkdownStream {
+    scanner: MarkdownScanner,
     /// The incomplete last line.
     pending: String,
     /// Whether any line was returned. A gap is only written after one.
@@ -32,7 +32,7 @@ pub struct Stream {
     gap: bool,
 }
 
-impl Stream {
+impl MarkdownStream {
     /// Creates an empty stream.
     pub fn new() -> Self {
         Self::default()
@@ -43,24 +43,26 @@ impl Stream {
         self.pending.push_str(piece);
         let mut rest = std::mem::take(&mut self.pending);
         let mut start = 0;
-        while let Some((line, next)) = cut(&rest[start..], self.scanner.line_bytes_max()) {
-            self.scanner.line(line);
+        while let Some((line, next)) =
+            split_first_line(&rest[start..], self.scanner.line_bytes_max())
+        {
+            self.scanner.scan_line(line);
             start += next;
         }
         self.pending = rest.split_off(start);
     }
 
     /// Returns the lines that became final since the last call, laid out for `width` columns.
-    pub fn settled(&mut self, width: usize) -> Vec<Line> {
+    pub fn take_final_lines(&mut self, width: usize) -> Vec<StyledLine> {
         let mut lines = Vec::new();
-        for part in self.scanner.take() {
+        for part in self.scanner.take_parts() {
             self.gap |= part.gap;
-            let body = layout(&part, width.max(WIDTH_COLUMNS_MIN));
+            let body = layout_part(&part, width.max(WIDTH_COLUMNS_MIN));
             if body.is_empty() {
                 continue;
             }
             if std::mem::take(&mut self.gap) && self.begun {
-                lines.push(Line::default());
+                lines.push(StyledLine::default());
             }
             self.begun = true;
             lines.extend(body);
@@ -72,13 +74,13 @@ impl Stream {
     ///
     /// Ambiguous marks are withheld and open ones are closed, so the lines change little while more
     /// text arrives.
-    pub fn tail(&self, width: usize) -> Vec<Line> {
+    pub fn tail_lines(&self, width: usize) -> Vec<StyledLine> {
         if self.scanner.is_at_table_head() {
             return Vec::new();
         }
         let mut ended = self.clone();
-        ended.scanner.take();
-        ended.pending = mended(&self.scanner, &self.pending);
+        ended.scanner.take_parts();
+        ended.pending = complete_partial_line(&self.scanner, &self.pending);
         ended.finish(width)
     }
 
@@ -89,12 +91,12 @@ impl Stream {
     }
 
     /// Ends the text and returns the rest of its lines.
-    pub fn finish(mut self, width: usize) -> Vec<Line> {
+    pub fn finish(mut self, width: usize) -> Vec<StyledLine> {
         if !self.pending.is_empty() {
-            self.scanner.line(self.pending.trim_end_matches('\r'));
+            self.scanner.scan_line(self.pending.trim_end_matches('\r'));
         }
-        self.scanner.close();
-        self.settled(width)
+        self.scanner.close_part();
+        self.take_final_lines(width)
     }
 }
 
@@ -102,7 +104,7 @@ impl Stream {
 /// and not yet too long.
 ///
 /// The split depends only on the bytes, not on how they arrived.
-fn cut(text: &str, bytes_max: usize) -> Option<(&str, usize)> {
+fn split_first_line(text: &str, bytes_max: usize) -> Option<(&str, usize)> {
     let window = text.floor_char_boundary(bytes_max + 1);
     if let Some(end) = text[..window].find('\n') {
         let line = &text[..end];
@@ -118,10 +120,10 @@ fn cut(text: &str, bytes_max: usize) -> Option<(&str, usize)> {
     }
 }
 
-fn layout(part: &Part, width: usize) -> Vec<Line> {
+fn layout_part(part: &MarkdownPart, width: usize) -> Vec<StyledLine> {
     match &part.body {
-        Body::Blocks { source, number } => block::lines(source, *number, width),
-        Body::Label(label) => block::label(label, width),
-        Body::Code(code) => vec![block::code_line(code)],
+        MarkdownPartBody::Blocks { source, number } => block::render_blocks(source, *number, width),
+        MarkdownPartBody::Label(label) => block::label_lines(label, width),
+        MarkdownPartBody::Code(code) => vec![block::code_line(code)],
     }
 }

@@ -21,12 +21,12 @@ const HTML: [(&str, &str); 8] = [
 ];
 
 /// Whether a line is blank.
-pub(super) fn is_blank(line: &str) -> bool {
+pub(super) fn is_blank_line(line: &str) -> bool {
     line.trim().is_empty()
 }
 
 /// Returns the number of columns before the first character that is not white space.
-pub(super) fn indent(line: &str) -> usize {
+pub(super) fn indent_columns(line: &str) -> usize {
     let mut columns = 0;
     for c in line.chars() {
         match c {
@@ -39,13 +39,13 @@ pub(super) fn indent(line: &str) -> usize {
 }
 
 /// Returns the line without its indentation, or `None` if it is indented too far to begin a block.
-fn block_start(line: &str) -> Option<&str> {
-    (indent(line) < CODE_INDENT_COLUMNS).then(|| line.trim_start())
+fn strip_block_indent(line: &str) -> Option<&str> {
+    (indent_columns(line) < CODE_INDENT_COLUMNS).then(|| line.trim_start())
 }
 
 /// The line that opens a code block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fence {
+pub(super) struct CodeFence {
     mark: char,
     length: usize,
     indent: usize,
@@ -53,10 +53,10 @@ pub(super) struct Fence {
     pub(super) label: String,
 }
 
-impl Fence {
+impl CodeFence {
     /// Parses a line as the start of a code block.
-    pub(super) fn open(line: &str) -> Option<Self> {
-        let text = block_start(line)?;
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let text = strip_block_indent(line)?;
         let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let length = text.chars().take_while(|c| *c == mark).count();
         let label = text[length..].trim();
@@ -64,25 +64,25 @@ impl Fence {
         (length >= 3 && !is_code_in_text).then(|| Self {
             mark,
             length,
-            indent: indent(line),
+            indent: indent_columns(line),
             label: label.to_owned(),
         })
     }
 
     /// Whether a line ends the block.
     pub(super) fn is_closed_by(&self, line: &str) -> bool {
-        block_start(line).map(str::trim_end).is_some_and(|text| {
+        strip_block_indent(line).map(str::trim_end).is_some_and(|text| {
             text.chars().all(|c| c == self.mark) && text.chars().count() >= self.length
         })
     }
 
     /// Whether an incomplete line may turn out to end the block.
     pub(super) fn may_be_closed_by(&self, line: &str) -> bool {
-        block_start(line).is_some_and(|text| text.trim_end().chars().all(|c| c == self.mark))
+        strip_block_indent(line).is_some_and(|text| text.trim_end().chars().all(|c| c == self.mark))
     }
 
     /// Removes at most the fence's own indentation from a line of the block.
-    pub(super) fn content<'a>(&self, line: &'a str) -> &'a str {
+    pub(super) fn strip_indent<'a>(&self, line: &'a str) -> &'a str {
         let spaces = line.bytes().take_while(|b| *b == b' ').count();
         &line[spaces.min(self.indent)..]
     }
@@ -90,7 +90,7 @@ impl Fence {
 
 /// The marker of a list item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Marker {
+pub(super) struct ListMarker {
     /// The character that all items of a list share: the bullet, or the one after the number.
     pub(super) kind: char,
     /// The number, in an ordered list.
@@ -101,11 +101,11 @@ pub(super) struct Marker {
     is_empty: bool,
 }
 
-impl Marker {
+impl ListMarker {
     /// Parses the beginning of a line as a list item.
-    pub(super) fn read(line: &str) -> Option<Self> {
-        let text = block_start(line)?;
-        if is_rule(text) {
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let text = strip_block_indent(line)?;
+        if is_thematic_break(text) {
             return None;
         }
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -120,15 +120,15 @@ impl Marker {
         if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
             return None;
         }
-        let is_empty = is_blank(rest);
-        let gap = if is_empty { 1 } else { indent(rest) };
+        let is_empty = is_blank_line(rest);
+        let gap = if is_empty { 1 } else { indent_columns(rest) };
         // With five spaces or more the item begins with code, one space after its marker.
         let gap = if gap > CODE_INDENT_COLUMNS { 1 } else { gap };
-        Some(Self { kind, number, content: indent(line) + digits + 1 + gap, is_empty })
+        Some(Self { kind, number, content: indent_columns(line) + digits + 1 + gap, is_empty })
     }
 
     /// Whether the line ends a paragraph directly above it.
-    pub(super) fn interrupts_text(self) -> bool {
+    pub(super) fn can_interrupt_text(self) -> bool {
         !self.is_empty && self.number.is_none_or(|number| number == 1)
     }
 }
@@ -136,18 +136,18 @@ impl Marker {
 /// Whether a line with less indentation than an item's text ends the item, even if a paragraph
 /// could continue.
 pub(super) fn interrupts_item(line: &str) -> bool {
-    let Some(text) = block_start(line) else { return false };
+    let Some(text) = strip_block_indent(line) else { return false };
     let hashes = text.bytes().take_while(|b| *b == b'#').count();
     let is_heading = (1..=6).contains(&hashes) && text[hashes..].starts_with([' ', '\t']);
     is_heading
         || text.starts_with('>')
-        || is_rule(text)
-        || Fence::open(line).is_some()
-        || Marker::read(line).is_some_and(Marker::interrupts_text)
+        || is_thematic_break(text)
+        || CodeFence::parse(line).is_some()
+        || ListMarker::parse(line).is_some_and(ListMarker::can_interrupt_text)
 }
 
 /// Whether a line is a thematic break.
-fn is_rule(text: &str) -> bool {
+fn is_thematic_break(text: &str) -> bool {
     let marks: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
     marks.len() >= 3
         && matches!(marks[0], '-' | '*' | '_')
@@ -157,8 +157,8 @@ fn is_rule(text: &str) -> bool {
 /// Returns the end of the raw HTML block that a line begins.
 ///
 /// Returns `None` if a blank line would end the block or if the line itself ends it.
-pub(super) fn html_end(line: &str) -> Option<&'static str> {
-    let text = block_start(line)?.to_ascii_lowercase();
+pub(super) fn html_end_marker(line: &str) -> Option<&'static str> {
+    let text = strip_block_indent(line)?.to_ascii_lowercase();
     let (start, end) = HTML.into_iter().find(|(start, _)| text.starts_with(start))?;
     (!text[start.len()..].contains(end)).then_some(end)
 }

@@ -15,7 +15,7 @@ pub(super) const TITLE: Style = Style::new().bold();
 pub(super) const FAINT: Style = Style::new().dimmed();
 
 /// Returns a style with the effects and the colour of another one added.
-pub(super) fn over(below: Style, above: Style) -> Style {
+pub(super) fn overlay_style(below: Style, above: Style) -> Style {
     let style = below.effects(below.get_effects() | above.get_effects());
     style.fg_color(above.get_fg_color().or(below.get_fg_color()))
 }

@@ -7,15 +7,15 @@ use anstyle::Style;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::style::{Line, Span};
+use crate::style::{StyledLine, StyledSpan};
 
 /// Wide closing punctuation, which cannot begin a line.
 const CLOSING: &str = "、。，．・：；！？）］｝」』】〉》〕";
 
 /// A part of a paragraph: text, or a forced line break.
 #[derive(Clone, Debug)]
-pub(super) enum Piece {
-    Text(Span),
+pub(super) enum InlinePiece {
+    Text(StyledSpan),
     Break,
 }
 
@@ -26,25 +26,25 @@ type Bit<'a> = (&'a str, Style);
 ///
 /// Terminals disagree about joined characters. The larger of two measures is used, so that no line
 /// is wider than planned.
-pub(super) fn columns(text: &str) -> usize {
+pub(super) fn text_columns(text: &str) -> usize {
     let apart = text.chars().filter_map(UnicodeWidthChar::width).sum();
     UnicodeWidthStr::width(text).max(apart)
 }
 
 /// Returns the width of a line in columns, measured as [`columns`] does.
-pub(super) fn line_columns(line: &Line) -> usize {
-    line.spans.iter().map(|span| columns(&span.text)).sum()
+pub(super) fn line_columns(line: &StyledLine) -> usize {
+    line.spans.iter().map(|span| text_columns(&span.text)).sum()
 }
 
 /// Splits a line into the rows that it takes on a terminal of that width, at the terminal's own
 /// breaks.
-pub(crate) fn rows(line: &Line, width: usize) -> Vec<Line> {
-    let mut rows = vec![Line::default()];
+pub(crate) fn split_into_rows(line: &StyledLine, width: usize) -> Vec<StyledLine> {
+    let mut rows = vec![StyledLine::default()];
     let mut column = 0;
-    for (text, style) in line.spans.iter().flat_map(bits) {
-        let columns = columns(text);
+    for (text, style) in line.spans.iter().flat_map(styled_graphemes) {
+        let columns = text_columns(text);
         if column + columns > width && column > 0 {
-            rows.push(Line::default());
+            rows.push(StyledLine::default());
             column = 0;
         }
         column += columns;
@@ -53,27 +53,29 @@ pub(crate) fn rows(line: &Line, width: usize) -> Vec<Line> {
     rows
 }
 
-fn bits(span: &Span) -> impl Iterator<Item = Bit<'_>> {
+fn styled_graphemes(span: &StyledSpan) -> impl Iterator<Item = Bit<'_>> {
     span.text.graphemes(true).map(|text| (text, span.style))
 }
 
 /// Wraps pieces into lines of at most `width` columns.
-pub(super) fn wrap(pieces: &[Piece], width: usize) -> Vec<Line> {
-    let mut wrapper = Wrapper { width, ..Wrapper::default() };
+pub(super) fn wrap_pieces(pieces: &[InlinePiece], width: usize) -> Vec<StyledLine> {
+    let mut wrapper = ParagraphWrapper { width, ..ParagraphWrapper::default() };
     for piece in pieces {
         match piece {
-            Piece::Text(span) => bits(span).for_each(|bit| wrapper.bit(bit)),
-            Piece::Break => wrapper.end_line(),
+            InlinePiece::Text(span) => {
+                styled_graphemes(span).for_each(|bit| wrapper.push_grapheme(bit))
+            }
+            InlinePiece::Break => wrapper.end_line(),
         }
     }
     wrapper.finish()
 }
 
 #[derive(Default)]
-struct Wrapper<'a> {
+struct ParagraphWrapper<'a> {
     width: usize,
-    done: Vec<Line>,
-    line: Line,
+    done: Vec<StyledLine>,
+    line: StyledLine,
     column: usize,
     /// The spaces before the word. They are dropped at a line break.
     space: Vec<Bit<'a>>,
@@ -84,18 +86,18 @@ struct Wrapper<'a> {
     after_wide: bool,
 }
 
-impl<'a> Wrapper<'a> {
-    fn bit(&mut self, bit: Bit<'a>) {
+impl<'a> ParagraphWrapper<'a> {
+    fn push_grapheme(&mut self, bit: Bit<'a>) {
         if bit.0 == " " {
             self.end_word();
             self.space.push(bit);
         } else {
-            self.letter(bit);
+            self.push_letter(bit);
         }
     }
 
-    fn letter(&mut self, bit: Bit<'a>) {
-        let columns = columns(bit.0);
+    fn push_letter(&mut self, bit: Bit<'a>) {
+        let columns = text_columns(bit.0);
         let is_wide = columns > 1;
         if (is_wide || self.after_wide) && !CLOSING.contains(bit.0) {
             self.end_word();
@@ -117,15 +119,15 @@ impl<'a> Wrapper<'a> {
             self.next_line();
         }
         if self.column > 0 {
-            self.place(&space);
+            self.place_word(&space);
         }
-        self.place(&word);
+        self.place_word(&word);
     }
 
     /// Adds a word to the line and breaks it if it is wider than a line.
-    fn place(&mut self, word: &[Bit<'a>]) {
+    fn place_word(&mut self, word: &[Bit<'a>]) {
         for (text, style) in word {
-            let columns = columns(text);
+            let columns = text_columns(text);
             if self.column > 0 && self.column + columns > self.width {
                 self.next_line();
             }
@@ -145,7 +147,7 @@ impl<'a> Wrapper<'a> {
         self.next_line();
     }
 
-    fn finish(mut self) -> Vec<Line> {
+    fn finish(mut self) -> Vec<StyledLine> {
         self.end_word();
         if !self.line.spans.is_empty() {
             self.next_line();

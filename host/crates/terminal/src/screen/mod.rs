@@ -19,10 +19,10 @@ use std::{io, time::Duration};
 
 use sallyport_contract::text;
 
-pub use status::{Activity, Status};
+pub use status::{StatusActivity, StatusLine};
 
-use self::{live::Live, passing::Passing};
-use crate::style::{Colour, Line};
+use self::{live::LiveScreen, passing::PlainOutput};
+use crate::style::{ColourMode, StyledLine};
 
 /// Columns assumed for a terminal that does not report its size.
 const COLUMNS_UNKNOWN: u16 = 80;
@@ -32,12 +32,12 @@ const ROWS_UNKNOWN: u16 = 24;
 
 /// Size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
+pub struct TerminalSize {
     columns: u16,
     rows: u16,
 }
 
-impl Size {
+impl TerminalSize {
     /// Creates a size. A terminal that does not know its size reports 0, which is replaced by a
     /// default.
     pub fn new(columns: u16, rows: u16) -> Self {
@@ -58,23 +58,23 @@ impl Size {
 
 /// Capabilities of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum OutputCapabilities {
     /// Text only: a file, a pipe, or a terminal without escape sequences.
     Passing,
     /// A terminal with a movable cursor.
-    Live(Colour),
+    Live(ColourMode),
 }
 
-impl Look {
+impl OutputCapabilities {
     /// Returns the capabilities of an output, from whether it is a terminal and from the values of
     /// `TERM` and `NO_COLOR`.
-    pub fn of(is_terminal: bool, term: Option<&str>, no_color: Option<&str>) -> Self {
+    pub fn from_environment(is_terminal: bool, term: Option<&str>, no_color: Option<&str>) -> Self {
         // Terminals on Windows do not set `TERM`.
         let obeys = term.map_or(cfg!(windows), |term| term != "dumb" && !term.is_empty());
         match no_color {
             _ if !is_terminal || !obeys => Self::Passing,
-            Some(wish) if !wish.is_empty() => Self::Live(Colour::Off),
-            _ => Self::Live(Colour::On),
+            Some(wish) if !wish.is_empty() => Self::Live(ColourMode::Off),
+            _ => Self::Live(ColourMode::On),
         }
     }
 }
@@ -84,7 +84,7 @@ const BELL: &[u8] = b"\x07";
 
 /// Source of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Voice {
+enum TextSource {
     Answer,
     Reasoning,
 }
@@ -107,26 +107,26 @@ enum Voice {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Screen<W> {
+pub struct TerminalScreen<W> {
     out: W,
-    size: Size,
-    form: Form,
-    status: Option<Status>,
+    size: TerminalSize,
+    form: OutputMode,
+    status: Option<StatusLine>,
     now: Duration,
 }
 
 #[derive(Debug)]
-enum Form {
-    Passing(Passing),
-    Live(Live),
+enum OutputMode {
+    Passing(PlainOutput),
+    Live(LiveScreen),
 }
 
-impl<W: io::Write> Screen<W> {
+impl<W: io::Write> TerminalScreen<W> {
     /// Creates a screen with an empty live region.
-    pub fn new(out: W, size: Size, look: Look) -> Self {
+    pub fn new(out: W, size: TerminalSize, look: OutputCapabilities) -> Self {
         let form = match look {
-            Look::Passing => Form::Passing(Passing::default()),
-            Look::Live(colour) => Form::Live(Live::new(colour)),
+            OutputCapabilities::Passing => OutputMode::Passing(PlainOutput::default()),
+            OutputCapabilities::Live(colour) => OutputMode::Live(LiveScreen::new(colour)),
         };
         Self { out, size, form, status: None, now: Duration::ZERO }
     }
@@ -136,8 +136,8 @@ impl<W: io::Write> Screen<W> {
     /// # Errors
     ///
     /// The terminal cannot be written to.
-    pub fn text(&mut self, piece: &str) -> io::Result<()> {
-        self.speak(Voice::Answer, piece)
+    pub fn show_answer(&mut self, piece: &str) -> io::Result<()> {
+        self.show_text(TextSource::Answer, piece)
     }
 
     /// Shows the next piece of the reasoning, fainter than the answer.
@@ -145,8 +145,8 @@ impl<W: io::Write> Screen<W> {
     /// # Errors
     ///
     /// See [`Screen::text`].
-    pub fn reasoning(&mut self, piece: &str) -> io::Result<()> {
-        self.speak(Voice::Reasoning, piece)
+    pub fn show_reasoning(&mut self, piece: &str) -> io::Result<()> {
+        self.show_text(TextSource::Reasoning, piece)
     }
 
     /// Writes lines above the live region.
@@ -154,12 +154,12 @@ impl<W: io::Write> Screen<W> {
     /// # Errors
     ///
     /// See [`Screen::text`].
-    pub fn print(&mut self, lines: &[Line]) -> io::Result<()> {
+    pub fn print_lines(&mut self, lines: &[StyledLine]) -> io::Result<()> {
         match &mut self.form {
-            Form::Passing(passing) => passing.lines(&mut self.out, lines),
-            Form::Live(live) => {
-                live.interrupt();
-                self.draw(lines)
+            OutputMode::Passing(passing) => passing.write_lines(&mut self.out, lines),
+            OutputMode::Live(live) => {
+                live.mark_interrupted();
+                self.draw_lines(lines)
             }
         }
     }
@@ -169,9 +169,10 @@ impl<W: io::Write> Screen<W> {
     /// # Errors
     ///
     /// See [`Screen::text`].
-    pub fn note(&mut self, note: &str) -> io::Result<()> {
-        let lines: Vec<_> = note.lines().map(|line| Line::plain(text::escape_line(line))).collect();
-        self.print(&lines)
+    pub fn print_note(&mut self, note: &str) -> io::Result<()> {
+        let lines: Vec<_> =
+            note.lines().map(|line| StyledLine::plain(text::escape_line(line))).collect();
+        self.print_lines(&lines)
     }
 
     /// Rings the terminal's bell. Does nothing if the output is not a terminal.
@@ -179,10 +180,10 @@ impl<W: io::Write> Screen<W> {
     /// # Errors
     ///
     /// See [`Screen::text`].
-    pub fn ring(&mut self) -> io::Result<()> {
+    pub fn ring_bell(&mut self) -> io::Result<()> {
         match self.form {
-            Form::Passing(_) => Ok(()),
-            Form::Live(_) => {
+            OutputMode::Passing(_) => Ok(()),
+            OutputMode::Live(_) => {
                 self.out.write_all(BELL)?;
                 self.out.flush()
             }
@@ -194,9 +195,9 @@ impl<W: io::Write> Screen<W> {
     /// # Errors
     ///
     /// See [`Screen::text`].
-    pub fn status(&mut self, status: Option<Status>) -> io::Result<()> {
+    pub fn set_status(&mut self, status: Option<StatusLine>) -> io::Result<()> {
         self.status = status;
-        self.draw(&[])
+        self.draw_lines(&[])
     }
 
     /// Advances the spinner and the elapsed time.
@@ -206,9 +207,9 @@ impl<W: io::Write> Screen<W> {
     /// # Errors
     ///
     /// See [`Screen::text`].
-    pub fn tick(&mut self, now: Duration) -> io::Result<()> {
+    pub fn advance_time(&mut self, now: Duration) -> io::Result<()> {
         self.now = now;
-        self.draw(&[])
+        self.draw_lines(&[])
     }
 
     /// Sets a new size of the terminal and redraws the live region.
@@ -216,15 +217,15 @@ impl<W: io::Write> Screen<W> {
     /// # Errors
     ///
     /// See [`Screen::text`].
-    pub fn resize(&mut self, size: Size) -> io::Result<()> {
+    pub fn resize(&mut self, size: TerminalSize) -> io::Result<()> {
         if self.size == size {
             return Ok(());
         }
         self.size = size;
-        if let Form::Live(live) = &mut self.form {
-            self.out.write_all(live.clear().as_bytes())?;
+        if let OutputMode::Live(live) = &mut self.form {
+            self.out.write_all(live.clear_region().as_bytes())?;
         }
-        self.draw(&[])
+        self.draw_lines(&[])
     }
 
     /// Ends the arriving text, so that all of it is final. The status stays.
@@ -232,12 +233,12 @@ impl<W: io::Write> Screen<W> {
     /// # Errors
     ///
     /// See [`Screen::text`].
-    pub fn settle(&mut self) -> io::Result<()> {
+    pub fn finish_text(&mut self) -> io::Result<()> {
         match &mut self.form {
-            Form::Passing(passing) => passing.settle(&mut self.out),
-            Form::Live(live) => {
-                let rest = live.settle(self.size);
-                self.draw(&rest)
+            OutputMode::Passing(passing) => passing.finish_text(&mut self.out),
+            OutputMode::Live(live) => {
+                let rest = live.finish_text(self.size);
+                self.draw_lines(&rest)
             }
         }
     }
@@ -252,33 +253,38 @@ impl<W: io::Write> Screen<W> {
     /// See [`Screen::text`].
     pub fn finish(&mut self) -> io::Result<()> {
         self.status = None;
-        self.settle()?;
-        if let Form::Live(live) = &mut self.form {
-            live.interrupt();
+        self.finish_text()?;
+        if let OutputMode::Live(live) = &mut self.form {
+            live.mark_interrupted();
         }
         Ok(())
     }
 
     /// Returns the current size.
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> TerminalSize {
         self.size
     }
 
-    fn speak(&mut self, voice: Voice, piece: &str) -> io::Result<()> {
+    fn show_text(&mut self, voice: TextSource, piece: &str) -> io::Result<()> {
         match &mut self.form {
-            Form::Passing(passing) => passing.text(&mut self.out, voice, piece),
-            Form::Live(live) => {
-                let mut lines = live.listen(voice, self.size);
-                lines.extend(live.push(piece, self.size));
-                if lines.is_empty() && live.is_costly() { Ok(()) } else { self.draw(&lines) }
+            OutputMode::Passing(passing) => passing.write_piece(&mut self.out, voice, piece),
+            OutputMode::Live(live) => {
+                let mut lines = live.switch_source(voice, self.size);
+                lines.extend(live.push_text(piece, self.size));
+                if lines.is_empty() && live.is_costly_to_draw() {
+                    Ok(())
+                } else {
+                    self.draw_lines(&lines)
+                }
             }
         }
     }
 
     /// Writes final lines and the live region below them.
-    fn draw(&mut self, lines: &[Line]) -> io::Result<()> {
-        let Form::Live(live) = &mut self.form else { return Ok(()) };
-        let status = self.status.as_ref().map(|status| status.line(self.now, self.size.columns()));
+    fn draw_lines(&mut self, lines: &[StyledLine]) -> io::Result<()> {
+        let OutputMode::Live(live) = &mut self.form else { return Ok(()) };
+        let status =
+            self.status.as_ref().map(|status| status.render_line(self.now, self.size.columns()));
         let codes = live.draw(lines, status, self.size);
         if codes.is_empty() {
             return Ok(());

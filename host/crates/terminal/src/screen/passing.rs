@@ -4,14 +4,14 @@ use std::io;
 
 use sallyport_contract::text::ProseEscaper;
 
-use super::Voice;
-use crate::style::{Colour, Line};
+use super::TextSource;
+use crate::style::{ColourMode, StyledLine};
 
 /// State that carries over between pieces.
 #[derive(Debug, Default)]
-pub(super) struct Passing {
+pub(super) struct PlainOutput {
     /// The source of the current text.
-    voice: Option<Voice>,
+    voice: Option<TextSource>,
     /// Whether the last line is incomplete.
     in_line: bool,
     /// Whether the last piece ended with a carriage return, which may be half of a line end.
@@ -20,16 +20,16 @@ pub(super) struct Passing {
     prose: ProseEscaper,
 }
 
-impl Passing {
+impl PlainOutput {
     /// Writes a piece of a text.
-    pub(super) fn text(
+    pub(super) fn write_piece(
         &mut self,
         out: &mut impl io::Write,
-        voice: Voice,
+        voice: TextSource,
         piece: &str,
     ) -> io::Result<()> {
         if self.voice.is_some_and(|last| last != voice) {
-            self.settle(out)?;
+            self.finish_text(out)?;
             out.write_all(b"\n")?;
         }
         self.voice = Some(voice);
@@ -42,28 +42,32 @@ impl Passing {
             self.after_return = true;
         }
         let shown = self.prose.push(&piece);
-        self.write(out, &shown)
+        self.write_text(out, &shown)
     }
 
     /// Ends the current text and writes whole lines.
-    pub(super) fn lines(&mut self, out: &mut impl io::Write, lines: &[Line]) -> io::Result<()> {
-        self.settle(out)?;
+    pub(super) fn write_lines(
+        &mut self,
+        out: &mut impl io::Write,
+        lines: &[StyledLine],
+    ) -> io::Result<()> {
+        self.finish_text(out)?;
         for line in lines {
-            writeln!(out, "{}", line.to_terminal(Colour::Off))?;
+            writeln!(out, "{}", line.to_terminal_text(ColourMode::Off))?;
         }
         out.flush()
     }
 
     /// Ends the current line and the text.
-    pub(super) fn settle(&mut self, out: &mut impl io::Write) -> io::Result<()> {
+    pub(super) fn finish_text(&mut self, out: &mut impl io::Write) -> io::Result<()> {
         self.after_return = false;
         self.voice = None;
         let rest = self.prose.finish();
-        self.write(out, &rest)?;
-        if self.in_line { self.write(out, "\n") } else { Ok(()) }
+        self.write_text(out, &rest)?;
+        if self.in_line { self.write_text(out, "\n") } else { Ok(()) }
     }
 
-    fn write(&mut self, out: &mut impl io::Write, text: &str) -> io::Result<()> {
+    fn write_text(&mut self, out: &mut impl io::Write, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
         }

@@ -15,11 +15,11 @@ const ERASE_BELOW: &str = "\x1b[J";
 
 /// The rows on the screen, as they were written.
 #[derive(Debug, Default)]
-pub(super) struct Region {
+pub(super) struct LiveRegion {
     rows: Vec<String>,
 }
 
-impl Region {
+impl LiveRegion {
     /// Returns the codes that write lines above the region and replace its rows, or an empty string
     /// if nothing changes.
     ///
@@ -28,8 +28,8 @@ impl Region {
         if above.is_empty() && rows == self.rows {
             return String::new();
         }
-        let kept = if above.is_empty() { self.kept(&rows) } else { 0 };
-        let mut codes = format!("{BEGIN}{}{ERASE_BELOW}", self.to_row(kept));
+        let kept = if above.is_empty() { self.count_unchanged_rows(&rows) } else { 0 };
+        let mut codes = format!("{BEGIN}{}{ERASE_BELOW}", self.cursor_to_row(kept));
         for line in above {
             codes.push_str(line);
             codes.push_str("\r\n");
@@ -48,20 +48,20 @@ impl Region {
         if self.rows.is_empty() {
             return String::new();
         }
-        let codes = format!("{}{ERASE_BELOW}", self.to_row(0));
+        let codes = format!("{}{ERASE_BELOW}", self.cursor_to_row(0));
         self.rows.clear();
         codes
     }
 
     /// Returns how many rows from the top can stay. The last row is always written, so that the
     /// cursor ends behind it.
-    fn kept(&self, rows: &[String]) -> usize {
+    fn count_unchanged_rows(&self, rows: &[String]) -> usize {
         let same = self.rows.iter().zip(rows).take_while(|(old, new)| old == new).count();
         same.min(self.rows.len().saturating_sub(1)).min(rows.len().saturating_sub(1))
     }
 
     /// Returns the codes that move the cursor to the beginning of a row.
-    fn to_row(&self, index: usize) -> String {
+    fn cursor_to_row(&self, index: usize) -> String {
         match self.rows.len().saturating_sub(1 + index) {
             0 => "\r".to_owned(),
             up => format!("\r\x1b[{up}A"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sallyport_contract::text;
 
-use crate::{markdown, style::Line};
+use crate::{markdown, style::StyledLine};
 
 /// Frames of the spinner.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -17,7 +17,7 @@ const NAME_CHARS_MAX: usize = 40;
 
 /// The current activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Activity {
+pub enum StatusActivity {
     /// The model has not answered the request yet.
     Thinking,
     /// The model's answer is arriving.
@@ -40,31 +40,31 @@ pub enum Activity {
 
 /// Contents of the status line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub struct StatusLine {
     /// The current activity.
-    pub activity: Activity,
+    pub activity: StatusActivity,
     /// Start of the activity, on the clock of [`Screen::tick`](super::Screen::tick).
     pub since: Duration,
     /// Tokens that the turn used so far, if known.
     pub tokens: Option<u64>,
 }
 
-impl Status {
+impl StatusLine {
     /// Returns the line at time `now`. It leaves one column free for the cursor.
-    pub(super) fn line(&self, now: Duration, columns: usize) -> Line {
+    pub(super) fn render_line(&self, now: Duration, columns: usize) -> StyledLine {
         let frame = FRAMES[(now.as_millis() / FRAME_MS) as usize % FRAMES.len()];
-        let mut words = format!("{frame} {}", self.activity.words());
-        words.push_str(&format!(" · {}", elapsed(now.saturating_sub(self.since))));
+        let mut words = format!("{frame} {}", self.activity.display_text());
+        words.push_str(&format!(" · {}", format_elapsed(now.saturating_sub(self.since))));
         if let Some(tokens) = self.tokens {
-            words.push_str(&format!(" · {} tokens", grouped(tokens)));
+            words.push_str(&format!(" · {} tokens", format_grouped(tokens)));
         }
-        let line = Line::styled(words, anstyle::Style::new().dimmed());
-        markdown::rows(&line, columns.saturating_sub(1)).swap_remove(0)
+        let line = StyledLine::styled(words, anstyle::Style::new().dimmed());
+        markdown::split_into_rows(&line, columns.saturating_sub(1)).swap_remove(0)
     }
 }
 
-impl Activity {
-    fn words(&self) -> String {
+impl StatusActivity {
+    fn display_text(&self) -> String {
         let name = |name: &str| text::escape_excerpt(name, NAME_CHARS_MAX);
         match self {
             Self::Thinking => "thinking".to_owned(),
@@ -81,7 +81,7 @@ impl Activity {
 }
 
 /// Formats a duration in human-readable form.
-fn elapsed(time: Duration) -> String {
+fn format_elapsed(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, s) => format!("{s} s"),
@@ -91,7 +91,7 @@ fn elapsed(time: Duration) -> String {
 }
 
 /// Formats a number with digits grouped in threes.
-fn grouped(number: u64) -> String {
+fn format_grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -1,6 +1,6 @@
 //! Errors of lines that look like a command.
 
-use super::table::State;
+use super::table::InputState;
 
 /// The reason why a line that looks like a command was refused. It was not sent to a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,12 +14,12 @@ pub enum SlashError {
         near: Option<&'static str>,
     },
     /// The command is not available in this state.
-    #[error("/{name} does not work {}", state.words())]
+    #[error("/{name} does not work {}", state.display_text())]
     Unfitting {
         /// Name of the command.
         name: &'static str,
         /// State of the session.
-        state: State,
+        state: InputState,
     },
     /// The command takes no argument.
     #[error("/{name} takes no argument")]

@@ -17,5 +17,8 @@ mod table;
 mod tests;
 
 pub use error::SlashError;
-pub use parse::{Command, Line, parse};
-pub use table::{Argument, Entry, State, TABLE, find, help, help_of};
+pub use parse::{ParsedInput, SlashCommand, parse_line};
+pub use table::{
+    CommandArgumentKind, InputState, SlashCommandEntry, TABLE, command_help_lines, find_command,
+    help_lines,
+};

@@ -6,7 +6,7 @@ use sallyport_contract::{PluginName, text};
 
 use super::{
     error::SlashError,
-    table::{Entry, State, TABLE, find},
+    table::{InputState, SlashCommandEntry, TABLE, find_command},
 };
 
 /// Most characters of a mistyped word that are quoted. A longer one gets no suggestion: no command
@@ -15,20 +15,20 @@ const WORD_CHARS_MAX: usize = 32;
 
 /// The meaning of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum ParsedInput {
     /// The line is blank.
     Nothing,
     /// A message for the model.
     Text(String),
     /// A command for the program.
-    Command(Command),
+    Command(SlashCommand),
 }
 
 /// A slash command with its argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum SlashCommand {
     /// Show the list of commands, or more about one.
-    Help(Option<&'static Entry>),
+    Help(Option<&'static SlashCommandEntry>),
     /// Show the tools, or only those that match some words.
     Tools(Option<String>),
     /// Show the plugins, or one.
@@ -69,64 +69,73 @@ pub enum Command {
 ///
 /// The line looks like a command but is not one, is not available in this state, or has an invalid
 /// argument.
-pub fn parse(line: &str, state: State) -> Result<Line, SlashError> {
+pub fn parse_line(line: &str, state: InputState) -> Result<ParsedInput, SlashError> {
     let line = line.trim();
     let Some(rest) = line.strip_prefix('/') else {
-        return Ok(if line.is_empty() { Line::Nothing } else { Line::Text(line.to_owned()) });
+        return Ok(if line.is_empty() {
+            ParsedInput::Nothing
+        } else {
+            ParsedInput::Text(line.to_owned())
+        });
     };
     if let Some(after) = rest.strip_prefix('/') {
         let is_comment = after.is_empty() || after.starts_with([' ', '\t', '\n', '/', '!']);
-        return Ok(Line::Text(if is_comment { line } else { rest }.to_owned()));
+        return Ok(ParsedInput::Text(if is_comment { line } else { rest }.to_owned()));
     }
     let (word, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if word.contains('/') {
-        return Ok(Line::Text(line.to_owned()));
+        return Ok(ParsedInput::Text(line.to_owned()));
     }
-    let entry = find(word).ok_or_else(|| unknown(word))?;
-    if !entry.fits(state) {
+    let entry = find_command(word).ok_or_else(|| unknown_command_error(word))?;
+    if !entry.is_available_in(state) {
         return Err(SlashError::Unfitting { name: entry.name, state });
     }
-    command(entry, argument.trim()).map(Line::Command)
+    parse_command(entry, argument.trim()).map(ParsedInput::Command)
 }
 
-fn command(entry: &'static Entry, argument: &str) -> Result<Command, SlashError> {
+fn parse_command(
+    entry: &'static SlashCommandEntry,
+    argument: &str,
+) -> Result<SlashCommand, SlashError> {
     let given = || (!argument.is_empty()).then(|| argument.to_owned());
     let alone = |command| match argument {
         "" => Ok(command),
         _ => Err(SlashError::Unwanted { name: entry.name }),
     };
     match entry.name {
-        "help" => help(argument),
-        "tools" => Ok(Command::Tools(given())),
-        "plugins" => plugin(argument).map(Command::Plugins),
-        "grants" => plugin(argument).map(Command::Grants),
-        "model" => Ok(Command::Model(given())),
-        "session" => alone(Command::Session),
-        "new" => alone(Command::New),
-        "undo" => alone(Command::Undo),
-        "retry" => alone(Command::Retry),
-        "edit" => Ok(Command::Edit(argument.to_owned())),
-        "save" => file(entry.name, argument).map(Command::Save),
-        "cost" => alone(Command::Cost),
-        "memory" => alone(Command::Memory),
-        "guide" => alone(Command::Guide),
-        "pin" => Ok(Command::Pin(given())),
-        "compact" => alone(Command::Compact),
-        "quit" => alone(Command::Quit),
+        "help" => parse_help(argument),
+        "tools" => Ok(SlashCommand::Tools(given())),
+        "plugins" => parse_plugin(argument).map(SlashCommand::Plugins),
+        "grants" => parse_plugin(argument).map(SlashCommand::Grants),
+        "model" => Ok(SlashCommand::Model(given())),
+        "session" => alone(SlashCommand::Session),
+        "new" => alone(SlashCommand::New),
+        "undo" => alone(SlashCommand::Undo),
+        "retry" => alone(SlashCommand::Retry),
+        "edit" => Ok(SlashCommand::Edit(argument.to_owned())),
+        "save" => parse_file(entry.name, argument).map(SlashCommand::Save),
+        "cost" => alone(SlashCommand::Cost),
+        "memory" => alone(SlashCommand::Memory),
+        "guide" => alone(SlashCommand::Guide),
+        "pin" => Ok(SlashCommand::Pin(given())),
+        "compact" => alone(SlashCommand::Compact),
+        "quit" => alone(SlashCommand::Quit),
         // Unreachable for entries of the table, because a test parses each of them.
-        other => Err(unknown(other)),
+        other => Err(unknown_command_error(other)),
     }
 }
 
-fn help(argument: &str) -> Result<Command, SlashError> {
+fn parse_help(argument: &str) -> Result<SlashCommand, SlashError> {
     if argument.is_empty() {
-        return Ok(Command::Help(None));
+        return Ok(SlashCommand::Help(None));
     }
     let word = argument.trim_start_matches('/');
-    find(word).map(|entry| Command::Help(Some(entry))).ok_or_else(|| unknown(word))
+    find_command(word)
+        .map(|entry| SlashCommand::Help(Some(entry)))
+        .ok_or_else(|| unknown_command_error(word))
 }
 
-fn plugin(argument: &str) -> Result<Option<PluginName>, SlashError> {
+fn parse_plugin(argument: &str) -> Result<Option<PluginName>, SlashError> {
     if argument.is_empty() {
         return Ok(None);
     }
@@ -135,7 +144,7 @@ fn plugin(argument: &str) -> Result<Option<PluginName>, SlashError> {
 }
 
 /// Takes the rest of the line as one path, so quotation marks are optional.
-fn file(name: &'static str, argument: &str) -> Result<Option<PathBuf>, SlashError> {
+fn parse_file(name: &'static str, argument: &str) -> Result<Option<PathBuf>, SlashError> {
     let Some(quote) = argument.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
         return Ok((!argument.is_empty()).then(|| argument.into()));
     };
@@ -143,13 +152,16 @@ fn file(name: &'static str, argument: &str) -> Result<Option<PathBuf>, SlashErro
     Ok((!inner.is_empty()).then(|| inner.into()))
 }
 
-fn unknown(word: &str) -> SlashError {
-    SlashError::Unknown { word: text::escape_excerpt(word, WORD_CHARS_MAX), near: nearest(word) }
+fn unknown_command_error(word: &str) -> SlashError {
+    SlashError::Unknown {
+        word: text::escape_excerpt(word, WORD_CHARS_MAX),
+        near: nearest_command(word),
+    }
 }
 
 /// Returns the command that the user probably meant: one that begins with the word, or else the
 /// most similar one.
-fn nearest(word: &str) -> Option<&'static str> {
+fn nearest_command(word: &str) -> Option<&'static str> {
     if word.is_empty() || word.len() > WORD_CHARS_MAX {
         return None;
     }
@@ -157,7 +169,8 @@ fn nearest(word: &str) -> Option<&'static str> {
     if let Some(entry) = TABLE.iter().find(|entry| entry.name.starts_with(&word)) {
         return Some(entry.name);
     }
-    let known = TABLE.iter().flat_map(|entry| entry.words().map(move |known| (entry.name, known)));
+    let known =
+        TABLE.iter().flat_map(|entry| entry.command_names().map(move |known| (entry.name, known)));
     let distance = |known: &str| strsim::damerau_levenshtein(&word, known);
     known
         .filter(|(_, known)| distance(known) <= (known.len().max(word.len()) / 3).max(1))

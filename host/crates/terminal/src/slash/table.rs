@@ -9,7 +9,7 @@ const DIM: Style = Style::new().dimmed();
 
 /// State of the session when a line is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum InputState {
     /// It waits for input.
     Ready,
     /// A turn is running.
@@ -20,7 +20,7 @@ pub enum State {
 
 /// The kind of argument that a command accepts. All arguments are optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Argument {
+pub enum CommandArgumentKind {
     /// None.
     None,
     /// The name of a slash command.
@@ -39,62 +39,152 @@ pub enum Argument {
 
 /// One slash command.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct SlashCommandEntry {
     /// Name, without the slash.
     pub name: &'static str,
     /// Other names for it.
     pub aliases: &'static [&'static str],
     /// The argument that it accepts.
-    pub argument: Argument,
+    pub argument: CommandArgumentKind,
     /// What it does, in one line.
     pub help: &'static str,
     /// The states in which it is available.
-    pub fits: &'static [State],
+    pub fits: &'static [InputState],
 }
 
-const READY: &[State] = &[State::Ready];
-const ALWAYS: &[State] = &[State::Ready, State::Busy, State::Asked];
+const READY: &[InputState] = &[InputState::Ready];
+const ALWAYS: &[InputState] = &[InputState::Ready, InputState::Busy, InputState::Asked];
 
 /// All slash commands, in the order of the help.
-pub const TABLE: &[Entry] = &[
-    entry("help", &["?"], Argument::Command, "list the commands, or explain one", ALWAYS),
-    entry("tools", &[], Argument::Tool, "the tools that the model can use", ALWAYS),
-    entry("plugins", &[], Argument::Plugin, "the plugins, and what became of them", ALWAYS),
-    entry("grants", &[], Argument::Plugin, "what the policy lets each plugin do", ALWAYS),
-    entry("model", &["models"], Argument::Model, "the models, or talk with another one", READY),
-    entry("session", &[], Argument::None, "this session, and how to come back to it", ALWAYS),
-    entry("new", &["clear"], Argument::None, "begin a new session; this one is kept", READY),
-    entry("undo", &[], Argument::None, "take the last turn back", READY),
-    entry("retry", &["again"], Argument::None, "take the last turn back and ask it again", READY),
-    entry("edit", &["e"], Argument::Text, "write the next message in your editor (Ctrl-O)", READY),
-    entry("save", &["export"], Argument::File, "write the session to a .md or .json file", ALWAYS),
-    entry("cost", &["usage"], Argument::None, "tokens and money, last turn and session", ALWAYS),
-    entry("memory", &[], Argument::None, "what of the session is sent, and what is pinned", ALWAYS),
-    entry("guide", &[], Argument::None, "who the assistant is, when a guide says so", ALWAYS),
-    entry(
+pub const TABLE: &[SlashCommandEntry] = &[
+    command_entry(
+        "help",
+        &["?"],
+        CommandArgumentKind::Command,
+        "list the commands, or explain one",
+        ALWAYS,
+    ),
+    command_entry(
+        "tools",
+        &[],
+        CommandArgumentKind::Tool,
+        "the tools that the model can use",
+        ALWAYS,
+    ),
+    command_entry(
+        "plugins",
+        &[],
+        CommandArgumentKind::Plugin,
+        "the plugins, and what became of them",
+        ALWAYS,
+    ),
+    command_entry(
+        "grants",
+        &[],
+        CommandArgumentKind::Plugin,
+        "what the policy lets each plugin do",
+        ALWAYS,
+    ),
+    command_entry(
+        "model",
+        &["models"],
+        CommandArgumentKind::Model,
+        "the models, or talk with another one",
+        READY,
+    ),
+    command_entry(
+        "session",
+        &[],
+        CommandArgumentKind::None,
+        "this session, and how to come back to it",
+        ALWAYS,
+    ),
+    command_entry(
+        "new",
+        &["clear"],
+        CommandArgumentKind::None,
+        "begin a new session; this one is kept",
+        READY,
+    ),
+    command_entry("undo", &[], CommandArgumentKind::None, "take the last turn back", READY),
+    command_entry(
+        "retry",
+        &["again"],
+        CommandArgumentKind::None,
+        "take the last turn back and ask it again",
+        READY,
+    ),
+    command_entry(
+        "edit",
+        &["e"],
+        CommandArgumentKind::Text,
+        "write the next message in your editor (Ctrl-O)",
+        READY,
+    ),
+    command_entry(
+        "save",
+        &["export"],
+        CommandArgumentKind::File,
+        "write the session to a .md or .json file",
+        ALWAYS,
+    ),
+    command_entry(
+        "cost",
+        &["usage"],
+        CommandArgumentKind::None,
+        "tokens and money, last turn and session",
+        ALWAYS,
+    ),
+    command_entry(
+        "memory",
+        &[],
+        CommandArgumentKind::None,
+        "what of the session is sent, and what is pinned",
+        ALWAYS,
+    ),
+    command_entry(
+        "guide",
+        &[],
+        CommandArgumentKind::None,
+        "who the assistant is, when a guide says so",
+        ALWAYS,
+    ),
+    command_entry(
         "pin",
         &[],
-        Argument::Text,
+        CommandArgumentKind::Text,
         "never forget the last turn; or send this, and keep it",
         READY,
     ),
-    entry("compact", &["summarize"], Argument::None, "put a summary in place of old turns", READY),
-    entry("quit", &["exit", "q"], Argument::None, "leave (so does Ctrl-D)", ALWAYS),
+    command_entry(
+        "compact",
+        &["summarize"],
+        CommandArgumentKind::None,
+        "put a summary in place of old turns",
+        READY,
+    ),
+    command_entry(
+        "quit",
+        &["exit", "q"],
+        CommandArgumentKind::None,
+        "leave (so does Ctrl-D)",
+        ALWAYS,
+    ),
 ];
 
-const fn entry(
+const fn command_entry(
     name: &'static str,
     aliases: &'static [&'static str],
-    argument: Argument,
+    argument: CommandArgumentKind,
     help: &'static str,
-    fits: &'static [State],
-) -> Entry {
-    Entry { name, aliases, argument, help, fits }
+    fits: &'static [InputState],
+) -> SlashCommandEntry {
+    SlashCommandEntry { name, aliases, argument, help, fits }
 }
 
-impl State {
+impl InputState {
     /// Describes the state as the end of a sentence.
-    pub(super) fn words(self) -> &'static str {
+    pub(super) fn display_text(self) -> &'static str {
         match self {
             Self::Ready => "while nothing is running",
             Self::Busy => "while an answer is being given",
@@ -103,9 +193,9 @@ impl State {
     }
 }
 
-impl Argument {
+impl CommandArgumentKind {
     /// Returns the form in the help, such as ` [FILE]`.
-    pub fn form(self) -> &'static str {
+    pub fn usage_text(self) -> &'static str {
         match self {
             Self::None => "",
             Self::Command => " [COMMAND]",
@@ -118,50 +208,50 @@ impl Argument {
     }
 }
 
-impl Entry {
+impl SlashCommandEntry {
     /// Returns the name and the aliases.
-    pub fn words(&self) -> impl Iterator<Item = &'static str> {
+    pub fn command_names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
     /// Returns the usage, such as `/save [FILE]`.
     pub fn usage(&self) -> String {
-        format!("/{}{}", self.name, self.argument.form())
+        format!("/{}{}", self.name, self.argument.usage_text())
     }
 
     /// Whether it is available in a state.
-    pub fn fits(&self, state: State) -> bool {
+    pub fn is_available_in(&self, state: InputState) -> bool {
         self.fits.contains(&state)
     }
 }
 
 /// Finds a command by name or alias, ignoring case.
-pub fn find(word: &str) -> Option<&'static Entry> {
-    TABLE.iter().find(|entry| entry.words().any(|known| known.eq_ignore_ascii_case(word)))
+pub fn find_command(word: &str) -> Option<&'static SlashCommandEntry> {
+    TABLE.iter().find(|entry| entry.command_names().any(|known| known.eq_ignore_ascii_case(word)))
 }
 
 /// Returns the list of all commands.
-pub fn help() -> Vec<style::Line> {
+pub fn help_lines() -> Vec<style::StyledLine> {
     let width = TABLE.iter().map(|entry| entry.usage().len()).max().unwrap_or(0);
-    TABLE.iter().map(|entry| row(&entry.usage(), width, entry.help)).collect()
+    TABLE.iter().map(|entry| help_row(&entry.usage(), width, entry.help)).collect()
 }
 
 /// Returns the help of one command: its usage, its aliases, and when it is available.
-pub fn help_of(entry: &Entry) -> Vec<style::Line> {
-    let mut lines = vec![row(&entry.usage(), 0, entry.help)];
+pub fn command_help_lines(entry: &SlashCommandEntry) -> Vec<style::StyledLine> {
+    let mut lines = vec![help_row(&entry.usage(), 0, entry.help)];
     if !entry.aliases.is_empty() {
         let aliases: Vec<_> = entry.aliases.iter().map(|alias| format!("/{alias}")).collect();
-        lines.push(style::Line::styled(format!("  also {}", aliases.join(", ")), DIM));
+        lines.push(style::StyledLine::styled(format!("  also {}", aliases.join(", ")), DIM));
     }
-    if !entry.fits(State::Busy) {
-        let only = format!("  only {}", State::Ready.words());
-        lines.push(style::Line::styled(only, DIM));
+    if !entry.is_available_in(InputState::Busy) {
+        let only = format!("  only {}", InputState::Ready.display_text());
+        lines.push(style::StyledLine::styled(only, DIM));
     }
     lines
 }
 
-fn row(usage: &str, width: usize, help: &str) -> style::Line {
-    let mut line = style::Line::styled(format!("{usage:width$}"), CYAN);
+fn help_row(usage: &str, width: usize, help: &str) -> style::StyledLine {
+    let mut line = style::StyledLine::styled(format!("{usage:width$}"), CYAN);
     line.push("  ", Style::new());
     line.push(help, Style::new());
     line

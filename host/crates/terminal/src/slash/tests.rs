@@ -5,25 +5,25 @@ use std::collections::BTreeSet;
 use super::*;
 
 #[track_caller]
-fn check(line: &str, want: Line) {
-    assert_eq!(parse(line, State::Ready), Ok(want), "{line:?}");
+fn check(line: &str, want: ParsedInput) {
+    assert_eq!(parse_line(line, InputState::Ready), Ok(want), "{line:?}");
 }
 
 #[track_caller]
-fn check_error(line: &str, state: State, message: &str, hint: &str) {
-    let error = parse(line, state).unwrap_err();
+fn check_error(line: &str, state: InputState, message: &str, hint: &str) {
+    let error = parse_line(line, state).unwrap_err();
     assert_eq!(error.to_string(), message, "{line:?}");
     assert!(error.hint().contains(hint), "{line:?}: {}", error.hint());
 }
 
-fn text(text: &str) -> Line {
-    Line::Text(text.to_owned())
+fn text(text: &str) -> ParsedInput {
+    ParsedInput::Text(text.to_owned())
 }
 
 #[test]
 fn text_is_text() {
-    check("", Line::Nothing);
-    check("  \n ", Line::Nothing);
+    check("", ParsedInput::Nothing);
+    check("  \n ", ParsedInput::Nothing);
     check(" hello ", text("hello"));
     check("what is 1/2?", text("what is 1/2?"));
     check("/etc/hosts is what?", text("/etc/hosts is what?"));
@@ -37,30 +37,39 @@ fn text_is_text() {
 
 #[test]
 fn commands_are_commands() {
-    check("/help", Line::Command(Command::Help(None)));
-    check("/?", Line::Command(Command::Help(None)));
-    check("/HELP", Line::Command(Command::Help(None)));
-    check(" /help  save ", Line::Command(Command::Help(find("save"))));
-    check("/help /q", Line::Command(Command::Help(find("quit"))));
-    check("/tools", Line::Command(Command::Tools(None)));
-    check("/tools send mail", Line::Command(Command::Tools(Some("send mail".into()))));
-    check("/plugins clock", Line::Command(Command::Plugins(Some("clock".parse().unwrap()))));
-    check("/grants", Line::Command(Command::Grants(None)));
-    check("/model fast", Line::Command(Command::Model(Some("fast".into()))));
-    check("/models", Line::Command(Command::Model(None)));
-    check("/edit", Line::Command(Command::Edit(String::new())));
-    check("/edit one\ntwo", Line::Command(Command::Edit("one\ntwo".into())));
-    check("/save", Line::Command(Command::Save(None)));
-    check("/save my notes.md", Line::Command(Command::Save(Some("my notes.md".into()))));
-    check("/save \"my notes.md\"", Line::Command(Command::Save(Some("my notes.md".into()))));
-    check("/save 'a\"b'", Line::Command(Command::Save(Some("a\"b".into()))));
-    check("/pin be brief", Line::Command(Command::Pin(Some("be brief".into()))));
-    check("/exit", Line::Command(Command::Quit));
+    check("/help", ParsedInput::Command(SlashCommand::Help(None)));
+    check("/?", ParsedInput::Command(SlashCommand::Help(None)));
+    check("/HELP", ParsedInput::Command(SlashCommand::Help(None)));
+    check(" /help  save ", ParsedInput::Command(SlashCommand::Help(find_command("save"))));
+    check("/help /q", ParsedInput::Command(SlashCommand::Help(find_command("quit"))));
+    check("/tools", ParsedInput::Command(SlashCommand::Tools(None)));
+    check("/tools send mail", ParsedInput::Command(SlashCommand::Tools(Some("send mail".into()))));
+    check(
+        "/plugins clock",
+        ParsedInput::Command(SlashCommand::Plugins(Some("clock".parse().unwrap()))),
+    );
+    check("/grants", ParsedInput::Command(SlashCommand::Grants(None)));
+    check("/model fast", ParsedInput::Command(SlashCommand::Model(Some("fast".into()))));
+    check("/models", ParsedInput::Command(SlashCommand::Model(None)));
+    check("/edit", ParsedInput::Command(SlashCommand::Edit(String::new())));
+    check("/edit one\ntwo", ParsedInput::Command(SlashCommand::Edit("one\ntwo".into())));
+    check("/save", ParsedInput::Command(SlashCommand::Save(None)));
+    check(
+        "/save my notes.md",
+        ParsedInput::Command(SlashCommand::Save(Some("my notes.md".into()))),
+    );
+    check(
+        "/save \"my notes.md\"",
+        ParsedInput::Command(SlashCommand::Save(Some("my notes.md".into()))),
+    );
+    check("/save 'a\"b'", ParsedInput::Command(SlashCommand::Save(Some("a\"b".into()))));
+    check("/pin be brief", ParsedInput::Command(SlashCommand::Pin(Some("be brief".into()))));
+    check("/exit", ParsedInput::Command(SlashCommand::Quit));
 }
 
 #[test]
 fn what_looks_like_a_command_is_never_text() {
-    let ready = State::Ready;
+    let ready = InputState::Ready;
     check_error("/hepl", ready, "there is no command /hepl", "did you mean /help?");
     check_error("/mod", ready, "there is no command /mod", "did you mean /model?");
     check_error("/Quti", ready, "there is no command /Quti", "did you mean /quit?");
@@ -77,54 +86,55 @@ fn what_looks_like_a_command_is_never_text() {
     check_error("/save \"x", ready, "/save: a quotation mark is not closed", "close it");
     check_error("/save \"", ready, "/save: a quotation mark is not closed", "close it");
     let long = format!("/{}", "a".repeat(1 << 20));
-    assert!(parse(&long, ready).unwrap_err().to_string().len() < 100);
+    assert!(parse_line(&long, ready).unwrap_err().to_string().len() < 100);
 }
 
 #[test]
 fn commands_fit_their_state() {
     let message = "/undo does not work while an answer is being given";
-    check_error("/undo", State::Busy, message, "Ctrl-C");
+    check_error("/undo", InputState::Busy, message, "Ctrl-C");
     check_error(
         "/model x",
-        State::Asked,
+        InputState::Asked,
         "/model does not work while a question is open",
         "Ctrl-C",
     );
-    for state in [State::Ready, State::Busy, State::Asked] {
+    for state in [InputState::Ready, InputState::Busy, InputState::Asked] {
         for line in ["/help", "/tools", "/grants", "/cost", "/quit"] {
-            assert!(parse(line, state).is_ok(), "{line} {state:?}");
+            assert!(parse_line(line, state).is_ok(), "{line} {state:?}");
         }
     }
 }
 
 #[test]
 fn the_table_is_sound() {
-    let words: Vec<_> = TABLE.iter().flat_map(Entry::words).collect();
+    let words: Vec<_> = TABLE.iter().flat_map(SlashCommandEntry::command_names).collect();
     assert_eq!(words.iter().collect::<BTreeSet<_>>().len(), words.len(), "a word stands twice");
     let plain = |word: &&str| word.bytes().all(|b| b.is_ascii_lowercase()) || *word == "?";
     assert!(words.iter().all(plain), "{words:?}");
     for entry in TABLE {
         assert!(
-            parse(&format!("/{}", entry.name), State::Ready).is_ok(),
+            parse_line(&format!("/{}", entry.name), InputState::Ready).is_ok(),
             "{} is not read",
             entry.name
         );
-        assert!(entry.fits(State::Ready), "{} never fits", entry.name);
+        assert!(entry.is_available_in(InputState::Ready), "{} never fits", entry.name);
         assert!(!entry.help.is_empty() && !entry.help.ends_with('.'), "{}", entry.help);
-        let takes = parse(&format!("/{} clock", entry.name), State::Ready);
+        let takes = parse_line(&format!("/{} clock", entry.name), InputState::Ready);
         let takes_nothing = matches!(takes, Err(SlashError::Unwanted { .. }));
-        assert_eq!(takes_nothing, entry.argument == Argument::None, "{}", entry.name);
+        assert_eq!(takes_nothing, entry.argument == CommandArgumentKind::None, "{}", entry.name);
     }
 }
 
 #[test]
 fn help_names_every_command_within_eighty_columns() {
-    let help = help();
+    let help = help_lines();
     for (entry, line) in TABLE.iter().zip(&help) {
         assert!(line.text().starts_with(&entry.usage()), "{line}");
         assert!(line.width() <= 80, "{line}");
     }
-    let save: Vec<_> = help_of(find("compact").unwrap()).iter().map(style_text).collect();
+    let save: Vec<_> =
+        command_help_lines(find_command("compact").unwrap()).iter().map(style_text).collect();
     assert_eq!(
         save,
         [
@@ -135,6 +145,6 @@ fn help_names_every_command_within_eighty_columns() {
     );
 }
 
-fn style_text(line: &crate::style::Line) -> String {
+fn style_text(line: &crate::style::StyledLine) -> String {
     line.text()
 }

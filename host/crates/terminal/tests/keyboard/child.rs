@@ -11,10 +11,13 @@ use std::{
 use rustix::process::{ioctl_tiocsctty, setsid};
 use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestedCall, ToolCallContext};
 use sallyport_terminal::{
-    attach::Disk,
-    card::{Card, Position},
-    editor::{Answer, Begin, Input, KeyStyle, Keyboard, Prompt, Settings, Vocabulary},
-    style::{Colour, Line},
+    attach::LocalFiles,
+    card::{ApprovalCard, QuestionPosition},
+    editor::{
+        CardAnswer, CompletionNames, EditorSettings, InitialInput, InputPrompt, KeyStyle, Keyboard,
+        LineInput,
+    },
+    style::{ColourMode, StyledLine},
 };
 
 /// Longest wait for the end of a conversation. Only one that hangs takes longer.
@@ -38,24 +41,24 @@ pub(crate) fn converse(folder: &Path) {
     say("\x1b[2J\x1b[H");
     let (keyboard, notices) = Keyboard::start(settings(folder), Box::new(show)).unwrap();
     show(&notices);
-    keyboard.know(vocabulary());
+    keyboard.set_completion_names(vocabulary());
     loop {
-        let input = read(&keyboard, message(), Begin::With(String::new()));
+        let input = read(&keyboard, message(), InitialInput::With(String::new()));
         say(&format!("input: {input:?}\n"));
-        let Input::Line(line) = input else { continue };
+        let LineInput::Line(line) = input else { continue };
         match line.trim() {
             "card" => say(&format!("answer: {:?}\n", ask(&keyboard))),
             "aside" => {
-                let aside = Prompt::Aside { name: "reason".into() };
+                let aside = InputPrompt::Aside { name: "reason".into() };
                 say(&format!(
                     "aside: {:?}\n",
-                    read(&keyboard, aside, Begin::With("since ".into()))
+                    read(&keyboard, aside, InitialInput::With("since ".into()))
                 ));
             }
-            "print" => drop(keyboard.printer().print(&[Line::plain("told meanwhile")])),
+            "print" => drop(keyboard.printer().print_lines(&[StyledLine::plain("told meanwhile")])),
             "withdraw" => withdraw(&keyboard),
             "edit" => {
-                let begin = Begin::Outside("cold tea".into());
+                let begin = InitialInput::Outside("cold tea".into());
                 say(&format!("edited: {:?}\n", read(&keyboard, message(), begin)));
             }
             "stale" => withdraw_too_late(&keyboard),
@@ -67,35 +70,35 @@ pub(crate) fn converse(folder: &Path) {
     }
 }
 
-fn message() -> Prompt {
-    Prompt::Message { model: "test-model".into() }
+fn message() -> InputPrompt {
+    InputPrompt::Message { model: "test-model".into() }
 }
 
-fn settings(folder: &Path) -> Settings {
-    Settings {
+fn settings(folder: &Path) -> EditorSettings {
+    EditorSettings {
         folder: Some(folder.join("private")),
         keys: if folder.join("vi").exists() { KeyStyle::Vi } else { KeyStyle::Emacs },
-        colour: Colour::Off,
+        colour: ColourMode::Off,
         editor: std::fs::read_to_string(folder.join("editor")).ok(),
-        disk: Disk { folder: folder.to_owned(), home: None },
+        disk: LocalFiles { folder: folder.to_owned(), home: None },
     }
 }
 
-fn vocabulary() -> Vocabulary {
-    Vocabulary {
+fn vocabulary() -> CompletionNames {
+    CompletionNames {
         tools: vec![("clock.now".into(), "tells the time".into())],
         plugins: vec!["clock".into()],
         models: vec!["quick".into(), "quiet".into(), "clever".into()],
     }
 }
 
-fn read(keyboard: &Keyboard, prompt: Prompt, begin: Begin) -> Input {
+fn read(keyboard: &Keyboard, prompt: InputPrompt, begin: InitialInput) -> LineInput {
     let (sender, answers) = mpsc::channel();
-    keyboard.read(prompt, begin, move |input| sender.send(input).unwrap());
+    keyboard.read_line(prompt, begin, move |input| sender.send(input).unwrap());
     answers.recv().unwrap()
 }
 
-fn card() -> Card {
+fn card() -> ApprovalCard {
     let request = ApprovalRequest {
         call: RequestedCall {
             context: ToolCallContext::default(),
@@ -110,21 +113,21 @@ fn card() -> Card {
         rule: None,
         powers: vec!["send mail".into()],
     };
-    Card::new(request, Some(Position { index: 1, count: 2 }))
+    ApprovalCard::new(request, Some(QuestionPosition { index: 1, count: 2 }))
 }
 
-fn ask(keyboard: &Keyboard) -> Answer {
+fn ask(keyboard: &Keyboard) -> CardAnswer {
     let (sender, answers) = mpsc::channel();
-    keyboard.ask(card(), move |answer| sender.send(answer).unwrap());
+    keyboard.ask_card(card(), move |answer| sender.send(answer).unwrap());
     answers.recv().unwrap()
 }
 
 fn withdraw(keyboard: &Keyboard) {
     let (sender, answers) = mpsc::channel();
-    let begin = Begin::With("half a line".into());
-    let ticket = keyboard.read(message(), begin, move |input| sender.send(input).unwrap());
+    let begin = InitialInput::With("half a line".into());
+    let ticket = keyboard.read_line(message(), begin, move |input| sender.send(input).unwrap());
     thread::sleep(A_MOMENT);
-    keyboard.withdraw(ticket);
+    keyboard.withdraw_prompt(ticket);
     say(&format!("withdrawn: {:?}\n", answers.recv().unwrap()));
 }
 
@@ -132,12 +135,12 @@ fn withdraw(keyboard: &Keyboard) {
 fn withdraw_too_late(keyboard: &Keyboard) {
     let (sender, answers) = mpsc::channel();
     let again = sender.clone();
-    let begin = |text: &str| Begin::With(text.to_owned());
-    let first = keyboard.read(message(), begin("first"), move |it| sender.send(it).unwrap());
+    let begin = |text: &str| InitialInput::With(text.to_owned());
+    let first = keyboard.read_line(message(), begin("first"), move |it| sender.send(it).unwrap());
     answers.recv().unwrap();
-    keyboard.read(message(), begin("second "), move |it| again.send(it).unwrap());
+    keyboard.read_line(message(), begin("second "), move |it| again.send(it).unwrap());
     thread::sleep(A_MOMENT);
-    keyboard.withdraw(first);
+    keyboard.withdraw_prompt(first);
     thread::sleep(A_MOMENT);
     say("too late\n");
     say(&format!("stale: {:?}\n", answers.recv().unwrap()));
@@ -145,9 +148,9 @@ fn withdraw_too_late(keyboard: &Keyboard) {
 
 fn withdraw_card(keyboard: &Keyboard) {
     let (sender, answers) = mpsc::channel();
-    let ticket = keyboard.ask(card(), move |answer| sender.send(answer).unwrap());
+    let ticket = keyboard.ask_card(card(), move |answer| sender.send(answer).unwrap());
     thread::sleep(A_MOMENT * 2);
-    keyboard.withdraw(ticket);
+    keyboard.withdraw_prompt(ticket);
     say(&format!("withdrawn: {:?}\n", answers.recv().unwrap()));
 }
 
@@ -160,7 +163,7 @@ fn busy() {
 
 /// Leaves while a line is being typed.
 fn leave(keyboard: Keyboard) {
-    keyboard.read(message(), Begin::With("not finished".into()), |_| ());
+    keyboard.read_line(message(), InitialInput::With("not finished".into()), |_| ());
     thread::sleep(A_MOMENT);
     drop(keyboard);
     say("\nleft\n");
@@ -168,7 +171,7 @@ fn leave(keyboard: Keyboard) {
     thread::sleep(Duration::from_secs(60));
 }
 
-fn show(lines: &[Line]) {
+fn show(lines: &[StyledLine]) {
     lines.iter().for_each(|line| say(&format!("{line}\n")));
 }
 

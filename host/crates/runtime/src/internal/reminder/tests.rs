@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sallyport_contract::{RequestedCall, ToolCallContext};
-use sallyport_store::Store;
+use sallyport_store::HostStore;
 use serde_json::json;
 
 use super::*;
@@ -18,7 +18,7 @@ struct Table {
 impl Table {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let timers = Store::open(&folder.path().join("state")).unwrap().timers();
+        let timers = HostStore::open(&folder.path().join("state")).unwrap().timers();
         let services = Services { timers: Some(Arc::new(timers)), ..Services::default() };
         Self { from: Caller { user: "local".into(), now: Zoned::now(), services }, _folder: folder }
     }

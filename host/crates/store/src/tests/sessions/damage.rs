@@ -37,11 +37,11 @@ fn what_is_not_as_it_was_written_is_not_read() {
     for (sql, readable) in rows {
         let copy = WHOLE.copy();
         copy.sql(sql);
-        let records: Vec<_> = copy.sessions().read("s-1").unwrap().collect();
+        let records: Vec<_> = copy.sessions().read_records("s-1").unwrap().collect();
         let (last, before) = records.split_last().unwrap();
         assert_eq!(before.iter().filter(|record| record.is_ok()).count(), readable, "{sql}");
         assert!(matches!(last, Err(StoreError::Damaged { .. })), "{last:?} {sql}");
-        assert_eq!(copy.sessions().read("s-2").unwrap().filter(Result::is_ok).count(), 1);
+        assert_eq!(copy.sessions().read_records("s-2").unwrap().filter(Result::is_ok).count(), 1);
     }
 }
 
@@ -72,11 +72,11 @@ fn what_somebody_put_into_the_schema_does_nothing() {
 fn use_all(fixture: &Fixture) {
     let sessions = fixture.sessions();
     let _ = sessions.list(&SessionFilter::default());
-    let _ = sessions.find("s-");
-    let _ = sessions.latest(Some("/work"));
-    let _ = sessions.read("s-1").map(|records| records.take(2 * RECORDS).count());
-    let _ = sessions.search("text 7", 20);
-    let _ = sessions.append("s-1", RECORDS as u64, &[new_record("more text")]);
+    let _ = sessions.find_by_prefix("s-");
+    let _ = sessions.latest_session(Some("/work"));
+    let _ = sessions.read_records("s-1").map(|records| records.take(2 * RECORDS).count());
+    let _ = sessions.search_records("text 7", 20);
+    let _ = sessions.append_records("s-1", RECORDS as u64, &[new_record("more text")]);
     let _ = sessions.fork("s-1", 3, "s-4", 0);
     let _ = sessions.rename("s-2", "Another");
     let _ = sessions.prune(0, 2);

@@ -46,15 +46,19 @@ fn texts_have_a_length() {
         "the name of a model of 257 bytes is too long, at most 256 are taken",
     );
     check_refused(
-        sessions.append("s", 0, &[NewRecord { kind: &long[..65], ..new_record("x") }]),
+        sessions.append_records("s", 0, &[NewRecord { kind: &long[..65], ..new_record("x") }]),
         "the kind of a record of 65 bytes is too long, at most 64 are taken",
     );
     check_refused(
-        sessions.append("s", 0, &[new_record("x"), NewRecord { body: &long, ..new_record("") }]),
+        sessions.append_records(
+            "s",
+            0,
+            &[new_record("x"), NewRecord { body: &long, ..new_record("") }],
+        ),
         "a record of 67108865 bytes is too long, at most 67108864 are taken",
     );
     check_refused(
-        sessions.search(&long[..1025], 1),
+        sessions.search_records(&long[..1025], 1),
         "a query of 1025 bytes is too long, at most 1024 are taken",
     );
     assert_eq!(sessions.get("s").unwrap().records, 0);
@@ -86,10 +90,10 @@ fn a_session_can_be_full() {
     fixture.sql("UPDATE session SET records = 99999");
     let two = ["two", "three"].map(new_record);
     check_refused(
-        fixture.sessions().append("s-1", 99_999, &two),
+        fixture.sessions().append_records("s-1", 99_999, &two),
         "session s-1 is full, it can have 100000 records",
     );
-    assert_eq!(fixture.sessions().append("s-1", 99_999, &two[..1]).unwrap(), 100_000);
+    assert_eq!(fixture.sessions().append_records("s-1", 99_999, &two[..1]).unwrap(), 100_000);
 }
 
 #[test]
@@ -98,14 +102,17 @@ fn what_is_not_there_is_named() {
     let sessions = fixture.sessions();
     let want = "there is no session \"s-1\"";
     check_refused(sessions.get("s-1"), want);
-    check_refused(sessions.read("s-1"), want);
-    check_refused(sessions.append("s-1", 0, &[]), want);
+    check_refused(sessions.read_records("s-1"), want);
+    check_refused(sessions.append_records("s-1", 0, &[]), want);
     check_refused(sessions.rename("s-1", ""), want);
     check_refused(sessions.switch_model("s-1", ""), want);
     check_refused(sessions.fork("s-1", 0, "s-2", 0), want);
     check_refused(sessions.remove("s-1"), want);
-    check_refused(sessions.find("s-1"), want);
-    check_refused(sessions.find("\u{1b}\0\u{202e}"), r#"there is no session "\u{1b}\0\u{202e}""#);
+    check_refused(sessions.find_by_prefix("s-1"), want);
+    check_refused(
+        sessions.find_by_prefix("\u{1b}\0\u{202e}"),
+        r#"there is no session "\u{1b}\0\u{202e}""#,
+    );
     let long = "x".repeat(1 << 20);
     check_refused(sessions.get(&long), &format!("there is no session {:?}", &long[..64]));
 }

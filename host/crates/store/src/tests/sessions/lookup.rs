@@ -10,7 +10,7 @@ fn with_sessions(rows: &[(&str, &str, Option<u64>)]) -> Fixture {
         fixture.sessions().create(&NewSession { folder, ..new_session(id) }).unwrap();
         if let Some(at_ms) = *at_ms {
             let record = NewRecord { at_ms, ..new_record("x") };
-            fixture.sessions().append(id, 0, &[record]).unwrap();
+            fixture.sessions().append_records(id, 0, &[record]).unwrap();
         }
     }
     fixture
@@ -44,7 +44,8 @@ fn the_list_has_what_was_used_last_first() {
     for (filter, want) in rows {
         assert_eq!(fixture.ids(&filter), want, "{filter:?}");
     }
-    let latest = |folder| fixture.sessions().latest(folder).unwrap().map(|session| session.id);
+    let latest =
+        |folder| fixture.sessions().latest_session(folder).unwrap().map(|session| session.id);
     assert_eq!(latest(None).unwrap(), "new");
     assert_eq!(latest(Some("/a")).unwrap(), "same-2");
     assert_eq!(latest(Some("/A")), None);
@@ -54,8 +55,11 @@ fn the_list_has_what_was_used_last_first() {
 #[test]
 fn a_session_without_records_is_not_the_latest() {
     let fixture = with_sessions(&[("talk", "/a", Some(10)), ("bare", "/a", None)]);
-    assert_eq!(fixture.sessions().latest(Some("/a")).unwrap().unwrap().id, "talk");
-    assert_eq!(with_sessions(&[("bare", "/a", None)]).sessions().latest(None).unwrap(), None);
+    assert_eq!(fixture.sessions().latest_session(Some("/a")).unwrap().unwrap().id, "talk");
+    assert_eq!(
+        with_sessions(&[("bare", "/a", None)]).sessions().latest_session(None).unwrap(),
+        None
+    );
 }
 
 #[test]
@@ -86,7 +90,7 @@ fn the_start_of_an_id_is_enough_when_it_is_clear() {
         ("abcd", none("abcd")),
     ];
     for (prefix, want) in rows {
-        let found = fixture.sessions().find(prefix).map(|session| session.id);
+        let found = fixture.sessions().find_by_prefix(prefix).map(|session| session.id);
         let found = found.map_err(|error| (error.to_string(), error.hint().unwrap()));
         assert_eq!(found, want.map(str::to_owned), "{prefix:?}");
     }
@@ -110,7 +114,7 @@ fn a_reader_sees_the_session_as_it_was() {
     let fixture = Fixture::new();
     let texts = ["x"; 300];
     fixture.begin("s-1", &texts);
-    let mut records = fixture.sessions().read("s-1").unwrap();
+    let mut records = fixture.sessions().read_records("s-1").unwrap();
     assert!(records.next().unwrap().is_ok());
     fixture.go_on("s-1", &["more"]);
     assert_eq!(records.by_ref().map(Result::unwrap).count(), 299);
@@ -121,7 +125,7 @@ fn a_reader_sees_the_session_as_it_was() {
 fn a_reader_is_told_that_its_session_is_gone() {
     let fixture = Fixture::new();
     fixture.begin("s-1", &["x"; 300]);
-    let mut records = fixture.sessions().read("s-1").unwrap();
+    let mut records = fixture.sessions().read_records("s-1").unwrap();
     assert!(records.next().unwrap().is_ok());
     fixture.sessions().remove("s-1").unwrap();
     fixture.begin("s-1", &["another"]);

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::{
-    Hit, NewRecord, NewSession, Record, Session, SessionFilter, Sessions, StoreError, Used,
+    NewRecord, NewSession, SessionFilter, SessionSearchMatch, SessionStore, StoreError,
+    StoredRecord, StoredSession, StoredUsage,
 };
 
 mod damage;
@@ -20,11 +21,17 @@ fn new_session(id: &str) -> NewSession<'_> {
 
 /// A record whose body and words are this text.
 fn new_record(text: &str) -> NewRecord<'_> {
-    NewRecord { kind: "input", body: text, search_text: text, at_ms: 2000, used: Used::default() }
+    NewRecord {
+        kind: "input",
+        body: text,
+        search_text: text,
+        at_ms: 2000,
+        used: StoredUsage::default(),
+    }
 }
 
 impl Fixture {
-    fn sessions(&self) -> Sessions<'_> {
+    fn sessions(&self) -> SessionStore<'_> {
         self.store.sessions()
     }
 
@@ -38,12 +45,12 @@ impl Fixture {
     fn go_on(&self, id: &str, texts: &[&str]) {
         let records: Vec<NewRecord<'_>> = texts.iter().map(|text| new_record(text)).collect();
         let known = self.sessions().get(id).unwrap().records;
-        let total = self.sessions().append(id, known, &records).unwrap();
+        let total = self.sessions().append_records(id, known, &records).unwrap();
         assert_eq!(total, known + texts.len() as u64);
     }
 
-    fn read(&self, id: &str) -> Vec<Record> {
-        self.sessions().read(id).unwrap().map(Result::unwrap).collect()
+    fn read(&self, id: &str) -> Vec<StoredRecord> {
+        self.sessions().read_records(id).unwrap().map(Result::unwrap).collect()
     }
 
     fn bodies(&self, id: &str) -> Vec<String> {

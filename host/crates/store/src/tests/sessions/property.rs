@@ -68,7 +68,7 @@ impl Model {
             Step::AppendTooLate(number) => {
                 let id = format!("s-{number}");
                 let known = self.sessions.get(&id).map_or(0, Vec::len) as u64;
-                assert!(sessions.append(&id, known + 1, &[new_record("never")]).is_err());
+                assert!(sessions.append_records(&id, known + 1, &[new_record("never")]).is_err());
             }
             Step::Fork(from, to, records) => {
                 let (from, to) = (format!("s-{from}"), format!("s-{to}"));
@@ -121,7 +121,7 @@ impl Model {
         }
         let used: BTreeSet<&str> = self.sessions.values().flatten().copied().collect();
         for text in TEXTS {
-            let hits = fixture.sessions().search(text, 99).unwrap();
+            let hits = fixture.sessions().search_records(text, 99).unwrap();
             assert_eq!(!hits.is_empty(), used.contains(text), "{text}");
             for hit in hits {
                 assert_eq!(self.sessions[&hit.session_id][hit.seq as usize], text);
@@ -160,7 +160,7 @@ proptest! {
     fn every_text_is_a_query(query in any::<String>()) {
         let fixture = Fixture::new();
         fixture.begin("s-1", &["a text"]);
-        fixture.sessions().search(&query, 9).unwrap();
+        fixture.sessions().search_records(&query, 9).unwrap();
     }
 
     #[test]
@@ -169,6 +169,6 @@ proptest! {
         let text = format!("{text} {word}");
         fixture.begin("s-1", &[&text]);
         prop_assert_eq!(fixture.bodies("s-1"), [text]);
-        prop_assert_eq!(fixture.sessions().search(&word, 9).unwrap().len(), 1);
+        prop_assert_eq!(fixture.sessions().search_records(&word, 9).unwrap().len(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! What is removed is gone, with all that nobody else has, and no more than that.
 
 use super::*;
-use crate::Approval;
+use crate::SessionApproval;
 
 /// Whether a text stands in any file of the store.
 fn is_on_disk(fixture: &Fixture, text: &str) -> bool {
@@ -24,8 +24,8 @@ fn a_removed_session_leaves_nothing() {
     fixture.sessions().remove("s-1").unwrap();
     assert!(!is_on_disk(&fixture, "xylophonist"));
     assert_eq!(fixture.kept(), [1, 1, 0]);
-    assert_eq!(fixture.sessions().search("xylophonist", 9).unwrap(), []);
-    assert_eq!(fixture.sessions().search("common", 9).unwrap().len(), 1);
+    assert_eq!(fixture.sessions().search_records("xylophonist", 9).unwrap(), []);
+    assert_eq!(fixture.sessions().search_records("common", 9).unwrap().len(), 1);
     assert_eq!(fixture.ids(&SessionFilter::default()), ["s-2"]);
 }
 
@@ -46,7 +46,7 @@ fn a_fork_keeps_what_it_has_when_its_parent_goes() {
 #[test]
 fn approvals_go_with_their_session() {
     let fixture = Fixture::new();
-    let approval = |session: &str| Approval {
+    let approval = |session: &str| SessionApproval {
         session_id: session.to_owned(),
         plugin: "mail".to_owned(),
         digest: String::new(),
@@ -57,10 +57,12 @@ fn approvals_go_with_their_session() {
     };
     for id in ["s-1", "s-2", "s-3"] {
         fixture.begin(id, &["x"]);
-        fixture.store.approvals().remember(&approval(id)).unwrap();
+        fixture.store.approvals().store_approval(&approval(id)).unwrap();
     }
-    let approvals =
-        || ["s-1", "s-2", "s-3"].map(|id| fixture.store.approvals().find(&approval(id)).unwrap());
+    let approvals = || {
+        ["s-1", "s-2", "s-3"]
+            .map(|id| fixture.store.approvals().is_approved(&approval(id)).unwrap())
+    };
     fixture.sessions().remove("s-1").unwrap();
     assert_eq!(approvals(), [false, true, true]);
     assert_eq!(fixture.sessions().prune(0, 1).unwrap(), 1);
@@ -88,8 +90,8 @@ fn a_removal_that_was_cut_short_is_finished_by_the_next() {
     fixture.begin("s-1", &["one", "two"]);
     fixture.begin("s-2", &["two", "three"]);
     fixture.sql("INSERT INTO leftover VALUES (1); DELETE FROM session WHERE key = 1");
-    assert_eq!(fixture.sessions().search("one", 9).unwrap(), []);
-    assert_eq!(fixture.sessions().search("two", 9).unwrap().len(), 1);
+    assert_eq!(fixture.sessions().search_records("one", 9).unwrap(), []);
+    assert_eq!(fixture.sessions().search_records("two", 9).unwrap().len(), 1);
     // Its key is not given to another session, which would have its records.
     fixture.begin("s-3", &["three"]);
     assert_eq!(fixture.bodies("s-3"), ["three"]);
@@ -114,7 +116,10 @@ fn retention_takes_the_old_and_the_many() {
         for (id, at_ms) in [("a", 3000), ("b", 1000), ("c", 2000), ("d", 4000), ("e", 4000)] {
             let session = NewSession { created_ms: at_ms, ..new_session(id) };
             fixture.sessions().create(&session).unwrap();
-            fixture.sessions().append(id, 0, &[NewRecord { at_ms, ..new_record(id) }]).unwrap();
+            fixture
+                .sessions()
+                .append_records(id, 0, &[NewRecord { at_ms, ..new_record(id) }])
+                .unwrap();
         }
         assert_eq!(fixture.sessions().prune(before_ms, keep_max).unwrap(), 5 - want.len());
         assert_eq!(fixture.ids(&SessionFilter::default()), want);

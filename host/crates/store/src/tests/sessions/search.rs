@@ -22,7 +22,7 @@ const TEXTS: [&str; 14] = [
 
 /// The numbers of the texts that a query finds.
 fn found(fixture: &Fixture, query: &str) -> Vec<usize> {
-    let hits = fixture.sessions().search(query, 20).unwrap();
+    let hits = fixture.sessions().search_records(query, 20).unwrap();
     let numbers = hits.into_iter().map(|hit| hit.session_id.parse().unwrap());
     numbers.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
 }
@@ -114,7 +114,7 @@ fn no_sign_of_a_query_means_anything() {
     }
     for sign in ["a ", "\"", "\"a\" ", "(", "北", "北 ", "* ", "- ", "AND ", "^", ":", "NEAR("] {
         let long = sign.repeat(1024 / sign.len());
-        fixture.sessions().search(&long, 20).unwrap();
+        fixture.sessions().search_records(&long, 20).unwrap();
     }
 }
 
@@ -122,16 +122,18 @@ fn no_sign_of_a_query_means_anything() {
 fn a_hit_says_where_it_is() {
     let fixture = Fixture::new();
     fixture.begin("s-1", &["first", "before \u{1d}\u{1e}\u{1f}\0 Needle after", "last"]);
-    let hits = fixture.sessions().search("needle", 9).unwrap();
-    let [Hit { session_id, title, seq, kind, at_ms, .. }] = &hits[..] else { panic!("{hits:?}") };
+    let hits = fixture.sessions().search_records("needle", 9).unwrap();
+    let [SessionSearchMatch { session_id, title, seq, kind, at_ms, .. }] = &hits[..] else {
+        panic!("{hits:?}")
+    };
     let place = (session_id.as_str(), title.as_str(), *seq, kind.as_str(), *at_ms);
     assert_eq!(place, ("s-1", "A title", 1, "input", 2000));
     assert_eq!(shown(&hits[0]), "before      [Needle] after");
 }
 
 /// A snippet, with what was found between brackets.
-fn shown(hit: &Hit) -> String {
-    let piece = |piece: &crate::Piece| match piece.found {
+fn shown(hit: &SessionSearchMatch) -> String {
+    let piece = |piece: &crate::SnippetPiece| match piece.found {
         true => format!("[{}]", piece.text),
         false => piece.text.clone(),
     };
@@ -151,7 +153,7 @@ fn a_snippet_shows_what_was_written_around_it() {
     for (query, text, want) in rows {
         let fixture = Fixture::new();
         fixture.begin("s-1", &[text]);
-        let shown = shown(&fixture.sessions().search(query, 1).unwrap()[0]);
+        let shown = shown(&fixture.sessions().search_records(query, 1).unwrap()[0]);
         match want {
             "" => assert!(shown.len() < 200 && shown.contains(" [needle] "), "{shown}"),
             _ => assert_eq!(shown, want),
@@ -167,7 +169,7 @@ fn the_best_and_then_the_newest_come_first() {
         fixture.begin(id, &[text]);
     }
     let ids = |hits_max| {
-        let hits = fixture.sessions().search("needle", hits_max).unwrap();
+        let hits = fixture.sessions().search_records("needle", hits_max).unwrap();
         hits.into_iter().map(|hit| hit.session_id).collect::<Vec<_>>()
     };
     assert_eq!(ids(9), ["b", "c", "a"]);
@@ -177,7 +179,7 @@ fn the_best_and_then_the_newest_come_first() {
     for (id, text) in [("e", "cat e f"), ("f", "category f"), ("g", "category f")] {
         fixture.begin(id, &[text]);
     }
-    let hits = fixture.sessions().search("cat", 9).unwrap();
+    let hits = fixture.sessions().search_records("cat", 9).unwrap();
     assert_eq!(hits[0].session_id, "e", "a whole word before the start of one");
 }
 
@@ -187,7 +189,7 @@ fn the_same_words_are_found_in_each_session_that_has_them() {
     fixture.begin("a", &["go on", "go on"]);
     fixture.begin("b", &["go on"]);
     let places = |hits_max| {
-        let hits = fixture.sessions().search("go", hits_max).unwrap();
+        let hits = fixture.sessions().search_records("go", hits_max).unwrap();
         hits.into_iter().map(|hit| (hit.session_id, hit.seq)).collect::<Vec<_>>()
     };
     let want = [("b", 0), ("a", 1), ("a", 0)].map(|(id, seq)| (id.to_owned(), seq));
@@ -203,7 +205,7 @@ fn a_fork_is_found_by_what_is_its_own() {
     fixture.sessions().fork("b", 1, "c", 0).unwrap();
     fixture.go_on("c", &["needle three"]);
     let places = || {
-        let hits = fixture.sessions().search("needle", 9).unwrap();
+        let hits = fixture.sessions().search_records("needle", 9).unwrap();
         let mut places: Vec<_> = hits.into_iter().map(|hit| (hit.session_id, hit.seq)).collect();
         places.sort();
         places
@@ -223,7 +225,7 @@ fn of_a_long_text_the_start_is_searched() {
     let fixture = Fixture::new();
     let long = format!("early {} late", "é".repeat(40_000));
     fixture.begin("a", &[&long]);
-    assert_eq!(fixture.sessions().search("early", 9).unwrap().len(), 1);
-    assert_eq!(fixture.sessions().search("late", 9).unwrap(), []);
+    assert_eq!(fixture.sessions().search_records("early", 9).unwrap().len(), 1);
+    assert_eq!(fixture.sessions().search_records("late", 9).unwrap(), []);
     assert_eq!(fixture.bodies("a"), [long]);
 }

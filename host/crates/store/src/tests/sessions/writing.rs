@@ -6,15 +6,15 @@ use super::*;
 fn what_is_written_is_read_back() {
     let fixture = Fixture::new();
     let (sessions, used) =
-        (fixture.sessions(), Used { turns: 1, tokens: 70, cost_micro_usd: Some(5) });
+        (fixture.sessions(), StoredUsage { turns: 1, tokens: 70, cost_micro_usd: Some(5) });
     sessions.create(&new_session("s-1")).unwrap();
     let texts = ["", "{\"a\":1}", "nul \0, ümlaut, 漢字, \u{202e}", "'; DROP TABLE body; --"];
     for (seq, body) in texts.into_iter().enumerate() {
         let at_ms = 5000 - seq as u64;
         let record = NewRecord { kind: "answer", body, search_text: "", at_ms, used };
-        assert_eq!(sessions.append("s-1", seq as u64, &[record]).unwrap(), seq as u64 + 1);
+        assert_eq!(sessions.append_records("s-1", seq as u64, &[record]).unwrap(), seq as u64 + 1);
     }
-    let want = texts.into_iter().enumerate().map(|(seq, body)| Record {
+    let want = texts.into_iter().enumerate().map(|(seq, body)| StoredRecord {
         seq: seq as u64,
         kind: "answer".to_owned(),
         body: body.to_owned(),
@@ -22,7 +22,7 @@ fn what_is_written_is_read_back() {
         used,
     });
     assert_eq!(fixture.read("s-1"), want.collect::<Vec<_>>());
-    let session = Session {
+    let session = StoredSession {
         id: "s-1".to_owned(),
         title: "A title".to_owned(),
         model: "small".to_owned(),
@@ -32,15 +32,15 @@ fn what_is_written_is_read_back() {
         parent_id: None,
         parent_records: 0,
         records: 4,
-        used: Used { turns: 4, tokens: 280, cost_micro_usd: Some(20) },
+        used: StoredUsage { turns: 4, tokens: 280, cost_micro_usd: Some(20) },
     };
-    assert_eq!(Store::open(fixture.path()).unwrap().sessions().get("s-1").unwrap(), session);
+    assert_eq!(HostStore::open(fixture.path()).unwrap().sessions().get("s-1").unwrap(), session);
 }
 
 #[test]
 fn figures_are_added_up_and_never_run_over() {
-    let used = |turns, tokens, cost_micro_usd| Used { turns, tokens, cost_micro_usd };
-    let rows: [(&[Used], Used); 4] = [
+    let used = |turns, tokens, cost_micro_usd| StoredUsage { turns, tokens, cost_micro_usd };
+    let rows: [(&[StoredUsage], StoredUsage); 4] = [
         (&[], used(0, 0, None)),
         (&[used(1, 2, None), used(1, 3, None)], used(2, 5, None)),
         (&[used(0, 0, None), used(0, 0, Some(0)), used(0, 0, Some(3))], used(0, 0, Some(3))),
@@ -54,7 +54,7 @@ fn figures_are_added_up_and_never_run_over() {
         fixture.begin("s-1", &[]);
         for (seq, used) in (0..).zip(parts) {
             let record = NewRecord { used: *used, ..new_record("x") };
-            fixture.sessions().append("s-1", seq, &[record]).unwrap();
+            fixture.sessions().append_records("s-1", seq, &[record]).unwrap();
         }
         assert_eq!(fixture.sessions().get("s-1").unwrap().used, sum);
         fixture.sessions().fork("s-1", parts.len() as u64, "s-2", 0).unwrap();
@@ -67,15 +67,16 @@ fn a_second_writer_is_told_and_writes_nothing() {
     let fixture = Fixture::new();
     fixture.begin("s-1", &["one", "two"]);
     for expected in [0, 1, 3, u64::MAX] {
-        let error = fixture.sessions().append("s-1", expected, &[new_record("mine")]).unwrap_err();
+        let error =
+            fixture.sessions().append_records("s-1", expected, &[new_record("mine")]).unwrap_err();
         let want = format!(
             "another process went on with session s-1: it has 2 records by now, not {expected}"
         );
         assert_eq!(error.to_string(), want);
         assert_eq!(error.hint().unwrap(), "take the session up again, or fork it");
     }
-    assert!(fixture.sessions().append("s-1", 1, &[]).is_err());
-    assert_eq!(fixture.sessions().append("s-1", 2, &[]).unwrap(), 2);
+    assert!(fixture.sessions().append_records("s-1", 1, &[]).is_err());
+    assert_eq!(fixture.sessions().append_records("s-1", 2, &[]).unwrap(), 2);
     assert_eq!(fixture.bodies("s-1"), ["one", "two"]);
     assert_eq!(fixture.kept(), [2, 2, 0]);
 }
@@ -86,7 +87,7 @@ fn records_come_all_or_none() {
     fixture.begin("s-1", &["one"]);
     fixture.sql("INSERT INTO record SELECT session, 3, 0, '', body, 0, 0, 0 FROM record");
     let records = ["two", "three", "four"].map(new_record);
-    assert!(fixture.sessions().append("s-1", 1, &records).is_err());
+    assert!(fixture.sessions().append_records("s-1", 1, &records).is_err());
     fixture.sql("DELETE FROM record WHERE seq = 3");
     assert_eq!((fixture.bodies("s-1"), fixture.kept()), (vec!["one".to_owned()], [1, 1, 0]));
 }
@@ -107,7 +108,7 @@ fn a_fork_has_the_first_records_and_goes_its_own_way() {
     for (records, id) in [(0, "f-0"), (2, "f-2"), (3, "f-3")] {
         fixture.sessions().fork("s-1", records, id, 9000).unwrap();
         let fork = fixture.sessions().get(id).unwrap();
-        let want = Session {
+        let want = StoredSession {
             id: id.to_owned(),
             created_ms: 9000,
             updated_ms: 9000,
@@ -150,6 +151,6 @@ fn title_and_model_can_change() {
     let before = fixture.sessions().get("s-1").unwrap();
     fixture.sessions().rename("s-1", "Another").unwrap();
     fixture.sessions().switch_model("s-1", "large").unwrap();
-    let want = Session { title: "Another".to_owned(), model: "large".to_owned(), ..before };
+    let want = StoredSession { title: "Another".to_owned(), model: "large".to_owned(), ..before };
     assert_eq!(fixture.sessions().get("s-1").unwrap(), want);
 }

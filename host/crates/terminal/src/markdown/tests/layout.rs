@@ -5,7 +5,7 @@ use anstyle::Style;
 use super::*;
 use crate::{
     markdown::theme,
-    style::{Colour, Span},
+    style::{ColourMode, StyledSpan},
 };
 
 #[test]
@@ -137,10 +137,10 @@ fn tables_are_aligned() {
 #[test]
 fn however_deep_it_nests_it_can_be_read() {
     let deep = "> ".repeat(500) + "word";
-    let lines = render(&deep, 20);
+    let lines = render_markdown(&deep, 20);
     assert_eq!(texts(&lines), ["│ │ │ │ │ word"]);
     let deep: String = (0..100).map(|depth| " ".repeat(depth * 2) + "- x\n").collect();
-    assert!(render(&deep, 20).iter().all(|line| line.width() <= 20));
+    assert!(render_markdown(&deep, 20).iter().all(|line| line.width() <= 20));
 }
 
 #[test]
@@ -158,26 +158,26 @@ fn what_a_terminal_would_obey_is_shown() {
 
 #[test]
 fn styles_add_up() {
-    let lines = render("# a *b*\n\n**c *d* `e`** ~~f~~ [g](h)", 40);
+    let lines = render_markdown("# a *b*\n\n**c *d* `e`** ~~f~~ [g](h)", 40);
     let bold = Style::new().bold();
     assert_eq!(
         lines[0].spans,
-        [Span::new("# a ", theme::HEADING), Span::new("b", theme::HEADING.italic())]
+        [StyledSpan::new("# a ", theme::HEADING), StyledSpan::new("b", theme::HEADING.italic())]
     );
     assert_eq!(
         lines[2].spans,
         [
-            Span::new("c ", bold),
-            Span::new("d", bold.italic()),
-            Span::new(" ", bold),
-            Span::new("e", theme::CODE.bold()),
-            Span::new(" ", Style::new()),
-            Span::new("f", Style::new().strikethrough()),
-            Span::new(" g (", Style::new()),
-            Span::new("h", Style::new().underline()),
-            Span::new(")", Style::new()),
+            StyledSpan::new("c ", bold),
+            StyledSpan::new("d", bold.italic()),
+            StyledSpan::new(" ", bold),
+            StyledSpan::new("e", theme::CODE.bold()),
+            StyledSpan::new(" ", Style::new()),
+            StyledSpan::new("f", Style::new().strikethrough()),
+            StyledSpan::new(" g (", Style::new()),
+            StyledSpan::new("h", Style::new().underline()),
+            StyledSpan::new(")", Style::new()),
         ]
     );
-    assert_eq!(lines[2].to_terminal(Colour::Off), "c d e f g (h)");
-    assert!(lines[2].to_terminal(Colour::On).starts_with("\x1b[1mc \x1b[0m"));
+    assert_eq!(lines[2].to_terminal_text(ColourMode::Off), "c d e f g (h)");
+    assert!(lines[2].to_terminal_text(ColourMode::On).starts_with("\x1b[1mc \x1b[0m"));
 }

@@ -95,7 +95,7 @@ fn numbered() -> impl Strategy<Value = String> {
 }
 
 /// Whether a line is code, which may be wider than the layout.
-fn is_code(line: &Line) -> bool {
+fn is_code(line: &StyledLine) -> bool {
     match line.spans.as_slice() {
         [.., indent, code] => code.style == theme::CODE && indent.text.ends_with("  "),
         _ => false,
@@ -117,7 +117,7 @@ proptest! {
 
     #[test]
     fn no_line_is_wider_than_it_may_be(text in markdown(), width in 1usize..200) {
-        for line in render(&text, width) {
+        for line in render_markdown(&text, width) {
             let fits = line_columns(&line) <= width.max(WIDTH_COLUMNS_MIN);
             prop_assert!(fits || is_code(&line), "{line:?}");
         }
@@ -125,7 +125,7 @@ proptest! {
 
     #[test]
     fn nothing_that_a_terminal_obeys_comes_out(text in markdown(), width in 1usize..200) {
-        for line in render(&text, width) {
+        for line in render_markdown(&text, width) {
             let text = line.text();
             prop_assert_eq!(sallyport_contract::text::escape_line(&text), text);
         }
@@ -133,7 +133,7 @@ proptest! {
 
     #[test]
     fn every_word_is_kept(text in numbered()) {
-        let shown: String = texts(&render(&text, 200)).join("\n");
+        let shown: String = texts(&render_markdown(&text, 200)).join("\n");
         for word in words(&text) {
             prop_assert!(shown.contains(word), "{word} of {text:?}\n{shown}");
         }
@@ -148,23 +148,23 @@ proptest! {
         let mut places: Vec<_> = cuts.iter().map(|cut| text.floor_char_boundary(cut.index(text.len() + 1))).collect();
         places.extend([0, text.len()]);
         places.sort_unstable();
-        let mut stream = Stream::new();
+        let mut stream = MarkdownStream::new();
         let mut lines = Vec::new();
         for ends in places.windows(2) {
             stream.push(&text[ends[0]..ends[1]]);
-            lines.extend(stream.settled(width));
-            for line in stream.tail(width) {
+            lines.extend(stream.take_final_lines(width));
+            for line in stream.tail_lines(width) {
                 prop_assert!(line_columns(&line) <= width.max(WIDTH_COLUMNS_MIN) || is_code(&line));
             }
         }
         lines.extend(stream.finish(width));
-        prop_assert_eq!(lines, render(&text, width));
+        prop_assert_eq!(lines, render_markdown(&text, width));
     }
 
     #[test]
     fn rows_hold_the_line_and_fit(text in ".{0,80}", width in 2usize..40) {
-        let line = Line::plain(sallyport_contract::text::escape_line(&text));
-        let rows = rows(&line, width);
+        let line = StyledLine::plain(sallyport_contract::text::escape_line(&text));
+        let rows = split_into_rows(&line, width);
         prop_assert_eq!(texts(&rows).concat(), line.text());
         // A cluster of many wide characters is never broken.
         prop_assert!(rows.iter().all(|row| line_columns(row) <= width || !row.text().is_ascii()));

@@ -4,13 +4,13 @@ use super::*;
 
 /// Feeds a text one character at a time. Returns the settled lines and the tail after each.
 fn views(text: &str, width: usize) -> Vec<(Vec<String>, Vec<String>)> {
-    let mut stream = Stream::new();
+    let mut stream = MarkdownStream::new();
     let mut settled = Vec::new();
     let mut views = Vec::new();
     for c in text.chars() {
         stream.push(&c.to_string());
-        settled.extend(texts(&stream.settled(width)));
-        views.push((settled.clone(), texts(&stream.tail(width))));
+        settled.extend(texts(&stream.take_final_lines(width)));
+        views.push((settled.clone(), texts(&stream.tail_lines(width))));
     }
     views
 }
@@ -28,10 +28,10 @@ fn check_never_seen(text: &str, never: &[&str]) {
 /// Compares the settled lines and the tail after a text.
 #[track_caller]
 fn check_parts(text: &str, settled: &[&str], tail: &[&str]) {
-    let mut stream = Stream::new();
+    let mut stream = MarkdownStream::new();
     stream.push(text);
-    assert_eq!(texts(&stream.settled(40)), settled, "settled of {text:?}");
-    assert_eq!(texts(&stream.tail(40)), tail, "tail of {text:?}");
+    assert_eq!(texts(&stream.take_final_lines(40)), settled, "settled of {text:?}");
+    assert_eq!(texts(&stream.tail_lines(40)), tail, "tail of {text:?}");
 }
 
 #[test]
@@ -79,21 +79,21 @@ fn what_looks_like_a_mark_and_is_none_is_shown_in_the_end() {
 #[test]
 fn a_paragraph_without_an_end_is_settled_in_parts() {
     let text = "word ".repeat(20_000);
-    let mut stream = Stream::new();
+    let mut stream = MarkdownStream::new();
     let mut settled = 0;
     for piece in text.as_bytes().chunks(1000) {
         stream.push(std::str::from_utf8(piece).unwrap());
-        settled += stream.settled(50).len();
-        assert!(stream.tail(50).len() <= 400);
+        settled += stream.take_final_lines(50).len();
+        assert!(stream.tail_lines(50).len() <= 400);
     }
     assert!(settled > 1500, "{settled}");
-    assert_eq!(stream.finish(50).len() + settled, render(&text, 50).len());
+    assert_eq!(stream.finish(50).len() + settled, render_markdown(&text, 50).len());
 }
 
 #[test]
 fn no_block_stays_open_for_ever() {
     for line in ["> quoted\n", "| a | b |\n", "- item\n  ", "<pre>\n\n"] {
-        let mut stream = Stream::new();
+        let mut stream = MarkdownStream::new();
         stream.push(&line.repeat(20_000));
         assert!(stream.open_bytes() <= 65 << 10, "{line:?}");
     }
@@ -102,7 +102,7 @@ fn no_block_stays_open_for_ever() {
 #[test]
 fn a_line_without_an_end_is_cut_between_characters() {
     for text in ["é".repeat(50_000), "```\n".to_owned() + &"é".repeat(200_000)] {
-        let shown: String = texts(&render(&text, 80)).concat();
+        let shown: String = texts(&render_markdown(&text, 80)).concat();
         assert_eq!(shown.matches('é').count(), text.matches('é').count());
     }
 }
@@ -113,21 +113,21 @@ fn a_line_of_any_length_is_cut_at_the_same_places() {
         for word in ["a", "wo rd ", "é", "漢"] {
             let line: String = word.chars().cycle().take(length / word.len()).collect();
             let text = format!("{line}\n{line}\r\n\n{line}");
-            let mut stream = Stream::new();
+            let mut stream = MarkdownStream::new();
             text.chars().for_each(|c| stream.push(c.encode_utf8(&mut [0; 4])));
-            assert_eq!(stream.finish(80), render(&text, 80), "{length} {word:?}");
+            assert_eq!(stream.finish(80), render_markdown(&text, 80), "{length} {word:?}");
         }
     }
 }
 
 #[test]
 fn a_long_list_and_a_long_listing_do_not_wait() {
-    let mut stream = Stream::new();
+    let mut stream = MarkdownStream::new();
     stream.push(&"- item\n".repeat(1000));
-    assert_eq!(stream.settled(40).len(), 999);
-    let mut stream = Stream::new();
+    assert_eq!(stream.take_final_lines(40).len(), 999);
+    let mut stream = MarkdownStream::new();
     stream.push(&("```\n".to_owned() + &"code\n".repeat(1000)));
-    assert_eq!(stream.settled(40).len(), 1000);
+    assert_eq!(stream.take_final_lines(40).len(), 1000);
 }
 
 #[test]

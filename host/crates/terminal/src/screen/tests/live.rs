@@ -5,11 +5,11 @@ use super::*;
 #[test]
 fn an_answer_grows_above_the_status_and_leaves_no_trace() {
     let mut screen = terminal(30, 10);
-    screen.status(thinking()).unwrap();
+    screen.set_status(thinking()).unwrap();
     assert_eq!(seen(&screen), ["⠋ thinking · 0 s"]);
-    screen.text("# Hi\n\nSome **bo").unwrap();
+    screen.show_answer("# Hi\n\nSome **bo").unwrap();
     assert_eq!(seen(&screen), ["# Hi", "", "Some bo", "⠋ thinking · 0 s"]);
-    screen.text("ld** text\n\n- a").unwrap();
+    screen.show_answer("ld** text\n\n- a").unwrap();
     assert_eq!(seen(&screen), ["# Hi", "", "Some bold text", "", "• a", "⠋ thinking · 0 s"]);
     screen.finish().unwrap();
     assert_eq!(seen(&screen), ["# Hi", "", "Some bold text", "", "• a"]);
@@ -21,30 +21,35 @@ fn the_status_says_what_is_waited_for() {
     let since = Duration::from_secs(10);
     let tools = vec!["a.b".to_owned(), "c.d\x1b[2J".to_owned()];
     let rows = [
-        (Activity::Thinking, None, 10_000, "⠋ thinking · 0 s"),
-        (Activity::Answering, Some(7), 12_345, "⠸ answering · 2 s · 7 tokens"),
-        (Activity::Calling { tools: vec![] }, None, 71_000, "⠋ calling tools · 1 min 01 s"),
-        (Activity::Calling { tools: tools[1..].to_vec() }, None, 9_000, "⠋ c.d\\u{1b}[2J · 0 s"),
+        (StatusActivity::Thinking, None, 10_000, "⠋ thinking · 0 s"),
+        (StatusActivity::Answering, Some(7), 12_345, "⠸ answering · 2 s · 7 tokens"),
+        (StatusActivity::Calling { tools: vec![] }, None, 71_000, "⠋ calling tools · 1 min 01 s"),
         (
-            Activity::Calling { tools },
+            StatusActivity::Calling { tools: tools[1..].to_vec() },
+            None,
+            9_000,
+            "⠋ c.d\\u{1b}[2J · 0 s",
+        ),
+        (
+            StatusActivity::Calling { tools },
             Some(12_345_678),
             10_100,
             "⠙ a.b and 1 more · 0 s · 12,345,678 tokens",
         ),
         (
-            Activity::Waiting { tool: "web.get".to_owned(), host: "a.example".to_owned() },
+            StatusActivity::Waiting { tool: "web.get".to_owned(), host: "a.example".to_owned() },
             Some(999),
             3_700_000,
             "⠋ web.get waits for a.example · 1 h 01 min · 999 tokens",
         ),
         (
-            Activity::Calling { tools: vec!["x".repeat(50)] },
+            StatusActivity::Calling { tools: vec!["x".repeat(50)] },
             None,
             10_000,
             &format!("⠋ {}… · 0 s", "x".repeat(40)),
         ),
         (
-            Activity::Other("retrying\n".to_owned()),
+            StatusActivity::Other("retrying\n".to_owned()),
             Some(1_000),
             10_950,
             "⠏ retrying\\n · 0 s · 1,000 tokens",
@@ -52,8 +57,8 @@ fn the_status_says_what_is_waited_for() {
     ];
     for (activity, tokens, now, want) in rows {
         let mut screen = terminal(80, 5);
-        screen.status(Some(Status { activity, since, tokens })).unwrap();
-        screen.tick(Duration::from_millis(now)).unwrap();
+        screen.set_status(Some(StatusLine { activity, since, tokens })).unwrap();
+        screen.advance_time(Duration::from_millis(now)).unwrap();
         assert_eq!(seen(&screen), [want]);
     }
 }
@@ -61,9 +66,9 @@ fn the_status_says_what_is_waited_for() {
 #[test]
 fn a_status_that_is_too_long_is_cut() {
     let mut screen = terminal(12, 4);
-    let activity = Activity::Other("漢字".repeat(20));
-    screen.status(Some(Status { activity, since: Duration::ZERO, tokens: None })).unwrap();
-    screen.tick(Duration::from_millis(100)).unwrap();
+    let activity = StatusActivity::Other("漢字".repeat(20));
+    screen.set_status(Some(StatusLine { activity, since: Duration::ZERO, tokens: None })).unwrap();
+    screen.advance_time(Duration::from_millis(100)).unwrap();
     assert_eq!(seen(&screen), ["⠙ 漢字漢字"]);
     screen.finish().unwrap();
     assert!(seen(&screen).is_empty());
@@ -72,12 +77,12 @@ fn a_status_that_is_too_long_is_cut() {
 #[test]
 fn lines_are_printed_above_what_is_alive() {
     let mut screen = terminal(20, 8);
-    screen.status(thinking()).unwrap();
-    screen.text("still open").unwrap();
-    screen.note("a note\nof two").unwrap();
+    screen.set_status(thinking()).unwrap();
+    screen.show_answer("still open").unwrap();
+    screen.print_note("a note\nof two").unwrap();
     assert_eq!(seen(&screen), ["a note", "of two", "still open", "⠋ thinking · 0 s"]);
-    screen.note("\x1b[2Jbad").unwrap();
-    screen.text(" text").unwrap();
+    screen.print_note("\x1b[2Jbad").unwrap();
+    screen.show_answer(" text").unwrap();
     screen.finish().unwrap();
     assert_eq!(seen(&screen), ["a note", "of two", "\\u{1b}[2Jbad", "still open text"]);
 }
@@ -86,9 +91,9 @@ fn lines_are_printed_above_what_is_alive() {
 fn a_text_that_is_higher_than_the_screen_scrolls() {
     let text: String = (0..50).map(|line| format!("- item {line}\n")).collect();
     let mut screen = terminal(20, 6);
-    screen.status(thinking()).unwrap();
+    screen.set_status(thinking()).unwrap();
     for c in text.chars() {
-        screen.text(&c.to_string()).unwrap();
+        screen.show_answer(&c.to_string()).unwrap();
         let rows = seen(&screen);
         assert_eq!(rows.last().map(String::as_str), Some("⠋ thinking · 0 s"));
     }
@@ -100,10 +105,10 @@ fn a_text_that_is_higher_than_the_screen_scrolls() {
 fn of_a_block_that_is_higher_than_the_screen_the_end_is_seen() {
     let text = "word ".repeat(60);
     let mut screen = terminal(20, 6);
-    screen.note("before").unwrap();
-    screen.status(thinking()).unwrap();
+    screen.print_note("before").unwrap();
+    screen.set_status(thinking()).unwrap();
     for piece in ["> ", &text, "last"] {
-        screen.text(piece).unwrap();
+        screen.show_answer(piece).unwrap();
     }
     let rows = seen(&screen);
     assert_eq!(rows.len(), 6);
@@ -120,11 +125,11 @@ fn wide_characters_at_the_edge_keep_the_region_in_its_place() {
         let text =
             "漢字かな交じり文，漢字\n\n```\n漢字かな交じりの長い行である\n```\n\n👍🏽❤\u{fe0f} done";
         let mut screen = terminal(columns, 30);
-        screen.note("top").unwrap();
-        screen.status(thinking()).unwrap();
+        screen.print_note("top").unwrap();
+        screen.set_status(thinking()).unwrap();
         for (index, c) in text.chars().enumerate() {
-            screen.text(&c.to_string()).unwrap();
-            screen.tick(Duration::from_millis(index as u64 * 100)).unwrap();
+            screen.show_answer(&c.to_string()).unwrap();
+            screen.advance_time(Duration::from_millis(index as u64 * 100)).unwrap();
         }
         screen.finish().unwrap();
         let rows = everything(&mut screen);
@@ -136,11 +141,11 @@ fn wide_characters_at_the_edge_keep_the_region_in_its_place() {
 #[test]
 fn what_a_model_writes_is_shown_and_not_obeyed() {
     let mut screen = terminal(60, 40);
-    screen.note("safe").unwrap();
-    screen.status(thinking()).unwrap();
+    screen.print_note("safe").unwrap();
+    screen.set_status(thinking()).unwrap();
     let pieces = ["\x1b", "[2J\x1b[1;1Hgone ", "\x1b]0;title\x07 ", "a\rb\x08 \u{9b}2J &#27;[A"];
-    pieces.iter().for_each(|piece| screen.text(piece).unwrap());
-    pieces.iter().for_each(|piece| screen.reasoning(piece).unwrap());
+    pieces.iter().for_each(|piece| screen.show_answer(piece).unwrap());
+    pieces.iter().for_each(|piece| screen.show_reasoning(piece).unwrap());
     screen.finish().unwrap();
     let shown =
         ["\\u{1b}[2J\\u{1b}[1;1Hgone \\u{1b}]0;title\\u{7} a b\\u{8}", "\\u{9b}2J \\u{1b}[A"];
@@ -151,13 +156,13 @@ fn what_a_model_writes_is_shown_and_not_obeyed() {
 #[test]
 fn reasoning_is_faint_and_stands_apart() {
     let mut screen = terminal(30, 10);
-    screen.reasoning("Hm, **so**").unwrap();
+    screen.show_reasoning("Hm, **so**").unwrap();
     assert!(screen.out.screen().cell(0, 0).is_some_and(vt100::Cell::dim));
-    screen.text("Answer").unwrap();
+    screen.show_answer("Answer").unwrap();
     assert_eq!(seen(&screen), ["Hm, so", "", "Answer"]);
     assert!(screen.out.screen().cell(2, 0).is_some_and(|cell| !cell.dim()));
-    screen.settle().unwrap();
-    screen.reasoning("again").unwrap();
+    screen.finish_text().unwrap();
+    screen.show_reasoning("again").unwrap();
     screen.finish().unwrap();
     assert_eq!(seen(&screen), ["Hm, so", "", "Answer", "", "again"]);
 }
@@ -165,15 +170,15 @@ fn reasoning_is_faint_and_stands_apart() {
 #[test]
 fn a_status_comes_and_goes_below_an_open_text() {
     let mut screen = terminal(30, 20);
-    screen.note("before").unwrap();
-    screen.text("open\\\ntext").unwrap();
+    screen.print_note("before").unwrap();
+    screen.show_answer("open\\\ntext").unwrap();
     for _ in 0..3 {
-        screen.status(thinking()).unwrap();
+        screen.set_status(thinking()).unwrap();
         assert_eq!(seen(&screen), ["before", "open", "text", "⠋ thinking · 0 s"]);
-        screen.status(None).unwrap();
+        screen.set_status(None).unwrap();
         assert_eq!(seen(&screen), ["before", "open", "text"]);
     }
-    screen.text(" more").unwrap();
+    screen.show_answer(" more").unwrap();
     screen.finish().unwrap();
     assert_eq!(seen(&screen), ["before", "open", "text more"]);
 }
@@ -182,26 +187,27 @@ fn a_status_comes_and_goes_below_an_open_text() {
 fn two_texts_stand_apart_and_a_note_between_them_is_enough() {
     let mut screen = terminal(30, 20);
     for text in ["one\n\n", "two"] {
-        screen.text(text).unwrap();
-        screen.settle().unwrap();
+        screen.show_answer(text).unwrap();
+        screen.finish_text().unwrap();
     }
-    screen.note("note").unwrap();
-    screen.text("three").unwrap();
+    screen.print_note("note").unwrap();
+    screen.show_answer("three").unwrap();
     screen.finish().unwrap();
-    screen.text("four").unwrap();
+    screen.show_answer("four").unwrap();
     screen.finish().unwrap();
     assert_eq!(seen(&screen), ["one", "", "two", "note", "three", "four"]);
 }
 
 #[test]
 fn a_long_block_is_not_laid_out_with_every_piece() {
-    let mut screen = Screen::new(Vec::new(), size(40, 10), Look::Live(Colour::Off));
-    screen.text(&"> words that stay open\n".repeat(400)).unwrap();
+    let mut screen =
+        TerminalScreen::new(Vec::new(), size(40, 10), OutputCapabilities::Live(ColourMode::Off));
+    screen.show_answer(&"> words that stay open\n".repeat(400)).unwrap();
     assert!(screen.out.is_empty());
-    screen.tick(Duration::ZERO).unwrap();
+    screen.advance_time(Duration::ZERO).unwrap();
     assert!(!screen.out.is_empty());
     screen.out.clear();
-    screen.text("> more\n").unwrap();
+    screen.show_answer("> more\n").unwrap();
     assert!(screen.out.is_empty());
     screen.finish().unwrap();
     assert!(String::from_utf8(screen.out).unwrap().contains("more"));
@@ -216,16 +222,17 @@ fn a_terminal_that_does_not_know_its_size_has_the_usual_one() {
 #[test]
 fn without_colour_the_layout_is_the_same() {
     let text = "# T\n\n**b** `c`\n\n```rust\nx\n```\n";
-    let mut screens = [Colour::On, Colour::Off].map(|colour| {
+    let mut screens = [ColourMode::On, ColourMode::Off].map(|colour| {
         let mut screen = terminal_in(colour, 20, 12);
-        screen.status(thinking()).unwrap();
-        screen.text(text).unwrap();
+        screen.set_status(thinking()).unwrap();
+        screen.show_answer(text).unwrap();
         screen
     });
     assert_eq!(seen(&screens[0]), seen(&screens[1]));
-    let mut plain = Screen::new(Vec::new(), size(20, 12), Look::Live(Colour::Off));
-    plain.status(thinking()).unwrap();
-    plain.text(text).unwrap();
+    let mut plain =
+        TerminalScreen::new(Vec::new(), size(20, 12), OutputCapabilities::Live(ColourMode::Off));
+    plain.set_status(thinking()).unwrap();
+    plain.show_answer(text).unwrap();
     plain.finish().unwrap();
     let codes = String::from_utf8(plain.out).unwrap();
     assert!(!codes.split("\x1b[").skip(1).any(|code| {
@@ -236,24 +243,26 @@ fn without_colour_the_layout_is_the_same() {
 
 #[test]
 fn what_did_not_change_is_not_drawn() {
-    let mut screen = Screen::new(Vec::new(), size(40, 10), Look::Live(Colour::Off));
-    screen.text("a line that stays\nand ").unwrap();
-    screen.status(thinking()).unwrap();
+    let mut screen =
+        TerminalScreen::new(Vec::new(), size(40, 10), OutputCapabilities::Live(ColourMode::Off));
+    screen.show_answer("a line that stays\nand ").unwrap();
+    screen.set_status(thinking()).unwrap();
     screen.out.clear();
-    screen.tick(Duration::from_millis(50)).unwrap();
+    screen.advance_time(Duration::from_millis(50)).unwrap();
     assert!(screen.out.is_empty());
-    screen.tick(Duration::from_millis(100)).unwrap();
+    screen.advance_time(Duration::from_millis(100)).unwrap();
     let codes = String::from_utf8(std::mem::take(&mut screen.out)).unwrap();
     assert_eq!(codes, "\x1b[?2026h\r\x1b[J⠙ thinking · 0 s\x1b[?2026l");
 }
 
 #[test]
 fn nothing_is_written_when_nothing_is_said() {
-    let mut screen = Screen::new(Vec::new(), size(40, 10), Look::Live(Colour::On));
-    screen.tick(Duration::from_secs(1)).unwrap();
+    let mut screen =
+        TerminalScreen::new(Vec::new(), size(40, 10), OutputCapabilities::Live(ColourMode::On));
+    screen.advance_time(Duration::from_secs(1)).unwrap();
     screen.resize(size(20, 5)).unwrap();
-    screen.status(None).unwrap();
-    screen.text("").unwrap();
+    screen.set_status(None).unwrap();
+    screen.show_answer("").unwrap();
     screen.finish().unwrap();
     assert!(screen.out.is_empty(), "{:?}", screen.out);
 }

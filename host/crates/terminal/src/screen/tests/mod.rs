@@ -13,27 +13,27 @@ use crate::markdown;
 /// Lines of the terminal's scrollback.
 const SCROLLBACK_LINES: usize = 10_000;
 
-type Terminal = Screen<vt100::Parser>;
+type Terminal = TerminalScreen<vt100::Parser>;
 
-fn size(columns: u16, rows: u16) -> Size {
-    Size::new(columns, rows)
+fn size(columns: u16, rows: u16) -> TerminalSize {
+    TerminalSize::new(columns, rows)
 }
 
 fn terminal(columns: u16, rows: u16) -> Terminal {
-    terminal_in(Colour::On, columns, rows)
+    terminal_in(ColourMode::On, columns, rows)
 }
 
-fn terminal_in(colour: Colour, columns: u16, rows: u16) -> Terminal {
+fn terminal_in(colour: ColourMode, columns: u16, rows: u16) -> Terminal {
     let parser = vt100::Parser::new(count(rows), count(columns), SCROLLBACK_LINES);
-    Screen::new(parser, size(columns, rows), Look::Live(colour))
+    TerminalScreen::new(parser, size(columns, rows), OutputCapabilities::Live(colour))
 }
 
 fn count(value: u16) -> NonZero<u16> {
     NonZero::new(value).unwrap()
 }
 
-fn thinking() -> Option<Status> {
-    Some(Status { activity: Activity::Thinking, since: Duration::ZERO, tokens: None })
+fn thinking() -> Option<StatusLine> {
+    Some(StatusLine { activity: StatusActivity::Thinking, since: Duration::ZERO, tokens: None })
 }
 
 /// Resizes the terminal like its window would, then notifies the screen.
@@ -73,7 +73,7 @@ fn without_rest(rows: Vec<String>) -> Vec<String> {
 
 /// Returns the rows that a text takes in the end.
 fn rendered(text: &str, columns: u16) -> Vec<String> {
-    let lines = markdown::render(text, columns.into());
-    let rows = lines.iter().flat_map(|line| markdown::rows(line, columns.into()));
+    let lines = markdown::render_markdown(text, columns.into());
+    let rows = lines.iter().flat_map(|line| markdown::split_into_rows(line, columns.into()));
     without_rest(rows.map(|row| row.text()).collect())
 }

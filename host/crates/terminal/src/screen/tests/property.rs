@@ -55,11 +55,11 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn take(screen: &mut Terminal, step: &Step) {
     match step {
-        Step::Text(piece) => screen.text(piece).unwrap(),
-        Step::Reasoning(piece) => screen.reasoning(piece).unwrap(),
-        Step::Note => screen.note("a note").unwrap(),
-        Step::Status(shown) => screen.status(thinking().filter(|_| *shown)).unwrap(),
-        Step::Tick(now) => screen.tick(Duration::from_millis(*now)).unwrap(),
+        Step::Text(piece) => screen.show_answer(piece).unwrap(),
+        Step::Reasoning(piece) => screen.show_reasoning(piece).unwrap(),
+        Step::Note => screen.print_note("a note").unwrap(),
+        Step::Status(shown) => screen.set_status(thinking().filter(|_| *shown)).unwrap(),
+        Step::Tick(now) => screen.advance_time(Duration::from_millis(*now)).unwrap(),
         Step::Resize(columns, rows) => resize(screen, *columns, *rows),
     }
 }
@@ -75,10 +75,10 @@ proptest! {
         rows in 1u16..12,
     ) {
         let mut screen = terminal(columns, rows);
-        screen.status(thinking()).unwrap();
+        screen.set_status(thinking()).unwrap();
         for (piece, step) in pieces.iter().zip(steps) {
-            screen.text(piece).unwrap();
-            screen.tick(Duration::from_millis(step * 100)).unwrap();
+            screen.show_answer(piece).unwrap();
+            screen.advance_time(Duration::from_millis(step * 100)).unwrap();
         }
         screen.finish().unwrap();
         prop_assert_eq!(everything(&mut screen), rendered(&pieces.concat(), columns));
@@ -89,8 +89,8 @@ proptest! {
         steps in prop::collection::vec(step(), 0..60),
     ) {
         let mut screen = terminal(30, 10);
-        screen.note("$ first").unwrap();
-        screen.note("$ second").unwrap();
+        screen.print_note("$ first").unwrap();
+        screen.print_note("$ second").unwrap();
         for step in &steps {
             take(&mut screen, step);
         }

@@ -7,8 +7,8 @@ const TEXT: &str = "First paragraph that is final.\n\nSecond one, that is longer
 #[test]
 fn a_wider_window_is_filled() {
     let mut screen = terminal(20, 12);
-    screen.status(thinking()).unwrap();
-    screen.text(TEXT).unwrap();
+    screen.set_status(thinking()).unwrap();
+    screen.show_answer(TEXT).unwrap();
     resize(&mut screen, 60, 12);
     assert_eq!(
         seen(&screen),
@@ -20,7 +20,7 @@ fn a_wider_window_is_filled() {
             "⠋ thinking · 0 s",
         ]
     );
-    screen.text(" now").unwrap();
+    screen.show_answer(" now").unwrap();
     screen.finish().unwrap();
     assert_eq!(seen(&screen)[3..], ["Second one, that is longer and still open now"]);
 }
@@ -28,9 +28,9 @@ fn a_wider_window_is_filled() {
 #[test]
 fn a_narrower_window_loses_nothing_that_is_final() {
     let mut screen = terminal(60, 12);
-    screen.note("earlier").unwrap();
-    screen.status(thinking()).unwrap();
-    screen.text(TEXT).unwrap();
+    screen.print_note("earlier").unwrap();
+    screen.set_status(thinking()).unwrap();
+    screen.show_answer(TEXT).unwrap();
     resize(&mut screen, 16, 12);
     let rows = seen(&screen);
     assert_eq!(rows[..3], ["earlier", "First paragraph", ""]);
@@ -43,9 +43,9 @@ fn a_narrower_window_loses_nothing_that_is_final() {
 fn a_lower_and_a_higher_window_keep_all_in_order() {
     let mut screen = terminal(40, 20);
     let text: String = (0..30).map(|line| format!("Paragraph {line}.\n\n")).collect();
-    screen.status(thinking()).unwrap();
+    screen.set_status(thinking()).unwrap();
     for (index, piece) in text.split_inclusive('.').enumerate() {
-        screen.text(piece).unwrap();
+        screen.show_answer(piece).unwrap();
         match index {
             8 => resize(&mut screen, 40, 5),
             14 => resize(&mut screen, 40, 1),
