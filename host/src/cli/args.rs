@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use sallyport_contract::PluginName;
-use sallyport_model::Cost;
+use sallyport_model::TokenCost;
 use sallyport_policy::TimeSpan;
 use sallyport_runtime::{
     config::Flags,
@@ -196,7 +196,7 @@ pub(super) struct BudgetArgs {
 
     /// Highest cost per turn in US dollars, such as 0.50
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
-    pub(super) max_cost: Option<Cost>,
+    pub(super) max_cost: Option<TokenCost>,
 
     /// Longest time per turn, such as 90s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -434,11 +434,11 @@ impl Args {
 /// to the cent far beyond it.
 const DOLLARS_MAX: f64 = 1e6;
 
-fn dollars(text: &str) -> Result<Cost, String> {
+fn dollars(text: &str) -> Result<TokenCost, String> {
     let amount = text.strip_prefix('$').unwrap_or(text).parse::<f64>();
     match amount {
         Ok(dollars) if dollars > 0.0 && dollars <= DOLLARS_MAX => {
-            Ok(Cost { micro_usd: (dollars * 1e6).round() as u64 })
+            Ok(TokenCost { micro_usd: (dollars * 1e6).round() as u64 })
         }
         _ => Err("write an amount of US dollars: 0.50".to_owned()),
     }
@@ -459,8 +459,8 @@ mod tests {
 
     #[test]
     fn budgets_are_amounts_that_somebody_could_mean() {
-        assert_eq!(dollars("0.5"), Ok(Cost { micro_usd: 500_000 }));
-        assert_eq!(dollars("$2"), Ok(Cost { micro_usd: 2_000_000 }));
+        assert_eq!(dollars("0.5"), Ok(TokenCost { micro_usd: 500_000 }));
+        assert_eq!(dollars("$2"), Ok(TokenCost { micro_usd: 2_000_000 }));
         for no in ["", "0", "-1", "NaN", "inf", "1e300", "two", "1 EUR"] {
             assert!(dollars(no).is_err(), "{no}");
         }

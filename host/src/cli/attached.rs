@@ -1,6 +1,6 @@
 //! Attached files, from the flags and from the mentions in a line.
 
-use sallyport_model::{Attachment, UserMessage};
+use sallyport_model::{FileAttachment, UserInputMessage};
 use sallyport_runtime::config::Settings;
 use sallyport_terminal::attach::{
     AttachError, FileMention, LocalAttachment, LocalFiles, attach_audio, attach_mentions,
@@ -26,7 +26,7 @@ pub(super) fn disk(settings: &Settings) -> LocalFiles {
 /// # Errors
 ///
 /// A file cannot be read, or no model accepts its type.
-pub(super) fn named(args: &FileArgs, disk: &LocalFiles) -> Result<Vec<Attachment>, Failure> {
+pub(super) fn named(args: &FileArgs, disk: &LocalFiles) -> Result<Vec<FileAttachment>, Failure> {
     let mentions: Vec<FileMention> =
         args.attach.iter().map(|path| FileMention { span: 0..0, path: path.clone() }).collect();
     let mut files = attach_mentions(disk, &mentions)?;
@@ -45,15 +45,18 @@ pub(super) fn named(args: &FileArgs, disk: &LocalFiles) -> Result<Vec<Attachment
 pub(super) fn message(
     text: &str,
     disk: &LocalFiles,
-) -> Result<(UserMessage, Vec<String>), AttachError> {
+) -> Result<(UserInputMessage, Vec<String>), AttachError> {
     let found = find_mentions(text, disk);
     let files = attach_mentions(disk, &found.files)?;
     let attachments = files.into_iter().map(attachment).collect();
-    Ok((UserMessage { text: found.text, attachments, ..UserMessage::default() }, found.told))
+    Ok((
+        UserInputMessage { text: found.text, attachments, ..UserInputMessage::default() },
+        found.told,
+    ))
 }
 
-fn attachment(LocalAttachment { name, media_type, data }: LocalAttachment) -> Attachment {
-    Attachment { name, media_type: media_type.to_owned(), data: data.into() }
+fn attachment(LocalAttachment { name, media_type, data }: LocalAttachment) -> FileAttachment {
+    FileAttachment { name, media_type: media_type.to_owned(), data: data.into() }
 }
 
 impl From<AttachError> for Failure {

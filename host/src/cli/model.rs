@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use clap::Subcommand;
 use sallyport_contract::text;
 use sallyport_model::{
-    Endpoint,
-    catalog::{self, CatalogError, Listed, Status, Step},
+    ModelEndpoint,
+    catalog::{self, CatalogModel, ModelCatalogError, ModelCheckStatus, ModelCheckStep},
 };
 use sallyport_runtime::{
     config::{Chosen, Flags, ModelChoice, Settings},
@@ -124,7 +124,7 @@ async fn remote(
     };
     let asked = provider.unwrap_or(&settings.chosen.name);
     check_key(asked, endpoint.key.as_ref(), &endpoint.base_url)?;
-    let listed = catalog::models(&endpoint).await.map_err(|error| lost(&error))?;
+    let listed = catalog::list_models(&endpoint).await.map_err(|error| lost(&error))?;
     match format {
         Format::Json => out.json(&json!({ "models": listed })),
         Format::Text => {
@@ -135,7 +135,7 @@ async fn remote(
     Ok(())
 }
 
-fn described(model: &Listed) -> String {
+fn described(model: &CatalogModel) -> String {
     let tokens = |what: &str, tokens: Option<u64>| tokens.map(|tokens| format!("{what} {tokens}"));
     let parts = [
         model.title.clone(),
@@ -145,9 +145,9 @@ fn described(model: &Listed) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn endpoint(choice: &ModelChoice, settings: &Settings) -> Result<Endpoint, Failure> {
+fn endpoint(choice: &ModelChoice, settings: &Settings) -> Result<ModelEndpoint, Failure> {
     match choice {
-        ModelChoice::Endpoint(endpoint) => Ok(Endpoint::clone(endpoint)),
+        ModelChoice::Endpoint(endpoint) => Ok(ModelEndpoint::clone(endpoint)),
         ModelChoice::Plugin(plugin) => {
             let message = format!("the plugin {} answers itself and has no server", plugin.plugin);
             let failure = Failure::new(Exit::Policy, message);
@@ -164,10 +164,10 @@ fn endpoint(choice: &ModelChoice, settings: &Settings) -> Result<Endpoint, Failu
     }
 }
 
-fn lost(error: &CatalogError) -> Failure {
+fn lost(error: &ModelCatalogError) -> Failure {
     let exit = match error {
-        CatalogError::Settings(_) => Exit::Policy,
-        CatalogError::Model(error) => Exit::of_model(error),
+        ModelCatalogError::Settings(_) => Exit::Policy,
+        ModelCatalogError::Model(error) => Exit::of_model(error),
     };
     Failure::new(exit, error.to_string()).with_hint(error.hint())
 }
@@ -204,21 +204,21 @@ async fn check(
     })
 }
 
-async fn steps(chosen: &Chosen, settings: &Settings) -> Result<Vec<Step>, Failure> {
+async fn steps(chosen: &Chosen, settings: &Settings) -> Result<Vec<ModelCheckStep>, Failure> {
     if chosen.choice == (ModelChoice::Offline { on_purpose: true }) {
         return Ok(vec![built_in()]);
     }
     let endpoint = endpoint(&chosen.choice, settings)?;
     let voice = ModelHandle::of(chosen).map_err(Failure::from);
     if let Err(Failure { exit: Exit::Credentials, message, hint, .. }) = voice {
-        return Ok(vec![Step {
+        return Ok(vec![ModelCheckStep {
             id: "credentials",
-            status: Status::Failed,
+            status: ModelCheckStatus::Failed,
             detail: message,
             remedy: hint,
         }]);
     }
-    let steps = catalog::check(&endpoint).await;
+    let steps = catalog::check_endpoint(&endpoint).await;
     Ok(match voice {
         Ok(_) => steps.into_iter().map(|step| advised(step, chosen)).collect(),
         // The steps report already what is wrong with the settings.
@@ -227,24 +227,24 @@ async fn steps(chosen: &Chosen, settings: &Settings) -> Result<Vec<Step>, Failur
 }
 
 /// The result for the built-in matcher, which is always available.
-fn built_in() -> Step {
+fn built_in() -> ModelCheckStep {
     let detail = "the built-in matcher needs no server and no key".to_owned();
-    Step { id: "answer", status: Status::Ok, detail, remedy: None }
+    ModelCheckStep { id: "answer", status: ModelCheckStatus::Ok, detail, remedy: None }
 }
 
 /// Adds remedies that name the origin of the key and the address. The steps do not know it.
-fn advised(step: Step, chosen: &Chosen) -> Step {
+fn advised(step: ModelCheckStep, chosen: &Chosen) -> ModelCheckStep {
     let remedy = match (step.status, step.id) {
-        (Status::Failed, "credentials") => Some(chosen.key_advice()),
-        (Status::Failed, "address") => Some(chosen.address_advice()),
+        (ModelCheckStatus::Failed, "credentials") => Some(chosen.key_advice()),
+        (ModelCheckStatus::Failed, "address") => Some(chosen.address_advice()),
         _ => step.remedy,
     };
-    Step { remedy, ..step }
+    ModelCheckStep { remedy, ..step }
 }
 
 /// The exit code follows from the first step that failed.
-fn exit(steps: &[Step]) -> Exit {
-    let failed = steps.iter().find(|step| step.status == Status::Failed);
+fn exit(steps: &[ModelCheckStep]) -> Exit {
+    let failed = steps.iter().find(|step| step.status == ModelCheckStatus::Failed);
     match failed.map(|step| step.id) {
         None => Exit::Done,
         Some("credentials") => Exit::Credentials,
@@ -254,11 +254,11 @@ fn exit(steps: &[Step]) -> Exit {
     }
 }
 
-fn print(step: &Step, out: &Output) {
+fn print(step: &ModelCheckStep, out: &Output) {
     let status = match step.status {
-        Status::Ok => "ok",
-        Status::Failed => "failed",
-        Status::Skipped => "skipped",
+        ModelCheckStatus::Ok => "ok",
+        ModelCheckStatus::Failed => "failed",
+        ModelCheckStatus::Skipped => "skipped",
     };
     out.pair(step.id, 11, &format!("{status:8} {}", text::escape_line(&step.detail)));
     if let Some(remedy) = &step.remedy {

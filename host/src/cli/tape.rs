@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 use sallyport_session::{
     SessionEvent,
     tape::{SessionRecorder, SessionRecording, SessionReplay},
@@ -63,7 +63,7 @@ pub(super) fn read(path: &Path) -> Result<SessionRecording, Failure> {
 
 impl Reel {
     /// Records an input before it is submitted.
-    pub(super) fn input(&self, message: &UserMessage) {
+    pub(super) fn input(&self, message: &UserInputMessage) {
         if let Self::Records(recording) = self {
             recording.record_input(message);
         }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use reqwest::Url;
 use sallyport_contract::Secret;
 
-use crate::chat::Price;
+use crate::chat::TokenPrice;
 
 /// Longest wait for one whole answer. Slow local models think for minutes.
 const TIME_MAX: Duration = Duration::from_secs(600);
 
 /// The supported wire formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
+pub enum ProviderProtocol {
     /// `chat/completions` of OpenAI and the many servers that implement it.
     OpenAiChat,
     /// `responses` of OpenAI.
@@ -27,7 +27,7 @@ pub enum Protocol {
 
 /// How a model calls tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolCalling {
+pub enum ToolCallingMode {
     /// With the function calling of the protocol.
     Native,
     /// With plain JSON in its text, for models without function calling.
@@ -36,7 +36,7 @@ pub enum ToolCalling {
 
 /// How long a model should think before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
+pub enum ReasoningEffort {
     /// As little as the model can.
     Low,
     /// As much as is usual.
@@ -45,9 +45,9 @@ pub enum Effort {
     High,
 }
 
-impl Effort {
+impl ReasoningEffort {
     /// Returns the name in the configuration and of most providers.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
             Self::Medium => "medium",
@@ -58,9 +58,9 @@ impl Effort {
 
 /// Where and how to reach a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Endpoint {
+pub struct ModelEndpoint {
     /// The wire format.
-    pub protocol: Protocol,
+    pub protocol: ProviderProtocol,
     /// Base address, without the path of a single method: `https://api.openai.com/v1`,
     /// `https://api.anthropic.com/v1`, `https://generativelanguage.googleapis.com/v1beta`,
     /// `http://localhost:11434` for Ollama.
@@ -81,16 +81,16 @@ pub struct Endpoint {
     /// conversations and does not report that.
     pub context_tokens: Option<u64>,
     /// How long to think; the provider's default if `None`.
-    pub effort: Option<Effort>,
+    pub effort: Option<ReasoningEffort>,
     /// How the model calls tools.
-    pub tool_calling: ToolCalling,
+    pub tool_calling: ToolCallingMode,
     /// The price of tokens; the model's known price if `None`.
-    pub price: Option<Price>,
+    pub price: Option<TokenPrice>,
 }
 
-impl Protocol {
+impl ProviderProtocol {
     /// Returns the name in the configuration and in transcripts.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai",
             Self::OpenAiResponses => "openai-responses",
@@ -104,7 +104,7 @@ impl Protocol {
 /// Why settings cannot be used. The messages never repeat the address because users paste keys into
 /// the wrong field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
+pub enum EndpointSettingsError {
     /// The base address is not a URL.
     #[error("the base address is not a URL: {problem}")]
     NotAUrl {
@@ -134,7 +134,7 @@ pub enum SettingsError {
     NoEmbeddings,
 }
 
-impl SettingsError {
+impl EndpointSettingsError {
     /// Returns how the user can fix it.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -150,9 +150,13 @@ impl SettingsError {
     }
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// Creates an endpoint with streaming, a timeout of ten minutes and the provider's defaults.
-    pub fn new(protocol: Protocol, base_url: impl Into<String>, model: impl Into<String>) -> Self {
+    pub fn new(
+        protocol: ProviderProtocol,
+        base_url: impl Into<String>,
+        model: impl Into<String>,
+    ) -> Self {
         Self {
             protocol,
             base_url: base_url.into(),
@@ -164,18 +168,18 @@ impl Endpoint {
             output_tokens_max: None,
             context_tokens: None,
             effort: None,
-            tool_calling: ToolCalling::Native,
+            tool_calling: ToolCallingMode::Native,
             price: None,
         }
     }
 
     /// Returns the protocol and the model, the origin of a message.
     pub(crate) fn origin(&self) -> String {
-        format!("{}/{}", self.protocol.word(), self.model.trim())
+        format!("{}/{}", self.protocol.as_str(), self.model.trim())
     }
 
     /// Returns true if the server is at one of these domains or their subdomains.
-    pub(crate) fn is_at(&self, domains: &[&str]) -> bool {
+    pub(crate) fn is_at_domain(&self, domains: &[&str]) -> bool {
         let url = Url::parse(self.base_url.trim()).ok();
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
         let is_below = |before: &str| before.is_empty() || before.ends_with('.');
@@ -183,46 +187,46 @@ impl Endpoint {
     }
 
     /// Validates the settings and returns the URL of one of the model's methods.
-    pub(crate) fn url(&self, path: &str) -> Result<Url, SettingsError> {
+    pub(crate) fn model_url(&self, path: &str) -> Result<Url, EndpointSettingsError> {
         if self.model.trim().is_empty() {
-            return Err(SettingsError::Model);
+            return Err(EndpointSettingsError::Model);
         }
-        self.address(path)
+        self.server_url(path)
     }
 
     /// Validates the settings except the model, and returns the URL of a method.
-    pub(crate) fn address(&self, path: &str) -> Result<Url, SettingsError> {
+    pub(crate) fn server_url(&self, path: &str) -> Result<Url, EndpointSettingsError> {
         if self.temperature.is_some_and(|t| !t.is_finite() || t < 0.0) {
-            return Err(SettingsError::Temperature);
+            return Err(EndpointSettingsError::Temperature);
         }
-        if self.key.as_ref().is_some_and(|key| !is_sendable(key.expose())) {
-            return Err(SettingsError::Key);
+        if self.key.as_ref().is_some_and(|key| !is_sendable_key(key.expose())) {
+            return Err(EndpointSettingsError::Key);
         }
         let base = self.base_url.trim();
         let url = Url::parse(base)
-            .map_err(|problem| SettingsError::NotAUrl { problem: problem.to_string() })?;
-        check(&url)?;
+            .map_err(|problem| EndpointSettingsError::NotAUrl { problem: problem.to_string() })?;
+        check_url(&url)?;
         let address = format!("{}/{path}", base.trim_end_matches('/'));
         Url::parse(&address)
-            .map_err(|problem| SettingsError::NotAUrl { problem: problem.to_string() })
+            .map_err(|problem| EndpointSettingsError::NotAUrl { problem: problem.to_string() })
     }
 }
 
-fn check(url: &Url) -> Result<(), SettingsError> {
+fn check_url(url: &Url) -> Result<(), EndpointSettingsError> {
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(SettingsError::Scheme);
+        return Err(EndpointSettingsError::Scheme);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(SettingsError::UserInfo);
+        return Err(EndpointSettingsError::UserInfo);
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(SettingsError::Query);
+        return Err(EndpointSettingsError::Query);
     }
     Ok(())
 }
 
 /// Rejects an empty key too, which only the server would refuse otherwise.
-fn is_sendable(key: &str) -> bool {
+fn is_sendable_key(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|b| b.is_ascii_graphic())
 }
 
@@ -230,8 +234,8 @@ fn is_sendable(key: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn endpoint(base_url: &str) -> Endpoint {
-        Endpoint::new(Protocol::OpenAiChat, base_url, "m")
+    fn endpoint(base_url: &str) -> ModelEndpoint {
+        ModelEndpoint::new(ProviderProtocol::OpenAiChat, base_url, "m")
     }
 
     #[test]
@@ -243,7 +247,7 @@ mod tests {
             ("http://[::1]:80", "http://[::1]/chat/completions"),
         ];
         for (base, want) in rows {
-            assert_eq!(endpoint(base).url("chat/completions").unwrap().as_str(), want);
+            assert_eq!(endpoint(base).model_url("chat/completions").unwrap().as_str(), want);
         }
     }
 
@@ -259,34 +263,39 @@ mod tests {
             ("nonsense", false),
         ];
         for (base_url, want) in rows {
-            assert_eq!(endpoint(base_url).is_at(&["openai.com", "azure.com"]), want, "{base_url}");
+            assert_eq!(
+                endpoint(base_url).is_at_domain(&["openai.com", "azure.com"]),
+                want,
+                "{base_url}"
+            );
         }
     }
 
     #[test]
     fn what_cannot_work_is_refused_with_a_hint() {
-        let with = |change: fn(&mut Endpoint)| {
+        let with = |change: fn(&mut ModelEndpoint)| {
             let mut endpoint = endpoint("https://x");
             change(&mut endpoint);
             endpoint
         };
-        let not_a_url = |problem: &str| SettingsError::NotAUrl { problem: problem.to_owned() };
+        let not_a_url =
+            |problem: &str| EndpointSettingsError::NotAUrl { problem: problem.to_owned() };
         let rows = [
             (endpoint(""), not_a_url("relative URL without a base")),
             (endpoint("api.openai.com/v1"), not_a_url("relative URL without a base")),
             (endpoint("https://"), not_a_url("empty host")),
-            (endpoint("file:///etc"), SettingsError::Scheme),
-            (endpoint("https://u:p@x"), SettingsError::UserInfo),
-            (endpoint("https://x?a=1"), SettingsError::Query),
-            (endpoint("https://x#a"), SettingsError::Query),
-            (with(|s| s.model = " ".to_owned()), SettingsError::Model),
-            (with(|s| s.key = Some(Secret::new("a\nb"))), SettingsError::Key),
-            (with(|s| s.key = Some(Secret::new(""))), SettingsError::Key),
-            (with(|s| s.temperature = Some(f64::NAN)), SettingsError::Temperature),
-            (with(|s| s.temperature = Some(-1.0)), SettingsError::Temperature),
+            (endpoint("file:///etc"), EndpointSettingsError::Scheme),
+            (endpoint("https://u:p@x"), EndpointSettingsError::UserInfo),
+            (endpoint("https://x?a=1"), EndpointSettingsError::Query),
+            (endpoint("https://x#a"), EndpointSettingsError::Query),
+            (with(|s| s.model = " ".to_owned()), EndpointSettingsError::Model),
+            (with(|s| s.key = Some(Secret::new("a\nb"))), EndpointSettingsError::Key),
+            (with(|s| s.key = Some(Secret::new(""))), EndpointSettingsError::Key),
+            (with(|s| s.temperature = Some(f64::NAN)), EndpointSettingsError::Temperature),
+            (with(|s| s.temperature = Some(-1.0)), EndpointSettingsError::Temperature),
         ];
         for (endpoint, want) in rows {
-            let error = endpoint.url("x").unwrap_err();
+            let error = endpoint.model_url("x").unwrap_err();
             assert_eq!(error, want);
             assert!(!error.hint().is_empty());
         }

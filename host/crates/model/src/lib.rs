@@ -32,48 +32,56 @@ mod wish;
 use std::{sync::Arc, time::Duration};
 
 pub use chat::{
-    AssistantMessage, Attachment, CallRequest, ChatModel, Cost, Delta, Finish, LeftOut, Message,
-    ModelError, Opaque, Price, Reply, Request, ToolDefinition, ToolResult, Usage, UserMessage,
+    AssistantMessage, ChatMessage, ChatModel, FileAttachment, FinishReason, ModelCallRequest,
+    ModelError, ModelReply, ModelRequest, ModelToolDefinition, OmittedContent, OpaqueMessage,
+    ReplyDelta, TokenCost, TokenPrice, TokenUsage, ToolResultMessage, UserInputMessage,
 };
-pub use embed::{EmbedEndpoint, Embedder, connect_embedder};
-pub use endpoint::{Effort, Endpoint, Protocol, SettingsError, ToolCalling};
-pub use fit::Fit;
-pub use json_protocol::JsonProtocol;
-pub use offline::{Offline, Reach, ReachOf};
-use retry::Retrying;
+pub use embed::{Embedder, EmbeddingEndpoint, connect_embedder};
+pub use endpoint::{
+    EndpointSettingsError, ModelEndpoint, ProviderProtocol, ReasoningEffort, ToolCallingMode,
+};
+pub use fit::FittedTools;
+pub use json_protocol::JsonProtocolModel;
+pub use offline::{OfflineMatcher, ReachOf, ToolReach};
+use retry::RetryingModel;
 pub use tool_index::ToolIndex;
-pub use wire::Adapter;
-use wish::Wishing;
+pub use wire::ModelAdapter;
+use wish::TemperatureFallbackModel;
 
 /// Returns the model behind an endpoint. It does not connect before the first request.
 ///
 /// # Errors
 ///
 /// Returns an error with a hint if the settings cannot work.
-pub fn connect(endpoint: Endpoint) -> Result<Arc<dyn ChatModel>, SettingsError> {
+pub fn connect_model(endpoint: ModelEndpoint) -> Result<Arc<dyn ChatModel>, EndpointSettingsError> {
     let time_max = endpoint.time_max;
-    let wishing = Arc::new(Wishing::new(without_retries(endpoint)?));
-    Ok(Arc::new(Retrying::new(wishing, time_max)))
+    let wishing = Arc::new(TemperatureFallbackModel::new(connect_without_retries(endpoint)?));
+    Ok(Arc::new(RetryingModel::new(wishing, time_max)))
 }
 
 /// Wraps a model from elsewhere in the form of tool calling that it needs and in retries, which end
 /// after `time_max`.
-pub fn adopt(
+pub fn wrap_model(
     model: Arc<dyn ChatModel>,
-    tool_calling: ToolCalling,
+    tool_calling: ToolCallingMode,
     time_max: Duration,
 ) -> Arc<dyn ChatModel> {
-    Arc::new(Retrying::new(taught(model, tool_calling), time_max))
+    Arc::new(RetryingModel::new(with_tool_calling(model, tool_calling), time_max))
 }
 
-fn taught(model: Arc<dyn ChatModel>, tool_calling: ToolCalling) -> Arc<dyn ChatModel> {
+fn with_tool_calling(
+    model: Arc<dyn ChatModel>,
+    tool_calling: ToolCallingMode,
+) -> Arc<dyn ChatModel> {
     match tool_calling {
-        ToolCalling::Native => model,
-        ToolCalling::Json => Arc::new(JsonProtocol::new(model)),
+        ToolCallingMode::Native => model,
+        ToolCallingMode::Json => Arc::new(JsonProtocolModel::new(model)),
     }
 }
 
-fn without_retries(endpoint: Endpoint) -> Result<Arc<dyn ChatModel>, SettingsError> {
+fn connect_without_retries(
+    endpoint: ModelEndpoint,
+) -> Result<Arc<dyn ChatModel>, EndpointSettingsError> {
     let tool_calling = endpoint.tool_calling;
-    Ok(taught(Arc::new(Adapter::new(endpoint)?), tool_calling))
+    Ok(with_tool_calling(Arc::new(ModelAdapter::new(endpoint)?), tool_calling))
 }

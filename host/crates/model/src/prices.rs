@@ -8,12 +8,13 @@ use std::net::IpAddr;
 use reqwest::Url;
 
 use crate::{
-    chat::Price,
-    endpoint::{Endpoint, Protocol},
+    chat::TokenPrice,
+    endpoint::{ModelEndpoint, ProviderProtocol},
 };
 
 /// Local models cost nothing per token.
-const FREE: Price = Price { input: 0.0, output: 0.0, cached_input: 0.0, cache_write: 0.0 };
+const FREE: TokenPrice =
+    TokenPrice { input: 0.0, output: 0.0, cached_input: 0.0, cache_write: 0.0 };
 
 /// US dollars per million tokens: read, read from the cache, written to the cache, written.
 ///
@@ -131,30 +132,34 @@ const TABLE: &[(&str, f64, f64, f64, f64)] = &[
 ///
 /// A glob's `*` matches any text. Globs are compared with the whole name, and with the name without
 /// the vendor that some services put before it, as in `openai/gpt-5`. Case is ignored.
-pub fn of(endpoint: &Endpoint, own: &[(String, Price)]) -> Option<Price> {
+pub fn of(endpoint: &ModelEndpoint, own: &[(String, TokenPrice)]) -> Option<TokenPrice> {
     let model = endpoint.model.trim().to_lowercase();
-    stated(&model, own).or_else(|| match endpoint.protocol {
-        Protocol::Ollama => Some(FREE),
-        _ => longest(&model, TABLE.iter().map(known)).or(is_at_home(endpoint).then_some(FREE)),
+    configured_price(&model, own).or_else(|| match endpoint.protocol {
+        ProviderProtocol::Ollama => Some(FREE),
+        _ => longest_match(&model, TABLE.iter().map(table_price))
+            .or(is_local_server(endpoint).then_some(FREE)),
     })
 }
 
 /// Returns the price that the user sets for a model's tokens, if any.
-pub fn stated(model: &str, own: &[(String, Price)]) -> Option<Price> {
+pub fn configured_price(model: &str, own: &[(String, TokenPrice)]) -> Option<TokenPrice> {
     let model = model.trim().to_lowercase();
-    longest(&model, own.iter().map(|(glob, price)| (glob.as_str(), *price)))
+    longest_match(&model, own.iter().map(|(glob, price)| (glob.as_str(), *price)))
 }
 
-fn known(row: &(&'static str, f64, f64, f64, f64)) -> (&'static str, Price) {
+fn table_price(row: &(&'static str, f64, f64, f64, f64)) -> (&'static str, TokenPrice) {
     let (glob, input, cached_input, cache_write, output) = *row;
-    (glob, Price { input, output, cached_input, cache_write })
+    (glob, TokenPrice { input, output, cached_input, cache_write })
 }
 
-fn longest<'a>(model: &str, prices: impl Iterator<Item = (&'a str, Price)>) -> Option<Price> {
+fn longest_match<'a>(
+    model: &str,
+    prices: impl Iterator<Item = (&'a str, TokenPrice)>,
+) -> Option<TokenPrice> {
     let name = model.rsplit('/').next().unwrap_or(model);
     let is_meant = |glob: &str| {
         let glob = glob.to_lowercase();
-        matches(&glob, model) || matches(&glob, name)
+        is_glob_match(&glob, model) || is_glob_match(&glob, name)
     };
     // The first of equally long globs applies, and `max_by_key` takes the last.
     let meant: Vec<_> = prices.filter(|(glob, _)| is_meant(glob)).collect();
@@ -163,7 +168,7 @@ fn longest<'a>(model: &str, prices: impl Iterator<Item = (&'a str, Price)>) -> O
 
 /// Returns true if a glob matches a whole text. It backtracks to the last `*` only, so that the
 /// work is bounded by the product of the lengths.
-fn matches(glob: &str, text: &str) -> bool {
+fn is_glob_match(glob: &str, text: &str) -> bool {
     let (glob, text) = (glob.as_bytes(), text.as_bytes());
     let (mut at_glob, mut at_text) = (0, 0);
     let mut star = None;
@@ -184,7 +189,7 @@ fn matches(glob: &str, text: &str) -> bool {
 }
 
 /// Returns true for a server on this machine or in the local network.
-fn is_at_home(endpoint: &Endpoint) -> bool {
+fn is_local_server(endpoint: &ModelEndpoint) -> bool {
     let url = Url::parse(endpoint.base_url.trim()).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or("");
     match host.trim_matches(['[', ']']).parse() {
@@ -202,8 +207,8 @@ mod tests {
 
     const OPENAI: &str = "https://api.openai.com/v1";
 
-    fn input(protocol: Protocol, base_url: &str, model: &str) -> Option<f64> {
-        of(&Endpoint::new(protocol, base_url, model), &[]).map(|price| price.input)
+    fn input(protocol: ProviderProtocol, base_url: &str, model: &str) -> Option<f64> {
+        of(&ModelEndpoint::new(protocol, base_url, model), &[]).map(|price| price.input)
     }
 
     #[test]
@@ -225,22 +230,22 @@ mod tests {
             ("", None),
         ];
         for (model, want) in rows {
-            assert_eq!(input(Protocol::OpenAiChat, OPENAI, model), want, "{model}");
+            assert_eq!(input(ProviderProtocol::OpenAiChat, OPENAI, model), want, "{model}");
         }
     }
 
     #[test]
     fn what_runs_at_home_is_free() {
         let rows = [
-            (Protocol::Ollama, "https://ollama.example", "gpt-5", Some(0.0)),
-            (Protocol::OpenAiChat, "http://localhost:8080/v1", "qwen", Some(0.0)),
-            (Protocol::OpenAiChat, "http://[::1]:8080/v1", "qwen", Some(0.0)),
-            (Protocol::OpenAiChat, "http://192.168.1.7/v1", "qwen", Some(0.0)),
-            (Protocol::OpenAiResponses, "http://box.local/v1", "qwen", Some(0.0)),
-            (Protocol::OpenAiChat, "https://openrouter.ai/api/v1", "qwen/qwen3", None),
-            (Protocol::OpenAiChat, "https://notlocalhost/v1", "qwen", None),
+            (ProviderProtocol::Ollama, "https://ollama.example", "gpt-5", Some(0.0)),
+            (ProviderProtocol::OpenAiChat, "http://localhost:8080/v1", "qwen", Some(0.0)),
+            (ProviderProtocol::OpenAiChat, "http://[::1]:8080/v1", "qwen", Some(0.0)),
+            (ProviderProtocol::OpenAiChat, "http://192.168.1.7/v1", "qwen", Some(0.0)),
+            (ProviderProtocol::OpenAiResponses, "http://box.local/v1", "qwen", Some(0.0)),
+            (ProviderProtocol::OpenAiChat, "https://openrouter.ai/api/v1", "qwen/qwen3", None),
+            (ProviderProtocol::OpenAiChat, "https://notlocalhost/v1", "qwen", None),
             // A relay on this machine passes the bill on.
-            (Protocol::OpenAiChat, "http://localhost:4000", "gpt-5", Some(1.25)),
+            (ProviderProtocol::OpenAiChat, "http://localhost:4000", "gpt-5", Some(1.25)),
         ];
         for (protocol, base_url, model, want) in rows {
             assert_eq!(input(protocol, base_url, model), want, "{base_url} {model}");
@@ -249,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_the_person_says_comes_first() {
-        let price = |input| Price { input, ..FREE };
+        let price = |input| TokenPrice { input, ..FREE };
         let own = [
             ("*".to_owned(), price(1.0)),
             ("Acme/*".to_owned(), price(2.0)),
@@ -258,8 +263,8 @@ mod tests {
         ];
         let rows = [("x", 1.0), ("acme/y", 2.0), ("gpt-5", 4.0)];
         for (model, want) in rows {
-            for protocol in [Protocol::OpenAiChat, Protocol::Ollama] {
-                let endpoint = Endpoint::new(protocol, OPENAI, model);
+            for protocol in [ProviderProtocol::OpenAiChat, ProviderProtocol::Ollama] {
+                let endpoint = ModelEndpoint::new(protocol, OPENAI, model);
                 assert_eq!(of(&endpoint, &own).map(|price| price.input), Some(want), "{model}");
             }
         }
@@ -280,10 +285,10 @@ mod tests {
             ("", "x", false),
         ];
         for (glob, text, want) in rows {
-            assert_eq!(matches(glob, text), want, "{glob} {text}");
+            assert_eq!(is_glob_match(glob, text), want, "{glob} {text}");
         }
         let (glob, text) = ("*a".repeat(2_000) + "b", "a".repeat(20_000));
-        assert!(!matches(&glob, &text));
+        assert!(!is_glob_match(&glob, &text));
     }
 
     #[test]

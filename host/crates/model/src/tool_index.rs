@@ -3,7 +3,7 @@
 use sallyport_lexical::{Index, Match, Weight};
 use serde_json::Value;
 
-use crate::chat::ToolDefinition;
+use crate::chat::ModelToolDefinition;
 
 const NAME: Weight = Weight { boost: 3.0, words_usual: 4.0, words_max: 40 };
 const DESCRIPTION: Weight = Weight { boost: 1.0, words_usual: 30.0, words_max: 200 };
@@ -23,11 +23,11 @@ pub struct ToolIndex(Index);
 
 impl ToolIndex {
     /// Indexes tools by name, description and parameters.
-    pub fn new(tools: &[ToolDefinition]) -> Self {
+    pub fn new(tools: &[ModelToolDefinition]) -> Self {
         let mut index = Index::default();
         for tool in tools {
-            let mut parameters = Parameters::default();
-            parameters.collect(&tool.parameters, DEPTH_MAX);
+            let mut parameters = ParameterTexts::default();
+            parameters.collect_texts(&tool.parameters, DEPTH_MAX);
             index.add([
                 (NAME, vec![tool.name.as_str()]),
                 (DESCRIPTION, vec![tool.description.as_str()]),
@@ -40,20 +40,20 @@ impl ToolIndex {
 
     /// Returns the tools that contain a word of the query, the best first, and equal ones in their
     /// original order. [`Match::document`] is the tool's index in the list.
-    pub fn find(&self, query: &str) -> Vec<Match> {
+    pub fn find_tools(&self, query: &str) -> Vec<Match> {
         self.0.find(query)
     }
 }
 
 /// The texts of a tool's parameters.
 #[derive(Debug, Default)]
-struct Parameters<'a> {
+struct ParameterTexts<'a> {
     names: Vec<&'a str>,
     descriptions: Vec<&'a str>,
 }
 
-impl<'a> Parameters<'a> {
-    fn collect(&mut self, schema: &'a Value, depth: usize) {
+impl<'a> ParameterTexts<'a> {
+    fn collect_texts(&mut self, schema: &'a Value, depth: usize) {
         let Some(below) = depth.checked_sub(1) else { return };
         for (name, parameter) in schema["properties"].as_object().into_iter().flatten() {
             if self.names.len() >= PARAMETERS_MAX {
@@ -61,8 +61,8 @@ impl<'a> Parameters<'a> {
             }
             self.names.push(name);
             self.descriptions.extend(parameter["description"].as_str());
-            self.collect(parameter, below);
-            self.collect(&parameter["items"], below);
+            self.collect_texts(parameter, below);
+            self.collect_texts(&parameter["items"], below);
         }
     }
 }

@@ -11,60 +11,60 @@ use std::sync::{
 
 use sallyport_contract::BoxFuture;
 
-use crate::chat::{ChatModel, Delta, ModelError, Price, Reply, Request};
+use crate::chat::{ChatModel, ModelError, ModelReply, ModelRequest, ReplyDelta, TokenPrice};
 
 /// A model whose provider may refuse wishes.
-pub(crate) struct Wishing {
+pub(crate) struct TemperatureFallbackModel {
     inner: Arc<dyn ChatModel>,
     /// Whether the wish was refused once. It is then never sent again.
     is_refused: AtomicBool,
 }
 
-impl Wishing {
+impl TemperatureFallbackModel {
     /// Wraps a model.
     pub(crate) fn new(inner: Arc<dyn ChatModel>) -> Self {
         Self { inner, is_refused: AtomicBool::new(false) }
     }
 
-    async fn answer(
+    async fn generate_with_fallback(
         &self,
-        request: Request<'_>,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Reply, ModelError> {
+        request: ModelRequest<'_>,
+        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Result<ModelReply, ModelError> {
         let is_refused = self.is_refused.load(Ordering::Relaxed);
         let temperature = request.temperature.filter(|_| !is_refused);
-        let answer = self.inner.generate(Request { temperature, ..request }, on_delta).await;
+        let answer = self.inner.generate(ModelRequest { temperature, ..request }, on_delta).await;
         match answer {
-            Err(error) if temperature.is_some() && refuses_temperature(&error) => {
+            Err(error) if temperature.is_some() && is_temperature_refused(&error) => {
                 self.is_refused.store(true, Ordering::Relaxed);
-                self.inner.generate(Request { temperature: None, ..request }, on_delta).await
+                self.inner.generate(ModelRequest { temperature: None, ..request }, on_delta).await
             }
             answer => answer,
         }
     }
 }
 
-impl ChatModel for Wishing {
+impl ChatModel for TemperatureFallbackModel {
     fn name(&self) -> &str {
         self.inner.name()
     }
 
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<TokenPrice> {
         self.inner.price()
     }
 
     fn generate<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(self.answer(request, on_delta))
+        request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        Box::pin(self.generate_with_fallback(request, on_delta))
     }
 }
 
 /// Returns true if a provider refused the temperature of the request. The messages differ, but all
 /// of them name the field.
-fn refuses_temperature(error: &ModelError) -> bool {
+fn is_temperature_refused(error: &ModelError) -> bool {
     match error {
         ModelError::Refused { status: 400 | 422, message, .. } => {
             message.to_ascii_lowercase().contains("temperature")
@@ -78,7 +78,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::chat::{AssistantMessage, Finish};
+    use crate::chat::{AssistantMessage, FinishReason};
 
     /// A model that refuses every request with a temperature, in the words of a test.
     struct Strict {
@@ -93,13 +93,13 @@ mod tests {
 
         fn generate<'a>(
             &'a self,
-            request: Request<'a>,
-            _: &'a mut (dyn FnMut(Delta) + Send),
-        ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+            request: ModelRequest<'a>,
+            _: &'a mut (dyn FnMut(ReplyDelta) + Send),
+        ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
             self.asked.lock().unwrap().push(request.temperature);
             let refusal = request.temperature.map(|_| self.refusal.clone());
-            let (message, finish) = (AssistantMessage::default(), Finish::Stop);
-            let reply = Reply { message, finish, usage: None };
+            let (message, finish) = (AssistantMessage::default(), FinishReason::Stop);
+            let reply = ModelReply { message, finish, usage: None };
             Box::pin(std::future::ready(refusal.map_or(Ok(reply), Err)))
         }
     }
@@ -115,9 +115,9 @@ mod tests {
         use futures::FutureExt as _;
 
         let model = Arc::new(Strict { refusal, asked: Mutex::default() });
-        let wishing = Wishing::new(Arc::clone(&model) as Arc<dyn ChatModel>);
+        let wishing = TemperatureFallbackModel::new(Arc::clone(&model) as Arc<dyn ChatModel>);
         for _ in 0..2 {
-            let request = Request { temperature: Some(0.7), ..Request::default() };
+            let request = ModelRequest { temperature: Some(0.7), ..ModelRequest::default() };
             // Whether there is an answer shows in what was asked.
             let _ = wishing.generate(request, &mut |_| {}).now_or_never().unwrap();
         }

@@ -8,8 +8,8 @@ use std::{error::Error, process::ExitCode, sync::Arc, sync::atomic};
 
 use sallyport_contract::{BoxFuture, RequestedCall};
 use sallyport_model::{
-    AssistantMessage, CallRequest, ChatModel, Delta, Finish, ModelError, Reply, Request,
-    UserMessage,
+    AssistantMessage, ChatModel, FinishReason, ModelCallRequest, ModelError, ModelReply,
+    ModelRequest, ReplyDelta, UserInputMessage,
 };
 use sallyport_runtime::{
     Host, HostOptions,
@@ -33,11 +33,11 @@ impl ChatModel for Scripted {
 
     fn generate<'a>(
         &'a self,
-        _request: Request<'a>,
-        _on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        _request: ModelRequest<'a>,
+        _on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         let has_called = self.0.swap(true, atomic::Ordering::Relaxed);
-        let call = CallRequest {
+        let call = ModelCallRequest {
             id: "1".to_owned(),
             name: "clock__get_time".to_owned(),
             arguments: r#"{"timezone":"Asia/Tokyo"}"#.to_owned(),
@@ -46,7 +46,7 @@ impl ChatModel for Scripted {
             false => AssistantMessage { calls: vec![call], ..AssistantMessage::default() },
             true => AssistantMessage { text: "Now you know.".to_owned(), ..Default::default() },
         };
-        Box::pin(async { Ok(Reply { message, finish: Finish::Stop, usage: None }) })
+        Box::pin(async { Ok(ModelReply { message, finish: FinishReason::Stop, usage: None }) })
     }
 }
 
@@ -82,7 +82,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let (_desk, approvals) = approval::approval_channel();
     let parts = host.session_parts(opened, &config, &model, approvals)?;
     let (session, mut events) = host.begin(parts, true)?;
-    let input = UserMessage::from("What time is it in Tokyo?");
+    let input = UserInputMessage::from("What time is it in Tokyo?");
     session.handle.send(FrontEndCommand::SubmitInput { input }).await?;
     while let Some(event) = events.recv().await {
         match event {

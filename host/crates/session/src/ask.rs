@@ -3,7 +3,9 @@
 
 use std::ops::Range;
 
-use sallyport_model::{ChatModel, Cost, Delta, Message, ModelError, Reply, Request, Usage};
+use sallyport_model::{
+    ChatMessage, ChatModel, ModelError, ModelReply, ModelRequest, ReplyDelta, TokenCost, TokenUsage,
+};
 use tokio::sync::mpsc;
 
 use super::{
@@ -17,10 +19,10 @@ use super::{
 
 /// An answer and its usage.
 pub(super) struct ModelExchange {
-    pub(super) reply: Reply,
+    pub(super) reply: ModelReply,
     /// Estimated where the provider does not report it.
-    pub(super) usage: Usage,
-    pub(super) cost: Option<Cost>,
+    pub(super) usage: TokenUsage,
+    pub(super) cost: Option<TokenCost>,
 }
 
 impl Session {
@@ -35,7 +37,7 @@ impl Session {
         // Estimating reads the whole conversation, so it is skipped when no memory needs it.
         let estimated = (memory != MemoryMode::None).then(|| self.meter.estimate_tokens(&messages));
         let (tools, temperature) = (self.toolset.definitions(), self.options.temperature);
-        let request = Request { messages: &messages, tools, temperature };
+        let request = ModelRequest { messages: &messages, tools, temperature };
         let mut said = String::new();
         let answer = stream_reply(&*self.model, request, self.front.event_sender(), &mut said);
         let answered = self.front.run_until_interrupted(pages, answer).await;
@@ -113,7 +115,7 @@ impl Session {
         let asked = summary_request(transcript.summary(), &transcript.messages()[range]);
         debug_assert_eq!(transcript::check_messages(&asked).map_err(|e| e.to_string()), Ok(()));
         let mut unheard = |_| {};
-        let request = Request { messages: &asked, ..Request::default() };
+        let request = ModelRequest { messages: &asked, ..ModelRequest::default() };
         let answer = self.model.generate(request, &mut unheard);
         let reply = match self.front.run_until_interrupted(self.book.journal_mut(), answer).await? {
             Ok(reply) => reply,
@@ -132,14 +134,14 @@ impl Session {
         self.front.emit(SessionEvent::Notice(SessionNotice::SummaryFailed { why })).await;
     }
 
-    fn estimate_usage(&self, input_tokens: u64, reply: &Reply) -> Usage {
+    fn estimate_usage(&self, input_tokens: u64, reply: &ModelReply) -> TokenUsage {
         let output_tokens =
-            self.meter.estimate_tokens(&[Message::Assistant(reply.message.clone())]);
-        Usage { input_tokens, output_tokens, ..Usage::default() }
+            self.meter.estimate_tokens(&[ChatMessage::Assistant(reply.message.clone())]);
+        TokenUsage { input_tokens, output_tokens, ..TokenUsage::default() }
     }
 
     /// Enters an exchange into the ledger.
-    fn record_exchange(&mut self, reply: Reply, usage: Usage) -> ModelExchange {
+    fn record_exchange(&mut self, reply: ModelReply, usage: TokenUsage) -> ModelExchange {
         let cost = self.model.price().map(|price| price.of(&usage));
         self.ledger.record_usage(&usage, cost);
         ModelExchange { reply, usage, cost }
@@ -150,19 +152,19 @@ impl Session {
 /// because an answer that is stopped never returns.
 async fn stream_reply(
     model: &dyn ChatModel,
-    request: Request<'_>,
+    request: ModelRequest<'_>,
     events: mpsc::Sender<SessionEvent>,
     said: &mut String,
-) -> Result<Reply, ModelError> {
+) -> Result<ModelReply, ModelError> {
     // The queue holds the output of one poll of the model: it is drained before the next.
     let (arriving, mut deltas) = mpsc::unbounded_channel();
     // The receiver lives in this function, so sending cannot fail.
-    let mut on_delta = |delta: Delta| {
+    let mut on_delta = |delta: ReplyDelta| {
         match &delta {
-            Delta::Text(text) => said.push_str(text),
+            ReplyDelta::Text(text) => said.push_str(text),
             // The next attempt starts again with the first word.
-            Delta::Retry { .. } => said.clear(),
-            Delta::Reasoning(_) | Delta::CallBegun { .. } | Delta::LeftOut(_) => {}
+            ReplyDelta::Retry { .. } => said.clear(),
+            ReplyDelta::Reasoning(_) | ReplyDelta::CallBegun { .. } | ReplyDelta::LeftOut(_) => {}
         }
         drop(arriving.send(SessionEvent::Delta(delta)));
     };

@@ -8,7 +8,7 @@
 use std::{collections::HashMap, fmt, time::Duration};
 
 use sallyport_contract::json;
-use sallyport_model::{Cost, Usage};
+use sallyport_model::{TokenCost, TokenUsage};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -30,7 +30,7 @@ pub struct TurnLimits {
     /// Input and output tokens.
     pub tokens_max: Option<u64>,
     /// Cost of the tokens.
-    pub cost_max: Option<Cost>,
+    pub cost_max: Option<TokenCost>,
     /// Time from the input to the end, including waits for the user.
     pub time_max: Option<Duration>,
 }
@@ -57,7 +57,7 @@ pub struct SessionLimits {
     /// Input and output tokens.
     pub tokens_max: Option<u64>,
     /// Cost of the tokens.
-    pub cost_max: Option<Cost>,
+    pub cost_max: Option<TokenCost>,
 }
 
 /// Used tokens and money.
@@ -66,12 +66,12 @@ pub struct ModelSpending {
     /// Input and output tokens.
     pub tokens: u64,
     /// Their cost, as far as prices were known.
-    pub cost: Cost,
+    pub cost: TokenCost,
 }
 
 impl ModelSpending {
     /// Adds an exchange with the model.
-    pub(crate) fn add_usage(&mut self, usage: &Usage, cost: Option<Cost>) {
+    pub(crate) fn add_usage(&mut self, usage: &TokenUsage, cost: Option<TokenCost>) {
         self.tokens = self.tokens.saturating_add(total_tokens(usage));
         self.cost = [self.cost, cost.unwrap_or_default()].into_iter().sum();
     }
@@ -110,7 +110,7 @@ pub enum BudgetLimit {
     #[error("at most {} per turn", DollarAmount(*cost_max))]
     Cost {
         /// [`Limits::cost_max`].
-        cost_max: Cost,
+        cost_max: TokenCost,
     },
     /// The turn reached its time limit.
     #[error("at most {time_max:?} per turn")]
@@ -128,12 +128,12 @@ pub enum BudgetLimit {
     #[error("at most {} per session", DollarAmount(*cost_max))]
     SessionCost {
         /// [`SessionLimits::cost_max`].
-        cost_max: Cost,
+        cost_max: TokenCost,
     },
 }
 
 /// An amount of money in dollars: with cents, and as many digits as are known.
-struct DollarAmount(Cost);
+struct DollarAmount(TokenCost);
 
 impl fmt::Display for DollarAmount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -219,7 +219,7 @@ impl UsageTracker {
     }
 
     /// Counts an exchange with the model.
-    pub(super) fn record_usage(&mut self, usage: &Usage, cost: Option<Cost>) {
+    pub(super) fn record_usage(&mut self, usage: &TokenUsage, cost: Option<TokenCost>) {
         self.session.add_usage(usage, cost);
         let turn = &mut self.turn.usage;
         turn.tokens = sum_usage(&turn.tokens, usage);
@@ -309,13 +309,13 @@ fn check_limit<T: PartialOrd + Copy>(
 }
 
 /// Input and output tokens.
-fn total_tokens(usage: &Usage) -> u64 {
+fn total_tokens(usage: &TokenUsage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
-fn sum_usage(a: &Usage, b: &Usage) -> Usage {
-    let add = |part: fn(&Usage) -> u64| part(a).saturating_add(part(b));
-    Usage {
+fn sum_usage(a: &TokenUsage, b: &TokenUsage) -> TokenUsage {
+    let add = |part: fn(&TokenUsage) -> u64| part(a).saturating_add(part(b));
+    TokenUsage {
         input_tokens: add(|usage| usage.input_tokens),
         output_tokens: add(|usage| usage.output_tokens),
         cached_input_tokens: add(|usage| usage.cached_input_tokens),

@@ -9,7 +9,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use sallyport_contract::{AdmittedCall, CallReport, Outcome, RequestedCall, Toolbox};
-use sallyport_model::ToolResult;
+use sallyport_model::ToolResultMessage;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{
@@ -78,7 +78,7 @@ impl BatchCall {
     fn to_record(&self) -> Option<JournalRecord> {
         let ending = self.ending()?;
         let outcome = &ending.report.outcome;
-        let result = ToolResult {
+        let result = ToolResultMessage {
             call_id: self.id.clone(),
             name: self.name.clone(),
             content: ending.result_text(self.edited.as_deref()),

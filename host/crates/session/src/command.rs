@@ -6,7 +6,7 @@ use sallyport_contract::{
     ApprovalAnswer,
     services::{self, CallProgress},
 };
-use sallyport_model::{ChatModel, UserMessage};
+use sallyport_model::{ChatModel, UserInputMessage};
 
 /// A request of a front end to a session.
 ///
@@ -17,7 +17,7 @@ pub enum FrontEndCommand {
     /// Starts a turn.
     SubmitInput {
         /// The input of the user, or of the origin that it names.
-        input: UserMessage,
+        input: UserInputMessage,
     },
     /// Undoes the last turn with all its messages. The effects of its calls remain.
     Undo,

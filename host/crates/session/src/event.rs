@@ -12,7 +12,7 @@ use sallyport_contract::{
     services::{self, CallProgress, InputOrigin},
     text,
 };
-use sallyport_model::{Cost, Delta, ModelError, Usage};
+use sallyport_model::{ModelError, ReplyDelta, TokenCost, TokenUsage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{budget::BudgetLimit, journal::JournalError, naming::ToolRef};
@@ -32,14 +32,14 @@ pub enum SessionEvent {
         origin: Option<InputOrigin>,
     },
     /// A piece of the model's answer, while it arrives.
-    Delta(Delta),
+    Delta(ReplyDelta),
     /// The model has finished one answer, of which a turn may have several. The text is complete
     /// and includes the deltas; it is empty when the model only called tools.
     MessageComplete {
         /// The model's text.
         text: String,
         /// Tokens used, when the provider reports them.
-        usage: Option<Usage>,
+        usage: Option<TokenUsage>,
     },
     /// The model requests a call. Nothing about it has been checked.
     CallRequested {
@@ -201,10 +201,10 @@ pub struct TurnUsage {
     /// Calls made.
     pub calls: u32,
     /// Tokens, including those of summaries; estimated where the provider does not report them.
-    pub tokens: Usage,
+    pub tokens: TokenUsage,
     /// Their cost, when the price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<TokenCost>,
     /// Time from the input to the end, including waits for the user.
     #[serde(
         rename = "elapsed_ms",

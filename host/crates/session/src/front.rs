@@ -13,7 +13,7 @@ use std::{
 };
 
 use sallyport_contract::{ApprovalAnswer, services};
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep_until},
@@ -68,7 +68,7 @@ pub(super) struct ClientPort {
 /// Work that a session does between turns, or that starts one.
 #[derive(Debug)]
 pub(super) enum SessionTask {
-    Ask(UserMessage),
+    Ask(UserInputMessage),
     Undo,
     Retry,
     UseModel(CommandModel),

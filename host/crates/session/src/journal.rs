@@ -8,7 +8,9 @@
 use std::future;
 
 use sallyport_contract::{BoxFuture, services::PluginNotice};
-use sallyport_model::{AssistantMessage, Cost, ToolResult, Usage, UserMessage};
+use sallyport_model::{
+    AssistantMessage, TokenCost, TokenUsage, ToolResultMessage, UserInputMessage,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{event::TurnUsage, recall::RecalledMemory};
@@ -42,22 +44,22 @@ pub enum JournalRecord {
     /// A turn begins.
     Input {
         /// The input of the user, or of the origin that it names.
-        message: UserMessage,
+        message: UserInputMessage,
     },
     /// The model answered.
     Answer {
         /// The message, with safe and unique ids and names for its calls.
         message: AssistantMessage,
         /// Tokens of the exchange; estimated where the provider does not report them.
-        usage: Usage,
+        usage: TokenUsage,
         /// Their cost, when the price was known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        cost: Option<Cost>,
+        cost: Option<TokenCost>,
     },
     /// A call ended.
     Result {
         /// The result for the model.
-        result: ToolResult,
+        result: ToolResultMessage,
         /// The tool that was called; the model's message may name another that wraps it.
         tool: String,
         /// How it ended, see [`Outcome::word`](sallyport_contract::Outcome::word).
@@ -90,10 +92,10 @@ pub enum JournalRecord {
         /// How many messages after the instructions it replaces.
         through: usize,
         /// Tokens of the exchange; estimated where the provider does not report them.
-        usage: Usage,
+        usage: TokenUsage,
         /// Their cost, when the price was known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        cost: Option<Cost>,
+        cost: Option<TokenCost>,
     },
     /// The model searched for tools.
     Found {
@@ -149,7 +151,7 @@ impl JournalRecord {
     }
 
     /// Returns the usage of the exchange behind it, if there was one.
-    pub fn exchange_usage(&self) -> Option<(Usage, Option<Cost>)> {
+    pub fn exchange_usage(&self) -> Option<(TokenUsage, Option<TokenCost>)> {
         match self {
             Self::Answer { usage, cost, .. } | Self::Summary { usage, cost, .. } => {
                 Some((*usage, *cost))

@@ -6,7 +6,7 @@
 //! that the model can read and act on.
 
 use sallyport_contract::{CallFailure, FailureKind, Outcome, ToolId, json};
-use sallyport_model::{AssistantMessage, CallRequest, Finish, Reply};
+use sallyport_model::{AssistantMessage, FinishReason, ModelCallRequest, ModelReply};
 
 use super::{
     naming::{self, ToolRef},
@@ -42,11 +42,11 @@ pub(super) enum CallMeaning {
 pub(super) type Meant = (ToolRef, String, CallMeaning);
 
 /// Determines the meaning of each call of an answer.
-pub(super) fn interpret_calls(reply: &Reply, toolset: &Toolset) -> Vec<Meant> {
+pub(super) fn interpret_calls(reply: &ModelReply, toolset: &Toolset) -> Vec<Meant> {
     let calls = &reply.message.calls;
     let meant = calls.iter().enumerate().map(|(index, call)| {
         // Only the last call can be the one that was cut.
-        let may_be_cut = reply.finish == Finish::Length && index + 1 == calls.len();
+        let may_be_cut = reply.finish == FinishReason::Length && index + 1 == calls.len();
         interpret_call(call, may_be_cut, toolset)
     });
     meant.collect()
@@ -66,7 +66,7 @@ pub(super) fn combine_calls(message: &AssistantMessage, meant: Vec<Meant>) -> Ve
         .collect()
 }
 
-fn interpret_call(call: &CallRequest, may_be_cut: bool, toolset: &Toolset) -> Meant {
+fn interpret_call(call: &ModelCallRequest, may_be_cut: bool, toolset: &Toolset) -> Meant {
     let own = || ToolRef::Own(call.name.clone());
     let (tool, arguments, meaning) = match toolset.parse_call(call) {
         UnwrappedCall::Tool { name, arguments } => resolve_tool(&name, arguments, toolset),

@@ -16,7 +16,7 @@ use std::{
 };
 
 use sallyport_contract::BoxFuture;
-use sallyport_model::Message;
+use sallyport_model::ChatMessage;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -228,7 +228,7 @@ impl Session {
         for mut one in found.into_iter().take(FOUND_MAX) {
             one.text.truncate(one.text.floor_char_boundary(MEMORY_BYTES_MAX));
             one.similarity = if one.similarity.is_finite() { one.similarity } else { 0.0 };
-            let tokens = self.meter.estimate_tokens(&[Message::user(one.text.as_str())]);
+            let tokens = self.meter.estimate_tokens(&[ChatMessage::user(one.text.as_str())]);
             let is_out =
                 one.turn.is_some_and(|turn| is_gone(turn) || self.attention.will_forget(turn));
             if is_out || one.text.trim().is_empty() || tokens > left || !ids.insert(one.id.clone())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sallyport_contract::{Toolbox, mangle::ToolNameCollision};
-use sallyport_model::{ChatModel, ToolDefinition, UserMessage};
+use sallyport_model::{ChatModel, ModelToolDefinition, UserInputMessage};
 
 use super::{
     SessionOptions, SessionParts,
@@ -131,7 +131,7 @@ impl Session {
     }
 
     /// Returns the input of the last turn, or notifies the user that there is none.
-    async fn last_input(&mut self) -> Option<UserMessage> {
+    async fn last_input(&mut self) -> Option<UserInputMessage> {
         let input = self.book.transcript().last_input().cloned();
         if input.is_none() {
             self.front.emit(SessionEvent::Notice(SessionNotice::NoTurn)).await;
@@ -140,7 +140,7 @@ impl Session {
     }
 }
 
-fn definition_tokens(tool: &ToolDefinition) -> u64 {
+fn definition_tokens(tool: &ModelToolDefinition) -> u64 {
     let bytes = tool.name.len() + tool.description.len() + json_bytes(&tool.parameters);
     bytes as u64 / TOKEN_BYTES
 }

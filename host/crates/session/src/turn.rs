@@ -31,7 +31,9 @@ use std::{mem, sync::Arc};
 use sallyport_contract::{
     CallFailure, FailureKind, Outcome, RequestedCall, ToolCallContext, ToolId, ToolOutput,
 };
-use sallyport_model::{AssistantMessage, Attachment, Finish, ModelError, UserMessage};
+use sallyport_model::{
+    AssistantMessage, FileAttachment, FinishReason, ModelError, UserInputMessage,
+};
 use serde_json::Value;
 
 use super::{
@@ -62,7 +64,7 @@ const SPEECH_BYTES_MAX: usize = 4 * 1024;
 
 impl Session {
     /// Runs one turn, from the input to its end.
-    pub(super) async fn turn(&mut self, input: UserMessage) {
+    pub(super) async fn turn(&mut self, input: UserInputMessage) {
         if let Err(error) = self.check_input(&input) {
             let (reason, usage) = (TurnEnd::InputRefused(error), TurnUsage::default());
             return self.front.emit(SessionEvent::TurnEnded { reason, usage }).await;
@@ -85,7 +87,7 @@ impl Session {
         }
     }
 
-    pub(super) fn check_input(&self, input: &UserMessage) -> Result<(), InputError> {
+    pub(super) fn check_input(&self, input: &UserInputMessage) -> Result<(), InputError> {
         check_text_length(input)?;
         check_files(&input.attachments)?;
         if is_blank(&input.text) && input.attachments.is_empty() {
@@ -102,7 +104,7 @@ impl Session {
         Ok(())
     }
 
-    async fn begin_turn(&mut self, input: UserMessage) {
+    async fn begin_turn(&mut self, input: UserInputMessage) {
         let (text, origin) = (input.text.clone(), input.origin.clone());
         self.lost_summary = false;
         self.front.set_deadline(self.ledger.begin_turn());
@@ -241,14 +243,14 @@ impl Session {
     }
 }
 
-fn check_text_length(input: &UserMessage) -> Result<(), InputError> {
+fn check_text_length(input: &UserInputMessage) -> Result<(), InputError> {
     let origin = input.origin.iter().flat_map(|origin| [&origin.label, &origin.connection]);
     let words = origin.flatten().chain(&input.aside).map(String::len);
     let (bytes, bytes_max) = (words.sum::<usize>() + input.text.len(), INPUT_BYTES_MAX);
     if bytes > bytes_max { Err(InputError::TooLong { bytes, bytes_max }) } else { Ok(()) }
 }
 
-fn check_files(files: &[Attachment]) -> Result<(), InputError> {
+fn check_files(files: &[FileAttachment]) -> Result<(), InputError> {
     let (count, count_max) = (files.len(), ATTACHMENTS_MAX);
     if count > count_max {
         return Err(InputError::TooManyFiles { count, count_max });
@@ -259,12 +261,12 @@ fn check_files(files: &[Attachment]) -> Result<(), InputError> {
 }
 
 /// Returns information about an answer for the user.
-fn answer_notice(message: &AssistantMessage, finish: &Finish) -> Option<SessionNotice> {
+fn answer_notice(message: &AssistantMessage, finish: &FinishReason) -> Option<SessionNotice> {
     let is_empty = message.calls.is_empty() && is_blank(&message.text);
     match finish {
-        Finish::Length => Some(SessionNotice::AnswerCut),
-        Finish::ContentFilter => Some(SessionNotice::AnswerWithheld),
-        Finish::Other(reason) => {
+        FinishReason::Length => Some(SessionNotice::AnswerCut),
+        FinishReason::ContentFilter => Some(SessionNotice::AnswerWithheld),
+        FinishReason::Other(reason) => {
             Some(SessionNotice::AnswerEnded { reason: reason.clone(), is_empty })
         }
         _ if is_empty => Some(SessionNotice::AnswerEmpty),

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use sallyport_contract::text;
-use sallyport_model::Cost;
+use sallyport_model::TokenCost;
 use sallyport_runtime::{
     session::{self, ModelHandle},
     whole_file,
@@ -170,7 +170,7 @@ impl Chat<'_> {
 
     fn cost(&self) -> Vec<StyledLine> {
         let spent = restore_session(self.talk.records.all()).spending();
-        let known = self.model.price().is_some() || spent.cost != Cost::default();
+        let known = self.model.price().is_some() || spent.cost != TokenCost::default();
         let cost = if known { dollars(spent.cost) } else { "price not known".to_owned() };
         let last = self.last_turn.as_ref().map(|usage| pair("turn", 7, &used(usage)));
         let session = pair("session", 7, &format!("{} tokens, {cost}", spent.tokens));
@@ -244,7 +244,7 @@ fn counted(count: u32, what: &str) -> String {
 }
 
 /// Formats an amount with at least two decimals, and with as many as it needs.
-fn dollars(cost: Cost) -> String {
+fn dollars(cost: TokenCost) -> String {
     let part = format!("{:06}", cost.micro_usd % 1_000_000);
     let (cents, rest) = part.split_at(2);
     format!("${}.{cents}{}", cost.micro_usd / 1_000_000, rest.trim_end_matches('0'))
@@ -258,7 +258,7 @@ mod tests {
     fn money_has_at_least_cents() {
         let rows = [(0, "$0.00"), (1_500_000, "$1.50"), (42, "$0.000042"), (12_340_000, "$12.34")];
         for (micro_usd, want) in rows {
-            assert_eq!(dollars(Cost { micro_usd }), want);
+            assert_eq!(dollars(TokenCost { micro_usd }), want);
         }
     }
 }

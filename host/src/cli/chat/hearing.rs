@@ -1,7 +1,7 @@
 //! Display of session events.
 
 use sallyport_contract::{CallReport, Outcome, services, text};
-use sallyport_model::{Delta, ModelError};
+use sallyport_model::{ModelError, ReplyDelta};
 use sallyport_session::{
     FrontEndCommand, SessionEvent, SessionNotice, ToolRef, TurnEnd, TurnUsage,
 };
@@ -91,17 +91,17 @@ impl Chat<'_> {
         }
     }
 
-    fn show_piece(&mut self, delta: &Delta) {
+    fn show_piece(&mut self, delta: &ReplyDelta) {
         match delta {
-            Delta::Text(piece) => {
+            ReplyDelta::Text(piece) => {
                 self.is_streamed = true;
                 self.view.text(piece);
             }
-            Delta::Reasoning(piece) if self.settings.chat.show_reasoning => {
+            ReplyDelta::Reasoning(piece) if self.settings.chat.show_reasoning => {
                 self.view.reasoning(piece);
             }
-            Delta::LeftOut(what) => self.tell(&[view::warning(&what.to_string())]),
-            Delta::Reasoning(_) | Delta::CallBegun { .. } | Delta::Retry { .. } => {}
+            ReplyDelta::LeftOut(what) => self.tell(&[view::warning(&what.to_string())]),
+            ReplyDelta::Reasoning(_) | ReplyDelta::CallBegun { .. } | ReplyDelta::Retry { .. } => {}
         }
     }
 

@@ -6,7 +6,7 @@
 use std::{pin::pin, sync::Arc};
 
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Outcome, Toolbox, services, text};
-use sallyport_model::{Attachment, Delta, UserMessage};
+use sallyport_model::{FileAttachment, ReplyDelta, UserInputMessage};
 use sallyport_runtime::{
     config::{Flags, Settings},
     registry::{Registry, Selection},
@@ -43,7 +43,7 @@ struct Chat<'a> {
     out: &'a Output,
     verbose: bool,
     /// Files for the first message.
-    files: Vec<Attachment>,
+    files: Vec<FileAttachment>,
     /// The open question, with the extent to which it was shown.
     question: Option<(u64, ApprovalRequest, Asked)>,
     busy: bool,
@@ -167,7 +167,7 @@ impl Chat<'_> {
             text => {
                 self.busy = true;
                 let attachments = std::mem::take(&mut self.files);
-                let input = UserMessage { attachments, ..UserMessage::from(text) };
+                let input = UserInputMessage { attachments, ..UserInputMessage::from(text) };
                 self.send(FrontEndCommand::SubmitInput { input }).await;
             }
         }
@@ -195,13 +195,13 @@ impl Chat<'_> {
 
     async fn show(&mut self, event: SessionEvent) {
         match event {
-            SessionEvent::Delta(Delta::Text(text)) => {
+            SessionEvent::Delta(ReplyDelta::Text(text)) => {
                 self.streamed = true;
                 self.out.piece(&text);
             }
-            SessionEvent::Delta(Delta::Reasoning(text)) => self.out.aside(&text),
-            SessionEvent::Delta(Delta::LeftOut(what)) => self.out.warn(&what.to_string()),
-            SessionEvent::Delta(Delta::Retry { wait, reason, .. }) => {
+            SessionEvent::Delta(ReplyDelta::Reasoning(text)) => self.out.aside(&text),
+            SessionEvent::Delta(ReplyDelta::LeftOut(what)) => self.out.warn(&what.to_string()),
+            SessionEvent::Delta(ReplyDelta::Retry { wait, reason, .. }) => {
                 self.out.note(&show::retry(wait, &reason));
             }
             SessionEvent::MessageComplete { .. } if self.streamed => self.out.line(""),

@@ -2,7 +2,7 @@
 
 use std::{panic, sync::Arc};
 
-use sallyport_model::{Attachment, ChatModel};
+use sallyport_model::{ChatModel, FileAttachment};
 use sallyport_runtime::{
     config::{EditMode, Flags, Settings},
     registry::{Registry, Selection},
@@ -80,7 +80,7 @@ pub(super) struct Chat<'a> {
     /// Whether part of the current answer is on the screen.
     pub(super) is_streamed: bool,
     /// Files for the next message.
-    pub(super) files: Vec<Attachment>,
+    pub(super) files: Vec<FileAttachment>,
     pub(super) last_turn: Option<TurnUsage>,
 }
 
@@ -122,7 +122,7 @@ pub(super) async fn chat(
 async fn talk_at(
     stage: &Stage<'_>,
     voice: ModelHandle,
-    files: Vec<Attachment>,
+    files: Vec<FileAttachment>,
     colour: ColourMode,
     heard: UnboundedReceiver<Aside>,
 ) -> Result<Option<String>, Failure> {
@@ -191,7 +191,7 @@ impl<'a> Chat<'a> {
         stage: &Stage<'a>,
         talk: Talk,
         voice: ModelHandle,
-        files: Vec<Attachment>,
+        files: Vec<FileAttachment>,
         typed: UnboundedSender<Typed>,
         colour: ColourMode,
     ) -> Result<Self, Failure> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sallyport_contract::{services::CallProgress, text};
-use sallyport_model::{Delta, Usage};
+use sallyport_model::{ReplyDelta, TokenUsage};
 use sallyport_session::{SessionActivity, SessionEvent};
 use sallyport_terminal::screen::{StatusActivity, StatusLine};
 
@@ -70,18 +70,18 @@ impl Waiting {
         }
     }
 
-    fn arrives(&mut self, delta: &Delta, now: Duration) {
+    fn arrives(&mut self, delta: &ReplyDelta, now: Duration) {
         match delta {
-            Delta::Text(_) => self.begin(StatusActivity::Answering, now),
-            Delta::Reasoning(_) => self.begin(StatusActivity::Thinking, now),
-            Delta::CallBegun { name } => {
+            ReplyDelta::Text(_) => self.begin(StatusActivity::Answering, now),
+            ReplyDelta::Reasoning(_) => self.begin(StatusActivity::Thinking, now),
+            ReplyDelta::CallBegun { name } => {
                 self.begin(StatusActivity::Other(format!("preparing {name}")), now);
             }
-            Delta::Retry { wait, reason, .. } => {
+            ReplyDelta::Retry { wait, reason, .. } => {
                 let words = format!("retrying in {}: {reason}", seconds(*wait));
                 self.begin(StatusActivity::Other(words), now);
             }
-            Delta::LeftOut(_) => {}
+            ReplyDelta::LeftOut(_) => {}
         }
     }
 
@@ -105,7 +105,7 @@ impl Waiting {
 }
 
 /// Total tokens read and written.
-pub(super) fn tokens(usage: &Usage) -> u64 {
+pub(super) fn tokens(usage: &TokenUsage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn the_status_says_what_is_being_done() {
         let thinking = || SessionEvent::State(SessionActivity::Thinking);
-        let words = |text: &str| SessionEvent::Delta(Delta::Text(text.to_owned()));
-        let retry = SessionEvent::Delta(Delta::Retry {
+        let words = |text: &str| SessionEvent::Delta(ReplyDelta::Text(text.to_owned()));
+        let retry = SessionEvent::Delta(ReplyDelta::Retry {
             attempt: 2,
             wait: Duration::from_millis(2100),
             reason: "rate limited".to_owned(),

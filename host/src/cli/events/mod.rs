@@ -8,7 +8,7 @@ mod parts;
 use std::sync::Arc;
 
 use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestPreview};
-use sallyport_model::{Delta, ModelError};
+use sallyport_model::{ModelError, ReplyDelta};
 use sallyport_session::{CallPosition, SessionEvent, TurnEnd, TurnUsage};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -318,15 +318,15 @@ fn problem(end: &TurnEnd) -> Option<Problem> {
     Some(Problem { message, hint })
 }
 
-fn of_delta(delta: Delta) -> Told {
+fn of_delta(delta: ReplyDelta) -> Told {
     match delta {
-        Delta::Text(text) => Told::TextDelta { text },
-        Delta::Reasoning(text) => Told::ReasoningDelta { text },
-        Delta::CallBegun { name } => Told::CallBegun { name },
-        Delta::Retry { attempt, wait, reason } => {
+        ReplyDelta::Text(text) => Told::TextDelta { text },
+        ReplyDelta::Reasoning(text) => Told::ReasoningDelta { text },
+        ReplyDelta::CallBegun { name } => Told::CallBegun { name },
+        ReplyDelta::Retry { attempt, wait, reason } => {
             Told::Retry { attempt, wait_ms: milliseconds(wait), reason }
         }
-        Delta::LeftOut(what) => Told::Notice { message: what.to_string() },
+        ReplyDelta::LeftOut(what) => Told::Notice { message: what.to_string() },
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sallyport_contract::{CallReport, Denial, Effect, Outcome};
-use sallyport_model::Usage;
+use sallyport_model::TokenUsage;
 use sallyport_session::{SessionActivity, TurnUsage};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -193,8 +193,8 @@ impl From<SessionActivity> for StateWord {
     }
 }
 
-impl From<Usage> for Tokens {
-    fn from(usage: Usage) -> Self {
+impl From<TokenUsage> for Tokens {
+    fn from(usage: TokenUsage) -> Self {
         Self {
             input: usage.input_tokens,
             output: usage.output_tokens,

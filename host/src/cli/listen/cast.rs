@@ -11,7 +11,7 @@ use std::{
 };
 
 use sallyport_contract::services::{SessionInbox, UiSession};
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 use sallyport_policy::{Capability, ListenGrant, ListenKind, PluginRole, UiGrant};
 use sallyport_runtime::{
     gate::{SecretError, Tell},
@@ -49,7 +49,7 @@ pub(super) struct Cast {
     /// The listener that reads standard input.
     pub(super) stdin: Option<Arc<Ear>>,
     pub(super) servers: Vec<Server>,
-    pub(super) inputs: mpsc::Receiver<UserMessage>,
+    pub(super) inputs: mpsc::Receiver<UserInputMessage>,
     places: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use sallyport_contract::{AdmittedCall, ApprovalAnswer, Outcome, services::InputOrigin};
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     HostSession,
     config::Settings,
@@ -304,7 +304,7 @@ impl<'a> Floor<'a> {
         }
     }
 
-    async fn submit(&mut self, input: UserMessage) {
+    async fn submit(&mut self, input: UserInputMessage) {
         self.turn = Some(input.origin.clone());
         self.send(FrontEndCommand::SubmitInput { input }).await;
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sallyport_model::{
-    Message, ModelError, Request,
-    catalog::{Status, Step},
+    ChatMessage, ModelError, ModelRequest,
+    catalog::{ModelCheckStatus, ModelCheckStep},
 };
 use sallyport_policy::PluginRole;
 use sallyport_runtime::{
@@ -29,36 +29,36 @@ pub(super) async fn steps(
     plugin: &PluginModel,
     settings: &Settings,
     out: &Output,
-) -> Result<Vec<Step>, Failure> {
+) -> Result<Vec<ModelCheckStep>, Failure> {
     let consent = Arc::new(consent::AtTerminal { out: *out });
     let only = Selection::Only(plugin.plugin.clone());
     let tools = compose::open_host(settings, consent, only, &Watch::default(), out).await?;
     let name = plugin.plugin.as_str();
     let steps = match tools.roles().player(name, PluginRole::Provider) {
         Ok(player) => {
-            let found = step("plugin", Status::Ok, format!("{name} is a provider"), None);
+            let found = step("plugin", ModelCheckStatus::Ok, format!("{name} is a provider"), None);
             let session = new_session_id();
             let model = provider::connect(player, plugin.clone(), &session);
-            let messages = [Message::user(QUESTION)];
-            let request = Request { messages: &messages, ..Request::default() };
+            let messages = [ChatMessage::user(QUESTION)];
+            let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
             let answer = model.generate(request, &mut |_| {}).await;
             vec![found, answer.map_or_else(|error| lost(&error), |r| answered(&r.message.text))]
         }
         Err(error) => {
             let failure = Failure::from(error);
-            vec![step("plugin", Status::Failed, failure.message, failure.hint)]
+            vec![step("plugin", ModelCheckStatus::Failed, failure.message, failure.hint)]
         }
     };
     compose::close(tools, out).await.check()?;
     Ok(steps)
 }
 
-fn answered(text: &str) -> Step {
+fn answered(text: &str) -> ModelCheckStep {
     let text = sallyport_contract::text::escape_excerpt(text, SHOWN_CHARS_MAX);
-    step("answer", Status::Ok, format!("it says {text:?}"), None)
+    step("answer", ModelCheckStatus::Ok, format!("it says {text:?}"), None)
 }
 
-fn lost(error: &ModelError) -> Step {
+fn lost(error: &ModelError) -> ModelCheckStep {
     let (id, remedy) = match error {
         ModelError::Credentials { .. } => {
             ("credentials", "check the secret that the policy gives it")
@@ -68,11 +68,23 @@ fn lost(error: &ModelError) -> Step {
             "policy",
             "run `sallyport run --emit-needed-grants` with it to print the policy that it needs",
         ),
-        _ => return step("answer", Status::Failed, error.to_string(), Some(error.hint().into())),
+        _ => {
+            return step(
+                "answer",
+                ModelCheckStatus::Failed,
+                error.to_string(),
+                Some(error.hint().into()),
+            );
+        }
     };
-    step(id, Status::Failed, error.to_string(), Some(remedy.to_owned()))
+    step(id, ModelCheckStatus::Failed, error.to_string(), Some(remedy.to_owned()))
 }
 
-fn step(id: &'static str, status: Status, detail: String, remedy: Option<String>) -> Step {
-    Step { id, status, detail, remedy }
+fn step(
+    id: &'static str,
+    status: ModelCheckStatus,
+    detail: String,
+    remedy: Option<String>,
+) -> ModelCheckStep {
+    ModelCheckStep { id, status, detail, remedy }
 }

@@ -7,7 +7,7 @@ mod report;
 use std::{path::Path, sync::Arc};
 
 use sallyport_contract::{Consent, Redactor};
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     Host, HostSession,
     config::{Flags, Settings},
@@ -160,7 +160,11 @@ async fn replay(file: &Path, report: &mut Report<'_>) -> Result<Exit, Failure> {
 }
 
 impl Stage<'_> {
-    async fn turn(&mut self, input: UserMessage, report: &mut Report<'_>) -> Result<Exit, Failure> {
+    async fn turn(
+        &mut self,
+        input: UserInputMessage,
+        report: &mut Report<'_>,
+    ) -> Result<Exit, Failure> {
         self.reel.input(&input);
         self.send(FrontEndCommand::SubmitInput { input }).await?;
         // Cancel only once. A lasting reason, such as a closed pipe, would repeat forever.

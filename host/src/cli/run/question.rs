@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 use sallyport_runtime::config::Settings;
 
 use super::RunArgs;
@@ -37,7 +37,7 @@ pub(super) fn question(
     args: &RunArgs,
     settings: &Settings,
     out: &Output,
-) -> Result<UserMessage, Failure> {
+) -> Result<UserInputMessage, Failure> {
     let attachments = attached::named(&args.files, &attached::disk(settings))?;
     let words = args.prompt.join(" ");
     let piped = if io::stdin().is_terminal() { String::new() } else { piped(out)? };
@@ -46,7 +46,7 @@ pub(super) fn question(
         let failure = Failure::new(Exit::Usage, "there is no question");
         return Err(failure.with_hint("write it after `run`, or pipe it in"));
     }
-    Ok(UserMessage { text, attachments, ..UserMessage::default() })
+    Ok(UserInputMessage { text, attachments, ..UserInputMessage::default() })
 }
 
 /// Joins both parts. The words come first: they are the instruction for the rest.

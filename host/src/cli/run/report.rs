@@ -6,7 +6,7 @@
 use std::{mem, time::Duration};
 
 use sallyport_contract::{Denial, Outcome};
-use sallyport_model::{Delta, ModelError};
+use sallyport_model::{ModelError, ReplyDelta};
 use sallyport_runtime::config::{Chosen, Settings};
 use sallyport_session::{SessionEvent, SessionNotice, TurnEnd, TurnUsage};
 use serde::Serialize;
@@ -134,7 +134,7 @@ impl<'a> Report<'a> {
                     self.denials.push(denial.clone());
                 }
             }
-            SessionEvent::Delta(Delta::Text(text)) => self.arrived.push_str(text),
+            SessionEvent::Delta(ReplyDelta::Text(text)) => self.arrived.push_str(text),
             SessionEvent::MessageComplete { .. } => self.arrived.clear(),
             SessionEvent::Notice(
                 SessionNotice::AnswerEmpty
@@ -160,13 +160,15 @@ impl<'a> Report<'a> {
             self.out.status(None);
         }
         match event {
-            SessionEvent::Delta(Delta::Text(text)) if self.streams() => {
+            SessionEvent::Delta(ReplyDelta::Text(text)) if self.streams() => {
                 self.streamed = true;
                 self.out.piece(text);
             }
             SessionEvent::MessageComplete { .. } if self.streamed => self.out.line(""),
-            SessionEvent::Delta(Delta::LeftOut(what)) => self.out.warn(&what.to_string()),
-            SessionEvent::Delta(Delta::Retry { wait, reason, .. }) => self.show_wait(*wait, reason),
+            SessionEvent::Delta(ReplyDelta::LeftOut(what)) => self.out.warn(&what.to_string()),
+            SessionEvent::Delta(ReplyDelta::Retry { wait, reason, .. }) => {
+                self.show_wait(*wait, reason)
+            }
             SessionEvent::CallFinished { tool, report, .. }
                 if self.out.stderr_is_terminal && !self.verbose =>
             {

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Instant};
 
 use sallyport_contract::{Denial, Outcome};
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     Host, HostSession,
     config::{Env, Flags, Origin, Settings, env},
@@ -67,7 +67,7 @@ impl Stage {
     pub(super) async fn say(&mut self, text: &str) -> Result<Option<Said>, Failure> {
         let begin = Instant::now();
         let mut said = Said::default();
-        self.send(FrontEndCommand::SubmitInput { input: UserMessage::from(text) }).await?;
+        self.send(FrontEndCommand::SubmitInput { input: UserInputMessage::from(text) }).await?;
         loop {
             let event = tokio::select! {
                 event = self.events.recv() => event,

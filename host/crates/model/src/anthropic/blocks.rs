@@ -7,9 +7,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    chat::{CallRequest, Delta},
+    chat::{ModelCallRequest, ReplyDelta},
     wire::{
-        answer::text,
+        answer::text_field,
         conversation::{arguments_object, arguments_text},
     },
 };
@@ -19,7 +19,7 @@ const BLOCKS_MAX: usize = 4096;
 
 /// Why a block or a fragment cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum BlockError {
+pub(super) enum ContentBlockError {
     /// The answer has no content.
     #[error("there is no content in the answer")]
     NoContent,
@@ -36,56 +36,60 @@ pub(super) enum BlockError {
 
 /// The blocks received so far, in the order in which they began.
 #[derive(Debug, Default)]
-pub(super) struct Blocks(Vec<Block>);
+pub(super) struct ContentBlockList(Vec<ContentBlock>);
 
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct ContentBlock {
     index: Option<u64>,
     value: Map<String, Value>,
     /// The arguments of a call, as received.
     arguments: String,
 }
 
-impl Blocks {
+impl ContentBlockList {
     /// Adds a block and returns the delta that it begins with, if any.
-    pub(super) fn begin(
+    pub(super) fn begin_block(
         &mut self,
         index: Option<u64>,
         block: Value,
-    ) -> Result<Option<Delta>, BlockError> {
-        let Value::Object(value) = block else { return Err(BlockError::NotAnObject) };
+    ) -> Result<Option<ReplyDelta>, ContentBlockError> {
+        let Value::Object(value) = block else { return Err(ContentBlockError::NotAnObject) };
         if self.0.len() == BLOCKS_MAX {
-            return Err(BlockError::TooMany);
+            return Err(ContentBlockError::TooMany);
         }
-        let block = Block { index, value, arguments: String::new() };
-        let said = block.said();
+        let block = ContentBlock { index, value, arguments: String::new() };
+        let said = block.initial_delta();
         self.0.push(block);
         Ok(said)
     }
 
     /// Adds a fragment to its block and returns the delta that it carries, if any.
-    pub(super) fn grow(
+    pub(super) fn append_fragment(
         &mut self,
         index: Option<u64>,
         fragment: &mut Value,
-    ) -> Result<Option<Delta>, BlockError> {
+    ) -> Result<Option<ReplyDelta>, ContentBlockError> {
         let block = self.0.iter_mut().rfind(|block| block.index == index);
-        let block = block.ok_or(BlockError::NotBegun)?;
-        Ok(match text(fragment, "type") {
-            "text_delta" => said(Delta::Text, block.append("text", text(fragment, "text"))),
-            "thinking_delta" => {
-                said(Delta::Reasoning, block.append("thinking", text(fragment, "thinking")))
-            }
+        let block = block.ok_or(ContentBlockError::NotBegun)?;
+        Ok(match text_field(fragment, "type") {
+            "text_delta" => non_empty_delta(
+                ReplyDelta::Text,
+                block.append_text("text", text_field(fragment, "text")),
+            ),
+            "thinking_delta" => non_empty_delta(
+                ReplyDelta::Reasoning,
+                block.append_text("thinking", text_field(fragment, "thinking")),
+            ),
             "signature_delta" => {
-                block.append("signature", text(fragment, "signature"));
+                block.append_text("signature", text_field(fragment, "signature"));
                 None
             }
             "input_json_delta" => {
-                block.arguments.push_str(text(fragment, "partial_json"));
+                block.arguments.push_str(text_field(fragment, "partial_json"));
                 None
             }
             "citations_delta" => {
-                block.cite(fragment["citation"].take());
+                block.add_citation(fragment["citation"].take());
                 None
             }
             _ => None,
@@ -93,30 +97,30 @@ impl Blocks {
     }
 
     /// Returns the finished blocks.
-    pub(super) fn into_vec(self) -> Vec<Block> {
+    pub(super) fn into_vec(self) -> Vec<ContentBlock> {
         self.0
     }
 }
 
-impl Block {
+impl ContentBlock {
     /// Returns the text of a text block.
     pub(super) fn text(&self) -> Option<&str> {
-        self.is("text").then(|| self.string("text"))
+        self.has_type("text").then(|| self.string_field("text"))
     }
 
     /// Returns the provider's id of a call, or `None` if the block is not a call.
     pub(super) fn call_id(&self) -> Option<&str> {
-        self.is("tool_use").then(|| self.string("id"))
+        self.has_type("tool_use").then(|| self.string_field("id"))
     }
 
     /// Returns the call under `id`, which may differ from the provider's id.
-    pub(super) fn call(&mut self, id: String) -> CallRequest {
+    pub(super) fn read_call(&mut self, id: String) -> ModelCallRequest {
         self.value.insert("id".to_owned(), json!(id));
         let arguments = match self.arguments.trim() {
             "" => arguments_text(self.value.get("input")),
             _ => self.arguments.clone(),
         };
-        CallRequest { id, name: self.string("name").to_owned(), arguments }
+        ModelCallRequest { id, name: self.string_field("name").to_owned(), arguments }
     }
 
     /// Returns the block in the form in which it is sent back.
@@ -130,26 +134,28 @@ impl Block {
         Value::Object(value)
     }
 
-    fn is(&self, kind: &str) -> bool {
-        self.string("type") == kind
+    fn has_type(&self, kind: &str) -> bool {
+        self.string_field("type") == kind
     }
 
-    fn string(&self, key: &str) -> &str {
+    fn string_field(&self, key: &str) -> &str {
         self.value.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Returns the content that the block begins with. A whole answer has all of it here, a stream
     /// mostly none.
-    fn said(&self) -> Option<Delta> {
-        match self.string("type") {
-            "text" => said(Delta::Text, self.string("text")),
-            "thinking" => said(Delta::Reasoning, self.string("thinking")),
-            "tool_use" => Some(Delta::CallBegun { name: self.string("name").to_owned() }),
+    fn initial_delta(&self) -> Option<ReplyDelta> {
+        match self.string_field("type") {
+            "text" => non_empty_delta(ReplyDelta::Text, self.string_field("text")),
+            "thinking" => non_empty_delta(ReplyDelta::Reasoning, self.string_field("thinking")),
+            "tool_use" => {
+                Some(ReplyDelta::CallBegun { name: self.string_field("name").to_owned() })
+            }
             _ => None,
         }
     }
 
-    fn append<'a>(&mut self, key: &str, piece: &'a str) -> &'a str {
+    fn append_text<'a>(&mut self, key: &str, piece: &'a str) -> &'a str {
         match self.value.get_mut(key) {
             Some(Value::String(text)) => text.push_str(piece),
             _ => drop(self.value.insert(key.to_owned(), json!(piece))),
@@ -157,7 +163,7 @@ impl Block {
         piece
     }
 
-    fn cite(&mut self, citation: Value) {
+    fn add_citation(&mut self, citation: Value) {
         match self.value.get_mut("citations") {
             Some(Value::Array(citations)) => citations.push(citation),
             _ => drop(self.value.insert("citations".to_owned(), json!([citation]))),
@@ -165,7 +171,7 @@ impl Block {
     }
 }
 
-fn said(kind: fn(String) -> Delta, words: &str) -> Option<Delta> {
+fn non_empty_delta(kind: fn(String) -> ReplyDelta, words: &str) -> Option<ReplyDelta> {
     (!words.is_empty()).then(|| kind(words.to_owned()))
 }
 
@@ -173,17 +179,18 @@ fn said(kind: fn(String) -> Delta, words: &str) -> Option<Delta> {
 mod tests {
     use super::*;
 
-    fn grown(start: Value, fragments: &[Value]) -> (Block, Vec<Delta>) {
-        let mut blocks = Blocks::default();
-        let mut said: Vec<Delta> = blocks.begin(Some(3), start).unwrap().into_iter().collect();
+    fn grown(start: Value, fragments: &[Value]) -> (ContentBlock, Vec<ReplyDelta>) {
+        let mut blocks = ContentBlockList::default();
+        let mut said: Vec<ReplyDelta> =
+            blocks.begin_block(Some(3), start).unwrap().into_iter().collect();
         for fragment in fragments {
-            said.extend(blocks.grow(Some(3), &mut fragment.clone()).unwrap());
+            said.extend(blocks.append_fragment(Some(3), &mut fragment.clone()).unwrap());
         }
         (blocks.into_vec().remove(0), said)
     }
 
     #[track_caller]
-    fn check(start: Value, fragments: &[Value], want: Value, want_said: &[Delta]) {
+    fn check(start: Value, fragments: &[Value], want: Value, want_said: &[ReplyDelta]) {
         let (block, said) = grown(start, fragments);
         assert_eq!(block.into_value(), want);
         assert_eq!(said, want_said);
@@ -196,13 +203,13 @@ mod tests {
             json!({ "type": "text", "text": "" }),
             &[word("a"), word(""), word("b")],
             json!({ "type": "text", "text": "ab" }),
-            &[Delta::Text("a".to_owned()), Delta::Text("b".to_owned())],
+            &[ReplyDelta::Text("a".to_owned()), ReplyDelta::Text("b".to_owned())],
         );
         check(
             json!({ "type": "text", "text": "" }),
             &[word("a"), json!({ "type": "citations_delta", "citation": { "c": 1 } })],
             json!({ "type": "text", "text": "a", "citations": [{ "c": 1 }] }),
-            &[Delta::Text("a".to_owned())],
+            &[ReplyDelta::Text("a".to_owned())],
         );
         check(
             json!({ "type": "thinking", "thinking": "", "signature": "" }),
@@ -212,7 +219,7 @@ mod tests {
                 json!({ "type": "new_delta", "new": 1 }),
             ],
             json!({ "type": "thinking", "thinking": "hm", "signature": "s" }),
-            &[Delta::Reasoning("hm".to_owned())],
+            &[ReplyDelta::Reasoning("hm".to_owned())],
         );
         let redacted = json!({ "type": "redacted_thinking", "data": "x" });
         check(redacted.clone(), &[], redacted, &[]);
@@ -236,9 +243,9 @@ mod tests {
                 .map(|piece| json!({ "type": "input_json_delta", "partial_json": piece }))
                 .collect();
             let (mut block, said) = grown(start, &pieces);
-            assert_eq!(said, [Delta::CallBegun { name: "x".to_owned() }]);
+            assert_eq!(said, [ReplyDelta::CallBegun { name: "x".to_owned() }]);
             assert_eq!(block.call_id(), Some("a"));
-            assert_eq!(block.call("b".to_owned()).arguments, want);
+            assert_eq!(block.read_call("b".to_owned()).arguments, want);
             let want = json!({ "type": "tool_use", "id": "b", "name": "x", "input": want_input });
             assert_eq!(block.into_value(), want);
         }
@@ -246,10 +253,14 @@ mod tests {
 
     #[test]
     fn nonsense_and_floods_are_refused() {
-        let mut blocks = Blocks::default();
-        assert_eq!(blocks.begin(None, json!("x")), Err(BlockError::NotAnObject));
-        assert_eq!(blocks.grow(Some(0), &mut json!({})), Err(BlockError::NotBegun));
-        let flood = (0..=BLOCKS_MAX as u64).find_map(|i| blocks.begin(Some(i), json!({})).err());
-        assert_eq!(flood, Some(BlockError::TooMany));
+        let mut blocks = ContentBlockList::default();
+        assert_eq!(blocks.begin_block(None, json!("x")), Err(ContentBlockError::NotAnObject));
+        assert_eq!(
+            blocks.append_fragment(Some(0), &mut json!({})),
+            Err(ContentBlockError::NotBegun)
+        );
+        let flood =
+            (0..=BLOCKS_MAX as u64).find_map(|i| blocks.begin_block(Some(i), json!({})).err());
+        assert_eq!(flood, Some(ContentBlockError::TooMany));
     }
 }

@@ -16,57 +16,62 @@ mod tuning;
 use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
-use self::reply::Finished;
+use self::reply::AnthropicAnswer;
 use crate::{
-    chat::{Attachment, ModelError, Reply, Request, ToolDefinition},
-    endpoint::Endpoint,
-    wire::{self, Exchange, Format, OnDelta, Pieces},
+    chat::{FileAttachment, ModelError, ModelReply, ModelRequest, ModelToolDefinition},
+    endpoint::ModelEndpoint,
+    wire::{self, AnswerContext, OnDelta, Pieces, WireFormat},
 };
 
 /// Anthropic's `messages`.
 #[derive(Debug)]
-pub(crate) struct Messages;
+pub(crate) struct AnthropicFormat;
 
-impl Format for Messages {
-    fn path(&self, _: &Endpoint) -> String {
+impl WireFormat for AnthropicFormat {
+    fn method_path(&self, _: &ModelEndpoint) -> String {
         "messages".to_owned()
     }
 
-    fn takes(&self, file: &Attachment) -> bool {
-        request::block_of(file).is_some()
+    fn can_send_file(&self, file: &FileAttachment) -> bool {
+        request::file_block_type(file).is_some()
     }
 
-    fn tools(&self, tools: &[ToolDefinition]) -> Value {
-        request::definitions(tools).into()
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
+        request::tool_definitions(tools).into()
     }
 
-    fn body(&self, endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
-        request::body(endpoint, request, tools)
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8> {
+        request::build_body(endpoint, request, tools)
     }
 
-    fn stream<'a>(
+    fn read_stream<'a>(
         &'a self,
         pieces: Pieces<'a>,
-        exchange: &'a Exchange<'a>,
+        exchange: &'a AnswerContext<'a>,
         on_delta: OnDelta<'a>,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            let Exchange { provider, messages, origin } = exchange;
-            let events = wire::events(pieces, provider);
-            let finished = stream::read(events, provider, on_delta).await?;
-            Ok(reply::reply(finished, messages, origin.clone()))
+            let AnswerContext { provider, messages, origin } = exchange;
+            let events = wire::read_events(pieces, provider);
+            let finished = stream::read_stream(events, provider, on_delta).await?;
+            Ok(reply::build_reply(finished, messages, origin.clone()))
         })
     }
 
-    fn whole(
+    fn read_answer(
         &self,
         answer: Value,
-        exchange: &Exchange<'_>,
+        exchange: &AnswerContext<'_>,
         on_delta: OnDelta<'_>,
-    ) -> Result<Reply, ModelError> {
-        let Exchange { provider, messages, origin } = exchange;
-        let finished =
-            Finished::of(answer, on_delta).map_err(|e| provider.broken(&e.to_string()))?;
-        Ok(reply::reply(finished, messages, origin.clone()))
+    ) -> Result<ModelReply, ModelError> {
+        let AnswerContext { provider, messages, origin } = exchange;
+        let finished = AnthropicAnswer::from_answer(answer, on_delta)
+            .map_err(|e| provider.protocol_error(&e.to_string()))?;
+        Ok(reply::build_reply(finished, messages, origin.clone()))
     }
 }

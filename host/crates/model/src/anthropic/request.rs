@@ -8,16 +8,16 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::tuning::tuning;
+use super::tuning::tuning_fields;
 use crate::{
     chat::{
-        AssistantMessage, Attachment, CallRequest, Kind, Message, Request, ToolDefinition,
-        ToolResult, UserMessage,
+        AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
+        ModelRequest, ModelToolDefinition, ToolResultMessage, UserInputMessage,
     },
-    endpoint::Endpoint,
+    endpoint::ModelEndpoint,
     wire::{
-        answer::text,
-        conversation::{NO_WORDS, arguments_object, own_form, safe_id, safe_name},
+        answer::text_field,
+        conversation::{NO_WORDS, arguments_object, provider_form, safe_id, safe_name},
     },
 };
 
@@ -34,11 +34,11 @@ const MARKED_MESSAGES: usize = 2;
 
 /// The body of a request.
 #[derive(Serialize)]
-struct Body<'a> {
+struct AnthropicRequestBody<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Value>,
-    messages: Vec<Turn>,
+    messages: Vec<AnthropicMessage>,
     stream: bool,
     #[serde(flatten)]
     tuning: Map<String, Value>,
@@ -48,19 +48,23 @@ struct Body<'a> {
 
 /// Consecutive content of one role.
 #[derive(Serialize)]
-struct Turn {
+struct AnthropicMessage {
     role: &'static str,
     content: Vec<Value>,
 }
 
 /// Returns the body of a request. `tools` is the serialized list of the request's tools.
-pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
-    let body = Body {
+pub(super) fn build_body(
+    endpoint: &ModelEndpoint,
+    request: ModelRequest<'_>,
+    tools: Option<&RawValue>,
+) -> Vec<u8> {
+    let body = AnthropicRequestBody {
         model: endpoint.model.trim(),
-        system: system(request.messages),
-        messages: turns(request.messages, &endpoint.origin()),
+        system: system_blocks(request.messages),
+        messages: build_messages(request.messages, &endpoint.origin()),
         stream: endpoint.stream,
-        tuning: tuning(endpoint, request.messages),
+        tuning: tuning_fields(endpoint, request.messages),
         tools,
     };
     serde_json::to_vec(&body).expect("JSON values can be written")
@@ -68,13 +72,13 @@ pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&Raw
 
 /// Returns the tools in the form of this protocol. The last one is marked because the list stays
 /// the same between requests.
-pub(super) fn definitions(tools: &[ToolDefinition]) -> Vec<Value> {
-    let mut definitions: Vec<Value> = tools.iter().map(definition).collect();
-    definitions.last_mut().into_iter().for_each(mark);
+pub(super) fn tool_definitions(tools: &[ModelToolDefinition]) -> Vec<Value> {
+    let mut definitions: Vec<Value> = tools.iter().map(tool_definition).collect();
+    definitions.last_mut().into_iter().for_each(mark_cacheable);
     definitions
 }
 
-fn definition(tool: &ToolDefinition) -> Value {
+fn tool_definition(tool: &ModelToolDefinition) -> Value {
     let mut schema = tool.parameters.clone();
     if let Value::Object(schema) = &mut schema {
         schema.entry("type").or_insert_with(|| json!("object"));
@@ -82,62 +86,65 @@ fn definition(tool: &ToolDefinition) -> Value {
     json!({ "name": tool.name, "description": tool.description, "input_schema": schema })
 }
 
-fn system(messages: &[Message]) -> Vec<Value> {
+fn system_blocks(messages: &[ChatMessage]) -> Vec<Value> {
     let mut blocks: Vec<Value> = messages
         .iter()
         .filter_map(|message| match message {
-            Message::System { text } => words(text),
+            ChatMessage::System { text } => text_block(text),
             _ => None,
         })
         .collect();
-    blocks.last_mut().into_iter().for_each(mark);
+    blocks.last_mut().into_iter().for_each(mark_cacheable);
     blocks
 }
 
-fn turns(messages: &[Message], origin: &str) -> Vec<Turn> {
-    let mut turns: Vec<Turn> = Vec::new();
+fn build_messages(messages: &[ChatMessage], origin: &str) -> Vec<AnthropicMessage> {
+    let mut turns: Vec<AnthropicMessage> = Vec::new();
     for message in messages {
-        let (role, mut content) = blocks(message, origin);
+        let (role, mut content) = message_blocks(message, origin);
         match turns.last_mut() {
             _ if content.is_empty() => {}
             Some(turn) if turn.role == role => turn.content.append(&mut content),
-            _ => turns.push(Turn { role, content }),
+            _ => turns.push(AnthropicMessage { role, content }),
         }
     }
     let of_person = turns.iter_mut().rev().filter(|turn| turn.role == "user");
-    of_person.take(MARKED_MESSAGES).filter_map(|turn| turn.content.last_mut()).for_each(mark);
+    of_person
+        .take(MARKED_MESSAGES)
+        .filter_map(|turn| turn.content.last_mut())
+        .for_each(mark_cacheable);
     turns
 }
 
-fn blocks(message: &Message, origin: &str) -> (&'static str, Vec<Value>) {
+fn message_blocks(message: &ChatMessage, origin: &str) -> (&'static str, Vec<Value>) {
     match message {
-        Message::System { .. } => ("user", Vec::new()),
-        Message::User(said) => ("user", input(said)),
-        Message::Assistant(said) => {
-            ("assistant", own_blocks(said, origin).unwrap_or_else(|| anew(said)))
+        ChatMessage::System { .. } => ("user", Vec::new()),
+        ChatMessage::User(said) => ("user", user_content(said)),
+        ChatMessage::Assistant(said) => {
+            ("assistant", provider_blocks(said, origin).unwrap_or_else(|| rebuild_blocks(said)))
         }
-        Message::Tool(result) => ("user", vec![tool_result(result)]),
+        ChatMessage::Tool(result) => ("user", vec![tool_result(result)]),
     }
 }
 
 /// Marks a block as the end of a prefix that the provider may cache.
-fn mark(block: &mut Value) {
+fn mark_cacheable(block: &mut Value) {
     block["cache_control"] = json!({ "type": "ephemeral" });
 }
 
 /// Returns the content of an input: the files, then the text about them.
-fn input(said: &UserMessage) -> Vec<Value> {
-    let files = said.attachments.iter().map(file);
-    let mut content: Vec<Value> = files.chain(words(&said.told())).collect();
+fn user_content(said: &UserInputMessage) -> Vec<Value> {
+    let files = said.attachments.iter().map(file_block);
+    let mut content: Vec<Value> = files.chain(text_block(&said.text_for_model())).collect();
     if content.is_empty() {
-        content.extend(words(NO_WORDS));
+        content.extend(text_block(NO_WORDS));
     }
     content
 }
 
-fn file(file: &Attachment) -> Value {
-    let Some(kind) = block_of(file) else {
-        return json!({ "type": "text", "text": file.in_words() });
+fn file_block(file: &FileAttachment) -> Value {
+    let Some(kind) = file_block_type(file) else {
+        return json!({ "type": "text", "text": file.describe_as_text() });
     };
     json!({
         "type": kind,
@@ -146,24 +153,25 @@ fn file(file: &Attachment) -> Value {
 }
 
 /// Returns the type of the block that carries a file unchanged, or `None` if it cannot be sent.
-pub(super) fn block_of(file: &Attachment) -> Option<&'static str> {
+pub(super) fn file_block_type(file: &FileAttachment) -> Option<&'static str> {
     match (file.kind(), file.essence()) {
-        (Kind::Image, media_type) if IMAGE_TYPES.contains(&media_type) => Some("image"),
+        (AttachmentKind::Image, media_type) if IMAGE_TYPES.contains(&media_type) => Some("image"),
         (_, PDF) => Some("document"),
         _ => None,
     }
 }
 
-fn words(text: &str) -> Option<Value> {
+fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
 /// Returns the provider's own blocks, if this model wrote them and they still contain the same
 /// calls.
-fn own_blocks(said: &AssistantMessage, origin: &str) -> Option<Vec<Value>> {
-    let blocks = own_form(said, origin)?.get("content")?.as_array()?;
+fn provider_blocks(said: &AssistantMessage, origin: &str) -> Option<Vec<Value>> {
+    let blocks = provider_form(said, origin)?.get("content")?.as_array()?;
     let own_calls = blocks.iter().filter(|block| is_call(block));
-    let own_calls = own_calls.map(|call| (text(call, "id"), safe_name(text(call, "name"))));
+    let own_calls =
+        own_calls.map(|call| (text_field(call, "id"), safe_name(text_field(call, "name"))));
     if !own_calls.eq(said.calls.iter().map(|call| (&*call.id, Cow::Borrowed(&*call.name)))) {
         return None;
     }
@@ -172,35 +180,35 @@ fn own_blocks(said: &AssistantMessage, origin: &str) -> Option<Vec<Value>> {
     let end = blocks.iter().rposition(|block| !is_thinking(block)).map_or(0, |last| last + 1);
     blocks.truncate(end);
     let own_calls = blocks.iter_mut().filter(|block| is_call(block));
-    own_calls.zip(&said.calls).for_each(|(own, ours)| settle(own, ours));
+    own_calls.zip(&said.calls).for_each(|(own, ours)| repair_call(own, ours));
     Some(blocks)
 }
 
 /// Writes our call, which has the model's mistakes repaired, over the provider's.
-fn settle(own: &mut Value, ours: &CallRequest) {
+fn repair_call(own: &mut Value, ours: &ModelCallRequest) {
     own["id"] = json!(safe_id(&ours.id));
     own["name"] = json!(ours.name);
     own["input"] = arguments_object(&ours.arguments);
 }
 
 fn is_call(block: &Value) -> bool {
-    text(block, "type") == "tool_use"
+    text_field(block, "type") == "tool_use"
 }
 
 fn is_blank(block: &Value) -> bool {
-    text(block, "type") == "text" && text(block, "text").trim().is_empty()
+    text_field(block, "type") == "text" && text_field(block, "text").trim().is_empty()
 }
 
 /// Returns true for a block of thinking, readable or redacted.
 pub(super) fn is_thinking(block: &Value) -> bool {
-    matches!(text(block, "type"), "thinking" | "redacted_thinking")
+    matches!(text_field(block, "type"), "thinking" | "redacted_thinking")
 }
 
-fn anew(said: &AssistantMessage) -> Vec<Value> {
-    words(&said.text).into_iter().chain(said.calls.iter().map(call)).collect()
+fn rebuild_blocks(said: &AssistantMessage) -> Vec<Value> {
+    text_block(&said.text).into_iter().chain(said.calls.iter().map(tool_use_block)).collect()
 }
 
-fn call(call: &CallRequest) -> Value {
+fn tool_use_block(call: &ModelCallRequest) -> Value {
     json!({
         "type": "tool_use",
         "id": safe_id(&call.id),
@@ -209,8 +217,8 @@ fn call(call: &CallRequest) -> Value {
     })
 }
 
-fn tool_result(result: &ToolResult) -> Value {
-    let content: Vec<Value> = words(&result.content).into_iter().collect();
+fn tool_result(result: &ToolResultMessage) -> Value {
+    let content: Vec<Value> = text_block(&result.content).into_iter().collect();
     let mut block = json!({
         "type": "tool_result",
         "tool_use_id": safe_id(&result.call_id),

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::request::is_thinking;
 use crate::{
-    chat::Message,
-    endpoint::{Effort, Endpoint},
-    wire::conversation::own_form,
+    chat::ChatMessage,
+    endpoint::{ModelEndpoint, ReasoningEffort},
+    wire::conversation::provider_form,
 };
 
 /// Most tokens of one answer if no limit is set. All current models accept this many, and no answer
@@ -42,11 +42,17 @@ const COUNTED_THINKING: [&str; 9] = [
 const THINKING_TOKENS_MIN: u32 = 1024;
 
 /// Returns the fields of a body that depend on the model and the settings.
-pub(super) fn tuning(endpoint: &Endpoint, messages: &[Message]) -> Map<String, Value> {
-    let tokens_max = endpoint.output_tokens_max.unwrap_or_else(|| default_max(&endpoint.model));
+pub(super) fn tuning_fields(
+    endpoint: &ModelEndpoint,
+    messages: &[ChatMessage],
+) -> Map<String, Value> {
+    let tokens_max =
+        endpoint.output_tokens_max.unwrap_or_else(|| default_output_tokens(&endpoint.model));
     let mut fields = match endpoint.effort {
-        Some(effort) if !is_counted(&endpoint.model) => by_word(effort),
-        Some(effort) if can_think_on(messages, &endpoint.origin()) => by_number(effort, tokens_max),
+        Some(effort) if !has_thinking_budget(&endpoint.model) => thinking_by_effort(effort),
+        Some(effort) if can_think_in_turn(messages, &endpoint.origin()) => {
+            thinking_by_budget(effort, tokens_max)
+        }
         _ => Map::new(),
     };
     // A model that thinks does not take a temperature.
@@ -57,28 +63,28 @@ pub(super) fn tuning(endpoint: &Endpoint, messages: &[Message]) -> Map<String, V
     fields
 }
 
-fn default_max(model: &str) -> u32 {
+fn default_output_tokens(model: &str) -> u32 {
     let short = SHORT_ANSWERS.iter().find(|(name, _)| model.contains(name));
     short.map_or(OUTPUT_TOKENS_MAX, |(_, tokens_max)| *tokens_max)
 }
 
-fn is_counted(model: &str) -> bool {
+fn has_thinking_budget(model: &str) -> bool {
     COUNTED_THINKING.iter().any(|name| model.contains(name))
 }
 
 /// Asks for a summary: some models do not show their thinking unless asked to.
-fn by_word(effort: Effort) -> Map<String, Value> {
+fn thinking_by_effort(effort: ReasoningEffort) -> Map<String, Value> {
     let thinking = json!({ "type": "adaptive", "display": "summarized" });
-    let effort = json!({ "effort": effort.word() });
+    let effort = json!({ "effort": effort.as_str() });
     Map::from_iter([("thinking".to_owned(), thinking), ("output_config".to_owned(), effort)])
 }
 
 /// Leaves half of a short answer for its text. An answer too short for both gets no thinking.
-fn by_number(effort: Effort, tokens_max: u32) -> Map<String, Value> {
+fn thinking_by_budget(effort: ReasoningEffort, tokens_max: u32) -> Map<String, Value> {
     let wanted = match effort {
-        Effort::Low => 2048,
-        Effort::Medium => 8192,
-        Effort::High => 24_576,
+        ReasoningEffort::Low => 2048,
+        ReasoningEffort::Medium => 8192,
+        ReasoningEffort::High => 24_576,
     };
     let budget = (tokens_max / 2).min(wanted).max(THINKING_TOKENS_MIN);
     if budget >= tokens_max {
@@ -91,14 +97,14 @@ fn by_number(effort: Effort, tokens_max: u32) -> Map<String, Value> {
 /// Returns true if the model can think in the current turn. A model that counts its thinking tokens
 /// can continue to think about results of tools only if it thought before it called them. A turn
 /// that another model began has no such thinking.
-fn can_think_on(messages: &[Message], origin: &str) -> bool {
-    let turn = messages.iter().rev().take_while(|message| !matches!(message, Message::User(_)));
+fn can_think_in_turn(messages: &[ChatMessage], origin: &str) -> bool {
+    let turn = messages.iter().rev().take_while(|message| !matches!(message, ChatMessage::User(_)));
     let mut answers = turn.filter_map(|message| match message {
-        Message::Assistant(said) => Some(said),
+        ChatMessage::Assistant(said) => Some(said),
         _ => None,
     });
     answers.all(|said| {
-        let first = own_form(said, origin).and_then(|own| own.pointer("/content/0"));
+        let first = provider_form(said, origin).and_then(|own| own.pointer("/content/0"));
         first.is_some_and(is_thinking)
     })
 }
@@ -107,17 +113,17 @@ fn can_think_on(messages: &[Message], origin: &str) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        chat::{AssistantMessage, Opaque},
-        endpoint::Protocol,
+        chat::{AssistantMessage, OpaqueMessage},
+        endpoint::ProviderProtocol,
     };
 
-    fn endpoint(model: &str) -> Endpoint {
-        Endpoint::new(Protocol::Anthropic, "https://x", model)
+    fn endpoint(model: &str) -> ModelEndpoint {
+        ModelEndpoint::new(ProviderProtocol::Anthropic, "https://x", model)
     }
 
     #[track_caller]
-    fn check(endpoint: &Endpoint, messages: &[Message], want: Value) {
-        assert_eq!(Value::Object(tuning(endpoint, messages)), want);
+    fn check(endpoint: &ModelEndpoint, messages: &[ChatMessage], want: Value) {
+        assert_eq!(Value::Object(tuning_fields(endpoint, messages)), want);
     }
 
     #[test]
@@ -131,14 +137,14 @@ mod tests {
         ];
         for (model, want) in rows {
             check(&endpoint(model), &[], json!({ "max_tokens": want }));
-            let set = Endpoint { output_tokens_max: Some(7), ..endpoint(model) };
+            let set = ModelEndpoint { output_tokens_max: Some(7), ..endpoint(model) };
             check(&set, &[], json!({ "max_tokens": 7 }));
         }
     }
 
     #[test]
     fn thinking_is_asked_for_as_the_model_takes_it() {
-        let with = |model: &str, effort: Effort, tokens_max: u32| Endpoint {
+        let with = |model: &str, effort: ReasoningEffort, tokens_max: u32| ModelEndpoint {
             effort: Some(effort),
             output_tokens_max: Some(tokens_max),
             temperature: Some(0.5),
@@ -146,7 +152,7 @@ mod tests {
         };
         for model in ["claude-sonnet-4-6", "claude-opus-4-7", "claude-opus-6"] {
             check(
-                &with(model, Effort::Low, 64),
+                &with(model, ReasoningEffort::Low, 64),
                 &[],
                 json!({
                     "max_tokens": 64, "output_config": { "effort": "low" },
@@ -155,12 +161,12 @@ mod tests {
             );
         }
         let rows = [
-            (Effort::Low, 32_000, Some(2048)),
-            (Effort::Medium, 32_000, Some(8192)),
-            (Effort::High, 64_000, Some(24_576)),
-            (Effort::High, 32_000, Some(16_000)),
-            (Effort::High, 1025, Some(1024)),
-            (Effort::High, 1024, None),
+            (ReasoningEffort::Low, 32_000, Some(2048)),
+            (ReasoningEffort::Medium, 32_000, Some(8192)),
+            (ReasoningEffort::High, 64_000, Some(24_576)),
+            (ReasoningEffort::High, 32_000, Some(16_000)),
+            (ReasoningEffort::High, 1025, Some(1024)),
+            (ReasoningEffort::High, 1024, None),
         ];
         for model in ["claude-3-7-sonnet-20250219", "claude-sonnet-4-20250514", "claude-haiku-4-5"]
         {
@@ -179,22 +185,27 @@ mod tests {
 
     #[test]
     fn a_turn_that_began_without_thoughts_goes_on_without_them() {
-        let endpoint = Endpoint { effort: Some(Effort::Low), ..endpoint("claude-haiku-4-5") };
+        let endpoint =
+            ModelEndpoint { effort: Some(ReasoningEffort::Low), ..endpoint("claude-haiku-4-5") };
         let said = |block: &str, origin: &str| {
             let body = json!({ "role": "assistant", "content": [{ "type": block }] });
-            let opaque = Some(Opaque { origin: origin.to_owned(), body });
-            Message::Assistant(AssistantMessage { opaque, ..AssistantMessage::default() })
+            let opaque = Some(OpaqueMessage { origin: origin.to_owned(), body });
+            ChatMessage::Assistant(AssistantMessage { opaque, ..AssistantMessage::default() })
         };
         let own = "anthropic/claude-haiku-4-5";
         let rows = [
-            (vec![said("text", own), Message::user("x")], true),
-            (vec![Message::user("x"), said("thinking", own)], true),
-            (vec![Message::user("x"), said("redacted_thinking", own)], true),
-            (vec![Message::user("x"), said("thinking", "anthropic/other")], false),
-            (vec![Message::user("x"), said("tool_use", own), said("thinking", own)], false),
+            (vec![said("text", own), ChatMessage::user("x")], true),
+            (vec![ChatMessage::user("x"), said("thinking", own)], true),
+            (vec![ChatMessage::user("x"), said("redacted_thinking", own)], true),
+            (vec![ChatMessage::user("x"), said("thinking", "anthropic/other")], false),
+            (vec![ChatMessage::user("x"), said("tool_use", own), said("thinking", own)], false),
         ];
         for (messages, want) in rows {
-            assert_eq!(tuning(&endpoint, &messages).contains_key("thinking"), want, "{messages:?}");
+            assert_eq!(
+                tuning_fields(&endpoint, &messages).contains_key("thinking"),
+                want,
+                "{messages:?}"
+            );
         }
     }
 }

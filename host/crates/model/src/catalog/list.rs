@@ -6,11 +6,11 @@ use sallyport_contract::text;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::CatalogError;
+use super::ModelCatalogError;
 use crate::{
     chat::ModelError,
-    endpoint::{Endpoint, Protocol},
-    wire::{self, Line},
+    endpoint::{ModelEndpoint, ProviderProtocol},
+    wire::{self, ProviderConnection},
 };
 
 /// Longest wait for a list, or for one page of it. No model has to run for it.
@@ -27,7 +27,7 @@ const NAME_CHARS_MAX: usize = 200;
 
 /// A model on a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listed {
+pub struct CatalogModel {
     /// The model's name in requests.
     pub name: String,
     /// The provider's display name, if it differs from `name`.
@@ -44,19 +44,20 @@ pub struct Listed {
 /// # Errors
 ///
 /// Returns an error if the settings cannot work, or if the server gives no list.
-pub async fn models(endpoint: &Endpoint) -> Result<Vec<Listed>, CatalogError> {
-    let headers = wire::headers(endpoint)?;
+pub async fn list_models(endpoint: &ModelEndpoint) -> Result<Vec<CatalogModel>, ModelCatalogError> {
+    let headers = wire::auth_headers(endpoint)?;
     let mut listed = BTreeMap::new();
     let mut after = None;
     for _ in 0..PAGES_MAX {
-        let mut url = endpoint.address(path(endpoint.protocol))?;
-        for (key, value) in query(endpoint.protocol, after.as_deref()) {
+        let mut url = endpoint.server_url(list_path(endpoint.protocol))?;
+        for (key, value) in list_query(endpoint.protocol, after.as_deref()) {
             url.query_pairs_mut().append_pair(key, value);
         }
-        let page = page(&Line::to(endpoint, url, headers.clone())).await?;
-        let entries = entries(&page).into_iter().flatten();
-        listed.extend(entries.filter_map(model).map(|model| (model.name.clone(), model)));
-        after = next(&page);
+        let page =
+            fetch_page(&ProviderConnection::with_url(endpoint, url, headers.clone())).await?;
+        let entries = list_entries(&page).into_iter().flatten();
+        listed.extend(entries.filter_map(parse_model).map(|model| (model.name.clone(), model)));
+        after = next_cursor(&page);
         if after.is_none() || listed.len() >= MODELS_MAX {
             break;
         }
@@ -64,34 +65,36 @@ pub async fn models(endpoint: &Endpoint) -> Result<Vec<Listed>, CatalogError> {
     Ok(listed.into_values().take(MODELS_MAX).collect())
 }
 
-async fn page(line: &Line) -> Result<Value, ModelError> {
+async fn fetch_page(line: &ProviderConnection) -> Result<Value, ModelError> {
     let provider = line.provider();
-    let answer = async { line.whole(line.get().await?).await };
-    let page = provider.within(LIST_TIME_MAX, answer).await?;
-    match entries(&page) {
+    let answer = async { line.read_json(line.get().await?).await };
+    let page = provider.run_with_timeout(LIST_TIME_MAX, answer).await?;
+    match list_entries(&page) {
         Some(_) => Ok(page),
-        None => Err(provider.broken("there is no list of models in the answer")),
+        None => Err(provider.protocol_error("there is no list of models in the answer")),
     }
 }
 
-fn path(protocol: Protocol) -> &'static str {
+fn list_path(protocol: ProviderProtocol) -> &'static str {
     match protocol {
-        Protocol::Ollama => "api/tags",
+        ProviderProtocol::Ollama => "api/tags",
         _ => "models",
     }
 }
 
-fn query(protocol: Protocol, after: Option<&str>) -> Vec<(&'static str, &str)> {
+fn list_query(protocol: ProviderProtocol, after: Option<&str>) -> Vec<(&'static str, &str)> {
     let (size, token) = match protocol {
-        Protocol::Anthropic => (("limit", "1000"), "after_id"),
-        Protocol::Gemini => (("pageSize", "1000"), "pageToken"),
-        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Ollama => return Vec::new(),
+        ProviderProtocol::Anthropic => (("limit", "1000"), "after_id"),
+        ProviderProtocol::Gemini => (("pageSize", "1000"), "pageToken"),
+        ProviderProtocol::OpenAiChat
+        | ProviderProtocol::OpenAiResponses
+        | ProviderProtocol::Ollama => return Vec::new(),
     };
     [Some(size), after.map(|after| (token, after))].into_iter().flatten().collect()
 }
 
 /// Returns the cursor of the next page, if there is one.
-fn next(page: &Value) -> Option<String> {
+fn next_cursor(page: &Value) -> Option<String> {
     let told = |key: &str| page.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let has_more = page.get("has_more") == Some(&Value::Bool(true));
     told("nextPageToken").or(told("last_id").filter(|_| has_more)).map(str::to_owned)
@@ -99,7 +102,7 @@ fn next(page: &Value) -> Option<String> {
 
 /// Returns the entries of a list: under `data` or `models`, or the whole answer. Some servers write
 /// an empty list as null.
-fn entries(page: &Value) -> Option<&[Value]> {
+fn list_entries(page: &Value) -> Option<&[Value]> {
     match page.get("data").or_else(|| page.get("models")).unwrap_or(page) {
         Value::Array(entries) => Some(entries),
         Value::Null if page.is_object() => Some(&[]),
@@ -108,16 +111,16 @@ fn entries(page: &Value) -> Option<&[Value]> {
 }
 
 /// Reads an entry in any server's form; `None` if the model is not for conversations.
-fn model(entry: &Value) -> Option<Listed> {
+fn parse_model(entry: &Value) -> Option<CatalogModel> {
     let told = |key: &str| entry.get(key).and_then(Value::as_str);
     let name = told("id").or_else(|| told("name")).or_else(|| told("model"))?;
-    let name = shown(name.strip_prefix("models/").unwrap_or(name));
-    let title = told("display_name").or_else(|| told("displayName")).map(shown);
-    let is_meant = !name.is_empty() && generates(entry);
-    is_meant.then(|| Listed {
+    let name = display_name(name.strip_prefix("models/").unwrap_or(name));
+    let title = told("display_name").or_else(|| told("displayName")).map(display_name);
+    let is_meant = !name.is_empty() && can_generate_content(entry);
+    is_meant.then(|| CatalogModel {
         title: title.filter(|title| *title != name),
-        context_tokens: number(entry, &CONTEXT),
-        output_tokens: number(entry, &OUTPUT),
+        context_tokens: positive_number(entry, &CONTEXT),
+        output_tokens: positive_number(entry, &OUTPUT),
         name,
     })
 }
@@ -143,16 +146,16 @@ const OUTPUT: [&str; 4] = [
     "/max_tokens",
 ];
 
-fn number(entry: &Value, pointers: &[&str]) -> Option<u64> {
+fn positive_number(entry: &Value, pointers: &[&str]) -> Option<u64> {
     pointers.iter().find_map(|pointer| entry.pointer(pointer)?.as_u64()).filter(|&n| n > 0)
 }
 
 /// Returns true if the model generates content. Gemini also lists models that do not.
-fn generates(entry: &Value) -> bool {
+fn can_generate_content(entry: &Value) -> bool {
     let methods = entry.get("supportedGenerationMethods").and_then(Value::as_array);
     methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
 }
 
-fn shown(name: &str) -> String {
+fn display_name(name: &str) -> String {
     text::escape_excerpt(name.trim(), NAME_CHARS_MAX)
 }

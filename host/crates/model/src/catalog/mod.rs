@@ -8,23 +8,23 @@ mod list;
 
 use std::borrow::Cow;
 
-pub use check::{Status, Step, check};
-pub use list::{Listed, models};
+pub use check::{ModelCheckStatus, ModelCheckStep, check_endpoint};
+pub use list::{CatalogModel, list_models};
 
-use crate::{chat::ModelError, endpoint::SettingsError};
+use crate::{chat::ModelError, endpoint::EndpointSettingsError};
 
 /// Why there is no list of models.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CatalogError {
+pub enum ModelCatalogError {
     /// The settings cannot work.
     #[error(transparent)]
-    Settings(#[from] SettingsError),
+    Settings(#[from] EndpointSettingsError),
     /// The server gave no list.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
-impl CatalogError {
+impl ModelCatalogError {
     /// Returns how the user can fix it.
     pub fn hint(&self) -> Cow<'static, str> {
         match self {

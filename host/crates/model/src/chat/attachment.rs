@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// A file for the model to read. Cloning shares the bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attachment {
+pub struct FileAttachment {
     /// The file's name, without its folder.
     pub name: String,
     /// The media type, such as `image/png`.
@@ -20,7 +20,7 @@ pub struct Attachment {
 
 /// The kinds of file, by how a model reads them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind<'a> {
+pub enum AttachmentKind<'a> {
     /// Text, with its content.
     Text(&'a str),
     /// A picture.
@@ -31,16 +31,16 @@ pub enum Kind<'a> {
     Other,
 }
 
-impl Attachment {
+impl FileAttachment {
     /// Returns the kind of the file. Text that is not valid UTF-8 is `Kind::Other`.
-    pub fn kind(&self) -> Kind<'_> {
+    pub fn kind(&self) -> AttachmentKind<'_> {
         match self.essence().split_once('/') {
-            Some((family, kind)) if is_text(family, kind) => {
-                std::str::from_utf8(&self.data).map_or(Kind::Other, Kind::Text)
+            Some((family, kind)) if is_text_type(family, kind) => {
+                std::str::from_utf8(&self.data).map_or(AttachmentKind::Other, AttachmentKind::Text)
             }
-            Some(("image", _)) => Kind::Image,
-            Some(("audio", _)) => Kind::Audio,
-            _ => Kind::Other,
+            Some(("image", _)) => AttachmentKind::Image,
+            Some(("audio", _)) => AttachmentKind::Audio,
+            _ => AttachmentKind::Other,
         }
     }
 
@@ -55,10 +55,10 @@ impl Attachment {
 
     /// Describes the file as text, for a model or a protocol that cannot take it unchanged. A text
     /// file is inlined; for any other file, the text states that it was left out.
-    pub fn in_words(&self) -> String {
+    pub fn describe_as_text(&self) -> String {
         let name = text::escape_line(&self.name);
         match self.kind() {
-            Kind::Text(content) => format!("<file name=\"{name}\">\n{content}\n</file>"),
+            AttachmentKind::Text(content) => format!("<file name=\"{name}\">\n{content}\n</file>"),
             _ => {
                 let (kind, bytes) = (text::escape_line(&self.media_type), self.data.len());
                 let file = format!("the file \"{name}\" ({kind}, {bytes} bytes)");
@@ -84,7 +84,7 @@ impl Attachment {
 }
 
 /// Returns true for text types, many of which are not under `text/`.
-fn is_text(family: &str, kind: &str) -> bool {
+fn is_text_type(family: &str, kind: &str) -> bool {
     let words = ["json", "xml", "yaml", "x-yaml", "toml", "javascript", "x-sh", "sql"];
     let ends = ["+json", "+xml", "+yaml"];
     family == "text"
@@ -105,35 +105,39 @@ fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[u8]>, 
 mod tests {
     use super::*;
 
-    fn file(media_type: &str, data: &[u8]) -> Attachment {
-        Attachment { name: "a\nb".to_owned(), media_type: media_type.to_owned(), data: data.into() }
+    fn file(media_type: &str, data: &[u8]) -> FileAttachment {
+        FileAttachment {
+            name: "a\nb".to_owned(),
+            media_type: media_type.to_owned(),
+            data: data.into(),
+        }
     }
 
     #[test]
     fn kinds_are_told_by_the_media_type() {
         let rows = [
-            ("text/plain", Kind::Text("x")),
-            ("text/plain; charset=utf-8", Kind::Text("x")),
-            ("application/json", Kind::Text("x")),
-            ("application/ld+json", Kind::Text("x")),
-            ("image/svg+xml", Kind::Text("x")),
-            ("image/png", Kind::Image),
-            ("audio/ogg", Kind::Audio),
-            ("application/pdf", Kind::Other),
-            ("image", Kind::Other),
-            ("", Kind::Other),
+            ("text/plain", AttachmentKind::Text("x")),
+            ("text/plain; charset=utf-8", AttachmentKind::Text("x")),
+            ("application/json", AttachmentKind::Text("x")),
+            ("application/ld+json", AttachmentKind::Text("x")),
+            ("image/svg+xml", AttachmentKind::Text("x")),
+            ("image/png", AttachmentKind::Image),
+            ("audio/ogg", AttachmentKind::Audio),
+            ("application/pdf", AttachmentKind::Other),
+            ("image", AttachmentKind::Other),
+            ("", AttachmentKind::Other),
         ];
         for (media_type, want) in rows {
             assert_eq!(file(media_type, b"x").kind(), want, "{media_type}");
         }
-        assert_eq!(file("text/plain", b"\xff").kind(), Kind::Other);
+        assert_eq!(file("text/plain", b"\xff").kind(), AttachmentKind::Other);
     }
 
     #[test]
     fn what_cannot_go_along_is_told_in_words() {
-        let inlined = file("text/plain", b"words\n").in_words();
+        let inlined = file("text/plain", b"words\n").describe_as_text();
         assert!(inlined.starts_with("<file name=\"a") && inlined.contains("words\n"), "{inlined}");
-        let left_out = file("application/zip", b"PK").in_words();
+        let left_out = file("application/zip", b"PK").describe_as_text();
         assert!(left_out.contains("left out") && left_out.contains("2 bytes"), "{left_out}");
         assert!(!left_out.contains('\n'));
     }

@@ -129,7 +129,7 @@ impl ModelError {
             | Self::Refused { retry_after: Some(wait), .. }
                 if *wait > SHORT_WAIT_MAX =>
             {
-                let wait = in_words(*wait);
+                let wait = format_wait(*wait);
                 return Cow::Owned(format!(
                     "the provider asks to wait {wait}; use another model until then"
                 ));
@@ -154,7 +154,7 @@ impl ModelError {
 }
 
 /// Formats a wait of minutes or more, such as `5 minutes` or `3 hours`.
-fn in_words(wait: Duration) -> String {
+fn format_wait(wait: Duration) -> String {
     let minutes = wait.as_secs().div_ceil(60);
     match minutes {
         0..120 => format!("{minutes} minutes"),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use sallyport_contract::services::InputOrigin;
 use serde::{Deserialize, Serialize};
 
-use super::Attachment;
+use super::FileAttachment;
 
 /// The prefix of every quoted line.
 pub const QUOTE_MARK: &str = "| ";
@@ -19,12 +19,12 @@ const LABEL_CHARS_MAX: usize = 80;
 
 /// One input, with its attachments.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UserMessage {
+pub struct UserInputMessage {
     /// The text.
     pub text: String,
     /// Files for the model to look at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attachments: Vec<Attachment>,
+    pub attachments: Vec<FileAttachment>,
     /// The source of the text, if the user did not type it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<InputOrigin>,
@@ -33,16 +33,16 @@ pub struct UserMessage {
     pub aside: Option<String>,
 }
 
-impl<T: Into<String>> From<T> for UserMessage {
+impl<T: Into<String>> From<T> for UserInputMessage {
     /// Creates a message of text alone.
     fn from(text: T) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 }
 
-impl UserMessage {
+impl UserInputMessage {
     /// Adds a line to the host's note.
-    pub fn note(&mut self, words: String) {
+    pub fn append_note(&mut self, words: String) {
         self.aside = Some(match self.aside.take() {
             Some(before) => format!("{before}\n{words}"),
             None => words,
@@ -51,9 +51,11 @@ impl UserMessage {
 
     /// Returns the text that a model reads: the host's note, then the words. Words that the user
     /// did not type are quoted under the name of their origin.
-    pub fn told(&self) -> Cow<'_, str> {
+    pub fn text_for_model(&self) -> Cow<'_, str> {
         let words = match &self.origin {
-            Some(origin) => Cow::Owned(format!("{}\n{}", head(origin), quoted(&self.text))),
+            Some(origin) => {
+                Cow::Owned(format!("{}\n{}", origin_line(origin), quote_text(&self.text)))
+            }
             None => Cow::Borrowed(self.text.as_str()),
         };
         match &self.aside {
@@ -64,7 +66,7 @@ impl UserMessage {
 }
 
 /// Returns the line that names the origin of the quoted text.
-fn head(origin: &InputOrigin) -> String {
+fn origin_line(origin: &InputOrigin) -> String {
     match &origin.label {
         Some(label) => {
             let label: String = label.chars().take(LABEL_CHARS_MAX).collect();
@@ -75,13 +77,13 @@ fn head(origin: &InputOrigin) -> String {
 }
 
 /// Quotes a foreign text: marks each of its lines, as [`lines`] splits them.
-pub fn quoted(text: &str) -> String {
-    let lines: Vec<String> = lines(text).map(|line| format!("{QUOTE_MARK}{line}")).collect();
+pub fn quote_text(text: &str) -> String {
+    let lines: Vec<String> = split_lines(text).map(|line| format!("{QUOTE_MARK}{line}")).collect();
     lines.join("\n")
 }
 
 /// Returns the lines of a text. Every character that a reader may take for a line break ends one.
-pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+pub fn split_lines(text: &str) -> impl Iterator<Item = &str> {
     let is_break =
         |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
     text.split("\r\n").flat_map(move |line| line.split(is_break))
@@ -91,10 +93,10 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn said(text: &str, label: Option<&str>) -> UserMessage {
+    fn said(text: &str, label: Option<&str>) -> UserInputMessage {
         let plugin = "webhook".parse().unwrap();
         let origin = InputOrigin { plugin, label: label.map(str::to_owned), connection: None };
-        UserMessage { origin: Some(origin), ..text.into() }
+        UserInputMessage { origin: Some(origin), ..text.into() }
     }
 
     #[test]
@@ -117,26 +119,26 @@ mod tests {
             ("[from webhook]\nhi".into(), "[from webhook]\nhi"),
         ];
         for (said, want) in rows {
-            assert_eq!(said.told(), want);
+            assert_eq!(said.text_for_model(), want);
         }
     }
 
     #[test]
     fn what_the_host_says_comes_first() {
         let aside = Some("[A note.]".to_owned());
-        let plain = UserMessage { aside: aside.clone(), ..UserMessage::from("hi") };
-        assert_eq!(plain.told(), "[A note.]\n\nhi");
-        let from = UserMessage { aside, ..said("hi", None) };
-        assert_eq!(from.told(), "[A note.]\n\n[from webhook]\n| hi");
+        let plain = UserInputMessage { aside: aside.clone(), ..UserInputMessage::from("hi") };
+        assert_eq!(plain.text_for_model(), "[A note.]\n\nhi");
+        let from = UserInputMessage { aside, ..said("hi", None) };
+        assert_eq!(from.text_for_model(), "[A note.]\n\n[from webhook]\n| hi");
     }
 
     #[test]
     fn an_input_of_before_still_reads() {
-        let old: UserMessage = serde_json::from_str(r#"{"text":"hi"}"#).unwrap();
+        let old: UserInputMessage = serde_json::from_str(r#"{"text":"hi"}"#).unwrap();
         assert_eq!(old, "hi".into());
         assert_eq!(serde_json::to_string(&old).unwrap(), r#"{"text":"hi"}"#);
         let new = said("hi", Some("bot"));
         let text = serde_json::to_string(&new).unwrap();
-        assert_eq!(serde_json::from_str::<UserMessage>(&text).unwrap(), new);
+        assert_eq!(serde_json::from_str::<UserInputMessage>(&text).unwrap(), new);
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Something that the model's provider does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum LeftOut {
+pub enum OmittedContent {
     /// A tool whose parameters have no form that the provider accepts.
     Tool {
         /// The name that the model would see.
@@ -28,7 +28,7 @@ pub enum LeftOut {
     },
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for OmittedContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tool { name, why } => {

@@ -12,30 +12,30 @@ use sallyport_contract::{BoxFuture, ToolDescriptor, mangle::model_tool_name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use attachment::{Attachment, Kind};
+pub use attachment::{AttachmentKind, FileAttachment};
 pub use error::ModelError;
-pub use input::{QUOTE_MARK, UserMessage, lines, quoted};
-pub use left_out::LeftOut;
-pub use price::{Cost, Price};
+pub use input::{QUOTE_MARK, UserInputMessage, quote_text, split_lines};
+pub use left_out::OmittedContent;
+pub use price::{TokenCost, TokenPrice};
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case")]
-pub enum Message {
+pub enum ChatMessage {
     /// The instructions to the model.
     System {
         /// The text of the instructions.
         text: String,
     },
     /// An input of the user.
-    User(UserMessage),
+    User(UserInputMessage),
     /// An answer of the model.
     Assistant(AssistantMessage),
     /// The result of a tool call.
-    Tool(ToolResult),
+    Tool(ToolResultMessage),
 }
 
-impl Message {
+impl ChatMessage {
     /// Creates a user message of text alone.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(text.into().into())
@@ -48,16 +48,16 @@ pub struct AssistantMessage {
     /// Text for the user; may be empty.
     pub text: String,
     /// The calls that the model requests, in its order.
-    pub calls: Vec<CallRequest>,
+    pub calls: Vec<ModelCallRequest>,
     /// The provider's own form of this message, sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opaque: Option<Opaque>,
+    pub opaque: Option<OpaqueMessage>,
 }
 
 /// A message in the form of one provider. Only the adapter that made it reads it, and only for the
 /// model that wrote it, because one model's signatures mean nothing to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Opaque {
+pub struct OpaqueMessage {
     /// The protocol and the model: `anthropic/claude-sonnet-4-5`.
     pub origin: String,
     /// The message as the provider sent it.
@@ -66,7 +66,7 @@ pub struct Opaque {
 
 /// One call as the model wrote it. Nothing in it has been checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallRequest {
+pub struct ModelCallRequest {
     /// The provider's id of the call; made up by the adapter if the provider gives none.
     pub id: String,
     /// The function name that the model wrote.
@@ -77,7 +77,7 @@ pub struct CallRequest {
 
 /// The result of one call, as the model receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolResult {
+pub struct ToolResultMessage {
     /// Id of the [`CallRequest`] that this answers.
     pub call_id: String,
     /// The function name that the model wrote.
@@ -90,7 +90,7 @@ pub struct ToolResult {
 
 /// A tool as a model sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolDefinition {
+pub struct ModelToolDefinition {
     /// A name that every provider accepts: `[A-Za-z_][A-Za-z0-9_-]{0,63}`.
     pub name: String,
     /// What the tool does and when to use it.
@@ -99,7 +99,7 @@ pub struct ToolDefinition {
     pub parameters: Value,
 }
 
-impl From<&ToolDescriptor> for ToolDefinition {
+impl From<&ToolDescriptor> for ModelToolDefinition {
     /// Defines a tool under the name that a model sees.
     fn from(tool: &ToolDescriptor) -> Self {
         Self {
@@ -112,11 +112,11 @@ impl From<&ToolDescriptor> for ToolDefinition {
 
 /// A request to a model. The default has no messages and no tools.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Request<'a> {
+pub struct ModelRequest<'a> {
     /// The conversation so far; ends with a user message or with tool results.
-    pub messages: &'a [Message],
+    pub messages: &'a [ChatMessage],
     /// The tools that the model may call, in a stable order.
-    pub tools: &'a [ToolDefinition],
+    pub tools: &'a [ModelToolDefinition],
     /// The sampling temperature, from 0 up; overrides the endpoint's. It is a wish: a model that
     /// takes none answers as usual.
     pub temperature: Option<f64>,
@@ -124,18 +124,18 @@ pub struct Request<'a> {
 
 /// A model's reply to a request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
+pub struct ModelReply {
     /// The message to append to the conversation.
     pub message: AssistantMessage,
     /// Why the model stopped.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// Tokens used, if the provider reports them.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
 }
 
 /// Why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finish {
+pub enum FinishReason {
     /// The answer is complete.
     Stop,
     /// The model requests tool calls.
@@ -150,7 +150,7 @@ pub enum Finish {
 
 /// Tokens of one exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Tokens read, including those read from and written to a cache.
     pub input_tokens: u64,
     /// Tokens written, including those of the model's thinking.
@@ -168,7 +168,7 @@ pub struct Usage {
 
 /// A piece of an answer while it arrives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delta {
+pub enum ReplyDelta {
     /// Text for the user.
     Text(String),
     /// The model's thinking.
@@ -188,7 +188,7 @@ pub enum Delta {
         reason: String,
     },
     /// The model is asked without something that its provider does not accept.
-    LeftOut(LeftOut),
+    LeftOut(OmittedContent),
 }
 
 /// A language model, or anything that serves as one.
@@ -197,7 +197,7 @@ pub trait ChatModel: Send + Sync {
     fn name(&self) -> &str;
 
     /// Returns the price of the model's tokens, if it is known.
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<TokenPrice> {
         None
     }
 
@@ -212,7 +212,7 @@ pub trait ChatModel: Send + Sync {
     /// is not an error here: the gate checks the arguments.
     fn generate<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+        request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
 }

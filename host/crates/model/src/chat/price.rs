@@ -4,11 +4,11 @@ use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
 
-use super::Usage;
+use super::TokenUsage;
 
 /// The price of tokens, in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Price {
+pub struct TokenPrice {
     /// Tokens read.
     pub input: f64,
     /// Tokens written.
@@ -22,16 +22,17 @@ pub struct Price {
 /// An amount of money, in millionths of a US dollar.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Cost {
+pub struct TokenCost {
     /// Millionths of a US dollar.
     pub micro_usd: u64,
 }
 
-impl Price {
+impl TokenPrice {
     /// Returns the cost of an exchange, rounded up so that rounding never exceeds a budget.
-    pub fn of(&self, usage: &Usage) -> Cost {
-        let Usage { input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, .. } =
-            *usage;
+    pub fn of(&self, usage: &TokenUsage) -> TokenCost {
+        let TokenUsage {
+            input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, ..
+        } = *usage;
         let plain =
             input_tokens.saturating_sub(cached_input_tokens.saturating_add(cache_write_tokens));
         let parts = [
@@ -42,11 +43,11 @@ impl Price {
         ];
         // Dollars per million tokens are millionths of a dollar per token.
         let micro_usd: f64 = parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum();
-        Cost { micro_usd: micro_usd.ceil().max(0.0) as u64 }
+        TokenCost { micro_usd: micro_usd.ceil().max(0.0) as u64 }
     }
 }
 
-impl Sum for Cost {
+impl Sum for TokenCost {
     fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
         let micro_usd = costs.fold(0, |sum: u64, cost| sum.saturating_add(cost.micro_usd));
         Self { micro_usd }

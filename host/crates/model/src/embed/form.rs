@@ -2,23 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::{DIMENSIONS_MAX, EmbedEndpoint};
+use super::{DIMENSIONS_MAX, EmbeddingEndpoint};
 use crate::{
-    endpoint::{Protocol, SettingsError},
+    endpoint::{EndpointSettingsError, ProviderProtocol},
     gemini,
 };
 
 /// The form of requests and answers of one endpoint.
 #[derive(Debug)]
-pub(super) struct Form {
+pub(super) struct EmbeddingFormat {
     /// The path of the method, below the base address.
     pub(super) path: String,
     model: String,
-    wire: Wire,
+    wire: EmbeddingProtocol,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Wire {
+enum EmbeddingProtocol {
     /// `embeddings` of OpenAI and the many servers that implement it.
     OpenAi,
     /// `batchEmbedContents` of Gemini.
@@ -27,33 +27,39 @@ enum Wire {
     Ollama,
 }
 
-impl Form {
+impl EmbeddingFormat {
     /// Returns the form for an endpoint.
     ///
     /// # Errors
     ///
     /// Returns [`SettingsError::NoEmbeddings`] if the protocol has no embeddings.
-    pub(super) fn of(endpoint: &EmbedEndpoint) -> Result<Self, SettingsError> {
+    pub(super) fn from_endpoint(
+        endpoint: &EmbeddingEndpoint,
+    ) -> Result<Self, EndpointSettingsError> {
         let model = endpoint.model.trim();
         let (wire, path, model) = match endpoint.protocol {
-            Protocol::OpenAiChat | Protocol::OpenAiResponses => {
-                (Wire::OpenAi, "embeddings".to_owned(), model.to_owned())
+            ProviderProtocol::OpenAiChat | ProviderProtocol::OpenAiResponses => {
+                (EmbeddingProtocol::OpenAi, "embeddings".to_owned(), model.to_owned())
             }
-            Protocol::Gemini => {
+            ProviderProtocol::Gemini => {
                 let path = format!("{}:batchEmbedContents", gemini::resource_path(model));
-                (Wire::Gemini, path, gemini::resource(model))
+                (EmbeddingProtocol::Gemini, path, gemini::resource_name(model))
             }
-            Protocol::Ollama => (Wire::Ollama, "api/embed".to_owned(), model.to_owned()),
-            Protocol::Anthropic => return Err(SettingsError::NoEmbeddings),
+            ProviderProtocol::Ollama => {
+                (EmbeddingProtocol::Ollama, "api/embed".to_owned(), model.to_owned())
+            }
+            ProviderProtocol::Anthropic => return Err(EndpointSettingsError::NoEmbeddings),
         };
         Ok(Self { path, model, wire })
     }
 
     /// Returns the body of a request.
-    pub(super) fn body(&self, texts: &[String]) -> Vec<u8> {
+    pub(super) fn request_body(&self, texts: &[String]) -> Vec<u8> {
         let body = match self.wire {
-            Wire::OpenAi | Wire::Ollama => json!({ "model": self.model, "input": texts }),
-            Wire::Gemini => {
+            EmbeddingProtocol::OpenAi | EmbeddingProtocol::Ollama => {
+                json!({ "model": self.model, "input": texts })
+            }
+            EmbeddingProtocol::Gemini => {
                 let requests = texts.iter().map(|text| {
                     json!({ "model": self.model, "content": { "parts": [{ "text": text }] } })
                 });
@@ -64,28 +70,35 @@ impl Form {
     }
 
     /// Returns `count` vectors from an answer, in the order of the texts.
-    pub(super) fn vectors(&self, answer: &Value, count: usize) -> Result<Vec<Vec<f32>>, String> {
+    pub(super) fn parse_vectors(
+        &self,
+        answer: &Value,
+        count: usize,
+    ) -> Result<Vec<Vec<f32>>, String> {
         let list = match self.wire {
-            Wire::OpenAi => answer.get("data"),
-            Wire::Gemini | Wire::Ollama => answer.get("embeddings"),
+            EmbeddingProtocol::OpenAi => answer.get("data"),
+            EmbeddingProtocol::Gemini | EmbeddingProtocol::Ollama => answer.get("embeddings"),
         };
         let list = list.and_then(Value::as_array).ok_or("there are no vectors in it")?;
         if list.len() != count {
             return Err(format!("it has {} vectors for {count} texts", list.len()));
         }
         match self.wire {
-            Wire::OpenAi => {
-                in_order(list)?.into_iter().map(|one| vector(one.get("embedding"))).collect()
+            EmbeddingProtocol::OpenAi => sort_by_index(list)?
+                .into_iter()
+                .map(|one| parse_vector(one.get("embedding")))
+                .collect(),
+            EmbeddingProtocol::Gemini => {
+                list.iter().map(|one| parse_vector(one.get("values"))).collect()
             }
-            Wire::Gemini => list.iter().map(|one| vector(one.get("values"))).collect(),
-            Wire::Ollama => list.iter().map(|one| vector(Some(one))).collect(),
+            EmbeddingProtocol::Ollama => list.iter().map(|one| parse_vector(Some(one))).collect(),
         }
     }
 }
 
 /// Sorts vectors into the order of their texts. A server that does not number them sends them in
 /// order.
-fn in_order(list: &[Value]) -> Result<Vec<&Value>, String> {
+fn sort_by_index(list: &[Value]) -> Result<Vec<&Value>, String> {
     let mut placed: Vec<Option<&Value>> = vec![None; list.len()];
     for (place, one) in list.iter().enumerate() {
         let told = one.get("index").and_then(Value::as_u64);
@@ -98,7 +111,7 @@ fn in_order(list: &[Value]) -> Result<Vec<&Value>, String> {
     Ok(placed.into_iter().flatten().collect())
 }
 
-fn vector(numbers: Option<&Value>) -> Result<Vec<f32>, String> {
+fn parse_vector(numbers: Option<&Value>) -> Result<Vec<f32>, String> {
     let numbers = numbers.and_then(Value::as_array).ok_or("a vector is no list of numbers")?;
     if numbers.is_empty() || numbers.len() > DIMENSIONS_MAX {
         let count = numbers.len();

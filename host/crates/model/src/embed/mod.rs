@@ -16,12 +16,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     chat::ModelError,
-    endpoint::{Endpoint, Protocol, SettingsError},
+    endpoint::{EndpointSettingsError, ModelEndpoint, ProviderProtocol},
     retry,
-    wire::{self, Line},
+    wire::{self, ProviderConnection},
 };
 
-use self::form::Form;
+use self::form::EmbeddingFormat;
 
 /// Longest wait for the vectors of one batch. A local server may load its model first.
 const TIME_MAX: Duration = Duration::from_secs(60);
@@ -39,9 +39,9 @@ const DIMENSIONS_MAX: usize = 8192;
 
 /// Where and how to reach an embedding model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct EmbedEndpoint {
+pub struct EmbeddingEndpoint {
     /// The wire format of the server.
-    pub protocol: Protocol,
+    pub protocol: ProviderProtocol,
     /// Base address, like a chat model's: `https://api.openai.com/v1`.
     pub base_url: String,
     /// The model's name, as the provider knows it: `text-embedding-3-small`.
@@ -52,9 +52,9 @@ pub struct EmbedEndpoint {
     pub time_max: Duration,
 }
 
-impl EmbedEndpoint {
+impl EmbeddingEndpoint {
     /// Creates an endpoint for a model on the server of a chat model, with its key.
-    pub fn beside(endpoint: &Endpoint, model: impl Into<String>) -> Self {
+    pub fn from_chat_endpoint(endpoint: &ModelEndpoint, model: impl Into<String>) -> Self {
         Self {
             key: endpoint.key.clone(),
             ..Self::new(endpoint.protocol, endpoint.base_url.clone(), model)
@@ -62,17 +62,21 @@ impl EmbedEndpoint {
     }
 
     /// Creates an endpoint without a key and with a timeout of one minute.
-    pub fn new(protocol: Protocol, base_url: impl Into<String>, model: impl Into<String>) -> Self {
+    pub fn new(
+        protocol: ProviderProtocol,
+        base_url: impl Into<String>,
+        model: impl Into<String>,
+    ) -> Self {
         let (base_url, model) = (base_url.into(), model.into());
         Self { protocol, base_url, model, key: None, time_max: TIME_MAX }
     }
 
     /// Returns the chat endpoint that connects to the same server.
-    fn endpoint(&self) -> Endpoint {
-        Endpoint {
+    fn chat_endpoint(&self) -> ModelEndpoint {
+        ModelEndpoint {
             key: self.key.clone(),
             time_max: self.time_max,
-            ..Endpoint::new(self.protocol, self.base_url.clone(), self.model.clone())
+            ..ModelEndpoint::new(self.protocol, self.base_url.clone(), self.model.clone())
         }
     }
 }
@@ -100,25 +104,27 @@ pub trait Embedder: Send + Sync {
 ///
 /// Returns an error with a hint if the settings cannot work, for instance if the protocol has no
 /// embeddings.
-pub fn connect_embedder(endpoint: &EmbedEndpoint) -> Result<Arc<dyn Embedder>, SettingsError> {
-    let form = Form::of(endpoint)?;
-    let server = endpoint.endpoint();
-    let line = Line::new(&server, &form.path, wire::headers(&server)?)?;
+pub fn connect_embedder(
+    endpoint: &EmbeddingEndpoint,
+) -> Result<Arc<dyn Embedder>, EndpointSettingsError> {
+    let form = EmbeddingFormat::from_endpoint(endpoint)?;
+    let server = endpoint.chat_endpoint();
+    let line = ProviderConnection::new(&server, &form.path, wire::auth_headers(&server)?)?;
     let (time_max, dimension) = (endpoint.time_max, OnceLock::new());
-    Ok(Arc::new(Remote { form, line, time_max, dimension }))
+    Ok(Arc::new(RemoteEmbedder { form, line, time_max, dimension }))
 }
 
 /// An embedding model on a server.
 #[derive(Debug)]
-struct Remote {
-    form: Form,
-    line: Line,
+struct RemoteEmbedder {
+    form: EmbeddingFormat,
+    line: ProviderConnection,
     time_max: Duration,
     /// The dimension of its vectors, known once the first vector has arrived.
     dimension: OnceLock<usize>,
 }
 
-impl Embedder for Remote {
+impl Embedder for RemoteEmbedder {
     fn name(&self) -> &str {
         self.line.name()
     }
@@ -129,21 +135,21 @@ impl Embedder for Remote {
     ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, ModelError>> {
         Box::pin(async move {
             let mut vectors = Vec::with_capacity(texts.len());
-            for batch in batches(texts) {
-                let answer = self.batch(batch);
-                vectors.extend(self.line.provider().within(self.time_max, answer).await?);
+            for batch in split_batches(texts) {
+                let answer = self.embed_batch(batch);
+                vectors.extend(self.line.provider().run_with_timeout(self.time_max, answer).await?);
             }
             Ok(vectors)
         })
     }
 }
 
-impl Remote {
+impl RemoteEmbedder {
     /// Requests the vectors of a batch, with retries.
-    async fn batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
+    async fn embed_batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         let (begun, mut attempt) = (Instant::now(), 1);
         loop {
-            let error = match self.once(texts).await {
+            let error = match self.request_batch(texts).await {
                 Ok(vectors) => return Ok(vectors),
                 Err(error) => error,
             };
@@ -154,16 +160,16 @@ impl Remote {
         }
     }
 
-    async fn once(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
-        let response = self.line.post(self.form.body(texts), wire::JSON).await?;
-        let answer = self.line.whole(response).await?;
-        let vectors = self.form.vectors(&answer, texts.len());
-        let vectors = vectors.and_then(|vectors| self.of_one_dimension(vectors));
-        vectors.map_err(|problem| self.line.provider().broken(&problem))
+    async fn request_batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
+        let response = self.line.post(self.form.request_body(texts), wire::JSON).await?;
+        let answer = self.line.read_json(response).await?;
+        let vectors = self.form.parse_vectors(&answer, texts.len());
+        let vectors = vectors.and_then(|vectors| self.check_dimensions(vectors));
+        vectors.map_err(|problem| self.line.provider().protocol_error(&problem))
     }
 
     /// Checks that all vectors have the dimension of the first vector that this embedder received.
-    fn of_one_dimension(&self, vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, String> {
+    fn check_dimensions(&self, vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, String> {
         for vector in &vectors {
             let (dimension, wanted) = (vector.len(), self.dimension.get().copied());
             let wanted = wanted.unwrap_or_else(|| *self.dimension.get_or_init(|| dimension));
@@ -176,7 +182,7 @@ impl Remote {
 }
 
 /// Splits texts into batches that a provider accepts in one request.
-fn batches(mut texts: &[String]) -> impl Iterator<Item = &[String]> {
+fn split_batches(mut texts: &[String]) -> impl Iterator<Item = &[String]> {
     std::iter::from_fn(move || {
         let mut bytes = 0;
         let fits = |text: &&String| {
@@ -205,7 +211,7 @@ mod tests {
         ];
         for (bytes, want) in rows {
             let texts: Vec<String> = bytes.iter().map(|bytes| "x".repeat(*bytes)).collect();
-            assert_eq!(batches(&texts).map(<[_]>::len).collect::<Vec<_>>(), want);
+            assert_eq!(split_batches(&texts).map(<[_]>::len).collect::<Vec<_>>(), want);
         }
     }
 }

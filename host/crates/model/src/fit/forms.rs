@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::taken::names_type;
+use super::taken::has_type_name;
 
 /// Most forms that are kept apart; more are united.
 const FORMS_MAX: usize = 64;
@@ -27,7 +27,7 @@ const RESOLVED: [&str; 10] = [
 
 /// One form.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Form<'s> {
+pub(super) struct SchemaVariant<'s> {
     pub(super) fields: Map<String, Value>,
     /// The references that were followed to reach the form. A reference that occurs again within it
     /// is a recursion.
@@ -36,56 +36,64 @@ pub(super) struct Form<'s> {
 
 /// Resolves references within a root schema.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Forms<'s> {
+pub(super) struct RootSchema<'s> {
     pub(super) root: &'s Value,
 }
 
-impl<'s> Forms<'s> {
+impl<'s> RootSchema<'s> {
     /// Returns the forms of a value; empty if no value fits. `followed` lists the references that
     /// led to the schema.
-    pub(super) fn of(self, schema: &Value, followed: &[&'s str]) -> Vec<Form<'s>> {
+    pub(super) fn expand_schema(
+        self,
+        schema: &Value,
+        followed: &[&'s str],
+    ) -> Vec<SchemaVariant<'s>> {
         let Some(fields) = schema.as_object() else {
             let fits = schema != &Value::Bool(false);
-            return if fits { vec![Form::default()] } else { Vec::new() };
+            return if fits { vec![SchemaVariant::default()] } else { Vec::new() };
         };
-        let mut forms = vec![Form { fields: own(fields), followed: followed.to_vec() }];
+        let mut forms =
+            vec![SchemaVariant { fields: own_keywords(fields), followed: followed.to_vec() }];
         for keyword in ["$ref", "$dynamicRef"] {
             if let Some(target) = fields.get(keyword).and_then(Value::as_str) {
-                forms = product(forms, self.referred(target, followed));
+                forms = combine_variants(forms, self.expand_reference(target, followed));
             }
         }
-        for member in list(fields, "allOf") {
-            forms = product(forms, self.of(member, followed));
+        for member in keyword_items(fields, "allOf") {
+            forms = combine_variants(forms, self.expand_schema(member, followed));
         }
         for keyword in ["anyOf", "oneOf"] {
             if fields.contains_key(keyword) {
-                let either = list(fields, keyword).flat_map(|one| self.of(one, followed));
-                forms = product(forms, either.collect());
+                let either = keyword_items(fields, keyword)
+                    .flat_map(|one| self.expand_schema(one, followed));
+                forms = combine_variants(forms, either.collect());
             }
         }
         if fields.contains_key("if") {
             let branch = |keyword| fields.get(keyword).unwrap_or(&Value::Bool(true));
             let either = ["then", "else"].map(branch);
-            let either = either.into_iter().flat_map(|one| self.of(one, followed));
-            forms = product(forms, either.collect());
+            let either = either.into_iter().flat_map(|one| self.expand_schema(one, followed));
+            forms = combine_variants(forms, either.collect());
         }
         forms
     }
 
-    fn referred(self, target: &str, followed: &[&'s str]) -> Vec<Form<'s>> {
-        let Some((place, schema)) = find(self.root, target) else { return vec![Form::default()] };
+    fn expand_reference(self, target: &str, followed: &[&'s str]) -> Vec<SchemaVariant<'s>> {
+        let Some((place, schema)) = resolve_reference(self.root, target) else {
+            return vec![SchemaVariant::default()];
+        };
         if !followed.contains(&place) {
-            return self.of(schema, &[followed, &[place]].concat());
+            return self.expand_schema(schema, &[followed, &[place]].concat());
         }
         // A recursive reference keeps only its type; expanding it would never end.
         let types = schema.get("type").map(|types| ("type".to_owned(), types.clone()));
-        vec![Form { fields: types.into_iter().collect(), followed: followed.to_vec() }]
+        vec![SchemaVariant { fields: types.into_iter().collect(), followed: followed.to_vec() }]
     }
 }
 
 /// Returns the target of a reference within a schema, and a name for it that lives as long as the
 /// schema.
-fn find<'s>(root: &'s Value, target: &str) -> Option<(&'s str, &'s Value)> {
+fn resolve_reference<'s>(root: &'s Value, target: &str) -> Option<(&'s str, &'s Value)> {
     if target == "#" {
         return Some(("#", root));
     }
@@ -101,11 +109,14 @@ fn find<'s>(root: &'s Value, target: &str) -> Option<(&'s str, &'s Value)> {
     })
 }
 
-fn list<'a>(fields: &'a Map<String, Value>, keyword: &str) -> impl Iterator<Item = &'a Value> {
+fn keyword_items<'a>(
+    fields: &'a Map<String, Value>,
+    keyword: &str,
+) -> impl Iterator<Item = &'a Value> {
     fields.get(keyword).and_then(Value::as_array).into_iter().flatten()
 }
 
-fn own(fields: &Map<String, Value>) -> Map<String, Value> {
+fn own_keywords(fields: &Map<String, Value>) -> Map<String, Value> {
     let own = fields.iter().filter(|(key, _)| !RESOLVED.contains(&key.as_str()));
     let mut own: Map<String, Value> =
         own.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -116,16 +127,22 @@ fn own(fields: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// Returns the combinations of one form of each list.
-fn product<'s>(one: Vec<Form<'s>>, other: Vec<Form<'s>>) -> Vec<Form<'s>> {
+fn combine_variants<'s>(
+    one: Vec<SchemaVariant<'s>>,
+    other: Vec<SchemaVariant<'s>>,
+) -> Vec<SchemaVariant<'s>> {
     let (one, other) = match one.len() * other.len() > FORMS_MAX {
-        true => (vec![united(&one)], vec![united(&other)]),
+        true => (vec![unite_variants(&one)], vec![unite_variants(&other)]),
         false => (one, other),
     };
-    one.iter().flat_map(|a| other.iter().filter_map(|b| both(a, b))).collect()
+    one.iter().flat_map(|a| other.iter().filter_map(|b| intersect_variants(a, b))).collect()
 }
 
 /// Returns the form that satisfies both; `None` if no value can.
-fn both<'s>(one: &Form<'s>, other: &Form<'s>) -> Option<Form<'s>> {
+fn intersect_variants<'s>(
+    one: &SchemaVariant<'s>,
+    other: &SchemaVariant<'s>,
+) -> Option<SchemaVariant<'s>> {
     let mut fields = one.fields.clone();
     for (keyword, value) in &other.fields {
         let Some(known) = fields.get_mut(keyword) else {
@@ -136,24 +153,24 @@ fn both<'s>(one: &Form<'s>, other: &Form<'s>) -> Option<Form<'s>> {
             _ if known == value => {}
             "type" => *known = common_type(known, value)?,
             "enum" => *known = common_choices(known, value)?,
-            "required" => *known = all_names(known, value),
-            "properties" => *known = all_properties(known, value),
+            "required" => *known = union_names(known, value),
+            "properties" => *known = merge_properties(known, value),
             _ => {}
         }
     }
-    if is_open(one, other) || is_open(other, one) {
+    if is_closed_to(one, other) || is_closed_to(other, one) {
         fields.remove("additionalProperties");
     }
-    settle_choices(&mut fields)?;
+    retain_typed_choices(&mut fields)?;
     let mut followed = one.followed.clone();
     followed.extend(&other.followed);
-    Some(Form { fields, followed })
+    Some(SchemaVariant { fields, followed })
 }
 
 /// Returns true if one form is closed and does not know the properties of the other.
-fn is_open(one: &Form<'_>, other: &Form<'_>) -> bool {
+fn is_closed_to(one: &SchemaVariant<'_>, other: &SchemaVariant<'_>) -> bool {
     let is_closed =
-        |form: &Form<'_>| form.fields.get("additionalProperties") == Some(&json!(false));
+        |form: &SchemaVariant<'_>| form.fields.get("additionalProperties") == Some(&json!(false));
     is_closed(one) && !is_closed(other) && other.fields.contains_key("properties")
 }
 
@@ -163,8 +180,8 @@ fn common_type(one: &Value, other: &Value) -> Option<Value> {
     };
     let narrower = |a: &Value| match a.as_str() {
         _ if all(other).contains(a) => Some(a.clone()),
-        Some("number") if names_type(other, "integer") => Some(json!("integer")),
-        Some("integer") if names_type(other, "number") => Some(json!("integer")),
+        Some("number") if has_type_name(other, "integer") => Some(json!("integer")),
+        Some("integer") if has_type_name(other, "number") => Some(json!("integer")),
         _ => None,
     };
     let mut common: Vec<Value> = all(one).iter().filter_map(narrower).collect();
@@ -183,7 +200,7 @@ fn common_choices(one: &Value, other: &Value) -> Option<Value> {
 }
 
 /// Drops choices that do not have the form's type; `None` if no choice is left.
-fn settle_choices(fields: &mut Map<String, Value>) -> Option<()> {
+fn retain_typed_choices(fields: &mut Map<String, Value>) -> Option<()> {
     let Some(types) = fields.get("type").cloned() else { return Some(()) };
     let Some(Value::Array(choices)) = fields.get_mut("enum") else { return Some(()) };
     choices.retain(|value| has_type(value, &types));
@@ -192,7 +209,7 @@ fn settle_choices(fields: &mut Map<String, Value>) -> Option<()> {
 
 /// Returns true if a value has one of these types.
 pub(super) fn has_type(value: &Value, types: &Value) -> bool {
-    let named = |names: &[&str]| names.iter().any(|name| names_type(types, name));
+    let named = |names: &[&str]| names.iter().any(|name| has_type_name(types, name));
     match value {
         Value::Null => named(&["null"]),
         Value::Bool(_) => named(&["boolean"]),
@@ -203,7 +220,7 @@ pub(super) fn has_type(value: &Value, types: &Value) -> bool {
     }
 }
 
-fn all_names(one: &Value, other: &Value) -> Value {
+fn union_names(one: &Value, other: &Value) -> Value {
     let mut names = one.as_array().cloned().unwrap_or_default();
     for name in other.as_array().into_iter().flatten() {
         if !names.contains(name) {
@@ -213,7 +230,7 @@ fn all_names(one: &Value, other: &Value) -> Value {
     Value::Array(names)
 }
 
-fn all_properties(one: &Value, other: &Value) -> Value {
+fn merge_properties(one: &Value, other: &Value) -> Value {
     let mut properties = one.as_object().cloned().unwrap_or_default();
     for (name, schema) in other.as_object().into_iter().flatten() {
         match properties.get_mut(name) {
@@ -229,8 +246,8 @@ fn all_properties(one: &Value, other: &Value) -> Value {
 ///
 /// The properties of all forms are merged. A property that only some forms describe is described
 /// that way for all of them.
-pub(super) fn united<'s>(forms: &[Form<'s>]) -> Form<'s> {
-    let Some((first, rest)) = forms.split_first() else { return Form::default() };
+pub(super) fn unite_variants<'s>(forms: &[SchemaVariant<'s>]) -> SchemaVariant<'s> {
+    let Some((first, rest)) = forms.split_first() else { return SchemaVariant::default() };
     let same = |(key, value): &(&String, &Value)| {
         rest.iter().all(|form| form.fields.get(*key) == Some(value))
     };
@@ -239,14 +256,14 @@ pub(super) fn united<'s>(forms: &[Form<'s>]) -> Form<'s> {
         kept.map(|(key, value)| (key.clone(), value.clone())).collect();
     // The properties are useful to the model even if one form has none.
     if forms.iter().any(|form| form.fields.contains_key("properties")) {
-        fields.insert("properties".to_owned(), united_properties(forms));
+        fields.insert("properties".to_owned(), unite_properties(forms));
         fields.insert("required".to_owned(), required_by_all(forms));
     }
     let followed = forms.iter().flat_map(|form| &form.followed).copied().collect();
-    Form { fields, followed }
+    SchemaVariant { fields, followed }
 }
 
-fn united_properties(forms: &[Form<'_>]) -> Value {
+fn unite_properties(forms: &[SchemaVariant<'_>]) -> Value {
     let mut united: Map<String, Value> = Map::new();
     let properties = forms.iter().filter_map(|form| form.fields.get("properties")?.as_object());
     for (name, schema) in properties.flatten() {
@@ -267,8 +284,8 @@ fn united_properties(forms: &[Form<'_>]) -> Value {
     Value::Object(united)
 }
 
-fn required_by_all(forms: &[Form<'_>]) -> Value {
-    let required = |form: &Form<'_>| {
+fn required_by_all(forms: &[SchemaVariant<'_>]) -> Value {
+    let required = |form: &SchemaVariant<'_>| {
         form.fields.get("required").and_then(Value::as_array).cloned().unwrap_or_default()
     };
     let mut all = forms.iter().map(required);

@@ -9,26 +9,26 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::names::PropertyNames;
+use super::names::PropertyNameMap;
 use crate::{
-    chat::{AssistantMessage, CallRequest, Message, ToolResult},
-    wire::conversation::{is_safe_id, mended_arguments, safe_id, safe_name},
+    chat::{AssistantMessage, ChatMessage, ModelCallRequest, ToolResultMessage},
+    wire::conversation::{is_safe_id, repair_arguments, safe_id, safe_name},
 };
 
 /// Returns a conversation with its calls repaired. Ids that `origin` gave itself stay unless they
 /// repeat.
-pub(super) fn mended<'a>(
-    messages: &'a [Message],
+pub(super) fn repair_history<'a>(
+    messages: &'a [ChatMessage],
     origin: &str,
-    names: &HashMap<String, PropertyNames>,
-) -> Cow<'a, [Message]> {
-    let mut changed: Option<Vec<Message>> = None;
-    let mut ids = Ids::default();
+    names: &HashMap<String, PropertyNameMap>,
+) -> Cow<'a, [ChatMessage]> {
+    let mut changed: Option<Vec<ChatMessage>> = None;
+    let mut ids = CallIdMap::default();
     for (at, message) in messages.iter().enumerate() {
         let mended = match message {
-            Message::Assistant(said) => answer(said, origin, names, &mut ids),
-            Message::Tool(result) => self::result(result, &ids),
-            Message::System { .. } | Message::User(_) => None,
+            ChatMessage::Assistant(said) => repair_answer(said, origin, names, &mut ids),
+            ChatMessage::Tool(result) => self::repair_result(result, &ids),
+            ChatMessage::System { .. } | ChatMessage::User(_) => None,
         };
         if let Some(mended) = mended {
             changed.get_or_insert_with(|| messages.to_vec())[at] = mended;
@@ -39,13 +39,13 @@ pub(super) fn mended<'a>(
 
 /// The ids of calls, and the replacements under which they are sent.
 #[derive(Default)]
-struct Ids {
+struct CallIdMap {
     safe: HashMap<String, String>,
     used: HashSet<String>,
 }
 
-impl Ids {
-    fn take(&mut self, id: &str, is_own: bool) -> Option<String> {
+impl CallIdMap {
+    fn reserve_id(&mut self, id: &str, is_own: bool) -> Option<String> {
         let safe = if is_own || is_safe_id(id) { Cow::Borrowed(id) } else { safe_id(id) };
         let mut unique = safe.to_string();
         let mut n = 1;
@@ -60,27 +60,29 @@ impl Ids {
     }
 }
 
-fn answer(
+fn repair_answer(
     said: &AssistantMessage,
     origin: &str,
-    names: &HashMap<String, PropertyNames>,
-    ids: &mut Ids,
-) -> Option<Message> {
+    names: &HashMap<String, PropertyNameMap>,
+    ids: &mut CallIdMap,
+) -> Option<ChatMessage> {
     let is_own = said.opaque.as_ref().is_some_and(|opaque| opaque.origin == origin);
     let mut calls = said.calls.clone();
     for call in &mut calls {
-        mend(call, names.get(&call.name));
-        if let Some(id) = ids.take(&call.id, is_own) {
+        repair_call(call, names.get(&call.name));
+        if let Some(id) = ids.reserve_id(&call.id, is_own) {
             call.id = id;
         }
     }
-    (calls != said.calls).then(|| Message::Assistant(AssistantMessage { calls, ..said.clone() }))
+    (calls != said.calls)
+        .then(|| ChatMessage::Assistant(AssistantMessage { calls, ..said.clone() }))
 }
 
-fn mend(call: &mut CallRequest, names: Option<&PropertyNames>) {
-    if let Some(mended) = mended_arguments(&call.arguments) {
+fn repair_call(call: &mut ModelCallRequest, names: Option<&PropertyNameMap>) {
+    if let Some(mended) = repair_arguments(&call.arguments) {
         call.arguments = mended;
-    } else if let Some(replaced) = names.and_then(|names| names.replaced(&call.arguments)) {
+    } else if let Some(replaced) = names.and_then(|names| names.replace_arguments(&call.arguments))
+    {
         call.arguments = replaced;
     }
     if let Cow::Owned(safe) = safe_name(&call.name) {
@@ -88,12 +90,16 @@ fn mend(call: &mut CallRequest, names: Option<&PropertyNames>) {
     }
 }
 
-fn result(result: &ToolResult, ids: &Ids) -> Option<Message> {
+fn repair_result(result: &ToolResultMessage, ids: &CallIdMap) -> Option<ChatMessage> {
     let id = ids.safe.get(&result.call_id);
     let name = safe_name(&result.name);
     if id.is_none() && matches!(name, Cow::Borrowed(_)) {
         return None;
     }
     let call_id = id.unwrap_or(&result.call_id).clone();
-    Some(Message::Tool(ToolResult { call_id, name: name.into_owned(), ..result.clone() }))
+    Some(ChatMessage::Tool(ToolResultMessage {
+        call_id,
+        name: name.into_owned(),
+        ..result.clone()
+    }))
 }

@@ -18,10 +18,10 @@ mod tests;
 use std::{borrow::Cow, collections::HashMap};
 
 use crate::{
-    chat::{CallRequest, LeftOut, Message, ToolDefinition},
-    endpoint::{Endpoint, Protocol},
+    chat::{ChatMessage, ModelCallRequest, ModelToolDefinition, OmittedContent},
+    endpoint::{ModelEndpoint, ProviderProtocol},
 };
-use names::PropertyNames;
+use names::PropertyNameMap;
 
 /// Longest tool description that OpenAI accepts, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 1024;
@@ -31,7 +31,7 @@ const SHORT_DESCRIPTIONS: [&str; 2] = ["openai.com", "azure.com"];
 
 /// The restrictions of a provider on tool definitions, beyond those of all providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Dialect {
+pub(crate) struct SchemaDialect {
     /// Property names must match `[A-Za-z0-9_.-]{1,64}`.
     limits_names: bool,
     /// Keywords outside a short list are refused or not understood.
@@ -44,7 +44,7 @@ pub(crate) struct Dialect {
     description_chars_max: Option<usize>,
 }
 
-impl Dialect {
+impl SchemaDialect {
     /// Has every restriction of any provider except the limit on descriptions.
     pub(crate) const STRICTEST: Self = Self {
         limits_names: true,
@@ -63,43 +63,43 @@ impl Dialect {
     };
 
     /// Returns the restrictions of an endpoint's server.
-    pub(crate) fn of(endpoint: &Endpoint) -> Self {
+    pub(crate) fn from_endpoint(endpoint: &ModelEndpoint) -> Self {
         match endpoint.protocol {
             // llama.cpp uses the same protocol and refuses a pattern without `^` and `$`.
-            Protocol::OpenAiChat | Protocol::OpenAiResponses => Self {
+            ProviderProtocol::OpenAiChat | ProviderProtocol::OpenAiResponses => Self {
                 wants_whole_patterns: true,
                 description_chars_max: endpoint
-                    .is_at(&SHORT_DESCRIPTIONS)
+                    .is_at_domain(&SHORT_DESCRIPTIONS)
                     .then_some(DESCRIPTION_CHARS_MAX),
                 ..Self::GENEROUS
             },
-            Protocol::Anthropic => Self { limits_names: true, ..Self::GENEROUS },
-            Protocol::Gemini => Self { ignores_references: false, ..Self::STRICTEST },
-            Protocol::Ollama => Self { ignores_references: true, ..Self::GENEROUS },
+            ProviderProtocol::Anthropic => Self { limits_names: true, ..Self::GENEROUS },
+            ProviderProtocol::Gemini => Self { ignores_references: false, ..Self::STRICTEST },
+            ProviderProtocol::Ollama => Self { ignores_references: true, ..Self::GENEROUS },
         }
     }
 }
 
 /// The tools of a request in a form that its provider accepts.
 #[derive(Debug, Default)]
-pub struct Fit {
-    tools: Vec<ToolDefinition>,
+pub struct FittedTools {
+    tools: Vec<ModelToolDefinition>,
     /// Renamed properties by tool name; only tools with a renamed property are listed.
-    names: HashMap<String, PropertyNames>,
-    left_out: Vec<LeftOut>,
+    names: HashMap<String, PropertyNameMap>,
+    left_out: Vec<OmittedContent>,
 }
 
-impl Fit {
+impl FittedTools {
     /// Fits tools to an unknown provider.
-    pub fn careful(tools: &[ToolDefinition]) -> Self {
-        Self::new(tools, Dialect::STRICTEST)
+    pub fn with_strictest_dialect(tools: &[ModelToolDefinition]) -> Self {
+        Self::new(tools, SchemaDialect::STRICTEST)
     }
 
     /// Fits tools to a provider with these restrictions.
-    pub(crate) fn new(tools: &[ToolDefinition], dialect: Dialect) -> Self {
+    pub(crate) fn new(tools: &[ModelToolDefinition], dialect: SchemaDialect) -> Self {
         let mut fit = Self::default();
         for tool in tools {
-            match fitted(tool, dialect) {
+            match fit_tool(tool, dialect) {
                 Ok((fitted, names)) => {
                     if !names.is_empty() {
                         fit.names.insert(fitted.name.clone(), names);
@@ -107,7 +107,7 @@ impl Fit {
                     fit.tools.push(fitted);
                 }
                 Err(why) => {
-                    fit.left_out.push(LeftOut::Tool { name: tool.name.clone(), why });
+                    fit.left_out.push(OmittedContent::Tool { name: tool.name.clone(), why });
                 }
             }
         }
@@ -115,26 +115,30 @@ impl Fit {
     }
 
     /// Returns the fitted tools, without those that are left out.
-    pub fn tools(&self) -> &[ToolDefinition] {
+    pub fn tools(&self) -> &[ModelToolDefinition] {
         &self.tools
     }
 
     /// Returns the tools that have no form that the provider accepts.
-    pub fn left_out(&self) -> &[LeftOut] {
+    pub fn omitted_tools(&self) -> &[OmittedContent] {
         &self.left_out
     }
 
     /// Returns a conversation whose calls every server accepts. `origin` is the receiver of the
     /// request: ids that it gave itself stay unless they repeat.
-    pub fn history<'a>(&self, messages: &'a [Message], origin: &str) -> Cow<'a, [Message]> {
-        history::mended(messages, origin, &self.names)
+    pub fn fit_history<'a>(
+        &self,
+        messages: &'a [ChatMessage],
+        origin: &str,
+    ) -> Cow<'a, [ChatMessage]> {
+        history::repair_history(messages, origin, &self.names)
     }
 
     /// Restores the tool's own property names in the arguments of calls.
-    pub fn restore(&self, calls: &mut [CallRequest]) {
+    pub fn restore_arguments(&self, calls: &mut [ModelCallRequest]) {
         for call in calls {
             if let Some(names) = self.names.get(&call.name)
-                && let Some(restored) = names.restored(&call.arguments)
+                && let Some(restored) = names.restore_arguments(&call.arguments)
             {
                 call.arguments = restored;
             }
@@ -142,42 +146,42 @@ impl Fit {
     }
 }
 
-fn fitted(
-    tool: &ToolDefinition,
-    dialect: Dialect,
-) -> Result<(ToolDefinition, PropertyNames), String> {
-    let (mut tool, mut names) = (tool.clone(), PropertyNames::default());
-    if !taken::is_taken(&tool.parameters, dialect) {
+fn fit_tool(
+    tool: &ModelToolDefinition,
+    dialect: SchemaDialect,
+) -> Result<(ModelToolDefinition, PropertyNameMap), String> {
+    let (mut tool, mut names) = (tool.clone(), PropertyNameMap::default());
+    if !taken::is_accepted_schema(&tool.parameters, dialect) {
         if dialect.limits_names {
-            names = PropertyNames::of(&tool.parameters);
+            names = PropertyNameMap::from_schema(&tool.parameters);
         }
-        let plain = plain::parameters(&tool.parameters, &names)?;
-        if !taken::is_taken(&plain.parameters, dialect) {
+        let plain = plain::plain_parameters(&tool.parameters, &names)?;
+        if !taken::is_accepted_schema(&plain.parameters, dialect) {
             return Err("its parameters have no form that the provider takes".to_owned());
         }
         tool.parameters = plain.parameters;
         if let Some(note) = plain.note {
-            tool.description = joined(&tool.description, &note);
+            tool.description = join_descriptions(&tool.description, &note);
         }
     }
     if let Some(chars_max) = dialect.description_chars_max {
-        shorten(&mut tool, chars_max);
+        shorten_description(&mut tool, chars_max);
     }
     Ok((tool, names))
 }
 
-fn joined(text: &str, more: &str) -> String {
+fn join_descriptions(text: &str, more: &str) -> String {
     if text.is_empty() { more.to_owned() } else { format!("{text}\n\n{more}") }
 }
 
 /// Moves the end of a long description to the parameters, where no limit is known.
-fn shorten(tool: &mut ToolDefinition, chars_max: usize) {
+fn shorten_description(tool: &mut ModelToolDefinition, chars_max: usize) {
     let Some((end, _)) = tool.description.char_indices().nth(chars_max) else { return };
     let cut = tool.description[..end].rfind(char::is_whitespace).unwrap_or(end);
     let rest = tool.description.split_off(cut);
     if let Some(parameters) = tool.parameters.as_object_mut() {
         let told = parameters.get("description").and_then(|told| told.as_str()).unwrap_or("");
-        let rest = joined(rest.trim(), told);
+        let rest = join_descriptions(rest.trim(), told);
         parameters.insert("description".to_owned(), rest.trim_end().into());
     }
 }

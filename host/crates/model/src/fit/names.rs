@@ -17,20 +17,20 @@ const KEPT_CHARS_MAX: usize = 48;
 
 /// The replaced property names of one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct PropertyNames {
+pub(super) struct PropertyNameMap {
     /// Pairs of a property's own name and the name that the provider sees.
     replaced: Vec<(String, String)>,
 }
 
-impl PropertyNames {
+impl PropertyNameMap {
     /// Chooses a replacement for every refused property name in a schema.
-    pub(super) fn of(schema: &Value) -> Self {
+    pub(super) fn from_schema(schema: &Value) -> Self {
         let mut own = BTreeSet::new();
-        collect(schema, &mut own);
+        collect_names(schema, &mut own);
         let mut taken = own.clone();
         let refused = own.into_iter().filter(|name| !is_property_name(name));
         let replaced = refused.map(|name| {
-            let safe = free_name(&name, &taken);
+            let safe = unused_name(&name, &taken);
             taken.insert(safe.clone());
             (name, safe)
         });
@@ -42,52 +42,52 @@ impl PropertyNames {
     }
 
     /// Returns the name that the provider sees.
-    pub(super) fn outgoing<'a>(&'a self, own: &'a str) -> &'a str {
+    pub(super) fn provider_name<'a>(&'a self, own: &'a str) -> &'a str {
         self.replaced.iter().find(|(name, _)| name == own).map_or(own, |(_, safe)| safe)
     }
 
-    fn incoming<'a>(&'a self, seen: &'a str) -> &'a str {
+    fn original_name<'a>(&'a self, seen: &'a str) -> &'a str {
         self.replaced.iter().find(|(_, safe)| safe == seen).map_or(seen, |(name, _)| name)
     }
 
     /// Returns arguments under the tool's own names; `None` if they are not JSON or nothing
     /// changes.
-    pub(super) fn restored(&self, arguments: &str) -> Option<String> {
-        rewritten(arguments, &|key| self.incoming(key).to_owned())
+    pub(super) fn restore_arguments(&self, arguments: &str) -> Option<String> {
+        rewrite_arguments(arguments, &|key| self.original_name(key).to_owned())
     }
 
     /// Returns arguments under the names that the provider sees; `None` if they are not JSON or
     /// nothing changes.
-    pub(super) fn replaced(&self, arguments: &str) -> Option<String> {
-        rewritten(arguments, &|key| self.outgoing(key).to_owned())
+    pub(super) fn replace_arguments(&self, arguments: &str) -> Option<String> {
+        rewrite_arguments(arguments, &|key| self.provider_name(key).to_owned())
     }
 }
 
-fn rewritten(arguments: &str, name: &dyn Fn(&str) -> String) -> Option<String> {
+fn rewrite_arguments(arguments: &str, name: &dyn Fn(&str) -> String) -> Option<String> {
     let own = json::parse_json(arguments, ARGUMENTS_BYTES_MAX).ok()?;
-    let renamed = renamed(&own, name);
+    let renamed = rename_keys(&own, name);
     (renamed != own).then(|| renamed.to_string())
 }
 
-fn renamed(value: &Value, name: &dyn Fn(&str) -> String) -> Value {
+fn rename_keys(value: &Value, name: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::Object(fields) => {
-            let field = |(key, value): (&String, &Value)| (name(key), renamed(value, name));
+            let field = |(key, value): (&String, &Value)| (name(key), rename_keys(value, name));
             Value::Object(fields.iter().map(field).collect::<Map<_, _>>())
         }
-        Value::Array(items) => items.iter().map(|item| renamed(item, name)).collect(),
+        Value::Array(items) => items.iter().map(|item| rename_keys(item, name)).collect(),
         other => other.clone(),
     }
 }
 
-fn collect(schema: &Value, names: &mut BTreeSet<String>) {
+fn collect_names(schema: &Value, names: &mut BTreeSet<String>) {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         names.extend(properties.keys().cloned());
     }
-    subschemas(schema).for_each(|(_, inner)| collect(inner, names));
+    subschemas(schema).for_each(|(_, inner)| collect_names(inner, names));
 }
 
-fn free_name(name: &str, taken: &BTreeSet<String>) -> String {
+fn unused_name(name: &str, taken: &BTreeSet<String>) -> String {
     let safe = |char: char| if char.is_ascii_alphanumeric() || char == '_' { char } else { '_' };
     let kept: String = name.chars().take(KEPT_CHARS_MAX).map(safe).collect();
     let says_nothing = kept.chars().all(|char| char == '_');

@@ -8,9 +8,9 @@ use std::cell::Cell;
 use serde_json::{Map, Value, json};
 
 use super::{
-    forms::{Form, Forms, united},
-    names::PropertyNames,
-    taken::{is_known_format, is_plain_choice, is_whole_pattern, names_type},
+    forms::{RootSchema, SchemaVariant, unite_variants},
+    names::PropertyNameMap,
+    taken::{has_type_name, is_anchored_pattern, is_known_format, is_plain_choice},
 };
 
 /// Deepest level that is described. Deeper schemas become `{}`.
@@ -53,7 +53,7 @@ const NOTED: [&str; 8] = [
 
 /// The plain parameters of a tool.
 #[derive(Debug)]
-pub(super) struct Plain {
+pub(super) struct PlainParameters {
     pub(super) parameters: Value,
     /// The forms of the arguments, which the parameters cannot express.
     pub(super) note: Option<String>,
@@ -64,62 +64,66 @@ pub(super) struct Plain {
 /// # Errors
 ///
 /// Returns a human-readable message if no object can satisfy the schema.
-pub(super) fn parameters(schema: &Value, names: &PropertyNames) -> Result<Plain, String> {
-    let telling = Telling { forms: Forms { root: schema }, names, nodes: Cell::new(0) };
-    let mut forms = telling.forms.of(schema, &[]);
-    forms.retain(|form| is_object(&form.fields));
+pub(super) fn plain_parameters(
+    schema: &Value,
+    names: &PropertyNameMap,
+) -> Result<PlainParameters, String> {
+    let telling = SchemaRewrite { forms: RootSchema { root: schema }, names, nodes: Cell::new(0) };
+    let mut forms = telling.forms.expand_schema(schema, &[]);
+    forms.retain(|form| can_be_object(&form.fields));
     forms.dedup_by(|a, b| a.fields == b.fields);
     if forms.is_empty() {
         return Err("no object can be what its parameters ask for".to_owned());
     }
-    let note = (forms.len() > 1).then(|| telling.listed(&forms));
-    let mut form = united(&forms);
+    let note = (forms.len() > 1).then(|| telling.describe_variants(&forms));
+    let mut form = unite_variants(&forms);
     form.fields.insert("type".to_owned(), json!("object"));
     form.fields.remove("enum");
-    Ok(Plain { parameters: telling.told(form, 0), note })
+    Ok(PlainParameters { parameters: telling.rewrite_variant(form, 0), note })
 }
 
-fn is_object(fields: &Map<String, Value>) -> bool {
-    let can_be = fields.get("type").is_none_or(|types| names_type(types, "object"));
+fn can_be_object(fields: &Map<String, Value>) -> bool {
+    let can_be = fields.get("type").is_none_or(|types| has_type_name(types, "object"));
     let choices = fields.get("enum").and_then(Value::as_array);
     can_be && choices.is_none_or(|choices| choices.iter().any(Value::is_object))
 }
 
 /// The state of rewriting one schema.
-struct Telling<'s> {
-    forms: Forms<'s>,
-    names: &'s PropertyNames,
+struct SchemaRewrite<'s> {
+    forms: RootSchema<'s>,
+    names: &'s PropertyNameMap,
     nodes: Cell<usize>,
 }
 
-impl<'s> Telling<'s> {
+impl<'s> SchemaRewrite<'s> {
     /// Rewrites a nested schema; `None` if no value fits it.
-    fn schema(&self, schema: &Value, followed: &[&'s str], level: usize) -> Option<Value> {
+    fn rewrite_schema(&self, schema: &Value, followed: &[&'s str], level: usize) -> Option<Value> {
         self.nodes.set(self.nodes.get() + 1);
         if level > LEVELS_MAX || self.nodes.get() > NODES_MAX {
             return Some(json!({}));
         }
-        let mut forms = self.forms.of(schema, followed);
+        let mut forms = self.forms.expand_schema(schema, followed);
         let description = schema.get("description").cloned();
         if forms.len() > 1 {
-            let is_own = |form: &Form<'_>| form.fields.get("description") == description.as_ref();
+            let is_own =
+                |form: &SchemaVariant<'_>| form.fields.get("description") == description.as_ref();
             for form in forms.iter_mut().filter(|form| is_own(form)) {
                 form.fields.remove("description");
             }
         }
         let mut told: Vec<Value> = Vec::new();
         for form in forms {
-            let form = self.told(form, level);
+            let form = self.rewrite_variant(form, level);
             if !told.contains(&form) {
                 told.push(form);
             }
         }
-        either(told, description)
+        combine_schemas(told, description)
     }
 
     /// Rewrites one form.
-    fn told(&self, form: Form<'s>, level: usize) -> Value {
-        let Form { fields, followed } = form;
+    fn rewrite_variant(&self, form: SchemaVariant<'s>, level: usize) -> Value {
+        let SchemaVariant { fields, followed } = form;
         let mut notes = Vec::new();
         let mut told = Map::new();
         for (keyword, value) in &fields {
@@ -127,21 +131,21 @@ impl<'s> Telling<'s> {
                 "format" if is_known_format(value) => {
                     drop(told.insert(keyword.clone(), value.clone()))
                 }
-                "pattern" if is_whole_pattern(value) => {
+                "pattern" if is_anchored_pattern(value) => {
                     told.insert(keyword.clone(), value.clone());
                 }
-                "format" | "pattern" => notes.push(noted(keyword, value)),
+                "format" | "pattern" => notes.push(keyword_note(keyword, value)),
                 kept if KEPT.contains(&kept) => drop(told.insert(keyword.clone(), value.clone())),
                 // A boolean value belongs to an old dialect and means little on its own.
                 said if NOTED.contains(&said) && !value.is_boolean() => {
-                    notes.push(noted(keyword, value));
+                    notes.push(keyword_note(keyword, value));
                 }
                 _ => {}
             }
         }
-        choices(&fields, &mut told, &mut notes);
-        self.list(&fields, &followed, level, &mut told);
-        self.object(&fields, &followed, level, &mut told);
+        add_choices(&fields, &mut told, &mut notes);
+        self.rewrite_items(&fields, &followed, level, &mut told);
+        self.rewrite_properties(&fields, &followed, level, &mut told);
         let words = fields.get("description").and_then(Value::as_str).unwrap_or_default();
         let notes = notes.join("; ");
         let words = match (words, notes.as_str()) {
@@ -155,7 +159,7 @@ impl<'s> Telling<'s> {
         Value::Object(told)
     }
 
-    fn list(
+    fn rewrite_items(
         &self,
         fields: &Map<String, Value>,
         followed: &[&'s str],
@@ -166,7 +170,7 @@ impl<'s> Telling<'s> {
             ["prefixItems", "items"].iter().filter_map(|key| fields.get(*key)?.as_array());
         let mut items: Vec<Value> = several.flatten().cloned().collect();
         items.extend(fields.get("items").filter(|items| items.is_object()).cloned());
-        let is_list = fields.get("type").is_some_and(|types| names_type(types, "array"));
+        let is_list = fields.get("type").is_some_and(|types| has_type_name(types, "array"));
         if !is_list && items.is_empty() {
             return;
         }
@@ -175,31 +179,31 @@ impl<'s> Telling<'s> {
             [only] => only.clone(),
             several => json!({ "anyOf": several }),
         };
-        let items = self.schema(&items, followed, level + 1);
+        let items = self.rewrite_schema(&items, followed, level + 1);
         told.insert("items".to_owned(), items.unwrap_or_else(|| json!({})));
     }
 
-    fn object(
+    fn rewrite_properties(
         &self,
         fields: &Map<String, Value>,
         followed: &[&'s str],
         level: usize,
         told: &mut Map<String, Value>,
     ) {
-        let is_object = fields.get("type").is_some_and(|types| names_type(types, "object"));
+        let is_object = fields.get("type").is_some_and(|types| has_type_name(types, "object"));
         let given = fields.get("properties").and_then(Value::as_object);
         if !is_object && given.is_none() {
             return;
         }
         let mut properties = Map::new();
         for (name, schema) in given.into_iter().flatten() {
-            if let Some(schema) = self.schema(schema, followed, level + 1) {
-                properties.insert(self.names.outgoing(name).to_owned(), schema);
+            if let Some(schema) = self.rewrite_schema(schema, followed, level + 1) {
+                properties.insert(self.names.provider_name(name).to_owned(), schema);
             }
         }
         let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
         let mut wanted: Vec<&str> = Vec::new();
-        for name in required.filter_map(Value::as_str).map(|name| self.names.outgoing(name)) {
+        for name in required.filter_map(Value::as_str).map(|name| self.names.provider_name(name)) {
             properties.entry(name).or_insert_with(|| json!({}));
             if !wanted.contains(&name) {
                 wanted.push(name);
@@ -214,7 +218,8 @@ impl<'s> Telling<'s> {
                 told.insert("additionalProperties".to_owned(), closed.clone());
             }
             Some(schema @ Value::Object(_)) => {
-                let schema = self.schema(schema, followed, level + 1).unwrap_or(json!(false));
+                let schema =
+                    self.rewrite_schema(schema, followed, level + 1).unwrap_or(json!(false));
                 told.insert("additionalProperties".to_owned(), schema);
             }
             _ => {}
@@ -222,10 +227,10 @@ impl<'s> Telling<'s> {
     }
 
     /// Lists the forms of a tool's arguments, each by its distinguishing properties.
-    fn listed(&self, forms: &[Form<'_>]) -> String {
+    fn describe_variants(&self, forms: &[SchemaVariant<'_>]) -> String {
         let mut text = "The arguments have one of these forms: ".to_owned();
         for (n, form) in forms.iter().enumerate() {
-            let form = self.outline(&form.fields);
+            let form = self.describe_variant(&form.fields);
             if text.len() + form.len() > FORMS_CHARS_MAX {
                 text.push('…');
                 break;
@@ -236,13 +241,13 @@ impl<'s> Telling<'s> {
         text
     }
 
-    fn outline(&self, fields: &Map<String, Value>) -> String {
+    fn describe_variant(&self, fields: &Map<String, Value>) -> String {
         let required = fields.get("required").and_then(Value::as_array);
         let is_required =
             |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
         let properties = fields.get("properties").and_then(Value::as_object).into_iter().flatten();
         let parts = properties.map(|(name, schema)| {
-            let seen = json!(self.names.outgoing(name));
+            let seen = json!(self.names.provider_name(name));
             let only = match schema.get("enum").and_then(Value::as_array).map(Vec::as_slice) {
                 Some([only]) => Some(only),
                 _ => schema.get("const"),
@@ -258,12 +263,12 @@ impl<'s> Telling<'s> {
 }
 
 /// Returns a schema that accepts any of several forms; `None` if there are none.
-fn either(mut forms: Vec<Value>, description: Option<Value>) -> Option<Value> {
+fn combine_schemas(mut forms: Vec<Value>, description: Option<Value>) -> Option<Value> {
     let mut told = match forms.len() {
         0 => return None,
         1 => forms.remove(0),
         _ if forms.iter().any(|form| form.as_object().is_some_and(Map::is_empty)) => json!({}),
-        _ => one_choice(&forms).unwrap_or_else(|| json!({ "anyOf": forms })),
+        _ => merge_enums(&forms).unwrap_or_else(|| json!({ "anyOf": forms })),
     };
     if let (Some(told), Some(description)) = (told.as_object_mut(), description) {
         told.entry("description").or_insert(description);
@@ -272,7 +277,7 @@ fn either(mut forms: Vec<Value>, description: Option<Value>) -> Option<Value> {
 }
 
 /// Merges forms that are each an enumeration, such as the variants of an enum.
-fn one_choice(forms: &[Value]) -> Option<Value> {
+fn merge_enums(forms: &[Value]) -> Option<Value> {
     let (mut choices, mut words): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
     let types = forms.first()?.get("type")?;
     for form in forms {
@@ -296,10 +301,14 @@ fn one_choice(forms: &[Value]) -> Option<Value> {
 }
 
 /// Some providers accept only numbers and texts as choices. All others become a note.
-fn choices(fields: &Map<String, Value>, told: &mut Map<String, Value>, notes: &mut Vec<String>) {
+fn add_choices(
+    fields: &Map<String, Value>,
+    told: &mut Map<String, Value>,
+    notes: &mut Vec<String>,
+) {
     let Some(all) = fields.get("enum").and_then(Value::as_array) else { return };
     if !all.iter().all(is_plain_choice) {
-        notes.push(format!("one of {}", short(&json!(all))));
+        notes.push(format!("one of {}", shorten_value(&json!(all))));
         return;
     }
     if !told.contains_key("type") {
@@ -311,11 +320,11 @@ fn choices(fields: &Map<String, Value>, told: &mut Map<String, Value>, notes: &m
     told.insert("enum".to_owned(), json!(all));
 }
 
-fn noted(keyword: &str, value: &Value) -> String {
-    format!("{keyword}: {}", short(value))
+fn keyword_note(keyword: &str, value: &Value) -> String {
+    format!("{keyword}: {}", shorten_value(value))
 }
 
-fn short(value: &Value) -> String {
+fn shorten_value(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(NOTE_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Dialect;
+use super::SchemaDialect;
 
 /// Most levels of a schema. Services that decode JSON into messages of their own fail at about 100
 /// levels of JSON. Each level of a schema takes two of them, and the request some more.
@@ -121,12 +121,12 @@ pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = (&str, &Value)>
 }
 
 /// Returns true if a tool's parameters can be sent unchanged.
-pub(super) fn is_taken(parameters: &Value, dialect: Dialect) -> bool {
+pub(super) fn is_accepted_schema(parameters: &Value, dialect: SchemaDialect) -> bool {
     let Some(top) = parameters.as_object() else { return false };
     top.get("type").and_then(Value::as_str) == Some("object")
         && top.get("properties").is_some_and(Value::is_object)
         && !NOT_AT_THE_TOP.iter().any(|keyword| top.contains_key(*keyword))
-        && is_node_taken(parameters, dialect, 0)
+        && is_node_accepted(parameters, dialect, 0)
 }
 
 /// Returns true if every provider accepts the property name.
@@ -146,12 +146,12 @@ pub(super) fn is_plain_choice(value: &Value) -> bool {
 }
 
 /// Returns true if the pattern matches a whole text, from `^` to `$`.
-pub(super) fn is_whole_pattern(pattern: &Value) -> bool {
+pub(super) fn is_anchored_pattern(pattern: &Value) -> bool {
     pattern.as_str().is_some_and(|text| text.starts_with('^') && text.ends_with('$'))
 }
 
 /// Returns true if a `type` names `wanted`, alone or among others.
-pub(super) fn names_type(types: &Value, wanted: &str) -> bool {
+pub(super) fn has_type_name(types: &Value, wanted: &str) -> bool {
     match types {
         Value::String(one) => one == wanted,
         Value::Array(several) => several.iter().any(|one| one == wanted),
@@ -159,50 +159,50 @@ pub(super) fn names_type(types: &Value, wanted: &str) -> bool {
     }
 }
 
-fn is_node_taken(node: &Value, dialect: Dialect, level: usize) -> bool {
+fn is_node_accepted(node: &Value, dialect: SchemaDialect, level: usize) -> bool {
     let Some(fields) = node.as_object() else { return false };
     level < LEVELS_MAX
-        && has_items(fields)
+        && has_item_schema(fields)
         && !["exclusiveMinimum", "exclusiveMaximum"]
             .iter()
             .any(|keyword| fields.get(*keyword).is_some_and(Value::is_boolean))
         && is_in_dialect(fields, dialect)
         && subschemas(node).all(|(keyword, inner)| {
             (inner.is_boolean() && MAY_BE_BOOLEAN.contains(&keyword))
-                || is_node_taken(inner, dialect, level + 1)
+                || is_node_accepted(inner, dialect, level + 1)
         })
 }
 
 /// Returns true unless a list lacks a single schema for its items.
-fn has_items(fields: &Map<String, Value>) -> bool {
+fn has_item_schema(fields: &Map<String, Value>) -> bool {
     match fields.get("items") {
         Some(items) => items.is_object(),
-        None => !fields.get("type").is_some_and(|types| names_type(types, "array")),
+        None => !fields.get("type").is_some_and(|types| has_type_name(types, "array")),
     }
 }
 
-fn is_in_dialect(fields: &Map<String, Value>, dialect: Dialect) -> bool {
+fn is_in_dialect(fields: &Map<String, Value>, dialect: SchemaDialect) -> bool {
     let refers = fields.contains_key("$ref") || fields.contains_key("$dynamicRef");
     let properties = fields.get("properties").and_then(Value::as_object);
     let mut names = properties.into_iter().flat_map(Map::keys);
-    let is_whole = fields.get("pattern").is_none_or(is_whole_pattern);
+    let is_whole = fields.get("pattern").is_none_or(is_anchored_pattern);
     let has_references = dialect.ignores_references && refers;
     let has_odd_names = dialect.limits_names && names.any(|name| !is_property_name(name));
     let has_odd_patterns = dialect.wants_whole_patterns && !is_whole;
-    let has_odd_keywords = dialect.limits_keywords && !is_of_known_keywords(fields);
+    let has_odd_keywords = dialect.limits_keywords && !has_known_keywords(fields);
     !(has_references || has_odd_names || has_odd_patterns || has_odd_keywords)
 }
 
-fn is_of_known_keywords(fields: &Map<String, Value>) -> bool {
+fn has_known_keywords(fields: &Map<String, Value>) -> bool {
     let refers = fields.contains_key("$ref");
     let choices = fields.get("enum").and_then(Value::as_array);
     fields.keys().all(|key| KNOWN.contains(&key.as_str()) && (!refers || key.starts_with('$')))
         && choices.into_iter().flatten().all(is_plain_choice)
         && fields.get("format").is_none_or(is_known_format)
-        && has_what_it_requires(fields)
+        && has_required_properties(fields)
 }
 
-fn has_what_it_requires(fields: &Map<String, Value>) -> bool {
+fn has_required_properties(fields: &Map<String, Value>) -> bool {
     let has = |name: &Value| {
         let properties = fields.get("properties");
         name.as_str().is_some_and(|name| properties.is_some_and(|all| all.get(name).is_some()))

@@ -3,31 +3,35 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::chat::{AssistantMessage, Opaque, ToolResult};
+use crate::chat::{AssistantMessage, OpaqueMessage, ToolResultMessage};
 
-const ANTHROPIC: Dialect = Dialect { limits_names: true, ..Dialect::GENEROUS };
+const ANTHROPIC: SchemaDialect = SchemaDialect { limits_names: true, ..SchemaDialect::GENEROUS };
 
-const ALL: [Dialect; 3] = [Dialect::GENEROUS, ANTHROPIC, Dialect::STRICTEST];
+const ALL: [SchemaDialect; 3] = [SchemaDialect::GENEROUS, ANTHROPIC, SchemaDialect::STRICTEST];
 
-fn tool(parameters: Value) -> ToolDefinition {
-    ToolDefinition { name: "t".to_owned(), description: "Draws.".to_owned(), parameters }
+fn tool(parameters: Value) -> ModelToolDefinition {
+    ModelToolDefinition { name: "t".to_owned(), description: "Draws.".to_owned(), parameters }
 }
 
-fn fit(parameters: &Value, dialect: Dialect) -> Fit {
-    Fit::new(&[tool(parameters.clone())], dialect)
+fn fit(parameters: &Value, dialect: SchemaDialect) -> FittedTools {
+    FittedTools::new(&[tool(parameters.clone())], dialect)
 }
 
 /// Compares the fitted parameters, and the note in the description.
 #[track_caller]
-fn check(parameters: Value, dialect: Dialect, want: Value, note: &str) {
+fn check(parameters: Value, dialect: SchemaDialect, want: Value, note: &str) {
     let fit = fit(&parameters, dialect);
-    assert_eq!(fit.left_out(), []);
+    assert_eq!(fit.omitted_tools(), []);
     let [fitted] = fit.tools() else { panic!("not one tool") };
     assert_eq!(fitted.parameters, want);
     let description =
         if note.is_empty() { "Draws.".to_owned() } else { format!("Draws.\n\n{note}") };
     assert_eq!(fitted.description, description);
-    assert!(taken::is_taken(&fitted.parameters, Dialect::STRICTEST), "{}", fitted.parameters);
+    assert!(
+        taken::is_accepted_schema(&fitted.parameters, SchemaDialect::STRICTEST),
+        "{}",
+        fitted.parameters
+    );
 }
 
 #[test]
@@ -41,9 +45,11 @@ fn a_schema_that_every_provider_takes_stays_as_it_is() {
         },
         "required": ["a"], "additionalProperties": false, "$defs": { "B": { "type": "integer" } },
     });
-    for dialect in
-        [Dialect::GENEROUS, ANTHROPIC, Dialect { ignores_references: false, ..Dialect::STRICTEST }]
-    {
+    for dialect in [
+        SchemaDialect::GENEROUS,
+        ANTHROPIC,
+        SchemaDialect { ignores_references: false, ..SchemaDialect::STRICTEST },
+    ] {
         let fit = fit(&schema, dialect);
         assert_eq!(fit.tools(), [tool(schema.clone())]);
     }
@@ -75,7 +81,7 @@ fn the_four_ways_of_writing_a_rust_enum_become_one_object() {
             { "type": "object", "properties": { "kind": { "type": "string", "const": "line" }, "to": number },
               "required": ["kind"] },
         ] }),
-        Dialect::GENEROUS,
+        SchemaDialect::GENEROUS,
         json!({
             "type": "object",
             "properties": {
@@ -91,7 +97,7 @@ fn the_four_ways_of_writing_a_rust_enum_become_one_object() {
             { "properties": { "t": { "const": "A" }, "c": { "type": "integer" } }, "required": ["t", "c"] },
             { "properties": { "t": { "const": "B" }, "c": { "type": "string" } }, "required": ["t", "c"] },
         ] }),
-        Dialect::GENEROUS,
+        SchemaDialect::GENEROUS,
         json!({
             "type": "object",
             "properties": {
@@ -107,7 +113,7 @@ fn the_four_ways_of_writing_a_rust_enum_become_one_object() {
         json!({ "type": "object", "properties": { "id": number }, "required": ["id"],
             "unevaluatedProperties": false, "$defs": { "Circle": circle },
             "anyOf": [{ "$ref": "#/$defs/Circle" }, { "type": "null" }, circle] }),
-        Dialect::GENEROUS,
+        SchemaDialect::GENEROUS,
         json!({
             "type": "object", "properties": { "id": number, "r": number }, "required": ["id", "r"],
         }),
@@ -171,7 +177,7 @@ fn what_one_provider_refuses_is_told_in_another_way() {
                 { "type": "string", "const": "s" },
             ] },
         })),
-        Dialect::STRICTEST,
+        SchemaDialect::STRICTEST,
         object(json!({
             "a": { "type": "string", "description": "Words. (pattern: \"a+\")" },
             "b": { "description": "one of [true]" }, "c": { "description": "one of [\"x\",\"\"]" },
@@ -203,8 +209,8 @@ fn depth_recursion_and_size_are_bounded() {
     for schema in [deep, tree, selves, product] {
         for dialect in ALL {
             let fit = fit(&schema, dialect);
-            assert_eq!(fit.left_out(), []);
-            assert!(taken::is_taken(&fit.tools()[0].parameters, dialect), "{schema}");
+            assert_eq!(fit.omitted_tools(), []);
+            assert!(taken::is_accepted_schema(&fit.tools()[0].parameters, dialect), "{schema}");
             assert!(fit.tools()[0].parameters.to_string().len() < 64 * 1024);
         }
     }
@@ -215,9 +221,11 @@ fn a_tool_that_no_object_can_be_given_to_is_left_out_alone() {
     let no = json!({ "type": "object", "oneOf": [{ "type": "string" }, { "const": "x" }, false] });
     let yes = json!({ "type": "object", "properties": {} });
     for dialect in ALL {
-        let fit = Fit::new(&[tool(no.clone()), tool(yes.clone())], dialect);
+        let fit = FittedTools::new(&[tool(no.clone()), tool(yes.clone())], dialect);
         assert_eq!(fit.tools(), [tool(yes.clone())]);
-        let [LeftOut::Tool { name, why }] = fit.left_out() else { panic!("not left out") };
+        let [OmittedContent::Tool { name, why }] = fit.omitted_tools() else {
+            panic!("not left out")
+        };
         assert!(name == "t" && why.contains("no object"), "{why}");
     }
 }
@@ -241,15 +249,15 @@ fn names_that_a_provider_refuses_go_out_and_come_back() {
         "{names:?}"
     );
     let own = json!({ "größe": { "höhe (m)": 1.5 }, "gr__e": 1, "": 2, "$filter": [{}], "a.b-c": 3, &long: 4 });
-    let call = |arguments: &Value| CallRequest {
+    let call = |arguments: &Value| ModelCallRequest {
         id: "a".to_owned(),
         name: "t".to_owned(),
         arguments: arguments.to_string(),
     };
     let said = AssistantMessage { calls: vec![call(&own)], ..AssistantMessage::default() };
-    let messages = [Message::Assistant(said)];
-    let history = fit.history(&messages, "x/y");
-    let [Message::Assistant(out)] = &*history else { panic!("no answer") };
+    let messages = [ChatMessage::Assistant(said)];
+    let history = fit.fit_history(&messages, "x/y");
+    let [ChatMessage::Assistant(out)] = &*history else { panic!("no answer") };
     let seen: Value = serde_json::from_str(&out.calls[0].arguments).unwrap();
     for name in seen.as_object().unwrap().keys() {
         assert!(fitted["properties"].get(name).is_some(), "{name}");
@@ -257,21 +265,24 @@ fn names_that_a_provider_refuses_go_out_and_come_back() {
     let required = fitted["required"][0].as_str().unwrap();
     assert!(seen.get(required).is_some() && required != "gr__e", "{seen}");
     let mut calls = out.calls.clone();
-    fit.restore(&mut calls);
+    fit.restore_arguments(&mut calls);
     assert_eq!(serde_json::from_str::<Value>(&calls[0].arguments).unwrap(), own);
     // Names stay if the provider does not limit them.
-    assert!(Fit::new(&[tool(schema.clone())], Dialect::GENEROUS).tools()[0].parameters == schema);
+    assert!(
+        FittedTools::new(&[tool(schema.clone())], SchemaDialect::GENEROUS).tools()[0].parameters
+            == schema
+    );
 }
 
 #[test]
 fn calls_and_results_keep_together_when_they_are_mended() {
-    let call = |id: &str, name: &str, arguments: &str| CallRequest {
+    let call = |id: &str, name: &str, arguments: &str| ModelCallRequest {
         id: id.to_owned(),
         name: name.to_owned(),
         arguments: arguments.to_owned(),
     };
     let result = |id: &str, name: &str| {
-        Message::Tool(ToolResult {
+        ChatMessage::Tool(ToolResultMessage {
             call_id: id.to_owned(),
             name: name.to_owned(),
             content: "{}".to_owned(),
@@ -279,8 +290,8 @@ fn calls_and_results_keep_together_when_they_are_mended() {
         })
     };
     let said = |origin: &str, calls| {
-        let opaque = Some(Opaque { origin: origin.to_owned(), body: json!({}) });
-        Message::Assistant(AssistantMessage { calls, opaque, ..AssistantMessage::default() })
+        let opaque = Some(OpaqueMessage { origin: origin.to_owned(), body: json!({}) });
+        ChatMessage::Assistant(AssistantMessage { calls, opaque, ..AssistantMessage::default() })
     };
     let own = "functions.x:0";
     let foreign = format!("functions.x:{}", "1".repeat(50));
@@ -290,18 +301,18 @@ fn calls_and_results_keep_together_when_they_are_mended() {
         said("c/d", vec![call(&foreign, "y", "{}")]),
         result(&foreign, "y"),
     ];
-    let history = Fit::default().history(&messages, "a/b");
-    let calls: Vec<CallRequest> = history
+    let history = FittedTools::default().fit_history(&messages, "a/b");
+    let calls: Vec<ModelCallRequest> = history
         .iter()
         .filter_map(|message| match message {
-            Message::Assistant(said) => Some(said.calls[0].clone()),
+            ChatMessage::Assistant(said) => Some(said.calls[0].clone()),
             _ => None,
         })
         .collect();
     let results: Vec<(&str, &str)> = history
         .iter()
         .filter_map(|message| match message {
-            Message::Tool(result) => Some((result.call_id.as_str(), result.name.as_str())),
+            ChatMessage::Tool(result) => Some((result.call_id.as_str(), result.name.as_str())),
             _ => None,
         })
         .collect();
@@ -310,7 +321,7 @@ fn calls_and_results_keep_together_when_they_are_mended() {
     let kept: Vec<_> = calls.iter().map(|call| (call.id.as_str(), call.name.as_str())).collect();
     assert_eq!(results, kept);
     let sound = [said("c/d", vec![call("a", "y", "{\"k\": 1}")]), result("a", "y")];
-    assert!(matches!(Fit::default().history(&sound, "x/y"), Cow::Borrowed(_)));
+    assert!(matches!(FittedTools::default().fit_history(&sound, "x/y"), Cow::Borrowed(_)));
 }
 
 /// Replaces types that authors often write by the valid ones.
@@ -347,8 +358,8 @@ fn definitions_that_people_wrote_all_have_a_form() {
         settled(&mut parameters);
         for dialect in ALL {
             let fit = fit(&parameters, dialect);
-            assert_eq!(fit.left_out(), [], "{parameters}");
-            assert!(taken::is_taken(&fit.tools()[0].parameters, dialect), "{parameters}");
+            assert_eq!(fit.omitted_tools(), [], "{parameters}");
+            assert!(taken::is_accepted_schema(&fit.tools()[0].parameters, dialect), "{parameters}");
         }
     }
 }
@@ -420,9 +431,9 @@ fn enums_as_schemars_describes_them_all_have_a_form() {
         schema.as_object_mut().unwrap().entry("type").or_insert_with(|| "object".into());
         for dialect in ALL {
             let fit = fit(&schema, dialect);
-            assert_eq!(fit.left_out(), [], "{schema}");
+            assert_eq!(fit.omitted_tools(), [], "{schema}");
             let fitted = &fit.tools()[0].parameters;
-            assert!(taken::is_taken(fitted, dialect), "{fitted}");
+            assert!(taken::is_accepted_schema(fitted, dialect), "{fitted}");
             let mut told: Vec<&str> =
                 fitted["properties"].as_object().unwrap().keys().map(String::as_str).collect();
             let mut want = names.to_vec();
@@ -435,11 +446,13 @@ fn enums_as_schemars_describes_them_all_have_a_form() {
 
 #[test]
 fn a_description_that_is_too_long_goes_on_with_the_parameters() {
-    let dialect = Dialect { description_chars_max: Some(12), ..Dialect::GENEROUS };
+    let dialect = SchemaDialect { description_chars_max: Some(12), ..SchemaDialect::GENEROUS };
     let parameters = json!({ "type": "object", "properties": {}, "description": "Args." });
-    let long =
-        ToolDefinition { description: "Größe müßte man haben.".to_owned(), ..tool(parameters) };
-    let fit = Fit::new(&[long], dialect);
+    let long = ModelToolDefinition {
+        description: "Größe müßte man haben.".to_owned(),
+        ..tool(parameters)
+    };
+    let fit = FittedTools::new(&[long], dialect);
     let [fitted] = fit.tools() else { panic!("not one tool") };
     assert_eq!(fitted.description, "Größe müßte");
     assert_eq!(fitted.parameters["description"], json!("man haben.\n\nArgs."));

@@ -15,11 +15,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
-use self::reply::Finished;
+use self::reply::GeminiAnswer;
 use crate::{
-    chat::{Attachment, ModelError, Reply, Request, ToolDefinition},
-    endpoint::Endpoint,
-    wire::{self, Exchange, Format, OnDelta, Pieces},
+    chat::{FileAttachment, ModelError, ModelReply, ModelRequest, ModelToolDefinition},
+    endpoint::ModelEndpoint,
+    wire::{self, AnswerContext, OnDelta, Pieces, WireFormat},
 };
 
 /// Percent-encodes everything that could pass for another part of the address than a model's name.
@@ -28,54 +28,59 @@ const IN_PATH: &AsciiSet =
 
 /// Gemini's `generateContent`.
 #[derive(Debug)]
-pub(crate) struct GenerateContent;
+pub(crate) struct GeminiFormat;
 
-impl Format for GenerateContent {
-    fn path(&self, endpoint: &Endpoint) -> String {
-        path(endpoint)
+impl WireFormat for GeminiFormat {
+    fn method_path(&self, endpoint: &ModelEndpoint) -> String {
+        method_path(endpoint)
     }
 
-    fn takes(&self, file: &Attachment) -> bool {
-        request::takes(file)
+    fn can_send_file(&self, file: &FileAttachment) -> bool {
+        request::can_send_file(file)
     }
 
-    fn tools(&self, tools: &[ToolDefinition]) -> Value {
-        request::definitions(tools)
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
+        request::tool_definitions(tools)
     }
 
-    fn body(&self, endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
-        request::body(endpoint, request, tools)
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8> {
+        request::build_body(endpoint, request, tools)
     }
 
-    fn stream<'a>(
+    fn read_stream<'a>(
         &'a self,
         pieces: Pieces<'a>,
-        exchange: &'a Exchange<'a>,
+        exchange: &'a AnswerContext<'a>,
         on_delta: OnDelta<'a>,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            let Exchange { provider, messages, origin } = exchange;
-            let events = wire::events(pieces, provider);
-            let finished = stream::read(events, provider, on_delta).await?;
-            Ok(reply::reply(finished, messages, origin.clone()))
+            let AnswerContext { provider, messages, origin } = exchange;
+            let events = wire::read_events(pieces, provider);
+            let finished = stream::read_stream(events, provider, on_delta).await?;
+            Ok(reply::build_reply(finished, messages, origin.clone()))
         })
     }
 
-    fn whole(
+    fn read_answer(
         &self,
         answer: Value,
-        exchange: &Exchange<'_>,
+        exchange: &AnswerContext<'_>,
         on_delta: OnDelta<'_>,
-    ) -> Result<Reply, ModelError> {
-        let Exchange { provider, messages, origin } = exchange;
-        let finished =
-            Finished::of(answer, on_delta).map_err(|e| provider.broken(&e.to_string()))?;
-        Ok(reply::reply(finished, messages, origin.clone()))
+    ) -> Result<ModelReply, ModelError> {
+        let AnswerContext { provider, messages, origin } = exchange;
+        let finished = GeminiAnswer::from_answer(answer, on_delta)
+            .map_err(|e| provider.protocol_error(&e.to_string()))?;
+        Ok(reply::build_reply(finished, messages, origin.clone()))
     }
 }
 
 /// Returns the path of the model's method.
-fn path(endpoint: &Endpoint) -> String {
+fn method_path(endpoint: &ModelEndpoint) -> String {
     let model = resource_path(&endpoint.model);
     match endpoint.stream {
         true => format!("{model}:streamGenerateContent?alt=sse"),
@@ -84,7 +89,7 @@ fn path(endpoint: &Endpoint) -> String {
 }
 
 /// Returns a model's full name. A name may include its folder: `tunedModels/mine`.
-pub(crate) fn resource(model: &str) -> String {
+pub(crate) fn resource_name(model: &str) -> String {
     let model = model.trim();
     let folder = if model.contains('/') { "" } else { "models/" };
     format!("{folder}{model}")
@@ -92,13 +97,13 @@ pub(crate) fn resource(model: &str) -> String {
 
 /// Returns a model's full name, percent-encoded for a URL.
 pub(crate) fn resource_path(model: &str) -> String {
-    utf8_percent_encode(&resource(model), IN_PATH).to_string()
+    utf8_percent_encode(&resource_name(model), IN_PATH).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Protocol;
+    use crate::endpoint::ProviderProtocol;
 
     #[test]
     fn a_name_leads_to_its_method_and_nowhere_else() {
@@ -110,13 +115,13 @@ mod tests {
             ("a:delete", "models/a%3Adelete:generateContent"),
         ];
         for (model, want) in rows {
-            let endpoint = Endpoint {
+            let endpoint = ModelEndpoint {
                 stream: false,
-                ..Endpoint::new(Protocol::Gemini, "https://x/v1beta", model)
+                ..ModelEndpoint::new(ProviderProtocol::Gemini, "https://x/v1beta", model)
             };
-            assert_eq!(path(&endpoint), want);
+            assert_eq!(method_path(&endpoint), want);
         }
-        let endpoint = Endpoint::new(Protocol::Gemini, "https://x/v1beta", "m");
-        assert_eq!(path(&endpoint), "models/m:streamGenerateContent?alt=sse");
+        let endpoint = ModelEndpoint::new(ProviderProtocol::Gemini, "https://x/v1beta", "m");
+        assert_eq!(method_path(&endpoint), "models/m:streamGenerateContent?alt=sse");
     }
 }

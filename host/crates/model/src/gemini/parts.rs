@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use crate::{
-    chat::{CallRequest, Delta},
-    wire::{answer::text, conversation::arguments_text},
+    chat::{ModelCallRequest, ReplyDelta},
+    wire::{answer::text_field, conversation::arguments_text},
 };
 
 /// Most parts in one answer. No session runs more calls.
@@ -18,7 +18,7 @@ const PLAIN: [&str; 2] = ["text", "thought"];
 
 /// Why a part cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PartError {
+pub(super) enum GeminiPartError {
     /// The answer has no candidate and gives no reason for it.
     #[error("there is no candidate in the answer")]
     NoCandidate,
@@ -32,20 +32,20 @@ pub(super) enum PartError {
 
 /// The parts received so far.
 #[derive(Debug, Default)]
-pub(super) struct Parts(Vec<Value>);
+pub(super) struct GeminiPartList(Vec<Value>);
 
-impl Parts {
+impl GeminiPartList {
     /// Adds a part and returns its delta, if any.
-    pub(super) fn take(&mut self, part: Value) -> Result<Option<Delta>, PartError> {
+    pub(super) fn add_part(&mut self, part: Value) -> Result<Option<ReplyDelta>, GeminiPartError> {
         if !part.is_object() {
-            return Err(PartError::NotAnObject);
+            return Err(GeminiPartError::NotAnObject);
         }
-        let said = said(&part);
+        let said = part_delta(&part);
         let is_full = self.0.len() == PARTS_MAX;
-        let last = self.0.last_mut().filter(|last| continues(last, &part));
+        let last = self.0.last_mut().filter(|last| is_continuation(last, &part));
         match last.and_then(|last| last.get_mut("text")) {
-            Some(Value::String(words)) => words.push_str(text(&part, "text")),
-            _ if is_full => return Err(PartError::TooMany),
+            Some(Value::String(words)) => words.push_str(text_field(&part, "text")),
+            _ if is_full => return Err(GeminiPartError::TooMany),
             _ => self.0.push(part),
         }
         Ok(said)
@@ -53,7 +53,11 @@ impl Parts {
 
     /// Returns the text of the parts, without thoughts.
     pub(super) fn text(&self) -> String {
-        self.0.iter().filter(|part| !is_thought(part)).map(|part| text(part, "text")).collect()
+        self.0
+            .iter()
+            .filter(|part| !is_thought(part))
+            .map(|part| text_field(part, "text"))
+            .collect()
     }
 
     /// Returns the finished parts.
@@ -63,22 +67,24 @@ impl Parts {
 }
 
 /// Returns the calls among parts, in order.
-pub(super) fn calls(parts: &[Value]) -> impl Iterator<Item = &Value> {
+pub(super) fn function_calls(parts: &[Value]) -> impl Iterator<Item = &Value> {
     parts.iter().filter_map(|part| part.get("functionCall")).filter(|call| call.is_object())
 }
 
 /// Converts a call, under the given id.
-pub(super) fn call(call: &Value, id: String) -> CallRequest {
-    let name = text(call, "name").to_owned();
-    CallRequest { id, name, arguments: arguments_text(call.get("args")) }
+pub(super) fn convert_call(call: &Value, id: String) -> ModelCallRequest {
+    let name = text_field(call, "name").to_owned();
+    ModelCallRequest { id, name, arguments: arguments_text(call.get("args")) }
 }
 
-fn said(part: &Value) -> Option<Delta> {
+fn part_delta(part: &Value) -> Option<ReplyDelta> {
     if let Some(call) = part.get("functionCall").filter(|call| call.is_object()) {
-        return Some(Delta::CallBegun { name: text(call, "name").to_owned() });
+        return Some(ReplyDelta::CallBegun { name: text_field(call, "name").to_owned() });
     }
-    let kind = if is_thought(part) { Delta::Reasoning } else { Delta::Text };
-    Some(text(part, "text")).filter(|words| !words.is_empty()).map(|words| kind(words.to_owned()))
+    let kind = if is_thought(part) { ReplyDelta::Reasoning } else { ReplyDelta::Text };
+    Some(text_field(part, "text"))
+        .filter(|words| !words.is_empty())
+        .map(|words| kind(words.to_owned()))
 }
 
 fn is_thought(part: &Value) -> bool {
@@ -86,12 +92,12 @@ fn is_thought(part: &Value) -> bool {
 }
 
 /// Returns true if a part continues the text or the thought of the last one.
-fn continues(last: &Value, part: &Value) -> bool {
-    is_plain(last) && is_plain(part) && is_thought(last) == is_thought(part)
+fn is_continuation(last: &Value, part: &Value) -> bool {
+    is_plain_text(last) && is_plain_text(part) && is_thought(last) == is_thought(part)
 }
 
 /// Returns true for a text without other fields, above all without a signature.
-fn is_plain(part: &Value) -> bool {
+fn is_plain_text(part: &Value) -> bool {
     let fields = part.as_object().filter(|_| part.get("text").is_some_and(Value::is_string));
     fields.is_some_and(|fields| fields.keys().all(|key| PLAIN.contains(&key.as_str())))
 }
@@ -103,9 +109,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(given: &[Value], want: &[Value], want_said: &[Delta]) {
-        let mut parts = Parts::default();
-        let said = given.iter().filter_map(|part| parts.take(part.clone()).unwrap());
+    fn check(given: &[Value], want: &[Value], want_said: &[ReplyDelta]) {
+        let mut parts = GeminiPartList::default();
+        let said = given.iter().filter_map(|part| parts.add_part(part.clone()).unwrap());
         assert_eq!(said.collect::<Vec<_>>(), want_said);
         assert_eq!(parts.into_vec(), want);
     }
@@ -115,8 +121,8 @@ mod tests {
         let word = |text: &str| json!({ "text": text });
         let thought = |text: &str| json!({ "text": text, "thought": true });
         let signed = |text: &str| json!({ "text": text, "thoughtSignature": "s" });
-        let said = |text: &str| Delta::Text(text.to_owned());
-        let mused = |text: &str| Delta::Reasoning(text.to_owned());
+        let said = |text: &str| ReplyDelta::Text(text.to_owned());
+        let mused = |text: &str| ReplyDelta::Reasoning(text.to_owned());
         check(
             &[thought("a"), thought("b"), word("c"), json!({ "text": "d", "thought": false })],
             &[thought("ab"), word("cd")],
@@ -132,15 +138,21 @@ mod tests {
         check(
             &[call.clone(), call.clone(), other.clone()],
             &[call.clone(), call, other],
-            &[Delta::CallBegun { name: "x".to_owned() }, Delta::CallBegun { name: "x".to_owned() }],
+            &[
+                ReplyDelta::CallBegun { name: "x".to_owned() },
+                ReplyDelta::CallBegun { name: "x".to_owned() },
+            ],
         );
     }
 
     #[test]
     fn nonsense_and_floods_are_refused() {
-        assert_eq!(Parts::default().take(json!("x")), Err(PartError::NotAnObject));
-        let mut parts = Parts::default();
-        let flood = (0..=PARTS_MAX).find_map(|n| parts.take(json!({ "n": n })).err());
-        assert_eq!(flood, Some(PartError::TooMany));
+        assert_eq!(
+            GeminiPartList::default().add_part(json!("x")),
+            Err(GeminiPartError::NotAnObject)
+        );
+        let mut parts = GeminiPartList::default();
+        let flood = (0..=PARTS_MAX).find_map(|n| parts.add_part(json!({ "n": n })).err());
+        assert_eq!(flood, Some(GeminiPartError::TooMany));
     }
 }

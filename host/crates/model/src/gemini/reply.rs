@@ -5,43 +5,49 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{self, PartError, Parts};
+use super::parts::{self, GeminiPartError, GeminiPartList};
 use crate::{
-    chat::{AssistantMessage, CallRequest, Delta, Finish, Message, Opaque, Reply, Usage},
+    chat::{
+        AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelReply, OpaqueMessage,
+        ReplyDelta, TokenUsage,
+    },
     wire::{
-        answer::{other_reason, text, tokens},
+        answer::{other_finish_reason, text_field, token_count},
         unique_ids,
     },
 };
 
 /// An answer of the provider, as far as it has arrived.
 #[derive(Debug, Default)]
-pub(super) struct Finished {
-    parts: Parts,
+pub(super) struct GeminiAnswer {
+    parts: GeminiPartList,
     finish: Option<String>,
     /// Why the provider refused the prompt.
     blocked: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<TokenUsage>,
 }
 
-impl Finished {
+impl GeminiAnswer {
     /// Reads an answer that came in one piece.
-    pub(super) fn of(
+    pub(super) fn from_answer(
         mut answer: Value,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Self, PartError> {
+        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Result<Self, GeminiPartError> {
         let mut finished = Self::default();
-        let said = finished.take(&mut answer)?;
+        let said = finished.apply_piece(&mut answer)?;
         if !finished.is_complete() && answer.pointer("/candidates/0").is_none() {
-            return Err(PartError::NoCandidate);
+            return Err(GeminiPartError::NoCandidate);
         }
         said.into_iter().for_each(on_delta);
         Ok(finished)
     }
 
     /// Adds a piece of the answer and returns its deltas.
-    pub(super) fn take(&mut self, piece: &mut Value) -> Result<Vec<Delta>, PartError> {
-        self.usage = usage(piece).or(self.usage);
+    pub(super) fn apply_piece(
+        &mut self,
+        piece: &mut Value,
+    ) -> Result<Vec<ReplyDelta>, GeminiPartError> {
+        self.usage = read_usage(piece).or(self.usage);
         let blocked = piece.pointer("/promptFeedback/blockReason").and_then(Value::as_str);
         self.blocked = blocked.map(str::to_owned).or(self.blocked.take());
         let Some(candidate) = first_candidate(piece) else { return Ok(Vec::new()) };
@@ -49,7 +55,7 @@ impl Finished {
         self.finish = finish.map(str::to_owned).or(self.finish.take());
         let parts = candidate.pointer_mut("/content/parts").map(Value::take);
         let Some(Value::Array(parts)) = parts else { return Ok(Vec::new()) };
-        parts.into_iter().filter_map(|part| self.parts.take(part).transpose()).collect()
+        parts.into_iter().filter_map(|part| self.parts.add_part(part).transpose()).collect()
     }
 
     /// Returns true once the provider has given the reason why the answer ended.
@@ -60,24 +66,29 @@ impl Finished {
 
 /// Converts a finished answer. Ids that are missing or that the conversation already contains are
 /// replaced by new ones; `origin` marks the provider's own form.
-pub(super) fn reply(finished: Finished, conversation: &[Message], origin: String) -> Reply {
-    let Finished { parts, finish, blocked, usage } = finished;
+pub(super) fn build_reply(
+    finished: GeminiAnswer,
+    conversation: &[ChatMessage],
+    origin: String,
+) -> ModelReply {
+    let GeminiAnswer { parts, finish, blocked, usage } = finished;
     let text = parts.text();
     let parts = parts.into_vec();
-    let calls = calls(&parts, conversation);
+    let calls = read_calls(&parts, conversation);
     let finish = match blocked {
-        Some(_) => Finish::ContentFilter,
-        None => reason(finish.as_deref(), !calls.is_empty()),
+        Some(_) => FinishReason::ContentFilter,
+        None => finish_reason(finish.as_deref(), !calls.is_empty()),
     };
     let body = json!({ "role": "model", "parts": parts });
-    let message = AssistantMessage { text, calls, opaque: Some(Opaque { origin, body }) };
-    Reply { message, finish, usage }
+    let message = AssistantMessage { text, calls, opaque: Some(OpaqueMessage { origin, body }) };
+    ModelReply { message, finish, usage }
 }
 
-fn calls(parts: &[Value], conversation: &[Message]) -> Vec<CallRequest> {
-    let given: Vec<Option<&str>> = parts::calls(parts).map(|call| Some(text(call, "id"))).collect();
+fn read_calls(parts: &[Value], conversation: &[ChatMessage]) -> Vec<ModelCallRequest> {
+    let given: Vec<Option<&str>> =
+        parts::function_calls(parts).map(|call| Some(text_field(call, "id"))).collect();
     let ids = unique_ids(&given, conversation);
-    parts::calls(parts).zip(ids).map(|(call, id)| parts::call(call, id)).collect()
+    parts::function_calls(parts).zip(ids).map(|(call, id)| parts::convert_call(call, id)).collect()
 }
 
 /// Requests ask for one candidate, so any others are ignored.
@@ -87,25 +98,25 @@ fn first_candidate(piece: &mut Value) -> Option<&mut Value> {
 }
 
 /// The provider sends `STOP` even if the model requests tool calls.
-fn reason(finish: Option<&str>, has_calls: bool) -> Finish {
+fn finish_reason(finish: Option<&str>, has_calls: bool) -> FinishReason {
     match finish {
-        None | Some("STOP") if has_calls => Finish::ToolCalls,
-        None | Some("STOP") => Finish::Stop,
-        Some("MAX_TOKENS") => Finish::Length,
+        None | Some("STOP") if has_calls => FinishReason::ToolCalls,
+        None | Some("STOP") => FinishReason::Stop,
+        Some("MAX_TOKENS") => FinishReason::Length,
         Some(
             "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY"
             | "LANGUAGE",
-        ) => Finish::ContentFilter,
-        Some(other) => other_reason(other),
+        ) => FinishReason::ContentFilter,
+        Some(other) => other_finish_reason(other),
     }
 }
 
 /// The provider counts thoughts apart from the answer; the prompt's count includes cached tokens.
-fn usage(piece: &Value) -> Option<Usage> {
+fn read_usage(piece: &Value) -> Option<TokenUsage> {
     let figures = piece.get("usageMetadata").filter(|usage| usage.is_object())?;
-    let tokens = |pointer: &str| tokens(figures, pointer);
+    let tokens = |pointer: &str| token_count(figures, pointer);
     let reasoning_tokens = tokens("/thoughtsTokenCount");
-    Some(Usage {
+    Some(TokenUsage {
         input_tokens: tokens("/promptTokenCount") + tokens("/toolUsePromptTokenCount"),
         output_tokens: tokens("/candidatesTokenCount") + reasoning_tokens,
         cached_input_tokens: tokens("/cachedContentTokenCount"),
@@ -121,20 +132,20 @@ mod tests {
     #[test]
     fn finish_reasons_are_told_apart() {
         let rows = [
-            (None, false, Finish::Stop),
-            (Some("STOP"), false, Finish::Stop),
-            (Some("STOP"), true, Finish::ToolCalls),
-            (Some("MAX_TOKENS"), true, Finish::Length),
-            (Some("SAFETY"), false, Finish::ContentFilter),
-            (Some("RECITATION"), false, Finish::ContentFilter),
+            (None, false, FinishReason::Stop),
+            (Some("STOP"), false, FinishReason::Stop),
+            (Some("STOP"), true, FinishReason::ToolCalls),
+            (Some("MAX_TOKENS"), true, FinishReason::Length),
+            (Some("SAFETY"), false, FinishReason::ContentFilter),
+            (Some("RECITATION"), false, FinishReason::ContentFilter),
             (
                 Some("MALFORMED_FUNCTION_CALL"),
                 false,
-                Finish::Other("MALFORMED_FUNCTION_CALL".to_owned()),
+                FinishReason::Other("MALFORMED_FUNCTION_CALL".to_owned()),
             ),
         ];
         for (given, has_calls, want) in rows {
-            assert_eq!(reason(given, has_calls), want);
+            assert_eq!(finish_reason(given, has_calls), want);
         }
     }
 
@@ -144,14 +155,14 @@ mod tests {
             "promptTokenCount": 100, "cachedContentTokenCount": 60, "toolUsePromptTokenCount": 1,
             "candidatesTokenCount": 7, "thoughtsTokenCount": 20, "totalTokenCount": 128,
         } });
-        let want = Usage {
+        let want = TokenUsage {
             input_tokens: 101,
             output_tokens: 27,
             cached_input_tokens: 60,
             cache_write_tokens: 0,
             reasoning_tokens: 20,
         };
-        assert_eq!(usage(&piece), Some(want));
-        assert_eq!(usage(&json!({})), None);
+        assert_eq!(read_usage(&piece), Some(want));
+        assert_eq!(read_usage(&json!({})), None);
     }
 }

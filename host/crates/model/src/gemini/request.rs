@@ -11,14 +11,14 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::parts;
 use crate::{
     chat::{
-        AssistantMessage, Attachment, CallRequest, Kind, Message, Request, ToolDefinition,
-        ToolResult, UserMessage,
+        AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
+        ModelRequest, ModelToolDefinition, ToolResultMessage, UserInputMessage,
     },
-    endpoint::{Effort, Endpoint},
+    endpoint::{ModelEndpoint, ReasoningEffort},
     wire::{
-        answer::text,
+        answer::text_field,
         conversation::{
-            LEVELS_MAX, NO_WORDS, arguments_object, is_same_call, is_shallow, own_form,
+            LEVELS_MAX, NO_WORDS, arguments_object, is_same_call, is_shallow, provider_form,
         },
     },
 };
@@ -40,8 +40,8 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// The body of a request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Body<'a> {
-    contents: Vec<Turn>,
+struct GeminiRequestBody<'a> {
+    contents: Vec<GeminiContent>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     generation_config: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,29 +52,33 @@ struct Body<'a> {
 
 /// Consecutive parts of one role.
 #[derive(Serialize)]
-struct Turn {
+struct GeminiContent {
     role: &'static str,
     parts: Vec<Value>,
 }
 
 /// Returns the body of a request. `tools` is the serialized list of the request's tools.
-pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
-    let body = Body {
-        contents: turns(request.messages, endpoint),
+pub(super) fn build_body(
+    endpoint: &ModelEndpoint,
+    request: ModelRequest<'_>,
+    tools: Option<&RawValue>,
+) -> Vec<u8> {
+    let body = GeminiRequestBody {
+        contents: build_contents(request.messages, endpoint),
         generation_config: generation_config(endpoint),
-        system_instruction: system(request.messages),
+        system_instruction: system_instruction(request.messages),
         tools,
     };
     serde_json::to_vec(&body).expect("JSON values can be written")
 }
 
 /// Returns the tools in the form of this protocol.
-pub(super) fn definitions(tools: &[ToolDefinition]) -> Value {
-    let definitions: Vec<Value> = tools.iter().map(definition).collect();
+pub(super) fn tool_definitions(tools: &[ModelToolDefinition]) -> Value {
+    let definitions: Vec<Value> = tools.iter().map(tool_definition).collect();
     json!([{ "functionDeclarations": definitions }])
 }
 
-fn definition(tool: &ToolDefinition) -> Value {
+fn tool_definition(tool: &ModelToolDefinition) -> Value {
     json!({
         "name": tool.name,
         "description": tool.description,
@@ -82,115 +86,115 @@ fn definition(tool: &ToolDefinition) -> Value {
     })
 }
 
-fn generation_config(endpoint: &Endpoint) -> Map<String, Value> {
+fn generation_config(endpoint: &ModelEndpoint) -> Map<String, Value> {
     let fields = [
         ("temperature", endpoint.temperature.map(|freedom| json!(freedom))),
         ("maxOutputTokens", endpoint.output_tokens_max.map(|tokens| json!(tokens))),
-        ("thinkingConfig", endpoint.effort.map(|effort| thinking(effort, &endpoint.model))),
+        ("thinkingConfig", endpoint.effort.map(|effort| thinking_config(effort, &endpoint.model))),
     ];
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-fn thinking(effort: Effort, model: &str) -> Value {
-    if wants_signatures(model) {
-        return json!({ "includeThoughts": true, "thinkingLevel": effort.word() });
+fn thinking_config(effort: ReasoningEffort, model: &str) -> Value {
+    if requires_signatures(model) {
+        return json!({ "includeThoughts": true, "thinkingLevel": effort.as_str() });
     }
     let budget = match effort {
-        Effort::Low => 1024,
-        Effort::Medium => 8192,
-        Effort::High => 24_576,
+        ReasoningEffort::Low => 1024,
+        ReasoningEffort::Medium => 8192,
+        ReasoningEffort::High => 24_576,
     };
     json!({ "includeThoughts": true, "thinkingBudget": budget })
 }
 
-fn wants_signatures(model: &str) -> bool {
+fn requires_signatures(model: &str) -> bool {
     !WITHOUT_SIGNATURES.iter().any(|name| model.contains(name))
 }
 
-fn system(messages: &[Message]) -> Option<Value> {
+fn system_instruction(messages: &[ChatMessage]) -> Option<Value> {
     let parts: Vec<Value> = messages
         .iter()
         .filter_map(|message| match message {
-            Message::System { text } => words(text),
+            ChatMessage::System { text } => text_part(text),
             _ => None,
         })
         .collect();
     (!parts.is_empty()).then(|| json!({ "parts": parts }))
 }
 
-fn turns(messages: &[Message], endpoint: &Endpoint) -> Vec<Turn> {
+fn build_contents(messages: &[ChatMessage], endpoint: &ModelEndpoint) -> Vec<GeminiContent> {
     let mut ids = HashMap::new();
-    let mut turns: Vec<Turn> = Vec::new();
+    let mut turns: Vec<GeminiContent> = Vec::new();
     for message in messages {
         let (role, mut parts) = match message {
-            Message::System { .. } => continue,
-            Message::User(said) => ("user", input(said)),
-            Message::Assistant(said) => ("model", answer(said, endpoint, &mut ids)),
-            Message::Tool(result) => ("user", vec![tool_result(result, &ids)]),
+            ChatMessage::System { .. } => continue,
+            ChatMessage::User(said) => ("user", user_parts(said)),
+            ChatMessage::Assistant(said) => ("model", answer_parts(said, endpoint, &mut ids)),
+            ChatMessage::Tool(result) => ("user", vec![tool_result(result, &ids)]),
         };
         match turns.last_mut() {
             _ if parts.is_empty() => {}
             Some(turn) if turn.role == role => turn.parts.append(&mut parts),
-            _ => turns.push(Turn { role, parts }),
+            _ => turns.push(GeminiContent { role, parts }),
         }
     }
     turns
 }
 
 /// Returns the parts of an answer, and records the provider's ids of its calls.
-fn answer<'a>(
+fn answer_parts<'a>(
     said: &'a AssistantMessage,
-    endpoint: &Endpoint,
+    endpoint: &ModelEndpoint,
     ids: &mut HashMap<&'a str, &'a str>,
 ) -> Vec<Value> {
-    let Some(own) = own_parts(said, &endpoint.origin()) else {
-        return anew(said, wants_signatures(&endpoint.model));
+    let Some(own) = provider_parts(said, &endpoint.origin()) else {
+        return rebuild_parts(said, requires_signatures(&endpoint.model));
     };
-    ids.extend(given_ids(said, own));
+    ids.extend(provider_call_ids(said, own));
     let mut calls = said.calls.iter();
-    own.iter().cloned().map(|part| with_call(part, &mut calls)).collect()
+    own.iter().cloned().map(|part| replace_call(part, &mut calls)).collect()
 }
 
 /// Returns the parts of an input: the files, then the text about them.
-fn input(said: &UserMessage) -> Vec<Value> {
-    let files = said.attachments.iter().map(file);
-    let mut parts: Vec<Value> = files.chain(words(&said.told())).collect();
+fn user_parts(said: &UserInputMessage) -> Vec<Value> {
+    let files = said.attachments.iter().map(file_part);
+    let mut parts: Vec<Value> = files.chain(text_part(&said.text_for_model())).collect();
     if parts.is_empty() {
-        parts.extend(words(NO_WORDS));
+        parts.extend(text_part(NO_WORDS));
     }
     parts
 }
 
-fn file(file: &Attachment) -> Value {
-    match takes(file) {
+fn file_part(file: &FileAttachment) -> Value {
+    match can_send_file(file) {
         true => {
             json!({ "inlineData": { "mimeType": file.essence(), "data": file.base64() } })
         }
-        false => json!({ "text": file.in_words() }),
+        false => json!({ "text": file.describe_as_text() }),
     }
 }
 
 /// Returns true for a file that can be sent unchanged.
-pub(super) fn takes(file: &Attachment) -> bool {
+pub(super) fn can_send_file(file: &FileAttachment) -> bool {
     let media_type = file.essence();
     match file.kind() {
-        Kind::Text(_) => false,
-        Kind::Image => IMAGE_TYPES.contains(&media_type),
-        Kind::Audio => true,
-        Kind::Other => media_type == PDF || media_type.starts_with("video/"),
+        AttachmentKind::Text(_) => false,
+        AttachmentKind::Image => IMAGE_TYPES.contains(&media_type),
+        AttachmentKind::Audio => true,
+        AttachmentKind::Other => media_type == PDF || media_type.starts_with("video/"),
     }
 }
 
-fn words(text: &str) -> Option<Value> {
+fn text_part(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({ "text": text }))
 }
 
 /// Returns the provider's own parts, if this model wrote them and they still contain the same
 /// calls. Most calls have no id, so names and arguments are compared.
-fn own_parts<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a [Value]> {
-    let parts = own_form(said, origin)?.get("parts")?.as_array()?;
-    let mut own = parts::calls(parts).map(|call| parts::call(call, String::new()));
-    let is_same = |call: &CallRequest| {
+fn provider_parts<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a [Value]> {
+    let parts = provider_form(said, origin)?.get("parts")?.as_array()?;
+    let mut own = parts::function_calls(parts).map(|call| parts::convert_call(call, String::new()));
+    let is_same = |call: &ModelCallRequest| {
         own.next().is_some_and(|own| is_same_call(&own.name, &own.arguments, call))
     };
     let are_same = said.calls.iter().all(is_same) && own.next().is_none();
@@ -198,7 +202,10 @@ fn own_parts<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a [Value]
 }
 
 /// Writes our call, which has the model's mistakes repaired, into the part that brought it.
-fn with_call<'a>(mut part: Value, calls: &mut impl Iterator<Item = &'a CallRequest>) -> Value {
+fn replace_call<'a>(
+    mut part: Value,
+    calls: &mut impl Iterator<Item = &'a ModelCallRequest>,
+) -> Value {
     let own = part.get_mut("functionCall").and_then(Value::as_object_mut);
     if let Some(own) = own
         && let Some(call) = calls.next()
@@ -214,31 +221,31 @@ fn with_call<'a>(mut part: Value, calls: &mut impl Iterator<Item = &'a CallReque
 }
 
 /// Returns pairs of a call's id and the provider's id for it, where the provider gave one.
-fn given_ids<'a>(
+fn provider_call_ids<'a>(
     said: &'a AssistantMessage,
     own: &'a [Value],
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let given = parts::calls(own).map(|call| text(call, "id"));
+    let given = parts::function_calls(own).map(|call| text_field(call, "id"));
     let ids = said.calls.iter().map(|call| call.id.as_str()).zip(given);
     ids.filter(|(_, given)| !given.is_empty())
 }
 
 /// Of several calls at once, only the first carries a signature.
-fn anew(said: &AssistantMessage, wants_signatures: bool) -> Vec<Value> {
-    let mut calls: Vec<Value> = said.calls.iter().map(call).collect();
+fn rebuild_parts(said: &AssistantMessage, wants_signatures: bool) -> Vec<Value> {
+    let mut calls: Vec<Value> = said.calls.iter().map(function_call_part).collect();
     if let Some(first) = calls.first_mut().filter(|_| wants_signatures) {
         first["thoughtSignature"] = json!(NO_SIGNATURE);
     }
-    words(&said.text).into_iter().chain(calls).collect()
+    text_part(&said.text).into_iter().chain(calls).collect()
 }
 
-fn call(call: &CallRequest) -> Value {
+fn function_call_part(call: &ModelCallRequest) -> Value {
     let arguments = arguments_object(&call.arguments);
     json!({ "functionCall": { "name": call.name, "args": arguments } })
 }
 
-fn tool_result(result: &ToolResult, ids: &HashMap<&str, &str>) -> Value {
-    let mut response = json!({ "name": result.name, "response": payload(result) });
+fn tool_result(result: &ToolResultMessage, ids: &HashMap<&str, &str>) -> Value {
+    let mut response = json!({ "name": result.name, "response": result_object(result) });
     if let Some(id) = ids.get(result.call_id.as_str()) {
         response["id"] = json!(id);
     }
@@ -247,7 +254,7 @@ fn tool_result(result: &ToolResult, ids: &HashMap<&str, &str>) -> Value {
 
 /// Returns the result as an object, the only type that can be sent back. A deeply nested value is
 /// sent as text.
-fn payload(result: &ToolResult) -> Value {
+fn result_object(result: &ToolResultMessage) -> Value {
     let key = if result.failed { "error" } else { "result" };
     let value = serde_json::from_str(&result.content).ok();
     match value.filter(|value| is_shallow(value, LEVELS_MAX)) {

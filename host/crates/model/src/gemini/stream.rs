@@ -2,10 +2,10 @@
 
 use futures::StreamExt;
 
-use super::reply::Finished;
+use super::reply::GeminiAnswer;
 use crate::{
-    chat::{Delta, ModelError},
-    wire::{Events, Provider, answer::object},
+    chat::{ModelError, ReplyDelta},
+    wire::{Events, ProviderIdentity, answer::event_object},
 };
 
 /// Reads a streamed answer to its end.
@@ -13,22 +13,24 @@ use crate::{
 /// No event marks the end, and the stream may give a finish reason more than once, with text
 /// between. An answer is therefore complete if it has a finish reason and the stream ended
 /// normally.
-pub(super) async fn read(
+pub(super) async fn read_stream(
     mut events: Events<'_>,
-    provider: &Provider,
-    on_delta: &mut (dyn FnMut(Delta) + Send),
-) -> Result<Finished, ModelError> {
-    let mut finished = Finished::default();
+    provider: &ProviderIdentity,
+    on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
+) -> Result<GeminiAnswer, ModelError> {
+    let mut finished = GeminiAnswer::default();
     while let Some(event) = events.next().await {
-        let Some(mut piece) = object(event?, provider)? else { continue };
+        let Some(mut piece) = event_object(event?, provider)? else { continue };
         if let Some(error) = piece.get("error").filter(|error| !error.is_null()) {
-            return Err(provider.refusal_inside(200, error));
+            return Err(provider.answer_error(200, error));
         }
-        let said = finished.take(&mut piece).map_err(|e| provider.broken(&e.to_string()))?;
+        let said = finished
+            .apply_piece(&mut piece)
+            .map_err(|e| provider.protocol_error(&e.to_string()))?;
         said.into_iter().for_each(&mut *on_delta);
     }
     match finished.is_complete() {
         true => Ok(finished),
-        false => Err(provider.broken("the stream ended before the answer did")),
+        false => Err(provider.protocol_error("the stream ended before the answer did")),
     }
 }

@@ -7,7 +7,7 @@
 use sallyport_contract::json::{self, JsonError};
 use serde_json::{Map, Value};
 
-use super::scanner::Nest;
+use super::scanner::NestingState;
 
 /// Longest answer that is read as JSON, in bytes. The arguments of a call are never that long.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
@@ -37,16 +37,16 @@ const THOUGHTS: [&str; 7] =
 
 /// The content of an answer.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct JsonAnswer {
     /// The text for the user.
     pub(super) reply: String,
     /// The requested calls, in the model's order.
-    pub(super) calls: Vec<Wanted>,
+    pub(super) calls: Vec<ParsedToolCall>,
 }
 
 /// A call that the model requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct ParsedToolCall {
     pub(super) name: String,
     /// The JSON text of an object.
     pub(super) arguments: String,
@@ -54,7 +54,7 @@ pub(super) struct Wanted {
 
 /// Why an answer cannot be read. The messages are for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Flaw {
+pub(super) enum AnswerParseError {
     /// The answer is blank.
     #[error("the answer was empty")]
     Blank,
@@ -99,33 +99,34 @@ pub(super) enum Flaw {
 }
 
 /// Reads a whole answer.
-pub(super) fn read(text: &str) -> Result<Answer, Flaw> {
+pub(super) fn parse_answer(text: &str) -> Result<JsonAnswer, AnswerParseError> {
     if without_thinking(text).trim().is_empty() {
-        return Err(Flaw::Blank);
+        return Err(AnswerParseError::Blank);
     }
     if text.len() > ANSWER_BYTES_MAX {
-        return Err(Flaw::TooLong);
+        return Err(AnswerParseError::TooLong);
     }
-    let Found { mut objects, is_alone, is_listed } = objects(without_thinking(text))?;
+    let AnswerObjects { mut objects, is_alone, is_listed } = find_objects(without_thinking(text))?;
     // A repeated object is the same answer, except in a list, where it is a second call.
     if !is_listed {
         objects.dedup();
     }
-    let answers: Vec<Answer> = objects.into_iter().map(answer).collect::<Result<_, _>>()?;
+    let answers: Vec<JsonAnswer> =
+        objects.into_iter().map(answer_from_object).collect::<Result<_, _>>()?;
     if !is_alone && answers.iter().any(|answer| !answer.calls.is_empty()) {
-        return Err(Flaw::NotAlone);
+        return Err(AnswerParseError::NotAlone);
     }
     let count = answers.len();
-    match (answers.into_iter().reduce(Answer::and), count) {
-        (None, _) => Err(Flaw::NoObject),
+    match (answers.into_iter().reduce(JsonAnswer::merge_with), count) {
+        (None, _) => Err(AnswerParseError::NoObject),
         (Some(answer), count) if count == 1 || (is_listed && is_alone) => Ok(answer),
-        (Some(_), count) => Err(Flaw::Several { count }),
+        (Some(_), count) => Err(AnswerParseError::Several { count }),
     }
 }
 
-impl Answer {
+impl JsonAnswer {
     /// Combines two objects of one list.
-    fn and(mut self, other: Self) -> Self {
+    fn merge_with(mut self, other: Self) -> Self {
         let is_first = self.reply.is_empty();
         self.reply.push_str(if is_first || other.reply.is_empty() { "" } else { "\n\n" });
         self.reply.push_str(&other.reply);
@@ -144,7 +145,7 @@ pub(super) fn without_thinking(text: &str) -> &str {
 }
 
 /// The objects of the protocol in a text.
-struct Found {
+struct AnswerObjects {
     objects: Vec<Map<String, Value>>,
     /// True if the text contains only these objects and the usual framing.
     is_alone: bool,
@@ -154,7 +155,7 @@ struct Found {
 
 /// Finds the objects of the protocol in a text. Any unreadable object is an error: the text after
 /// it, or inside it, may be a part of it.
-fn objects(text: &str) -> Result<Found, Flaw> {
+fn find_objects(text: &str) -> Result<AnswerObjects, AnswerParseError> {
     let (mut objects, mut around) = (Vec::new(), String::new());
     let mut rest = text;
     while let Some(start) = rest.find('{') {
@@ -165,9 +166,10 @@ fn objects(text: &str) -> Result<Found, Flaw> {
             rest = &rest[1..];
             continue;
         }
-        let (object, after) = rest.split_at(end_of(rest).ok_or(Flaw::Unclosed)?);
-        let value = json::parse_json(&mended(object), usize::MAX).map_err(Flaw::NotJson)?;
-        match of_the_protocol(value) {
+        let (object, after) = rest.split_at(object_end(rest).ok_or(AnswerParseError::Unclosed)?);
+        let value = json::parse_json(&repair_object(object), usize::MAX)
+            .map_err(AnswerParseError::NotJson)?;
+        match as_protocol_object(value) {
             Some(object) => objects.push(object),
             None => around.push_str(object),
         }
@@ -176,12 +178,12 @@ fn objects(text: &str) -> Result<Found, Flaw> {
     }
     around.push_str(rest);
     let is_listed = around.trim_start().starts_with('[') || around.contains(TAG);
-    Ok(Found { objects, is_alone: is_frame(&around), is_listed })
+    Ok(AnswerObjects { objects, is_alone: is_framing(&around), is_listed })
 }
 
 /// Returns true if the text is only framing that models put around an object: a fence, tags, the
 /// punctuation of a list.
-fn is_frame(around: &str) -> bool {
+fn is_framing(around: &str) -> bool {
     let is_frame = |line: &str| {
         let line = line.replace(TAG, "").replace(TAG_END, "");
         let line = line.trim();
@@ -193,10 +195,10 @@ fn is_frame(around: &str) -> bool {
 }
 
 /// Returns the end of the object at the start of a text.
-fn end_of(text: &str) -> Option<usize> {
-    let mut nest = Nest::default();
+fn object_end(text: &str) -> Option<usize> {
+    let mut nest = NestingState::default();
     let closes = |(_, c): &(usize, char)| {
-        nest.take(*c);
+        nest.read_char(*c);
         nest.depth == 0
     };
     text.char_indices().find(closes).map(|(at, c)| at + c.len_utf8())
@@ -204,8 +206,8 @@ fn end_of(text: &str) -> Option<usize> {
 
 /// Repairs unambiguous mistakes of small models: unescaped control characters in strings, and
 /// commas after the last item.
-fn mended(object: &str) -> String {
-    let (mut nest, mut out) = (Nest::default(), String::with_capacity(object.len()));
+fn repair_object(object: &str) -> String {
+    let (mut nest, mut out) = (NestingState::default(), String::with_capacity(object.len()));
     let mut comma = None;
     for c in object.chars() {
         match c {
@@ -221,20 +223,20 @@ fn mended(object: &str) -> String {
         if nest.in_string || !c.is_ascii_whitespace() {
             comma = (c == ',' && !nest.in_string).then(|| out.len() - 1);
         }
-        nest.take(c);
+        nest.read_char(c);
     }
     out
 }
 
-fn of_the_protocol(value: Value) -> Option<Map<String, Value>> {
+fn as_protocol_object(value: Value) -> Option<Map<String, Value>> {
     let Value::Object(object) = value else { return None };
-    let object = as_told(object);
+    let object = normalize_keys(object);
     ["reply", "tool", "tools"].iter().any(|key| object.contains_key(*key)).then_some(object)
 }
 
 /// Renames the parts of a call to the names of this protocol. Models fall back on names that they
 /// were trained on.
-fn as_told(mut object: Map<String, Value>) -> Map<String, Value> {
+fn normalize_keys(mut object: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Object(function)) = object.get("function").cloned() {
         for key in ["function", "type", "id"] {
             object.remove(key);
@@ -262,50 +264,53 @@ fn as_told(mut object: Map<String, Value>) -> Map<String, Value> {
     object
 }
 
-fn answer(mut object: Map<String, Value>) -> Result<Answer, Flaw> {
-    let reply = text(object.remove("reply"), "reply")?;
+fn answer_from_object(mut object: Map<String, Value>) -> Result<JsonAnswer, AnswerParseError> {
+    let reply = optional_text(object.remove("reply"), "reply")?;
     let calls = match (object.remove("tool"), object.remove("tools")) {
-        (Some(_), Some(_)) => return Err(Flaw::BothForms),
-        (Some(name), None) => call(name, &mut object)?.into_iter().collect(),
-        (None, Some(list)) => calls(list)?,
+        (Some(_), Some(_)) => return Err(AnswerParseError::BothForms),
+        (Some(name), None) => take_call(name, &mut object)?.into_iter().collect(),
+        (None, Some(list)) => parse_calls(list)?,
         (None, None) => Vec::new(),
     };
     // Next to a reply without calls, any other key is allowed as thinking.
     if !calls.is_empty() {
-        nothing_left(&object)?;
+        check_no_unknown_keys(&object)?;
     }
-    Ok(Answer { reply, calls })
+    Ok(JsonAnswer { reply, calls })
 }
 
-fn calls(list: Value) -> Result<Vec<Wanted>, Flaw> {
+fn parse_calls(list: Value) -> Result<Vec<ParsedToolCall>, AnswerParseError> {
     let items = match list {
         Value::Null => Vec::new(),
         Value::Array(items) => items,
-        _ => return Err(Flaw::Type { key: "tools", wanted: "a list" }),
+        _ => return Err(AnswerParseError::Type { key: "tools", wanted: "a list" }),
     };
-    items.into_iter().map(item).collect()
+    items.into_iter().map(parse_call_item).collect()
 }
 
-fn item(item: Value) -> Result<Wanted, Flaw> {
+fn parse_call_item(item: Value) -> Result<ParsedToolCall, AnswerParseError> {
     let Value::Object(item) = item else {
-        return Err(Flaw::Type { key: "tools", wanted: "a list of objects" });
+        return Err(AnswerParseError::Type { key: "tools", wanted: "a list of objects" });
     };
-    let mut item = as_told(item);
+    let mut item = normalize_keys(item);
     let name = item.remove("tool").unwrap_or_default();
-    let call = call(name, &mut item)?;
-    nothing_left(&item)?;
-    call.ok_or(Flaw::Type { key: "tool", wanted: "the name of a tool" })
+    let call = take_call(name, &mut item)?;
+    check_no_unknown_keys(&item)?;
+    call.ok_or(AnswerParseError::Type { key: "tool", wanted: "the name of a tool" })
 }
 
 /// Takes a call out of its object. A blank name means that there is no call.
-fn call(name: Value, object: &mut Map<String, Value>) -> Result<Option<Wanted>, Flaw> {
-    let name = text(Some(name), "tool")?.trim().to_owned();
-    let arguments = arguments(object.remove("args").unwrap_or_default())?;
-    Ok((!name.is_empty()).then_some(Wanted { name, arguments }))
+fn take_call(
+    name: Value,
+    object: &mut Map<String, Value>,
+) -> Result<Option<ParsedToolCall>, AnswerParseError> {
+    let name = optional_text(Some(name), "tool")?.trim().to_owned();
+    let arguments = parse_arguments(object.remove("args").unwrap_or_default())?;
+    Ok((!name.is_empty()).then_some(ParsedToolCall { name, arguments }))
 }
 
-fn arguments(value: Value) -> Result<String, Flaw> {
-    let no_object = Flaw::Type { key: "args", wanted: "a JSON object" };
+fn parse_arguments(value: Value) -> Result<String, AnswerParseError> {
+    let no_object = AnswerParseError::Type { key: "args", wanted: "a JSON object" };
     match value {
         Value::Null => Ok("{}".to_owned()),
         Value::Object(_) => Ok(value.to_string()),
@@ -318,17 +323,17 @@ fn arguments(value: Value) -> Result<String, Flaw> {
     }
 }
 
-fn text(value: Option<Value>, key: &'static str) -> Result<String, Flaw> {
+fn optional_text(value: Option<Value>, key: &'static str) -> Result<String, AnswerParseError> {
     match value {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(Flaw::Type { key, wanted: "a string" }),
+        Some(_) => Err(AnswerParseError::Type { key, wanted: "a string" }),
     }
 }
 
-fn nothing_left(object: &Map<String, Value>) -> Result<(), Flaw> {
+fn check_no_unknown_keys(object: &Map<String, Value>) -> Result<(), AnswerParseError> {
     match object.keys().find(|key| !THOUGHTS.contains(&key.as_str())) {
-        Some(key) => Err(Flaw::Key { key: key.chars().take(KEY_CHARS_MAX).collect() }),
+        Some(key) => Err(AnswerParseError::Key { key: key.chars().take(KEY_CHARS_MAX).collect() }),
         None => Ok(()),
     }
 }
@@ -341,12 +346,13 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, reply: &str, calls: &[(&str, &str)]) {
-        let wanted = |(name, arguments): &(&str, &str)| Wanted {
+        let wanted = |(name, arguments): &(&str, &str)| ParsedToolCall {
             name: (*name).to_owned(),
             arguments: (*arguments).to_owned(),
         };
-        let want = Answer { reply: reply.to_owned(), calls: calls.iter().map(wanted).collect() };
-        assert_eq!(read(text), Ok(want), "{text}");
+        let want =
+            JsonAnswer { reply: reply.to_owned(), calls: calls.iter().map(wanted).collect() };
+        assert_eq!(parse_answer(text), Ok(want), "{text}");
     }
 
     #[test]
@@ -413,19 +419,20 @@ mod tests {
 
     #[test]
     fn what_has_two_meanings_or_none_is_refused() {
-        let not_json = |text: &str| Flaw::NotJson(json::parse_json(text, usize::MAX).unwrap_err());
-        let kind = |key, wanted| Flaw::Type { key, wanted };
-        let key = |key: &str| Flaw::Key { key: key.to_owned() };
+        let not_json =
+            |text: &str| AnswerParseError::NotJson(json::parse_json(text, usize::MAX).unwrap_err());
+        let kind = |key, wanted| AnswerParseError::Type { key, wanted };
+        let key = |key: &str| AnswerParseError::Key { key: key.to_owned() };
         let rows = [
-            (" \n", Flaw::Blank),
-            ("<think>{\"reply\":\"hi\"}", Flaw::Blank),
-            ("<think>hm</think> ", Flaw::Blank),
-            ("It is noon.", Flaw::NoObject),
-            (r#"{"time":"noon"}"#, Flaw::NoObject),
-            (r#"{"answer":{"reply":"hi"}}"#, Flaw::NoObject),
-            ("{'reply':'hi'}", Flaw::NoObject),
-            (r#"{"reply":"hi"#, Flaw::Unclosed),
-            (r#"{"tool":"a","args":{"tool":"b"}"#, Flaw::Unclosed),
+            (" \n", AnswerParseError::Blank),
+            ("<think>{\"reply\":\"hi\"}", AnswerParseError::Blank),
+            ("<think>hm</think> ", AnswerParseError::Blank),
+            ("It is noon.", AnswerParseError::NoObject),
+            (r#"{"time":"noon"}"#, AnswerParseError::NoObject),
+            (r#"{"answer":{"reply":"hi"}}"#, AnswerParseError::NoObject),
+            ("{'reply':'hi'}", AnswerParseError::NoObject),
+            (r#"{"reply":"hi"#, AnswerParseError::Unclosed),
+            (r#"{"tool":"a","args":{"tool":"b"}"#, AnswerParseError::Unclosed),
             (
                 r#"{"tool":"a","args":{"tool":"b"} oops}"#,
                 not_json(r#"{"tool":"a","args":{"tool":"b"} oops}"#),
@@ -433,19 +440,22 @@ mod tests {
             (r#"{"reply":"say "hi" now"}"#, not_json(r#"{"reply":"say "hi" now"}"#)),
             (r#"{"reply":"a","reply":"b"}"#, not_json(r#"{"reply":"a","reply":"b"}"#)),
             (r#"{"reply":"\ud83d"}"#, not_json(r#"{"reply":"\ud83d"}"#)),
-            (r#"{"tool":"a"}{"tool":"b"}"#, Flaw::Several { count: 2 }),
-            (r#"{"reply":"a"} or {"reply":"b"} or {"reply":"c"}"#, Flaw::Several { count: 3 }),
-            (r#"{"tool":"a","args":{}} is how a tool is used."#, Flaw::NotAlone),
-            (r#"To use it, write {"tool":"a","args":{}}"#, Flaw::NotAlone),
-            ("For example:\n```json\n{\"tool\":\"a\"}\n```", Flaw::NotAlone),
-            (r#"`{"tool":"a"}`"#, Flaw::NotAlone),
-            (r#"Given {"city":"Rome"}: {"tool":"a"}"#, Flaw::NotAlone),
+            (r#"{"tool":"a"}{"tool":"b"}"#, AnswerParseError::Several { count: 2 }),
+            (
+                r#"{"reply":"a"} or {"reply":"b"} or {"reply":"c"}"#,
+                AnswerParseError::Several { count: 3 },
+            ),
+            (r#"{"tool":"a","args":{}} is how a tool is used."#, AnswerParseError::NotAlone),
+            (r#"To use it, write {"tool":"a","args":{}}"#, AnswerParseError::NotAlone),
+            ("For example:\n```json\n{\"tool\":\"a\"}\n```", AnswerParseError::NotAlone),
+            (r#"`{"tool":"a"}`"#, AnswerParseError::NotAlone),
+            (r#"Given {"city":"Rome"}: {"tool":"a"}"#, AnswerParseError::NotAlone),
             (
                 r#"I called <tool_call>{"name":"a","arguments":{}}</tool_call> before."#,
-                Flaw::NotAlone,
+                AnswerParseError::NotAlone,
             ),
-            (r#"{"name":"Rome","size":3}"#, Flaw::NoObject),
-            (r#"{"tool":"a","tools":[]}"#, Flaw::BothForms),
+            (r#"{"name":"Rome","size":3}"#, AnswerParseError::NoObject),
+            (r#"{"tool":"a","tools":[]}"#, AnswerParseError::BothForms),
             (r#"{"tool":"a","city":"Rome"}"#, key("city")),
             (r#"{"tool":"a","args":{},"arguments":{"x":1}}"#, key("arguments")),
             (r#"{"tools":[{"tool":"a","reply":"x"}]}"#, key("reply")),
@@ -460,30 +470,33 @@ mod tests {
             (r#"{"tools":[{"args":{}}]}"#, kind("tool", "the name of a tool")),
         ];
         for (text, want) in rows {
-            assert_eq!(read(text), Err(want), "{text}");
+            assert_eq!(parse_answer(text), Err(want), "{text}");
         }
-        assert_eq!(read(&"x".repeat(ANSWER_BYTES_MAX + 1)), Err(Flaw::TooLong));
+        assert_eq!(parse_answer(&"x".repeat(ANSWER_BYTES_MAX + 1)), Err(AnswerParseError::TooLong));
         let long_key = format!(r#"{{"tool":"a","{}":1}}"#, "k".repeat(1000));
-        assert!(read(&long_key).unwrap_err().to_string().len() < 200);
+        assert!(parse_answer(&long_key).unwrap_err().to_string().len() < 200);
     }
 
     #[test]
     fn depth_and_length_cost_little() {
         for piece in ["{", "{\"", "{\"a\":", "{\"a\":[", "{}", "{\"\\\"", "{\"a\":1}"] {
-            assert!(read(&piece.repeat(ANSWER_BYTES_MAX / piece.len())).is_err(), "{piece}");
+            assert!(
+                parse_answer(&piece.repeat(ANSWER_BYTES_MAX / piece.len())).is_err(),
+                "{piece}"
+            );
         }
     }
 
     proptest! {
         #[test]
         fn no_text_is_too_strange(text in r#"([{}\[\]":, \\n]|reply|tool|args|\PC){0,60}"#) {
-            let _ = read(&text);
+            let _ = parse_answer(&text);
         }
 
         #[test]
         fn what_serde_writes_is_read(reply in any::<String>(), around in "[a-z \n`{}]{0,9}") {
             let text = format!("{around}{}{around}", serde_json::json!({ "reply": reply }));
-            prop_assert_eq!(read(&text).unwrap().reply, reply);
+            prop_assert_eq!(parse_answer(&text).unwrap().reply, reply);
         }
     }
 }

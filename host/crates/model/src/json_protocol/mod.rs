@@ -19,126 +19,141 @@ use std::sync::Arc;
 use sallyport_contract::BoxFuture;
 
 use self::{
-    answer::{Answer, Flaw, Wanted},
-    stage::Stage,
+    answer::{AnswerParseError, JsonAnswer, ParsedToolCall},
+    stage::VisibleReply,
 };
 use crate::{
     chat::{
-        AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Price, Reply,
-        Request, Usage,
+        AssistantMessage, ChatMessage, ChatModel, FinishReason, ModelCallRequest, ModelError,
+        ModelReply, ModelRequest, ReplyDelta, TokenPrice, TokenUsage,
     },
     wire,
 };
 
 /// A model that calls tools with plain JSON.
-pub struct JsonProtocol {
+pub struct JsonProtocolModel {
     inner: Arc<dyn ChatModel>,
 }
 
-impl JsonProtocol {
+impl JsonProtocolModel {
     /// Wraps a model in the protocol.
     pub fn new(inner: Arc<dyn ChatModel>) -> Self {
         Self { inner }
     }
 
-    async fn exchange(
+    async fn request_reply(
         &self,
-        request: Request<'_>,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Reply, ModelError> {
-        let mut plain = prompt::plain(request.messages, request.tools);
-        let asked = Request { tools: &[], ..request };
-        let mut stage = Stage::new(on_delta);
-        let mut reply = self.ask(Request { messages: &plain, ..asked }, &mut stage).await?;
-        let mut answer = read(&reply);
+        request: ModelRequest<'_>,
+        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        let mut plain = prompt::plain_messages(request.messages, request.tools);
+        let asked = ModelRequest { tools: &[], ..request };
+        let mut stage = VisibleReply::new(on_delta);
+        let mut reply =
+            self.send_request(ModelRequest { messages: &plain, ..asked }, &mut stage).await?;
+        let mut answer = read_reply(&reply);
         if let Err(flaw) = &answer
-            && !is_cut(&reply)
+            && !is_truncated(&reply)
         {
             let said = answer::without_thinking(&reply.message.text);
-            prompt::ask_again(&mut plain, said, flaw);
-            stage.begin_again();
+            prompt::push_retry_request(&mut plain, said, flaw);
+            stage.restart_attempt();
             let usage = reply.usage;
-            reply = self.ask(Request { messages: &plain, ..asked }, &mut stage).await?;
-            reply.usage = sum(usage, reply.usage);
-            answer = read(&reply);
+            reply =
+                self.send_request(ModelRequest { messages: &plain, ..asked }, &mut stage).await?;
+            reply.usage = total_usage(usage, reply.usage);
+            answer = read_reply(&reply);
         }
-        let answer = answer.unwrap_or_else(|flaw| as_it_is(&reply, &flaw, stage.seen()));
-        let text = stage.settle(&answer.reply, &answer.calls);
-        Ok(finished(reply, text, answer.calls, request.messages))
+        let answer =
+            answer.unwrap_or_else(|flaw| plain_answer(&reply, &flaw, stage.visible_text()));
+        let text = stage.finish_reply(&answer.reply, &answer.calls);
+        Ok(finish_reply(reply, text, answer.calls, request.messages))
     }
 
-    async fn ask(&self, request: Request<'_>, stage: &mut Stage<'_>) -> Result<Reply, ModelError> {
-        let mut pass = |delta| stage.pass(delta);
+    async fn send_request(
+        &self,
+        request: ModelRequest<'_>,
+        stage: &mut VisibleReply<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let mut pass = |delta| stage.forward_delta(delta);
         self.inner.generate(request, &mut pass).await
     }
 }
 
-impl ChatModel for JsonProtocol {
+impl ChatModel for JsonProtocolModel {
     fn name(&self) -> &str {
         self.inner.name()
     }
 
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<TokenPrice> {
         self.inner.price()
     }
 
     fn generate<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(self.exchange(request, on_delta))
+        request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        Box::pin(self.request_reply(request, on_delta))
     }
 }
 
 /// Reads a reply. Calls in the provider's own form are accepted too.
-fn read(reply: &Reply) -> Result<Answer, Flaw> {
+fn read_reply(reply: &ModelReply) -> Result<JsonAnswer, AnswerParseError> {
     let AssistantMessage { text, calls, .. } = &reply.message;
-    let answer = answer::read(text);
+    let answer = answer::parse_answer(text);
     if calls.is_empty() {
         return answer;
     }
     let reply = answer.map_or_else(|_| text.clone(), |answer| answer.reply);
-    let wanted =
-        |call: &CallRequest| Wanted { name: call.name.clone(), arguments: call.arguments.clone() };
-    Ok(Answer { reply, calls: calls.iter().map(wanted).collect() })
+    let wanted = |call: &ModelCallRequest| ParsedToolCall {
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+    };
+    Ok(JsonAnswer { reply, calls: calls.iter().map(wanted).collect() })
 }
 
 /// Returns true if the answer hit a limit that a second attempt would hit again.
-fn is_cut(reply: &Reply) -> bool {
-    matches!(reply.finish, Finish::Length | Finish::ContentFilter)
+fn is_truncated(reply: &ModelReply) -> bool {
+    matches!(reply.finish, FinishReason::Length | FinishReason::ContentFilter)
 }
 
 /// Turns an unreadable answer into a plain reply. If the user has seen a part of it, that part is
 /// the reply, so that nothing is repeated. Of an object that was cut off, only that part makes
 /// sense.
-fn as_it_is(reply: &Reply, flaw: &Flaw, seen: &str) -> Answer {
+fn plain_answer(reply: &ModelReply, flaw: &AnswerParseError, seen: &str) -> JsonAnswer {
     let text = match flaw {
-        Flaw::Unclosed if is_cut(reply) => seen,
+        AnswerParseError::Unclosed if is_truncated(reply) => seen,
         _ if !seen.is_empty() => seen,
         _ => answer::without_thinking(&reply.message.text).trim(),
     };
-    Answer { reply: text.to_owned(), calls: Vec::new() }
+    JsonAnswer { reply: text.to_owned(), calls: Vec::new() }
 }
 
 /// Gives calls new ids. The inner model sees no earlier calls, so its own ids may repeat.
-fn finished(reply: Reply, text: String, calls: Vec<Wanted>, messages: &[Message]) -> Reply {
+fn finish_reply(
+    reply: ModelReply,
+    text: String,
+    calls: Vec<ParsedToolCall>,
+    messages: &[ChatMessage],
+) -> ModelReply {
     let finish = match reply.finish {
-        Finish::Stop | Finish::ToolCalls if calls.is_empty() => Finish::Stop,
-        Finish::Stop => Finish::ToolCalls,
+        FinishReason::Stop | FinishReason::ToolCalls if calls.is_empty() => FinishReason::Stop,
+        FinishReason::Stop => FinishReason::ToolCalls,
         other => other,
     };
     let ids = wire::unique_ids(&vec![None; calls.len()], messages);
-    let request = |(Wanted { name, arguments }, id)| CallRequest { id, name, arguments };
+    let request =
+        |(ParsedToolCall { name, arguments }, id)| ModelCallRequest { id, name, arguments };
     let calls = calls.into_iter().zip(ids).map(request).collect();
     let message = AssistantMessage { text, calls, opaque: None };
-    Reply { message, finish, usage: reply.usage }
+    ModelReply { message, finish, usage: reply.usage }
 }
 
 /// Returns the total usage of two exchanges, as far as it is known.
-fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
+fn total_usage(one: Option<TokenUsage>, other: Option<TokenUsage>) -> Option<TokenUsage> {
     let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
-    Some(Usage {
+    Some(TokenUsage {
         input_tokens: a.input_tokens.saturating_add(b.input_tokens),
         output_tokens: a.output_tokens.saturating_add(b.output_tokens),
         cached_input_tokens: a.cached_input_tokens.saturating_add(b.cached_input_tokens),

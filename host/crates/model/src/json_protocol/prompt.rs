@@ -9,9 +9,10 @@ use sallyport_contract::text::escape_excerpt;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
-use super::answer::Flaw;
+use super::answer::AnswerParseError;
 use crate::chat::{
-    AssistantMessage, CallRequest, Message, ToolDefinition, ToolResult, UserMessage,
+    AssistantMessage, ChatMessage, ModelCallRequest, ModelToolDefinition, ToolResultMessage,
+    UserInputMessage,
 };
 
 /// Longest list of tools, in bytes. With a longer one, a small model would see nothing else.
@@ -47,81 +48,93 @@ The tools, one on each line:"#;
 const RESULTS: &str = "Results of the tools, one on each line:";
 
 /// Returns the conversation as plain messages, with the instructions in its system message.
-pub(super) fn plain(messages: &[Message], tools: &[ToolDefinition]) -> Vec<Message> {
-    let mut instructions = Some(instructions(tools));
+pub(super) fn plain_messages(
+    messages: &[ChatMessage],
+    tools: &[ModelToolDefinition],
+) -> Vec<ChatMessage> {
+    let mut instructions = Some(tool_instructions(tools));
     let mut plain = Vec::with_capacity(messages.len() + 1);
     let mut follows_result = false;
     for message in messages {
         match message {
-            Message::System { text } => plain.push(system(text, instructions.take())),
-            Message::User(said) => push_user(&mut plain, said.clone(), "\n\n"),
-            Message::Assistant(said) => plain.push(assistant(answer(said))),
-            Message::Tool(result) if follows_result => {
-                push_user(&mut plain, line(result).into(), "\n");
+            ChatMessage::System { text } => plain.push(system_message(text, instructions.take())),
+            ChatMessage::User(said) => push_user_message(&mut plain, said.clone(), "\n\n"),
+            ChatMessage::Assistant(said) => plain.push(assistant_message(format_answer(said))),
+            ChatMessage::Tool(result) if follows_result => {
+                push_user_message(&mut plain, format_result(result).into(), "\n");
             }
-            Message::Tool(result) => {
-                push_user(&mut plain, format!("{RESULTS}\n{}", line(result)).into(), "\n\n");
+            ChatMessage::Tool(result) => {
+                push_user_message(
+                    &mut plain,
+                    format!("{RESULTS}\n{}", format_result(result)).into(),
+                    "\n\n",
+                );
             }
         }
-        follows_result = matches!(message, Message::Tool(_));
+        follows_result = matches!(message, ChatMessage::Tool(_));
     }
     if let Some(text) = instructions {
-        plain.insert(0, Message::System { text });
+        plain.insert(0, ChatMessage::System { text });
     }
     plain
 }
 
 /// Adds an unreadable answer with its error, and asks for it again.
-pub(super) fn ask_again(plain: &mut Vec<Message>, answer: &str, flaw: &Flaw) {
+pub(super) fn push_retry_request(
+    plain: &mut Vec<ChatMessage>,
+    answer: &str,
+    flaw: &AnswerParseError,
+) {
     // Some servers refuse a message without text.
     if !answer.trim().is_empty() {
         let shown: String = answer.chars().take(FLAWED_CHARS_MAX).collect();
-        plain.push(assistant(shown));
+        plain.push(assistant_message(shown));
     }
     let ask = format!(
         "Your answer could not be read: {flaw}. Write it again as exactly one JSON object, \
          {{\"reply\": \"…\"}} or {{\"tool\": \"…\", \"args\": {{…}}, \"reply\": \"…\"}}, and nothing else."
     );
-    push_user(plain, ask.into(), "\n\n");
+    push_user_message(plain, ask.into(), "\n\n");
 }
 
-fn system(text: &str, instructions: Option<String>) -> Message {
+fn system_message(text: &str, instructions: Option<String>) -> ChatMessage {
     let text = match instructions {
         Some(instructions) if text.is_empty() => instructions,
         Some(instructions) => format!("{text}\n\n{instructions}"),
         None => text.to_owned(),
     };
-    Message::System { text }
+    ChatMessage::System { text }
 }
 
-fn assistant(text: String) -> Message {
-    Message::Assistant(AssistantMessage { text, ..AssistantMessage::default() })
+fn assistant_message(text: String) -> ChatMessage {
+    ChatMessage::Assistant(AssistantMessage { text, ..AssistantMessage::default() })
 }
 
 /// Adds a message to the user's side, joined with the last one. It is rendered as text first, so
 /// that its origin applies only to its own words.
-fn push_user(plain: &mut Vec<Message>, mut said: UserMessage, between: &str) {
-    let told = said.told().into_owned();
+fn push_user_message(plain: &mut Vec<ChatMessage>, mut said: UserInputMessage, between: &str) {
+    let told = said.text_for_model().into_owned();
     match plain.last_mut() {
-        Some(Message::User(last)) => {
+        Some(ChatMessage::User(last)) => {
             last.text.push_str(between);
             last.text.push_str(&told);
             last.attachments.append(&mut said.attachments);
         }
-        _ => {
-            plain.push(Message::User(UserMessage { attachments: said.attachments, ..told.into() }))
-        }
+        _ => plain.push(ChatMessage::User(UserInputMessage {
+            attachments: said.attachments,
+            ..told.into()
+        })),
     }
 }
 
-fn instructions(tools: &[ToolDefinition]) -> String {
+fn tool_instructions(tools: &[ModelToolDefinition]) -> String {
     if tools.is_empty() {
         return format!("{FORM}\n\nThere are no tools now.");
     }
     let mut text = format!("{FORM}\n\n{TOOL_FORM}");
     let bytes_max = text.len() + TOOLS_BYTES_MAX;
     for (n, tool) in tools.iter().enumerate() {
-        let line = definition(tool);
+        let line = format_definition(tool);
         if text.len() + line.len() > bytes_max {
             text.push_str(&format!("\n({} more do not fit here.)", tools.len() - n));
             break;
@@ -132,15 +145,15 @@ fn instructions(tools: &[ToolDefinition]) -> String {
     text
 }
 
-fn definition(tool: &ToolDefinition) -> String {
+fn format_definition(tool: &ModelToolDefinition) -> String {
     let description: String = tool.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
     let (name, description) = (json!(tool.name), json!(description));
-    let parameters = parameters(&tool.parameters);
+    let parameters = bounded_parameters(&tool.parameters);
     format!(r#"{{"tool":{name},"description":{description},"parameters":{parameters}}}"#)
 }
 
 /// Returns the schema, or only its parameter names if it is too long. Half a schema has no meaning.
-fn parameters(schema: &Value) -> Value {
+fn bounded_parameters(schema: &Value) -> Value {
     if schema.to_string().len() <= SCHEMA_BYTES_MAX {
         return schema.clone();
     }
@@ -153,31 +166,35 @@ fn parameters(schema: &Value) -> Value {
 }
 
 /// Returns an answer of the model in the form of this protocol.
-fn answer(said: &AssistantMessage) -> String {
+fn format_answer(said: &AssistantMessage) -> String {
     let reply = json!(said.text);
     match said.calls.as_slice() {
         [] => format!(r#"{{"reply":{reply}}}"#),
-        [one] => format!(r#"{{{},"reply":{reply}}}"#, call(one)),
+        [one] => format!(r#"{{{},"reply":{reply}}}"#, format_call(one)),
         several => {
             let list: Vec<String> =
-                several.iter().map(|one| format!("{{{}}}", call(one))).collect();
+                several.iter().map(|one| format!("{{{}}}", format_call(one))).collect();
             format!(r#"{{"tools":[{}],"reply":{reply}}}"#, list.join(","))
         }
     }
 }
 
-fn call(call: &CallRequest) -> String {
+fn format_call(call: &ModelCallRequest) -> String {
     let arguments = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
-    format!(r#""tool":{},"args":{}"#, json!(call.name), embedded(arguments))
+    format!(r#""tool":{},"args":{}"#, json!(call.name), inline_json(arguments))
 }
 
-fn line(result: &ToolResult) -> String {
+fn format_result(result: &ToolResultMessage) -> String {
     let failed = if result.failed { r#""failed":true,"# } else { "" };
-    format!(r#"{{"tool":{},{failed}"result":{}}}"#, json!(result.name), embedded(&result.content))
+    format!(
+        r#"{{"tool":{},{failed}"result":{}}}"#,
+        json!(result.name),
+        inline_json(&result.content)
+    )
 }
 
 /// Returns a text on one line: JSON unchanged, any other text as a JSON string.
-fn embedded(text: &str) -> String {
+fn inline_json(text: &str) -> String {
     let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
     if !is_json {
         return json!(text).to_string();

@@ -7,7 +7,7 @@
 
 use super::{
     answer::{THINKING_BEGINS, THINKING_ENDS},
-    unescape::{Step, Unescape},
+    unescape::{DecodeStep, StringDecoder},
 };
 
 /// Longest opening before the object: a fence with the name of a language.
@@ -18,7 +18,7 @@ const WORD_BYTES_MAX: usize = 256;
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum AnswerPiece {
     /// More of the reply.
     Reply(String),
     /// The name of the tool.
@@ -29,28 +29,28 @@ pub(super) enum Found {
 
 /// The state of an answer that is still arriving.
 #[derive(Debug, Default)]
-pub(super) struct Scanner {
-    at: At,
+pub(super) struct AnswerScanner {
+    at: ScannerState,
     key: String,
     /// A second `reply` makes the object ambiguous, so it is not shown.
     has_replied: bool,
-    found: Vec<Found>,
+    found: Vec<AnswerPiece>,
 }
 
 #[derive(Debug)]
-enum At {
+enum ScannerState {
     /// Before the object, with the text so far.
     Opening(String),
     /// In the model's thinking, with the number of matched bytes of its end mark.
     Thinking(usize),
     Key,
-    InKey(Unescape),
+    InKey(StringDecoder),
     Colon,
     Value,
-    InReply(Unescape),
-    InTool(Unescape, String),
+    InReply(StringDecoder),
+    InTool(StringDecoder, String),
     /// In a value that is not shown.
-    InOther(Nest),
+    InOther(NestingState),
     AfterValue,
     /// After the object, or there is none.
     Over,
@@ -58,124 +58,131 @@ enum At {
 
 /// The nesting depth within a value.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Nest {
+pub(super) struct NestingState {
     pub(super) depth: usize,
     pub(super) in_string: bool,
     is_escaped: bool,
 }
 
-impl Default for At {
+impl Default for ScannerState {
     fn default() -> Self {
         Self::Opening(String::new())
     }
 }
 
-impl Scanner {
+impl AnswerScanner {
     /// Reads the next piece of the answer and returns the pieces found in it.
-    pub(super) fn push(&mut self, piece: &str) -> Vec<Found> {
+    pub(super) fn push(&mut self, piece: &str) -> Vec<AnswerPiece> {
         for c in piece.chars() {
-            let at = std::mem::replace(&mut self.at, At::Over);
-            self.at = self.step(at, c);
+            let at = std::mem::replace(&mut self.at, ScannerState::Over);
+            self.at = self.next_state(at, c);
         }
         std::mem::take(&mut self.found)
     }
 
-    fn step(&mut self, at: At, c: char) -> At {
+    fn next_state(&mut self, at: ScannerState, c: char) -> ScannerState {
         match at {
-            At::Opening(before) => opening(before, c),
-            At::Thinking(matched) => self.thinking(matched, c),
-            At::InKey(string) => self.key(string, c),
-            At::InReply(string) => self.reply(string, c),
-            At::InTool(string, name) => self.tool(string, name, c),
-            At::InOther(nest) => other(nest, c),
-            At::Over => At::Over,
-            between if is_space(c) => between,
-            At::Key if c == '"' => {
+            ScannerState::Opening(before) => scan_opening(before, c),
+            ScannerState::Thinking(matched) => self.scan_thinking(matched, c),
+            ScannerState::InKey(string) => self.scan_key(string, c),
+            ScannerState::InReply(string) => self.scan_reply(string, c),
+            ScannerState::InTool(string, name) => self.scan_tool_name(string, name, c),
+            ScannerState::InOther(nest) => scan_other_value(nest, c),
+            ScannerState::Over => ScannerState::Over,
+            between if is_json_whitespace(c) => between,
+            ScannerState::Key if c == '"' => {
                 self.key.clear();
-                At::InKey(Unescape::default())
+                ScannerState::InKey(StringDecoder::default())
             }
-            At::Colon if c == ':' => At::Value,
-            At::Value => self.value(c),
-            At::AfterValue if c == ',' => At::Key,
-            At::Key | At::Colon | At::AfterValue => At::Over,
+            ScannerState::Colon if c == ':' => ScannerState::Value,
+            ScannerState::Value => self.begin_value(c),
+            ScannerState::AfterValue if c == ',' => ScannerState::Key,
+            ScannerState::Key | ScannerState::Colon | ScannerState::AfterValue => {
+                ScannerState::Over
+            }
         }
     }
 
-    fn thinking(&mut self, matched: usize, c: char) -> At {
+    fn scan_thinking(&mut self, matched: usize, c: char) -> ScannerState {
         if THINKING_ENDS[matched..].starts_with(c) {
             let all = matched + 1 == THINKING_ENDS.len();
-            return if all { At::default() } else { At::Thinking(matched + 1) };
+            return if all { ScannerState::default() } else { ScannerState::Thinking(matched + 1) };
         }
         // `<` occurs only at the start of the mark, so after a partial match only a new start can
         // follow.
-        THINKING_ENDS[..matched].chars().for_each(|c| self.think(c));
+        THINKING_ENDS[..matched].chars().for_each(|c| self.push_thought(c));
         match c {
-            '<' => At::Thinking(1),
+            '<' => ScannerState::Thinking(1),
             c => {
-                self.think(c);
-                At::Thinking(0)
+                self.push_thought(c);
+                ScannerState::Thinking(0)
             }
         }
     }
 
-    fn key(&mut self, mut string: Unescape, c: char) -> At {
-        match string.take(c) {
-            Ok(Step::End) => At::Colon,
-            Ok(step) if remember(&mut self.key, step) => At::InKey(string),
-            _ => At::Over,
+    fn scan_key(&mut self, mut string: StringDecoder, c: char) -> ScannerState {
+        match string.decode_char(c) {
+            Ok(DecodeStep::End) => ScannerState::Colon,
+            Ok(step) if append_bounded(&mut self.key, step) => ScannerState::InKey(string),
+            _ => ScannerState::Over,
         }
     }
 
-    fn value(&mut self, c: char) -> At {
+    fn begin_value(&mut self, c: char) -> ScannerState {
         match (self.key.as_str(), c) {
             ("reply", '"') if !self.has_replied => {
                 self.has_replied = true;
-                At::InReply(Unescape::default())
+                ScannerState::InReply(StringDecoder::default())
             }
-            ("tool", '"') => At::InTool(Unescape::default(), String::new()),
-            _ => other(Nest::default(), c),
+            ("tool", '"') => ScannerState::InTool(StringDecoder::default(), String::new()),
+            _ => scan_other_value(NestingState::default(), c),
         }
     }
 
-    fn reply(&mut self, mut string: Unescape, c: char) -> At {
-        match string.take(c) {
-            Ok(Step::Char(c)) => self.say(c),
-            Ok(Step::Pending) => {}
-            Ok(Step::End) => return At::AfterValue,
-            Err(_) => return At::Over,
+    fn scan_reply(&mut self, mut string: StringDecoder, c: char) -> ScannerState {
+        match string.decode_char(c) {
+            Ok(DecodeStep::Char(c)) => self.push_reply(c),
+            Ok(DecodeStep::Pending) => {}
+            Ok(DecodeStep::End) => return ScannerState::AfterValue,
+            Err(_) => return ScannerState::Over,
         }
-        At::InReply(string)
+        ScannerState::InReply(string)
     }
 
-    fn tool(&mut self, mut string: Unescape, mut name: String, c: char) -> At {
-        match string.take(c) {
-            Ok(Step::End) => {
-                self.found.push(Found::Tool(name));
-                At::AfterValue
+    fn scan_tool_name(
+        &mut self,
+        mut string: StringDecoder,
+        mut name: String,
+        c: char,
+    ) -> ScannerState {
+        match string.decode_char(c) {
+            Ok(DecodeStep::End) => {
+                self.found.push(AnswerPiece::Tool(name));
+                ScannerState::AfterValue
             }
-            Ok(step) if remember(&mut name, step) => At::InTool(string, name),
-            _ => At::Over,
+            Ok(step) if append_bounded(&mut name, step) => ScannerState::InTool(string, name),
+            _ => ScannerState::Over,
         }
     }
 
-    fn think(&mut self, c: char) {
+    fn push_thought(&mut self, c: char) {
         match self.found.last_mut() {
-            Some(Found::Thought(text)) => text.push(c),
-            _ => self.found.push(Found::Thought(c.to_string())),
+            Some(AnswerPiece::Thought(text)) => text.push(c),
+            _ => self.found.push(AnswerPiece::Thought(c.to_string())),
         }
     }
 
-    fn say(&mut self, c: char) {
+    fn push_reply(&mut self, c: char) {
         match self.found.last_mut() {
-            Some(Found::Reply(text)) => text.push(c),
-            _ => self.found.push(Found::Reply(c.to_string())),
+            Some(AnswerPiece::Reply(text)) => text.push(c),
+            _ => self.found.push(AnswerPiece::Reply(c.to_string())),
         }
     }
 }
 
-impl Nest {
+impl NestingState {
     /// Reads one character of a value.
-    pub(super) fn take(&mut self, c: char) {
+    pub(super) fn read_char(&mut self, c: char) {
         match c {
             _ if std::mem::take(&mut self.is_escaped) => {}
             '\\' if self.in_string => self.is_escaped = true,
@@ -186,25 +193,29 @@ impl Nest {
         }
     }
 
-    fn is_outside(self) -> bool {
+    fn is_top_level(self) -> bool {
         self.depth == 0 && !self.in_string
     }
 }
 
-fn opening(mut before: String, c: char) -> At {
+fn scan_opening(mut before: String, c: char) -> ScannerState {
     if c == '{' && is_fence(before.trim_end()) {
-        return At::Key;
+        return ScannerState::Key;
     }
-    if !(before.is_empty() && is_space(c)) {
+    if !(before.is_empty() && is_json_whitespace(c)) {
         before.push(c);
     }
     let so_far = before.trim_end();
     if so_far == THINKING_BEGINS {
-        return At::Thinking(0);
+        return ScannerState::Thinking(0);
     }
     let marks = ["```", THINKING_BEGINS];
     let may_open = is_fence(so_far) || marks.iter().any(|mark| mark.starts_with(so_far));
-    if may_open && before.len() <= OPENING_BYTES_MAX { At::Opening(before) } else { At::Over }
+    if may_open && before.len() <= OPENING_BYTES_MAX {
+        ScannerState::Opening(before)
+    } else {
+        ScannerState::Over
+    }
 }
 
 /// Returns true for an empty text, or a fence with the name of a language.
@@ -213,26 +224,26 @@ fn is_fence(before: &str) -> bool {
     before.is_empty() || language.is_some_and(|word| word.chars().all(|c| c.is_alphanumeric()))
 }
 
-fn other(mut nest: Nest, c: char) -> At {
+fn scan_other_value(mut nest: NestingState, c: char) -> ScannerState {
     match c {
-        ',' if nest.is_outside() => At::Key,
-        '}' if nest.is_outside() => At::Over,
+        ',' if nest.is_top_level() => ScannerState::Key,
+        '}' if nest.is_top_level() => ScannerState::Over,
         _ => {
-            nest.take(c);
-            At::InOther(nest)
+            nest.read_char(c);
+            ScannerState::InOther(nest)
         }
     }
 }
 
 /// Appends to a word; false once it exceeds [`WORD_BYTES_MAX`].
-fn remember(word: &mut String, step: Step) -> bool {
-    if let Step::Char(c) = step {
+fn append_bounded(word: &mut String, step: DecodeStep) -> bool {
+    if let DecodeStep::Char(c) = step {
         word.push(c);
     }
     word.len() <= WORD_BYTES_MAX
 }
 
-fn is_space(c: char) -> bool {
+fn is_json_whitespace(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
@@ -245,12 +256,12 @@ mod tests {
     /// Returns the reply, the tools and the thoughts that pieces tell of, each joined.
     fn scan_all<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (String, Vec<String>, String) {
         let (mut reply, mut tools, mut thoughts) = (String::new(), Vec::new(), String::new());
-        let mut scanner = Scanner::default();
+        let mut scanner = AnswerScanner::default();
         for found in pieces.into_iter().flat_map(|piece| scanner.push(piece)) {
             match found {
-                Found::Reply(text) => reply.push_str(&text),
-                Found::Tool(name) => tools.push(name),
-                Found::Thought(text) => thoughts.push_str(&text),
+                AnswerPiece::Reply(text) => reply.push_str(&text),
+                AnswerPiece::Tool(name) => tools.push(name),
+                AnswerPiece::Thought(text) => thoughts.push_str(&text),
             }
         }
         (reply, tools, thoughts)

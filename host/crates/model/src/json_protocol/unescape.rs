@@ -2,14 +2,14 @@
 
 /// The state of decoding a string.
 #[derive(Debug, Default)]
-pub(super) struct Unescape {
-    at: At,
+pub(super) struct StringDecoder {
+    at: DecoderState,
     /// The first half of a surrogate pair; the second must follow.
     high: Option<u32>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-enum At {
+enum DecoderState {
     #[default]
     Plain,
     Backslash,
@@ -21,7 +21,7 @@ enum At {
 
 /// The result of one more character of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum DecodeStep {
     /// A decoded character.
     Char(char),
     /// Nothing yet, in the middle of an escape.
@@ -32,72 +32,77 @@ pub(super) enum Step {
 
 /// The source is not a JSON string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NotAString;
+pub(super) struct InvalidJsonString;
 
-impl Unescape {
+impl StringDecoder {
     /// Decodes the next character of the source, after the opening quote. Unescaped control
     /// characters are accepted: small models forget to escape them in long replies.
-    pub(super) fn take(&mut self, c: char) -> Result<Step, NotAString> {
+    pub(super) fn decode_char(&mut self, c: char) -> Result<DecodeStep, InvalidJsonString> {
         match self.at {
-            At::Plain => self.plain(c),
-            At::Backslash => self.escape(c),
-            At::Hex { value, digits } => self.hex(value, digits, c),
+            DecoderState::Plain => self.decode_plain(c),
+            DecoderState::Backslash => self.decode_escape(c),
+            DecoderState::Hex { value, digits } => self.decode_hex_digit(value, digits, c),
         }
     }
 
-    fn plain(&mut self, c: char) -> Result<Step, NotAString> {
+    fn decode_plain(&mut self, c: char) -> Result<DecodeStep, InvalidJsonString> {
         match c {
             '\\' => {
-                self.at = At::Backslash;
-                Ok(Step::Pending)
+                self.at = DecoderState::Backslash;
+                Ok(DecodeStep::Pending)
             }
-            _ if self.high.is_some() => Err(NotAString),
-            '"' => Ok(Step::End),
-            _ => Ok(Step::Char(c)),
+            _ if self.high.is_some() => Err(InvalidJsonString),
+            '"' => Ok(DecodeStep::End),
+            _ => Ok(DecodeStep::Char(c)),
         }
     }
 
-    fn escape(&mut self, c: char) -> Result<Step, NotAString> {
-        self.at = At::Plain;
+    fn decode_escape(&mut self, c: char) -> Result<DecodeStep, InvalidJsonString> {
+        self.at = DecoderState::Plain;
         let c = match c {
             'u' => {
-                self.at = At::Hex { value: 0, digits: 0 };
-                return Ok(Step::Pending);
+                self.at = DecoderState::Hex { value: 0, digits: 0 };
+                return Ok(DecodeStep::Pending);
             }
-            _ if self.high.is_some() => return Err(NotAString),
+            _ if self.high.is_some() => return Err(InvalidJsonString),
             '"' | '\\' | '/' => c,
             'b' => '\u{8}',
             'f' => '\u{c}',
             'n' => '\n',
             'r' => '\r',
             't' => '\t',
-            _ => return Err(NotAString),
+            _ => return Err(InvalidJsonString),
         };
-        Ok(Step::Char(c))
+        Ok(DecodeStep::Char(c))
     }
 
-    fn hex(&mut self, value: u32, digits: u8, c: char) -> Result<Step, NotAString> {
-        let value = value * 16 + c.to_digit(16).ok_or(NotAString)?;
+    fn decode_hex_digit(
+        &mut self,
+        value: u32,
+        digits: u8,
+        c: char,
+    ) -> Result<DecodeStep, InvalidJsonString> {
+        let value = value * 16 + c.to_digit(16).ok_or(InvalidJsonString)?;
         if digits < 3 {
-            self.at = At::Hex { value, digits: digits + 1 };
-            return Ok(Step::Pending);
+            self.at = DecoderState::Hex { value, digits: digits + 1 };
+            return Ok(DecodeStep::Pending);
         }
-        self.at = At::Plain;
-        self.unit(value)
+        self.at = DecoderState::Plain;
+        self.decode_utf16_unit(value)
     }
 
     /// Decodes one UTF-16 code unit.
-    fn unit(&mut self, unit: u32) -> Result<Step, NotAString> {
+    fn decode_utf16_unit(&mut self, unit: u32) -> Result<DecodeStep, InvalidJsonString> {
         let code = match (self.high.take(), unit) {
             (None, 0xd800..=0xdbff) => {
                 self.high = Some(unit);
-                return Ok(Step::Pending);
+                return Ok(DecodeStep::Pending);
             }
             (None, _) => unit,
             (Some(high), 0xdc00..=0xdfff) => 0x10000 + ((high - 0xd800) << 10) + (unit - 0xdc00),
-            (Some(_), _) => return Err(NotAString),
+            (Some(_), _) => return Err(InvalidJsonString),
         };
-        char::from_u32(code).map(Step::Char).ok_or(NotAString)
+        char::from_u32(code).map(DecodeStep::Char).ok_or(InvalidJsonString)
     }
 }
 
@@ -106,13 +111,13 @@ mod tests {
     use super::*;
 
     /// Decodes the source up to its closing quote.
-    fn decode(source: &str) -> Result<Option<String>, NotAString> {
-        let (mut unescape, mut out) = (Unescape::default(), String::new());
+    fn decode(source: &str) -> Result<Option<String>, InvalidJsonString> {
+        let (mut unescape, mut out) = (StringDecoder::default(), String::new());
         for c in source.chars() {
-            match unescape.take(c)? {
-                Step::Char(c) => out.push(c),
-                Step::Pending => {}
-                Step::End => return Ok(Some(out)),
+            match unescape.decode_char(c)? {
+                DecodeStep::Char(c) => out.push(c),
+                DecodeStep::Pending => {}
+                DecodeStep::End => return Ok(Some(out)),
             }
         }
         Ok(None)
@@ -137,7 +142,7 @@ mod tests {
     fn what_json_refuses_is_refused() {
         let rows = [r"\x", r"\u00g0", r"\ud83d.", r#"\ud83d""#, r"\ud83d\n", r"\ud83dA", r"\ude00"];
         for source in rows {
-            assert_eq!(decode(source), Err(NotAString), "{source}");
+            assert_eq!(decode(source), Err(InvalidJsonString), "{source}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The texts in which the matcher describes itself.
 
 use super::{
-    decide::{Catalogue, Decision, Plan},
+    decide::{MatchDecision, ToolCallPlan, ToolCatalog},
     language,
-    params::{Param, Sort},
-    tool::{self, Tool},
+    params::{ParameterKind, ToolParameter},
+    tool::{self, CatalogTool},
 };
 
 /// The number of examples in a help text.
@@ -30,16 +30,16 @@ const HOW_TO_GET_A_MODEL: &str = "For conversation, connect a language model: na
 
 /// Returns the help text: an introduction, examples close to the user's text, and how to connect a
 /// model.
-pub(super) fn help(catalogue: &Catalogue<'_>, said: &str) -> String {
+pub(super) fn help_text(catalogue: &ToolCatalog<'_>, said: &str) -> String {
     let mut text = String::new();
-    if is_foreign(said) {
+    if is_foreign_language(said) {
         text.push_str("I only understand English, and this looks like another language.\n\n");
     }
     text.push_str(INTRODUCTION);
     text.push('\n');
-    let nearest = catalogue.nearest(said).into_iter().take(TRIED_MAX);
+    let nearest = catalogue.tools_by_relevance(said).into_iter().take(TRIED_MAX);
     let examples: Vec<String> =
-        nearest.filter_map(|tool| example(catalogue, tool)).take(EXAMPLES).collect();
+        nearest.filter_map(|tool| example_sentence(catalogue, tool)).take(EXAMPLES).collect();
     match (catalogue.tools.len(), examples.is_empty()) {
         (0, _) => text.push_str("No tools are installed yet.\n"),
         (_, true) => {}
@@ -56,7 +56,7 @@ pub(super) fn help(catalogue: &Catalogue<'_>, said: &str) -> String {
 }
 
 /// Returns the message for a sentence that is too long.
-pub(super) fn too_long(bytes_max: usize) -> String {
+pub(super) fn too_long_message(bytes_max: usize) -> String {
     format!(
         "I am not a language model, and I read at most {bytes_max} bytes at once. \
          {HOW_TO_GET_A_MODEL}"
@@ -64,16 +64,16 @@ pub(super) fn too_long(bytes_max: usize) -> String {
 }
 
 /// Returns a question for the missing arguments.
-pub(super) fn question(plan: &Plan<'_>) -> String {
-    let wanted: Vec<String> = plan.missing.iter().map(wanted).collect();
-    format!("To use {} I need: {}.", shown(&plan.tool.name), wanted.join("; "))
+pub(super) fn missing_arguments_question(plan: &ToolCallPlan<'_>) -> String {
+    let wanted: Vec<String> = plan.missing.iter().map(describe_parameter).collect();
+    format!("To use {} I need: {}.", display_tool_name(&plan.tool.name), wanted.join("; "))
 }
 
-fn wanted(param: &Param<'_>) -> String {
+fn describe_parameter(param: &ToolParameter<'_>) -> String {
     let about = first_sentence(param.about);
     let name = param.words.join(" ");
     let mut text = if about.is_empty() { name } else { format!("{name} ({about})") };
-    if let Sort::Choice(values) = &param.sort {
+    if let ParameterKind::Choice(values) = &param.sort {
         let choices = values.iter().take(CHOICES_MAX).map(|value| match value.as_str() {
             Some(text) => text.to_owned(),
             None => value.to_string(),
@@ -84,45 +84,47 @@ fn wanted(param: &Param<'_>) -> String {
 }
 
 /// Returns a sentence that calls a tool; `None` if the matcher would not understand it.
-fn example(catalogue: &Catalogue<'_>, tool: &Tool<'_>) -> Option<String> {
-    let name = sallyport_lexical::words(tool::split_name(&tool.definition.name));
+fn example_sentence(catalogue: &ToolCatalog<'_>, tool: &CatalogTool<'_>) -> Option<String> {
+    let name = sallyport_lexical::words(tool::own_tool_name(&tool.definition.name));
     let name = name.collect::<Vec<_>>().join(" ");
     let plugin = tool.definition.name.split_once("__").map_or("", |(plugin, _)| plugin);
     let values: Option<Vec<&str>> =
-        tool.params.iter().filter(|param| param.is_required).map(sample).collect();
+        tool.params.iter().filter(|param| param.is_required).map(sample_value).collect();
     let values = values?.concat();
     let named = [name.clone(), format!("{name} {}", plugin.replace('-', " "))];
     let sentences = named.map(|name| format!("{name}{values}"));
-    sentences.into_iter().find(|sentence| match catalogue.decide(sentence) {
-        Decision::Call(plans) => plans.len() == 1 && plans[0].tool.name == tool.definition.name,
+    sentences.into_iter().find(|sentence| match catalogue.match_text(sentence) {
+        MatchDecision::Call(plans) => {
+            plans.len() == 1 && plans[0].tool.name == tool.definition.name
+        }
         _ => false,
     })
 }
 
-fn sample<'p>(param: &Param<'p>) -> Option<&'p str> {
+fn sample_value<'p>(param: &ToolParameter<'p>) -> Option<&'p str> {
     Some(match &param.sort {
-        Sort::Url => " https://example.com",
-        Sort::Path => " /notes/todo.txt",
-        Sort::Choice(values) => values.first()?.as_str().map(|_| "")?,
-        Sort::Duration(_) => " for 5 minutes",
-        Sort::Moment => " tomorrow at 9",
-        Sort::Number => " 5",
-        Sort::Place => " in Paris",
-        Sort::Code => " \"6 * 7\"",
-        Sort::Content | Sort::Label | Sort::Text => " \"call mum\"",
-        Sort::Fixed(_) => "",
-        Sort::Boolean | Sort::Other => return None,
+        ParameterKind::Url => " https://example.com",
+        ParameterKind::Path => " /notes/todo.txt",
+        ParameterKind::Choice(values) => values.first()?.as_str().map(|_| "")?,
+        ParameterKind::Duration(_) => " for 5 minutes",
+        ParameterKind::Moment => " tomorrow at 9",
+        ParameterKind::Number => " 5",
+        ParameterKind::Place => " in Paris",
+        ParameterKind::Code => " \"6 * 7\"",
+        ParameterKind::Content | ParameterKind::Label | ParameterKind::Text => " \"call mum\"",
+        ParameterKind::Fixed(_) => "",
+        ParameterKind::Boolean | ParameterKind::Other => return None,
     })
 }
 
 /// Returns a tool's name in the form that users know.
-pub(super) fn shown(name: &str) -> String {
+pub(super) fn display_tool_name(name: &str) -> String {
     name.replacen("__", ".", 1)
 }
 
 /// Returns true if a text is probably not English: most of its letters are not ASCII, or it has
 /// three words or more and at most a quarter of them is known.
-fn is_foreign(said: &str) -> bool {
+fn is_foreign_language(said: &str) -> bool {
     let words: Vec<String> = said
         .split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| word.contains(char::is_alphabetic))
@@ -130,7 +132,7 @@ fn is_foreign(said: &str) -> bool {
         .collect();
     let letters = said.chars().filter(|c| c.is_alphabetic());
     let (ascii, other): (Vec<char>, Vec<char>) = letters.partition(char::is_ascii);
-    let known = words.iter().filter(|word| language::is_known(word)).count();
+    let known = words.iter().filter(|word| language::is_known_word(word)).count();
     other.len() > ascii.len() || (words.len() >= 3 && known * 4 <= words.len())
 }
 

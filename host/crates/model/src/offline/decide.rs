@@ -9,14 +9,14 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{
-    Reach,
-    fill::Clues,
-    language::{self, Effect},
-    params::{Param, Sort},
-    sentence::{Kind, Sentence},
-    tool::{Request, Tool},
+    ToolReach,
+    fill::ArgumentExtraction,
+    language::{self, VerbEffect},
+    params::{ParameterKind, ToolParameter},
+    sentence::{ParsedSentence, TokenKind},
+    tool::{CatalogTool, VerbRequest},
 };
-use crate::{chat::ToolDefinition, tool_index::ToolIndex};
+use crate::{chat::ModelToolDefinition, tool_index::ToolIndex};
 
 /// The factor by which the best tool must outscore the next one.
 const MARGIN: f64 = 1.1;
@@ -26,86 +26,95 @@ const OWN_NOUN: f64 = 3.0;
 
 /// The result of matching a sentence with the tools.
 #[derive(Debug)]
-pub(super) enum Decision<'c> {
+pub(super) enum MatchDecision<'c> {
     /// The sentence asks for these calls.
-    Call(Vec<Plan<'c>>),
+    Call(Vec<ToolCallPlan<'c>>),
     /// The sentence asks for a call but lacks arguments.
-    Ask(Plan<'c>),
+    Ask(ToolCallPlan<'c>),
     /// The sentence asks for nothing, or is ambiguous.
     Nothing,
 }
 
 /// One call with its arguments.
 #[derive(Debug, Clone)]
-pub(super) struct Plan<'c> {
-    pub(super) tool: &'c ToolDefinition,
+pub(super) struct ToolCallPlan<'c> {
+    pub(super) tool: &'c ModelToolDefinition,
     pub(super) arguments: Map<String, Value>,
-    pub(super) missing: Vec<Param<'c>>,
+    pub(super) missing: Vec<ToolParameter<'c>>,
     score: f64,
 }
 
 /// All tools, prepared for matching.
 #[derive(Debug)]
-pub(super) struct Catalogue<'a> {
-    pub(super) tools: Vec<Tool<'a>>,
+pub(super) struct ToolCatalog<'a> {
+    pub(super) tools: Vec<CatalogTool<'a>>,
     index: ToolIndex,
     names: HashSet<String>,
 }
 
-impl<'a> Catalogue<'a> {
-    pub(super) fn new(definitions: &'a [ToolDefinition], reach: &dyn Fn(&str) -> Reach) -> Self {
-        let tool = |definition: &'a ToolDefinition| Tool::new(definition, reach(&definition.name));
-        let tools: Vec<Tool<'a>> = definitions.iter().map(tool).collect();
-        let names = tools.iter().flat_map(Tool::names).collect();
+impl<'a> ToolCatalog<'a> {
+    pub(super) fn new(
+        definitions: &'a [ModelToolDefinition],
+        reach: &dyn Fn(&str) -> ToolReach,
+    ) -> Self {
+        let tool = |definition: &'a ModelToolDefinition| {
+            CatalogTool::new(definition, reach(&definition.name))
+        };
+        let tools: Vec<CatalogTool<'a>> = definitions.iter().map(tool).collect();
+        let names = tools.iter().flat_map(CatalogTool::naming_words).collect();
         Self { tools, index: ToolIndex::new(definitions), names }
     }
 
     /// Matches a text with the tools. It can ask for one call, or for two if both of its parts are
     /// complete requests.
-    pub(super) fn decide(&self, text: &str) -> Decision<'_> {
-        let Some(sentence) = Sentence::new(text, &self.names) else { return Decision::Nothing };
-        if sentence.is_turned() {
-            return Decision::Nothing;
+    pub(super) fn match_text(&self, text: &str) -> MatchDecision<'_> {
+        let Some(sentence) = ParsedSentence::new(text, &self.names) else {
+            return MatchDecision::Nothing;
+        };
+        if sentence.has_meaning_modifier() {
+            return MatchDecision::Nothing;
         }
-        let whole = self.best(&sentence);
+        let whole = self.best_plan(&sentence);
         if let Some(plan) = whole.as_ref().filter(|plan| plan.missing.is_empty()) {
-            return Decision::Call(vec![plan.clone()]);
+            return MatchDecision::Call(vec![plan.clone()]);
         }
-        let mut pairs = sentence.partings().into_iter().filter_map(|(one, other)| {
+        let mut pairs = sentence.split_parts().into_iter().filter_map(|(one, other)| {
             let part = |text| {
-                let sentence = Sentence::new(text, &self.names)?;
+                let sentence = ParsedSentence::new(text, &self.names)?;
                 let first = sentence.tokens.get(sentence.lead)?.lower.as_str();
-                let is_whole = language::is_verb(first) || language::begins_question(first);
-                self.best(&sentence).filter(|_| is_whole)
+                let is_whole = language::is_verb(first) || language::is_question_start(first);
+                self.best_plan(&sentence).filter(|_| is_whole)
             };
-            Some([part(one)?, part(other)?]).filter(|pair| pair.iter().all(Plan::is_complete))
+            Some([part(one)?, part(other)?])
+                .filter(|pair| pair.iter().all(ToolCallPlan::is_complete))
         });
         match (pairs.next(), whole) {
-            (Some(pair), _) => Decision::Call(pair.into()),
-            (None, Some(plan)) => Decision::Ask(plan),
-            (None, None) => Decision::Nothing,
+            (Some(pair), _) => MatchDecision::Call(pair.into()),
+            (None, Some(plan)) => MatchDecision::Ask(plan),
+            (None, None) => MatchDecision::Nothing,
         }
     }
 
     /// Returns all tools, those nearest to the text first.
-    pub(super) fn nearest(&self, text: &str) -> Vec<&Tool<'a>> {
-        let found: Vec<usize> = self.index.find(text).iter().map(|found| found.document).collect();
+    pub(super) fn tools_by_relevance(&self, text: &str) -> Vec<&CatalogTool<'a>> {
+        let found: Vec<usize> =
+            self.index.find_tools(text).iter().map(|found| found.document).collect();
         let others = (0..self.tools.len()).filter(|tool| !found.contains(tool));
         found.iter().copied().chain(others).map(|tool| &self.tools[tool]).collect()
     }
 
     /// Returns the plan of the best tool, if it is clearly ahead of the others.
-    fn best(&self, sentence: &Sentence<'_>) -> Option<Plan<'_>> {
-        let mut plans: Vec<Plan<'_>> =
-            self.tools.iter().filter_map(|tool| understand(tool, sentence)).collect();
+    fn best_plan(&self, sentence: &ParsedSentence<'_>) -> Option<ToolCallPlan<'_>> {
+        let mut plans: Vec<ToolCallPlan<'_>> =
+            self.tools.iter().filter_map(|tool| plan_call(tool, sentence)).collect();
         // A tool that is complete with this sentence is more likely meant than one that needs more.
-        if plans.iter().any(Plan::is_complete) {
-            plans.retain(Plan::is_complete);
+        if plans.iter().any(ToolCallPlan::is_complete) {
+            plans.retain(ToolCallPlan::is_complete);
         }
         if plans.len() > 1 {
-            let words = sentence.tokens.iter().filter(|token| token.kind != Kind::Quoted);
+            let words = sentence.tokens.iter().filter(|token| token.kind != TokenKind::Quoted);
             let words: Vec<&str> = words.map(|token| token.text).collect();
-            for found in self.index.find(&words.join(" ")) {
+            for found in self.index.find_tools(&words.join(" ")) {
                 let definition = self.tools[found.document].definition;
                 let of = plans.iter_mut().filter(|plan| std::ptr::eq(plan.tool, definition));
                 of.for_each(|plan| plan.score += found.score);
@@ -117,26 +126,29 @@ impl<'a> Catalogue<'a> {
     }
 }
 
-impl Plan<'_> {
+impl ToolCallPlan<'_> {
     fn is_complete(&self) -> bool {
         self.missing.is_empty()
     }
 }
 
 /// Reads a sentence as a request for a tool. Returns `None` unless every word is used.
-fn understand<'c>(tool: &'c Tool<'c>, sentence: &Sentence<'_>) -> Option<Plan<'c>> {
+fn plan_call<'c>(
+    tool: &'c CatalogTool<'c>,
+    sentence: &ParsedSentence<'_>,
+) -> Option<ToolCallPlan<'c>> {
     let first = sentence.tokens.get(sentence.lead)?;
-    let is_query = language::begins_question(&first.lower);
-    if !has_form(sentence, is_query) {
+    let is_query = language::is_question_start(&first.lower);
+    if !has_request_form(sentence, is_query) {
         return None;
     }
-    let asked = if is_query { None } else { tool.request(&first.lower) };
+    let asked = if is_query { None } else { tool.verb_request(&first.lower) };
     let is_request = asked.is_some();
     if !is_request && (sentence.is_polite || (!is_query && language::is_verb(&first.lower))) {
         return None;
     }
-    let request = asked.or_else(|| tool.question())?;
-    let mut clues = Clues {
+    let request = asked.or_else(|| tool.question_request())?;
+    let mut clues = ArgumentExtraction {
         tool,
         sentence,
         used: vec![false; sentence.tokens.len()],
@@ -151,35 +163,35 @@ fn understand<'c>(tool: &'c Tool<'c>, sentence: &Sentence<'_>) -> Option<Plan<'c
     if let Some((name, value)) = request.action {
         arguments.insert(name.to_owned(), value.into());
     }
-    let missing = clues.fill(&mut arguments);
-    let score = vocabulary(&mut clues, &request, is_query);
+    let missing = clues.extract_arguments(&mut arguments);
+    let score = mark_known_words(&mut clues, &request, is_query);
     let is_used_up =
         clues.used.iter().all(|used| *used) && (clues.is_tail_used || sentence.tail.is_none());
     let sight = clues.has_sight && is_request && !request.is_vague;
     let is_named = score > 0.0 || request.names_object || sight || clues.is_sum;
-    let score = score + 1.0 + likeness(tool, &arguments);
-    let plan = Plan { tool: tool.definition, arguments, missing, score };
-    let is_allowed = request.effect == Effect::LooksUp
-        || may_act(&clues, &plan, is_query, request.action.is_some());
+    let score = score + 1.0 + score_path_examples(tool, &arguments);
+    let plan = ToolCallPlan { tool: tool.definition, arguments, missing, score };
+    let is_allowed = request.effect == VerbEffect::LooksUp
+        || is_action_request(&clues, &plan, is_query, request.action.is_some());
     (is_used_up && is_named && is_allowed).then_some(plan)
 }
 
 /// Scores a path against the examples in the parameter's description. Of two tools that read files,
 /// a path below `/notes` is meant for the one whose description mentions "/notes".
-fn likeness(tool: &Tool<'_>, arguments: &Map<String, Value>) -> f64 {
-    let is_alike = |param: &&Param<'_>| {
+fn score_path_examples(tool: &CatalogTool<'_>, arguments: &Map<String, Value>) -> f64 {
+    let is_alike = |param: &&ToolParameter<'_>| {
         let path = arguments.get(param.name).and_then(Value::as_str).unwrap_or_default();
         let first = path.strip_prefix('/').and_then(|path| path.split('/').next());
         let first = first.filter(|first| !first.is_empty());
         let shown = |end: char| first.map(|first| format!("\"/{first}{end}"));
         ['/', '"'].into_iter().filter_map(shown).any(|shown| param.about.contains(&shown))
     };
-    let paths = tool.params.iter().filter(|param| param.sort == Sort::Path);
+    let paths = tool.params.iter().filter(|param| param.sort == ParameterKind::Path);
     if paths.filter(is_alike).count() > 0 { OWN_NOUN } else { 0.0 }
 }
 
 /// Returns true if a sentence can be a request, judged by its first and last words.
-fn has_form(sentence: &Sentence<'_>, is_query: bool) -> bool {
+fn has_request_form(sentence: &ParsedSentence<'_>, is_query: bool) -> bool {
     let lower = |at: usize| sentence.tokens.get(at).map_or("", |token| token.lower.as_str());
     let (first, second) = (lower(sentence.lead), lower(sentence.lead + 1));
     let is_for_others = matches!(first, "remind" | "wake") && !matches!(second, "me" | "us");
@@ -188,15 +200,19 @@ fn has_form(sentence: &Sentence<'_>, is_query: bool) -> bool {
     let is_thing = |word: &str| matches!(word, "a" | "an");
     let is_exclamation =
         is_query && (is_thing(second) || (first.starts_with("what") && is_thing(third)));
-    let is_loose = language::leads_on(first) || language::is_pronoun(first);
-    let is_open = language::leads_on(lower(sentence.tokens.len() - 1));
+    let is_loose = language::is_open_preposition(first) || language::is_pronoun(first);
+    let is_open = language::is_open_preposition(lower(sentence.tokens.len() - 1));
     !(is_for_others || is_exclamation || is_loose || is_open)
 }
 
 /// Marks the words that belong to the tool or mean nothing as used, and returns the score of those
 /// that name the tool.
-fn vocabulary(clues: &mut Clues<'_, '_, '_>, request: &Request<'_>, is_query: bool) -> f64 {
-    let (tool, looks_up) = (clues.tool, request.effect == Effect::LooksUp);
+fn mark_known_words(
+    clues: &mut ArgumentExtraction<'_, '_, '_>,
+    request: &VerbRequest<'_>,
+    is_query: bool,
+) -> f64 {
+    let (tool, looks_up) = (clues.tool, request.effect == VerbEffect::LooksUp);
     let asks_or_tells = is_query || clues.is_request;
     let asks = (looks_up || clues.is_sum) && asks_or_tells;
     // Next to a path, a word such as "file" only describes it, unless the verb is vague and needs
@@ -204,7 +220,7 @@ fn vocabulary(clues: &mut Clues<'_, '_, '_>, request: &Request<'_>, is_query: bo
     let is_place = clues.has_sight && clues.is_request && !request.is_vague;
     let (mut score, last) = (0.0, clues.used.len() - 1);
     for (at, token) in clues.sentence.tokens.iter().enumerate() {
-        if clues.used[at] || !matches!(token.kind, Kind::Word) {
+        if clues.used[at] || !matches!(token.kind, TokenKind::Word) {
             continue;
         }
         let is_noun = tool.is_noun(&token.lower, &token.root, request.effect);
@@ -221,14 +237,19 @@ fn vocabulary(clues: &mut Clues<'_, '_, '_>, request: &Request<'_>, is_query: bo
             || (asks && language::is_question_filler(&token.lower))
             || (clues.is_request && token.lower == "new")
             || (is_place && matches!(token.root.as_str(), "file" | "folder" | "directory"))
-            || tool.is_known(&token.root);
+            || tool.is_known_root(&token.root);
     }
     score
 }
 
 /// Returns true if the form of a sentence asks for an action: a request, a polite question, or a
 /// thing with a duration, as in "timer 5 minutes". A question about an action is none of these.
-fn may_act(clues: &Clues<'_, '_, '_>, plan: &Plan<'_>, is_query: bool, is_action: bool) -> bool {
+fn is_action_request(
+    clues: &ArgumentExtraction<'_, '_, '_>,
+    plan: &ToolCallPlan<'_>,
+    is_query: bool,
+    is_action: bool,
+) -> bool {
     let sentence = clues.sentence;
     if clues.is_sum {
         return true;
@@ -242,7 +263,7 @@ fn may_act(clues: &Clues<'_, '_, '_>, plan: &Plan<'_>, is_query: bool, is_action
     }
     let first = sentence.tokens[sentence.lead].lower.as_str();
     let has_length = clues.tool.params.iter().any(|param| {
-        matches!(param.sort, Sort::Duration(_)) && plan.arguments.contains_key(param.name)
+        matches!(param.sort, ParameterKind::Duration(_)) && plan.arguments.contains_key(param.name)
     });
     let is_thing = has_length && plan.is_complete() && !matches!(first, "the" | "my" | "this");
     clues.is_request || is_thing

@@ -9,10 +9,10 @@ use std::ops::Range;
 use serde_json::{Map, Number, Value};
 
 use super::{
-    language::{self, Effect},
-    params::{Param, Sort},
-    sentence::{Kind, Sentence, Token},
-    tool::Tool,
+    language::{self, VerbEffect},
+    params::{ParameterKind, ToolParameter},
+    sentence::{ParsedSentence, SentenceToken, TokenKind},
+    tool::CatalogTool,
 };
 
 /// 2^53, up to which every JSON reader keeps whole numbers exact.
@@ -34,9 +34,9 @@ const OPERATORS: &[(&str, &str)] = &[
 
 /// The state of filling a tool's parameters from a sentence.
 #[derive(Debug)]
-pub(super) struct Clues<'c, 's, 't> {
-    pub(super) tool: &'c Tool<'c>,
-    pub(super) sentence: &'s Sentence<'t>,
+pub(super) struct ArgumentExtraction<'c, 's, 't> {
+    pub(super) tool: &'c CatalogTool<'c>,
+    pub(super) sentence: &'s ParsedSentence<'t>,
     /// The tokens that have been used.
     pub(super) used: Vec<bool>,
     pub(super) is_tail_used: bool,
@@ -46,20 +46,23 @@ pub(super) struct Clues<'c, 's, 't> {
     pub(super) is_sum: bool,
     /// Whether the sentence begins with a verb of the tool.
     pub(super) is_request: bool,
-    pub(super) effect: Effect,
+    pub(super) effect: VerbEffect,
 }
 
-impl<'c, 't> Clues<'c, '_, 't> {
+impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
     /// Fills the parameters that have no value yet. Returns the required ones for which neither the
     /// sentence nor the schema has a value.
-    pub(super) fn fill(&mut self, arguments: &mut Map<String, Value>) -> Vec<Param<'c>> {
+    pub(super) fn extract_arguments(
+        &mut self,
+        arguments: &mut Map<String, Value>,
+    ) -> Vec<ToolParameter<'c>> {
         let mut missing = Vec::new();
         let tool = self.tool;
         for param in &tool.params {
             if arguments.contains_key(param.name) {
                 continue;
             }
-            let value = self.value(param).filter(|value| fits(param, value));
+            let value = self.extract_value(param).filter(|value| is_within_limits(param, value));
             let default = || param.schema.get("default").filter(|_| param.is_required).cloned();
             match value.or_else(default) {
                 Some(value) => drop(arguments.insert(param.name.to_owned(), value)),
@@ -70,107 +73,118 @@ impl<'c, 't> Clues<'c, '_, 't> {
         missing
     }
 
-    fn value(&mut self, param: &Param<'_>) -> Option<Value> {
+    fn extract_value(&mut self, param: &ToolParameter<'_>) -> Option<Value> {
         let text = match &param.sort {
-            Sort::Fixed(value) => return Some((*value).clone()).filter(|_| param.is_required),
-            Sort::Choice(values) => return self.choice(values),
-            Sort::Boolean => return self.said(&param.words).then_some(Value::Bool(true)),
-            Sort::Duration(unit_ms) => return self.duration(param, *unit_ms),
-            Sort::Number => return self.number(param),
-            Sort::Url => self.sight(&[Kind::Url, Kind::Host]).map(with_scheme),
-            Sort::Path => self.sight(&[Kind::Path]).map(str::to_owned),
-            Sort::Moment => self.moment(),
-            Sort::Place => self.place(),
-            Sort::Code => self.code(),
-            Sort::Content if param.is_required => self.content(),
-            Sort::Content => self.meant_tail(),
-            Sort::Label => self.label(),
-            Sort::Text if param.is_required => self.content(),
-            Sort::Text | Sort::Other => None,
+            ParameterKind::Fixed(value) => {
+                return Some((*value).clone()).filter(|_| param.is_required);
+            }
+            ParameterKind::Choice(values) => return self.take_choice(values),
+            ParameterKind::Boolean => {
+                return self.take_mention(&param.words).then_some(Value::Bool(true));
+            }
+            ParameterKind::Duration(unit_ms) => return self.take_duration(param, *unit_ms),
+            ParameterKind::Number => return self.take_number(param),
+            ParameterKind::Url => {
+                self.take_recognizable(&[TokenKind::Url, TokenKind::Host]).map(with_url_scheme)
+            }
+            ParameterKind::Path => self.take_recognizable(&[TokenKind::Path]).map(str::to_owned),
+            ParameterKind::Moment => self.take_moment(),
+            ParameterKind::Place => self.take_place(),
+            ParameterKind::Code => self.take_code(),
+            ParameterKind::Content if param.is_required => self.take_content(),
+            ParameterKind::Content => self.take_meant_tail(),
+            ParameterKind::Label => self.take_label(),
+            ParameterKind::Text if param.is_required => self.take_content(),
+            ParameterKind::Text | ParameterKind::Other => None,
         };
         text.map(Value::String)
     }
 
-    fn tokens(&self) -> &[Token<'t>] {
+    fn tokens(&self) -> &[SentenceToken<'t>] {
         &self.sentence.tokens
     }
 
-    fn is_free(&self, at: usize) -> bool {
+    fn is_unused(&self, at: usize) -> bool {
         self.used.get(at).is_some_and(|used| !used)
     }
 
     /// Returns true if a token is free, or is the verb, which can also set a mode: "append … to".
-    fn says(&self, at: usize) -> bool {
-        self.is_free(at) || (self.is_request && at == self.sentence.lead)
+    fn is_unused_or_verb(&self, at: usize) -> bool {
+        self.is_unused(at) || (self.is_request && at == self.sentence.lead)
     }
 
-    fn take(&mut self, range: Range<usize>) -> &'t str {
+    fn take_range(&mut self, range: Range<usize>) -> &'t str {
         self.used[range.clone()].fill(true);
-        self.sentence.slice(&range)
+        self.sentence.source_text(&range)
     }
 
-    fn first(&self, kinds: &[Kind]) -> Option<usize> {
-        (0..self.used.len()).find(|&at| self.is_free(at) && kinds.contains(&self.tokens()[at].kind))
+    fn first_unused(&self, kinds: &[TokenKind]) -> Option<usize> {
+        (0..self.used.len())
+            .find(|&at| self.is_unused(at) && kinds.contains(&self.tokens()[at].kind))
     }
 
-    fn sight(&mut self, kinds: &[Kind]) -> Option<&'t str> {
-        let at = self.first(kinds)?;
+    fn take_recognizable(&mut self, kinds: &[TokenKind]) -> Option<&'t str> {
+        let at = self.first_unused(kinds)?;
         self.has_sight = true;
-        Some(self.take(at..at + 1))
+        Some(self.take_range(at..at + 1))
     }
 
     /// Takes the first value that occurs in the sentence.
-    fn choice(&mut self, values: &[&Value]) -> Option<Value> {
+    fn take_choice(&mut self, values: &[&Value]) -> Option<Value> {
         let said = |value: &&&Value| {
             let word = value.as_str()?.to_lowercase();
-            let is_it = |at: &usize| self.says(*at) && self.tokens()[*at].lower == word;
+            let is_it =
+                |at: &usize| self.is_unused_or_verb(*at) && self.tokens()[*at].lower == word;
             (0..self.used.len()).find(is_it).filter(|_| word.len() > 2)
         };
         let (at, value) = values.iter().find_map(|value| said(&value).map(|at| (at, *value)))?;
-        self.take(at..at + 1);
+        self.take_range(at..at + 1);
         Some(value.clone())
     }
 
     /// Returns true if the sentence contains a word of a name or one of its synonyms.
-    fn said(&mut self, name: &[String]) -> bool {
+    fn take_mention(&mut self, name: &[String]) -> bool {
         let is_meant = |root: &str| {
             let mut names = name.iter();
-            names.any(|word| word == root || language::synonyms(word).any(|known| known == root))
+            names.any(|word| word == root || language::synonyms_of(word).any(|known| known == root))
         };
-        let is_it =
-            |token: &Token<'_>| is_meant(&token.root) && !self.tool.own.contains(&token.root);
+        let is_it = |token: &SentenceToken<'_>| {
+            is_meant(&token.root) && !self.tool.own.contains(&token.root)
+        };
         let all = 0..self.used.len();
         let found: Vec<usize> =
-            all.filter(|&at| self.says(at) && is_it(&self.tokens()[at])).collect();
+            all.filter(|&at| self.is_unused_or_verb(at) && is_it(&self.tokens()[at])).collect();
         // A word that also names the tool stays free for that.
-        let is_noun = |token: &Token<'_>| self.tool.is_noun(&token.lower, &token.root, self.effect);
+        let is_noun =
+            |token: &SentenceToken<'_>| self.tool.is_noun(&token.lower, &token.root, self.effect);
         let taken: Vec<usize> =
             found.iter().copied().filter(|&at| !is_noun(&self.tokens()[at])).collect();
         taken.into_iter().for_each(|at| self.used[at] = true);
         !found.is_empty()
     }
 
-    fn duration(&mut self, param: &Param<'_>, unit_ms: u64) -> Option<Value> {
-        let (range, ms) = self.free_times(&self.sentence.lengths).into_iter().next()?;
-        let value = number(param, ms as f64 / unit_ms as f64)?;
-        self.take(range);
+    fn take_duration(&mut self, param: &ToolParameter<'_>, unit_ms: u64) -> Option<Value> {
+        let (range, ms) = self.unused_times(&self.sentence.lengths).into_iter().next()?;
+        let value = convert_number(param, ms as f64 / unit_ms as f64)?;
+        self.take_range(range);
         Some(value)
     }
 
-    fn free_times(&self, times: &[(Range<usize>, u64)]) -> Vec<(Range<usize>, u64)> {
+    fn unused_times(&self, times: &[(Range<usize>, u64)]) -> Vec<(Range<usize>, u64)> {
         times
             .iter()
-            .filter(|(range, _)| range.clone().all(|at| self.is_free(at)))
+            .filter(|(range, _)| range.clone().all(|at| self.is_unused(at)))
             .cloned()
             .collect()
     }
 
     /// Takes a time in one part, or in several that form one together: "tomorrow … at 6pm".
-    fn moment(&mut self) -> Option<String> {
+    fn take_moment(&mut self) -> Option<String> {
         let ranges = self.sentence.moments.clone();
         let free: Vec<_> =
-            ranges.into_iter().filter(|range| range.clone().all(|at| self.is_free(at))).collect();
-        let said: Vec<String> = free.iter().map(|range| self.sentence.said(range)).collect();
+            ranges.into_iter().filter(|range| range.clone().all(|at| self.is_unused(at))).collect();
+        let said: Vec<String> =
+            free.iter().map(|range| self.sentence.corrected_text(range)).collect();
         let said = said.join(" ");
         if free.is_empty() || !sallyport_schedule::is_moment(&said) {
             return None;
@@ -181,13 +195,13 @@ impl<'c, 't> Clues<'c, '_, 't> {
 
     /// Takes the first number, if a word before it names the parameter or the parameter is
     /// required.
-    fn number(&mut self, param: &Param<'_>) -> Option<Value> {
-        let at = self.first(&[Kind::Number])?;
-        let value = number(param, self.tokens()[at].text.replace(',', "").parse().ok()?)?;
+    fn take_number(&mut self, param: &ToolParameter<'_>) -> Option<Value> {
+        let at = self.first_unused(&[TokenKind::Number])?;
+        let value = convert_number(param, self.tokens()[at].text.replace(',', "").parse().ok()?)?;
         let is_its = |at: &usize| {
             let root = &self.tokens()[*at].root;
             let mut names = param.words.iter();
-            names.any(|word| word == root || language::synonyms(word).any(|known| known == root))
+            names.any(|word| word == root || language::synonyms_of(word).any(|known| known == root))
         };
         let name = at.checked_sub(1).filter(is_its);
         if name.is_none() && !param.is_required {
@@ -198,19 +212,19 @@ impl<'c, 't> Clues<'c, '_, 't> {
     }
 
     /// Takes the words after a preposition, or capitalized words after the first word.
-    fn place(&mut self) -> Option<String> {
+    fn take_place(&mut self) -> Option<String> {
         let leads = ["in", "for", "at", "near"];
         let tokens = self.tokens();
         let led = (1..tokens.len()).filter(|&at| leads.contains(&tokens[at - 1].lower.as_str()));
-        let named = (1..tokens.len()).filter(|&at| is_capital(tokens[at].text));
+        let named = (1..tokens.len()).filter(|&at| is_capitalized(tokens[at].text));
         let place =
-            led.chain(named).map(|at| self.name_from(at)).find(|range| !range.is_empty())?;
-        Some(self.take(place).to_owned())
+            led.chain(named).map(|at| self.name_range(at)).find(|range| !range.is_empty())?;
+        Some(self.take_range(place).to_owned())
     }
 
-    fn name_from(&self, at: usize) -> Range<usize> {
+    fn name_range(&self, at: usize) -> Range<usize> {
         let tokens = self.tokens();
-        let capital = |at: usize| tokens.get(at).is_some_and(|token| is_capital(token.text));
+        let capital = |at: usize| tokens.get(at).is_some_and(|token| is_capitalized(token.text));
         let begin = at + usize::from(tokens[at].lower == "the" && capital(at + 1));
         let belongs = |at: usize| {
             let token = &tokens[at];
@@ -222,44 +236,44 @@ impl<'c, 't> Clues<'c, '_, 't> {
                 };
             let is_inner =
                 at > begin && matches!(token.lower.as_str(), "of" | "de") && capital(at + 1);
-            goes_on && self.is_name(at) || is_inner
+            goes_on && self.is_name_token(at) || is_inner
         };
         let last = tokens.len().min(begin + NAME_TOKENS_MAX);
         begin..(begin..last).find(|&at| !belongs(at)).unwrap_or(last)
     }
 
     /// Returns true if a token can be part of a name that the user gives.
-    fn is_name(&self, at: usize) -> bool {
+    fn is_name_token(&self, at: usize) -> bool {
         let token = &self.tokens()[at];
         let is_time = self.sentence.moments.iter().any(|moment| moment.contains(&at));
-        self.is_free(at)
-            && token.kind == Kind::Word
+        self.is_unused(at)
+            && token.kind == TokenKind::Word
             && !is_time
-            && !language::is_time(&token.lower)
+            && !language::is_time_word(&token.lower)
             && !language::is_filler(&token.lower)
             && !language::is_question_filler(&token.lower)
             && !language::is_determiner(&token.lower)
-            && !self.tool.is_noun(&token.lower, &token.root, Effect::LooksUp)
+            && !self.tool.is_noun(&token.lower, &token.root, VerbEffect::LooksUp)
     }
 
-    fn is_label(&self, at: usize) -> bool {
-        self.is_name(at) && self.tokens()[at].lower != "new"
+    fn is_label_token(&self, at: usize) -> bool {
+        self.is_name_token(at) && self.tokens()[at].lower != "new"
     }
 
     /// Takes code: a quotation, the text after a colon, or a sum, always whole.
-    fn code(&mut self) -> Option<String> {
-        match self.first(&[Kind::Quoted]) {
-            Some(at) => Some(self.take(at..at + 1).to_owned()),
-            None => self.tail().or_else(|| self.sum()),
+    fn take_code(&mut self) -> Option<String> {
+        match self.first_unused(&[TokenKind::Quoted]) {
+            Some(at) => Some(self.take_range(at..at + 1).to_owned()),
+            None => self.take_tail().or_else(|| self.take_sum()),
         }
     }
 
-    fn sum(&mut self) -> Option<String> {
+    fn take_sum(&mut self) -> Option<String> {
         let part = |at: usize| {
-            let token = self.tokens().get(at).filter(|_| self.is_free(at))?;
+            let token = self.tokens().get(at).filter(|_| self.is_unused(at))?;
             let operator = OPERATORS.iter().find(|(word, _)| *word == token.lower);
             match token.kind {
-                Kind::Number | Kind::Sum => Some(token.text.to_owned()),
+                TokenKind::Number | TokenKind::Sum => Some(token.text.to_owned()),
                 _ => operator.map(|(_, sign)| (*sign).to_owned()),
             }
         };
@@ -274,45 +288,45 @@ impl<'c, 't> Clues<'c, '_, 't> {
         if !is_sum {
             return None;
         }
-        self.take(begin..begin + parts.len());
+        self.take_range(begin..begin + parts.len());
         self.is_sum = true;
         Some(sum.replace('^', "**"))
     }
 
-    fn tail(&mut self) -> Option<String> {
+    fn take_tail(&mut self) -> Option<String> {
         let tail = self.sentence.tail.filter(|_| !self.is_tail_used)?;
         self.is_tail_used = true;
         Some(tail.to_owned())
     }
 
-    fn meant_tail(&mut self) -> Option<String> {
-        let is_meant = !language::is_second_thought(self.sentence.tail?);
-        if is_meant { self.tail() } else { None }
+    fn take_meant_tail(&mut self) -> Option<String> {
+        let is_meant = !language::is_retraction(self.sentence.tail?);
+        if is_meant { self.take_tail() } else { None }
     }
 
     /// Takes a quotation, the text after a colon, or one run of unused words.
-    fn content(&mut self) -> Option<String> {
-        if let Some(at) = self.first(&[Kind::Quoted]) {
-            return Some(self.take(at..at + 1).to_owned());
+    fn take_content(&mut self) -> Option<String> {
+        if let Some(at) = self.first_unused(&[TokenKind::Quoted]) {
+            return Some(self.take_range(at..at + 1).to_owned());
         }
         let verb = self.tokens()[self.sentence.lead].lower.as_str();
-        if self.sentence.tail.is_some() || !self.is_request || !self.tool.takes_text(verb) {
-            return self.meant_tail();
+        if self.sentence.tail.is_some() || !self.is_request || !self.tool.can_take_text(verb) {
+            return self.take_meant_tail();
         }
-        let mut runs = self.runs().into_iter().map(|run| (run.start, self.trimmed(run)));
+        let mut runs = self.unused_runs().into_iter().map(|run| (run.start, self.trim_run(run)));
         let (start, run) = runs.find(|(_, run)| !run.is_empty())?;
-        if self.tokens()[run.clone()].iter().any(|token| token.kind == Kind::Path) {
+        if self.tokens()[run.clone()].iter().any(|token| token.kind == TokenKind::Path) {
             return None;
         }
         let leads = |at: &usize| matches!(self.tokens()[*at].lower.as_str(), "about" | "that");
         let lead: Vec<usize> = (start..run.start).filter(leads).collect();
         lead.into_iter().for_each(|at| self.used[at] = true);
-        Some(self.take(run).to_owned())
+        Some(self.take_range(run).to_owned())
     }
 
-    fn runs(&self) -> Vec<Range<usize>> {
+    fn unused_runs(&self) -> Vec<Range<usize>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
-        for at in (0..self.used.len()).filter(|&at| self.is_free(at)) {
+        for at in (0..self.used.len()).filter(|&at| self.is_unused(at)) {
             match runs.last_mut().filter(|last| last.end == at) {
                 Some(last) => last.end = at + 1,
                 None => runs.push(at..at + 1),
@@ -322,7 +336,7 @@ impl<'c, 't> Clues<'c, '_, 't> {
     }
 
     /// Drops words that introduce a text or lead on from it: "to", "a reminder to".
-    fn trimmed(&self, mut run: Range<usize>) -> Range<usize> {
+    fn trim_run(&self, mut run: Range<usize>) -> Range<usize> {
         let lower = |at: usize| self.tokens()[at].lower.as_str();
         let is_article = |at: usize| matches!(lower(at), "a" | "an" | "the" | "my");
         let is_noun = |at: usize| {
@@ -343,7 +357,9 @@ impl<'c, 't> Clues<'c, '_, 't> {
         let is_last = run.end == self.used.len();
         let ends = |at: usize| match is_last {
             true => matches!(lower(at), "please" | "thanks"),
-            false => language::is_filler(lower(at)) || (self.tool.needs_path() && is_noun(at)),
+            false => {
+                language::is_filler(lower(at)) || (self.tool.has_path_parameter() && is_noun(at))
+            }
         };
         while !run.is_empty() && ends(run.end - 1) {
             run.end -= 1;
@@ -352,37 +368,37 @@ impl<'c, 't> Clues<'c, '_, 't> {
     }
 
     /// Takes the words after "called", or directly before the noun that names the tool.
-    fn label(&mut self) -> Option<String> {
+    fn take_label(&mut self) -> Option<String> {
         let tokens = self.tokens();
         let is_call = |at: &usize| matches!(tokens[*at].lower.as_str(), "called" | "named");
         if let Some(call) = (0..tokens.len()).find(is_call) {
             let last = tokens.len().min(call + 1 + NAME_TOKENS_MAX);
-            let end = (call + 1..last).find(|&at| !self.is_free(at)).unwrap_or(last);
-            let label = self.take(call..end).split_once(char::is_whitespace)?.1;
+            let end = (call + 1..last).find(|&at| !self.is_unused(at)).unwrap_or(last);
+            let label = self.take_range(call..end).split_once(char::is_whitespace)?.1;
             return Some(label.trim_matches(['"', '\'']).to_owned());
         }
         let is_noun =
             |at: &usize| self.tool.is_noun(&tokens[*at].lower, &tokens[*at].root, self.effect);
         let noun = (1..tokens.len()).find(is_noun)?;
-        let begin = (0..noun).rev().take_while(|&at| self.is_label(at)).last()?;
+        let begin = (0..noun).rev().take_while(|&at| self.is_label_token(at)).last()?;
         // The first word may be an unknown verb.
         if begin == self.sentence.lead || noun - begin >= NAME_TOKENS_MAX {
             return None;
         }
-        Some(self.take(begin..noun).to_owned())
+        Some(self.take_range(begin..noun).to_owned())
     }
 }
 
-fn is_capital(text: &str) -> bool {
+fn is_capitalized(text: &str) -> bool {
     text.chars().next().is_some_and(char::is_uppercase)
 }
 
-fn with_scheme(text: &str) -> String {
+fn with_url_scheme(text: &str) -> String {
     if text.contains("://") { text.to_owned() } else { format!("https://{text}") }
 }
 
 /// Converts a number to the parameter's type; `None` if it does not fit.
-fn number(param: &Param<'_>, number: f64) -> Option<Value> {
+fn convert_number(param: &ToolParameter<'_>, number: f64) -> Option<Value> {
     let types = param.schema.get("type").map(Value::to_string).unwrap_or_default().to_lowercase();
     let is_whole = number.fract() == 0.0 && number.abs() <= EXACT_MAX;
     if is_whole {
@@ -397,7 +413,7 @@ fn number(param: &Param<'_>, number: f64) -> Option<Value> {
 }
 
 /// Returns true if a value is within the limits of its schema.
-fn fits(param: &Param<'_>, value: &Value) -> bool {
+fn is_within_limits(param: &ToolParameter<'_>, value: &Value) -> bool {
     let limit = |key: &str| param.schema.get(key).and_then(Value::as_f64);
     match value {
         Value::Number(number) => {

@@ -46,24 +46,24 @@ pub(super) const DETERMINERS: &str = "\
 
 /// Groups of verbs with one meaning, as imperatives. The first verb names the group; a group either
 /// looks something up or acts.
-const VERBS: &[(Effect, &str)] = &[
-    (Effect::LooksUp, "get tell show check display fetch describe"),
-    (Effect::LooksUp, "list show enumerate ls"),
-    (Effect::LooksUp, "read show view display print cat open"),
-    (Effect::LooksUp, "stat inspect get check"),
-    (Effect::LooksUp, "search find look"),
-    (Effect::Acts, "write save put store create make"),
-    (Effect::Acts, "remove delete erase rm"),
-    (Effect::Acts, "cancel stop abort end delete remove"),
-    (Effect::Acts, "create make add set"),
-    (Effect::Acts, "set start begin create"),
-    (Effect::Acts, "open visit browse launch go show"),
-    (Effect::Acts, "execute run evaluate compute calculate"),
-    (Effect::Acts, "play"),
-    (Effect::Acts, "send mail email"),
-    (Effect::Acts, "add"),
-    (Effect::Acts, "complete finish"),
-    (Effect::Acts, "change modify update"),
+const VERBS: &[(VerbEffect, &str)] = &[
+    (VerbEffect::LooksUp, "get tell show check display fetch describe"),
+    (VerbEffect::LooksUp, "list show enumerate ls"),
+    (VerbEffect::LooksUp, "read show view display print cat open"),
+    (VerbEffect::LooksUp, "stat inspect get check"),
+    (VerbEffect::LooksUp, "search find look"),
+    (VerbEffect::Acts, "write save put store create make"),
+    (VerbEffect::Acts, "remove delete erase rm"),
+    (VerbEffect::Acts, "cancel stop abort end delete remove"),
+    (VerbEffect::Acts, "create make add set"),
+    (VerbEffect::Acts, "set start begin create"),
+    (VerbEffect::Acts, "open visit browse launch go show"),
+    (VerbEffect::Acts, "execute run evaluate compute calculate"),
+    (VerbEffect::Acts, "play"),
+    (VerbEffect::Acts, "send mail email"),
+    (VerbEffect::Acts, "add"),
+    (VerbEffect::Acts, "complete finish"),
+    (VerbEffect::Acts, "change modify update"),
 ];
 
 /// Verbs that include their object, with the verb and the object that they mean.
@@ -109,19 +109,19 @@ const TIMES: &str = "\
 
 /// Whether a verb asks for information or for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum VerbEffect {
     LooksUp,
     Acts,
 }
 
 /// Returns true if a list contains a word.
-fn has(list: &str, word: &str) -> bool {
+fn has_word(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)
 }
 
 /// Returns the number of leading words that only introduce the request, and whether they make it a
 /// polite question ("can you …?").
-pub(super) fn lead(words: &[&str]) -> (usize, bool) {
+pub(super) fn count_lead_words(words: &[&str]) -> (usize, bool) {
     let (mut at, mut is_polite) = (0, false);
     let begins = |at: usize, lead: &str| {
         let count = lead.split(' ').count();
@@ -135,67 +135,67 @@ pub(super) fn lead(words: &[&str]) -> (usize, bool) {
 }
 
 pub(super) fn is_filler(word: &str) -> bool {
-    has(FILLERS, word)
+    has_word(FILLERS, word)
 }
 
 /// Returns true for a preposition that needs a word after it.
-pub(super) fn leads_on(word: &str) -> bool {
-    has("for to from with of by into in on at", word)
+pub(super) fn is_open_preposition(word: &str) -> bool {
+    has_word("for to from with of by into in on at", word)
 }
 
 /// Returns true for a filler that refers to an object: "process this" does not ask for processes.
 pub(super) fn is_pronoun(word: &str) -> bool {
-    has("it this me us", word)
+    has_word("it this me us", word)
 }
 
 pub(super) fn is_question_filler(word: &str) -> bool {
-    has(QUESTION_FILLERS, word)
+    has_word(QUESTION_FILLERS, word)
 }
 
-pub(super) fn begins_question(word: &str) -> bool {
-    has(QUESTIONS, word)
+pub(super) fn is_question_start(word: &str) -> bool {
+    has_word(QUESTIONS, word)
 }
 
 /// Returns true for a word about time.
-pub(super) fn is_time(word: &str) -> bool {
-    has(TIMES, word)
+pub(super) fn is_time_word(word: &str) -> bool {
+    has_word(TIMES, word)
 }
 
 pub(super) fn is_determiner(word: &str) -> bool {
-    has(DETERMINERS, word)
+    has_word(DETERMINERS, word)
 }
 
 /// Returns true for a word that changes the meaning of its sentence.
-pub(super) fn turns(word: &str) -> bool {
-    has(TURNS, word) || word.ends_with("n't")
+pub(super) fn is_meaning_modifier(word: &str) -> bool {
+    has_word(TURNS, word) || word.ends_with("n't")
 }
 
 /// Returns true if the first word of a text takes back what came before.
-pub(super) fn is_second_thought(text: &str) -> bool {
+pub(super) fn is_retraction(text: &str) -> bool {
     let word = text.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or("");
     let word = word.to_lowercase();
-    has(SECOND_THOUGHTS, &word) || turns(&word)
+    has_word(SECOND_THOUGHTS, &word) || is_meaning_modifier(&word)
 }
 
 /// Returns true for an English word that the matcher knows.
-pub(super) fn is_known(word: &str) -> bool {
+pub(super) fn is_known_word(word: &str) -> bool {
     static KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         let lists =
             [FILLERS, QUESTION_FILLERS, DETERMINERS].iter().flat_map(|list| list.split(' '));
-        lists.chain(vocabulary()).collect()
+        lists.chain(known_words()).collect()
     });
-    KNOWN.contains(word) || KNOWN.contains(root(word).as_str())
+    KNOWN.contains(word) || KNOWN.contains(word_root(word).as_str())
 }
 
 /// Returns every word that a misspelt one may be corrected to, except the tools' own.
-pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+pub(super) fn known_words() -> impl Iterator<Item = &'static str> {
     let verbs = VERBS.iter().map(|(_, group)| *group);
     let lists = verbs.chain(NOUNS.iter().copied()).chain([TURNS, TIMES]);
     lists.flat_map(|list| list.split(' ')).chain(SHORT_FORMS.iter().map(|(form, ..)| *form))
 }
 
 pub(super) fn is_verb(word: &str) -> bool {
-    VERBS.iter().any(|(_, group)| has(group, word)) || short_form(word).is_some()
+    VERBS.iter().any(|(_, group)| has_word(group, word)) || short_form(word).is_some()
 }
 
 /// Returns the verb and the object that a short form means.
@@ -203,26 +203,27 @@ pub(super) fn short_form(word: &str) -> Option<(&'static str, &'static str)> {
     SHORT_FORMS.iter().find(|(form, ..)| *form == word).map(|(_, verb, object)| (*verb, *object))
 }
 
-pub(super) fn is_vague(verb: &str) -> bool {
-    has(VAGUE_VERBS, verb)
+pub(super) fn is_vague_verb(verb: &str) -> bool {
+    has_word(VAGUE_VERBS, verb)
 }
 
 /// Returns the group of a verb in a tool's name: the group that it names, or else the first that
 /// contains it.
-pub(super) fn verb_group(word: &str) -> Option<(Effect, impl Iterator<Item = &'static str>)> {
+pub(super) fn verb_group(word: &str) -> Option<(VerbEffect, impl Iterator<Item = &'static str>)> {
     let named = VERBS.iter().find(|(_, group)| group.split(' ').next() == Some(word));
-    let (effect, group) = named.or_else(|| VERBS.iter().find(|(_, group)| has(group, word)))?;
+    let (effect, group) =
+        named.or_else(|| VERBS.iter().find(|(_, group)| has_word(group, word)))?;
     Some((*effect, group.split(' ')))
 }
 
 /// Returns the words with the same meaning, including the word itself if it is known.
-pub(super) fn synonyms(noun: &str) -> impl Iterator<Item = &'static str> {
-    NOUNS.iter().filter(move |group| has(group, noun)).flat_map(|group| group.split(' '))
+pub(super) fn synonyms_of(noun: &str) -> impl Iterator<Item = &'static str> {
+    NOUNS.iter().filter(move |group| has_word(group, noun)).flat_map(|group| group.split(' '))
 }
 
 /// Returns the common form of a word: `timer` for `timers`, `rain` for `raining`, `email` for
 /// `e-mail`.
-pub(super) fn root(word: &str) -> String {
+pub(super) fn word_root(word: &str) -> String {
     let word: String = words(word).collect();
     let stem = word.strip_suffix("ing").filter(|stem| stem.len() > 2);
     match stem.map(str::as_bytes) {

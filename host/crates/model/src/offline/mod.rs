@@ -21,10 +21,10 @@ use std::{fmt, sync::Arc};
 use sallyport_contract::BoxFuture;
 use serde_json::Value;
 
-use self::decide::{Catalogue, Decision, Plan};
+use self::decide::{MatchDecision, ToolCallPlan, ToolCatalog};
 use crate::chat::{
-    AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Reply, Request,
-    ToolResult,
+    AssistantMessage, ChatMessage, ChatModel, FinishReason, ModelCallRequest, ModelError,
+    ModelReply, ModelRequest, ReplyDelta, ToolResultMessage,
 };
 
 /// Longest text that is read, in bytes. A longer one is not cut, because a call could then write
@@ -34,7 +34,7 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 /// The worst that a call of a tool can do under the effective grant of its plugin. The claims of
 /// the tool's author do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum ToolReach {
     /// The call can neither change nor leak anything.
     Nothing,
     /// The call can change or leak something.
@@ -42,15 +42,15 @@ pub enum Reach {
 }
 
 /// Returns the reach of a tool, given the name that a model sees.
-pub type ReachOf = Arc<dyn Fn(&str) -> Reach + Send + Sync>;
+pub type ReachOf = Arc<dyn Fn(&str) -> ToolReach + Send + Sync>;
 
 /// The built-in replacement for a model.
 #[derive(Clone)]
-pub struct Offline {
+pub struct OfflineMatcher {
     reach: ReachOf,
 }
 
-impl Offline {
+impl OfflineMatcher {
     /// Creates a matcher. It calls `reach` again for each message: the policy may change in
     /// between.
     pub fn new(reach: ReachOf) -> Self {
@@ -58,94 +58,101 @@ impl Offline {
     }
 }
 
-impl Default for Offline {
+impl Default for OfflineMatcher {
     /// Creates a matcher that assumes that every tool can change or leak something.
     fn default() -> Self {
-        Self::new(Arc::new(|_: &str| Reach::ChangesOrLeaks))
+        Self::new(Arc::new(|_: &str| ToolReach::ChangesOrLeaks))
     }
 }
 
-impl fmt::Debug for Offline {
+impl fmt::Debug for OfflineMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Offline").finish_non_exhaustive()
     }
 }
 
-impl ChatModel for Offline {
+impl ChatModel for OfflineMatcher {
     fn name(&self) -> &str {
         "offline"
     }
 
     fn generate<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            let message = self.answer(request);
+            let message = self.answer_request(request);
             if !message.text.is_empty() {
-                on_delta(Delta::Text(message.text.clone()));
+                on_delta(ReplyDelta::Text(message.text.clone()));
             }
-            let finish = if message.calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
-            Ok(Reply { message, finish, usage: None })
+            let finish =
+                if message.calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+            Ok(ModelReply { message, finish, usage: None })
         })
     }
 }
 
-impl Offline {
-    fn answer(&self, request: Request<'_>) -> AssistantMessage {
+impl OfflineMatcher {
+    fn answer_request(&self, request: ModelRequest<'_>) -> AssistantMessage {
         let results = last_results(request.messages);
         if !results.is_empty() {
-            return say(phrase::results(&results));
+            return text_message(phrase::phrase_results(&results));
         }
         let text = match request.messages.last() {
-            Some(Message::User(said)) => said.text.as_str(),
+            Some(ChatMessage::User(said)) => said.text.as_str(),
             _ => "",
         };
         if text.len() > TEXT_BYTES_MAX {
-            return say(about::too_long(TEXT_BYTES_MAX));
+            return text_message(about::too_long_message(TEXT_BYTES_MAX));
         }
-        let catalogue = Catalogue::new(request.tools, &*self.reach);
-        let decision = match catalogue.decide(text) {
-            Decision::Nothing => go_on(&catalogue, request.messages, text),
+        let catalogue = ToolCatalog::new(request.tools, &*self.reach);
+        let decision = match catalogue.match_text(text) {
+            MatchDecision::Nothing => continue_question(&catalogue, request.messages, text),
             decision => decision,
         };
         match decision {
-            Decision::Call(calls) => call(&calls, request.messages),
-            Decision::Ask(plan) => say(about::question(&plan)),
-            Decision::Nothing => say(about::help(&catalogue, text)),
+            MatchDecision::Call(calls) => call_message(&calls, request.messages),
+            MatchDecision::Ask(plan) => text_message(about::missing_arguments_question(&plan)),
+            MatchDecision::Nothing => text_message(about::help_text(&catalogue, text)),
         }
     }
 }
 
 /// Reads a text that means nothing on its own as the answer to the last question. The question's
 /// sentence and the answer must form one complete sentence.
-fn go_on<'c>(catalogue: &'c Catalogue<'_>, messages: &[Message], answer: &str) -> Decision<'c> {
-    let [.., Message::User(said), Message::Assistant(asked), _] = messages else {
-        return Decision::Nothing;
+fn continue_question<'c>(
+    catalogue: &'c ToolCatalog<'_>,
+    messages: &[ChatMessage],
+    answer: &str,
+) -> MatchDecision<'c> {
+    let [.., ChatMessage::User(said), ChatMessage::Assistant(asked), _] = messages else {
+        return MatchDecision::Nothing;
     };
-    let is_answer = match catalogue.decide(&said.text) {
-        Decision::Ask(plan) => asked.calls.is_empty() && asked.text == about::question(&plan),
-        Decision::Call(_) | Decision::Nothing => false,
+    let is_answer = match catalogue.match_text(&said.text) {
+        MatchDecision::Ask(plan) => {
+            asked.calls.is_empty() && asked.text == about::missing_arguments_question(&plan)
+        }
+        MatchDecision::Call(_) | MatchDecision::Nothing => false,
     };
-    let is_meant = !language::is_second_thought(answer);
+    let is_meant = !language::is_retraction(answer);
     if !is_answer || !is_meant || said.text.len() + answer.len() > TEXT_BYTES_MAX {
-        return Decision::Nothing;
+        return MatchDecision::Nothing;
     }
     let said = said.text.trim_end_matches(['?', '.', '!']);
     let whole = [" ", " in "].map(|joint| format!("{said}{joint}{answer}"));
-    let mut decisions = whole.iter().map(|text| catalogue.decide(text));
-    let call =
-        decisions.find(|decision| matches!(decision, Decision::Call(calls) if calls.len() == 1));
-    call.unwrap_or(Decision::Nothing)
+    let mut decisions = whole.iter().map(|text| catalogue.match_text(text));
+    let call = decisions
+        .find(|decision| matches!(decision, MatchDecision::Call(calls) if calls.len() == 1));
+    call.unwrap_or(MatchDecision::Nothing)
 }
 
-fn last_results(messages: &[Message]) -> Vec<&ToolResult> {
-    let mut results: Vec<&ToolResult> = messages
+fn last_results(messages: &[ChatMessage]) -> Vec<&ToolResultMessage> {
+    let mut results: Vec<&ToolResultMessage> = messages
         .iter()
         .rev()
         .map_while(|message| match message {
-            Message::Tool(result) => Some(result),
+            ChatMessage::Tool(result) => Some(result),
             _ => None,
         })
         .collect();
@@ -153,20 +160,20 @@ fn last_results(messages: &[Message]) -> Vec<&ToolResult> {
     results
 }
 
-fn say(text: String) -> AssistantMessage {
+fn text_message(text: String) -> AssistantMessage {
     AssistantMessage { text, ..AssistantMessage::default() }
 }
 
 /// Creates the calls. Ids are numbered through the conversation, so that no two calls share one.
-fn call(calls: &[Plan<'_>], messages: &[Message]) -> AssistantMessage {
+fn call_message(calls: &[ToolCallPlan<'_>], messages: &[ChatMessage]) -> AssistantMessage {
     let made: usize = messages
         .iter()
         .map(|message| match message {
-            Message::Assistant(said) => said.calls.len(),
+            ChatMessage::Assistant(said) => said.calls.len(),
             _ => 0,
         })
         .sum();
-    let request = |(n, plan): (usize, &Plan<'_>)| CallRequest {
+    let request = |(n, plan): (usize, &ToolCallPlan<'_>)| ModelCallRequest {
         id: format!("offline_{}", made + n + 1),
         name: plan.tool.name.clone(),
         arguments: Value::Object(plan.arguments.clone()).to_string(),

@@ -18,7 +18,7 @@ const CHOICES_MAX: usize = 256;
 
 /// The kind of a parameter, which determines where its value may be found.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Sort<'a> {
+pub(super) enum ParameterKind<'a> {
     /// A constant.
     Fixed(&'a Value),
     Url,
@@ -47,7 +47,7 @@ pub(super) enum Sort<'a> {
 
 /// One parameter of a tool.
 #[derive(Debug, Clone)]
-pub(super) struct Param<'a> {
+pub(super) struct ToolParameter<'a> {
     pub(super) name: &'a str,
     /// The words of its name.
     pub(super) words: Vec<String>,
@@ -55,26 +55,27 @@ pub(super) struct Param<'a> {
     pub(super) about: &'a str,
     /// The schema, with references resolved.
     pub(super) schema: &'a Value,
-    pub(super) sort: Sort<'a>,
+    pub(super) sort: ParameterKind<'a>,
     pub(super) is_required: bool,
 }
 
 /// Returns the parameters of an object schema, in the order in which they are filled.
-pub(super) fn of(schema: &Value) -> Vec<Param<'_>> {
-    let required: Vec<&str> = list(schema, "required").iter().filter_map(Value::as_str).collect();
+pub(super) fn parse_parameters(schema: &Value) -> Vec<ToolParameter<'_>> {
+    let required: Vec<&str> =
+        array_items(schema, "required").iter().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object);
     let properties = properties.into_iter().flatten().take(PARAMS_MAX);
-    let mut params: Vec<Param<'_>> = properties
-        .map(|(name, own)| Param::new(name, own, schema, required.contains(&name.as_str())))
+    let mut params: Vec<ToolParameter<'_>> = properties
+        .map(|(name, own)| ToolParameter::new(name, own, schema, required.contains(&name.as_str())))
         .collect();
-    params.sort_by_key(|param| (param.sort.rank(), !param.is_required));
+    params.sort_by_key(|param| (param.sort.fill_rank(), !param.is_required));
     params
 }
 
-impl Sort<'_> {
+impl ParameterKind<'_> {
     /// Values that are recognizable by their form are filled first, so that the rest of the
     /// sentence is left for the others.
-    fn rank(&self) -> u8 {
+    fn fill_rank(&self) -> u8 {
         match self {
             Self::Fixed(_) | Self::Url | Self::Path => 0,
             Self::Choice(_) | Self::Boolean => 1,
@@ -88,27 +89,28 @@ impl Sort<'_> {
     }
 }
 
-impl<'a> Param<'a> {
+impl<'a> ToolParameter<'a> {
     fn new(name: &'a str, schema: &'a Value, root: &'a Value, is_required: bool) -> Self {
         let about = schema.get("description").and_then(Value::as_str);
-        let schema = resolved(schema, root);
+        let schema = resolve_schema(schema, root);
         let about = about.or_else(|| schema.get("description")?.as_str()).unwrap_or("");
         let words: Vec<String> = words(name).collect();
-        let sort = sort_of(&words, about, schema);
+        let sort = parameter_kind(&words, about, schema);
         Self { name, words, about, schema, sort, is_required }
     }
 }
 
 /// Follows references and picks the first member of a union that is not null.
-fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+fn resolve_schema<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     let mut schema = schema;
     for _ in 0..REFERENCES_MAX {
         let reference = schema.get("$ref").and_then(Value::as_str);
         let target = reference.and_then(|at| root.pointer(at.strip_prefix('#')?));
         let member = || {
-            let unions = ["anyOf", "oneOf", "allOf"].iter().flat_map(|key| list(schema, key));
+            let unions =
+                ["anyOf", "oneOf", "allOf"].iter().flat_map(|key| array_items(schema, key));
             let mut members = unions.filter(|member| member.get("type") != Some(&"null".into()));
-            members.next().filter(|_| constants(schema).is_empty())
+            members.next().filter(|_| union_constants(schema).is_empty())
         };
         match target.or_else(member) {
             Some(next) => schema = next,
@@ -118,27 +120,27 @@ fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     schema
 }
 
-fn sort_of<'a>(words: &[String], about: &str, schema: &'a Value) -> Sort<'a> {
+fn parameter_kind<'a>(words: &[String], about: &str, schema: &'a Value) -> ParameterKind<'a> {
     if let Some(value) = schema.get("const") {
-        return Sort::Fixed(value);
+        return ParameterKind::Fixed(value);
     }
-    let mut choices: Vec<&Value> = list(schema, "enum").iter().take(CHOICES_MAX).collect();
-    choices.extend(constants(schema));
+    let mut choices: Vec<&Value> = array_items(schema, "enum").iter().take(CHOICES_MAX).collect();
+    choices.extend(union_constants(schema));
     choices.retain(|choice| !choice.is_null());
     if !choices.is_empty() {
-        return Sort::Choice(choices);
+        return ParameterKind::Choice(choices);
     }
-    match type_of(schema).as_str() {
-        "boolean" | "bool" => Sort::Boolean,
-        "integer" | "int" | "long" | "number" | "float" | "double" => number_sort(words, about),
-        "array" | "list" | "tuple" | "set" | "object" | "dict" | "map" => Sort::Other,
-        _ if schema.get("properties").is_some() => Sort::Other,
-        _ => text_sort(words, about, schema),
+    match type_name(schema).as_str() {
+        "boolean" | "bool" => ParameterKind::Boolean,
+        "integer" | "int" | "long" | "number" | "float" | "double" => number_kind(words, about),
+        "array" | "list" | "tuple" | "set" | "object" | "dict" | "map" => ParameterKind::Other,
+        _ if schema.get("properties").is_some() => ParameterKind::Other,
+        _ => text_kind(words, about, schema),
     }
 }
 
 /// Returns the name of the type in lower case; of several, the first that is not null.
-fn type_of(schema: &Value) -> String {
+fn type_name(schema: &Value) -> String {
     let names = match schema.get("type") {
         Some(Value::Array(names)) => names.as_slice(),
         Some(name) => std::slice::from_ref(name),
@@ -149,13 +151,14 @@ fn type_of(schema: &Value) -> String {
 }
 
 /// Returns the values of a union of constants, which some authors write for a choice.
-fn constants(schema: &Value) -> Vec<&Value> {
-    let members = ["oneOf", "anyOf"].iter().flat_map(|key| list(schema, key)).take(CHOICES_MAX);
+fn union_constants(schema: &Value) -> Vec<&Value> {
+    let members =
+        ["oneOf", "anyOf"].iter().flat_map(|key| array_items(schema, key)).take(CHOICES_MAX);
     let constants: Option<Vec<&Value>> = members.map(|member| member.get("const")).collect();
     constants.unwrap_or_default()
 }
 
-fn number_sort<'a>(names: &[String], about: &str) -> Sort<'a> {
+fn number_kind<'a>(names: &[String], about: &str) -> ParameterKind<'a> {
     // A single letter is a variable of a formula, not a unit.
     let unit_in = |word: &str| unit_ms(word).filter(|_| word.len() > 1);
     let is_called = |name: &str| names.iter().any(|word| word == name);
@@ -163,8 +166,8 @@ fn number_sort<'a>(names: &[String], about: &str) -> Sort<'a> {
     let is_time = ["duration", "delay", "timeout", "interval"].into_iter().any(is_called);
     let by_text = || words(about).find_map(|word| unit_in(&word)).unwrap_or(1_000);
     match by_name.or_else(|| is_time.then(by_text)) {
-        Some(unit_ms) => Sort::Duration(unit_ms),
-        None => Sort::Number,
+        Some(unit_ms) => ParameterKind::Duration(unit_ms),
+        None => ParameterKind::Number,
     }
 }
 
@@ -179,28 +182,28 @@ fn unit_ms(word: &str) -> Option<u64> {
     })
 }
 
-fn text_sort<'a>(names: &[String], about: &str, schema: &Value) -> Sort<'a> {
+fn text_kind<'a>(names: &[String], about: &str, schema: &Value) -> ParameterKind<'a> {
     let called = |known: &[&str]| names.iter().any(|word| known.contains(&word.as_str()));
     let format = schema.get("format").and_then(Value::as_str).unwrap_or("");
     if matches!(format, "uri" | "url" | "iri") || called(&["url", "uri", "website", "link"]) {
-        return Sort::Url;
+        return ParameterKind::Url;
     }
-    let rows: [(&[&str], Sort<'a>); 7] = [
-        (&["query", "search", "keyword", "q", "term"], Sort::Text),
-        (&["path", "file", "filename", "folder", "directory", "dir"], Sort::Path),
-        (PLACES, Sort::Place),
-        (&["code", "source", "script", "expression"], Sort::Code),
-        (&["content", "text", "body", "message", "note", "description"], Sort::Content),
-        (&["label", "title"], Sort::Label),
-        (&["when", "moment", "due"], Sort::Moment),
+    let rows: [(&[&str], ParameterKind<'a>); 7] = [
+        (&["query", "search", "keyword", "q", "term"], ParameterKind::Text),
+        (&["path", "file", "filename", "folder", "directory", "dir"], ParameterKind::Path),
+        (PLACES, ParameterKind::Place),
+        (&["code", "source", "script", "expression"], ParameterKind::Code),
+        (&["content", "text", "body", "message", "note", "description"], ParameterKind::Content),
+        (&["label", "title"], ParameterKind::Label),
+        (&["when", "moment", "due"], ParameterKind::Moment),
     ];
     let by_name = rows.into_iter().find(|(names, _)| called(names)).map(|(_, sort)| sort);
     let speaks_of = |known: &[&str]| words(about).any(|word| known.contains(&word.as_str()));
     by_name.unwrap_or_else(|| match () {
-        () if speaks_of(&["url", "uri"]) => Sort::Url,
-        () if speaks_of(&["path"]) => Sort::Path,
-        () if speaks_of(&["city", "iana"]) => Sort::Place,
-        () => Sort::Text,
+        () if speaks_of(&["url", "uri"]) => ParameterKind::Url,
+        () if speaks_of(&["path"]) => ParameterKind::Path,
+        () if speaks_of(&["city", "iana"]) => ParameterKind::Place,
+        () => ParameterKind::Text,
     })
 }
 
@@ -218,6 +221,6 @@ const PLACES: &[&str] = &[
     "address",
 ];
 
-fn list<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
+fn array_items<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
     schema.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::about;
-use crate::chat::ToolResult;
+use crate::chat::ToolResultMessage;
 
 /// Longest text about one result, in characters. The tool's complete output is kept elsewhere.
 const CHARS_MAX: usize = 4_000;
@@ -19,46 +19,48 @@ const FENCE: &str = "````";
 const TELLING: &[&str] = &["speech", "summary", "text", "message", "answer", "description"];
 
 /// Phrases several results in their order.
-pub(super) fn results(results: &[&ToolResult]) -> String {
-    let texts: Vec<String> = results.iter().map(|result| phrase(result)).collect();
+pub(super) fn phrase_results(results: &[&ToolResultMessage]) -> String {
+    let texts: Vec<String> = results.iter().map(|result| phrase_result(result)).collect();
     texts.join("\n\n")
 }
 
-fn phrase(result: &ToolResult) -> String {
+fn phrase_result(result: &ToolResultMessage) -> String {
     let value: Value = match serde_json::from_str(&result.content) {
         Ok(value) => value,
         Err(_) => Value::String(result.content.clone()),
     };
-    let name = about::shown(&result.name);
-    match failure(&value) {
-        Some(failure) => failure.told(&name),
+    let name = about::display_tool_name(&result.name);
+    match read_failure(&value) {
+        Some(failure) => failure.describe_failure(&name),
         None if result.failed && is_nested(&value) => {
-            bounded(format!("{name} did not work:\n{}", shown(&value)))
+            truncate_text(format!("{name} did not work:\n{}", phrase_value(&value)))
         }
-        None if result.failed => bounded(format!("{name} did not work: {}", shown(&value))),
-        None => bounded(shown(&value)),
+        None if result.failed => {
+            truncate_text(format!("{name} did not work: {}", phrase_value(&value)))
+        }
+        None => truncate_text(phrase_value(&value)),
     }
 }
 
 /// A call that did not complete.
-struct Failure<'v> {
+struct ToolCallFailure<'v> {
     outcome: &'v str,
     error: &'v str,
     hint: Option<&'v str>,
 }
 
-fn failure(value: &Value) -> Option<Failure<'_>> {
+fn read_failure(value: &Value) -> Option<ToolCallFailure<'_>> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let outcome = text("outcome")?;
     let known = ["denied", "failed", "invalid-arguments", "timed-out", "cancelled"];
     let error = text("error").filter(|_| known.contains(&outcome))?;
-    Some(Failure { outcome, error, hint: text("hint") })
+    Some(ToolCallFailure { outcome, error, hint: text("hint") })
 }
 
-impl Failure<'_> {
+impl ToolCallFailure<'_> {
     /// Returns the message for the user. The hint may contain lines to paste, so it stays unchanged
     /// and is never cut.
-    fn told(&self, name: &str) -> String {
+    fn describe_failure(&self, name: &str) -> String {
         let what = match self.outcome {
             "denied" => format!("{name} was not allowed"),
             "invalid-arguments" => format!("{name} could not use what I gave it"),
@@ -66,7 +68,7 @@ impl Failure<'_> {
             "cancelled" => format!("{name} was stopped"),
             _ => format!("{name} did not work"),
         };
-        let told = bounded(format!("{what}: {}", self.error));
+        let told = truncate_text(format!("{what}: {}", self.error));
         match self.hint {
             Some(hint) => format!("{told}\n{hint}"),
             None => told,
@@ -74,83 +76,86 @@ impl Failure<'_> {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn phrase_value(value: &Value) -> String {
     match value {
         Value::Null => "Done.".to_owned(),
         Value::Object(fields) if fields.is_empty() => "Done.".to_owned(),
         Value::Array(items) if items.is_empty() => "There is nothing.".to_owned(),
-        Value::Object(fields) => object(fields),
-        Value::Array(_) => lines(value, 0).trim_end().to_owned(),
-        plain => scalar(plain),
+        Value::Object(fields) => phrase_object(fields),
+        Value::Array(_) => format_list(value, 0).trim_end().to_owned(),
+        plain => format_scalar(plain),
     }
 }
 
 /// Returns one informative text if there is one. Data with further content gives both, in this
 /// order.
-fn object(fields: &Map<String, Value>) -> String {
+fn phrase_object(fields: &Map<String, Value>) -> String {
     let text = |key: &&str| {
         fields.get(*key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     };
     if let (2, Some(data), Some(Value::Array(content))) =
         (fields.len(), fields.get("data"), fields.get("content"))
     {
-        let parts = content.iter().map(part);
-        let all: Vec<String> = std::iter::once(shown(data)).chain(parts).collect();
+        let parts = content.iter().map(phrase_part);
+        let all: Vec<String> = std::iter::once(phrase_value(data)).chain(parts).collect();
         return all.join("\n\n");
     }
     match TELLING.iter().find_map(text) {
         Some(text) => text.trim().to_owned(),
-        None => lines(&Value::Object(fields.clone()), 0).trim_end().to_owned(),
+        None => format_list(&Value::Object(fields.clone()), 0).trim_end().to_owned(),
     }
 }
 
 /// Phrases a part of the content that accompanies a tool's data.
-fn part(part: &Value) -> String {
+fn phrase_part(part: &Value) -> String {
     match part.get("text").and_then(Value::as_str) {
         Some(text) => text.to_owned(),
-        None => lines(part, 0).trim_end().to_owned(),
+        None => format_list(part, 0).trim_end().to_owned(),
     }
 }
 
 /// Writes a value as a list that reads the same in Markdown and in a plain terminal. Fields with
 /// empty text are left out.
-fn lines(value: &Value, depth: usize) -> String {
+fn format_list(value: &Value, depth: usize) -> String {
     match value {
         Value::Object(fields) => {
             let filled = fields.iter().filter(|(_, value)| **value != Value::String(String::new()));
-            filled.map(|(key, value)| entry(&format!("{}:", spaced(key)), value, depth)).collect()
+            filled
+                .map(|(key, value)| format_entry(&format!("{}:", format_key(key)), value, depth))
+                .collect()
         }
-        Value::Array(items) => items.iter().map(|item| entry("", item, depth)).collect(),
-        plain => format!("{}\n", scalar(plain)),
+        Value::Array(items) => items.iter().map(|item| format_entry("", item, depth)).collect(),
+        plain => format!("{}\n", format_scalar(plain)),
     }
 }
 
 /// One entry of a list.
-fn entry(lead: &str, value: &Value, depth: usize) -> String {
+fn format_entry(lead: &str, value: &Value, depth: usize) -> String {
     let begin = format!("{}- {lead}", "  ".repeat(depth));
     match value {
-        Value::Object(fields) if lead.is_empty() && fields.values().all(is_short) => {
-            let pair =
-                |(key, value): (&String, &Value)| format!("{}: {}", spaced(key), scalar(value));
+        Value::Object(fields) if lead.is_empty() && fields.values().all(is_single_line) => {
+            let pair = |(key, value): (&String, &Value)| {
+                format!("{}: {}", format_key(key), format_scalar(value))
+            };
             let pairs: Vec<String> = fields.iter().map(pair).collect();
             format!("{begin}{}\n", pairs.join(", "))
         }
         nested if is_nested(nested) && depth == DEPTH_MAX => format!("{} …\n", begin.trim_end()),
         nested if is_nested(nested) => {
-            format!("{}\n{}", begin.trim_end(), lines(nested, depth + 1))
+            format!("{}\n{}", begin.trim_end(), format_list(nested, depth + 1))
         }
-        Value::String(text) if !is_short(value) => {
+        Value::String(text) if !is_single_line(value) => {
             let indent = "  ".repeat(depth + 1);
             let body = text.trim_end().replace('\n', &format!("\n{indent}"));
             format!("{}\n{indent}{FENCE}\n{indent}{body}\n{indent}{FENCE}\n", begin.trim_end())
         }
-        plain if lead.is_empty() => format!("{begin}{}\n", scalar(plain)),
-        plain => format!("{begin} {}\n", scalar(plain)),
+        plain if lead.is_empty() => format!("{begin}{}\n", format_scalar(plain)),
+        plain => format!("{begin} {}\n", format_scalar(plain)),
     }
 }
 
 /// Returns true if a value fits on a line.
-fn is_short(value: &Value) -> bool {
+fn is_single_line(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.trim_end().contains('\n'),
         other => !is_nested(other),
@@ -165,7 +170,7 @@ fn is_nested(value: &Value) -> bool {
     }
 }
 
-fn scalar(value: &Value) -> String {
+fn format_scalar(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
         Value::Bool(true) => "yes".to_owned(),
@@ -176,11 +181,11 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-fn spaced(key: &str) -> String {
+fn format_key(key: &str) -> String {
     key.replace('_', " ")
 }
 
-fn bounded(text: String) -> String {
+fn truncate_text(text: String) -> String {
     match text.char_indices().nth(CHARS_MAX) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text,

@@ -36,7 +36,7 @@ const FILE_ENDINGS: &str = "txt md csv json toml yaml yml log pdf html xml png j
 
 /// The kind of a token, by its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Word,
     Number,
     /// A sum of digits and operators, such as `2+2`, or a part of one.
@@ -51,12 +51,12 @@ pub(super) enum Kind {
 
 /// One token.
 #[derive(Debug, Clone)]
-pub(super) struct Token<'t> {
+pub(super) struct SentenceToken<'t> {
     /// The text as written, without surrounding marks.
     pub(super) text: &'t str,
     /// The position in the text, including surrounding marks.
     pub(super) range: Range<usize>,
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     /// The text in lower case, with corrections.
     pub(super) lower: String,
     /// See [`language::root`].
@@ -67,9 +67,9 @@ pub(super) struct Token<'t> {
 
 /// A sentence and its properties that do not depend on a tool.
 #[derive(Debug, Clone)]
-pub(super) struct Sentence<'t> {
+pub(super) struct ParsedSentence<'t> {
     pub(super) text: &'t str,
-    pub(super) tokens: Vec<Token<'t>>,
+    pub(super) tokens: Vec<SentenceToken<'t>>,
     /// The text after a colon.
     pub(super) tail: Option<&'t str>,
     /// The number of leading tokens that only introduce the request.
@@ -82,39 +82,39 @@ pub(super) struct Sentence<'t> {
     pub(super) moments: Vec<Range<usize>>,
 }
 
-impl<'t> Sentence<'t> {
+impl<'t> ParsedSentence<'t> {
     /// Splits a text. `names` are the tools' words, to which typing errors are corrected too.
     /// Returns `None` if the text is too long for a request.
     pub(super) fn new(text: &'t str, names: &HashSet<String>) -> Option<Self> {
-        let (mut tokens, tail) = cut(text)?;
-        for token in tokens.iter_mut().filter(|token| token.kind == Kind::Word) {
-            mend(token, names);
+        let (mut tokens, tail) = tokenize_text(text)?;
+        for token in tokens.iter_mut().filter(|token| token.kind == TokenKind::Word) {
+            correct_spelling(token, names);
         }
-        let tail = behind_lead(text, &mut tokens).or(tail);
+        let tail = take_text_tail(text, &mut tokens).or(tail);
         let lower: Vec<&str> = tokens.iter().map(|token| token.lower.as_str()).collect();
-        let (lead, is_polite) = language::lead(&lower);
+        let (lead, is_polite) = language::count_lead_words(&lower);
         let is_question = text.trim_end().ends_with('?');
         let (lengths, moments) = (Vec::new(), Vec::new());
         let mut sentence =
             Self { text, tokens, tail, lead, is_polite, is_question, lengths, moments };
-        sentence.lengths = sentence.times(sallyport_schedule::length_ms);
-        let moments = sentence.times(|said| sallyport_schedule::is_moment(said).then_some(()));
+        sentence.lengths = sentence.find_times(sallyport_schedule::length_ms);
+        let moments = sentence.find_times(|said| sallyport_schedule::is_moment(said).then_some(()));
         sentence.moments = moments.into_iter().map(|(range, ())| range).collect();
         Some(sentence)
     }
 
     /// Returns true if a word changes the meaning of the sentence.
-    pub(super) fn is_turned(&self) -> bool {
+    pub(super) fn has_meaning_modifier(&self) -> bool {
         let in_time = |at: usize| self.moments.iter().any(|moment| moment.contains(&at));
-        let turned = |(at, token): (usize, &Token<'_>)| {
-            let is_free = at >= self.lead && token.kind != Kind::Quoted && !in_time(at);
-            is_free && language::turns(&token.lower)
+        let turned = |(at, token): (usize, &SentenceToken<'_>)| {
+            let is_free = at >= self.lead && token.kind != TokenKind::Quoted && !in_time(at);
+            is_free && language::is_meaning_modifier(&token.lower)
         };
         self.tokens.iter().enumerate().any(turned)
     }
 
     /// Returns the text of a range of tokens, as written.
-    pub(super) fn slice(&self, range: &Range<usize>) -> &'t str {
+    pub(super) fn source_text(&self, range: &Range<usize>) -> &'t str {
         match &self.tokens[range.clone()] {
             [] => "",
             [token] => token.text,
@@ -124,13 +124,13 @@ impl<'t> Sentence<'t> {
     }
 
     /// Returns the text of a range of tokens, with corrections.
-    pub(super) fn said(&self, range: &Range<usize>) -> String {
+    pub(super) fn corrected_text(&self, range: &Range<usize>) -> String {
         let said = self.tokens[range.clone()].iter().map(|token| token.lower.as_str());
         said.collect::<Vec<_>>().join(" ")
     }
 
     /// Returns the text in two parts, split at each "and", "then", semicolon and end of a sentence.
-    pub(super) fn partings(&self) -> Vec<(&'t str, &'t str)> {
+    pub(super) fn split_parts(&self) -> Vec<(&'t str, &'t str)> {
         let is_joint = |at: usize| matches!(self.tokens[at].lower.as_str(), "and" | "then");
         let start = |at: usize| self.tokens[at].range.start;
         let places = (1..self.tokens.len()).filter(|&at| {
@@ -146,11 +146,11 @@ impl<'t> Sentence<'t> {
     }
 
     /// Finds the ranges that `read` accepts as times, the longest at each token.
-    fn times<T>(&self, read: impl Fn(&str) -> Option<T>) -> Vec<(Range<usize>, T)> {
+    fn find_times<T>(&self, read: impl Fn(&str) -> Option<T>) -> Vec<(Range<usize>, T)> {
         let mut found: Vec<(Range<usize>, T)> = Vec::new();
         let mut at = self.lead;
         while at < self.tokens.len() {
-            match self.time_at(at, &read) {
+            match self.find_time_at(at, &read) {
                 Some((range, value)) => {
                     at = range.end;
                     found.push((range, value));
@@ -161,42 +161,43 @@ impl<'t> Sentence<'t> {
         found
     }
 
-    fn time_at<T>(
+    fn find_time_at<T>(
         &self,
         at: usize,
         read: &impl Fn(&str) -> Option<T>,
     ) -> Option<(Range<usize>, T)> {
         // `schedule` reads some verbs and polite words as part of a time; the matcher does not.
-        let is_time = |token: &Token<'_>| {
+        let is_time = |token: &SentenceToken<'_>| {
             let is_other = matches!(token.lower.as_str(), "please" | "remind" | "wake" | "me");
-            matches!(token.kind, Kind::Word | Kind::Number | Kind::Sum) && !is_other
+            matches!(token.kind, TokenKind::Word | TokenKind::Number | TokenKind::Sum) && !is_other
         };
         let last = self.tokens.len().min(at + TIME_TOKENS_MAX);
         let end = (at..last).find(|&end| !is_time(&self.tokens[end])).unwrap_or(last);
         let ranges = (at + 1..=end).rev().map(|end| at..end);
-        let is_timely = |token: &Token<'_>| {
-            token.lower.contains(|c: char| c.is_ascii_digit()) || language::is_time(&token.lower)
+        let is_timely = |token: &SentenceToken<'_>| {
+            token.lower.contains(|c: char| c.is_ascii_digit())
+                || language::is_time_word(&token.lower)
         };
         let mut wide = ranges.filter(|range| {
-            let is_number = range.len() == 1 && self.tokens[range.start].kind != Kind::Word;
+            let is_number = range.len() == 1 && self.tokens[range.start].kind != TokenKind::Word;
             !is_number && self.tokens[range.clone()].iter().any(is_timely)
         });
-        wide.find_map(|range| read(&self.said(&range)).map(|value| (range, value)))
+        wide.find_map(|range| read(&self.corrected_text(&range)).map(|value| (range, value)))
     }
 }
 
 /// Splits a text into tokens up to a colon, and returns the text after it. `None` if there are too
 /// many tokens.
-fn cut(text: &str) -> Option<(Vec<Token<'_>>, Option<&str>)> {
-    let mut tokens: Vec<Token<'_>> = Vec::new();
+fn tokenize_text(text: &str) -> Option<(Vec<SentenceToken<'_>>, Option<&str>)> {
+    let mut tokens: Vec<SentenceToken<'_>> = Vec::new();
     let mut at = 0;
     while let Some(skipped) = text[at..].find(|c: char| !c.is_whitespace()) {
         at += skipped;
         if tokens.len() >= TOKENS_MAX {
             return None;
         }
-        if let Some((inside, end)) = quotation(text, at) {
-            tokens.push(token(inside, at..end, Kind::Quoted));
+        if let Some((inside, end)) = find_quotation(text, at) {
+            tokens.push(make_token(inside, at..end, TokenKind::Quoted));
             at = end;
             continue;
         }
@@ -205,11 +206,11 @@ fn cut(text: &str) -> Option<(Vec<Token<'_>>, Option<&str>)> {
         };
         let chunk = text[at..].char_indices().find(|found| is_end(*found));
         let end = at + chunk.map_or(text.len() - at, |(i, _)| i);
-        push(&mut tokens, text, at..end);
+        push_tokens(&mut tokens, text, at..end);
         at = end;
         if text[..end].ends_with(':') {
             let tail = text[end..].trim();
-            let whole = quotation(tail, 0).filter(|(_, end)| *end == tail.len());
+            let whole = find_quotation(tail, 0).filter(|(_, end)| *end == tail.len());
             let tail = whole.map_or(tail, |(inside, _)| inside);
             return Some((tokens, (!tail.is_empty()).then_some(tail)));
         }
@@ -219,7 +220,7 @@ fn cut(text: &str) -> Option<(Vec<Token<'_>>, Option<&str>)> {
 
 /// Returns the inside and the end of a quotation. A single quotation mark must close at the end of
 /// a word; otherwise it is an apostrophe.
-fn quotation(text: &str, at: usize) -> Option<(&str, usize)> {
+fn find_quotation(text: &str, at: usize) -> Option<(&str, usize)> {
     let (open, close) = QUOTES.iter().find(|(open, _)| text[at..].starts_with(open))?;
     let begin = at + open.len();
     let inside = &text[begin..];
@@ -237,10 +238,11 @@ fn quotation(text: &str, at: usize) -> Option<(&str, usize)> {
 }
 
 /// Splits a piece without white space: removes punctuation, and separates a number from its unit.
-fn push<'t>(tokens: &mut Vec<Token<'t>>, text: &'t str, range: Range<usize>) {
+fn push_tokens<'t>(tokens: &mut Vec<SentenceToken<'t>>, text: &'t str, range: Range<usize>) {
     let is_mark = |c: char| ",;:.!?()[]{}<>*\"'`…–—“”„‘’«»¿¡、。！？，：；".contains(c);
     let chunk = &text[range.clone()];
-    let is_sum = chunk.contains(|c: char| "+*/%^".contains(c)) && look(chunk) == Kind::Sum;
+    let is_sum =
+        chunk.contains(|c: char| "+*/%^".contains(c)) && classify_token(chunk) == TokenKind::Sum;
     let core = if is_sum { chunk } else { chunk.trim_end_matches(is_mark) };
     let opening = |c: char| c != '.' && is_mark(c);
     let core = if is_sum { core } else { core.trim_start_matches(opening) };
@@ -255,29 +257,29 @@ fn push<'t>(tokens: &mut Vec<Token<'t>>, text: &'t str, range: Range<usize>) {
     match core.split_once('-').filter(|(number, _)| number.bytes().all(|b| b.is_ascii_digit())) {
         Some((number, unit)) if unit.chars().all(char::is_alphabetic) && !number.is_empty() => {
             let middle = start + number.len();
-            tokens.push(token(number, start..middle, Kind::Number));
-            tokens.push(token(unit, middle + 1..range.end, look(unit)));
+            tokens.push(make_token(number, start..middle, TokenKind::Number));
+            tokens.push(make_token(unit, middle + 1..range.end, classify_token(unit)));
         }
-        _ => tokens.push(token(core, start..range.end, look(core))),
+        _ => tokens.push(make_token(core, start..range.end, classify_token(core))),
     }
     if let Some(last) = tokens.last_mut() {
         last.pause = pause;
     }
 }
 
-fn token(text: &str, range: Range<usize>, kind: Kind) -> Token<'_> {
+fn make_token(text: &str, range: Range<usize>, kind: TokenKind) -> SentenceToken<'_> {
     let lower = text.to_lowercase().replace('’', "'");
-    let root = language::root(&lower);
-    Token { text, range, kind, lower, root, pause: None }
+    let root = language::word_root(&lower);
+    SentenceToken { text, range, kind, lower, root, pause: None }
 }
 
 /// Corrects an unknown word if exactly one known word is one typing error away.
-fn mend(token: &mut Token<'_>, names: &HashSet<String>) {
+fn correct_spelling(token: &mut SentenceToken<'_>, names: &HashSet<String>) {
     let word = &token.lower;
     let is_known = |word: &str| {
-        language::is_known(word)
+        language::is_known_word(word)
             || names.contains(word)
-            || names.contains(&language::root(word))
+            || names.contains(&language::word_root(word))
             || sallyport_schedule::is_moment(word)
     };
     if word.chars().count() < MENDED_CHARS_MIN || is_known(word) {
@@ -293,17 +295,17 @@ fn mend(token: &mut Token<'_>, names: &HashSet<String>) {
     };
     let own = names.iter().map(String::as_str).filter(is_near).map(str::to_owned);
     let mut near: Vec<String> = own.collect();
-    near.extend(language::vocabulary().filter(is_near).map(str::to_owned));
+    near.extend(language::known_words().filter(is_near).map(str::to_owned));
     near.sort_unstable();
     near.dedup();
     if let [known] = near.as_slice() {
-        token.root = language::root(known);
+        token.root = language::word_root(known);
         token.lower = known.clone();
     }
 }
 
 /// Removes the text after "saying" and the like from the tokens, and returns it.
-fn behind_lead<'t>(text: &'t str, tokens: &mut Vec<Token<'t>>) -> Option<&'t str> {
+fn take_text_tail<'t>(text: &'t str, tokens: &mut Vec<SentenceToken<'t>>) -> Option<&'t str> {
     let count = |lead: &str| lead.split(' ').count();
     let begins = |at: usize, lead: &str| {
         let words = tokens[at..].iter().take(count(lead)).map(|token| token.lower.as_str());
@@ -314,44 +316,48 @@ fn behind_lead<'t>(text: &'t str, tokens: &mut Vec<Token<'t>>) -> Option<&'t str
     })?;
     let behind = tokens.get(at + lead)?;
     let tail = match behind.kind {
-        Kind::Quoted if at + lead + 1 == tokens.len() => behind.text,
+        TokenKind::Quoted if at + lead + 1 == tokens.len() => behind.text,
         _ => text[behind.range.start..].trim(),
     };
     tokens.truncate(at);
     Some(tail)
 }
 
-fn look(core: &str) -> Kind {
+fn classify_token(core: &str) -> TokenKind {
     let bare = core.trim_start_matches(['-', '+']).replace(',', "");
     let is_digit = |c: char| c.is_ascii_digit();
     if core.contains("://") {
-        Kind::Url
+        TokenKind::Url
     } else if bare.parse::<f64>().is_ok() && bare.starts_with(is_digit) {
-        Kind::Number
-    } else if is_path(core) {
-        Kind::Path
+        TokenKind::Number
+    } else if is_path_text(core) {
+        TokenKind::Path
     } else if core.contains(|c: char| "+-*/%^".contains(c))
         && core.chars().all(|c| c.is_ascii_digit() || "+-*/%^().".contains(c))
     {
-        Kind::Sum
-    } else if is_dotted(core) {
+        TokenKind::Sum
+    } else if is_dotted_name(core) {
         let ending = core.rsplit('.').next().unwrap_or("").to_lowercase();
-        if FILE_ENDINGS.split(' ').any(|known| known == ending) { Kind::Path } else { Kind::Host }
+        if FILE_ENDINGS.split(' ').any(|known| known == ending) {
+            TokenKind::Path
+        } else {
+            TokenKind::Host
+        }
     } else {
-        Kind::Word
+        TokenKind::Word
     }
 }
 
-fn is_path(core: &str) -> bool {
+fn is_path_text(core: &str) -> bool {
     let rooted = ["/", "./", "../", "~/"].iter().any(|root| core.starts_with(root));
     let file = core.rsplit('/').next().is_some_and(|file| file.contains('.'));
     (rooted && core.contains(char::is_alphanumeric))
-        || (core.contains('/') && file && !is_dotted(core))
+        || (core.contains('/') && file && !is_dotted_name(core))
 }
 
 /// Returns true for a name with dots whose last label has only letters. A path may follow, as in
 /// `example.com/x`.
-fn is_dotted(core: &str) -> bool {
+fn is_dotted_name(core: &str) -> bool {
     let name = core.split(['/', '?', '#', ':']).next().unwrap_or(core);
     let label = |label: &str| {
         !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_')

@@ -6,10 +6,10 @@ use std::pin::Pin;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 
-use crate::wire::BodyError;
+use crate::wire::ResponseBodyError;
 
 /// The lines of a body. The last one may lack a line break.
-pub(super) struct Lines<S> {
+pub(super) struct BodyLines<S> {
     body: Pin<Box<S>>,
     /// Complete lines that have not been returned yet.
     ready: VecDeque<Vec<u8>>,
@@ -17,27 +17,27 @@ pub(super) struct Lines<S> {
     begun: Vec<u8>,
 }
 
-impl<S: Stream<Item = Result<Bytes, BodyError>>> Lines<S> {
+impl<S: Stream<Item = Result<Bytes, ResponseBodyError>>> BodyLines<S> {
     /// Creates the lines of a body from its first piece on.
-    pub(super) fn of(body: S) -> Self {
+    pub(super) fn new(body: S) -> Self {
         Self { body: Box::pin(body), ready: VecDeque::new(), begun: Vec::new() }
     }
 
     /// Returns the next line that is not blank; `None` at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, BodyError> {
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, ResponseBodyError> {
         loop {
             if let Some(line) = self.ready.pop_front() {
                 return Ok(Some(line));
             }
             match self.body.next().await {
-                Some(piece) => self.take(&piece?),
+                Some(piece) => self.push_piece(&piece?),
                 None if self.begun.trim_ascii().is_empty() => return Ok(None),
                 None => return Ok(Some(std::mem::take(&mut self.begun))),
             }
         }
     }
 
-    fn take(&mut self, piece: &[u8]) {
+    fn push_piece(&mut self, piece: &[u8]) {
         let mut rest = piece;
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
             let mut line = std::mem::take(&mut self.begun);
@@ -59,7 +59,7 @@ mod tests {
 
     async fn lines(pieces: &[&[u8]]) -> Vec<String> {
         let pieces: Vec<_> = pieces.iter().map(|p| Ok(Bytes::copy_from_slice(p))).collect();
-        let mut lines = Lines::of(stream::iter(pieces));
+        let mut lines = BodyLines::new(stream::iter(pieces));
         let mut all = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             all.push(String::from_utf8(line).unwrap());

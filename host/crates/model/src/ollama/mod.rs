@@ -13,11 +13,13 @@ mod stream;
 use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
-use self::reply::Finished;
+use self::reply::OllamaAnswer;
 use crate::{
-    chat::{Attachment, Kind, ModelError, Reply, Request, ToolDefinition},
-    endpoint::Endpoint,
-    wire::{Exchange, Format, OnDelta, Pieces},
+    chat::{
+        AttachmentKind, FileAttachment, ModelError, ModelReply, ModelRequest, ModelToolDefinition,
+    },
+    endpoint::ModelEndpoint,
+    wire::{AnswerContext, OnDelta, Pieces, WireFormat},
 };
 
 /// The media type of a stream: one JSON object per line.
@@ -25,10 +27,10 @@ const NDJSON: &str = "application/x-ndjson";
 
 /// Ollama's `/api/chat`.
 #[derive(Debug)]
-pub(crate) struct ApiChat;
+pub(crate) struct OllamaFormat;
 
-impl Format for ApiChat {
-    fn path(&self, _: &Endpoint) -> String {
+impl WireFormat for OllamaFormat {
+    fn method_path(&self, _: &ModelEndpoint) -> String {
         "api/chat".to_owned()
     }
 
@@ -41,40 +43,45 @@ impl Format for ApiChat {
         asked || content_type == NDJSON
     }
 
-    fn takes(&self, file: &Attachment) -> bool {
-        file.kind() == Kind::Image
+    fn can_send_file(&self, file: &FileAttachment) -> bool {
+        file.kind() == AttachmentKind::Image
     }
 
-    fn tools(&self, tools: &[ToolDefinition]) -> Value {
-        request::definitions(tools).into()
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
+        request::tool_definitions(tools).into()
     }
 
-    fn body(&self, endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
-        request::body(endpoint, request, tools)
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8> {
+        request::build_body(endpoint, request, tools)
     }
 
-    fn stream<'a>(
+    fn read_stream<'a>(
         &'a self,
         pieces: Pieces<'a>,
-        exchange: &'a Exchange<'a>,
+        exchange: &'a AnswerContext<'a>,
         on_delta: OnDelta<'a>,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            let Exchange { provider, messages, origin } = exchange;
-            let finished = stream::read(pieces, provider, on_delta).await?;
-            Ok(reply::reply(finished, messages, origin.clone()))
+            let AnswerContext { provider, messages, origin } = exchange;
+            let finished = stream::read_stream(pieces, provider, on_delta).await?;
+            Ok(reply::build_reply(finished, messages, origin.clone()))
         })
     }
 
-    fn whole(
+    fn read_answer(
         &self,
         answer: Value,
-        exchange: &Exchange<'_>,
+        exchange: &AnswerContext<'_>,
         on_delta: OnDelta<'_>,
-    ) -> Result<Reply, ModelError> {
-        let Exchange { provider, messages, origin } = exchange;
-        let finished =
-            Finished::of(answer, on_delta).map_err(|e| provider.broken(&e.to_string()))?;
-        Ok(reply::reply(finished, messages, origin.clone()))
+    ) -> Result<ModelReply, ModelError> {
+        let AnswerContext { provider, messages, origin } = exchange;
+        let finished = OllamaAnswer::from_answer(answer, on_delta)
+            .map_err(|e| provider.protocol_error(&e.to_string()))?;
+        Ok(reply::build_reply(finished, messages, origin.clone()))
     }
 }

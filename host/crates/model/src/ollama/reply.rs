@@ -6,9 +6,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    chat::{AssistantMessage, CallRequest, Delta, Finish, Message, Opaque, Reply, Usage},
+    chat::{
+        AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelReply, OpaqueMessage,
+        ReplyDelta, TokenUsage,
+    },
     wire::{
-        answer::{other_reason, text, tokens},
+        answer::{other_finish_reason, text_field, token_count},
         conversation::arguments_text,
         unique_ids,
     },
@@ -19,7 +22,7 @@ const CALLS_MAX: usize = 4096;
 
 /// Why a piece of an answer cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PieceError {
+pub(super) enum OllamaPieceError {
     /// The answer has no message.
     #[error("there is no message in the answer")]
     NoMessage,
@@ -33,63 +36,68 @@ pub(super) enum PieceError {
 
 /// An answer of the server, as far as it has arrived.
 #[derive(Debug, Default)]
-pub(super) struct Finished {
+pub(super) struct OllamaAnswer {
     /// True once the server has marked the answer as complete.
     pub(super) is_done: bool,
     content: String,
     thinking: String,
     calls: Vec<Value>,
     done_reason: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<TokenUsage>,
 }
 
-impl Finished {
+impl OllamaAnswer {
     /// Reads an answer that came in one piece.
-    pub(super) fn of(
+    pub(super) fn from_answer(
         mut answer: Value,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Self, PieceError> {
+        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Result<Self, OllamaPieceError> {
         if !answer.get("message").is_some_and(Value::is_object) {
-            return Err(PieceError::NoMessage);
+            return Err(OllamaPieceError::NoMessage);
         }
         let mut finished = Self::default();
-        finished.take(&mut answer)?.into_iter().for_each(on_delta);
+        finished.apply_piece(&mut answer)?.into_iter().for_each(on_delta);
         Ok(finished)
     }
 
     /// Adds a piece of the answer and returns its deltas.
-    pub(super) fn take(&mut self, piece: &mut Value) -> Result<Vec<Delta>, PieceError> {
+    pub(super) fn apply_piece(
+        &mut self,
+        piece: &mut Value,
+    ) -> Result<Vec<ReplyDelta>, OllamaPieceError> {
         self.is_done |= piece.get("done") == Some(&Value::Bool(true));
         let reason = piece.get("done_reason").and_then(Value::as_str);
         self.done_reason = reason.map(str::to_owned).or(self.done_reason.take());
-        self.usage = usage(piece).or(self.usage);
+        self.usage = read_usage(piece).or(self.usage);
         let Some(message) = piece.get_mut("message") else { return Ok(Vec::new()) };
         let begun = match message.get_mut("tool_calls").map(Value::take) {
-            Some(Value::Array(calls)) => self.take_calls(calls)?,
+            Some(Value::Array(calls)) => self.push_calls(calls)?,
             _ => Vec::new(),
         };
-        let (thinking, content) = (text(message, "thinking"), text(message, "content"));
+        let (thinking, content) = (text_field(message, "thinking"), text_field(message, "content"));
         self.thinking.push_str(thinking);
         self.content.push_str(content);
-        let words = [Delta::Reasoning(thinking.to_owned()), Delta::Text(content.to_owned())];
-        Ok(words.into_iter().filter(|words| !is_empty(words)).chain(begun).collect())
+        let words =
+            [ReplyDelta::Reasoning(thinking.to_owned()), ReplyDelta::Text(content.to_owned())];
+        Ok(words.into_iter().filter(|words| !is_empty_delta(words)).chain(begun).collect())
     }
 
-    fn take_calls(&mut self, calls: Vec<Value>) -> Result<Vec<Delta>, PieceError> {
+    fn push_calls(&mut self, calls: Vec<Value>) -> Result<Vec<ReplyDelta>, OllamaPieceError> {
         if !calls.iter().all(|call| call.get("function").is_some_and(Value::is_object)) {
-            return Err(PieceError::NotAnObject);
+            return Err(OllamaPieceError::NotAnObject);
         }
         if self.calls.len() + calls.len() > CALLS_MAX {
-            return Err(PieceError::TooMany);
+            return Err(OllamaPieceError::TooMany);
         }
-        let begun = calls.iter().map(|call| Delta::CallBegun { name: name_of(call).to_owned() });
+        let begun =
+            calls.iter().map(|call| ReplyDelta::CallBegun { name: call_name(call).to_owned() });
         let begun = begun.collect();
         self.calls.extend(calls);
         Ok(begun)
     }
 
     /// Returns the message in the form of a whole answer.
-    fn message(self) -> Value {
+    fn into_message(self) -> Value {
         let mut message = Map::from_iter([
             ("role".to_owned(), json!("assistant")),
             ("content".to_owned(), json!(self.content)),
@@ -106,50 +114,55 @@ impl Finished {
 
 /// Converts a finished answer. Ids that are missing or that the conversation already contains are
 /// replaced by new ones; `origin` marks the server's own form.
-pub(super) fn reply(finished: Finished, conversation: &[Message], origin: String) -> Reply {
-    let given: Vec<Option<&str>> = finished.calls.iter().map(|c| Some(text(c, "id"))).collect();
+pub(super) fn build_reply(
+    finished: OllamaAnswer,
+    conversation: &[ChatMessage],
+    origin: String,
+) -> ModelReply {
+    let given: Vec<Option<&str>> =
+        finished.calls.iter().map(|c| Some(text_field(c, "id"))).collect();
     let ids = unique_ids(&given, conversation);
-    let calls: Vec<CallRequest> =
-        finished.calls.iter().zip(ids).map(|(own, id)| call(own, id)).collect();
-    let finish = reason(finished.done_reason.as_deref(), !calls.is_empty());
+    let calls: Vec<ModelCallRequest> =
+        finished.calls.iter().zip(ids).map(|(own, id)| convert_call(own, id)).collect();
+    let finish = finish_reason(finished.done_reason.as_deref(), !calls.is_empty());
     let (text, usage) = (finished.content.clone(), finished.usage);
-    let body = finished.message();
-    let message = AssistantMessage { text, calls, opaque: Some(Opaque { origin, body }) };
-    Reply { message, finish, usage }
+    let body = finished.into_message();
+    let message = AssistantMessage { text, calls, opaque: Some(OpaqueMessage { origin, body }) };
+    ModelReply { message, finish, usage }
 }
 
 /// Converts a call of the server, under the given id.
-pub(super) fn call(own: &Value, id: String) -> CallRequest {
+pub(super) fn convert_call(own: &Value, id: String) -> ModelCallRequest {
     let arguments = arguments_text(own.pointer("/function/arguments"));
-    CallRequest { id, name: name_of(own).to_owned(), arguments }
+    ModelCallRequest { id, name: call_name(own).to_owned(), arguments }
 }
 
-fn name_of(call: &Value) -> &str {
+fn call_name(call: &Value) -> &str {
     call.pointer("/function/name").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn is_empty(words: &Delta) -> bool {
-    matches!(words, Delta::Text(text) | Delta::Reasoning(text) if text.is_empty())
+fn is_empty_delta(words: &ReplyDelta) -> bool {
+    matches!(words, ReplyDelta::Text(text) | ReplyDelta::Reasoning(text) if text.is_empty())
 }
 
 /// The server sends `stop` even if the model requests tool calls.
-fn reason(done_reason: Option<&str>, has_calls: bool) -> Finish {
+fn finish_reason(done_reason: Option<&str>, has_calls: bool) -> FinishReason {
     match done_reason {
-        None | Some("stop") if has_calls => Finish::ToolCalls,
-        None | Some("stop") => Finish::Stop,
-        Some("length") => Finish::Length,
-        Some(other) => other_reason(other),
+        None | Some("stop") if has_calls => FinishReason::ToolCalls,
+        None | Some("stop") => FinishReason::Stop,
+        Some("length") => FinishReason::Length,
+        Some(other) => other_finish_reason(other),
     }
 }
 
 /// The last piece contains the token counts. The server omits the prompt's count if the whole
 /// prompt came from its cache.
-fn usage(piece: &Value) -> Option<Usage> {
+fn read_usage(piece: &Value) -> Option<TokenUsage> {
     piece.get("eval_count").or_else(|| piece.get("prompt_eval_count"))?;
-    Some(Usage {
-        input_tokens: tokens(piece, "/prompt_eval_count"),
-        output_tokens: tokens(piece, "/eval_count"),
-        ..Usage::default()
+    Some(TokenUsage {
+        input_tokens: token_count(piece, "/prompt_eval_count"),
+        output_tokens: token_count(piece, "/eval_count"),
+        ..TokenUsage::default()
     })
 }
 
@@ -160,14 +173,14 @@ mod tests {
     #[test]
     fn finish_reasons_are_told_apart() {
         let rows = [
-            (None, false, Finish::Stop),
-            (Some("stop"), false, Finish::Stop),
-            (Some("stop"), true, Finish::ToolCalls),
-            (Some("length"), true, Finish::Length),
-            (Some("load"), false, Finish::Other("load".to_owned())),
+            (None, false, FinishReason::Stop),
+            (Some("stop"), false, FinishReason::Stop),
+            (Some("stop"), true, FinishReason::ToolCalls),
+            (Some("length"), true, FinishReason::Length),
+            (Some("load"), false, FinishReason::Other("load".to_owned())),
         ];
         for (given, has_calls, want) in rows {
-            assert_eq!(reason(given, has_calls), want);
+            assert_eq!(finish_reason(given, has_calls), want);
         }
     }
 
@@ -175,13 +188,13 @@ mod tests {
     fn nonsense_and_floods_are_refused() {
         let call = json!({ "function": { "name": "x" } });
         let rows = [
-            (json!(["x"]), PieceError::NotAnObject),
-            (json!([{ "function": "x" }]), PieceError::NotAnObject),
-            (json!(vec![call; CALLS_MAX + 1]), PieceError::TooMany),
+            (json!(["x"]), OllamaPieceError::NotAnObject),
+            (json!([{ "function": "x" }]), OllamaPieceError::NotAnObject),
+            (json!(vec![call; CALLS_MAX + 1]), OllamaPieceError::TooMany),
         ];
         for (calls, want) in rows {
             let mut piece = json!({ "message": { "tool_calls": calls } });
-            assert_eq!(Finished::default().take(&mut piece), Err(want));
+            assert_eq!(OllamaAnswer::default().apply_piece(&mut piece), Err(want));
         }
     }
 }

@@ -6,14 +6,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::merge::merge;
+use super::merge::merge_fragment;
 
 /// Most calls in one answer. Each fragment searches the list, and no session runs more calls.
 const CALLS_MAX: usize = 4096;
 
 /// Why a fragment cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum FragmentError {
+pub(super) enum CallFragmentError {
     /// A fragment is not a JSON object.
     #[error("a call is not an object")]
     NotAnObject,
@@ -24,10 +24,10 @@ pub(super) enum FragmentError {
 
 /// The calls received so far, in the order in which they began.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Vec<Call>);
+pub(super) struct StreamedCallList(Vec<StreamedCall>);
 
 #[derive(Debug, Default)]
-struct Call {
+struct StreamedCall {
     index: Option<u64>,
     id: String,
     name: String,
@@ -36,65 +36,71 @@ struct Call {
     extra: Map<String, Value>,
 }
 
-impl Calls {
+impl StreamedCallList {
     /// Adds one item of a delta's `tool_calls`. Returns the name of the call when it becomes known.
-    pub(super) fn take(&mut self, fragment: Value) -> Result<Option<String>, FragmentError> {
-        let Value::Object(mut fragment) = fragment else { return Err(FragmentError::NotAnObject) };
+    pub(super) fn add_fragment(
+        &mut self,
+        fragment: Value,
+    ) -> Result<Option<String>, CallFragmentError> {
+        let Value::Object(mut fragment) = fragment else {
+            return Err(CallFragmentError::NotAnObject);
+        };
         let function = fragment.remove("function").unwrap_or_default();
         let index = fragment.remove("index").and_then(|index| index.as_u64());
-        let id = text(fragment.remove("id"));
-        let name = text(function.get("name").cloned());
-        let call = self.call(index, &id, &name)?;
+        let id = value_text(fragment.remove("id"));
+        let name = value_text(function.get("name").cloned());
+        let call = self.find_or_add_call(index, &id, &name)?;
         let begun = (call.name.is_empty() && !name.is_empty()).then(|| name.clone());
-        tell_once(&mut call.id, id);
-        tell_once(&mut call.name, name);
-        call.arguments.push_str(&text(function.get("arguments").cloned()));
-        merge(&mut call.extra, fragment);
+        set_if_empty(&mut call.id, id);
+        set_if_empty(&mut call.name, name);
+        call.arguments.push_str(&value_text(function.get("arguments").cloned()));
+        merge_fragment(&mut call.extra, fragment);
         Ok(begun)
     }
 
     /// Returns the finished `tool_calls`, in the provider's form.
     pub(super) fn into_values(self) -> Vec<Value> {
-        self.0.into_iter().map(Call::into_value).collect()
+        self.0.into_iter().map(StreamedCall::into_value).collect()
     }
 
-    fn call(
+    fn find_or_add_call(
         &mut self,
         index: Option<u64>,
         id: &str,
         name: &str,
-    ) -> Result<&mut Call, FragmentError> {
-        let position = match self.position(index, id, name) {
+    ) -> Result<&mut StreamedCall, CallFragmentError> {
+        let position = match self.find_position(index, id, name) {
             Some(position) => position,
-            None if self.0.len() == CALLS_MAX => return Err(FragmentError::TooMany),
+            None if self.0.len() == CALLS_MAX => return Err(CallFragmentError::TooMany),
             None => {
-                self.0.push(Call { index, ..Call::default() });
+                self.0.push(StreamedCall { index, ..StreamedCall::default() });
                 self.0.len() - 1
             }
         };
         Ok(&mut self.0[position])
     }
 
-    fn position(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
-        let find = |is_it: &dyn Fn(&Call) -> bool| self.0.iter().rposition(is_it);
+    fn find_position(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let find = |is_it: &dyn Fn(&StreamedCall) -> bool| self.0.iter().rposition(is_it);
         if index.is_some() {
-            find(&|call| call.index == index).filter(|&found| !self.0[found].differs(id, name))
+            find(&|call| call.index == index)
+                .filter(|&found| !self.0[found].is_other_call(id, name))
         } else if !id.is_empty() {
             find(&|call| call.id == id)
         } else {
-            self.0.len().checked_sub(1).filter(|&last| self.0[last].goes_on(name))
+            self.0.len().checked_sub(1).filter(|&last| self.0[last].is_continued_by(name))
         }
     }
 }
 
-impl Call {
+impl StreamedCall {
     /// Returns true if a fragment begins another call despite having this call's index.
-    fn differs(&self, id: &str, name: &str) -> bool {
+    fn is_other_call(&self, id: &str, name: &str) -> bool {
         !name.is_empty() && !id.is_empty() && !self.id.is_empty() && id != self.id
     }
 
     /// Returns true if a fragment without index and id continues this call.
-    fn goes_on(&self, name: &str) -> bool {
+    fn is_continued_by(&self, name: &str) -> bool {
         name.is_empty() || (name == self.name && !self.arguments.trim_end().ends_with('}'))
     }
 
@@ -108,14 +114,14 @@ impl Call {
     }
 }
 
-fn tell_once(known: &mut String, told: String) {
+fn set_if_empty(known: &mut String, told: String) {
     if known.is_empty() {
         *known = told;
     }
 }
 
 /// Arguments should be text, but some servers send the object itself.
-fn text(value: Option<Value>) -> String {
+fn value_text(value: Option<Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text,
@@ -129,9 +135,9 @@ mod tests {
 
     #[track_caller]
     fn check(fragments: Value, want: &[(&str, &str, &str)]) {
-        let mut calls = Calls::default();
+        let mut calls = StreamedCallList::default();
         for fragment in fragments.as_array().unwrap() {
-            calls.take(fragment.clone()).unwrap();
+            calls.add_fragment(fragment.clone()).unwrap();
         }
         let got: Vec<_> = calls
             .0
@@ -197,10 +203,10 @@ mod tests {
 
     #[test]
     fn what_a_provider_adds_to_a_call_stays_with_it() {
-        let mut calls = Calls::default();
+        let mut calls = StreamedCallList::default();
         let extra = json!({ "google": { "thought_signature": "s" } });
         calls
-            .take(json!({ "id": "a", "extra_content": extra, "function": { "name": "x" } }))
+            .add_fragment(json!({ "id": "a", "extra_content": extra, "function": { "name": "x" } }))
             .unwrap();
         let want = json!([{
             "id": "a", "type": "function", "extra_content": extra,
@@ -211,9 +217,13 @@ mod tests {
 
     #[test]
     fn nonsense_and_floods_are_refused() {
-        assert_eq!(Calls::default().take(json!([])), Err(FragmentError::NotAnObject));
-        let mut calls = Calls::default();
-        let flood = (0..=CALLS_MAX).find_map(|index| calls.take(json!({ "index": index })).err());
-        assert_eq!(flood, Some(FragmentError::TooMany));
+        assert_eq!(
+            StreamedCallList::default().add_fragment(json!([])),
+            Err(CallFragmentError::NotAnObject)
+        );
+        let mut calls = StreamedCallList::default();
+        let flood =
+            (0..=CALLS_MAX).find_map(|index| calls.add_fragment(json!({ "index": index })).err());
+        assert_eq!(flood, Some(CallFragmentError::TooMany));
     }
 }

@@ -10,11 +10,11 @@ const TOLD_ONCE: [&str; 6] = ["format", "id", "name", "role", "signature", "type
 
 /// Adds a fragment: strings and lists are appended, objects are merged, other values are replaced.
 /// `null` is ignored.
-pub(super) fn merge(into: &mut Map<String, Value>, fragment: Map<String, Value>) {
+pub(super) fn merge_fragment(into: &mut Map<String, Value>, fragment: Map<String, Value>) {
     for (key, new) in fragment {
         match into.get_mut(&key) {
             _ if new.is_null() => {}
-            Some(old) => combine(&key, old, new),
+            Some(old) => merge_value(&key, old, new),
             None => {
                 into.insert(key, new);
             }
@@ -22,26 +22,26 @@ pub(super) fn merge(into: &mut Map<String, Value>, fragment: Map<String, Value>)
     }
 }
 
-fn combine(key: &str, old: &mut Value, new: Value) {
+fn merge_value(key: &str, old: &mut Value, new: Value) {
     match (old, new) {
         (Value::String(old), Value::String(new)) if !TOLD_ONCE.contains(&key) => old.push_str(&new),
         (Value::Array(old), Value::Array(new)) => {
-            new.into_iter().for_each(|item| append(old, item))
+            new.into_iter().for_each(|item| append_item(old, item))
         }
-        (Value::Object(old), Value::Object(new)) => merge(old, new),
+        (Value::Object(old), Value::Object(new)) => merge_fragment(old, new),
         (old, new) => *old = new,
     }
 }
 
 /// An item with the index and type of the last one continues it.
-fn append(list: &mut Vec<Value>, item: Value) {
-    match list.last_mut().filter(|last| continues(last, &item)) {
-        Some(last) => combine("", last, item),
+fn append_item(list: &mut Vec<Value>, item: Value) {
+    match list.last_mut().filter(|last| is_continuation(last, &item)) {
+        Some(last) => merge_value("", last, item),
         None => list.push(item),
     }
 }
 
-fn continues(last: &Value, item: &Value) -> bool {
+fn is_continuation(last: &Value, item: &Value) -> bool {
     item.get("index").is_some()
         && ["index", "type"].iter().all(|key| last.get(key) == item.get(key))
 }
@@ -56,7 +56,7 @@ mod tests {
     fn check(fragments: &[Value], want: Value) {
         let mut whole = Map::new();
         for fragment in fragments {
-            merge(&mut whole, fragment.as_object().unwrap().clone());
+            merge_fragment(&mut whole, fragment.as_object().unwrap().clone());
         }
         assert_eq!(Value::Object(whole), want);
     }

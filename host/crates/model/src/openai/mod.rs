@@ -16,63 +16,69 @@ mod stream;
 use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
-use self::reply::Finished;
-pub use self::request::definition;
+use self::reply::CompletionAnswer;
+pub use self::request::tool_definition;
 use crate::{
-    chat::{Attachment, Delta, ModelError, Reply, Request, ToolDefinition},
-    endpoint::Endpoint,
-    wire::{self, Exchange, Format, OnDelta, Pieces},
+    chat::{FileAttachment, ModelError, ModelReply, ModelRequest, ModelToolDefinition, ReplyDelta},
+    endpoint::ModelEndpoint,
+    wire::{self, AnswerContext, OnDelta, Pieces, WireFormat},
 };
 
 /// `chat/completions`.
 #[derive(Debug)]
-pub(crate) struct Completions;
+pub(crate) struct ChatCompletionsFormat;
 
-impl Format for Completions {
-    fn path(&self, _: &Endpoint) -> String {
+impl WireFormat for ChatCompletionsFormat {
+    fn method_path(&self, _: &ModelEndpoint) -> String {
         "chat/completions".to_owned()
     }
 
-    fn takes(&self, file: &Attachment) -> bool {
-        request::takes(file)
+    fn can_send_file(&self, file: &FileAttachment) -> bool {
+        request::can_send_file(file)
     }
 
-    fn tools(&self, tools: &[ToolDefinition]) -> Value {
-        tools.iter().map(definition).collect()
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
+        tools.iter().map(tool_definition).collect()
     }
 
-    fn body(&self, endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
-        request::body(endpoint, request, tools)
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8> {
+        request::build_body(endpoint, request, tools)
     }
 
-    fn stream<'a>(
+    fn read_stream<'a>(
         &'a self,
         pieces: Pieces<'a>,
-        exchange: &'a Exchange<'a>,
+        exchange: &'a AnswerContext<'a>,
         on_delta: OnDelta<'a>,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            let Exchange { provider, messages, origin } = exchange;
-            let events = wire::events(pieces, provider);
-            stream::read(events, provider, messages, origin, on_delta).await
+            let AnswerContext { provider, messages, origin } = exchange;
+            let events = wire::read_events(pieces, provider);
+            stream::read_stream(events, provider, messages, origin, on_delta).await
         })
     }
 
-    fn whole(
+    fn read_answer(
         &self,
         answer: Value,
-        exchange: &Exchange<'_>,
+        exchange: &AnswerContext<'_>,
         on_delta: OnDelta<'_>,
-    ) -> Result<Reply, ModelError> {
-        let Exchange { provider, messages, origin } = exchange;
-        let broken = |problem: &str| provider.broken(problem);
-        let finished =
-            Finished::of(answer).ok_or_else(|| broken("there is no message in the answer"))?;
-        let said: Vec<Delta> = reply::deltas(&finished.message).collect();
-        let reply = reply::reply(finished, messages, origin).map_err(|e| broken(&e.to_string()))?;
+    ) -> Result<ModelReply, ModelError> {
+        let AnswerContext { provider, messages, origin } = exchange;
+        let broken = |problem: &str| provider.protocol_error(problem);
+        let finished = CompletionAnswer::from_answer(answer)
+            .ok_or_else(|| broken("there is no message in the answer"))?;
+        let said: Vec<ReplyDelta> = reply::message_deltas(&finished.message).collect();
+        let reply =
+            reply::build_reply(finished, messages, origin).map_err(|e| broken(&e.to_string()))?;
         said.into_iter().for_each(&mut *on_delta);
         let calls = reply.message.calls.iter().map(|call| call.name.clone());
-        calls.for_each(|name| on_delta(Delta::CallBegun { name }));
+        calls.for_each(|name| on_delta(ReplyDelta::CallBegun { name }));
         Ok(reply)
     }
 }

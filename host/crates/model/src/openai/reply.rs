@@ -6,28 +6,31 @@
 
 use serde_json::{Map, Value, json};
 
-use super::calls::FragmentError;
+use super::calls::CallFragmentError;
 use super::request::NO_ARGUMENTS;
 use crate::{
-    chat::{AssistantMessage, CallRequest, Delta, Finish, Message, Opaque, Reply, Usage},
+    chat::{
+        AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelReply, OpaqueMessage,
+        ReplyDelta, TokenUsage,
+    },
     wire::{
-        answer::{other_reason, text, tokens},
+        answer::{other_finish_reason, text_field, token_count},
         unique_ids,
     },
 };
 
 /// A message in the provider's own form, with its finish reason and usage.
 #[derive(Debug, Default)]
-pub(super) struct Finished {
+pub(super) struct CompletionAnswer {
     pub(super) message: Map<String, Value>,
     pub(super) finish: Option<String>,
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<TokenUsage>,
 }
 
-impl Finished {
+impl CompletionAnswer {
     /// Extracts the message of a whole answer; `None` if it has none.
-    pub(super) fn of(mut answer: Value) -> Option<Self> {
-        let usage = told_usage(&answer["usage"]);
+    pub(super) fn from_answer(mut answer: Value) -> Option<Self> {
+        let usage = read_usage(&answer["usage"]);
         let finish = answer.pointer("/choices/0/finish_reason").and_then(Value::as_str);
         let finish = finish.map(str::to_owned);
         match answer.pointer_mut("/choices/0/message").map(Value::take) {
@@ -39,50 +42,53 @@ impl Finished {
 
 /// Converts a finished message. `conversation` contains the call ids that are already used;
 /// `origin` marks the provider's own form.
-pub(super) fn reply(
-    finished: Finished,
-    conversation: &[Message],
+pub(super) fn build_reply(
+    finished: CompletionAnswer,
+    conversation: &[ChatMessage],
     origin: &str,
-) -> Result<Reply, FragmentError> {
-    let Finished { mut message, finish, usage } = finished;
+) -> Result<ModelReply, CallFragmentError> {
+    let CompletionAnswer { mut message, finish, usage } = finished;
     let calls = match message.get_mut("tool_calls") {
         Some(Value::Array(calls)) => read_calls(calls, conversation)?,
         _ => Vec::new(),
     };
     message.insert("role".to_owned(), json!("assistant"));
-    let text = text_of(&message);
-    let finish = reason(finish.as_deref(), !calls.is_empty());
-    let opaque = Opaque { origin: origin.to_owned(), body: Value::Object(message) };
+    let text = message_text(&message);
+    let finish = finish_reason(finish.as_deref(), !calls.is_empty());
+    let opaque = OpaqueMessage { origin: origin.to_owned(), body: Value::Object(message) };
     let message = AssistantMessage { text, calls, opaque: Some(opaque) };
-    Ok(Reply { message, finish, usage })
+    Ok(ModelReply { message, finish, usage })
 }
 
 /// Returns the deltas of a message or of a fragment: thinking, then text.
-pub(super) fn deltas(message: &Map<String, Value>) -> impl Iterator<Item = Delta> {
+pub(super) fn message_deltas(message: &Map<String, Value>) -> impl Iterator<Item = ReplyDelta> {
     let reasoning = ["reasoning_content", "reasoning"]
         .iter()
         .find_map(|key| message.get(*key).and_then(Value::as_str).filter(|text| !text.is_empty()))
-        .map(|text| Delta::Reasoning(text.to_owned()));
-    let text = Some(text_of(message)).filter(|text| !text.is_empty()).map(Delta::Text);
+        .map(|text| ReplyDelta::Reasoning(text.to_owned()));
+    let text = Some(message_text(message)).filter(|text| !text.is_empty()).map(ReplyDelta::Text);
     reasoning.into_iter().chain(text)
 }
 
 /// Reads the `usage` of an answer; `None` if it is not an object.
-pub(super) fn told_usage(usage: &Value) -> Option<Usage> {
+pub(super) fn read_usage(usage: &Value) -> Option<TokenUsage> {
     usage.as_object()?;
     // DeepSeek has its own field for cache hits, in addition to the usual one or alone.
     let cached = ["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"];
-    Some(Usage {
-        input_tokens: tokens(usage, "/prompt_tokens"),
-        output_tokens: tokens(usage, "/completion_tokens"),
-        cached_input_tokens: cached.map(|path| tokens(usage, path)).into_iter().fold(0, u64::max),
-        cache_write_tokens: tokens(usage, "/prompt_tokens_details/cache_write_tokens"),
-        reasoning_tokens: tokens(usage, "/completion_tokens_details/reasoning_tokens"),
+    Some(TokenUsage {
+        input_tokens: token_count(usage, "/prompt_tokens"),
+        output_tokens: token_count(usage, "/completion_tokens"),
+        cached_input_tokens: cached
+            .map(|path| token_count(usage, path))
+            .into_iter()
+            .fold(0, u64::max),
+        cache_write_tokens: token_count(usage, "/prompt_tokens_details/cache_write_tokens"),
+        reasoning_tokens: token_count(usage, "/completion_tokens_details/reasoning_tokens"),
     })
 }
 
 /// Returns the content, which is text or a list of parts. A refusal is used if there is no content.
-fn text_of(message: &Map<String, Value>) -> String {
+fn message_text(message: &Map<String, Value>) -> String {
     let part = |part: &Value| match part.get("type").and_then(Value::as_str) {
         Some("text") => part.get("text").and_then(Value::as_str).unwrap_or("").to_owned(),
         _ => String::new(),
@@ -100,19 +106,19 @@ fn text_of(message: &Map<String, Value>) -> String {
 
 fn read_calls(
     calls: &mut [Value],
-    conversation: &[Message],
-) -> Result<Vec<CallRequest>, FragmentError> {
-    let given: Vec<Option<&str>> = calls.iter().map(|call| Some(text(call, "id"))).collect();
+    conversation: &[ChatMessage],
+) -> Result<Vec<ModelCallRequest>, CallFragmentError> {
+    let given: Vec<Option<&str>> = calls.iter().map(|call| Some(text_field(call, "id"))).collect();
     let ids = unique_ids(&given, conversation);
     calls.iter_mut().zip(ids).map(|(call, id)| read_call(call, id)).collect()
 }
 
 /// Converts one call, and writes the values that were missing into the provider's form too.
-fn read_call(call: &mut Value, id: String) -> Result<CallRequest, FragmentError> {
-    let call = call.as_object_mut().ok_or(FragmentError::NotAnObject)?;
+fn read_call(call: &mut Value, id: String) -> Result<ModelCallRequest, CallFragmentError> {
+    let call = call.as_object_mut().ok_or(CallFragmentError::NotAnObject)?;
     call.insert("id".to_owned(), json!(id));
     let function = call.entry("function").or_insert_with(|| json!({}));
-    let function = function.as_object_mut().ok_or(FragmentError::NotAnObject)?;
+    let function = function.as_object_mut().ok_or(CallFragmentError::NotAnObject)?;
     let name = function.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let arguments = match function.get("arguments") {
         Some(Value::String(text)) if !text.trim().is_empty() => text.clone(),
@@ -122,18 +128,20 @@ fn read_call(call: &mut Value, id: String) -> Result<CallRequest, FragmentError>
             NO_ARGUMENTS.to_owned()
         }
     };
-    Ok(CallRequest { id, name, arguments })
+    Ok(ModelCallRequest { id, name, arguments })
 }
 
 /// Some servers send `stop` even if the model requests tool calls.
-fn reason(finish: Option<&str>, has_calls: bool) -> Finish {
+fn finish_reason(finish: Option<&str>, has_calls: bool) -> FinishReason {
     match finish {
-        None | Some("stop" | "tool_calls" | "function_call") if has_calls => Finish::ToolCalls,
-        None | Some("stop") => Finish::Stop,
-        Some("tool_calls" | "function_call") => Finish::ToolCalls,
-        Some("length") => Finish::Length,
-        Some("content_filter") => Finish::ContentFilter,
-        Some(other) => other_reason(other),
+        None | Some("stop" | "tool_calls" | "function_call") if has_calls => {
+            FinishReason::ToolCalls
+        }
+        None | Some("stop") => FinishReason::Stop,
+        Some("tool_calls" | "function_call") => FinishReason::ToolCalls,
+        Some("length") => FinishReason::Length,
+        Some("content_filter") => FinishReason::ContentFilter,
+        Some(other) => other_finish_reason(other),
     }
 }
 
@@ -141,9 +149,9 @@ fn reason(finish: Option<&str>, has_calls: bool) -> Finish {
 mod tests {
     use super::*;
 
-    fn read(message: Value) -> Result<Reply, FragmentError> {
+    fn read(message: Value) -> Result<ModelReply, CallFragmentError> {
         let message = message.as_object().unwrap().clone();
-        reply(Finished { message, ..Finished::default() }, &[], "openai/m")
+        build_reply(CompletionAnswer { message, ..CompletionAnswer::default() }, &[], "openai/m")
     }
 
     #[test]
@@ -194,16 +202,16 @@ mod tests {
     #[test]
     fn finish_reasons_are_told_apart() {
         let rows = [
-            (None, false, Finish::Stop),
-            (None, true, Finish::ToolCalls),
-            (Some("stop"), true, Finish::ToolCalls),
-            (Some("tool_calls"), true, Finish::ToolCalls),
-            (Some("length"), true, Finish::Length),
-            (Some("content_filter"), false, Finish::ContentFilter),
-            (Some("er\x1bror"), false, Finish::Other("er\\u{1b}ror".to_owned())),
+            (None, false, FinishReason::Stop),
+            (None, true, FinishReason::ToolCalls),
+            (Some("stop"), true, FinishReason::ToolCalls),
+            (Some("tool_calls"), true, FinishReason::ToolCalls),
+            (Some("length"), true, FinishReason::Length),
+            (Some("content_filter"), false, FinishReason::ContentFilter),
+            (Some("er\x1bror"), false, FinishReason::Other("er\\u{1b}ror".to_owned())),
         ];
         for (given, has_calls, want) in rows {
-            assert_eq!(reason(given, has_calls), want);
+            assert_eq!(finish_reason(given, has_calls), want);
         }
     }
 }

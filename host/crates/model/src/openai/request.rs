@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::short::shorten_ids;
 use crate::{
     chat::{
-        AssistantMessage, Attachment, CallRequest, Kind, Message, Request, ToolDefinition,
-        UserMessage,
+        AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
+        ModelRequest, ModelToolDefinition, UserInputMessage,
     },
-    endpoint::{Effort, Endpoint},
+    endpoint::{ModelEndpoint, ReasoningEffort},
     wire::conversation,
 };
 
@@ -27,7 +27,7 @@ const SHORT_IDS: [&str; 1] = ["mistral.ai"];
 
 /// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
-struct Body<'a> {
+struct CompletionRequestBody<'a> {
     model: &'a str,
     messages: Vec<Cow<'a, Value>>,
     stream: bool,
@@ -51,18 +51,22 @@ struct StreamOptions {
 }
 
 /// Returns the body of a request. `tools` is the serialized list of the request's tools.
-pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
+pub(super) fn build_body(
+    endpoint: &ModelEndpoint,
+    request: ModelRequest<'_>,
+    tools: Option<&RawValue>,
+) -> Vec<u8> {
     let origin = endpoint.origin();
-    let (new_name, old_name) = match endpoint.is_at(&NEW_NAMES) {
+    let (new_name, old_name) = match endpoint.is_at_domain(&NEW_NAMES) {
         true => (endpoint.output_tokens_max, None),
         false => (None, endpoint.output_tokens_max),
     };
-    let told = request.messages.iter().map(|told| message(told, &origin));
+    let told = request.messages.iter().map(|told| convert_message(told, &origin));
     let mut messages: Vec<Cow<'_, Value>> = told.collect();
-    if endpoint.is_at(&SHORT_IDS) {
+    if endpoint.is_at_domain(&SHORT_IDS) {
         shorten_ids(&mut messages);
     }
-    let body = Body {
+    let body = CompletionRequestBody {
         model: endpoint.model.trim(),
         messages,
         stream: endpoint.stream,
@@ -70,21 +74,21 @@ pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&Raw
         temperature: endpoint.temperature,
         max_tokens: old_name,
         max_completion_tokens: new_name,
-        reasoning_effort: endpoint.effort.map(Effort::word),
+        reasoning_effort: endpoint.effort.map(ReasoningEffort::as_str),
         tools,
     };
     serde_json::to_vec(&body).expect("JSON values can be written")
 }
 
-fn message<'a>(message: &'a Message, origin: &str) -> Cow<'a, Value> {
+fn convert_message<'a>(message: &'a ChatMessage, origin: &str) -> Cow<'a, Value> {
     Cow::Owned(match message {
-        Message::System { text } => json!({ "role": "system", "content": text }),
-        Message::User(said) => json!({ "role": "user", "content": content(said) }),
-        Message::Assistant(said) => match own_form(said, origin) {
-            Some(own) => return with_calls(own, &said.calls),
-            None => assistant(said),
+        ChatMessage::System { text } => json!({ "role": "system", "content": text }),
+        ChatMessage::User(said) => json!({ "role": "user", "content": user_content(said) }),
+        ChatMessage::Assistant(said) => match provider_form(said, origin) {
+            Some(own) => return replace_calls(own, &said.calls),
+            None => assistant_message(said),
         },
-        Message::Tool(result) => json!({
+        ChatMessage::Tool(result) => json!({
             "role": "tool",
             "tool_call_id": result.call_id,
             "content": result.content,
@@ -93,28 +97,30 @@ fn message<'a>(message: &'a Message, origin: &str) -> Cow<'a, Value> {
 }
 
 /// Text without attachments stays a string. Not every server accepts parts.
-fn content(said: &UserMessage) -> Value {
+fn user_content(said: &UserInputMessage) -> Value {
     if said.attachments.is_empty() {
-        return json!(said.told());
+        return json!(said.text_for_model());
     }
-    let told = said.told();
+    let told = said.text_for_model();
     let words = (!told.is_empty()).then(|| text_part(&told));
-    words.into_iter().chain(said.attachments.iter().map(part)).collect()
+    words.into_iter().chain(said.attachments.iter().map(file_part)).collect()
 }
 
 /// Returns true for a file that can be sent unchanged.
-pub(super) fn takes(file: &Attachment) -> bool {
-    file.kind() == Kind::Image || file.audio_format().is_some()
+pub(super) fn can_send_file(file: &FileAttachment) -> bool {
+    file.kind() == AttachmentKind::Image || file.audio_format().is_some()
 }
 
-fn part(file: &Attachment) -> Value {
+fn file_part(file: &FileAttachment) -> Value {
     match (file.kind(), file.audio_format()) {
-        (Kind::Image, _) => json!({ "type": "image_url", "image_url": { "url": file.data_url() } }),
-        (Kind::Audio, Some(format)) => json!({
+        (AttachmentKind::Image, _) => {
+            json!({ "type": "image_url", "image_url": { "url": file.data_url() } })
+        }
+        (AttachmentKind::Audio, Some(format)) => json!({
             "type": "input_audio",
             "input_audio": { "data": file.base64(), "format": format },
         }),
-        _ => text_part(&file.in_words()),
+        _ => text_part(&file.describe_as_text()),
     }
 }
 
@@ -124,8 +130,8 @@ fn text_part(text: &str) -> Value {
 
 /// Returns the provider's own form of a message, if this model wrote it and it still contains the
 /// same calls. A session that began with another model contains other forms.
-fn own_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
-    let own = conversation::own_form(said, origin)?;
+fn provider_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
+    let own = conversation::provider_form(said, origin)?;
     let calls = match own.get("tool_calls") {
         None | Some(Value::Null) => &[],
         Some(calls) => calls.as_array()?.as_slice(),
@@ -137,7 +143,7 @@ fn own_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
 
 /// Writes our calls over the provider's where they differ. The model's mistakes are repaired in
 /// ours.
-fn with_calls<'a>(own: &'a Value, calls: &[CallRequest]) -> Cow<'a, Value> {
+fn replace_calls<'a>(own: &'a Value, calls: &[ModelCallRequest]) -> Cow<'a, Value> {
     let mut own = Cow::Borrowed(own);
     for (at, call) in calls.iter().enumerate() {
         for (key, ours) in [("name", &call.name), ("arguments", &call.arguments)] {
@@ -159,18 +165,18 @@ fn with_calls<'a>(own: &'a Value, calls: &[CallRequest]) -> Cow<'a, Value> {
     own
 }
 
-fn assistant(said: &AssistantMessage) -> Value {
+fn assistant_message(said: &AssistantMessage) -> Value {
     let content =
         if said.text.is_empty() && !said.calls.is_empty() { Value::Null } else { json!(said.text) };
     let mut message =
         Map::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), content)]);
     if !said.calls.is_empty() {
-        message.insert("tool_calls".to_owned(), said.calls.iter().map(call).collect());
+        message.insert("tool_calls".to_owned(), said.calls.iter().map(tool_call_json).collect());
     }
     Value::Object(message)
 }
 
-fn call(call: &CallRequest) -> Value {
+fn tool_call_json(call: &ModelCallRequest) -> Value {
     json!({
         "id": call.id,
         "type": "function",
@@ -179,7 +185,7 @@ fn call(call: &CallRequest) -> Value {
 }
 
 /// Returns a tool as a function definition of this protocol.
-pub fn definition(tool: &ToolDefinition) -> Value {
+pub fn tool_definition(tool: &ModelToolDefinition) -> Value {
     json!({
         "type": "function",
         "function": {
@@ -193,19 +199,19 @@ pub fn definition(tool: &ToolDefinition) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{chat::Opaque, endpoint::Protocol};
+    use crate::{chat::OpaqueMessage, endpoint::ProviderProtocol};
 
     const ORIGIN: &str = "openai/m";
 
-    fn said(origin: &str, body: Value) -> Message {
-        Message::Assistant(AssistantMessage {
+    fn said(origin: &str, body: Value) -> ChatMessage {
+        ChatMessage::Assistant(AssistantMessage {
             text: "t".to_owned(),
-            calls: vec![CallRequest {
+            calls: vec![ModelCallRequest {
                 id: "a".to_owned(),
                 name: "n".to_owned(),
                 arguments: "{}".to_owned(),
             }],
-            opaque: Some(Opaque { origin: origin.to_owned(), body }),
+            opaque: Some(OpaqueMessage { origin: origin.to_owned(), body }),
         })
     }
 
@@ -215,7 +221,7 @@ mod tests {
             "role": "assistant", "content": "t", "reasoning_content": "r",
             "tool_calls": [{ "id": "a", "x": 1, "function": { "name": "n", "arguments": "{}" } }],
         });
-        assert_eq!(*message(&said(ORIGIN, own.clone()), ORIGIN), own);
+        assert_eq!(*convert_message(&said(ORIGIN, own.clone()), ORIGIN), own);
     }
 
     #[test]
@@ -235,7 +241,7 @@ mod tests {
                 "role": "assistant", "reasoning_content": "r",
                 "tool_calls": [{ "id": "a", "x": 1, "function": { "name": "n", "arguments": "{}" } }],
             });
-            assert_eq!(*message(&said(ORIGIN, own), ORIGIN), want);
+            assert_eq!(*convert_message(&said(ORIGIN, own), ORIGIN), want);
         }
     }
 
@@ -261,13 +267,13 @@ mod tests {
             (ORIGIN, json!("text")),
         ];
         for (origin, own) in foreign {
-            assert_eq!(*message(&said(origin, own), ORIGIN), rebuilt);
+            assert_eq!(*convert_message(&said(origin, own), ORIGIN), rebuilt);
         }
     }
 
     #[test]
     fn files_go_along_in_the_form_that_fits() {
-        let file = |media_type: &str, data: &[u8]| Attachment {
+        let file = |media_type: &str, data: &[u8]| FileAttachment {
             name: "f".to_owned(),
             media_type: media_type.to_owned(),
             data: data.into(),
@@ -282,47 +288,54 @@ mod tests {
             (file("text/plain", b"words"), text_part("<file name=\"f\">\nwords\n</file>")),
         ];
         for (file, want) in rows {
-            let told = UserMessage {
+            let told = UserInputMessage {
                 text: "look".to_owned(),
                 attachments: vec![file.clone()],
-                ..UserMessage::default()
+                ..UserInputMessage::default()
             };
-            assert_eq!(content(&told), json!([text_part("look"), want]));
-            let told = UserMessage {
+            assert_eq!(user_content(&told), json!([text_part("look"), want]));
+            let told = UserInputMessage {
                 text: String::new(),
                 attachments: vec![file],
-                ..UserMessage::default()
+                ..UserInputMessage::default()
             };
-            assert_eq!(content(&told), json!([want]));
+            assert_eq!(user_content(&told), json!([want]));
         }
-        let told = content(&UserMessage {
+        let told = user_content(&UserInputMessage {
             text: String::new(),
             attachments: vec![file("audio/ogg", b"OggS"), file("text/plain", b"\xff")],
-            ..UserMessage::default()
+            ..UserInputMessage::default()
         });
         for part in told.as_array().unwrap() {
             assert!(part["text"].as_str().unwrap().contains("left out"), "{part}");
         }
-        assert_eq!(content(&"words".into()), json!("words"));
+        assert_eq!(user_content(&"words".into()), json!("words"));
     }
 
     #[test]
     fn a_request_is_written_as_its_server_takes_it() {
-        let call =
-            CallRequest { id: "call_1".to_owned(), name: "n".to_owned(), arguments: String::new() };
+        let call = ModelCallRequest {
+            id: "call_1".to_owned(),
+            name: "n".to_owned(),
+            arguments: String::new(),
+        };
         let said = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
-        let messages = [Message::Assistant(said)];
+        let messages = [ChatMessage::Assistant(said)];
         let rows = [
             ("https://api.openai.com/v1", "max_completion_tokens", "call_1"),
             ("https://api.mistral.ai/v1", "max_tokens", "000000001"),
             ("http://localhost:8080/v1", "max_tokens", "call_1"),
         ];
         for (base_url, name, id) in rows {
-            let endpoint = Endpoint {
+            let endpoint = ModelEndpoint {
                 output_tokens_max: Some(9),
-                ..Endpoint::new(Protocol::OpenAiChat, base_url, "m")
+                ..ModelEndpoint::new(ProviderProtocol::OpenAiChat, base_url, "m")
             };
-            let body = body(&endpoint, Request { messages: &messages, ..Request::default() }, None);
+            let body = build_body(
+                &endpoint,
+                ModelRequest { messages: &messages, ..ModelRequest::default() },
+                None,
+            );
             let body: Value = serde_json::from_slice(&body).unwrap();
             assert_eq!(body[name], json!(9), "{base_url}");
             assert_eq!(body["messages"][0]["tool_calls"][0]["id"], json!(id), "{base_url}");

@@ -14,8 +14,8 @@ const ID_CHARS: usize = 9;
 pub(super) fn shorten_ids(messages: &mut [Cow<'_, Value>]) {
     let mut shortened: HashMap<String, String> = HashMap::new();
     for message in messages.iter_mut().filter(|message| has_long_id(message)) {
-        for id in ids_mut(message.to_mut()) {
-            let Some(long) = id.as_str().filter(|id| !is_short(id)) else { continue };
+        for id in call_ids_mut(message.to_mut()) {
+            let Some(long) = id.as_str().filter(|id| !is_short_id(id)) else { continue };
             let number = shortened.len() + 1;
             let short = shortened.entry(long.to_owned());
             *id = json!(short.or_insert_with(|| format!("{number:0ID_CHARS$}")));
@@ -23,7 +23,7 @@ pub(super) fn shorten_ids(messages: &mut [Cow<'_, Value>]) {
     }
 }
 
-fn is_short(id: &str) -> bool {
+fn is_short_id(id: &str) -> bool {
     id.len() == ID_CHARS && id.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
@@ -31,10 +31,10 @@ fn is_short(id: &str) -> bool {
 fn has_long_id(message: &Value) -> bool {
     let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
     let ids = calls.filter_map(|call| call.get("id")).chain(message.get("tool_call_id"));
-    ids.filter_map(Value::as_str).any(|id| !is_short(id))
+    ids.filter_map(Value::as_str).any(|id| !is_short_id(id))
 }
 
-fn ids_mut(message: &mut Value) -> Vec<&mut Value> {
+fn call_ids_mut(message: &mut Value) -> Vec<&mut Value> {
     let fields = message.as_object_mut().into_iter().flat_map(|message| message.iter_mut());
     fields
         .flat_map(|(key, value)| match (key.as_str(), value) {

@@ -16,54 +16,63 @@ use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    chat::{Attachment, ModelError, Reply, Request, ToolDefinition},
-    endpoint::Endpoint,
-    wire::{self, Exchange, Format, OnDelta, Pieces},
+    chat::{FileAttachment, ModelError, ModelReply, ModelRequest, ModelToolDefinition},
+    endpoint::ModelEndpoint,
+    wire::{self, AnswerContext, OnDelta, Pieces, WireFormat},
 };
 
 /// OpenAI's `responses`.
 #[derive(Debug)]
-pub(crate) struct Responses;
+pub(crate) struct ResponsesFormat;
 
-impl Format for Responses {
-    fn path(&self, _: &Endpoint) -> String {
+impl WireFormat for ResponsesFormat {
+    fn method_path(&self, _: &ModelEndpoint) -> String {
         "responses".to_owned()
     }
 
-    fn takes(&self, file: &Attachment) -> bool {
-        request::takes(file)
+    fn can_send_file(&self, file: &FileAttachment) -> bool {
+        request::can_send_file(file)
     }
 
-    fn tools(&self, tools: &[ToolDefinition]) -> Value {
-        tools.iter().map(request::definition).collect()
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
+        tools.iter().map(request::tool_definition).collect()
     }
 
-    fn body(&self, endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
-        request::body(endpoint, request, tools)
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8> {
+        request::build_body(endpoint, request, tools)
     }
 
-    fn stream<'a>(
+    fn read_stream<'a>(
         &'a self,
         pieces: Pieces<'a>,
-        exchange: &'a Exchange<'a>,
+        exchange: &'a AnswerContext<'a>,
         on_delta: OnDelta<'a>,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            let Exchange { provider, messages, origin } = exchange;
-            let answer = stream::read(wire::events(pieces, provider), provider, on_delta).await?;
-            reply::reply(answer, messages, origin).map_err(|flaw| flaw.of(provider))
+            let AnswerContext { provider, messages, origin } = exchange;
+            let answer =
+                stream::read_stream(wire::read_events(pieces, provider), provider, on_delta)
+                    .await?;
+            reply::build_reply(answer, messages, origin)
+                .map_err(|flaw| flaw.to_model_error(provider))
         })
     }
 
-    fn whole(
+    fn read_answer(
         &self,
         answer: Value,
-        exchange: &Exchange<'_>,
+        exchange: &AnswerContext<'_>,
         on_delta: OnDelta<'_>,
-    ) -> Result<Reply, ModelError> {
-        let Exchange { provider, messages, origin } = exchange;
-        let said = reply::deltas(&answer);
-        let reply = reply::reply(answer, messages, origin).map_err(|flaw| flaw.of(provider))?;
+    ) -> Result<ModelReply, ModelError> {
+        let AnswerContext { provider, messages, origin } = exchange;
+        let said = reply::answer_deltas(&answer);
+        let reply = reply::build_reply(answer, messages, origin)
+            .map_err(|flaw| flaw.to_model_error(provider))?;
         said.into_iter().for_each(on_delta);
         Ok(reply)
     }

@@ -7,11 +7,11 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     chat::{
-        AssistantMessage, Attachment, CallRequest, Kind, Message, Request, ToolDefinition,
-        UserMessage,
+        AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
+        ModelRequest, ModelToolDefinition, UserInputMessage,
     },
-    endpoint::{Effort, Endpoint},
-    wire::{answer::text, conversation},
+    endpoint::{ModelEndpoint, ReasoningEffort},
+    wire::{answer::text_field, conversation},
 };
 
 /// The additional output without which the model's thoughts cannot be sent back.
@@ -22,7 +22,7 @@ const WITHOUT_THOUGHTS: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
 
 /// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
-struct Body<'a> {
+struct ResponsesRequestBody<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
@@ -37,30 +37,37 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Reasoning>,
+    reasoning: Option<ReasoningOptions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]
-struct Reasoning {
+struct ReasoningOptions {
     effort: &'static str,
 }
 
 /// Returns the body of a request. `tools` is the serialized list of the request's tools.
-pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8> {
+pub(super) fn build_body(
+    endpoint: &ModelEndpoint,
+    request: ModelRequest<'_>,
+    tools: Option<&RawValue>,
+) -> Vec<u8> {
     let (model, origin) = (endpoint.model.trim(), endpoint.origin());
-    let (instructions, messages) = instructions(request.messages);
-    let body = Body {
+    let (instructions, messages) = split_instructions(request.messages);
+    let body = ResponsesRequestBody {
         model,
         instructions,
-        input: messages.iter().flat_map(|told| items(told, &origin)).collect(),
+        input: messages.iter().flat_map(|told| message_items(told, &origin)).collect(),
         stream: endpoint.stream,
         store: false,
-        include: if thinks(model) { SEALED_THOUGHTS } else { &[] },
+        include: if is_reasoning_model(model) { SEALED_THOUGHTS } else { &[] },
         temperature: endpoint.temperature,
         max_output_tokens: endpoint.output_tokens_max,
-        reasoning: endpoint.effort.map(Effort::word).map(|effort| Reasoning { effort }),
+        reasoning: endpoint
+            .effort
+            .map(ReasoningEffort::as_str)
+            .map(|effort| ReasoningOptions { effort }),
         tools,
     };
     serde_json::to_vec(&body).expect("JSON values can be written")
@@ -68,7 +75,7 @@ pub(super) fn body(endpoint: &Endpoint, request: Request<'_>, tools: Option<&Raw
 
 /// Returns a tool as a definition of this protocol. `strict` is false because the provider would
 /// otherwise rewrite the schema and make every parameter required.
-pub(super) fn definition(tool: &ToolDefinition) -> Value {
+pub(super) fn tool_definition(tool: &ModelToolDefinition) -> Value {
     json!({
         "type": "function",
         "name": tool.name,
@@ -79,16 +86,16 @@ pub(super) fn definition(tool: &ToolDefinition) -> Value {
 }
 
 /// The model's name may include its vendor, as in `openai/gpt-4o`.
-fn thinks(model: &str) -> bool {
+fn is_reasoning_model(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let is_old = WITHOUT_THOUGHTS.iter().any(|family| name.starts_with(family));
     !is_old && !name.contains("-chat")
 }
 
 /// Returns the leading system messages as instructions, and the rest of the conversation.
-fn instructions(messages: &[Message]) -> (Option<String>, &[Message]) {
+fn split_instructions(messages: &[ChatMessage]) -> (Option<String>, &[ChatMessage]) {
     let leading = messages.iter().map_while(|message| match message {
-        Message::System { text } => Some(text.as_str()),
+        ChatMessage::System { text } => Some(text.as_str()),
         _ => None,
     });
     let leading: Vec<&str> = leading.collect();
@@ -96,17 +103,17 @@ fn instructions(messages: &[Message]) -> (Option<String>, &[Message]) {
     ((!leading.is_empty()).then(|| leading.join("\n\n")), rest)
 }
 
-fn items<'a>(message: &'a Message, origin: &str) -> Vec<Cow<'a, Value>> {
+fn message_items<'a>(message: &'a ChatMessage, origin: &str) -> Vec<Cow<'a, Value>> {
     let item = match message {
-        Message::System { text } => spoken("system", json!([input_text(text)])),
-        Message::User(said) => spoken("user", content(said)),
-        Message::Assistant(said) => {
-            return match own_items(said, origin) {
-                Some(own) => with_calls(own, &said.calls),
-                None => assistant(said).into_iter().map(Cow::Owned).collect(),
+        ChatMessage::System { text } => role_message("system", json!([input_text(text)])),
+        ChatMessage::User(said) => role_message("user", user_content(said)),
+        ChatMessage::Assistant(said) => {
+            return match provider_items(said, origin) {
+                Some(own) => replace_calls(own, &said.calls),
+                None => assistant_items(said).into_iter().map(Cow::Owned).collect(),
             };
         }
-        Message::Tool(result) => json!({
+        ChatMessage::Tool(result) => json!({
             "type": "function_call_output",
             "call_id": result.call_id,
             "output": result.content,
@@ -115,30 +122,32 @@ fn items<'a>(message: &'a Message, origin: &str) -> Vec<Cow<'a, Value>> {
     vec![Cow::Owned(item)]
 }
 
-fn spoken(role: &str, content: Value) -> Value {
+fn role_message(role: &str, content: Value) -> Value {
     json!({ "type": "message", "role": role, "content": content })
 }
 
-fn content(said: &UserMessage) -> Value {
-    let told = said.told();
+fn user_content(said: &UserInputMessage) -> Value {
+    let told = said.text_for_model();
     let is_silent = told.is_empty() && !said.attachments.is_empty();
     let words = (!is_silent).then(|| input_text(&told));
-    words.into_iter().chain(said.attachments.iter().map(part)).collect()
+    words.into_iter().chain(said.attachments.iter().map(file_part)).collect()
 }
 
 /// Returns true for a file that can be sent unchanged.
-pub(super) fn takes(file: &Attachment) -> bool {
-    file.kind() == Kind::Image || file.audio_format().is_some()
+pub(super) fn can_send_file(file: &FileAttachment) -> bool {
+    file.kind() == AttachmentKind::Image || file.audio_format().is_some()
 }
 
-fn part(file: &Attachment) -> Value {
+fn file_part(file: &FileAttachment) -> Value {
     match (file.kind(), file.audio_format()) {
-        (Kind::Image, _) => json!({ "type": "input_image", "image_url": file.data_url() }),
-        (Kind::Audio, Some(format)) => json!({
+        (AttachmentKind::Image, _) => {
+            json!({ "type": "input_image", "image_url": file.data_url() })
+        }
+        (AttachmentKind::Audio, Some(format)) => json!({
             "type": "input_audio",
             "input_audio": { "data": file.base64(), "format": format },
         }),
-        _ => input_text(&file.in_words()),
+        _ => input_text(&file.describe_as_text()),
     }
 }
 
@@ -148,18 +157,18 @@ fn input_text(text: &str) -> Value {
 
 /// Returns the provider's own items of a message, if this model wrote them and they still contain
 /// the same calls.
-fn own_items<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Vec<Value>> {
-    let own = conversation::own_form(said, origin)?.as_array()?;
+fn provider_items<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Vec<Value>> {
+    let own = conversation::provider_form(said, origin)?.as_array()?;
     let calls = own.iter().filter(|item| is_call(item));
-    let ids = calls.map(|call| text(call, "call_id"));
+    let ids = calls.map(|call| text_field(call, "call_id"));
     ids.eq(said.calls.iter().map(|call| call.id.as_str())).then_some(own)
 }
 
 /// Returns the items that can be sent back. Our calls replace the provider's where they differ; the
 /// model's mistakes are repaired in ours.
-fn with_calls<'a>(own: &'a [Value], calls: &[CallRequest]) -> Vec<Cow<'a, Value>> {
+fn replace_calls<'a>(own: &'a [Value], calls: &[ModelCallRequest]) -> Vec<Cow<'a, Value>> {
     let mut calls = calls.iter();
-    let items = own.iter().filter(|own| can_go_back(own)).map(|own| {
+    let items = own.iter().filter(|own| can_send_back(own)).map(|own| {
         let mut own = Cow::Borrowed(own);
         if let Some(call) = is_call(&own).then(|| calls.next()).flatten() {
             for (key, ours) in [("name", &call.name), ("arguments", &call.arguments)] {
@@ -174,28 +183,28 @@ fn with_calls<'a>(own: &'a [Value], calls: &[CallRequest]) -> Vec<Cow<'a, Value>
 }
 
 fn is_call(item: &Value) -> bool {
-    text(item, "type") == "function_call"
+    text_field(item, "type") == "function_call"
 }
 
 /// Returns false for thoughts without content. They would be sent as an id alone, which the
 /// provider does not know: it stores nothing.
-fn can_go_back(item: &Value) -> bool {
+fn can_send_back(item: &Value) -> bool {
     let is_told = |key: &str| match item.get(key) {
         Some(Value::String(sealed)) => !sealed.is_empty(),
         Some(Value::Array(parts)) => !parts.is_empty(),
         _ => false,
     };
-    text(item, "type") != "reasoning" || is_told("encrypted_content") || is_told("content")
+    text_field(item, "type") != "reasoning" || is_told("encrypted_content") || is_told("content")
 }
 
-fn assistant(said: &AssistantMessage) -> Vec<Value> {
+fn assistant_items(said: &AssistantMessage) -> Vec<Value> {
     let is_silent = said.text.is_empty() && !said.calls.is_empty();
     let text = json!([{ "type": "output_text", "text": said.text }]);
-    let words = (!is_silent).then(|| spoken("assistant", text));
-    words.into_iter().chain(said.calls.iter().map(call)).collect()
+    let words = (!is_silent).then(|| role_message("assistant", text));
+    words.into_iter().chain(said.calls.iter().map(function_call_item)).collect()
 }
 
-fn call(call: &CallRequest) -> Value {
+fn function_call_item(call: &ModelCallRequest) -> Value {
     json!({
         "type": "function_call",
         "call_id": call.id,

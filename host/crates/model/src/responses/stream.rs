@@ -11,8 +11,8 @@ use sse_stream::Sse;
 
 use super::reply;
 use crate::{
-    chat::{Delta, ModelError},
-    wire::{Events, Provider, answer::text, json},
+    chat::{ModelError, ReplyDelta},
+    wire::{Events, ProviderIdentity, answer::text_field, json},
 };
 
 /// Separates two pieces of different items.
@@ -20,7 +20,7 @@ const BREAK: &str = "\n\n";
 
 /// The state of a streamed answer.
 #[derive(Default)]
-struct Heard {
+struct ResponsesStreamState {
     /// Finished items by their index, for servers that omit them from the last event.
     items: BTreeMap<u64, Value>,
     /// The item of the last text delta.
@@ -30,52 +30,56 @@ struct Heard {
 }
 
 /// Reads a streamed answer to its end and returns the whole answer.
-pub(super) async fn read(
+pub(super) async fn read_stream(
     mut events: Events<'_>,
-    provider: &Provider,
-    on_delta: &mut (dyn FnMut(Delta) + Send),
+    provider: &ProviderIdentity,
+    on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
 ) -> Result<Value, ModelError> {
-    let mut heard = Heard::default();
+    let mut heard = ResponsesStreamState::default();
     while let Some(event) = events.next().await {
-        let Some(event) = parsed(event?, provider)? else { continue };
-        if let Some(answer) = heard.take(event, provider, on_delta)? {
-            return Ok(heard.whole(answer, on_delta));
+        let Some(event) = parse_event(event?, provider)? else { continue };
+        if let Some(answer) = heard.apply_event(event, provider, on_delta)? {
+            return Ok(heard.complete_answer(answer, on_delta));
         }
     }
-    Err(provider.broken("the stream ended before the answer did"))
+    Err(provider.protocol_error("the stream ended before the answer did"))
 }
 
 /// Parses an event; `None` if it has no data. The type is a field of the data, or the name of the
 /// event.
-fn parsed(event: Sse, provider: &Provider) -> Result<Option<Value>, ModelError> {
+fn parse_event(event: Sse, provider: &ProviderIdentity) -> Result<Option<Value>, ModelError> {
     let data = event.data.unwrap_or_default();
     if matches!(data.trim(), "" | "[DONE]") {
         return Ok(None);
     }
-    let mut parsed: Value =
-        json::read(&data).map_err(|e| provider.broken(&format!("an event is not JSON: {e}")))?;
+    let mut parsed: Value = json::parse_text(&data)
+        .map_err(|e| provider.protocol_error(&format!("an event is not JSON: {e}")))?;
     let Some(fields) = parsed.as_object_mut() else {
-        return Err(provider.broken("an event is not an object"));
+        return Err(provider.protocol_error("an event is not an object"));
     };
     let kind = event.event.unwrap_or_default();
     fields.entry("type").or_insert_with(|| json!(kind));
     Ok(Some(parsed))
 }
 
-impl Heard {
+impl ResponsesStreamState {
     /// Reads one event; returns the answer if it was the last.
-    fn take(
+    fn apply_event(
         &mut self,
         mut event: Value,
-        provider: &Provider,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
+        provider: &ProviderIdentity,
+        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
     ) -> Result<Option<Value>, ModelError> {
-        match text(&event, "type") {
-            "response.output_text.delta" | "response.refusal.delta" => self.say(&event, on_delta),
-            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.think(&event, on_delta);
+        match text_field(&event, "type") {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.pass_text(&event, on_delta)
             }
-            "response.output_item.added" => reply::begun(&event["item"]).for_each(on_delta),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.pass_thinking(&event, on_delta);
+            }
+            "response.output_item.added" => {
+                reply::call_begun_deltas(&event["item"]).for_each(on_delta)
+            }
             "response.output_item.done" => {
                 let place = event["output_index"].as_u64().unwrap_or(u64::MAX);
                 self.items.insert(place, event["item"].take());
@@ -83,58 +87,62 @@ impl Heard {
             "response.completed" | "response.incomplete" => {
                 return Ok(Some(event["response"].take()));
             }
-            "response.failed" => return Err(failure(&event["response"], provider)),
-            "error" => return Err(failure(&event, provider)),
+            "response.failed" => return Err(convert_failure(&event["response"], provider)),
+            "error" => return Err(convert_failure(&event, provider)),
             _ => {}
         }
         Ok(None)
     }
 
-    fn say(&mut self, event: &Value, on_delta: &mut (dyn FnMut(Delta) + Send)) {
-        let piece = text(event, "delta");
+    fn pass_text(&mut self, event: &Value, on_delta: &mut (dyn FnMut(ReplyDelta) + Send)) {
+        let piece = text_field(event, "delta");
         if piece.is_empty() {
             return;
         }
-        if is_another(&mut self.speaking, event["output_index"].clone()) {
-            on_delta(Delta::Text(BREAK.to_owned()));
+        if has_changed(&mut self.speaking, event["output_index"].clone()) {
+            on_delta(ReplyDelta::Text(BREAK.to_owned()));
         }
-        on_delta(Delta::Text(piece.to_owned()));
+        on_delta(ReplyDelta::Text(piece.to_owned()));
     }
 
-    fn think(&mut self, event: &Value, on_delta: &mut (dyn FnMut(Delta) + Send)) {
-        let piece = text(event, "delta");
+    fn pass_thinking(&mut self, event: &Value, on_delta: &mut (dyn FnMut(ReplyDelta) + Send)) {
+        let piece = text_field(event, "delta");
         if piece.is_empty() {
             return;
         }
         let part = json!([event["output_index"], event["summary_index"], event["content_index"]]);
-        if is_another(&mut self.thinking, part) {
-            on_delta(Delta::Reasoning(BREAK.to_owned()));
+        if has_changed(&mut self.thinking, part) {
+            on_delta(ReplyDelta::Reasoning(BREAK.to_owned()));
         }
-        on_delta(Delta::Reasoning(piece.to_owned()));
+        on_delta(ReplyDelta::Reasoning(piece.to_owned()));
     }
 
     /// Adds missing items to the answer, and passes on its text if no text delta arrived.
-    fn whole(self, mut answer: Value, on_delta: &mut (dyn FnMut(Delta) + Send)) -> Value {
+    fn complete_answer(
+        self,
+        mut answer: Value,
+        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Value {
         let is_empty = |output: &Value| output.as_array().is_none_or(Vec::is_empty);
         if answer.is_object() && is_empty(&answer["output"]) && !self.items.is_empty() {
             answer["output"] = self.items.into_values().collect();
         }
-        let words = reply::text_of(&answer);
+        let words = reply::answer_text(&answer);
         if self.speaking.is_none() && !words.is_empty() {
-            on_delta(Delta::Text(words));
+            on_delta(ReplyDelta::Text(words));
         }
         answer
     }
 }
 
 /// Returns true if the last value exists and differs.
-fn is_another(last: &mut Option<Value>, now: Value) -> bool {
+fn has_changed(last: &mut Option<Value>, now: Value) -> bool {
     let is_another = last.as_ref().is_some_and(|last| *last != now);
     *last = Some(now);
     is_another
 }
 
-fn failure(told: &Value, provider: &Provider) -> ModelError {
+fn convert_failure(told: &Value, provider: &ProviderIdentity) -> ModelError {
     let error = told.get("error").filter(|error| !error.is_null()).unwrap_or(told);
-    provider.refusal_inside(200, error)
+    provider.answer_error(200, error)
 }

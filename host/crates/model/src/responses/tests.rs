@@ -8,9 +8,9 @@ use sse_stream::Sse;
 
 use super::{reply, request, stream};
 use crate::{
-    chat::{Message, Request},
-    endpoint::{Endpoint, Protocol},
-    wire::{Events, Provider},
+    chat::{ChatMessage, ModelRequest},
+    endpoint::{ModelEndpoint, ProviderProtocol},
+    wire::{Events, ProviderIdentity},
 };
 
 /// Keys that the adapter reads.
@@ -89,15 +89,15 @@ fn answer() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn an_answer_goes_back_as_it_was_read(answer in answer()) {
-        reply::deltas(&answer);
-        let endpoint = Endpoint::new(Protocol::OpenAiResponses, "http://x", "m");
-        let Ok(reply) = reply::reply(answer, &[], &endpoint.origin()) else { return Ok(()) };
+        reply::answer_deltas(&answer);
+        let endpoint = ModelEndpoint::new(ProviderProtocol::OpenAiResponses, "http://x", "m");
+        let Ok(reply) = reply::build_reply(answer, &[], &endpoint.origin()) else { return Ok(()) };
         let calls = reply.message.calls.clone();
         let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
         prop_assert!(ids.len() == calls.len() && !ids.contains(""));
-        let messages = [Message::Assistant(reply.message)];
-        let request = Request { messages: &messages, ..Request::default() };
-        let body = request::body(&endpoint, request, None);
+        let messages = [ChatMessage::Assistant(reply.message)];
+        let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
+        let body = request::build_body(&endpoint, request, None);
         let body: Value = serde_json::from_slice(&body).unwrap();
         let sent = body["input"].as_array().unwrap().iter();
         let sent = sent.filter(|item| item["type"] == "function_call");
@@ -108,10 +108,10 @@ proptest! {
 
     #[test]
     fn no_stream_makes_the_reader_panic(events in collection::vec(json(), 0..8)) {
-        let provider = Provider { name: "p".to_owned(), key: None };
+        let provider = ProviderIdentity { name: "p".to_owned(), key: None };
         let events = events.into_iter().map(|event| Ok(Sse::default().data(event.to_string())));
         let events: Events<'_> = Box::pin(futures::stream::iter(events));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let _ = runtime.block_on(stream::read(events, &provider, &mut |_| {}));
+        let _ = runtime.block_on(stream::read_stream(events, &provider, &mut |_| {}));
     }
 }

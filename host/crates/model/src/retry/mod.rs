@@ -12,7 +12,7 @@ use std::{
 use sallyport_contract::BoxFuture;
 use tokio::time::Instant;
 
-use crate::chat::{ChatModel, Delta, ModelError, Price, Reply, Request};
+use crate::chat::{ChatModel, ModelError, ModelReply, ModelRequest, ReplyDelta, TokenPrice};
 
 /// Most attempts for one answer. With the waits below, a server has about ten seconds to recover. A
 /// user at a terminal would not wait longer.
@@ -29,31 +29,31 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// A model with retries.
-pub(crate) struct Retrying {
+pub(crate) struct RetryingModel {
     inner: Arc<dyn ChatModel>,
     /// No attempt begins later than this after the first, because the time limit of an answer
     /// applies to all of its attempts.
     time_max: Duration,
 }
 
-impl Retrying {
+impl RetryingModel {
     /// Wraps a model in retries.
     pub(crate) fn new(inner: Arc<dyn ChatModel>, time_max: Duration) -> Self {
         Self { inner, time_max }
     }
 
-    async fn answer(
+    async fn generate_with_retries(
         &self,
-        request: Request<'_>,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Reply, ModelError> {
+        request: ModelRequest<'_>,
+        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Result<ModelReply, ModelError> {
         let begun = Instant::now();
         let mut attempt = 1;
         loop {
             let mut has_spoken = false;
             let mut pass_on = |delta| {
                 // `LeftOut` is about the request and not part of an answer.
-                has_spoken |= !matches!(delta, Delta::LeftOut(_));
+                has_spoken |= !matches!(delta, ReplyDelta::LeftOut(_));
                 on_delta(delta);
             };
             let error = match self.inner.generate(request, &mut pass_on).await {
@@ -64,27 +64,27 @@ impl Retrying {
             let wait = wait.filter(|_| !has_spoken);
             let Some(wait) = wait else { return Err(error) };
             attempt += 1;
-            on_delta(Delta::Retry { attempt, wait, reason: error.to_string() });
+            on_delta(ReplyDelta::Retry { attempt, wait, reason: error.to_string() });
             tokio::time::sleep(wait).await;
         }
     }
 }
 
-impl ChatModel for Retrying {
+impl ChatModel for RetryingModel {
     fn name(&self) -> &str {
         self.inner.name()
     }
 
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<TokenPrice> {
         self.inner.price()
     }
 
     fn generate<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(self.answer(request, on_delta))
+        request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        Box::pin(self.generate_with_retries(request, on_delta))
     }
 }
 
@@ -96,19 +96,19 @@ pub(crate) fn next_wait(
     begun: Instant,
     time_max: Duration,
 ) -> Option<Duration> {
-    let wait = wait_before_next(error, attempt)?;
+    let wait = retry_wait(error, attempt)?;
     (attempt < ATTEMPTS_MAX && begun.elapsed() + wait < time_max).then_some(wait)
 }
 
 /// Returns the wait before the request is repeated; `None` if a retry is useless or the wait too
 /// long.
-fn wait_before_next(error: &ModelError, attempt: u32) -> Option<Duration> {
+fn retry_wait(error: &ModelError, attempt: u32) -> Option<Duration> {
     match error {
-        ModelError::RateLimited { retry_after, .. } => wait(*retry_after, attempt),
-        ModelError::Refused { status, retry_after, .. } if is_passing(*status) => {
-            wait(*retry_after, attempt)
+        ModelError::RateLimited { retry_after, .. } => bounded_wait(*retry_after, attempt),
+        ModelError::Refused { status, retry_after, .. } if is_temporary_status(*status) => {
+            bounded_wait(*retry_after, attempt)
         }
-        ModelError::Unreachable { .. } | ModelError::TimedOut { .. } => wait(None, attempt),
+        ModelError::Unreachable { .. } | ModelError::TimedOut { .. } => bounded_wait(None, attempt),
         ModelError::Credentials { .. }
         | ModelError::TooLong { .. }
         | ModelError::Spent { .. }
@@ -122,28 +122,28 @@ fn wait_before_next(error: &ModelError, attempt: u32) -> Option<Duration> {
 
 /// Uses the server's wait up to a bound. A random part is added so that clients with the same wait
 /// do not all return at the same time.
-fn wait(asked: Option<Duration>, attempt: u32) -> Option<Duration> {
+fn bounded_wait(asked: Option<Duration>, attempt: u32) -> Option<Duration> {
     match asked {
-        Some(asked) => (asked <= RETRY_AFTER_MAX).then(|| asked + spread(WAIT_MIN)),
-        None => Some(back_off(attempt)),
+        Some(asked) => (asked <= RETRY_AFTER_MAX).then(|| asked + random_part(WAIT_MIN)),
+        None => Some(backoff_wait(attempt)),
     }
 }
 
 /// Returns true for a status that may be temporary.
-fn is_passing(status: u16) -> bool {
+fn is_temporary_status(status: u16) -> bool {
     matches!(status, 408 | 409 | 425 | 500..=599)
 }
 
 /// Returns a random wait between half of the maximum and the maximum, which doubles with each
 /// attempt.
-fn back_off(attempt: u32) -> Duration {
+fn backoff_wait(attempt: u32) -> Duration {
     let doubled = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
     let wait = WAIT_MIN.saturating_mul(doubled).min(WAIT_MAX);
-    wait / 2 + spread(wait / 2)
+    wait / 2 + random_part(wait / 2)
 }
 
 /// Returns a random part of a duration. The randomness comes from the keys of a new hasher.
-fn spread(most: Duration) -> Duration {
+fn random_part(most: Duration) -> Duration {
     let chance = RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64;
     most.mul_f64(chance.clamp(0.0, 1.0))
 }

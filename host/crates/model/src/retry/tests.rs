@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use super::*;
-use crate::chat::{AssistantMessage, Finish};
+use crate::chat::{AssistantMessage, FinishReason};
 
 /// The deltas of an attempt, and its result.
-type Attempt = (Vec<Delta>, Result<Reply, ModelError>);
+type Attempt = (Vec<ReplyDelta>, Result<ModelReply, ModelError>);
 
 struct Scripted(Mutex<VecDeque<Attempt>>);
 
@@ -16,15 +16,15 @@ impl ChatModel for Scripted {
         "scripted"
     }
 
-    fn price(&self) -> Option<Price> {
-        Some(Price { input: 1.0, output: 2.0, cached_input: 3.0, cache_write: 4.0 })
+    fn price(&self) -> Option<TokenPrice> {
+        Some(TokenPrice { input: 1.0, output: 2.0, cached_input: 3.0, cache_write: 4.0 })
     }
 
     fn generate<'a>(
         &'a self,
-        _: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        _: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let (deltas, end) = next.expect("an attempt too many");
         deltas.into_iter().for_each(on_delta);
@@ -37,22 +37,22 @@ impl ChatModel for Scripted {
 
 const TIME_MAX: Duration = Duration::from_secs(3600);
 
-fn retrying(attempts: Vec<Attempt>) -> (Arc<Scripted>, Retrying) {
+fn retrying(attempts: Vec<Attempt>) -> (Arc<Scripted>, RetryingModel) {
     let scripted = Arc::new(Scripted(Mutex::new(attempts.into())));
-    (Arc::clone(&scripted), Retrying::new(scripted, TIME_MAX))
+    (Arc::clone(&scripted), RetryingModel::new(scripted, TIME_MAX))
 }
 
-async fn ask(model: &Retrying) -> (Result<Reply, ModelError>, Vec<Delta>) {
+async fn ask(model: &RetryingModel) -> (Result<ModelReply, ModelError>, Vec<ReplyDelta>) {
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
-    let request = Request::default();
+    let request = ModelRequest::default();
     let end = model.generate(request, &mut on_delta).await;
     (end, deltas)
 }
 
-fn reply() -> Reply {
+fn reply() -> ModelReply {
     let message = AssistantMessage { text: "hi".to_owned(), ..AssistantMessage::default() };
-    Reply { message, finish: Finish::Stop, usage: None }
+    ModelReply { message, finish: FinishReason::Stop, usage: None }
 }
 
 fn limited(retry_after: Option<u64>) -> ModelError {
@@ -74,9 +74,9 @@ fn silent(error: &ModelError) -> Attempt {
 }
 
 /// The reported waits, each with the number of the next attempt.
-fn waits(deltas: &[Delta]) -> Vec<(u32, Duration)> {
-    let wait = |delta: &Delta| match delta {
-        Delta::Retry { attempt, wait, .. } => Some((*attempt, *wait)),
+fn waits(deltas: &[ReplyDelta]) -> Vec<(u32, Duration)> {
+    let wait = |delta: &ReplyDelta| match delta {
+        ReplyDelta::Retry { attempt, wait, .. } => Some((*attempt, *wait)),
         _ => None,
     };
     deltas.iter().filter_map(wait).collect()
@@ -120,7 +120,7 @@ async fn after_the_last_attempt_the_error_is_told() {
     assert_eq!(waits(&deltas).len() as u32, ATTEMPTS_MAX - 1);
     assert_eq!(scripted.0.lock().unwrap().len() as u32, 9 - ATTEMPTS_MAX);
     assert!(deltas.iter().all(|delta| match delta {
-        Delta::Retry { reason, .. } => *reason == unreachable().to_string(),
+        ReplyDelta::Retry { reason, .. } => *reason == unreachable().to_string(),
         _ => false,
     }));
 }
@@ -164,9 +164,9 @@ async fn a_server_is_given_the_time_it_asks_for_up_to_a_bound() {
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_has_spoken_is_the_last_one() {
     let words = [
-        Delta::Text("a".to_owned()),
-        Delta::Reasoning("a".to_owned()),
-        Delta::CallBegun { name: "a".to_owned() },
+        ReplyDelta::Text("a".to_owned()),
+        ReplyDelta::Reasoning("a".to_owned()),
+        ReplyDelta::CallBegun { name: "a".to_owned() },
     ];
     for said in words {
         let (_, model) =
@@ -180,7 +180,7 @@ async fn an_attempt_that_has_spoken_is_the_last_one() {
 #[tokio::test(start_paused = true)]
 async fn no_attempt_begins_after_the_time_of_one_answer() {
     let scripted = Arc::new(Scripted(Mutex::new([silent(&limited(Some(30)))].into())));
-    let model = Retrying::new(scripted, Duration::from_secs(20));
+    let model = RetryingModel::new(scripted, Duration::from_secs(20));
     assert_eq!(ask(&model).await, (Err(limited(Some(30))), Vec::new()));
 }
 
@@ -202,8 +202,8 @@ fn name_and_price_are_those_of_the_model_inside() {
 #[test]
 fn chance_stays_within_its_bounds() {
     for _ in 0..1000 {
-        assert!(spread(WAIT_MIN) <= WAIT_MIN);
+        assert!(random_part(WAIT_MIN) <= WAIT_MIN);
     }
-    assert!(back_off(u32::MAX) <= WAIT_MAX);
-    assert_eq!(spread(Duration::ZERO), Duration::ZERO);
+    assert!(backoff_wait(u32::MAX) <= WAIT_MAX);
+    assert_eq!(random_part(Duration::ZERO), Duration::ZERO);
 }

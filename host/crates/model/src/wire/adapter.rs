@@ -16,20 +16,23 @@ use reqwest::Response;
 use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
-use super::{BodyError, Line, Provider, Written, WrittenTools, auth, http, line};
+use super::{
+    ProviderConnection, ProviderIdentity, ResponseBodyError, SerializedTools, SerializedToolsCache,
+    auth, http, line,
+};
 use crate::{
-    anthropic::Messages,
+    anthropic::AnthropicFormat,
     chat::{
-        Attachment, ChatModel, Delta, Kind, LeftOut, Message, ModelError, Price, Reply, Request,
-        ToolDefinition,
+        AttachmentKind, ChatMessage, ChatModel, FileAttachment, ModelError, ModelReply,
+        ModelRequest, ModelToolDefinition, OmittedContent, ReplyDelta, TokenPrice,
     },
-    endpoint::{Endpoint, Protocol, SettingsError},
-    fit::Dialect,
-    gemini::GenerateContent,
-    ollama::ApiChat,
-    openai::Completions,
+    endpoint::{EndpointSettingsError, ModelEndpoint, ProviderProtocol},
+    fit::SchemaDialect,
+    gemini::GeminiFormat,
+    ollama::OllamaFormat,
+    openai::ChatCompletionsFormat,
     prices,
-    responses::Responses,
+    responses::ResponsesFormat,
 };
 
 /// Longest streamed answer, in bytes. A token is wrapped in some 150 to 300 bytes, and some
@@ -38,26 +41,26 @@ use crate::{
 const STREAM_BYTES_MAX: usize = 32 << 20;
 
 /// Receives an answer while it arrives.
-pub(crate) type OnDelta<'a> = &'a mut (dyn FnMut(Delta) + Send);
+pub(crate) type OnDelta<'a> = &'a mut (dyn FnMut(ReplyDelta) + Send);
 
 /// A streamed answer, in the pieces in which it arrives.
-pub(crate) type Pieces<'a> = BoxStream<'a, Result<Bytes, BodyError>>;
+pub(crate) type Pieces<'a> = BoxStream<'a, Result<Bytes, ResponseBodyError>>;
 
 /// The context in which an answer is read.
 #[derive(Debug)]
-pub(crate) struct Exchange<'a> {
+pub(crate) struct AnswerContext<'a> {
     /// The server that answers.
-    pub(crate) provider: &'a Provider,
+    pub(crate) provider: &'a ProviderIdentity,
     /// The conversation so far. New calls must not use its ids.
-    pub(crate) messages: &'a [Message],
+    pub(crate) messages: &'a [ChatMessage],
     /// The mark of the provider's own form of the answer.
     pub(crate) origin: String,
 }
 
 /// The requests and answers of one protocol.
-pub(crate) trait Format: Debug + Send + Sync {
+pub(crate) trait WireFormat: Debug + Send + Sync {
     /// Returns the path of the method, below the base address.
-    fn path(&self, endpoint: &Endpoint) -> String;
+    fn method_path(&self, endpoint: &ModelEndpoint) -> String;
 
     /// Returns the media type of a streamed answer.
     fn stream_type(&self) -> &'static str {
@@ -72,95 +75,109 @@ pub(crate) trait Format: Debug + Send + Sync {
 
     /// Returns true if a file can be sent unchanged. Text files can always be sent, as part of the
     /// text.
-    fn takes(&self, file: &Attachment) -> bool;
+    fn can_send_file(&self, file: &FileAttachment) -> bool;
 
     /// Returns the list of tools in the protocol's form.
-    fn tools(&self, tools: &[ToolDefinition]) -> Value;
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value;
 
     /// Returns the body of a request. `tools` is the list from [`Format::tools`].
-    fn body(&self, endpoint: &Endpoint, request: Request<'_>, tools: Option<&RawValue>) -> Vec<u8>;
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8>;
 
     /// Reads a streamed answer to its end.
-    fn stream<'a>(
+    fn read_stream<'a>(
         &'a self,
         pieces: Pieces<'a>,
-        exchange: &'a Exchange<'a>,
+        exchange: &'a AnswerContext<'a>,
         on_delta: OnDelta<'a>,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
 
     /// Reads a whole answer.
-    fn whole(
+    fn read_answer(
         &self,
         answer: Value,
-        exchange: &Exchange<'_>,
+        exchange: &AnswerContext<'_>,
         on_delta: OnDelta<'_>,
-    ) -> Result<Reply, ModelError>;
+    ) -> Result<ModelReply, ModelError>;
 }
 
 /// A model behind an endpoint. It sends one request for one answer and never retries, because it
 /// cannot know whether a turn is worth another attempt.
 #[derive(Debug)]
-pub struct Adapter {
-    endpoint: Endpoint,
-    format: &'static dyn Format,
-    line: Line,
-    price: Option<Price>,
-    dialect: Dialect,
-    tools: WrittenTools,
+pub struct ModelAdapter {
+    endpoint: ModelEndpoint,
+    format: &'static dyn WireFormat,
+    line: ProviderConnection,
+    price: Option<TokenPrice>,
+    dialect: SchemaDialect,
+    tools: SerializedToolsCache,
     /// The omissions that have been reported to the user.
     told: Mutex<HashSet<String>>,
 }
 
-impl Adapter {
+impl ModelAdapter {
     /// Creates an adapter. It does not connect before the first request.
     ///
     /// # Errors
     ///
     /// Returns an error with a hint if the settings cannot work.
-    pub fn new(endpoint: Endpoint) -> Result<Self, SettingsError> {
-        let format = format(endpoint.protocol);
-        let line = Line::new(&endpoint, &format.path(&endpoint), auth::headers(&endpoint)?)?;
+    pub fn new(endpoint: ModelEndpoint) -> Result<Self, EndpointSettingsError> {
+        let format = wire_format(endpoint.protocol);
+        let line = ProviderConnection::new(
+            &endpoint,
+            &format.method_path(&endpoint),
+            auth::auth_headers(&endpoint)?,
+        )?;
         // Looked up once: every answer needs it, and the table is long.
         let price = endpoint.price.or_else(|| prices::of(&endpoint, &[]));
-        let dialect = Dialect::of(&endpoint);
-        let (tools, told) = (WrittenTools::default(), Mutex::default());
+        let dialect = SchemaDialect::from_endpoint(&endpoint);
+        let (tools, told) = (SerializedToolsCache::default(), Mutex::default());
         Ok(Self { endpoint, format, line, price, dialect, tools, told })
     }
 
-    async fn exchange(
+    async fn request_reply(
         &self,
-        request: Request<'_>,
+        request: ModelRequest<'_>,
         on_delta: OnDelta<'_>,
-    ) -> Result<Reply, ModelError> {
-        let written =
-            self.tools.written(request.tools, self.dialect, |tools| self.format.tools(tools));
-        self.left_out(&written, request.messages)
+    ) -> Result<ModelReply, ModelError> {
+        let written = self
+            .tools
+            .serialize_tools(request.tools, self.dialect, |tools| self.format.tool_list(tools));
+        self.new_omissions(&written, request.messages)
             .into_iter()
-            .map(Delta::LeftOut)
+            .map(ReplyDelta::LeftOut)
             .for_each(&mut *on_delta);
-        let response = self.ask(request, &written).await?;
-        let exchange = Exchange {
+        let response = self.send_request(request, &written).await?;
+        let exchange = AnswerContext {
             provider: self.line.provider(),
             messages: request.messages,
             origin: self.endpoint.origin(),
         };
         let mut reply =
             if self.format.is_stream(line::content_type(&response), self.endpoint.stream) {
-                let pieces = http::pieces(response, STREAM_BYTES_MAX).boxed();
-                self.format.stream(pieces, &exchange, on_delta).await?
+                let pieces = http::body_pieces(response, STREAM_BYTES_MAX).boxed();
+                self.format.read_stream(pieces, &exchange, on_delta).await?
             } else {
-                let answer = self.line.whole(response).await?;
-                self.format.whole(answer, &exchange, on_delta)?
+                let answer = self.line.read_json(response).await?;
+                self.format.read_answer(answer, &exchange, on_delta)?
             };
-        written.fit.restore(&mut reply.message.calls);
+        written.fit.restore_arguments(&mut reply.message.calls);
         Ok(reply)
     }
 
-    async fn ask(&self, request: Request<'_>, written: &Written) -> Result<Response, ModelError> {
-        let endpoint = self.tempered(request.temperature);
-        let messages = written.fit.history(request.messages, &endpoint.origin());
-        let request = Request { messages: &messages, ..request };
-        let body = self.format.body(&endpoint, request, written.json.as_deref());
+    async fn send_request(
+        &self,
+        request: ModelRequest<'_>,
+        written: &SerializedTools,
+    ) -> Result<Response, ModelError> {
+        let endpoint = self.with_temperature(request.temperature);
+        let messages = written.fit.fit_history(request.messages, &endpoint.origin());
+        let request = ModelRequest { messages: &messages, ..request };
+        let body = self.format.request_body(&endpoint, request, written.json.as_deref());
         let accept = match self.endpoint.stream {
             true => self.format.stream_type(),
             false => line::JSON,
@@ -170,58 +187,65 @@ impl Adapter {
 
     /// Returns the parts that the model is asked without and that have not been reported yet. Files
     /// are reported with their own input only.
-    fn left_out(&self, written: &Arc<Written>, messages: &[Message]) -> Vec<LeftOut> {
+    fn new_omissions(
+        &self,
+        written: &Arc<SerializedTools>,
+        messages: &[ChatMessage],
+    ) -> Vec<OmittedContent> {
         let input = messages.iter().rev().find_map(|message| match message {
-            Message::User(said) => Some(said.attachments.as_slice()),
+            ChatMessage::User(said) => Some(said.attachments.as_slice()),
             _ => None,
         });
-        let is_lost =
-            |file: &&Attachment| !matches!(file.kind(), Kind::Text(_)) && !self.format.takes(file);
-        let files = input.into_iter().flatten().filter(is_lost).map(|file| LeftOut::File {
+        let is_lost = |file: &&FileAttachment| {
+            !matches!(file.kind(), AttachmentKind::Text(_)) && !self.format.can_send_file(file)
+        };
+        let files = input.into_iter().flatten().filter(is_lost).map(|file| OmittedContent::File {
             name: file.name.clone(),
             media_type: file.media_type.clone(),
             bytes: file.data.len(),
         });
-        let all = written.fit.left_out().iter().cloned().chain(files);
+        let all = written.fit.omitted_tools().iter().cloned().chain(files);
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         all.filter(|one| told.insert(one.to_string())).collect()
     }
 
     /// Returns the endpoint with the temperature of a request. A negative one, which no provider
     /// accepts, is ignored.
-    fn tempered(&self, temperature: Option<f64>) -> Cow<'_, Endpoint> {
+    fn with_temperature(&self, temperature: Option<f64>) -> Cow<'_, ModelEndpoint> {
         match temperature.filter(|wish| wish.is_finite() && *wish >= 0.0) {
-            Some(wish) => Cow::Owned(Endpoint { temperature: Some(wish), ..self.endpoint.clone() }),
+            Some(wish) => {
+                Cow::Owned(ModelEndpoint { temperature: Some(wish), ..self.endpoint.clone() })
+            }
             None => Cow::Borrowed(&self.endpoint),
         }
     }
 }
 
-impl ChatModel for Adapter {
+impl ChatModel for ModelAdapter {
     fn name(&self) -> &str {
         self.line.name()
     }
 
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<TokenPrice> {
         self.price
     }
 
     fn generate<'a>(
         &'a self,
-        request: Request<'a>,
+        request: ModelRequest<'a>,
         on_delta: OnDelta<'a>,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        let exchange = self.exchange(request, on_delta);
-        Box::pin(self.line.provider().within(self.endpoint.time_max, exchange))
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        let exchange = self.request_reply(request, on_delta);
+        Box::pin(self.line.provider().run_with_timeout(self.endpoint.time_max, exchange))
     }
 }
 
-fn format(protocol: Protocol) -> &'static dyn Format {
+fn wire_format(protocol: ProviderProtocol) -> &'static dyn WireFormat {
     match protocol {
-        Protocol::OpenAiChat => &Completions,
-        Protocol::OpenAiResponses => &Responses,
-        Protocol::Anthropic => &Messages,
-        Protocol::Gemini => &GenerateContent,
-        Protocol::Ollama => &ApiChat,
+        ProviderProtocol::OpenAiChat => &ChatCompletionsFormat,
+        ProviderProtocol::OpenAiResponses => &ResponsesFormat,
+        ProviderProtocol::Anthropic => &AnthropicFormat,
+        ProviderProtocol::Gemini => &GeminiFormat,
+        ProviderProtocol::Ollama => &OllamaFormat,
     }
 }

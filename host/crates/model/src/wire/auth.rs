@@ -2,7 +2,7 @@
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
-use crate::endpoint::{Endpoint, Protocol, SettingsError};
+use crate::endpoint::{EndpointSettingsError, ModelEndpoint, ProviderProtocol};
 
 /// The version of Anthropic's protocol that the adapter implements.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
@@ -13,16 +13,16 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// # Errors
 ///
 /// Returns an error if a header cannot carry the key.
-pub(crate) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, SettingsError> {
+pub(crate) fn auth_headers(endpoint: &ModelEndpoint) -> Result<HeaderMap, EndpointSettingsError> {
     let mut headers = HeaderMap::new();
-    if endpoint.protocol == Protocol::Anthropic {
+    if endpoint.protocol == ProviderProtocol::Anthropic {
         let version = HeaderValue::from_static(ANTHROPIC_VERSION);
         headers.insert(HeaderName::from_static("anthropic-version"), version);
     }
     if let Some(key) = &endpoint.key {
-        let (name, before) = place(endpoint.protocol);
+        let (name, before) = key_header(endpoint.protocol);
         let value = HeaderValue::from_str(&format!("{before}{}", key.expose()));
-        let mut value = value.map_err(|_| SettingsError::Key)?;
+        let mut value = value.map_err(|_| EndpointSettingsError::Key)?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
@@ -30,13 +30,13 @@ pub(crate) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, SettingsError> {
 }
 
 /// Returns the header for a key, and the prefix of its value.
-fn place(protocol: Protocol) -> (HeaderName, &'static str) {
+fn key_header(protocol: ProviderProtocol) -> (HeaderName, &'static str) {
     match protocol {
-        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Ollama => {
-            (AUTHORIZATION, "Bearer ")
-        }
-        Protocol::Anthropic => (HeaderName::from_static("x-api-key"), ""),
-        Protocol::Gemini => (HeaderName::from_static("x-goog-api-key"), ""),
+        ProviderProtocol::OpenAiChat
+        | ProviderProtocol::OpenAiResponses
+        | ProviderProtocol::Ollama => (AUTHORIZATION, "Bearer "),
+        ProviderProtocol::Anthropic => (HeaderName::from_static("x-api-key"), ""),
+        ProviderProtocol::Gemini => (HeaderName::from_static("x-goog-api-key"), ""),
     }
 }
 
@@ -49,20 +49,23 @@ mod tests {
     #[test]
     fn each_protocol_has_its_header_and_no_key_is_shown() {
         let rows = [
-            (Protocol::OpenAiChat, "authorization", "Bearer k-1"),
-            (Protocol::OpenAiResponses, "authorization", "Bearer k-1"),
-            (Protocol::Ollama, "authorization", "Bearer k-1"),
-            (Protocol::Anthropic, "x-api-key", "k-1"),
-            (Protocol::Gemini, "x-goog-api-key", "k-1"),
+            (ProviderProtocol::OpenAiChat, "authorization", "Bearer k-1"),
+            (ProviderProtocol::OpenAiResponses, "authorization", "Bearer k-1"),
+            (ProviderProtocol::Ollama, "authorization", "Bearer k-1"),
+            (ProviderProtocol::Anthropic, "x-api-key", "k-1"),
+            (ProviderProtocol::Gemini, "x-goog-api-key", "k-1"),
         ];
         for (protocol, name, want) in rows {
-            let endpoint = Endpoint::new(protocol, "http://x", "m");
-            assert!(!headers(&endpoint).unwrap().contains_key(name));
-            let endpoint = Endpoint { key: Some(Secret::new("k-1")), ..endpoint };
-            let headers = headers(&endpoint).unwrap();
+            let endpoint = ModelEndpoint::new(protocol, "http://x", "m");
+            assert!(!auth_headers(&endpoint).unwrap().contains_key(name));
+            let endpoint = ModelEndpoint { key: Some(Secret::new("k-1")), ..endpoint };
+            let headers = auth_headers(&endpoint).unwrap();
             assert_eq!(headers[name], want);
             assert!(!format!("{headers:?}").contains("k-1"));
-            assert_eq!(headers.contains_key("anthropic-version"), protocol == Protocol::Anthropic);
+            assert_eq!(
+                headers.contains_key("anthropic-version"),
+                protocol == ProviderProtocol::Anthropic
+            );
         }
     }
 }

@@ -13,7 +13,7 @@ use data_encoding::HEXLOWER;
 use sallyport_contract::json;
 use serde_json::{Value, json};
 
-use crate::chat::{AssistantMessage, CallRequest};
+use crate::chat::{AssistantMessage, ModelCallRequest};
 
 /// The text of an empty input, for providers that refuse an empty one.
 pub(crate) const NO_WORDS: &str = "(no words)";
@@ -40,7 +40,7 @@ const ID_CHARS_MAX: usize = 40;
 
 /// Returns the provider's own form of a message, if it came from `origin`. The adapter checks
 /// whether it still contains the same calls.
-pub(crate) fn own_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
+pub(crate) fn provider_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
     said.opaque.as_ref().filter(|opaque| opaque.origin == origin).map(|opaque| &opaque.body)
 }
 
@@ -50,30 +50,30 @@ pub(crate) fn arguments_object(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(object @ Value::Object(_)) => object,
         _ if arguments.trim().is_empty() => json!({}),
-        _ => wrapped(arguments),
+        _ => wrap_arguments(arguments),
     }
 }
 
 /// Returns repaired arguments; `None` if every server accepts them unchanged. Servers differ in
 /// what they accept, so arguments that the gate refuses are not sent back either.
-pub(crate) fn mended_arguments(arguments: &str) -> Option<String> {
+pub(crate) fn repair_arguments(arguments: &str) -> Option<String> {
     match json::parse_json(arguments, ARGUMENTS_BYTES_MAX) {
         Ok(object @ Value::Object(_)) if is_shallow(&object, LEVELS_MAX) => None,
         _ if arguments.trim().is_empty() => Some("{}".to_owned()),
-        _ => Some(wrapped(arguments).to_string()),
+        _ => Some(wrap_arguments(arguments).to_string()),
     }
 }
 
 /// Returns true if a call in a provider's own form is the given call, before repairs.
-pub(crate) fn is_same_call(name: &str, arguments: &str, ours: &CallRequest) -> bool {
-    let mended = mended_arguments(arguments);
+pub(crate) fn is_same_call(name: &str, arguments: &str, ours: &ModelCallRequest) -> bool {
+    let mended = repair_arguments(arguments);
     let theirs = mended.as_deref().unwrap_or(arguments);
     safe_name(name) == ours.name
         && (theirs == ours.arguments
             || arguments_object(theirs) == arguments_object(&ours.arguments))
 }
 
-fn wrapped(arguments: &str) -> Value {
+fn wrap_arguments(arguments: &str) -> Value {
     match arguments.char_indices().nth(BROKEN_CHARS_MAX) {
         None => json!({ NOT_AN_OBJECT: arguments }),
         Some((end, _)) => {
@@ -123,17 +123,18 @@ pub(crate) fn safe_id(id: &str) -> Cow<'_, str> {
 
 /// Returns true for an id of letters, digits, `_` and `-` that is not too long.
 pub(crate) fn is_safe_id(id: &str) -> bool {
-    (1..=ID_CHARS_MAX).contains(&id.len()) && id.chars().all(is_safe)
+    (1..=ID_CHARS_MAX).contains(&id.len()) && id.chars().all(is_safe_char)
 }
 
 /// Returns a function's name in a form that every provider accepts. Only a name that a model made
 /// up needs a change, and the rest of it is enough for an error message.
 pub(crate) fn safe_name(name: &str) -> Cow<'_, str> {
     let is_first = |char: char| char.is_ascii_alphabetic() || char == '_';
-    if name.len() <= NAME_CHARS_MAX && name.starts_with(is_first) && name.chars().all(is_safe) {
+    if name.len() <= NAME_CHARS_MAX && name.starts_with(is_first) && name.chars().all(is_safe_char)
+    {
         return Cow::Borrowed(name);
     }
-    let safe = |char| if is_safe(char) { char } else { '_' };
+    let safe = |char| if is_safe_char(char) { char } else { '_' };
     let mut kept: String = name.chars().take(NAME_CHARS_MAX).map(safe).collect();
     if !kept.starts_with(is_first) {
         kept.insert(0, '_');
@@ -142,14 +143,14 @@ pub(crate) fn safe_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-fn is_safe(char: char) -> bool {
+fn is_safe_char(char: char) -> bool {
     char.is_ascii_alphanumeric() || matches!(char, '_' | '-')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Opaque;
+    use crate::chat::OpaqueMessage;
 
     #[test]
     fn arguments_are_an_object_and_text() {
@@ -196,27 +197,27 @@ mod tests {
             &deep,
         ];
         for arguments in broken {
-            let mended = mended_arguments(arguments).unwrap();
+            let mended = repair_arguments(arguments).unwrap();
             let mended: Value = serde_json::from_str(&mended).unwrap();
             assert_eq!(mended, json!({ "INVALID_JSON": arguments }));
         }
         for (arguments, want) in [("", Some("{}")), (" \n", Some("{}")), ("{}", None)] {
-            assert_eq!(mended_arguments(arguments).as_deref(), want, "{arguments}");
+            assert_eq!(repair_arguments(arguments).as_deref(), want, "{arguments}");
         }
-        assert_eq!(mended_arguments(r#" {"k": 1.0, "é": "\ud83d\ude00"} "#), None);
+        assert_eq!(repair_arguments(r#" {"k": 1.0, "é": "\ud83d\ude00"} "#), None);
         for long in ["x".repeat(10 << 20), format!("{{\"k\":\"{}\"}}", "é".repeat(1 << 20))] {
-            let mended = mended_arguments(&long).unwrap();
+            let mended = repair_arguments(&long).unwrap();
             assert!(mended.len() < 20_000 && mended.contains("more bytes"), "{}", mended.len());
         }
     }
 
     #[test]
     fn only_the_model_that_wrote_it_gets_its_own_form_back() {
-        let opaque = Opaque { origin: "gemini/a".to_owned(), body: json!(1) };
+        let opaque = OpaqueMessage { origin: "gemini/a".to_owned(), body: json!(1) };
         let said = AssistantMessage { opaque: Some(opaque), ..AssistantMessage::default() };
-        assert_eq!(own_form(&said, "gemini/a"), Some(&json!(1)));
-        assert_eq!(own_form(&said, "gemini/b"), None);
-        assert_eq!(own_form(&AssistantMessage::default(), "gemini/a"), None);
+        assert_eq!(provider_form(&said, "gemini/a"), Some(&json!(1)));
+        assert_eq!(provider_form(&said, "gemini/b"), None);
+        assert_eq!(provider_form(&AssistantMessage::default(), "gemini/a"), None);
     }
 
     #[test]

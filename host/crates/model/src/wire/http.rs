@@ -19,7 +19,7 @@ const SILENCE_TIME_MAX: Duration = Duration::from_secs(180);
 
 /// Why a body could not be read to its end.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BodyError {
+pub(crate) enum ResponseBodyError {
     /// The connection failed.
     #[error("{0}")]
     Cut(String),
@@ -39,8 +39,8 @@ pub(crate) enum BodyError {
 
 /// Builds a client that connects only to the named server: it ignores proxy variables and follows
 /// no redirects.
-pub(crate) fn client(https: bool) -> Result<Client, String> {
-    let tls = tls(https).map_err(|e| format!("cannot set up TLS: {e}"))?;
+pub(crate) fn build_client(https: bool) -> Result<Client, String> {
+    let tls = tls_config(https).map_err(|e| format!("cannot set up TLS: {e}"))?;
     Client::builder()
         .tls_backend_preconfigured(tls)
         .no_proxy()
@@ -48,12 +48,12 @@ pub(crate) fn client(https: bool) -> Result<Client, String> {
         .connect_timeout(CONNECT_TIME_MAX)
         .user_agent(concat!("sallyport/", env!("CARGO_PKG_VERSION")))
         .build()
-        .map_err(|e| story(&e))
+        .map_err(|e| error_chain(&e))
 }
 
 /// Returns the TLS configuration. The system's certificates are read for https only, because
 /// reading them takes time and can fail. A client for plain http trusts no certificate.
-fn tls(https: bool) -> Result<ClientConfig, rustls::Error> {
+fn tls_config(https: bool) -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()?;
     Ok(if https {
@@ -64,32 +64,36 @@ fn tls(https: bool) -> Result<ClientConfig, rustls::Error> {
 }
 
 /// Returns the body piece by piece: at most `bytes_max` bytes, and never a long silence.
-pub(crate) fn pieces(
+pub(crate) fn body_pieces(
     response: Response,
     bytes_max: usize,
-) -> impl Stream<Item = Result<Bytes, BodyError>> {
+) -> impl Stream<Item = Result<Bytes, ResponseBodyError>> {
     stream::try_unfold((response, bytes_max), move |(mut response, left)| async move {
         let chunk = tokio::time::timeout(SILENCE_TIME_MAX, response.chunk());
-        let chunk = chunk.await.map_err(|_| BodyError::Silent { time: SILENCE_TIME_MAX })?;
-        let Some(chunk) = chunk.map_err(|e| BodyError::Cut(story(&e)))? else {
+        let chunk =
+            chunk.await.map_err(|_| ResponseBodyError::Silent { time: SILENCE_TIME_MAX })?;
+        let Some(chunk) = chunk.map_err(|e| ResponseBodyError::Cut(error_chain(&e)))? else {
             return Ok(None);
         };
-        let left = left.checked_sub(chunk.len()).ok_or(BodyError::TooLong { bytes_max })?;
+        let left = left.checked_sub(chunk.len()).ok_or(ResponseBodyError::TooLong { bytes_max })?;
         Ok(Some((chunk, (response, left))))
     })
 }
 
 /// Reads a body of at most `bytes_max` bytes.
-pub(crate) async fn whole(response: Response, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
+pub(crate) async fn read_body(
+    response: Response,
+    bytes_max: usize,
+) -> Result<Vec<u8>, ResponseBodyError> {
     let join = |mut all: Vec<u8>, piece: Bytes| async move {
         all.extend_from_slice(&piece);
         Ok(all)
     };
-    pieces(response, bytes_max).try_fold(Vec::new(), join).await
+    body_pieces(response, bytes_max).try_fold(Vec::new(), join).await
 }
 
 /// Returns an error with its causes on one line. The last cause helps users most.
-pub(crate) fn story(error: &reqwest::Error) -> String {
+pub(crate) fn error_chain(error: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::chat::Message;
+use crate::chat::ChatMessage;
 
 /// Returns one id for each call of an answer, unique in the conversation. A provider's id is kept
 /// if possible; an empty one counts as missing.
-pub(crate) fn unique_ids(given: &[Option<&str>], conversation: &[Message]) -> Vec<String> {
-    let taken: HashSet<&str> = ids(conversation).collect();
+pub(crate) fn unique_ids(given: &[Option<&str>], conversation: &[ChatMessage]) -> Vec<String> {
+    let taken: HashSet<&str> = call_ids(conversation).collect();
     let told: HashSet<&str> = given.iter().copied().flatten().collect();
     let mut made_up = (1_u64..)
         .map(|n| format!("call_{n}"))
@@ -22,9 +22,9 @@ pub(crate) fn unique_ids(given: &[Option<&str>], conversation: &[Message]) -> Ve
 }
 
 /// Returns every call id in a conversation.
-fn ids(conversation: &[Message]) -> impl Iterator<Item = &str> {
+fn call_ids(conversation: &[ChatMessage]) -> impl Iterator<Item = &str> {
     let said = conversation.iter().filter_map(|message| match message {
-        Message::Assistant(said) => Some(&said.calls),
+        ChatMessage::Assistant(said) => Some(&said.calls),
         _ => None,
     });
     said.flatten().map(|call| call.id.as_str())
@@ -33,16 +33,16 @@ fn ids(conversation: &[Message]) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::{AssistantMessage, CallRequest};
+    use crate::chat::{AssistantMessage, ModelCallRequest};
 
-    fn conversation(taken: &[&str]) -> [Message; 1] {
-        let call = |id: &&str| CallRequest {
+    fn conversation(taken: &[&str]) -> [ChatMessage; 1] {
+        let call = |id: &&str| ModelCallRequest {
             id: (*id).to_owned(),
             name: String::new(),
             arguments: String::new(),
         };
         let calls = taken.iter().map(call).collect();
-        [Message::Assistant(AssistantMessage { calls, ..AssistantMessage::default() })]
+        [ChatMessage::Assistant(AssistantMessage { calls, ..AssistantMessage::default() })]
     }
 
     #[test]

@@ -14,8 +14,8 @@ const LOST: &str = "\\ufffd";
 /// # Errors
 ///
 /// Returns an error if the text is not JSON even then; it refers to the original text.
-pub(crate) fn read<T: for<'de> Deserialize<'de>>(text: &str) -> serde_json::Result<T> {
-    serde_json::from_str(text).or_else(|error| match without_halves(text) {
+pub(crate) fn parse_text<T: for<'de> Deserialize<'de>>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text).or_else(|error| match replace_lone_surrogates(text) {
         Some(mended) => serde_json::from_str(&mended).map_err(|_| error),
         None => Err(error),
     })
@@ -26,18 +26,18 @@ pub(crate) fn read<T: for<'de> Deserialize<'de>>(text: &str) -> serde_json::Resu
 /// # Errors
 ///
 /// Returns an error as [`read`] does.
-pub(crate) fn read_bytes<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> serde_json::Result<T> {
-    read(&String::from_utf8_lossy(bytes))
+pub(crate) fn parse_bytes<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> serde_json::Result<T> {
+    parse_text(&String::from_utf8_lossy(bytes))
 }
 
 /// Returns a text with every lone half replaced; `None` if there is none.
-fn without_halves(text: &str) -> Option<String> {
+fn replace_lone_surrogates(text: &str) -> Option<String> {
     let mut mended = String::new();
     let mut kept = 0;
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find('\\')) {
         let start = at + found;
-        at = match (unit(text, start), unit(text, start + 6)) {
+        at = match (utf16_unit(text, start), utf16_unit(text, start + 6)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => start + 12,
             (Some(0xd800..=0xdfff), _) => {
                 mended.push_str(&text[kept..start]);
@@ -53,7 +53,7 @@ fn without_halves(text: &str) -> Option<String> {
 }
 
 /// Returns the UTF-16 unit of an escape at a position, if there is one.
-fn unit(text: &str, at: usize) -> Option<u16> {
+fn utf16_unit(text: &str, at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_hex.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
@@ -82,11 +82,11 @@ mod tests {
             ("\"\\", None),
         ];
         for (text, want) in rows {
-            assert_eq!(read::<String>(text).ok().as_deref(), want, "{text}");
-            assert_eq!(read_bytes::<String>(text.as_bytes()).ok().as_deref(), want, "{text}");
+            assert_eq!(parse_text::<String>(text).ok().as_deref(), want, "{text}");
+            assert_eq!(parse_bytes::<String>(text.as_bytes()).ok().as_deref(), want, "{text}");
         }
-        let error = read::<Value>(r#"{"a":"\ud83d","b":}"#).unwrap_err().to_string();
+        let error = parse_text::<Value>(r#"{"a":"\ud83d","b":}"#).unwrap_err().to_string();
         assert!(error.contains("hex escape"), "{error}");
-        assert_eq!(read_bytes::<String>(b"\"a\xed\"").unwrap(), "a\u{fffd}");
+        assert_eq!(parse_bytes::<String>(b"\"a\xed\"").unwrap(), "a\u{fffd}");
     }
 }

@@ -10,13 +10,13 @@ use sallyport_contract::text;
 use serde_json::Value;
 
 use super::{
-    http::{self, BodyError},
+    http::{self, ResponseBodyError},
     json,
-    provider::{self, Provider},
+    provider::{self, ProviderIdentity},
 };
 use crate::{
     chat::ModelError,
-    endpoint::{Endpoint, SettingsError},
+    endpoint::{EndpointSettingsError, ModelEndpoint},
 };
 
 /// Longest answer in one piece, in bytes, far above what any model writes in one answer.
@@ -27,30 +27,30 @@ const REFUSAL_BYTES_MAX: usize = 64 << 10;
 
 /// A server and the connection to it.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ProviderConnection {
     url: Url,
     headers: HeaderMap,
     name: String,
-    provider: Provider,
+    provider: ProviderIdentity,
     /// Created with the first request. A host that only lists its tools needs no TLS.
     client: OnceLock<Client>,
 }
 
-impl Line {
+impl ProviderConnection {
     /// Creates a line to a method of the model. It does not connect before the first request.
     pub(crate) fn new(
-        endpoint: &Endpoint,
+        endpoint: &ModelEndpoint,
         path: &str,
         headers: HeaderMap,
-    ) -> Result<Self, SettingsError> {
-        Ok(Self::to(endpoint, endpoint.url(path)?, headers))
+    ) -> Result<Self, EndpointSettingsError> {
+        Ok(Self::with_url(endpoint, endpoint.model_url(path)?, headers))
     }
 
     /// Creates a line to a URL that does not depend on the model.
-    pub(crate) fn to(endpoint: &Endpoint, url: Url, headers: HeaderMap) -> Self {
+    pub(crate) fn with_url(endpoint: &ModelEndpoint, url: Url, headers: HeaderMap) -> Self {
         let address = text::escape_line(endpoint.base_url.trim().trim_end_matches('/'));
         let name = format!("{} at {address}", text::escape_line(endpoint.model.trim()));
-        let provider = Provider { name: address, key: endpoint.key.clone() };
+        let provider = ProviderIdentity { name: address, key: endpoint.key.clone() };
         Self { url, headers, name, provider, client: OnceLock::new() }
     }
 
@@ -60,7 +60,7 @@ impl Line {
     }
 
     /// Returns the provider, which creates errors of the adapter's own.
-    pub(crate) fn provider(&self) -> &Provider {
+    pub(crate) fn provider(&self) -> &ProviderIdentity {
         &self.provider
     }
 
@@ -74,38 +74,42 @@ impl Line {
             .header(CONTENT_TYPE, JSON)
             .header(ACCEPT, accept)
             .body(body);
-        self.answer(request.send().await).await
+        self.check_response(request.send().await).await
     }
 
     /// Sends a GET request.
     pub(crate) async fn get(&self) -> Result<Response, ModelError> {
         let request = self.client()?.get(self.url.clone()).headers(self.headers.clone());
-        self.answer(request.header(ACCEPT, JSON).send().await).await
+        self.check_response(request.header(ACCEPT, JSON).send().await).await
     }
 
     /// Reads a whole answer as JSON. An `error` in it is a refusal.
-    pub(crate) async fn whole(&self, response: Response) -> Result<Value, ModelError> {
+    pub(crate) async fn read_json(&self, response: Response) -> Result<Value, ModelError> {
         let status = response.status().as_u16();
-        let body = http::whole(response, WHOLE_BYTES_MAX).await.map_err(|e| self.lost(&e))?;
-        let answer: Value =
-            json::read_bytes(&body).map_err(|e| self.provider.broken(&format!("not JSON: {e}")))?;
+        let body =
+            http::read_body(response, WHOLE_BYTES_MAX).await.map_err(|e| self.body_error(&e))?;
+        let answer: Value = json::parse_bytes(&body)
+            .map_err(|e| self.provider.protocol_error(&format!("not JSON: {e}")))?;
         match answer.get("error").filter(|error| !error.is_null()) {
-            Some(error) => Err(self.provider.refusal_inside(status, error)),
+            Some(error) => Err(self.provider.answer_error(status, error)),
             None => Ok(answer),
         }
     }
 
     /// Returns the error for an incomplete body.
-    pub(crate) fn lost(&self, error: &BodyError) -> ModelError {
-        self.provider.lost(error)
+    pub(crate) fn body_error(&self, error: &ResponseBodyError) -> ModelError {
+        self.provider.body_error(error)
     }
 
-    async fn answer(&self, sent: reqwest::Result<Response>) -> Result<Response, ModelError> {
-        let response = sent.map_err(|e| self.provider.unreachable(&http::story(&e)))?;
+    async fn check_response(
+        &self,
+        sent: reqwest::Result<Response>,
+    ) -> Result<Response, ModelError> {
+        let response = sent.map_err(|e| self.provider.unreachable_error(&http::error_chain(&e)))?;
         match response.status() {
             status if status.is_success() => Ok(response),
-            status if status.is_redirection() => Err(self.redirected(&response)),
-            _ => Err(self.refusal(response).await),
+            status if status.is_redirection() => Err(self.redirect_error(&response)),
+            _ => Err(self.refusal_error(response).await),
         }
     }
 
@@ -113,29 +117,34 @@ impl Line {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = http::client(self.url.scheme() == "https")
-            .map_err(|problem| self.provider.unreachable(&problem))?;
+        let client = http::build_client(self.url.scheme() == "https")
+            .map_err(|problem| self.provider.unreachable_error(&problem))?;
         Ok(self.client.get_or_init(|| client))
     }
 
-    async fn refusal(&self, response: Response) -> ModelError {
+    async fn refusal_error(&self, response: Response) -> ModelError {
         let status = response.status();
         let retry_after = provider::retry_after(response.headers(), SystemTime::now());
         // A refusal is clear without its message, so an unreadable body must not hide it.
-        let body = http::whole(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
-        let retry_after = retry_after.or_else(|| provider::wait_of(&body));
-        let words = provider::words_of(&body);
-        let message = if words.is_empty() { reason(status) } else { &words };
-        self.provider.refusal(status.as_u16(), &provider::code_of(&body), message, retry_after)
+        let body = http::read_body(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+        let retry_after = retry_after.or_else(|| provider::refusal_wait(&body));
+        let words = provider::refusal_message(&body);
+        let message = if words.is_empty() { status_text(status) } else { &words };
+        self.provider.refusal_error(
+            status.as_u16(),
+            &provider::refusal_code(&body),
+            message,
+            retry_after,
+        )
     }
 
-    fn redirected(&self, response: &Response) -> ModelError {
+    fn redirect_error(&self, response: &Response) -> ModelError {
         let target = response.headers().get(LOCATION).and_then(|target| target.to_str().ok());
         let message = format!(
             "it redirects to {}, which is not followed because the key would go along",
             target.unwrap_or("nowhere"),
         );
-        self.provider.refusal(response.status().as_u16(), "", &message, None)
+        self.provider.refusal_error(response.status().as_u16(), "", &message, None)
     }
 }
 
@@ -161,6 +170,6 @@ pub(super) fn is_event_stream(content_type: &str, was_asked: bool) -> bool {
     }
 }
 
-fn reason(status: StatusCode) -> &'static str {
+fn status_text(status: StatusCode) -> &'static str {
     status.canonical_reason().unwrap_or("no reason given")
 }

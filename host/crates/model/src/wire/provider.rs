@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use sallyport_contract::{Redactor, Secret, text::escape_excerpt};
 use serde_json::Value;
 
-use super::http::BodyError;
+use super::http::ResponseBodyError;
 use crate::chat::ModelError;
 
 /// Longest excerpt of a provider's message in an error, in characters. Users read no more.
@@ -48,7 +48,7 @@ const NO_KEY: [&str; 9] = [
 
 /// The reason of a refusal, as far as it makes a difference here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reason {
+enum RefusalReason {
     Key,
     Money,
     Length,
@@ -56,9 +56,9 @@ enum Reason {
     Other,
 }
 
-impl Reason {
+impl RefusalReason {
     /// A code is more specific than a status, and the message is read only if neither is enough.
-    fn of(status: u16, code: &str, message: &str) -> Self {
+    fn from_response(status: u16, code: &str, message: &str) -> Self {
         let words = message.to_ascii_lowercase();
         let says = |all: &[&str]| all.iter().any(|one| words.contains(one));
         let is_about_key = says(&["api key", "api_key", "apikey", "api-key"]) && says(&NO_KEY);
@@ -77,106 +77,113 @@ impl Reason {
 
 /// The server that is asked, and the key that its messages must not reveal.
 #[derive(Debug, Clone)]
-pub(crate) struct Provider {
+pub(crate) struct ProviderIdentity {
     pub(crate) name: String,
     pub(crate) key: Option<Secret>,
 }
 
-impl Provider {
+impl ProviderIdentity {
     /// Returns the error for a failed connection.
-    pub(crate) fn unreachable(&self, message: &str) -> ModelError {
-        ModelError::Unreachable { provider: self.name.clone(), message: self.cleaned(message) }
+    pub(crate) fn unreachable_error(&self, message: &str) -> ModelError {
+        ModelError::Unreachable {
+            provider: self.name.clone(),
+            message: self.redact_message(message),
+        }
     }
 
     /// Returns the error for an answer that is not complete in time.
-    pub(crate) fn timed_out(&self, time: Duration) -> ModelError {
+    pub(crate) fn timeout_error(&self, time: Duration) -> ModelError {
         ModelError::TimedOut { provider: self.name.clone(), time }
     }
 
     /// Returns the error for an answer that was cut off or violates the protocol.
-    pub(crate) fn broken(&self, message: &str) -> ModelError {
-        ModelError::Broken { provider: self.name.clone(), message: self.cleaned(message) }
+    pub(crate) fn protocol_error(&self, message: &str) -> ModelError {
+        ModelError::Broken { provider: self.name.clone(), message: self.redact_message(message) }
     }
 
     /// Returns the error for an incomplete body.
-    pub(crate) fn lost(&self, error: &BodyError) -> ModelError {
+    pub(crate) fn body_error(&self, error: &ResponseBodyError) -> ModelError {
         match error {
-            BodyError::Silent { time } => self.timed_out(*time),
-            _ => self.broken(&error.to_string()),
+            ResponseBodyError::Silent { time } => self.timeout_error(*time),
+            _ => self.protocol_error(&error.to_string()),
         }
     }
 
     /// Waits for an answer, at most `time_max`.
-    pub(crate) async fn within<T>(
+    pub(crate) async fn run_with_timeout<T>(
         &self,
         time_max: Duration,
         answer: impl Future<Output = Result<T, ModelError>>,
     ) -> Result<T, ModelError> {
         tokio::time::timeout(time_max, answer)
             .await
-            .unwrap_or_else(|_| Err(self.timed_out(time_max)))
+            .unwrap_or_else(|_| Err(self.timeout_error(time_max)))
     }
 
     /// Returns the error for a status that refuses the request. `code` is the provider's code for
     /// the reason.
-    pub(crate) fn refusal(
+    pub(crate) fn refusal_error(
         &self,
         status: u16,
         code: &str,
         message: &str,
         retry_after: Option<Duration>,
     ) -> ModelError {
-        let (provider, shown) = (self.name.clone(), self.cleaned(message));
-        match Reason::of(status, code, message) {
-            Reason::Key => ModelError::Credentials { provider, message: shown },
-            Reason::Money => ModelError::Spent { provider, message: shown },
-            Reason::Length => ModelError::TooLong { provider, message: shown },
-            Reason::Rate => ModelError::RateLimited { provider, message: shown, retry_after },
-            Reason::Other => ModelError::Refused { provider, status, message: shown, retry_after },
+        let (provider, shown) = (self.name.clone(), self.redact_message(message));
+        match RefusalReason::from_response(status, code, message) {
+            RefusalReason::Key => ModelError::Credentials { provider, message: shown },
+            RefusalReason::Money => ModelError::Spent { provider, message: shown },
+            RefusalReason::Length => ModelError::TooLong { provider, message: shown },
+            RefusalReason::Rate => {
+                ModelError::RateLimited { provider, message: shown, retry_after }
+            }
+            RefusalReason::Other => {
+                ModelError::Refused { provider, status, message: shown, retry_after }
+            }
         }
     }
 
     /// Returns the error for an `error` object inside an answer. `status` is the answer's own
     /// status; the object's code takes precedence if it is an HTTP status.
-    pub(crate) fn refusal_inside(&self, status: u16, error: &Value) -> ModelError {
-        let status = status_in(error).unwrap_or(status);
-        let message = message_in(error).unwrap_or_else(|| error.to_string());
-        self.refusal(status, &code_in(error), &message, wait_in(error))
+    pub(crate) fn answer_error(&self, status: u16, error: &Value) -> ModelError {
+        let status = error_status(error).unwrap_or(status);
+        let message = error_message(error).unwrap_or_else(|| error.to_string());
+        self.refusal_error(status, &error_code(error), &message, error_wait(error))
     }
 
     /// Redacts the key before the text is cut, because half a key is still a secret. A key too
     /// short to be a secret stays: it may occur in any word.
-    fn cleaned(&self, message: &str) -> String {
+    fn redact_message(&self, message: &str) -> String {
         let redactor = Redactor::new(self.key.iter().map(|key| ("key", key)));
         escape_excerpt(redactor.redact_text(message).trim(), MESSAGE_CHARS_MAX)
     }
 }
 
 /// Returns the message in the body of a refusal, in any of the forms that servers use.
-pub(crate) fn words_of(body: &[u8]) -> String {
-    let words = error_in(body).as_ref().and_then(message_in);
+pub(crate) fn refusal_message(body: &[u8]) -> String {
+    let words = parse_error(body).as_ref().and_then(error_message);
     words.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned())
 }
 
 /// Returns the wait that the body of a refusal asks for.
-pub(crate) fn wait_of(body: &[u8]) -> Option<Duration> {
-    wait_in(&error_in(body)?)
+pub(crate) fn refusal_wait(body: &[u8]) -> Option<Duration> {
+    error_wait(&parse_error(body)?)
 }
 
 /// Returns the code in the body of a refusal; empty if there is none.
-pub(crate) fn code_of(body: &[u8]) -> String {
-    error_in(body).as_ref().map(code_in).unwrap_or_default()
+pub(crate) fn refusal_code(body: &[u8]) -> String {
+    parse_error(body).as_ref().map(error_code).unwrap_or_default()
 }
 
 /// Returns the most specific of an error object's codes.
-fn code_in(error: &Value) -> String {
+fn error_code(error: &Value) -> String {
     let words = ["code", "type", "status"].iter().filter_map(|key| error.get(key)?.as_str());
-    let known = |word: &&str| Reason::of(0, word, "") != Reason::Other;
+    let known = |word: &&str| RefusalReason::from_response(0, word, "") != RefusalReason::Other;
     words.clone().find(known).or_else(|| words.clone().next()).unwrap_or_default().to_owned()
 }
 
-fn error_in(body: &[u8]) -> Option<Value> {
-    let mut value: Value = super::json::read_bytes(body).ok()?;
+fn parse_error(body: &[u8]) -> Option<Value> {
+    let mut value: Value = super::json::parse_bytes(body).ok()?;
     match value.get_mut("error").filter(|error| !error.is_null()) {
         Some(error) => Some(error.take()),
         None => Some(value),
@@ -184,14 +191,14 @@ fn error_in(body: &[u8]) -> Option<Value> {
 }
 
 /// Gemini states the wait only in the details of an error.
-fn wait_in(error: &Value) -> Option<Duration> {
+fn error_wait(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
     let text = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
     let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok().map(|wait| wait.min(RETRY_AFTER_MAX))
 }
 
-fn message_in(error: &Value) -> Option<String> {
+fn error_message(error: &Value) -> Option<String> {
     let text = |key: &str| error.get(key).and_then(Value::as_str);
     error
         .as_str()
@@ -202,18 +209,18 @@ fn message_in(error: &Value) -> Option<String> {
 }
 
 /// Returns the status in an error object: a number, or a code that means one.
-fn status_in(error: &Value) -> Option<u16> {
+fn error_status(error: &Value) -> Option<u16> {
     let named = ["code", "status", "type"].iter().filter_map(|key| error.get(key));
-    named.filter_map(|code| number(code).or_else(|| status_of(code.as_str()?))).next()
+    named.filter_map(|code| http_status(code).or_else(|| status_for_code(code.as_str()?))).next()
 }
 
-fn number(code: &Value) -> Option<u16> {
+fn http_status(code: &Value) -> Option<u16> {
     let number = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
     u16::try_from(number).ok().filter(|code| (400..600).contains(code))
 }
 
 /// Returns the status for a provider's error code. Inside an answer, the code replaces the status.
-fn status_of(word: &str) -> Option<u16> {
+fn status_for_code(word: &str) -> Option<u16> {
     Some(match word {
         "invalid_request_error" | "invalid_prompt" | "INVALID_ARGUMENT" => 400,
         "authentication_error" | "invalid_api_key" | "UNAUTHENTICATED" => 401,
@@ -255,7 +262,7 @@ mod tests {
             ("", ""),
         ];
         for (body, want) in rows {
-            assert_eq!(words_of(body.as_bytes()), want);
+            assert_eq!(refusal_message(body.as_bytes()), want);
         }
     }
 
@@ -281,10 +288,10 @@ mod tests {
     #[test]
     fn a_key_is_gone_before_the_text_is_cut() {
         let key = "sk-abcdefgh";
-        let provider = Provider { name: "p".to_owned(), key: Some(Secret::new(key)) };
+        let provider = ProviderIdentity { name: "p".to_owned(), key: Some(Secret::new(key)) };
         for padding in MESSAGE_CHARS_MAX - 12..MESSAGE_CHARS_MAX + 2 {
             let message = format!("{}{key}\x1b[2J", ".".repeat(padding));
-            let shown = provider.refusal(400, "", &message, None).to_string();
+            let shown = provider.refusal_error(400, "", &message, None).to_string();
             assert!(!shown.contains("sk-a") && !shown.contains('\x1b'), "{shown}");
         }
     }
@@ -292,8 +299,8 @@ mod tests {
     #[test]
     fn a_key_is_gone_however_it_is_spelt_and_a_short_one_cuts_no_words() {
         let cleaned = |key: &str, message: &str| {
-            let provider = Provider { name: "p".to_owned(), key: Some(Secret::new(key)) };
-            provider.cleaned(message)
+            let provider = ProviderIdentity { name: "p".to_owned(), key: Some(Secret::new(key)) };
+            provider.redact_message(message)
         };
         assert_eq!(cleaned("x", "no text is exact"), "no text is exact");
         assert_eq!(cleaned("", "abc"), "abc");
@@ -305,57 +312,57 @@ mod tests {
     fn a_refusal_is_what_its_code_or_its_words_say() {
         let of = |status: u16, body: &str| {
             let body = body.as_bytes();
-            Reason::of(status, &code_of(body), &words_of(body))
+            RefusalReason::from_response(status, &refusal_code(body), &refusal_message(body))
         };
         let rows = [
-            (400, r#"{"error":"Incorrect API key provided: xa***1."}"#, Reason::Key),
+            (400, r#"{"error":"Incorrect API key provided: xa***1."}"#, RefusalReason::Key),
             (
                 400,
                 r#"{"error":{"message":"API key not valid. Please pass a valid API key."}}"#,
-                Reason::Key,
+                RefusalReason::Key,
             ),
             (
                 400,
                 r#"{"error":{"message":"API key expired. Please renew the API key."}}"#,
-                Reason::Key,
+                RefusalReason::Key,
             ),
-            (400, r#"{"error":{"message":"no","code":"invalid_api_key"}}"#, Reason::Key),
-            (401, "", Reason::Key),
+            (400, r#"{"error":{"message":"no","code":"invalid_api_key"}}"#, RefusalReason::Key),
+            (401, "", RefusalReason::Key),
             (
                 400,
                 r#"{"error":{"message":"the key \"x\" of the schema is invalid"}}"#,
-                Reason::Other,
+                RefusalReason::Other,
             ),
             (
                 429,
                 r#"{"error":{"code":"insufficient_quota","type":"insufficient_quota"}}"#,
-                Reason::Money,
+                RefusalReason::Money,
             ),
-            (429, r#"{"error":{"code":null,"type":"insufficient_quota"}}"#, Reason::Money),
-            (402, r#"{"error":{"message":"Insufficient Balance"}}"#, Reason::Money),
-            (429, r#"{"error":{"code":"rate_limit_exceeded"}}"#, Reason::Rate),
+            (429, r#"{"error":{"code":null,"type":"insufficient_quota"}}"#, RefusalReason::Money),
+            (402, r#"{"error":{"message":"Insufficient Balance"}}"#, RefusalReason::Money),
+            (429, r#"{"error":{"code":"rate_limit_exceeded"}}"#, RefusalReason::Rate),
             (
                 400,
                 r#"{"error":{"code":"context_length_exceeded","type":"invalid_request_error"}}"#,
-                Reason::Length,
+                RefusalReason::Length,
             ),
             (
                 400,
                 r#"{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum"}}"#,
-                Reason::Length,
+                RefusalReason::Length,
             ),
             (
                 400,
                 r#"{"error":{"message":"The input token count (2) exceeds the maximum"}}"#,
-                Reason::Length,
+                RefusalReason::Length,
             ),
             (
                 400,
                 r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"x"}}"#,
-                Reason::Length,
+                RefusalReason::Length,
             ),
-            (400, r#"{"error":{"message":"something else"}}"#, Reason::Other),
-            (500, "<html>", Reason::Other),
+            (400, r#"{"error":{"message":"something else"}}"#, RefusalReason::Other),
+            (500, "<html>", RefusalReason::Other),
         ];
         for (status, body, want) in rows {
             assert_eq!(of(status, body), want, "{status} {body}");
@@ -364,9 +371,9 @@ mod tests {
 
     #[test]
     fn an_error_inside_an_answer_may_bring_its_own_status() {
-        let provider = Provider { name: "p".to_owned(), key: None };
+        let provider = ProviderIdentity { name: "p".to_owned(), key: None };
         let status =
-            |text: &str| match provider.refusal_inside(200, &serde_json::from_str(text).unwrap()) {
+            |text: &str| match provider.answer_error(200, &serde_json::from_str(text).unwrap()) {
                 ModelError::Refused { status, .. } => status,
                 ModelError::RateLimited { .. } => 429,
                 other => panic!("{other}"),
@@ -385,7 +392,7 @@ mod tests {
     fn a_wait_is_found_in_the_details() {
         let wait = |delay: &str| {
             let details = format!(r#"[{{"x":1}},{{"retryDelay":"{delay}"}}]"#);
-            wait_of(format!(r#"{{"error":{{"code":429,"details":{details}}}}}"#).as_bytes())
+            refusal_wait(format!(r#"{{"error":{{"code":429,"details":{details}}}}}"#).as_bytes())
         };
         assert_eq!(wait("34.5s"), Some(Duration::from_millis(34_500)));
         assert_eq!(wait("1e300s"), None);
@@ -393,6 +400,6 @@ mod tests {
         for nonsense in ["-1s", "NaNs", "soon", "5", ""] {
             assert_eq!(wait(nonsense), None, "{nonsense}");
         }
-        assert_eq!(wait_of(b"<html>"), None);
+        assert_eq!(refusal_wait(b"<html>"), None);
     }
 }

@@ -1,6 +1,8 @@
 //! Requirements of Anthropic's protocol alone.
 
-use sallyport_model::{Effort, Endpoint, Finish, Message, Protocol, UserMessage};
+use sallyport_model::{
+    ChatMessage, FinishReason, ModelEndpoint, ProviderProtocol, ReasoningEffort, UserInputMessage,
+};
 use serde_json::{Value, json};
 
 use crate::server::{chunked, last_chunk, plain};
@@ -9,8 +11,8 @@ use crate::{call, file, hello, play, result, said, said_before, sent, system, to
 
 const ORIGIN: &str = "anthropic/test-model";
 
-async fn body(messages: &[Message]) -> Value {
-    sent(Protocol::Anthropic, |endpoint| endpoint, messages, &[]).await.1
+async fn body(messages: &[ChatMessage]) -> Value {
+    sent(ProviderProtocol::Anthropic, |endpoint| endpoint, messages, &[]).await.1
 }
 
 /// The content of one message of a body, without cache marks.
@@ -49,14 +51,15 @@ async fn a_conversation_is_written_as_the_protocol_wants_it() {
     let messages = [
         system("be brief"),
         system("know this"),
-        Message::user("hello"),
+        ChatMessage::user("hello"),
         said("let me see", &[call("a", "x", r#"{"k":1}"#), call("b", "y", "")]),
         result("a", "x", "\"found\"", false),
         result("b", "y", r#"{"outcome":"failed"}"#, true),
         said("done", &[]),
-        Message::user("thanks"),
+        ChatMessage::user("thanks"),
     ];
-    let (head, body) = sent(Protocol::Anthropic, |endpoint| endpoint, &messages, &tools()).await;
+    let (head, body) =
+        sent(ProviderProtocol::Anthropic, |endpoint| endpoint, &messages, &tools()).await;
     assert!(head.starts_with("POST /v1/messages HTTP/1.1\r\n"), "{head}");
     assert!(head.contains("anthropic-version: 2023-06-01\r\n"), "{head}");
     let tool = |name: &str| {
@@ -89,19 +92,19 @@ async fn a_conversation_is_written_as_the_protocol_wants_it() {
 
 #[tokio::test]
 async fn a_request_says_what_was_set() {
-    let set = |endpoint: Endpoint| Endpoint {
+    let set = |endpoint: ModelEndpoint| ModelEndpoint {
         stream: false,
         temperature: Some(0.5),
         output_tokens_max: Some(64),
         model: "claude-haiku-4-5".to_owned(),
         ..endpoint
     };
-    let (_, body) = sent(Protocol::Anthropic, set, &hello(), &[]).await;
+    let (_, body) = sent(ProviderProtocol::Anthropic, set, &hello(), &[]).await;
     assert_eq!((&body["stream"], &body["max_tokens"]), (&json!(false), &json!(64)));
     assert_eq!(body["temperature"], json!(0.5));
     assert_eq!((body.get("tools"), body.get("system")), (None, None));
-    let set = |endpoint| Endpoint { effort: Some(Effort::High), ..endpoint };
-    let (_, body) = sent(Protocol::Anthropic, set, &hello(), &[]).await;
+    let set = |endpoint| ModelEndpoint { effort: Some(ReasoningEffort::High), ..endpoint };
+    let (_, body) = sent(ProviderProtocol::Anthropic, set, &hello(), &[]).await;
     assert_eq!(body["output_config"], json!({ "effort": "high" }));
 }
 
@@ -109,11 +112,11 @@ async fn a_request_says_what_was_set() {
 async fn roles_alternate_and_results_come_first() {
     let called = said("", &[call("a", "x", "{}")]);
     let messages = [
-        Message::user("one"),
-        Message::user("two"),
+        ChatMessage::user("one"),
+        ChatMessage::user("two"),
         called,
         result("a", "x", "{}", false),
-        Message::user("three"),
+        ChatMessage::user("three"),
     ];
     let body = body(&messages).await;
     let roles: Vec<&Value> =
@@ -126,7 +129,7 @@ async fn roles_alternate_and_results_come_first() {
 
 #[tokio::test]
 async fn files_come_before_the_words_about_them() {
-    let said = UserMessage {
+    let said = UserInputMessage {
         text: "what is this?".to_owned(),
         attachments: vec![
             file("a.png", "image/png", b"P"),
@@ -135,9 +138,9 @@ async fn files_come_before_the_words_about_them() {
             file("d.wav", "audio/wav", b"S"),
             file("e.bmp", "image/bmp", b"B"),
         ],
-        ..UserMessage::default()
+        ..UserInputMessage::default()
     };
-    let body = body(&[Message::User(said)]).await;
+    let body = body(&[ChatMessage::User(said)]).await;
     let content = content(&body, 0);
     assert_eq!(content[0], inline("image", "image/png", "UA=="));
     assert_eq!(content[1], inline("document", "application/pdf", "RA=="));
@@ -171,7 +174,7 @@ async fn only_a_form_that_can_go_back_goes_back() {
     ];
     for (origin, own, want) in rows {
         let messages = [
-            Message::user("hello"),
+            ChatMessage::user("hello"),
             said_before("t", &calls, origin, own.clone()),
             result("a", "x", "{}", false),
         ];
@@ -184,9 +187,9 @@ async fn what_says_nothing_is_not_sent() {
     let thinking = json!({ "role": "assistant", "content": [{ "type": "thinking" }] });
     let messages = [
         system(" "),
-        Message::user("one"),
+        ChatMessage::user("one"),
         said_before("", &[], ORIGIN, thinking),
-        Message::user(" "),
+        ChatMessage::user(" "),
         said("", &[]),
     ];
     let body = body(&messages).await;
@@ -198,7 +201,7 @@ async fn what_says_nothing_is_not_sent() {
 #[tokio::test]
 async fn broken_arguments_stay_visible() {
     let messages = [
-        Message::user("hello"),
+        ChatMessage::user("hello"),
         said("", &[call("a", "x", "{\"k\":")]),
         result("a", "x", "{}", true),
     ];
@@ -214,7 +217,7 @@ async fn what_another_model_wrote_is_made_acceptable() {
     });
     let own = json!({ "role": "assistant", "content": [block] });
     for said in [said("", &calls), said_before("", &calls, ORIGIN, own)] {
-        let messages = [Message::user("hello"), said, result(&calls[0].id, "x", "{}", true)];
+        let messages = [ChatMessage::user("hello"), said, result(&calls[0].id, "x", "{}", true)];
         let body = body(&messages).await;
         let (used, gave) = (content(&body, 1)[0].clone(), content(&body, 2)[0].clone());
         assert_eq!(used["id"], "id_66756e6374696f6e732e726561643a30");
@@ -229,13 +232,13 @@ async fn an_answer_may_say_nothing() {
         json!({ "type": "message_delta", "delta": { "stop_reason": "refusal" } }),
         json!({ "type": "message_stop" }),
     ];
-    let stream = written(Protocol::Anthropic, &events);
+    let stream = written(ProviderProtocol::Anthropic, &events);
     let script = vec![chunked("text/event-stream", &[&stream]), last_chunk()];
-    let (reply, deltas) = play(Protocol::Anthropic, script, true).await.unwrap();
-    assert_eq!((reply.finish, reply.usage), (Finish::ContentFilter, None));
+    let (reply, deltas) = play(ProviderProtocol::Anthropic, script, true).await.unwrap();
+    assert_eq!((reply.finish, reply.usage), (FinishReason::ContentFilter, None));
     assert_eq!((reply.message.text.as_str(), deltas), ("", vec![]));
     let empty = r#"{"content":[],"stop_reason":"end_turn"}"#;
     let script = plain(200, "content-type: application/json\r\n", empty);
-    let (reply, _) = play(Protocol::Anthropic, script, false).await.unwrap();
-    assert_eq!(reply.finish, Finish::Stop);
+    let (reply, _) = play(ProviderProtocol::Anthropic, script, false).await.unwrap();
+    assert_eq!(reply.finish, FinishReason::Stop);
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use sallyport_contract::Secret;
-use sallyport_model::{Adapter, Endpoint, ModelError, Protocol, SettingsError};
+use sallyport_model::{
+    EndpointSettingsError, ModelAdapter, ModelEndpoint, ModelError, ProviderProtocol,
+};
 use serde_json::json;
 
 use crate::server::{Server, Step, chunked, last_chunk, plain};
@@ -12,7 +14,7 @@ use crate::{KEY, PROTOCOLS, ask, connect, hello, play, settings};
 
 type IsRight = fn(&ModelError) -> bool;
 
-async fn check(protocol: Protocol, status: u16, body: &str, is_right: IsRight) {
+async fn check(protocol: ProviderProtocol, status: u16, body: &str, is_right: IsRight) {
     for stream in [true, false] {
         let error = play(protocol, plain(status, "", body), stream).await.unwrap_err();
         assert!(is_right(&error), "{protocol:?} {status}: {error:?}");
@@ -26,27 +28,29 @@ async fn a_refusal_is_told_in_the_providers_words() {
     let gemini = r#"{"error":{"code":429,"message":"no","status":"RESOURCE_EXHAUSTED"}}"#;
     let no_key = r#"{"error":{"code":400,"message":"API key not valid. Please pass one."}}"#;
     let old_key = r#"{"error":{"code":400,"message":"API key expired. Please renew it."}}"#;
-    let rows: [(Protocol, u16, &str, IsRight); 9] = [
+    let rows: [(ProviderProtocol, u16, &str, IsRight); 9] = [
         (
-            Protocol::Anthropic,
+            ProviderProtocol::Anthropic,
             400,
             anthropic,
             |e| matches!(e, E::Refused { status: 400, message, .. } if message == "no"),
         ),
-        (Protocol::Anthropic, 401, anthropic, |e| matches!(e, E::Credentials { .. })),
-        (Protocol::Anthropic, 429, anthropic, |e| matches!(e, E::RateLimited { .. })),
-        (Protocol::Anthropic, 529, anthropic, |e| matches!(e, E::Refused { status: 529, .. })),
+        (ProviderProtocol::Anthropic, 401, anthropic, |e| matches!(e, E::Credentials { .. })),
+        (ProviderProtocol::Anthropic, 429, anthropic, |e| matches!(e, E::RateLimited { .. })),
+        (ProviderProtocol::Anthropic, 529, anthropic, |e| {
+            matches!(e, E::Refused { status: 529, .. })
+        }),
         (
-            Protocol::Gemini,
+            ProviderProtocol::Gemini,
             429,
             gemini,
             |e| matches!(e, E::RateLimited { message, .. } if message == "no"),
         ),
-        (Protocol::Gemini, 400, no_key, |e| matches!(e, E::Credentials { .. })),
-        (Protocol::Gemini, 400, old_key, |e| matches!(e, E::Credentials { .. })),
-        (Protocol::Gemini, 400, gemini, |e| matches!(e, E::Refused { status: 400, .. })),
+        (ProviderProtocol::Gemini, 400, no_key, |e| matches!(e, E::Credentials { .. })),
+        (ProviderProtocol::Gemini, 400, old_key, |e| matches!(e, E::Credentials { .. })),
+        (ProviderProtocol::Gemini, 400, gemini, |e| matches!(e, E::Refused { status: 400, .. })),
         (
-            Protocol::Ollama,
+            ProviderProtocol::Ollama,
             404,
             r#"{"error":"no model 'x'"}"#,
             |e| matches!(e, E::Refused { status: 404, message, .. } if message == "no model 'x'"),
@@ -64,9 +68,9 @@ async fn a_wait_that_is_asked_for_is_passed_on() {
         let ModelError::RateLimited { retry_after, .. } = error else { return false };
         *retry_after == Some(Duration::from_secs(7))
     };
-    check(Protocol::Gemini, 429, body, seven).await;
+    check(ProviderProtocol::Gemini, 429, body, seven).await;
     let script = plain(429, "retry-after: 7\r\n", "");
-    assert!(seven(&play(Protocol::Anthropic, script, true).await.unwrap_err()));
+    assert!(seven(&play(ProviderProtocol::Anthropic, script, true).await.unwrap_err()));
 }
 
 #[tokio::test]
@@ -78,29 +82,29 @@ async fn an_error_in_a_stream_is_told_as_the_providers() {
     };
     let gemini =
         |code: u16| format!("data: {{\"error\":{{\"code\":{code},\"message\":\"no\"}}}}\r\n\r\n");
-    let rows: [(Protocol, String, IsRight); 7] = [
+    let rows: [(ProviderProtocol, String, IsRight); 7] = [
         (
-            Protocol::Anthropic,
+            ProviderProtocol::Anthropic,
             anthropic("overloaded_error"),
             |e| matches!(e, E::Refused { status: 529, message, .. } if message == "no"),
         ),
-        (Protocol::Anthropic, anthropic("rate_limit_error"), |e| {
+        (ProviderProtocol::Anthropic, anthropic("rate_limit_error"), |e| {
             matches!(e, E::RateLimited { .. })
         }),
-        (Protocol::Anthropic, anthropic("authentication_error"), |e| {
+        (ProviderProtocol::Anthropic, anthropic("authentication_error"), |e| {
             matches!(e, E::Credentials { .. })
         }),
-        (Protocol::Anthropic, anthropic("api_error"), |e| {
+        (ProviderProtocol::Anthropic, anthropic("api_error"), |e| {
             matches!(e, E::Refused { status: 500, .. })
         }),
         (
-            Protocol::Gemini,
+            ProviderProtocol::Gemini,
             gemini(503),
             |e| matches!(e, E::Refused { status: 503, message, .. } if message == "no"),
         ),
-        (Protocol::Gemini, gemini(429), |e| matches!(e, E::RateLimited { .. })),
+        (ProviderProtocol::Gemini, gemini(429), |e| matches!(e, E::RateLimited { .. })),
         (
-            Protocol::Ollama,
+            ProviderProtocol::Ollama,
             "{\"error\":\"no\"}\n".to_owned(),
             |e| matches!(e, E::Refused { message, .. } if message == "no"),
         ),
@@ -150,15 +154,15 @@ async fn no_error_shows_the_key_and_no_address_holds_it() {
 #[test]
 fn a_model_says_who_it_is_and_never_its_key() {
     for protocol in PROTOCOLS {
-        let endpoint = Endpoint {
+        let endpoint = ModelEndpoint {
             key: Some(Secret::new(KEY)),
-            ..Endpoint::new(protocol, "https://a.example/v1/", "test-model")
+            ..ModelEndpoint::new(protocol, "https://a.example/v1/", "test-model")
         };
         assert_eq!(connect(endpoint.clone()).name(), "test-model at https://a.example/v1");
-        let shown = format!("{:?}", Adapter::new(endpoint).unwrap());
+        let shown = format!("{:?}", ModelAdapter::new(endpoint).unwrap());
         assert!(!shown.contains(KEY), "{shown}");
-        let nowhere = Endpoint::new(protocol, "ftp://a.example", "m");
-        assert_eq!(Adapter::new(nowhere).unwrap_err(), SettingsError::Scheme);
+        let nowhere = ModelEndpoint::new(protocol, "ftp://a.example", "m");
+        assert_eq!(ModelAdapter::new(nowhere).unwrap_err(), EndpointSettingsError::Scheme);
     }
 }
 

@@ -1,15 +1,17 @@
 //! Requirements of Gemini's protocol alone.
 
-use sallyport_model::{Effort, Endpoint, Finish, Message, Protocol, UserMessage};
+use sallyport_model::{
+    ChatMessage, FinishReason, ModelEndpoint, ProviderProtocol, ReasoningEffort, UserInputMessage,
+};
 use serde_json::{Value, json};
 
 use crate::server::{chunked, last_chunk, plain};
 use crate::wires::written;
 use crate::{call, file, hello, play, result, said, said_before, sent, system, tools};
 
-async fn contents(model: &str, messages: &[Message]) -> Value {
-    let named = |endpoint| Endpoint { model: model.to_owned(), ..endpoint };
-    sent(Protocol::Gemini, named, messages, &[]).await.1["contents"].take()
+async fn contents(model: &str, messages: &[ChatMessage]) -> Value {
+    let named = |endpoint| ModelEndpoint { model: model.to_owned(), ..endpoint };
+    sent(ProviderProtocol::Gemini, named, messages, &[]).await.1["contents"].take()
 }
 
 fn text(text: &str) -> Value {
@@ -33,16 +35,16 @@ async fn a_conversation_is_written_as_the_protocol_wants_it() {
     let messages = [
         system("be brief"),
         system("know this"),
-        Message::user("hello"),
+        ChatMessage::user("hello"),
         said("let me see", &[call("a", "x", r#"{"k":1}"#), call("b", "x", ""), call("c", "y", "")]),
         result("a", "x", "\"found\"", false),
         result("b", "x", r#"{"k":1}"#, false),
         result("c", "y", "[1]", true),
         said("done", &[]),
-        Message::user("thanks"),
+        ChatMessage::user("thanks"),
     ];
-    let old = |endpoint| Endpoint { model: "gemini-2.5-flash".to_owned(), ..endpoint };
-    let (head, body) = sent(Protocol::Gemini, old, &messages, &tools()).await;
+    let old = |endpoint| ModelEndpoint { model: "gemini-2.5-flash".to_owned(), ..endpoint };
+    let (head, body) = sent(ProviderProtocol::Gemini, old, &messages, &tools()).await;
     let path = "POST /v1/models/gemini-2.5-flash:streamGenerateContent?alt=sse HTTP/1.1\r\n";
     assert!(head.starts_with(path), "{head}");
     let tool = |name: &str| {
@@ -75,8 +77,8 @@ async fn a_conversation_is_written_as_the_protocol_wants_it() {
 
 #[tokio::test]
 async fn a_request_says_what_was_set() {
-    let config = async |model: &str, effort: Option<Effort>| {
-        let set = |endpoint: Endpoint| Endpoint {
+    let config = async |model: &str, effort: Option<ReasoningEffort>| {
+        let set = |endpoint: ModelEndpoint| ModelEndpoint {
             model: model.to_owned(),
             stream: false,
             temperature: Some(0.5),
@@ -84,7 +86,7 @@ async fn a_request_says_what_was_set() {
             effort,
             ..endpoint
         };
-        let (head, mut body) = sent(Protocol::Gemini, set, &hello(), &[]).await;
+        let (head, mut body) = sent(ProviderProtocol::Gemini, set, &hello(), &[]).await;
         assert!(head.starts_with(&format!("POST /v1/models/{model}:generateContent HTTP")));
         assert_eq!((body.get("tools"), body.get("systemInstruction")), (None, None));
         body["generationConfig"].take()
@@ -92,17 +94,17 @@ async fn a_request_says_what_was_set() {
     let rows = [
         (
             "gemini-2.5-flash",
-            Some(Effort::Low),
+            Some(ReasoningEffort::Low),
             json!({ "includeThoughts": true, "thinkingBudget": 1024 }),
         ),
         (
             "gemini-2.5-pro",
-            Some(Effort::High),
+            Some(ReasoningEffort::High),
             json!({ "includeThoughts": true, "thinkingBudget": 24_576 }),
         ),
         (
             "gemini-3-flash-preview",
-            Some(Effort::Medium),
+            Some(ReasoningEffort::Medium),
             json!({ "includeThoughts": true, "thinkingLevel": "medium" }),
         ),
         ("gemini-2.0-flash", None, Value::Null),
@@ -112,13 +114,13 @@ async fn a_request_says_what_was_set() {
         assert_eq!(config.get("thinkingConfig").unwrap_or(&Value::Null), &want);
         assert_eq!((&config["temperature"], &config["maxOutputTokens"]), (&json!(0.5), &json!(64)));
     }
-    let (_, body) = sent(Protocol::Gemini, |endpoint| endpoint, &hello(), &[]).await;
+    let (_, body) = sent(ProviderProtocol::Gemini, |endpoint| endpoint, &hello(), &[]).await;
     assert_eq!(body.get("generationConfig"), None);
 }
 
 #[tokio::test]
 async fn files_come_before_the_words_about_them() {
-    let said = UserMessage {
+    let said = UserInputMessage {
         text: "what is this?".to_owned(),
         attachments: vec![
             file("a.png", "image/png", b"P"),
@@ -127,9 +129,9 @@ async fn files_come_before_the_words_about_them() {
             file("d.txt", "text/plain", b"words"),
             file("e.zip", "application/zip", b"Z"),
         ],
-        ..UserMessage::default()
+        ..UserInputMessage::default()
     };
-    let contents = contents("m", &[Message::User(said)]).await;
+    let contents = contents("m", &[ChatMessage::User(said)]).await;
     let parts = &contents[0]["parts"];
     assert_eq!(parts[0], inline("image/png", "UA=="));
     assert_eq!(parts[1], inline("audio/wav", "Uw=="));
@@ -143,7 +145,7 @@ async fn files_come_before_the_words_about_them() {
 #[tokio::test]
 async fn a_call_of_another_model_has_a_stand_in_for_its_signature() {
     let messages = [
-        Message::user("hello"),
+        ChatMessage::user("hello"),
         said("", &[call("a", "x", "{}"), call("b", "y", "{\"k\":")]),
         result("a", "x", "{}", false),
         result("b", "y", "{}", true),
@@ -176,7 +178,7 @@ async fn only_a_form_of_the_same_calls_goes_back_and_ids_with_it() {
     ];
     for (origin, own, want, want_id) in rows {
         let messages = [
-            Message::user("hello"),
+            ChatMessage::user("hello"),
             said_before("t", &calls, origin, own.clone()),
             result("ours", "x", "{}", false),
         ];
@@ -192,7 +194,8 @@ async fn what_another_model_wrote_is_made_acceptable() {
     let calls = [call("a", "functions read", "{}")];
     let own = json!({ "role": "model", "parts": [uses("functions read", json!({}))] });
     for said in [said("", &calls), said_before("", &calls, "gemini/gemini-2.5-pro", own)] {
-        let messages = [Message::user("hello"), said, result("a", "functions read", "{}", true)];
+        let messages =
+            [ChatMessage::user("hello"), said, result("a", "functions read", "{}", true)];
         let contents = contents("gemini-2.5-pro", &messages).await;
         assert_eq!(contents[1]["parts"], json!([uses("functions_read", json!({}))]));
         assert_eq!(contents[2]["parts"], json!([gave("functions_read", json!({}))]));
@@ -203,7 +206,7 @@ async fn what_another_model_wrote_is_made_acceptable() {
 async fn what_says_nothing_is_not_sent() {
     let empty = json!({ "role": "model", "parts": [] });
     let messages =
-        [Message::user("one"), said_before("", &[], "gemini/m", empty), Message::user("")];
+        [ChatMessage::user("one"), said_before("", &[], "gemini/m", empty), ChatMessage::user("")];
     let want = json!([{ "role": "user", "parts": [text("one"), text("(no words)")] }]);
     assert_eq!(contents("m", &messages).await, want);
 }
@@ -212,18 +215,21 @@ async fn what_says_nothing_is_not_sent() {
 async fn every_end_of_an_answer_is_told() {
     let ended = |reason: &str| json!({ "candidates": [{ "finishReason": reason }] });
     let rows = [
-        (ended("MAX_TOKENS"), Finish::Length),
-        (ended("SAFETY"), Finish::ContentFilter),
-        (ended("RECITATION"), Finish::ContentFilter),
-        (ended("MALFORMED_FUNCTION_CALL"), Finish::Other("MALFORMED_FUNCTION_CALL".to_owned())),
-        (json!({ "promptFeedback": { "blockReason": "SAFETY" } }), Finish::ContentFilter),
+        (ended("MAX_TOKENS"), FinishReason::Length),
+        (ended("SAFETY"), FinishReason::ContentFilter),
+        (ended("RECITATION"), FinishReason::ContentFilter),
+        (
+            ended("MALFORMED_FUNCTION_CALL"),
+            FinishReason::Other("MALFORMED_FUNCTION_CALL".to_owned()),
+        ),
+        (json!({ "promptFeedback": { "blockReason": "SAFETY" } }), FinishReason::ContentFilter),
     ];
     for (answer, want) in rows {
-        let stream = written(Protocol::Gemini, std::slice::from_ref(&answer));
+        let stream = written(ProviderProtocol::Gemini, std::slice::from_ref(&answer));
         let script = vec![chunked("text/event-stream", &[&stream]), last_chunk()];
-        let (streamed, _) = play(Protocol::Gemini, script, true).await.unwrap();
+        let (streamed, _) = play(ProviderProtocol::Gemini, script, true).await.unwrap();
         let script = plain(200, "content-type: application/json\r\n", &answer.to_string());
-        let (whole, _) = play(Protocol::Gemini, script, false).await.unwrap();
+        let (whole, _) = play(ProviderProtocol::Gemini, script, false).await.unwrap();
         assert_eq!((&streamed.finish, &whole.finish), (&want, &want), "{answer}");
         assert_eq!((streamed.message.text.as_str(), whole.usage), ("", None));
     }

@@ -22,8 +22,9 @@ mod wishes;
 use std::sync::Arc;
 
 use sallyport_model::{
-    Adapter, AssistantMessage, Attachment, CallRequest, ChatModel, Delta, Endpoint, Message,
-    ModelError, Opaque, Protocol, Reply, ToolDefinition, ToolResult,
+    AssistantMessage, ChatMessage, ChatModel, FileAttachment, ModelAdapter, ModelCallRequest,
+    ModelEndpoint, ModelError, ModelReply, ModelToolDefinition, OpaqueMessage, ProviderProtocol,
+    ReplyDelta, ToolResultMessage,
 };
 use serde_json::{Value, json};
 
@@ -32,32 +33,33 @@ use crate::{
     server::{Server, Step, plain},
 };
 
-const PROTOCOLS: [Protocol; 3] = [Protocol::Anthropic, Protocol::Gemini, Protocol::Ollama];
+const PROTOCOLS: [ProviderProtocol; 3] =
+    [ProviderProtocol::Anthropic, ProviderProtocol::Gemini, ProviderProtocol::Ollama];
 
-fn settings(protocol: Protocol, server: &Server, stream: bool) -> Endpoint {
+fn settings(protocol: ProviderProtocol, server: &Server, stream: bool) -> ModelEndpoint {
     asking::endpoint(protocol, server.base_url.clone(), stream)
 }
 
-fn connect(endpoint: Endpoint) -> Arc<dyn ChatModel> {
-    Arc::new(Adapter::new(endpoint).unwrap())
+fn connect(endpoint: ModelEndpoint) -> Arc<dyn ChatModel> {
+    Arc::new(ModelAdapter::new(endpoint).unwrap())
 }
 
 /// Sends a script to one adapter.
 async fn play(
-    protocol: Protocol,
+    protocol: ProviderProtocol,
     script: Vec<Step>,
     stream: bool,
-) -> Result<(Reply, Vec<Delta>), ModelError> {
+) -> Result<(ModelReply, Vec<ReplyDelta>), ModelError> {
     let server = Server::start(script).await;
     ask(settings(protocol, &server, stream), &hello(), &[]).await
 }
 
 /// Returns the request of an adapter, head and body.
 async fn sent(
-    protocol: Protocol,
-    change: impl FnOnce(Endpoint) -> Endpoint,
-    messages: &[Message],
-    tools: &[ToolDefinition],
+    protocol: ProviderProtocol,
+    change: impl FnOnce(ModelEndpoint) -> ModelEndpoint,
+    messages: &[ChatMessage],
+    tools: &[ModelToolDefinition],
 ) -> (String, Value) {
     let server = Server::start(plain(500, "", "")).await;
     let endpoint = change(settings(protocol, &server, true));
@@ -66,36 +68,36 @@ async fn sent(
     (seen.head, seen.body)
 }
 
-fn system(text: &str) -> Message {
-    Message::System { text: text.to_owned() }
+fn system(text: &str) -> ChatMessage {
+    ChatMessage::System { text: text.to_owned() }
 }
 
-fn call(id: &str, name: &str, arguments: &str) -> CallRequest {
-    CallRequest { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() }
+fn call(id: &str, name: &str, arguments: &str) -> ModelCallRequest {
+    ModelCallRequest { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() }
 }
 
-fn said(text: &str, calls: &[CallRequest]) -> Message {
+fn said(text: &str, calls: &[ModelCallRequest]) -> ChatMessage {
     let (text, calls) = (text.to_owned(), calls.to_vec());
-    Message::Assistant(AssistantMessage { text, calls, opaque: None })
+    ChatMessage::Assistant(AssistantMessage { text, calls, opaque: None })
 }
 
-fn said_before(text: &str, calls: &[CallRequest], origin: &str, body: Value) -> Message {
-    let opaque = Some(Opaque { origin: origin.to_owned(), body });
+fn said_before(text: &str, calls: &[ModelCallRequest], origin: &str, body: Value) -> ChatMessage {
+    let opaque = Some(OpaqueMessage { origin: origin.to_owned(), body });
     let (text, calls) = (text.to_owned(), calls.to_vec());
-    Message::Assistant(AssistantMessage { text, calls, opaque })
+    ChatMessage::Assistant(AssistantMessage { text, calls, opaque })
 }
 
-fn result(call_id: &str, name: &str, content: &str, failed: bool) -> Message {
+fn result(call_id: &str, name: &str, content: &str, failed: bool) -> ChatMessage {
     let [call_id, name, content] = [call_id, name, content].map(str::to_owned);
-    Message::Tool(ToolResult { call_id, name, content, failed })
+    ChatMessage::Tool(ToolResultMessage { call_id, name, content, failed })
 }
 
-fn file(name: &str, media_type: &str, data: &[u8]) -> Attachment {
-    Attachment { name: name.to_owned(), media_type: media_type.to_owned(), data: data.into() }
+fn file(name: &str, media_type: &str, data: &[u8]) -> FileAttachment {
+    FileAttachment { name: name.to_owned(), media_type: media_type.to_owned(), data: data.into() }
 }
 
-fn tools() -> Vec<ToolDefinition> {
-    let tool = |name: &str| ToolDefinition {
+fn tools() -> Vec<ModelToolDefinition> {
+    let tool = |name: &str| ModelToolDefinition {
         name: name.to_owned(),
         description: format!("Does {name}."),
         parameters: json!({ "type": "object", "properties": {} }),

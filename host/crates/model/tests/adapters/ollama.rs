@@ -1,13 +1,15 @@
 //! Requirements of Ollama's protocol alone.
 
-use sallyport_model::{Effort, Endpoint, Finish, Message, Protocol, UserMessage};
+use sallyport_model::{
+    ChatMessage, FinishReason, ModelEndpoint, ProviderProtocol, ReasoningEffort, UserInputMessage,
+};
 use serde_json::{Value, json};
 
 use crate::server::{chunked, last_chunk};
 use crate::{call, file, hello, play, result, said, said_before, sent, system, tools};
 
-async fn messages(messages: &[Message]) -> Value {
-    sent(Protocol::Ollama, |endpoint| endpoint, messages, &[]).await.1["messages"].take()
+async fn messages(messages: &[ChatMessage]) -> Value {
+    sent(ProviderProtocol::Ollama, |endpoint| endpoint, messages, &[]).await.1["messages"].take()
 }
 
 fn uses(name: &str, arguments: Value) -> Value {
@@ -18,14 +20,15 @@ fn uses(name: &str, arguments: Value) -> Value {
 async fn a_conversation_is_written_as_the_protocol_wants_it() {
     let messages = [
         system("be brief"),
-        Message::user("hello"),
+        ChatMessage::user("hello"),
         said("let me see", &[call("a", "x", r#"{"k":1}"#), call("b", "y", "")]),
         result("a", "x", "\"found\"", false),
         result("b", "y", "{}", true),
         said("done", &[]),
-        Message::user("thanks"),
+        ChatMessage::user("thanks"),
     ];
-    let (head, body) = sent(Protocol::Ollama, |endpoint| endpoint, &messages, &tools()).await;
+    let (head, body) =
+        sent(ProviderProtocol::Ollama, |endpoint| endpoint, &messages, &tools()).await;
     assert!(head.starts_with("POST /v1/api/chat HTTP/1.1\r\n"), "{head}");
     let tool = |name: &str| {
         json!({ "type": "function", "function": {
@@ -55,12 +58,12 @@ async fn a_conversation_is_written_as_the_protocol_wants_it() {
 #[tokio::test]
 async fn a_request_says_what_was_set() {
     let rows = [
-        ("qwen3:4b", Some(Effort::Low), json!(true)),
-        ("gpt-oss:20b", Some(Effort::Low), json!("low")),
+        ("qwen3:4b", Some(ReasoningEffort::Low), json!(true)),
+        ("gpt-oss:20b", Some(ReasoningEffort::Low), json!("low")),
         ("gpt-oss:20b", None, Value::Null),
     ];
     for (model, effort, want) in rows {
-        let set = |endpoint: Endpoint| Endpoint {
+        let set = |endpoint: ModelEndpoint| ModelEndpoint {
             model: model.to_owned(),
             stream: false,
             temperature: Some(0.5),
@@ -69,7 +72,7 @@ async fn a_request_says_what_was_set() {
             effort,
             ..endpoint
         };
-        let (_, body) = sent(Protocol::Ollama, set, &hello(), &[]).await;
+        let (_, body) = sent(ProviderProtocol::Ollama, set, &hello(), &[]).await;
         assert_eq!(body.get("think").unwrap_or(&Value::Null), &want);
         assert_eq!(
             body["options"],
@@ -77,22 +80,22 @@ async fn a_request_says_what_was_set() {
         );
         assert_eq!((&body["stream"], body.get("tools")), (&json!(false), None));
     }
-    let (_, body) = sent(Protocol::Ollama, |endpoint| endpoint, &hello(), &[]).await;
+    let (_, body) = sent(ProviderProtocol::Ollama, |endpoint| endpoint, &hello(), &[]).await;
     assert_eq!(body.get("options"), None);
 }
 
 #[tokio::test]
 async fn pictures_go_beside_the_words_and_files_into_them() {
-    let said = UserMessage {
+    let said = UserInputMessage {
         text: "what is this?".to_owned(),
         attachments: vec![
             file("a.png", "image/png", b"P"),
             file("b.txt", "text/plain", b"words"),
             file("c.wav", "audio/wav", b"S"),
         ],
-        ..UserMessage::default()
+        ..UserInputMessage::default()
     };
-    let message = messages(&[Message::User(said)]).await[0].take();
+    let message = messages(&[ChatMessage::User(said)]).await[0].take();
     assert_eq!(message["images"], json!(["UA=="]));
     let content = message["content"].as_str().unwrap();
     for part in ["b.txt", "words", "c.wav", "left out"] {
@@ -123,7 +126,7 @@ async fn only_a_form_of_the_same_calls_goes_back() {
     ];
     for (origin, own, want) in rows {
         let said = said_before("t", &calls, origin, own.clone());
-        let messages = messages(&[Message::user("hello"), said]).await;
+        let messages = messages(&[ChatMessage::user("hello"), said]).await;
         assert_eq!(messages[1], want, "{own}");
     }
 }
@@ -139,7 +142,7 @@ async fn ids_of_the_server_are_kept_and_text_is_taken_for_arguments() {
     });
     let script =
         vec![chunked("application/x-ndjson", &[line.to_string().as_bytes()]), last_chunk()];
-    let (reply, _) = play(Protocol::Ollama, script, true).await.unwrap();
+    let (reply, _) = play(ProviderProtocol::Ollama, script, true).await.unwrap();
     assert_eq!(reply.message.calls, [call("theirs", "x", "{\"k\": 1}"), call("call_1", "x", "{}")]);
-    assert_eq!((reply.finish, reply.usage), (Finish::Length, None));
+    assert_eq!((reply.finish, reply.usage), (FinishReason::Length, None));
 }

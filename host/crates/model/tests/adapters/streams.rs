@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use sallyport_model::{Delta, Endpoint, Message, ModelError, Protocol, Reply, Request};
+use sallyport_model::{
+    ChatMessage, ModelEndpoint, ModelError, ModelReply, ModelRequest, ProviderProtocol, ReplyDelta,
+};
 use serde_json::{Value, json};
 
 use crate::server::{Server, Step, chunked, last_chunk, plain, until_close};
@@ -11,11 +13,11 @@ use crate::{PROTOCOLS, ask, connect, hello, play, result, settings};
 
 const JSON: &str = "content-type: application/json; charset=UTF-8\r\n";
 
-fn content_type(protocol: Protocol) -> &'static str {
-    if protocol == Protocol::Ollama { "application/x-ndjson" } else { "text/event-stream" }
+fn content_type(protocol: ProviderProtocol) -> &'static str {
+    if protocol == ProviderProtocol::Ollama { "application/x-ndjson" } else { "text/event-stream" }
 }
 
-fn in_chunks(protocol: Protocol, pieces: &[&[u8]]) -> Vec<Step> {
+fn in_chunks(protocol: ProviderProtocol, pieces: &[&[u8]]) -> Vec<Step> {
     vec![chunked(content_type(protocol), pieces), last_chunk()]
 }
 
@@ -44,7 +46,7 @@ async fn an_answer_that_is_cut_is_broken_until_all_is_said() {
             let by_close = vec![until_close(wire.content_type), Step::Send(cut.to_vec())];
             let in_chunks = vec![chunked(wire.content_type, &[cut])];
             // Without an end event, only the end of the stream marks the end of the answer.
-            let wants_end = wire.protocol == Protocol::Gemini;
+            let wants_end = wire.protocol == ProviderProtocol::Gemini;
             for (script, is_ended) in [(in_chunks, false), (by_close, true)] {
                 match play(wire.protocol, script, true).await {
                     Err(ModelError::Broken { .. }) if at < answer.len() => {}
@@ -68,11 +70,11 @@ async fn two_reasons_to_finish_with_a_cut_between_them_are_no_whole_answer() {
     };
     let [first, second] = ["It is ", "noon."].map(piece);
     let cut = vec![chunked("text/event-stream", &[first.as_bytes()])];
-    let got = play(Protocol::Gemini, cut, true).await;
+    let got = play(ProviderProtocol::Gemini, cut, true).await;
     assert!(matches!(got, Err(ModelError::Broken { .. })), "{got:?}");
     let whole =
         vec![chunked("text/event-stream", &[first.as_bytes(), second.as_bytes()]), last_chunk()];
-    let (reply, _) = play(Protocol::Gemini, whole, true).await.unwrap();
+    let (reply, _) = play(ProviderProtocol::Gemini, whole, true).await.unwrap();
     assert_eq!(reply.message.text, "It is noon.");
 }
 
@@ -102,28 +104,34 @@ async fn lines_are_read_under_any_name() {
     let [.., ollama] = wires::all();
     for content_type in ["application/json", "text/plain", ""] {
         let script = vec![chunked(content_type, &[&ollama.streamed()]), last_chunk()];
-        ollama.assert_streamed(play(Protocol::Ollama, script, true).await.unwrap());
+        ollama.assert_streamed(play(ProviderProtocol::Ollama, script, true).await.unwrap());
     }
 }
 
 #[tokio::test]
 async fn what_is_not_known_does_no_harm() {
     let rows = [
-        (Protocol::Anthropic, json!({ "type": "new_event", "index": 9, "delta": { "text": "x" } })),
-        (Protocol::Anthropic, json!({ "type": "ping" })),
-        (Protocol::Anthropic, json!({})),
-        (Protocol::Gemini, json!({})),
-        (Protocol::Gemini, json!({ "candidates": null, "usageMetadata": null, "error": null })),
-        (Protocol::Gemini, json!({ "candidates": [null, 3], "promptFeedback": {} })),
         (
-            Protocol::Gemini,
+            ProviderProtocol::Anthropic,
+            json!({ "type": "new_event", "index": 9, "delta": { "text": "x" } }),
+        ),
+        (ProviderProtocol::Anthropic, json!({ "type": "ping" })),
+        (ProviderProtocol::Anthropic, json!({})),
+        (ProviderProtocol::Gemini, json!({})),
+        (
+            ProviderProtocol::Gemini,
+            json!({ "candidates": null, "usageMetadata": null, "error": null }),
+        ),
+        (ProviderProtocol::Gemini, json!({ "candidates": [null, 3], "promptFeedback": {} })),
+        (
+            ProviderProtocol::Gemini,
             json!({ "candidates": [{
                 "index": 1, "content": { "parts": [{ "text": "another" }] }, "finishReason": "STOP",
             }] }),
         ),
-        (Protocol::Ollama, json!({})),
-        (Protocol::Ollama, json!({ "message": null, "error": null, "new": 1 })),
-        (Protocol::Ollama, json!({ "message": { "tool_calls": null, "content": null } })),
+        (ProviderProtocol::Ollama, json!({})),
+        (ProviderProtocol::Ollama, json!({ "message": null, "error": null, "new": 1 })),
+        (ProviderProtocol::Ollama, json!({ "message": { "tool_calls": null, "content": null } })),
     ];
     for (protocol, odd) in rows {
         let wire = wires::all().into_iter().find(|wire| wire.protocol == protocol).unwrap();
@@ -140,8 +148,9 @@ async fn what_is_not_known_does_no_harm() {
 async fn odd_lines_between_events_are_skipped() {
     let odd = "\u{feff}: comment\n\nevent: x\n\ndata:\n\nid: 1\nretry: 5\n\n:\n\n";
     for wire in wires::all() {
-        let before = if wire.protocol == Protocol::Ollama { "\n\r\n \n" } else { odd };
-        let after = if wire.protocol == Protocol::Ollama { "\n" } else { "data: [DONE]\n\n" };
+        let before = if wire.protocol == ProviderProtocol::Ollama { "\n\r\n \n" } else { odd };
+        let after =
+            if wire.protocol == ProviderProtocol::Ollama { "\n" } else { "data: [DONE]\n\n" };
         let answer = [before.as_bytes(), &wire.streamed(), after.as_bytes()].concat();
         let script = in_chunks(wire.protocol, &[&answer]);
         wire.assert_streamed(play(wire.protocol, script, true).await.unwrap());
@@ -151,20 +160,23 @@ async fn odd_lines_between_events_are_skipped() {
 #[tokio::test]
 async fn nonsense_in_a_stream_breaks_the_answer() {
     let rows = [
-        (Protocol::Anthropic, r#"{"type":"content_block_start","index":0,"content_block":"x"}"#),
         (
-            Protocol::Anthropic,
+            ProviderProtocol::Anthropic,
+            r#"{"type":"content_block_start","index":0,"content_block":"x"}"#,
+        ),
+        (
+            ProviderProtocol::Anthropic,
             r#"{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"x"}}"#,
         ),
-        (Protocol::Gemini, r#"{"candidates":[{"content":{"parts":["x"]}}]}"#),
-        (Protocol::Ollama, r#"{"message":{"tool_calls":["x"]}}"#),
+        (ProviderProtocol::Gemini, r#"{"candidates":[{"content":{"parts":["x"]}}]}"#),
+        (ProviderProtocol::Ollama, r#"{"message":{"tool_calls":["x"]}}"#),
     ];
     let everywhere = ["nonsense", "[]", "null", "3", "{\"a\":["];
     let everywhere =
         PROTOCOLS.into_iter().flat_map(|protocol| everywhere.map(|data| (protocol, data)));
     for (protocol, data) in rows.into_iter().chain(everywhere) {
         let line = match protocol {
-            Protocol::Ollama => format!("{data}\n"),
+            ProviderProtocol::Ollama => format!("{data}\n"),
             _ => format!("data: {data}\n\n"),
         };
         let got = play(protocol, in_chunks(protocol, &[line.as_bytes()]), true).await;
@@ -193,7 +205,7 @@ async fn no_changed_value_does_more_than_break_the_answer() {
 }
 
 #[track_caller]
-fn check_harmless(got: Result<(Reply, Vec<Delta>), ModelError>) {
+fn check_harmless(got: Result<(ModelReply, Vec<ReplyDelta>), ModelError>) {
     match got {
         Ok(_) | Err(ModelError::Broken { .. } | ModelError::Refused { .. }) => {}
         Err(other) => panic!("{other:?}"),
@@ -220,12 +232,12 @@ async fn an_endless_answer_is_ended() {
     let part = r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"x"}}]}}]}"#;
     let tool_call = r#"{"message":{"tool_calls":[{"function":{"name":"x"}}]}}"#;
     let rows = [
-        (Protocol::Anthropic, vec![b'x'; 64 << 10]),
-        (Protocol::Gemini, vec![b'x'; 64 << 10]),
-        (Protocol::Ollama, vec![b'x'; 64 << 10]),
-        (Protocol::Anthropic, format!("data: {block}\n\n").into_bytes()),
-        (Protocol::Gemini, format!("data: {part}\n\n").into_bytes()),
-        (Protocol::Ollama, format!("{tool_call}\n").into_bytes()),
+        (ProviderProtocol::Anthropic, vec![b'x'; 64 << 10]),
+        (ProviderProtocol::Gemini, vec![b'x'; 64 << 10]),
+        (ProviderProtocol::Ollama, vec![b'x'; 64 << 10]),
+        (ProviderProtocol::Anthropic, format!("data: {block}\n\n").into_bytes()),
+        (ProviderProtocol::Gemini, format!("data: {part}\n\n").into_bytes()),
+        (ProviderProtocol::Ollama, format!("{tool_call}\n").into_bytes()),
     ];
     for (protocol, flood) in rows {
         let script = vec![until_close(content_type(protocol)), Step::Flood(flood)];
@@ -244,22 +256,22 @@ async fn an_answer_goes_back_as_it_came_to_the_model_that_gave_it() {
         for round in 0..3 {
             let (reply, _) = ask(endpoint.clone(), &messages, &[]).await.unwrap();
             let results = reply.message.calls.clone();
-            messages.push(Message::Assistant(reply.message));
+            messages.push(ChatMessage::Assistant(reply.message));
             messages.extend(results.iter().map(|c| result(&c.id, &c.name, "{}", false)));
             let ids = ids(&messages);
             assert_eq!(ids.len(), 2 * (round + 1), "{ids:?}");
         }
         let seen = server.seen();
         assert_eq!(history(&seen[1].body)[1], wire.own);
-        let other = Endpoint { model: "another".to_owned(), ..endpoint };
+        let other = ModelEndpoint { model: "another".to_owned(), ..endpoint };
         let _ = ask(other, &messages, &[]).await;
         assert_ne!(history(&server.seen()[3].body)[1], wire.own);
     }
 }
 
-fn ids(messages: &[Message]) -> BTreeSet<&str> {
+fn ids(messages: &[ChatMessage]) -> BTreeSet<&str> {
     let said = messages.iter().filter_map(|message| match message {
-        Message::Assistant(said) => Some(&said.calls),
+        ChatMessage::Assistant(said) => Some(&said.calls),
         _ => None,
     });
     said.flatten().map(|call| call.id.as_str()).collect()
@@ -273,18 +285,18 @@ fn history(body: &Value) -> Vec<Value> {
 #[tokio::test]
 async fn nothing_is_said_of_an_answer_that_breaks_as_a_whole() {
     let rows = [
-        (Protocol::Anthropic, json!({ "content": [{ "type": "text", "text": "a" }, 3] })),
+        (ProviderProtocol::Anthropic, json!({ "content": [{ "type": "text", "text": "a" }, 3] })),
         (
-            Protocol::Gemini,
+            ProviderProtocol::Gemini,
             json!({ "candidates": [{ "content": { "parts": [{ "text": "a" }, 3] } }] }),
         ),
-        (Protocol::Ollama, json!({ "message": { "content": "a", "tool_calls": [3] } })),
+        (ProviderProtocol::Ollama, json!({ "message": { "content": "a", "tool_calls": [3] } })),
     ];
     for (protocol, answer) in rows {
         let server = Server::start(plain(200, JSON, &answer.to_string())).await;
         let model = connect(settings(protocol, &server, false));
-        let mut said: Vec<Delta> = Vec::new();
-        let request = Request { messages: &hello(), ..Request::default() };
+        let mut said: Vec<ReplyDelta> = Vec::new();
+        let request = ModelRequest { messages: &hello(), ..ModelRequest::default() };
         let got = model.generate(request, &mut |delta| said.push(delta)).await;
         assert!(matches!(got, Err(ModelError::Broken { .. })), "{got:?}");
         assert_eq!(said, []);

@@ -1,13 +1,15 @@
 //! One answer in the form of each provider: a thought, text beyond ASCII, two calls, usage.
 
-use sallyport_model::{CallRequest, Delta, Finish, Protocol, Reply, Usage};
+use sallyport_model::{
+    FinishReason, ModelCallRequest, ModelReply, ProviderProtocol, ReplyDelta, TokenUsage,
+};
 use serde_json::{Value, json};
 
 use crate::call;
 
 /// The answer in one provider's wire format.
 pub(crate) struct Wire {
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: ProviderProtocol,
     pub(crate) content_type: &'static str,
     /// The pieces of the streamed answer, each JSON.
     pub(crate) pieces: Vec<Value>,
@@ -16,7 +18,7 @@ pub(crate) struct Wire {
     /// The same answer in one piece.
     pub(crate) whole: Value,
     ids: [&'static str; 2],
-    usage: Usage,
+    usage: TokenUsage,
     /// The provider's own form, as it must be sent back.
     pub(crate) own: Value,
 }
@@ -31,43 +33,43 @@ impl Wire {
         written(self.protocol, &self.pieces)
     }
 
-    pub(crate) fn calls(&self) -> [CallRequest; 2] {
+    pub(crate) fn calls(&self) -> [ModelCallRequest; 2] {
         [call(self.ids[0], "x", r#"{"k":"é"}"#), call(self.ids[1], "y", "{}")]
     }
 
     #[track_caller]
-    pub(crate) fn assert_reply(&self, reply: Reply) {
+    pub(crate) fn assert_reply(&self, reply: ModelReply) {
         assert_eq!(reply.message.text, "Grüße 東京");
         assert_eq!(reply.message.calls, self.calls());
         assert_eq!(reply.message.opaque.unwrap().body, self.own);
-        assert_eq!(reply.finish, Finish::ToolCalls);
+        assert_eq!(reply.finish, FinishReason::ToolCalls);
         assert_eq!(reply.usage, Some(self.usage));
     }
 
     #[track_caller]
-    pub(crate) fn assert_streamed(&self, (reply, deltas): (Reply, Vec<Delta>)) {
+    pub(crate) fn assert_streamed(&self, (reply, deltas): (ModelReply, Vec<ReplyDelta>)) {
         self.assert_reply(reply);
         assert_eq!(deltas, says(&["Grüße", " 東京"]));
     }
 
     #[track_caller]
-    pub(crate) fn assert_whole(&self, (reply, deltas): (Reply, Vec<Delta>)) {
+    pub(crate) fn assert_whole(&self, (reply, deltas): (ModelReply, Vec<ReplyDelta>)) {
         self.assert_reply(reply);
         assert_eq!(deltas, says(&["Grüße 東京"]));
     }
 }
 
-fn says(words: &[&str]) -> Vec<Delta> {
-    let text = words.iter().map(|word| Delta::Text((*word).to_owned()));
-    let begun = ["x", "y"].map(|name| Delta::CallBegun { name: name.to_owned() });
-    [Delta::Reasoning("hm".to_owned())].into_iter().chain(text).chain(begun).collect()
+fn says(words: &[&str]) -> Vec<ReplyDelta> {
+    let text = words.iter().map(|word| ReplyDelta::Text((*word).to_owned()));
+    let begun = ["x", "y"].map(|name| ReplyDelta::CallBegun { name: name.to_owned() });
+    [ReplyDelta::Reasoning("hm".to_owned())].into_iter().chain(text).chain(begun).collect()
 }
 
 /// Returns pieces as a provider streams them.
-pub(crate) fn written(protocol: Protocol, pieces: &[Value]) -> Vec<u8> {
+pub(crate) fn written(protocol: ProviderProtocol, pieces: &[Value]) -> Vec<u8> {
     let write = |piece: &Value| match protocol {
-        Protocol::Ollama => format!("{piece}\n"),
-        Protocol::Anthropic => {
+        ProviderProtocol::Ollama => format!("{piece}\n"),
+        ProviderProtocol::Anthropic => {
             format!("event: {}\ndata: {piece}\n\n", piece["type"].as_str().unwrap_or("odd"))
         }
         _ => format!("data: {piece}\r\n\r\n"),
@@ -124,16 +126,16 @@ fn anthropic() -> Wire {
         farewell.clone(),
     ];
     Wire {
-        protocol: Protocol::Anthropic,
+        protocol: ProviderProtocol::Anthropic,
         content_type: "text/event-stream; charset=utf-8",
         pieces,
-        farewell_bytes: written(Protocol::Anthropic, &[farewell]).len(),
+        farewell_bytes: written(ProviderProtocol::Anthropic, &[farewell]).len(),
         whole: json!({ "type": "message", "content": content, "stop_reason": "tool_use", "usage": {
             "input_tokens": 4, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 1,
             "output_tokens": 9, "output_tokens_details": { "thinking_tokens": 5 },
         } }),
         ids: ["a", "b"],
-        usage: Usage {
+        usage: TokenUsage {
             input_tokens: 7,
             output_tokens: 9,
             cached_input_tokens: 2,
@@ -170,7 +172,7 @@ fn gemini() -> Wire {
         })
     };
     Wire {
-        protocol: Protocol::Gemini,
+        protocol: ProviderProtocol::Gemini,
         content_type: "text/event-stream",
         pieces: vec![
             piece(json!([{ "text": "hm", "thought": true }])),
@@ -181,7 +183,7 @@ fn gemini() -> Wire {
         farewell_bytes: 1,
         whole: end(&parts),
         ids: ["call_1", "call_2"],
-        usage: Usage {
+        usage: TokenUsage {
             input_tokens: 7,
             output_tokens: 9,
             cached_input_tokens: 2,
@@ -208,7 +210,7 @@ fn ollama() -> Wire {
         })
     };
     Wire {
-        protocol: Protocol::Ollama,
+        protocol: ProviderProtocol::Ollama,
         content_type: "application/x-ndjson",
         pieces: vec![
             piece(json!({ "role": "assistant", "content": "", "thinking": "hm" })),
@@ -221,7 +223,7 @@ fn ollama() -> Wire {
         farewell_bytes: 1,
         whole: end(message.clone()),
         ids: ["call_1", "call_2"],
-        usage: Usage { input_tokens: 7, output_tokens: 9, ..Usage::default() },
+        usage: TokenUsage { input_tokens: 7, output_tokens: 9, ..TokenUsage::default() },
         own: message,
     }
 }

@@ -1,23 +1,23 @@
 //! The parts of a request other than its conversation, and quoted origins, in every protocol.
 
 use sallyport_contract::services::InputOrigin;
-use sallyport_model::{Request, UserMessage, connect as connect_whole};
+use sallyport_model::{ModelRequest, UserInputMessage, connect_model as connect_whole};
 
 use super::*;
 
-const ALL: [Protocol; 5] = [
-    Protocol::OpenAiChat,
-    Protocol::OpenAiResponses,
-    Protocol::Anthropic,
-    Protocol::Gemini,
-    Protocol::Ollama,
+const ALL: [ProviderProtocol; 5] = [
+    ProviderProtocol::OpenAiChat,
+    ProviderProtocol::OpenAiResponses,
+    ProviderProtocol::Anthropic,
+    ProviderProtocol::Gemini,
+    ProviderProtocol::Ollama,
 ];
 
 /// The JSON pointer to the temperature in a protocol.
-fn place(protocol: Protocol) -> &'static str {
+fn place(protocol: ProviderProtocol) -> &'static str {
     match protocol {
-        Protocol::Gemini => "/generationConfig/temperature",
-        Protocol::Ollama => "/options/temperature",
+        ProviderProtocol::Gemini => "/generationConfig/temperature",
+        ProviderProtocol::Ollama => "/options/temperature",
         _ => "/temperature",
     }
 }
@@ -25,15 +25,16 @@ fn place(protocol: Protocol) -> &'static str {
 /// Returns the bodies that are sent if a request wishes for a temperature and each is refused with
 /// this message.
 async fn wished(
-    protocol: Protocol,
+    protocol: ProviderProtocol,
     own: Option<f64>,
     wish: Option<f64>,
     refusal: &str,
 ) -> Vec<Value> {
     let server = Server::start(plain(400, "", refusal)).await;
-    let endpoint = Endpoint { temperature: own, ..settings(protocol, &server, true) };
+    let endpoint = ModelEndpoint { temperature: own, ..settings(protocol, &server, true) };
     let messages = asking::hello();
-    let request = Request { messages: &messages, temperature: wish, ..Request::default() };
+    let request =
+        ModelRequest { messages: &messages, temperature: wish, ..ModelRequest::default() };
     connect_whole(endpoint).unwrap().generate(request, &mut |_| {}).await.unwrap_err();
     server.seen().into_iter().map(|seen| seen.body).collect()
 }
@@ -84,13 +85,13 @@ async fn a_model_is_told_whose_words_it_reads() {
     };
     let told = "[A note.]\n\n[from webhook, \"bot\"]\n| build failed";
     for attachments in [Vec::new(), vec![file("a.txt", "text/plain", b"words")]] {
-        let said = UserMessage {
+        let said = UserInputMessage {
             text: "build failed".to_owned(),
             attachments,
             origin: Some(origin.clone()),
             aside: Some("[A note.]".to_owned()),
         };
-        let messages = [Message::User(said)];
+        let messages = [ChatMessage::User(said)];
         let told = serde_json::to_string(told).unwrap();
         for protocol in ALL {
             let (_, body) = sent(protocol, |endpoint| endpoint, &messages, &[]).await;

@@ -1,8 +1,8 @@
 //! Checks of models against servers that fail at each step.
 
 use sallyport_contract::Secret;
-use sallyport_model::catalog::{Status, Step, check};
-use sallyport_model::{Endpoint, Protocol, ToolCalling};
+use sallyport_model::catalog::{ModelCheckStatus, ModelCheckStep, check_endpoint};
+use sallyport_model::{ModelEndpoint, ProviderProtocol, ToolCallingMode};
 use serde_json::{Value, json};
 
 use crate::server::{Seen, Server, plain};
@@ -48,25 +48,25 @@ async fn serve(answers: Answers) -> Server {
     .await
 }
 
-async fn checked(answers: Answers) -> Vec<Step> {
+async fn checked(answers: Answers) -> Vec<ModelCheckStep> {
     let server = serve(answers).await;
-    check(&endpoint(Protocol::OpenAiChat, &server.base_url)).await
+    check_endpoint(&endpoint(ProviderProtocol::OpenAiChat, &server.base_url)).await
 }
 
 /// The results of the steps, one letter each.
 #[track_caller]
-fn assert_went(steps: &[Step], want: &str) {
+fn assert_went(steps: &[ModelCheckStep], want: &str) {
     let ids: Vec<&str> = steps.iter().map(|step| step.id).collect();
     assert_eq!(ids, ["address", "credentials", "model", "answer", "tool-call"]);
-    let letter = |step: &Step| match step.status {
-        Status::Ok => 'o',
-        Status::Failed => 'F',
-        Status::Skipped => '-',
+    let letter = |step: &ModelCheckStep| match step.status {
+        ModelCheckStatus::Ok => 'o',
+        ModelCheckStatus::Failed => 'F',
+        ModelCheckStatus::Skipped => '-',
     };
     assert_eq!(steps.iter().map(letter).collect::<String>(), want, "{steps:#?}");
     for step in steps {
         assert!(!step.detail.is_empty() && !step.detail.contains(KEY), "{step:?}");
-        assert_eq!(step.remedy.is_some(), step.status == Status::Failed, "{step:?}");
+        assert_eq!(step.remedy.is_some(), step.status == ModelCheckStatus::Failed, "{step:?}");
     }
 }
 
@@ -122,16 +122,16 @@ async fn a_mistyped_name_and_a_model_without_tools_are_told_with_a_way_out() {
 async fn nobody_there_and_settings_that_cannot_work_end_it_at_once() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let base = format!("http://{nobody}/v1");
-    let set = |base: &str| endpoint(Protocol::OpenAiChat, base);
+    let set = |base: &str| endpoint(ProviderProtocol::OpenAiChat, base);
     let rows = [
         (set(&base), "F----"),
         (set("ftp://x"), "F----"),
-        (Endpoint { key: Some(Secret::new("a\nb")), ..set(&base) }, "-F---"),
-        (Endpoint { model: String::new(), ..set(&base) }, "--F--"),
-        (Endpoint { temperature: Some(-1.0), ..set(&base) }, "---F-"),
+        (ModelEndpoint { key: Some(Secret::new("a\nb")), ..set(&base) }, "-F---"),
+        (ModelEndpoint { model: String::new(), ..set(&base) }, "--F--"),
+        (ModelEndpoint { temperature: Some(-1.0), ..set(&base) }, "---F-"),
     ];
     for (endpoint, want) in rows {
-        assert_went(&check(&endpoint).await, want);
+        assert_went(&check_endpoint(&endpoint).await, want);
     }
 }
 
@@ -146,9 +146,9 @@ async fn a_model_without_function_calling_is_checked_in_its_own_way() {
     let answer = r#"{"tool":"repeat","args":{"text":"ready"}}"#;
     let words = (200, message(json!({ "content": answer })));
     let server = serve(Answers { words, ..good() }).await;
-    let json = endpoint(Protocol::OpenAiChat, &server.base_url);
-    let json = Endpoint { tool_calling: ToolCalling::Json, key: None, ..json };
-    let steps = check(&json).await;
-    assert_eq!(steps[4].status, Status::Ok, "{steps:#?}");
+    let json = endpoint(ProviderProtocol::OpenAiChat, &server.base_url);
+    let json = ModelEndpoint { tool_calling: ToolCallingMode::Json, key: None, ..json };
+    let steps = check_endpoint(&json).await;
+    assert_eq!(steps[4].status, ModelCheckStatus::Ok, "{steps:#?}");
     assert_eq!(steps[1].detail, "none are set, and none are asked for");
 }

@@ -1,64 +1,76 @@
 //! Lists of models in the forms of real services.
 
-use sallyport_model::catalog::{CatalogError, Listed, models};
-use sallyport_model::{Endpoint, ModelError, Protocol, SettingsError};
+use sallyport_model::catalog::{CatalogModel, ModelCatalogError, list_models};
+use sallyport_model::{EndpointSettingsError, ModelEndpoint, ModelError, ProviderProtocol};
 use serde_json::{Value, json};
 
 use crate::server::{Server, plain};
 use crate::{JSON, KEY, endpoint};
 
-async fn listed(protocol: Protocol, body: Value) -> Result<Vec<Listed>, CatalogError> {
+async fn listed(
+    protocol: ProviderProtocol,
+    body: Value,
+) -> Result<Vec<CatalogModel>, ModelCatalogError> {
     let server = Server::start(plain(200, JSON, &body.to_string())).await;
-    models(&endpoint(protocol, &server.base_url)).await
+    list_models(&endpoint(protocol, &server.base_url)).await
 }
 
-fn model(name: &str) -> Listed {
+fn model(name: &str) -> CatalogModel {
     let name = name.to_owned();
-    Listed { name, title: None, context_tokens: None, output_tokens: None }
+    CatalogModel { name, title: None, context_tokens: None, output_tokens: None }
 }
 
 #[tokio::test]
 async fn every_service_has_its_own_list() {
-    let with = |name: &str, context: u64| Listed { context_tokens: Some(context), ..model(name) };
+    let with =
+        |name: &str, context: u64| CatalogModel { context_tokens: Some(context), ..model(name) };
     let rows = [
         (
-            Protocol::OpenAiChat,
+            ProviderProtocol::OpenAiChat,
             json!({ "object": "list", "data": [{ "id": "b", "owned_by": "x" }, { "id": "a" }] }),
             vec![model("a"), model("b")],
         ),
         (
-            Protocol::OpenAiChat,
+            ProviderProtocol::OpenAiChat,
             json!({ "data": [{ "id": "/m/q.gguf", "meta": { "n_ctx": 4096, "n_ctx_train": 40960 } }],
                 "models": [{ "name": "/m/q.gguf" }] }),
             vec![with("/m/q.gguf", 4096)],
         ),
         (
-            Protocol::OpenAiChat,
+            ProviderProtocol::OpenAiChat,
             json!({ "data": [{ "id": "v/m", "context_length": 8, "top_provider": { "max_completion_tokens": 4 } }] }),
-            vec![Listed { output_tokens: Some(4), ..with("v/m", 8) }],
+            vec![CatalogModel { output_tokens: Some(4), ..with("v/m", 8) }],
         ),
-        (Protocol::OpenAiResponses, json!([{ "id": "m", "max_model_len": 8 }]), vec![with("m", 8)]),
         (
-            Protocol::Anthropic,
+            ProviderProtocol::OpenAiResponses,
+            json!([{ "id": "m", "max_model_len": 8 }]),
+            vec![with("m", 8)],
+        ),
+        (
+            ProviderProtocol::Anthropic,
             json!({ "data": [{ "type": "model", "id": "claude", "display_name": "Claude" }], "has_more": false }),
-            vec![Listed { title: Some("Claude".to_owned()), ..model("claude") }],
+            vec![CatalogModel { title: Some("Claude".to_owned()), ..model("claude") }],
         ),
         (
-            Protocol::Gemini,
+            ProviderProtocol::Gemini,
             json!({ "models": [
                 { "name": "models/g", "displayName": "G", "inputTokenLimit": 9, "outputTokenLimit": 3,
                   "supportedGenerationMethods": ["generateContent"] },
                 { "name": "models/embedding", "supportedGenerationMethods": ["embedContent"] },
             ] }),
-            vec![Listed { title: Some("G".to_owned()), output_tokens: Some(3), ..with("g", 9) }],
+            vec![CatalogModel {
+                title: Some("G".to_owned()),
+                output_tokens: Some(3),
+                ..with("g", 9)
+            }],
         ),
         (
-            Protocol::Ollama,
+            ProviderProtocol::Ollama,
             json!({ "models": [{ "name": "qwen3:latest", "model": "qwen3:latest", "size": 1 }] }),
             vec![model("qwen3:latest")],
         ),
-        (Protocol::Ollama, json!({ "models": [] }), vec![]),
-        (Protocol::OpenAiChat, json!({ "object": "list", "data": null }), vec![]),
+        (ProviderProtocol::Ollama, json!({ "models": [] }), vec![]),
+        (ProviderProtocol::OpenAiChat, json!({ "object": "list", "data": null }), vec![]),
     ];
     for (protocol, body, want) in rows {
         assert_eq!(listed(protocol, body).await.unwrap(), want);
@@ -68,19 +80,20 @@ async fn every_service_has_its_own_list() {
 #[tokio::test]
 async fn each_service_is_asked_in_its_way_and_no_key_stands_in_an_address() {
     let rows = [
-        (Protocol::OpenAiChat, "GET /v1/models HTTP/1.1", "authorization: Bearer "),
-        (Protocol::Anthropic, "GET /v1/models?limit=1000 HTTP/1.1", "x-api-key: "),
-        (Protocol::Gemini, "GET /v1/models?pageSize=1000 HTTP/1.1", "x-goog-api-key: "),
-        (Protocol::Ollama, "GET /v1/api/tags HTTP/1.1", "authorization: Bearer "),
+        (ProviderProtocol::OpenAiChat, "GET /v1/models HTTP/1.1", "authorization: Bearer "),
+        (ProviderProtocol::Anthropic, "GET /v1/models?limit=1000 HTTP/1.1", "x-api-key: "),
+        (ProviderProtocol::Gemini, "GET /v1/models?pageSize=1000 HTTP/1.1", "x-goog-api-key: "),
+        (ProviderProtocol::Ollama, "GET /v1/api/tags HTTP/1.1", "authorization: Bearer "),
     ];
     for (protocol, line, header) in rows {
         let server = Server::start(plain(200, JSON, r#"{"models":[]}"#)).await;
-        let nameless = Endpoint { model: String::new(), ..endpoint(protocol, &server.base_url) };
-        assert_eq!(models(&nameless).await, Ok(Vec::new()));
+        let nameless =
+            ModelEndpoint { model: String::new(), ..endpoint(protocol, &server.base_url) };
+        assert_eq!(list_models(&nameless).await, Ok(Vec::new()));
         let head = server.seen().remove(0).head;
         assert!(head.starts_with(line), "{head}");
         assert!(head.contains(&format!("{header}{KEY}\r\n")), "{head}");
-        assert_eq!(head.contains("anthropic-version: "), protocol == Protocol::Anthropic);
+        assert_eq!(head.contains("anthropic-version: "), protocol == ProviderProtocol::Anthropic);
     }
 }
 
@@ -88,12 +101,12 @@ async fn each_service_is_asked_in_its_way_and_no_key_stands_in_an_address() {
 async fn pages_are_put_together() {
     let rows = [
         (
-            Protocol::Anthropic,
+            ProviderProtocol::Anthropic,
             json!({ "data": [{ "id": "b" }], "has_more": true, "last_id": "x&y" }),
             "after_id=x%26y",
         ),
         (
-            Protocol::Gemini,
+            ProviderProtocol::Gemini,
             json!({ "models": [{ "name": "models/b" }], "nextPageToken": "x&y" }),
             "pageToken=x%26y",
         ),
@@ -105,7 +118,7 @@ async fn pages_are_put_together() {
             plain(200, JSON, &page.to_string())
         })
         .await;
-        let listed = models(&endpoint(protocol, &server.base_url)).await.unwrap();
+        let listed = list_models(&endpoint(protocol, &server.base_url)).await.unwrap();
         assert_eq!(listed, [model("a"), model("b")]);
     }
 }
@@ -114,14 +127,14 @@ async fn pages_are_put_together() {
 async fn a_list_without_end_and_odd_entries_do_no_harm() {
     let endless = json!({ "data": [{ "id": "a" }], "has_more": true, "last_id": "a" });
     let server = Server::start(plain(200, JSON, &endless.to_string())).await;
-    let got = models(&endpoint(Protocol::Anthropic, &server.base_url)).await;
+    let got = list_models(&endpoint(ProviderProtocol::Anthropic, &server.base_url)).await;
     assert_eq!((got, server.seen().len()), (Ok(vec![model("a")]), 10));
 
     let odd = json!({ "data": [
         1, null, "x", {}, { "id": 3 }, { "id": "" }, { "id": " " }, { "id": "a", "context_length": -1 },
         { "id": "a" }, { "id": "\u{1b}[2J", "context_length": 0 }, { "id": "x".repeat(9999) },
     ] });
-    let got = listed(Protocol::OpenAiChat, odd).await.unwrap();
+    let got = listed(ProviderProtocol::OpenAiChat, odd).await.unwrap();
     let names: Vec<&str> = got.iter().map(|model| model.name.as_str()).collect();
     assert_eq!(names[..2], ["\\u{1b}[2J", "a"]);
     assert!(names.len() == 3 && names[2].chars().count() < 300, "{names:?}");
@@ -132,15 +145,18 @@ async fn a_list_without_end_and_odd_entries_do_no_harm() {
 async fn what_is_no_list_is_an_error_with_a_hint() {
     for body in ["{}", "null", "x", r#"{"data":{}}"#, r#"{"models":3}"#] {
         let server = Server::start(plain(200, JSON, body)).await;
-        let got = models(&endpoint(Protocol::OpenAiChat, &server.base_url)).await;
-        let Err(error @ CatalogError::Model(ModelError::Broken { .. })) = got else {
+        let got = list_models(&endpoint(ProviderProtocol::OpenAiChat, &server.base_url)).await;
+        let Err(error @ ModelCatalogError::Model(ModelError::Broken { .. })) = got else {
             panic!("{body}: {got:?}");
         };
         assert!(!error.hint().is_empty());
     }
     let server = Server::start(plain(401, JSON, "{}")).await;
-    let got = models(&endpoint(Protocol::OpenAiChat, &server.base_url)).await;
-    assert!(matches!(got, Err(CatalogError::Model(ModelError::Credentials { .. }))), "{got:?}");
-    let got = models(&endpoint(Protocol::OpenAiChat, "ftp://x")).await;
-    assert_eq!(got, Err(CatalogError::Settings(SettingsError::Scheme)));
+    let got = list_models(&endpoint(ProviderProtocol::OpenAiChat, &server.base_url)).await;
+    assert!(
+        matches!(got, Err(ModelCatalogError::Model(ModelError::Credentials { .. }))),
+        "{got:?}"
+    );
+    let got = list_models(&endpoint(ProviderProtocol::OpenAiChat, "ftp://x")).await;
+    assert_eq!(got, Err(ModelCatalogError::Settings(EndpointSettingsError::Scheme)));
 }

@@ -9,14 +9,14 @@ mod lists;
 mod server;
 
 use sallyport_contract::Secret;
-use sallyport_model::{Endpoint, Protocol};
+use sallyport_model::{ModelEndpoint, ProviderProtocol};
 
 /// The key in these tests.
 const KEY: &str = "sk-test-0123456789";
 
 const JSON: &str = "content-type: application/json\r\n";
 
-fn endpoint(protocol: Protocol, base_url: &str) -> Endpoint {
+fn endpoint(protocol: ProviderProtocol, base_url: &str) -> ModelEndpoint {
     let key = Some(Secret::new(KEY));
-    Endpoint { key, stream: false, ..Endpoint::new(protocol, base_url, "test-model") }
+    ModelEndpoint { key, stream: false, ..ModelEndpoint::new(protocol, base_url, "test-model") }
 }

@@ -1,6 +1,6 @@
 //! The same bytes, split at every place and broken off at every byte.
 
-use sallyport_model::{ModelError, Protocol, Reply};
+use sallyport_model::{ModelError, ModelReply, ProviderProtocol};
 
 use crate::{
     model, play,
@@ -99,8 +99,8 @@ fn check_cut(
     script: &Script,
     at: usize,
     has_end: bool,
-    got: Result<Reply, ModelError>,
-    whole: &Reply,
+    got: Result<ModelReply, ModelError>,
+    whole: &ModelReply,
 ) {
     let end_of = |event: usize| script.start_of(event) + script.events[event].0.trim_end().len();
     let protocol = script.protocol;
@@ -111,9 +111,9 @@ fn check_cut(
                 "{protocol:?}: a part at {at} is taken for all"
             );
             let usage = reply.usage.or(whole.usage);
-            assert_eq!(Reply { usage, ..reply }, *whole, "{protocol:?}: cut at {at}");
+            assert_eq!(ModelReply { usage, ..reply }, *whole, "{protocol:?}: cut at {at}");
         }
-        Err(ModelError::Broken { .. }) if protocol == Protocol::Gemini && !has_end => {}
+        Err(ModelError::Broken { .. }) if protocol == ProviderProtocol::Gemini && !has_end => {}
         Err(ModelError::Broken { .. } | ModelError::Unreachable { .. }) => {
             let must = script.start_of(script.must_from) + script.events[script.must_from].0.len();
             assert!(at < must, "{protocol:?}: all was said at {must}, and lost at {at}");

@@ -19,7 +19,8 @@ use std::{sync::Arc, time::Duration};
 
 use sallyport_contract::Secret;
 use sallyport_model::{
-    ChatModel, Delta, Endpoint, Message, ModelError, Reply, Request, ToolDefinition, connect,
+    ChatMessage, ChatModel, ModelEndpoint, ModelError, ModelReply, ModelRequest,
+    ModelToolDefinition, ReplyDelta, connect_model,
 };
 use serde_json::json;
 
@@ -31,32 +32,35 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The key in these tests.
 const KEY: &str = "sk-test-0123456789";
 
-fn endpoint(script: &Script, server: &Server) -> Endpoint {
-    Endpoint {
+fn endpoint(script: &Script, server: &Server) -> ModelEndpoint {
+    ModelEndpoint {
         key: Some(Secret::new(KEY)),
         time_max: PATIENCE,
         tool_calling: script.tool_calling,
-        ..Endpoint::new(script.protocol, server.base_url.clone(), "test-model")
+        ..ModelEndpoint::new(script.protocol, server.base_url.clone(), "test-model")
     }
 }
 
 fn model(script: &Script, server: &Server) -> Arc<dyn ChatModel> {
-    connect(endpoint(script, server)).unwrap()
+    connect_model(endpoint(script, server)).unwrap()
 }
 
 /// Asks for the answer of a script. `on_delta` receives it while it arrives.
 async fn ask(
     model: &dyn ChatModel,
-    on_delta: &mut (dyn FnMut(Delta) + Send),
-) -> Result<Reply, ModelError> {
-    let tool = |name: &str| ToolDefinition {
+    on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
+) -> Result<ModelReply, ModelError> {
+    let tool = |name: &str| ModelToolDefinition {
         name: name.to_owned(),
         description: String::new(),
         parameters: json!({ "type": "object", "properties": {} }),
     };
-    let (messages, tools) = ([Message::user("hello")], [tool("x"), tool("y")]);
+    let (messages, tools) = ([ChatMessage::user("hello")], [tool("x"), tool("y")]);
     model
-        .generate(Request { messages: &messages, tools: &tools, ..Request::default() }, on_delta)
+        .generate(
+            ModelRequest { messages: &messages, tools: &tools, ..ModelRequest::default() },
+            on_delta,
+        )
         .await
 }
 
@@ -65,7 +69,7 @@ async fn play(
     model: &dyn ChatModel,
     server: &Server,
     pieces: &[&[u8]],
-) -> (Result<Reply, ModelError>, Vec<Delta>) {
+) -> (Result<ModelReply, ModelError>, Vec<ReplyDelta>) {
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
     let serve = async {
@@ -80,13 +84,13 @@ async fn play(
 }
 
 /// The text in deltas, and the calls that began.
-fn shown(deltas: &[Delta]) -> (String, Vec<String>) {
+fn shown(deltas: &[ReplyDelta]) -> (String, Vec<String>) {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for delta in deltas {
         match delta {
-            Delta::Text(piece) => text.push_str(piece),
-            Delta::CallBegun { name } => calls.push(name.clone()),
-            Delta::Reasoning(_) | Delta::LeftOut(_) | Delta::Retry { .. } => {}
+            ReplyDelta::Text(piece) => text.push_str(piece),
+            ReplyDelta::CallBegun { name } => calls.push(name.clone()),
+            ReplyDelta::Reasoning(_) | ReplyDelta::LeftOut(_) | ReplyDelta::Retry { .. } => {}
         }
     }
     (text, calls)

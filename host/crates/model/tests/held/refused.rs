@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use sallyport_model::{Delta, Endpoint, ModelError, Reply, connect};
+use sallyport_model::{ModelEndpoint, ModelError, ModelReply, ReplyDelta, connect_model};
 
 use crate::{
     ask, endpoint, model,
@@ -25,12 +25,13 @@ async fn refuse(
     times: usize,
     status: u16,
     headers: &str,
-) -> (Result<Reply, ModelError>, Vec<Duration>, Vec<Delta>) {
+) -> (Result<ModelReply, ModelError>, Vec<Duration>, Vec<ReplyDelta>) {
     let server = Server::start().await;
-    let model = connect(Endpoint { time_max: TIME_MAX, ..endpoint(script, &server) }).unwrap();
+    let model =
+        connect_model(ModelEndpoint { time_max: TIME_MAX, ..endpoint(script, &server) }).unwrap();
     let (mut waits, mut deltas) = (Vec::new(), Vec::new());
     let mut on_delta = |delta| match delta {
-        Delta::Retry { attempt, wait, reason } => {
+        ReplyDelta::Retry { attempt, wait, reason } => {
             assert!(attempt as usize == waits.len() + 2 && !reason.is_empty());
             waits.push(wait);
             skip(wait);
@@ -146,7 +147,7 @@ async fn a_connection_that_is_closed_without_a_word_is_tried_again() {
         let model = model(&script, &server);
         let (mut retries, mut deltas) = (0, Vec::new());
         let mut on_delta = |delta| match delta {
-            Delta::Retry { wait, .. } => {
+            ReplyDelta::Retry { wait, .. } => {
                 retries += 1;
                 skip(wait);
             }

@@ -1,12 +1,14 @@
 //! One answer in every protocol: the text "Grüße 東京" and two calls, `x` with an argument and `y`
 //! without.
 
-use sallyport_model::{Delta, Finish, Protocol, Reply, ToolCalling, Usage};
+use sallyport_model::{
+    FinishReason, ModelReply, ProviderProtocol, ReplyDelta, TokenUsage, ToolCallingMode,
+};
 
 /// An answer as one protocol writes it.
 pub(crate) struct Script {
-    pub(crate) protocol: Protocol,
-    pub(crate) tool_calling: ToolCalling,
+    pub(crate) protocol: ProviderProtocol,
+    pub(crate) tool_calling: ToolCallingMode,
     pub(crate) content_type: &'static str,
     /// Each event, with what the user sees of it: text, or the name of a call in brackets.
     pub(crate) events: Vec<(String, &'static str)>,
@@ -14,14 +16,14 @@ pub(crate) struct Script {
     pub(crate) whole_from: usize,
     /// The first event after which it must count as whole.
     pub(crate) must_from: usize,
-    pub(crate) usage: Usage,
+    pub(crate) usage: TokenUsage,
 }
 
 const EVENTS: &str = "text/event-stream; charset=utf-8";
 
 const LINES: &str = "application/x-ndjson";
 
-const USAGE: Usage = Usage {
+const USAGE: TokenUsage = TokenUsage {
     input_tokens: 7,
     output_tokens: 9,
     cached_input_tokens: 0,
@@ -57,11 +59,11 @@ impl Script {
 
     /// Checks that a reply is complete.
     #[track_caller]
-    pub(crate) fn check(&self, reply: &Reply, deltas: &[Delta]) {
+    pub(crate) fn check(&self, reply: &ModelReply, deltas: &[ReplyDelta]) {
         assert_eq!(reply.message.text, "Grüße 東京");
         let calls = reply.message.calls.iter().map(|call| (&*call.name, &*call.arguments));
         assert_eq!(calls.collect::<Vec<_>>(), [("x", r#"{"k":"é"}"#), ("y", "{}")]);
-        assert_eq!(reply.finish, Finish::ToolCalls);
+        assert_eq!(reply.finish, FinishReason::ToolCalls);
         assert_eq!(reply.usage, Some(self.usage));
         assert_eq!(crate::shown(deltas), self.shown(self.events.len()));
         assert_eq!(crate::shown(deltas).0, reply.message.text);
@@ -75,14 +77,14 @@ pub(crate) fn all() -> Vec<Script> {
 
 /// One event for each pair; the last event is required.
 fn native(
-    protocol: Protocol,
+    protocol: ProviderProtocol,
     content_type: &'static str,
     events: &[(&str, &'static str)],
     written: fn(&str) -> String,
 ) -> Script {
     Script {
         protocol,
-        tool_calling: ToolCalling::Native,
+        tool_calling: ToolCallingMode::Native,
         content_type,
         events: events.iter().map(|(event, seen)| (written(event), *seen)).collect(),
         whole_from: events.len() - 1,
@@ -123,7 +125,7 @@ fn chat() -> Script {
         (r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":9}}"#, ""),
         ("[DONE]", ""),
     ];
-    let script = native(Protocol::OpenAiChat, EVENTS, &events, data);
+    let script = native(ProviderProtocol::OpenAiChat, EVENTS, &events, data);
     Script { whole_from: 6, must_from: 8, ..script }
 }
 
@@ -143,8 +145,8 @@ fn json() -> Script {
         (r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":9}}"#, ""),
         ("[DONE]", "[x y]"),
     ];
-    let script = native(Protocol::OpenAiChat, EVENTS, &events, data);
-    Script { tool_calling: ToolCalling::Json, whole_from: 6, must_from: 8, ..script }
+    let script = native(ProviderProtocol::OpenAiChat, EVENTS, &events, data);
+    Script { tool_calling: ToolCallingMode::Json, whole_from: 6, must_from: 8, ..script }
 }
 
 fn responses() -> Script {
@@ -206,7 +208,7 @@ fn responses() -> Script {
             "",
         ),
     ];
-    native(Protocol::OpenAiResponses, EVENTS, &events, named)
+    native(ProviderProtocol::OpenAiResponses, EVENTS, &events, named)
 }
 
 /// The stop reason comes after the end of every block; only the end event follows.
@@ -258,7 +260,7 @@ fn anthropic() -> Script {
         ),
         (r#"{"type":"message_stop"}"#, ""),
     ];
-    let script = native(Protocol::Anthropic, EVENTS, &events, named);
+    let script = native(ProviderProtocol::Anthropic, EVENTS, &events, named);
     Script { whole_from: 13, ..script }
 }
 
@@ -281,7 +283,9 @@ fn gemini() -> Script {
             "[y]",
         ),
     ];
-    native(Protocol::Gemini, "text/event-stream", &events, |event| format!("data: {event}\r\n\r\n"))
+    native(ProviderProtocol::Gemini, "text/event-stream", &events, |event| {
+        format!("data: {event}\r\n\r\n")
+    })
 }
 
 fn ollama() -> Script {
@@ -297,5 +301,5 @@ fn ollama() -> Script {
             "",
         ),
     ];
-    native(Protocol::Ollama, LINES, &events, |event| format!("{event}\n"))
+    native(ProviderProtocol::Ollama, LINES, &events, |event| format!("{event}\n"))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sallyport_model::{Endpoint, ModelError, connect};
+use sallyport_model::{ModelEndpoint, ModelError, connect_model};
 
 use crate::{
     PATIENCE, ask, endpoint, model, scripts,
@@ -37,8 +37,8 @@ async fn a_late_first_byte_is_waited_for() {
 async fn a_server_that_says_nothing_in_time_cannot_be_reached() {
     for script in scripts::all() {
         let server = Server::start().await;
-        let endpoint = Endpoint { time_max: PATIENCE / 2, ..endpoint(&script, &server) };
-        let model = connect(endpoint).unwrap();
+        let endpoint = ModelEndpoint { time_max: PATIENCE / 2, ..endpoint(&script, &server) };
+        let model = connect_model(endpoint).unwrap();
         let mut on_delta = |delta| panic!("{delta:?}");
         let hold = async {
             let mut caller = server.accept().await;
@@ -57,8 +57,8 @@ async fn a_server_that_falls_silent_in_the_middle_is_given_up() {
     for script in scripts::all() {
         let server = Server::start().await;
         let endpoint =
-            Endpoint { time_max: Duration::from_secs(3600), ..endpoint(&script, &server) };
-        let model = connect(endpoint).unwrap();
+            ModelEndpoint { time_max: Duration::from_secs(3600), ..endpoint(&script, &server) };
+        let model = connect_model(endpoint).unwrap();
         let (tell, seen) = tokio::sync::oneshot::channel::<()>();
         let mut tell = Some(tell);
         let mut on_delta = |_| drop(tell.take());

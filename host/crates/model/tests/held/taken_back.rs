@@ -3,32 +3,37 @@
 use std::collections::HashSet;
 
 use sallyport_model::{
-    CallRequest, Endpoint, Message, Protocol, Reply, Request, ToolResult, connect,
+    ChatMessage, ModelCallRequest, ModelEndpoint, ModelReply, ModelRequest, ProviderProtocol,
+    ToolResultMessage, connect_model,
 };
 use serde_json::{Value, json};
 
 use crate::{PATIENCE, server::Server};
 
-const PROTOCOLS: [Protocol; 5] = [
-    Protocol::OpenAiChat,
-    Protocol::OpenAiResponses,
-    Protocol::Anthropic,
-    Protocol::Gemini,
-    Protocol::Ollama,
+const PROTOCOLS: [ProviderProtocol; 5] = [
+    ProviderProtocol::OpenAiChat,
+    ProviderProtocol::OpenAiResponses,
+    ProviderProtocol::Anthropic,
+    ProviderProtocol::Gemini,
+    ProviderProtocol::Ollama,
 ];
 
 /// One call as a model wrote it: id, name, arguments.
 type Wrote<'a> = (&'a str, &'a str, Value);
 
 /// Asks for one answer with this content, and returns the request and the reply.
-async fn exchange(protocol: Protocol, messages: &[Message], answer: &Value) -> (Value, Reply) {
+async fn exchange(
+    protocol: ProviderProtocol,
+    messages: &[ChatMessage],
+    answer: &Value,
+) -> (Value, ModelReply) {
     let server = Server::start().await;
-    let endpoint = Endpoint {
+    let endpoint = ModelEndpoint {
         stream: false,
         time_max: PATIENCE,
-        ..Endpoint::new(protocol, server.base_url.clone(), "m")
+        ..ModelEndpoint::new(protocol, server.base_url.clone(), "m")
     };
-    let model = connect(endpoint).unwrap();
+    let model = connect_model(endpoint).unwrap();
     let serve = async {
         let mut caller = server.accept().await;
         let body = answer.to_string();
@@ -38,37 +43,37 @@ async fn exchange(protocol: Protocol, messages: &[Message], answer: &Value) -> (
         caller.hang_up().await;
         asked
     };
-    let request = Request { messages, ..Request::default() };
+    let request = ModelRequest { messages, ..ModelRequest::default() };
     let mut unheard = |_| {};
     let (reply, asked) = tokio::join!(model.generate(request, &mut unheard), serve);
     (serde_json::from_slice(&asked).unwrap(), reply.unwrap())
 }
 
 /// Returns an answer with calls in a provider's form.
-fn answer(protocol: Protocol, calls: &[Wrote<'_>]) -> Value {
+fn answer(protocol: ProviderProtocol, calls: &[Wrote<'_>]) -> Value {
     let each = |write: &dyn Fn(&Wrote<'_>) -> Value| -> Value { calls.iter().map(write).collect() };
     match protocol {
-        Protocol::OpenAiChat => {
+        ProviderProtocol::OpenAiChat => {
             let calls = each(
                 &|(id, name, arguments)| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } }),
             );
             json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": calls } }] })
         }
-        Protocol::OpenAiResponses => {
+        ProviderProtocol::OpenAiResponses => {
             json!({ "status": "completed", "output": each(&|(id, name, arguments)| {
             json!({ "type": "function_call", "id": "f", "call_id": id, "name": name, "arguments": arguments })
         }) })
         }
-        Protocol::Anthropic => json!({ "content": each(&|(id, name, arguments)| {
+        ProviderProtocol::Anthropic => json!({ "content": each(&|(id, name, arguments)| {
             json!({ "type": "tool_use", "id": id, "name": name, "input": arguments })
         }) }),
-        Protocol::Gemini => {
+        ProviderProtocol::Gemini => {
             let parts = each(
                 &|(id, name, arguments)| json!({ "functionCall": { "id": id, "name": name, "args": arguments }, "thoughtSignature": "s" }),
             );
             json!({ "candidates": [{ "content": { "parts": parts }, "finishReason": "STOP" }] })
         }
-        Protocol::Ollama => {
+        ProviderProtocol::Ollama => {
             let calls = each(
                 &|(_, name, arguments)| json!({ "function": { "name": name, "arguments": arguments } }),
             );
@@ -89,13 +94,13 @@ struct Sent {
 }
 
 /// Reads a request as a strict server does. Arguments that are text must be JSON.
-fn read(protocol: Protocol, request: &Value) -> Sent {
+fn read(protocol: ProviderProtocol, request: &Value) -> Sent {
     let text =
         |value: &Value| value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned();
     let parsed = |value: &Value| serde_json::from_str::<Value>(&text(value)).unwrap();
     let mut sent = Sent::default();
     match protocol {
-        Protocol::OpenAiChat => {
+        ProviderProtocol::OpenAiChat => {
             for message in items(request, "/messages") {
                 for call in items(message, "/tool_calls") {
                     let function = &call["function"];
@@ -108,7 +113,7 @@ fn read(protocol: Protocol, request: &Value) -> Sent {
                 sent.results.extend(message.get("tool_call_id").map(text));
             }
         }
-        Protocol::OpenAiResponses => {
+        ProviderProtocol::OpenAiResponses => {
             for item in items(request, "/input") {
                 match item["type"].as_str() {
                     Some("function_call") => {
@@ -123,7 +128,7 @@ fn read(protocol: Protocol, request: &Value) -> Sent {
                 }
             }
         }
-        Protocol::Anthropic => {
+        ProviderProtocol::Anthropic => {
             for block in items(request, "/messages").iter().flat_map(|turn| items(turn, "/content"))
             {
                 match block["type"].as_str() {
@@ -139,16 +144,18 @@ fn read(protocol: Protocol, request: &Value) -> Sent {
                 }
             }
         }
-        Protocol::Gemini | Protocol::Ollama => return read_by_name(protocol, request),
+        ProviderProtocol::Gemini | ProviderProtocol::Ollama => {
+            return read_by_name(protocol, request);
+        }
     }
     sent
 }
 
 /// Reads a request in which results refer to their calls by name.
-fn read_by_name(protocol: Protocol, request: &Value) -> Sent {
+fn read_by_name(protocol: ProviderProtocol, request: &Value) -> Sent {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let mut sent = Sent::default();
-    if protocol == Protocol::Ollama {
+    if protocol == ProviderProtocol::Ollama {
         for message in items(request, "/messages") {
             for call in items(message, "/tool_calls") {
                 let name = text(&call["function"]["name"]);
@@ -173,10 +180,10 @@ fn read_by_name(protocol: Protocol, request: &Value) -> Sent {
 
 /// Fails if a strict server would refuse the request.
 #[track_caller]
-fn assert_is_taken(protocol: Protocol, request: &Value, calls: usize) {
+fn assert_is_taken(protocol: ProviderProtocol, request: &Value, calls: usize) {
     let sent = read(protocol, request);
     assert_eq!((sent.calls.len(), sent.results.len()), (calls, calls), "{protocol:?}");
-    let has_ids = !matches!(protocol, Protocol::Gemini | Protocol::Ollama);
+    let has_ids = !matches!(protocol, ProviderProtocol::Gemini | ProviderProtocol::Ollama);
     let mut seen = HashSet::new();
     for ((id, name, arguments), result) in sent.calls.iter().zip(&sent.results) {
         assert_eq!(id, result, "{protocol:?}");
@@ -197,20 +204,20 @@ fn assert_is_taken(protocol: Protocol, request: &Value, calls: usize) {
 /// Lets a model of each protocol write these calls, and sends them to each protocol.
 async fn check(calls: &[Wrote<'_>]) {
     for from in PROTOCOLS {
-        let mut messages = vec![Message::user("hello")];
+        let mut messages = vec![ChatMessage::user("hello")];
         let (_, reply) = exchange(from, &messages, &answer(from, calls)).await;
         let said = reply.message;
         assert_eq!(said.calls.len(), calls.len(), "{from:?}");
-        let result = |call: &CallRequest| {
-            Message::Tool(ToolResult {
+        let result = |call: &ModelCallRequest| {
+            ChatMessage::Tool(ToolResultMessage {
                 call_id: call.id.clone(),
                 name: call.name.clone(),
                 content: "{\"error\":\"no\"}".to_owned(),
                 failed: true,
             })
         };
-        let results: Vec<Message> = said.calls.iter().map(result).collect();
-        messages.push(Message::Assistant(said));
+        let results: Vec<ChatMessage> = said.calls.iter().map(result).collect();
+        messages.push(ChatMessage::Assistant(said));
         messages.extend(results);
         for to in PROTOCOLS {
             let (request, _) = exchange(to, &messages, &answer(to, &[])).await;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use sallyport_model::{
-    CallRequest, ChatModel, Delta, Finish, JsonProtocol, Message, ModelError, Usage,
+    ChatMessage, ChatModel, FinishReason, JsonProtocolModel, ModelCallRequest, ModelError,
+    ReplyDelta, TokenUsage,
 };
 use std::sync::Arc;
 
@@ -13,25 +14,25 @@ use crate::{Outcome, answer, ask, call, get_time, read_aloud};
 
 /// The joined deltas are the text, and nothing of the model's own form is passed on.
 #[track_caller]
-fn check_shown(outcome: &Outcome, text: &str, calls: &[CallRequest]) {
+fn check_shown(outcome: &Outcome, text: &str, calls: &[ModelCallRequest]) {
     let message = &outcome.reply.message;
     assert_eq!(message.text, text);
     assert_eq!(message.calls, calls);
     assert_eq!(message.opaque, None);
     assert_eq!(read_aloud(&outcome.deltas), text);
     let begun = outcome.deltas.iter().filter_map(|delta| match delta {
-        Delta::CallBegun { name } => Some(name.as_str()),
+        ReplyDelta::CallBegun { name } => Some(name.as_str()),
         _ => None,
     });
     assert!(begun.eq(calls.iter().map(|call| call.name.as_str())), "{:?}", outcome.deltas);
 }
 
-async fn check(said: &str, text: &str, calls: &[CallRequest]) {
+async fn check(said: &str, text: &str, calls: &[ModelCallRequest]) {
     let outcome = answer(vec![Said::text(said)]).await;
     check_shown(&outcome, text, calls);
     assert_eq!(outcome.asked.len(), 1, "{said}");
     assert_eq!(outcome.reply.usage, Some(USAGE));
-    let finish = if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
+    let finish = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
     assert_eq!(outcome.reply.finish, finish, "{said}");
 }
 
@@ -68,8 +69,8 @@ async fn only_the_reply_is_seen_and_as_it_arrives() {
         "}",
     ];
     let outcome = answer(vec![Said::pieces(&pieces)]).await;
-    let text = |text: &str| Delta::Text(text.to_owned());
-    let begun = Delta::CallBegun { name: "get_time".to_owned() };
+    let text = |text: &str| ReplyDelta::Text(text.to_owned());
+    let begun = ReplyDelta::CallBegun { name: "get_time".to_owned() };
     assert_eq!(outcome.deltas, [begun, text("Gr"), text("ü"), text("ße "), text("😀"), text("!")]);
 }
 
@@ -93,10 +94,10 @@ async fn a_call_that_is_quoted_as_an_example_is_not_made() {
 
 #[tokio::test]
 async fn thinking_and_waits_pass_through() {
-    let thinking = Delta::Reasoning("hm".to_owned());
+    let thinking = ReplyDelta::Reasoning("hm".to_owned());
     let retry =
-        Delta::Retry { attempt: 2, wait: Duration::from_secs(1), reason: "busy".to_owned() };
-    let text = |text: &str| Delta::Text(text.to_owned());
+        ReplyDelta::Retry { attempt: 2, wait: Duration::from_secs(1), reason: "busy".to_owned() };
+    let text = |text: &str| ReplyDelta::Text(text.to_owned());
     let pieces = vec![
         thinking.clone(),
         text("{\"tool\":\"x"),
@@ -111,9 +112,9 @@ async fn thinking_and_waits_pass_through() {
 #[tokio::test]
 async fn thinking_in_the_text_is_thinking() {
     let pieces = ["<thi", "nk>say ", "{\"reply\":1}</", "think>\n{\"reply\":\"a\"}"];
-    let thinking = |text: &str| Delta::Reasoning(text.to_owned());
+    let thinking = |text: &str| ReplyDelta::Reasoning(text.to_owned());
     let outcome = answer(vec![Said::pieces(&pieces)]).await;
-    let want = [thinking("say "), thinking("{\"reply\":1}"), Delta::Text("a".to_owned())];
+    let want = [thinking("say "), thinking("{\"reply\":1}"), ReplyDelta::Text("a".to_owned())];
     assert_eq!(outcome.deltas, want);
     assert_eq!(outcome.reply.message.text, "a");
     let script = vec![Said::text("<think>x</think>"), Said::text("<think>x</think> It is noon.")];
@@ -136,13 +137,14 @@ async fn a_malformed_answer_is_asked_for_once_more_with_what_was_wrong() {
         let script = vec![Said::text(said), Said::text(r#"{"reply":"It is noon."}"#)];
         let outcome = answer(script).await;
         let [_, second] = outcome.asked.as_slice() else { panic!("{said}") };
-        let Some(Message::User(last)) = second.last() else { panic!("{said}") };
+        let Some(ChatMessage::User(last)) = second.last() else { panic!("{said}") };
         assert!(last.text.contains(wrong), "{}", last.text);
-        let repeats = |m: &Message| matches!(m, Message::Assistant(own) if own.text == said);
+        let repeats =
+            |m: &ChatMessage| matches!(m, ChatMessage::Assistant(own) if own.text == said);
         assert_eq!(second.iter().any(repeats), said != " ", "{said}");
         assert!(outcome.reply.message.text.ends_with("It is noon."));
         assert_eq!(read_aloud(&outcome.deltas), outcome.reply.message.text);
-        let twice = Usage {
+        let twice = TokenUsage {
             input_tokens: 20,
             output_tokens: 10,
             cached_input_tokens: 8,
@@ -156,7 +158,7 @@ async fn a_malformed_answer_is_asked_for_once_more_with_what_was_wrong() {
 #[tokio::test]
 async fn the_second_answer_is_seen_as_it_arrives_too() {
     let script = vec![Said::text("?"), Said::pieces(&["{\"reply\":\"a", "b\"}"])];
-    let text = |text: &str| Delta::Text(text.to_owned());
+    let text = |text: &str| ReplyDelta::Text(text.to_owned());
     assert_eq!(answer(script).await.deltas, [text("a"), text("b")]);
 }
 
@@ -188,7 +190,7 @@ async fn an_answer_that_stays_malformed_is_a_plain_reply() {
         let outcome = answer(vec![Said::text("?"), Said::text(said)]).await;
         assert_eq!(outcome.reply.message.text, want);
         assert_eq!(outcome.reply.message.calls, []);
-        assert_eq!(outcome.reply.finish, Finish::Stop);
+        assert_eq!(outcome.reply.finish, FinishReason::Stop);
         assert_eq!(read_aloud(&outcome.deltas), want);
         assert_eq!(outcome.asked.len(), 2);
     }
@@ -202,7 +204,7 @@ async fn an_answer_that_was_cut_is_not_asked_for_again() {
         ("It is no", "It is no"),
         (r#"{"reply":"It is noon."}"#, "It is noon."),
     ];
-    for finish in [Finish::Length, Finish::ContentFilter] {
+    for finish in [FinishReason::Length, FinishReason::ContentFilter] {
         for (said, want) in rows {
             let outcome = answer(vec![Said::text(said).cut(finish.clone())]).await;
             assert_eq!(outcome.reply.message.text, want);
@@ -217,12 +219,12 @@ async fn an_answer_that_was_cut_is_not_asked_for_again() {
 async fn native_calls_are_taken_with_ids_that_the_conversation_has_not() {
     let earlier = vec![call("call_1", "get_time", "{}")];
     let messages = [
-        Message::user("What time is it?"),
-        Message::Assistant(sallyport_model::AssistantMessage {
+        ChatMessage::user("What time is it?"),
+        ChatMessage::Assistant(sallyport_model::AssistantMessage {
             calls: earlier,
             ..sallyport_model::AssistantMessage::default()
         }),
-        Message::Tool(sallyport_model::ToolResult {
+        ChatMessage::Tool(sallyport_model::ToolResultMessage {
             call_id: "call_1".to_owned(),
             name: "get_time".to_owned(),
             content: "{}".to_owned(),
@@ -238,29 +240,29 @@ async fn native_calls_are_taken_with_ids_that_the_conversation_has_not() {
     for (text, want) in rows {
         let said = Said {
             pieces: vec![
-                Delta::Text(text.to_owned()),
-                Delta::CallBegun { name: "get_time".to_owned() },
+                ReplyDelta::Text(text.to_owned()),
+                ReplyDelta::CallBegun { name: "get_time".to_owned() },
             ],
             calls: vec![call("call_1", "get_time", "{\"broken")],
-            finish: Finish::ToolCalls,
+            finish: FinishReason::ToolCalls,
         };
         let outcome = ask(vec![said], &messages, &[get_time()]).await.unwrap();
         check_shown(&outcome, want, &[call("call_2", "get_time", "{\"broken")]);
-        assert_eq!(outcome.reply.finish, Finish::ToolCalls);
+        assert_eq!(outcome.reply.finish, FinishReason::ToolCalls);
     }
 }
 
 #[tokio::test]
 async fn a_lost_provider_is_told_and_nothing_is_asked_twice() {
     for script in [vec![], vec![Said::text("?")]] {
-        let got = ask(script, &[Message::user("x")], &[]).await;
+        let got = ask(script, &[ChatMessage::user("x")], &[]).await;
         assert!(matches!(got, Err(ModelError::Unreachable { .. })));
     }
 }
 
 #[test]
 fn name_and_price_are_the_models() {
-    let protocol = JsonProtocol::new(Arc::new(Scripted::new(Vec::new())));
+    let protocol = JsonProtocolModel::new(Arc::new(Scripted::new(Vec::new())));
     assert_eq!((protocol.name(), protocol.price()), ("scripted", Some(PRICE)));
 }
 

@@ -9,8 +9,8 @@ mod scripted;
 use std::sync::Arc;
 
 use sallyport_model::{
-    CallRequest, ChatModel, Delta, JsonProtocol, Message, ModelError, Reply, Request,
-    ToolDefinition,
+    ChatMessage, ChatModel, JsonProtocolModel, ModelCallRequest, ModelError, ModelReply,
+    ModelRequest, ModelToolDefinition, ReplyDelta,
 };
 use serde_json::json;
 
@@ -18,46 +18,47 @@ use crate::scripted::{Said, Scripted};
 
 /// The result of a question: the reply, the text that the user saw, and the requests to the model.
 struct Outcome {
-    reply: Reply,
-    deltas: Vec<Delta>,
-    asked: Vec<Vec<Message>>,
+    reply: ModelReply,
+    deltas: Vec<ReplyDelta>,
+    asked: Vec<Vec<ChatMessage>>,
 }
 
 async fn ask(
     script: Vec<Said>,
-    messages: &[Message],
-    tools: &[ToolDefinition],
+    messages: &[ChatMessage],
+    tools: &[ModelToolDefinition],
 ) -> Result<Outcome, ModelError> {
     let model = Arc::new(Scripted::new(script));
-    let protocol = JsonProtocol::new(Arc::clone(&model) as Arc<dyn ChatModel>);
+    let protocol = JsonProtocolModel::new(Arc::clone(&model) as Arc<dyn ChatModel>);
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
-    let reply =
-        protocol.generate(Request { messages, tools, ..Request::default() }, &mut on_delta).await?;
+    let reply = protocol
+        .generate(ModelRequest { messages, tools, ..ModelRequest::default() }, &mut on_delta)
+        .await?;
     Ok(Outcome { reply, deltas, asked: model.asked() })
 }
 
 /// A question about the time, with the tool for it.
 async fn answer(script: Vec<Said>) -> Outcome {
-    ask(script, &[Message::user("What time is it?")], &[get_time()]).await.unwrap()
+    ask(script, &[ChatMessage::user("What time is it?")], &[get_time()]).await.unwrap()
 }
 
-fn get_time() -> ToolDefinition {
-    ToolDefinition {
+fn get_time() -> ModelToolDefinition {
+    ModelToolDefinition {
         name: "get_time".to_owned(),
         description: "Tells the time".to_owned(),
         parameters: json!({ "type": "object", "properties": { "zone": { "type": "string" } } }),
     }
 }
 
-fn call(id: &str, name: &str, arguments: &str) -> CallRequest {
-    CallRequest { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() }
+fn call(id: &str, name: &str, arguments: &str) -> ModelCallRequest {
+    ModelCallRequest { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() }
 }
 
 /// The text that the user has read, joined.
-fn read_aloud(deltas: &[Delta]) -> String {
-    let text = |delta: &Delta| match delta {
-        Delta::Text(text) => Some(text.clone()),
+fn read_aloud(deltas: &[ReplyDelta]) -> String {
+    let text = |delta: &ReplyDelta| match delta {
+        ReplyDelta::Text(text) => Some(text.clone()),
         _ => None,
     };
     deltas.iter().filter_map(text).collect()

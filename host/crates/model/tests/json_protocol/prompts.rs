@@ -2,7 +2,8 @@
 
 use sallyport_contract::services::InputOrigin;
 use sallyport_model::{
-    AssistantMessage, Attachment, CallRequest, Message, ToolDefinition, ToolResult, UserMessage,
+    AssistantMessage, ChatMessage, FileAttachment, ModelCallRequest, ModelToolDefinition,
+    ToolResultMessage, UserInputMessage,
 };
 use serde_json::{Value, json};
 
@@ -10,32 +11,35 @@ use crate::scripted::Said;
 use crate::{ask, call, get_time};
 
 /// Returns the messages that reached the model.
-async fn told(messages: &[Message], tools: &[ToolDefinition]) -> Vec<Message> {
+async fn told(messages: &[ChatMessage], tools: &[ModelToolDefinition]) -> Vec<ChatMessage> {
     let script = vec![Said::text(r#"{"reply":"ok"}"#)];
     ask(script, messages, tools).await.unwrap().asked.remove(0)
 }
 
-async fn instructions(tools: &[ToolDefinition]) -> String {
-    match told(&[Message::user("x")], tools).await.remove(0) {
-        Message::System { text } => text,
+async fn instructions(tools: &[ModelToolDefinition]) -> String {
+    match told(&[ChatMessage::user("x")], tools).await.remove(0) {
+        ChatMessage::System { text } => text,
         other => panic!("{other:?}"),
     }
 }
 
-fn said(text: &str, calls: Vec<CallRequest>) -> Message {
-    Message::Assistant(AssistantMessage {
+fn said(text: &str, calls: Vec<ModelCallRequest>) -> ChatMessage {
+    ChatMessage::Assistant(AssistantMessage {
         text: text.to_owned(),
         calls,
-        opaque: Some(sallyport_model::Opaque { origin: "x".to_owned(), body: json!(1) }),
+        opaque: Some(sallyport_model::OpaqueMessage { origin: "x".to_owned(), body: json!(1) }),
     })
 }
 
-fn plain(text: &str) -> Message {
-    Message::Assistant(AssistantMessage { text: text.to_owned(), ..AssistantMessage::default() })
+fn plain(text: &str) -> ChatMessage {
+    ChatMessage::Assistant(AssistantMessage {
+        text: text.to_owned(),
+        ..AssistantMessage::default()
+    })
 }
 
-fn result(name: &str, content: &str, failed: bool) -> Message {
-    Message::Tool(ToolResult {
+fn result(name: &str, content: &str, failed: bool) -> ChatMessage {
+    ChatMessage::Tool(ToolResultMessage {
         call_id: "id".to_owned(),
         name: name.to_owned(),
         content: content.to_owned(),
@@ -44,9 +48,9 @@ fn result(name: &str, content: &str, failed: bool) -> Message {
 }
 
 /// Compares the messages after the system message.
-async fn check(messages: &[Message], want: &[Message]) {
+async fn check(messages: &[ChatMessage], want: &[ChatMessage]) {
     let told = told(messages, &[get_time()]).await;
-    assert!(matches!(told[0], Message::System { .. }));
+    assert!(matches!(told[0], ChatMessage::System { .. }));
     assert_eq!(&told[1..], want);
 }
 
@@ -68,8 +72,8 @@ async fn earlier_answers_stand_in_the_form_that_is_wanted() {
         ),
     ];
     for (message, want) in rows {
-        let messages = [Message::user("x"), message, Message::user("y")];
-        check(&messages, &[Message::user("x"), plain(want), Message::user("y")]).await;
+        let messages = [ChatMessage::user("x"), message, ChatMessage::user("y")];
+        check(&messages, &[ChatMessage::user("x"), plain(want), ChatMessage::user("y")]).await;
     }
 }
 
@@ -81,26 +85,30 @@ async fn results_are_lines_of_the_users_and_roles_alternate() {
     let both = format!("{one}\n{{\"tool\":\"g\",\"failed\":true,\"result\":\"no\\n{{\"}}");
     let results = [result("f", "{\"n\":\n1}", false), result("g", "no\n{", true)];
     check(
-        &[&[Message::user("x"), calls.clone()], &results[..]].concat(),
-        &[Message::user("x"), plain(asked), Message::user(both.clone())],
+        &[&[ChatMessage::user("x"), calls.clone()], &results[..]].concat(),
+        &[ChatMessage::user("x"), plain(asked), ChatMessage::user(both.clone())],
     )
     .await;
     check(
-        &[&[Message::user("x"), calls], &results[..], &[Message::user("stop")]].concat(),
-        &[Message::user("x"), plain(asked), Message::user(format!("{both}\n\nstop"))],
+        &[&[ChatMessage::user("x"), calls], &results[..], &[ChatMessage::user("stop")]].concat(),
+        &[ChatMessage::user("x"), plain(asked), ChatMessage::user(format!("{both}\n\nstop"))],
     )
     .await;
 }
 
 #[tokio::test]
 async fn files_stay_with_the_words_that_they_came_with() {
-    let file = Attachment {
+    let file = FileAttachment {
         name: "a.png".to_owned(),
         media_type: "image/png".to_owned(),
         data: [1_u8, 2].as_slice().into(),
     };
-    let with = |text: &str, attachments: Vec<Attachment>| {
-        Message::User(UserMessage { text: text.to_owned(), attachments, ..UserMessage::default() })
+    let with = |text: &str, attachments: Vec<FileAttachment>| {
+        ChatMessage::User(UserInputMessage {
+            text: text.to_owned(),
+            attachments,
+            ..UserInputMessage::default()
+        })
     };
     check(
         &[with("x", vec![file.clone()]), with("y", vec![file.clone()])],
@@ -113,27 +121,32 @@ async fn files_stay_with_the_words_that_they_came_with() {
 async fn what_follows_words_of_others_is_not_theirs() {
     let plugin = "webhook".parse().unwrap();
     let origin = Some(InputOrigin { plugin, label: None, connection: None });
-    let quoted = Message::User(UserMessage { origin, ..UserMessage::from("x") });
-    check(&[quoted.clone(), Message::user("y")], &[Message::user("[from webhook]\n| x\n\ny")])
+    let quoted = ChatMessage::User(UserInputMessage { origin, ..UserInputMessage::from("x") });
+    check(
+        &[quoted.clone(), ChatMessage::user("y")],
+        &[ChatMessage::user("[from webhook]\n| x\n\ny")],
+    )
+    .await;
+    check(&[ChatMessage::user("y"), quoted], &[ChatMessage::user("y\n\n[from webhook]\n| x")])
         .await;
-    check(&[Message::user("y"), quoted], &[Message::user("y\n\n[from webhook]\n| x")]).await;
 }
 
 #[tokio::test]
 async fn the_instructions_stand_behind_the_first_system_message() {
-    let system = |text: &str| Message::System { text: text.to_owned() };
+    let system = |text: &str| ChatMessage::System { text: text.to_owned() };
     let alone = instructions(&[get_time()]).await;
-    let messages = [system("Be kind."), Message::user("x"), system("Be brief.")];
+    let messages = [system("Be kind."), ChatMessage::user("x"), system("Be brief.")];
     let told = told(&messages, &[get_time()]).await;
-    let want = [system(&format!("Be kind.\n\n{alone}")), Message::user("x"), system("Be brief.")];
+    let want =
+        [system(&format!("Be kind.\n\n{alone}")), ChatMessage::user("x"), system("Be brief.")];
     assert_eq!(told, want);
-    let empty = [system(""), Message::user("x")];
+    let empty = [system(""), ChatMessage::user("x")];
     assert_eq!(self::told(&empty, &[get_time()]).await[0], system(&alone));
 }
 
 #[tokio::test]
 async fn every_tool_is_one_line_of_json_and_the_text_is_stable() {
-    let strange = ToolDefinition {
+    let strange = ModelToolDefinition {
         name: "f".to_owned(),
         description: "two\nlines \"}".to_owned(),
         parameters: json!({ "type": "object" }),
@@ -152,7 +165,7 @@ async fn every_tool_is_one_line_of_json_and_the_text_is_stable() {
 #[tokio::test]
 async fn what_the_model_is_told_is_bounded() {
     let many = |count: usize, description: &str, parameters: Value| {
-        let tool = |n| ToolDefinition {
+        let tool = |n| ModelToolDefinition {
             name: format!("tool_{n}"),
             description: description.to_owned(),
             parameters: parameters.clone(),
@@ -169,6 +182,6 @@ async fn what_the_model_is_told_is_bounded() {
     assert!(text.len() < 20_000 && text.contains("the names are: p0, p1"), "{}", text.len());
     let long = Said::text(&"x".repeat(100_000));
     let script = vec![long, Said::text("{\"reply\":\"\"}")];
-    let asked = ask(script, &[Message::user("x")], &[]).await.unwrap().asked;
+    let asked = ask(script, &[ChatMessage::user("x")], &[]).await.unwrap().asked;
     assert!(serde_json::to_string(&asked[1]).unwrap().len() < 20_000);
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use sallyport_model::{AssistantMessage, ToolDefinition, ToolIndex};
+use sallyport_model::{AssistantMessage, ModelToolDefinition, ToolIndex};
 use serde_json::Value;
 
 use crate::say;
@@ -23,13 +23,13 @@ const SENTENCES: &[&str] = &[
     "東京 🎉 \u{202e} ' “ and",
 ];
 
-fn definitions() -> Option<Vec<ToolDefinition>> {
+fn definitions() -> Option<Vec<ModelToolDefinition>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../../shared/schemas/bfcl-functions.jsonl");
     let text = std::fs::read_to_string(path).ok()?;
     let definition = |line: &str| {
         let value: Value = serde_json::from_str(line).unwrap();
-        ToolDefinition {
+        ModelToolDefinition {
             name: value["name"].as_str().unwrap().to_owned(),
             description: value["description"].as_str().unwrap().to_owned(),
             parameters: value["parameters"].clone(),
@@ -43,7 +43,7 @@ fn first_sentence(text: &str) -> &str {
 }
 
 #[track_caller]
-fn check_sound(message: &AssistantMessage, tools: &[ToolDefinition]) {
+fn check_sound(message: &AssistantMessage, tools: &[ModelToolDefinition]) {
     assert!(message.text.is_empty() != message.calls.is_empty());
     for call in &message.calls {
         let tool = tools.iter().find(|tool| tool.name == call.name).unwrap();
@@ -87,8 +87,10 @@ fn a_tool_is_found_by_its_own_description() {
         let index = ToolIndex::new(at_hand);
         for tool in at_hand {
             let sentence = first_sentence(&tool.description);
-            let best =
-                index.find(sentence).first().map(|found| at_hand[found.document].name.as_str());
+            let best = index
+                .find_tools(sentence)
+                .first()
+                .map(|found| at_hand[found.document].name.as_str());
             asked += 1;
             if best == Some(tool.name.as_str()) {
                 found += 1;

@@ -1,6 +1,6 @@
 //! Harmful sentences and tools.
 
-use sallyport_model::ToolDefinition;
+use sallyport_model::ModelToolDefinition;
 use serde_json::{Value, json};
 
 use crate::everyday::tools;
@@ -86,7 +86,7 @@ fn odd_schemas_do_no_harm() {
     ];
     for parameters in schemas {
         for name in ["spin__wheel", "", "__", "🎉", "a__b__c"] {
-            let tool = ToolDefinition {
+            let tool = ModelToolDefinition {
                 name: name.to_owned(),
                 description: "Spins the wheel five times in Paris. ".repeat(10_000),
                 parameters: parameters.clone(),
@@ -102,7 +102,7 @@ fn odd_schemas_do_no_harm() {
 
 #[test]
 fn limits_of_a_schema_are_kept() {
-    let tool = |schema: Value| ToolDefinition {
+    let tool = |schema: Value| ModelToolDefinition {
         name: "spin__wheel".to_owned(),
         description: "Spins the wheel.".to_owned(),
         parameters: json!({ "properties": { "times": schema }, "required": ["times"] }),

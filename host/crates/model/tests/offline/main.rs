@@ -14,35 +14,36 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use sallyport_model::{
-    AssistantMessage, ChatModel, Delta, Message, Offline, Reach, Reply, Request, ToolDefinition,
+    AssistantMessage, ChatMessage, ChatModel, ModelReply, ModelRequest, ModelToolDefinition,
+    OfflineMatcher, ReplyDelta, ToolReach,
 };
 use serde_json::Value;
 
 /// Plugins that can neither change nor leak anything in an ordinary installation.
 const HARMLESS: [&str; 2] = ["clock__", "system-info__"];
 
-fn generate(messages: &[Message], tools: &[ToolDefinition]) -> Reply {
+fn generate(messages: &[ChatMessage], tools: &[ModelToolDefinition]) -> ModelReply {
     let reach = |name: &str| match HARMLESS.iter().any(|plugin| name.starts_with(plugin)) {
-        true => Reach::Nothing,
-        false => Reach::ChangesOrLeaks,
+        true => ToolReach::Nothing,
+        false => ToolReach::ChangesOrLeaks,
     };
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
     // The future is ready immediately.
-    let reply = Offline::new(Arc::new(reach))
-        .generate(Request { messages, tools, ..Request::default() }, &mut on_delta)
+    let reply = OfflineMatcher::new(Arc::new(reach))
+        .generate(ModelRequest { messages, tools, ..ModelRequest::default() }, &mut on_delta)
         .now_or_never();
     let reply = reply.unwrap().unwrap();
     let text = reply.message.text.clone();
-    let want = if text.is_empty() { Vec::new() } else { vec![Delta::Text(text)] };
+    let want = if text.is_empty() { Vec::new() } else { vec![ReplyDelta::Text(text)] };
     assert_eq!(deltas, want);
     assert_eq!((&reply.usage, &reply.message.opaque), (&None, &None));
     reply
 }
 
 /// Sends one sentence and returns the answer.
-fn say(sentence: &str, tools: &[ToolDefinition]) -> AssistantMessage {
-    generate(&[Message::user(sentence)], tools).message
+fn say(sentence: &str, tools: &[ModelToolDefinition]) -> AssistantMessage {
+    generate(&[ChatMessage::user(sentence)], tools).message
 }
 
 /// Writes an answer as text: calls as `tool name=value`, a question as `? tool: what`, help as an
@@ -53,7 +54,7 @@ fn told(message: &AssistantMessage) -> String {
         let wanted = wanted.split([' ', ',', '.']).next().unwrap();
         return format!("? {tool}: {wanted}");
     }
-    let call = |call: &sallyport_model::CallRequest| {
+    let call = |call: &sallyport_model::ModelCallRequest| {
         let arguments: serde_json::Map<String, Value> =
             serde_json::from_str(&call.arguments).unwrap();
         let value = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);

@@ -1,12 +1,12 @@
 //! Results of tools, as the user reads them.
 
-use sallyport_model::{Message, ToolResult};
+use sallyport_model::{ChatMessage, ToolResultMessage};
 use serde_json::{Value, json};
 
 use crate::generate;
 
-fn result(content: &str, failed: bool) -> Message {
-    Message::Tool(ToolResult {
+fn result(content: &str, failed: bool) -> ChatMessage {
+    ChatMessage::Tool(ToolResultMessage {
         call_id: "offline_1".to_owned(),
         name: "weather__get_weather".to_owned(),
         content: content.to_owned(),
@@ -14,8 +14,8 @@ fn result(content: &str, failed: bool) -> Message {
     })
 }
 
-fn phrase(results: Vec<Message>) -> String {
-    let asked = Message::user("what time is it");
+fn phrase(results: Vec<ChatMessage>) -> String {
+    let asked = ChatMessage::user("what time is it");
     let reply = generate(&[vec![asked], results].concat(), &[]);
     assert_eq!(reply.message.calls, []);
     reply.message.text

@@ -1,6 +1,6 @@
 //! Sentences that ask for a tool, each with the resulting call.
 
-use sallyport_model::{AssistantMessage, Finish, Message};
+use sallyport_model::{AssistantMessage, ChatMessage, FinishReason};
 
 use crate::{check, everyday::tools, generate, say, told};
 
@@ -163,7 +163,7 @@ fn two_things_are_two_calls() {
 
 #[test]
 fn a_question_can_be_answered() {
-    let user = |text: &str| Message::user(text);
+    let user = |text: &str| ChatMessage::user(text);
     let rows = [
         ("what's the weather like?", "Paris", "weather.get_weather location=Paris"),
         ("set a timer", "8 minutes", "timer.set_timer duration_seconds=480"),
@@ -174,25 +174,25 @@ fn a_question_can_be_answered() {
     ];
     for (sentence, answer, want) in rows {
         let question = say(sentence, &tools());
-        let messages = [user(sentence), Message::Assistant(question), user(answer)];
+        let messages = [user(sentence), ChatMessage::Assistant(question), user(answer)];
         assert_eq!(told(&generate(&messages, &tools()).message), want, "{sentence} {answer}");
     }
     let other = AssistantMessage { text: "Something else.".to_owned(), ..Default::default() };
-    let messages = [user("set a timer"), Message::Assistant(other), user("8 minutes")];
+    let messages = [user("set a timer"), ChatMessage::Assistant(other), user("8 minutes")];
     assert_eq!(told(&generate(&messages, &tools()).message), "");
 }
 
 #[test]
 fn ids_go_on_and_finish_says_what_to_do() {
-    let user = Message::user("what time is it");
+    let user = ChatMessage::user("what time is it");
     let first = generate(std::slice::from_ref(&user), &tools());
     assert_eq!(
         (first.message.calls[0].id.as_str(), &first.finish),
-        ("offline_1", &Finish::ToolCalls)
+        ("offline_1", &FinishReason::ToolCalls)
     );
-    let second = generate(&[user.clone(), Message::Assistant(first.message), user], &tools());
+    let second = generate(&[user.clone(), ChatMessage::Assistant(first.message), user], &tools());
     assert_eq!(second.message.calls[0].id, "offline_2");
-    assert_eq!(generate(&[], &tools()).finish, Finish::Stop);
+    assert_eq!(generate(&[], &tools()).finish, FinishReason::Stop);
 }
 
 /// Every example must work, because a broken one is worse than none.

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sallyport_model::{
-    Delta, Endpoint, ModelError, Protocol, Request, SettingsError, ToolCalling, connect,
+    EndpointSettingsError, ModelEndpoint, ModelError, ModelRequest, ProviderProtocol, ReplyDelta,
+    ToolCallingMode, connect_model,
 };
 
 use crate::server::{Server, chunked, last_chunk, plain};
@@ -11,23 +12,24 @@ use crate::{hello, settings};
 
 const WHOLE: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
 
-const PROTOCOLS: [(Protocol, &str); 5] = [
-    (Protocol::OpenAiChat, "POST /v1/chat/completions "),
-    (Protocol::OpenAiResponses, "POST /v1/responses "),
-    (Protocol::Anthropic, "POST /v1/messages "),
-    (Protocol::Gemini, "POST /v1/models/test-model:generateContent "),
-    (Protocol::Ollama, "POST /v1/api/chat "),
+const PROTOCOLS: [(ProviderProtocol, &str); 5] = [
+    (ProviderProtocol::OpenAiChat, "POST /v1/chat/completions "),
+    (ProviderProtocol::OpenAiResponses, "POST /v1/responses "),
+    (ProviderProtocol::Anthropic, "POST /v1/messages "),
+    (ProviderProtocol::Gemini, "POST /v1/models/test-model:generateContent "),
+    (ProviderProtocol::Ollama, "POST /v1/api/chat "),
 ];
 
 #[tokio::test]
 async fn each_protocol_has_its_adapter() {
     for (protocol, line) in PROTOCOLS {
-        for tool_calling in [ToolCalling::Native, ToolCalling::Json] {
+        for tool_calling in [ToolCallingMode::Native, ToolCallingMode::Json] {
             let server = Server::start(plain(400, "", "{}")).await;
             let settings = settings(server.base_url.clone(), false);
-            let model = connect(Endpoint { protocol, tool_calling, ..settings }).unwrap();
+            let model =
+                connect_model(ModelEndpoint { protocol, tool_calling, ..settings }).unwrap();
             let messages = hello();
-            let request = Request { messages: &messages, ..Request::default() };
+            let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
             let got = model.generate(request, &mut |_| {}).await;
             assert!(matches!(got, Err(ModelError::Refused { status: 400, .. })), "{got:?}");
             let seen = server.seen();
@@ -41,8 +43,8 @@ async fn each_protocol_has_its_adapter() {
 #[test]
 fn settings_that_cannot_work_open_no_door() {
     for (protocol, _) in PROTOCOLS {
-        let endpoint = Endpoint { protocol, ..settings("ftp://x".to_owned(), true) };
-        assert_eq!(connect(endpoint).err(), Some(SettingsError::Scheme));
+        let endpoint = ModelEndpoint { protocol, ..settings("ftp://x".to_owned(), true) };
+        assert_eq!(connect_model(endpoint).err(), Some(EndpointSettingsError::Scheme));
     }
 }
 
@@ -54,14 +56,14 @@ async fn a_server_that_is_busy_for_a_moment_is_asked_again() {
         _ => plain(200, "content-type: application/json\r\n", WHOLE),
     })
     .await;
-    let model = connect(settings(server.base_url.clone(), true)).unwrap();
+    let model = connect_model(settings(server.base_url.clone(), true)).unwrap();
     let messages = hello();
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
-    let request = Request { messages: &messages, ..Request::default() };
+    let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
     let reply = model.generate(request, &mut on_delta).await.unwrap();
     assert_eq!(reply.message.text, "hi");
-    let [Delta::Retry { attempt: 2, reason, .. }, Delta::Text(text)] = &deltas[..] else {
+    let [ReplyDelta::Retry { attempt: 2, reason, .. }, ReplyDelta::Text(text)] = &deltas[..] else {
         panic!("{deltas:?}");
     };
     assert!(reason.ends_with("answered with status 503: busy") && text == "hi", "{deltas:?}");
@@ -72,9 +74,9 @@ async fn an_answer_that_had_begun_is_not_asked_for_again() {
     let begun = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"error\":{\"code\":503,\"message\":\"m\"}}\n\n";
     let script = vec![chunked("text/event-stream", &[begun]), last_chunk()];
     let server = Server::start(script).await;
-    let model = connect(settings(server.base_url.clone(), true)).unwrap();
+    let model = connect_model(settings(server.base_url.clone(), true)).unwrap();
     let messages = hello();
-    let request = Request { messages: &messages, ..Request::default() };
+    let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
     let got = model.generate(request, &mut |_| {}).await;
     assert!(matches!(got, Err(ModelError::Refused { status: 503, .. })), "{got:?}");
     assert_eq!(server.seen().len(), 1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sallyport_model::{Adapter, ChatModel, Endpoint, ModelError, SettingsError};
+use sallyport_model::{ChatModel, EndpointSettingsError, ModelAdapter, ModelEndpoint, ModelError};
 
 use crate::server::{Server, Step, chunked, plain, until_close};
 use crate::{KEY, ask, hello, settings};
@@ -138,7 +138,7 @@ async fn silence_ends_with_the_time_that_was_given() {
     for script in [vec![Step::Hang], vec![head, Step::Hang]] {
         let server = Server::start(script).await;
         let time_max = Duration::from_millis(50);
-        let settings = Endpoint { time_max, ..settings(server.base_url.clone(), true) };
+        let settings = ModelEndpoint { time_max, ..settings(server.base_url.clone(), true) };
         let error = ask(settings, &hello(), &[]).await.unwrap_err();
         assert!(matches!(error, ModelError::TimedOut { .. }), "{error:?}");
         assert!(error.to_string().contains("50ms"), "{error}");
@@ -165,8 +165,8 @@ async fn a_server_that_is_not_there_or_hangs_up_is_unreachable() {
 async fn the_request_carries_what_was_set_and_nothing_of_the_environment() {
     let server = Server::start(plain(200, "", "{}")).await;
     let settings = settings(format!("{}/", server.base_url), true);
-    let _ = ask(Endpoint { temperature: Some(0.5), ..settings.clone() }, &hello(), &[]).await;
-    let _ = ask(Endpoint { key: None, stream: false, ..settings }, &hello(), &[]).await;
+    let _ = ask(ModelEndpoint { temperature: Some(0.5), ..settings.clone() }, &hello(), &[]).await;
+    let _ = ask(ModelEndpoint { key: None, stream: false, ..settings }, &hello(), &[]).await;
     let seen = server.seen();
     assert!(seen[0].head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{}", seen[0].head);
     assert!(seen[0].head.contains(&format!("authorization: Bearer {KEY}\r\n")));
@@ -187,9 +187,9 @@ async fn the_request_carries_what_was_set_and_nothing_of_the_environment() {
 
 #[test]
 fn a_model_says_who_it_is_and_never_its_key() {
-    let model = Adapter::new(settings("https://api.openai.com/v1/".to_owned(), true)).unwrap();
+    let model = ModelAdapter::new(settings("https://api.openai.com/v1/".to_owned(), true)).unwrap();
     assert_eq!(model.name(), "test-model at https://api.openai.com/v1");
     assert!(!format!("{model:?}").contains(KEY));
-    let error = Adapter::new(settings("ftp://x".to_owned(), true)).unwrap_err();
-    assert_eq!(error, SettingsError::Scheme);
+    let error = ModelAdapter::new(settings("ftp://x".to_owned(), true)).unwrap_err();
+    assert_eq!(error, EndpointSettingsError::Scheme);
 }

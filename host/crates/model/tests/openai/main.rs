@@ -9,10 +9,10 @@ mod requests;
 mod server;
 mod streams;
 
-use sallyport_model::{Endpoint, Protocol};
+use sallyport_model::{ModelEndpoint, ProviderProtocol};
 
 use asking::{KEY, ask, hello};
 
-fn settings(base_url: String, stream: bool) -> Endpoint {
-    asking::endpoint(Protocol::OpenAiChat, base_url, stream)
+fn settings(base_url: String, stream: bool) -> ModelEndpoint {
+    asking::endpoint(ProviderProtocol::OpenAiChat, base_url, stream)
 }

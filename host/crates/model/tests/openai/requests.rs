@@ -1,15 +1,16 @@
 //! The requests, except for their text.
 
-use sallyport_model::{Adapter, ChatModel as _};
 use sallyport_model::{
-    Attachment, Effort, Endpoint, Message, Request, ToolDefinition, Usage, UserMessage,
+    ChatMessage, FileAttachment, ModelEndpoint, ModelRequest, ModelToolDefinition, ReasoningEffort,
+    TokenUsage, UserInputMessage,
 };
+use sallyport_model::{ChatModel as _, ModelAdapter};
 use serde_json::{Value, json};
 
 use crate::server::{Server, plain};
 use crate::{ask, hello, settings};
 
-async fn sent(change: impl FnOnce(&mut Endpoint), messages: &[Message]) -> Value {
+async fn sent(change: impl FnOnce(&mut ModelEndpoint), messages: &[ChatMessage]) -> Value {
     let server = Server::start(plain(200, "", "{}")).await;
     let mut settings = settings(server.base_url.clone(), false);
     change(&mut settings);
@@ -22,7 +23,7 @@ async fn limits_and_effort_go_along() {
     let body = sent(
         |settings| {
             settings.output_tokens_max = Some(99);
-            settings.effort = Some(Effort::Low);
+            settings.effort = Some(ReasoningEffort::Low);
         },
         &hello(),
     )
@@ -36,13 +37,16 @@ async fn limits_and_effort_go_along() {
 
 #[tokio::test]
 async fn sounds_and_pictures_go_along() {
-    let attachments = vec![Attachment {
+    let attachments = vec![FileAttachment {
         name: "a.wav".to_owned(),
         media_type: "audio/wav".to_owned(),
         data: b"RIFF"[..].into(),
     }];
-    let said =
-        Message::User(UserMessage { text: String::new(), attachments, ..UserMessage::default() });
+    let said = ChatMessage::User(UserInputMessage {
+        text: String::new(),
+        attachments,
+        ..UserInputMessage::default()
+    });
     let body = sent(|_| {}, &[said]).await;
     let want =
         json!([{ "type": "input_audio", "input_audio": { "data": "UklGRg==", "format": "wav" } }]);
@@ -51,22 +55,25 @@ async fn sounds_and_pictures_go_along() {
 
 #[tokio::test]
 async fn tools_are_those_of_each_request() {
-    let tool = |name: &str| ToolDefinition {
+    let tool = |name: &str| ModelToolDefinition {
         name: name.to_owned(),
         description: "d".to_owned(),
         parameters: json!({ "type": "object", "properties": {} }),
     };
     let lists = [vec![tool("a")], vec![tool("a")], vec![tool("a"), tool("b")], vec![]];
     let server = Server::start(plain(200, "", "{}")).await;
-    let model = Adapter::new(settings(server.base_url.clone(), true)).unwrap();
+    let model = ModelAdapter::new(settings(server.base_url.clone(), true)).unwrap();
     let messages = hello();
     for tools in &lists {
         let _ = model
-            .generate(Request { messages: &messages, tools, ..Request::default() }, &mut |_| {})
+            .generate(
+                ModelRequest { messages: &messages, tools, ..ModelRequest::default() },
+                &mut |_| {},
+            )
             .await;
     }
     for (seen, tools) in server.seen().iter().zip(&lists) {
-        let function = |tool: &ToolDefinition| {
+        let function = |tool: &ModelToolDefinition| {
             json!({ "type": "function", "function": {
                 "name": tool.name, "description": "d", "parameters": { "type": "object", "properties": {} },
             } })
@@ -85,7 +92,7 @@ async fn usage_is_read_with_its_parts() {
                 "prompt_tokens_details": { "cached_tokens": 4, "cache_write_tokens": 3 },
                 "completion_tokens_details": { "reasoning_tokens": 2 },
             }),
-            Usage {
+            TokenUsage {
                 input_tokens: 9,
                 output_tokens: 5,
                 cached_input_tokens: 4,
@@ -95,9 +102,14 @@ async fn usage_is_read_with_its_parts() {
         ),
         (
             json!({ "prompt_tokens": 9, "completion_tokens": 5, "prompt_cache_hit_tokens": 6 }),
-            Usage { input_tokens: 9, output_tokens: 5, cached_input_tokens: 6, ..Usage::default() },
+            TokenUsage {
+                input_tokens: 9,
+                output_tokens: 5,
+                cached_input_tokens: 6,
+                ..TokenUsage::default()
+            },
         ),
-        (json!({ "prompt_tokens": "9", "completion_tokens": -1 }), Usage::default()),
+        (json!({ "prompt_tokens": "9", "completion_tokens": -1 }), TokenUsage::default()),
     ];
     for (usage, want) in rows {
         let answer = json!({ "choices": [{ "message": { "content": "a" } }], "usage": usage });

@@ -1,6 +1,8 @@
 //! Streams in every form in which a network can deliver them.
 
-use sallyport_model::{CallRequest, Delta, Finish, ModelError, Reply, Usage};
+use sallyport_model::{
+    FinishReason, ModelCallRequest, ModelError, ModelReply, ReplyDelta, TokenUsage,
+};
 use serde_json::json;
 
 use crate::server::{Server, Step, chunked, last_chunk, plain, until_close};
@@ -31,14 +33,14 @@ fn said_all_at(answer: &[u8]) -> usize {
     finish + text[finish..].find("\n\n").unwrap() + 2
 }
 
-async fn check(script: Vec<Step>) -> Result<(Reply, Vec<Delta>), ModelError> {
+async fn check(script: Vec<Step>) -> Result<(ModelReply, Vec<ReplyDelta>), ModelError> {
     let server = Server::start(script).await;
     ask(settings(server.base_url.clone(), true), &hello(), &[]).await
 }
 
 #[track_caller]
-fn assert_is_the_answer((reply, deltas): (Reply, Vec<Delta>), usage: Option<Usage>) {
-    let call = |id: &str, name: &str, arguments: &str| CallRequest {
+fn assert_is_the_answer((reply, deltas): (ModelReply, Vec<ReplyDelta>), usage: Option<TokenUsage>) {
+    let call = |id: &str, name: &str, arguments: &str| ModelCallRequest {
         id: id.to_owned(),
         name: name.to_owned(),
         arguments: arguments.to_owned(),
@@ -55,15 +57,15 @@ fn assert_is_the_answer((reply, deltas): (Reply, Vec<Delta>), usage: Option<Usag
             ],
         })
     );
-    assert_eq!(reply.finish, Finish::ToolCalls);
+    assert_eq!(reply.finish, FinishReason::ToolCalls);
     assert_eq!(reply.usage, usage);
-    let text = |text: &str| Delta::Text(text.to_owned());
-    let begun = |name: &str| Delta::CallBegun { name: name.to_owned() };
-    let said = [Delta::Reasoning("hm".to_owned()), text("Grüße"), text(" 東京")];
+    let text = |text: &str| ReplyDelta::Text(text.to_owned());
+    let begun = |name: &str| ReplyDelta::CallBegun { name: name.to_owned() };
+    let said = [ReplyDelta::Reasoning("hm".to_owned()), text("Grüße"), text(" 東京")];
     assert_eq!(deltas, [&said[..], &[begun("x"), begun("y")]].concat());
 }
 
-const USAGE: Option<Usage> = Some(Usage {
+const USAGE: Option<TokenUsage> = Some(TokenUsage {
     input_tokens: 7,
     output_tokens: 9,
     cached_input_tokens: 0,
@@ -179,9 +181,12 @@ async fn a_server_that_answers_in_one_piece_is_understood_and_the_other_way_roun
     let whole = r#"{"choices":[{"message":{"role":"assistant","content":"hi","reasoning":"r"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#;
     let (reply, deltas) =
         check(plain(200, "content-type: application/json\r\n", whole)).await.unwrap();
-    assert_eq!((reply.message.text.as_str(), reply.finish), ("hi", Finish::Stop));
-    assert_eq!(reply.usage, Some(Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() }));
-    assert_eq!(deltas, [Delta::Reasoning("r".to_owned()), Delta::Text("hi".to_owned())]);
+    assert_eq!((reply.message.text.as_str(), reply.finish), ("hi", FinishReason::Stop));
+    assert_eq!(
+        reply.usage,
+        Some(TokenUsage { input_tokens: 1, output_tokens: 2, ..TokenUsage::default() })
+    );
+    assert_eq!(deltas, [ReplyDelta::Reasoning("r".to_owned()), ReplyDelta::Text("hi".to_owned())]);
 
     let server =
         Server::start(vec![chunked(EVENTS, &[&written(ANSWER, "\n")]), last_chunk()]).await;

@@ -2,7 +2,9 @@
 
 use std::{collections::HashSet, fmt::Debug};
 
-use sallyport_model::{CallRequest, Delta, Finish, Message, ModelError, Reply};
+use sallyport_model::{
+    ChatMessage, FinishReason, ModelCallRequest, ModelError, ModelReply, ReplyDelta,
+};
 use serde_json::Value;
 
 use crate::{
@@ -60,7 +62,12 @@ impl Differences {
     }
 
     /// Compares the reply of the adapter with the recording.
-    pub(crate) fn in_reply(&mut self, exchange: &Exchange, reply: &Reply, deltas: &[Delta]) {
+    pub(crate) fn in_reply(
+        &mut self,
+        exchange: &Exchange,
+        reply: &ModelReply,
+        deltas: &[ReplyDelta],
+    ) {
         let Heard { text, calls, finish, usage } = exchange.wire.heard(&exchange.body);
         let message = &reply.message;
         let ids: HashSet<&str> = message.calls.iter().map(|call| call.id.as_str()).collect();
@@ -80,18 +87,18 @@ impl Differences {
     }
 
     /// Compares the deltas of an answer with its reply.
-    fn in_deltas(&mut self, exchange: &Exchange, reply: &Reply, deltas: &[Delta]) {
+    fn in_deltas(&mut self, exchange: &Exchange, reply: &ModelReply, deltas: &[ReplyDelta]) {
         let (mut text, mut begun) = (String::new(), Vec::new());
         for delta in deltas {
             match delta {
-                Delta::Text(piece) => text.push_str(piece),
-                Delta::CallBegun { name } => begun.push(name.as_str()),
-                Delta::Reasoning(_) | Delta::LeftOut(_) | Delta::Retry { .. } => {}
+                ReplyDelta::Text(piece) => text.push_str(piece),
+                ReplyDelta::CallBegun { name } => begun.push(name.as_str()),
+                ReplyDelta::Reasoning(_) | ReplyDelta::LeftOut(_) | ReplyDelta::Retry { .. } => {}
             }
         }
         self.equal(exchange, "deltas", text.as_str(), &reply.message.text);
         let calls: Vec<&str> = reply.message.calls.iter().map(|call| call.name.as_str()).collect();
-        if !begun.is_empty() && reply.finish != Finish::Length {
+        if !begun.is_empty() && reply.finish != FinishReason::Length {
             self.equal(exchange, "calls begun", begun, calls);
         }
     }
@@ -117,14 +124,14 @@ impl Differences {
     }
 }
 
-fn written(calls: &[CallRequest]) -> Vec<(String, String)> {
+fn written(calls: &[ModelCallRequest]) -> Vec<(String, String)> {
     calls.iter().map(|call| (call.name.clone(), canonical(&call.arguments))).collect()
 }
 
 /// Clients trim the messages that they repeat.
-fn trimmed(mut messages: Vec<Message>) -> Vec<Message> {
+fn trimmed(mut messages: Vec<ChatMessage>) -> Vec<ChatMessage> {
     for message in &mut messages {
-        if let Message::Assistant(said) = message {
+        if let ChatMessage::Assistant(said) = message {
             said.text = said.text.trim().to_owned();
         }
     }

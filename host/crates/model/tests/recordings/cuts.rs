@@ -1,6 +1,6 @@
 //! Recorded streams that arrive in small pieces or are cut off.
 
-use sallyport_model::{Message, ModelError, Reply};
+use sallyport_model::{ChatMessage, ModelError, ModelReply};
 
 use crate::{
     cassettes::{self, Recordings},
@@ -21,7 +21,7 @@ async fn recorded_streams_are_whole_or_an_error() {
     let streams = conversations.iter().filter(|exchange| {
         exchange.status == 200 && wires::is_streamed(&exchange.path, &exchange.request)
     });
-    let messages = [Message::user("hello")];
+    let messages = [ChatMessage::user("hello")];
     let (mut count, mut unread) = (0, 0);
     for exchange in streams {
         let body = exchange.body.as_bytes();
@@ -47,11 +47,11 @@ async fn recorded_streams_are_whole_or_an_error() {
 
 /// Usage may follow the end of the answer and be lost.
 #[track_caller]
-fn check(file: &str, at: usize, got: Result<Reply, ModelError>, whole: &Reply) {
+fn check(file: &str, at: usize, got: Result<ModelReply, ModelError>, whole: &ModelReply) {
     match got {
         Ok(reply) => {
             let usage = whole.usage;
-            assert_eq!(Reply { usage, ..reply }, *whole, "{file}: cut at {at}");
+            assert_eq!(ModelReply { usage, ..reply }, *whole, "{file}: cut at {at}");
         }
         Err(ModelError::Broken { .. }) => {}
         Err(other) => panic!("{file}: cut at {at}: {other:?}"),

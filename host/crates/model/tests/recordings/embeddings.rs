@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use sallyport_contract::Secret;
-use sallyport_model::{EmbedEndpoint, ModelError, connect_embedder};
+use sallyport_model::{EmbeddingEndpoint, ModelError, connect_embedder};
 use serde_json::Value;
 
 use crate::{
@@ -33,10 +33,10 @@ async fn cover(exchange: &Exchange) {
     let post = Post::open().await;
     let method = if exchange.path.ends_with("/embeddings") { "/embeddings" } else { "/models/" };
     let base = &exchange.path[..exchange.path.find(method).unwrap_or(0)];
-    let endpoint = EmbedEndpoint {
+    let endpoint = EmbeddingEndpoint {
         key: Some(Secret::new(KEY)),
         time_max: PATIENCE,
-        ..EmbedEndpoint::new(
+        ..EmbeddingEndpoint::new(
             exchange.wire.protocol(),
             format!("{}{base}", post.base_url),
             wires::model(&exchange.path, &exchange.request).unwrap_or_default(),

@@ -2,8 +2,8 @@
 
 use sallyport_contract::Secret;
 use sallyport_model::{
-    Endpoint, ModelError,
-    catalog::{self, CatalogError},
+    ModelEndpoint, ModelError,
+    catalog::{self, ModelCatalogError},
 };
 use serde_json::Value;
 
@@ -24,10 +24,13 @@ async fn every_recorded_list_of_models_is_read() {
         let post = Post::open().await;
         let base_url = format!("{}{}", post.base_url, exchange.path.trim_end_matches("/models"));
         let key = Some(Secret::new(KEY));
-        let endpoint =
-            Endpoint { key, ..Endpoint::new(exchange.wire.protocol(), base_url, "test-model") };
+        let endpoint = ModelEndpoint {
+            key,
+            ..ModelEndpoint::new(exchange.wire.protocol(), base_url, "test-model")
+        };
         let body = Delivery::Whole(exchange.body.as_bytes());
-        let (listed, seen) = tokio::join!(catalog::models(&endpoint), post.serve(exchange, body));
+        let (listed, seen) =
+            tokio::join!(catalog::list_models(&endpoint), post.serve(exchange, body));
         assert_eq!(seen.path.split('?').next(), Some(exchange.path.as_str()));
         check(exchange, listed.map(|listed| listed.into_iter().map(|one| one.name).collect()));
     }
@@ -37,7 +40,7 @@ async fn every_recorded_list_of_models_is_read() {
 }
 
 #[track_caller]
-fn check(exchange: &Exchange, listed: Result<Vec<String>, CatalogError>) {
+fn check(exchange: &Exchange, listed: Result<Vec<String>, ModelCatalogError>) {
     let body: Value = serde_json::from_str(&exchange.body).unwrap_or_default();
     match listed {
         Ok(names) => {
@@ -49,10 +52,10 @@ fn check(exchange: &Exchange, listed: Result<Vec<String>, CatalogError>) {
             let message = body["error"]["message"].as_str().unwrap_or_default();
             assert!(error.to_string().contains(message), "{error}");
             let is_right = match &error {
-                CatalogError::Model(ModelError::Credentials { .. }) => {
+                ModelCatalogError::Model(ModelError::Credentials { .. }) => {
                     matches!(exchange.status, 400 | 401)
                 }
-                CatalogError::Model(ModelError::Refused { status, .. }) => {
+                ModelCatalogError::Model(ModelError::Refused { status, .. }) => {
                     *status == exchange.status
                 }
                 _ => false,

@@ -18,7 +18,7 @@ mod play;
 mod tally;
 mod wires;
 
-use sallyport_model::{AssistantMessage, Message, ModelError};
+use sallyport_model::{AssistantMessage, ChatMessage, ModelError};
 
 use crate::{
     cassettes::{Exchange, Recordings},
@@ -52,17 +52,17 @@ async fn cover(exchange: &Exchange, said: &mut Vec<(String, AssistantMessage)>, 
         // The answer of the service is read nevertheless.
         Err(why) => {
             *tally.answer_only.entry(why).or_default() += 1;
-            cover_answer(exchange, &[Message::user("hello")], None, tally).await;
+            cover_answer(exchange, &[ChatMessage::user("hello")], None, tally).await;
         }
     }
-    *tally.covered.entry(exchange.wire.protocol().word()).or_default() += 1;
+    *tally.covered.entry(exchange.wire.protocol().as_str()).or_default() += 1;
 }
 
 /// Returns the answer if it was not a refusal. The request is compared once it is known how many of
 /// our own answers it repeats.
 async fn cover_answer(
     exchange: &Exchange,
-    messages: &[Message],
+    messages: &[ChatMessage],
     replayed: Option<usize>,
     tally: &mut Tally,
 ) -> Option<AssistantMessage> {

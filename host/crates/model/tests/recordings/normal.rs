@@ -2,39 +2,42 @@
 
 use std::collections::HashMap;
 
-use sallyport_model::{AssistantMessage, CallRequest, Message, ToolResult};
+use sallyport_model::{AssistantMessage, ChatMessage, ModelCallRequest, ToolResultMessage};
 use serde_json::{Value, json};
 
 use crate::wires::Wire;
 
 /// Reads a request's conversation. Ids are added if the protocol has none, arguments are
 /// normalized, and results have the name of their tool.
-pub(crate) fn conversation(wire: &dyn Wire, request: &Value) -> Result<Vec<Message>, &'static str> {
+pub(crate) fn conversation(
+    wire: &dyn Wire,
+    request: &Value,
+) -> Result<Vec<ChatMessage>, &'static str> {
     let mut messages = joined(wire.conversation(request)?);
     let mut open: Vec<(String, String)> = Vec::new();
     let mut count = 0;
     for message in &mut messages {
         match message {
-            Message::Assistant(said) => {
+            ChatMessage::Assistant(said) => {
                 for call in &mut said.calls {
                     count += 1;
                     settle_call(call, count);
                     open.push((call.id.clone(), call.name.clone()));
                 }
             }
-            Message::Tool(result) => settle_result(result, &mut open),
-            Message::System { .. } | Message::User(_) => {}
+            ChatMessage::Tool(result) => settle_result(result, &mut open),
+            ChatMessage::System { .. } | ChatMessage::User(_) => {}
         }
     }
     Ok(messages)
 }
 
 /// Some protocols write one answer as several items; these become one message.
-fn joined(messages: Vec<Message>) -> Vec<Message> {
-    let mut joined: Vec<Message> = Vec::new();
+fn joined(messages: Vec<ChatMessage>) -> Vec<ChatMessage> {
+    let mut joined: Vec<ChatMessage> = Vec::new();
     for message in messages {
         match (joined.last_mut(), message) {
-            (Some(Message::Assistant(last)), Message::Assistant(more)) => {
+            (Some(ChatMessage::Assistant(last)), ChatMessage::Assistant(more)) => {
                 last.text.push_str(&more.text);
                 last.calls.extend(more.calls);
             }
@@ -44,7 +47,7 @@ fn joined(messages: Vec<Message>) -> Vec<Message> {
     joined
 }
 
-fn settle_call(call: &mut CallRequest, count: usize) {
+fn settle_call(call: &mut ModelCallRequest, count: usize) {
     if call.id.is_empty() {
         call.id = format!("n{count}");
     }
@@ -52,7 +55,7 @@ fn settle_call(call: &mut CallRequest, count: usize) {
 }
 
 /// A result without an id belongs to the first open call of its tool.
-fn settle_result(result: &mut ToolResult, open: &mut Vec<(String, String)>) {
+fn settle_result(result: &mut ToolResultMessage, open: &mut Vec<(String, String)>) {
     let is_its = |(id, name): &(String, String)| match result.call_id.as_str() {
         "" => *name == result.name,
         own => own == id,
@@ -75,24 +78,24 @@ pub(crate) fn canonical(arguments: &str) -> String {
 
 /// Replaces answers in a recorded request by our own reading of them, with its opaque part and its
 /// ids. Returns the number of replaced answers.
-pub(crate) fn put_own_answers(messages: &mut [Message], said: Vec<&AssistantMessage>) -> usize {
+pub(crate) fn put_own_answers(messages: &mut [ChatMessage], said: Vec<&AssistantMessage>) -> usize {
     let mut ids: HashMap<String, String> = HashMap::new();
     let mut found = 0;
     for message in messages {
         match message {
-            Message::Assistant(theirs) => {
+            ChatMessage::Assistant(theirs) => {
                 let Some(ours) = said.iter().find(|ours| is_same(ours, theirs)) else { continue };
                 let pairs = theirs.calls.iter().zip(&ours.calls);
                 ids.extend(pairs.map(|(theirs, ours)| (theirs.id.clone(), ours.id.clone())));
                 *theirs = (*ours).clone();
                 found += 1;
             }
-            Message::Tool(result) => {
+            ChatMessage::Tool(result) => {
                 if let Some(id) = ids.get(&result.call_id) {
                     result.call_id.clone_from(id);
                 }
             }
-            Message::System { .. } | Message::User(_) => {}
+            ChatMessage::System { .. } | ChatMessage::User(_) => {}
         }
     }
     found
@@ -101,7 +104,7 @@ pub(crate) fn put_own_answers(messages: &mut [Message], said: Vec<&AssistantMess
 /// Clients trim the messages that they repeat.
 fn is_same(ours: &AssistantMessage, theirs: &AssistantMessage) -> bool {
     let calls = |message: &AssistantMessage| -> Vec<Value> {
-        let call = |call: &CallRequest| json!([call.name, canonical(&call.arguments)]);
+        let call = |call: &ModelCallRequest| json!([call.name, canonical(&call.arguments)]);
         message.calls.iter().map(call).collect()
     };
     ours.text.trim() == theirs.text.trim() && calls(ours) == calls(theirs)

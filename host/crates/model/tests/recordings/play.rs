@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use sallyport_contract::Secret;
-use sallyport_model::{Delta, Endpoint, Message, ModelError, Reply, Request, connect};
+use sallyport_model::{
+    ChatMessage, ModelEndpoint, ModelError, ModelReply, ModelRequest, ReplyDelta, connect_model,
+};
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, BufReader},
@@ -22,7 +24,7 @@ pub(crate) const KEY: &str = "sk-test-0123456789";
 const PIECE_BYTES: usize = 61;
 
 /// The result of a request.
-pub(crate) type Outcome = Result<(Reply, Vec<Delta>), ModelError>;
+pub(crate) type Outcome = Result<(ModelReply, Vec<ReplyDelta>), ModelError>;
 
 /// A server for one request.
 pub(crate) struct Post {
@@ -48,7 +50,7 @@ pub(crate) struct Seen {
 /// Sends the recorded request, and answers with `body`.
 pub(crate) async fn play(
     exchange: &Exchange,
-    messages: &[Message],
+    messages: &[ChatMessage],
     body: &[u8],
 ) -> (Seen, Outcome) {
     deliver(exchange, messages, Delivery::Whole(body)).await
@@ -57,7 +59,7 @@ pub(crate) async fn play(
 /// Sends the recorded request, and answers in the given way.
 pub(crate) async fn deliver(
     exchange: &Exchange,
-    messages: &[Message],
+    messages: &[ChatMessage],
     body: Delivery<'_>,
 ) -> (Seen, Outcome) {
     let post = Post::open().await;
@@ -71,20 +73,20 @@ fn base(exchange: &Exchange) -> &str {
     exchange.path[..at].trim_end_matches('/')
 }
 
-async fn ask(exchange: &Exchange, base_url: String, messages: &[Message]) -> Outcome {
+async fn ask(exchange: &Exchange, base_url: String, messages: &[ChatMessage]) -> Outcome {
     let (wire, request) = (exchange.wire, &exchange.request);
     let model = wires::model(&exchange.path, request).unwrap_or_default();
-    let endpoint = Endpoint {
+    let endpoint = ModelEndpoint {
         key: Some(Secret::new(KEY)),
         stream: wires::is_streamed(&exchange.path, request),
         time_max: PATIENCE,
-        ..Endpoint::new(wire.protocol(), base_url, model)
+        ..ModelEndpoint::new(wire.protocol(), base_url, model)
     };
     let tools = wire.tools(request);
     let mut deltas = Vec::new();
     let mut on_delta = |delta| deltas.push(delta);
-    let request = Request { messages, tools: &tools, ..Request::default() };
-    let reply = connect(endpoint).unwrap().generate(request, &mut on_delta).await?;
+    let request = ModelRequest { messages, tools: &tools, ..ModelRequest::default() };
+    let reply = connect_model(endpoint).unwrap().generate(request, &mut on_delta).await?;
     Ok((reply, deltas))
 }
 

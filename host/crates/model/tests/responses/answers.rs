@@ -1,6 +1,6 @@
 //! Answers in one piece, and refusals.
 
-use sallyport_model::{Delta, Finish, ModelError, Reply};
+use sallyport_model::{FinishReason, ModelError, ModelReply, ReplyDelta};
 use serde_json::{Value, json};
 
 use crate::server::{Server, Step, chunked, plain};
@@ -8,7 +8,7 @@ use crate::{KEY, ask, hello, settings};
 
 const JSON: &str = "content-type: application/json\r\n";
 
-async fn told(body: Value) -> Result<(Reply, Vec<Delta>), ModelError> {
+async fn told(body: Value) -> Result<(ModelReply, Vec<ReplyDelta>), ModelError> {
     let server = Server::start(plain(200, JSON, &body.to_string())).await;
     ask(settings(server.base_url.clone(), false), &hello(), &[]).await
 }
@@ -26,13 +26,13 @@ async fn an_answer_in_one_piece_is_told_in_its_order() {
     }))
     .await
     .unwrap();
-    assert_eq!((reply.message.text.as_str(), reply.finish), ("hi", Finish::ToolCalls));
+    assert_eq!((reply.message.text.as_str(), reply.finish), ("hi", FinishReason::ToolCalls));
     assert_eq!(reply.message.calls[0].arguments, "{}");
     assert_eq!(reply.usage, None);
     let want = [
-        Delta::Reasoning("r".to_owned()),
-        Delta::Text("hi".to_owned()),
-        Delta::CallBegun { name: "n".to_owned() },
+        ReplyDelta::Reasoning("r".to_owned()),
+        ReplyDelta::Text("hi".to_owned()),
+        ReplyDelta::CallBegun { name: "n".to_owned() },
     ];
     assert_eq!(deltas, want);
 }
@@ -100,5 +100,5 @@ async fn a_stream_where_none_was_asked_for_is_understood() {
     let script = vec![chunked("text/event-stream", &[answer.as_bytes()]), Step::Hang];
     let server = Server::start(script).await;
     let (reply, _) = ask(settings(server.base_url.clone(), false), &hello(), &[]).await.unwrap();
-    assert_eq!((reply.message.text.as_str(), reply.finish), ("hi", Finish::Stop));
+    assert_eq!((reply.message.text.as_str(), reply.finish), ("hi", FinishReason::Stop));
 }

@@ -10,10 +10,10 @@ mod requests;
 mod server;
 mod streams;
 
-use sallyport_model::{Endpoint, Protocol};
+use sallyport_model::{ModelEndpoint, ProviderProtocol};
 
 use asking::{KEY, ask, hello};
 
-fn settings(base_url: String, stream: bool) -> Endpoint {
-    asking::endpoint(Protocol::OpenAiResponses, base_url, stream)
+fn settings(base_url: String, stream: bool) -> ModelEndpoint {
+    asking::endpoint(ProviderProtocol::OpenAiResponses, base_url, stream)
 }

@@ -1,8 +1,8 @@
 //! The requests: the conversation in the provider's form, with its own items unchanged.
 
 use sallyport_model::{
-    AssistantMessage, Attachment, CallRequest, Effort, Endpoint, Message, Opaque, ToolDefinition,
-    ToolResult, UserMessage,
+    AssistantMessage, ChatMessage, FileAttachment, ModelCallRequest, ModelEndpoint,
+    ModelToolDefinition, OpaqueMessage, ReasoningEffort, ToolResultMessage, UserInputMessage,
 };
 use serde_json::{Value, json};
 
@@ -13,9 +13,9 @@ const ORIGIN: &str = "openai-responses/test-model";
 
 /// Sends a request and returns it as it arrived.
 async fn sent(
-    change: impl FnOnce(&mut Endpoint),
-    messages: &[Message],
-    tools: &[ToolDefinition],
+    change: impl FnOnce(&mut ModelEndpoint),
+    messages: &[ChatMessage],
+    tools: &[ModelToolDefinition],
 ) -> (String, Value) {
     let server = Server::start(plain(200, "", "{}")).await;
     let mut settings = settings(server.base_url.clone(), true);
@@ -25,34 +25,34 @@ async fn sent(
     (seen.head, seen.body)
 }
 
-async fn input(messages: &[Message]) -> Value {
+async fn input(messages: &[ChatMessage]) -> Value {
     sent(|_| {}, messages, &[]).await.1["input"].take()
 }
 
-fn said(text: &str, calls: &[&str], opaque: Option<Value>) -> Message {
-    let call = |id: &&str| CallRequest {
+fn said(text: &str, calls: &[&str], opaque: Option<Value>) -> ChatMessage {
+    let call = |id: &&str| ModelCallRequest {
         id: (*id).to_owned(),
         name: "n".to_owned(),
         arguments: String::new(),
     };
-    let opaque = opaque.map(|body| Opaque { origin: ORIGIN.to_owned(), body });
+    let opaque = opaque.map(|body| OpaqueMessage { origin: ORIGIN.to_owned(), body });
     let calls = calls.iter().map(call).collect();
-    Message::Assistant(AssistantMessage { text: text.to_owned(), calls, opaque })
+    ChatMessage::Assistant(AssistantMessage { text: text.to_owned(), calls, opaque })
 }
 
 #[tokio::test]
 async fn the_request_carries_what_was_set() {
-    let tool = ToolDefinition {
+    let tool = ModelToolDefinition {
         name: "n".to_owned(),
         description: "d".to_owned(),
         parameters: json!({ "type": "object", "properties": {} }),
     };
-    let system = |text: &str| Message::System { text: text.to_owned() };
-    let messages = [system("a"), system("b"), Message::user("hello"), system("c")];
-    let change = |settings: &mut Endpoint| {
+    let system = |text: &str| ChatMessage::System { text: text.to_owned() };
+    let messages = [system("a"), system("b"), ChatMessage::user("hello"), system("c")];
+    let change = |settings: &mut ModelEndpoint| {
         settings.temperature = Some(0.5);
         settings.output_tokens_max = Some(99);
-        settings.effort = Some(Effort::High);
+        settings.effort = Some(ReasoningEffort::High);
     };
     let (head, body) = sent(change, &messages, &[tool]).await;
     assert!(head.starts_with("POST /v1/responses HTTP/1.1\r\n"), "{head}");
@@ -83,7 +83,7 @@ async fn models_that_do_not_think_are_not_asked_for_thoughts() {
         ("gpt-5-chat-latest", false),
     ];
     for (model, thinks) in rows {
-        let change = |settings: &mut Endpoint| settings.model = model.to_owned();
+        let change = |settings: &mut ModelEndpoint| settings.model = model.to_owned();
         let (_, body) = sent(change, &hello(), &[]).await;
         assert_eq!(body.get("include").is_some(), thinks, "{model}");
     }
@@ -100,15 +100,19 @@ async fn own_items_go_back_untouched_and_thoughts_without_content_do_not() {
     let told =
         json!({ "type": "reasoning", "id": "r2", "content": [{ "type": "reasoning_text" }] });
     let bare = json!({ "type": "reasoning", "id": "r3", "summary": [], "encrypted_content": null });
-    let result = ToolResult {
+    let result = ToolResultMessage {
         call_id: "a".to_owned(),
         name: "n".to_owned(),
         content: "{}".to_owned(),
         failed: false,
     };
     let own = json!([sealed, told, bare, call]);
-    let sent =
-        input(&[Message::user("hello"), said("", &["a"], Some(own)), Message::Tool(result)]).await;
+    let sent = input(&[
+        ChatMessage::user("hello"),
+        said("", &["a"], Some(own)),
+        ChatMessage::Tool(result),
+    ])
+    .await;
     let output = json!({ "type": "function_call_output", "call_id": "a", "output": "{}" });
     assert_eq!(sent.as_array().unwrap()[1..], [sealed, told, call, output]);
 }
@@ -120,13 +124,13 @@ async fn items_of_another_model_or_of_other_calls_are_built_anew() {
         { "type": "function_call", "call_id": "a", "name": "n", "arguments": "{}" },
     ]);
     let call = |id: &str| json!({ "type": "function_call", "call_id": id });
-    let foreign = Message::Assistant(AssistantMessage {
-        opaque: Some(Opaque {
+    let foreign = ChatMessage::Assistant(AssistantMessage {
+        opaque: Some(OpaqueMessage {
             origin: "openai-responses/other".to_owned(),
             body: json!([call("a")]),
         }),
         ..match said("t", &["a"], None) {
-            Message::Assistant(said) => said,
+            ChatMessage::Assistant(said) => said,
             _ => unreachable!("an assistant said it"),
         }
     });
@@ -147,7 +151,7 @@ async fn items_of_another_model_or_of_other_calls_are_built_anew() {
 
 #[tokio::test]
 async fn files_go_along_in_the_form_that_fits() {
-    let file = |media_type: &str, data: &[u8]| Attachment {
+    let file = |media_type: &str, data: &[u8]| FileAttachment {
         name: "f".to_owned(),
         media_type: media_type.to_owned(),
         data: data.into(),
@@ -158,10 +162,10 @@ async fn files_go_along_in_the_form_that_fits() {
         file("text/plain", b"words"),
         file("application/pdf", b"%PDF"),
     ];
-    let sent = input(&[Message::User(UserMessage {
+    let sent = input(&[ChatMessage::User(UserInputMessage {
         text: "look".to_owned(),
         attachments,
-        ..UserMessage::default()
+        ..UserInputMessage::default()
     })])
     .await;
     let parts = sent[0]["content"].as_array().unwrap();

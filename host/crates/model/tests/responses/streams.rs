@@ -1,6 +1,8 @@
 //! Streams in every form in which a network can deliver them, and every way in which they break.
 
-use sallyport_model::{CallRequest, Delta, Finish, ModelError, Reply, Usage};
+use sallyport_model::{
+    FinishReason, ModelCallRequest, ModelError, ModelReply, ReplyDelta, TokenUsage,
+};
 use serde_json::{Value, json};
 
 use crate::server::{Server, Step, chunked, last_chunk, until_close};
@@ -79,18 +81,18 @@ fn answer() -> Vec<u8> {
     written(&[said(), vec![completed(&output())]].concat())
 }
 
-async fn check(script: Vec<Step>) -> Result<(Reply, Vec<Delta>), ModelError> {
+async fn check(script: Vec<Step>) -> Result<(ModelReply, Vec<ReplyDelta>), ModelError> {
     let server = Server::start(script).await;
     ask(settings(server.base_url.clone(), true), &hello(), &[]).await
 }
 
-async fn told(events: &[Value]) -> Result<(Reply, Vec<Delta>), ModelError> {
+async fn told(events: &[Value]) -> Result<(ModelReply, Vec<ReplyDelta>), ModelError> {
     check(vec![chunked(EVENTS, &[&written(events)]), last_chunk()]).await
 }
 
 #[track_caller]
-fn assert_is_the_answer((reply, deltas): (Reply, Vec<Delta>)) {
-    let call = CallRequest {
+fn assert_is_the_answer((reply, deltas): (ModelReply, Vec<ReplyDelta>)) {
+    let call = ModelCallRequest {
         id: "call_a".to_owned(),
         name: "x".to_owned(),
         arguments: r#"{"k":"é"}"#.to_owned(),
@@ -99,8 +101,8 @@ fn assert_is_the_answer((reply, deltas): (Reply, Vec<Delta>)) {
     assert_eq!(reply.message.calls, [call]);
     let opaque = reply.message.opaque.unwrap();
     assert_eq!((opaque.origin.as_str(), opaque.body), ("openai-responses/test-model", output()));
-    assert_eq!(reply.finish, Finish::ToolCalls);
-    let usage = Usage {
+    assert_eq!(reply.finish, FinishReason::ToolCalls);
+    let usage = TokenUsage {
         input_tokens: 7,
         output_tokens: 9,
         cached_input_tokens: 3,
@@ -108,8 +110,8 @@ fn assert_is_the_answer((reply, deltas): (Reply, Vec<Delta>)) {
         reasoning_tokens: 4,
     };
     assert_eq!(reply.usage, Some(usage));
-    let thought = |text: &str| Delta::Reasoning(text.to_owned());
-    let text = |text: &str| Delta::Text(text.to_owned());
+    let thought = |text: &str| ReplyDelta::Reasoning(text.to_owned());
+    let text = |text: &str| ReplyDelta::Text(text.to_owned());
     let want = [
         thought("h"),
         thought("m"),
@@ -119,7 +121,7 @@ fn assert_is_the_answer((reply, deltas): (Reply, Vec<Delta>)) {
         text(" 東京"),
         text("\n\n"),
         text("no"),
-        Delta::CallBegun { name: "x".to_owned() },
+        ReplyDelta::CallBegun { name: "x".to_owned() },
     ];
     assert_eq!(deltas, want);
 }
@@ -196,16 +198,16 @@ async fn items_that_the_last_event_leaves_out_are_taken_from_the_way() {
 #[tokio::test]
 async fn words_that_were_not_streamed_are_told_at_the_end() {
     let (reply, deltas) = told(&[completed(&output())]).await.unwrap();
-    assert_eq!(deltas, [Delta::Text(reply.message.text)]);
+    assert_eq!(deltas, [ReplyDelta::Text(reply.message.text)]);
 }
 
 #[tokio::test]
 async fn an_answer_can_end_early() {
     let rows = [
-        (json!({ "reason": "max_output_tokens" }), Finish::Length),
-        (json!({ "reason": "content_filter" }), Finish::ContentFilter),
-        (json!({ "reason": "x\u{1b}" }), Finish::Other("x\\u{1b}".to_owned())),
-        (Value::Null, Finish::Other("incomplete".to_owned())),
+        (json!({ "reason": "max_output_tokens" }), FinishReason::Length),
+        (json!({ "reason": "content_filter" }), FinishReason::ContentFilter),
+        (json!({ "reason": "x\u{1b}" }), FinishReason::Other("x\\u{1b}".to_owned())),
+        (Value::Null, FinishReason::Other("incomplete".to_owned())),
     ];
     for (details, want) in rows {
         let event = json!({ "type": "response.incomplete", "response": {

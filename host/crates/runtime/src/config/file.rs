@@ -45,7 +45,7 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use sallyport_contract::PluginName;
-use sallyport_model::{Effort, Price, ToolCalling};
+use sallyport_model::{ReasoningEffort, TokenPrice, ToolCallingMode};
 use sallyport_policy::{
     SourceError,
     document::{TomlDocument, TomlItem, TomlSection},
@@ -72,7 +72,7 @@ pub struct FileConfig {
     /// `[embedding]`.
     pub embedding: Option<ModelEntry>,
     /// `[price."GLOB"]`.
-    pub prices: Vec<(String, Price)>,
+    pub prices: Vec<(String, TokenPrice)>,
     /// `[chat]`.
     pub chat: ChatKeys,
     /// `[budget]`.
@@ -111,9 +111,9 @@ pub struct ModelEntry {
     /// Most tokens of one answer.
     pub max_output_tokens: Option<u32>,
     /// How much effort the model spends on reasoning.
-    pub reasoning: Option<Effort>,
+    pub reasoning: Option<ReasoningEffort>,
     /// How tools are described to the model.
-    pub tools: ToolCalling,
+    pub tools: ToolCallingMode,
     /// Timeout of one answer.
     pub time_max: Option<Duration>,
     /// Size of the model's context in tokens.
@@ -132,12 +132,15 @@ impl std::fmt::Debug for ModelEntry {
 }
 
 /// The names of [`Effort`] in the file.
-pub(super) const EFFORTS: [(&str, Effort); 3] =
-    [("low", Effort::Low), ("medium", Effort::Medium), ("high", Effort::High)];
+pub(super) const EFFORTS: [(&str, ReasoningEffort); 3] = [
+    ("low", ReasoningEffort::Low),
+    ("medium", ReasoningEffort::Medium),
+    ("high", ReasoningEffort::High),
+];
 
 /// The names of [`ToolCalling`] in the file.
-pub(super) const TOOL_CALLINGS: [(&str, ToolCalling); 2] =
-    [("native", ToolCalling::Native), ("json", ToolCalling::Json)];
+pub(super) const TOOL_CALLINGS: [(&str, ToolCallingMode); 2] =
+    [("native", ToolCallingMode::Native), ("json", ToolCallingMode::Json)];
 
 impl FileConfig {
     /// Parses the file and replaces `${VAR}` from the environment.
@@ -244,7 +247,7 @@ fn model_entry(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, Sou
             .read_optional("reasoning", |item| of_server(item, &provider)?.read_choice(&EFFORTS))?,
         tools: table
             .read_optional("tools", |item| item.read_choice(&TOOL_CALLINGS))?
-            .unwrap_or(ToolCalling::Native),
+            .unwrap_or(ToolCallingMode::Native),
         time_max: table.read_optional("time_max", time)?,
         context_tokens: table.read_optional("context_tokens", tokens)?,
         provider,
@@ -304,9 +307,9 @@ fn glob(name: TomlItem<'_>) -> Result<String, SourceError> {
 
 /// Reads a price. Tokens read from a cache or written to one cost as much as other input, unless
 /// the file sets their price.
-fn price(table: &mut TomlSection<'_>) -> Result<Price, SourceError> {
+fn price(table: &mut TomlSection<'_>) -> Result<TokenPrice, SourceError> {
     let input = table.read_required("input", amount)?;
-    Ok(Price {
+    Ok(TokenPrice {
         input,
         output: table.read_required("output", amount)?,
         cached_input: table.read_optional("cached_input", amount)?.unwrap_or(input),

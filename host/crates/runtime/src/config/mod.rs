@@ -28,7 +28,7 @@ use std::{
 };
 
 use sallyport_contract::{PluginName, Secret};
-use sallyport_model::EmbedEndpoint;
+use sallyport_model::EmbeddingEndpoint;
 use sallyport_policy::SourceError;
 use sallyport_untrusted_file as untrusted_file;
 use serde_json::{Map, Value};
@@ -158,7 +158,7 @@ pub struct Settings {
     /// How conversations are held.
     pub chat: Chat,
     /// The embedding model, if any.
-    pub embedder: Option<EmbedEndpoint>,
+    pub embedder: Option<EmbeddingEndpoint>,
     /// How much a conversation may use.
     pub budget: Budget,
     /// How long sessions are kept.

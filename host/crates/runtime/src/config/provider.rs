@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use sallyport_contract::PluginName;
-use sallyport_model::Protocol;
+use sallyport_model::ProviderProtocol;
 use sallyport_policy::source::nearest_match;
 
 use super::{Env, env};
@@ -21,7 +21,7 @@ pub struct Provider {
     /// Its name.
     pub name: &'static str,
     /// Its protocol; `None` for the built-in matcher.
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<ProviderProtocol>,
     /// Its default address.
     pub base_url: &'static str,
     /// The variables that may contain its key; the first one that is set counts.
@@ -115,14 +115,14 @@ pub const ALL: [Provider; 11] = [
         url_variable: Some(env::OPENAI_BASE_URL),
         embedder: Some(OPENAI_EMBEDDER),
         families: &["gpt-", "chatgpt-", "o1", "o3", "o4", "codex-"],
-        ..Provider::new("openai", Protocol::OpenAiChat, OPENAI_URL, &[env::OPENAI_API_KEY])
+        ..Provider::new("openai", ProviderProtocol::OpenAiChat, OPENAI_URL, &[env::OPENAI_API_KEY])
     },
     Provider {
         url_variable: Some(env::OPENAI_BASE_URL),
         embedder: Some(OPENAI_EMBEDDER),
         ..Provider::new(
             "openai-responses",
-            Protocol::OpenAiResponses,
+            ProviderProtocol::OpenAiResponses,
             OPENAI_URL,
             &[env::OPENAI_API_KEY],
         )
@@ -131,7 +131,7 @@ pub const ALL: [Provider; 11] = [
         families: &["claude"],
         ..Provider::new(
             "anthropic",
-            Protocol::Anthropic,
+            ProviderProtocol::Anthropic,
             "https://api.anthropic.com/v1",
             &[env::ANTHROPIC_API_KEY],
         )
@@ -141,7 +141,7 @@ pub const ALL: [Provider; 11] = [
         families: &["gemini", "gemma"],
         ..Provider::new(
             "gemini",
-            Protocol::Gemini,
+            ProviderProtocol::Gemini,
             "https://generativelanguage.googleapis.com/v1beta",
             &[env::GEMINI_API_KEY, env::GOOGLE_API_KEY],
         )
@@ -151,14 +151,14 @@ pub const ALL: [Provider; 11] = [
         model_variable: Some(env::OLLAMA_MODEL),
         embedder: Some("nomic-embed-text"),
         families: &["llama", "qwen", "phi", "gemma", "gpt-oss"],
-        ..Provider::new("ollama", Protocol::Ollama, "http://localhost:11434", &[])
+        ..Provider::new("ollama", ProviderProtocol::Ollama, "http://localhost:11434", &[])
     },
     Provider {
         embedder: Some("mistral-embed"),
         families: &["mistral", "ministral", "magistral", "codestral", "devstral", "pixtral"],
         ..Provider::new(
             "mistral",
-            Protocol::OpenAiChat,
+            ProviderProtocol::OpenAiChat,
             "https://api.mistral.ai/v1",
             &[env::MISTRAL_API_KEY],
         )
@@ -167,26 +167,26 @@ pub const ALL: [Provider; 11] = [
         families: &["deepseek"],
         ..Provider::new(
             "deepseek",
-            Protocol::OpenAiChat,
+            ProviderProtocol::OpenAiChat,
             "https://api.deepseek.com/v1",
             &[env::DEEPSEEK_API_KEY],
         )
     },
     Provider::new(
         "openrouter",
-        Protocol::OpenAiChat,
+        ProviderProtocol::OpenAiChat,
         "https://openrouter.ai/api/v1",
         &[env::OPENROUTER_API_KEY],
     ),
-    Provider::new("llamacpp", Protocol::OpenAiChat, "http://localhost:8080/v1", &[]),
-    Provider::new("vllm", Protocol::OpenAiChat, "http://localhost:8000/v1", &[]),
+    Provider::new("llamacpp", ProviderProtocol::OpenAiChat, "http://localhost:8080/v1", &[]),
+    Provider::new("vllm", ProviderProtocol::OpenAiChat, "http://localhost:8000/v1", &[]),
     BUILT_IN,
 ];
 
 impl Provider {
     const fn new(
         name: &'static str,
-        protocol: Protocol,
+        protocol: ProviderProtocol,
         base_url: &'static str,
         key_variables: &'static [&'static str],
     ) -> Self {

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use sallyport_contract::PluginName;
-use sallyport_model::Cost;
+use sallyport_model::TokenCost;
 use sallyport_policy::{
     SourceError, TimeSpan,
     document::{TomlItem, TomlSection},
@@ -136,10 +136,10 @@ pub struct BudgetKeys {
     calls: Option<u32>,
     repeats: Option<u32>,
     tokens: Option<u64>,
-    cost: Option<Cost>,
+    cost: Option<TokenCost>,
     time: Option<Duration>,
     session_tokens: Option<u64>,
-    session_cost: Option<Cost>,
+    session_cost: Option<TokenCost>,
 }
 
 /// How much a conversation may use.
@@ -293,7 +293,7 @@ impl Budget {
     /// Its numbers, under the keys of the file; null for a limit that is not set.
     pub fn shown(&self) -> Map<String, Value> {
         let Self { turn, session } = self;
-        let dollars = |cost: Option<Cost>| cost.map(|cost| cost.micro_usd as f64 / 1e6);
+        let dollars = |cost: Option<TokenCost>| cost.map(|cost| cost.micro_usd as f64 / 1e6);
         map([
             ("turns", json!(turn.turns_max)),
             ("calls", json!(turn.calls_max)),
@@ -413,7 +413,7 @@ pub(super) fn amount(item: TomlItem<'_>) -> Result<f64, SourceError> {
     number.ok_or_else(|| place.into_error(format!("{label} must be a number from 0 up")))
 }
 
-fn cost(item: TomlItem<'_>) -> Result<Cost, SourceError> {
+fn cost(item: TomlItem<'_>) -> Result<TokenCost, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     // Less than a millionth of a dollar cannot be counted, and a limit of 0 would stop everything.
     let micro_usd = (amount(item)? * 1e6).floor() as u64;
@@ -421,7 +421,7 @@ fn cost(item: TomlItem<'_>) -> Result<Cost, SourceError> {
         0 => Err(place
             .into_error(format!("{label} is no amount that can be spent"))
             .with_hint("write US dollars, such as 0.50")),
-        micro_usd => Ok(Cost { micro_usd }),
+        micro_usd => Ok(TokenCost { micro_usd }),
     }
 }
 

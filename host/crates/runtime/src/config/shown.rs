@@ -84,7 +84,7 @@ impl Settings {
             let (address, key) = (sources.address.to_string(), sources.key.map(|o| o.to_string()));
             let none = "nothing is set".to_owned();
             rows.extend([
-                row("protocol", json!(endpoint.protocol.word()), why),
+                row("protocol", json!(endpoint.protocol.as_str()), why),
                 row("base_url", json!(address_shown(&endpoint.base_url)), &address),
                 row("key", json!(key.as_ref().map(|_| HIDDEN)), key.as_ref().unwrap_or(&none)),
                 row("time_max", json!(shown_time(endpoint.time_max)), &sources.time.to_string()),

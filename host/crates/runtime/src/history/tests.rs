@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sallyport_model::{AssistantMessage, Cost, Usage};
+use sallyport_model::{AssistantMessage, TokenCost, TokenUsage};
 use sallyport_session::{Journal, JournalRecord, restore_session};
 use sallyport_store::{HostStore, SessionFilter};
 use tempfile::TempDir;
@@ -18,8 +18,8 @@ fn input(text: &str) -> JournalRecord {
 
 fn answer(text: &str) -> JournalRecord {
     let message = AssistantMessage { text: text.to_owned(), ..AssistantMessage::default() };
-    let usage = Usage { input_tokens: 7, output_tokens: 2, ..Usage::default() };
-    JournalRecord::Answer { message, usage, cost: Some(Cost { micro_usd: 11 }) }
+    let usage = TokenUsage { input_tokens: 7, output_tokens: 2, ..TokenUsage::default() };
+    JournalRecord::Answer { message, usage, cost: Some(TokenCost { micro_usd: 11 }) }
 }
 
 fn model(name: &str) -> JournalRecord {

@@ -219,7 +219,7 @@ impl Registry {
 
 /// One tool as an OpenAI function definition.
 pub fn definition(tool: &ToolDescriptor) -> Value {
-    openai::definition(&tool.into())
+    openai::tool_definition(&tool.into())
 }
 
 /// A plugin with an unreadable manifest is known only by its file or folder.

@@ -12,7 +12,8 @@ use std::{
 
 use sallyport_contract::{BoxFuture, CallReport, Outcome, text};
 use sallyport_model::{
-    self as model, AssistantMessage, ChatModel, Fit, ModelError, Opaque, Price, Reply, Request,
+    self as model, AssistantMessage, ChatModel, FittedTools, ModelError, ModelReply, ModelRequest,
+    OpaqueMessage, TokenPrice,
 };
 use sallyport_sandbox::roles::{
     AnswerMessage, Blob, Delta, Finish, Generated, Generation, GenerationSettings, Message,
@@ -44,7 +45,7 @@ pub fn connect(player: Player, settings: PluginModel, session_id: &str) -> Arc<d
     let (tool_calling, time_max) = (settings.tool_calling, settings.time_max);
     let (session_id, told) = (session_id.to_owned(), Mutex::default());
     let by_plugin = ByPlugin { player, settings, session_id, name, told };
-    model::adopt(Arc::new(by_plugin), tool_calling, time_max)
+    model::wrap_model(Arc::new(by_plugin), tool_calling, time_max)
 }
 
 impl ChatModel for ByPlugin {
@@ -52,15 +53,15 @@ impl ChatModel for ByPlugin {
         &self.name
     }
 
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<TokenPrice> {
         self.settings.price
     }
 
     fn generate<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(model::Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(model::ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             let time_max = self.settings.time_max;
             let answer = timeout(time_max, self.answer(request, on_delta)).await;
@@ -72,9 +73,9 @@ impl ChatModel for ByPlugin {
 impl ByPlugin {
     async fn answer(
         &self,
-        request: Request<'_>,
-        on_delta: &mut (dyn FnMut(model::Delta) + Send),
-    ) -> Result<Reply, ModelError> {
+        request: ModelRequest<'_>,
+        on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send),
+    ) -> Result<ModelReply, ModelError> {
         let about = self.about(&request);
         let context = self.player.roles.context(&self.session_id);
         let call = self.player.admit(Run::Provider, context, &about).await;
@@ -83,10 +84,10 @@ impl ByPlugin {
         let (say, mut said) = mpsc::unbounded_channel();
         // The provider behind the plugin is unknown, so everything that any provider refuses is
         // left out.
-        let fit = Fit::careful(request.tools);
+        let fit = FittedTools::with_strictest_dialect(request.tools);
         self.tell_left_out(&fit, on_delta);
-        let messages = fit.history(request.messages, &self.origin());
-        let fitted = Request { messages: &messages, tools: fit.tools(), ..request };
+        let messages = fit.fit_history(request.messages, &self.origin());
+        let fitted = ModelRequest { messages: &messages, tools: fit.tools(), ..request };
         let generation = self.generation(&fitted);
         let mut answering = std::pin::pin!(self.player.plugin.generate(call, generation, say));
         let answered = loop {
@@ -102,33 +103,37 @@ impl ByPlugin {
         playing.finish(&answered.report);
         let generated = answered.answer.map_err(|failure| self.failed(failure))?;
         let mut reply = self.reply(generated);
-        fit.restore(&mut reply.message.calls);
+        fit.restore_arguments(&mut reply.message.calls);
         Ok(reply)
     }
 
-    fn tell_left_out(&self, fit: &Fit, on_delta: &mut (dyn FnMut(model::Delta) + Send)) {
+    fn tell_left_out(
+        &self,
+        fit: &FittedTools,
+        on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send),
+    ) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = fit.left_out().iter().filter(|one| told.insert(one.to_string()));
-        new.cloned().map(model::Delta::LeftOut).for_each(on_delta);
+        let new = fit.omitted_tools().iter().filter(|one| told.insert(one.to_string()));
+        new.cloned().map(model::ReplyDelta::LeftOut).for_each(on_delta);
     }
 
     /// The description of a run for the user and the record. The session stores the conversation
     /// itself.
-    fn about(&self, request: &Request<'_>) -> Value {
+    fn about(&self, request: &ModelRequest<'_>) -> Value {
         let (messages, tools) = (request.messages.len(), request.tools.len());
         json!({ "model": self.settings.model, "messages": messages, "tools": tools })
     }
 
-    fn pass_on(&self, delta: Delta, on_delta: &mut (dyn FnMut(model::Delta) + Send)) {
+    fn pass_on(&self, delta: Delta, on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send)) {
         if self.settings.stream {
             on_delta(match delta {
-                Delta::Text(text) => model::Delta::Text(text),
-                Delta::Reasoning(text) => model::Delta::Reasoning(text),
+                Delta::Text(text) => model::ReplyDelta::Text(text),
+                Delta::Reasoning(text) => model::ReplyDelta::Reasoning(text),
             });
         }
     }
 
-    fn generation(&self, request: &Request<'_>) -> Generation {
+    fn generation(&self, request: &ModelRequest<'_>) -> Generation {
         let PluginModel { model, temperature, output_tokens_max, .. } = &self.settings;
         let settings = GenerationSettings {
             model: model.clone(),
@@ -140,19 +145,19 @@ impl ByPlugin {
     }
 
     /// Converts a message into the form that the plugin receives.
-    fn told(&self, message: &model::Message) -> Message {
+    fn told(&self, message: &model::ChatMessage) -> Message {
         match message {
-            model::Message::System { text } => Message::System(text.clone()),
-            model::Message::User(said) => Message::User(UserMessage {
+            model::ChatMessage::System { text } => Message::System(text.clone()),
+            model::ChatMessage::User(said) => Message::User(UserMessage {
                 text: with_names(said),
                 attachments: said.attachments.iter().map(blob).collect(),
             }),
-            model::Message::Assistant(answer) => Message::Assistant(AnswerMessage {
+            model::ChatMessage::Assistant(answer) => Message::Assistant(AnswerMessage {
                 text: answer.text.clone(),
                 calls: answer.calls.iter().map(request_of).collect(),
                 opaque: answer.opaque.as_ref().and_then(|opaque| self.own(opaque)),
             }),
-            model::Message::Tool(result) => Message::Tool(ToolResult {
+            model::ChatMessage::Tool(result) => Message::Tool(ToolResult {
                 call_id: result.call_id.clone(),
                 name: result.name.clone(),
                 content: result.content.clone(),
@@ -168,16 +173,17 @@ impl ByPlugin {
     }
 
     /// The opaque form of an answer, if this plugin and model produced it.
-    fn own(&self, opaque: &Opaque) -> Option<String> {
+    fn own(&self, opaque: &OpaqueMessage) -> Option<String> {
         let body = opaque.body.as_str().filter(|_| opaque.origin == self.origin());
         body.map(str::to_owned)
     }
 
-    fn reply(&self, generated: Generated) -> Reply {
+    fn reply(&self, generated: Generated) -> ModelReply {
         let Generated { message, finish, usage, .. } = generated;
-        let opaque = message.opaque.map(|body| Opaque { origin: self.origin(), body: body.into() });
+        let opaque =
+            message.opaque.map(|body| OpaqueMessage { origin: self.origin(), body: body.into() });
         let calls = message.calls.into_iter().map(call_of).collect();
-        Reply {
+        ModelReply {
             message: AssistantMessage { text: message.text, calls, opaque },
             finish: finish_of(finish),
             usage: usage.map(usage_of),
@@ -226,12 +232,12 @@ impl ByPlugin {
 
 /// The text of an input, followed by the names of its attachments. The model needs the names in the
 /// text because users refer to files by name.
-fn with_names(said: &model::UserMessage) -> String {
-    let told = said.told();
+fn with_names(said: &model::UserInputMessage) -> String {
+    let told = said.text_for_model();
     if said.attachments.is_empty() {
         return told.into_owned();
     }
-    let named = |file: &model::Attachment| {
+    let named = |file: &model::FileAttachment| {
         format!("{:?} ({})", text::escape_line(&file.name), text::escape_line(&file.media_type))
     };
     let names: Vec<String> = said.attachments.iter().map(named).collect();
@@ -239,12 +245,12 @@ fn with_names(said: &model::UserMessage) -> String {
     if told.is_empty() { names } else { format!("{told}\n\n{names}") }
 }
 
-fn blob(file: &model::Attachment) -> Blob {
+fn blob(file: &model::FileAttachment) -> Blob {
     let name = Some(file.name.clone()).filter(|name| !name.is_empty());
     Blob { media_type: file.media_type.clone(), data: file.data.to_vec(), name }
 }
 
-fn tool(tool: &model::ToolDefinition) -> ToolDefinition {
+fn tool(tool: &model::ModelToolDefinition) -> ToolDefinition {
     ToolDefinition {
         name: tool.name.clone(),
         description: tool.description.clone(),
@@ -252,28 +258,28 @@ fn tool(tool: &model::ToolDefinition) -> ToolDefinition {
     }
 }
 
-fn request_of(call: &model::CallRequest) -> ToolRequest {
-    let model::CallRequest { id, name, arguments } = call.clone();
+fn request_of(call: &model::ModelCallRequest) -> ToolRequest {
+    let model::ModelCallRequest { id, name, arguments } = call.clone();
     ToolRequest { id, name, arguments }
 }
 
 /// An empty or duplicate id is left for the session to fix.
-fn call_of(call: ToolRequest) -> model::CallRequest {
+fn call_of(call: ToolRequest) -> model::ModelCallRequest {
     let ToolRequest { id, name, arguments } = call;
-    model::CallRequest { id, name, arguments }
+    model::ModelCallRequest { id, name, arguments }
 }
 
-fn finish_of(finish: Finish) -> model::Finish {
+fn finish_of(finish: Finish) -> model::FinishReason {
     match finish {
-        Finish::Stop => model::Finish::Stop,
-        Finish::ToolCalls => model::Finish::ToolCalls,
-        Finish::Length => model::Finish::Length,
-        Finish::Withheld => model::Finish::ContentFilter,
-        Finish::Other(word) => model::Finish::Other(word),
+        Finish::Stop => model::FinishReason::Stop,
+        Finish::ToolCalls => model::FinishReason::ToolCalls,
+        Finish::Length => model::FinishReason::Length,
+        Finish::Withheld => model::FinishReason::ContentFilter,
+        Finish::Other(word) => model::FinishReason::Other(word),
     }
 }
 
-fn usage_of(usage: Usage) -> model::Usage {
+fn usage_of(usage: Usage) -> model::TokenUsage {
     let Usage { input_tokens, output_tokens } = usage;
-    model::Usage { input_tokens, output_tokens, ..model::Usage::default() }
+    model::TokenUsage { input_tokens, output_tokens, ..model::TokenUsage::default() }
 }

@@ -22,7 +22,7 @@ use sallyport_contract::{
     AdmittedCall, ApprovalAnswer, CallReport, Outcome,
     services::{SubmissionError, TextStyle, UiSession},
 };
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 use sallyport_sandbox::roles::{Author, UiEvent};
 use tokio::{
     sync::{Notify, mpsc},
@@ -138,7 +138,7 @@ impl UiSeat {
 impl UiSession for UiSeat {
     fn submit_input(&self, text: String) -> Result<(), SubmissionError> {
         self.check_taken()?;
-        self.inputs.put(UserMessage { text, ..UserMessage::default() })
+        self.inputs.put(UserInputMessage { text, ..UserInputMessage::default() })
     }
 
     fn answer_question(

@@ -142,7 +142,7 @@ mod tests {
         AdmittedCall, BoxFuture, CallReport, RequestedCall, ToolDescriptor, Toolbox,
         services::{DeliveryTime, NoticeAudience},
     };
-    use sallyport_model::Offline;
+    use sallyport_model::OfflineMatcher;
     use sallyport_session::{
         self as session, Journal, JournalError, JournalRecord, RestoredSession, SessionOptions,
         SessionParts,
@@ -212,7 +212,7 @@ mod tests {
         let written = Arc::new(AtomicUsize::new(0));
         let (_, approvals) = session::approval::approval_channel();
         let parts = SessionParts {
-            model: Arc::new(Offline::default()),
+            model: Arc::new(OfflineMatcher::default()),
             toolbox: Arc::new(NoTools),
             approvals,
             journal: Box::new(Counting(Arc::clone(&written))),

@@ -32,7 +32,7 @@ pub struct SessionOverrides {
     /// Maximum number of tokens, input and output, in a turn.
     pub tokens_max: Option<u64>,
     /// Maximum cost of a turn.
-    pub cost_max: Option<sallyport_model::Cost>,
+    pub cost_max: Option<sallyport_model::TokenCost>,
     /// Maximum duration of a turn.
     pub time_max: Option<Duration>,
 }

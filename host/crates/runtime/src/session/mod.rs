@@ -10,7 +10,7 @@ mod selector;
 use std::sync::Arc;
 
 use sallyport_contract::mangle::ToolNameCollision;
-use sallyport_model::SettingsError;
+use sallyport_model::EndpointSettingsError;
 use sallyport_session::{
     FrontEndCommand, PendingApprovals, SessionEvent, SessionHandle, SessionParts,
 };
@@ -50,7 +50,7 @@ pub enum SessionError {
     },
     /// The settings of the model are invalid.
     #[error(transparent)]
-    Model(#[from] SettingsError),
+    Model(#[from] EndpointSettingsError),
     /// A plugin cannot play its role.
     #[error(transparent)]
     Role(#[from] RoleError),

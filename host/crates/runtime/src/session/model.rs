@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use sallyport_contract::{PluginName, Secret, ToolDescriptor, Toolbox, mangle::model_tool_name};
-use sallyport_model::{ChatModel, Endpoint, Offline, Reach};
+use sallyport_model::{ChatModel, ModelEndpoint, OfflineMatcher, ToolReach};
 use sallyport_policy::PluginRole;
 
 use super::SessionError;
@@ -49,7 +49,7 @@ impl ModelHandle {
             ModelChoice::Offline { .. } => Ok(Self::Offline),
             ModelChoice::Endpoint(endpoint) => {
                 check_key(&chosen.name, endpoint.key.as_ref(), &endpoint.base_url)?;
-                Ok(Self::Ready(sallyport_model::connect(Endpoint::clone(endpoint))?))
+                Ok(Self::Ready(sallyport_model::connect_model(ModelEndpoint::clone(endpoint))?))
             }
             ModelChoice::Plugin(plugin) => Ok(Self::Plugin(plugin.clone())),
         }
@@ -78,11 +78,11 @@ impl ModelHandle {
 
 /// Returns the matcher for the tools of a registry. It reads the effective grant of a tool at each
 /// message, since the policy may change meanwhile.
-pub fn offline(registry: &Arc<Registry>) -> Offline {
+pub fn offline(registry: &Arc<Registry>) -> OfflineMatcher {
     let plugin_of = |tool: &ToolDescriptor| (model_tool_name(&tool.id), tool.id.plugin.clone());
     let plugins: HashMap<String, PluginName> = registry.tools().iter().map(plugin_of).collect();
     let registry = Arc::clone(registry);
-    Offline::new(Arc::new(move |name: &str| {
+    OfflineMatcher::new(Arc::new(move |name: &str| {
         let entry = plugins.get(name).and_then(|plugin| registry.plugin(plugin.as_str()).ok());
         // Only a grant bounds a tool, and only in the sandbox. Internal tools are bounded by their
         // code alone.
@@ -90,6 +90,6 @@ pub fn offline(registry: &Arc<Registry>) -> Offline {
             matches!(entry.kind(), Kind::Component | Kind::Command)
                 && !entry.grant().can_change_or_leak()
         });
-        if is_harmless { Reach::Nothing } else { Reach::ChangesOrLeaks }
+        if is_harmless { ToolReach::Nothing } else { ToolReach::ChangesOrLeaks }
     }))
 }

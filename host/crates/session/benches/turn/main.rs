@@ -27,7 +27,7 @@ mod server;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use sallyport_model::{Endpoint, Protocol, raw::Raw};
+use sallyport_model::{ModelEndpoint, ProviderProtocol, raw::Raw};
 use serde_json::Value;
 
 use self::{ours::Conversation, script::Script, server::Server};
@@ -65,7 +65,7 @@ async fn bench() {
 
 async fn measure(script: Script) -> Times {
     let server = Server::start(script);
-    let endpoint = Endpoint::new(Protocol::OpenAiChat, server.base_url(), "bench");
+    let endpoint = ModelEndpoint::new(ProviderProtocol::OpenAiChat, server.base_url(), "bench");
     let raw = Raw::new(&endpoint);
     let mut times = Times::default();
     for _ in 0..CONVERSATIONS {

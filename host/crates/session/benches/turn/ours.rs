@@ -6,7 +6,7 @@ use sallyport_contract::{
     AdmittedCall, BoxFuture, CallReport, Outcome, RequestedCall, ToolDescriptor, ToolOutput,
     Toolbox, json,
 };
-use sallyport_model::{Endpoint, connect};
+use sallyport_model::{ModelEndpoint, connect_model};
 use sallyport_session::{
     FrontEndCommand, Journal, JournalError, JournalRecord, RestoredSession, SessionEvent,
     SessionHandle, SessionOptions, SessionParts, TurnEnd, approval, spawn_session,
@@ -29,7 +29,7 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn start(script: Script, endpoint: Endpoint) -> Self {
+    pub(crate) fn start(script: Script, endpoint: ModelEndpoint) -> Self {
         let mut options = SessionOptions::new("bench");
         options.system_prompt = Some(SYSTEM_PROMPT.to_owned());
         if script == Script::Listed {
@@ -37,7 +37,7 @@ impl Conversation {
         }
         let (_, approvals) = approval::approval_channel();
         let parts = SessionParts {
-            model: connect(endpoint).expect("an endpoint"),
+            model: connect_model(endpoint).expect("an endpoint"),
             toolbox: Arc::new(Tools { specs: script::tools(), result: script::result() }),
             approvals,
             journal: Box::new(InMemory::default()),

@@ -1,7 +1,9 @@
 //! The turns of a session, as a user would read them.
 
 use sallyport_contract::text;
-use sallyport_model::{AssistantMessage, CallRequest, ToolResult, UserMessage, chat::lines};
+use sallyport_model::{
+    AssistantMessage, ModelCallRequest, ToolResultMessage, UserInputMessage, chat::split_lines,
+};
 
 use crate::{event::TurnUsage, journal::JournalRecord, recall::RecalledMemory};
 
@@ -21,7 +23,7 @@ pub struct PastTurn {
     /// Its number, from 1, without undone turns.
     pub number: usize,
     /// The input.
-    pub input: UserMessage,
+    pub input: UserInputMessage,
     /// The memories that were recalled for it.
     pub recalled: Vec<RecalledMemory>,
     /// Its steps, in order.
@@ -93,7 +95,7 @@ fn apply_record(turns: &mut Vec<PastTurn>, record: &JournalRecord) {
 }
 
 impl PastTurn {
-    pub(crate) fn new(number: usize, input: UserMessage) -> Self {
+    pub(crate) fn new(number: usize, input: UserInputMessage) -> Self {
         let (recalled, steps, end, usage) = (Vec::new(), Vec::new(), None, None);
         Self { number, input, recalled, steps, end, usage, is_forgotten: false, is_pinned: false }
     }
@@ -117,7 +119,7 @@ impl PastTurn {
             TurnStep::Called(_) | TurnStep::Noted { .. } => None,
         });
         let said = said.collect::<Vec<_>>().join("\n");
-        let asked = self.input.told();
+        let asked = self.input.text_for_model();
         let memory =
             format!("User: {}\nAssistant: {}", memory_excerpt(asked.trim()), memory_excerpt(&said));
         (!said.is_empty()).then_some(memory)
@@ -149,7 +151,7 @@ impl PastTurn {
 
     fn apply_result(
         &mut self,
-        result: &ToolResult,
+        result: &ToolResultMessage,
         tool: &str,
         outcome: &str,
         edited: Option<&str>,
@@ -169,9 +171,9 @@ impl PastTurn {
     }
 }
 
-impl From<&CallRequest> for PastCall {
+impl From<&ModelCallRequest> for PastCall {
     /// Creates a call that has not ended yet.
-    fn from(call: &CallRequest) -> Self {
+    fn from(call: &ModelCallRequest) -> Self {
         Self {
             id: call.id.clone(),
             tool: call.name.clone(),
@@ -218,5 +220,5 @@ pub fn session_title(records: &[JournalRecord]) -> Option<String> {
 /// none can pass for the words of another speaker.
 fn memory_excerpt(text: &str) -> String {
     let cut = &text[..text.floor_char_boundary(MEMORY_BYTES_MAX)];
-    lines(cut).collect::<Vec<_>>().join("\n  ")
+    split_lines(cut).collect::<Vec<_>>().join("\n  ")
 }

@@ -7,7 +7,9 @@
 
 use std::io;
 
-use sallyport_model::{AssistantMessage, Attachment, Message, UserMessage, chat::Kind};
+use sallyport_model::{
+    AssistantMessage, ChatMessage, FileAttachment, UserInputMessage, chat::AttachmentKind,
+};
 use serde_json::Value;
 
 /// Bytes of text or JSON that count as a token until a provider reports otherwise.
@@ -68,7 +70,7 @@ impl TokenMeter {
     }
 
     /// Estimates the tokens of the messages: the sum over each of them.
-    pub fn estimate_tokens(&self, messages: &[Message]) -> u64 {
+    pub fn estimate_tokens(&self, messages: &[ChatMessage]) -> u64 {
         messages.iter().map(|message| self.apply_correction(raw_message_tokens(message))).sum()
     }
 
@@ -117,12 +119,12 @@ impl MeterSample {
     }
 }
 
-fn raw_message_tokens(message: &Message) -> u64 {
+fn raw_message_tokens(message: &ChatMessage) -> u64 {
     let tokens = match message {
-        Message::System { text } => tokens_of_bytes(text.len()),
-        Message::User(said) => tokens_of_input(said),
-        Message::Assistant(answer) => tokens_of_answer(answer),
-        Message::Tool(result) => tokens_of_bytes(result.content.len() + result.name.len()),
+        ChatMessage::System { text } => tokens_of_bytes(text.len()),
+        ChatMessage::User(said) => tokens_of_input(said),
+        ChatMessage::Assistant(answer) => tokens_of_answer(answer),
+        ChatMessage::Tool(result) => tokens_of_bytes(result.content.len() + result.name.len()),
     };
     tokens.saturating_add(FRAME_TOKENS)
 }
@@ -131,22 +133,22 @@ fn tokens_of_bytes(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(TOKEN_BYTES)
 }
 
-fn tokens_of_input(said: &UserMessage) -> u64 {
+fn tokens_of_input(said: &UserInputMessage) -> u64 {
     let files: u64 = said.attachments.iter().map(tokens_of_file).sum();
-    tokens_of_bytes(said.told().len()) + files
+    tokens_of_bytes(said.text_for_model().len()) + files
 }
 
-fn tokens_of_file(file: &Attachment) -> u64 {
+fn tokens_of_file(file: &FileAttachment) -> u64 {
     let bytes = file.data.len();
     let by_class = |classes: &[(usize, u64)]| {
         let class = classes.iter().find(|(bytes_max, _)| bytes <= *bytes_max);
         class.map_or(0, |(_, tokens)| *tokens)
     };
     match file.kind() {
-        Kind::Text(text) => tokens_of_bytes(text.len() + file.name.len()),
-        Kind::Image => by_class(&IMAGE_TOKENS),
-        Kind::Audio => by_class(&AUDIO_TOKENS),
-        Kind::Other => FILE_TOKENS,
+        AttachmentKind::Text(text) => tokens_of_bytes(text.len() + file.name.len()),
+        AttachmentKind::Image => by_class(&IMAGE_TOKENS),
+        AttachmentKind::Audio => by_class(&AUDIO_TOKENS),
+        AttachmentKind::Other => FILE_TOKENS,
     }
 }
 

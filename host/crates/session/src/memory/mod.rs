@@ -15,7 +15,7 @@ mod window;
 
 use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
-use sallyport_model::Message;
+use sallyport_model::ChatMessage;
 use serde::{Deserialize, Serialize};
 
 pub use meter::TokenMeter;
@@ -70,7 +70,7 @@ pub struct ConversationSummary {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConversationView<'a> {
     /// The messages, ready to be sent.
-    pub messages: Cow<'a, [Message]>,
+    pub messages: Cow<'a, [ChatMessage]>,
     /// The ranges of the transcript's messages that are left out, in order.
     pub left_out: Vec<Range<usize>>,
     /// The messages of the transcript that are left out and not summarized yet. A summary of them,
@@ -87,7 +87,7 @@ pub struct ConversationView<'a> {
 /// one that covers more messages than there are is not used.
 pub fn build_view<'a>(
     memory: &MemoryMode,
-    transcript: &'a [Message],
+    transcript: &'a [ChatMessage],
     pinned: &BTreeSet<usize>,
     summary: Option<&ConversationSummary>,
     recalled: &[PositionedMemory<'_>],
@@ -134,7 +134,7 @@ fn is_among(place: usize, ranges: &[Range<usize>]) -> bool {
 }
 
 /// A view in which nothing is left out.
-fn full_view(messages: Cow<'_, [Message]>) -> ConversationView<'_> {
+fn full_view(messages: Cow<'_, [ChatMessage]>) -> ConversationView<'_> {
     ConversationView { messages, left_out: Vec::new(), wants_summary: None }
 }
 
@@ -151,7 +151,7 @@ impl MemoryMode {
 
 impl ConversationSummary {
     /// Whether it has text, and covers only messages that exist.
-    fn is_usable(&self, transcript: &[Message]) -> bool {
+    fn is_usable(&self, transcript: &[ChatMessage]) -> bool {
         self.through <= transcript.len() && !self.text.trim().is_empty()
     }
 }
@@ -178,13 +178,13 @@ fn range_to_summarize(
 /// Assembles the view: the system prompt, the kept units of old turns, the replacements of the
 /// others, and the newest units, preceded by their turn's input.
 fn assemble_messages(
-    messages: &[Message],
+    messages: &[ChatMessage],
     units: &[MessageGroup],
     start: usize,
-    stands_in: Vec<Message>,
-) -> Vec<Message> {
+    stands_in: Vec<ChatMessage>,
+) -> Vec<ChatMessage> {
     let turn = units[start].turn;
-    let kept = |units: &[MessageGroup]| -> Vec<Message> {
+    let kept = |units: &[MessageGroup]| -> Vec<ChatMessage> {
         let kept = units.iter().filter(|unit| unit.kept);
         kept.flat_map(|unit| messages[unit.range.clone()].iter().cloned()).collect()
     };
@@ -194,10 +194,10 @@ fn assemble_messages(
     if turn < start {
         let between = &units[turn + 1..start];
         let mut input = messages[units[turn].range.start].clone();
-        if let Message::User(said) = &mut input
+        if let ChatMessage::User(said) = &mut input
             && between.iter().any(|unit| !unit.kept)
         {
-            said.note(LEFT_OUT.to_owned());
+            said.append_note(LEFT_OUT.to_owned());
         }
         sent.push(input);
         sent.extend(kept(between));

@@ -4,7 +4,7 @@
 //! user's words or as part of the system prompt. They contain text of others, such as tools and
 //! servers, so every line is marked as data.
 
-use sallyport_model::{AssistantMessage, Message, chat::quoted};
+use sallyport_model::{AssistantMessage, ChatMessage, chat::quote_text};
 
 /// The input in the user's role before the recalled memories.
 const ASKED: &str = "What do you remember from earlier that may matter for what comes next?";
@@ -27,14 +27,14 @@ pub struct PositionedMemory<'a> {
 /// Returns the memories as messages; empty if there are none.
 pub(super) fn memory_messages<'a>(
     recalled: impl Iterator<Item = &'a PositionedMemory<'a>>,
-) -> Vec<Message> {
+) -> Vec<ChatMessage> {
     let records: Vec<String> = recalled.map(format_memory).collect();
     if records.is_empty() {
         return Vec::new();
     }
     let text = format!("{TITLE}\n\n{}", records.join("\n\n"));
     let answer = AssistantMessage { text, ..AssistantMessage::default() };
-    vec![Message::user(ASKED), Message::Assistant(answer)]
+    vec![ChatMessage::user(ASKED), ChatMessage::Assistant(answer)]
 }
 
 fn format_memory(recalled: &PositionedMemory<'_>) -> String {
@@ -42,5 +42,5 @@ fn format_memory(recalled: &PositionedMemory<'_>) -> String {
         Some(turn) => format!("Turn {turn} of this conversation:"),
         None => "Known from before:".to_owned(),
     };
-    format!("{from}\n{}", quoted(recalled.text.trim()))
+    format!("{from}\n{}", quote_text(recalled.text.trim()))
 }

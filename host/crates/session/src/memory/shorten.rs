@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use sallyport_model::{Message, ToolResult};
+use sallyport_model::{ChatMessage, ToolResultMessage};
 use serde_json::json;
 
 use super::TokenMeter;
@@ -13,19 +13,19 @@ const RESULT_SHARE: u64 = 2;
 
 /// Returns the messages, with results that are too long for the budget cut to their beginning.
 pub(super) fn shorten_results<'a>(
-    transcript: &'a [Message],
+    transcript: &'a [ChatMessage],
     tokens_max: u64,
     meter: &TokenMeter,
-) -> Cow<'a, [Message]> {
+) -> Cow<'a, [ChatMessage]> {
     let mut messages = Cow::Borrowed(transcript);
     for (index, message) in transcript.iter().enumerate() {
-        if let Message::Tool(result) = message
+        if let ChatMessage::Tool(result) = message
             && meter.estimate_tokens(std::slice::from_ref(message)) > tokens_max / RESULT_SHARE
         {
             let cut = shorten_result(result, meter.bytes_for_tokens(tokens_max / RESULT_SHARE));
             if cut.len() < result.content.len() {
-                let result = ToolResult { content: cut, ..result.clone() };
-                messages.to_mut()[index] = Message::Tool(result);
+                let result = ToolResultMessage { content: cut, ..result.clone() };
+                messages.to_mut()[index] = ChatMessage::Tool(result);
             }
         }
     }
@@ -33,7 +33,7 @@ pub(super) fn shorten_results<'a>(
 }
 
 /// Returns an object with the beginning of a result, of at most `bytes_max` bytes if possible.
-fn shorten_result(result: &ToolResult, bytes_max: usize) -> String {
+fn shorten_result(result: &ToolResultMessage, bytes_max: usize) -> String {
     let mut kept_bytes = bytes_max;
     loop {
         let beginning = &result.content[..result.content.floor_char_boundary(kept_bytes)];

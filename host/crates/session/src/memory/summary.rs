@@ -8,8 +8,8 @@
 use std::fmt::Write;
 
 use sallyport_model::{
-    AssistantMessage, Message,
-    chat::{QUOTE_MARK, lines},
+    AssistantMessage, ChatMessage,
+    chat::{QUOTE_MARK, split_lines},
 };
 
 use super::{ConversationSummary, MemoryMode, TokenMeter};
@@ -51,8 +51,8 @@ const ASKED: &str = "Sum up what we have said and done since then.";
 /// request has no tools.
 pub fn summary_request(
     earlier: Option<&ConversationSummary>,
-    messages: &[Message],
-) -> Vec<Message> {
+    messages: &[ChatMessage],
+) -> Vec<ChatMessage> {
     let mut text = String::new();
     if let Some(summary) = earlier {
         text.push_str("The earlier summary:\n\n");
@@ -70,7 +70,7 @@ pub fn summary_request(
         quote_message(&mut text, message, bytes_max);
     }
     text.push_str("\nNow write the summary.");
-    vec![Message::System { text: TASK.to_owned() }, Message::user(text)]
+    vec![ChatMessage::System { text: TASK.to_owned() }, ChatMessage::user(text)]
 }
 
 /// Returns a summary as it appears in a conversation: requested by an input, given by an answer. An
@@ -79,23 +79,23 @@ pub(super) fn summary_messages(
     summary: &ConversationSummary,
     memory: &MemoryMode,
     meter: &TokenMeter,
-) -> Vec<Message> {
+) -> Vec<ChatMessage> {
     let bytes_max = meter.bytes_for_tokens(memory.tokens_max() / SUMMARY_SHARE);
     let text = truncate_text(summary.text.trim(), bytes_max).to_owned();
     if text.is_empty() {
         return Vec::new();
     }
     let answer = AssistantMessage { text, ..AssistantMessage::default() };
-    vec![Message::user(ASKED), Message::Assistant(answer)]
+    vec![ChatMessage::user(ASKED), ChatMessage::Assistant(answer)]
 }
 
 /// Writes a message as data.
-fn quote_message(text: &mut String, message: &Message, bytes_max: usize) {
+fn quote_message(text: &mut String, message: &ChatMessage, bytes_max: usize) {
     match message {
-        Message::System { .. } => {}
-        Message::User(said) => {
+        ChatMessage::System { .. } => {}
+        ChatMessage::User(said) => {
             push_quoted(text, "The person:");
-            push_quoted(text, truncate_text(&said.told(), bytes_max));
+            push_quoted(text, truncate_text(&said.text_for_model(), bytes_max));
             for file in said.attachments.iter().take(ITEMS_MAX) {
                 push_quoted(
                     text,
@@ -103,7 +103,7 @@ fn quote_message(text: &mut String, message: &Message, bytes_max: usize) {
                 );
             }
         }
-        Message::Assistant(answer) => {
+        ChatMessage::Assistant(answer) => {
             push_quoted(text, "The assistant:");
             push_quoted(text, truncate_text(&answer.text, bytes_max));
             for call in answer.calls.iter().take(ITEMS_MAX) {
@@ -117,7 +117,7 @@ fn quote_message(text: &mut String, message: &Message, bytes_max: usize) {
                 );
             }
         }
-        Message::Tool(result) => {
+        ChatMessage::Tool(result) => {
             let ended = if result.failed { "failed" } else { "ended" };
             push_quoted(
                 text,
@@ -131,7 +131,7 @@ fn quote_message(text: &mut String, message: &Message, bytes_max: usize) {
 /// Writes every line of a text with the mark before it. Every character that a program may treat as
 /// a line end ends a line here.
 fn push_quoted(text: &mut String, data: &str) {
-    for line in lines(data).filter(|line| !line.is_empty()) {
+    for line in split_lines(data).filter(|line| !line.is_empty()) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{QUOTE_MARK}{line}");
     }

@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeSet, ops::Range};
 
-use sallyport_model::Message;
+use sallyport_model::ChatMessage;
 
 use super::TokenMeter;
 
@@ -26,7 +26,7 @@ pub(super) struct MessageGroup {
 
 /// Cuts a transcript into units. The system prompt belongs to no unit.
 pub(super) fn group_messages(
-    transcript: &[Message],
+    transcript: &[ChatMessage],
     pinned: &BTreeSet<usize>,
     meter: &TokenMeter,
 ) -> Vec<MessageGroup> {
@@ -34,12 +34,12 @@ pub(super) fn group_messages(
     for (index, message) in transcript.iter().enumerate().skip(system_prompt(transcript).len()) {
         let tokens = meter.estimate_tokens(std::slice::from_ref(message));
         match (units.last_mut(), message) {
-            (Some(unit), Message::Tool(_)) => {
+            (Some(unit), ChatMessage::Tool(_)) => {
                 unit.range.end = index + 1;
                 unit.tokens += tokens;
             }
             (last, _) => {
-                let begins = matches!(message, Message::User(_));
+                let begins = matches!(message, ChatMessage::User(_));
                 let turn = last.map(|unit| unit.turn).filter(|_| !begins).unwrap_or(units.len());
                 units.push(MessageGroup { range: index..index + 1, turn, tokens, kept: false });
             }
@@ -50,8 +50,8 @@ pub(super) fn group_messages(
 }
 
 /// Returns the system prompt, or nothing.
-pub(super) fn system_prompt(transcript: &[Message]) -> &[Message] {
-    let begins = matches!(transcript.first(), Some(Message::System { .. }));
+pub(super) fn system_prompt(transcript: &[ChatMessage]) -> &[ChatMessage] {
+    let begins = matches!(transcript.first(), Some(ChatMessage::System { .. }));
     &transcript[..usize::from(begins)]
 }
 

@@ -8,7 +8,7 @@
 //! The window has no state: it is found by replaying the growth of the conversation. It depends on
 //! nothing that comes later, so it never moves back.
 
-use sallyport_model::Message;
+use sallyport_model::ChatMessage;
 
 use super::{LEFT_OUT, MemoryMode, TokenMeter, units::MessageGroup};
 
@@ -31,7 +31,7 @@ pub(super) struct WindowBudget {
 
 impl WindowBudget {
     /// Plans a window, given the messages that every request contains.
-    pub(super) fn new(memory: &MemoryMode, meter: &TokenMeter, always: &[Message]) -> Self {
+    pub(super) fn new(memory: &MemoryMode, meter: &TokenMeter, always: &[ChatMessage]) -> Self {
         let tokens_max = memory.tokens_max();
         let tokens_filled = tokens_max / FILLED.1 * FILLED.0;
         // A summary needs room next to the newest turn.
@@ -41,7 +41,7 @@ impl WindowBudget {
             tokens_filled,
             tokens_newest_max: if needs_room { tokens_filled } else { tokens_max },
             tokens_fixed: meter.estimate_tokens(always),
-            tokens_note: meter.estimate_tokens(&[Message::user(LEFT_OUT)]),
+            tokens_note: meter.estimate_tokens(&[ChatMessage::user(LEFT_OUT)]),
         }
     }
 

@@ -10,8 +10,9 @@ use sallyport_contract::{
     services::{InputOrigin, PluginNotice},
 };
 use sallyport_model::{
-    AssistantMessage, Attachment, CallRequest, Delta, Finish, LeftOut, Message, ModelError, Opaque,
-    Reply, ToolDefinition, ToolResult, UserMessage,
+    AssistantMessage, ChatMessage, FileAttachment, FinishReason, ModelCallRequest, ModelError,
+    ModelReply, ModelToolDefinition, OmittedContent, OpaqueMessage, ReplyDelta, ToolResultMessage,
+    UserInputMessage,
 };
 
 use super::line::RecallOutcome;
@@ -29,12 +30,12 @@ pub(super) fn clean_options(redactor: &Redactor, options: &mut SessionOptions) {
     options.memories.iter_mut().for_each(|memory| clean_text(redactor, memory));
 }
 
-pub(super) fn clean_message(redactor: &Redactor, message: &mut Message) {
+pub(super) fn clean_message(redactor: &Redactor, message: &mut ChatMessage) {
     match message {
-        Message::System { text: system } => clean_text(redactor, system),
-        Message::User(said) => clean_input(redactor, said),
-        Message::Assistant(answer) => self::clean_answer(redactor, answer),
-        Message::Tool(ToolResult { call_id, name, content, failed: _ }) => {
+        ChatMessage::System { text: system } => clean_text(redactor, system),
+        ChatMessage::User(said) => clean_input(redactor, said),
+        ChatMessage::Assistant(answer) => self::clean_answer(redactor, answer),
+        ChatMessage::Tool(ToolResultMessage { call_id, name, content, failed: _ }) => {
             [call_id, name, content].into_iter().for_each(|part| clean_text(redactor, part));
         }
     }
@@ -60,13 +61,13 @@ pub(super) fn clean_recall(redactor: &Redactor, end: &mut RecallOutcome) {
     }
 }
 
-pub(super) fn clean_input(redactor: &Redactor, message: &mut UserMessage) {
+pub(super) fn clean_input(redactor: &Redactor, message: &mut UserInputMessage) {
     clean_text(redactor, &mut message.text);
     message.aside.iter_mut().for_each(|aside| clean_text(redactor, aside));
     if let Some(InputOrigin { plugin: _, label, connection }) = &mut message.origin {
         [label, connection].into_iter().flatten().for_each(|part| clean_text(redactor, part));
     }
-    for Attachment { name, media_type, data } in &mut message.attachments {
+    for FileAttachment { name, media_type, data } in &mut message.attachments {
         clean_text(redactor, name);
         clean_text(redactor, media_type);
         if let Cow::Owned(clean) = redactor.redact_bytes(data) {
@@ -77,23 +78,23 @@ pub(super) fn clean_input(redactor: &Redactor, message: &mut UserMessage) {
 
 fn clean_answer(redactor: &Redactor, message: &mut AssistantMessage) {
     clean_text(redactor, &mut message.text);
-    for CallRequest { id, name, arguments } in &mut message.calls {
+    for ModelCallRequest { id, name, arguments } in &mut message.calls {
         [id, name, arguments].into_iter().for_each(|part| clean_text(redactor, part));
     }
-    if let Some(Opaque { origin, body }) = &mut message.opaque {
+    if let Some(OpaqueMessage { origin, body }) = &mut message.opaque {
         clean_text(redactor, origin);
         redactor.redact_value(body);
     }
 }
 
-pub(super) fn clean_reply(redactor: &Redactor, reply: &mut Reply) {
+pub(super) fn clean_reply(redactor: &Redactor, reply: &mut ModelReply) {
     clean_answer(redactor, &mut reply.message);
-    if let Finish::Other(word) = &mut reply.finish {
+    if let FinishReason::Other(word) = &mut reply.finish {
         clean_text(redactor, word);
     }
 }
 
-pub(super) fn clean_definition(redactor: &Redactor, tool: &mut ToolDefinition) {
+pub(super) fn clean_definition(redactor: &Redactor, tool: &mut ModelToolDefinition) {
     clean_text(redactor, &mut tool.name);
     clean_text(redactor, &mut tool.description);
     redactor.redact_value(&mut tool.parameters);
@@ -131,35 +132,35 @@ pub(super) fn clean_error(redactor: &Redactor, error: &mut ModelError) {
 
 /// Cleans the pieces of an answer. A secret may be spread over several: then all text of that kind
 /// becomes one piece, at the position of the first.
-pub(super) fn clean_deltas(redactor: &Redactor, deltas: &mut Vec<Delta>) {
+pub(super) fn clean_deltas(redactor: &Redactor, deltas: &mut Vec<ReplyDelta>) {
     for delta in deltas.iter_mut() {
         match delta {
-            Delta::Text(_) | Delta::Reasoning(_) => {}
-            Delta::CallBegun { name: word } | Delta::Retry { reason: word, .. } => {
+            ReplyDelta::Text(_) | ReplyDelta::Reasoning(_) => {}
+            ReplyDelta::CallBegun { name: word } | ReplyDelta::Retry { reason: word, .. } => {
                 clean_text(redactor, word);
             }
-            Delta::LeftOut(LeftOut::Tool { name, why: words }) => {
+            ReplyDelta::LeftOut(OmittedContent::Tool { name, why: words }) => {
                 [name, words].into_iter().for_each(|word| clean_text(redactor, word));
             }
-            Delta::LeftOut(LeftOut::File { name, media_type, .. }) => {
+            ReplyDelta::LeftOut(OmittedContent::File { name, media_type, .. }) => {
                 [name, media_type].into_iter().for_each(|word| clean_text(redactor, word));
             }
         }
     }
     clean_pieces(redactor, deltas, |delta| match delta {
-        Delta::Text(text) => Some(text),
+        ReplyDelta::Text(text) => Some(text),
         _ => None,
     });
     clean_pieces(redactor, deltas, |delta| match delta {
-        Delta::Reasoning(text) => Some(text),
+        ReplyDelta::Reasoning(text) => Some(text),
         _ => None,
     });
 }
 
 fn clean_pieces(
     redactor: &Redactor,
-    deltas: &mut Vec<Delta>,
-    piece: fn(&mut Delta) -> Option<&mut String>,
+    deltas: &mut Vec<ReplyDelta>,
+    piece: fn(&mut ReplyDelta) -> Option<&mut String>,
 ) {
     let whole: String = deltas.iter_mut().filter_map(piece).map(|text| text.as_str()).collect();
     if let Cow::Owned(mut clean) = redactor.redact_text(&whole) {

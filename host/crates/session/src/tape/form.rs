@@ -8,7 +8,10 @@ use std::time::Duration;
 use sallyport_contract::{
     CallFailure, CallReport, Denial, Effect, FailureKind, LogLevel, Outcome, ToolOutput,
 };
-use sallyport_model::{AssistantMessage, Cost, Delta, Finish, LeftOut, ModelError, Reply, Usage};
+use sallyport_model::{
+    AssistantMessage, FinishReason, ModelError, ModelReply, OmittedContent, ReplyDelta, TokenCost,
+    TokenUsage,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{MemoryMode, SessionLimits, SessionOptions, TurnLimits};
@@ -40,7 +43,7 @@ struct LimitsForm {
     calls_max: u32,
     repeats_max: u32,
     tokens_max: Option<u64>,
-    cost_max: Option<Cost>,
+    cost_max: Option<TokenCost>,
     time_max: Option<Duration>,
 }
 
@@ -48,7 +51,7 @@ struct LimitsForm {
 #[serde(remote = "SessionLimits")]
 struct SessionLimitsForm {
     tokens_max: Option<u64>,
-    cost_max: Option<Cost>,
+    cost_max: Option<TokenCost>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -113,7 +116,7 @@ enum DeltaForm {
     Reasoning(String),
     CallBegun { name: String },
     Retry { attempt: u32, wait: Duration, reason: String },
-    LeftOut(LeftOut),
+    LeftOut(OmittedContent),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,9 +124,9 @@ enum DeltaForm {
 pub(super) struct ReplyForm {
     message: AssistantMessage,
     #[serde(with = "FinishForm")]
-    finish: Finish,
+    finish: FinishReason,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
+    usage: Option<TokenUsage>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -179,4 +182,4 @@ macro_rules! list {
 }
 
 list!(effects, Effect, "EffectForm");
-list!(deltas, Delta, "DeltaForm");
+list!(deltas, ReplyDelta, "DeltaForm");

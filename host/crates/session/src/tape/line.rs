@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use sallyport_contract::{CallReport, ToolDescriptor, ToolId, services::PluginNotice};
-use sallyport_model::{Delta, Message, ModelError, Price, Reply, ToolDefinition, UserMessage};
+use sallyport_model::{
+    ChatMessage, ModelError, ModelReply, ModelToolDefinition, ReplyDelta, TokenPrice,
+    UserInputMessage,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,7 +28,7 @@ pub(super) struct RecordingVersion {
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub(super) enum RecordingLine {
     Tape(RecordingHeader),
-    Input { message: UserMessage },
+    Input { message: UserInputMessage },
     Cancel,
     Request(RecordedRequest),
     Answer(RecordedAnswer),
@@ -45,7 +48,7 @@ pub(super) struct RecordingHeader {
     pub(super) options: SessionOptions,
     pub(super) model: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) price: Option<Price>,
+    pub(super) price: Option<TokenPrice>,
     pub(super) tools: Vec<ToolDescriptor>,
 }
 
@@ -56,9 +59,9 @@ pub(super) struct RecordedRequest {
     pub(super) number: usize,
     pub(super) digest: String,
     pub(super) same: usize,
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<ChatMessage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) tools: Option<Vec<ToolDefinition>>,
+    pub(super) tools: Option<Vec<ModelToolDefinition>>,
 }
 
 /// The result of a request.
@@ -66,14 +69,14 @@ pub(super) struct RecordedRequest {
 pub(super) struct RecordedAnswer {
     pub(super) request: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "form::deltas")]
-    pub(super) deltas: Vec<Delta>,
+    pub(super) deltas: Vec<ReplyDelta>,
     pub(super) end: AnswerOutcome,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum AnswerOutcome {
-    Reply(#[serde(with = "ReplyForm")] Reply),
+    Reply(#[serde(with = "ReplyForm")] ModelReply),
     Failed(#[serde(with = "ModelErrorForm")] ModelError),
     Dropped,
 }
@@ -119,7 +122,7 @@ pub(super) enum RunOutcome {
 }
 
 /// The digest of a request.
-pub(super) fn digest(messages: &[Message], tools: &[ToolDefinition]) -> String {
+pub(super) fn digest(messages: &[ChatMessage], tools: &[ModelToolDefinition]) -> String {
     let mut hasher = blake3::Hasher::new();
     // Hashing cannot fail, and these types are always JSON.
     let _ = serde_json::to_writer(&mut hasher, &(messages, tools));

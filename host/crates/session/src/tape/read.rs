@@ -7,7 +7,7 @@ use std::{
 };
 
 use sallyport_contract::{ToolDescriptor, services::PluginNotice};
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 use serde::Deserialize;
 
 use crate::SessionOptions;
@@ -34,7 +34,7 @@ const LINES_MAX: usize = 1_000_000;
 #[derive(Debug, Clone)]
 pub struct SessionRecording {
     pub(super) header: RecordingHeader,
-    inputs: Vec<UserMessage>,
+    inputs: Vec<UserInputMessage>,
     /// Plugin messages, each with the number of inputs before it.
     notices: Vec<(usize, PluginNotice)>,
     /// Whether the session recalls earlier turns by meaning.
@@ -152,7 +152,7 @@ impl SessionRecording {
     }
 
     /// The inputs, to be submitted in order, each when the turn before has ended.
-    pub fn inputs(&self) -> &[UserMessage] {
+    pub fn inputs(&self) -> &[UserInputMessage] {
         &self.inputs
     }
 

@@ -13,7 +13,8 @@ use sallyport_contract::{
     RequestedCall, ToolDescriptor, Toolbox, services::PluginNotice,
 };
 use sallyport_model::{
-    ChatModel, Delta, Message, ModelError, Price, Reply, Request, ToolDefinition, UserMessage,
+    ChatMessage, ChatModel, ModelError, ModelReply, ModelRequest, ModelToolDefinition, ReplyDelta,
+    TokenPrice, UserInputMessage,
 };
 
 use crate::{
@@ -50,8 +51,8 @@ struct RecordingWriter {
     /// The number of requests so far.
     requests: usize,
     /// The last request, without secrets.
-    messages: Vec<Message>,
-    tools: Option<Vec<ToolDefinition>>,
+    messages: Vec<ChatMessage>,
+    tools: Option<Vec<ModelToolDefinition>>,
     problem: Option<io::Error>,
 }
 
@@ -113,7 +114,7 @@ impl SessionRecorder {
     }
 
     /// Records an input before it is sent.
-    pub fn record_input(&self, message: &UserMessage) {
+    pub fn record_input(&self, message: &UserInputMessage) {
         let mut sink = self.lock_writer();
         let mut message = message.clone();
         clean::clean_input(&sink.redactor, &mut message);
@@ -169,7 +170,7 @@ impl RecordingWriter {
     }
 
     /// Writes a request and returns its number.
-    fn write_request(&mut self, request: Request<'_>) -> usize {
+    fn write_request(&mut self, request: ModelRequest<'_>) -> usize {
         let (mut messages, mut tools) = (request.messages.to_vec(), request.tools.to_vec());
         messages.iter_mut().for_each(|message| clean::clean_message(&self.redactor, message));
         tools.iter_mut().for_each(|tool| clean::clean_definition(&self.redactor, tool));
@@ -187,7 +188,12 @@ impl RecordingWriter {
         self.requests - 1
     }
 
-    fn write_answer(&mut self, request: usize, mut deltas: Vec<Delta>, mut end: AnswerOutcome) {
+    fn write_answer(
+        &mut self,
+        request: usize,
+        mut deltas: Vec<ReplyDelta>,
+        mut end: AnswerOutcome,
+    ) {
         clean::clean_deltas(&self.redactor, &mut deltas);
         match &mut end {
             AnswerOutcome::Reply(reply) => clean::clean_reply(&self.redactor, reply),
@@ -249,19 +255,19 @@ impl ChatModel for RecordingWrapper<dyn ChatModel> {
         self.inner.name()
     }
 
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<TokenPrice> {
         self.inner.price()
     }
 
     fn generate<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             let mut open = OpenRequest::new(&self.recording, request);
             let deltas = &mut open.deltas;
-            let mut on_delta = |delta: Delta| {
+            let mut on_delta = |delta: ReplyDelta| {
                 deltas.push(delta.clone());
                 on_delta(delta);
             };
@@ -339,12 +345,12 @@ impl SessionMemory for RecordingWrapper<dyn SessionMemory> {
 struct OpenRequest<'r> {
     recording: &'r SessionRecorder,
     number: usize,
-    deltas: Vec<Delta>,
+    deltas: Vec<ReplyDelta>,
     end: AnswerOutcome,
 }
 
 impl<'r> OpenRequest<'r> {
-    fn new(recording: &'r SessionRecorder, request: Request<'_>) -> Self {
+    fn new(recording: &'r SessionRecorder, request: ModelRequest<'_>) -> Self {
         let number = recording.lock_writer().write_request(request);
         Self { recording, number, deltas: Vec::new(), end: AnswerOutcome::Dropped }
     }

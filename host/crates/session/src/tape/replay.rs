@@ -11,7 +11,8 @@ use sallyport_contract::{
     RequestedCall, ToolDescriptor, Toolbox,
 };
 use sallyport_model::{
-    ChatModel, Delta, Message, ModelError, Price, Reply, Request, ToolDefinition,
+    ChatMessage, ChatModel, ModelError, ModelReply, ModelRequest, ModelToolDefinition, ReplyDelta,
+    TokenPrice,
 };
 use serde_json::json;
 use tokio::{sync::Notify, task};
@@ -101,8 +102,8 @@ struct SharedReplay {
 struct ReplayState {
     tape: SessionRecording,
     /// The last request, whole.
-    messages: Vec<Message>,
-    tools: Vec<ToolDefinition>,
+    messages: Vec<ChatMessage>,
+    tools: Vec<ModelToolDefinition>,
     problem: Option<ReplayError>,
 }
 
@@ -198,7 +199,7 @@ impl SessionReplay {
 
     fn next_answer(
         &self,
-        request: Request<'_>,
+        request: ModelRequest<'_>,
     ) -> Result<NumberedValue<RecordedAnswer>, ReplayError> {
         let redactor = &self.shared.redactor;
         let (mut messages, mut tools) = (request.messages.to_vec(), request.tools.to_vec());
@@ -244,8 +245,8 @@ impl ReplayState {
 
     fn next_answer(
         &mut self,
-        messages: &[Message],
-        tools: &[ToolDefinition],
+        messages: &[ChatMessage],
+        tools: &[ModelToolDefinition],
     ) -> Result<NumberedValue<RecordedAnswer>, ReplayError> {
         let Some(NumberedValue { line, what: asked }) = self.tape.requests.pop_front() else {
             return Err(self.end_error("another request to the model".to_owned()));
@@ -265,8 +266,8 @@ impl ReplayState {
 
     fn request_difference(
         &self,
-        messages: &[Message],
-        tools: &[ToolDefinition],
+        messages: &[ChatMessage],
+        tools: &[ModelToolDefinition],
     ) -> Option<ReplayDifference> {
         let taped = json!({ "messages": self.messages, "tools": self.tools });
         let live = json!({ "messages": messages, "tools": tools });
@@ -313,15 +314,15 @@ impl ChatModel for SessionReplay {
         &self.shared.header.model
     }
 
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<TokenPrice> {
         self.shared.header.price
     }
 
     fn generate<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             let NumberedValue { line, what: answered } =
                 self.next_answer(request).map_err(to_model_error)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sallyport_model::{Cost, Price};
+use sallyport_model::{TokenCost, TokenPrice};
 
 use super::{
     model::{Line, calls, says, script, using},
@@ -11,7 +11,8 @@ use super::{
 use crate::SessionLimits;
 
 /// A thousandth of a dollar for a thousand tokens.
-const PRICE: Price = Price { input: 1.0, output: 1.0, cached_input: 1.0, cache_write: 1.0 };
+const PRICE: TokenPrice =
+    TokenPrice { input: 1.0, output: 1.0, cached_input: 1.0, cache_write: 1.0 };
 
 fn limited_turn(limits: TurnLimits) -> SessionOptions {
     SessionOptions { limits, ..options() }
@@ -22,11 +23,11 @@ fn tokens(tokens_max: u64) -> SessionOptions {
 }
 
 fn cost(micro_usd: u64) -> SessionOptions {
-    limited_turn(TurnLimits { cost_max: Some(Cost { micro_usd }), ..TurnLimits::default() })
+    limited_turn(TurnLimits { cost_max: Some(TokenCost { micro_usd }), ..TurnLimits::default() })
 }
 
 fn session(tokens_max: Option<u64>, cost_max: Option<u64>) -> SessionOptions {
-    let cost_max = cost_max.map(|micro_usd| Cost { micro_usd });
+    let cost_max = cost_max.map(|micro_usd| TokenCost { micro_usd });
     SessionOptions { session_limits: SessionLimits { tokens_max, cost_max }, ..options() }
 }
 
@@ -174,7 +175,7 @@ fn money_is_written_as_people_write_it() {
         (500_000, "at most $0.50 per turn"),
         (12_345_600, "at most $12.3456 per turn"),
     ] {
-        let budget = crate::BudgetLimit::Cost { cost_max: Cost { micro_usd } };
+        let budget = crate::BudgetLimit::Cost { cost_max: TokenCost { micro_usd } };
         assert_eq!(budget.to_string(), text);
     }
 }

@@ -1,6 +1,6 @@
 //! Cancelling a turn, and closing the session, at every moment.
 
-use sallyport_model::Message;
+use sallyport_model::ChatMessage;
 
 use super::{
     model::{Line, calls, says, script},
@@ -170,6 +170,6 @@ async fn closing_ends_the_turn_and_then_the_events() {
     let late = FrontEndCommand::SubmitInput { input: "late".into() };
     assert_eq!(talk.handle.send(late).await, Err(SessionEndedError));
     assert!(talk.requests.lock().unwrap().iter().flatten().all(|message| {
-        !matches!(message, Message::User(said) if said.text == "waits in vain")
+        !matches!(message, ChatMessage::User(said) if said.text == "waits in vain")
     }));
 }

@@ -1,6 +1,6 @@
 //! Commands of the user between turns.
 
-use sallyport_model::{Attachment, UserMessage};
+use sallyport_model::{FileAttachment, UserInputMessage};
 
 use super::{
     model::{Line, broken, calls, refused, says, script},
@@ -98,7 +98,7 @@ async fn what_starts_something_new_waits_for_the_present_turn() {
 
 #[tokio::test]
 async fn files_come_with_the_words() {
-    let file = |bytes: usize| Attachment {
+    let file = |bytes: usize| FileAttachment {
         name: "cat.png".into(),
         media_type: "image/png".into(),
         data: vec![0; bytes].into(),
@@ -106,35 +106,35 @@ async fn files_come_with_the_words() {
     let mut talk = Talk::new(script(vec![says("a cat"), says("two cats")]));
     let rows = [
         (
-            UserMessage {
+            UserInputMessage {
                 text: "look".into(),
                 attachments: vec![file(10)],
-                ..UserMessage::default()
+                ..UserInputMessage::default()
             },
             "end answered a cat",
         ),
         (
-            UserMessage {
+            UserInputMessage {
                 text: String::new(),
                 attachments: vec![file(10)],
-                ..UserMessage::default()
+                ..UserInputMessage::default()
             },
             "end answered two cats",
         ),
-        (UserMessage::default(), "end refused the input is empty"),
+        (UserInputMessage::default(), "end refused the input is empty"),
         (
-            UserMessage {
+            UserInputMessage {
                 text: "look".into(),
                 attachments: vec![file(1); 65],
-                ..UserMessage::default()
+                ..UserInputMessage::default()
             },
             "end refused 65 files are attached, at most 64 are accepted",
         ),
         (
-            UserMessage {
+            UserInputMessage {
                 text: "look".into(),
                 attachments: vec![file(32 * 1024 * 1024 + 1)],
-                ..UserMessage::default()
+                ..UserInputMessage::default()
             },
             "end refused the attached files have 33554433 bytes, at most 33554432 are accepted",
         ),
@@ -145,7 +145,7 @@ async fn files_come_with_the_words() {
     }
     let shown = talk.requests.lock().unwrap();
     let files = shown.last().unwrap().iter().filter_map(|message| match message {
-        Message::User(said) => Some(said.attachments.len()),
+        ChatMessage::User(said) => Some(said.attachments.len()),
         _ => None,
     });
     assert_eq!(files.collect::<Vec<_>>(), [1, 1]);

@@ -1,6 +1,6 @@
 //! Functions over the records of a session.
 
-use sallyport_model::{AssistantMessage, CallRequest, ToolResult, Usage};
+use sallyport_model::{AssistantMessage, ModelCallRequest, TokenUsage, ToolResultMessage};
 
 use super::{
     model::{calls, says, script},
@@ -23,7 +23,7 @@ pub(super) fn records(text: &str) -> Vec<JournalRecord> {
 
 fn record(index: usize, word: &str) -> JournalRecord {
     let number = || word[1..].parse().unwrap();
-    let usage = Usage::default();
+    let usage = TokenUsage::default();
     match &word[..1] {
         "s" => {
             let system_prompt = Some("be brief".to_owned());
@@ -61,7 +61,7 @@ fn recalled(turn: usize) -> RecalledMemory {
 }
 
 fn answer(ids: &str) -> AssistantMessage {
-    let call = |id: char| CallRequest {
+    let call = |id: char| ModelCallRequest {
         id: id.to_string(),
         name: "t__echo".into(),
         arguments: "{}".into(),
@@ -71,7 +71,7 @@ fn answer(ids: &str) -> AssistantMessage {
 }
 
 fn result(id: &str) -> JournalRecord {
-    let result = ToolResult {
+    let result = ToolResultMessage {
         call_id: id.into(),
         name: "t__echo".into(),
         content: id.into(),

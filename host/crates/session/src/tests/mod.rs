@@ -38,7 +38,7 @@ use sallyport_contract::{
     ApprovalAnswer, BoxFuture,
     services::{NoticeAudience, PluginNotice},
 };
-use sallyport_model::{Delta, Message};
+use sallyport_model::{ChatMessage, ReplyDelta};
 use tokio::sync::mpsc;
 
 use self::{
@@ -58,7 +58,7 @@ const STUCK: Duration = Duration::from_secs(60);
 struct Talk {
     handle: SessionHandle,
     events: mpsc::Receiver<SessionEvent>,
-    requests: Arc<Mutex<Vec<Vec<Message>>>>,
+    requests: Arc<Mutex<Vec<Vec<ChatMessage>>>>,
     records: Notes,
     probe: Arc<Probe>,
 }
@@ -244,11 +244,11 @@ fn lines(events: &[SessionEvent]) -> Vec<String> {
 fn line(event: &SessionEvent) -> String {
     match event {
         SessionEvent::State(state) => format!("state {state:?}"),
-        SessionEvent::Delta(Delta::Text(text)) => format!("text {text}"),
-        SessionEvent::Delta(Delta::Reasoning(text)) => format!("reasoning {text}"),
-        SessionEvent::Delta(Delta::CallBegun { name }) => format!("begins {name}"),
-        SessionEvent::Delta(Delta::LeftOut(what)) => format!("left out {what}"),
-        SessionEvent::Delta(Delta::Retry { attempt, reason, .. }) => {
+        SessionEvent::Delta(ReplyDelta::Text(text)) => format!("text {text}"),
+        SessionEvent::Delta(ReplyDelta::Reasoning(text)) => format!("reasoning {text}"),
+        SessionEvent::Delta(ReplyDelta::CallBegun { name }) => format!("begins {name}"),
+        SessionEvent::Delta(ReplyDelta::LeftOut(what)) => format!("left out {what}"),
+        SessionEvent::Delta(ReplyDelta::Retry { attempt, reason, .. }) => {
             format!("retry {attempt} {reason}")
         }
         SessionEvent::MessageComplete { text, .. } => format!("message {text}"),
@@ -303,8 +303,10 @@ fn record_line(record: &JournalRecord) -> String {
             format!("began {}", parts.collect::<Vec<_>>().join("+")).trim_end().to_owned()
         }
         JournalRecord::Model { name } => format!("model {name}"),
-        JournalRecord::Input { message } => message_line(&Message::User(message.clone())),
-        JournalRecord::Answer { message, .. } => message_line(&Message::Assistant(message.clone())),
+        JournalRecord::Input { message } => message_line(&ChatMessage::User(message.clone())),
+        JournalRecord::Answer { message, .. } => {
+            message_line(&ChatMessage::Assistant(message.clone()))
+        }
         JournalRecord::Result { result, tool, outcome, .. } => {
             format!("result {} {tool} {outcome}", result.call_id)
         }
@@ -324,15 +326,15 @@ fn record_line(record: &JournalRecord) -> String {
     }
 }
 
-fn message_line(message: &Message) -> String {
+fn message_line(message: &ChatMessage) -> String {
     match message {
-        Message::System { text } => format!("system {text}"),
-        Message::User(said) => format!("user {}", said.told()),
-        Message::Tool(result) => {
+        ChatMessage::System { text } => format!("system {text}"),
+        ChatMessage::User(said) => format!("user {}", said.text_for_model()),
+        ChatMessage::Tool(result) => {
             let mark = if result.failed { "!" } else { "" };
             format!("tool{mark} {} {} {}", result.call_id, result.name, result.content)
         }
-        Message::Assistant(answer) => {
+        ChatMessage::Assistant(answer) => {
             let mut line = format!("assistant {}", answer.text);
             for call in &answer.calls {
                 line += &format!("[{} {} {}]", call.id, call.name, call.arguments);

@@ -8,8 +8,8 @@ use std::{
 
 use sallyport_contract::BoxFuture;
 use sallyport_model::{
-    AssistantMessage, CallRequest, ChatModel, Delta, Finish, Message, ModelError, Opaque, Price,
-    Reply, Request, Usage,
+    AssistantMessage, ChatMessage, ChatModel, FinishReason, ModelCallRequest, ModelError,
+    ModelReply, ModelRequest, OpaqueMessage, ReplyDelta, TokenPrice, TokenUsage,
 };
 use serde_json::json;
 
@@ -21,8 +21,8 @@ use super::{
 /// The model's behaviour for one request.
 #[derive(Clone)]
 pub(super) enum Line {
-    Answers(Reply),
-    Streams(Vec<Delta>, Reply),
+    Answers(ModelReply),
+    Streams(Vec<ReplyDelta>, ModelReply),
     Fails(ModelError),
     /// Streams the word "hm" and then hangs.
     Hangs,
@@ -34,23 +34,23 @@ type Script = Box<dyn Fn(usize) -> Line + Send + Sync>;
 
 pub(super) struct Model {
     script: Script,
-    requests: Arc<Mutex<Vec<Vec<Message>>>>,
+    requests: Arc<Mutex<Vec<Vec<ChatMessage>>>>,
     probe: Arc<Probe>,
     name: &'static str,
-    price: Option<Price>,
+    price: Option<TokenPrice>,
 }
 
 impl Model {
     pub(super) fn new(
         script: impl Fn(usize) -> Line + Send + Sync + 'static,
-        requests: Arc<Mutex<Vec<Vec<Message>>>>,
+        requests: Arc<Mutex<Vec<Vec<ChatMessage>>>>,
         probe: Arc<Probe>,
     ) -> Self {
         Self { script: Box::new(script), requests, probe, name: "scripted", price: None }
     }
 
     /// Returns the same model with a price.
-    pub(super) fn priced(self, price: Price) -> Self {
+    pub(super) fn priced(self, price: TokenPrice) -> Self {
         Self { price: Some(price), ..self }
     }
 
@@ -59,11 +59,11 @@ impl Model {
         Self { name, ..self }
     }
 
-    pub(super) fn requests(&self) -> &Arc<Mutex<Vec<Vec<Message>>>> {
+    pub(super) fn requests(&self) -> &Arc<Mutex<Vec<Vec<ChatMessage>>>> {
         &self.requests
     }
 
-    fn next_line(&self, request: Request<'_>) -> Line {
+    fn next_line(&self, request: ModelRequest<'_>) -> Line {
         assert_eq!(transcript::check_messages(request.messages), Ok(()));
         let mut requests = self.requests.lock().unwrap();
         requests.push(request.messages.to_vec());
@@ -76,15 +76,15 @@ impl ChatModel for Model {
         self.name
     }
 
-    fn price(&self) -> Option<Price> {
+    fn price(&self) -> Option<TokenPrice> {
         self.price
     }
 
     fn generate<'a>(
         &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             match self.next_line(request) {
                 Line::Answers(reply) => Ok(reply),
@@ -99,12 +99,12 @@ impl ChatModel for Model {
                     Ok(reply)
                 }
                 Line::Talks => loop {
-                    on_delta(Delta::Text("hm".into()));
+                    on_delta(ReplyDelta::Text("hm".into()));
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 },
                 Line::Hangs => {
                     let _present = Presence::new(&self.probe);
-                    on_delta(Delta::Text("hm".into()));
+                    on_delta(ReplyDelta::Text("hm".into()));
                     future::pending().await
                 }
             }
@@ -137,36 +137,36 @@ pub(super) fn refused(status: u16) -> ModelError {
 
 /// A text answer.
 pub(super) fn says(text: &str) -> Line {
-    finishes(text, Finish::Stop)
+    finishes(text, FinishReason::Stop)
 }
 
-pub(super) fn finishes(text: &str, finish: Finish) -> Line {
+pub(super) fn finishes(text: &str, finish: FinishReason) -> Line {
     let message = AssistantMessage { text: text.into(), ..AssistantMessage::default() };
-    Line::Answers(Reply { message, finish, usage: None })
+    Line::Answers(ModelReply { message, finish, usage: None })
 }
 
 /// The same line, with the usage that the provider reports.
 pub(super) fn using(line: Line, input_tokens: u64, output_tokens: u64) -> Line {
-    let usage = Some(Usage { input_tokens, output_tokens, ..Usage::default() });
+    let usage = Some(TokenUsage { input_tokens, output_tokens, ..TokenUsage::default() });
     match line {
-        Line::Answers(reply) => Line::Answers(Reply { usage, ..reply }),
+        Line::Answers(reply) => Line::Answers(ModelReply { usage, ..reply }),
         other => other,
     }
 }
 
 /// An answer with calls, each as id, name and arguments.
 pub(super) fn calls(wanted: &[(&str, &str, &str)]) -> Line {
-    Line::Answers(calling(wanted, Finish::ToolCalls))
+    Line::Answers(calling(wanted, FinishReason::ToolCalls))
 }
 
-pub(super) fn calling(wanted: &[(&str, &str, &str)], finish: Finish) -> Reply {
-    let calls = wanted.iter().map(|(id, name, arguments)| CallRequest {
+pub(super) fn calling(wanted: &[(&str, &str, &str)], finish: FinishReason) -> ModelReply {
+    let calls = wanted.iter().map(|(id, name, arguments)| ModelCallRequest {
         id: (*id).into(),
         name: (*name).into(),
         arguments: (*arguments).into(),
     });
     let body = json!({ "signature": "x" });
-    let opaque = Some(Opaque { origin: "test".to_owned(), body });
+    let opaque = Some(OpaqueMessage { origin: "test".to_owned(), body });
     let message = AssistantMessage { text: String::new(), calls: calls.collect(), opaque };
-    Reply { message, finish, usage: None }
+    ModelReply { message, finish, usage: None }
 }

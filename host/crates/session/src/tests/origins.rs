@@ -1,7 +1,7 @@
 //! Inputs that the user did not type.
 
 use sallyport_contract::services::InputOrigin;
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 
 use super::{
     model::{says, script},
@@ -14,12 +14,12 @@ fn origin(label: Option<&str>) -> InputOrigin {
     InputOrigin { plugin: "webhook".parse().unwrap(), label, connection }
 }
 
-fn from(text: &str, label: Option<&str>) -> UserMessage {
-    UserMessage { origin: Some(origin(label)), ..text.into() }
+fn from(text: &str, label: Option<&str>) -> UserInputMessage {
+    UserInputMessage { origin: Some(origin(label)), ..text.into() }
 }
 
 /// Runs one turn with an input and returns everything about it.
-async fn talked(input: UserMessage) -> (Vec<SessionEvent>, Talk) {
+async fn talked(input: UserInputMessage) -> (Vec<SessionEvent>, Talk) {
     let mut talk = Talk::new(script(vec![says("one"), says("two")]));
     talk.send(FrontEndCommand::SubmitInput { input }).await;
     (talk.until_end().await, talk)

@@ -60,7 +60,9 @@ fn line_for(number: u8) -> Line {
         2 => calls(&[("x", "t__echo", "1"), ("x", "t__hangs", ""), ("y", "t__denied", "")]),
         3 => calls(&[asks, ("b", "t__asks_late", "2")]),
         4 => calls(&[("a", "t__hangs_at_gate", ""), ("b", "t__fails", "")]),
-        5 => Line::Answers(calling(&[("a", "t__echo", "{")], sallyport_model::Finish::Length)),
+        5 => {
+            Line::Answers(calling(&[("a", "t__echo", "{")], sallyport_model::FinishReason::Length))
+        }
         6 => Line::Hangs,
         7 => Line::Fails(broken("x")),
         8 => Line::Fails(refused(400)),

@@ -1,25 +1,25 @@
 //! The rules of a conversation, from outside.
 
-use sallyport_model::{AssistantMessage, CallRequest, Message, ToolResult};
+use sallyport_model::{AssistantMessage, ChatMessage, ModelCallRequest, ToolResultMessage};
 
 use super::transcript::{TranscriptViolation, check_messages};
 
 /// One message for each letter: `s`ystem, `u`ser, `a`ssistant; `a12` calls 1 and 2, `r1` answers 1.
-fn messages(text: &str) -> Vec<Message> {
+fn messages(text: &str) -> Vec<ChatMessage> {
     text.split_whitespace().map(message).collect()
 }
 
-fn message(word: &str) -> Message {
+fn message(word: &str) -> ChatMessage {
     let ids = || word[1..].chars().map(|id| id.to_string());
-    let call = |id| CallRequest { id, name: "t__echo".into(), arguments: "{}".into() };
+    let call = |id| ModelCallRequest { id, name: "t__echo".into(), arguments: "{}".into() };
     match &word[..1] {
-        "s" => Message::System { text: "be brief".into() },
-        "u" => Message::user("hello"),
+        "s" => ChatMessage::System { text: "be brief".into() },
+        "u" => ChatMessage::user("hello"),
         "a" => {
             let calls = ids().map(call).collect();
-            Message::Assistant(AssistantMessage { calls, ..AssistantMessage::default() })
+            ChatMessage::Assistant(AssistantMessage { calls, ..AssistantMessage::default() })
         }
-        _ => Message::Tool(ToolResult {
+        _ => ChatMessage::Tool(ToolResultMessage {
             call_id: ids().collect(),
             name: "t__echo".into(),
             content: "{}".into(),

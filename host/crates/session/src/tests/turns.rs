@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use sallyport_model::{Delta, Finish};
+use sallyport_model::{FinishReason, ReplyDelta};
 
 use super::{
     model::{Line, broken, calling, calls, finishes, refused, says, script},
@@ -14,7 +14,7 @@ async fn a_turn_without_calls_ends_with_the_answer() {
     let rows = [
         (says("hi"), ["message hi", "end answered hi"].as_slice()),
         (
-            finishes("cut o", Finish::Length),
+            finishes("cut o", FinishReason::Length),
             &[
                 "message cut o",
                 "notice the answer was cut at the model's length limit",
@@ -22,16 +22,16 @@ async fn a_turn_without_calls_ends_with_the_answer() {
             ],
         ),
         (
-            finishes("", Finish::ContentFilter),
+            finishes("", FinishReason::ContentFilter),
             &["message ", "notice the provider withheld the answer", "end answered "],
         ),
         (says(" "), &["message  ", "notice the model gave no answer", "end answered  "]),
         (
-            finishes("", Finish::ToolCalls),
+            finishes("", FinishReason::ToolCalls),
             &["message ", "notice the model gave no answer", "end answered "],
         ),
         (
-            finishes("x", Finish::Other("MALFORMED_FUNCTION_CALL".into())),
+            finishes("x", FinishReason::Other("MALFORMED_FUNCTION_CALL".into())),
             &[
                 "message x",
                 "notice the provider ended the answer for a reason of its own: \
@@ -142,7 +142,9 @@ async fn a_denied_call_does_not_cancel_its_siblings() {
 
 #[tokio::test]
 async fn an_answer_that_was_cut_does_not_turn_missing_arguments_into_none() {
-    for (finish, outcome) in [(Finish::Length, "invalid-arguments"), (Finish::Stop, "completed")] {
+    for (finish, outcome) in
+        [(FinishReason::Length, "invalid-arguments"), (FinishReason::Stop, "completed")]
+    {
         let reply = calling(&[("a", "t__echo", "")], finish);
         let mut talk = Talk::new(script(vec![Line::Answers(reply), says("done")]));
         let events = talk.turn("hello").await.join("\n");
@@ -153,8 +155,8 @@ async fn an_answer_that_was_cut_does_not_turn_missing_arguments_into_none() {
 #[tokio::test]
 async fn words_arrive_in_order_and_before_the_message() {
     let words: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
-    let mut deltas = vec![Delta::Reasoning("well".into())];
-    deltas.extend(words.iter().cloned().map(Delta::Text));
+    let mut deltas = vec![ReplyDelta::Reasoning("well".into())];
+    deltas.extend(words.iter().cloned().map(ReplyDelta::Text));
     let Line::Answers(reply) = says("all") else { unreachable!() };
     let mut talk = Talk::new(script(vec![Line::Streams(deltas, reply)]));
     let mut expected = vec!["reasoning well".to_owned()];

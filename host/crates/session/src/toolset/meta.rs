@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use sallyport_contract::{CallFailure, FailureKind, ToolDescriptor, json};
-use sallyport_model::{CallRequest, ToolDefinition};
+use sallyport_model::{ModelCallRequest, ModelToolDefinition};
 use serde_json::{Map, Value};
 
 use super::UnwrappedCall;
@@ -30,7 +30,7 @@ const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 const PLUGINS_MAX: usize = 50;
 
 /// Returns the definitions of both tools.
-pub(super) fn search_definitions(tools: &[ToolDescriptor]) -> [ToolDefinition; 2] {
+pub(super) fn search_definitions(tools: &[ToolDescriptor]) -> [ModelToolDefinition; 2] {
     let search = format!(
         "Finds tools by what they do, and returns their names, descriptions and parameters. Search \
          before you say that something cannot be done. There are {} tools, of these plugins: {}.",
@@ -40,7 +40,7 @@ pub(super) fn search_definitions(tools: &[ToolDescriptor]) -> [ToolDefinition; 2
     let uses = "Calls a tool that search_tools has found. Give its name and its arguments as its \
                 parameters say.";
     [
-        ToolDefinition {
+        ModelToolDefinition {
             name: SEARCH.to_owned(),
             description: search,
             parameters: serde_json::json!({
@@ -61,7 +61,7 @@ pub(super) fn search_definitions(tools: &[ToolDescriptor]) -> [ToolDefinition; 2
                 "additionalProperties": false,
             }),
         },
-        ToolDefinition {
+        ModelToolDefinition {
             name: USE.to_owned(),
             description: uses.to_owned(),
             parameters: serde_json::json!({
@@ -88,7 +88,7 @@ pub(super) fn plugin_names(tools: &[ToolDescriptor]) -> String {
 }
 
 /// Parses a call of [`SEARCH`].
-pub(super) fn parse_search(call: &CallRequest) -> Result<UnwrappedCall, CallFailure> {
+pub(super) fn parse_search(call: &ModelCallRequest) -> Result<UnwrappedCall, CallFailure> {
     let mut given = parse_arguments(call)?;
     let query = take_string(SEARCH, &mut given, "query")?;
     let limit = match given.remove("limit") {
@@ -105,7 +105,7 @@ pub(super) fn parse_search(call: &CallRequest) -> Result<UnwrappedCall, CallFail
 }
 
 /// Parses a call of [`USE`] into the call that it wraps.
-pub(super) fn parse_use(call: &CallRequest) -> Result<UnwrappedCall, CallFailure> {
+pub(super) fn parse_use(call: &ModelCallRequest) -> Result<UnwrappedCall, CallFailure> {
     let mut given = parse_arguments(call)?;
     let name = take_string(USE, &mut given, "name")?;
     if name == SEARCH || name == USE {
@@ -122,7 +122,7 @@ pub(super) fn parse_use(call: &CallRequest) -> Result<UnwrappedCall, CallFailure
     Ok(UnwrappedCall::Tool { name, arguments })
 }
 
-fn parse_arguments(call: &CallRequest) -> Result<Map<String, Value>, CallFailure> {
+fn parse_arguments(call: &ModelCallRequest) -> Result<Map<String, Value>, CallFailure> {
     if call.arguments.trim().is_empty() {
         return Ok(Map::new());
     }

@@ -13,7 +13,7 @@ mod meta;
 mod tests;
 
 use sallyport_contract::{CallFailure, NameTable, ToolDescriptor, mangle::ToolNameCollision};
-use sallyport_model::{CallRequest, ToolDefinition, ToolIndex};
+use sallyport_model::{ModelCallRequest, ModelToolDefinition, ToolIndex};
 use serde_json::{Value, json};
 
 use crate::memory::json_bytes;
@@ -35,14 +35,14 @@ const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Toolset {
     names: NameTable,
-    tools: Vec<ToolDefinition>,
+    tools: Vec<ModelToolDefinition>,
     search: Option<ToolSearch>,
 }
 
 /// The search that replaces a list of too many tools.
 #[derive(Debug)]
 struct ToolSearch {
-    offered: [ToolDefinition; 2],
+    offered: [ModelToolDefinition; 2],
     index: ToolIndex,
     plugins: String,
 }
@@ -80,7 +80,8 @@ impl Toolset {
         tokens_max: Option<u64>,
     ) -> Result<Self, ToolNameCollision> {
         let names = NameTable::new(tools.iter().map(|tool| &tool.id))?;
-        let definitions: Vec<ToolDefinition> = tools.iter().map(ToolDefinition::from).collect();
+        let definitions: Vec<ModelToolDefinition> =
+            tools.iter().map(ModelToolDefinition::from).collect();
         let too_many =
             tokens_max.is_some_and(|tokens_max| estimate_tokens(&definitions) > tokens_max);
         let search = too_many.then(|| ToolSearch {
@@ -92,7 +93,7 @@ impl Toolset {
     }
 
     /// Returns the definitions for the model: the same in every request of the session.
-    pub fn definitions(&self) -> &[ToolDefinition] {
+    pub fn definitions(&self) -> &[ModelToolDefinition] {
         self.search.as_ref().map_or(&self.tools, |search| &search.offered)
     }
 
@@ -103,7 +104,7 @@ impl Toolset {
 
     /// Returns the meaning of a call. A tool can be called by its own name even if there is a
     /// search.
-    pub fn parse_call(&self, call: &CallRequest) -> UnwrappedCall {
+    pub fn parse_call(&self, call: &ModelCallRequest) -> UnwrappedCall {
         let meant = match call.name.as_str() {
             meta::SEARCH if self.search.is_some() => meta::parse_search(call),
             meta::USE if self.search.is_some() => meta::parse_use(call),
@@ -121,7 +122,7 @@ impl Toolset {
         let Some(search) = &self.search else { return json!({ "tools": [] }) };
         let named = self.find_by_name(query);
         let mut found: Vec<usize> =
-            search.index.find(query).iter().map(|found| found.document).collect();
+            search.index.find_tools(query).iter().map(|found| found.document).collect();
         found.retain(|tool| Some(*tool) != named);
         let found: Vec<usize> = named.into_iter().chain(found).collect();
         if found.is_empty() {
@@ -141,8 +142,8 @@ impl Toolset {
 }
 
 /// Estimates the tokens of the definitions.
-fn estimate_tokens(definitions: &[ToolDefinition]) -> u64 {
-    let bytes = |tool: &ToolDefinition| {
+fn estimate_tokens(definitions: &[ModelToolDefinition]) -> u64 {
+    let bytes = |tool: &ModelToolDefinition| {
         tool.name.len() + tool.description.len() + json_bytes(&tool.parameters)
     };
     definitions.iter().map(|tool| bytes(tool).div_ceil(TOKEN_BYTES) as u64).sum()
@@ -159,7 +160,7 @@ fn take_within_bytes(shown: impl Iterator<Item = Value>) -> Vec<Value> {
     shown.take_while(fits).collect()
 }
 
-fn describe_tool(tool: &ToolDefinition) -> Value {
+fn describe_tool(tool: &ModelToolDefinition) -> Value {
     let end = tool.description.floor_char_boundary(DESCRIPTION_BYTES_MAX);
     let mut shown = json!({ "name": tool.name, "description": tool.description[..end] });
     if json_bytes(&tool.parameters) <= SCHEMA_BYTES_MAX {

@@ -5,7 +5,7 @@
 //! turn.
 
 use sallyport_contract::services::PluginNotice;
-use sallyport_model::chat::quoted;
+use sallyport_model::chat::quote_text;
 
 /// Most messages, the newest, that go with one input: a plugin that sends more is sending noise.
 const TOLD_MAX: usize = 16;
@@ -52,6 +52,6 @@ impl NoticeBacklog {
 fn notice_text(notice: &PluginNotice) -> String {
     let late = if notice.late { ", later than planned" } else { "" };
     let text = &notice.text[..notice.text.floor_char_boundary(MESSAGE_BYTES_MAX)];
-    let (plugin, text) = (&notice.plugin, quoted(text.trim()));
+    let (plugin, text) = (&notice.plugin, quote_text(text.trim()));
     format!("[While you were away, the plugin {plugin} told the user{late}:]\n{text}")
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use sallyport_model::{AssistantMessage, Message};
+use sallyport_model::{AssistantMessage, ChatMessage};
 
 /// A broken rule of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +48,7 @@ pub enum TranscriptViolation {
 /// # Errors
 ///
 /// The first broken rule.
-pub fn check_messages(messages: &[Message]) -> Result<(), TranscriptViolation> {
+pub fn check_messages(messages: &[ChatMessage]) -> Result<(), TranscriptViolation> {
     let mut checker = TranscriptChecker::default();
     for (index, message) in messages.iter().enumerate() {
         checker.check_message(index, message)?;
@@ -70,14 +70,14 @@ impl<'a> TranscriptChecker<'a> {
     fn check_message(
         &mut self,
         index: usize,
-        message: &'a Message,
+        message: &'a ChatMessage,
     ) -> Result<(), TranscriptViolation> {
         match message {
-            Message::Tool(result) => return self.check_result(&result.call_id),
+            ChatMessage::Tool(result) => return self.check_result(&result.call_id),
             _ if !self.open.is_empty() => return self.require_no_open_calls(),
-            Message::System { .. } if index == 0 => {}
-            Message::User(_) if !self.answerable => self.answerable = true,
-            Message::Assistant(answer) if self.answerable => return self.check_answer(answer),
+            ChatMessage::System { .. } if index == 0 => {}
+            ChatMessage::User(_) if !self.answerable => self.answerable = true,
+            ChatMessage::Assistant(answer) if self.answerable => return self.check_answer(answer),
             _ => return Err(TranscriptViolation::Misplaced { index }),
         }
         Ok(())

@@ -13,7 +13,7 @@ mod open;
 
 use std::collections::BTreeSet;
 
-use sallyport_model::{AssistantMessage, Message, ToolResult, UserMessage};
+use sallyport_model::{AssistantMessage, ChatMessage, ToolResultMessage, UserInputMessage};
 
 use self::{asides::NoticeBacklog, ids::CallIds, open::OpenCalls};
 use crate::{
@@ -39,7 +39,7 @@ const MEMORIES_TITLE: &str = "What you know from earlier conversations:";
 /// Owns the messages of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
-    messages: Vec<Message>,
+    messages: Vec<ChatMessage>,
     /// How many messages precede the first turn: the instructions, if there are any.
     head: usize,
     turns: Vec<TranscriptTurn>,
@@ -57,13 +57,13 @@ pub(crate) struct Transcript {
 struct TranscriptTurn {
     /// The index of its first message; a forgotten turn has no messages.
     start: usize,
-    input: UserMessage,
+    input: UserInputMessage,
     is_pinned: bool,
 }
 
 impl Transcript {
     /// The conversation so far.
-    pub(crate) fn messages(&self) -> &[Message] {
+    pub(crate) fn messages(&self) -> &[ChatMessage] {
         &self.messages
     }
 
@@ -73,7 +73,7 @@ impl Transcript {
     }
 
     /// The input of the last turn.
-    pub(crate) fn last_input(&self) -> Option<&UserMessage> {
+    pub(crate) fn last_input(&self) -> Option<&UserInputMessage> {
         self.turns.last().map(|turn| &turn.input)
     }
 
@@ -85,7 +85,7 @@ impl Transcript {
 
     /// Whether an input or results await an answer of the model.
     pub(crate) fn is_unanswered(&self) -> bool {
-        matches!(self.messages.last(), Some(Message::User(_) | Message::Tool(_)))
+        matches!(self.messages.last(), Some(ChatMessage::User(_) | ChatMessage::Tool(_)))
     }
 
     /// The part of the conversation that is sent to a model.
@@ -158,14 +158,14 @@ impl Transcript {
     pub(crate) fn closing_record(&self, said: &str, note: &str) -> Option<JournalRecord> {
         let is_silent = said.trim().is_empty();
         match self.messages.last() {
-            Some(Message::User(_)) if is_silent => Some(JournalRecord::Forgotten),
-            Some(Message::Tool(_)) if is_silent => {
+            Some(ChatMessage::User(_)) if is_silent => Some(JournalRecord::Forgotten),
+            Some(ChatMessage::Tool(_)) if is_silent => {
                 Some(JournalRecord::Note { text: note.to_owned() })
             }
-            Some(Message::User(_) | Message::Tool(_)) => {
+            Some(ChatMessage::User(_) | ChatMessage::Tool(_)) => {
                 Some(JournalRecord::Note { text: format!("{said}\n{note}") })
             }
-            Some(Message::System { .. } | Message::Assistant(_)) | None => None,
+            Some(ChatMessage::System { .. } | ChatMessage::Assistant(_)) | None => None,
         }
     }
 
@@ -203,14 +203,14 @@ impl Transcript {
 
     fn set_instructions(&mut self, text: Option<String>) {
         let head = usize::from(text.is_some());
-        self.messages.splice(..self.head, text.map(|text| Message::System { text }));
+        self.messages.splice(..self.head, text.map(|text| ChatMessage::System { text }));
         for turn in &mut self.turns {
             turn.start = turn.start - self.head + head;
         }
         self.head = head;
     }
 
-    fn begin_turn(&mut self, input: UserMessage) {
+    fn begin_turn(&mut self, input: UserInputMessage) {
         self.close_turn();
         self.turns.push(TranscriptTurn {
             start: self.messages.len(),
@@ -218,8 +218,11 @@ impl Transcript {
             is_pinned: false,
         });
         let mut told = input;
-        self.asides.take_for_turn(self.turns.len()).into_iter().for_each(|aside| told.note(aside));
-        self.messages.push(Message::User(told));
+        self.asides
+            .take_for_turn(self.turns.len())
+            .into_iter()
+            .for_each(|aside| told.append_note(aside));
+        self.messages.push(ChatMessage::User(told));
         self.recalled.clear();
     }
 
@@ -231,11 +234,11 @@ impl Transcript {
             return;
         }
         let calls = message.calls.clone();
-        self.messages.push(Message::Assistant(message));
+        self.messages.push(ChatMessage::Assistant(message));
         self.open = (!calls.is_empty()).then(|| OpenCalls::new(calls));
     }
 
-    fn add_result(&mut self, result: ToolResult) {
+    fn add_result(&mut self, result: ToolResultMessage) {
         if let Some(open) = &mut self.open {
             open.add_result(result);
             if open.has_all_results() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use sallyport_model::{CallRequest, Message, ToolResult};
+use sallyport_model::{ChatMessage, ModelCallRequest, ToolResultMessage};
 use serde_json::json;
 
 /// The error for the model about a call whose end was not recorded.
@@ -12,8 +12,8 @@ const INTERRUPTED: &str =
 /// Calls of which some have no result yet.
 #[derive(Debug)]
 pub(super) struct OpenCalls {
-    calls: Vec<CallRequest>,
-    results: Vec<Option<ToolResult>>,
+    calls: Vec<ModelCallRequest>,
+    results: Vec<Option<ToolResultMessage>>,
     /// The index of each call id. The map keeps look-ups fast for a hostile answer with very many
     /// calls.
     places: HashMap<String, usize>,
@@ -21,7 +21,7 @@ pub(super) struct OpenCalls {
 }
 
 impl OpenCalls {
-    pub(super) fn new(calls: Vec<CallRequest>) -> Self {
+    pub(super) fn new(calls: Vec<ModelCallRequest>) -> Self {
         let results = calls.iter().map(|_| None).collect();
         let ids = calls.iter().map(|call| call.id.clone());
         let places = ids.enumerate().map(|(place, id)| (id, place)).collect();
@@ -30,7 +30,7 @@ impl OpenCalls {
     }
 
     /// Adds a result. A result for an unknown call, or a second one, changes nothing.
-    pub(super) fn add_result(&mut self, result: ToolResult) {
+    pub(super) fn add_result(&mut self, result: ToolResultMessage) {
         let place = self.places.get(&result.call_id);
         let slot = place.and_then(|place| self.results.get_mut(*place));
         if let Some(slot @ None) = slot {
@@ -44,20 +44,21 @@ impl OpenCalls {
     }
 
     /// The calls without a result.
-    pub(super) fn calls_without_result(&self) -> impl Iterator<Item = &CallRequest> {
+    pub(super) fn calls_without_result(&self) -> impl Iterator<Item = &ModelCallRequest> {
         let pairs = self.calls.iter().zip(&self.results);
         pairs.filter(|(_, result)| result.is_none()).map(|(call, _)| call)
     }
 
     /// Returns one result for each call, in the order of the calls.
-    pub(super) fn into_messages(self) -> impl Iterator<Item = Message> {
+    pub(super) fn into_messages(self) -> impl Iterator<Item = ChatMessage> {
         let pairs = self.calls.into_iter().zip(self.results);
-        pairs
-            .map(|(call, result)| Message::Tool(result.unwrap_or_else(|| interrupted_result(call))))
+        pairs.map(|(call, result)| {
+            ChatMessage::Tool(result.unwrap_or_else(|| interrupted_result(call)))
+        })
     }
 }
 
-fn interrupted_result(call: CallRequest) -> ToolResult {
+fn interrupted_result(call: ModelCallRequest) -> ToolResultMessage {
     let content = json!({ "outcome": "cancelled", "error": INTERRUPTED }).to_string();
-    ToolResult { call_id: call.id, name: call.name, content, failed: true }
+    ToolResultMessage { call_id: call.id, name: call.name, content, failed: true }
 }

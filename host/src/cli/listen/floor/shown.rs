@@ -1,7 +1,7 @@
 //! Output of a session that no plugin shows, and output for the user only.
 
 use sallyport_contract::{Outcome, text};
-use sallyport_model::Delta;
+use sallyport_model::ReplyDelta;
 use sallyport_runtime::roles::whose;
 use sallyport_session::SessionEvent;
 
@@ -28,7 +28,7 @@ impl Floor<'_> {
                 let (from, text) = (whose(origin), text::escape_excerpt(text, INPUT_CHARS_MAX));
                 self.screen.with(|out| out.note(&format!("> {from}: {text}")));
             }
-            SessionEvent::Delta(Delta::Text(piece)) if !is_written => {
+            SessionEvent::Delta(ReplyDelta::Text(piece)) if !is_written => {
                 let is_shown = self.screen.with(|out| {
                     if out.stdout_is_terminal {
                         out.piece(piece);

@@ -50,7 +50,7 @@ async fn vectors_are_put_in_the_order_of_their_texts() {
         (vec![one(json!(0), 7), one(json!(u64::MAX), 8)], Err("numbered wrongly")),
     ];
     for (data, want) in rows {
-        let got = play(Protocol::OpenAiChat, &json!({ "data": data })).await;
+        let got = play(ProviderProtocol::OpenAiChat, &json!({ "data": data })).await;
         match want {
             Ok(vectors) => assert_eq!(got.unwrap(), vectors),
             Err(part) => assert!(got.unwrap_err().to_string().contains(part)),
@@ -63,10 +63,10 @@ async fn a_server_that_changes_its_model_in_between_is_noticed() {
     let server = Server::directed(|seen| {
         let count = seen.body["input"].as_array().unwrap().len();
         let vectors: Vec<Value> = (0..count).map(|_| json!(vec![1.0; count])).collect();
-        sends(&answer(Protocol::OpenAiChat, &vectors))
+        sends(&answer(ProviderProtocol::OpenAiChat, &vectors))
     })
     .await;
-    let embedder = embedder(Protocol::OpenAiChat, &server);
+    let embedder = embedder(ProviderProtocol::OpenAiChat, &server);
     assert_eq!(embedder.embed(&texts(2)).await.unwrap().len(), 2);
     let error = embedder.embed(&texts(3)).await.unwrap_err();
     assert!(error.to_string().contains("a vector has 3 numbers, others have 2"), "{error}");

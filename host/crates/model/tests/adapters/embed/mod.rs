@@ -6,7 +6,9 @@ mod requests;
 use std::{sync::Arc, time::Duration};
 
 use sallyport_contract::Secret;
-use sallyport_model::{EmbedEndpoint, Embedder, ModelError, Protocol, connect_embedder};
+use sallyport_model::{
+    Embedder, EmbeddingEndpoint, ModelError, ProviderProtocol, connect_embedder,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,27 +20,28 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The protocols with embeddings, one for each form.
-const PROTOCOLS: [Protocol; 3] = [Protocol::OpenAiChat, Protocol::Gemini, Protocol::Ollama];
+const PROTOCOLS: [ProviderProtocol; 3] =
+    [ProviderProtocol::OpenAiChat, ProviderProtocol::Gemini, ProviderProtocol::Ollama];
 
-fn embedder(protocol: Protocol, server: &Server) -> Arc<dyn Embedder> {
-    let endpoint = EmbedEndpoint {
+fn embedder(protocol: ProviderProtocol, server: &Server) -> Arc<dyn Embedder> {
+    let endpoint = EmbeddingEndpoint {
         key: Some(Secret::new(KEY)),
         time_max: PATIENCE,
-        ..EmbedEndpoint::new(protocol, server.base_url.clone(), "test-model")
+        ..EmbeddingEndpoint::new(protocol, server.base_url.clone(), "test-model")
     };
     connect_embedder(&endpoint).unwrap()
 }
 
 /// An answer of a protocol with these vectors.
-fn answer(protocol: Protocol, vectors: &[Value]) -> Value {
+fn answer(protocol: ProviderProtocol, vectors: &[Value]) -> Value {
     let numbered = |(index, vector)| json!({ "index": index, "embedding": vector });
     match protocol {
-        Protocol::Gemini => {
+        ProviderProtocol::Gemini => {
             let vectors: Vec<Value> =
                 vectors.iter().map(|vector| json!({ "values": vector })).collect();
             json!({ "embeddings": vectors })
         }
-        Protocol::Ollama => json!({ "embeddings": vectors }),
+        ProviderProtocol::Ollama => json!({ "embeddings": vectors }),
         _ => {
             json!({ "data": vectors.iter().enumerate().map(numbered).collect::<Vec<Value>>() })
         }
@@ -54,7 +57,7 @@ fn texts(count: usize) -> Vec<String> {
 }
 
 /// Sends one answer to an embedder that asks for two texts.
-async fn play(protocol: Protocol, body: &Value) -> Result<Vec<Vec<f32>>, ModelError> {
+async fn play(protocol: ProviderProtocol, body: &Value) -> Result<Vec<Vec<f32>>, ModelError> {
     let server = Server::start(sends(body)).await;
     embedder(protocol, &server).embed(&texts(2)).await
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sallyport_model::{Endpoint, SettingsError};
+use sallyport_model::{EndpointSettingsError, ModelEndpoint};
 
 use super::*;
 
@@ -18,15 +18,20 @@ async fn each_protocol_is_asked_in_its_form_with_its_key() {
     let part = |text: &str| json!({ "model": "models/test-model", "content": content(text) });
     let plain = json!({ "model": "test-model", "input": ["text 0", "text 1"] });
     let rows = [
-        (Protocol::OpenAiChat, "/v1/embeddings", "authorization: Bearer ", plain.clone()),
-        (Protocol::OpenAiResponses, "/v1/embeddings", "authorization: Bearer ", plain.clone()),
+        (ProviderProtocol::OpenAiChat, "/v1/embeddings", "authorization: Bearer ", plain.clone()),
         (
-            Protocol::Gemini,
+            ProviderProtocol::OpenAiResponses,
+            "/v1/embeddings",
+            "authorization: Bearer ",
+            plain.clone(),
+        ),
+        (
+            ProviderProtocol::Gemini,
             "/v1/models/test-model:batchEmbedContents",
             "x-goog-api-key: ",
             json!({ "requests": [part("text 0"), part("text 1")] }),
         ),
-        (Protocol::Ollama, "/v1/api/embed", "authorization: Bearer ", plain),
+        (ProviderProtocol::Ollama, "/v1/api/embed", "authorization: Bearer ", plain),
     ];
     for (protocol, path, header, body) in rows {
         let vectors = [json!([1, 2.5]), json!([-3, 0])];
@@ -60,7 +65,7 @@ async fn many_texts_go_in_batches_and_come_back_in_order() {
 #[tokio::test]
 async fn nothing_is_asked_about_nothing() {
     let server = Server::start(plain(500, "", "")).await;
-    let vectors = embedder(Protocol::OpenAiChat, &server).embed(&[]).await.unwrap();
+    let vectors = embedder(ProviderProtocol::OpenAiChat, &server).embed(&[]).await.unwrap();
     assert_eq!((vectors.len(), server.seen().len()), (0, 0));
 }
 
@@ -70,10 +75,10 @@ async fn a_server_that_is_busy_is_asked_again() {
     let server = Server::directed(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
         0 => plain(503, "retry-after: 0\r\n", ""),
         1 => plain(429, "retry-after: 0\r\n", ""),
-        _ => sends(&answer(Protocol::OpenAiChat, &[json!([1]), json!([2])])),
+        _ => sends(&answer(ProviderProtocol::OpenAiChat, &[json!([1]), json!([2])])),
     })
     .await;
-    let vectors = embedder(Protocol::OpenAiChat, &server).embed(&texts(2)).await.unwrap();
+    let vectors = embedder(ProviderProtocol::OpenAiChat, &server).embed(&texts(2)).await.unwrap();
     assert_eq!((vectors.len(), server.seen().len()), (2, 3));
 }
 
@@ -82,7 +87,8 @@ async fn a_refusal_is_told_at_once_and_without_the_key() {
     let body = json!({ "error": { "message": format!("no model for {KEY}") } }).to_string();
     for (status, is_credentials) in [(404, false), (401, true), (400, false)] {
         let server = Server::start(plain(status, "", &body)).await;
-        let error = embedder(Protocol::OpenAiChat, &server).embed(&texts(1)).await.unwrap_err();
+        let error =
+            embedder(ProviderProtocol::OpenAiChat, &server).embed(&texts(1)).await.unwrap_err();
         assert_eq!(matches!(error, ModelError::Credentials { .. }), is_credentials, "{error}");
         assert!(error.to_string().contains("no model for"), "{error}");
         assert!(!error.to_string().contains(KEY) && server.seen().len() == 1, "{error}");
@@ -92,9 +98,9 @@ async fn a_refusal_is_told_at_once_and_without_the_key() {
 #[tokio::test]
 async fn a_server_that_says_nothing_is_not_waited_for() {
     let server = Server::start(vec![Step::Hang]).await;
-    let endpoint = EmbedEndpoint {
+    let endpoint = EmbeddingEndpoint {
         time_max: Duration::from_millis(200),
-        ..EmbedEndpoint::new(Protocol::Ollama, server.base_url.clone(), "m")
+        ..EmbeddingEndpoint::new(ProviderProtocol::Ollama, server.base_url.clone(), "m")
     };
     let error = connect_embedder(&endpoint).unwrap().embed(&texts(1)).await.unwrap_err();
     assert!(error.to_string().contains("no complete answer within 200ms"), "{error}");
@@ -103,12 +109,12 @@ async fn a_server_that_says_nothing_is_not_waited_for() {
 #[test]
 fn settings_that_cannot_work_are_refused_with_a_hint() {
     let rows = [
-        (Protocol::Anthropic, "https://x", "m", SettingsError::NoEmbeddings),
-        (Protocol::Gemini, "https://x", " ", SettingsError::Model),
-        (Protocol::Ollama, "ftp://x", "m", SettingsError::Scheme),
+        (ProviderProtocol::Anthropic, "https://x", "m", EndpointSettingsError::NoEmbeddings),
+        (ProviderProtocol::Gemini, "https://x", " ", EndpointSettingsError::Model),
+        (ProviderProtocol::Ollama, "ftp://x", "m", EndpointSettingsError::Scheme),
     ];
     for (protocol, base_url, model, want) in rows {
-        let error = connect_embedder(&EmbedEndpoint::new(protocol, base_url, model)).err();
+        let error = connect_embedder(&EmbeddingEndpoint::new(protocol, base_url, model)).err();
         assert_eq!(error.as_ref(), Some(&want));
         assert!(!want.hint().is_empty());
     }
@@ -117,12 +123,15 @@ fn settings_that_cannot_work_are_refused_with_a_hint() {
 #[test]
 fn a_model_beside_another_is_reached_the_same_way() {
     let key = Some(Secret::new(KEY));
-    let chat = Endpoint { key, ..Endpoint::new(Protocol::Gemini, "https://x/v1beta", "gemini") };
-    let beside = EmbedEndpoint::beside(&chat, "embedder");
+    let chat = ModelEndpoint {
+        key,
+        ..ModelEndpoint::new(ProviderProtocol::Gemini, "https://x/v1beta", "gemini")
+    };
+    let beside = EmbeddingEndpoint::from_chat_endpoint(&chat, "embedder");
     assert_eq!((&beside.base_url, beside.protocol), (&chat.base_url, chat.protocol));
     assert_eq!((beside.key, beside.model.as_str()), (chat.key, "embedder"));
-    let embedder = connect_embedder(&EmbedEndpoint::beside(
-        &Endpoint::new(Protocol::Ollama, "http://localhost:1/", "chat"),
+    let embedder = connect_embedder(&EmbeddingEndpoint::from_chat_endpoint(
+        &ModelEndpoint::new(ProviderProtocol::Ollama, "http://localhost:1/", "chat"),
         "embedder",
     ));
     assert_eq!(embedder.unwrap().name(), "embedder at http://localhost:1");

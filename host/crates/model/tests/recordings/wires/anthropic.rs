@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use sallyport_model::{CallRequest, Finish, Message, Protocol, ToolDefinition};
+use sallyport_model::{
+    ChatMessage, FinishReason, ModelCallRequest, ModelToolDefinition, ProviderProtocol,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -16,15 +18,15 @@ pub(super) struct Anthropic;
 const READ: [&str; 3] = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
 
 impl Wire for Anthropic {
-    fn protocol(&self) -> Protocol {
-        Protocol::Anthropic
+    fn protocol(&self) -> ProviderProtocol {
+        ProviderProtocol::Anthropic
     }
 
     fn method(&self) -> &'static str {
         "/messages"
     }
 
-    fn conversation(&self, request: &Value) -> Result<Vec<Message>, &'static str> {
+    fn conversation(&self, request: &Value) -> Result<Vec<ChatMessage>, &'static str> {
         let instructions = string(&request["system"]) + &texts(&request["system"]);
         let mut messages = Vec::new();
         if !instructions.is_empty() {
@@ -36,7 +38,7 @@ impl Wire for Anthropic {
         Ok(messages)
     }
 
-    fn tools(&self, request: &Value) -> Vec<ToolDefinition> {
+    fn tools(&self, request: &Value) -> Vec<ModelToolDefinition> {
         items(&request["tools"]).map(|item| tool(item, "input_schema")).collect()
     }
 
@@ -76,11 +78,11 @@ impl Wire for Anthropic {
             &told("stop_reason").last().map(string).unwrap_or_default(),
             !calls.is_empty(),
             &[
-                ("end_turn", Finish::Stop),
-                ("stop_sequence", Finish::Stop),
-                ("tool_use", Finish::ToolCalls),
-                ("max_tokens", Finish::Length),
-                ("refusal", Finish::ContentFilter),
+                ("end_turn", FinishReason::Stop),
+                ("stop_sequence", FinishReason::Stop),
+                ("tool_use", FinishReason::ToolCalls),
+                ("max_tokens", FinishReason::Length),
+                ("refusal", FinishReason::ContentFilter),
             ],
         );
         let usage = told("usage");
@@ -114,7 +116,7 @@ fn said(block: &Value) -> String {
     if block["input"].is_object() { block["input"].to_string() } else { string(&block["text"]) }
 }
 
-fn turn(message: &Value, messages: &mut Vec<Message>) -> Result<(), &'static str> {
+fn turn(message: &Value, messages: &mut Vec<ChatMessage>) -> Result<(), &'static str> {
     let content = &message["content"];
     let blocks = |kind: &'static str| items(content).filter(move |block| block["type"] == kind);
     if blocks("document").next().is_some() {
@@ -123,7 +125,7 @@ fn turn(message: &Value, messages: &mut Vec<Message>) -> Result<(), &'static str
     let text = string(content) + &texts(content);
     if message["role"] == "assistant" {
         let read = |block: &Value| call(&block["id"], &block["name"], block["input"].to_string());
-        let calls: Vec<CallRequest> = blocks("tool_use").map(read).collect();
+        let calls: Vec<ModelCallRequest> = blocks("tool_use").map(read).collect();
         messages.push(assistant(text, calls));
         return Ok(());
     }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use sallyport_model::{Attachment, CallRequest, Finish, Message, Protocol, ToolDefinition};
+use sallyport_model::{
+    ChatMessage, FileAttachment, FinishReason, ModelCallRequest, ModelToolDefinition,
+    ProviderProtocol,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -17,19 +20,19 @@ pub(super) struct Chat;
 const SEALED: [&str; 5] = ["type", "text", "signature", "data", "index"];
 
 impl Wire for Chat {
-    fn protocol(&self) -> Protocol {
-        Protocol::OpenAiChat
+    fn protocol(&self) -> ProviderProtocol {
+        ProviderProtocol::OpenAiChat
     }
 
     fn method(&self) -> &'static str {
         "/chat/completions"
     }
 
-    fn conversation(&self, request: &Value) -> Result<Vec<Message>, &'static str> {
+    fn conversation(&self, request: &Value) -> Result<Vec<ChatMessage>, &'static str> {
         items(&request["messages"]).map(message).collect()
     }
 
-    fn tools(&self, request: &Value) -> Vec<ToolDefinition> {
+    fn tools(&self, request: &Value) -> Vec<ModelToolDefinition> {
         items(&request["tools"]).map(|t| tool(&t["function"], "parameters")).collect()
     }
 
@@ -55,10 +58,10 @@ impl Wire for Chat {
             word.unwrap_or("stop"),
             !calls.is_empty(),
             &[
-                ("stop", Finish::Stop),
-                ("tool_calls", Finish::ToolCalls),
-                ("length", Finish::Length),
-                ("content_filter", Finish::ContentFilter),
+                ("stop", FinishReason::Stop),
+                ("tool_calls", FinishReason::ToolCalls),
+                ("length", FinishReason::Length),
+                ("content_filter", FinishReason::ContentFilter),
             ],
         );
         let usage =
@@ -69,7 +72,7 @@ impl Wire for Chat {
     }
 }
 
-fn message(message: &Value) -> Result<Message, &'static str> {
+fn message(message: &Value) -> Result<ChatMessage, &'static str> {
     let (text, files) = content(&message["content"])?;
     Ok(match message["role"].as_str().unwrap_or_default() {
         "system" | "developer" => system(text),
@@ -81,7 +84,7 @@ fn message(message: &Value) -> Result<Message, &'static str> {
     })
 }
 
-fn content(content: &Value) -> Result<(String, Vec<Attachment>), &'static str> {
+fn content(content: &Value) -> Result<(String, Vec<FileAttachment>), &'static str> {
     let (mut text, mut files) = (string(content), Vec::new());
     for part in items(content) {
         match part["type"].as_str() {
@@ -97,7 +100,7 @@ fn content(content: &Value) -> Result<(String, Vec<Attachment>), &'static str> {
     Ok((text, files))
 }
 
-fn calls(message: &Value) -> Vec<CallRequest> {
+fn calls(message: &Value) -> Vec<ModelCallRequest> {
     let read = |item: &Value| {
         let function = &item["function"];
         call(&item["id"], &function["name"], string(&function["arguments"]))

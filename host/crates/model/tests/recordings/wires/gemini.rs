@@ -1,6 +1,6 @@
 //! `generateContent` of Gemini.
 
-use sallyport_model::{Finish, Message, Protocol, ToolDefinition};
+use sallyport_model::{ChatMessage, FinishReason, ModelToolDefinition, ProviderProtocol};
 use serde_json::{Value, json};
 
 use super::{
@@ -10,15 +10,15 @@ use super::{
 pub(super) struct Gemini;
 
 impl Wire for Gemini {
-    fn protocol(&self) -> Protocol {
-        Protocol::Gemini
+    fn protocol(&self) -> ProviderProtocol {
+        ProviderProtocol::Gemini
     }
 
     fn method(&self) -> &'static str {
         "/models/"
     }
 
-    fn conversation(&self, request: &Value) -> Result<Vec<Message>, &'static str> {
+    fn conversation(&self, request: &Value) -> Result<Vec<ChatMessage>, &'static str> {
         if request.get("cachedContent").is_some_and(Value::is_string) {
             return Err("a conversation that the service keeps");
         }
@@ -33,7 +33,7 @@ impl Wire for Gemini {
         Ok(messages)
     }
 
-    fn tools(&self, request: &Value) -> Vec<ToolDefinition> {
+    fn tools(&self, request: &Value) -> Vec<ModelToolDefinition> {
         let declared = items(&request["tools"]).flat_map(|t| items(&t["functionDeclarations"]));
         let schema = |item: &Value| match item.get("parametersJsonSchema") {
             Some(_) => "parametersJsonSchema",
@@ -65,7 +65,7 @@ impl Wire for Gemini {
             .map(|call| (string(&call["name"]), arguments(call)))
             .collect();
         let word = candidates.iter().filter_map(|one| one["finishReason"].as_str()).next_back();
-        let words = [("STOP", Finish::Stop), ("MAX_TOKENS", Finish::Length)];
+        let words = [("STOP", FinishReason::Stop), ("MAX_TOKENS", FinishReason::Length)];
         let finish = finish(word.unwrap_or(""), !calls.is_empty(), &words);
         let usage =
             chunks.iter().rev().map(|chunk| &chunk["usageMetadata"]).find(|u| u.is_object());
@@ -81,13 +81,13 @@ fn arguments(call: &Value) -> String {
     if call["args"].is_object() { call["args"].to_string() } else { "{}".to_owned() }
 }
 
-fn turn(content: &Value, messages: &mut Vec<Message>) {
+fn turn(content: &Value, messages: &mut Vec<ChatMessage>) {
     let parts = &content["parts"];
     let calls: Vec<_> = items(parts)
         .filter_map(|part| part.get("functionCall"))
         .map(|asked| call(&Value::Null, &asked["name"], arguments(asked)))
         .collect();
-    let results: Vec<Message> =
+    let results: Vec<ChatMessage> =
         items(parts).filter_map(|part| part.get("functionResponse")).map(returned).collect();
     let text = texts(parts);
     if content["role"] == "model" {
@@ -102,7 +102,7 @@ fn turn(content: &Value, messages: &mut Vec<Message>) {
 }
 
 /// Reads a tool result, which is an object there; a single value is under `result`.
-fn returned(response: &Value) -> Message {
+fn returned(response: &Value) -> ChatMessage {
     let given = &response["response"];
     let is_single = given.as_object().is_some_and(|given| given.len() == 1);
     let content = given.get("result").filter(|_| is_single).unwrap_or(given);

@@ -8,22 +8,22 @@ mod responses;
 
 use data_encoding::BASE64;
 use sallyport_model::{
-    AssistantMessage, Attachment, CallRequest, Finish, Message, Protocol, ToolDefinition,
-    ToolResult, UserMessage,
+    AssistantMessage, ChatMessage, FileAttachment, FinishReason, ModelCallRequest,
+    ModelToolDefinition, ProviderProtocol, ToolResultMessage, UserInputMessage,
 };
 use serde_json::Value;
 
 /// A protocol.
 pub(crate) trait Wire: Sync {
-    fn protocol(&self) -> Protocol;
+    fn protocol(&self) -> ProviderProtocol;
 
     /// The path after the base address, or its beginning.
     fn method(&self) -> &'static str;
 
     /// Reads the conversation of a request; the error names what our types cannot express.
-    fn conversation(&self, request: &Value) -> Result<Vec<Message>, &'static str>;
+    fn conversation(&self, request: &Value) -> Result<Vec<ChatMessage>, &'static str>;
 
-    fn tools(&self, request: &Value) -> Vec<ToolDefinition>;
+    fn tools(&self, request: &Value) -> Vec<ModelToolDefinition>;
 
     /// The parts of a request that only the provider understands.
     fn kept(&self, request: &Value) -> Vec<Value>;
@@ -46,7 +46,7 @@ pub(crate) struct Heard {
     pub(crate) text: String,
     /// Names and arguments, normalized by [`canonical`](crate::normal::canonical).
     pub(crate) calls: Vec<(String, String)>,
-    pub(crate) finish: Finish,
+    pub(crate) finish: FinishReason,
     /// Tokens read and written.
     pub(crate) usage: Option<(u64, u64)>,
 }
@@ -57,7 +57,7 @@ const ALL: [&dyn Wire; 5] =
 /// Returns the protocol of a path.
 pub(crate) fn of(path: &str) -> Option<&'static dyn Wire> {
     let is_it = |wire: &&'static dyn Wire| match wire.protocol() {
-        Protocol::Gemini => path.ends_with(":generateContent") || is_gemini_stream(path),
+        ProviderProtocol::Gemini => path.ends_with(":generateContent") || is_gemini_stream(path),
         _ => path.ends_with(wire.method()),
     };
     ALL.into_iter().find(is_it)
@@ -125,36 +125,36 @@ fn tokens<const N: usize>(usage: &Value, keys: [&str; N]) -> u64 {
 }
 
 /// Converts a protocol's finish reason. A regular stop with calls becomes [`Finish::ToolCalls`].
-fn finish(word: &str, has_calls: bool, words: &[(&str, Finish)]) -> Finish {
+fn finish(word: &str, has_calls: bool, words: &[(&str, FinishReason)]) -> FinishReason {
     let known = words.iter().find(|(known, _)| *known == word).map(|(_, finish)| finish.clone());
-    match known.unwrap_or_else(|| Finish::Other(word.to_owned())) {
-        Finish::Stop if has_calls => Finish::ToolCalls,
+    match known.unwrap_or_else(|| FinishReason::Other(word.to_owned())) {
+        FinishReason::Stop if has_calls => FinishReason::ToolCalls,
         finish => finish,
     }
 }
 
-fn system(text: String) -> Message {
-    Message::System { text }
+fn system(text: String) -> ChatMessage {
+    ChatMessage::System { text }
 }
 
-fn user(text: String, attachments: Vec<Attachment>) -> Message {
-    Message::User(UserMessage { text, attachments, ..UserMessage::default() })
+fn user(text: String, attachments: Vec<FileAttachment>) -> ChatMessage {
+    ChatMessage::User(UserInputMessage { text, attachments, ..UserInputMessage::default() })
 }
 
-fn assistant(text: String, calls: Vec<CallRequest>) -> Message {
-    Message::Assistant(AssistantMessage { text, calls, opaque: None })
+fn assistant(text: String, calls: Vec<ModelCallRequest>) -> ChatMessage {
+    ChatMessage::Assistant(AssistantMessage { text, calls, opaque: None })
 }
 
-fn result(call_id: String, name: String, content: String) -> Message {
-    Message::Tool(ToolResult { call_id, name, content, failed: false })
+fn result(call_id: String, name: String, content: String) -> ChatMessage {
+    ChatMessage::Tool(ToolResultMessage { call_id, name, content, failed: false })
 }
 
-fn call(id: &Value, name: &Value, arguments: String) -> CallRequest {
-    CallRequest { id: string(id), name: string(name), arguments }
+fn call(id: &Value, name: &Value, arguments: String) -> ModelCallRequest {
+    ModelCallRequest { id: string(id), name: string(name), arguments }
 }
 
-fn tool(tool: &Value, schema: &str) -> ToolDefinition {
-    ToolDefinition {
+fn tool(tool: &Value, schema: &str) -> ModelToolDefinition {
+    ModelToolDefinition {
         name: string(&tool["name"]),
         description: string(&tool["description"]),
         parameters: tool[schema].clone(),
@@ -162,8 +162,12 @@ fn tool(tool: &Value, schema: &str) -> ToolDefinition {
 }
 
 /// Reads a file from a `data:` URL.
-fn data_url(url: &str) -> Option<Attachment> {
+fn data_url(url: &str) -> Option<FileAttachment> {
     let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     let data = BASE64.decode(data.as_bytes()).ok()?;
-    Some(Attachment { name: String::new(), media_type: media_type.to_owned(), data: data.into() })
+    Some(FileAttachment {
+        name: String::new(),
+        media_type: media_type.to_owned(),
+        data: data.into(),
+    })
 }

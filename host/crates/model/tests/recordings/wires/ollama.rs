@@ -1,6 +1,8 @@
 //! `/api/chat` of Ollama.
 
-use sallyport_model::{CallRequest, Finish, Message, Protocol, ToolDefinition};
+use sallyport_model::{
+    ChatMessage, FinishReason, ModelCallRequest, ModelToolDefinition, ProviderProtocol,
+};
 use serde_json::Value;
 
 use super::{
@@ -10,19 +12,19 @@ use super::{
 pub(super) struct Ollama;
 
 impl Wire for Ollama {
-    fn protocol(&self) -> Protocol {
-        Protocol::Ollama
+    fn protocol(&self) -> ProviderProtocol {
+        ProviderProtocol::Ollama
     }
 
     fn method(&self) -> &'static str {
         "/api/chat"
     }
 
-    fn conversation(&self, request: &Value) -> Result<Vec<Message>, &'static str> {
+    fn conversation(&self, request: &Value) -> Result<Vec<ChatMessage>, &'static str> {
         items(&request["messages"]).map(message).collect()
     }
 
-    fn tools(&self, request: &Value) -> Vec<ToolDefinition> {
+    fn tools(&self, request: &Value) -> Vec<ModelToolDefinition> {
         items(&request["tools"]).map(|item| tool(&item["function"], "parameters")).collect()
     }
 
@@ -43,14 +45,14 @@ impl Wire for Ollama {
             .flat_map(|chunk| calls(&chunk["message"]))
             .map(|call| (call.name, call.arguments))
             .collect();
-        let words = [("stop", Finish::Stop), ("length", Finish::Length)];
+        let words = [("stop", FinishReason::Stop), ("length", FinishReason::Length)];
         let finish = finish(&string(&last["done_reason"]), !calls.is_empty(), &words);
         let usage = (tokens(last, ["prompt_eval_count"]), tokens(last, ["eval_count"]));
         Heard { text, calls, finish, usage: Some(usage) }
     }
 }
 
-fn message(message: &Value) -> Result<Message, &'static str> {
+fn message(message: &Value) -> Result<ChatMessage, &'static str> {
     let text = string(&message["content"]);
     Ok(match message["role"].as_str().unwrap_or_default() {
         "system" => system(text),
@@ -61,7 +63,7 @@ fn message(message: &Value) -> Result<Message, &'static str> {
     })
 }
 
-fn calls(message: &Value) -> Vec<CallRequest> {
+fn calls(message: &Value) -> Vec<ModelCallRequest> {
     let read = |item: &Value| {
         let function = &item["function"];
         call(&Value::Null, &function["name"], function["arguments"].to_string())

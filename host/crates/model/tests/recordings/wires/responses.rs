@@ -1,6 +1,6 @@
 //! `responses` of OpenAI.
 
-use sallyport_model::{Finish, Message, Protocol, ToolDefinition};
+use sallyport_model::{ChatMessage, FinishReason, ModelToolDefinition, ProviderProtocol};
 use serde_json::{Value, json};
 
 use super::{
@@ -11,15 +11,15 @@ use crate::normal::canonical;
 pub(super) struct Responses;
 
 impl Wire for Responses {
-    fn protocol(&self) -> Protocol {
-        Protocol::OpenAiResponses
+    fn protocol(&self) -> ProviderProtocol {
+        ProviderProtocol::OpenAiResponses
     }
 
     fn method(&self) -> &'static str {
         "/responses"
     }
 
-    fn conversation(&self, request: &Value) -> Result<Vec<Message>, &'static str> {
+    fn conversation(&self, request: &Value) -> Result<Vec<ChatMessage>, &'static str> {
         if request.get("previous_response_id").is_some_and(Value::is_string) {
             return Err("a conversation that the service keeps");
         }
@@ -28,7 +28,7 @@ impl Wire for Responses {
         instructions.into_iter().chain(said).collect()
     }
 
-    fn tools(&self, request: &Value) -> Vec<ToolDefinition> {
+    fn tools(&self, request: &Value) -> Vec<ModelToolDefinition> {
         items(&request["tools"]).map(|item| tool(item, "parameters")).collect()
     }
 
@@ -74,7 +74,8 @@ impl Wire for Responses {
             .map(|item| (string(&item["name"]), canonical(&string(&item["arguments"]))))
             .collect();
         let word = response.pointer("/incomplete_details/reason").unwrap_or(&response["status"]);
-        let words = [("completed", Finish::Stop), ("max_output_tokens", Finish::Length)];
+        let words =
+            [("completed", FinishReason::Stop), ("max_output_tokens", FinishReason::Length)];
         let finish = finish(&string(word), !calls.is_empty(), &words);
         let usage = &response["usage"];
         let usage = (tokens(usage, ["input_tokens"]), tokens(usage, ["output_tokens"]));
@@ -88,7 +89,7 @@ fn text_of(output: &Value) -> String {
     parts.map(|part| string(&part["text"]) + &string(&part["refusal"])).collect()
 }
 
-fn message(item: &Value) -> Result<Option<Message>, &'static str> {
+fn message(item: &Value) -> Result<Option<ChatMessage>, &'static str> {
     let texts =
         || -> String { items(&item["content"]).map(|part| string(&part["text"])).collect() };
     let text = || string(&item["content"]) + &texts();

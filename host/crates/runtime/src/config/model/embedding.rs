@@ -1,7 +1,7 @@
 //! Chooses the embedding model.
 
 use sallyport_contract::Secret;
-use sallyport_model::EmbedEndpoint;
+use sallyport_model::EmbeddingEndpoint;
 
 use super::{Asked, Chosen, ConfigError, ModelChoice, ModelEntry, Models};
 
@@ -16,7 +16,7 @@ impl Models {
         &self,
         entry: Option<&ModelEntry>,
         chosen: &Chosen,
-    ) -> Result<Option<EmbedEndpoint>, ConfigError> {
+    ) -> Result<Option<EmbeddingEndpoint>, ConfigError> {
         if let Some(entry) = entry {
             return self.embedder_of(entry);
         }
@@ -25,10 +25,10 @@ impl Models {
         else {
             return Ok(None);
         };
-        Ok(provider.embedder.map(|model| EmbedEndpoint::beside(endpoint, model)))
+        Ok(provider.embedder.map(|model| EmbeddingEndpoint::from_chat_endpoint(endpoint, model)))
     }
 
-    fn embedder_of(&self, entry: &ModelEntry) -> Result<Option<EmbedEndpoint>, ConfigError> {
+    fn embedder_of(&self, entry: &ModelEntry) -> Result<Option<EmbeddingEndpoint>, ConfigError> {
         let Asked::Provider(provider) = &entry.provider else { return Ok(None) };
         let Some(protocol) = provider.protocol else { return Ok(None) };
         let model = entry.model.as_deref().filter(|model| !model.is_empty());
@@ -38,6 +38,6 @@ impl Models {
         })?;
         let (address, _) = self.address(entry, provider);
         let key = self.key(entry, provider).map(|(key, _)| Secret::new(key));
-        Ok(Some(EmbedEndpoint { key, ..EmbedEndpoint::new(protocol, address, model) }))
+        Ok(Some(EmbeddingEndpoint { key, ..EmbeddingEndpoint::new(protocol, address, model) }))
     }
 }

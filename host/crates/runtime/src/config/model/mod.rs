@@ -9,7 +9,7 @@ mod tests;
 use std::{collections::BTreeMap, time::Duration};
 
 use sallyport_contract::Secret;
-use sallyport_model::{Endpoint, Price, Protocol, prices};
+use sallyport_model::{ModelEndpoint, ProviderProtocol, TokenPrice, prices};
 
 use super::{
     ConfigError, Env, FileConfig, Flags, Origin, env,
@@ -32,7 +32,7 @@ pub enum ModelChoice {
         on_purpose: bool,
     },
     /// A model at an address.
-    Endpoint(Box<Endpoint>),
+    Endpoint(Box<ModelEndpoint>),
     /// A plugin that acts as a model.
     Plugin(Box<PluginModel>),
 }
@@ -59,7 +59,7 @@ pub struct Chosen {
 pub struct Models {
     /// `[model.NAME]`.
     pub entries: BTreeMap<String, ModelEntry>,
-    prices: Vec<(String, Price)>,
+    prices: Vec<(String, TokenPrice)>,
     env: Env,
     provider: Option<Asked>,
     stream: bool,
@@ -197,7 +197,7 @@ impl Models {
     /// # Errors
     ///
     /// The provider is unknown, or it has no server.
-    pub fn server(&self, provider: &str) -> Result<Endpoint, ConfigError> {
+    pub fn server(&self, provider: &str) -> Result<ModelEndpoint, ConfigError> {
         let asked = asked(provider)?;
         let served = match &asked {
             Asked::Provider(provider) => provider.protocol.map(|protocol| (*provider, protocol)),
@@ -209,7 +209,10 @@ impl Models {
         })?;
         let entry = ModelEntry::of(asked);
         let key = self.key(&entry, &provider).map(|(key, _)| Secret::new(key));
-        Ok(Endpoint { key, ..Endpoint::new(protocol, self.address(&entry, &provider).0, "") })
+        Ok(ModelEndpoint {
+            key,
+            ..ModelEndpoint::new(protocol, self.address(&entry, &provider).0, "")
+        })
     }
 
     /// A model of `asked`, completed from the environment. Without a name, a plugin chooses its
@@ -244,7 +247,7 @@ impl Models {
         name: &str,
         entry: &ModelEntry,
         provider: &Provider,
-        protocol: Protocol,
+        protocol: ProviderProtocol,
     ) -> Result<Chosen, ConfigError> {
         let model = entry.model.as_deref().filter(|model| !model.is_empty());
         let model = model.ok_or_else(|| ConfigError::Model {
@@ -253,8 +256,8 @@ impl Models {
         })?;
         let (address, key) = (self.address(entry, provider), self.key(entry, provider));
         let time = self.time_max(entry);
-        let usual = Endpoint::new(protocol, address.0, model);
-        let mut endpoint = Endpoint {
+        let usual = ModelEndpoint::new(protocol, address.0, model);
+        let mut endpoint = ModelEndpoint {
             key: key.map(|(key, _)| Secret::new(key)),
             stream: self.stream && entry.stream,
             time_max: time.map_or(usual.time_max, |(time, _)| time),
@@ -371,7 +374,7 @@ impl ModelEntry {
             temperature: None,
             max_output_tokens: None,
             reasoning: None,
-            tools: sallyport_model::ToolCalling::Native,
+            tools: sallyport_model::ToolCallingMode::Native,
             time_max: None,
             context_tokens: None,
         }

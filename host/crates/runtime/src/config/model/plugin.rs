@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sallyport_contract::PluginName;
-use sallyport_model::{Price, ToolCalling, prices};
+use sallyport_model::{TokenPrice, ToolCallingMode, prices};
 
 use super::{Chosen, ModelChoice, ModelEntry, Models, Origin};
 use crate::config::shown::Sources;
@@ -26,18 +26,19 @@ pub struct PluginModel {
     /// Most tokens of one answer.
     pub output_tokens_max: Option<u32>,
     /// How tools are described to it.
-    pub tool_calling: ToolCalling,
+    pub tool_calling: ToolCallingMode,
     /// Timeout of one answer.
     pub time_max: Duration,
     /// The price of its tokens.
-    pub price: Option<Price>,
+    pub price: Option<TokenPrice>,
 }
 
 impl Models {
     pub(super) fn of_plugin(&self, name: &str, entry: &ModelEntry, plugin: &PluginName) -> Chosen {
         let time = self.time_max(entry);
         let model = entry.model.clone().filter(|model| !model.is_empty());
-        let price = model.as_deref().and_then(|model| prices::stated(model, &self.prices));
+        let price =
+            model.as_deref().and_then(|model| prices::configured_price(model, &self.prices));
         let choice = PluginModel {
             plugin: plugin.clone(),
             model,

@@ -1,6 +1,6 @@
 //! Which model is chosen, from which source, and with what settings.
 
-use sallyport_model::{Effort, EmbedEndpoint, Protocol, ToolCalling};
+use sallyport_model::{EmbeddingEndpoint, ProviderProtocol, ReasoningEffort, ToolCallingMode};
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn chosen(flag: Option<&str>, pairs: Variables<'_>, file: &str) -> Result<String
             let key = e.key.as_ref().map_or("-", Secret::expose);
             format!(
                 "{} {} {} key={key} stream={}",
-                e.protocol.word(),
+                e.protocol.as_str(),
                 e.model,
                 e.base_url,
                 e.stream
@@ -199,17 +199,17 @@ fn every_key_of_a_model_reaches_its_endpoint() {
     assert!(found.why.contains("only model"), "{}", found.why);
     assert_eq!(found.context_tokens, Some(8000));
     let ModelChoice::Endpoint(endpoint) = found.choice else { panic!("offline") };
-    let price = Price { input: 1.0, output: 2.5, cached_input: 0.1, cache_write: 1.0 };
-    let want = Endpoint {
+    let price = TokenPrice { input: 1.0, output: 2.5, cached_input: 0.1, cache_write: 1.0 };
+    let want = ModelEndpoint {
         key: Some(Secret::new("k")),
         temperature: Some(0.5),
         output_tokens_max: Some(100),
         context_tokens: Some(8000),
-        effort: Some(Effort::High),
-        tool_calling: ToolCalling::Json,
+        effort: Some(ReasoningEffort::High),
+        tool_calling: ToolCallingMode::Json,
         time_max: Duration::from_secs(30),
         price: Some(price),
-        ..Endpoint::new(Protocol::Anthropic, "https://api.anthropic.com/v1", "c")
+        ..ModelEndpoint::new(ProviderProtocol::Anthropic, "https://api.anthropic.com/v1", "c")
     };
     assert_eq!(*endpoint, want);
     let found = chosen_of(&Flags::default(), &[("LLM_TIMEOUT", "7")], file).unwrap();
@@ -269,7 +269,7 @@ fn vectors_come_from_where_the_file_says_or_from_the_models_own_provider() {
         let chosen = models.choose(&Flags::default(), None).unwrap();
         let found = models.embedder(file.embedding.as_ref(), &chosen);
         found.map_err(|error| error.to_string()).map(|found| {
-            found.map_or("-".to_owned(), |EmbedEndpoint { base_url, model, key, .. }| {
+            found.map_or("-".to_owned(), |EmbeddingEndpoint { base_url, model, key, .. }| {
                 format!("{model} {base_url} key={}", key.as_ref().map_or("-", Secret::expose))
             })
         })

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use sallyport_contract::services::{InputOrigin, SessionInbox, SubmissionError};
-use sallyport_model::UserMessage;
+use sallyport_model::UserInputMessage;
 use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
 
 /// Most inputs that may wait for the current turn to end. Further ones are rejected with an error,
@@ -12,11 +12,11 @@ pub const INPUTS_WAITING_MAX: usize = 64;
 
 /// Accepts inputs for a session.
 #[derive(Debug, Clone)]
-pub struct Tray(mpsc::Sender<UserMessage>);
+pub struct Tray(mpsc::Sender<UserInputMessage>);
 
 impl Tray {
     /// Creates a tray, and returns the receiver for the session.
-    pub fn new() -> (Self, mpsc::Receiver<UserMessage>) {
+    pub fn new() -> (Self, mpsc::Receiver<UserInputMessage>) {
         let (sender, inputs) = mpsc::channel(INPUTS_WAITING_MAX);
         (Self(sender), inputs)
     }
@@ -26,7 +26,7 @@ impl Tray {
     /// # Errors
     ///
     /// Too many inputs are waiting, or the session has ended.
-    pub fn put(&self, input: UserMessage) -> Result<(), SubmissionError> {
+    pub fn put(&self, input: UserInputMessage) -> Result<(), SubmissionError> {
         self.0.try_send(input).map_err(|error| match error {
             TrySendError::Full(_) => SubmissionError::Full,
             TrySendError::Closed(_) => SubmissionError::Ended,
@@ -37,7 +37,7 @@ impl Tray {
 /// A tray with a place reserved for the next input.
 pub struct Kept {
     tray: Tray,
-    place: Mutex<Option<OwnedPermit<UserMessage>>>,
+    place: Mutex<Option<OwnedPermit<UserInputMessage>>>,
 }
 
 impl Tray {
@@ -66,8 +66,8 @@ impl SessionInbox for Kept {
     }
 }
 
-fn from(text: String, origin: InputOrigin) -> UserMessage {
-    UserMessage { text, origin: Some(origin), ..UserMessage::default() }
+fn from(text: String, origin: InputOrigin) -> UserInputMessage {
+    UserInputMessage { text, origin: Some(origin), ..UserInputMessage::default() }
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_taken_is_kept_in_order_and_the_rest_is_told() {
         let (tray, mut inputs) = Tray::new();
-        let put = |text: String| tray.put(UserMessage::from(text.as_str()));
+        let put = |text: String| tray.put(UserInputMessage::from(text.as_str()));
         for n in 0..INPUTS_WAITING_MAX {
             assert_eq!(put(n.to_string()), Ok(()));
         }

@@ -1,7 +1,7 @@
 //! Converts the events of a session into the events of a UI.
 
 use sallyport_contract::{ApprovalRequest, ApprovalSubject, BodyEncoding, RequestPreview, text};
-use sallyport_model::Delta;
+use sallyport_model::ReplyDelta;
 use sallyport_sandbox::roles::{
     Activity, Author, Format, ToolCallRequest, ToolCallResult, UiEvent, UiMessage,
 };
@@ -27,7 +27,7 @@ pub fn events(event: &SessionEvent) -> Vec<UiEvent> {
             let origin = origin.as_ref().map(whose);
             vec![said(Author::User, Format::Text, text, origin)]
         }
-        SessionEvent::Delta(Delta::Text(text)) => vec![UiEvent::Delta(text.clone())],
+        SessionEvent::Delta(ReplyDelta::Text(text)) => vec![UiEvent::Delta(text.clone())],
         SessionEvent::MessageComplete { text, .. } if text.is_empty() => Vec::new(),
         SessionEvent::MessageComplete { text, .. } => {
             vec![said(Author::Assistant, Format::Markdown, text, None)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sallyport_model::{Attachment, Opaque, UserMessage};
+use sallyport_model::{FileAttachment, OpaqueMessage, UserInputMessage};
 use serde_json::json;
 
 use super::*;
@@ -11,22 +11,22 @@ use super::*;
 fn every_kind_of_content_counts() {
     let file = |media_type: &str, bytes: usize| {
         let (name, media_type) = ("f".to_owned(), media_type.to_owned());
-        let file = Attachment { name, media_type, data: Arc::from(vec![b'x'; bytes]) };
-        Message::User(UserMessage {
+        let file = FileAttachment { name, media_type, data: Arc::from(vec![b'x'; bytes]) };
+        ChatMessage::User(UserInputMessage {
             text: String::new(),
             attachments: vec![file],
-            ..UserMessage::default()
+            ..UserInputMessage::default()
         })
     };
     let opaque = |bytes: usize| {
         let body = json!("x".repeat(bytes - 2));
-        let opaque = Some(Opaque { origin: "o".into(), body });
-        Message::Assistant(AssistantMessage { opaque, ..AssistantMessage::default() })
+        let opaque = Some(OpaqueMessage { origin: "o".into(), body });
+        ChatMessage::Assistant(AssistantMessage { opaque, ..AssistantMessage::default() })
     };
     let rows = [
         (message("u", 160), 44),
         (message("u", 161), 45),
-        (Message::user(""), 4),
+        (ChatMessage::user(""), 4),
         (file("text/plain", 3_999), 1_004),
         (file("image/png", 1_000), 304),
         (file("image/png", 10_000_000), 1_604),
@@ -48,7 +48,7 @@ fn every_kind_of_content_counts() {
 #[track_caller]
 fn check(reports: &[(usize, u64)], expected: u64) {
     let mut meter = TokenMeter::new();
-    let messages: Vec<Message> = (0..1000).map(|_| message("u", 160)).collect();
+    let messages: Vec<ChatMessage> = (0..1000).map(|_| message("u", 160)).collect();
     for (count, reported) in reports {
         let estimated = meter.estimate_tokens(&messages[..*count]);
         meter.learn_from_report(estimated, *reported);

@@ -9,7 +9,7 @@ mod windows;
 
 use std::collections::BTreeSet;
 
-use sallyport_model::{AssistantMessage, CallRequest, Message, ToolResult};
+use sallyport_model::{AssistantMessage, ChatMessage, ModelCallRequest, ToolResultMessage};
 
 use super::{ConversationSummary, ConversationView, MemoryMode, TokenMeter, build_view};
 use crate::transcript;
@@ -19,23 +19,23 @@ const MESSAGE: u64 = 44;
 
 /// One message of forty tokens per word: `s`ystem, `u`ser, `a`ssistant; `a12` calls 1 and 2, `r1`
 /// answers 1. A suffix after a dash distinguishes equal words.
-fn talk(words: &str) -> Vec<Message> {
+fn talk(words: &str) -> Vec<ChatMessage> {
     words.split_whitespace().map(|word| message(word, 160)).collect()
 }
 
 /// A message whose text begins with the word and has this many bytes.
-fn message(word: &str, bytes: usize) -> Message {
+fn message(word: &str, bytes: usize) -> ChatMessage {
     let text = format!("{word}{}", ".".repeat(bytes.saturating_sub(word.len())));
     let ids = || word[1..].chars().take_while(char::is_ascii_alphanumeric).map(String::from);
-    let call = |id| CallRequest { id, name: String::new(), arguments: String::new() };
+    let call = |id| ModelCallRequest { id, name: String::new(), arguments: String::new() };
     match &word[..1] {
-        "s" => Message::System { text },
-        "u" => Message::user(text),
+        "s" => ChatMessage::System { text },
+        "u" => ChatMessage::user(text),
         "a" => {
             let calls = ids().map(call).collect();
-            Message::Assistant(AssistantMessage { text, calls, opaque: None })
+            ChatMessage::Assistant(AssistantMessage { text, calls, opaque: None })
         }
-        _ => Message::Tool(ToolResult {
+        _ => ChatMessage::Tool(ToolResultMessage {
             call_id: ids().collect(),
             name: String::new(),
             content: text,
@@ -45,23 +45,23 @@ fn message(word: &str, bytes: usize) -> Message {
 }
 
 /// The word that a message was made of; a message not made by [`talk`] is shown verbatim.
-fn word(message: &Message) -> String {
+fn word(message: &ChatMessage) -> String {
     let text = match message {
-        Message::System { text } => text,
-        Message::User(said) => &said.text,
-        Message::Assistant(answer) => &answer.text,
-        Message::Tool(result) => &result.content,
+        ChatMessage::System { text } => text,
+        ChatMessage::User(said) => &said.text,
+        ChatMessage::Assistant(answer) => &answer.text,
+        ChatMessage::Tool(result) => &result.content,
     };
     let word = match message {
-        Message::Tool(result) => format!("r{}", result.call_id),
+        ChatMessage::Tool(result) => format!("r{}", result.call_id),
         _ => text.split(['.', '\n']).next().unwrap_or_default().to_owned(),
     };
-    let is_noted = matches!(message, Message::User(said) if said.aside.is_some());
+    let is_noted = matches!(message, ChatMessage::User(said) if said.aside.is_some());
     let marked = is_noted || text.contains("\"cut\"");
     word + if marked { "*" } else { "" }
 }
 
-fn words(messages: &[Message]) -> String {
+fn words(messages: &[ChatMessage]) -> String {
     messages.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
@@ -80,7 +80,7 @@ fn dropped(view: &ConversationView<'_>) -> usize {
 
 fn shown<'a>(
     memory: MemoryMode,
-    transcript: &'a [Message],
+    transcript: &'a [ChatMessage],
     pinned: &[usize],
     summary: Option<&ConversationSummary>,
 ) -> ConversationView<'a> {

@@ -13,8 +13,8 @@ fn turns() -> impl Strategy<Value = Turns> {
 }
 
 /// Each message begins with a word of its own.
-fn transcript(turns: &Turns, system: bool) -> Vec<Message> {
-    let mut messages: Vec<Message> = system.then(|| message("s-0", 100)).into_iter().collect();
+fn transcript(turns: &Turns, system: bool) -> Vec<ChatMessage> {
+    let mut messages: Vec<ChatMessage> = system.then(|| message("s-0", 100)).into_iter().collect();
     for (input, exchanges, answer) in turns {
         messages.push(message(&format!("u-{}", messages.len()), *input));
         for results in exchanges {
@@ -25,9 +25,9 @@ fn transcript(turns: &Turns, system: bool) -> Vec<Message> {
     messages
 }
 
-fn exchange(place: usize, results: &[usize]) -> Vec<Message> {
+fn exchange(place: usize, results: &[usize]) -> Vec<ChatMessage> {
     let id = |at: usize| format!("-{}", place + 1 + at);
-    let calls = (0..results.len()).map(|at| CallRequest {
+    let calls = (0..results.len()).map(|at| ModelCallRequest {
         id: id(at),
         name: String::new(),
         arguments: String::new(),
@@ -36,13 +36,18 @@ fn exchange(place: usize, results: &[usize]) -> Vec<Message> {
     let answer = AssistantMessage { text, calls: calls.collect(), opaque: None };
     let results = results.iter().enumerate().map(|(at, bytes)| {
         let (call_id, content) = (id(at), "x".repeat(*bytes));
-        Message::Tool(ToolResult { call_id, name: String::new(), content, failed: false })
+        ChatMessage::Tool(ToolResultMessage {
+            call_id,
+            name: String::new(),
+            content,
+            failed: false,
+        })
     });
-    [Message::Assistant(answer)].into_iter().chain(results).collect()
+    [ChatMessage::Assistant(answer)].into_iter().chain(results).collect()
 }
 
 /// The positions in a transcript after which the model is asked.
-fn requests(transcript: &[Message]) -> Vec<usize> {
+fn requests(transcript: &[ChatMessage]) -> Vec<usize> {
     (1..=transcript.len())
         .filter(|end| transcript::check_messages(&transcript[..*end]).is_ok())
         .collect()
@@ -50,7 +55,7 @@ fn requests(transcript: &[Message]) -> Vec<usize> {
 
 /// The positions of a view's messages in the transcript; a summary has none.
 fn places(view: &ConversationView<'_>) -> Vec<usize> {
-    let place = |message: &Message| {
+    let place = |message: &ChatMessage| {
         let word = word(message);
         word.trim_end_matches('*').split_once('-').and_then(|(_, place)| place.parse().ok())
     };
@@ -115,9 +120,9 @@ proptest! {
 /// The positions that cannot be left out: the system prompt, the input and the last answer of the
 /// first turn and of those with a pinned message, the pinned messages, the newest input, the last
 /// exchange.
-fn least(transcript: &[Message], pinned: &[usize]) -> Vec<usize> {
-    let is_input = |place: &usize| matches!(transcript[*place], Message::User(_));
-    let is_result = |place: &usize| matches!(transcript[*place], Message::Tool(_));
+fn least(transcript: &[ChatMessage], pinned: &[usize]) -> Vec<usize> {
+    let is_input = |place: &usize| matches!(transcript[*place], ChatMessage::User(_));
+    let is_result = |place: &usize| matches!(transcript[*place], ChatMessage::Tool(_));
     let unit = |place: usize| {
         let begin = (0..=place).rfind(|at| !is_result(at)).unwrap_or(0);
         let end = (begin + 1..transcript.len()).find(|at| !is_result(at));

@@ -58,7 +58,7 @@ fn a_result_that_is_too_long_is_cut_with_a_mark() {
     let mut transcript = talk("u-1 aa");
     transcript.push(message("ra", 100_000));
     let view = shown(window(20), &transcript, &[], None);
-    let Message::Tool(result) = &view.messages[2] else { panic!("no result") };
+    let ChatMessage::Tool(result) = &view.messages[2] else { panic!("no result") };
     let cut: serde_json::Value = serde_json::from_str(&result.content).unwrap();
     assert_eq!(cut["bytes"], 100_000);
     assert!(cut["beginning"].as_str().unwrap().starts_with("ra.."), "{cut}");

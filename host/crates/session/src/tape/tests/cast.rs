@@ -15,8 +15,8 @@ use sallyport_contract::{
     Outcome, RequestedCall, ToolDescriptor, ToolHints, ToolOutput, Toolbox,
 };
 use sallyport_model::{
-    AssistantMessage, CallRequest, ChatModel, Delta, Finish, ModelError, Opaque, Price, Reply,
-    Request, Usage,
+    AssistantMessage, ChatModel, FinishReason, ModelCallRequest, ModelError, ModelReply,
+    ModelRequest, OpaqueMessage, ReplyDelta, TokenPrice, TokenUsage,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -51,34 +51,34 @@ impl ChatModel for Actor {
         "actor"
     }
 
-    fn price(&self) -> Option<Price> {
-        Some(Price { input: 1.0, output: 2.0, cached_input: 0.5, cache_write: 1.25 })
+    fn price(&self) -> Option<TokenPrice> {
+        Some(TokenPrice { input: 1.0, output: 2.0, cached_input: 0.5, cache_write: 1.25 })
     }
 
     fn generate<'a>(
         &'a self,
-        _request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        _request: ModelRequest<'a>,
+        on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             let line = self.script.lock().unwrap().pop_front().expect("the script has ended");
             let asked = self.asked.fetch_add(1, Ordering::SeqCst);
             match line {
                 Line::Says(text) => {
                     for word in text.split_inclusive(' ') {
-                        on_delta(Delta::Text(word.to_owned()));
+                        on_delta(ReplyDelta::Text(word.to_owned()));
                         tokio::task::yield_now().await;
                     }
                     Ok(reply(text, &[], asked))
                 }
                 Line::Calls(calls) => {
-                    on_delta(Delta::Reasoning("hm".into()));
+                    on_delta(ReplyDelta::Reasoning("hm".into()));
                     Ok(reply("", calls, asked))
                 }
                 Line::Fails(error) => Err(error),
                 Line::Hangs => {
-                    on_delta(Delta::Text("well ".into()));
-                    on_delta(Delta::Text("then".into()));
+                    on_delta(ReplyDelta::Text("well ".into()));
+                    on_delta(ReplyDelta::Text("then".into()));
                     tokio::time::sleep(Duration::from_millis(1)).await;
                     self.cues.notify_one();
                     future::pending().await
@@ -88,18 +88,18 @@ impl ChatModel for Actor {
     }
 }
 
-fn reply(text: &str, calls: &[(&str, &str)], asked: usize) -> Reply {
-    let call = |(index, (name, arguments)): (usize, &(&str, &str))| CallRequest {
+fn reply(text: &str, calls: &[(&str, &str)], asked: usize) -> ModelReply {
+    let call = |(index, (name, arguments)): (usize, &(&str, &str))| ModelCallRequest {
         id: format!("c{asked}{index}"),
         name: (*name).to_owned(),
         arguments: (*arguments).to_owned(),
     };
-    let calls: Vec<CallRequest> = calls.iter().enumerate().map(call).collect();
-    let opaque = Some(Opaque { origin: "actor/1".into(), body: json!({ "signed": text }) });
-    let finish = if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
-    let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
+    let calls: Vec<ModelCallRequest> = calls.iter().enumerate().map(call).collect();
+    let opaque = Some(OpaqueMessage { origin: "actor/1".into(), body: json!({ "signed": text }) });
+    let finish = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+    let usage = TokenUsage { input_tokens: 100, output_tokens: 10, ..TokenUsage::default() };
     let message = AssistantMessage { text: text.to_owned(), calls, opaque };
-    Reply { message, finish, usage: Some(usage) }
+    ModelReply { message, finish, usage: Some(usage) }
 }
 
 /// Tools, one for each way to end.

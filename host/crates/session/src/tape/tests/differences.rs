@@ -14,7 +14,7 @@ async fn tape() -> String {
 
 /// Replays the tape with changed options and inputs, and compares the report.
 async fn check(tape: &str, options: SessionOptions, from: &str, to: &str, expected: &str) {
-    let change = |input: &mut UserMessage| input.text = input.text.replace(from, to);
+    let change = |input: &mut UserInputMessage| input.text = input.text.replace(from, to);
     let (heard, problem) = play(tape, options, change).await;
     assert_eq!(problem.map(|p| p.to_string()).as_deref(), Some(expected));
     assert!(heard.last().unwrap().contains("ModelFailed"), "{heard:?}");

@@ -8,8 +8,8 @@ use sallyport_contract::{
     services::{InputOrigin, NoticeAudience, PluginNotice},
 };
 use sallyport_model::{
-    AssistantMessage, Attachment, CallRequest, Delta, Finish, LeftOut, Message, ModelError, Opaque,
-    Reply, ToolResult, Usage,
+    AssistantMessage, ChatMessage, FileAttachment, FinishReason, ModelCallRequest, ModelError,
+    ModelReply, OmittedContent, OpaqueMessage, ReplyDelta, TokenUsage, ToolResultMessage,
 };
 use serde_json::json;
 
@@ -93,45 +93,50 @@ fn errors() -> Vec<ModelError> {
     ]
 }
 
-fn replies() -> impl Iterator<Item = Reply> {
+fn replies() -> impl Iterator<Item = ModelReply> {
     let finishes = [
-        Finish::Stop,
-        Finish::ToolCalls,
-        Finish::Length,
-        Finish::ContentFilter,
-        Finish::Other(secret()),
+        FinishReason::Stop,
+        FinishReason::ToolCalls,
+        FinishReason::Length,
+        FinishReason::ContentFilter,
+        FinishReason::Other(secret()),
     ];
     finishes.into_iter().map(|finish| {
-        let call = CallRequest { id: secret(), name: secret(), arguments: secret() };
-        let opaque = Opaque { origin: secret(), body: json!([SECRET, { SECRET: 1 }]) };
+        let call = ModelCallRequest { id: secret(), name: secret(), arguments: secret() };
+        let opaque = OpaqueMessage { origin: secret(), body: json!([SECRET, { SECRET: 1 }]) };
         let (calls, opaque) = (vec![call], Some(opaque));
         let message = AssistantMessage { text: secret(), calls, opaque };
-        let usage = Some(Usage { input_tokens: 7, reasoning_tokens: 1, ..Usage::default() });
-        Reply { message, finish, usage }
+        let usage =
+            Some(TokenUsage { input_tokens: 7, reasoning_tokens: 1, ..TokenUsage::default() });
+        ModelReply { message, finish, usage }
     })
 }
 
-fn deltas() -> Vec<Delta> {
+fn deltas() -> Vec<ReplyDelta> {
     vec![
-        Delta::Text(secret()),
-        Delta::Reasoning(secret()),
-        Delta::CallBegun { name: secret() },
-        Delta::Retry { attempt: 2, wait: Duration::from_secs(1), reason: secret() },
-        Delta::LeftOut(LeftOut::Tool { name: secret(), why: secret() }),
-        Delta::LeftOut(LeftOut::File { name: secret(), media_type: secret(), bytes: 1 }),
+        ReplyDelta::Text(secret()),
+        ReplyDelta::Reasoning(secret()),
+        ReplyDelta::CallBegun { name: secret() },
+        ReplyDelta::Retry { attempt: 2, wait: Duration::from_secs(1), reason: secret() },
+        ReplyDelta::LeftOut(OmittedContent::Tool { name: secret(), why: secret() }),
+        ReplyDelta::LeftOut(OmittedContent::File {
+            name: secret(),
+            media_type: secret(),
+            bytes: 1,
+        }),
     ]
 }
 
-fn input() -> UserMessage {
+fn input() -> UserInputMessage {
     let file =
-        Attachment { name: secret(), media_type: secret(), data: Arc::from(SECRET.as_bytes()) };
+        FileAttachment { name: secret(), media_type: secret(), data: Arc::from(SECRET.as_bytes()) };
     let origin = InputOrigin {
         plugin: "webhook".parse().unwrap(),
         label: Some(secret()),
         connection: Some(secret()),
     };
     let (text, aside) = (secret(), Some(secret()));
-    UserMessage { text, attachments: vec![file], origin: Some(origin), aside }
+    UserInputMessage { text, attachments: vec![file], origin: Some(origin), aside }
 }
 
 fn notice() -> PluginNotice {
@@ -214,9 +219,12 @@ fn no_field_lets_a_secret_through() {
     clean::clean_deltas(&redactor, &mut all);
     check(format!("{all:?}"));
     let (call_id, name, content) = (secret(), secret(), secret());
-    let result = ToolResult { call_id, name, content, failed: true };
-    let messages =
-        [Message::System { text: secret() }, Message::User(input()), Message::Tool(result)];
+    let result = ToolResultMessage { call_id, name, content, failed: true };
+    let messages = [
+        ChatMessage::System { text: secret() },
+        ChatMessage::User(input()),
+        ChatMessage::Tool(result),
+    ];
     for mut message in messages {
         clean::clean_message(&redactor, &mut message);
         check(serde_json::to_string(&message).unwrap());

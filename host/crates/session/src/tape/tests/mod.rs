@@ -14,7 +14,7 @@ use std::{
 };
 
 use sallyport_contract::{Redactor, Toolbox};
-use sallyport_model::{ChatModel, UserMessage};
+use sallyport_model::{ChatModel, UserInputMessage};
 use tokio::sync::mpsc;
 
 use self::cast::{Actor, Stage};
@@ -79,14 +79,14 @@ impl Talk {
     }
 
     /// Runs one turn, and cancels it when `cancel` resolves.
-    async fn turn(&mut self, input: UserMessage, cancel: impl Future<Output = ()>) {
+    async fn turn(&mut self, input: UserInputMessage, cancel: impl Future<Output = ()>) {
         self.turn_seen(input, cancel, |event| event).await;
     }
 
     /// Does the same, with events mapped by `seen`.
     async fn turn_seen(
         &mut self,
-        input: UserMessage,
+        input: UserInputMessage,
         cancel: impl Future<Output = ()>,
         seen: impl Fn(SessionEvent) -> SessionEvent,
     ) {
@@ -129,7 +129,7 @@ async fn record_with(
     let toolbox = recording.wrap_toolbox(Arc::clone(&stage) as Arc<dyn Toolbox>);
     let mut talk = Talk::new(recording.wrap_model(model), toolbox, options);
     for input in inputs {
-        let input = UserMessage::from(*input);
+        let input = UserInputMessage::from(*input);
         recording.record_input(&input);
         let cancel = async {
             tokio::select! {
@@ -152,7 +152,7 @@ async fn record_with(
 async fn play(
     tape: &str,
     options: SessionOptions,
-    change: impl Fn(&mut UserMessage),
+    change: impl Fn(&mut UserInputMessage),
 ) -> (Vec<String>, Option<ReplayError>) {
     let tape = read(tape);
     let inputs = tape.inputs().to_vec();

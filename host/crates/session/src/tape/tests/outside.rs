@@ -79,7 +79,7 @@ async fn record_recalling(
     let (model, toolbox) = (recording.wrap_model(model), recording.wrap_toolbox(stage));
     let mut talk = Talk::recalling(model, toolbox, Some(recall), by_meaning());
     for number in 0..8 {
-        let input = UserMessage::from(format!("input {number}"));
+        let input = UserInputMessage::from(format!("input {number}"));
         recording.record_input(&input);
         let cancel = async {
             tokio::time::sleep(std::time::Duration::from_secs(if cancels { 1 } else { 60 })).await;
@@ -176,8 +176,8 @@ async fn what_plugins_said_is_said_again_before_the_same_input() {
         connection: Some("correct-horse".into()),
     };
     let inputs = [
-        UserMessage { origin: Some(origin), ..UserMessage::from("first") },
-        UserMessage::from("second"),
+        UserInputMessage { origin: Some(origin), ..UserInputMessage::from("first") },
+        UserInputMessage::from("second"),
     ];
     for (input, said) in inputs.into_iter().zip(["ding correct-horse", "dong"]) {
         recording.record_notice(&notice(said));

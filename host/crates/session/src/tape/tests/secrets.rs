@@ -1,7 +1,7 @@
 //! No secret is written to a tape, and the tape can still be replayed.
 
 use sallyport_contract::Secret;
-use sallyport_model::Delta;
+use sallyport_model::ReplyDelta;
 
 use super::{
     cast::Line::{Calls, Says},
@@ -57,9 +57,9 @@ async fn a_prompt_with_a_secret_is_compared_without_it() {
 
 #[test]
 fn a_secret_that_arrives_in_pieces_is_found() {
-    let text = |text: &str| Delta::Text(text.into());
-    let reasoning = |text: &str| Delta::Reasoning(text.into());
-    let begun = |name: &str| Delta::CallBegun { name: name.into() };
+    let text = |text: &str| ReplyDelta::Text(text.into());
+    let reasoning = |text: &str| ReplyDelta::Reasoning(text.into());
+    let begun = |name: &str| ReplyDelta::CallBegun { name: name.into() };
     let rows = [
         (vec![text("all "), text("well")], vec![text("all "), text("well")]),
         (
@@ -95,9 +95,9 @@ fn a_secret_that_becomes_known_while_recording_stays_off_the_tape() {
     let recording =
         SessionRecorder::start(shelf.clone(), Redactor::empty(), &options(), &model, &stage)
             .with_live_redactor(move || present.lock().unwrap().clone());
-    recording.record_input(&UserMessage::from("hello"));
+    recording.record_input(&UserInputMessage::from("hello"));
     *known.lock().unwrap() = redactor();
-    recording.record_input(&UserMessage::from(SECRET));
+    recording.record_input(&UserInputMessage::from(SECRET));
     recording.finish().unwrap();
     let tape = shelf.text();
     assert!(tape.contains("hello") && tape.contains("[secret door]"), "{tape}");

@@ -1,13 +1,13 @@
 //! The listed tools, and the meaning of calls.
 
 use sallyport_contract::{CallFailure, FailureKind};
-use sallyport_model::CallRequest;
+use sallyport_model::ModelCallRequest;
 
 use super::*;
 use crate::toolset::UnwrappedCall;
 
-fn call(name: &str, arguments: &str) -> CallRequest {
-    CallRequest { id: "1".into(), name: name.into(), arguments: arguments.into() }
+fn call(name: &str, arguments: &str) -> ModelCallRequest {
+    ModelCallRequest { id: "1".into(), name: name.into(), arguments: arguments.into() }
 }
 
 fn wants(name: &str, arguments: &str) -> UnwrappedCall {
