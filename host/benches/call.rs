@@ -17,7 +17,9 @@ use std::{
 use sallyport_contract::{Outcome, RequestedCall, ToolCallContext};
 use sallyport_policy::Manifest;
 use sallyport_runtime::Host;
-use sallyport_sandbox::{ComponentFile, PluginParts, Sandbox, Unattended, raw::Raw};
+use sallyport_sandbox::{
+    ComponentFile, FixedGrantAuthorizer, PluginParts, Sandbox, raw::BareComponent,
+};
 
 /// Batches per measurement. The number is odd, so the median is one of them.
 const BATCHES: usize = 101;
@@ -39,7 +41,7 @@ async fn bench(home: &Path) {
     let sandbox = host.sandbox();
     let wasm = ground::plugins().join("clock/clock.wasm");
     let file = ComponentFile::read(&wasm).expect("run `cargo xtask plugins` first");
-    let raw = Raw::new(sandbox, &file);
+    let raw = BareComponent::new(sandbox, &file);
     for (what, arguments) in [("small arguments", small()), ("1 KiB of arguments", kilobyte())] {
         isolated(&host, &raw, what, &arguments).await;
     }
@@ -56,7 +58,7 @@ fn kilobyte() -> String {
 }
 
 /// One call in a fresh instance: through the whole host ÷ `InstancePre`, call, drop.
-async fn isolated(host: &Host, raw: &Raw, what: &str, arguments: &str) {
+async fn isolated(host: &Host, raw: &BareComponent, what: &str, arguments: &str) {
     let ours = async || {
         let call = RequestedCall {
             context: ToolCallContext { call_id: "bench".into(), ..ToolCallContext::default() },
@@ -85,7 +87,7 @@ async fn batch<F: Future<Output = ()>>(work: impl Fn() -> F) -> f64 {
 }
 
 /// Loading a plugin from the warm cache ÷ compiling its component.
-fn start(sandbox: &Arc<Sandbox>, raw: &Raw, file: &ComponentFile) {
+fn start(sandbox: &Arc<Sandbox>, raw: &BareComponent, file: &ComponentFile) {
     let manifest = Manifest::for_bare_component("clock".parse().expect("a name"));
     let mut rows = Vec::new();
     for _ in 0..COMPILATIONS {
@@ -107,10 +109,10 @@ fn load(sandbox: &Arc<Sandbox>, manifest: &Manifest, path: PathBuf) {
     let parts = PluginParts {
         manifest,
         file: &file,
-        warden: Arc::new(Unattended::new(Arc::new(grant))),
+        warden: Arc::new(FixedGrantAuthorizer::new(Arc::new(grant))),
         settings: serde_json::Map::new(),
     };
-    sandbox.load(parts).expect("a plugin");
+    sandbox.load_plugin(parts).expect("a plugin");
 }
 
 fn print(what: &str, rows: &mut [(f64, f64)]) {

@@ -223,7 +223,7 @@ fn h65_a_file_that_is_swapped_after_it_was_read_does_not_run() {
     fs::write(&path, guest("hostile")).unwrap();
     let sandbox = watch::sandbox(&home);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let metadata = patience::run(&runtime, sandbox.inspect(&file, &manifest)).unwrap();
+    let metadata = patience::run(&runtime, sandbox.inspect_component(&file, &manifest)).unwrap();
     assert_eq!(metadata.tools.len(), 1, "the tools of the bytes that were hashed");
     assert_eq!(metadata.digest, ComponentFile::new(&path, honest).unwrap().digest());
 }

@@ -395,7 +395,7 @@ fn h23_a_capability_that_is_not_requested_keeps_a_component_from_being_loaded() 
         let file = ComponentFile::new("living".as_ref(), guest("living")).unwrap();
         let warden = Arc::new(warden("", ""));
         let parts = PluginParts { manifest: &manifest, file: &file, warden, settings: Map::new() };
-        let error = sandbox.load(parts).err();
+        let error = sandbox.load_plugin(parts).err();
         let Some(LoadError::Unrequested { capability, .. }) = error else {
             panic!("{word}: {error:?}")
         };

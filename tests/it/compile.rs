@@ -13,8 +13,8 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use sallyport_policy::Manifest;
 use sallyport_sandbox::{
-    Compiler, ComponentFile, LoadError, Metadata, Sandbox, SandboxOptions, SystemResolver,
-    compile::{Limit, Limits, Wall, Walls},
+    Compiler, ComponentFile, ComponentMetadata, LoadError, Sandbox, SandboxOptions, SystemResolver,
+    compile::{CompileLimits, CompilerIsolation, ExceededCompileLimit, IsolationLayerStatus},
 };
 use tempfile::TempDir;
 
@@ -32,10 +32,14 @@ const SECOND: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Little of everything but time by the clock, which says nothing on a busy machine.
-const TIGHT: Limits =
-    Limits { time: PATIENCE, cpu_time: SECOND, memory_bytes: 512 * MIB, code_bytes: 16 * MIB };
+const TIGHT: CompileLimits = CompileLimits {
+    time: PATIENCE,
+    cpu_time: SECOND,
+    memory_bytes: 512 * MIB,
+    code_bytes: 16 * MIB,
+};
 
-pub(crate) fn worker(limits: Limits) -> Compiler {
+pub(crate) fn worker(limits: CompileLimits) -> Compiler {
     Compiler::Worker { program: env!("CARGO_BIN_EXE_sallyport").into(), limits }
 }
 
@@ -48,18 +52,21 @@ pub(crate) fn sandbox(compiler: Compiler, cache_dir: Option<PathBuf>) -> Arc<San
 }
 
 /// Loads a component as far as its list of tools.
-pub(crate) fn inspect(sandbox: &Arc<Sandbox>, bytes: Vec<u8>) -> Result<Metadata, LoadError> {
+pub(crate) fn inspect(
+    sandbox: &Arc<Sandbox>,
+    bytes: Vec<u8>,
+) -> Result<ComponentMetadata, LoadError> {
     let file = ComponentFile::new(Path::new("bad.wasm"), bytes)?;
     let manifest = Manifest::parse("plugin.toml", &manifest("bad", "")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    patience::run(&runtime, sandbox.inspect(&file, &manifest))
+    patience::run(&runtime, sandbox.inspect_component(&file, &manifest))
 }
 
 /// How compiling a component ends.
 #[derive(Debug)]
 enum End {
     /// At a limit.
-    At(Limit),
+    At(ExceededCompileLimit),
     /// With an objection that has these words.
     Refused(&'static str),
     /// Well; the component is no plugin though, and that is found out next.
@@ -67,7 +74,7 @@ enum End {
 }
 
 #[track_caller]
-fn check(what: &str, limits: Limits, bytes: Vec<u8>, want: End) {
+fn check(what: &str, limits: CompileLimits, bytes: Vec<u8>, want: End) {
     let got = inspect(&sandbox(worker(limits), None), bytes).map(drop).unwrap_err();
     let is_wanted = match (&want, &got) {
         (End::At(want), LoadError::CompileLimit { limit, .. }) => limit == want,
@@ -80,32 +87,42 @@ fn check(what: &str, limits: Limits, bytes: Vec<u8>, want: End) {
 
 #[test]
 fn h07_what_costs_too_much_time_is_stopped() {
-    let cpu_time = || End::At(Limit::CpuTime(SECOND));
+    let cpu_time = || End::At(ExceededCompileLimit::CpuTime(SECOND));
     check("an if-chain", TIGHT, bomb::if_chain(100_000), cpu_time());
     check("ifs in ifs", TIGHT, bomb::nested_ifs(50_000), cpu_time());
     check("many functions", TIGHT, bomb::functions(100_000), cpu_time());
     let time = Duration::from_millis(300);
-    let hurried = Limits { time, cpu_time: PATIENCE, ..TIGHT };
-    check("by the clock", hurried, bomb::if_chain(100_000), End::At(Limit::Time(time)));
+    let hurried = CompileLimits { time, cpu_time: PATIENCE, ..TIGHT };
+    check(
+        "by the clock",
+        hurried,
+        bomb::if_chain(100_000),
+        End::At(ExceededCompileLimit::Time(time)),
+    );
 }
 
 #[test]
 fn h07_what_costs_too_much_memory_or_disk_is_stopped() {
-    let small = |memory_bytes| Limits { memory_bytes, cpu_time: PATIENCE, ..TIGHT };
+    let small = |memory_bytes| CompileLimits { memory_bytes, cpu_time: PATIENCE, ..TIGHT };
     for memory_bytes in [48 * MIB, 96 * MIB, 200 * MIB] {
         let bytes = bomb::functions(100_000);
-        check("functions", small(memory_bytes), bytes, End::At(Limit::Memory(memory_bytes)));
+        check(
+            "functions",
+            small(memory_bytes),
+            bytes,
+            End::At(ExceededCompileLimit::Memory(memory_bytes)),
+        );
     }
     let bytes = bomb::nested_components(20_000);
-    check("nested", small(256 * MIB), bytes, End::At(Limit::Memory(256 * MIB)));
+    check("nested", small(256 * MIB), bytes, End::At(ExceededCompileLimit::Memory(256 * MIB)));
     let bytes = bomb::data(20_000_000);
-    check("data", small(32 * MIB), bytes, End::At(Limit::Memory(32 * MIB)));
-    check("code", TIGHT, bomb::data(20_000_000), End::At(Limit::Code(16 * MIB)));
+    check("data", small(32 * MIB), bytes, End::At(ExceededCompileLimit::Memory(32 * MIB)));
+    check("code", TIGHT, bomb::data(20_000_000), End::At(ExceededCompileLimit::Code(16 * MIB)));
 }
 
 #[test]
 fn h07_what_is_large_or_deep_ends_one_way_or_the_other() {
-    let patient = Limits { cpu_time: PATIENCE, ..TIGHT };
+    let patient = CompileLimits { cpu_time: PATIENCE, ..TIGHT };
     for (what, bytes, want) in [
         ("multiplications", bomb::multiplications(50_000), End::Compiled),
         ("segments", bomb::segments(90_000), End::Compiled),
@@ -119,7 +136,11 @@ fn h07_what_is_large_or_deep_ends_one_way_or_the_other() {
         ("nested lists", bomb::nested_lists(2000), End::Refused("too deep")),
         ("nested components", bomb::nested_components(2000), End::Compiled),
         ("nested types", bomb::nested_instance_types(500), End::Compiled),
-        ("types nested deeper", bomb::nested_instance_types(100_000), End::At(Limit::Stack)),
+        (
+            "types nested deeper",
+            bomb::nested_instance_types(100_000),
+            End::At(ExceededCompileLimit::Stack),
+        ),
     ] {
         check(what, patient, bytes, want);
     }
@@ -127,7 +148,7 @@ fn h07_what_is_large_or_deep_ends_one_way_or_the_other() {
 
 #[test]
 fn h07_the_next_plugin_loads() {
-    let sandbox = sandbox(worker(Limits { cpu_time: 3 * SECOND, ..TIGHT }), None);
+    let sandbox = sandbox(worker(CompileLimits { cpu_time: 3 * SECOND, ..TIGHT }), None);
     for bytes in [bomb::if_chain(100_000), bomb::data(20_000_000)] {
         inspect(&sandbox, bytes).unwrap_err();
         let clock = inspect(&sandbox, plugin_component("clock")).unwrap();
@@ -148,7 +169,7 @@ fn h07_the_host_needs_no_memory_for_it() {
 #[ignore = "run in a process of its own"]
 fn the_memory_of_this_process_stays() {
     let bombs = [bomb::functions(60_000), bomb::if_chain(100_000)];
-    let limits = Limits { cpu_time: 3 * SECOND, ..TIGHT };
+    let limits = CompileLimits { cpu_time: 3 * SECOND, ..TIGHT };
     let before = most_memory_bytes();
     for bytes in bombs {
         inspect(&sandbox(worker(limits), None), bytes).unwrap_err();
@@ -166,10 +187,14 @@ fn most_memory_bytes() -> u64 {
 
 #[test]
 fn the_walls_are_told() {
-    let all = Walls { landlock: Wall::Up, seccomp: Wall::Up };
-    assert_eq!(sandbox(worker(TIGHT), None).walls().unwrap(), all);
-    assert_eq!(sandbox(Compiler::InProcess, None).walls().unwrap(), Walls::NONE);
-    sandbox(Compiler::worker("/nowhere".into()), None).walls().unwrap_err();
+    let all =
+        CompilerIsolation { landlock: IsolationLayerStatus::Up, seccomp: IsolationLayerStatus::Up };
+    assert_eq!(sandbox(worker(TIGHT), None).compiler_isolation().unwrap(), all);
+    assert_eq!(
+        sandbox(Compiler::InProcess, None).compiler_isolation().unwrap(),
+        CompilerIsolation::NONE
+    );
+    sandbox(Compiler::with_program("/nowhere".into()), None).compiler_isolation().unwrap_err();
 }
 
 /// What is in the cache needs no compiler, and what is not is never compiled without one.
@@ -177,16 +202,16 @@ fn the_walls_are_told() {
 fn a_warm_start_needs_no_compiler_and_a_cold_one_goes_nowhere_else() {
     let folder = TempDir::new().unwrap();
     let with = |compiler: Compiler| sandbox(compiler, Some(folder.path().join("cache")));
-    let nothing = || with(Compiler::worker("/nowhere".into()));
+    let nothing = || with(Compiler::with_program("/nowhere".into()));
     let clock = || plugin_component("clock");
     let error = inspect(&nothing(), clock()).unwrap_err();
     assert!(matches!(error, LoadError::Compiler { .. }), "{error}");
-    inspect(&with(worker(Limits::STANDARD)), clock()).unwrap();
+    inspect(&with(worker(CompileLimits::STANDARD)), clock()).unwrap();
     inspect(&nothing(), clock()).unwrap();
     fs::remove_file(folder.path().join(format!("cache/{}.json", digest(clock())))).unwrap();
     let mapped = nothing();
     inspect(&mapped, clock()).unwrap();
-    assert_eq!((mapped.cache_use().hits, mapped.cache_use().compiled), (1, 0));
+    assert_eq!((mapped.cache_statistics().hits, mapped.cache_statistics().compiled), (1, 0));
 }
 
 fn digest(bytes: Vec<u8>) -> String {
@@ -209,7 +234,7 @@ const GREETING: &str = r"printf 'sallyport-compile 1\n\002\002';";
 
 /// A program that does not do what a worker should gives no code, and leaves nothing in the cache.
 #[track_caller]
-fn check_program(program: &Path, limits: Limits, want: &str) {
+fn check_program(program: &Path, limits: CompileLimits, want: &str) {
     let folder = TempDir::new().unwrap();
     let cache = folder.path().join("cache");
     let compiler = Compiler::Worker { program: program.to_owned(), limits };
@@ -223,7 +248,7 @@ fn check_program(program: &Path, limits: Limits, want: &str) {
 }
 
 #[track_caller]
-fn check_script(script: &str, limits: Limits, want: &str) {
+fn check_script(script: &str, limits: CompileLimits, want: &str) {
     let folder = TempDir::new().unwrap();
     check_program(&fake(&folder, &script.replace("{GREETING}", GREETING)), limits, want);
 }
@@ -274,7 +299,7 @@ fn a_worker_that_hangs_is_not_waited_for() {
         "{GREETING} sleep 1000",
         r"{GREETING} printf '\000\000\000\200\000\000\000\000\000'; sleep 1000",
     ] {
-        check_script(script, Limits { time: SECOND, ..TIGHT }, "more than 1s");
+        check_script(script, CompileLimits { time: SECOND, ..TIGHT }, "more than 1s");
     }
 }
 
@@ -287,7 +312,7 @@ fn nothing_of_a_worker_is_left() {
         [("", "ended early"), ("wait", "more than 1s"), ("exec yes", "does not answer")]
     {
         let script = format!("sleep 1000 >&- 2>&- & echo $$ $! > {}; {end}", note.display());
-        check_script(&script, Limits { time: SECOND, ..TIGHT }, want);
+        check_script(&script, CompileLimits { time: SECOND, ..TIGHT }, want);
         let pids = fs::read_to_string(&note).unwrap();
         let mut pids = pids.split_whitespace().map(|pid| pid.parse().unwrap());
         assert_eq!(state(pids.next().unwrap()), None, "{end}: the worker itself");
@@ -344,7 +369,7 @@ pub(crate) fn kill(pid: u32) {
 #[test]
 fn a_worker_that_is_killed_costs_its_component_only() {
     let memory_bytes = 700 * MIB + 4242;
-    let limits = Limits { memory_bytes, cpu_time: PATIENCE, ..TIGHT };
+    let limits = CompileLimits { memory_bytes, cpu_time: PATIENCE, ..TIGHT };
     let sandbox = sandbox(worker(limits), None);
     let victim = thread::spawn(move || {
         kill(worker_of(std::process::id(), &memory_bytes.to_string()));
@@ -359,7 +384,7 @@ fn a_worker_that_is_killed_costs_its_component_only() {
 #[test]
 fn a_worker_at_work_is_walled_in() {
     let memory_bytes = 800 * MIB + 4242;
-    let limits = Limits { memory_bytes, cpu_time: PATIENCE, ..TIGHT };
+    let limits = CompileLimits { memory_bytes, cpu_time: PATIENCE, ..TIGHT };
     let sandbox = sandbox(worker(limits), None);
     let look = thread::spawn(move || {
         let pid = worker_of(std::process::id(), &memory_bytes.to_string());

@@ -16,7 +16,7 @@ use std::{
 use sallyport_policy::Manifest;
 use sallyport_sandbox::{
     Compiler, ComponentFile, LoadError, Sandbox, SandboxOptions, SystemResolver,
-    compile::{Limit, Limits},
+    compile::{CompileLimits, ExceededCompileLimit},
 };
 
 use crate::support::{
@@ -41,8 +41,8 @@ const HEADER_BYTES: usize = 8;
 
 /// What one compilation may cost. The amount of memory tells the workers of this process from all
 /// others.
-fn limits() -> Limits {
-    Limits {
+fn limits() -> CompileLimits {
+    CompileLimits {
         time: Duration::from_secs(60),
         cpu_time: Duration::from_secs(10),
         memory_bytes: 900 * 1024 * 1024 + u64::from(std::process::id()),
@@ -86,7 +86,7 @@ fn inspect(sandbox: &Arc<Sandbox>, bytes: Vec<u8>) -> Result<(), LoadError> {
     let file = ComponentFile::new(Path::new("damaged.wasm"), bytes)?;
     let manifest = Manifest::parse("plugin.toml", &manifest("damaged", "")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    patience::run(&runtime, sandbox.inspect(&file, &manifest)).map(drop)
+    patience::run(&runtime, sandbox.inspect_component(&file, &manifest)).map(drop)
 }
 
 /// How loading a damaged component ended, if in a way that it may.
@@ -119,14 +119,14 @@ fn word(loaded: Result<(), LoadError>, seed: u64) -> &'static str {
 }
 
 /// Whether a limit is one of those that were set.
-fn is_ours(limit: Limit) -> bool {
+fn is_ours(limit: ExceededCompileLimit) -> bool {
     let ours = limits();
     match limit {
-        Limit::Time(time) => time == ours.time,
-        Limit::CpuTime(time) => time == ours.cpu_time,
-        Limit::Memory(bytes) => bytes == ours.memory_bytes,
-        Limit::Code(bytes) => bytes == ours.code_bytes,
-        Limit::Stack => true,
+        ExceededCompileLimit::Time(time) => time == ours.time,
+        ExceededCompileLimit::CpuTime(time) => time == ours.cpu_time,
+        ExceededCompileLimit::Memory(bytes) => bytes == ours.memory_bytes,
+        ExceededCompileLimit::Code(bytes) => bytes == ours.code_bytes,
+        ExceededCompileLimit::Stack => true,
     }
 }
 

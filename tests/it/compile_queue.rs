@@ -20,7 +20,7 @@ fn what_can_be_no_plugin_is_refused_before_it_is_compiled() {
     let other =
         wat::parse_str(r#"(component (instance $i) (export "wasi:cli/run@0.2.0" (instance $i)))"#);
     for bytes in [nothing, other.unwrap()] {
-        let error = inspect(&sandbox(Compiler::worker("/nowhere".into()), None), bytes);
+        let error = inspect(&sandbox(Compiler::with_program("/nowhere".into()), None), bytes);
         let error = error.map(drop).unwrap_err();
         assert!(matches!(error, LoadError::Lacking { .. }), "{error}");
     }

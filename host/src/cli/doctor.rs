@@ -12,7 +12,7 @@ use sallyport_runtime::{
     secrets::Vault,
     session::ModelHandle,
 };
-use sallyport_sandbox::compile::{Wall, Walls};
+use sallyport_sandbox::compile::{CompilerIsolation, IsolationLayerStatus};
 use sallyport_store::sessions::SessionFilter;
 use serde::Serialize;
 use serde_json::json;
@@ -346,10 +346,11 @@ fn wide_rules(registry: &Registry) -> Vec<Check> {
 fn compiler(registry: &Registry) -> Check {
     let id = "compiler";
     match registry.walls() {
-        Ok(Walls { landlock: Wall::Up, seccomp: Wall::Up }) => {
-            Check::ok(id, "a process of its own, behind limits, Landlock and seccomp")
-        }
-        Ok(Walls { landlock, seccomp }) => Check::warning(
+        Ok(CompilerIsolation {
+            landlock: IsolationLayerStatus::Up,
+            seccomp: IsolationLayerStatus::Up,
+        }) => Check::ok(id, "a process of its own, behind limits, Landlock and seccomp"),
+        Ok(CompilerIsolation { landlock, seccomp }) => Check::warning(
             id,
             format!(
                 "a process of its own, behind limits; Landlock is {}, seccomp is {}",
@@ -362,11 +363,11 @@ fn compiler(registry: &Registry) -> Check {
     }
 }
 
-fn standing(wall: Wall) -> &'static str {
+fn standing(wall: IsolationLayerStatus) -> &'static str {
     match wall {
-        Wall::Up => "up",
-        Wall::Partly => "partly available",
-        Wall::Missing => "missing",
+        IsolationLayerStatus::Up => "up",
+        IsolationLayerStatus::Partly => "partly available",
+        IsolationLayerStatus::Missing => "missing",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Guides: who the assistant is, without any grant and not for ever.
 
-use sallyport_sandbox::Unavailable;
+use sallyport_sandbox::PluginUnavailable;
 
 use super::warden;
 use crate::support::Guarded;
@@ -8,7 +8,7 @@ use crate::support::Guarded;
 #[test]
 fn a_persona_is_described() {
     let player = Guarded::by(warden(""));
-    let persona = player.wait(player.plugin.describe()).unwrap();
+    let persona = player.wait(player.plugin.describe_assistant()).unwrap();
     assert_eq!(persona.system_prompt, "You are a butler.");
     assert_eq!(persona.temperature, Some(0.5));
     assert_eq!(persona.memory_policy.as_deref(), Some("summary"));
@@ -24,7 +24,7 @@ fn a_persona_that_cannot_be_is_told_with_its_reason() {
         ("loops", "it took longer than 5s"),
     ] {
         let player = Guarded::by(warden("").setting("persona", told));
-        let Err(Unavailable(reason)) = player.wait(player.plugin.describe()) else {
+        let Err(PluginUnavailable(reason)) = player.wait(player.plugin.describe_assistant()) else {
             panic!("{told} was taken")
         };
         assert!(reason.contains(words), "{told}: {reason}");

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use sallyport_contract::CallReport;
-use sallyport_sandbox::roles::{BodyError, Served};
+use sallyport_sandbox::roles::{HttpBodyError, ServedRequest};
 
 use super::{GRANTS, ROLES, admitted, listener::Tray, used, warden};
 use crate::support::{Guarded, Scripted, registry::told};
@@ -15,7 +15,7 @@ use crate::support::{Guarded, Scripted, registry::told};
 struct Answer {
     status: StatusCode,
     headers: HeaderMap,
-    body: Result<String, BodyError>,
+    body: Result<String, HttpBodyError>,
     report: CallReport,
 }
 
@@ -24,14 +24,14 @@ fn request(path: &str, body: &str) -> Request<Full<Bytes>> {
     Request::post(format!("http://hooks.local{path}")).body(body).unwrap()
 }
 
-fn begin(player: &Guarded, tray: &Arc<Tray>, request: Request<Full<Bytes>>) -> Served {
+fn begin(player: &Guarded, tray: &Arc<Tray>, request: Request<Full<Bytes>>) -> ServedRequest {
     let inbox = Some(Arc::clone(tray) as _);
     let call = admitted(player, "http");
-    player.wait(async { player.plugin.serve(call, inbox, None, request) })
+    player.wait(async { player.plugin.serve_request(call, inbox, None, request) })
 }
 
 fn serve(player: &Guarded, tray: &Arc<Tray>, request: Request<Full<Bytes>>) -> Answer {
-    let Served { response, report } = begin(player, tray, request);
+    let ServedRequest { response, report } = begin(player, tray, request);
     let (head, body) = player.wait(response).into_parts();
     let body = player.wait(body.collect());
     let body = body.map(|body| String::from_utf8(body.to_bytes().to_vec()).unwrap());
@@ -117,7 +117,7 @@ fn an_answer_that_breaks_off_does_not_look_whole() {
     let player = Guarded::by(warden(super::LIMITS));
     for path in ["/traps_in_body", "/loops_in_body", "/never_finishes"] {
         let answer = get(&player, path);
-        assert_eq!(answer.body, Err(BodyError::Unfinished), "{path}");
+        assert_eq!(answer.body, Err(HttpBodyError::Unfinished), "{path}");
     }
 }
 
@@ -128,7 +128,7 @@ fn a_body_has_a_limit_both_ways() {
     let echo = serve(&player, &Arc::default(), request("/echo", &long));
     assert!(echo.body.unwrap().contains("broken"), "the guest sees that it is not all");
     let large = get(&player, "/large");
-    assert_eq!(large.body, Err(BodyError::TooLong(64 << 10)));
+    assert_eq!(large.body, Err(HttpBodyError::TooLong(64 << 10)));
     assert!(told(&large.report).contains("limits.http-body"), "{:?}", large.report);
     let fits = serve(&player, &Arc::default(), request("/echo", &long[1..]));
     assert_eq!(fits.body.unwrap().len(), 64 << 10);
@@ -145,7 +145,7 @@ fn a_guest_may_go_on_after_its_answer() {
 #[test]
 fn who_goes_away_ends_the_run() {
     let player = Guarded::by(warden("limits = { time = \"1h\" }"));
-    let Served { response, report } =
+    let ServedRequest { response, report } =
         begin(&player, &Arc::default(), request("/loops_in_body", ""));
     let response = player.wait(response);
     assert_eq!(response.status(), StatusCode::OK);
@@ -157,7 +157,8 @@ fn who_goes_away_ends_the_run() {
 fn what_was_done_before_somebody_went_away_is_on_record() {
     let player = Guarded::by(warden("limits = { time = \"1h\" }"));
     let tray = Arc::<Tray>::default();
-    let Served { response, report } = begin(&player, &tray, request("/submits_and_loops", ""));
+    let ServedRequest { response, report } =
+        begin(&player, &tray, request("/submits_and_loops", ""));
     let submitted = async {
         while tray.inputs.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -176,7 +177,7 @@ fn what_is_kept_of_one_request_is_nothing_to_the_next() {
     let player = Guarded::by(Scripted::new("player", &manifest, GRANTS));
     for _ in 0..2 {
         assert_eq!(get(&player, "/keeps").status, StatusCode::BAD_GATEWAY);
-        assert_eq!(get(&player, "/keeps_body").body, Err(BodyError::Unfinished));
+        assert_eq!(get(&player, "/keeps_body").body, Err(HttpBodyError::Unfinished));
         let released = get(&player, "/releases");
         assert_eq!(released.body.unwrap(), "of its own");
         assert_eq!(released.report.outcome.as_str(), "completed");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use sallyport_contract::services::{InputOrigin, SessionInbox, SubmissionError};
-use sallyport_sandbox::roles::{Handled, Reply, Signal};
+use sallyport_sandbox::roles::{ListenerReply, ListenerSignal, SignalResult};
 
 use super::{GRANTS, LIMITS, admitted, refused, used, warden};
 use crate::support::{Guarded, registry::told};
@@ -25,20 +25,21 @@ impl SessionInbox for Tray {
     }
 }
 
-fn signal(player: &Guarded, tray: &Arc<Tray>, signal: Signal) -> Handled {
-    let listener = player.plugin.listener(admitted(player, "listener"), Arc::clone(tray) as _);
-    player.wait(listener.handle("ws-1", signal))
+fn signal(player: &Guarded, tray: &Arc<Tray>, signal: ListenerSignal) -> SignalResult {
+    let listener =
+        player.plugin.create_listener(admitted(player, "listener"), Arc::clone(tray) as _);
+    player.wait(listener.handle_signal("ws-1", signal))
 }
 
-fn text(player: &Guarded, tray: &Arc<Tray>, text: &str) -> Handled {
-    signal(player, tray, Signal::Text(text.to_owned()))
+fn text(player: &Guarded, tray: &Arc<Tray>, text: &str) -> SignalResult {
+    signal(player, tray, ListenerSignal::Text(text.to_owned()))
 }
 
 /// The one reply of a signal, as text.
 #[track_caller]
-fn reply(handled: &Handled) -> &str {
+fn reply(handled: &SignalResult) -> &str {
     match &handled.replies[..] {
-        [Reply::Text(text)] => text,
+        [ListenerReply::Text(text)] => text,
         other => panic!("{other:?} {:?}", handled.report),
     }
 }
@@ -46,13 +47,14 @@ fn reply(handled: &Handled) -> &str {
 #[test]
 fn a_listener_is_told_every_signal() {
     let (player, tray) = (Guarded::by(warden("")), Arc::default());
-    let listener = player.plugin.listener(admitted(&player, "listener"), Arc::clone(&tray) as _);
+    let listener =
+        player.plugin.create_listener(admitted(&player, "listener"), Arc::clone(&tray) as _);
     assert_eq!(player.wait(listener.start()).outcome.as_str(), "completed");
     for (told, want) in [
-        (Signal::Opened("127.0.0.1:9".to_owned()), "ws-1: opened 127.0.0.1:9"),
-        (Signal::Binary(vec![0; 3]), "ws-1: binary 3"),
-        (Signal::Answered("yes".to_owned()), "ws-1: answered yes"),
-        (Signal::Closed, "ws-1: closed"),
+        (ListenerSignal::Opened("127.0.0.1:9".to_owned()), "ws-1: opened 127.0.0.1:9"),
+        (ListenerSignal::Binary(vec![0; 3]), "ws-1: binary 3"),
+        (ListenerSignal::Answered("yes".to_owned()), "ws-1: answered yes"),
+        (ListenerSignal::Closed, "ws-1: closed"),
     ] {
         assert_eq!(reply(&signal(&player, &tray, told)), want);
     }
@@ -114,7 +116,14 @@ fn h67_without_the_grant_of_the_moment_nothing_is_handed_in() {
 fn replies_are_taken_in_their_order_and_not_without_end() {
     let (player, tray) = (Guarded::by(warden(LIMITS)), Arc::<Tray>::default());
     let kinds = text(&player, &tray, "kinds").replies;
-    assert_eq!(kinds, [Reply::Text("text".into()), Reply::Binary(vec![1, 2, 3]), Reply::Close]);
+    assert_eq!(
+        kinds,
+        [
+            ListenerReply::Text("text".into()),
+            ListenerReply::Binary(vec![1, 2, 3]),
+            ListenerReply::Close
+        ]
+    );
     assert_eq!(text(&player, &tray, "replies 256").replies.len(), 256);
     for (told_it, want) in [
         ("replies 257", "failed: it gave 257 replies"),
@@ -138,6 +147,6 @@ fn no_secret_is_handed_in_or_replied() {
     text(&player, &tray, &format!("submit {secret}"));
     let inputs = format!("{:?}", tray.inputs.lock().unwrap());
     assert!(!inputs.contains(secret), "{inputs}");
-    let replied = signal(&player, &tray, Signal::Opened(secret.to_owned()));
+    let replied = signal(&player, &tray, ListenerSignal::Opened(secret.to_owned()));
     assert!(!reply(&replied).contains(secret));
 }

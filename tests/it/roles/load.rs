@@ -17,7 +17,7 @@ fn a_component_without_tools_is_a_plugin() {
     let player = Guarded::by(warden(""));
     let roles = [PluginRole::Provider, PluginRole::Listener, PluginRole::Guide, PluginRole::Ui];
     assert_eq!(player.plugin.roles(), roles);
-    assert!(player.plugin.serves_http());
+    assert!(player.plugin.has_http_handler());
     let home = Home::new().guest("player", ROLES);
     let list = home.run(&["plugin", "list", "--output", "json"]).ended(0).json();
     assert_eq!(list["rejected"], serde_json::json!([]), "{list}");

@@ -3,33 +3,34 @@
 use std::time::Duration;
 
 use sallyport_sandbox::roles::{
-    AnswerMessage, Answered, Blob, Delta, Generated, Generation, GenerationSettings, Message,
-    ProviderFailure, ToolDefinition, ToolRequest, ToolResult, UserMessage,
+    GenerationRequest, GenerationSettings, MediaBlob, ProviderAnswer, ProviderAnswerMessage,
+    ProviderDelta, ProviderFailure, ProviderMessage, ProviderRunResult, ProviderToolCall,
+    ProviderToolDefinition, ProviderToolResult, ProviderUserMessage,
 };
 use tokio::sync::mpsc;
 
 use super::{LIMITS, admitted, warden};
 use crate::support::{Guarded, registry::told};
 
-fn user(text: &str) -> Message {
-    Message::User(UserMessage { text: text.to_owned(), attachments: Vec::new() })
+fn user(text: &str) -> ProviderMessage {
+    ProviderMessage::User(ProviderUserMessage { text: text.to_owned(), attachments: Vec::new() })
 }
 
-fn asking(text: &str) -> Generation {
+fn asking(text: &str) -> GenerationRequest {
     let settings = GenerationSettings::default();
-    Generation { history: vec![user(text)], tools: Vec::new(), settings }
+    GenerationRequest { history: vec![user(text)], tools: Vec::new(), settings }
 }
 
 /// What comes of a question, and what was heard before.
-fn ask(player: &Guarded, generation: Generation) -> (Answered, Vec<Delta>) {
+fn ask(player: &Guarded, generation: GenerationRequest) -> (ProviderRunResult, Vec<ProviderDelta>) {
     let (to, mut pieces) = mpsc::unbounded_channel();
     let call = admitted(player, "provider");
-    let answered = player.wait(player.plugin.generate(call, generation, to));
+    let answered = player.wait(player.plugin.generate_answer(call, generation, to));
     let heard = std::iter::from_fn(|| pieces.try_recv().ok()).collect();
     (answered, heard)
 }
 
-fn answer(player: &Guarded, text: &str) -> Generated {
+fn answer(player: &Guarded, text: &str) -> ProviderAnswer {
     ask(player, asking(text)).0.answer.unwrap()
 }
 
@@ -37,29 +38,37 @@ fn failure(player: &Guarded, text: &str) -> ProviderFailure {
     ask(player, asking(text)).0.answer.unwrap_err()
 }
 
-fn text(heard: &[Delta]) -> String {
+fn text(heard: &[ProviderDelta]) -> String {
     let text = heard.iter().filter_map(|piece| match piece {
-        Delta::Text(text) => Some(text.as_str()),
-        Delta::Reasoning(_) => None,
+        ProviderDelta::Text(text) => Some(text.as_str()),
+        ProviderDelta::Reasoning(_) => None,
     });
     text.collect()
 }
 
 #[test]
 fn a_provider_is_told_everything() {
-    let blob = Blob {
+    let blob = MediaBlob {
         media_type: "image/png".to_owned(),
         data: vec![1],
         name: Some("cat.png".to_owned()),
     };
-    let call = ToolRequest { id: "a".to_owned(), name: "t".to_owned(), arguments: "{}".to_owned() };
+    let call =
+        ProviderToolCall { id: "a".to_owned(), name: "t".to_owned(), arguments: "{}".to_owned() };
     let opaque = Some("{\"x\":1}".to_owned());
-    let generation = Generation {
+    let generation = GenerationRequest {
         history: vec![
-            Message::System("be kind".to_owned()),
-            Message::User(UserMessage { text: "look".to_owned(), attachments: vec![blob] }),
-            Message::Assistant(AnswerMessage { text: "so".to_owned(), calls: vec![call], opaque }),
-            Message::Tool(ToolResult {
+            ProviderMessage::System("be kind".to_owned()),
+            ProviderMessage::User(ProviderUserMessage {
+                text: "look".to_owned(),
+                attachments: vec![blob],
+            }),
+            ProviderMessage::Assistant(ProviderAnswerMessage {
+                text: "so".to_owned(),
+                calls: vec![call],
+                opaque,
+            }),
+            ProviderMessage::Tool(ProviderToolResult {
                 call_id: "a".to_owned(),
                 name: "t".to_owned(),
                 content: "7".to_owned(),
@@ -67,7 +76,7 @@ fn a_provider_is_told_everything() {
             }),
             user("tell"),
         ],
-        tools: vec![ToolDefinition {
+        tools: vec![ProviderToolDefinition {
             name: "t".to_owned(),
             description: "d".to_owned(),
             parameters: "{}".to_owned(),
@@ -103,8 +112,8 @@ fn who_heard_the_pieces_has_heard_the_answer() {
         assert_eq!(text(&heard), want);
     }
     let (_, heard) = ask(&player, asking("stream one two three"));
-    assert_eq!(heard[0], Delta::Text("one ".to_owned()));
-    assert!(heard.contains(&Delta::Reasoning("hm".to_owned())));
+    assert_eq!(heard[0], ProviderDelta::Text("one ".to_owned()));
+    assert!(heard.contains(&ProviderDelta::Reasoning("hm".to_owned())));
 }
 
 #[test]

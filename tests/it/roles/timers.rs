@@ -26,7 +26,7 @@ fn firing(payload: &str) -> TimerFiring {
 }
 
 fn fire(player: &Guarded, payload: &str) -> CallReport {
-    player.wait(player.plugin.fire(admitted(player, "timer"), firing(payload))).report
+    player.wait(player.plugin.fire_timer(admitted(player, "timer"), firing(payload))).report
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_timer_of_a_plugin_whose_folder_is_missing_is_not_taken_as_told() {
     let granted = format!("{}\n{grant}\n", super::GRANTS);
     let player = Guarded::by(Scripted::new("player", &requests, &granted));
     let fired = |player: &Guarded| {
-        player.wait(player.plugin.fire(admitted(player, "timer"), firing("tea"))).is_told
+        player.wait(player.plugin.fire_timer(admitted(player, "timer"), firing("tea"))).is_told
     };
     assert!(fired(&player));
     drop(folder);

@@ -7,7 +7,8 @@ use sallyport_contract::{
     services::{SubmissionError, TextStyle, UiSession},
 };
 use sallyport_sandbox::roles::{
-    Activity, Author, Format, ToolCallRequest, ToolCallResult, UiEvent, UiMessage,
+    UiActivity, UiEvent, UiMessage, UiMessageAuthor, UiTextFormat, UiToolCallRequest,
+    UiToolCallResult,
 };
 
 use super::{LIMITS, admitted, refused, used, warden};
@@ -63,8 +64,8 @@ impl UiSession for Session {
 }
 
 fn event(player: &Guarded, session: &Arc<Session>, event: UiEvent) -> CallReport {
-    let ui = player.plugin.ui(admitted(player, "ui"), Arc::clone(session) as _);
-    player.wait(ui.on_event(event))
+    let ui = player.plugin.create_ui(admitted(player, "ui"), Arc::clone(session) as _);
+    player.wait(ui.handle_event(event))
 }
 
 fn line(player: &Guarded, session: &Arc<Session>, text: &str) -> CallReport {
@@ -75,12 +76,12 @@ fn line(player: &Guarded, session: &Arc<Session>, text: &str) -> CallReport {
 fn a_ui_is_told_every_event() {
     let (player, session) = (Guarded::by(warden("")), Arc::default());
     let message = UiMessage {
-        author: Author::Assistant,
+        author: UiMessageAuthor::Assistant,
         content: "hello".to_owned(),
-        format: Format::Markdown,
+        format: UiTextFormat::Markdown,
         origin: None,
     };
-    let request = ToolCallRequest {
+    let request = UiToolCallRequest {
         confirmation_id: 7,
         call_id: "call-3".to_owned(),
         tool: "files.write".to_owned(),
@@ -88,7 +89,7 @@ fn a_ui_is_told_every_event() {
         security_warning: Some("it can write".to_owned()),
         extra: None,
     };
-    let result = ToolCallResult {
+    let result = UiToolCallResult {
         call_id: "call-3".to_owned(),
         tool: "files.write".to_owned(),
         outcome: "denied".to_owned(),
@@ -101,7 +102,7 @@ fn a_ui_is_told_every_event() {
         (UiEvent::ConfirmationClosed(7), &["ConfirmationClosed", "7"]),
         (UiEvent::ToolCallFinished(result), &["files.write", "call-3", "denied"]),
         (UiEvent::ReadyForInput, &["ReadyForInput"]),
-        (UiEvent::StateChanged(Activity::WaitingForApproval), &["WaitingForApproval"]),
+        (UiEvent::StateChanged(UiActivity::WaitingForApproval), &["WaitingForApproval"]),
     ] {
         assert_eq!(event(&player, &session, told).outcome.as_str(), "completed");
         let drawn = session.log().remove(0);

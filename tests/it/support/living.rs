@@ -7,7 +7,8 @@ use sallyport_contract::{
     ToolCallContext,
 };
 use sallyport_sandbox::{
-    Compiler, ComponentFile, Plugin, PluginParts, Sandbox, SandboxOptions, SystemResolver, Warden,
+    Compiler, ComponentFile, HostCallAuthorizer, Plugin, PluginParts, Sandbox, SandboxOptions,
+    SystemResolver,
 };
 use serde_json::{Map, json};
 use tokio::runtime::Runtime;
@@ -77,10 +78,10 @@ impl Living {
     fn with(offers: Arc<Offers>, warden: Scripted, sandbox: &Arc<Sandbox>) -> Self {
         let warden = Arc::new(warden);
         let file = ComponentFile::new(Path::new("living"), guest("living")).unwrap();
-        let plugin = sandbox.load(PluginParts {
+        let plugin = sandbox.load_plugin(PluginParts {
             manifest: warden.manifest(),
             file: &file,
-            warden: Arc::clone(&warden) as Arc<dyn Warden>,
+            warden: Arc::clone(&warden) as Arc<dyn HostCallAuthorizer>,
             settings: Map::new(),
         });
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -163,7 +164,7 @@ fn policy(table: &str) -> String {
 pub(crate) fn sandbox() -> Arc<Sandbox> {
     patience::watch();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
-    let compiler = Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into());
+    let compiler = Compiler::with_program(env!("CARGO_BIN_EXE_sallyport").into());
     let resolver = Arc::new(SystemResolver::default());
     Sandbox::new(SandboxOptions { cache_dir: Some(cache), compiler, resolver }).0
 }

@@ -43,7 +43,7 @@ impl Tools {
         let env = home.environment();
         let env = Env::of(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let settings = Settings::resolve(&Flags::default(), env).unwrap();
-        let compiler = Some(Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into()));
+        let compiler = Some(Compiler::with_program(env!("CARGO_BIN_EXE_sallyport").into()));
         let options = HostOptions {
             resolver,
             compiler,

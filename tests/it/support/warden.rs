@@ -16,8 +16,8 @@ use sallyport_contract::{
 };
 use sallyport_policy::{Grant, Manifest, Policy, ProxyTable};
 use sallyport_sandbox::{
-    Access, Compiler, ComponentFile, LoadError, Plugin, PluginParts, Sandbox, SandboxOptions,
-    SystemResolver, Warden,
+    Compiler, ComponentFile, HostCallAuthorizer, LoadError, OutboundAccess, Plugin, PluginParts,
+    Sandbox, SandboxOptions, SystemResolver,
 };
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -31,7 +31,8 @@ use super::{
 /// What came of asking about a request.
 pub(crate) type Agreement = Result<Option<String>, Denial>;
 
-type Agree = dyn for<'a> Fn(&'a Scripted, &'a Access<'_>) -> BoxFuture<'a, Agreement> + Send + Sync;
+type Agree =
+    dyn for<'a> Fn(&'a Scripted, &'a OutboundAccess<'_>) -> BoxFuture<'a, Agreement> + Send + Sync;
 
 /// A warden that does what a test says.
 pub(crate) struct Scripted {
@@ -71,7 +72,7 @@ impl Scripted {
     /// Answers questions.
     pub(crate) fn agreeing(
         self,
-        agree: impl for<'a> Fn(&'a Self, &'a Access<'_>) -> BoxFuture<'a, Agreement>
+        agree: impl for<'a> Fn(&'a Self, &'a OutboundAccess<'_>) -> BoxFuture<'a, Agreement>
         + Send
         + Sync
         + 'static,
@@ -146,22 +147,22 @@ fn read(manifest: &Manifest, policy: &str) -> (Arc<Grant>, Option<Arc<ProxyTable
     (Arc::new(policy.effective_grant(manifest, &Map::new())), proxy)
 }
 
-impl Warden for Scripted {
-    fn grant(&self) -> Arc<Grant> {
+impl HostCallAuthorizer for Scripted {
+    fn current_grant(&self) -> Arc<Grant> {
         self.grants.fetch_add(1, Ordering::SeqCst);
         Arc::clone(&self.policy.lock().unwrap().0)
     }
 
-    fn agree<'a>(&'a self, access: Access<'a>) -> BoxFuture<'a, Agreement> {
+    fn authorize_access<'a>(&'a self, access: OutboundAccess<'a>) -> BoxFuture<'a, Agreement> {
         self.asked.lock().unwrap().push(access.what.to_owned());
         Box::pin(async move { (self.agree)(self, &access).await })
     }
 
-    fn secret(&self, name: &str) -> Result<Secret, String> {
+    fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
         self.secrets.get(name).cloned().unwrap_or_else(|| Err("there is none".to_owned()))
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    fn environment_variable(&self, name: &str) -> Option<String> {
         Some(format!("the value of {name}"))
     }
 
@@ -175,11 +176,11 @@ impl Warden for Scripted {
         self.services.clone()
     }
 
-    fn user(&self) -> &str {
+    fn default_user(&self) -> &str {
         "tester"
     }
 
-    fn proxy(&self) -> Option<Arc<ProxyTable>> {
+    fn proxy_settings(&self) -> Option<Arc<ProxyTable>> {
         self.policy.lock().unwrap().1.clone()
     }
 }
@@ -210,13 +211,13 @@ impl Guarded {
         resolver: Arc<dyn HostNameResolver>,
     ) -> Result<Self, LoadError> {
         let name = warden.manifest.name.to_string();
-        Self::made_of(warden, resolver, guest(&name), |sandbox, parts| sandbox.load(parts))
+        Self::made_of(warden, resolver, guest(&name), |sandbox, parts| sandbox.load_plugin(parts))
     }
 
     /// Loads any component as the warden's plugin.
     pub(crate) fn of(warden: Scripted, bytes: Vec<u8>) -> Result<Self, LoadError> {
         let resolver = Arc::new(SystemResolver::default());
-        Self::made_of(warden, resolver, bytes, |sandbox, parts| sandbox.load(parts))
+        Self::made_of(warden, resolver, bytes, |sandbox, parts| sandbox.load_plugin(parts))
     }
 
     /// Loads a component as a program that is one tool.
@@ -239,7 +240,7 @@ impl Guarded {
     ) -> Result<Self, LoadError> {
         patience::watch();
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/compiled");
-        let compiler = Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into());
+        let compiler = Compiler::with_program(env!("CARGO_BIN_EXE_sallyport").into());
         let options = SandboxOptions { cache_dir: Some(cache), compiler, resolver };
         let (sandbox, _) = Sandbox::new(options);
         let warden = Arc::new(warden);
@@ -247,7 +248,7 @@ impl Guarded {
         let parts = PluginParts {
             manifest: &warden.manifest,
             file: &file,
-            warden: Arc::clone(&warden) as Arc<dyn Warden>,
+            warden: Arc::clone(&warden) as Arc<dyn HostCallAuthorizer>,
             settings: warden.settings.clone(),
         };
         let plugin = load(&sandbox, parts)?;

@@ -12,8 +12,8 @@ use sallyport_contract::{
 };
 use sallyport_policy::{Grant, Manifest, Policy, ProxyTable};
 use sallyport_sandbox::{
-    Access, Compiler, ComponentFile, Plugin, PluginParts, Sandbox, SandboxOptions, SystemResolver,
-    Warden,
+    Compiler, ComponentFile, HostCallAuthorizer, OutboundAccess, Plugin, PluginParts, Sandbox,
+    SandboxOptions, SystemResolver,
 };
 use serde_json::{Map, Value, json};
 use tokio::{runtime::Runtime, task::JoinHandle};
@@ -68,10 +68,10 @@ impl Watch {
             falls_at: AtomicUsize::new(usize::MAX),
         });
         let file = ComponentFile::new(home.folder.path(), bytes).unwrap();
-        let warden: Arc<dyn Warden> = Arc::clone(&watcher) as _;
+        let warden: Arc<dyn HostCallAuthorizer> = Arc::clone(&watcher) as _;
         let (manifest, settings) = (&watcher.manifest, Map::new());
         let parts = PluginParts { manifest, file: &file, warden, settings };
-        let plugin = Arc::new(sandbox.load(parts).unwrap());
+        let plugin = Arc::new(sandbox.load_plugin(parts).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -149,7 +149,7 @@ impl Watcher {
 pub(crate) fn sandbox(home: &Home) -> Arc<Sandbox> {
     let cache_dir = Some(home.path("cache/compiled"));
     let resolver = Arc::new(SystemResolver::default());
-    let compiler = Compiler::worker(env!("CARGO_BIN_EXE_sallyport").into());
+    let compiler = Compiler::with_program(env!("CARGO_BIN_EXE_sallyport").into());
     let (sandbox, warning) = Sandbox::new(SandboxOptions { cache_dir, compiler, resolver });
     assert_eq!(warning, None);
     sandbox
@@ -162,22 +162,25 @@ fn grant(home: &Home, manifest: &Manifest, table: &str) -> Arc<Grant> {
     Arc::new(policy.effective_grant(manifest, &Map::new()))
 }
 
-impl Warden for Watcher {
-    fn grant(&self) -> Arc<Grant> {
+impl HostCallAuthorizer for Watcher {
+    fn current_grant(&self) -> Arc<Grant> {
         let question = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
         assert!(question < self.falls_at.load(Ordering::Relaxed), "the watcher falls: hunter2");
         Arc::clone(&self.grant.lock().unwrap())
     }
 
-    fn agree<'a>(&'a self, _: Access<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
+    fn authorize_access<'a>(
+        &'a self,
+        _: OutboundAccess<'a>,
+    ) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         Box::pin(async { Ok(None) })
     }
 
-    fn secret(&self, name: &str) -> Result<Secret, String> {
+    fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
         Err(format!("there is no secret {name} here"))
     }
 
-    fn variable(&self, _name: &str) -> Option<String> {
+    fn environment_variable(&self, _name: &str) -> Option<String> {
         None
     }
 
@@ -189,11 +192,11 @@ impl Warden for Watcher {
         Services::default()
     }
 
-    fn user(&self) -> &str {
+    fn default_user(&self) -> &str {
         "tester"
     }
 
-    fn proxy(&self) -> Option<Arc<ProxyTable>> {
+    fn proxy_settings(&self) -> Option<Arc<ProxyTable>> {
         None
     }
 }

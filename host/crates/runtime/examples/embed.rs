@@ -52,8 +52,8 @@ impl ChatModel for Scripted {
 
 fn main() -> ExitCode {
     // The host starts this program again to compile plugins. Such a process does nothing else.
-    let hidden = sallyport_sandbox::compile::as_worker();
-    hidden.or_else(sallyport_sandbox::compile::as_queue).unwrap_or_else(|| match run() {
+    let hidden = sallyport_sandbox::compile::run_as_worker();
+    hidden.or_else(sallyport_sandbox::compile::run_as_queue).unwrap_or_else(|| match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("error: {error}");

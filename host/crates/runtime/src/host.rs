@@ -322,7 +322,7 @@ fn sandbox(
     resolver: Arc<dyn HostNameResolver>,
     notices: &NoticeSink,
 ) -> Arc<Sandbox> {
-    let this_program = || Compiler::this_program(settings.compile.limits());
+    let this_program = || Compiler::from_current_program(settings.compile.limits());
     let (sandbox, warning) = Sandbox::new(SandboxOptions {
         cache_dir: Some(settings.paths.cache.join("compiled")),
         compiler: compiler.unwrap_or_else(this_program),

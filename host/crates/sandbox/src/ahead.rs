@@ -37,7 +37,7 @@ impl Sandbox {
     ///
     /// The engine cannot be set up.
     pub fn is_compiled(&self, file: &ComponentFile) -> Result<bool, LoadError> {
-        Ok(self.cache.is_settled(&self.engine()?.wasm, file))
+        Ok(self.cache.has_result(&self.get_or_create_engine()?.wasm, file))
     }
 
     /// Returns an error if an earlier attempt to compile the component ended in a refusal.
@@ -45,8 +45,8 @@ impl Sandbox {
     /// # Errors
     ///
     /// The component was refused, or the engine cannot be set up.
-    pub fn refusal(&self, file: &ComponentFile) -> Result<(), LoadError> {
-        self.cache.refusal(&self.engine()?.wasm, file).map_or(Ok(()), Err)
+    pub fn check_stored_refusal(&self, file: &ComponentFile) -> Result<(), LoadError> {
+        self.cache.stored_refusal(&self.get_or_create_engine()?.wasm, file).map_or(Ok(()), Err)
     }
 
     /// Compiles components in parallel and waits up to `patience` for them.
@@ -80,7 +80,7 @@ impl Sandbox {
                 Ok(Some(digest)) => {
                     waiting.remove(&digest);
                     if self.cache.folder().is_some() {
-                        self.cache.note_compiled(&digest);
+                        self.cache.record_compiled(&digest);
                     }
                 }
                 // The queue broke, so each component is compiled when it is first needed.
@@ -96,23 +96,23 @@ impl Sandbox {
     fn start_compiling(self: &Arc<Self>, files: &[&ComponentFile]) -> UnboundedReceiver<String> {
         let started = match (&self.cache.compiler, self.cache.folder()) {
             (Compiler::Worker { program, limits }, Some(folder)) => {
-                queue::start(program, limits, folder, queued(files)).ok()
+                queue::start_queue(program, limits, folder, to_queued_components(files)).ok()
             }
             _ => None,
         };
-        started.unwrap_or_else(|| self.compile_here(files))
+        started.unwrap_or_else(|| self.compile_in_process(files))
     }
 
     /// Compiles in this process, where nothing can be cached. The work ends with the process.
-    fn compile_here(self: &Arc<Self>, files: &[&ComponentFile]) -> UnboundedReceiver<String> {
+    fn compile_in_process(self: &Arc<Self>, files: &[&ComponentFile]) -> UnboundedReceiver<String> {
         let (sender, receiver) = unbounded_channel();
         for file in files {
             let file = ComponentFile::clone(file);
             let (sandbox, sender) = (Arc::clone(self), sender.clone());
             tokio::task::spawn_blocking(move || {
-                if let Ok(engine) = sandbox.engine() {
+                if let Ok(engine) = sandbox.get_or_create_engine() {
                     // An error is reported when the component is requested.
-                    let _ = sandbox.cache.component(&engine.wasm, &file);
+                    let _ = sandbox.cache.load_or_compile(&engine.wasm, &file);
                 }
                 // The receiver may be gone already.
                 let _ = sender.send(file.digest().to_owned());
@@ -122,7 +122,7 @@ impl Sandbox {
     }
 }
 
-fn queued(files: &[&ComponentFile]) -> Vec<QueuedComponent> {
+fn to_queued_components(files: &[&ComponentFile]) -> Vec<QueuedComponent> {
     let component = |file: &&ComponentFile| {
         // The queue has another working directory, so the path must be absolute.
         let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());

@@ -45,7 +45,7 @@ const REFUSAL_BYTES_MAX: u64 = 64 * 1024;
 
 /// Cache hits and misses since the process started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CacheUse {
+pub struct CacheStatistics {
     /// Compiled components that were mapped from disk.
     pub hits: usize,
     /// Components that had to be compiled.
@@ -53,7 +53,7 @@ pub struct CacheUse {
 }
 
 /// The cache of compiled components. Without a folder, they are kept in memory for this process.
-pub(crate) struct Cache {
+pub(crate) struct ComponentCache {
     pub(crate) compiler: Compiler,
     folder: Option<PathBuf>,
     /// Components that the queue compiled for this process and that have not been requested yet, so
@@ -64,23 +64,23 @@ pub(crate) struct Cache {
     compiled: AtomicUsize,
 }
 
-impl Cache {
+impl ComponentCache {
     /// Opens a cache in a folder that is private to this user, and creates the folder if needed.
     ///
     /// # Errors
     ///
     /// The folder cannot be used; the error states why. The caller may continue without one.
     pub(crate) fn open(folder: &Path, compiler: &Compiler) -> io::Result<Self> {
-        make_private(folder)?;
-        Ok(Self::at(Some(folder.to_owned()), compiler.clone()))
+        create_private_folder(folder)?;
+        Ok(Self::with_folder(Some(folder.to_owned()), compiler.clone()))
     }
 
     /// A cache that stores nothing on disk.
-    pub(crate) fn none(compiler: Compiler) -> Self {
-        Self::at(None, compiler)
+    pub(crate) fn without_folder(compiler: Compiler) -> Self {
+        Self::with_folder(None, compiler)
     }
 
-    fn at(folder: Option<PathBuf>, compiler: Compiler) -> Self {
+    fn with_folder(folder: Option<PathBuf>, compiler: Compiler) -> Self {
         Self {
             compiler,
             folder,
@@ -96,8 +96,8 @@ impl Cache {
         self.folder.as_deref()
     }
 
-    pub(crate) fn uses(&self) -> CacheUse {
-        CacheUse {
+    pub(crate) fn statistics(&self) -> CacheStatistics {
+        CacheStatistics {
             hits: self.hits.load(Ordering::Relaxed),
             compiled: self.compiled.load(Ordering::Relaxed),
         }
@@ -108,74 +108,76 @@ impl Cache {
     /// # Errors
     ///
     /// The component cannot be compiled, or was refused at an earlier start with the same limits.
-    pub(crate) fn component(
+    pub(crate) fn load_or_compile(
         &self,
         engine: &wasmtime::Engine,
         file: &ComponentFile,
     ) -> Result<Component, LoadError> {
-        if let Some(known) = self.known(engine, file) {
+        if let Some(known) = self.find_compiled(engine, file) {
             return known;
         }
-        let component = self.compile(engine, file)?;
-        match self.entry(engine, file) {
+        let component = self.compile_and_store(engine, file)?;
+        match self.entry_paths(engine, file) {
             // Mapped code needs no memory of its own.
-            Some(entry) => Ok(map_checked(engine, &entry.code).unwrap_or(component)),
+            Some(entry) => Ok(map_verified(engine, &entry.code).unwrap_or(component)),
             None => {
-                self.kept().insert(file.digest().to_owned(), Ok(component.clone()));
+                self.lock_in_memory().insert(file.digest().to_owned(), Ok(component.clone()));
                 Ok(component)
             }
         }
     }
 
     /// The component or its refusal, if either is known without compiling.
-    fn known(
+    fn find_compiled(
         &self,
         engine: &wasmtime::Engine,
         file: &ComponentFile,
     ) -> Option<Result<Component, LoadError>> {
-        let component = match self.entry(engine, file) {
-            Some(entry) => map_checked(engine, &entry.code).inspect(|_| {
-                if !self.fresh().remove(file.digest()) {
+        let component = match self.entry_paths(engine, file) {
+            Some(entry) => map_verified(engine, &entry.code).inspect(|_| {
+                if !self.lock_fresh().remove(file.digest()) {
                     self.hits.fetch_add(1, Ordering::Relaxed);
                 }
             }),
-            None => self.kept().get(file.digest()).and_then(|kept| kept.clone().ok()),
+            None => self.lock_in_memory().get(file.digest()).and_then(|kept| kept.clone().ok()),
         };
-        component.map(Ok).or_else(|| self.refusal(engine, file).map(Err))
+        component.map(Ok).or_else(|| self.stored_refusal(engine, file).map(Err))
     }
 
     /// Records that another process compiled a component for this one.
-    pub(crate) fn note_compiled(&self, digest: &str) {
+    pub(crate) fn record_compiled(&self, digest: &str) {
         self.compiled.fetch_add(1, Ordering::Relaxed);
-        self.fresh().insert(digest.to_owned());
+        self.lock_fresh().insert(digest.to_owned());
     }
 
-    fn fresh(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn lock_fresh(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the result of compiling a component is known, so that requesting it starts no
     /// compiler.
-    pub(crate) fn is_settled(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> bool {
-        match self.entry(engine, file) {
+    pub(crate) fn has_result(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> bool {
+        match self.entry_paths(engine, file) {
             // The sum is written last. Whether it matches the code is checked when the code is
             // mapped.
-            Some(entry) => entry.code.with_extension("sum").exists() || entry.refusal().is_some(),
-            None => self.kept().contains_key(file.digest()),
+            Some(entry) => {
+                entry.code.with_extension("sum").exists() || entry.read_refusal().is_some()
+            }
+            None => self.lock_in_memory().contains_key(file.digest()),
         }
     }
 
     /// The error of an earlier attempt to compile the component, if one was refused.
-    pub(crate) fn refusal(
+    pub(crate) fn stored_refusal(
         &self,
         engine: &wasmtime::Engine,
         file: &ComponentFile,
     ) -> Option<LoadError> {
-        let failure = match self.entry(engine, file) {
-            Some(entry) => entry.refusal(),
-            None => self.kept().get(file.digest()).cloned()?.err(),
+        let failure = match self.entry_paths(engine, file) {
+            Some(entry) => entry.read_refusal(),
+            None => self.lock_in_memory().get(file.digest()).cloned()?.err(),
         };
-        failure.map(|failure| failure.of(file.path()))
+        failure.map(|failure| failure.into_load_error(file.path()))
     }
 
     /// Compiles a component into the folder, unless this or another process has already done so.
@@ -184,20 +186,24 @@ impl Cache {
     ///
     /// The lock file cannot be created, locked or removed. A failed compilation is not an error
     /// here: a final refusal is stored in the folder.
-    pub(crate) fn fill(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> io::Result<()> {
-        let Some(entry) = self.entry(engine, file) else { return Ok(()) };
+    pub(crate) fn compile_into_folder(
+        &self,
+        engine: &wasmtime::Engine,
+        file: &ComponentFile,
+    ) -> io::Result<()> {
+        let Some(entry) = self.entry_paths(engine, file) else { return Ok(()) };
         // Held until the end, so that two starts at the same time compile a component only once.
         let lock = File::create(&entry.lock)?;
         lock.lock()?;
-        if !self.is_settled(engine, file) {
+        if !self.has_result(engine, file) {
             // A failure that is not final recurs, and is reported, when the component is requested.
-            let _ = self.compile(engine, file);
+            let _ = self.compile_and_store(engine, file);
         }
         fs::remove_file(&entry.lock)
     }
 
     /// Returns the metadata stored for a digest, if its file can be read.
-    pub(crate) fn metadata(&self, digest: &str) -> Option<String> {
+    pub(crate) fn read_metadata(&self, digest: &str) -> Option<String> {
         let path = self.folder.as_ref()?.join(format!("{digest}.json"));
         let mut text = String::new();
         open_private(&path).ok()?.take(METADATA_BYTES_MAX).read_to_string(&mut text).ok()?;
@@ -205,47 +211,48 @@ impl Cache {
     }
 
     /// Stores the metadata of a digest.
-    pub(crate) fn keep_metadata(&self, digest: &str, text: &str) {
+    pub(crate) fn write_metadata(&self, digest: &str, text: &str) {
         if let Some(folder) = &self.folder {
-            let _ = write_whole(&folder.join(format!("{digest}.json")), text.as_bytes());
+            let _ = write_atomically(&folder.join(format!("{digest}.json")), text.as_bytes());
         }
     }
 
     /// Compiles, and stores the code, or the refusal if it is final.
-    fn compile(
+    fn compile_and_store(
         &self,
         engine: &wasmtime::Engine,
         file: &ComponentFile,
     ) -> Result<Component, LoadError> {
         self.compiled.fetch_add(1, Ordering::Relaxed);
-        let entry = self.entry(engine, file);
+        let entry = self.entry_paths(engine, file);
         // Errors of the cache are ignored: with a full disk the next start is slow, and this one
         // still works.
         match self.compiler.compile(file.bytes()) {
             Ok(code) => {
-                let component = copy(engine, &code)?;
-                let _ = entry.map(|entry| store(&entry.code, &code));
+                let component = copy_component(engine, &code)?;
+                let _ = entry.map(|entry| store_code(&entry.code, &code));
                 Ok(component)
             }
             Err(failure) => {
                 match entry {
-                    Some(entry) => drop(entry.keep_refusal(&failure)),
+                    Some(entry) => drop(entry.write_refusal(&failure)),
                     None if failure.is_final() => {
-                        self.kept().insert(file.digest().to_owned(), Err(failure.clone()));
+                        self.lock_in_memory()
+                            .insert(file.digest().to_owned(), Err(failure.clone()));
                     }
                     None => {}
                 }
-                Err(failure.of(file.path()))
+                Err(failure.into_load_error(file.path()))
             }
         }
     }
 
     /// The paths of a component's files, whether or not they exist.
-    fn entry(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> Option<CacheEntry> {
+    fn entry_paths(&self, engine: &wasmtime::Engine, file: &ComponentFile) -> Option<CacheEntry> {
         let folder = self.folder.as_ref()?;
-        let key = key(engine, file);
+        let key = cache_key(engine, file);
         // The limits are part of the name: a component that exceeds one limit may fit another.
-        let limits = digest_of(&self.compiler.limits());
+        let limits = hash_value(&self.compiler.limits());
         Some(CacheEntry {
             code: folder.join(format!("{key}.cwasm")),
             refused: folder.join(format!("{key}-{}.refused", &limits[..16])),
@@ -254,7 +261,9 @@ impl Cache {
     }
 
     /// Locks the map. Each change leaves it consistent, so a poisoned lock is safe to use.
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<String, Result<Component, CompileFailure>>> {
+    fn lock_in_memory(
+        &self,
+    ) -> MutexGuard<'_, BTreeMap<String, Result<Component, CompileFailure>>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -268,29 +277,29 @@ struct CacheEntry {
 
 impl CacheEntry {
     /// The refusal that an earlier start stored, if any.
-    fn refusal(&self) -> Option<CompileFailure> {
+    fn read_refusal(&self) -> Option<CompileFailure> {
         let mut text = String::new();
         let file = open_private(&self.refused).ok()?;
         file.take(REFUSAL_BYTES_MAX).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    fn keep_refusal(&self, failure: &CompileFailure) -> io::Result<()> {
+    fn write_refusal(&self, failure: &CompileFailure) -> io::Result<()> {
         if !failure.is_final() {
             return Ok(());
         }
-        write_whole(&self.refused, &serde_json::to_vec(failure)?)
+        write_atomically(&self.refused, &serde_json::to_vec(failure)?)
     }
 }
 
 /// The key of a component: other engine settings or another wasmtime version give another key.
-fn key(engine: &wasmtime::Engine, file: &ComponentFile) -> String {
-    digest_of(&(engine.precompile_compatibility_hash(), file.digest()))
+fn cache_key(engine: &wasmtime::Engine, file: &ComponentFile) -> String {
+    hash_value(&(engine.precompile_compatibility_hash(), file.digest()))
 }
 
-fn digest_of(value: &impl Hash) -> String {
-    struct Blake(blake3::Hasher);
-    impl Hasher for Blake {
+fn hash_value(value: &impl Hash) -> String {
+    struct Blake3Hasher(blake3::Hasher);
+    impl Hasher for Blake3Hasher {
         fn finish(&self) -> u64 {
             0
         }
@@ -298,18 +307,18 @@ fn digest_of(value: &impl Hash) -> String {
             self.0.update(bytes);
         }
     }
-    let mut hasher = Blake(blake3::Hasher::new());
+    let mut hasher = Blake3Hasher(blake3::Hasher::new());
     value.hash(&mut hasher);
     hasher.0.finalize().to_hex().to_string()
 }
 
 /// Maps a compiled component if its file is complete and private; otherwise treats it as missing.
-fn map_checked(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
-    if is_whole(path) { map(engine, path) } else { None }
+fn map_verified(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
+    if is_intact(path) { map_component(engine, path) } else { None }
 }
 
 /// Whether the file's hash matches the stored one.
-fn is_whole(path: &Path) -> bool {
+fn is_intact(path: &Path) -> bool {
     let sums = || {
         let mut file = open_private(path)?;
         let mut hasher = blake3::Hasher::new();
@@ -322,7 +331,7 @@ fn is_whole(path: &Path) -> bool {
 }
 
 #[expect(unsafe_code, reason = "mapping native code; the caller has checked owner and hash")]
-fn map(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
+fn map_component(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
     // SAFETY: `store` wrote the file with the compiler's output, it is in a folder that only this
     // user can write to, it is a regular file of this user, and its hash matched a moment ago.
     // wasmtime itself checks version and settings.
@@ -330,7 +339,7 @@ fn map(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
 }
 
 #[expect(unsafe_code, reason = "native code that the compiler has just made")]
-fn copy(engine: &wasmtime::Engine, code: &[u8]) -> Result<Component, LoadError> {
+fn copy_component(engine: &wasmtime::Engine, code: &[u8]) -> Result<Component, LoadError> {
     // SAFETY: the code came from a compiler that was started for it, and has been nowhere else.
     // wasmtime itself checks version and settings.
     let component = unsafe { Component::deserialize(engine, code) };
@@ -338,12 +347,12 @@ fn copy(engine: &wasmtime::Engine, code: &[u8]) -> Result<Component, LoadError> 
 }
 
 /// Stores the code, then its sum. Code without a sum is ignored.
-fn store(path: &Path, code: &[u8]) -> io::Result<()> {
-    write_whole(path, code)?;
-    write_whole(&path.with_extension("sum"), blake3::hash(code).to_hex().as_bytes())
+fn store_code(path: &Path, code: &[u8]) -> io::Result<()> {
+    write_atomically(path, code)?;
+    write_atomically(&path.with_extension("sum"), blake3::hash(code).to_hex().as_bytes())
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
@@ -362,7 +371,7 @@ fn open_private(path: &Path) -> io::Result<File> {
     Err(io::Error::other("not a private file of this user"))
 }
 
-fn make_private(folder: &Path) -> io::Result<()> {
+fn create_private_folder(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let info = fs::symlink_metadata(folder)?;
     if info.is_dir() && is_private(&info) {

@@ -7,17 +7,17 @@ use sallyport_contract::{AdmittedCall, CallReport, DataOwner, Denial, Effect, Ou
 use sallyport_policy::Grant;
 
 use crate::{
-    clock::Clock,
-    ledger::Ledger,
+    clock::RunClock,
+    ledger::EffectLog,
     roles::RoleLinks,
-    warden::{Access, AccessKind, Warden},
+    warden::{HostCallAuthorizer, OutboundAccess, OutboundAccessKind},
 };
 
 /// One run of a guest, shared by everything that serves it.
-pub(crate) struct Case {
-    pub(crate) clock: Clock,
-    pub(crate) ledger: Ledger,
-    warden: Arc<dyn Warden>,
+pub(crate) struct RunContext {
+    pub(crate) clock: RunClock,
+    pub(crate) ledger: EffectLog,
+    warden: Arc<dyn HostCallAuthorizer>,
     /// The grant at the start of the run, which determined what was opened and which limits apply.
     granted: Arc<Grant>,
     /// `None` for a run without a caller: listing tools, setup, teardown.
@@ -26,45 +26,48 @@ pub(crate) struct Case {
     pub(crate) role: RoleLinks,
 }
 
-impl Case {
+impl RunContext {
     /// A run on behalf of a call. It lasts `time_max` at most, even if the policy allows more.
-    pub(crate) fn of_call(
-        warden: Arc<dyn Warden>,
+    pub(crate) fn for_call(
+        warden: Arc<dyn HostCallAuthorizer>,
         call: Arc<AdmittedCall>,
         role: RoleLinks,
         time_max: Duration,
     ) -> Arc<Self> {
-        let grant = warden.grant();
+        let grant = warden.current_grant();
         let limits = grant.limits();
-        let clock = Clock::start(limits.time.min(time_max), limits.cpu);
-        let ledger = Ledger::new(limits.log_bytes);
+        let clock = RunClock::start(limits.time.min(time_max), limits.cpu);
+        let ledger = EffectLog::new(limits.log_bytes);
         Arc::new(Self { clock, ledger, warden, granted: grant, call: Some(call), role })
     }
 
     /// A run that neither a rule nor the user has allowed. It has no grants.
-    pub(crate) fn of_nobody(warden: Arc<dyn Warden>, time_max: Option<Duration>) -> Arc<Self> {
-        let granted = Arc::new(warden.grant().without_permissions());
+    pub(crate) fn without_call(
+        warden: Arc<dyn HostCallAuthorizer>,
+        time_max: Option<Duration>,
+    ) -> Arc<Self> {
+        let granted = Arc::new(warden.current_grant().without_permissions());
         let limits = granted.limits();
-        let clock = Clock::start(time_max.unwrap_or(limits.time), limits.cpu);
-        let ledger = Ledger::new(limits.log_bytes);
+        let clock = RunClock::start(time_max.unwrap_or(limits.time), limits.cpu);
+        let ledger = EffectLog::new(limits.log_bytes);
         Arc::new(Self { clock, ledger, warden, granted, call: None, role: RoleLinks::default() })
     }
 
     /// The current grant.
-    pub(crate) fn grant(&self) -> Arc<Grant> {
+    pub(crate) fn current_grant(&self) -> Arc<Grant> {
         match self.call {
-            Some(_) => self.warden.grant(),
+            Some(_) => self.warden.current_grant(),
             None => Arc::clone(&self.granted),
         }
     }
 
     /// The grant at the start of the run.
-    pub(crate) fn granted(&self) -> &Grant {
+    pub(crate) fn initial_grant(&self) -> &Grant {
         &self.granted
     }
 
     /// The warden, which redacts secrets and provides services.
-    pub(crate) fn warden(&self) -> &dyn Warden {
+    pub(crate) fn authorizer(&self) -> &dyn HostCallAuthorizer {
         &*self.warden
     }
 
@@ -74,17 +77,17 @@ impl Case {
     }
 
     /// The owner of the data that the guest stores.
-    pub(crate) fn owner(&self) -> DataOwner {
+    pub(crate) fn data_owner(&self) -> DataOwner {
         let of_call = self.call().and_then(|call| call.context().user_id.as_deref());
         DataOwner {
             plugin: self.granted.plugin().clone(),
-            user: of_call.unwrap_or_else(|| self.warden.user()).to_owned(),
+            user: of_call.unwrap_or_else(|| self.warden.default_user()).to_owned(),
         }
     }
 
     /// The environment that a grant gives: the variables that it names and that are set.
-    pub(crate) fn environment(&self, grant: &Grant) -> Vec<(String, String)> {
-        let set = |name: &String| Some((name.clone(), self.warden.variable(name)?));
+    pub(crate) fn environment_variables(&self, grant: &Grant) -> Vec<(String, String)> {
+        let set = |name: &String| Some((name.clone(), self.warden.environment_variable(name)?));
         grant.env().iter().filter_map(set).collect()
     }
 
@@ -93,81 +96,85 @@ impl Case {
     /// # Errors
     ///
     /// The secret is not available. The message contains no part of it.
-    pub(crate) async fn secret(&self, name: &str) -> Result<Secret, String> {
+    pub(crate) async fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
         let (warden, name) = (Arc::clone(&self.warden), name.to_owned());
-        let found = tokio::task::spawn_blocking(move || warden.secret(&name)).await;
+        let found = tokio::task::spawn_blocking(move || warden.look_up_secret(&name)).await;
         found.unwrap_or_else(|_| Err("looking it up failed".to_owned()))
     }
 
     /// Whether an access would lead to a question to the user.
-    pub(crate) fn asks(&self, what: &str, kind: &AccessKind<'_>) -> bool {
+    pub(crate) fn would_ask_user(&self, what: &str, kind: &OutboundAccessKind<'_>) -> bool {
         let Some(call) = &self.call else { return false };
-        self.warden.asks(&Access { call, what, kind: *kind })
+        self.warden.would_ask_user(&OutboundAccess { call, what, kind: *kind })
     }
 
     /// Authorises an access, which may ask the user. The guest's clock is paused in the meantime.
     /// The answer or the refusal is recorded.
-    pub(crate) async fn agree(&self, what: &str, kind: AccessKind<'_>) -> Result<(), Denial> {
-        let Some(call) = &self.call else { return Err(self.nobody(what)) };
-        let _hold = self.clock.hold();
-        let access = Access { call, what, kind };
-        let asking = self.ledger.asking(what);
-        let answer = self.warden.agree(access).await;
-        asking.answered();
+    pub(crate) async fn authorize_access(
+        &self,
+        what: &str,
+        kind: OutboundAccessKind<'_>,
+    ) -> Result<(), Denial> {
+        let Some(call) = &self.call else { return Err(self.deny_without_call(what)) };
+        let _hold = self.clock.pause();
+        let access = OutboundAccess { call, what, kind };
+        let asking = self.ledger.begin_question(what);
+        let answer = self.warden.authorize_access(access).await;
+        asking.mark_answered();
         match answer {
             Ok(None) => Ok(()),
             Ok(Some(answer)) => {
-                self.ledger.note(Effect::Asked { what: what.to_owned(), answer });
+                self.ledger.record_effect(Effect::Asked { what: what.to_owned(), answer });
                 Ok(())
             }
             Err(denial) => {
-                self.ledger.refused(denial.clone());
+                self.ledger.record_refusal(denial.clone());
                 Err(denial)
             }
         }
     }
 
     /// Records that the guest called an interface that needs a role which this run does not have.
-    pub(crate) fn not_in_role(&self, what: &str) {
-        self.ledger.refused(Denial {
-            what: format!("{} may not {what}", self.grant().plugin()),
+    pub(crate) fn record_missing_role(&self, what: &str) {
+        self.ledger.record_refusal(Denial {
+            what: format!("{} may not {what}", self.current_grant().plugin()),
             why: "it has no such role in this run".to_owned(),
             fix: None,
             nobody_to_ask: false,
         });
     }
 
-    fn nobody(&self, what: &str) -> Denial {
+    fn deny_without_call(&self, what: &str) -> Denial {
         let denial = Denial {
-            what: format!("{} may not {what}", self.grant().plugin()),
+            what: format!("{} may not {what}", self.current_grant().plugin()),
             why: "no call is being made".to_owned(),
             fix: None,
             nobody_to_ask: false,
         };
-        self.ledger.refused(denial.clone());
+        self.ledger.record_refusal(denial.clone());
         denial
     }
 }
 
 /// The case of a run that has not been reported yet. If the call is given up, it gets no report, so
 /// the effects up to that point are left on the call's trail.
-pub(crate) struct Unreported(Arc<Case>);
+pub(crate) struct RunGuard(Arc<RunContext>);
 
-impl Unreported {
-    pub(crate) fn of(case: Arc<Case>) -> Self {
+impl RunGuard {
+    pub(crate) fn new(case: Arc<RunContext>) -> Self {
         Self(case)
     }
 }
 
-impl Deref for Unreported {
-    type Target = Arc<Case>;
+impl Deref for RunGuard {
+    type Target = Arc<RunContext>;
 
-    fn deref(&self) -> &Arc<Case> {
+    fn deref(&self) -> &Arc<RunContext> {
         &self.0
     }
 }
 
-impl Drop for Unreported {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         let effects = self.ledger.close();
         if let (Some(call), false) = (self.call(), effects.is_empty()) {

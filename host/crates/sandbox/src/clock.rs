@@ -19,16 +19,16 @@ use tokio::sync::Notify;
 
 /// The clock of one run. Clones show the same time.
 #[derive(Clone)]
-pub(crate) struct Clock(Arc<Inner>);
+pub(crate) struct RunClock(Arc<RunClockState>);
 
-struct Inner {
+struct RunClockState {
     wall: Duration,
-    times: Mutex<Times>,
+    times: Mutex<RunClockTimes>,
     resumed: Notify,
     cpu: CpuMeter,
 }
 
-struct Times {
+struct RunClockTimes {
     /// The start time, moved forward by every pause.
     begun: Instant,
     /// When the current pause began, and how many holds keep the clock paused.
@@ -37,7 +37,7 @@ struct Times {
 
 /// The reason why a guest has to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expired {
+pub(crate) enum TimeLimit {
     /// The wall-clock limit is reached.
     Wall,
     /// The processor time limit is reached.
@@ -45,63 +45,63 @@ pub(crate) enum Expired {
 }
 
 /// Keeps a clock paused until dropped.
-pub(crate) struct Hold(Clock);
+pub(crate) struct ClockPause(RunClock);
 
-impl Clock {
+impl RunClock {
     /// Starts a clock with these limits.
     pub(crate) fn start(wall: Duration, cpu: Option<Duration>) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(RunClockState {
             wall,
-            times: Mutex::new(Times { begun: Instant::now(), held: None }),
+            times: Mutex::new(RunClockTimes { begun: Instant::now(), held: None }),
             resumed: Notify::new(),
             cpu: CpuMeter::new(cpu),
         }))
     }
 
     /// Pauses the clock until the hold is dropped.
-    pub(crate) fn hold(&self) -> Hold {
-        let mut times = self.times();
+    pub(crate) fn pause(&self) -> ClockPause {
+        let mut times = self.lock_times();
         let (since, holders) = times.held.unwrap_or((Instant::now(), 0));
         times.held = Some((since, holders + 1));
         drop(times);
-        Hold(self.clone())
+        ClockPause(self.clone())
     }
 
     /// The wall-clock limit.
-    pub(crate) fn wall(&self) -> Duration {
+    pub(crate) fn wall_time_limit(&self) -> Duration {
         self.0.wall
     }
 
     /// How long the clock has run.
-    pub(crate) fn time(&self) -> Duration {
-        let times = self.times();
+    pub(crate) fn elapsed_time(&self) -> Duration {
+        let times = self.lock_times();
         let now = times.held.map_or_else(Instant::now, |(since, _)| since);
         now.saturating_duration_since(times.begun)
     }
 
     /// The time until the guest is stopped.
-    pub(crate) fn left(&self) -> Duration {
-        self.0.wall.saturating_sub(self.time())
+    pub(crate) fn remaining_time(&self) -> Duration {
+        self.0.wall.saturating_sub(self.elapsed_time())
     }
 
     /// The reason to stop the guest now, if there is one.
-    pub(crate) fn expired(&self) -> Option<Expired> {
-        if self.left().is_zero() {
-            return Some(Expired::Wall);
+    pub(crate) fn expired_limit(&self) -> Option<TimeLimit> {
+        if self.remaining_time().is_zero() {
+            return Some(TimeLimit::Wall);
         }
-        self.0.cpu.is_used_up().then_some(Expired::Cpu)
+        self.0.cpu.is_used_up().then_some(TimeLimit::Cpu)
     }
 
     /// Waits until the wall-clock limit is reached.
-    pub(crate) async fn wall_time_over(&self) {
-        self.reach(self.0.wall).await;
+    pub(crate) async fn wait_for_wall_time_limit(&self) {
+        self.wait_until(self.0.wall).await;
     }
 
     /// Waits until the clock has run for this long.
-    pub(crate) async fn reach(&self, time: Duration) {
+    pub(crate) async fn wait_until(&self, time: Duration) {
         loop {
-            self.going().await;
-            let left = time.saturating_sub(self.time());
+            self.wait_while_paused().await;
+            let left = time.saturating_sub(self.elapsed_time());
             if left.is_zero() {
                 return;
             }
@@ -111,33 +111,33 @@ impl Clock {
     }
 
     /// Waits while the clock is paused.
-    pub(crate) async fn going(&self) {
+    pub(crate) async fn wait_while_paused(&self) {
         loop {
             let resumed = self.0.resumed.notified();
-            if !self.is_held() {
+            if !self.is_paused() {
                 return;
             }
             resumed.await;
         }
     }
 
-    pub(crate) fn is_held(&self) -> bool {
-        self.times().held.is_some()
+    pub(crate) fn is_paused(&self) -> bool {
+        self.lock_times().held.is_some()
     }
 
     /// Counts the processor time of this future's polls.
-    pub(crate) fn metered<F>(&self, work: F) -> Metered<F> {
-        Metered { work, clock: self.clone() }
+    pub(crate) fn meter_future<F>(&self, work: F) -> MeteredFuture<F> {
+        MeteredFuture { work, clock: self.clone() }
     }
 
-    fn times(&self) -> MutexGuard<'_, Times> {
+    fn lock_times(&self) -> MutexGuard<'_, RunClockTimes> {
         self.0.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Hold {
+impl Drop for ClockPause {
     fn drop(&mut self) {
-        let mut times = self.0.times();
+        let mut times = self.0.lock_times();
         if let Some((since, holders)) = times.held {
             if holders > 1 {
                 times.held = Some((since, holders - 1));
@@ -174,12 +174,12 @@ impl CpuMeter {
         self.limit_ns != u64::MAX
     }
 
-    fn begin(&self) {
-        self.began_ns.store(thread_ns(), Ordering::Relaxed);
+    fn begin_poll(&self) {
+        self.began_ns.store(thread_cpu_ns(), Ordering::Relaxed);
     }
 
-    fn end(&self) {
-        let spent = thread_ns().saturating_sub(self.began_ns.load(Ordering::Relaxed));
+    fn end_poll(&self) {
+        let spent = thread_cpu_ns().saturating_sub(self.began_ns.load(Ordering::Relaxed));
         self.used_ns.fetch_add(spent, Ordering::Relaxed);
     }
 
@@ -188,23 +188,23 @@ impl CpuMeter {
         if !self.is_limited() {
             return false;
         }
-        let now = thread_ns().saturating_sub(self.began_ns.load(Ordering::Relaxed));
+        let now = thread_cpu_ns().saturating_sub(self.began_ns.load(Ordering::Relaxed));
         self.used_ns.load(Ordering::Relaxed).saturating_add(now) >= self.limit_ns
     }
 }
 
-fn thread_ns() -> u64 {
+fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
 }
 
 /// A future whose polls are counted.
-pub(crate) struct Metered<F> {
+pub(crate) struct MeteredFuture<F> {
     work: F,
-    clock: Clock,
+    clock: RunClock,
 }
 
-impl<F: Future + Unpin> Future for Metered<F> {
+impl<F: Future + Unpin> Future for MeteredFuture<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -212,9 +212,9 @@ impl<F: Future + Unpin> Future for Metered<F> {
         if !inner.cpu.is_limited() {
             return Pin::new(&mut self.work).poll(cx);
         }
-        inner.cpu.begin();
+        inner.cpu.begin_poll();
         let result = Pin::new(&mut self.work).poll(cx);
-        inner.cpu.end();
+        inner.cpu.end_poll();
         result
     }
 }
@@ -228,36 +228,36 @@ mod tests {
 
     #[test]
     fn a_held_clock_stands_still() {
-        let clock = Clock::start(Duration::from_millis(20), None);
-        let (first, second) = (clock.hold(), clock.hold());
-        let left = clock.left();
+        let clock = RunClock::start(Duration::from_millis(20), None);
+        let (first, second) = (clock.pause(), clock.pause());
+        let left = clock.remaining_time();
         std::thread::sleep(Duration::from_millis(40));
-        assert_eq!(clock.left(), left);
+        assert_eq!(clock.remaining_time(), left);
         drop(first);
-        assert!(clock.is_held(), "the second question is still open");
+        assert!(clock.is_paused(), "the second question is still open");
         drop(second);
-        assert!(!clock.is_held() && clock.left() <= left);
-        assert_eq!(clock.expired(), None);
+        assert!(!clock.is_paused() && clock.remaining_time() <= left);
+        assert_eq!(clock.expired_limit(), None);
         std::thread::sleep(Duration::from_millis(40));
-        assert_eq!(clock.expired(), Some(Expired::Wall));
+        assert_eq!(clock.expired_limit(), Some(TimeLimit::Wall));
     }
 
     #[test]
     fn a_limit_beyond_the_system_clock_is_far_away() {
-        assert!(Clock::start(Duration::MAX, None).left() > FAR / 2);
+        assert!(RunClock::start(Duration::MAX, None).remaining_time() > FAR / 2);
     }
 
     #[tokio::test]
     async fn only_computing_uses_processor_time() {
-        let clock = Clock::start(FAR, Some(Duration::from_millis(20)));
+        let clock = RunClock::start(FAR, Some(Duration::from_millis(20)));
         let sleep = Box::pin(tokio::time::sleep(Duration::from_millis(40)));
-        clock.metered(sleep).await;
-        assert_eq!(clock.expired(), None);
+        clock.meter_future(sleep).await;
+        assert_eq!(clock.expired_limit(), None);
         let spin = Box::pin(async {
-            let begun = thread_ns();
-            while thread_ns() - begun < 30_000_000 {}
+            let begun = thread_cpu_ns();
+            while thread_cpu_ns() - begun < 30_000_000 {}
         });
-        clock.metered(spin).await;
-        assert_eq!(clock.expired(), Some(Expired::Cpu));
+        clock.meter_future(spin).await;
+        assert_eq!(clock.expired_limit(), Some(TimeLimit::Cpu));
     }
 }

@@ -58,7 +58,7 @@ impl ComponentFile {
     ///
     /// The bytes are not a component.
     pub fn new(path: &Path, bytes: Vec<u8>) -> Result<Self, LoadError> {
-        match recognise(&bytes) {
+        match check_is_component(&bytes) {
             Ok(()) => {
                 let digest = blake3::hash(&bytes).to_hex().to_string();
                 Ok(Self { path: path.to_owned(), bytes, digest })
@@ -88,7 +88,7 @@ fn not_a_component(path: &Path, what: &str) -> LoadError {
 }
 
 /// Checks that the bytes are a component. The error states what they are instead.
-fn recognise(bytes: &[u8]) -> Result<(), &'static str> {
+fn check_is_component(bytes: &[u8]) -> Result<(), &'static str> {
     if let Some(rest) = bytes.strip_prefix(WASM_MAGIC) {
         return match rest.get(..4) {
             Some(version) if version == COMPONENT_VERSION => Ok(()),

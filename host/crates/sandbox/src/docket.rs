@@ -9,68 +9,68 @@ use std::{
     time::Duration,
 };
 
-use crate::case::Case;
+use crate::case::RunContext;
 
 /// The current case of a guest, for everything that outlives a host call.
-pub(crate) struct Docket(Mutex<Entry>);
+pub(crate) struct CurrentRun(Mutex<CurrentRunState>);
 
-struct Entry {
-    case: Arc<Case>,
+struct CurrentRunState {
+    case: Arc<RunContext>,
     /// The time of the guest's earlier runs.
     past: Duration,
     /// The guest's own time while no run is active.
     resting: Option<Duration>,
 }
 
-impl Docket {
-    pub(crate) fn of(case: &Arc<Case>) -> Arc<Self> {
-        let entry = Entry { case: Arc::clone(case), past: Duration::ZERO, resting: None };
+impl CurrentRun {
+    pub(crate) fn new(case: &Arc<RunContext>) -> Arc<Self> {
+        let entry = CurrentRunState { case: Arc::clone(case), past: Duration::ZERO, resting: None };
         Arc::new(Self(Mutex::new(entry)))
     }
 
     /// The current run, or the last one.
-    pub(crate) fn case(&self) -> Arc<Case> {
-        Arc::clone(&self.entry().case)
+    pub(crate) fn context(&self) -> Arc<RunContext> {
+        Arc::clone(&self.lock_state().case)
     }
 
     /// Begins another run.
-    pub(crate) fn call(&self, next: &Arc<Case>) {
-        let mut entry = self.entry();
-        entry.past = entry.time();
+    pub(crate) fn begin_run(&self, next: &Arc<RunContext>) {
+        let mut entry = self.lock_state();
+        entry.past = entry.guest_time();
         entry.resting = None;
         entry.case = Arc::clone(next);
     }
 
     /// Ends the current run. The guest's own time pauses until the next run begins.
-    pub(crate) fn rest(&self) {
-        let mut entry = self.entry();
-        entry.resting = Some(entry.time());
+    pub(crate) fn end_run(&self) {
+        let mut entry = self.lock_state();
+        entry.resting = Some(entry.guest_time());
     }
 
     /// The guest's own time: it advances during its runs and never goes back.
-    pub(crate) fn time(&self) -> Duration {
-        self.entry().time()
+    pub(crate) fn guest_time(&self) -> Duration {
+        self.lock_state().guest_time()
     }
 
     /// Waits until the guest's own time reaches `time`. Only a run can wait.
-    pub(crate) async fn reach(&self, time: Duration) {
+    pub(crate) async fn wait_until(&self, time: Duration) {
         let (case, past) = {
-            let entry = self.entry();
+            let entry = self.lock_state();
             (Arc::clone(&entry.case), entry.past)
         };
-        case.clock.reach(time.saturating_sub(past)).await;
+        case.clock.wait_until(time.saturating_sub(past)).await;
     }
 
     /// Locks the entry. All fields change together under the lock, so a poisoned lock is safe to
     /// use.
-    fn entry(&self) -> MutexGuard<'_, Entry> {
+    fn lock_state(&self) -> MutexGuard<'_, CurrentRunState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entry {
-    fn time(&self) -> Duration {
-        let running = || self.past.saturating_add(self.case.clock.time());
+impl CurrentRunState {
+    fn guest_time(&self) -> Duration {
+        let running = || self.past.saturating_add(self.case.clock.elapsed_time());
         self.resting.unwrap_or_else(running)
     }
 }
@@ -80,22 +80,27 @@ mod tests {
     use sallyport_policy::Grant;
 
     use super::*;
-    use crate::Unattended;
+    use crate::FixedGrantAuthorizer;
 
     #[test]
     fn a_guests_time_stands_still_between_its_runs() {
         let pause = Duration::from_millis(20);
         let grant = Arc::new(Grant::empty("guest".parse().unwrap()));
-        let case = || Case::of_nobody(Arc::new(Unattended::new(Arc::clone(&grant))), None);
-        let docket = Docket::of(&case());
+        let case = || {
+            RunContext::without_call(Arc::new(FixedGrantAuthorizer::new(Arc::clone(&grant))), None)
+        };
+        let docket = CurrentRun::new(&case());
         std::thread::sleep(pause);
-        assert!(docket.time() >= pause, "it goes on while a run does");
-        docket.rest();
-        let time = docket.time();
+        assert!(docket.guest_time() >= pause, "it goes on while a run does");
+        docket.end_run();
+        let time = docket.guest_time();
         std::thread::sleep(pause);
-        assert_eq!(docket.time(), time);
+        assert_eq!(docket.guest_time(), time);
         let next = case();
-        docket.call(&next);
-        assert!(docket.time() - time <= next.clock.time(), "the pause does not count");
+        docket.begin_run(&next);
+        assert!(
+            docket.guest_time() - time <= next.clock.elapsed_time(),
+            "the pause does not count"
+        );
     }
 }

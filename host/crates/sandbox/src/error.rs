@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::compile::Limit;
+use crate::compile::ExceededCompileLimit;
 
 /// The reason why a plugin could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum LoadError {
     NewerWasi { path: PathBuf },
     /// Compiling the component reached a limit.
     #[error("compiling {path} needs more than {limit}", path = path.display())]
-    CompileLimit { path: PathBuf, limit: Limit },
+    CompileLimit { path: PathBuf, limit: ExceededCompileLimit },
     /// The compiler cannot be started, or does not work as expected.
     #[error("cannot compile plugins: {message}")]
     Compiler { message: String },

@@ -26,12 +26,12 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
 use crate::{
     capability::stdio::GuestOutput,
-    case::Case,
-    docket::Docket,
+    case::RunContext,
+    docket::CurrentRun,
     files::{
-        Disk, Files,
-        mount::{Entry, Mount, Slots},
-        own::OwnFolder,
+        GuestFiles, SharedDiskState,
+        mount::{GuestMount, MountGrantEntry, OpenFileCounter},
+        own::ProcessTempFolder,
     },
     limits::RANDOM_BYTES_MAX,
 };
@@ -42,22 +42,22 @@ const FILE_COPY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// A granted path cannot be opened. The message names host paths, so it is for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} is granted as {guest} but cannot be opened: {source}", path = path.display())]
-pub(crate) struct OpenError {
+pub(crate) struct GrantOpenError {
     path: PathBuf,
     pub(crate) guest: String,
     source: io::Error,
 }
 
 /// The WASI context and files of a guest, with the folder of file copies that is removed with it.
-pub(crate) struct Opened {
+pub(crate) struct GuestResources {
     pub(crate) wasi: WasiCtx,
-    pub(crate) files: Files,
-    pub(crate) scratch: Option<OwnFolder>,
+    pub(crate) files: GuestFiles,
+    pub(crate) scratch: Option<ProcessTempFolder>,
 }
 
 /// The part of a grant that is fixed for as long as a guest lives.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Opening {
+pub(crate) struct FixedGrantParts {
     folders: Vec<(PathBuf, String)>,
     scratches: Vec<(String, String)>,
     environment: Vec<(String, String)>,
@@ -66,17 +66,17 @@ pub(crate) struct Opening {
     host_call_bytes: u64,
 }
 
-impl Opening {
+impl FixedGrantParts {
     /// The fixed part of this run's grant.
-    pub(crate) fn of(case: &Case) -> Self {
-        let granted = case.granted();
+    pub(crate) fn from_run_context(case: &RunContext) -> Self {
+        let granted = case.initial_grant();
         let limits = granted.limits();
         let folder = |mount: &FsMount| (mount.host.clone(), mount.guest.clone());
         let scratch = |held: &ScratchGrant| (held.name.clone(), held.mount.clone());
         Self {
             folders: granted.fs().iter().map(folder).collect(),
             scratches: granted.scratch().iter().map(scratch).collect(),
-            environment: case.environment(granted),
+            environment: case.environment_variables(granted),
             memory_bytes: limits.memory_bytes,
             handles: limits.handles,
             host_call_bytes: limits.host_call_bytes,
@@ -89,67 +89,79 @@ impl Opening {
 /// # Errors
 ///
 /// A granted folder or file is missing or cannot be opened.
-pub(crate) fn open(
-    docket: &Arc<Docket>,
+pub(crate) fn open_guest_resources(
+    docket: &Arc<CurrentRun>,
     output: &[GuestOutput; 2],
     env: &[(String, String)],
-    disk: &Disk,
-) -> Result<Opened, OpenError> {
-    let case = docket.case();
-    let slots = Arc::new(Slots::default());
+    disk: &SharedDiskState,
+) -> Result<GuestResources, GrantOpenError> {
+    let case = docket.context();
+    let slots = Arc::new(OpenFileCounter::default());
     let (mut mounts, mut copies, mut scratch) = (Vec::new(), Vec::new(), None);
-    for granted in case.granted().fs() {
-        let failed =
-            |source| OpenError { path: granted.host.clone(), guest: granted.guest.clone(), source };
-        let entry = Entry::of(granted);
+    for granted in case.initial_grant().fs() {
+        let failed = |source| GrantOpenError {
+            path: granted.host.clone(),
+            guest: granted.guest.clone(),
+            source,
+        };
+        let entry = MountGrantEntry::from_mount(granted);
         if fs::metadata(&granted.host).map_err(failed)?.is_dir() {
             let root = open_folder(&granted.host).map_err(failed)?;
-            let shelf = disk.shelves.of(&root).map_err(failed)?;
-            mounts.push(Mount::folder(docket, &slots, entry, root, shelf));
+            let shelf = disk.shelves.folder_usage(&root).map_err(failed)?;
+            mounts.push(GuestMount::from_folder(docket, &slots, entry, root, shelf));
         } else {
             copy_file(granted, &mut scratch).map_err(failed)?;
             copies.push(entry);
         }
     }
-    mounts.extend(open_scratches(docket, &slots, disk)?);
+    mounts.extend(open_scratch_folders(docket, &slots, disk)?);
     if let Some(folder) = &scratch {
         let (path, guest) = (folder.path().to_owned(), "/".to_owned());
-        let root = open_folder(&path).map_err(|source| OpenError { path, guest, source })?;
-        mounts.push(Mount::copies(docket, &slots, copies, root));
+        let root = open_folder(&path).map_err(|source| GrantOpenError { path, guest, source })?;
+        mounts.push(GuestMount::from_file_copies(docket, &slots, copies, root));
     }
-    Ok(Opened { wasi: context(&case, output, env), files: Files { mounts }, scratch })
+    Ok(GuestResources {
+        wasi: build_wasi_context(&case, output, env),
+        files: GuestFiles { mounts },
+        scratch,
+    })
 }
 
 /// Opens the scratch folders of the run's session.
-fn open_scratches(
-    docket: &Arc<Docket>,
-    slots: &Arc<Slots>,
-    disk: &Disk,
-) -> Result<Vec<Arc<Mount>>, OpenError> {
-    let case = docket.case();
+fn open_scratch_folders(
+    docket: &Arc<CurrentRun>,
+    slots: &Arc<OpenFileCounter>,
+    disk: &SharedDiskState,
+) -> Result<Vec<Arc<GuestMount>>, GrantOpenError> {
+    let case = docket.context();
     let Some(call) = case.call() else { return Ok(Vec::new()) };
     let open = |granted: &ScratchGrant| {
-        let opened = disk.scratches.open(&call.context().session_id, &granted.name, &disk.shelves);
-        let (root, shelf) = opened.map_err(|source| OpenError {
+        let opened =
+            disk.scratches.open_folder(&call.context().session_id, &granted.name, &disk.shelves);
+        let (root, shelf) = opened.map_err(|source| GrantOpenError {
             path: granted.name.clone().into(),
             guest: granted.mount.clone(),
             source,
         })?;
-        Ok(Mount::scratch(docket, slots, granted, root, shelf))
+        Ok(GuestMount::from_scratch_folder(docket, slots, granted, root, shelf))
     };
-    case.granted().scratch().iter().map(open).collect()
+    case.initial_grant().scratch().iter().map(open).collect()
 }
 
 /// A context without any folder. Files have an implementation of their own; see `files`.
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a sandbox is opened")]
-fn context(case: &Case, [stdout, stderr]: &[GuestOutput; 2], env: &[(String, String)]) -> WasiCtx {
+fn build_wasi_context(
+    case: &RunContext,
+    [stdout, stderr]: &[GuestOutput; 2],
+    env: &[(String, String)],
+) -> WasiCtx {
     let mut context = WasiCtxBuilder::new();
     match &case.role.program {
         None => context.stdout(stdout.clone()).stderr(stderr.clone()),
         Some(program) => {
             let stderr = program.stderr(stderr);
             // Many programs read their own name before they look for arguments.
-            context.arg(case.granted().plugin().as_str());
+            context.arg(case.initial_grant().plugin().as_str());
             context.stdin(program.stdin()).stdout(program.stdout()).stderr(stderr)
         }
     };
@@ -169,11 +181,11 @@ fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Copies one granted file to its guest path in the folder of copies.
-fn copy_file(mount: &FsMount, scratch: &mut Option<OwnFolder>) -> io::Result<()> {
+fn copy_file(mount: &FsMount, scratch: &mut Option<ProcessTempFolder>) -> io::Result<()> {
     let bytes = read_file(mount)?;
     let folder = match scratch {
         Some(folder) => folder,
-        None => scratch.insert(OwnFolder::make()?),
+        None => scratch.insert(ProcessTempFolder::create()?),
     };
     let target = folder.path().join(mount.guest.trim_start_matches('/'));
     if let Some(parent) = target.parent() {

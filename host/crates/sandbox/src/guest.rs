@@ -12,29 +12,33 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::{
-    capability::{stdio::GuestOutput, uses::Uses},
-    case::Case,
-    docket::Docket,
-    files::{Files, own::OwnFolder},
+    capability::{stdio::GuestOutput, uses::HostCallCounters},
+    case::RunContext,
+    docket::CurrentRun,
+    files::{GuestFiles, own::ProcessTempFolder},
     limits::{HEADER_BYTES_MAX, MemoryAccount},
     net::HttpGate,
-    rate::Minute,
+    rate::MinuteRateLimiter,
 };
 
 /// The state that all guests of one plugin share.
-pub(crate) struct Common {
+pub(crate) struct SharedPluginState {
     /// The settings, with defaults filled in.
     pub(crate) settings: Map<String, Value>,
     /// Messages to the user, counted over all runs.
-    pub(crate) notices: Minute,
+    pub(crate) notices: MinuteRateLimiter,
     /// Whether timers can call the plugin back.
     pub(crate) has_timers: bool,
 }
 
-impl Common {
+impl SharedPluginState {
     /// For a component that is only inspected and belongs to no plugin.
-    pub(crate) fn bare() -> Arc<Self> {
-        Arc::new(Self { settings: Map::new(), notices: Minute::default(), has_timers: false })
+    pub(crate) fn without_plugin() -> Arc<Self> {
+        Arc::new(Self {
+            settings: Map::new(),
+            notices: MinuteRateLimiter::default(),
+            has_timers: false,
+        })
     }
 }
 
@@ -42,48 +46,48 @@ impl Common {
 pub(crate) struct Guest {
     pub(crate) wasi: WasiCtx,
     pub(crate) table: ResourceTable,
-    pub(crate) files: Files,
+    pub(crate) files: GuestFiles,
     pub(crate) http: WasiHttpCtx,
     pub(crate) gate: HttpGate,
     pub(crate) memory: MemoryAccount,
     /// The current run.
-    pub(crate) case: Arc<Case>,
+    pub(crate) case: Arc<RunContext>,
     /// The current run as seen by resources that outlive a host call.
-    pub(crate) docket: Arc<Docket>,
+    pub(crate) docket: Arc<CurrentRun>,
     /// Standard output and standard error.
     pub(crate) output: [GuestOutput; 2],
     /// The calls of the current run to our own interfaces.
-    pub(crate) uses: Uses,
-    pub(crate) common: Arc<Common>,
+    pub(crate) uses: HostCallCounters,
+    pub(crate) common: Arc<SharedPluginState>,
     /// The limits for its whole life.
     pub(crate) limits: PluginLimits,
     /// Copies of single granted files, removed with the guest.
-    pub(crate) _scratch: Option<OwnFolder>,
+    pub(crate) _scratch: Option<ProcessTempFolder>,
 }
 
 impl Guest {
     /// Most bytes that the tool may return.
     pub(crate) fn output_bytes_max(&self) -> u64 {
-        self.case.granted().limits().output_bytes
+        self.case.initial_grant().limits().output_bytes
     }
 
     /// Begins another run. Limits count separately for each run, except for memory that is still in
     /// use.
-    pub(crate) fn take_up(&mut self, case: &Arc<Case>) {
-        self.docket.call(case);
+    pub(crate) fn begin_run(&mut self, case: &Arc<RunContext>) {
+        self.docket.begin_run(case);
         self.case = Arc::clone(case);
         self.gate.case = Arc::clone(case);
         self.gate.account = Arc::default();
-        self.uses = Uses::default();
+        self.uses = HostCallCounters::default();
         self.memory.begin_run();
         self.files.begin_run();
     }
 
     /// Ends the current run, and with it all outside work that is still running.
-    pub(crate) fn lay_down(&mut self) {
-        self.output.iter().for_each(GuestOutput::finish);
+    pub(crate) fn end_run(&mut self) {
+        self.output.iter().for_each(GuestOutput::log_last_line);
         self.gate.account.close();
-        self.docket.rest();
+        self.docket.end_run();
     }
 }
 

@@ -11,7 +11,7 @@ use wasmparser::{Parser, Payload};
 
 use crate::{
     ComponentFile, LoadError,
-    abi::{self, Export},
+    abi::{self, PluginExport},
     power,
 };
 
@@ -28,8 +28,8 @@ impl ComponentInterface {
     /// # Errors
     ///
     /// The outermost sections are not well formed.
-    pub(crate) fn read(file: &ComponentFile) -> Result<Self, LoadError> {
-        read(file.bytes())
+    pub(crate) fn from_component_file(file: &ComponentFile) -> Result<Self, LoadError> {
+        read_interface(file.bytes())
             .map_err(|error| LoadError::Invalid { path: file.path().to_owned(), message: error })
     }
 
@@ -39,15 +39,23 @@ impl ComponentInterface {
     /// # Errors
     ///
     /// [`LoadError::NewerWasi`], [`LoadError::Lacking`] or [`LoadError::Unrequested`].
-    pub(crate) fn check(&self, file: &ComponentFile, manifest: &Manifest) -> Result<(), LoadError> {
-        self.check_wasi(file)?;
+    pub(crate) fn check_manifest(
+        &self,
+        file: &ComponentFile,
+        manifest: &Manifest,
+    ) -> Result<(), LoadError> {
+        self.check_wasi_version(file)?;
         if !self.exports.iter().any(|name| abi::is_callable(name)) {
             let role =
                 manifest.roles.first().copied().unwrap_or(sallyport_policy::PluginRole::Tools);
-            let export = Export::of(role);
-            return Err(self.lacking(file.path(), export.word(), export.newest()));
+            let export = PluginExport::from_role(role);
+            return Err(self.missing_export_error(
+                file.path(),
+                export.display_name(),
+                export.newest_interface_name(),
+            ));
         }
-        power::check(&power::named(&self.imports), file, manifest)
+        power::check_imports(&power::filter_guarded_interfaces(&self.imports), file, manifest)
     }
 
     /// Refuses a component that is not a program.
@@ -56,16 +64,16 @@ impl ComponentInterface {
     ///
     /// [`LoadError::NewerWasi`] or [`LoadError::Lacking`].
     pub(crate) fn check_program(&self, file: &ComponentFile) -> Result<(), LoadError> {
-        self.check_wasi(file)?;
+        self.check_wasi_version(file)?;
         if self.exports.iter().any(|name| abi::command::is_program(name)) {
             return Ok(());
         }
-        Err(self.lacking(file.path(), "program", abi::command::RUN))
+        Err(self.missing_export_error(file.path(), "program", abi::command::RUN))
     }
 
     /// Refuses a component that is built for WASI 0.3, because its calling convention is turned off
     /// in this engine.
-    fn check_wasi(&self, file: &ComponentFile) -> Result<(), LoadError> {
+    fn check_wasi_version(&self, file: &ComponentFile) -> Result<(), LoadError> {
         let is_newer = |name: &String| name.starts_with("wasi:") && name.contains("@0.3.");
         if self.imports.iter().chain(&self.exports).any(is_newer) {
             return Err(LoadError::NewerWasi { path: file.path().to_owned() });
@@ -73,13 +81,18 @@ impl ComponentInterface {
         Ok(())
     }
 
-    fn lacking(&self, path: &Path, export: &'static str, wanted: &'static str) -> LoadError {
-        let found = abi::listed(&self.exports);
+    fn missing_export_error(
+        &self,
+        path: &Path,
+        export: &'static str,
+        wanted: &'static str,
+    ) -> LoadError {
+        let found = abi::format_exports(&self.exports);
         LoadError::Lacking { path: path.to_owned(), export, found, wanted }
     }
 }
 
-fn read(bytes: &[u8]) -> Result<ComponentInterface, String> {
+fn read_interface(bytes: &[u8]) -> Result<ComponentInterface, String> {
     let failed = |error: wasmparser::BinaryReaderError| error.to_string();
     let cut = || "it ends in the middle of a section".to_owned();
     let mut interface = ComponentInterface::default();

@@ -43,13 +43,13 @@ const PANIC_BYTES_MAX: usize = 500;
 
 /// One call's ledger. Clones write to the same book.
 #[derive(Debug, Clone)]
-pub(crate) struct Ledger(Arc<Mutex<Book>>);
+pub(crate) struct EffectLog(Arc<Mutex<EffectLogState>>);
 
 #[derive(Debug)]
-struct Book {
+struct EffectLogState {
     effects: Vec<Effect>,
     /// The traffic of each recorded request, by its index in `effects`.
-    traffic: Vec<(usize, Arc<Traffic>)>,
+    traffic: Vec<(usize, Arc<RequestTraffic>)>,
     /// The questions that are open.
     questions: Vec<String>,
     requests_left: usize,
@@ -63,24 +63,24 @@ struct Book {
 }
 
 /// A use of a capability that is still running.
-pub(crate) struct Use {
-    ledger: Ledger,
+pub(crate) struct CapabilityUse {
+    ledger: EffectLog,
     effect: Effect,
     /// Whether the entry belongs to this use alone.
     is_new: bool,
 }
 
-impl Use {
+impl CapabilityUse {
     /// Adds the outcome to the entry. If the entry belongs to another use, it adds an entry of its
     /// own.
-    pub(crate) fn ended(self, how: &str) {
+    pub(crate) fn record_outcome(self, how: &str) {
         let Effect::Used { capability, what } = &self.effect else { return };
         let (capability, what) = (capability.clone(), format!("{what}{how}"));
         let told = Effect::Used { capability, what };
         match self.is_new {
-            true => self.ledger.replace(&self.effect, told),
+            true => self.ledger.replace_effect(&self.effect, told),
             false => {
-                self.ledger.book().add_use(&told);
+                self.ledger.lock_state().add_use(&told);
             }
         }
     }
@@ -88,52 +88,52 @@ impl Use {
 
 /// A question to the user or to the policy. If this is dropped before there is an answer, the
 /// unanswered question is recorded.
-pub(crate) struct Asking {
-    ledger: Ledger,
+pub(crate) struct QuestionGuard {
+    ledger: EffectLog,
     what: String,
     is_answered: bool,
 }
 
-impl Asking {
+impl QuestionGuard {
     /// Marks the question as answered. The caller records the answer.
-    pub(crate) fn answered(mut self) {
+    pub(crate) fn mark_answered(mut self) {
         self.is_answered = true;
     }
 }
 
-impl Drop for Asking {
+impl Drop for QuestionGuard {
     fn drop(&mut self) {
-        let mut book = self.ledger.book();
+        let mut book = self.ledger.lock_state();
         if book.close_question(&self.what) && !self.is_answered {
-            book.note(unanswered(std::mem::take(&mut self.what)));
+            book.record_effect(unanswered_effect(std::mem::take(&mut self.what)));
         }
     }
 }
 
-fn unanswered(what: String) -> Effect {
+fn unanswered_effect(what: String) -> Effect {
     let answer = "the call was cancelled before there was an answer".to_owned();
     Effect::Asked { what, answer }
 }
 
 /// The traffic of one request, counted while its bodies pass.
 #[derive(Debug, Default)]
-pub(crate) struct Traffic {
+pub(crate) struct RequestTraffic {
     /// 0 until a response has arrived.
     status: AtomicU16,
     sent_bytes: AtomicU64,
     received_bytes: AtomicU64,
 }
 
-impl Traffic {
-    pub(crate) fn answered(&self, status: u16) {
+impl RequestTraffic {
+    pub(crate) fn set_status(&self, status: u16) {
         self.status.store(status, Ordering::Relaxed);
     }
 
-    pub(crate) fn sent(&self, bytes: u64) {
+    pub(crate) fn add_sent_bytes(&self, bytes: u64) {
         self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn received(&self, bytes: u64) {
+    pub(crate) fn add_received_bytes(&self, bytes: u64) {
         self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -142,7 +142,7 @@ impl Traffic {
         self.sent_bytes.load(Ordering::Relaxed)
     }
 
-    fn write_into(&self, effect: &mut Effect) {
+    fn write_to_effect(&self, effect: &mut Effect) {
         if let Effect::Requested { status, sent_bytes, received_bytes, .. } = effect {
             *status = Some(self.status.load(Ordering::Relaxed)).filter(|status| *status != 0);
             *sent_bytes = self.sent_bytes();
@@ -151,9 +151,9 @@ impl Traffic {
     }
 }
 
-impl Ledger {
+impl EffectLog {
     pub(crate) fn new(log_bytes_max: u64) -> Self {
-        Self(Arc::new(Mutex::new(Book {
+        Self(Arc::new(Mutex::new(EffectLogState {
             effects: Vec::new(),
             traffic: Vec::new(),
             questions: Vec::new(),
@@ -169,9 +169,9 @@ impl Ledger {
     }
 
     /// Records a log line, as far as the limit allows.
-    pub(crate) fn log(&self, level: LogLevel, text: &str) {
-        let mut book = self.book();
-        let line = cut(text);
+    pub(crate) fn log_line(&self, level: LogLevel, text: &str) {
+        let mut book = self.lock_state();
+        let line = truncate_line(text);
         let cost = (line.len() as u64).max(LINE_BYTES_MIN);
         if cost <= book.log_bytes_left {
             book.log_bytes_left -= cost;
@@ -184,9 +184,9 @@ impl Ledger {
     }
 
     /// Records a request that leaves the host. Its [`Traffic`] counts the bytes and the status.
-    pub(crate) fn requested(&self, what: String) -> Arc<Traffic> {
-        let traffic = Arc::new(Traffic::default());
-        let mut book = self.book();
+    pub(crate) fn record_request(&self, what: String) -> Arc<RequestTraffic> {
+        let traffic = Arc::new(RequestTraffic::default());
+        let mut book = self.lock_state();
         if book.requests_left > 0 {
             book.requests_left -= 1;
             let place = book.effects.len();
@@ -198,33 +198,33 @@ impl Ledger {
     }
 
     /// Records an effect, unless it is recorded already.
-    pub(crate) fn note(&self, effect: Effect) {
-        self.book().note(effect);
+    pub(crate) fn record_effect(&self, effect: Effect) {
+        self.lock_state().record_effect(effect);
     }
 
     /// Registers a question, so that it is recorded even if it is never answered.
-    pub(crate) fn asking(&self, what: &str) -> Asking {
-        self.book().questions.push(what.to_owned());
-        Asking { ledger: self.clone(), what: what.to_owned(), is_answered: false }
+    pub(crate) fn begin_question(&self, what: &str) -> QuestionGuard {
+        self.lock_state().questions.push(what.to_owned());
+        QuestionGuard { ledger: self.clone(), what: what.to_owned(), is_answered: false }
     }
 
     /// Records the use of a capability, unless it is recorded already.
-    pub(crate) fn used(&self, capability: Capability, what: String) {
-        self.using(capability, what);
+    pub(crate) fn record_use(&self, capability: Capability, what: String) {
+        self.begin_use(capability, what);
     }
 
     /// Records the use of a capability before it happens, because the guest may be stopped while it
     /// is running.
-    pub(crate) fn using(&self, capability: Capability, what: String) -> Use {
+    pub(crate) fn begin_use(&self, capability: Capability, what: String) -> CapabilityUse {
         let effect = Effect::Used { capability: capability.as_str().to_owned(), what };
-        let is_new = self.book().add_use(&effect);
-        Use { ledger: self.clone(), effect, is_new }
+        let is_new = self.lock_state().add_use(&effect);
+        CapabilityUse { ledger: self.clone(), effect, is_new }
     }
 
     /// Replaces the entry of a use. If the new entry is recorded already, the old one is removed if
     /// possible.
-    fn replace(&self, old: &Effect, new: Effect) {
-        let mut book = self.book();
+    fn replace_effect(&self, old: &Effect, new: Effect) {
+        let mut book = self.lock_state();
         let Some(place) = book.effects.iter().rposition(|effect| effect == old) else { return };
         // Only the last entry can be removed: others are referred to by index.
         if place + 1 == book.effects.len() && book.effects.contains(&new) {
@@ -236,9 +236,9 @@ impl Ledger {
     }
 
     /// Records a refusal, unless it is recorded already.
-    pub(crate) fn refused(&self, denial: Denial) {
+    pub(crate) fn record_refusal(&self, denial: Denial) {
         let effect = Effect::Refused(denial);
-        let mut book = self.book();
+        let mut book = self.lock_state();
         if book.refusals_left > 0 && !book.effects.contains(&effect) {
             book.refusals_left -= 1;
             book.effects.push(effect);
@@ -246,43 +246,43 @@ impl Ledger {
     }
 
     /// Records the limit that the guest reached. Only the first one is kept.
-    pub(crate) fn limit_reached(&self, what: impl Into<String>) {
-        self.book().limit.get_or_insert(what.into());
+    pub(crate) fn record_limit(&self, what: impl Into<String>) {
+        self.lock_state().limit.get_or_insert(what.into());
     }
 
     /// The limit that the guest reached, if any.
-    pub(crate) fn limit(&self) -> Option<String> {
-        self.book().limit.clone()
+    pub(crate) fn reached_limit(&self) -> Option<String> {
+        self.lock_state().limit.clone()
     }
 
     /// Records that a message to the user was not accepted, through no fault of the guest.
-    pub(crate) fn unsaid(&self) {
-        self.book().is_unsaid = true;
+    pub(crate) fn record_undelivered(&self) {
+        self.lock_state().is_unsaid = true;
     }
 
     /// Whether a message to the user was not accepted.
-    pub(crate) fn is_unsaid(&self) -> bool {
-        self.book().is_unsaid
+    pub(crate) fn has_undelivered(&self) -> bool {
+        self.lock_state().is_unsaid
     }
 
     /// Closes the book and returns its entries.
     pub(crate) fn close(&self) -> Vec<Effect> {
-        let mut book = self.book();
+        let mut book = self.lock_state();
         // The questions of a guest that is given up end a little later than the guest, so they are
         // recorded here.
         for what in std::mem::take(&mut book.questions) {
-            book.note(unanswered(what));
+            book.record_effect(unanswered_effect(what));
         }
         let mut effects = std::mem::take(&mut book.effects);
         for (place, traffic) in book.traffic.drain(..) {
-            traffic.write_into(&mut effects[place]);
+            traffic.write_to_effect(&mut effects[place]);
         }
         effects
     }
 
     /// The last refusal, if there was one.
-    pub(crate) fn last_refusal(&self) -> Option<Denial> {
-        self.book().effects.iter().rev().find_map(|effect| match effect {
+    pub(crate) fn last_denial(&self) -> Option<Denial> {
+        self.lock_state().effects.iter().rev().find_map(|effect| match effect {
             Effect::Refused(denial) => Some(denial.clone()),
             _ => None,
         })
@@ -290,8 +290,8 @@ impl Ledger {
 
     /// The guest's last panic as Rust's standard library writes it to standard error: the location,
     /// then the message up to a note.
-    pub(crate) fn panic(&self) -> Option<String> {
-        let book = self.book();
+    pub(crate) fn panic_message(&self) -> Option<String> {
+        let book = self.lock_state();
         let said = book.effects.iter().filter_map(|effect| match effect {
             Effect::Logged { level: STDERR_LEVEL, text } => Some(text.as_str()),
             _ => None,
@@ -308,13 +308,13 @@ impl Ledger {
     }
 
     /// Locks the book. Each entry is pushed as a whole, so a poisoned lock is safe to use.
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn lock_state(&self) -> MutexGuard<'_, EffectLogState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Book {
-    fn note(&mut self, effect: Effect) {
+impl EffectLogState {
+    fn record_effect(&mut self, effect: Effect) {
         if self.notes_left > 0 && !self.effects.contains(&effect) {
             self.notes_left -= 1;
             self.effects.push(effect);
@@ -344,7 +344,7 @@ impl Book {
 }
 
 /// Cuts a line to the limit, between characters.
-fn cut(text: &str) -> &str {
+fn truncate_line(text: &str) -> &str {
     &text[..text.floor_char_boundary(LINE_BYTES_MAX)]
 }
 
@@ -354,9 +354,9 @@ mod tests {
 
     #[test]
     fn an_endless_log_is_cut_with_a_mark() {
-        let ledger = Ledger::new(100);
+        let ledger = EffectLog::new(100);
         for _ in 0..1000 {
-            ledger.log(LogLevel::Info, "0123456789012345678901234567890123456789");
+            ledger.log_line(LogLevel::Info, "0123456789012345678901234567890123456789");
         }
         let effects = ledger.close();
         assert_eq!(effects.len(), 3, "two lines and the mark: {effects:?}");
@@ -365,13 +365,14 @@ mod tests {
 
     #[test]
     fn an_entry_tells_what_its_request_came_to_also_after_others() {
-        let ledger = Ledger::new(100);
-        let (first, second) = (ledger.requested("GET a".into()), ledger.requested("GET b".into()));
-        second.answered(204);
-        first.sent(3);
-        first.received(2);
-        first.received(2);
-        first.answered(200);
+        let ledger = EffectLog::new(100);
+        let (first, second) =
+            (ledger.record_request("GET a".into()), ledger.record_request("GET b".into()));
+        second.set_status(204);
+        first.add_sent_bytes(3);
+        first.add_received_bytes(2);
+        first.add_received_bytes(2);
+        first.set_status(200);
         let requested = |what: &str, status, sent_bytes, received_bytes| Effect::Requested {
             what: what.into(),
             status: Some(status),
@@ -383,12 +384,12 @@ mod tests {
 
     #[test]
     fn uses_without_end_are_cut_with_a_mark_and_take_no_room_from_others() {
-        let ledger = Ledger::new(100);
+        let ledger = EffectLog::new(100);
         for n in 0..2 * USES_MAX {
-            ledger.used(Capability::State, format!("set {n}"));
-            ledger.used(Capability::State, "the same".to_owned());
+            ledger.record_use(Capability::State, format!("set {n}"));
+            ledger.record_use(Capability::State, "the same".to_owned());
         }
-        ledger.note(Effect::Changed { path: "/sandbox/x".to_owned() });
+        ledger.record_effect(Effect::Changed { path: "/sandbox/x".to_owned() });
         let effects = ledger.close();
         assert_eq!(effects.len(), USES_MAX + 2);
         assert!(format!("{:?}", effects[USES_MAX]).contains("there were more uses"));
@@ -396,36 +397,36 @@ mod tests {
 
     #[test]
     fn a_use_is_on_record_from_its_beginning_and_once_with_its_end() {
-        let ledger = Ledger::new(100);
+        let ledger = EffectLog::new(100);
         let told = || {
-            let effects = ledger.book().effects.clone();
+            let effects = ledger.lock_state().effects.clone();
             effects.iter().map(|effect| format!("{effect:?}")).collect::<String>()
         };
-        let begin = || ledger.using(Capability::State, "set k".to_owned());
+        let begin = || ledger.begin_use(Capability::State, "set k".to_owned());
         let first = begin();
         assert!(told().contains("\"set k\""));
-        first.ended(": no room");
+        first.record_outcome(": no room");
         for _ in 0..2 * USES_MAX {
-            begin().ended(": no room");
+            begin().record_outcome(": no room");
         }
         assert_eq!(told().matches("set k").count(), 1, "{}", told());
         drop(begin());
-        begin().ended(": no room");
-        begin().ended(": no disk");
+        begin().record_outcome(": no room");
+        begin().record_outcome(": no disk");
         assert_eq!(told().matches("set k").count(), 3, "{}", told());
     }
 
     #[test]
     fn empty_lines_are_not_free() {
-        let ledger = Ledger::new(160);
-        (0..1000).for_each(|_| ledger.log(LogLevel::Info, ""));
+        let ledger = EffectLog::new(160);
+        (0..1000).for_each(|_| ledger.log_line(LogLevel::Info, ""));
         assert_eq!(ledger.close().len(), 11);
     }
 
     #[test]
     fn a_long_line_is_cut_between_characters() {
-        let ledger = Ledger::new(1 << 20);
-        ledger.log(LogLevel::Info, &"é".repeat(LINE_BYTES_MAX));
+        let ledger = EffectLog::new(1 << 20);
+        ledger.log_line(LogLevel::Info, &"é".repeat(LINE_BYTES_MAX));
         let Effect::Logged { text, .. } = &ledger.close()[0] else { panic!("no line") };
         assert_eq!(text.len(), LINE_BYTES_MAX);
     }

@@ -81,7 +81,7 @@ impl MemoryAccount {
     }
 
     /// The memory in use, in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub(crate) fn used_bytes(&self) -> u64 {
         self.bytes
     }
 
@@ -93,7 +93,7 @@ impl MemoryAccount {
         self.machine_refused = false;
     }
 
-    fn grow(&mut self, by: u64) -> bool {
+    fn try_grow(&mut self, by: u64) -> bool {
         self.pending = 0;
         let wanted = self.bytes.saturating_add(by);
         if wanted > self.bytes_max {
@@ -107,7 +107,7 @@ impl MemoryAccount {
     }
 
     /// Reverts the growth that was just counted and did not happen.
-    fn roll_back(&mut self) {
+    fn revert_growth(&mut self) {
         self.machine_refused |= self.pending > 0 && !self.is_beyond_module;
         self.bytes -= std::mem::take(&mut self.pending);
     }
@@ -121,11 +121,11 @@ impl ResourceLimiter for MemoryAccount {
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         self.is_beyond_module = maximum.is_some_and(|maximum| desired > maximum);
-        Ok(self.grow(desired.saturating_sub(current) as u64))
+        Ok(self.try_grow(desired.saturating_sub(current) as u64))
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.roll_back();
+        self.revert_growth();
         Ok(())
     }
 
@@ -137,11 +137,11 @@ impl ResourceLimiter for MemoryAccount {
     ) -> wasmtime::Result<bool> {
         self.is_beyond_module = maximum.is_some_and(|maximum| desired > maximum);
         let elements = desired.saturating_sub(current) as u64;
-        Ok(self.grow(elements.saturating_mul(TABLE_ELEMENT_BYTES)))
+        Ok(self.try_grow(elements.saturating_mul(TABLE_ELEMENT_BYTES)))
     }
 
     fn table_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.roll_back();
+        self.revert_growth();
         Ok(())
     }
 
@@ -180,7 +180,7 @@ mod tests {
         assert!(!account.memory_growing(600, 1001, None).unwrap());
         account.begin_run();
         assert!(!account.was_refused());
-        assert_eq!((account.bytes(), account.bytes_peak()), (600, 600));
+        assert_eq!((account.used_bytes(), account.bytes_peak()), (600, 600));
         assert!(!account.memory_growing(600, 1001, None).unwrap(), "the limit is that of its life");
     }
 

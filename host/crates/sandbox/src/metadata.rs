@@ -15,15 +15,15 @@ use serde_json::Value;
 
 use crate::{
     ComponentFile, LoadError, Sandbox,
-    abi::{Export, ROLES, RawTool},
-    case::Case,
-    guest::Common,
+    abi::{PluginExport, ROLES, UncheckedTool},
+    case::RunContext,
+    guest::SharedPluginState,
     interface::ComponentInterface,
-    plugin::Prepared,
+    plugin::PreparedPlugin,
     power,
-    run::{self, Stop},
-    schema::Schema,
-    warden::Unattended,
+    run::{self, RunStopReason},
+    schema::CompiledSchema,
+    warden::FixedGrantAuthorizer,
 };
 
 /// Most tools of one plugin. A model that is offered more chooses badly.
@@ -51,7 +51,7 @@ const FORMAT: u32 = 4;
 
 /// The metadata of a component, which is known without running it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Metadata {
+pub struct ComponentMetadata {
     format: u32,
     /// The digest of the component.
     pub digest: String,
@@ -60,26 +60,26 @@ pub struct Metadata {
     /// Whether the component exports `setup` and `teardown`.
     pub managed: bool,
     /// The interfaces that the component exports.
-    exports: Vec<Export>,
+    exports: Vec<PluginExport>,
     /// The power interfaces that the component imports.
     powers: Vec<String>,
 }
 
-impl Metadata {
+impl ComponentMetadata {
     /// Returns the roles that the component exports, including those that its manifest does not
     /// name.
     pub fn roles(&self) -> Vec<PluginRole> {
-        let exported = |role: &PluginRole| self.exports.contains(&Export::of(*role));
+        let exported = |role: &PluginRole| self.exports.contains(&PluginExport::from_role(*role));
         ROLES.into_iter().filter(exported).collect()
     }
 
-    fn plays(&self, roles: &[PluginRole]) -> bool {
-        roles.iter().all(|role| self.exports.contains(&Export::of(*role)))
+    fn has_roles(&self, roles: &[PluginRole]) -> bool {
+        roles.iter().all(|role| self.exports.contains(&PluginExport::from_role(*role)))
     }
 
     /// Returns the roles that the component exports and its manifest does not name. The host does
     /// not use them.
-    pub fn unnamed_roles(&self, manifest: &Manifest) -> Vec<PluginRole> {
+    pub fn undeclared_roles(&self, manifest: &Manifest) -> Vec<PluginRole> {
         let mut roles = self.roles();
         roles.retain(|role| !manifest.roles.contains(role));
         roles
@@ -92,42 +92,44 @@ impl Sandbox {
     /// # Errors
     ///
     /// Every reason that makes a component unusable; see [`LoadError`].
-    pub async fn inspect(
+    pub async fn inspect_component(
         self: &Arc<Self>,
         file: &ComponentFile,
         manifest: &Manifest,
-    ) -> Result<Metadata, LoadError> {
-        if let Some(known) = self.known(file, manifest) {
+    ) -> Result<ComponentMetadata, LoadError> {
+        if let Some(known) = self.cached_metadata(file, manifest) {
             return known;
         }
-        let prepared = Prepared::new(self, file, manifest)?;
-        let tools = self.ask_for_tools(&prepared, file, &manifest.name).await?;
-        let exports = Export::ALL.into_iter().filter(|export| prepared.abi.exports(*export));
-        let exports: Vec<Export> = exports.collect();
-        let managed = exports.contains(&Export::Lifecycle);
+        let prepared = PreparedPlugin::new(self, file, manifest)?;
+        let tools = self.query_tools(&prepared, file, &manifest.name).await?;
+        let exports =
+            PluginExport::ALL.into_iter().filter(|export| prepared.abi.has_export(*export));
+        let exports: Vec<PluginExport> = exports.collect();
+        let managed = exports.contains(&PluginExport::Lifecycle);
         let digest = file.digest().to_owned();
-        let powers = power::imported(prepared.pre.component());
-        let metadata = Metadata { format: FORMAT, digest, tools, managed, exports, powers };
+        let powers = power::imported_interfaces(prepared.pre.component());
+        let metadata =
+            ComponentMetadata { format: FORMAT, digest, tools, managed, exports, powers };
         if let Ok(text) = serde_json::to_string(&metadata) {
-            self.cache.keep_metadata(file.digest(), &text);
+            self.cache.write_metadata(file.digest(), &text);
         }
         Ok(metadata)
     }
 
     /// Returns the cached metadata of a component, or the reason why it cannot be a plugin with
     /// this manifest. Returns `None` if the component has to be compiled to find out.
-    pub fn known(
+    pub fn cached_metadata(
         &self,
         file: &ComponentFile,
         manifest: &Manifest,
-    ) -> Option<Result<Metadata, LoadError>> {
-        let kept = self.kept(file.digest(), &manifest.name);
+    ) -> Option<Result<ComponentMetadata, LoadError>> {
+        let kept = self.read_cached_metadata(file.digest(), &manifest.name);
         // The manifest may have changed since the metadata was cached.
-        if let Some(metadata) = kept.filter(|metadata| metadata.plays(&manifest.roles)) {
-            return Some(power::check(&metadata.powers, file, manifest).map(|()| metadata));
+        if let Some(metadata) = kept.filter(|metadata| metadata.has_roles(&manifest.roles)) {
+            return Some(power::check_imports(&metadata.powers, file, manifest).map(|()| metadata));
         }
-        let interface = ComponentInterface::read(file);
-        interface.and_then(|interface| interface.check(file, manifest)).err().map(Err)
+        let interface = ComponentInterface::from_component_file(file);
+        interface.and_then(|interface| interface.check_manifest(file, manifest)).err().map(Err)
     }
 
     /// Refuses a component that is not a program, without compiling it.
@@ -136,13 +138,14 @@ impl Sandbox {
     ///
     /// The component exports no `wasi:cli/run`, is built for WASI 0.3, or is not well formed.
     pub fn check_program(&self, file: &ComponentFile) -> Result<(), LoadError> {
-        ComponentInterface::read(file)?.check_program(file)
+        ComponentInterface::from_component_file(file)?.check_program(file)
     }
 
     /// Returns cached metadata with the plugin's name filled in. All plugins with this component
     /// share the cache entry.
-    fn kept(&self, digest: &str, plugin: &PluginName) -> Option<Metadata> {
-        let mut metadata: Metadata = serde_json::from_str(&self.cache.metadata(digest)?).ok()?;
+    fn read_cached_metadata(&self, digest: &str, plugin: &PluginName) -> Option<ComponentMetadata> {
+        let mut metadata: ComponentMetadata =
+            serde_json::from_str(&self.cache.read_metadata(digest)?).ok()?;
         if metadata.format != FORMAT || metadata.digest != digest {
             return None;
         }
@@ -152,39 +155,47 @@ impl Sandbox {
         Some(metadata)
     }
 
-    async fn ask_for_tools(
+    async fn query_tools(
         self: &Arc<Self>,
-        prepared: &Prepared,
+        prepared: &PreparedPlugin,
         file: &ComponentFile,
         plugin: &PluginName,
     ) -> Result<Vec<ToolDescriptor>, LoadError> {
         let bad = |message: String| LoadError::BadTools { path: file.path().to_owned(), message };
         let grant = Arc::new(Grant::empty(plugin.clone()));
-        let case = Case::of_nobody(Arc::new(Unattended::new(grant)), Some(LIST_TIME_MAX));
-        let guest = self.guest(&case, &Common::bare());
+        let case = RunContext::without_call(
+            Arc::new(FixedGrantAuthorizer::new(grant)),
+            Some(LIST_TIME_MAX),
+        );
+        let guest = self.create_guest(&case, &SharedPluginState::without_plugin());
         let guest = guest.map_err(|error| bad(error.to_string()))?;
         let abi = Arc::clone(&prepared.abi);
-        let body = run::body(move |store, instance| {
+        let body = run::box_run_body(move |store, instance| {
             Box::pin(async move { abi.list_tools(store, instance).await })
         });
-        let run = run::run(prepared, guest, body).await;
+        let run = run::run_guest(prepared, guest, body).await;
         match run.result {
             Ok(tools) => check_tools(tools, plugin).map_err(|message| LoadError::ImpossibleTools {
                 path: file.path().to_owned(),
                 message,
             }),
-            Err(Stop::Expired(_)) => Err(bad(format!("it took longer than {LIST_TIME_MAX:?}"))),
-            Err(Stop::Failed(failure)) if failure.kind == FailureKind::BadOutput => {
+            Err(RunStopReason::Expired(_)) => {
+                Err(bad(format!("it took longer than {LIST_TIME_MAX:?}")))
+            }
+            Err(RunStopReason::Failed(failure)) if failure.kind == FailureKind::BadOutput => {
                 let (path, message) = (file.path().to_owned(), failure.message);
                 Err(LoadError::Mismatch { path, message })
             }
-            Err(Stop::Failed(failure)) => Err(bad(failure.message)),
+            Err(RunStopReason::Failed(failure)) => Err(bad(failure.message)),
         }
     }
 }
 
 /// Validates the tools that a component lists.
-fn check_tools(tools: Vec<RawTool>, plugin: &PluginName) -> Result<Vec<ToolDescriptor>, String> {
+fn check_tools(
+    tools: Vec<UncheckedTool>,
+    plugin: &PluginName,
+) -> Result<Vec<ToolDescriptor>, String> {
     if tools.len() > TOOLS_MAX {
         return Err(format!("it lists {} tools, at most {TOOLS_MAX} are taken", tools.len()));
     }
@@ -200,11 +211,11 @@ fn check_tools(tools: Vec<RawTool>, plugin: &PluginName) -> Result<Vec<ToolDescr
     specs.collect()
 }
 
-fn check_tool(tool: RawTool, plugin: &PluginName) -> Result<ToolDescriptor, String> {
+fn check_tool(tool: UncheckedTool, plugin: &PluginName) -> Result<ToolDescriptor, String> {
     let name: ToolName = tool.name.parse().map_err(|e| format!("{e}"))?;
-    let parameters = parsed(&tool.parameters, &name, "parameters")?;
-    let output = tool.output.map(|text| parsed(&text, &name, "output")).transpose()?;
-    checked(ToolDescriptor {
+    let parameters = parse_schema(&tool.parameters, &name, "parameters")?;
+    let output = tool.output.map(|text| parse_schema(&text, &name, "output")).transpose()?;
+    check_and_trim_tool(ToolDescriptor {
         id: ToolId::new(plugin.clone(), name),
         title: tool.title,
         description: tool.description,
@@ -220,7 +231,7 @@ fn check_tool(tool: RawTool, plugin: &PluginName) -> Result<ToolDescriptor, Stri
 ///
 /// The name is reserved for roles, the parameters are not an object schema, or a schema cannot be
 /// used. The message states which.
-pub fn checked(tool: ToolDescriptor) -> Result<ToolDescriptor, String> {
+pub fn check_and_trim_tool(tool: ToolDescriptor) -> Result<ToolDescriptor, String> {
     let name = &tool.id.tool;
     if name.as_str().starts_with(ROLE_PREFIX) {
         return Err(format!("a tool cannot be called {name}: so the host calls runs in a role"));
@@ -232,29 +243,30 @@ pub fn checked(tool: ToolDescriptor) -> Result<ToolDescriptor, String> {
     tool.output.iter().try_for_each(|output| check_schema(output, name, "output"))?;
     let title = tool.title.map(|title| escape_excerpt(title.trim(), TITLE_CHARS_MAX));
     let title = title.filter(|title| !title.is_empty());
-    Ok(ToolDescriptor { title, description: shorten(tool.description), ..tool })
+    Ok(ToolDescriptor { title, description: shorten_description(tool.description), ..tool })
 }
 
-fn parsed(text: &str, tool: &ToolName, what: &str) -> Result<Value, String> {
-    json::parse_json(text, SCHEMA_BYTES_MAX).map_err(|e| of_schema(tool, what, &e.to_string()))
+fn parse_schema(text: &str, tool: &ToolName, what: &str) -> Result<Value, String> {
+    json::parse_json(text, SCHEMA_BYTES_MAX)
+        .map_err(|e| schema_error_message(tool, what, &e.to_string()))
 }
 
 fn check_schema(schema: &Value, tool: &ToolName, what: &str) -> Result<(), String> {
     let bytes = schema.to_string().len();
     if bytes > SCHEMA_BYTES_MAX {
         let message = format!("it has {bytes} bytes, at most {SCHEMA_BYTES_MAX} are taken");
-        return Err(of_schema(tool, what, &message));
+        return Err(schema_error_message(tool, what, &message));
     }
-    Schema::new(schema).map_err(|e| of_schema(tool, what, &e))?;
+    CompiledSchema::new(schema).map_err(|e| schema_error_message(tool, what, &e))?;
     Ok(())
 }
 
-fn of_schema(tool: &ToolName, what: &str, message: &str) -> String {
+fn schema_error_message(tool: &ToolName, what: &str, message: &str) -> String {
     format!("the {what} schema of {tool}: {message}")
 }
 
 /// Cuts a description that is too long, with a mark that the model and the user both see.
-fn shorten(text: String) -> String {
+fn shorten_description(text: String) -> String {
     if text.len() <= DESCRIPTION_BYTES_MAX {
         return text;
     }

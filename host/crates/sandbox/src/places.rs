@@ -14,31 +14,31 @@ use tokio::{
     time::timeout,
 };
 
-use crate::rate::Minute;
+use crate::rate::MinuteRateLimiter;
 
 /// The places of a plugin.
-pub struct Places {
+pub struct CallSlots {
     free: Semaphore,
-    count: Mutex<Count>,
-    recent: Minute,
+    count: Mutex<CallSlotCount>,
+    recent: MinuteRateLimiter,
 }
 
 /// The number of places, taken or free, and the number that is wanted. Surplus places are removed
 /// when their calls end.
-struct Count {
+struct CallSlotCount {
     there: u32,
     wanted: u32,
 }
 
 /// A place that a call has taken.
-pub struct Place<'a> {
-    places: &'a Places,
+pub struct CallSlot<'a> {
+    places: &'a CallSlots,
     permit: Option<SemaphorePermit<'a>>,
 }
 
 /// The reason why a call got no place, phrased to follow the plugin's name.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoPlace {
+pub enum CallSlotError {
     /// All places stayed taken.
     #[error(
         "is busy: {calls} of its calls are running (limits.concurrent-calls), and none ended \
@@ -58,14 +58,14 @@ pub enum NoPlace {
     },
 }
 
-impl Places {
+impl CallSlots {
     /// Creates places, none of which is taken.
     #[expect(clippy::new_without_default, reason = "nothing has a standard number of places")]
     pub fn new() -> Self {
         Self {
             free: Semaphore::new(0),
-            count: Mutex::new(Count { there: 0, wanted: 0 }),
-            recent: Minute::default(),
+            count: Mutex::new(CallSlotCount { there: 0, wanted: 0 }),
+            recent: MinuteRateLimiter::default(),
         }
     }
 
@@ -74,21 +74,21 @@ impl Places {
     /// # Errors
     ///
     /// No place became free in time, or too many calls have started within the last minute.
-    pub async fn take(&self, limits: &PluginLimits) -> Result<Place<'_>, NoPlace> {
+    pub async fn acquire_slot(&self, limits: &PluginLimits) -> Result<CallSlot<'_>, CallSlotError> {
         let (calls, waited) = (limits.concurrent_calls, limits.queue_time);
         self.resize(calls);
         let permit = match timeout(waited, self.free.acquire()).await {
             Ok(Ok(permit)) => Some(permit),
             // The semaphore is never closed, so the wait timed out.
-            Ok(Err(_)) | Err(_) => return Err(NoPlace::Busy { calls, waited }),
+            Ok(Err(_)) | Err(_) => return Err(CallSlotError::Busy { calls, waited }),
         };
-        let place = Place { places: self, permit };
+        let place = CallSlot { places: self, permit };
         self.count_call(limits.calls_per_minute, Instant::now())?;
         Ok(place)
     }
 
     fn resize(&self, wanted: u32) {
-        let mut count = lock(&self.count);
+        let mut count = lock_mutex(&self.count);
         count.wanted = wanted;
         if wanted > count.there {
             self.free.add_permits((wanted - count.there) as usize);
@@ -99,16 +99,20 @@ impl Places {
         }
     }
 
-    fn count_call(&self, calls_max: Option<u32>, now: Instant) -> Result<(), NoPlace> {
+    fn count_call(&self, calls_max: Option<u32>, now: Instant) -> Result<(), CallSlotError> {
         let Some(calls) = calls_max else { return Ok(()) };
-        if self.recent.take(calls, now) { Ok(()) } else { Err(NoPlace::TooOften { calls }) }
+        if self.recent.try_count(calls, now) {
+            Ok(())
+        } else {
+            Err(CallSlotError::TooOften { calls })
+        }
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for CallSlot<'_> {
     fn drop(&mut self) {
         let Some(permit) = self.permit.take() else { return };
-        let mut count = lock(&self.places.count);
+        let mut count = lock_mutex(&self.places.count);
         if count.there > count.wanted {
             count.there -= 1;
             permit.forget();
@@ -118,7 +122,7 @@ impl Drop for Place<'_> {
 
 /// Locks a mutex. Every change under these locks is complete by itself, so a poisoned lock is safe
 /// to use.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -134,9 +138,9 @@ mod tests {
 
     #[tokio::test]
     async fn places_come_and_go_with_the_policy() {
-        let places = Places::new();
-        let busy = |calls| Some(NoPlace::Busy { calls, waited: Duration::ZERO });
-        let take = async |calls| places.take(&limits(calls)).await;
+        let places = CallSlots::new();
+        let busy = |calls| Some(CallSlotError::Busy { calls, waited: Duration::ZERO });
+        let take = async |calls| places.acquire_slot(&limits(calls)).await;
         let one = take(1).await.unwrap();
         assert_eq!(take(1).await.err(), busy(1));
         let two = take(3).await.unwrap();
@@ -154,10 +158,11 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_is_given_no_place_that_is_no_longer_there() {
-        let places = Places::new();
+        let places = CallSlots::new();
         let patient = PluginLimits { queue_time: MINUTE, ..limits(1) };
-        let (one, two) = (places.take(&limits(2)).await, places.take(&limits(2)).await);
-        let mut waiting = std::pin::pin!(places.take(&patient));
+        let (one, two) =
+            (places.acquire_slot(&limits(2)).await, places.acquire_slot(&limits(2)).await);
+        let mut waiting = std::pin::pin!(places.acquire_slot(&patient));
         assert!(futures::poll!(&mut waiting).is_pending());
         drop(one);
         assert!(futures::poll!(&mut waiting).is_pending(), "the second call still runs");
@@ -167,9 +172,9 @@ mod tests {
 
     #[test]
     fn without_a_limit_calls_are_not_counted() {
-        let (places, now) = (Places::new(), Instant::now());
+        let (places, now) = (CallSlots::new(), Instant::now());
         assert_eq!(places.count_call(Some(1), now), Ok(()));
-        assert_eq!(places.count_call(Some(1), now), Err(NoPlace::TooOften { calls: 1 }));
+        assert_eq!(places.count_call(Some(1), now), Err(CallSlotError::TooOften { calls: 1 }));
         assert_eq!(places.count_call(None, now), Ok(()));
     }
 }

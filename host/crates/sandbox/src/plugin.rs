@@ -16,27 +16,27 @@ use wasmtime::component::InstancePre;
 use crate::{
     ComponentFile, LoadError, Sandbox,
     abi::{
-        self, Export, PluginAbi, ToolReturn,
-        command::{self, Command},
+        self, PluginAbi, PluginExport, ToolReturnValue,
+        command::{self, WasiCommand},
         http::HttpHandler,
     },
-    capability::{stdio::GuestOutput, uses::Uses},
-    case::{Case, Unreported},
-    clock::Expired,
-    docket::Docket,
+    capability::{stdio::GuestOutput, uses::HostCallCounters},
+    case::{RunContext, RunGuard},
+    clock::TimeLimit,
+    docket::CurrentRun,
     grant,
-    guest::{Common, Guest, bounded_http, bounded_table},
-    ledger::{Ledger, STDERR_LEVEL},
+    guest::{Guest, SharedPluginState, bounded_http, bounded_table},
+    ledger::{EffectLog, STDERR_LEVEL},
     limits::MemoryAccount,
-    net::{Account, HttpGate},
-    places::{NoPlace, Place, Places},
+    net::{HttpGate, HttpUsage},
+    places::{CallSlot, CallSlotError, CallSlots},
     power,
-    rate::Minute,
-    resident::{InstanceInfo, Residents, Visit},
+    rate::MinuteRateLimiter,
+    resident::{InstanceInfo, InstanceLease, InstancePool},
     roles::RoleLinks,
-    run::{self, Body, Run, Stop, Vessel},
-    runtime::Engine,
-    warden::Warden,
+    run::{self, Body, GuestInstance, RunResult, RunStopReason},
+    runtime::WasmEngine,
+    warden::HostCallAuthorizer,
 };
 
 /// The parts of a plugin.
@@ -46,7 +46,7 @@ pub struct PluginParts<'a> {
     /// The component, as it was read and hashed.
     pub file: &'a ComponentFile,
     /// Answers the requests of its calls while they run.
-    pub warden: Arc<dyn Warden>,
+    pub warden: Arc<dyn HostCallAuthorizer>,
     /// Its own settings, with defaults filled in.
     pub settings: Map<String, Value>,
 }
@@ -55,25 +55,25 @@ pub struct PluginParts<'a> {
 pub struct Plugin {
     name: PluginName,
     sandbox: Arc<Sandbox>,
-    prepared: Prepared,
-    warden: Arc<dyn Warden>,
-    common: Arc<Common>,
-    places: Places,
+    prepared: PreparedPlugin,
+    warden: Arc<dyn HostCallAuthorizer>,
+    common: Arc<SharedPluginState>,
+    places: CallSlots,
     /// Longest wall time of a run, in addition to the policy's limit.
     time_max: Duration,
     /// Its warm instances, if it has one per session.
-    residents: Option<Arc<Residents>>,
+    residents: Option<Arc<InstancePool>>,
 }
 
 /// The reason why a plugin cannot be used for now, from the plugin or from the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unavailable(pub String);
+pub struct PluginUnavailable(pub String);
 
 /// A component that is compiled, linked and type-checked: everything that does not depend on a
 /// call.
-pub(crate) struct Prepared {
-    pub(crate) engine: Arc<Engine>,
+pub(crate) struct PreparedPlugin {
+    pub(crate) engine: Arc<WasmEngine>,
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) abi: Arc<dyn PluginAbi>,
     pub(crate) http: Option<Arc<HttpHandler>>,
@@ -81,53 +81,60 @@ pub(crate) struct Prepared {
     pub(crate) roles: Vec<PluginRole>,
 }
 
-impl Prepared {
+impl PreparedPlugin {
     /// Prepares a component that implements a version of our contract.
     pub(crate) fn new(
         sandbox: &Sandbox,
         file: &ComponentFile,
         manifest: &Manifest,
     ) -> Result<Self, LoadError> {
-        let (engine, pre) = link(sandbox, file, manifest)?;
-        let mismatch = |error| mismatch(file, &error);
-        let abi = abi::choose(&pre).map_err(mismatch)?;
-        let http = HttpHandler::find(&pre).map_err(mismatch)?.map(Arc::new);
-        let exports =
-            |role: &PluginRole| abi.as_ref().is_some_and(|abi| abi.exports(Export::of(*role)));
+        let (engine, pre) = link_component(sandbox, file, manifest)?;
+        let mismatch = |error| mismatch_error(file, &error);
+        let abi = abi::find_plugin_abi(&pre).map_err(mismatch)?;
+        let http = HttpHandler::find_export(&pre).map_err(mismatch)?.map(Arc::new);
+        let exports = |role: &PluginRole| {
+            abi.as_ref().is_some_and(|abi| abi.has_export(PluginExport::from_role(*role)))
+        };
         let roles: Vec<PluginRole> = abi::ROLES.into_iter().filter(exports).collect();
         let missing = manifest.roles.iter().find(|role| !roles.contains(role));
         match (abi, missing.or(manifest.roles.first()).copied()) {
             (Some(abi), _) if missing.is_none() => Ok(Self { engine, pre, abi, http, roles }),
             (_, role) => {
-                let export = Export::of(role.unwrap_or(PluginRole::Tools));
-                Err(lacking(file, &pre, export.word(), export.newest()))
+                let export = PluginExport::from_role(role.unwrap_or(PluginRole::Tools));
+                Err(missing_export_error(
+                    file,
+                    &pre,
+                    export.display_name(),
+                    export.newest_interface_name(),
+                ))
             }
         }
     }
 
     /// Prepares a component that is a program.
-    fn command(
+    fn from_command(
         sandbox: &Sandbox,
         parts: &PluginParts<'_>,
         tool: ToolDescriptor,
     ) -> Result<Self, LoadError> {
         let file = parts.file;
-        let (engine, pre) = link(sandbox, file, parts.manifest)?;
-        let command = Command::new(&pre, tool).map_err(|error| mismatch(file, &error))?;
-        let command = command.ok_or_else(|| lacking(file, &pre, "program", command::RUN))?;
+        let (engine, pre) = link_component(sandbox, file, parts.manifest)?;
+        let command = WasiCommand::new(&pre, tool).map_err(|error| mismatch_error(file, &error))?;
+        let command =
+            command.ok_or_else(|| missing_export_error(file, &pre, "program", command::RUN))?;
         Ok(Self { engine, pre, abi: Arc::new(command), http: None, roles: vec![PluginRole::Tools] })
     }
 }
 
 /// Compiles a component, or maps its cached code, and links its imports.
-fn link(
+fn link_component(
     sandbox: &Sandbox,
     file: &ComponentFile,
     manifest: &Manifest,
-) -> Result<(Arc<Engine>, InstancePre<Guest>), LoadError> {
-    let engine = sandbox.engine()?;
-    let component = sandbox.cache.component(&engine.wasm, file)?;
-    power::check(&power::imported(&component), file, manifest)?;
+) -> Result<(Arc<WasmEngine>, InstancePre<Guest>), LoadError> {
+    let engine = sandbox.get_or_create_engine()?;
+    let component = sandbox.cache.load_or_compile(&engine.wasm, file)?;
+    power::check_imports(&power::imported_interfaces(&component), file, manifest)?;
     let pre = engine.linker.instantiate_pre(&component).map_err(|error| {
         let names = format!("{:#}", error);
         LoadError::UnknownImports { path: file.path().to_owned(), names }
@@ -135,17 +142,22 @@ fn link(
     Ok((engine, pre))
 }
 
-fn mismatch(file: &ComponentFile, error: &wasmtime::Error) -> LoadError {
+fn mismatch_error(file: &ComponentFile, error: &wasmtime::Error) -> LoadError {
     LoadError::Mismatch { path: file.path().to_owned(), message: format!("{error:#}") }
 }
 
-fn lacking(
+fn missing_export_error(
     file: &ComponentFile,
     pre: &InstancePre<Guest>,
     export: &'static str,
     wanted: &'static str,
 ) -> LoadError {
-    LoadError::Lacking { path: file.path().to_owned(), export, found: abi::found(pre), wanted }
+    LoadError::Lacking {
+        path: file.path().to_owned(),
+        export,
+        found: abi::describe_exports(pre),
+        wanted,
+    }
 }
 
 impl Sandbox {
@@ -154,11 +166,11 @@ impl Sandbox {
     /// # Errors
     ///
     /// Every reason that makes a component unusable; see [`LoadError`].
-    pub fn load(self: &Arc<Self>, parts: PluginParts<'_>) -> Result<Plugin, LoadError> {
-        let prepared = Prepared::new(self, parts.file, parts.manifest)?;
-        let residents =
-            (parts.manifest.instance == InstanceLifetime::Session).then(|| self.residents());
-        Ok(self.plugin(parts, prepared, Duration::MAX, residents))
+    pub fn load_plugin(self: &Arc<Self>, parts: PluginParts<'_>) -> Result<Plugin, LoadError> {
+        let prepared = PreparedPlugin::new(self, parts.file, parts.manifest)?;
+        let residents = (parts.manifest.instance == InstanceLifetime::Session)
+            .then(|| self.create_instance_pool());
+        Ok(self.build_plugin(parts, prepared, Duration::MAX, residents))
     }
 
     /// Loads a WASI command as a plugin with one tool. The arguments are its standard input, and
@@ -174,28 +186,28 @@ impl Sandbox {
         tool: ToolDescriptor,
         time_max: Duration,
     ) -> Result<Plugin, LoadError> {
-        let prepared = Prepared::command(self, &parts, tool)?;
-        Ok(self.plugin(parts, prepared, time_max, None))
+        let prepared = PreparedPlugin::from_command(self, &parts, tool)?;
+        Ok(self.build_plugin(parts, prepared, time_max, None))
     }
 
-    fn plugin(
+    fn build_plugin(
         self: &Arc<Self>,
         parts: PluginParts<'_>,
-        prepared: Prepared,
+        prepared: PreparedPlugin,
         time_max: Duration,
-        residents: Option<Arc<Residents>>,
+        residents: Option<Arc<InstancePool>>,
     ) -> Plugin {
-        let has_timers = prepared.abi.exports(Export::Timers);
+        let has_timers = prepared.abi.has_export(PluginExport::Timers);
         Plugin {
             name: parts.manifest.name.clone(),
             sandbox: Arc::clone(self),
             prepared,
-            places: Places::new(),
+            places: CallSlots::new(),
             time_max,
             warden: parts.warden,
-            common: Arc::new(Common {
+            common: Arc::new(SharedPluginState {
                 settings: parts.settings,
-                notices: Minute::default(),
+                notices: MinuteRateLimiter::default(),
                 has_timers,
             }),
             residents,
@@ -203,16 +215,16 @@ impl Sandbox {
     }
 
     /// Opens a sandbox for one run.
-    pub(crate) fn guest(
+    pub(crate) fn create_guest(
         &self,
-        case: &Arc<Case>,
-        common: &Arc<Common>,
-    ) -> Result<Guest, grant::OpenError> {
-        let environment = case.environment(case.granted());
-        let docket = Docket::of(case);
+        case: &Arc<RunContext>,
+        common: &Arc<SharedPluginState>,
+    ) -> Result<Guest, grant::GrantOpenError> {
+        let environment = case.environment_variables(case.initial_grant());
+        let docket = CurrentRun::new(case);
         let output = [LogLevel::Info, STDERR_LEVEL].map(|level| GuestOutput::new(&docket, level));
-        let opened = grant::open(&docket, &output, &environment, &self.disk)?;
-        let limits = case.granted().limits().clone();
+        let opened = grant::open_guest_resources(&docket, &output, &environment, &self.disk)?;
+        let limits = case.initial_grant().limits().clone();
         Ok(Guest {
             wasi: opened.wasi,
             files: opened.files,
@@ -222,13 +234,13 @@ impl Sandbox {
                 case: Arc::clone(case),
                 resolver: Arc::clone(&self.resolver),
                 tls: Arc::clone(&self.tls),
-                account: Arc::new(Account::default()),
+                account: Arc::new(HttpUsage::default()),
             },
             memory: MemoryAccount::new(limits.memory_bytes),
             case: Arc::clone(case),
             docket,
             output,
-            uses: Uses::default(),
+            uses: HostCallCounters::default(),
             common: Arc::clone(common),
             limits,
             _scratch: opened.scratch,
@@ -243,34 +255,34 @@ impl Plugin {
     /// # Errors
     ///
     /// The plugin reports that it cannot be used, or its setup failed.
-    pub async fn setup(&self) -> Result<(), Unavailable> {
+    pub async fn run_setup(&self) -> Result<(), PluginUnavailable> {
         if !self.is_managed() {
             return Ok(());
         }
         let abi = Arc::clone(&self.prepared.abi);
-        let body = run::body(move |store, instance| {
-            Box::pin(async move { abi.setup(store, instance).await })
+        let body = run::box_run_body(move |store, instance| {
+            Box::pin(async move { abi.run_setup(store, instance).await })
         });
-        match self.run_managed(body).await {
-            Ok(answer) => answer.map_err(Unavailable),
-            Err(reason) => Err(Unavailable(format!("its set-up failed: {reason}"))),
+        match self.run_lifecycle_call(body).await {
+            Ok(answer) => answer.map_err(PluginUnavailable),
+            Err(reason) => Err(PluginUnavailable(format!("its set-up failed: {reason}"))),
         }
     }
 
     /// Runs `teardown` if the component has one. Errors are ignored: the plugin is going away.
-    pub async fn teardown(&self) {
+    pub async fn run_teardown(&self) {
         if self.is_managed() {
             let abi = Arc::clone(&self.prepared.abi);
-            let body = run::body(move |store, instance| {
-                Box::pin(async move { abi.teardown(store, instance).await })
+            let body = run::box_run_body(move |store, instance| {
+                Box::pin(async move { abi.run_teardown(store, instance).await })
             });
-            let _ = self.run_managed(body).await;
+            let _ = self.run_lifecycle_call(body).await;
         }
     }
 
-    async fn run_managed<R: Send + 'static>(&self, body: Body<R>) -> Result<R, String> {
-        let case = Case::of_nobody(Arc::clone(&self.warden), None);
-        self.run_for_nobody(&case, body).await
+    async fn run_lifecycle_call<R: Send + 'static>(&self, body: Body<R>) -> Result<R, String> {
+        let case = RunContext::without_call(Arc::clone(&self.warden), None);
+        self.run_without_call(&case, body).await
     }
 
     /// Runs something without a call, and so without grants, in a fresh instance.
@@ -278,23 +290,26 @@ impl Plugin {
     /// # Errors
     ///
     /// The reason why it did not return, in human-readable form.
-    pub(crate) async fn run_for_nobody<R: Send + 'static>(
+    pub(crate) async fn run_without_call<R: Send + 'static>(
         &self,
-        case: &Arc<Case>,
+        case: &Arc<RunContext>,
         body: Body<R>,
     ) -> Result<R, String> {
-        let guest = self.sandbox.guest(case, &self.common).map_err(|error| error.to_string())?;
-        run::run(&self.prepared, guest, body).await.result.map_err(|stop| match stop {
-            Stop::Expired(Expired::Wall) => {
-                format!("it took longer than {:?}", case.clock.wall())
+        let guest =
+            self.sandbox.create_guest(case, &self.common).map_err(|error| error.to_string())?;
+        run::run_guest(&self.prepared, guest, body).await.result.map_err(|stop| match stop {
+            RunStopReason::Expired(TimeLimit::Wall) => {
+                format!("it took longer than {:?}", case.clock.wall_time_limit())
             }
-            Stop::Expired(Expired::Cpu) => out_of_cpu(case.granted().limits()).message,
-            Stop::Failed(failure) => failure.message,
+            RunStopReason::Expired(TimeLimit::Cpu) => {
+                cpu_limit_failure(case.initial_grant().limits()).message
+            }
+            RunStopReason::Failed(failure) => failure.message,
         })
     }
 
     fn is_managed(&self) -> bool {
-        self.prepared.abi.exports(Export::Lifecycle)
+        self.prepared.abi.has_export(PluginExport::Lifecycle)
     }
 
     /// The roles that the component exports, including those that its manifest does not name.
@@ -303,7 +318,7 @@ impl Plugin {
     }
 
     /// Whether it answers HTTP requests; see [`Plugin::serve`].
-    pub fn serves_http(&self) -> bool {
+    pub fn has_http_handler(&self) -> bool {
         self.prepared.http.is_some()
     }
 
@@ -311,11 +326,11 @@ impl Plugin {
         Arc::clone(&self.prepared.abi)
     }
 
-    pub(crate) fn http(&self) -> Option<Arc<HttpHandler>> {
+    pub(crate) fn http_handler(&self) -> Option<Arc<HttpHandler>> {
         self.prepared.http.clone()
     }
 
-    pub(crate) fn warden(&self) -> Arc<dyn Warden> {
+    pub(crate) fn authorizer(&self) -> Arc<dyn HostCallAuthorizer> {
         Arc::clone(&self.warden)
     }
 
@@ -323,107 +338,124 @@ impl Plugin {
     pub async fn call(&self, call: AdmittedCall) -> CallReport {
         let (abi, call) = (Arc::clone(&self.prepared.abi), Arc::new(call));
         let admitted = Arc::clone(&call);
-        let body = run::body(move |store, instance| {
+        let body = run::box_run_body(move |store, instance| {
             Box::pin(async move { abi.call_tool(store, instance, &admitted).await })
         });
-        let limits = self.warden.grant().limits().clone();
-        let links = self.prepared.abi.links(&call, &limits);
-        let ran = self.run_within(&limits, call, links, body).await;
-        self.report(ran, |value, ledger| self.outcome(value, ledger))
+        let limits = self.warden.current_grant().limits().clone();
+        let links = self.prepared.abi.role_links(&call, &limits);
+        let ran = self.run_call_with_limits(&limits, call, links, body).await;
+        self.build_report(ran, |value, ledger| self.outcome_from_return(value, ledger))
     }
 
     /// Runs something that has passed the gate, as soon as a place is free, in a fresh instance or
     /// in that of its session. Dropping the future stops the instance.
-    pub(crate) async fn run_for<R: Send + 'static>(
+    pub(crate) async fn run_call<R: Send + 'static>(
         &self,
         call: Arc<AdmittedCall>,
         role: RoleLinks,
         body: Body<R>,
-    ) -> Ran<R> {
-        let limits = self.warden.grant().limits().clone();
-        self.run_within(&limits, call, role, body).await
+    ) -> CompletedRun<R> {
+        let limits = self.warden.current_grant().limits().clone();
+        self.run_call_with_limits(&limits, call, role, body).await
     }
 
     /// Like [`run_for`](Self::run_for), with limits that were already looked up.
-    async fn run_within<R: Send + 'static>(
+    async fn run_call_with_limits<R: Send + 'static>(
         &self,
         limits: &PluginLimits,
         call: Arc<AdmittedCall>,
         role: RoleLinks,
         body: Body<R>,
-    ) -> Ran<R> {
+    ) -> CompletedRun<R> {
         let started = Instant::now();
-        let room = self.enter(&call, limits).await;
-        let case = Case::of_call(Arc::clone(&self.warden), call, role, self.time_max);
-        let case = Unreported::of(case);
+        let room = self.acquire_slot(&call, limits).await;
+        let case = RunContext::for_call(Arc::clone(&self.warden), call, role, self.time_max);
+        let case = RunGuard::new(case);
         let run = match room {
-            Ok((visit, _place)) => self.run_in_place(visit, &case, body).await,
+            Ok((visit, _place)) => self.run_in_slot(visit, &case, body).await,
             Err(stop) => Err(stop),
         };
         let has_begun = run.is_ok();
-        Ran { case, run: run.unwrap_or_else(Run::refused), has_begun, elapsed: started.elapsed() }
+        CompletedRun {
+            case,
+            run: run.unwrap_or_else(RunResult::from_failure),
+            has_begun,
+            elapsed: started.elapsed(),
+        }
     }
 
     /// Waits for a place. A plugin with one instance per session waits for its turn in the session
     /// first, because a call that waits for a turn must not hold a place that other sessions can
     /// use.
-    async fn enter(
+    async fn acquire_slot(
         &self,
         call: &AdmittedCall,
         limits: &PluginLimits,
-    ) -> Result<(Option<Visit>, Place<'_>), Stop> {
+    ) -> Result<(Option<InstanceLease>, CallSlot<'_>), RunStopReason> {
         let visit = match &self.residents {
             Some(residents) => {
-                let room = residents.room(&call.context().session_id);
-                Some(room.enter(limits.queue_time).await?)
+                let room = residents.session_slot(&call.context().session_id);
+                Some(room.acquire_lease(limits.queue_time).await?)
             }
             None => None,
         };
-        let place = self.places.take(limits).await.map_err(|none| self.no_place(&none))?;
+        let place =
+            self.places.acquire_slot(limits).await.map_err(|none| self.slot_unavailable(&none))?;
         Ok((visit, place))
     }
 
-    async fn run_in_place<R: Send + 'static>(
+    async fn run_in_slot<R: Send + 'static>(
         &self,
-        visit: Option<Visit>,
-        case: &Arc<Case>,
+        visit: Option<InstanceLease>,
+        case: &Arc<RunContext>,
         body: Body<R>,
-    ) -> Result<Run<R>, Stop> {
-        let guest = || self.sandbox.guest(case, &self.common);
+    ) -> Result<RunResult<R>, RunStopReason> {
+        let guest = || self.sandbox.create_guest(case, &self.common);
         let run = match visit {
             Some(visit) => {
-                visit.run(case, body, || Ok(Vessel::new(&self.prepared, guest()?))).await
+                visit
+                    .run_in_instance(case, body, || {
+                        Ok(GuestInstance::new(&self.prepared, guest()?))
+                    })
+                    .await
             }
             None => match guest() {
-                Ok(guest) => Ok(run::run(&self.prepared, guest, body).await),
+                Ok(guest) => Ok(run::run_guest(&self.prepared, guest, body).await),
                 Err(error) => Err(error),
             },
         };
-        run.map_err(|error| Stop::Failed(not_there(&error)))
+        run.map_err(|error| RunStopReason::Failed(grant_open_failure(&error)))
     }
 
-    fn no_place(&self, none: &NoPlace) -> Stop {
-        Stop::Failed(CallFailure::new(FailureKind::LimitReached, format!("{} {none}", self.name)))
+    fn slot_unavailable(&self, none: &CallSlotError) -> RunStopReason {
+        RunStopReason::Failed(CallFailure::new(
+            FailureKind::LimitReached,
+            format!("{} {none}", self.name),
+        ))
     }
 
     /// The current warm instances, sorted by session ID.
     pub fn instances(&self) -> Vec<InstanceInfo> {
-        self.residents.as_ref().map_or_else(Vec::new, |residents| residents.infos())
+        self.residents.as_ref().map_or_else(Vec::new, |residents| residents.list_instances())
     }
 
     /// Creates the report of a run. Known secrets are removed: the model, the user and the log all
     /// read it.
-    pub(crate) fn report<R>(
+    pub(crate) fn build_report<R>(
         &self,
-        ran: Ran<R>,
-        outcome: impl FnOnce(R, &Ledger) -> Outcome,
+        ran: CompletedRun<R>,
+        outcome: impl FnOnce(R, &EffectLog) -> Outcome,
     ) -> CallReport {
-        let (limits, ledger) = (ran.case.granted().limits(), &ran.case.ledger);
+        let (limits, ledger) = (ran.case.initial_grant().limits(), &ran.case.ledger);
         let outcome = match ran.run.result {
             Ok(value) => outcome(value, ledger),
-            Err(Stop::Expired(Expired::Wall)) => Outcome::TimedOut { limit: ran.case.clock.wall() },
-            Err(Stop::Expired(Expired::Cpu)) => Outcome::Failed(out_of_cpu(limits)),
-            Err(Stop::Failed(failure)) => Outcome::Failed(failure),
+            Err(RunStopReason::Expired(TimeLimit::Wall)) => {
+                Outcome::TimedOut { limit: ran.case.clock.wall_time_limit() }
+            }
+            Err(RunStopReason::Expired(TimeLimit::Cpu)) => {
+                Outcome::Failed(cpu_limit_failure(limits))
+            }
+            Err(RunStopReason::Failed(failure)) => Outcome::Failed(failure),
         };
         let mut report = CallReport {
             outcome,
@@ -436,20 +468,24 @@ impl Plugin {
     }
 
     /// Converts a plugin's result to an outcome, which also depends on refusals and limits.
-    pub(crate) fn outcome(&self, value: ToolReturn, ledger: &Ledger) -> Outcome {
+    pub(crate) fn outcome_from_return(
+        &self,
+        value: ToolReturnValue,
+        ledger: &EffectLog,
+    ) -> Outcome {
         match value {
-            ToolReturn::Output(output) => Outcome::Completed(output),
-            ToolReturn::Denied(text) => Outcome::Denied(self.denial(text, ledger)),
-            ToolReturn::Error(failure) => self.tool_failure(failure, ledger),
+            ToolReturnValue::Output(output) => Outcome::Completed(output),
+            ToolReturnValue::Denied(text) => Outcome::Denied(self.build_denial(text, ledger)),
+            ToolReturnValue::Error(failure) => self.failure_outcome(failure, ledger),
         }
     }
 
     /// A tool that fails after the gate refused it something is reported as denied.
-    fn tool_failure(&self, failure: CallFailure, ledger: &Ledger) -> Outcome {
-        if let Some(denial) = ledger.last_refusal() {
+    fn failure_outcome(&self, failure: CallFailure, ledger: &EffectLog) -> Outcome {
+        if let Some(denial) = ledger.last_denial() {
             return Outcome::Denied(denial);
         }
-        match (failure.kind, ledger.limit()) {
+        match (failure.kind, ledger.reached_limit()) {
             (FailureKind::InvalidArguments, _) => Outcome::InvalidArguments(failure),
             (_, Some(limit)) => {
                 let message = format!("{} (the limit of {limit} is reached)", failure.message);
@@ -460,8 +496,8 @@ impl Plugin {
     }
 
     /// The gate's own denial if there is one, otherwise the plugin's.
-    fn denial(&self, text: String, ledger: &Ledger) -> Denial {
-        ledger.last_refusal().unwrap_or_else(|| Denial {
+    fn build_denial(&self, text: String, ledger: &EffectLog) -> Denial {
+        ledger.last_denial().unwrap_or_else(|| Denial {
             what: format!("{} lacks something that it needs", self.name),
             why: text,
             fix: None,
@@ -471,21 +507,21 @@ impl Plugin {
 }
 
 /// The result of a run on behalf of a call.
-pub(crate) struct Ran<R> {
-    pub(crate) case: Unreported,
-    pub(crate) run: Run<R>,
+pub(crate) struct CompletedRun<R> {
+    pub(crate) case: RunGuard,
+    pub(crate) run: RunResult<R>,
     /// False if the call got no place, or a granted folder could not be opened.
     pub(crate) has_begun: bool,
     /// The elapsed time, including the wait for a place.
     pub(crate) elapsed: Duration,
 }
 
-fn not_there(error: &grant::OpenError) -> CallFailure {
+fn grant_open_failure(error: &grant::GrantOpenError) -> CallFailure {
     let message = format!("{} is not there, though it is granted", error.guest);
     CallFailure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
 }
 
-fn out_of_cpu(limits: &PluginLimits) -> CallFailure {
+fn cpu_limit_failure(limits: &PluginLimits) -> CallFailure {
     let limit = limits.cpu.unwrap_or(limits.time);
     let message = format!(
         "the plugin was stopped: its limit of {limit:?} of processor time (limits.cpu) is reached"

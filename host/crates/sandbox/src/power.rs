@@ -14,7 +14,7 @@ use crate::{ComponentFile, LoadError};
 
 /// The request that a manifest must contain before a component may import an interface.
 #[derive(Debug, Clone, Copy)]
-enum Need {
+enum RequiredCapability {
     /// Requests to the network.
     Net,
     /// Requests to the network, or receiving requests.
@@ -26,23 +26,23 @@ enum Need {
 }
 
 /// The power interfaces. `deltas` is not one: its calls do nothing outside a provider's generation.
-const POWERS: [(&str, Need); 12] = [
-    ("sallyport:plugin/commands", Need::Capability(Capability::Ui)),
-    ("sallyport:plugin/inbox", Need::Capability(Capability::Listen)),
-    ("sallyport:plugin/notify", Need::Capability(Capability::Notify)),
-    ("sallyport:plugin/open-url", Need::Capability(Capability::OpenUrl)),
-    ("sallyport:plugin/packages", Need::Capability(Capability::Packages)),
-    ("sallyport:plugin/progress", Need::Capability(Capability::Progress)),
-    ("sallyport:plugin/render", Need::Capability(Capability::Ui)),
-    ("sallyport:plugin/schedule", Need::Capability(Capability::Schedule)),
-    ("sallyport:plugin/secrets", Need::Reveal),
-    ("sallyport:plugin/state", Need::Capability(Capability::State)),
-    ("wasi:http/outgoing-handler", Need::Net),
-    ("wasi:http/types", Need::NetOrListen),
+const POWERS: [(&str, RequiredCapability); 12] = [
+    ("sallyport:plugin/commands", RequiredCapability::Capability(Capability::Ui)),
+    ("sallyport:plugin/inbox", RequiredCapability::Capability(Capability::Listen)),
+    ("sallyport:plugin/notify", RequiredCapability::Capability(Capability::Notify)),
+    ("sallyport:plugin/open-url", RequiredCapability::Capability(Capability::OpenUrl)),
+    ("sallyport:plugin/packages", RequiredCapability::Capability(Capability::Packages)),
+    ("sallyport:plugin/progress", RequiredCapability::Capability(Capability::Progress)),
+    ("sallyport:plugin/render", RequiredCapability::Capability(Capability::Ui)),
+    ("sallyport:plugin/schedule", RequiredCapability::Capability(Capability::Schedule)),
+    ("sallyport:plugin/secrets", RequiredCapability::Reveal),
+    ("sallyport:plugin/state", RequiredCapability::Capability(Capability::State)),
+    ("wasi:http/outgoing-handler", RequiredCapability::Net),
+    ("wasi:http/types", RequiredCapability::NetOrListen),
 ];
 
-impl Need {
-    fn is_met(self, request: &PluginRequests) -> bool {
+impl RequiredCapability {
+    fn is_requested(self, request: &PluginRequests) -> bool {
         let wishes = |wanted: Capability| {
             request.capabilities.iter().any(|entry| entry.wish.capability() == wanted)
         };
@@ -54,7 +54,7 @@ impl Need {
         }
     }
 
-    fn word(self) -> &'static str {
+    fn request_name(self) -> &'static str {
         match self {
             Self::Net | Self::NetOrListen => "net",
             Self::Reveal => "a secret with reveal = true",
@@ -64,39 +64,39 @@ impl Need {
 }
 
 /// The power interfaces that a component imports, with their versions.
-pub(crate) fn imported(component: &Component) -> Vec<String> {
+pub(crate) fn imported_interfaces(component: &Component) -> Vec<String> {
     let ty = component.component_type();
     let names: Vec<String> =
         ty.imports(component.engine()).map(|(name, _)| name.to_owned()).collect();
-    named(&names)
+    filter_guarded_interfaces(&names)
 }
 
 /// The power interfaces among imports.
-pub(crate) fn named(imports: &[String]) -> Vec<String> {
-    imports.iter().filter(|name| need(name).is_some()).cloned().collect()
+pub(crate) fn filter_guarded_interfaces(imports: &[String]) -> Vec<String> {
+    imports.iter().filter(|name| required_capability(name).is_some()).cloned().collect()
 }
 
 /// Refuses a component that imports a power interface which its manifest does not request.
-pub(crate) fn check(
+pub(crate) fn check_imports(
     imports: &[String],
     file: &ComponentFile,
     manifest: &Manifest,
 ) -> Result<(), LoadError> {
     for interface in imports {
-        if let Some(need) = need(interface)
-            && !need.is_met(&manifest.request)
+        if let Some(need) = required_capability(interface)
+            && !need.is_requested(&manifest.request)
         {
             return Err(LoadError::Unrequested {
                 path: file.path().to_owned(),
                 interface: interface.clone(),
-                capability: need.word(),
+                capability: need.request_name(),
             });
         }
     }
     Ok(())
 }
 
-fn need(import: &str) -> Option<Need> {
+fn required_capability(import: &str) -> Option<RequiredCapability> {
     let interface = import.split('@').next().unwrap_or(import);
     POWERS.iter().find(|(name, _)| *name == interface).map(|(_, need)| *need)
 }

@@ -11,11 +11,11 @@ pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// The events of the last minute, across all runs of a plugin.
 #[derive(Debug, Default)]
-pub(crate) struct Minute(Mutex<VecDeque<Instant>>);
+pub(crate) struct MinuteRateLimiter(Mutex<VecDeque<Instant>>);
 
 /// When an event may happen under a limit per minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum EventTiming {
     /// Now, separately.
     Now,
     /// After this time, together with every other event until then.
@@ -25,19 +25,19 @@ pub(crate) enum Turn {
 /// How long a gathered event waits for others, so that a burst becomes one event.
 const GATHER_TIME: Duration = Duration::from_secs(1);
 
-impl Minute {
+impl MinuteRateLimiter {
     /// Counts one more. The last event that fits into the minute gathers every further one, so that
     /// events beyond the limit are combined instead of lost.
-    pub(crate) fn turn(&self, most: u32, now: Instant) -> Turn {
+    pub(crate) fn schedule_event(&self, most: u32, now: Instant) -> EventTiming {
         let most = (most as usize).max(1);
-        let mut recent = self.recent(now);
+        let mut recent = self.lock_recent(now);
         let planned = recent.back().and_then(|last| last.checked_duration_since(now));
         if let Some(wait) = planned.filter(|wait| !wait.is_zero()) {
-            return Turn::Gathered(wait);
+            return EventTiming::Gathered(wait);
         }
         if recent.len() + 1 < most {
             recent.push_back(now);
-            return Turn::Now;
+            return EventTiming::Now;
         }
         let at = match recent.len().checked_sub(most).and_then(|first| recent.get(first)) {
             // The next slot becomes free when the oldest event leaves the window.
@@ -45,12 +45,12 @@ impl Minute {
             None => now + GATHER_TIME,
         };
         recent.push_back(at);
-        Turn::Gathered(at - now)
+        EventTiming::Gathered(at - now)
     }
 
     /// Counts one more. Returns false if the limit is reached.
-    pub(crate) fn take(&self, most: u32, now: Instant) -> bool {
-        let mut recent = self.recent(now);
+    pub(crate) fn try_count(&self, most: u32, now: Instant) -> bool {
+        let mut recent = self.lock_recent(now);
         let fits = recent.len() < most as usize;
         if fits {
             recent.push_back(now);
@@ -59,7 +59,7 @@ impl Minute {
     }
 
     /// The events of the last minute, and a planned one.
-    fn recent(&self, now: Instant) -> MutexGuard<'_, VecDeque<Instant>> {
+    fn lock_recent(&self, now: Instant) -> MutexGuard<'_, VecDeque<Instant>> {
         // Each change is complete by itself, so a poisoned lock is safe to use.
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while recent.front().is_some_and(|at| now.saturating_duration_since(*at) >= MINUTE) {
@@ -75,14 +75,14 @@ mod tests {
 
     #[test]
     fn a_minute_later_there_is_room_again() {
-        let (minute, now) = (Minute::default(), Instant::now());
+        let (minute, now) = (MinuteRateLimiter::default(), Instant::now());
         for second in 0..3 {
-            assert!(minute.take(3, now + Duration::from_secs(second)));
+            assert!(minute.try_count(3, now + Duration::from_secs(second)));
         }
-        assert!(!minute.take(3, now + MINUTE - Duration::from_millis(1)));
-        assert!(minute.take(3, now + MINUTE));
-        assert!(!minute.take(3, now + MINUTE));
-        assert!(minute.take(4, now + MINUTE), "the policy has changed");
+        assert!(!minute.try_count(3, now + MINUTE - Duration::from_millis(1)));
+        assert!(minute.try_count(3, now + MINUTE));
+        assert!(!minute.try_count(3, now + MINUTE));
+        assert!(minute.try_count(4, now + MINUTE), "the policy has changed");
     }
 
     /// No minute has more turns than the limit for any sequence of events, and no event is refused.
@@ -90,13 +90,13 @@ mod tests {
     fn what_is_beyond_the_limit_of_a_minute_is_gathered_and_not_refused() {
         for most in [1, 2, 3, 10, 600] {
             for step_ms in [0, 7, 900, 5_000, 61_000] {
-                let (minute, begun) = (Minute::default(), Instant::now());
+                let (minute, begun) = (MinuteRateLimiter::default(), Instant::now());
                 let mut shown = Vec::new();
                 for number in 0..1_500_u32 {
                     let now = begun + Duration::from_millis(step_ms) * number;
-                    let at = match minute.turn(most, now) {
-                        Turn::Now => now,
-                        Turn::Gathered(wait) => now + wait,
+                    let at = match minute.schedule_event(most, now) {
+                        EventTiming::Now => now,
+                        EventTiming::Gathered(wait) => now + wait,
                     };
                     assert!(at < now + MINUTE + GATHER_TIME, "{most} {step_ms}: {number}");
                     // Events of the same gathering are one message.
@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn all_that_comes_at_one_moment_is_shown_within_seconds() {
-        let (minute, now) = (Minute::default(), Instant::now());
-        let turns: Vec<Turn> = (0..25).map(|_| minute.turn(10, now)).collect();
-        assert_eq!(turns[..9], [Turn::Now; 9]);
-        assert_eq!(turns[9..], [Turn::Gathered(GATHER_TIME); 16]);
-        let lower = minute.turn(3, now + GATHER_TIME);
-        assert_eq!(lower, Turn::Gathered(MINUTE - GATHER_TIME), "the policy has changed");
+        let (minute, now) = (MinuteRateLimiter::default(), Instant::now());
+        let turns: Vec<EventTiming> = (0..25).map(|_| minute.schedule_event(10, now)).collect();
+        assert_eq!(turns[..9], [EventTiming::Now; 9]);
+        assert_eq!(turns[9..], [EventTiming::Gathered(GATHER_TIME); 16]);
+        let lower = minute.schedule_event(3, now + GATHER_TIME);
+        assert_eq!(lower, EventTiming::Gathered(MINUTE - GATHER_TIME), "the policy has changed");
     }
 }

@@ -14,27 +14,27 @@ use wasmtime::{
 use crate::{
     ComponentFile, Sandbox,
     bindings::v0_1::{exports::sallyport::plugin::tools, sallyport::plugin::types::CallContext},
-    case::Case,
-    guest::{Common, Guest},
-    runtime::Engine,
-    warden::Unattended,
+    case::RunContext,
+    guest::{Guest, SharedPluginState},
+    runtime::WasmEngine,
+    warden::FixedGrantAuthorizer,
 };
 
 /// A component in bare wasmtime.
-pub struct Raw {
-    engine: Arc<Engine>,
+pub struct BareComponent {
+    engine: Arc<WasmEngine>,
     sandbox: Arc<Sandbox>,
     pre: InstancePre<Guest>,
     indices: tools::GuestIndices,
 }
 
 /// A live instance of a [`Raw`] component.
-pub struct Warm {
+pub struct BareInstance {
     store: Store<Guest>,
     guest: tools::Guest,
 }
 
-impl Raw {
+impl BareComponent {
     /// Compiles a component, or maps its cached code, and links it.
     ///
     /// # Panics
@@ -42,8 +42,8 @@ impl Raw {
     /// Any step fails: a benchmark has no caller to report to.
     #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
     pub fn new(sandbox: &Arc<Sandbox>, file: &ComponentFile) -> Self {
-        let engine = sandbox.engine().expect("an engine");
-        let component = sandbox.cache.component(&engine.wasm, file).expect("a component");
+        let engine = sandbox.get_or_create_engine().expect("an engine");
+        let component = sandbox.cache.load_or_compile(&engine.wasm, file).expect("a component");
         let pre = engine.linker.instantiate_pre(&component).expect("all imports");
         let indices = tools::GuestIndices::new(&pre).expect("tools");
         Self { engine, sandbox: Arc::clone(sandbox), pre, indices }
@@ -66,20 +66,23 @@ impl Raw {
     /// The component cannot be instantiated.
     #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
     #[expect(clippy::disallowed_methods, reason = "the baseline is bare wasmtime")]
-    pub async fn instantiate(&self) -> Warm {
+    pub async fn instantiate(&self) -> BareInstance {
         let grant = Arc::new(Grant::empty("bench".parse().expect("a name")));
-        let case = Case::of_nobody(Arc::new(Unattended::new(grant)), None);
-        let guest = self.sandbox.guest(&case, &Common::bare()).expect("a guest");
+        let case = RunContext::without_call(Arc::new(FixedGrantAuthorizer::new(grant)), None);
+        let guest = self
+            .sandbox
+            .create_guest(&case, &SharedPluginState::without_plugin())
+            .expect("a guest");
         let mut store = Store::new(&self.engine.wasm, guest);
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));
         let instance = self.pre.instantiate_async(&mut store).await.expect("an instance");
         let guest = self.indices.load(&mut store, &instance).expect("tools");
-        Warm { store, guest }
+        BareInstance { store, guest }
     }
 }
 
-impl Warm {
+impl BareInstance {
     /// Calls a tool and returns the length of its result in bytes.
     ///
     /// # Panics

@@ -17,13 +17,13 @@ use wasmtime::{
 use wasmtime_wasi::I32Exit;
 
 use crate::{
-    abi::Mismatch,
-    clock::{Clock, Expired},
+    abi::InterfaceMismatch,
+    clock::{RunClock, TimeLimit},
     guest::Guest,
-    ledger::Ledger,
+    ledger::EffectLog,
     limits::NAMES_PER_HANDLE,
-    plugin::Prepared,
-    runtime::Engine,
+    plugin::PreparedPlugin,
+    runtime::WasmEngine,
 };
 
 /// wasmtime's message when a guest passes too much data at a time; the error has no type of its
@@ -32,23 +32,23 @@ const HOSTCALL_FUEL: &str = "fuel allocated for hostcalls";
 
 /// The reason why a run did not return.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum RunStopReason {
     /// Its wall time or processor time is used up.
-    Expired(Expired),
+    Expired(TimeLimit),
     /// The guest failed, or the host did.
     Failed(CallFailure),
 }
 
 /// A finished run.
 #[derive(Debug)]
-pub(crate) struct Run<R> {
-    pub(crate) result: Result<R, Stop>,
+pub(crate) struct RunResult<R> {
+    pub(crate) result: Result<R, RunStopReason>,
     pub(crate) memory_bytes_peak: u64,
 }
 
-impl<R> Run<R> {
+impl<R> RunResult<R> {
     /// A run that never began.
-    pub(crate) fn refused(stop: Stop) -> Self {
+    pub(crate) fn from_failure(stop: RunStopReason) -> Self {
         Self { result: Err(stop), memory_bytes_peak: 0 }
     }
 }
@@ -68,15 +68,15 @@ impl Drop for AbortOnDrop {
 }
 
 /// A guest in its store. The first run creates the instance.
-pub(crate) struct Vessel {
-    engine: Arc<Engine>,
+pub(crate) struct GuestInstance {
+    engine: Arc<WasmEngine>,
     pre: InstancePre<Guest>,
     store: Store<Guest>,
     instance: Option<Instance>,
 }
 
-impl Vessel {
-    pub(crate) fn new(prepared: &Prepared, guest: Guest) -> Self {
+impl GuestInstance {
+    pub(crate) fn new(prepared: &PreparedPlugin, guest: Guest) -> Self {
         let (engine, pre) = (Arc::clone(&prepared.engine), prepared.pre.clone());
         let store = new_store(&engine, guest);
         Self { engine, pre, store, instance: None }
@@ -92,28 +92,28 @@ impl Vessel {
 
     /// Runs the guest until it returns, fails or runs out of time. Unless it returned, its state is
     /// unknown and it must not be run again.
-    pub(crate) async fn run<R>(&mut self, body: Body<R>) -> Run<R> {
-        let _beat = self.engine.ticker.beat();
+    pub(crate) async fn run_body<R>(&mut self, body: Body<R>) -> RunResult<R> {
+        let _beat = self.engine.ticker.register_guest();
         self.store.set_epoch_deadline(1);
         let case = Arc::clone(&self.guest().case);
         let result = {
-            let work = pin!(self.enter(body));
+            let work = pin!(self.call_body(body));
             tokio::select! {
                 biased;
-                result = case.clock.metered(work) => Some(result),
-                () = case.clock.wall_time_over() => None,
+                result = case.clock.meter_future(work) => Some(result),
+                () = case.clock.wait_for_wall_time_limit() => None,
             }
         };
-        self.guest_mut().lay_down();
+        self.guest_mut().end_run();
         let result = match result {
             Some(Ok(value)) => Ok(value),
-            Some(Err(error)) => Err(classify(&error, self.guest())),
-            None => Err(Stop::Expired(Expired::Wall)),
+            Some(Err(error)) => Err(classify_trap(&error, self.guest())),
+            None => Err(RunStopReason::Expired(TimeLimit::Wall)),
         };
-        Run { result, memory_bytes_peak: self.guest().memory.bytes_peak() }
+        RunResult { result, memory_bytes_peak: self.guest().memory.bytes_peak() }
     }
 
-    async fn enter<R>(&mut self, body: Body<R>) -> wasmtime::Result<R> {
+    async fn call_body<R>(&mut self, body: Body<R>) -> wasmtime::Result<R> {
         let instance = match self.instance {
             Some(instance) => instance,
             None => *self.instance.insert(self.pre.instantiate_async(&mut self.store).await?),
@@ -124,20 +124,20 @@ impl Vessel {
 
 /// Runs a fresh guest until it returns, fails or runs out of time. Dropping the future stops the
 /// guest.
-pub(crate) async fn run<R: Send + 'static>(
-    prepared: &Prepared,
+pub(crate) async fn run_guest<R: Send + 'static>(
+    prepared: &PreparedPlugin,
     guest: Guest,
     body: Body<R>,
-) -> Run<R> {
+) -> RunResult<R> {
     let ledger = guest.case.ledger.clone();
-    let mut vessel = Vessel::new(prepared, guest);
-    let task = tokio::spawn(async move { vessel.run(body).await });
+    let mut vessel = GuestInstance::new(prepared, guest);
+    let task = tokio::spawn(async move { vessel.run_body(body).await });
     let _guard = AbortOnDrop(task.abort_handle());
-    task.await.unwrap_or_else(|error| lost(error.to_string(), &ledger))
+    task.await.unwrap_or_else(|error| lost_run_result(error.to_string(), &ledger))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a guest is run")]
-fn new_store(engine: &Engine, guest: Guest) -> Store<Guest> {
+fn new_store(engine: &WasmEngine, guest: Guest) -> Store<Guest> {
     let limits = guest.limits.clone();
     let mut store = Store::new(&engine.wasm, guest);
     store.limiter(|guest| &mut guest.memory);
@@ -145,45 +145,45 @@ fn new_store(engine: &Engine, guest: Guest) -> Store<Guest> {
     store.set_max_component_handles(NAMES_PER_HANDLE * limits.handles as usize);
     store.epoch_deadline_callback(|store| {
         let clock = &store.data().case.clock;
-        if clock.expired().is_some() {
+        if clock.expired_limit().is_some() {
             return Ok(UpdateDeadline::Interrupt);
         }
-        Ok(UpdateDeadline::YieldCustom(1, Box::pin(give_way(clock.clone()))))
+        Ok(UpdateDeadline::YieldCustom(1, Box::pin(yield_to_tasks(clock.clone()))))
     });
     store
 }
 
 /// Lets other tasks run, and waits while the guest's clock is paused, so that a guest does not
 /// compute for free while the user is asked.
-async fn give_way(clock: Clock) {
+async fn yield_to_tasks(clock: RunClock) {
     tokio::task::yield_now().await;
-    clock.going().await;
+    clock.wait_while_paused().await;
 }
 
 /// Determines the cause of a trap. The backtrace is for the user, the message for the model.
-fn classify(error: &wasmtime::Error, guest: &Guest) -> Stop {
+fn classify_trap(error: &wasmtime::Error, guest: &Guest) -> RunStopReason {
     if error.downcast_ref() == Some(&Trap::Interrupt) {
-        return Stop::Expired(guest.case.clock.expired().unwrap_or(Expired::Wall));
+        return RunStopReason::Expired(guest.case.clock.expired_limit().unwrap_or(TimeLimit::Wall));
     }
     let is_unreachable = error.downcast_ref() == Some(&Trap::UnreachableCodeReached);
-    let panic = guest.case.ledger.panic().filter(|_| is_unreachable);
-    let (kind, message) = if let Some(limit) = limit_behind(error, guest) {
-        guest.case.ledger.limit_reached(limit.clone());
+    let panic = guest.case.ledger.panic_message().filter(|_| is_unreachable);
+    let (kind, message) = if let Some(limit) = find_reached_limit(error, guest) {
+        guest.case.ledger.record_limit(limit.clone());
         (
             FailureKind::LimitReached,
             format!("the plugin was stopped: its limit of {limit} is reached"),
         )
-    } else if is_without_memory(error, guest) {
+    } else if is_out_of_memory(error, guest) {
         let limit = ByteSize(guest.memory.bytes_max());
         let message = format!(
             "the plugin was stopped: this machine has no memory left for it, although its limit of \
              {limit} is not reached"
         );
         (FailureKind::Unavailable, message)
-    } else if let Some(Mismatch(message)) = error.downcast_ref() {
+    } else if let Some(InterfaceMismatch(message)) = error.downcast_ref() {
         (FailureKind::BadOutput, message.clone())
     } else if let Some(I32Exit(code)) = error.downcast_ref() {
-        (FailureKind::Trapped, ended_itself(*code))
+        (FailureKind::Trapped, exit_message(*code))
     } else if panic.is_some() {
         (FailureKind::Trapped, "the plugin panicked".to_owned())
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
@@ -191,21 +191,21 @@ fn classify(error: &wasmtime::Error, guest: &Guest) -> Stop {
     } else {
         (FailureKind::Trapped, format!("the plugin was stopped: {}", error.root_cause()))
     };
-    Stop::Failed(
+    RunStopReason::Failed(
         CallFailure::new(kind, message).with_detail(format!("{error:?}")).with_panic(panic),
     )
 }
 
 /// Whether the operating system refused memory when the guest started or grew, as it does with a
 /// low `ulimit -v`.
-fn is_without_memory(error: &wasmtime::Error, guest: &Guest) -> bool {
+fn is_out_of_memory(error: &wasmtime::Error, guest: &Guest) -> bool {
     let never_began = error.root_cause().downcast_ref() == Some(&Errno::NOMEM);
     never_began || guest.memory.was_refused_by_machine()
 }
 
 /// The message for a guest that called `exit`. Most languages report every failure as 1, so that
 /// code carries no information.
-fn ended_itself(code: i32) -> String {
+fn exit_message(code: i32) -> String {
     match code {
         0 => "the plugin ended itself, without an answer".to_owned(),
         1 => "the plugin ended itself and reported a failure".to_owned(),
@@ -214,7 +214,7 @@ fn ended_itself(code: i32) -> String {
 }
 
 /// The limit that made a guest trap, if there is one.
-fn limit_behind(error: &wasmtime::Error, guest: &Guest) -> Option<String> {
+fn find_reached_limit(error: &wasmtime::Error, guest: &Guest) -> Option<String> {
     let (cause, limits) = (error.root_cause(), &guest.limits);
     if guest.memory.was_refused() {
         Some(format!("{} of memory (limits.memory)", ByteSize(guest.memory.bytes_max())))
@@ -229,15 +229,15 @@ fn limit_behind(error: &wasmtime::Error, guest: &Guest) -> Option<String> {
 }
 
 /// The result of a task that ended without one: the host panicked or is shutting down.
-pub(crate) fn lost<R>(how: String, ledger: &Ledger) -> Run<R> {
-    ledger.limit_reached("host");
+pub(crate) fn lost_run_result<R>(how: String, ledger: &EffectLog) -> RunResult<R> {
+    ledger.record_limit("host");
     let message = "the call was lost inside the host; nothing else is affected";
     let failure = CallFailure::new(FailureKind::Internal, message).with_detail(how);
-    Run { result: Err(Stop::Failed(failure)), memory_bytes_peak: 0 }
+    RunResult { result: Err(RunStopReason::Failed(failure)), memory_bytes_peak: 0 }
 }
 
 /// Gives a closure the type of a [`Body`], which type inference does not find by itself.
-pub(crate) fn body<R, F>(body: F) -> Body<R>
+pub(crate) fn box_run_body<R, F>(body: F) -> Body<R>
 where
     F: for<'a> FnOnce(&'a mut Store<Guest>, Instance) -> BoxFuture<'a, wasmtime::Result<R>>
         + Send

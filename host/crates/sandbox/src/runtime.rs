@@ -17,16 +17,16 @@ use wasmtime::{
 use wasmtime_wasi::p2::bindings::clocks::monotonic_clock;
 
 use crate::{
-    cache::{Cache, CacheUse},
+    cache::{CacheStatistics, ComponentCache},
     capability,
-    compile::{Compiler, Walls},
+    compile::{Compiler, CompilerIsolation},
     error::LoadError,
-    files::{self, Disk},
+    files::{self, SharedDiskState},
     guest::Guest,
     limits::{FIBER_STACK_BYTES, WASM_STACK_BYTES},
-    net::{Tls, codes},
-    resident::Residents,
-    ticker::Ticker,
+    net::{TlsClient, codes},
+    resident::InstancePool,
+    ticker::EpochTicker,
 };
 
 /// The configuration of a sandbox.
@@ -41,20 +41,20 @@ pub struct SandboxOptions {
 
 /// Loads and runs plugins.
 pub struct Sandbox {
-    pub(crate) cache: Cache,
+    pub(crate) cache: ComponentCache,
     pub(crate) resolver: Arc<dyn HostNameResolver>,
-    pub(crate) tls: Arc<Tls>,
-    pub(crate) disk: Arc<Disk>,
+    pub(crate) tls: Arc<TlsClient>,
+    pub(crate) disk: Arc<SharedDiskState>,
     /// The warm instances of all plugins.
-    residents: Mutex<Vec<Weak<Residents>>>,
-    engine: OnceLock<Arc<Engine>>,
+    residents: Mutex<Vec<Weak<InstancePool>>>,
+    engine: OnceLock<Arc<WasmEngine>>,
 }
 
 /// The configured wasmtime engine. All guests share it, and it contains no state of any guest.
-pub(crate) struct Engine {
+pub(crate) struct WasmEngine {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) linker: Linker<Guest>,
-    pub(crate) ticker: Ticker,
+    pub(crate) ticker: EpochTicker,
 }
 
 /// The start of this host, in milliseconds since 1970. Plugins that keep data only while a host
@@ -75,22 +75,22 @@ impl Sandbox {
     pub fn new(options: SandboxOptions) -> (Arc<Self>, Option<String>) {
         LazyLock::force(&STARTED_MS);
         let (cache, warning) = match &options.cache_dir {
-            None => (Cache::none(options.compiler), None),
-            Some(folder) => match Cache::open(folder, &options.compiler) {
+            None => (ComponentCache::without_folder(options.compiler), None),
+            Some(folder) => match ComponentCache::open(folder, &options.compiler) {
                 Ok(cache) => (cache, None),
                 Err(error) => {
                     let warning = format!(
                         "compiled plugins are not kept, every start compiles them again: {}: {error}",
                         folder.display()
                     );
-                    (Cache::none(options.compiler), Some(warning))
+                    (ComponentCache::without_folder(options.compiler), Some(warning))
                 }
             },
         };
         let sandbox = Self {
             cache,
             resolver: options.resolver,
-            tls: Arc::new(Tls::default()),
+            tls: Arc::new(TlsClient::default()),
             disk: Arc::default(),
             residents: Mutex::default(),
             engine: OnceLock::new(),
@@ -99,8 +99,8 @@ impl Sandbox {
     }
 
     /// The hits and misses of the cache.
-    pub fn cache_use(&self) -> CacheUse {
-        self.cache.uses()
+    pub fn cache_statistics(&self) -> CacheStatistics {
+        self.cache.statistics()
     }
 
     /// Returns the walls around the compiler on this system.
@@ -108,14 +108,14 @@ impl Sandbox {
     /// # Errors
     ///
     /// The compiler cannot be started.
-    pub fn walls(&self) -> Result<Walls, LoadError> {
-        self.cache.compiler.walls()
+    pub fn compiler_isolation(&self) -> Result<CompilerIsolation, LoadError> {
+        self.cache.compiler.isolation()
     }
 
     /// Creates the collection of warm instances for one more plugin.
-    pub(crate) fn residents(&self) -> Arc<Residents> {
+    pub(crate) fn create_instance_pool(&self) -> Arc<InstancePool> {
         let residents = Arc::default();
-        let mut all = self.all_residents();
+        let mut all = self.lock_instance_pools();
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(&residents));
         residents
@@ -124,40 +124,41 @@ impl Sandbox {
     /// Ends a session: stops its warm instances, even in the middle of a call, and removes its
     /// scratch folders.
     pub async fn end_session(&self, session_id: &str) {
-        let all: Vec<_> = self.all_residents().iter().filter_map(Weak::upgrade).collect();
-        all.iter().for_each(|residents| residents.end(session_id));
+        let all: Vec<_> = self.lock_instance_pools().iter().filter_map(Weak::upgrade).collect();
+        all.iter().for_each(|residents| residents.end_session(session_id));
         let (disk, session_id) = (Arc::clone(&self.disk), session_id.to_owned());
         // If this fails, the folders are removed with the sandbox.
-        let _ = tokio::task::spawn_blocking(move || disk.scratches.end(&session_id)).await;
+        let _ =
+            tokio::task::spawn_blocking(move || disk.scratches.remove_session(&session_id)).await;
     }
 
     /// Locks the list. It is complete after each change, so a poisoned lock is safe to use.
-    fn all_residents(&self) -> MutexGuard<'_, Vec<Weak<Residents>>> {
+    fn lock_instance_pools(&self) -> MutexGuard<'_, Vec<Weak<InstancePool>>> {
         self.residents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn engine(&self) -> Result<Arc<Engine>, LoadError> {
+    pub(crate) fn get_or_create_engine(&self) -> Result<Arc<WasmEngine>, LoadError> {
         if let Some(engine) = self.engine.get() {
             return Ok(Arc::clone(engine));
         }
         let failed = |e: wasmtime::Error| LoadError::Engine { message: format!("{e:#}") };
-        let engine = Arc::new(Engine::new().map_err(failed)?);
+        let engine = Arc::new(WasmEngine::new().map_err(failed)?);
         Ok(Arc::clone(self.engine.get_or_init(|| engine)))
     }
 }
 
-impl Engine {
+impl WasmEngine {
     fn new() -> wasmtime::Result<Self> {
-        let wasm = wasmtime::Engine::new(&config())?;
-        let linker = linker(&wasm)?;
-        let ticker = Ticker::start(wasm.clone())?;
+        let wasm = wasmtime::Engine::new(&engine_config())?;
+        let linker = build_linker(&wasm)?;
+        let ticker = EpochTicker::start(wasm.clone())?;
         Ok(Self { wasm, linker, ticker })
     }
 }
 
 /// The engine's settings. Proposals that plugins of WASI 0.2 do not need are off, because untrusted
 /// input could reach their code.
-pub(crate) fn config() -> Config {
+pub(crate) fn engine_config() -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
@@ -178,12 +179,12 @@ pub(crate) fn config() -> Config {
 
 /// Links everything that a guest can import. Files and sockets are linked for all guests: the
 /// standard libraries of most languages import them. Without a grant they give access to nothing.
-fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
+fn build_linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    files::link(&mut linker)?;
+    files::link_files(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    capability::link(&mut linker)?;
+    capability::link_capabilities(&mut linker)?;
     linker.allow_shadowing(true);
     // The guest's clock is that of its run, not the system's.
     monotonic_clock::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;

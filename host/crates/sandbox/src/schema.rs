@@ -19,9 +19,9 @@ const PATTERN_BYTES_MAX: usize = 256 * 1024;
 
 /// A compiled schema.
 #[derive(Debug)]
-pub struct Schema(jsonschema::Validator);
+pub struct CompiledSchema(jsonschema::Validator);
 
-impl Schema {
+impl CompiledSchema {
     /// Compiles a schema.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Schema {
     /// It is not a JSON Schema, refers to another document, has a pattern that cannot run in
     /// bounded time, or needs too much work. The message states which.
     pub fn new(schema: &Value) -> Result<Self, String> {
-        schema_cost::check(schema)?;
+        schema_cost::check_schema_cost(schema)?;
         let patterns =
             PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
         jsonschema::options()
@@ -37,7 +37,7 @@ impl Schema {
             .should_validate_formats(true)
             .build(schema)
             .map(Self)
-            .map_err(|error| complaint(&error))
+            .map_err(|error| format_schema_error(&error))
     }
 
     /// Checks a value.
@@ -45,15 +45,20 @@ impl Schema {
     /// # Errors
     ///
     /// The first few errors, each with its place in the value.
-    pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
+    pub fn check_value(&self, value: &Value) -> Result<(), Vec<String>> {
         if self.0.is_valid(value) {
             return Ok(());
         }
-        Err(self.0.iter_errors(value).take(COMPLAINTS_MAX).map(|e| complaint(&e)).collect())
+        Err(self
+            .0
+            .iter_errors(value)
+            .take(COMPLAINTS_MAX)
+            .map(|e| format_schema_error(&e))
+            .collect())
     }
 }
 
-fn complaint(error: &jsonschema::ValidationError<'_>) -> String {
+fn format_schema_error(error: &jsonschema::ValidationError<'_>) -> String {
     let text = error.to_string();
     let text: String = text.chars().take(COMPLAINT_CHARS_MAX).collect();
     match error.instance_path().as_str() {
@@ -75,9 +80,9 @@ mod tests {
             "required": ["city"],
             "additionalProperties": false
         });
-        let schema = Schema::new(&schema).unwrap();
-        assert_eq!(schema.check(&json!({ "city": "Paris", "days": 3 })), Ok(()));
-        let complaints = schema.check(&json!({ "days": 9, "x": 1 })).unwrap_err().join("\n");
+        let schema = CompiledSchema::new(&schema).unwrap();
+        assert_eq!(schema.check_value(&json!({ "city": "Paris", "days": 3 })), Ok(()));
+        let complaints = schema.check_value(&json!({ "days": 9, "x": 1 })).unwrap_err().join("\n");
         for part in ["/days", "city", "x"] {
             assert!(complaints.contains(part), "{complaints}");
         }
@@ -85,9 +90,9 @@ mod tests {
 
     #[test]
     fn a_64_bit_integer_keeps_its_last_digit() {
-        let schema = Schema::new(&json!({ "maximum": 9_007_199_254_740_993_u64 })).unwrap();
-        assert!(schema.check(&json!(9_007_199_254_740_993_u64)).is_ok());
-        assert!(schema.check(&json!(9_007_199_254_740_994_u64)).is_err());
+        let schema = CompiledSchema::new(&json!({ "maximum": 9_007_199_254_740_993_u64 })).unwrap();
+        assert!(schema.check_value(&json!(9_007_199_254_740_993_u64)).is_ok());
+        assert!(schema.check_value(&json!(9_007_199_254_740_994_u64)).is_err());
     }
 
     #[test]
@@ -99,15 +104,15 @@ mod tests {
             json!({ "pattern": "(?=a)b" }),
             json!({ "pattern": "(((a{1000}){1000}){1000})" }),
         ] {
-            assert!(Schema::new(&bad).is_err(), "{bad}");
+            assert!(CompiledSchema::new(&bad).is_err(), "{bad}");
         }
-        let bomb = Schema::new(&json!({ "pattern": "^(a+)+$" })).unwrap();
-        assert!(bomb.check(&json!(format!("{}b", "a".repeat(10_000)))).is_err());
+        let bomb = CompiledSchema::new(&json!({ "pattern": "^(a+)+$" })).unwrap();
+        assert!(bomb.check_value(&json!(format!("{}b", "a".repeat(10_000)))).is_err());
         let recursive = json!({ "type": "object", "properties": { "a": { "$ref": "#" } } });
         let mut value = json!({});
         for _ in 0..100 {
             value = json!({ "a": value });
         }
-        assert!(Schema::new(&recursive).unwrap().check(&value).is_ok());
+        assert!(CompiledSchema::new(&recursive).unwrap().check_value(&value).is_ok());
     }
 }

@@ -21,22 +21,22 @@ const PATTERNS_MAX: usize = 64;
 const LEVELS_MAX: usize = 100;
 
 /// A walk through a schema.
-struct Walk<'s> {
+struct SchemaWalk<'s> {
     root: &'s Value,
     nodes: usize,
     patterns: usize,
 }
 
 /// Returns an error if the schema is too expensive.
-pub(crate) fn check(schema: &Value) -> Result<(), String> {
-    let mut walk = Walk { root: schema, nodes: 0, patterns: 0 };
-    walk.visit(schema, &mut Vec::new(), &mut BTreeSet::new(), "")
+pub(crate) fn check_schema_cost(schema: &Value) -> Result<(), String> {
+    let mut walk = SchemaWalk { root: schema, nodes: 0, patterns: 0 };
+    walk.visit_node(schema, &mut Vec::new(), &mut BTreeSet::new(), "")
 }
 
-impl<'s> Walk<'s> {
+impl<'s> SchemaWalk<'s> {
     /// Visits a node. `open` contains the references that are being followed, `returns` the places
     /// to which a recursion has returned, and `place` is where the node applies in the value.
-    fn visit(
+    fn visit_node(
         &mut self,
         node: &'s Value,
         open: &mut Vec<&'s str>,
@@ -49,11 +49,11 @@ impl<'s> Walk<'s> {
         }
         match node {
             Value::Array(items) => {
-                items.iter().try_for_each(|item| self.visit(item, open, returns, place))
+                items.iter().try_for_each(|item| self.visit_node(item, open, returns, place))
             }
             Value::Object(map) => map.iter().try_for_each(|(key, value)| match (&**key, value) {
                 ("$ref" | "$dynamicRef", Value::String(target)) => {
-                    self.follow(target, open, returns, place)
+                    self.follow_reference(target, open, returns, place)
                 }
                 // Definitions count where they are referred to.
                 ("$defs" | "definitions", _) => Ok(()),
@@ -75,12 +75,12 @@ impl<'s> Walk<'s> {
         match (key, value) {
             ("properties", Value::Object(map)) => map.iter().try_for_each(|(name, value)| {
                 let name: String = name.chars().take(32).collect();
-                self.visit(value, open, returns, &format!("{place}/{name}"))
+                self.visit_node(value, open, returns, &format!("{place}/{name}"))
             }),
             ("items" | "prefixItems" | "additionalProperties" | "patternProperties", _) => {
-                self.visit(value, open, returns, &format!("{place}/*"))
+                self.visit_node(value, open, returns, &format!("{place}/*"))
             }
-            _ => self.visit(value, open, returns, place),
+            _ => self.visit_node(value, open, returns, place),
         }
     }
 
@@ -96,7 +96,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    fn follow(
+    fn follow_reference(
         &mut self,
         target: &'s str,
         open: &mut Vec<&'s str>,
@@ -113,7 +113,7 @@ impl<'s> Walk<'s> {
         let Some(pointer) = target.strip_prefix('#') else { return Ok(()) };
         let Some(node) = self.root.pointer(pointer) else { return Ok(()) };
         open.push(target);
-        let visited = self.visit(node, open, &mut BTreeSet::new(), "");
+        let visited = self.visit_node(node, open, &mut BTreeSet::new(), "");
         open.pop();
         visited
     }
@@ -133,7 +133,7 @@ mod tests {
         }});
         let tree = json!({ "$ref": "#/$defs/Node", "$defs": { "Node": node } });
         for schema in [tree, json!({ "type": "object" }), json!(true)] {
-            assert_eq!(check(&schema), Ok(()));
+            assert_eq!(check_schema_cost(&schema), Ok(()));
         }
     }
 
@@ -150,7 +150,7 @@ mod tests {
         let patterns: Vec<Value> =
             (0..100).map(|n| json!({ "pattern": format!("a{n}") })).collect();
         for bad in [doubling, twice, in_itself, json!({ "anyOf": patterns })] {
-            assert!(check(&bad).is_err(), "{bad}");
+            assert!(check_schema_cost(&bad).is_err(), "{bad}");
         }
     }
 }

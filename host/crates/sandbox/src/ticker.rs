@@ -18,34 +18,34 @@ pub(crate) const TICK: Duration = Duration::from_millis(10);
 
 /// Advances an engine's epoch while at least one [`Beat`] is held.
 #[derive(Debug)]
-pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+pub(crate) struct EpochTicker {
+    shared: Arc<EpochTickerShared>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct EpochTickerShared {
+    state: Mutex<EpochTickerState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct EpochTickerState {
     running: usize,
     closed: bool,
 }
 
 /// Held by a running guest.
 #[derive(Debug)]
-pub(crate) struct Beat(Arc<Shared>);
+pub(crate) struct EpochTickerGuard(Arc<EpochTickerShared>);
 
-impl Ticker {
+impl EpochTicker {
     /// Starts the thread, which ends when the ticker is dropped.
     ///
     /// # Errors
     ///
     /// The system cannot create a thread.
     pub(crate) fn start(engine: Engine) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(EpochTickerShared::default());
         let seen = Arc::clone(&shared);
         thread::Builder::new().name("epoch-ticker".into()).spawn(move || {
             while seen.wait_for_guests() {
@@ -57,15 +57,15 @@ impl Ticker {
     }
 
     /// Announces a running guest.
-    pub(crate) fn beat(&self) -> Beat {
-        self.shared.change(|state| state.running += 1);
-        Beat(Arc::clone(&self.shared))
+    pub(crate) fn register_guest(&self) -> EpochTickerGuard {
+        self.shared.change_state(|state| state.running += 1);
+        EpochTickerGuard(Arc::clone(&self.shared))
     }
 }
 
-impl Shared {
+impl EpochTickerShared {
     /// Changes the state. A panic under the lock cannot make these two fields inconsistent.
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change_state(&self, change: impl FnOnce(&mut EpochTickerState)) {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_one();
     }
@@ -73,20 +73,20 @@ impl Shared {
     /// Waits until a guest runs. Returns false if the ticker is closed.
     fn wait_for_guests(&self) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = |state: &mut State| state.running == 0 && !state.closed;
+        let idle = |state: &mut EpochTickerState| state.running == 0 && !state.closed;
         let state = self.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
         !state.closed
     }
 }
 
-impl Drop for Beat {
+impl Drop for EpochTickerGuard {
     fn drop(&mut self) {
-        self.0.change(|state| state.running -= 1);
+        self.0.change_state(|state| state.running -= 1);
     }
 }
 
-impl Drop for Ticker {
+impl Drop for EpochTicker {
     fn drop(&mut self) {
-        self.shared.change(|state| state.closed = true);
+        self.shared.change_state(|state| state.closed = true);
     }
 }

@@ -13,18 +13,18 @@ use url::Url;
 use crate::net::PendingBody;
 
 /// An access to the outside that the grant lets through, before it happens.
-pub struct Access<'a> {
+pub struct OutboundAccess<'a> {
     /// The call that requests it.
     pub call: &'a AdmittedCall,
     /// The name of the access in records: a method or a verb, and the URL without its query.
     pub what: &'a str,
     /// The kind of access.
-    pub kind: AccessKind<'a>,
+    pub kind: OutboundAccessKind<'a>,
 }
 
 /// The kind of an access to the outside.
 #[derive(Clone, Copy)]
-pub enum AccessKind<'a> {
+pub enum OutboundAccessKind<'a> {
     /// An HTTP request.
     Request {
         /// The method.
@@ -45,29 +45,32 @@ pub enum AccessKind<'a> {
     },
 }
 
-impl Access<'_> {
+impl OutboundAccess<'_> {
     /// The address of the access.
     pub fn url(&self) -> &Url {
         match self.kind {
-            AccessKind::Request { url, .. } | AccessKind::OpenUrl { url } => url,
+            OutboundAccessKind::Request { url, .. } | OutboundAccessKind::OpenUrl { url } => url,
         }
     }
 }
 
 /// Decides what one plugin may do. The answers may change from one host call to the next.
-pub trait Warden: Send + Sync {
+pub trait HostCallAuthorizer: Send + Sync {
     /// The current grant.
-    fn grant(&self) -> Arc<Grant>;
+    fn current_grant(&self) -> Arc<Grant>;
 
     /// Whether [`agree`](Self::agree) would currently ask the user about an access. If so, the body
     /// of a request is collected first, while the guest keeps running.
-    fn asks(&self, _access: &Access<'_>) -> bool {
+    fn would_ask_user(&self, _access: &OutboundAccess<'_>) -> bool {
         false
     }
 
     /// Authorises an access, which may ask the user. Returns the user's answer if there was a
     /// question. The guest's clock is paused in the meantime.
-    fn agree<'a>(&'a self, access: Access<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>>;
+    fn authorize_access<'a>(
+        &'a self,
+        access: OutboundAccess<'a>,
+    ) -> BoxFuture<'a, Result<Option<String>, Denial>>;
 
     /// Looks up a secret that the grant names.
     ///
@@ -75,10 +78,10 @@ pub trait Warden: Send + Sync {
     ///
     /// The secret is not available. The model may read the message, so it contains no part of the
     /// secret and no path of the host.
-    fn secret(&self, name: &str) -> Result<Secret, String>;
+    fn look_up_secret(&self, name: &str) -> Result<Secret, String>;
 
     /// Looks up an environment variable that the grant names.
-    fn variable(&self, name: &str) -> Option<String>;
+    fn environment_variable(&self, name: &str) -> Option<String>;
 
     /// The redactor, which removes every known secret from a text.
     fn redactor(&self) -> Arc<Redactor>;
@@ -87,32 +90,35 @@ pub trait Warden: Send + Sync {
     fn services(&self) -> Services;
 
     /// The user whose data the plugin stores if a call does not name one.
-    fn user(&self) -> &str;
+    fn default_user(&self) -> &str;
 
     /// The proxies for requests, if the policy names any.
-    fn proxy(&self) -> Option<Arc<ProxyTable>>;
+    fn proxy_settings(&self) -> Option<Arc<ProxyTable>>;
 }
 
 /// A warden with fixed answers and no user to ask, for components that are inspected before a
 /// policy is known, and for benchmarks. It allows accesses that need no question.
-pub struct Unattended(Arc<Grant>);
+pub struct FixedGrantAuthorizer(Arc<Grant>);
 
-impl Unattended {
+impl FixedGrantAuthorizer {
     /// Creates a warden with one fixed grant.
     pub fn new(grant: Arc<Grant>) -> Self {
         Self(grant)
     }
 }
 
-impl Warden for Unattended {
-    fn grant(&self) -> Arc<Grant> {
+impl HostCallAuthorizer for FixedGrantAuthorizer {
+    fn current_grant(&self) -> Arc<Grant> {
         Arc::clone(&self.0)
     }
 
-    fn agree<'a>(&'a self, access: Access<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
+    fn authorize_access<'a>(
+        &'a self,
+        access: OutboundAccess<'a>,
+    ) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         let decision = match access.kind {
-            AccessKind::Request { permit, .. } => permit.decision(),
-            AccessKind::OpenUrl { url } => {
+            OutboundAccessKind::Request { permit, .. } => permit.decision(),
+            OutboundAccessKind::OpenUrl { url } => {
                 let check = self.0.open_url().map(|pages| pages.check_url(url));
                 check.and_then(Result::ok).unwrap_or(Decision::Deny)
             }
@@ -129,11 +135,11 @@ impl Warden for Unattended {
         Box::pin(std::future::ready(answer))
     }
 
-    fn secret(&self, name: &str) -> Result<Secret, String> {
+    fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
         Err(format!("there is no secret {name} here"))
     }
 
-    fn variable(&self, _name: &str) -> Option<String> {
+    fn environment_variable(&self, _name: &str) -> Option<String> {
         None
     }
 
@@ -145,11 +151,11 @@ impl Warden for Unattended {
         Services::default()
     }
 
-    fn user(&self) -> &str {
+    fn default_user(&self) -> &str {
         "nobody"
     }
 
-    fn proxy(&self) -> Option<Arc<ProxyTable>> {
+    fn proxy_settings(&self) -> Option<Arc<ProxyTable>> {
         None
     }
 }

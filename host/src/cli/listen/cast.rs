@@ -128,7 +128,7 @@ impl Backstage<'_> {
         };
         let canvas = Arc::clone(screen) as Arc<dyn Canvas>;
         let (seat, commands) = UiSeat::new(self.tray.clone(), canvas);
-        let has_page = player.plugin().serves_http();
+        let has_page = player.plugin().has_http_handler();
         let pages = grant.listen().iter().filter(|grant| grant.kind == ListenKind::Http);
         let before = doors.len();
         for grant in pages.filter(|_| has_page) {
@@ -194,7 +194,7 @@ impl Backstage<'_> {
             return denied(grant.deny_capability(Capability::Listen, "listen"));
         }
         for grant in grant.listen() {
-            if grant.kind == ListenKind::Http && !player.plugin().serves_http() {
+            if grant.kind == ListenKind::Http && !player.plugin().has_http_handler() {
                 let message = format!("{} does not answer HTTP requests: {grant}", player.name());
                 let failure = Failure::new(Exit::PluginRejected, message);
                 return Err(failure

@@ -7,7 +7,7 @@ use sallyport_policy::{
     SourceError, TimeSpan,
     document::{TomlItem, TomlSection},
 };
-use sallyport_sandbox::compile::Limits;
+use sallyport_sandbox::compile::CompileLimits;
 use serde_json::{Map, Value, json};
 
 use super::{Env, env};
@@ -40,13 +40,17 @@ impl CompileSettings {
     }
 
     /// Limits of one compilation.
-    pub fn limits(&self) -> Limits {
-        let cpu_time = self.cpu_time.map_or(Limits::STANDARD.cpu_time, |time| {
+    pub fn limits(&self) -> CompileLimits {
+        let cpu_time = self.cpu_time.map_or(CompileLimits::STANDARD.cpu_time, |time| {
             // The system counts processor time in seconds, and a limit of zero would compile
             // nothing.
             Duration::from_secs(time.as_secs().max(1))
         });
-        Limits { cpu_time, time: Limits::STANDARD.time.max(cpu_time * 2), ..Limits::STANDARD }
+        CompileLimits {
+            cpu_time,
+            time: CompileLimits::STANDARD.time.max(cpu_time * 2),
+            ..CompileLimits::STANDARD
+        }
     }
 
     /// Its values, under the keys of the file.

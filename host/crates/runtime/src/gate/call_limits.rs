@@ -6,16 +6,16 @@
 
 use sallyport_contract::{CallFailure, FailureKind};
 use sallyport_policy::{GlobalLimits, PluginLimits};
-use sallyport_sandbox::{NoPlace, Place, Places};
+use sallyport_sandbox::{CallSlot, CallSlotError, CallSlots};
 
 /// Counts the calls of all plugins.
 pub(crate) struct SharedCallLimits {
-    places: Places,
+    places: CallSlots,
 }
 
 impl SharedCallLimits {
     pub(crate) fn new() -> Self {
-        Self { places: Places::new() }
+        Self { places: CallSlots::new() }
     }
 
     /// Waits until one more call may run, and counts it until the place is dropped. The plugin's
@@ -28,7 +28,7 @@ impl SharedCallLimits {
         &self,
         shared: GlobalLimits,
         own: &PluginLimits,
-    ) -> Result<Option<Place<'_>>, CallFailure> {
+    ) -> Result<Option<CallSlot<'_>>, CallFailure> {
         if !shared.is_stated() {
             return Ok(None);
         }
@@ -37,17 +37,17 @@ impl SharedCallLimits {
             calls_per_minute: shared.calls_per_minute,
             ..own.clone()
         };
-        self.places.take(&limits).await.map(Some).map_err(|none| refused(&none))
+        self.places.acquire_slot(&limits).await.map(Some).map_err(|none| refused(&none))
     }
 }
 
-fn refused(none: &NoPlace) -> CallFailure {
+fn refused(none: &CallSlotError) -> CallFailure {
     let message = match none {
-        NoPlace::Busy { calls, waited } => format!(
+        CallSlotError::Busy { calls, waited } => format!(
             "{calls} calls are running, which is the most for all plugins together \
              ([limits] concurrent-calls), and none ended within {waited:?} (queue-time)"
         ),
-        NoPlace::TooOften { calls } => format!(
+        CallSlotError::TooOften { calls } => format!(
             "the limit for all plugins is reached: {calls} calls per minute ([limits] calls-per-minute)"
         ),
     };

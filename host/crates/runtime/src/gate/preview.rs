@@ -3,7 +3,7 @@
 use http::{HeaderMap, header};
 use sallyport_contract::{BodyPreview, Redactor, RequestPreview};
 use sallyport_policy::{Grant, SecretUse};
-use sallyport_sandbox::{AccessKind, HoldError};
+use sallyport_sandbox::{BodyBufferError, OutboundAccessKind};
 use url::{Position, Url};
 
 /// Returns the preview of an access, with the whole body of a request.
@@ -12,18 +12,18 @@ use url::{Position, Url};
 ///
 /// The body cannot be shown, so the request cannot be approved.
 pub(super) async fn preview(
-    kind: &AccessKind<'_>,
+    kind: &OutboundAccessKind<'_>,
     grant: &Grant,
     redactor: &Redactor,
-) -> Result<RequestPreview, HoldError> {
+) -> Result<RequestPreview, BodyBufferError> {
     let shown = |text: &str| redactor.redact_text(text).into_owned();
     let (method, url, headers, body) = match kind {
-        AccessKind::Request { method, url, headers, body, .. } => {
-            let bytes = body.held().await?;
+        OutboundAccessKind::Request { method, url, headers, body, .. } => {
+            let bytes = body.buffered_body().await?;
             let body = body_preview(headers, &redactor.redact_bytes(&bytes), redactor);
             (Some(shown(method)), *url, header_lines(headers, grant, url, redactor), body)
         }
-        AccessKind::OpenUrl { url } => (None, *url, Vec::new(), None),
+        OutboundAccessKind::OpenUrl { url } => (None, *url, Vec::new(), None),
     };
     let mut preview = RequestPreview {
         method,

@@ -13,7 +13,7 @@ use sallyport_contract::{
     BoxFuture, Decision, Denial, Redactor, RequestedCall, Secret, Services, ToolId,
 };
 use sallyport_policy::{Grant, Manifest, PolicyQuestion, PolicyVerdict, ProxyTable};
-use sallyport_sandbox::{Access, AccessKind, HoldError, Warden};
+use sallyport_sandbox::{BodyBufferError, HostCallAuthorizer, OutboundAccess, OutboundAccessKind};
 use serde_json::{Map, Value};
 
 /// The facts about a plugin that do not change while it is loaded.
@@ -45,7 +45,7 @@ impl PluginWarden {
         &self.charge
     }
 
-    fn verdict(&self, access: &Access<'_>, grant: &Grant) -> PolicyVerdict {
+    fn verdict(&self, access: &OutboundAccess<'_>, grant: &Grant) -> PolicyVerdict {
         let question = PolicyQuestion {
             tool: access.call.tool(),
             digest: &self.charge.digest,
@@ -54,10 +54,10 @@ impl PluginWarden {
         };
         let policy = self.gate.standing.present().policy;
         match access.kind {
-            AccessKind::Request { method, url, permit, .. } => {
+            OutboundAccessKind::Request { method, url, permit, .. } => {
                 policy.decide_access(&question, grant, method, url, permit)
             }
-            AccessKind::OpenUrl { url } => policy.decide_open_url(&question, grant, url),
+            OutboundAccessKind::OpenUrl { url } => policy.decide_open_url(&question, grant, url),
         }
     }
 
@@ -74,15 +74,16 @@ impl PluginWarden {
     }
 
     /// Checks the policy again after an approval: a yes does not override a rule added meanwhile.
-    fn still_agrees(&self, access: &Access<'_>) -> Result<(), Denial> {
-        let grant = self.grant();
+    fn still_agrees(&self, access: &OutboundAccess<'_>) -> Result<(), Denial> {
+        let grant = self.current_grant();
         let verdict = match access.kind {
-            AccessKind::Request { method, url, headers, body, .. } => {
+            OutboundAccessKind::Request { method, url, headers, body, .. } => {
                 let permit = grant.check_request(method, url)?;
-                let kind = AccessKind::Request { method, url, permit: &permit, headers, body };
-                self.verdict(&Access { call: access.call, what: access.what, kind }, &grant)
+                let kind =
+                    OutboundAccessKind::Request { method, url, permit: &permit, headers, body };
+                self.verdict(&OutboundAccess { call: access.call, what: access.what, kind }, &grant)
             }
-            AccessKind::OpenUrl { .. } => self.verdict(access, &grant),
+            OutboundAccessKind::OpenUrl { .. } => self.verdict(access, &grant),
         };
         match verdict.decision {
             Decision::Allow | Decision::Ask => Ok(()),
@@ -91,8 +92,8 @@ impl PluginWarden {
     }
 }
 
-impl Warden for PluginWarden {
-    fn grant(&self) -> Arc<Grant> {
+impl HostCallAuthorizer for PluginWarden {
+    fn current_grant(&self) -> Arc<Grant> {
         let edition = self.gate.standing.present();
         let mut kept = self.grant.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0 != edition.number {
@@ -103,16 +104,19 @@ impl Warden for PluginWarden {
         Arc::clone(&kept.1)
     }
 
-    fn asks(&self, access: &Access<'_>) -> bool {
-        let grant = self.grant();
+    fn would_ask_user(&self, access: &OutboundAccess<'_>) -> bool {
+        let grant = self.current_grant();
         let verdict = self.verdict(access, &grant);
         let call = called(access);
         self.gate.approver.has_to_ask(&self.matter(&call, &grant), &verdict)
     }
 
-    fn agree<'a>(&'a self, access: Access<'a>) -> BoxFuture<'a, Result<Option<String>, Denial>> {
+    fn authorize_access<'a>(
+        &'a self,
+        access: OutboundAccess<'a>,
+    ) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         Box::pin(async move {
-            let grant = self.grant();
+            let grant = self.current_grant();
             let verdict = self.verdict(&access, &grant);
             let call = called(&access);
             let mut matter = self.matter(&call, &grant);
@@ -134,18 +138,18 @@ impl Warden for PluginWarden {
         })
     }
 
-    fn secret(&self, name: &str) -> Result<Secret, String> {
+    fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
         self.gate.secret(name).map_err(|error| match error {
             SecretError::Unnamed => error.to_string(),
             SecretError::Vault(error) => error.for_model(),
         })
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    fn environment_variable(&self, name: &str) -> Option<String> {
         self.gate.env.get(name).map(str::to_owned)
     }
 
-    fn proxy(&self) -> Option<Arc<ProxyTable>> {
+    fn proxy_settings(&self) -> Option<Arc<ProxyTable>> {
         self.gate.standing.present().policy.proxy().cloned().map(Arc::new)
     }
 
@@ -157,13 +161,13 @@ impl Warden for PluginWarden {
         self.gate.services.clone()
     }
 
-    fn user(&self) -> &str {
+    fn default_user(&self) -> &str {
         USER
     }
 }
 
 /// The call that an access belongs to, as the model made it.
-fn called(access: &Access<'_>) -> RequestedCall {
+fn called(access: &OutboundAccess<'_>) -> RequestedCall {
     RequestedCall {
         context: access.call.context().clone(),
         tool: access.call.tool().clone(),
@@ -173,7 +177,7 @@ fn called(access: &Access<'_>) -> RequestedCall {
 
 /// The refusal of a request that needs an approval but cannot be shown whole. A rule that allows it
 /// needs no approval.
-fn unshown(verdict: &PolicyVerdict, tool: &ToolId, error: HoldError) -> Denial {
+fn unshown(verdict: &PolicyVerdict, tool: &ToolId, error: BodyBufferError) -> Denial {
     let denial = verdict.to_denial(tool);
     let why = format!("it needs an approval, but {error} ({})", denial.why);
     Denial { why, nobody_to_ask: false, ..denial }

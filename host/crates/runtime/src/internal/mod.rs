@@ -15,7 +15,7 @@ use sallyport_contract::{
     services::{PluginNotice, TimerFiring},
 };
 use sallyport_policy::Manifest;
-use sallyport_sandbox::Warden;
+use sallyport_sandbox::HostCallAuthorizer;
 
 use crate::config::Internal;
 
@@ -75,12 +75,12 @@ fn named(plugin: &PluginName) -> Option<Arc<dyn InternalTool>> {
 /// Runs a call of an internal tool on a blocking thread.
 pub(crate) async fn run(
     tool: &Arc<dyn InternalTool>,
-    warden: &Arc<impl Warden + 'static>,
+    warden: &Arc<impl HostCallAuthorizer + 'static>,
     call: AdmittedCall,
 ) -> CallReport {
     let (tool, warden, started) = (Arc::clone(tool), Arc::clone(warden), Instant::now());
     let work = tokio::task::spawn_blocking(move || {
-        let user = warden.user().to_owned();
+        let user = warden.default_user().to_owned();
         let from = Caller { user, now: Zoned::now(), services: warden.services() };
         let mut report = tool.call(&call, &from);
         warden.redactor().redact_report(&mut report);

@@ -10,7 +10,7 @@ use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, FailureKind, Outcome, PluginName, ToolDescriptor,
 };
 use sallyport_sandbox::{
-    ComponentFile, InstanceInfo, LoadError, Plugin, PluginParts, Sandbox, Warden,
+    ComponentFile, HostCallAuthorizer, InstanceInfo, LoadError, Plugin, PluginParts, Sandbox,
 };
 use serde_json::{Map, Value};
 
@@ -107,7 +107,7 @@ impl Component {
     ) -> Result<Arc<Plugin>, CallFailure> {
         let parts = owner.parts(file);
         let plugin = match &self.command {
-            None => sandbox.load(parts),
+            None => sandbox.load_plugin(parts),
             Some((tool, time_max)) => sandbox.load_command(parts, tool.clone(), *time_max),
         };
         let plugin = Arc::new(plugin.map_err(|error| owner.broken(&error))?);
@@ -186,7 +186,7 @@ impl Owner<'_> {
         PluginParts {
             manifest: &self.warden.charge().manifest,
             file,
-            warden: Arc::clone(self.warden) as Arc<dyn Warden>,
+            warden: Arc::clone(self.warden) as Arc<dyn HostCallAuthorizer>,
             settings: self.settings.clone(),
         }
     }

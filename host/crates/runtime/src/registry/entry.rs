@@ -9,7 +9,9 @@ use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, Denial, FailureKind, PluginName, ToolDescriptor, ToolId,
 };
 use sallyport_policy::{Capability, Grant, Manifest};
-use sallyport_sandbox::{ComponentFile, InstanceInfo, Plugin, Sandbox, Warden, schema::Schema};
+use sallyport_sandbox::{
+    ComponentFile, HostCallAuthorizer, InstanceInfo, Plugin, Sandbox, schema::CompiledSchema,
+};
 use serde_json::{Map, Value};
 
 use super::body::{Body, Component, Kind, Owner};
@@ -31,8 +33,8 @@ pub struct Entry {
 /// The schemas of one tool, compiled at its first call.
 #[derive(Debug, Default)]
 pub(super) struct ToolSchemas {
-    arguments: OnceLock<Result<Schema, String>>,
-    output: OnceLock<Result<Schema, String>>,
+    arguments: OnceLock<Result<CompiledSchema, String>>,
+    output: OnceLock<Result<CompiledSchema, String>>,
 }
 
 /// Whether a plugin can be called.
@@ -119,7 +121,7 @@ impl Entry {
 
     /// Its current effective grant: requested and granted.
     pub fn grant(&self) -> Arc<Grant> {
-        self.warden.grant()
+        self.warden.current_grant()
     }
 
     /// Whether a call could currently change or leak anything. Always true for a plugin that is
@@ -216,7 +218,7 @@ impl Entry {
     /// Runs `teardown` if the plugin was ever prepared.
     pub(super) async fn teardown(&self) {
         if let Some(plugin) = self.body.component().and_then(Component::made) {
-            plugin.teardown().await;
+            plugin.run_teardown().await;
         }
     }
 }
@@ -224,12 +226,12 @@ impl Entry {
 /// Checks a value. The schema was valid when the component was first inspected, so compiling it
 /// fails only if the cached metadata was tampered with. Every value is rejected then.
 fn check(
-    prepared: &OnceLock<Result<Schema, String>>,
+    prepared: &OnceLock<Result<CompiledSchema, String>>,
     schema: &Value,
     value: &Value,
 ) -> Result<(), Vec<String>> {
-    match prepared.get_or_init(|| Schema::new(schema)) {
-        Ok(schema) => schema.check(value),
+    match prepared.get_or_init(|| CompiledSchema::new(schema)) {
+        Ok(schema) => schema.check_value(value),
         Err(reason) => Err(vec![format!("the tool's schema is broken: {reason}")]),
     }
 }

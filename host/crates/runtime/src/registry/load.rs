@@ -18,7 +18,7 @@ use sallyport_contract::{
 };
 use sallyport_policy::{Manifest, PluginRole};
 use sallyport_sandbox::{
-    CompileProgress, ComponentFile, LoadError, Metadata, Sandbox, schema::Schema,
+    CompileProgress, ComponentFile, ComponentMetadata, LoadError, Sandbox, schema::CompiledSchema,
 };
 use serde_json::{Map, Value};
 
@@ -264,11 +264,11 @@ fn known_plugin(parts: &LoadParts<'_>, manifest: Manifest, component: PreparedCo
 }
 
 /// Remarks on the roles that a component exports but its manifest does not name.
-fn unnamed_roles(metadata: &Metadata, manifest: &Manifest) -> Vec<String> {
+fn unnamed_roles(metadata: &ComponentMetadata, manifest: &Manifest) -> Vec<String> {
     let remark = |role: PluginRole| {
         format!("it exports the role \"{}\", which its manifest does not name", role.as_str())
     };
-    metadata.unnamed_roles(manifest).into_iter().map(remark).collect()
+    metadata.undeclared_roles(manifest).into_iter().map(remark).collect()
 }
 
 fn known_script(
@@ -342,7 +342,7 @@ fn compare(parts: &LoadParts<'_>, known: &Known, agreed: &mut Agreed) -> State {
 async fn set_up(sandbox: &Arc<Sandbox>, mut entry: Entry, file: Option<ComponentFile>) -> Entry {
     let Some(file) = file.filter(|_| entry.is_ready()) else { return entry };
     let reason = match entry.prepare(sandbox, &file) {
-        Ok(plugin) => plugin.setup().await.err().map(|unavailable| unavailable.to_string()),
+        Ok(plugin) => plugin.run_setup().await.err().map(|unavailable| unavailable.to_string()),
         Err(failure) => Some(failure.detail.unwrap_or(failure.message)),
     };
     if let Some(reason) = reason {
@@ -369,10 +369,10 @@ fn missing_or_wrong(
     if given.is_empty() {
         return None;
     }
-    let schema = match Schema::new(manifest.settings.json_schema()) {
+    let schema = match CompiledSchema::new(manifest.settings.json_schema()) {
         Ok(schema) => schema,
         Err(reason) => return Some(format!("the manifest's settings are no schema: {reason}")),
     };
-    let complaints = schema.check(&Value::Object(own.clone())).err()?;
+    let complaints = schema.check_value(&Value::Object(own.clone())).err()?;
     Some(format!("[settings.{name}] does not fit: {}", complaints.join("; ")))
 }

@@ -21,7 +21,7 @@ use sallyport_contract::{
 };
 use sallyport_model::openai;
 use sallyport_policy::source::nearest_match;
-use sallyport_sandbox::{CacheUse, LoadError, Plugin, Sandbox, compile::Walls};
+use sallyport_sandbox::{CacheStatistics, LoadError, Plugin, Sandbox, compile::CompilerIsolation};
 use serde_json::Value;
 
 use crate::gate::Gate;
@@ -90,8 +90,8 @@ impl Registry {
     }
 
     /// How often compiled components came from the cache.
-    pub fn cache_use(&self) -> CacheUse {
-        self.sandbox.cache_use()
+    pub fn cache_use(&self) -> CacheStatistics {
+        self.sandbox.cache_statistics()
     }
 
     /// Returns the restrictions that the plugin compiler runs under.
@@ -99,8 +99,8 @@ impl Registry {
     /// # Errors
     ///
     /// No working compiler is available.
-    pub fn walls(&self) -> Result<Walls, LoadError> {
-        self.sandbox.walls()
+    pub fn walls(&self) -> Result<CompilerIsolation, LoadError> {
+        self.sandbox.compiler_isolation()
     }
 
     /// Prepares every plugin for calls, as its first call would.

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 use futures::future::join_all;
 use sallyport_policy::Manifest;
 use sallyport_process::ProgramKind;
-use sallyport_sandbox::{ComponentFile, LoadError, Metadata};
+use sallyport_sandbox::{ComponentFile, ComponentMetadata, LoadError};
 
 use super::{
     LoadParts,
@@ -29,7 +29,7 @@ pub(super) struct PreparedComponent {
 /// How much is known of a component.
 pub(super) enum Readiness {
     /// Its tools.
-    Tools(Box<Metadata>),
+    Tools(Box<ComponentMetadata>),
     /// It is a program, whose one tool its definition describes.
     Program,
     /// It is still being compiled or asked.
@@ -70,7 +70,7 @@ struct ReadComponent {
     file: ComponentFile,
     is_program: bool,
     /// Its tools, from the metadata of an earlier start.
-    known: Option<Box<Metadata>>,
+    known: Option<Box<ComponentMetadata>>,
     is_compiled: bool,
 }
 
@@ -101,7 +101,7 @@ fn read_plugin(
     path: &Path,
 ) -> Result<ReadComponent, LoadError> {
     let file = ComponentFile::read(path)?;
-    let known = parts.sandbox.known(&file, manifest).transpose()?.map(Box::new);
+    let known = parts.sandbox.cached_metadata(&file, manifest).transpose()?.map(Box::new);
     let is_compiled = known.is_some() || parts.sandbox.is_compiled(&file)?;
     Ok(ReadComponent { file, is_program: false, known, is_compiled })
 }
@@ -134,12 +134,14 @@ async fn ask(
         Some(known) => Readiness::Tools(known),
         None if unfinished.contains(file.digest()) => Readiness::Compiling,
         None if is_program => {
-            parts.sandbox.refusal(&file)?;
+            parts.sandbox.check_stored_refusal(&file)?;
             Readiness::Program
         }
         None => {
             let time_max = parts.compile_wait.max(ASK_TIME_MIN);
-            match tokio::time::timeout(time_max, parts.sandbox.inspect(&file, manifest)).await {
+            match tokio::time::timeout(time_max, parts.sandbox.inspect_component(&file, manifest))
+                .await
+            {
                 Ok(metadata) => Readiness::Tools(Box::new(metadata?)),
                 Err(_) => Readiness::Compiling,
             }

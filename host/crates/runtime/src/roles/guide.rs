@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sallyport_contract::PluginName;
 use sallyport_policy::PluginRole;
-use sallyport_sandbox::{Unavailable, roles::Persona};
+use sallyport_sandbox::{PluginUnavailable, roles::GuidePersona};
 
 use super::{RoleError, Roles};
 use crate::config::MemoryKind;
@@ -74,13 +74,13 @@ impl Guide {
     /// The plugin is not a guide, or its answer is invalid.
     pub async fn ask(roles: &Arc<Roles>, plugin: &PluginName) -> Result<Self, GuideError> {
         let player = roles.player(plugin.as_str(), PluginRole::Guide)?;
-        let described = player.plugin().describe().await;
+        let described = player.plugin().describe_assistant().await;
         let unusable = |why| GuideError::Unusable { plugin: plugin.clone(), why };
-        Self::of(plugin, described.map_err(|Unavailable(why)| unusable(why))?)
+        Self::of(plugin, described.map_err(|PluginUnavailable(why)| unusable(why))?)
     }
 
-    fn of(plugin: &PluginName, persona: Persona) -> Result<Self, GuideError> {
-        let Persona { system_prompt, temperature, memory_policy, initial_memories } = persona;
+    fn of(plugin: &PluginName, persona: GuidePersona) -> Result<Self, GuideError> {
+        let GuidePersona { system_prompt, temperature, memory_policy, initial_memories } = persona;
         let plugin = plugin.clone();
         if system_prompt.trim().is_empty() {
             let why = "it does not say what the assistant should be".to_owned();
@@ -102,8 +102,8 @@ impl Guide {
 mod tests {
     use super::*;
 
-    fn persona(prompt: &str, memory: Option<&str>) -> Persona {
-        Persona {
+    fn persona(prompt: &str, memory: Option<&str>) -> GuidePersona {
+        GuidePersona {
             system_prompt: prompt.to_owned(),
             temperature: Some(0.5),
             memory_policy: memory.map(str::to_owned),

@@ -16,8 +16,9 @@ use sallyport_model::{
     OpaqueMessage, TokenPrice,
 };
 use sallyport_sandbox::roles::{
-    AnswerMessage, Blob, Delta, Finish, Generated, Generation, GenerationSettings, Message,
-    ProviderFailure, ToolDefinition, ToolRequest, ToolResult, Usage, UserMessage,
+    GenerationRequest, GenerationSettings, MediaBlob, ProviderAnswer, ProviderAnswerMessage,
+    ProviderDelta, ProviderFailure, ProviderFinishReason, ProviderMessage, ProviderToolCall,
+    ProviderToolDefinition, ProviderToolResult, ProviderUsage, ProviderUserMessage,
 };
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::timeout};
@@ -89,7 +90,8 @@ impl ByPlugin {
         let messages = fit.fit_history(request.messages, &self.origin());
         let fitted = ModelRequest { messages: &messages, tools: fit.tools(), ..request };
         let generation = self.generation(&fitted);
-        let mut answering = std::pin::pin!(self.player.plugin.generate(call, generation, say));
+        let mut answering =
+            std::pin::pin!(self.player.plugin.generate_answer(call, generation, say));
         let answered = loop {
             tokio::select! {
                 biased;
@@ -124,16 +126,16 @@ impl ByPlugin {
         json!({ "model": self.settings.model, "messages": messages, "tools": tools })
     }
 
-    fn pass_on(&self, delta: Delta, on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send)) {
+    fn pass_on(&self, delta: ProviderDelta, on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send)) {
         if self.settings.stream {
             on_delta(match delta {
-                Delta::Text(text) => model::ReplyDelta::Text(text),
-                Delta::Reasoning(text) => model::ReplyDelta::Reasoning(text),
+                ProviderDelta::Text(text) => model::ReplyDelta::Text(text),
+                ProviderDelta::Reasoning(text) => model::ReplyDelta::Reasoning(text),
             });
         }
     }
 
-    fn generation(&self, request: &ModelRequest<'_>) -> Generation {
+    fn generation(&self, request: &ModelRequest<'_>) -> GenerationRequest {
         let PluginModel { model, temperature, output_tokens_max, .. } = &self.settings;
         let settings = GenerationSettings {
             model: model.clone(),
@@ -141,23 +143,25 @@ impl ByPlugin {
             tokens_max: output_tokens_max.map(u64::from),
         };
         let history = request.messages.iter().map(|message| self.told(message)).collect();
-        Generation { history, tools: request.tools.iter().map(tool).collect(), settings }
+        GenerationRequest { history, tools: request.tools.iter().map(tool).collect(), settings }
     }
 
     /// Converts a message into the form that the plugin receives.
-    fn told(&self, message: &model::ChatMessage) -> Message {
+    fn told(&self, message: &model::ChatMessage) -> ProviderMessage {
         match message {
-            model::ChatMessage::System { text } => Message::System(text.clone()),
-            model::ChatMessage::User(said) => Message::User(UserMessage {
+            model::ChatMessage::System { text } => ProviderMessage::System(text.clone()),
+            model::ChatMessage::User(said) => ProviderMessage::User(ProviderUserMessage {
                 text: with_names(said),
                 attachments: said.attachments.iter().map(blob).collect(),
             }),
-            model::ChatMessage::Assistant(answer) => Message::Assistant(AnswerMessage {
-                text: answer.text.clone(),
-                calls: answer.calls.iter().map(request_of).collect(),
-                opaque: answer.opaque.as_ref().and_then(|opaque| self.own(opaque)),
-            }),
-            model::ChatMessage::Tool(result) => Message::Tool(ToolResult {
+            model::ChatMessage::Assistant(answer) => {
+                ProviderMessage::Assistant(ProviderAnswerMessage {
+                    text: answer.text.clone(),
+                    calls: answer.calls.iter().map(request_of).collect(),
+                    opaque: answer.opaque.as_ref().and_then(|opaque| self.own(opaque)),
+                })
+            }
+            model::ChatMessage::Tool(result) => ProviderMessage::Tool(ProviderToolResult {
                 call_id: result.call_id.clone(),
                 name: result.name.clone(),
                 content: result.content.clone(),
@@ -178,8 +182,8 @@ impl ByPlugin {
         body.map(str::to_owned)
     }
 
-    fn reply(&self, generated: Generated) -> ModelReply {
-        let Generated { message, finish, usage, .. } = generated;
+    fn reply(&self, generated: ProviderAnswer) -> ModelReply {
+        let ProviderAnswer { message, finish, usage, .. } = generated;
         let opaque =
             message.opaque.map(|body| OpaqueMessage { origin: self.origin(), body: body.into() });
         let calls = message.calls.into_iter().map(call_of).collect();
@@ -245,41 +249,41 @@ fn with_names(said: &model::UserInputMessage) -> String {
     if told.is_empty() { names } else { format!("{told}\n\n{names}") }
 }
 
-fn blob(file: &model::FileAttachment) -> Blob {
+fn blob(file: &model::FileAttachment) -> MediaBlob {
     let name = Some(file.name.clone()).filter(|name| !name.is_empty());
-    Blob { media_type: file.media_type.clone(), data: file.data.to_vec(), name }
+    MediaBlob { media_type: file.media_type.clone(), data: file.data.to_vec(), name }
 }
 
-fn tool(tool: &model::ModelToolDefinition) -> ToolDefinition {
-    ToolDefinition {
+fn tool(tool: &model::ModelToolDefinition) -> ProviderToolDefinition {
+    ProviderToolDefinition {
         name: tool.name.clone(),
         description: tool.description.clone(),
         parameters: tool.parameters.to_string(),
     }
 }
 
-fn request_of(call: &model::ModelCallRequest) -> ToolRequest {
+fn request_of(call: &model::ModelCallRequest) -> ProviderToolCall {
     let model::ModelCallRequest { id, name, arguments } = call.clone();
-    ToolRequest { id, name, arguments }
+    ProviderToolCall { id, name, arguments }
 }
 
 /// An empty or duplicate id is left for the session to fix.
-fn call_of(call: ToolRequest) -> model::ModelCallRequest {
-    let ToolRequest { id, name, arguments } = call;
+fn call_of(call: ProviderToolCall) -> model::ModelCallRequest {
+    let ProviderToolCall { id, name, arguments } = call;
     model::ModelCallRequest { id, name, arguments }
 }
 
-fn finish_of(finish: Finish) -> model::FinishReason {
+fn finish_of(finish: ProviderFinishReason) -> model::FinishReason {
     match finish {
-        Finish::Stop => model::FinishReason::Stop,
-        Finish::ToolCalls => model::FinishReason::ToolCalls,
-        Finish::Length => model::FinishReason::Length,
-        Finish::Withheld => model::FinishReason::ContentFilter,
-        Finish::Other(word) => model::FinishReason::Other(word),
+        ProviderFinishReason::Stop => model::FinishReason::Stop,
+        ProviderFinishReason::ToolCalls => model::FinishReason::ToolCalls,
+        ProviderFinishReason::Length => model::FinishReason::Length,
+        ProviderFinishReason::Withheld => model::FinishReason::ContentFilter,
+        ProviderFinishReason::Other(word) => model::FinishReason::Other(word),
     }
 }
 
-fn usage_of(usage: Usage) -> model::TokenUsage {
-    let Usage { input_tokens, output_tokens } = usage;
+fn usage_of(usage: ProviderUsage) -> model::TokenUsage {
+    let ProviderUsage { input_tokens, output_tokens } = usage;
     model::TokenUsage { input_tokens, output_tokens, ..model::TokenUsage::default() }
 }

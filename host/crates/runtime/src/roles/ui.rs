@@ -23,7 +23,7 @@ use sallyport_contract::{
     services::{SubmissionError, TextStyle, UiSession},
 };
 use sallyport_model::UserInputMessage;
-use sallyport_sandbox::roles::{Author, UiEvent};
+use sallyport_sandbox::roles::{UiEvent, UiMessageAuthor};
 use tokio::{
     sync::{Notify, mpsc},
     task::JoinHandle,
@@ -225,7 +225,7 @@ impl Waiting {
                 return last.push_str(piece);
             }
             // The complete message replaces the pieces that are still in the queue.
-            (UiEvent::NewMessage(message), _) if message.author == Author::Assistant => {
+            (UiEvent::NewMessage(message), _) if message.author == UiMessageAuthor::Assistant => {
                 self.events.retain(|event| !matches!(event, UiEvent::Delta(_)));
             }
             _ => {}
@@ -320,7 +320,7 @@ async fn tell_all(
     queue: Arc<Queue>,
     seat: Arc<UiSeat>,
 ) -> Stop {
-    let ui = player.plugin().ui(call.clone(), Arc::clone(&seat) as Arc<dyn UiSession>);
+    let ui = player.plugin().create_ui(call.clone(), Arc::clone(&seat) as Arc<dyn UiSession>);
     loop {
         let event = match queue.next().await {
             Ok(event) => event,
@@ -334,7 +334,7 @@ async fn tell_all(
             seat.show(request.confirmation_id);
         }
         let playing = player.begin_looking(&call);
-        let report: CallReport = ui.on_event(event).await;
+        let report: CallReport = ui.handle_event(event).await;
         playing.finish(&report);
         if let Some(why) = trouble(&report) {
             return Stop::Broke(why);
@@ -344,7 +344,7 @@ async fn tell_all(
 
 #[cfg(test)]
 mod tests {
-    use sallyport_sandbox::roles::Format;
+    use sallyport_sandbox::roles::UiTextFormat;
 
     use super::{told::said, *};
 
@@ -368,7 +368,7 @@ mod tests {
             waiting.push(event);
         }
         assert_eq!(waiting.events, [delta("ab"), UiEvent::ReadyForInput, delta("c")]);
-        let whole = said(Author::Assistant, Format::Markdown, "abc", None);
+        let whole = said(UiMessageAuthor::Assistant, UiTextFormat::Markdown, "abc", None);
         waiting.push(whole.clone());
         assert_eq!(waiting.events, [UiEvent::ReadyForInput, whole]);
     }

@@ -71,7 +71,7 @@ impl Described {
             output: None,
             hints: ToolHints::default(),
         };
-        let tool = metadata::checked(spec).map_err(Misdescribed::Tool)?;
+        let tool = metadata::check_and_trim_tool(spec).map_err(Misdescribed::Tool)?;
         Ok(Self { manifest, tool, remarks, script })
     }
 }

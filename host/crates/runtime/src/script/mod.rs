@@ -15,7 +15,7 @@ use sallyport_contract::{
 };
 use sallyport_policy::{Capability, Grant};
 use sallyport_process::{Finished, RunError, Script, Stage};
-use sallyport_sandbox::{Places, Warden};
+use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
 
 pub(crate) use described::{DEFINITION_FILE, Described};
 use outcome::Ended;
@@ -27,21 +27,25 @@ const RUN: &str = "run as a program of this machine";
 pub(crate) struct Native {
     script: Script,
     stage: Stage,
-    places: Places,
+    places: CallSlots,
 }
 
 impl Native {
     /// Wraps a script with a native program. This same executable, started again, runs between the
     /// host and the script.
     pub(crate) fn new(script: Script) -> Self {
-        Self { script, stage: Stage::this_program(), places: Places::new() }
+        Self { script, stage: Stage::this_program(), places: CallSlots::new() }
     }
 
     /// Runs a call that has passed the gate. Dropping the future ends the program.
-    pub(crate) async fn run(&self, warden: &dyn Warden, call: &AdmittedCall) -> CallReport {
+    pub(crate) async fn run(
+        &self,
+        warden: &dyn HostCallAuthorizer,
+        call: &AdmittedCall,
+    ) -> CallReport {
         let started = Instant::now();
-        let grant = warden.grant();
-        let mut report = match self.places.take(grant.limits()).await {
+        let grant = warden.current_grant();
+        let mut report = match self.places.acquire_slot(grant.limits()).await {
             Ok(_place) => self.run_in_place(warden, call).await,
             Err(none) => {
                 let message = format!("{} {none}", grant.plugin());
@@ -52,9 +56,13 @@ impl Native {
         CallReport { elapsed: started.elapsed(), ..report }
     }
 
-    async fn run_in_place(&self, warden: &dyn Warden, call: &AdmittedCall) -> CallReport {
+    async fn run_in_place(
+        &self,
+        warden: &dyn HostCallAuthorizer,
+        call: &AdmittedCall,
+    ) -> CallReport {
         // Read the grant again, because it may have been revoked while the call waited for a place.
-        let grant = warden.grant();
+        let grant = warden.current_grant();
         let Some(process) = grant.process() else {
             return denied(barred(&grant));
         };

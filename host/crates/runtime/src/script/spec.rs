@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use sallyport_policy::{FsAccess, Grant, ProcessGrant};
 use sallyport_process::{Limits, Network, Script, Spec, Walls};
-use sallyport_sandbox::Warden;
+use sallyport_sandbox::HostCallAuthorizer;
 
 /// Minimum processor time. It is counted in whole seconds, so zero would stop every program.
 const CPU_TIME_MIN: Duration = Duration::from_secs(1);
@@ -14,7 +14,7 @@ pub(super) fn of(
     script: &Script,
     grant: &Grant,
     process: &ProcessGrant,
-    warden: &dyn Warden,
+    warden: &dyn HostCallAuthorizer,
 ) -> Spec {
     Spec {
         program: script.program.path.clone(),
@@ -35,8 +35,11 @@ fn paths(grant: &Grant, access: FsAccess) -> Vec<PathBuf> {
 }
 
 /// Returns the granted variables that are set.
-fn variables(grant: &Grant, warden: &dyn Warden) -> Vec<(String, String)> {
-    let set = grant.env().iter().filter_map(|name| Some((name.clone(), warden.variable(name)?)));
+fn variables(grant: &Grant, warden: &dyn HostCallAuthorizer) -> Vec<(String, String)> {
+    let set = grant
+        .env()
+        .iter()
+        .filter_map(|name| Some((name.clone(), warden.environment_variable(name)?)));
     set.collect()
 }
 

@@ -8,7 +8,7 @@ use sallyport_contract::{
     services::{DeliveryTime, PluginNotice, StoredTimer, TimerFiring},
     text,
 };
-use sallyport_sandbox::roles::Fired;
+use sallyport_sandbox::roles::TimerRunResult;
 use sallyport_store::TimerClaim;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -126,7 +126,8 @@ impl Desk {
         };
         let playing = player.begin(&admitted);
         let timer_id = firing.timer.id.clone();
-        let Fired { report, is_told, is_unsaid } = player.plugin().fire(admitted, firing).await;
+        let TimerRunResult { report, is_told, is_unsaid } =
+            player.plugin().fire_timer(admitted, firing).await;
         playing.finish(&report);
         // This also applies if the plugin ignored the error: the user has not heard of the timer
         // yet.

@@ -10,10 +10,13 @@ use wasmtime::{
 };
 use wasmtime_wasi::{I32Exit, p2::bindings::exports::wasi::cli::run};
 
-use super::{Answer, Export, Mismatch, PluginAbi, RawTool, ToolReturn, export_names};
+use super::{
+    Answer, InterfaceMismatch, PluginAbi, PluginExport, ToolReturnValue, UncheckedTool,
+    export_names,
+};
 use crate::{
     guest::Guest,
-    roles::{Program, RoleLinks},
+    roles::{ProgramStreams, RoleLinks},
 };
 
 /// The export that every program has, in the version that error messages name.
@@ -28,12 +31,12 @@ pub(crate) fn is_program(export: &str) -> bool {
 }
 
 /// A program and the only tool that it provides.
-pub(crate) struct Command {
+pub(crate) struct WasiCommand {
     run: run::GuestIndices,
     tool: ToolDescriptor,
 }
 
-impl Command {
+impl WasiCommand {
     /// Looks up the program's `run` export, if the component is a program.
     ///
     /// # Errors
@@ -49,17 +52,17 @@ impl Command {
         Ok(Some(Self { run: run::GuestIndices::new(pre)?, tool }))
     }
 
-    async fn call(
+    async fn call_program(
         &self,
         store: &mut Store<Guest>,
         instance: Instance,
-    ) -> wasmtime::Result<ToolReturn> {
+    ) -> wasmtime::Result<ToolReturnValue> {
         let program = store.data().case.role.program.clone();
         let program = program.ok_or_else(|| wasmtime::Error::msg("the program has no streams"))?;
-        let guest = self.run.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+        let guest = self.run.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
         let ended = guest.call_run(&mut *store).await;
-        let is_explained = program.explains_itself() && !store.data().memory.was_refused();
-        Ok(program.result(has_succeeded(ended, is_explained)?))
+        let is_explained = program.has_explanation() && !store.data().memory.was_refused();
+        Ok(program.tool_return(has_succeeded(ended, is_explained)?))
     }
 }
 
@@ -83,13 +86,13 @@ fn has_succeeded(
     if is_explained && !is_out_of_time { Ok(false) } else { Err(error) }
 }
 
-impl PluginAbi for Command {
-    fn exports(&self, export: Export) -> bool {
-        export == Export::Tools
+impl PluginAbi for WasiCommand {
+    fn has_export(&self, export: PluginExport) -> bool {
+        export == PluginExport::Tools
     }
 
-    fn links(&self, call: &AdmittedCall, limits: &PluginLimits) -> RoleLinks {
-        let program = Some(Program::new(call.arguments_text(), limits.output_bytes));
+    fn role_links(&self, call: &AdmittedCall, limits: &PluginLimits) -> RoleLinks {
+        let program = Some(ProgramStreams::new(call.arguments_text(), limits.output_bytes));
         RoleLinks { program, ..RoleLinks::default() }
     }
 
@@ -97,8 +100,8 @@ impl PluginAbi for Command {
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-    ) -> Answer<'a, Vec<RawTool>> {
-        let tool = RawTool {
+    ) -> Answer<'a, Vec<UncheckedTool>> {
+        let tool = UncheckedTool {
             name: self.tool.id.tool.to_string(),
             title: self.tool.title.clone(),
             description: self.tool.description.clone(),
@@ -114,7 +117,7 @@ impl PluginAbi for Command {
         store: &'a mut Store<Guest>,
         instance: Instance,
         _call: &'a AdmittedCall,
-    ) -> Answer<'a, ToolReturn> {
-        Box::pin(self.call(store, instance))
+    ) -> Answer<'a, ToolReturnValue> {
+        Box::pin(self.call_program(store, instance))
     }
 }

@@ -14,14 +14,14 @@ use wasmtime_wasi_http::{
     },
 };
 
-use super::{Mismatch, export_names};
+use super::{InterfaceMismatch, export_names};
 use crate::guest::Guest;
 
 /// The name of the interface up to its patch version.
 const HANDLER_PREFIX: &str = "wasi:http/incoming-handler@0.2.";
 
 /// Whether an export is an HTTP handler.
-pub(crate) fn is_handler(export: &str) -> bool {
+pub(crate) fn is_http_handler(export: &str) -> bool {
     export.starts_with(HANDLER_PREFIX)
 }
 
@@ -37,29 +37,31 @@ impl HttpHandler {
     /// # Errors
     ///
     /// The component exports the interface with other types.
-    pub(crate) fn find(pre: &InstancePre<Guest>) -> wasmtime::Result<Option<Self>> {
-        if !export_names(pre).iter().any(|name| is_handler(name)) {
+    pub(crate) fn find_export(pre: &InstancePre<Guest>) -> wasmtime::Result<Option<Self>> {
+        if !export_names(pre).iter().any(|name| is_http_handler(name)) {
             return Ok(None);
         }
         Ok(Some(Self(GuestIndices::new(pre)?)))
     }
 
     /// The error for a component that does not export the interface.
-    pub(crate) fn absent() -> wasmtime::Result<()> {
-        Err(wasmtime::Error::new(Mismatch("it exports no wasi:http/incoming-handler".to_owned())))
+    pub(crate) fn missing_export_error() -> wasmtime::Result<()> {
+        Err(wasmtime::Error::new(InterfaceMismatch(
+            "it exports no wasi:http/incoming-handler".to_owned(),
+        )))
     }
 
     /// Passes a request to the guest. `hand_over` receives the response as soon as the guest sets
     /// it; the guest keeps running, for example to write the body, until it returns.
-    pub(crate) async fn handle(
+    pub(crate) async fn handle_request(
         &self,
         store: &mut Store<Guest>,
         instance: Instance,
         request: Request<WasiBody>,
         hand_over: impl FnOnce(Given) + Send + Sync + 'static,
     ) -> wasmtime::Result<()> {
-        let guest = self.0.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
-        let scheme = scheme(request.uri().scheme());
+        let guest = self.0.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
+        let scheme = wasi_scheme(request.uri().scheme());
         let mut http = store.data_mut().http();
         let request = http.new_incoming_request(scheme, request)?;
         let answer = http.new_response_outparam_from_callback(hand_over)?;
@@ -67,6 +69,6 @@ impl HttpHandler {
     }
 }
 
-fn scheme(scheme: Option<&Scheme>) -> types::Scheme {
+fn wasi_scheme(scheme: Option<&Scheme>) -> types::Scheme {
     if scheme == Some(&Scheme::HTTPS) { types::Scheme::Https } else { types::Scheme::Http }
 }

@@ -20,7 +20,10 @@ use wasmtime::{
 use crate::{
     error::NO_EXPORTS,
     guest::Guest,
-    roles::{Generated, Generation, Persona, ProviderFailure, Reply, RoleLinks, Signal, UiEvent},
+    roles::{
+        GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
+        ProviderFailure, RoleLinks, UiEvent,
+    },
 };
 
 /// The prefix of every `sallyport:plugin` export, before the interface and its version.
@@ -28,7 +31,7 @@ const PACKAGE: &str = "sallyport:plugin/";
 
 /// A tool as the component describes it. Nothing in it has been validated.
 #[derive(Debug)]
-pub(crate) struct RawTool {
+pub(crate) struct UncheckedTool {
     pub(crate) name: String,
     pub(crate) title: Option<String>,
     pub(crate) description: String,
@@ -40,7 +43,7 @@ pub(crate) struct RawTool {
 /// An interface that a component may export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Export {
+pub(crate) enum PluginExport {
     Tools,
     Lifecycle,
     Timers,
@@ -50,7 +53,7 @@ pub(crate) enum Export {
     Ui,
 }
 
-impl Export {
+impl PluginExport {
     /// Every export.
     pub(crate) const ALL: [Self; 7] = [
         Self::Tools,
@@ -63,7 +66,7 @@ impl Export {
     ];
 
     /// The interface that implements a role.
-    pub(crate) fn of(role: PluginRole) -> Self {
+    pub(crate) fn from_role(role: PluginRole) -> Self {
         match role {
             PluginRole::Tools => Self::Tools,
             PluginRole::Provider => Self::Provider,
@@ -74,7 +77,7 @@ impl Export {
     }
 
     /// The name of the interface in error messages.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn display_name(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Lifecycle => "lifecycle",
@@ -87,8 +90,8 @@ impl Export {
     }
 
     /// The full name of the newest version of this interface, for error messages.
-    pub(crate) fn newest(self) -> &'static str {
-        v0_1::interface(self)
+    pub(crate) fn newest_interface_name(self) -> &'static str {
+        v0_1::interface_name(self)
     }
 }
 
@@ -99,10 +102,10 @@ pub(crate) type Answer<'a, R> = BoxFuture<'a, wasmtime::Result<R>>;
 /// [`Mismatch`].
 pub(crate) trait PluginAbi: Send + Sync {
     /// Whether the component exports this interface.
-    fn exports(&self, export: Export) -> bool;
+    fn has_export(&self, export: PluginExport) -> bool;
 
     /// The role-specific links of a call, in addition to the host calls that every plugin has.
-    fn links(&self, _call: &AdmittedCall, _limits: &PluginLimits) -> RoleLinks {
+    fn role_links(&self, _call: &AdmittedCall, _limits: &PluginLimits) -> RoleLinks {
         RoleLinks::default()
     }
 
@@ -111,7 +114,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, Vec<RawTool>>;
+    ) -> Answer<'a, Vec<UncheckedTool>>;
 
     /// Runs a tool.
     fn call_tool<'a>(
@@ -119,109 +122,117 @@ pub(crate) trait PluginAbi: Send + Sync {
         store: &'a mut Store<Guest>,
         instance: Instance,
         call: &'a AdmittedCall,
-    ) -> Answer<'a, ToolReturn>;
+    ) -> Answer<'a, ToolReturnValue>;
 
     /// Runs `setup`. The inner error is the reason why the plugin is unavailable.
-    fn setup<'a>(
+    fn run_setup<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
     ) -> Answer<'a, Result<(), String>> {
-        absent(Export::Lifecycle)
+        missing_export_answer(PluginExport::Lifecycle)
     }
 
     /// Runs `teardown`.
-    fn teardown<'a>(&'a self, _store: &'a mut Store<Guest>, _instance: Instance) -> Answer<'a, ()> {
-        absent(Export::Lifecycle)
+    fn run_teardown<'a>(
+        &'a self,
+        _store: &'a mut Store<Guest>,
+        _instance: Instance,
+    ) -> Answer<'a, ()> {
+        missing_export_answer(PluginExport::Lifecycle)
     }
 
     /// Notifies the plugin that a timer has fired.
-    fn on_timer<'a>(
+    fn handle_timer<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
         _call: &'a AdmittedCall,
         _firing: TimerFiring,
-    ) -> Answer<'a, ToolReturn> {
-        absent(Export::Timers)
+    ) -> Answer<'a, ToolReturnValue> {
+        missing_export_answer(PluginExport::Timers)
     }
 
     /// Asks a guide to describe the assistant.
-    fn describe<'a>(
+    fn describe_assistant<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-    ) -> Answer<'a, Persona> {
-        absent(Export::Guide)
+    ) -> Answer<'a, GuidePersona> {
+        missing_export_answer(PluginExport::Guide)
     }
 
     /// Asks a provider to continue a conversation.
-    fn generate<'a>(
+    fn generate_answer<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
         _call: &'a AdmittedCall,
-        _generation: Generation,
-    ) -> Answer<'a, Result<Generated, ProviderFailure>> {
-        absent(Export::Provider)
+        _generation: GenerationRequest,
+    ) -> Answer<'a, Result<ProviderAnswer, ProviderFailure>> {
+        missing_export_answer(PluginExport::Provider)
     }
 
     /// Notifies a listener that signals are about to arrive.
-    fn start<'a>(
+    fn start_listener<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-    ) -> Answer<'a, ToolReturn> {
-        absent(Export::Listener)
+    ) -> Answer<'a, ToolReturnValue> {
+        missing_export_answer(PluginExport::Listener)
     }
 
     /// Notifies a listener that no more signals will arrive.
-    fn stop<'a>(&'a self, _store: &'a mut Store<Guest>, _instance: Instance) -> Answer<'a, ()> {
-        absent(Export::Listener)
+    fn stop_listener<'a>(
+        &'a self,
+        _store: &'a mut Store<Guest>,
+        _instance: Instance,
+    ) -> Answer<'a, ()> {
+        missing_export_answer(PluginExport::Listener)
     }
 
     /// Passes a signal to a listener. The inner error is the plugin's own.
-    fn handle<'a>(
+    fn handle_signal<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
         _connection: String,
-        _signal: Signal,
-    ) -> Answer<'a, Result<Vec<Reply>, ToolReturn>> {
-        absent(Export::Listener)
+        _signal: ListenerSignal,
+    ) -> Answer<'a, Result<Vec<ListenerReply>, ToolReturnValue>> {
+        missing_export_answer(PluginExport::Listener)
     }
 
     /// Passes an event to a UI.
-    fn on_event<'a>(
+    fn handle_ui_event<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
         _event: UiEvent,
     ) -> Answer<'a, ()> {
-        absent(Export::Ui)
+        missing_export_answer(PluginExport::Ui)
     }
 }
 
 /// The result of a call to an interface that the component does not export.
-fn absent<'a, R: Send + 'a>(export: Export) -> Answer<'a, R> {
-    let message = format!("it exports no {}", export.word());
-    Box::pin(ready(Err(wasmtime::Error::new(Mismatch(message)))))
+fn missing_export_answer<'a, R: Send + 'a>(export: PluginExport) -> Answer<'a, R> {
+    let message = format!("it exports no {}", export.display_name());
+    Box::pin(ready(Err(wasmtime::Error::new(InterfaceMismatch(message)))))
 }
 
 /// The component exports one of our interfaces with other types.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Mismatch(pub(crate) String);
+pub(crate) struct InterfaceMismatch(pub(crate) String);
 
-impl Mismatch {
-    fn wrap(error: wasmtime::Error) -> wasmtime::Error {
+impl InterfaceMismatch {
+    fn wrap_error(error: wasmtime::Error) -> wasmtime::Error {
         wasmtime::Error::new(Self(format!("{error:#}")))
     }
 }
 
 /// The result of a tool call.
 #[derive(Debug)]
-pub(crate) enum ToolReturn {
+pub(crate) enum ToolReturnValue {
     /// The tool completed.
     Output(ToolOutput),
     /// The tool returned an error of its own.
@@ -244,24 +255,26 @@ pub(crate) const ROLES: [PluginRole; 5] = [
 /// # Errors
 ///
 /// The exports have the names of a known version and other types.
-pub(crate) fn choose(pre: &InstancePre<Guest>) -> wasmtime::Result<Option<Arc<dyn PluginAbi>>> {
-    let abi = v0_1::V0_1::new(pre, &export_names(pre))?;
+pub(crate) fn find_plugin_abi(
+    pre: &InstancePre<Guest>,
+) -> wasmtime::Result<Option<Arc<dyn PluginAbi>>> {
+    let abi = v0_1::PluginAbiV0_1::new(pre, &export_names(pre))?;
     Ok(abi.map(|abi| Arc::new(abi) as Arc<dyn PluginAbi>))
 }
 
 /// The exports of a component as a list for error messages; see [`listed`].
-pub(crate) fn found(pre: &InstancePre<Guest>) -> String {
-    listed(&export_names(pre))
+pub(crate) fn describe_exports(pre: &InstancePre<Guest>) -> String {
+    format_exports(&export_names(pre))
 }
 
 /// Whether the host calls this export, in any version of it.
 pub(crate) fn is_callable(export: &str) -> bool {
-    export.starts_with(PACKAGE) || http::is_handler(export)
+    export.starts_with(PACKAGE) || http::is_http_handler(export)
 }
 
 /// Lists exports for an error message: those of our package, or all of them if the component has
 /// none of ours.
-pub(crate) fn listed(all: &[String]) -> String {
+pub(crate) fn format_exports(all: &[String]) -> String {
     let ours: Vec<&String> = all.iter().filter(|name| name.starts_with(PACKAGE)).collect();
     let names: Vec<&str> = if ours.is_empty() {
         all.iter().map(String::as_str).collect()

@@ -20,7 +20,7 @@ const REASON_BYTES_MAX: usize = 1024;
 
 impl Host for Guest {
     fn submit_input(&mut self, input: UserInput) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.submit(input))
+        Ok(self.submit_user_input(input))
     }
 
     fn provide_confirmation(
@@ -28,56 +28,56 @@ impl Host for Guest {
         confirmation_id: String,
         decision: Decision,
     ) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.confirm(&confirmation_id, decision))
+        Ok(self.answer_question(&confirmation_id, decision))
     }
 
     fn cancel(&mut self) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.end_turn())
+        Ok(self.cancel_turn())
     }
 }
 
 impl Guest {
-    fn submit(&mut self, input: UserInput) -> Result<(), Error> {
-        let seat = self.seat("hand input to the session", |_| true)?;
-        input::count(&mut self.uses, &self.case).map_err(Error::Full)?;
-        input::without_files(input.attachments.len()).map_err(Error::Invalid)?;
-        let text =
-            input::checked(&input.text, &self.case.warden().redactor()).map_err(Error::Invalid)?;
+    fn submit_user_input(&mut self, input: UserInput) -> Result<(), Error> {
+        let seat = self.require_seat("hand input to the session", |_| true)?;
+        input::count_input(&mut self.uses, &self.case).map_err(Error::Full)?;
+        input::check_no_files(input.attachments.len()).map_err(Error::Invalid)?;
+        let text = input::check_and_redact(&input.text, &self.case.authorizer().redactor())
+            .map_err(Error::Invalid)?;
         let bytes = text.len();
-        seat.submit_input(text).map_err(refused)?;
-        self.case.ledger.used(Capability::Ui, format!("input ({bytes} bytes)"));
+        seat.submit_input(text).map_err(convert_seat_error)?;
+        self.case.ledger.record_use(Capability::Ui, format!("input ({bytes} bytes)"));
         Ok(())
     }
 
-    fn confirm(&mut self, id: &str, decision: Decision) -> Result<(), Error> {
+    fn answer_question(&mut self, id: &str, decision: Decision) -> Result<(), Error> {
         let may = |grant: &Grant| grant.ui().is_some_and(|ui| ui.confirm);
-        let seat = self.seat("answer a question", may)?;
+        let seat = self.require_seat("answer a question", may)?;
         self.count_command()?;
-        let answer = self.answer(decision)?;
+        let answer = self.answer_from_decision(decision)?;
         let word = if answer.is_yes() { "approved" } else { "denied" };
         // The host numbers its questions, so an ID that is not a number matches none of them.
         let id: u64 = id.parse().map_err(|_| Error::NoSuchQuestion)?;
-        seat.answer_question(id, answer).map_err(refused)?;
-        self.case.ledger.used(Capability::Ui, format!("question {id}: {word}"));
+        seat.answer_question(id, answer).map_err(convert_seat_error)?;
+        self.case.ledger.record_use(Capability::Ui, format!("question {id}: {word}"));
         Ok(())
     }
 
     /// Converts a decision to an answer. A UI that may answer questions answers each one
     /// separately, because an answer for several calls would apply to calls that were never asked
     /// about.
-    fn answer(&self, decision: Decision) -> Result<ApprovalAnswer, Error> {
+    fn answer_from_decision(&self, decision: Decision) -> Result<ApprovalAnswer, Error> {
         match decision {
             Decision::ApproveOnce => Ok(ApprovalAnswer::Once),
             Decision::Deny(reason) => {
-                let redactor = self.case.warden().redactor();
-                let reason = cut(&redactor.redact_text(reason.trim())).to_owned();
+                let redactor = self.case.authorizer().redactor();
+                let reason = truncate_reason(&redactor.redact_text(reason.trim())).to_owned();
                 Ok(ApprovalAnswer::No { reason: Some(reason).filter(|reason| !reason.is_empty()) })
             }
             Decision::ApproveForSession | Decision::ApproveAlways => {
-                self.case.ledger.refused(Denial {
+                self.case.ledger.record_refusal(Denial {
                     what: format!(
                         "{} may not answer for more than once",
-                        self.case.grant().plugin()
+                        self.case.current_grant().plugin()
                     ),
                     why: "a UI answers each question by itself".to_owned(),
                     fix: None,
@@ -89,48 +89,48 @@ impl Guest {
         }
     }
 
-    fn end_turn(&mut self) -> Result<(), Error> {
-        let seat = self.seat("end a turn", |_| true)?;
+    fn cancel_turn(&mut self) -> Result<(), Error> {
+        let seat = self.require_seat("end a turn", |_| true)?;
         self.count_command()?;
-        seat.cancel_turn().map_err(refused)?;
-        self.case.ledger.used(Capability::Ui, "ended the turn".to_owned());
+        seat.cancel_turn().map_err(convert_seat_error)?;
+        self.case.ledger.record_use(Capability::Ui, "ended the turn".to_owned());
         Ok(())
     }
 
     /// The run's seat at the session, for one command.
-    fn seat(
+    fn require_seat(
         &self,
         what: &str,
         may: impl FnOnce(&Grant) -> bool,
     ) -> Result<Arc<dyn UiSession>, Error> {
-        let grant = self.case.grant();
+        let grant = self.case.current_grant();
         let Some(seat) = &self.case.role.seat else {
-            self.case.not_in_role(what);
+            self.case.record_missing_role(what);
             return Err(Error::NotGranted);
         };
         if grant.ui().is_none() || !may(&grant) {
-            self.case.ledger.refused(grant.deny_capability(Capability::Ui, what));
+            self.case.ledger.record_refusal(grant.deny_capability(Capability::Ui, what));
             return Err(Error::NotGranted);
         }
         Ok(Arc::clone(seat))
     }
 
     fn count_command(&mut self) -> Result<(), Error> {
-        if self.uses.commands.take() {
+        if self.uses.commands.try_count() {
             return Ok(());
         }
-        let limit = self.uses.commands.limit("answers and ends of turns");
-        self.case.ledger.limit_reached(limit.clone());
+        let limit = self.uses.commands.limit_text("answers and ends of turns");
+        self.case.ledger.record_limit(limit.clone());
         Err(Error::Full(format!("the limit of {limit} is reached")))
     }
 }
 
 /// Cuts a reason to the length limit.
-fn cut(reason: &str) -> &str {
+fn truncate_reason(reason: &str) -> &str {
     &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)]
 }
 
-fn refused(error: SubmissionError) -> Error {
+fn convert_seat_error(error: SubmissionError) -> Error {
     match error {
         SubmissionError::Invalid(text) => Error::Invalid(text),
         SubmissionError::NoSuchQuestion => Error::NoSuchQuestion,

@@ -7,26 +7,27 @@ use sallyport_contract::Redactor;
 use sallyport_policy::ByteSize;
 
 use crate::{
-    bindings::v0_1::sallyport::plugin::deltas::Host, case::Case, guest::Guest, roles::Speech,
+    bindings::v0_1::sallyport::plugin::deltas::Host, case::RunContext, guest::Guest,
+    roles::DeltaStream,
 };
 
 impl Host for Guest {
     fn text(&mut self, text: String) -> wasmtime::Result<()> {
-        say(&self.case, |speech, redactor| speech.text(&text, redactor));
+        push_delta(&self.case, |speech, redactor| speech.push_text(&text, redactor));
         Ok(())
     }
 
     fn reasoning(&mut self, text: String) -> wasmtime::Result<()> {
-        say(&self.case, |speech, redactor| speech.reasoning(&text, redactor));
+        push_delta(&self.case, |speech, redactor| speech.push_reasoning(&text, redactor));
         Ok(())
     }
 }
 
 /// Pushes a piece. Outside a generation no client receives it, so it is dropped.
-fn say(case: &Case, passes: impl FnOnce(&Speech, &Arc<Redactor>) -> bool) {
+fn push_delta(case: &RunContext, passes: impl FnOnce(&DeltaStream, &Arc<Redactor>) -> bool) {
     let Some(speech) = &case.role.speech else { return };
-    if !passes(speech, &case.warden().redactor()) {
-        let size = ByteSize(case.granted().limits().output_bytes);
-        case.ledger.limit_reached(format!("{size} of an answer (limits.output)"));
+    if !passes(speech, &case.authorizer().redactor()) {
+        let size = ByteSize(case.initial_grant().limits().output_bytes);
+        case.ledger.record_limit(format!("{size} of an answer (limits.output)"));
     }
 }

@@ -15,26 +15,26 @@ const LABEL_BYTES_MAX: usize = 256;
 
 impl Host for Guest {
     fn submit(&mut self, input: Input) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.hand_in(input))
+        Ok(self.submit_listener_input(input))
     }
 }
 
 impl Guest {
-    fn hand_in(&mut self, input: Input) -> Result<(), Error> {
+    fn submit_listener_input(&mut self, input: Input) -> Result<(), Error> {
         let Input { text, attachments, origin: label, extra: _ } = input;
-        let (grant, what) = (self.case.grant(), "hand input to the session");
+        let (grant, what) = (self.case.current_grant(), "hand input to the session");
         let Some(inlet) = &self.case.role.inlet else {
-            self.case.not_in_role(what);
+            self.case.record_missing_role(what);
             return Err(Error::NotGranted);
         };
         if grant.listen().is_empty() {
-            self.case.ledger.refused(grant.deny_capability(Capability::Listen, what));
+            self.case.ledger.record_refusal(grant.deny_capability(Capability::Listen, what));
             return Err(Error::NotGranted);
         }
-        input::count(&mut self.uses, &self.case).map_err(Error::Full)?;
-        input::without_files(attachments.len()).map_err(Error::Invalid)?;
-        let redactor = self.case.warden().redactor();
-        let text = input::checked(&text, &redactor).map_err(Error::Invalid)?;
+        input::count_input(&mut self.uses, &self.case).map_err(Error::Full)?;
+        input::check_no_files(attachments.len()).map_err(Error::Invalid)?;
+        let redactor = self.case.authorizer().redactor();
+        let text = input::check_and_redact(&text, &redactor).map_err(Error::Invalid)?;
         // Redacted before it is cut, because a cut secret would no longer be recognised.
         let label = label.map(|label| {
             let label = redactor.redact_text(&label);
@@ -42,13 +42,13 @@ impl Guest {
         });
         let (bytes, connection) = (text.len(), inlet.connection.clone());
         let origin = InputOrigin { plugin: grant.plugin().clone(), label, connection };
-        inlet.inbox.submit_input(text, origin).map_err(refused)?;
-        self.case.ledger.used(Capability::Listen, format!("input ({bytes} bytes)"));
+        inlet.inbox.submit_input(text, origin).map_err(convert_seat_error)?;
+        self.case.ledger.record_use(Capability::Listen, format!("input ({bytes} bytes)"));
         Ok(())
     }
 }
 
-fn refused(error: SubmissionError) -> Error {
+fn convert_seat_error(error: SubmissionError) -> Error {
     match error {
         SubmissionError::Invalid(text) => Error::Invalid(text),
         SubmissionError::Full | SubmissionError::NoSuchQuestion | SubmissionError::Ended => {

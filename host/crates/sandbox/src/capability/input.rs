@@ -2,8 +2,8 @@
 
 use sallyport_contract::Redactor;
 
-use super::uses::Uses;
-use crate::case::Case;
+use super::uses::HostCallCounters;
+use crate::case::RunContext;
 
 /// Longest input in bytes. It fits a pasted page; the model receives it again at every turn.
 const INPUT_BYTES_MAX: usize = 64 * 1024;
@@ -13,12 +13,12 @@ const INPUT_BYTES_MAX: usize = 64 * 1024;
 /// # Errors
 ///
 /// The run has reached its limit of inputs. The plugin may read the message.
-pub(super) fn count(uses: &mut Uses, case: &Case) -> Result<(), String> {
-    if uses.inputs.take() {
+pub(super) fn count_input(uses: &mut HostCallCounters, case: &RunContext) -> Result<(), String> {
+    if uses.inputs.try_count() {
         return Ok(());
     }
-    let limit = uses.inputs.limit("inputs to the session");
-    case.ledger.limit_reached(limit.clone());
+    let limit = uses.inputs.limit_text("inputs to the session");
+    case.ledger.record_limit(limit.clone());
     Err(format!("the limit of {limit} is reached"))
 }
 
@@ -28,7 +28,7 @@ pub(super) fn count(uses: &mut Uses, case: &Case) -> Result<(), String> {
 /// # Errors
 ///
 /// The input has files. The plugin may read the message.
-pub(super) fn without_files(files: usize) -> Result<(), String> {
+pub(super) fn check_no_files(files: usize) -> Result<(), String> {
     match files {
         0 => Ok(()),
         _ => Err("files cannot be handed to the session yet, only text".to_owned()),
@@ -40,7 +40,7 @@ pub(super) fn without_files(files: usize) -> Result<(), String> {
 /// # Errors
 ///
 /// The text is blank or too long. The plugin may read the message.
-pub(super) fn checked(text: &str, redactor: &Redactor) -> Result<String, String> {
+pub(super) fn check_and_redact(text: &str, redactor: &Redactor) -> Result<String, String> {
     let bytes = text.len();
     if text.trim().is_empty() {
         Err("the input is empty".to_owned())

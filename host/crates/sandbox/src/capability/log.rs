@@ -10,13 +10,13 @@ use crate::{
 impl Host for Guest {
     fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
         // Redacted before the ledger cuts it, so that no part of a secret is left.
-        let redactor = self.case.warden().redactor();
-        self.case.ledger.log(log_level(level), &redactor.redact_text(&message));
+        let redactor = self.case.authorizer().redactor();
+        self.case.ledger.log_line(level_from_guest(level), &redactor.redact_text(&message));
         Ok(())
     }
 }
 
-fn log_level(level: Level) -> LogLevel {
+fn level_from_guest(level: Level) -> LogLevel {
     match level {
         Level::Trace => LogLevel::Trace,
         Level::Debug => LogLevel::Debug,

@@ -23,11 +23,11 @@ use serde_json::json;
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime_wasi::runtime::spawn_blocking;
 
-use crate::{bindings::v0_1::sallyport::plugin as wit, case::Case, guest::Guest};
+use crate::{bindings::v0_1::sallyport::plugin as wit, case::RunContext, guest::Guest};
 
 /// Links every interface of `wit/`. A guest without the grant for an interface can still import it;
 /// its calls are refused.
-pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
+pub(crate) fn link_capabilities(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     type Own = HasSelf<Guest>;
     wit::commands::add_to_linker::<_, Own>(linker, |guest| guest)?;
     wit::config::add_to_linker::<_, Own>(linker, |guest| guest)?;
@@ -50,8 +50,8 @@ const NAMED_BYTES_MAX: usize = 100;
 
 /// A guest's text for a record: quoted, on one line, cut to the limit and without secrets. Secrets
 /// are removed before the cut, so that no part of one is left.
-fn named(case: &Case, text: &str) -> String {
-    let redactor = case.warden().redactor();
+fn quote_for_record(case: &RunContext, text: &str) -> String {
+    let redactor = case.authorizer().redactor();
     let text = redactor.redact_text(text);
     let shown = &text[..text.floor_char_boundary(NAMED_BYTES_MAX)];
     let dots = if shown.len() < text.len() { "…" } else { "" };
@@ -59,16 +59,16 @@ fn named(case: &Case, text: &str) -> String {
 }
 
 /// Runs blocking work on another thread. Work that has not begun is dropped with the call.
-async fn apart<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+async fn run_blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     spawn_blocking(work).await
 }
 
 /// The message for a guest when a part of the host fails. The details go to the log.
-fn cannot_be_used(what: &str) -> String {
+fn unavailable_message(what: &str) -> String {
     format!("the {what} cannot be reached just now")
 }
 
 /// The `other` case of an error: an object with a message.
-fn message_case(message: &str) -> String {
+fn other_case_json(message: &str) -> String {
     json!({ "message": message }).to_string()
 }

@@ -8,11 +8,11 @@ use sallyport_contract::{
 };
 use sallyport_policy::{Capability, NotifyGrant};
 
-use super::{apart, cannot_be_used};
+use super::{run_blocking, unavailable_message};
 use crate::{
     bindings::v0_1::sallyport::plugin::notify::{Audience as To, Error, Host, Message},
     guest::Guest,
-    rate::Turn,
+    rate::EventTiming,
 };
 
 /// Longest text of a message in bytes, shown or spoken.
@@ -23,50 +23,59 @@ const AUDIENCE_CHARS_MAX: usize = 64;
 
 impl Host for Guest {
     async fn send(&mut self, message: Message) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.notify(message).await)
+        Ok(self.send_notification(message).await)
     }
 }
 
 impl Guest {
-    async fn notify(&mut self, message: Message) -> Result<(), Error> {
-        let grant = self.may_notify()?;
-        let notice = self.notice(message)?;
-        let what = told(&notice);
-        let Some(notices) = self.case.warden().services().notices else {
+    async fn send_notification(&mut self, message: Message) -> Result<(), Error> {
+        let grant = self.require_notify_grant()?;
+        let notice = self.build_notice(message)?;
+        let what = describe_notice(&notice);
+        let Some(notices) = self.case.authorizer().services().notices else {
             return Err(Error::Unavailable("there is nobody to tell anything here".to_owned()));
         };
-        let delivery = self.delivery(&grant)?;
-        let going_on = self.case.ledger.using(Capability::Notify, what);
-        apart(move || notices.notify(notice, delivery)).await.map_err(|error| {
-            going_on.ended(&format!(": {error}"));
-            self.case.ledger.unsaid();
+        let delivery = self.choose_delivery(&grant)?;
+        let going_on = self.case.ledger.begin_use(Capability::Notify, what);
+        run_blocking(move || notices.notify(notice, delivery)).await.map_err(|error| {
+            going_on.record_outcome(&format!(": {error}"));
+            self.case.ledger.record_undelivered();
             match error {
                 NoticeError::Full => {
                     let per_minute = grant.per_minute;
-                    self.limit(format!("{per_minute} messages a minute (notify.per-minute)"))
+                    self.notify_limit_error(format!(
+                        "{per_minute} messages a minute (notify.per-minute)"
+                    ))
                 }
-                NoticeError::Unavailable(_) => Error::Unavailable(cannot_be_used("conversation")),
+                NoticeError::Unavailable(_) => {
+                    Error::Unavailable(unavailable_message("conversation"))
+                }
             }
         })
     }
 
-    fn may_notify(&self) -> Result<NotifyGrant, Error> {
-        let grant = self.case.grant();
+    fn require_notify_grant(&self) -> Result<NotifyGrant, Error> {
+        let grant = self.case.current_grant();
         grant.notify().cloned().ok_or_else(|| {
-            self.case.ledger.refused(grant.deny_capability(Capability::Notify, "send a message"));
+            self.case
+                .ledger
+                .record_refusal(grant.deny_capability(Capability::Notify, "send a message"));
             Error::NotGranted
         })
     }
 
-    fn notice(&self, message: Message) -> Result<PluginNotice, Error> {
+    fn build_notice(&self, message: Message) -> Result<PluginNotice, Error> {
         let Some(call) = self.case.call() else { return Err(Error::NotGranted) };
-        check_length("the text", &message.text)?;
-        message.speech.as_deref().map_or(Ok(()), |speech| check_length("the speech", speech))?;
-        let audience = audience(message.audience)?;
-        let redactor = self.case.warden().redactor();
+        check_text_length("the text", &message.text)?;
+        message
+            .speech
+            .as_deref()
+            .map_or(Ok(()), |speech| check_text_length("the speech", speech))?;
+        let audience = audience_from_guest(message.audience)?;
+        let redactor = self.case.authorizer().redactor();
         let clean = |text: String| redactor.redact_text(&text).into_owned();
         Ok(PluginNotice {
-            plugin: self.case.granted().plugin().clone(),
+            plugin: self.case.initial_grant().plugin().clone(),
             session_id: call.context().session_id.clone(),
             text: clean(message.text),
             speech: message.speech.map(clean),
@@ -77,23 +86,23 @@ impl Guest {
 
     /// Counts a message against the limits of the run and of the minute, and decides when it is
     /// shown.
-    fn delivery(&mut self, grant: &NotifyGrant) -> Result<DeliveryTime, Error> {
-        if !self.uses.notices.take() {
-            return Err(self.limit(self.uses.notices.limit("messages")));
+    fn choose_delivery(&mut self, grant: &NotifyGrant) -> Result<DeliveryTime, Error> {
+        if !self.uses.notices.try_count() {
+            return Err(self.notify_limit_error(self.uses.notices.limit_text("messages")));
         }
-        Ok(match self.common.notices.turn(grant.per_minute, Instant::now()) {
-            Turn::Now => DeliveryTime::AtOnce,
-            Turn::Gathered(after) => DeliveryTime::Gathered(after),
+        Ok(match self.common.notices.schedule_event(grant.per_minute, Instant::now()) {
+            EventTiming::Now => DeliveryTime::AtOnce,
+            EventTiming::Gathered(after) => DeliveryTime::Gathered(after),
         })
     }
 
-    fn limit(&self, limit: String) -> Error {
-        self.case.ledger.limit_reached(limit.clone());
+    fn notify_limit_error(&self, limit: String) -> Error {
+        self.case.ledger.record_limit(limit.clone());
         Error::TooMany(format!("the limit of {limit} is reached"))
     }
 }
 
-fn audience(to: To) -> Result<NoticeAudience, Error> {
+fn audience_from_guest(to: To) -> Result<NoticeAudience, Error> {
     match to {
         To::Conversation => Ok(NoticeAudience::Conversation),
         To::User => Ok(NoticeAudience::User),
@@ -104,7 +113,7 @@ fn audience(to: To) -> Result<NoticeAudience, Error> {
     }
 }
 
-fn check_length(what: &str, text: &str) -> Result<(), Error> {
+fn check_text_length(what: &str, text: &str) -> Result<(), Error> {
     if text.trim().is_empty() {
         return Err(Error::Invalid(format!("{what} is empty")));
     }
@@ -114,7 +123,7 @@ fn check_length(what: &str, text: &str) -> Result<(), Error> {
     }
 }
 
-fn told(notice: &PluginNotice) -> String {
+fn describe_notice(notice: &PluginNotice) -> String {
     let to = match notice.audience {
         NoticeAudience::Conversation => "the conversation",
         NoticeAudience::User => "the user",

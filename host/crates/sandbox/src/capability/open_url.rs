@@ -5,11 +5,11 @@ use sallyport_contract::{Denial, services};
 use sallyport_policy::Capability;
 use url::{Position, Url};
 
-use super::{apart, message_case};
+use super::{other_case_json, run_blocking};
 use crate::{
     bindings::v0_1::sallyport::plugin::open_url::{Error, Host, Opened},
     guest::Guest,
-    warden::AccessKind,
+    warden::OutboundAccessKind,
 };
 
 /// Longest address in bytes. Browsers commonly accept no more.
@@ -17,41 +17,41 @@ const URL_BYTES_MAX: usize = 2048;
 
 impl Host for Guest {
     async fn open(&mut self, url: String) -> wasmtime::Result<Result<Opened, Error>> {
-        Ok(self.open_url(&url).await)
+        Ok(self.open_page(&url).await)
     }
 }
 
 impl Guest {
-    async fn open_url(&mut self, text: &str) -> Result<Opened, Error> {
-        let url = address(text)?;
+    async fn open_page(&mut self, text: &str) -> Result<Opened, Error> {
+        let url = parse_address(text)?;
         let what = format!("open {}", &url[..Position::AfterPath]);
-        self.may_open(&url, &what)?;
+        self.check_page_access(&url, &what)?;
         self.count_page()?;
-        let Some(opener) = self.case.warden().services().opener else {
-            return Err(Error::Other(message_case("pages cannot be opened here")));
+        let Some(opener) = self.case.authorizer().services().opener else {
+            return Err(Error::Other(other_case_json("pages cannot be opened here")));
         };
-        let kind = AccessKind::OpenUrl { url: &url };
-        self.case.agree(&what, kind).await.map_err(|denial| denied(&denial))?;
+        let kind = OutboundAccessKind::OpenUrl { url: &url };
+        self.case.authorize_access(&what, kind).await.map_err(|denial| denial_error(&denial))?;
         // The policy may have changed while the user was deciding.
-        self.may_open(&url, &what)?;
-        let going_on = self.case.ledger.using(Capability::OpenUrl, what);
-        let (opened, how) = match apart(move || opener.open_url(url.as_str())).await {
+        self.check_page_access(&url, &what)?;
+        let going_on = self.case.ledger.begin_use(Capability::OpenUrl, what);
+        let (opened, how) = match run_blocking(move || opener.open_url(url.as_str())).await {
             services::UrlOpenResult::Browser => (Opened::Browser, " (in the browser)"),
             services::UrlOpenResult::Shown => (Opened::Shown, " (shown to the person)"),
         };
-        going_on.ended(how);
+        going_on.record_outcome(how);
         Ok(opened)
     }
 
     /// Makes sure that the current grant allows the page and that the address contains no secret.
-    fn may_open(&self, url: &Url, what: &str) -> Result<(), Error> {
-        let grant = self.case.grant();
+    fn check_page_access(&self, url: &Url, what: &str) -> Result<(), Error> {
+        let grant = self.case.current_grant();
         let checked = match grant.open_url() {
             Some(pages) => pages.check_url(url).map(drop),
             None => Err(grant.deny_capability(Capability::OpenUrl, what)),
         };
         let secret = || {
-            let redactor = self.case.warden().redactor();
+            let redactor = self.case.authorizer().redactor();
             let name = redactor.find_secret(url.as_str().as_bytes())?;
             Some(Denial {
                 what: format!("{} may not open an address", grant.plugin()),
@@ -61,24 +61,24 @@ impl Guest {
             })
         };
         checked.and_then(|()| secret().map_or(Ok(()), Err)).map_err(|denial| {
-            let told = denied(&denial);
-            self.case.ledger.refused(denial);
+            let told = denial_error(&denial);
+            self.case.ledger.record_refusal(denial);
             told
         })
     }
 
     fn count_page(&mut self) -> Result<(), Error> {
-        if self.uses.pages.take() {
+        if self.uses.pages.try_count() {
             return Ok(());
         }
-        let limit = self.uses.pages.limit("pages");
-        self.case.ledger.limit_reached(limit.clone());
+        let limit = self.uses.pages.limit_text("pages");
+        self.case.ledger.record_limit(limit.clone());
         Err(Error::Denied(format!("the limit of {limit} is reached")))
     }
 }
 
 /// Parses an address. An address that looks as if it led to another host is refused.
-fn address(text: &str) -> Result<Url, Error> {
+fn parse_address(text: &str) -> Result<Url, Error> {
     let invalid = |why: &str| Err(Error::Invalid(why.to_owned()));
     if text.len() > URL_BYTES_MAX {
         return invalid("the address is too long");
@@ -93,6 +93,6 @@ fn address(text: &str) -> Result<Url, Error> {
     }
 }
 
-fn denied(denial: &Denial) -> Error {
+fn denial_error(denial: &Denial) -> Error {
     Error::Denied(denial.why.clone())
 }

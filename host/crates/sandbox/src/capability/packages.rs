@@ -8,7 +8,7 @@ use sallyport_contract::{
 };
 use sallyport_policy::{Capability, PackagesGrant};
 
-use super::named;
+use super::quote_for_record;
 use crate::{
     bindings::v0_1::sallyport::plugin::packages::{Error, File, Host, Release},
     guest::Guest,
@@ -34,62 +34,66 @@ impl Host for Guest {
 impl Guest {
     /// The versions that the index has and the grant allows.
     async fn list_releases(&mut self, name: &str) -> Result<Vec<Release>, Error> {
-        let grant = self.case.grant();
+        let grant = self.case.current_grant();
         grant.packages().check_name(name).map_err(|denial| {
-            let told = denied(&denial, grant.packages());
-            self.case.ledger.refused(denial);
+            let told = denial_error(&denial, grant.packages());
+            self.case.ledger.record_refusal(denial);
             told
         })?;
         self.count_package()?;
-        let Some(packages) = self.case.warden().services().packages else {
+        let Some(packages) = self.case.authorizer().services().packages else {
             return Err(Error::Unavailable("no packages can be fetched here".to_owned()));
         };
-        let what = format!("list the versions of {}", named(&self.case, name));
-        let going_on = self.case.ledger.using(Capability::Packages, what);
+        let what = format!("list the versions of {}", quote_for_record(&self.case, name));
+        let going_on = self.case.ledger.begin_use(Capability::Packages, what);
         let listed = packages.list_releases(name).await;
         let listed = listed.map_err(|error| {
-            going_on.ended(&format!(": {error}"));
-            refused(error)
+            going_on.record_outcome(&format!(": {error}"));
+            convert_package_error(error)
         })?;
         // The policy may have changed in the meantime.
-        let grant = self.case.grant();
+        let grant = self.case.current_grant();
         let granted = |version: &String| grant.packages().check_version(name, version).is_ok();
         let granted = listed.into_iter().filter(granted);
         Ok(granted.map(|version| Release { version, extra: None }).collect())
     }
 
     async fn fetch_package(&mut self, name: &str, version: &str) -> Result<Vec<File>, Error> {
-        let grant = self.case.grant();
+        let grant = self.case.current_grant();
         grant.packages().check_version(name, version).map_err(|denial| {
-            let told = denied(&denial, grant.packages());
-            self.case.ledger.refused(denial);
+            let told = denial_error(&denial, grant.packages());
+            self.case.ledger.record_refusal(denial);
             told
         })?;
         self.count_package()?;
-        let Some(packages) = self.case.warden().services().packages else {
+        let Some(packages) = self.case.authorizer().services().packages else {
             return Err(Error::Unavailable("no packages can be fetched here".to_owned()));
         };
-        let what = format!("fetch {} {}", named(&self.case, name), named(&self.case, version));
-        let going_on = self.case.ledger.using(Capability::Packages, what);
+        let what = format!(
+            "fetch {} {}",
+            quote_for_record(&self.case, name),
+            quote_for_record(&self.case, version)
+        );
+        let going_on = self.case.ledger.begin_use(Capability::Packages, what);
         let fetched = packages.fetch_package(name, version).await;
-        going_on.ended(&told(&fetched));
-        let files = fetched.map_err(refused)?;
-        Ok(files.iter().map(file).collect())
+        going_on.record_outcome(&describe_fetch(&fetched));
+        let files = fetched.map_err(convert_package_error)?;
+        Ok(files.iter().map(file_to_guest).collect())
     }
 
     fn count_package(&mut self) -> Result<(), Error> {
-        if self.uses.packages.take() {
+        if self.uses.packages.try_count() {
             return Ok(());
         }
-        let limit = self.uses.packages.limit("packages");
-        self.case.ledger.limit_reached(limit.clone());
+        let limit = self.uses.packages.limit_text("packages");
+        self.case.ledger.record_limit(limit.clone());
         Err(Error::Unavailable(format!("the limit of {limit} is reached")))
     }
 }
 
 /// The refusal for the guest: the reason, and the granted patterns, so that the model does not have
 /// to guess.
-fn denied(denial: &Denial, grant: &PackagesGrant) -> Error {
+fn denial_error(denial: &Denial, grant: &PackagesGrant) -> Error {
     let mut patterns: Vec<String> = grant.pattern_texts().take(PATTERNS_TOLD_MAX + 1).collect();
     if patterns.len() > PATTERNS_TOLD_MAX {
         patterns[PATTERNS_TOLD_MAX] = "…".to_owned();
@@ -100,14 +104,14 @@ fn denied(denial: &Denial, grant: &PackagesGrant) -> Error {
     })
 }
 
-fn refused(error: PackageFetchError) -> Error {
+fn convert_package_error(error: PackageFetchError) -> Error {
     match error {
         PackageFetchError::NotFound(text) => Error::NotFound(text),
         PackageFetchError::Unavailable(text) => Error::Unavailable(text),
     }
 }
 
-fn told(fetched: &Result<Arc<[PackageFile]>, PackageFetchError>) -> String {
+fn describe_fetch(fetched: &Result<Arc<[PackageFile]>, PackageFetchError>) -> String {
     match fetched {
         Ok(files) => {
             let bytes: usize = files.iter().map(|file| file.data.len()).sum();
@@ -117,6 +121,6 @@ fn told(fetched: &Result<Arc<[PackageFile]>, PackageFetchError>) -> String {
     }
 }
 
-fn file(file: &PackageFile) -> File {
+fn file_to_guest(file: &PackageFile) -> File {
     File { path: file.path.clone(), data: file.data.clone(), extra: None }
 }

@@ -19,52 +19,55 @@ const DRAWING_BYTES: u64 = 16;
 
 impl Host for Guest {
     fn print(&mut self, text: String, style: Style) -> wasmtime::Result<()> {
-        if let Some(seat) = self.canvas(text.len()) {
-            seat.print_text(&self.case.warden().redactor().redact_text(&text), look(style));
+        if let Some(seat) = self.require_drawing_seat(text.len()) {
+            seat.print_text(
+                &self.case.authorizer().redactor().redact_text(&text),
+                style_from_guest(style),
+            );
         }
         Ok(())
     }
 
     fn status(&mut self, text: Option<String>) -> wasmtime::Result<()> {
         // Redacted before it is cut, so that no part of a secret is left.
-        let redactor = self.case.warden().redactor();
-        let text = text.map(|text| cut(&redactor.redact_text(&text)).to_owned());
-        if let Some(seat) = self.canvas(text.as_ref().map_or(0, String::len)) {
+        let redactor = self.case.authorizer().redactor();
+        let text = text.map(|text| truncate_status(&redactor.redact_text(&text)).to_owned());
+        if let Some(seat) = self.require_drawing_seat(text.as_ref().map_or(0, String::len)) {
             seat.set_status(text.as_deref());
         }
         Ok(())
     }
 }
 
-fn cut(text: &str) -> &str {
+fn truncate_status(text: &str) -> &str {
     &text[..text.floor_char_boundary(STATUS_BYTES_MAX)]
 }
 
 impl Guest {
     /// The run's seat at the session, if the run may draw this many more bytes. After the first
     /// drawing that exceeds the limit, nothing more is drawn.
-    fn canvas(&mut self, bytes: usize) -> Option<Arc<dyn UiSession>> {
-        let (grant, what) = (self.case.grant(), "draw");
+    fn require_drawing_seat(&mut self, bytes: usize) -> Option<Arc<dyn UiSession>> {
+        let (grant, what) = (self.case.current_grant(), "draw");
         let Some(seat) = &self.case.role.seat else {
-            self.case.not_in_role(what);
+            self.case.record_missing_role(what);
             return None;
         };
         if grant.ui().is_none() {
-            self.case.ledger.refused(grant.deny_capability(Capability::Ui, what));
+            self.case.ledger.record_refusal(grant.deny_capability(Capability::Ui, what));
             return None;
         }
         let bytes_max = grant.limits().output_bytes;
         self.uses.drawn_bytes += DRAWING_BYTES + bytes as u64;
         if self.uses.drawn_bytes > bytes_max {
             let limit = format!("{} drawn in one run (limits.output)", ByteSize(bytes_max));
-            self.case.ledger.limit_reached(limit);
+            self.case.ledger.record_limit(limit);
             return None;
         }
         Some(Arc::clone(seat))
     }
 }
 
-fn look(style: Style) -> services::TextStyle {
+fn style_from_guest(style: Style) -> services::TextStyle {
     match style {
         Style::Plain | Style::Other(_) => services::TextStyle::Plain,
         Style::Strong => services::TextStyle::Strong,

@@ -6,7 +6,7 @@ use sallyport_contract::{
 };
 use sallyport_policy::{Capability, ScheduleGrant};
 
-use super::{apart, cannot_be_used, named};
+use super::{quote_for_record, run_blocking, unavailable_message};
 use crate::{
     bindings::v0_1::sallyport::plugin::schedule::{Calendar, Error, Host, Moment, NewTimer, Timer},
     guest::Guest,
@@ -27,62 +27,71 @@ const ID_BYTES_MAX: usize = 128;
 
 impl Host for Guest {
     async fn add(&mut self, timer: NewTimer) -> wasmtime::Result<Result<Timer, Error>> {
-        Ok(self.timer_add(timer).await)
+        Ok(self.add_timer(timer).await)
     }
 
     async fn cancel(&mut self, id: String) -> wasmtime::Result<Result<bool, Error>> {
-        Ok(self.timer_cancel(id).await)
+        Ok(self.cancel_timer(id).await)
     }
 
     async fn list_timers(&mut self) -> wasmtime::Result<Result<Vec<Timer>, Error>> {
-        Ok(self.timer_list().await)
+        Ok(self.list_own_timers().await)
     }
 }
 
 impl Guest {
-    async fn timer_add(&mut self, timer: NewTimer) -> Result<Timer, Error> {
-        let grant = self.may_plan("set a timer")?;
-        let plan = self.plan(&grant, timer)?;
+    async fn add_timer(&mut self, timer: NewTimer) -> Result<Timer, Error> {
+        let grant = self.require_schedule_grant("set a timer")?;
+        let plan = self.build_timer_plan(&grant, timer)?;
         let name = plan.label.as_deref().unwrap_or_default();
-        let what =
-            format!("set a timer {} ({} bytes)", named(&self.case, name), plan.payload.len());
-        let timer =
-            self.in_timers(what, move |timers, owner| timers.add_timer(owner, plan)).await?;
+        let what = format!(
+            "set a timer {} ({} bytes)",
+            quote_for_record(&self.case, name),
+            plan.payload.len()
+        );
+        let timer = self
+            .with_timer_service(what, move |timers, owner| timers.add_timer(owner, plan))
+            .await?;
         Ok(timer_to_guest(timer))
     }
 
-    async fn timer_cancel(&mut self, id: String) -> Result<bool, Error> {
-        self.may_plan("cancel a timer")?;
+    async fn cancel_timer(&mut self, id: String) -> Result<bool, Error> {
+        self.require_schedule_grant("cancel a timer")?;
         if id.len() > ID_BYTES_MAX {
             return Ok(false);
         }
-        let what = format!("cancel the timer {}", named(&self.case, &id));
-        self.in_timers(what, move |timers, owner| timers.cancel_timer(owner, &id)).await
+        let what = format!("cancel the timer {}", quote_for_record(&self.case, &id));
+        self.with_timer_service(what, move |timers, owner| timers.cancel_timer(owner, &id)).await
     }
 
-    async fn timer_list(&mut self) -> Result<Vec<Timer>, Error> {
-        self.may_plan("list its timers")?;
+    async fn list_own_timers(&mut self) -> Result<Vec<Timer>, Error> {
+        self.require_schedule_grant("list its timers")?;
         let what = "list its timers".to_owned();
-        let timers = self.in_timers(what, |timers, owner| timers.list_timers(owner)).await?;
+        let timers =
+            self.with_timer_service(what, |timers, owner| timers.list_timers(owner)).await?;
         Ok(timers.into_iter().map(timer_to_guest).collect())
     }
 
     /// Makes sure that the plugin may use timers, and counts the call.
-    fn may_plan(&mut self, what: &str) -> Result<ScheduleGrant, Error> {
-        let grant = self.case.grant();
+    fn require_schedule_grant(&mut self, what: &str) -> Result<ScheduleGrant, Error> {
+        let grant = self.case.current_grant();
         let Some(schedule) = grant.schedule() else {
-            self.case.ledger.refused(grant.deny_capability(Capability::Schedule, what));
+            self.case.ledger.record_refusal(grant.deny_capability(Capability::Schedule, what));
             return Err(Error::NotGranted);
         };
-        if self.uses.store.take() {
+        if self.uses.store.try_count() {
             return Ok(*schedule);
         }
-        let limit = self.uses.store.limit("questions to the store");
-        self.case.ledger.limit_reached(limit.clone());
+        let limit = self.uses.store.limit_text("questions to the store");
+        self.case.ledger.record_limit(limit.clone());
         Err(Error::Unavailable(format!("the limit of {limit} is reached")))
     }
 
-    fn plan(&self, grant: &ScheduleGrant, timer: NewTimer) -> Result<TimerRequest, Error> {
+    fn build_timer_plan(
+        &self,
+        grant: &ScheduleGrant,
+        timer: NewTimer,
+    ) -> Result<TimerRequest, Error> {
         let NewTimer { moment, label, payload, extra: _ } = timer;
         if !self.common.has_timers {
             let why = "the plugin does not export `timers`, so nobody could be called back";
@@ -103,31 +112,31 @@ impl Guest {
         })
     }
 
-    async fn in_timers<R: Send + 'static>(
+    async fn with_timer_service<R: Send + 'static>(
         &mut self,
         what: String,
         work: impl FnOnce(&dyn TimerStore, &DataOwner) -> Result<R, TimerError> + Send + 'static,
     ) -> Result<R, Error> {
-        let Some(timers) = self.case.warden().services().timers else {
+        let Some(timers) = self.case.authorizer().services().timers else {
             return Err(Error::Unavailable("no timers can be set here".to_owned()));
         };
-        let owner = self.case.owner();
-        let going_on = self.case.ledger.using(Capability::Schedule, what);
-        let done = apart(move || work(&*timers, &owner)).await;
+        let owner = self.case.data_owner();
+        let going_on = self.case.ledger.begin_use(Capability::Schedule, what);
+        let done = run_blocking(move || work(&*timers, &owner)).await;
         done.map_err(|error| {
-            going_on.ended(&format!(": {error}"));
-            self.timer_error(error)
+            going_on.record_outcome(&format!(": {error}"));
+            self.convert_timer_error(error)
         })
     }
 
-    fn timer_error(&self, error: TimerError) -> Error {
+    fn convert_timer_error(&self, error: TimerError) -> Error {
         match error {
             TimerError::Invalid(text) => Error::Invalid(text),
             TimerError::TooMany { max } => {
-                self.case.ledger.limit_reached(format!("{max} timers (schedule)"));
+                self.case.ledger.record_limit(format!("{max} timers (schedule)"));
                 Error::QuotaReached(error.to_string())
             }
-            TimerError::Unavailable(_) => Error::Unavailable(cannot_be_used("store")),
+            TimerError::Unavailable(_) => Error::Unavailable(unavailable_message("store")),
         }
     }
 }

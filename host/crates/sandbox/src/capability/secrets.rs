@@ -13,16 +13,16 @@ use crate::{
 
 impl Host for Guest {
     async fn get(&mut self, name: String) -> wasmtime::Result<Result<String, Error>> {
-        let grant = self.case.grant();
+        let grant = self.case.current_grant();
         let shows =
             |entry: &SecretGrant| entry.name.as_str() == name && entry.way == SecretUse::Reveal;
         if !grant.secrets().iter().any(shows) {
-            self.case.ledger.refused(grant.deny_secret(&name));
+            self.case.ledger.record_refusal(grant.deny_secret(&name));
             return Ok(Err(Error::NotGranted));
         }
-        let found = self.case.secret(&name).await.map_err(Error::Unavailable);
+        let found = self.case.look_up_secret(&name).await.map_err(Error::Unavailable);
         if found.is_ok() {
-            self.case.ledger.note(Effect::SecretUsed { name, to: None });
+            self.case.ledger.record_effect(Effect::SecretUsed { name, to: None });
         }
         Ok(found.map(|secret| secret.expose().to_owned()))
     }

@@ -8,7 +8,7 @@ use sallyport_contract::{
 };
 use sallyport_policy::{ByteSize, Capability, StateGrant};
 
-use super::{apart, cannot_be_used, named};
+use super::{quote_for_record, run_blocking, unavailable_message};
 use crate::{
     bindings::v0_1::sallyport::plugin::state::{Entry, Error, Expected, Host, Page},
     guest::Guest,
@@ -25,7 +25,7 @@ const PAGE_KEYS_MAX: u32 = 1000;
 const EXPIRY_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
 /// A value that a guest asks to store.
-struct Wish {
+struct StateWriteRequest {
     key: String,
     value: Vec<u8>,
     expected: services::WriteCondition,
@@ -34,7 +34,7 @@ struct Wish {
 
 impl Host for Guest {
     async fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<Entry>, Error>> {
-        Ok(self.state_get(key).await)
+        Ok(self.get_state(key).await)
     }
 
     async fn set(
@@ -44,7 +44,7 @@ impl Host for Guest {
         expires_in_ms: Option<u64>,
     ) -> wasmtime::Result<Result<u64, Error>> {
         let expected = services::WriteCondition::Anything;
-        Ok(self.state_set(Wish { key, value, expected, expires_in_ms }).await)
+        Ok(self.set_state(StateWriteRequest { key, value, expected, expires_in_ms }).await)
     }
 
     async fn compare_and_set(
@@ -61,11 +61,11 @@ impl Host for Guest {
                 return Ok(Err(Error::Invalid("what is expected is not known here".to_owned())));
             }
         };
-        Ok(self.state_set(Wish { key, value, expected, expires_in_ms }).await)
+        Ok(self.set_state(StateWriteRequest { key, value, expected, expires_in_ms }).await)
     }
 
     async fn remove(&mut self, key: String) -> wasmtime::Result<Result<bool, Error>> {
-        Ok(self.state_remove(key).await)
+        Ok(self.remove_state(key).await)
     }
 
     async fn list_keys(
@@ -74,59 +74,61 @@ impl Host for Guest {
         after: Option<String>,
         limit: u32,
     ) -> wasmtime::Result<Result<Page, Error>> {
-        Ok(self.state_list(prefix, after, limit).await)
+        Ok(self.list_state_keys(prefix, after, limit).await)
     }
 }
 
 impl Guest {
-    async fn state_get(&mut self, key: String) -> Result<Option<Entry>, Error> {
-        self.may_keep("read what it keeps")?;
+    async fn get_state(&mut self, key: String) -> Result<Option<Entry>, Error> {
+        self.require_state_grant("read what it keeps")?;
         check_key(&key)?;
-        let what = format!("get {}", named(&self.case, &key));
-        let kept = self.in_store(what, move |store, owner| store.get(owner, &key)).await?;
+        let what = format!("get {}", quote_for_record(&self.case, &key));
+        let kept = self.with_state_store(what, move |store, owner| store.get(owner, &key)).await?;
         Ok(kept.map(|StoredValue { value, version }| Entry { value, version, extra: None }))
     }
 
-    async fn state_set(&mut self, wish: Wish) -> Result<u64, Error> {
-        let StateGrant { quota_bytes, value_bytes_max, .. } = self.may_keep("keep something")?;
+    async fn set_state(&mut self, wish: StateWriteRequest) -> Result<u64, Error> {
+        let StateGrant { quota_bytes, value_bytes_max, .. } =
+            self.require_state_grant("keep something")?;
         check_key(&wish.key)?;
         check_value(&wish.value, value_bytes_max)?;
-        let expires_in = expiry(wish.expires_in_ms)?;
-        let what = format!("set {} ({} bytes)", named(&self.case, &wish.key), wish.value.len());
+        let expires_in = parse_expiry(wish.expires_in_ms)?;
+        let what =
+            format!("set {} ({} bytes)", quote_for_record(&self.case, &wish.key), wish.value.len());
         let set = move |store: &dyn StateStore, owner: &DataOwner| {
-            let Wish { key, value, expected, .. } = &wish;
+            let StateWriteRequest { key, value, expected, .. } = &wish;
             let write = StateWrite { value, expected: *expected, expires_in, quota_bytes };
             store.set(owner, key, write)
         };
-        self.in_store(what, set).await
+        self.with_state_store(what, set).await
     }
 
-    async fn state_remove(&mut self, key: String) -> Result<bool, Error> {
-        self.may_keep("forget what it keeps")?;
+    async fn remove_state(&mut self, key: String) -> Result<bool, Error> {
+        self.require_state_grant("forget what it keeps")?;
         check_key(&key)?;
-        let what = format!("delete {}", named(&self.case, &key));
-        self.in_store(what, move |store, owner| store.delete(owner, &key)).await
+        let what = format!("delete {}", quote_for_record(&self.case, &key));
+        self.with_state_store(what, move |store, owner| store.delete(owner, &key)).await
     }
 
-    async fn state_list(
+    async fn list_state_keys(
         &mut self,
         prefix: String,
         after: Option<String>,
         limit: u32,
     ) -> Result<Page, Error> {
-        self.may_keep("read what it keeps")?;
-        check_length(&prefix)?;
-        after.as_deref().map_or(Ok(()), check_length)?;
+        self.require_state_grant("read what it keeps")?;
+        check_key_length(&prefix)?;
+        after.as_deref().map_or(Ok(()), check_key_length)?;
         if limit == 0 {
             return Err(Error::Invalid("a page of no keys never ends".to_owned()));
         }
         let keys_max = limit.min(PAGE_KEYS_MAX) as usize;
-        let what = format!("list {}", named(&self.case, &prefix));
+        let what = format!("list {}", quote_for_record(&self.case, &prefix));
         // One key more than the page holds shows whether there is another page.
         let list = move |store: &dyn StateStore, owner: &DataOwner| {
             store.list_keys(owner, &prefix, after.as_deref(), keys_max + 1)
         };
-        let mut keys = self.in_store(what, list).await?;
+        let mut keys = self.with_state_store(what, list).await?;
         let is_last = keys.len() <= keys_max;
         keys.truncate(keys_max);
         let next = if is_last { None } else { keys.last().cloned() };
@@ -134,46 +136,46 @@ impl Guest {
     }
 
     /// Makes sure that the plugin may use its store, and counts the call.
-    fn may_keep(&mut self, what: &str) -> Result<StateGrant, Error> {
-        let grant = self.case.grant();
+    fn require_state_grant(&mut self, what: &str) -> Result<StateGrant, Error> {
+        let grant = self.case.current_grant();
         let Some(state) = grant.state() else {
-            self.case.ledger.refused(grant.deny_capability(Capability::State, what));
+            self.case.ledger.record_refusal(grant.deny_capability(Capability::State, what));
             return Err(Error::NotGranted);
         };
-        if self.uses.store.take() {
+        if self.uses.store.try_count() {
             return Ok(*state);
         }
-        let limit = self.uses.store.limit("questions to the store");
-        self.case.ledger.limit_reached(limit.clone());
+        let limit = self.uses.store.limit_text("questions to the store");
+        self.case.ledger.record_limit(limit.clone());
         Err(Error::Unavailable(format!("the limit of {limit} is reached")))
     }
 
-    async fn in_store<R: Send + 'static>(
+    async fn with_state_store<R: Send + 'static>(
         &mut self,
         what: String,
         work: impl FnOnce(&dyn StateStore, &DataOwner) -> Result<R, StateStoreError> + Send + 'static,
     ) -> Result<R, Error> {
-        let Some(store) = self.case.warden().services().state else {
+        let Some(store) = self.case.authorizer().services().state else {
             return Err(Error::Unavailable("nothing can be kept here".to_owned()));
         };
-        let owner = self.case.owner();
-        let going_on = self.case.ledger.using(Capability::State, what);
-        let done = apart(move || work(&*store, &owner)).await;
+        let owner = self.case.data_owner();
+        let going_on = self.case.ledger.begin_use(Capability::State, what);
+        let done = run_blocking(move || work(&*store, &owner)).await;
         done.map_err(|error| {
-            going_on.ended(&format!(": {error}"));
-            self.state_error(error)
+            going_on.record_outcome(&format!(": {error}"));
+            self.convert_state_error(error)
         })
     }
 
-    fn state_error(&self, error: StateStoreError) -> Error {
+    fn convert_state_error(&self, error: StateStoreError) -> Error {
         match error {
             StateStoreError::Conflict { present } => Error::Conflict(present),
             StateStoreError::QuotaReached { quota, .. } => {
                 let limit = format!("{} of state (quota)", ByteSize(quota));
-                self.case.ledger.limit_reached(limit);
+                self.case.ledger.record_limit(limit);
                 Error::QuotaReached(error.to_string())
             }
-            StateStoreError::Unavailable(_) => Error::Unavailable(cannot_be_used("store")),
+            StateStoreError::Unavailable(_) => Error::Unavailable(unavailable_message("store")),
         }
     }
 }
@@ -182,10 +184,10 @@ fn check_key(key: &str) -> Result<(), Error> {
     if key.is_empty() {
         return Err(Error::Invalid("the key is empty".to_owned()));
     }
-    check_length(key)
+    check_key_length(key)
 }
 
-fn check_length(key: &str) -> Result<(), Error> {
+fn check_key_length(key: &str) -> Result<(), Error> {
     if key.len() <= KEY_BYTES_MAX {
         return Ok(());
     }
@@ -201,7 +203,7 @@ fn check_value(value: &[u8], bytes_max: u64) -> Result<(), Error> {
     Err(Error::Invalid(format!("a value of {bytes} bytes, {bytes_max} are allowed")))
 }
 
-fn expiry(ms: Option<u64>) -> Result<Option<Duration>, Error> {
+fn parse_expiry(ms: Option<u64>) -> Result<Option<Duration>, Error> {
     match ms {
         Some(0) => Err(Error::Invalid("it would expire at once".to_owned())),
         ms => Ok(ms.map(Duration::from_millis).filter(|time| *time <= EXPIRY_MAX)),

@@ -15,7 +15,7 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
-use crate::docket::Docket;
+use crate::docket::CurrentRun;
 
 /// Most bytes that a guest may write at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
@@ -26,17 +26,17 @@ const PENDING_BYTES_MAX: usize = 8 * 1024;
 /// One of the two output streams, written line by line into the ledger of the current run. Clones
 /// are the same stream.
 #[derive(Clone)]
-pub(crate) struct GuestOutput(Arc<Inner>);
+pub(crate) struct GuestOutput(Arc<GuestOutputState>);
 
-struct Inner {
-    docket: Arc<Docket>,
+struct GuestOutputState {
+    docket: Arc<CurrentRun>,
     level: LogLevel,
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingOutput>,
 }
 
 /// Output that has not been logged yet.
 #[derive(Default)]
-struct Pending {
+struct PendingOutput {
     /// The unfinished line.
     line: Vec<u8>,
     /// Removes secrets, including those that are split across two writes or by cutting a long line.
@@ -45,40 +45,40 @@ struct Pending {
 }
 
 impl GuestOutput {
-    pub(crate) fn new(docket: &Arc<Docket>, level: LogLevel) -> Self {
+    pub(crate) fn new(docket: &Arc<CurrentRun>, level: LogLevel) -> Self {
         let docket = Arc::clone(docket);
-        Self(Arc::new(Inner { docket, level, pending: Mutex::default() }))
+        Self(Arc::new(GuestOutputState { docket, level, pending: Mutex::default() }))
     }
 
-    fn take_in(&self, bytes: &[u8]) {
-        let mut pending = self.pending();
-        let redactor = || self.0.docket.case().warden().redactor().redact_stream();
+    fn buffer_bytes(&self, bytes: &[u8]) {
+        let mut pending = self.lock_pending();
+        let redactor = || self.0.docket.context().authorizer().redactor().redact_stream();
         let clean = pending.clean.get_or_insert_with(redactor).push(bytes);
         pending.line.extend_from_slice(&clean);
         let whole = pending.line.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let rest = pending.line.split_off(whole);
         let lines = mem::replace(&mut pending.line, rest);
-        lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.emit(line));
+        lines.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.log_line(line));
         if pending.line.len() > PENDING_BYTES_MAX {
-            self.emit(&mem::take(&mut pending.line));
+            self.log_line(&mem::take(&mut pending.line));
         }
     }
 
     /// Logs the last line of a run, which often has no line end.
-    pub(crate) fn finish(&self) {
-        let Pending { mut line, clean } = mem::take(&mut *self.pending());
+    pub(crate) fn log_last_line(&self) {
+        let PendingOutput { mut line, clean } = mem::take(&mut *self.lock_pending());
         line.extend(clean.map(RedactStream::finish).unwrap_or_default());
-        line.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.emit(line));
+        line.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.log_line(line));
     }
 
-    fn emit(&self, line: &[u8]) {
+    fn log_line(&self, line: &[u8]) {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        self.0.docket.case().ledger.log(self.0.level, &String::from_utf8_lossy(line));
+        self.0.docket.context().ledger.log_line(self.0.level, &String::from_utf8_lossy(line));
     }
 
     /// Locks the pending output. A panic under the lock loses one line at most.
-    fn pending(&self) -> MutexGuard<'_, Pending> {
+    fn lock_pending(&self) -> MutexGuard<'_, PendingOutput> {
         self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -107,7 +107,7 @@ impl Pollable for GuestOutput {
 
 impl OutputStream for GuestOutput {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.take_in(&bytes);
+        self.buffer_bytes(&bytes);
         Ok(())
     }
 

@@ -12,11 +12,11 @@ use wasmtime_wasi::{
     p2::{DynPollable, Pollable, bindings::clocks::monotonic_clock::Host, subscribe},
 };
 
-use crate::{docket::Docket, guest::Guest};
+use crate::{docket::CurrentRun, guest::Guest};
 
 /// A pollable that becomes ready at a time on the guest's clock.
-struct Timer {
-    docket: Arc<Docket>,
+struct ClockPollable {
+    docket: Arc<CurrentRun>,
     at: Duration,
     /// Whether to yield once, so that a guest that keeps waiting for a time in the past does not
     /// starve other tasks.
@@ -24,27 +24,27 @@ struct Timer {
 }
 
 #[async_trait]
-impl Pollable for Timer {
+impl Pollable for ClockPollable {
     async fn ready(&mut self) {
         if std::mem::take(&mut self.owes_a_turn) {
             tokio::task::yield_now().await;
         }
-        self.docket.reach(self.at).await;
+        self.docket.wait_until(self.at).await;
     }
 }
 
 impl Guest {
-    fn timer(&mut self, at: Duration) -> wasmtime::Result<Resource<DynPollable>> {
+    fn create_clock_pollable(&mut self, at: Duration) -> wasmtime::Result<Resource<DynPollable>> {
         let docket = Arc::clone(&self.docket);
-        let owes_a_turn = at <= docket.time();
-        let timer = self.table.push(Timer { docket, at, owes_a_turn })?;
+        let owes_a_turn = at <= docket.guest_time();
+        let timer = self.table.push(ClockPollable { docket, at, owes_a_turn })?;
         subscribe(&mut self.table, timer)
     }
 }
 
 impl Host for Guest {
     fn now(&mut self) -> wasmtime::Result<u64> {
-        Ok(u64::try_from(self.docket.time().as_nanos()).unwrap_or(u64::MAX))
+        Ok(u64::try_from(self.docket.guest_time().as_nanos()).unwrap_or(u64::MAX))
     }
 
     fn resolution(&mut self) -> wasmtime::Result<u64> {
@@ -52,11 +52,11 @@ impl Host for Guest {
     }
 
     fn subscribe_instant(&mut self, when: u64) -> wasmtime::Result<Resource<DynPollable>> {
-        self.timer(Duration::from_nanos(when))
+        self.create_clock_pollable(Duration::from_nanos(when))
     }
 
     fn subscribe_duration(&mut self, wait: u64) -> wasmtime::Result<Resource<DynPollable>> {
-        let at = self.docket.time().saturating_add(Duration::from_nanos(wait));
-        self.timer(at)
+        let at = self.docket.guest_time().saturating_add(Duration::from_nanos(wait));
+        self.create_clock_pollable(at)
     }
 }

@@ -27,32 +27,32 @@ const COMMANDS_MAX: u32 = 64;
 
 /// The calls of one run, counted by kind.
 #[derive(Debug, Default)]
-pub(crate) struct Uses {
-    pub(super) store: Count<STORE_MAX>,
-    pub(super) notices: Count<NOTICES_MAX>,
-    pub(super) pages: Count<PAGES_MAX>,
-    pub(super) packages: Count<PACKAGES_MAX>,
-    pub(super) reports: Count<REPORTS_MAX>,
-    pub(super) inputs: Count<INPUTS_MAX>,
-    pub(super) commands: Count<COMMANDS_MAX>,
+pub(crate) struct HostCallCounters {
+    pub(super) store: LimitedCounter<STORE_MAX>,
+    pub(super) notices: LimitedCounter<NOTICES_MAX>,
+    pub(super) pages: LimitedCounter<PAGES_MAX>,
+    pub(super) packages: LimitedCounter<PACKAGES_MAX>,
+    pub(super) reports: LimitedCounter<REPORTS_MAX>,
+    pub(super) inputs: LimitedCounter<INPUTS_MAX>,
+    pub(super) commands: LimitedCounter<COMMANDS_MAX>,
     /// Bytes that a UI has drawn.
     pub(super) drawn_bytes: u64,
 }
 
 /// A counter that stops at its limit.
 #[derive(Debug, Default)]
-pub(super) struct Count<const MOST: u32>(u32);
+pub(super) struct LimitedCounter<const MOST: u32>(u32);
 
-impl<const MOST: u32> Count<MOST> {
+impl<const MOST: u32> LimitedCounter<MOST> {
     /// Counts one more. Returns false if the limit is reached.
-    pub(super) fn take(&mut self) -> bool {
+    pub(super) fn try_count(&mut self) -> bool {
         let fits = self.0 < MOST;
         self.0 += u32::from(fits);
         fits
     }
 
     /// The limit in human-readable form, for the guest and the ledger.
-    pub(super) fn limit(&self, what: &str) -> String {
+    pub(super) fn limit_text(&self, what: &str) -> String {
         format!("{MOST} {what} in one call")
     }
 }

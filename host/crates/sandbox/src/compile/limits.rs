@@ -23,7 +23,7 @@ const CODE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// The limits of one compilation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Limits {
+pub struct CompileLimits {
     /// Wall-clock time.
     pub time: Duration,
     /// Processor time over all threads, in whole seconds.
@@ -34,7 +34,7 @@ pub struct Limits {
     pub code_bytes: u64,
 }
 
-impl Limits {
+impl CompileLimits {
     /// The default limits.
     pub const STANDARD: Self = Self {
         time: TIME_MAX,
@@ -46,7 +46,7 @@ impl Limits {
 
 /// A limit that a compilation reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Limit {
+pub enum ExceededCompileLimit {
     /// Wall-clock time.
     Time(Duration),
     /// Processor time.
@@ -59,19 +59,19 @@ pub enum Limit {
     Code(u64),
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for ExceededCompileLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Time(time) => write!(f, "{time:?}"),
             Self::CpuTime(time) => write!(f, "{time:?} of processor time"),
-            Self::Memory(bytes) => write!(f, "{} of memory", size(*bytes)),
+            Self::Memory(bytes) => write!(f, "{} of memory", format_size(*bytes)),
             Self::Stack => f.write_str("the stack of the compiler"),
-            Self::Code(bytes) => write!(f, "{} of native code", size(*bytes)),
+            Self::Code(bytes) => write!(f, "{} of native code", format_size(*bytes)),
         }
     }
 }
 
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     match bytes / (1024 * 1024) {
         0 => format!("{bytes} bytes"),
         mebibytes => format!("{mebibytes} MiB"),

@@ -30,12 +30,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use wasmtime::Engine;
 
-pub use limits::{Limit, Limits};
-pub use queue::as_queue;
-pub use walls::{Wall, Walls};
-pub use worker::as_worker;
+pub use limits::{CompileLimits, ExceededCompileLimit};
+pub use queue::run_as_queue;
+pub use walls::{CompilerIsolation, IsolationLayerStatus};
+pub use worker::run_as_worker;
 
-use crate::{error::LoadError, runtime::config};
+use crate::{error::LoadError, runtime::engine_config};
 
 /// The link to its own program that Linux gives every process.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -48,7 +48,7 @@ pub enum Compiler {
         /// The program to start. Its `main` has to begin with [`as_worker`].
         program: PathBuf,
         /// The limits of one compilation.
-        limits: Limits,
+        limits: CompileLimits,
     },
     /// In this process without any limit, for components that are trusted like the host itself.
     InProcess,
@@ -60,14 +60,14 @@ pub(crate) enum CompileFailure {
     /// The compiler refused the component.
     Refused(String),
     /// The compilation reached a limit.
-    Limit(Limit),
+    Limit(ExceededCompileLimit),
     /// The worker could not be started, or did not behave like a worker.
     Worker(String),
 }
 
 impl Compiler {
     /// A compiler that starts the running program as its worker.
-    pub fn this_program(limits: Limits) -> Self {
+    pub fn from_current_program(limits: CompileLimits) -> Self {
         // The link refers to the program that is running, even after a new version has replaced the
         // file.
         let link = Path::new(OWN_PROGRAM);
@@ -76,8 +76,8 @@ impl Compiler {
     }
 
     /// A compiler that starts `program` as its worker, with the default limits.
-    pub fn worker(program: PathBuf) -> Self {
-        Self::Worker { program, limits: Limits::STANDARD }
+    pub fn with_program(program: PathBuf) -> Self {
+        Self::Worker { program, limits: CompileLimits::STANDARD }
     }
 
     /// Compiles a component.
@@ -87,16 +87,16 @@ impl Compiler {
     /// The component does not compile or exceeds a limit, or the worker fails.
     pub(crate) fn compile(&self, bytes: &[u8]) -> Result<Vec<u8>, CompileFailure> {
         match self {
-            Self::Worker { program, limits } => process::compile(program, limits, bytes),
-            Self::InProcess => in_this_process(bytes).map_err(CompileFailure::Refused),
+            Self::Worker { program, limits } => process::compile_in_worker(program, limits, bytes),
+            Self::InProcess => compile_in_process(bytes).map_err(CompileFailure::Refused),
         }
     }
 
     /// The limits of one compilation.
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> CompileLimits {
         match self {
             Self::Worker { limits, .. } => *limits,
-            Self::InProcess => Limits::STANDARD,
+            Self::InProcess => CompileLimits::STANDARD,
         }
     }
 
@@ -105,12 +105,11 @@ impl Compiler {
     /// # Errors
     ///
     /// The worker cannot be started.
-    pub(crate) fn walls(&self) -> Result<Walls, LoadError> {
+    pub(crate) fn isolation(&self) -> Result<CompilerIsolation, LoadError> {
         match self {
-            Self::Worker { program, limits } => {
-                process::walls(program, limits).map_err(|failure| failure.of(program))
-            }
-            Self::InProcess => Ok(Walls::NONE),
+            Self::Worker { program, limits } => process::query_worker_isolation(program, limits)
+                .map_err(|failure| failure.into_load_error(program)),
+            Self::InProcess => Ok(CompilerIsolation::NONE),
         }
     }
 }
@@ -122,13 +121,13 @@ impl CompileFailure {
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Refused(_) => true,
-            Self::Limit(limit) => !matches!(limit, Limit::Time(_)),
+            Self::Limit(limit) => !matches!(limit, ExceededCompileLimit::Time(_)),
             Self::Worker(_) => false,
         }
     }
 
     /// The error for the component at `path`.
-    pub(crate) fn of(self, path: &Path) -> LoadError {
+    pub(crate) fn into_load_error(self, path: &Path) -> LoadError {
         let path = path.to_owned();
         match self {
             Self::Refused(message) => LoadError::Invalid { path, message },
@@ -139,11 +138,11 @@ impl CompileFailure {
 }
 
 /// The compiler's error with all its causes, outermost first.
-fn objection(error: &wasmtime::Error) -> String {
+fn format_error_chain(error: &wasmtime::Error) -> String {
     format!("{error:#}")
 }
 
-fn in_this_process(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let code = Engine::new(&config()).and_then(|engine| engine.precompile_component(bytes));
-    code.map_err(|error| objection(&error))
+fn compile_in_process(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let code = Engine::new(&engine_config()).and_then(|engine| engine.precompile_component(bytes));
+    code.map_err(|error| format_error_chain(&error))
 }

@@ -21,8 +21,8 @@ use rustix::{
 };
 
 use super::{
-    CompileFailure, Limit, Limits, Walls,
-    reply::{self, Reply, Unusable},
+    CompileFailure, CompileLimits, CompilerIsolation, ExceededCompileLimit,
+    reply::{self, CompileReply, CompileReplyError},
     worker,
 };
 
@@ -36,29 +36,32 @@ const STACK_OVERFLOW: &str = "has overflowed its stack";
 const OUT_OF_MEMORY: [&str; 2] = ["memory allocation of", "out of memory"];
 
 /// Compiles a component in a worker.
-pub(super) fn compile(
+pub(super) fn compile_in_worker(
     program: &Path,
-    limits: &Limits,
+    limits: &CompileLimits,
     bytes: &[u8],
 ) -> Result<Vec<u8>, CompileFailure> {
-    let mut worker = Worker::start(program, limits, bytes)?;
-    let heard =
-        reply::greeting(&mut worker).and_then(|_| reply::read(&mut worker, limits.code_bytes));
+    let mut worker = CompileWorker::start(program, limits, bytes)?;
+    let heard = reply::read_greeting(&mut worker)
+        .and_then(|_| reply::read_reply(&mut worker, limits.code_bytes));
     match heard {
-        Ok(Reply::Code(code)) => Ok(code),
-        Ok(Reply::Refused(message)) => Err(CompileFailure::Refused(message)),
-        Err(unusable) => Err(worker.explain(unusable, limits)),
+        Ok(CompileReply::Code(code)) => Ok(code),
+        Ok(CompileReply::Refused(message)) => Err(CompileFailure::Refused(message)),
+        Err(unusable) => Err(worker.explain_failure(unusable, limits)),
     }
 }
 
 /// Asks a worker for its walls. The worker gets no input, so it ends after that.
-pub(super) fn walls(program: &Path, limits: &Limits) -> Result<Walls, CompileFailure> {
-    let mut worker = Worker::start(program, limits, &[])?;
-    reply::greeting(&mut worker).map_err(|unusable| worker.explain(unusable, limits))
+pub(super) fn query_worker_isolation(
+    program: &Path,
+    limits: &CompileLimits,
+) -> Result<CompilerIsolation, CompileFailure> {
+    let mut worker = CompileWorker::start(program, limits, &[])?;
+    reply::read_greeting(&mut worker).map_err(|unusable| worker.explain_failure(unusable, limits))
 }
 
 /// A running worker. Reading from it yields its reply and feeds it its input.
-struct Worker<'a> {
+struct CompileWorker<'a> {
     child: Child,
     unsent: &'a [u8],
     input: Option<ChildStdin>,
@@ -70,18 +73,22 @@ struct Worker<'a> {
 }
 
 /// The pipes that are ready.
-struct Ready {
+struct WorkerPipeReadiness {
     input: bool,
     output: bool,
     errors: bool,
 }
 
-impl<'a> Worker<'a> {
-    fn start(program: &Path, limits: &Limits, bytes: &'a [u8]) -> Result<Self, CompileFailure> {
+impl<'a> CompileWorker<'a> {
+    fn start(
+        program: &Path,
+        limits: &CompileLimits,
+        bytes: &'a [u8],
+    ) -> Result<Self, CompileFailure> {
         let failed =
             |error: io::Error| CompileFailure::Worker(format!("{}: {error}", program.display()));
-        let mut child = spawn(program, limits).map_err(failed)?;
-        let (input, output, errors) = pipes(&mut child);
+        let mut child = spawn_worker(program, limits).map_err(failed)?;
+        let (input, output, errors) = take_pipes(&mut child);
         let worker = Self {
             child,
             unsent: bytes,
@@ -92,11 +99,11 @@ impl<'a> Worker<'a> {
             deadline: Instant::now() + limits.time,
             status: None,
         };
-        worker.unblock().map_err(failed)?;
+        worker.set_nonblocking().map_err(failed)?;
         Ok(worker)
     }
 
-    fn unblock(&self) -> io::Result<()> {
+    fn set_nonblocking(&self) -> io::Result<()> {
         let pipes = [
             self.input.as_ref().map(AsFd::as_fd),
             Some(self.output.as_fd()),
@@ -106,7 +113,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Waits until a pipe is ready.
-    fn wait(&self) -> io::Result<Ready> {
+    fn wait_for_pipes(&self) -> io::Result<WorkerPipeReadiness> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
@@ -116,17 +123,17 @@ impl<'a> Worker<'a> {
             Some((self.output.as_fd(), PollFlags::IN)),
             self.errors.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::IN)),
         ];
-        let [input, output, errors] = ready(pipes, left)?;
-        Ok(Ready { input, output, errors })
+        let [input, output, errors] = poll_pipes(pipes, left)?;
+        Ok(WorkerPipeReadiness { input, output, errors })
     }
 
     /// Sends as much input as the worker accepts. If the worker has closed its end, the rest of the
     /// input is dropped; the reason follows from its reply or its exit status.
-    fn send(&mut self) {
+    fn send_input(&mut self) {
         let Some(pipe) = &mut self.input else { return };
         match pipe.write(self.unsent) {
             Ok(sent) => self.unsent = &self.unsent[sent..],
-            Err(error) if is_passing(&error) => return,
+            Err(error) if is_transient(&error) => return,
             Err(_) => self.unsent = &[],
         }
         if self.unsent.is_empty() {
@@ -136,11 +143,11 @@ impl<'a> Worker<'a> {
 
     /// Reads standard error and keeps its beginning. Returns false if there is nothing more to read
     /// or to keep.
-    fn listen(&mut self) -> bool {
+    fn read_errors(&mut self) -> bool {
         let Some(pipe) = &mut self.errors else { return false };
         let mut bytes = [0; 1024];
         match pipe.read(&mut bytes) {
-            Err(error) if is_passing(&error) => return false,
+            Err(error) if is_transient(&error) => return false,
             Ok(0) | Err(_) => self.errors = None,
             Ok(length) => {
                 let room = REMARKS_BYTES_MAX - self.remarks.len();
@@ -151,33 +158,45 @@ impl<'a> Worker<'a> {
     }
 
     /// Determines why the reply is missing or cannot be used.
-    fn explain(&mut self, unusable: Unusable, limits: &Limits) -> CompileFailure {
+    fn explain_failure(
+        &mut self,
+        unusable: CompileReplyError,
+        limits: &CompileLimits,
+    ) -> CompileFailure {
         match unusable {
-            Unusable::TooLarge => CompileFailure::Limit(Limit::Code(limits.code_bytes)),
-            Unusable::Garbage => {
+            CompileReplyError::TooLarge => {
+                CompileFailure::Limit(ExceededCompileLimit::Code(limits.code_bytes))
+            }
+            CompileReplyError::Garbage => {
                 CompileFailure::Worker("it does not answer as a worker does".into())
             }
-            Unusable::Unread(error) if error.kind() == io::ErrorKind::TimedOut => {
-                CompileFailure::Limit(Limit::Time(limits.time))
+            CompileReplyError::Unread(error) if error.kind() == io::ErrorKind::TimedOut => {
+                CompileFailure::Limit(ExceededCompileLimit::Time(limits.time))
             }
             // The pipe is closed, so the worker has ended or is of no more use.
-            Unusable::Unread(_) => match self.end() {
-                Ok(status) => self.cause_of(status, limits),
+            CompileReplyError::Unread(_) => match self.kill_and_wait() {
+                Ok(status) => self.failure_from_status(status, limits),
                 Err(error) => CompileFailure::Worker(error.to_string()),
             },
         }
     }
 
-    fn cause_of(&mut self, status: ExitStatus, limits: &Limits) -> CompileFailure {
-        while self.listen() {}
-        let remarks = reply::said(&self.remarks);
+    fn failure_from_status(
+        &mut self,
+        status: ExitStatus,
+        limits: &CompileLimits,
+    ) -> CompileFailure {
+        while self.read_errors() {}
+        let remarks = reply::sanitize_worker_text(&self.remarks);
         match status.signal() {
             Some(signal) if signal == Signal::XCPU.as_raw() => {
-                CompileFailure::Limit(Limit::CpuTime(limits.cpu_time))
+                CompileFailure::Limit(ExceededCompileLimit::CpuTime(limits.cpu_time))
             }
-            _ if remarks.contains(STACK_OVERFLOW) => CompileFailure::Limit(Limit::Stack),
+            _ if remarks.contains(STACK_OVERFLOW) => {
+                CompileFailure::Limit(ExceededCompileLimit::Stack)
+            }
             _ if OUT_OF_MEMORY.iter().any(|words| remarks.contains(words)) => {
-                CompileFailure::Limit(Limit::Memory(limits.memory_bytes))
+                CompileFailure::Limit(ExceededCompileLimit::Memory(limits.memory_bytes))
             }
             _ if remarks.is_empty() => CompileFailure::Worker(format!("it ended early ({status})")),
             _ => CompileFailure::Worker(format!("it ended early ({status}): {remarks}")),
@@ -186,7 +205,7 @@ impl<'a> Worker<'a> {
 
     /// Kills the worker's process group and returns its exit status. A worker that ended before
     /// keeps the status that it had.
-    fn end(&mut self) -> io::Result<ExitStatus> {
+    fn kill_and_wait(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.status {
             return Ok(status);
         }
@@ -199,19 +218,19 @@ impl<'a> Worker<'a> {
     }
 }
 
-impl Read for Worker<'_> {
+impl Read for CompileWorker<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
-            let ready = self.wait()?;
+            let ready = self.wait_for_pipes()?;
             if ready.input {
-                self.send();
+                self.send_input();
             }
             if ready.errors {
-                self.listen();
+                self.read_errors();
             }
             if ready.output {
                 match self.output.read(into) {
-                    Err(error) if is_passing(&error) => {}
+                    Err(error) if is_transient(&error) => {}
                     read => return read,
                 }
             }
@@ -219,29 +238,29 @@ impl Read for Worker<'_> {
     }
 }
 
-impl Drop for Worker<'_> {
+impl Drop for CompileWorker<'_> {
     fn drop(&mut self) {
         // If the system refuses, nothing more can be done.
-        let _ = self.end();
+        let _ = self.kill_and_wait();
     }
 }
 
 /// Starts the worker with an empty environment, in `/` and in a process group of its own.
 #[expect(clippy::disallowed_methods, reason = "the one process that the host starts")]
-fn spawn(program: &Path, limits: &Limits) -> io::Result<Child> {
+fn spawn_worker(program: &Path, limits: &CompileLimits) -> io::Result<Child> {
     let mut command = Command::new(program);
-    command.arg0("sallyport").args(worker::arguments(limits));
+    command.arg0("sallyport").args(worker::worker_arguments(limits));
     command.env_clear().current_dir("/").process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
-fn pipes(child: &mut Child) -> (Option<ChildStdin>, ChildStdout, Option<ChildStderr>) {
+fn take_pipes(child: &mut Child) -> (Option<ChildStdin>, ChildStdout, Option<ChildStderr>) {
     let output = child.stdout.take().expect("standard output is a pipe");
     (child.stdin.take(), output, child.stderr.take())
 }
 
 /// Waits for any of the open pipes and returns which of them are ready.
-fn ready<const N: usize>(
+fn poll_pipes<const N: usize>(
     pipes: [Option<(BorrowedFd<'_>, PollFlags)>; N],
     wait: Duration,
 ) -> io::Result<[bool; N]> {
@@ -257,6 +276,6 @@ fn ready<const N: usize>(
 }
 
 /// Whether the operation should be retried later.
-fn is_passing(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -26,8 +26,8 @@ use std::{
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{Compiler, Limits};
-use crate::{cache::Cache, component::ComponentFile, runtime::config};
+use super::{CompileLimits, Compiler};
+use crate::{cache::ComponentCache, component::ComponentFile, runtime::engine_config};
 
 /// The hidden first argument. The limits follow, in bytes, milliseconds and seconds, and then the
 /// cache folder.
@@ -57,34 +57,34 @@ pub(crate) struct QueuedComponent {
 /// # Errors
 ///
 /// The program or the thread that attends it cannot be started.
-pub(crate) fn start(
+pub(crate) fn start_queue(
     program: &Path,
-    limits: &Limits,
+    limits: &CompileLimits,
     cache: &Path,
     components: Vec<QueuedComponent>,
 ) -> io::Result<UnboundedReceiver<String>> {
-    let child = spawn(program, limits, cache)?;
+    let child = spawn_queue(program, limits, cache)?;
     let (sender, receiver) = unbounded_channel();
     thread::Builder::new()
         .name("compile-queue".to_owned())
-        .spawn(move || attend(child, &components, &sender))?;
+        .spawn(move || serve_queue(child, &components, &sender))?;
     Ok(receiver)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the host starts itself, to compile")]
-fn spawn(program: &Path, limits: &Limits, cache: &Path) -> io::Result<Child> {
+fn spawn_queue(program: &Path, limits: &CompileLimits, cache: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
-    command.arg0("sallyport").args(arguments(limits)).arg(cache);
+    command.arg0("sallyport").args(queue_arguments(limits)).arg(cache);
     command.env_clear().current_dir("/");
     // Standard error is discarded: the cache records the result of each component.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
 }
 
 /// Sends a queue its list and forwards the digests that it finishes.
-fn attend(mut child: Child, components: &[QueuedComponent], sender: &UnboundedSender<String>) {
+fn serve_queue(mut child: Child, components: &[QueuedComponent], sender: &UnboundedSender<String>) {
     if let Some(mut input) = child.stdin.take() {
         // A queue that stops reading has ended, which is noticed below.
-        let _ = input.write_all(&list(components));
+        let _ = input.write_all(&encode_components(components));
     }
     if let Some(output) = child.stdout.take() {
         for digest in BufReader::new(output).lines().map_while(Result::ok) {
@@ -98,13 +98,13 @@ fn attend(mut child: Child, components: &[QueuedComponent], sender: &UnboundedSe
 }
 
 /// Encodes the list of components: digest and path, each terminated by a zero byte.
-fn list(components: &[QueuedComponent]) -> Vec<u8> {
+fn encode_components(components: &[QueuedComponent]) -> Vec<u8> {
     let parts =
         components.iter().flat_map(|one| [one.digest.as_bytes(), one.path.as_os_str().as_bytes()]);
     parts.flat_map(|part| part.iter().copied().chain([0])).collect()
 }
 
-fn listed(bytes: &[u8]) -> Vec<QueuedComponent> {
+fn decode_components(bytes: &[u8]) -> Vec<QueuedComponent> {
     let parts: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
     let pairs = parts.chunks_exact(2);
     pairs
@@ -115,7 +115,7 @@ fn listed(bytes: &[u8]) -> Vec<QueuedComponent> {
         .collect()
 }
 
-fn arguments(limits: &Limits) -> [OsString; 5] {
+fn queue_arguments(limits: &CompileLimits) -> [OsString; 5] {
     let numbers = [
         limits.memory_bytes,
         limits.code_bytes,
@@ -128,49 +128,49 @@ fn arguments(limits: &Limits) -> [OsString; 5] {
 
 /// Runs as a compile queue if this process was started as one. The caller exits with the returned
 /// code.
-pub fn as_queue() -> Option<ExitCode> {
+pub fn run_as_queue() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {
         return None;
     }
-    Some(match work(arguments) {
+    Some(match run_queue(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     })
 }
 
-fn work(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
+fn run_queue(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
     let mut number = || arguments.next()?.to_str()?.parse::<u64>().ok();
     let numbers = (number(), number(), number(), number());
     let (Some(memory_bytes), Some(code_bytes), Some(time), Some(cpu_time)) = numbers else {
         return Err(io::Error::other("the limits are missing"));
     };
     let (time, cpu_time) = (Duration::from_millis(time), Duration::from_secs(cpu_time));
-    let limits = Limits { time, cpu_time, memory_bytes, code_bytes };
+    let limits = CompileLimits { time, cpu_time, memory_bytes, code_bytes };
     let folder = arguments.next().ok_or_else(|| io::Error::other("the folder is missing"))?;
-    stand_alone();
+    detach_from_parent();
     let mut bytes = Vec::new();
     io::stdin().lock().take(LIST_BYTES_MAX).read_to_end(&mut bytes)?;
-    let cache = Cache::open(Path::new(&folder), &Compiler::this_program(limits))?;
-    compile_all(&cache, smallest_first(listed(&bytes)))
+    let cache = ComponentCache::open(Path::new(&folder), &Compiler::from_current_program(limits))?;
+    compile_all(&cache, sort_by_size(decode_components(&bytes)))
 }
 
 /// Leaves the terminal and process group of the parent, so that the queue outlives it.
-fn stand_alone() {
+fn detach_from_parent() {
     // Either call fails only if its effect is in place already or it is not permitted; the work
     // is done anyway.
     let _ = rustix::process::setsid();
     let _ = rustix::process::setpriority_process(None, NICENESS);
 }
 
-fn smallest_first(mut components: Vec<QueuedComponent>) -> VecDeque<QueuedComponent> {
+fn sort_by_size(mut components: Vec<QueuedComponent>) -> VecDeque<QueuedComponent> {
     components.sort_by_key(|one| one.path.metadata().map_or(0, |info| info.len()));
     components.into()
 }
 
-fn compile_all(cache: &Cache, components: VecDeque<QueuedComponent>) -> io::Result<()> {
-    let engine =
-        wasmtime::Engine::new(&config()).map_err(|error| io::Error::other(error.to_string()))?;
+fn compile_all(cache: &ComponentCache, components: VecDeque<QueuedComponent>) -> io::Result<()> {
+    let engine = wasmtime::Engine::new(&engine_config())
+        .map_err(|error| io::Error::other(error.to_string()))?;
     let lanes = LANES.min(components.len());
     let queue = Mutex::new(components);
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -188,11 +188,11 @@ fn compile_all(cache: &Cache, components: VecDeque<QueuedComponent>) -> io::Resu
     Ok(())
 }
 
-fn compile_one(cache: &Cache, engine: &wasmtime::Engine, one: &QueuedComponent) {
+fn compile_one(cache: &ComponentCache, engine: &wasmtime::Engine, one: &QueuedComponent) {
     match ComponentFile::read(&one.path) {
         Ok(file) if file.digest() == one.digest => {
             // An error, such as a full disk or a missing folder, comes up again at the next start.
-            let _ = cache.fill(engine, &file);
+            let _ = cache.compile_into_folder(engine, &file);
         }
         // The file was replaced or removed since; the next start sees the current state.
         Ok(_) | Err(_) => {}
@@ -215,7 +215,7 @@ mod tests {
                 digest: "ab".repeat(32),
             };
             let components: Vec<_> = paths.iter().map(component).collect();
-            assert_eq!(listed(&list(&components)), components);
+            assert_eq!(decode_components(&encode_components(&components)), components);
         }
     }
 }

@@ -13,7 +13,7 @@ use std::io::{self, Read, Write};
 
 use sallyport_contract::text;
 
-use super::{Wall, Walls};
+use super::{CompilerIsolation, IsolationLayerStatus};
 
 /// The first bytes of every worker. No other program writes them by accident.
 const MAGIC: &[u8; 20] = b"sallyport-compile 1\n";
@@ -29,7 +29,7 @@ const MESSAGE_BYTES_MAX: u64 = 1024;
 
 /// The result of a compilation.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum CompileReply {
     /// The native code of the component.
     Code(Vec<u8>),
     /// The compiler's error, on one line.
@@ -38,7 +38,7 @@ pub(super) enum Reply {
 
 /// The reason why a reply cannot be used.
 #[derive(Debug)]
-pub(super) enum Unusable {
+pub(super) enum CompileReplyError {
     /// The reply did not arrive, or not completely.
     Unread(io::Error),
     /// The bytes are not the reply of a worker.
@@ -47,24 +47,27 @@ pub(super) enum Unusable {
     TooLarge,
 }
 
-impl From<io::Error> for Unusable {
+impl From<io::Error> for CompileReplyError {
     fn from(error: io::Error) -> Self {
         Self::Unread(error)
     }
 }
 
 /// Writes the greeting.
-pub(super) fn greet(mut to: impl Write, walls: Walls) -> io::Result<()> {
+pub(super) fn write_greeting(mut to: impl Write, walls: CompilerIsolation) -> io::Result<()> {
     to.write_all(MAGIC)?;
     to.write_all(&[to_byte(walls.landlock), to_byte(walls.seccomp)])?;
     to.flush()
 }
 
 /// Writes the answer.
-pub(super) fn answer(mut to: impl Write, compiled: &Result<Vec<u8>, String>) -> io::Result<()> {
+pub(super) fn write_reply(
+    mut to: impl Write,
+    compiled: &Result<Vec<u8>, String>,
+) -> io::Result<()> {
     let (kind, bytes) = match compiled {
         Ok(code) => (CODE, code.as_slice()),
-        Err(message) => (REFUSED, cut(message).as_bytes()),
+        Err(message) => (REFUSED, truncate_message(message).as_bytes()),
     };
     to.write_all(&[kind])?;
     to.write_all(&(bytes.len() as u64).to_le_bytes())?;
@@ -73,101 +76,119 @@ pub(super) fn answer(mut to: impl Write, compiled: &Result<Vec<u8>, String>) -> 
 }
 
 /// Reads a greeting.
-pub(super) fn greeting(mut from: impl Read) -> Result<Walls, Unusable> {
+pub(super) fn read_greeting(mut from: impl Read) -> Result<CompilerIsolation, CompileReplyError> {
     let mut magic = [0; MAGIC.len()];
     from.read_exact(&mut magic)?;
     let mut walls = [0; 2];
     from.read_exact(&mut walls)?;
     match walls.map(from_byte) {
-        [Some(landlock), Some(seccomp)] if magic == *MAGIC => Ok(Walls { landlock, seccomp }),
-        _ => Err(Unusable::Garbage),
+        [Some(landlock), Some(seccomp)] if magic == *MAGIC => {
+            Ok(CompilerIsolation { landlock, seccomp })
+        }
+        _ => Err(CompileReplyError::Garbage),
     }
 }
 
 /// Reads an answer with at most `code_bytes_max` bytes of code.
-pub(super) fn read(mut from: impl Read, code_bytes_max: u64) -> Result<Reply, Unusable> {
+pub(super) fn read_reply(
+    mut from: impl Read,
+    code_bytes_max: u64,
+) -> Result<CompileReply, CompileReplyError> {
     let mut kind = [0; 1];
     from.read_exact(&mut kind)?;
     let mut length = [0; 8];
     from.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
     match kind[0] {
-        CODE if length > code_bytes_max => Err(Unusable::TooLarge),
-        CODE => Ok(Reply::Code(body(from, length)?)),
-        REFUSED if length <= MESSAGE_BYTES_MAX => Ok(Reply::Refused(said(&body(from, length)?))),
-        _ => Err(Unusable::Garbage),
+        CODE if length > code_bytes_max => Err(CompileReplyError::TooLarge),
+        CODE => Ok(CompileReply::Code(read_body(from, length)?)),
+        REFUSED if length <= MESSAGE_BYTES_MAX => {
+            Ok(CompileReply::Refused(sanitize_worker_text(&read_body(from, length)?)))
+        }
+        _ => Err(CompileReplyError::Garbage),
     }
 }
 
 /// Converts a worker's text to one line that is safe to show.
-pub(super) fn said(bytes: &[u8]) -> String {
+pub(super) fn sanitize_worker_text(bytes: &[u8]) -> String {
     let lines = String::from_utf8_lossy(bytes);
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     text::escape_line(&lines.collect::<Vec<_>>().join(" "))
 }
 
-fn body(mut from: impl Read, length: u64) -> Result<Vec<u8>, Unusable> {
+fn read_body(mut from: impl Read, length: u64) -> Result<Vec<u8>, CompileReplyError> {
     let mut bytes = Vec::new();
     from.by_ref().take(length).read_to_end(&mut bytes)?;
     match bytes.len() as u64 == length {
         true => Ok(bytes),
-        false => Err(Unusable::Unread(io::ErrorKind::UnexpectedEof.into())),
+        false => Err(CompileReplyError::Unread(io::ErrorKind::UnexpectedEof.into())),
     }
 }
 
-fn cut(message: &str) -> &str {
+fn truncate_message(message: &str) -> &str {
     &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX as usize)]
 }
 
-fn to_byte(wall: Wall) -> u8 {
+fn to_byte(wall: IsolationLayerStatus) -> u8 {
     match wall {
-        Wall::Missing => 0,
-        Wall::Partly => 1,
-        Wall::Up => 2,
+        IsolationLayerStatus::Missing => 0,
+        IsolationLayerStatus::Partly => 1,
+        IsolationLayerStatus::Up => 2,
     }
 }
 
-fn from_byte(byte: u8) -> Option<Wall> {
-    [Wall::Missing, Wall::Partly, Wall::Up].into_iter().find(|wall| to_byte(*wall) == byte)
+fn from_byte(byte: u8) -> Option<IsolationLayerStatus> {
+    [IsolationLayerStatus::Missing, IsolationLayerStatus::Partly, IsolationLayerStatus::Up]
+        .into_iter()
+        .find(|wall| to_byte(*wall) == byte)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const WALLS: Walls = Walls { landlock: Wall::Partly, seccomp: Wall::Up };
+    const WALLS: CompilerIsolation = CompilerIsolation {
+        landlock: IsolationLayerStatus::Partly,
+        seccomp: IsolationLayerStatus::Up,
+    };
 
     fn conversation(compiled: &Result<Vec<u8>, String>) -> Vec<u8> {
         let mut bytes = Vec::new();
-        greet(&mut bytes, WALLS).unwrap();
-        answer(&mut bytes, compiled).unwrap();
+        write_greeting(&mut bytes, WALLS).unwrap();
+        write_reply(&mut bytes, compiled).unwrap();
         bytes
     }
 
-    fn hear(mut bytes: &[u8]) -> Result<(Walls, Reply), Unusable> {
-        let walls = greeting(&mut bytes)?;
-        Ok((walls, read(bytes, 1000)?))
+    fn hear(mut bytes: &[u8]) -> Result<(CompilerIsolation, CompileReply), CompileReplyError> {
+        let walls = read_greeting(&mut bytes)?;
+        Ok((walls, read_reply(bytes, 1000)?))
     }
 
     #[track_caller]
-    fn check(compiled: Result<Vec<u8>, String>, want: Reply) {
+    fn check(compiled: Result<Vec<u8>, String>, want: CompileReply) {
         assert_eq!(hear(&conversation(&compiled)).unwrap(), (WALLS, want));
     }
 
     #[test]
     fn what_a_worker_says_is_what_is_heard() {
-        check(Ok(vec![]), Reply::Code(vec![]));
-        check(Ok(vec![7; 1000]), Reply::Code(vec![7; 1000]));
-        check(Err("bad".into()), Reply::Refused("bad".into()));
-        check(Err("one\n  two\n\n\x1b[31m".into()), Reply::Refused("one two \\u{1b}[31m".into()));
-        check(Err("ä".repeat(4000)), Reply::Refused("ä".repeat(512)));
+        check(Ok(vec![]), CompileReply::Code(vec![]));
+        check(Ok(vec![7; 1000]), CompileReply::Code(vec![7; 1000]));
+        check(Err("bad".into()), CompileReply::Refused("bad".into()));
+        check(
+            Err("one\n  two\n\n\x1b[31m".into()),
+            CompileReply::Refused("one two \\u{1b}[31m".into()),
+        );
+        check(Err("ä".repeat(4000)), CompileReply::Refused("ä".repeat(512)));
     }
 
     #[test]
     fn a_reply_that_is_cut_anywhere_is_no_reply() {
         let whole = conversation(&Ok(vec![1, 2, 3]));
         for end in 0..whole.len() {
-            assert!(matches!(hear(&whole[..end]), Err(Unusable::Unread(_))), "cut at {end}");
+            assert!(
+                matches!(hear(&whole[..end]), Err(CompileReplyError::Unread(_))),
+                "cut at {end}"
+            );
         }
     }
 
@@ -177,7 +198,7 @@ mod tests {
         for (place, what) in [(0, "magic"), (20, "Landlock"), (21, "seccomp"), (22, "kind")] {
             let mut bad = good.clone();
             bad[place] = 9;
-            assert!(matches!(hear(&bad), Err(Unusable::Garbage)), "{what}");
+            assert!(matches!(hear(&bad), Err(CompileReplyError::Garbage)), "{what}");
         }
         let announces = |kind: u8, length: u64| {
             let mut bytes = good[..22].to_vec();
@@ -185,8 +206,11 @@ mod tests {
             bytes.extend(length.to_le_bytes());
             hear(&bytes)
         };
-        assert!(matches!(announces(CODE, 1001), Err(Unusable::TooLarge)));
-        assert!(matches!(announces(CODE, u64::MAX), Err(Unusable::TooLarge)));
-        assert!(matches!(announces(REFUSED, MESSAGE_BYTES_MAX + 1), Err(Unusable::Garbage)));
+        assert!(matches!(announces(CODE, 1001), Err(CompileReplyError::TooLarge)));
+        assert!(matches!(announces(CODE, u64::MAX), Err(CompileReplyError::TooLarge)));
+        assert!(matches!(
+            announces(REFUSED, MESSAGE_BYTES_MAX + 1),
+            Err(CompileReplyError::Garbage)
+        ));
     }
 }

@@ -9,15 +9,15 @@ use std::{
 
 use wasmtime::{Engine, OutOfMemory};
 
-use super::{Limits, objection, reply, walls};
-use crate::{component::COMPONENT_BYTES_MAX, runtime::config};
+use super::{CompileLimits, format_error_chain, reply, walls};
+use crate::{component::COMPONENT_BYTES_MAX, runtime::engine_config};
 
 /// The hidden first argument. The memory in bytes and the processor time in seconds follow.
 const ARGUMENT: &str = "__compile-worker";
 
 /// The arguments of a worker with these limits. The worker enforces memory and processor time; its
 /// parent enforces the wall-clock time and the size of the code.
-pub(super) fn arguments(limits: &Limits) -> [OsString; 3] {
+pub(super) fn worker_arguments(limits: &CompileLimits) -> [OsString; 3] {
     let seconds = limits.cpu_time.as_secs();
     [ARGUMENT.into(), limits.memory_bytes.to_string().into(), seconds.to_string().into()]
 }
@@ -27,12 +27,12 @@ pub(super) fn arguments(limits: &Limits) -> [OsString; 3] {
 ///
 /// This has to be the first thing that `main` does, because the worker cannot undo what happened
 /// before.
-pub fn as_worker() -> Option<ExitCode> {
+pub fn run_as_worker() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {
         return None;
     }
-    Some(match limits(arguments).and_then(|limits| work(&limits)) {
+    Some(match parse_limits(arguments).and_then(|limits| run_worker(&limits)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr(), "{error}");
@@ -41,34 +41,37 @@ pub fn as_worker() -> Option<ExitCode> {
     })
 }
 
-fn limits(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Limits> {
+fn parse_limits(mut arguments: impl Iterator<Item = OsString>) -> io::Result<CompileLimits> {
     let mut number = || arguments.next()?.to_str()?.parse().ok();
     match (number(), number()) {
-        (Some(memory_bytes), Some(seconds)) => {
-            Ok(Limits { memory_bytes, cpu_time: Duration::from_secs(seconds), ..Limits::STANDARD })
-        }
+        (Some(memory_bytes), Some(seconds)) => Ok(CompileLimits {
+            memory_bytes,
+            cpu_time: Duration::from_secs(seconds),
+            ..CompileLimits::STANDARD
+        }),
         _ => Err(io::Error::other("the limits are missing")),
     }
 }
 
-fn work(limits: &Limits) -> io::Result<()> {
+fn run_worker(limits: &CompileLimits) -> io::Result<()> {
     // Created before the walls: it asks the system for the processor type.
-    let engine = Engine::new(&config()).map_err(|error| io::Error::other(objection(&error)))?;
-    let walls = walls::raise(limits)?;
+    let engine = Engine::new(&engine_config())
+        .map_err(|error| io::Error::other(format_error_chain(&error)))?;
+    let walls = walls::apply_isolation(limits)?;
     let mut output = io::stdout().lock();
-    reply::greet(&mut output, walls)?;
+    reply::write_greeting(&mut output, walls)?;
     let mut bytes = Vec::new();
     io::stdin().lock().take(COMPONENT_BYTES_MAX).read_to_end(&mut bytes)?;
     if bytes.is_empty() {
         return Ok(());
     }
-    reply::answer(&mut output, &compile(&engine, &bytes)?)
+    reply::write_reply(&mut output, &compile_component(&engine, &bytes)?)
 }
 
 /// Compiles. A lack of memory is an error of the worker: it shows nothing about the component.
-fn compile(engine: &Engine, bytes: &[u8]) -> io::Result<Result<Vec<u8>, String>> {
+fn compile_component(engine: &Engine, bytes: &[u8]) -> io::Result<Result<Vec<u8>, String>> {
     match engine.precompile_component(bytes) {
         Err(error) if error.is::<OutOfMemory>() => Err(io::ErrorKind::OutOfMemory.into()),
-        compiled => Ok(compiled.map_err(|error| objection(&error))),
+        compiled => Ok(compiled.map_err(|error| format_error_chain(&error))),
     }
 }

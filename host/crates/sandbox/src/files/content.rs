@@ -9,11 +9,11 @@ use rustix::{
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{
-    convert::code,
-    measure::length,
-    mount::Present,
-    opened::Opened,
-    shelf::{Turn, cost},
+    convert::to_error_code,
+    measure::file_length,
+    mount::GrantedMount,
+    opened::FileHandle,
+    shelf::{FolderWriteGuard, quota_cost},
 };
 
 /// Most bytes that one host call reads. A guest that wants more calls again.
@@ -21,7 +21,7 @@ pub(super) const READ_BYTES_MAX: usize = 64 * 1024;
 
 /// Where bytes are written.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Target {
+pub(super) enum FileWriteTarget {
     /// At this offset, in bytes.
     At(u64),
     /// At the end of the file at the time of the write.
@@ -29,7 +29,11 @@ pub(super) enum Target {
 }
 
 /// Reads from an offset. The result is empty at the end of the file.
-pub(super) fn read(file: &Opened, offset: u64, most_bytes: usize) -> Result<Vec<u8>, ErrorCode> {
+pub(super) fn read_bytes(
+    file: &FileHandle,
+    offset: u64,
+    most_bytes: usize,
+) -> Result<Vec<u8>, ErrorCode> {
     let mut bytes = vec![0; most_bytes.min(READ_BYTES_MAX)];
     loop {
         match pread(&file.fd, &mut bytes[..], offset) {
@@ -38,56 +42,61 @@ pub(super) fn read(file: &Opened, offset: u64, most_bytes: usize) -> Result<Vec<
                 return Ok(bytes);
             }
             Err(Errno::INTR) => {}
-            Err(error) => return Err(code(error)),
+            Err(error) => return Err(to_error_code(error)),
         }
     }
 }
 
 /// Writes all bytes.
-pub(super) fn write(
-    present: &Present,
-    file: &Opened,
-    target: Target,
+pub(super) fn write_bytes(
+    present: &GrantedMount,
+    file: &FileHandle,
+    target: FileWriteTarget,
     bytes: &[u8],
 ) -> Result<(), ErrorCode> {
-    let turn = present.turn();
-    let old_bytes = length(&file.fd).map_err(code)?;
+    let turn = present.lock_for_write();
+    let old_bytes = file_length(&file.fd).map_err(to_error_code)?;
     let begin = match target {
-        Target::At(offset) => offset,
-        Target::End => old_bytes,
+        FileWriteTarget::At(offset) => offset,
+        FileWriteTarget::End => old_bytes,
     };
     let end = begin.checked_add(bytes.len() as u64).ok_or(ErrorCode::FileTooLarge)?;
     let new_bytes = if bytes.is_empty() { old_bytes } else { end.max(old_bytes) };
-    resize(present, &turn, file, old_bytes, new_bytes, || match target {
-        Target::At(_) => write_at(&file.fd, bytes, begin),
-        Target::End => append(&file.fd, bytes, begin),
+    resize_file(present, &turn, file, old_bytes, new_bytes, || match target {
+        FileWriteTarget::At(_) => write_at(&file.fd, bytes, begin),
+        FileWriteTarget::End => append(&file.fd, bytes, begin),
     })
 }
 
 /// Sets the length of the file, in bytes.
-pub(super) fn set_size(present: &Present, file: &Opened, size: u64) -> Result<(), ErrorCode> {
-    let turn = present.turn();
-    let old_bytes = length(&file.fd).map_err(code)?;
-    resize(present, &turn, file, old_bytes, size, || ftruncate(&file.fd, size))
+pub(super) fn set_size(
+    present: &GrantedMount,
+    file: &FileHandle,
+    size: u64,
+) -> Result<(), ErrorCode> {
+    let turn = present.lock_for_write();
+    let old_bytes = file_length(&file.fd).map_err(to_error_code)?;
+    resize_file(present, &turn, file, old_bytes, size, || ftruncate(&file.fd, size))
 }
 
 /// Performs an operation that changes the length of the file, and charges the difference. The
 /// growth is charged first, because the quota must never be exceeded; the part that did not happen
 /// is refunded.
-fn resize(
-    present: &Present,
-    turn: &Turn<'_>,
-    file: &Opened,
+fn resize_file(
+    present: &GrantedMount,
+    turn: &FolderWriteGuard<'_>,
+    file: &FileHandle,
     old_bytes: u64,
     new_bytes: u64,
     act: impl FnOnce() -> rustix::io::Result<()>,
 ) -> Result<(), ErrorCode> {
-    present.grow(turn, cost(new_bytes).saturating_sub(cost(old_bytes)))?;
+    present.charge_growth(turn, quota_cost(new_bytes).saturating_sub(quota_cost(old_bytes)))?;
     let result = act();
     let expected = new_bytes.max(old_bytes);
-    let is_bytes = if result.is_ok() { new_bytes } else { length(&file.fd).unwrap_or(expected) };
-    present.shrink(turn, cost(expected).saturating_sub(cost(is_bytes)));
-    result.map_err(code)
+    let is_bytes =
+        if result.is_ok() { new_bytes } else { file_length(&file.fd).unwrap_or(expected) };
+    present.refund_bytes(turn, quota_cost(expected).saturating_sub(quota_cost(is_bytes)));
+    result.map_err(to_error_code)
 }
 
 fn write_at(file: &OwnedFd, mut bytes: &[u8], mut offset: u64) -> rustix::io::Result<()> {
@@ -128,17 +137,17 @@ fn append(file: &OwnedFd, bytes: &[u8], end: u64) -> rustix::io::Result<()> {
     write_at(file, bytes, end)
 }
 
-pub(super) fn sync(file: &Opened, with_metadata: bool) -> Result<(), ErrorCode> {
+pub(super) fn sync_file(file: &FileHandle, with_metadata: bool) -> Result<(), ErrorCode> {
     let done = if with_metadata { fsync(&file.fd) } else { fdatasync(&file.fd) };
-    done.map_err(code)
+    done.map_err(to_error_code)
 }
 
 pub(super) fn set_times(
-    present: &Present,
-    file: &Opened,
+    present: &GrantedMount,
+    file: &FileHandle,
     times: &Timestamps,
 ) -> Result<(), ErrorCode> {
-    futimens(&file.fd, times).map_err(code)?;
-    present.changed(file.path());
+    futimens(&file.fd, times).map_err(to_error_code)?;
+    present.record_change(file.path());
     Ok(())
 }

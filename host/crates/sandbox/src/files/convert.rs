@@ -13,39 +13,39 @@ use wasmtime_wasi::p2::bindings::{
     },
 };
 
-use super::shelf::FileKey;
+use super::shelf::FileIdentity;
 
-pub(super) fn code(error: Errno) -> ErrorCode {
+pub(super) fn to_error_code(error: Errno) -> ErrorCode {
     match error {
         Errno::XDEV => ErrorCode::CrossDevice,
         error => ErrorCode::from(io::Error::from(error)),
     }
 }
 
-pub(super) fn kind(stat: &Stat) -> FileType {
+pub(super) fn file_type_of(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
 /// Whether a regular file has more than one name. The link count of a folder is not looked at,
 /// because it usually includes the folders inside.
-pub(super) fn has_more_names(stat: &Stat) -> bool {
-    kind(stat) == FileType::RegularFile && stat.st_nlink > 1
+pub(super) fn has_hard_links(stat: &Stat) -> bool {
+    file_type_of(stat) == FileType::RegularFile && stat.st_nlink > 1
 }
 
 #[expect(clippy::unnecessary_cast, reason = "its width differs between systems")]
-pub(super) fn file_key(stat: &Stat) -> FileKey {
-    FileKey(stat.st_dev as u64, stat.st_ino as u64)
+pub(super) fn file_identity(stat: &Stat) -> FileIdentity {
+    FileIdentity(stat.st_dev as u64, stat.st_ino as u64)
 }
 
 #[expect(clippy::unnecessary_cast, reason = "their width differs between systems")]
 pub(super) fn descriptor_stat(stat: &Stat) -> DescriptorStat {
     DescriptorStat {
-        type_: descriptor_type(kind(stat)),
+        type_: descriptor_type(file_type_of(stat)),
         link_count: stat.st_nlink as u64,
         size: u64::try_from(stat.st_size).unwrap_or(0),
-        data_access_timestamp: datetime(stat.st_atime as i64, stat.st_atime_nsec as i64),
-        data_modification_timestamp: datetime(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-        status_change_timestamp: datetime(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        data_access_timestamp: to_datetime(stat.st_atime as i64, stat.st_atime_nsec as i64),
+        data_modification_timestamp: to_datetime(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        status_change_timestamp: to_datetime(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) fn descriptor_type(kind: FileType) -> DescriptorType {
 /// A hash of the file's identity, which does not change with its contents: programs use it like an
 /// inode number.
 pub(super) fn metadata_hash(stat: &Stat) -> MetadataHashValue {
-    let FileKey(device, inode) = file_key(stat);
+    let FileIdentity(device, inode) = file_identity(stat);
     let hash = blake3::hash(&[device.to_le_bytes(), inode.to_le_bytes()].concat());
     let half = |at: usize| {
         hash.as_bytes()[at..at + 8].iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))
@@ -74,19 +74,22 @@ pub(super) fn metadata_hash(stat: &Stat) -> MetadataHashValue {
 }
 
 /// Converts a time. Times before 1970 have no representation.
-fn datetime(seconds: i64, nanoseconds: i64) -> Option<Datetime> {
+fn to_datetime(seconds: i64, nanoseconds: i64) -> Option<Datetime> {
     let seconds = u64::try_from(seconds).ok()?;
     Some(Datetime { seconds, nanoseconds: u32::try_from(nanoseconds).ok()? })
 }
 
-pub(super) fn timestamps(
+pub(super) fn to_timestamps(
     access: NewTimestamp,
     modification: NewTimestamp,
 ) -> Result<Timestamps, ErrorCode> {
-    Ok(Timestamps { last_access: timespec(access)?, last_modification: timespec(modification)? })
+    Ok(Timestamps {
+        last_access: to_timespec(access)?,
+        last_modification: to_timespec(modification)?,
+    })
 }
 
-fn timespec(time: NewTimestamp) -> Result<Timespec, ErrorCode> {
+fn to_timespec(time: NewTimestamp) -> Result<Timespec, ErrorCode> {
     Ok(match time {
         NewTimestamp::NoChange => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         NewTimestamp::Now => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },

@@ -22,16 +22,16 @@ use wasmtime_wasi::{
 
 use super::{
     change,
-    content::{self, Target},
-    convert::{code, descriptor_stat, file_key, metadata_hash, timestamps},
-    listing::Listing,
+    content::{self, FileWriteTarget},
+    convert::{descriptor_stat, file_identity, metadata_hash, to_error_code, to_timestamps},
+    listing::FolderListing,
     look,
-    mount::Present,
-    on_disk,
-    open::{Wish, open},
-    opened::{Kind, Opened},
-    resolve::LastLink,
-    stream::{FileInput, FileOutput},
+    mount::GrantedMount,
+    open::{PathOpenRequest, open_path},
+    opened::{FileHandle, FileHandleKind},
+    resolve::FinalSymlinkMode,
+    run_blocking,
+    stream::{FileInputStream, FileOutputStream},
 };
 use crate::guest::Guest;
 
@@ -39,70 +39,74 @@ use crate::guest::Guest;
 /// own.
 type Fd = Resource<Descriptor>;
 
-fn last_link(flags: PathFlags) -> LastLink {
+fn final_symlink_mode(flags: PathFlags) -> FinalSymlinkMode {
     match flags.contains(PathFlags::SYMLINK_FOLLOW) {
-        true => LastLink::Followed,
-        false => LastLink::Meant,
+        true => FinalSymlinkMode::Followed,
+        false => FinalSymlinkMode::Meant,
     }
 }
 
 impl Guest {
     /// The file or folder of a descriptor. A descriptor that does not exist is a trap.
-    fn opened(&self, fd: &Fd) -> FsResult<Arc<Opened>> {
-        Ok(Arc::clone(self.table.get(&Resource::<Arc<Opened>>::new_borrow(fd.rep()))?))
+    fn find_file_handle(&self, fd: &Fd) -> FsResult<Arc<FileHandle>> {
+        Ok(Arc::clone(self.table.get(&Resource::<Arc<FileHandle>>::new_borrow(fd.rep()))?))
     }
 
-    fn folder(&self, fd: &Fd) -> FsResult<Arc<Opened>> {
-        let opened = self.opened(fd)?;
+    fn find_folder_handle(&self, fd: &Fd) -> FsResult<Arc<FileHandle>> {
+        let opened = self.find_file_handle(fd)?;
         match opened.is_folder() {
             true => Ok(opened),
             false => Err(ErrorCode::NotDirectory.into()),
         }
     }
 
-    fn hold(&mut self, opened: Opened) -> FsResult<Fd> {
+    fn push_file_handle(&mut self, opened: FileHandle) -> FsResult<Fd> {
         let held = self.table.push(Arc::new(opened))?;
         Ok(Resource::new_own(held.rep()))
     }
 
-    fn output(&mut self, fd: &Fd, target: Target) -> FsResult<Resource<DynOutputStream>> {
-        let file = self.opened(fd)?;
-        file.for_writing()?;
-        file.present_for_change()?;
-        let stream: DynOutputStream = Box::new(FileOutput::new(file, target));
+    fn open_output_stream(
+        &mut self,
+        fd: &Fd,
+        target: FileWriteTarget,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let file = self.find_file_handle(fd)?;
+        file.check_writable()?;
+        file.check_change_grant()?;
+        let stream: DynOutputStream = Box::new(FileOutputStream::new(file, target));
         Ok(self.table.push(stream)?)
     }
 }
 
 /// Runs an operation on an open file or folder, if the current grant allows it.
-async fn within<R: Send + 'static>(
-    opened: Arc<Opened>,
-    work: impl FnOnce(&Present, &Opened) -> Result<R, ErrorCode> + Send + 'static,
+async fn run_permitted<R: Send + 'static>(
+    opened: Arc<FileHandle>,
+    work: impl FnOnce(&GrantedMount, &FileHandle) -> Result<R, ErrorCode> + Send + 'static,
 ) -> FsResult<R> {
-    let present = opened.present()?;
-    Ok(on_disk(move || work(&present, &opened)).await?)
+    let present = opened.check_grant()?;
+    Ok(run_blocking(move || work(&present, &opened)).await?)
 }
 
 /// Runs an operation that changes an open file or folder, if the current grant allows it.
-async fn changing<R: Send + 'static>(
-    opened: Arc<Opened>,
-    work: impl FnOnce(&Present, &Opened) -> Result<R, ErrorCode> + Send + 'static,
+async fn run_permitted_change<R: Send + 'static>(
+    opened: Arc<FileHandle>,
+    work: impl FnOnce(&GrantedMount, &FileHandle) -> Result<R, ErrorCode> + Send + 'static,
 ) -> FsResult<R> {
-    let present = opened.present_for_change()?;
-    Ok(on_disk(move || work(&present, &opened)).await?)
+    let present = opened.check_change_grant()?;
+    Ok(run_blocking(move || work(&present, &opened)).await?)
 }
 
 /// A change that involves two paths.
-type Between = fn(&Present, (&Opened, &str), (&Opened, &str)) -> Result<(), ErrorCode>;
+type Between = fn(&GrantedMount, (&FileHandle, &str), (&FileHandle, &str)) -> Result<(), ErrorCode>;
 
 /// Runs an operation on two open folders, if the current grant allows both.
-async fn between(
-    old: (Arc<Opened>, String),
-    new: (Arc<Opened>, String),
+async fn run_on_two_folders(
+    old: (Arc<FileHandle>, String),
+    new: (Arc<FileHandle>, String),
     work: Between,
 ) -> FsResult<()> {
-    new.0.present()?;
-    within(old.0, move |present, from| work(present, (from, &old.1), (&new.0, &new.1))).await
+    new.0.check_grant()?;
+    run_permitted(old.0, move |present, from| work(present, (from, &old.1), (&new.0, &new.1))).await
 }
 
 impl preopens::Host for Guest {
@@ -110,9 +114,9 @@ impl preopens::Host for Guest {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Fd, String)>> {
         let mut folders = Vec::new();
         for mount in self.files.mounts.clone() {
-            if mount.present("".as_ref()).is_ok() {
-                let fd = self.hold(Opened::root(&mount))?;
-                folders.push((fd, mount.guest().to_owned()));
+            if mount.check_grant("".as_ref()).is_ok() {
+                let fd = self.push_file_handle(FileHandle::from_mount_root(&mount))?;
+                folders.push((fd, mount.mount_path().to_owned()));
             }
         }
         Ok(folders)
@@ -134,10 +138,10 @@ impl Host for Guest {
 
 impl HostDescriptor for Guest {
     fn read_via_stream(&mut self, fd: Fd, offset: Filesize) -> FsResult<Resource<DynInputStream>> {
-        let file = self.opened(&fd)?;
-        file.for_reading()?;
-        file.present()?;
-        let stream: DynInputStream = Box::new(FileInput::new(file, offset));
+        let file = self.find_file_handle(&fd)?;
+        file.check_readable()?;
+        file.check_grant()?;
+        let stream: DynInputStream = Box::new(FileInputStream::new(file, offset));
         Ok(self.table.push(stream)?)
     }
 
@@ -146,57 +150,58 @@ impl HostDescriptor for Guest {
         fd: Fd,
         offset: Filesize,
     ) -> FsResult<Resource<DynOutputStream>> {
-        self.output(&fd, Target::At(offset))
+        self.open_output_stream(&fd, FileWriteTarget::At(offset))
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
-        self.output(&fd, Target::End)
+        self.open_output_stream(&fd, FileWriteTarget::End)
     }
 
     /// Checks the descriptor only: the system reads ahead as it sees fit.
     async fn advise(&mut self, fd: Fd, _: Filesize, _: Filesize, _: Advice) -> FsResult<()> {
-        let opened = self.opened(&fd)?;
-        opened.present()?;
+        let opened = self.find_file_handle(&fd)?;
+        opened.check_grant()?;
         match opened.kind {
-            Kind::File { .. } => Ok(()),
-            Kind::Folder => Err(ErrorCode::BadDescriptor.into()),
+            FileHandleKind::File { .. } => Ok(()),
+            FileHandleKind::Folder => Err(ErrorCode::BadDescriptor.into()),
         }
     }
 
     async fn sync_data(&mut self, fd: Fd) -> FsResult<()> {
-        let opened = self.opened(&fd)?;
-        within(opened, |_, opened| content::sync(opened, false)).await
+        let opened = self.find_file_handle(&fd)?;
+        run_permitted(opened, |_, opened| content::sync_file(opened, false)).await
     }
 
     async fn get_flags(&mut self, fd: Fd) -> FsResult<DescriptorFlags> {
-        let opened = self.opened(&fd)?;
-        let present = opened.present()?;
+        let opened = self.find_file_handle(&fd)?;
+        let present = opened.check_grant()?;
         Ok(match opened.kind {
-            Kind::File { reads: true, writes: true, .. } => {
+            FileHandleKind::File { reads: true, writes: true, .. } => {
                 DescriptorFlags::READ | DescriptorFlags::WRITE
             }
-            Kind::File { writes: true, .. } => DescriptorFlags::WRITE,
-            Kind::File { .. } => DescriptorFlags::READ,
-            Kind::Folder if present.is_writable() => {
+            FileHandleKind::File { writes: true, .. } => DescriptorFlags::WRITE,
+            FileHandleKind::File { .. } => DescriptorFlags::READ,
+            FileHandleKind::Folder if present.is_writable() => {
                 DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY
             }
-            Kind::Folder => DescriptorFlags::READ,
+            FileHandleKind::Folder => DescriptorFlags::READ,
         })
     }
 
     async fn get_type(&mut self, fd: Fd) -> FsResult<DescriptorType> {
-        let opened = self.opened(&fd)?;
-        opened.present()?;
+        let opened = self.find_file_handle(&fd)?;
+        opened.check_grant()?;
         Ok(match opened.kind {
-            Kind::File { .. } => DescriptorType::RegularFile,
-            Kind::Folder => DescriptorType::Directory,
+            FileHandleKind::File { .. } => DescriptorType::RegularFile,
+            FileHandleKind::Folder => DescriptorType::Directory,
         })
     }
 
     async fn set_size(&mut self, fd: Fd, size: Filesize) -> FsResult<()> {
-        let file = self.opened(&fd)?;
-        file.for_writing()?;
-        changing(file, move |present, file| content::set_size(present, file, size)).await
+        let file = self.find_file_handle(&fd)?;
+        file.check_writable()?;
+        run_permitted_change(file, move |present, file| content::set_size(present, file, size))
+            .await
     }
 
     async fn set_times(
@@ -205,9 +210,12 @@ impl HostDescriptor for Guest {
         access: NewTimestamp,
         modification: NewTimestamp,
     ) -> FsResult<()> {
-        let times = timestamps(access, modification)?;
-        let opened = self.opened(&fd)?;
-        changing(opened, move |present, opened| content::set_times(present, opened, &times)).await
+        let times = to_timestamps(access, modification)?;
+        let opened = self.find_file_handle(&fd)?;
+        run_permitted_change(opened, move |present, opened| {
+            content::set_times(present, opened, &times)
+        })
+        .await
     }
 
     async fn read(
@@ -216,45 +224,49 @@ impl HostDescriptor for Guest {
         length: Filesize,
         offset: Filesize,
     ) -> FsResult<(Vec<u8>, bool)> {
-        let file = self.opened(&fd)?;
-        file.for_reading()?;
+        let file = self.find_file_handle(&fd)?;
+        file.check_readable()?;
         let most_bytes = usize::try_from(length).unwrap_or(usize::MAX);
-        let bytes = within(file, move |_, file| content::read(file, offset, most_bytes)).await?;
+        let bytes =
+            run_permitted(file, move |_, file| content::read_bytes(file, offset, most_bytes))
+                .await?;
         let is_end = bytes.is_empty();
         Ok((bytes, is_end))
     }
 
     async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: Filesize) -> FsResult<Filesize> {
-        let file = self.opened(&fd)?;
-        file.for_writing()?;
+        let file = self.find_file_handle(&fd)?;
+        file.check_writable()?;
         let written_bytes = bytes.len() as Filesize;
-        let write = move |present: &Present, file: &Opened| {
-            content::write(present, file, Target::At(offset), &bytes)
+        let write = move |present: &GrantedMount, file: &FileHandle| {
+            content::write_bytes(present, file, FileWriteTarget::At(offset), &bytes)
         };
-        changing(file, write).await?;
+        run_permitted_change(file, write).await?;
         Ok(written_bytes)
     }
 
     async fn read_directory(&mut self, fd: Fd) -> FsResult<Resource<ReaddirIterator>> {
-        let folder = self.folder(&fd)?;
-        let listing = within(folder, Listing::of).await?;
+        let folder = self.find_folder_handle(&fd)?;
+        let listing = run_permitted(folder, FolderListing::open).await?;
         let held = self.table.push(Arc::new(listing))?;
         Ok(Resource::new_own(held.rep()))
     }
 
     async fn sync(&mut self, fd: Fd) -> FsResult<()> {
-        let opened = self.opened(&fd)?;
-        within(opened, |_, opened| content::sync(opened, true)).await
+        let opened = self.find_file_handle(&fd)?;
+        run_permitted(opened, |_, opened| content::sync_file(opened, true)).await
     }
 
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
-        let folder = self.folder(&fd)?;
-        within(folder, move |present, from| change::make_folder(present, from, &path)).await
+        let folder = self.find_folder_handle(&fd)?;
+        run_permitted(folder, move |present, from| change::create_folder(present, from, &path))
+            .await
     }
 
     async fn stat(&mut self, fd: Fd) -> FsResult<DescriptorStat> {
-        let opened = self.opened(&fd)?;
-        let stat = within(opened, |_, opened| fstat(&opened.fd).map_err(code)).await?;
+        let opened = self.find_file_handle(&fd)?;
+        let stat =
+            run_permitted(opened, |_, opened| fstat(&opened.fd).map_err(to_error_code)).await?;
         Ok(descriptor_stat(&stat))
     }
 
@@ -264,11 +276,11 @@ impl HostDescriptor for Guest {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        let folder = self.folder(&fd)?;
-        let look = move |present: &Present, from: &Opened| {
-            look::stat(present, from, &path, last_link(flags))
+        let folder = self.find_folder_handle(&fd)?;
+        let look = move |present: &GrantedMount, from: &FileHandle| {
+            look::stat_path(present, from, &path, final_symlink_mode(flags))
         };
-        Ok(descriptor_stat(&within(folder, look).await?))
+        Ok(descriptor_stat(&run_permitted(folder, look).await?))
     }
 
     async fn set_times_at(
@@ -279,12 +291,12 @@ impl HostDescriptor for Guest {
         access: NewTimestamp,
         modification: NewTimestamp,
     ) -> FsResult<()> {
-        let times = timestamps(access, modification)?;
-        let folder = self.folder(&fd)?;
-        let set = move |present: &Present, from: &Opened| {
-            change::set_times(present, from, &path, last_link(flags), &times)
+        let times = to_timestamps(access, modification)?;
+        let folder = self.find_folder_handle(&fd)?;
+        let set = move |present: &GrantedMount, from: &FileHandle| {
+            change::set_times(present, from, &path, final_symlink_mode(flags), &times)
         };
-        within(folder, set).await
+        run_permitted(folder, set).await
     }
 
     async fn link_at(
@@ -298,8 +310,8 @@ impl HostDescriptor for Guest {
         if flags.contains(PathFlags::SYMLINK_FOLLOW) {
             return Err(ErrorCode::Invalid.into());
         }
-        let (old, new) = (self.folder(&old)?, self.folder(&new)?);
-        between((old, old_path), (new, new_path), change::add_name).await
+        let (old, new) = (self.find_folder_handle(&old)?, self.find_folder_handle(&new)?);
+        run_on_two_folders((old, old_path), (new, new_path), change::create_hard_link).await
     }
 
     async fn open_at(
@@ -310,20 +322,24 @@ impl HostDescriptor for Guest {
         open_flags: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Fd> {
-        let folder = self.folder(&fd)?;
-        let wish = Wish { last_link: last_link(path_flags), open: open_flags, flags };
-        let opened = within(folder, move |present, from| open(present, from, &path, wish)).await?;
-        self.hold(opened)
+        let folder = self.find_folder_handle(&fd)?;
+        let wish =
+            PathOpenRequest { last_link: final_symlink_mode(path_flags), open: open_flags, flags };
+        let opened =
+            run_permitted(folder, move |present, from| open_path(present, from, &path, wish))
+                .await?;
+        self.push_file_handle(opened)
     }
 
     async fn readlink_at(&mut self, fd: Fd, path: String) -> FsResult<String> {
-        let folder = self.folder(&fd)?;
-        within(folder, move |present, from| look::read_link(present, from, &path)).await
+        let folder = self.find_folder_handle(&fd)?;
+        run_permitted(folder, move |present, from| look::read_link(present, from, &path)).await
     }
 
     async fn remove_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
-        let folder = self.folder(&fd)?;
-        within(folder, move |present, from| change::remove_folder(present, from, &path)).await
+        let folder = self.find_folder_handle(&fd)?;
+        run_permitted(folder, move |present, from| change::remove_folder(present, from, &path))
+            .await
     }
 
     async fn rename_at(
@@ -333,31 +349,37 @@ impl HostDescriptor for Guest {
         new: Fd,
         new_path: String,
     ) -> FsResult<()> {
-        let (old, new) = (self.folder(&old)?, self.folder(&new)?);
-        between((old, old_path), (new, new_path), change::rename).await
+        let (old, new) = (self.find_folder_handle(&old)?, self.find_folder_handle(&new)?);
+        run_on_two_folders((old, old_path), (new, new_path), change::rename_entry).await
     }
 
     async fn symlink_at(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
-        let folder = self.folder(&fd)?;
-        within(folder, move |present, from| change::make_link(present, from, &target, &path)).await
+        let folder = self.find_folder_handle(&fd)?;
+        run_permitted(folder, move |present, from| {
+            change::create_symlink(present, from, &target, &path)
+        })
+        .await
     }
 
     async fn unlink_file_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
-        let folder = self.folder(&fd)?;
-        within(folder, move |present, from| change::remove_file(present, from, &path)).await
+        let folder = self.find_folder_handle(&fd)?;
+        run_permitted(folder, move |present, from| change::remove_file(present, from, &path)).await
     }
 
     async fn is_same_object(&mut self, one: Fd, other: Fd) -> wasmtime::Result<bool> {
-        let (one, other) = (self.opened(&one)?, self.opened(&other)?);
-        let same = on_disk(move || {
-            Ok::<_, rustix::io::Errno>(file_key(&fstat(&one.fd)?) == file_key(&fstat(&other.fd)?))
+        let (one, other) = (self.find_file_handle(&one)?, self.find_file_handle(&other)?);
+        let same = run_blocking(move || {
+            Ok::<_, rustix::io::Errno>(
+                file_identity(&fstat(&one.fd)?) == file_identity(&fstat(&other.fd)?),
+            )
         });
         Ok(same.await?)
     }
 
     async fn metadata_hash(&mut self, fd: Fd) -> FsResult<MetadataHashValue> {
-        let opened = self.opened(&fd)?;
-        let stat = within(opened, |_, opened| fstat(&opened.fd).map_err(code)).await?;
+        let opened = self.find_file_handle(&fd)?;
+        let stat =
+            run_permitted(opened, |_, opened| fstat(&opened.fd).map_err(to_error_code)).await?;
         Ok(metadata_hash(&stat))
     }
 
@@ -367,15 +389,15 @@ impl HostDescriptor for Guest {
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
-        let folder = self.folder(&fd)?;
-        let look = move |present: &Present, from: &Opened| {
-            look::stat(present, from, &path, last_link(flags))
+        let folder = self.find_folder_handle(&fd)?;
+        let look = move |present: &GrantedMount, from: &FileHandle| {
+            look::stat_path(present, from, &path, final_symlink_mode(flags))
         };
-        Ok(metadata_hash(&within(folder, look).await?))
+        Ok(metadata_hash(&run_permitted(folder, look).await?))
     }
 
     fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
-        self.table.delete(Resource::<Arc<Opened>>::new_own(fd.rep()))?;
+        self.table.delete(Resource::<Arc<FileHandle>>::new_own(fd.rep()))?;
         Ok(())
     }
 }
@@ -385,17 +407,17 @@ impl HostDirectoryEntryStream for Guest {
         &mut self,
         stream: Resource<ReaddirIterator>,
     ) -> FsResult<Option<DirectoryEntry>> {
-        let held = Resource::<Arc<Listing>>::new_borrow(stream.rep());
+        let held = Resource::<Arc<FolderListing>>::new_borrow(stream.rep());
         let listing = Arc::clone(self.table.get(&held)?);
-        let present = listing.present()?;
-        match listing.next_at_hand(&present) {
+        let present = listing.check_grant()?;
+        match listing.next_buffered(&present) {
             Some(entry) => Ok(Some(entry)),
-            None => Ok(on_disk(move || listing.next(&present)).await?),
+            None => Ok(run_blocking(move || listing.read_next(&present)).await?),
         }
     }
 
     fn drop(&mut self, stream: Resource<ReaddirIterator>) -> wasmtime::Result<()> {
-        self.table.delete(Resource::<Arc<Listing>>::new_own(stream.rep()))?;
+        self.table.delete(Resource::<Arc<FolderListing>>::new_own(stream.rep()))?;
         Ok(())
     }
 }

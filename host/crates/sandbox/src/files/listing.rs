@@ -14,35 +14,35 @@ use rustix::fs::{AtFlags, Dir, DirEntry, FileType, statat};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DirectoryEntry, ErrorCode};
 
 use super::{
-    convert::{code, descriptor_type, kind},
-    mount::{Mount, Present, Slot},
-    opened::Opened,
+    convert::{descriptor_type, file_type_of, to_error_code},
+    mount::{GrantedMount, GuestMount, OpenFileSlot},
+    opened::FileHandle,
 };
 
 /// Names per batch, which is also the most that are in memory.
 const NAMES_AT_A_TIME: usize = 128;
 
 /// A folder that is being listed.
-pub(crate) struct Listing {
-    mount: Arc<Mount>,
+pub(crate) struct FolderListing {
+    mount: Arc<GuestMount>,
     below: PathBuf,
-    rest: Mutex<Rest>,
-    _slot: Slot,
+    rest: Mutex<FolderListingState>,
+    _slot: OpenFileSlot,
 }
 
-struct Rest {
+struct FolderListingState {
     folder: Dir,
     names: VecDeque<DirectoryEntry>,
     /// Names left out so far.
     unnamed: usize,
 }
 
-impl Listing {
+impl FolderListing {
     /// Starts listing a folder.
-    pub(super) fn of(present: &Present, folder: &Opened) -> Result<Self, ErrorCode> {
-        let slot = present.slot()?;
-        let rest = Rest {
-            folder: Dir::read_from(&folder.fd).map_err(code)?,
+    pub(super) fn open(present: &GrantedMount, folder: &FileHandle) -> Result<Self, ErrorCode> {
+        let slot = present.take_open_file_slot()?;
+        let rest = FolderListingState {
+            folder: Dir::read_from(&folder.fd).map_err(to_error_code)?,
             names: VecDeque::new(),
             unnamed: 0,
         };
@@ -51,33 +51,36 @@ impl Listing {
     }
 
     /// Returns the next name of the current batch.
-    pub(super) fn next_at_hand(&self, present: &Present) -> Option<DirectoryEntry> {
+    pub(super) fn next_buffered(&self, present: &GrantedMount) -> Option<DirectoryEntry> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         // The denied patterns may have changed since the name was read.
-        let hides = |entry: &DirectoryEntry| !present.shows(&self.below.join(&entry.name));
+        let hides = |entry: &DirectoryEntry| !present.is_visible(&self.below.join(&entry.name));
         while rest.names.pop_front_if(|entry| hides(entry)).is_some() {}
         rest.names.pop_front()
     }
 
     /// The current grant for the folder.
-    pub(super) fn present(&self) -> Result<Present, ErrorCode> {
-        let present = self.mount.present(&self.below)?;
-        present.may_see(&self.below, sallyport_policy::FsAccess::Read)?;
+    pub(super) fn check_grant(&self) -> Result<GrantedMount, ErrorCode> {
+        let present = self.mount.check_grant(&self.below)?;
+        present.check_access(&self.below, sallyport_policy::FsAccess::Read)?;
         Ok(present)
     }
 
     /// Reads the next batch and returns its first name, or `None` at the end.
-    pub(super) fn next(&self, present: &Present) -> Result<Option<DirectoryEntry>, ErrorCode> {
+    pub(super) fn read_next(
+        &self,
+        present: &GrantedMount,
+    ) -> Result<Option<DirectoryEntry>, ErrorCode> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         while rest.names.len() < NAMES_AT_A_TIME {
             let Some(entry) = rest.folder.read() else {
-                present.left_out(&self.below, std::mem::take(&mut rest.unnamed));
+                present.log_omitted_names(&self.below, std::mem::take(&mut rest.unnamed));
                 break;
             };
-            let entry = entry.map_err(code)?;
+            let entry = entry.map_err(to_error_code)?;
             match entry.file_name().to_str() {
-                Ok(name) if self.shows(present, name) => {
-                    let type_ = descriptor_type(kind_of(&rest.folder, &entry));
+                Ok(name) if self.is_visible(present, name) => {
+                    let type_ = descriptor_type(entry_file_type(&rest.folder, &entry));
                     rest.names.push_back(DirectoryEntry { type_, name: name.to_owned() });
                 }
                 Ok(_) => {}
@@ -88,19 +91,19 @@ impl Listing {
     }
 
     /// Whether the guest may see a name.
-    fn shows(&self, present: &Present, name: &str) -> bool {
-        !matches!(name, "." | "..") && present.shows(&self.below.join(name))
+    fn is_visible(&self, present: &GrantedMount, name: &str) -> bool {
+        !matches!(name, "." | "..") && present.is_visible(&self.below.join(name))
     }
 }
 
 /// The type of an entry. Some file systems do not return it with the name, so it may need a lookup
 /// of its own.
-fn kind_of(folder: &Dir, entry: &DirEntry) -> FileType {
+fn entry_file_type(folder: &Dir, entry: &DirEntry) -> FileType {
     match entry.file_type() {
         FileType::Unknown => {
             let stat =
                 folder.fd().and_then(|fd| statat(fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
-            stat.map_or(FileType::Unknown, |stat| kind(&stat))
+            stat.map_or(FileType::Unknown, |stat| file_type_of(&stat))
         }
         known => known,
     }

@@ -6,9 +6,9 @@ use std::{collections::HashSet, os::fd::OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 
 use super::{
-    convert::{file_key, kind},
+    convert::{file_identity, file_type_of},
     resolve::DEPTH_MAX,
-    shelf::{ENTRY_BYTES, FileKey, cost},
+    shelf::{ENTRY_BYTES, FileIdentity, quota_cost},
 };
 
 /// Most entries that are measured: about a second of work. Only a quota of gigabytes needs this
@@ -17,8 +17,8 @@ const ENTRIES_MAX: usize = 500_000;
 
 /// Returns the size of a folder's contents in bytes. It stops as soon as the sum exceeds
 /// `enough_bytes`. Returns `None` if the folder is too deep or has too many entries.
-pub(super) fn measure(root: &OwnedFd, enough_bytes: u64) -> Option<u64> {
-    let mut sum = Sum::default();
+pub(super) fn measure_folder(root: &OwnedFd, enough_bytes: u64) -> Option<u64> {
+    let mut sum = FolderSizeSum::default();
     let mut open = vec![Dir::read_from(root).ok()?];
     while let Some(folder) = open.last_mut() {
         let Some(entry) = folder.read() else {
@@ -33,11 +33,11 @@ pub(super) fn measure(root: &OwnedFd, enough_bytes: u64) -> Option<u64> {
         }
         let Ok(parent) = folder.fd() else { continue };
         let Ok(stat) = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-        sum.add(&stat)?;
+        sum.add_entry(&stat)?;
         if sum.bytes > enough_bytes {
             break;
         }
-        if kind(&stat) == FileType::Directory {
+        if file_type_of(&stat) == FileType::Directory {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             if let Ok(below) = openat(parent, name, flags, Mode::empty()).and_then(Dir::new) {
                 open.push(below);
@@ -52,18 +52,18 @@ pub(super) fn measure(root: &OwnedFd, enough_bytes: u64) -> Option<u64> {
 
 /// The sum so far.
 #[derive(Default)]
-struct Sum {
+struct FolderSizeSum {
     bytes: u64,
     entries: usize,
     /// Files with several names, whose bytes count only once.
-    linked: HashSet<FileKey>,
+    linked: HashSet<FileIdentity>,
 }
 
-impl Sum {
+impl FolderSizeSum {
     /// Adds an entry. Returns `None` if there are too many.
-    fn add(&mut self, stat: &Stat) -> Option<()> {
+    fn add_entry(&mut self, stat: &Stat) -> Option<()> {
         self.entries += 1;
-        let is_new = stat.st_nlink < 2 || self.linked.insert(file_key(stat));
+        let is_new = stat.st_nlink < 2 || self.linked.insert(file_identity(stat));
         let bytes = if is_new { entry_cost(stat) } else { ENTRY_BYTES };
         self.bytes = self.bytes.saturating_add(bytes);
         (self.entries <= ENTRIES_MAX).then_some(())
@@ -72,14 +72,14 @@ impl Sum {
 
 /// The size that an entry counts, in bytes.
 pub(super) fn entry_cost(stat: &Stat) -> u64 {
-    match kind(stat) {
-        FileType::RegularFile => cost(u64::try_from(stat.st_size).unwrap_or(0)),
+    match file_type_of(stat) {
+        FileType::RegularFile => quota_cost(u64::try_from(stat.st_size).unwrap_or(0)),
         _ => ENTRY_BYTES,
     }
 }
 
 /// The length of an open file, in bytes.
-pub(super) fn length(file: &OwnedFd) -> rustix::io::Result<u64> {
+pub(super) fn file_length(file: &OwnedFd) -> rustix::io::Result<u64> {
     Ok(u64::try_from(fstat(file)?.st_size).unwrap_or(0))
 }
 
@@ -101,8 +101,8 @@ mod tests {
         fs::File::create(path("sparse")).unwrap().set_len(1 << 40).unwrap();
         let root = OwnedFd::from(fs::File::open(folder.path()).unwrap());
         let want = 4 * ENTRY_BYTES + 50_000 + (1 << 40);
-        assert_eq!(measure(&root, u64::MAX), Some(want));
-        assert!(measure(&root, 10_000) > Some(10_000));
+        assert_eq!(measure_folder(&root, u64::MAX), Some(want));
+        assert!(measure_folder(&root, 10_000) > Some(10_000));
     }
 
     #[test]
@@ -111,8 +111,8 @@ mod tests {
         let root = OwnedFd::from(fs::File::open(folder.path()).unwrap());
         let deep = |depth| vec!["d"; depth].join("/");
         fs::create_dir_all(folder.path().join(deep(DEPTH_MAX - 1))).unwrap();
-        assert_eq!(measure(&root, u64::MAX), Some((DEPTH_MAX as u64 - 1) * ENTRY_BYTES));
+        assert_eq!(measure_folder(&root, u64::MAX), Some((DEPTH_MAX as u64 - 1) * ENTRY_BYTES));
         fs::create_dir_all(folder.path().join(deep(DEPTH_MAX))).unwrap();
-        assert_eq!(measure(&root, u64::MAX), None);
+        assert_eq!(measure_folder(&root, u64::MAX), None);
     }
 }

@@ -40,30 +40,30 @@ use wasmtime_wasi::{
     runtime::spawn_blocking,
 };
 
-use self::{mount::Mount, scratch::Scratches, shelf::Shelves};
+use self::{mount::GuestMount, scratch::ScratchFolders, shelf::FolderUsageTable};
 use crate::guest::Guest;
 
 /// The state of the disk that all guests share.
 #[derive(Debug, Default)]
-pub(crate) struct Disk {
-    pub(crate) shelves: Shelves,
-    pub(crate) scratches: Scratches,
+pub(crate) struct SharedDiskState {
+    pub(crate) shelves: FolderUsageTable,
+    pub(crate) scratches: ScratchFolders,
 }
 
 /// The mounts of one guest. A guest without mounts has no files.
-pub(crate) struct Files {
-    pub(crate) mounts: Vec<Arc<Mount>>,
+pub(crate) struct GuestFiles {
+    pub(crate) mounts: Vec<Arc<GuestMount>>,
 }
 
-impl Files {
+impl GuestFiles {
     /// Begins another run of the same guest.
     pub(crate) fn begin_run(&self) {
-        self.mounts.iter().for_each(|mount| mount.account().begin_run());
+        self.mounts.iter().for_each(|mount| mount.quota_account().begin_run());
     }
 }
 
 /// Links our implementation instead of the one that is already linked.
-pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
+pub(crate) fn link_files(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     types::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
     preopens::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
@@ -72,6 +72,6 @@ pub(crate) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
 }
 
 /// Runs work that may block on the disk. Work that has not begun is dropped with the call.
-async fn on_disk<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+async fn run_blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     spawn_blocking(work).await
 }

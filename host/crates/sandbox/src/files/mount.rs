@@ -13,244 +13,261 @@ use sallyport_contract::{Denial, Effect, LogLevel};
 use sallyport_policy::{ByteSize, Capability, FsAccess, FsMount, Grant, ScratchGrant};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-use super::shelf::{Account, Shelf, Turn};
-use crate::{case::Case, docket::Docket};
+use super::shelf::{FolderUsage, FolderWriteGuard, QuotaAccount};
+use crate::{case::RunContext, docket::CurrentRun};
 
 /// A folder as one run sees it.
-pub(crate) struct Mount {
-    docket: Arc<Docket>,
-    kind: Kind,
+pub(crate) struct GuestMount {
+    docket: Arc<CurrentRun>,
+    kind: MountSource,
     guest: String,
     root: Arc<OwnedFd>,
-    slots: Arc<Slots>,
-    account: Account,
+    slots: Arc<OpenFileCounter>,
+    account: QuotaAccount,
 }
 
 /// The source of a mount.
-enum Kind {
+enum MountSource {
     /// A folder of the host, at this path.
     Folder(PathBuf),
     /// The scratch folder of this name.
     Scratch(String),
     /// Copies of single files, each granted by one of these entries.
-    Copies(Vec<Entry>),
+    Copies(Vec<MountGrantEntry>),
 }
 
 /// The entry of the grant that created a mount. The mount is valid while the grant has the entry.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct MountGrantEntry {
     host: PathBuf,
     guest: String,
 }
 
 /// Counts the files that one run holds open.
 #[derive(Debug, Default)]
-pub(crate) struct Slots(AtomicU32);
+pub(crate) struct OpenFileCounter(AtomicU32);
 
 /// One open file of a run, counted until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot(Arc<Slots>);
+pub(crate) struct OpenFileSlot(Arc<OpenFileCounter>);
 
 /// A mount with its current grant. Every host call begins with one.
-pub(crate) struct Present {
-    pub(crate) mount: Arc<Mount>,
-    case: Arc<Case>,
+pub(crate) struct GrantedMount {
+    pub(crate) mount: Arc<GuestMount>,
+    case: Arc<RunContext>,
     grant: Arc<Grant>,
     /// The index among the folders and files of the grant, or among its scratch folders.
     entry: usize,
 }
 
-impl Entry {
-    pub(crate) fn of(mount: &FsMount) -> Self {
+impl MountGrantEntry {
+    pub(crate) fn from_mount(mount: &FsMount) -> Self {
         Self { host: mount.host.clone(), guest: mount.guest.clone() }
     }
 
-    fn is(&self, mount: &FsMount) -> bool {
+    fn is_same_mount(&self, mount: &FsMount) -> bool {
         self.guest == mount.guest && self.host.as_os_str() == mount.host.as_os_str()
     }
 }
 
-impl Mount {
+impl GuestMount {
     /// A folder that is granted directly.
-    pub(crate) fn folder(
-        docket: &Arc<Docket>,
-        slots: &Arc<Slots>,
-        entry: Entry,
+    pub(crate) fn from_folder(
+        docket: &Arc<CurrentRun>,
+        slots: &Arc<OpenFileCounter>,
+        entry: MountGrantEntry,
         root: OwnedFd,
-        shelf: Arc<Shelf>,
+        shelf: Arc<FolderUsage>,
     ) -> Arc<Self> {
-        let kind = Kind::Folder(entry.host);
+        let kind = MountSource::Folder(entry.host);
         Arc::new(Self::new(docket, slots, kind, entry.guest, root, shelf))
     }
 
     /// A scratch folder of the session.
-    pub(crate) fn scratch(
-        docket: &Arc<Docket>,
-        slots: &Arc<Slots>,
+    pub(crate) fn from_scratch_folder(
+        docket: &Arc<CurrentRun>,
+        slots: &Arc<OpenFileCounter>,
         granted: &ScratchGrant,
         root: OwnedFd,
-        shelf: Arc<Shelf>,
+        shelf: Arc<FolderUsage>,
     ) -> Arc<Self> {
-        let kind = Kind::Scratch(granted.name.clone());
+        let kind = MountSource::Scratch(granted.name.clone());
         Arc::new(Self::new(docket, slots, kind, granted.mount.clone(), root, shelf))
     }
 
     /// The folder of copies, mounted as `/`.
-    pub(crate) fn copies(
-        docket: &Arc<Docket>,
-        slots: &Arc<Slots>,
-        entries: Vec<Entry>,
+    pub(crate) fn from_file_copies(
+        docket: &Arc<CurrentRun>,
+        slots: &Arc<OpenFileCounter>,
+        entries: Vec<MountGrantEntry>,
         root: OwnedFd,
     ) -> Arc<Self> {
-        let kind = Kind::Copies(entries);
+        let kind = MountSource::Copies(entries);
         Arc::new(Self::new(docket, slots, kind, "/".to_owned(), root, Arc::default()))
     }
 
     fn new(
-        docket: &Arc<Docket>,
-        slots: &Arc<Slots>,
-        kind: Kind,
+        docket: &Arc<CurrentRun>,
+        slots: &Arc<OpenFileCounter>,
+        kind: MountSource,
         guest: String,
         root: OwnedFd,
-        shelf: Arc<Shelf>,
+        shelf: Arc<FolderUsage>,
     ) -> Self {
         let (docket, slots, root) = (Arc::clone(docket), Arc::clone(slots), Arc::new(root));
-        Self { docket, kind, guest, root, slots, account: Account::on(shelf) }
+        Self { docket, kind, guest, root, slots, account: QuotaAccount::new(shelf) }
     }
 
-    pub(crate) fn guest(&self) -> &str {
+    pub(crate) fn mount_path(&self) -> &str {
         &self.guest
     }
 
-    pub(crate) fn root(&self) -> &Arc<OwnedFd> {
+    pub(crate) fn root_folder(&self) -> &Arc<OwnedFd> {
         &self.root
     }
 
-    pub(crate) fn account(&self) -> &Account {
+    pub(crate) fn quota_account(&self) -> &QuotaAccount {
         &self.account
     }
 
     /// Makes sure that the current grant has the mount. `below` is the path in the mount that is
     /// accessed.
-    pub(crate) fn present(self: &Arc<Self>, below: &Path) -> Result<Present, ErrorCode> {
-        let case = self.docket.case();
-        let grant = case.grant();
-        match self.entry(&grant, below) {
-            Some(entry) => Ok(Present { mount: Arc::clone(self), case, grant, entry }),
-            None => Err(self.refuse(&case, &grant, below, FsAccess::Read)),
+    pub(crate) fn check_grant(self: &Arc<Self>, below: &Path) -> Result<GrantedMount, ErrorCode> {
+        let case = self.docket.context();
+        let grant = case.current_grant();
+        match self.find_grant_entry(&grant, below) {
+            Some(entry) => Ok(GrantedMount { mount: Arc::clone(self), case, grant, entry }),
+            None => Err(self.record_refusal(&case, &grant, below, FsAccess::Read)),
         }
     }
 
     /// The index of the grant's entry for a path.
-    fn entry(&self, grant: &Grant, below: &Path) -> Option<usize> {
+    fn find_grant_entry(&self, grant: &Grant, below: &Path) -> Option<usize> {
         match &self.kind {
-            Kind::Folder(host) => grant.fs().iter().position(|mount| {
+            MountSource::Folder(host) => grant.fs().iter().position(|mount| {
                 mount.guest == self.guest && mount.host.as_os_str() == host.as_os_str()
             }),
-            Kind::Scratch(name) => {
+            MountSource::Scratch(name) => {
                 let is = |held: &ScratchGrant| held.name == *name && held.mount == self.guest;
                 grant.scratch().iter().position(is)
             }
-            Kind::Copies(entries) => {
+            MountSource::Copies(entries) => {
                 let path = Path::new("/").join(below);
                 let mut there = entries.iter().filter(|e| Path::new(&e.guest).starts_with(&path));
-                there.find_map(|entry| grant.fs().iter().position(|mount| entry.is(mount)))
+                there.find_map(|entry| {
+                    grant.fs().iter().position(|mount| entry.is_same_mount(mount))
+                })
             }
         }
     }
 
-    fn refuse(&self, case: &Case, grant: &Grant, below: &Path, wanted: FsAccess) -> ErrorCode {
-        let path = self.guest_path(below);
-        case.ledger.refused(match self.kind {
-            Kind::Scratch(_) => grant.deny_capability(Capability::Scratch, &format!("use {path}")),
-            Kind::Folder(_) | Kind::Copies(_) => grant.deny_path(&path, wanted),
+    fn record_refusal(
+        &self,
+        case: &RunContext,
+        grant: &Grant,
+        below: &Path,
+        wanted: FsAccess,
+    ) -> ErrorCode {
+        let path = self.to_guest_path(below);
+        case.ledger.record_refusal(match self.kind {
+            MountSource::Scratch(_) => {
+                grant.deny_capability(Capability::Scratch, &format!("use {path}"))
+            }
+            MountSource::Folder(_) | MountSource::Copies(_) => grant.deny_path(&path, wanted),
         });
         ErrorCode::NotPermitted
     }
 
-    fn guest_path(&self, below: &Path) -> String {
+    fn to_guest_path(&self, below: &Path) -> String {
         Path::new(&self.guest).join(below).to_string_lossy().into_owned()
     }
 }
 
-impl Present {
+impl GrantedMount {
     /// The run that makes the host call.
-    pub(crate) fn run(&self) -> Weak<Case> {
+    pub(crate) fn run_context(&self) -> Weak<RunContext> {
         Arc::downgrade(&self.case)
     }
 
-    pub(crate) fn is_of(&self, run: &Weak<Case>) -> bool {
+    pub(crate) fn is_same_run(&self, run: &Weak<RunContext>) -> bool {
         std::ptr::eq(run.as_ptr(), Arc::as_ptr(&self.case))
     }
 
     /// Makes sure that a path may be accessed at all.
-    pub(crate) fn may_see(&self, below: &Path, wanted: FsAccess) -> Result<(), ErrorCode> {
-        match self.shows(below) {
+    pub(crate) fn check_access(&self, below: &Path, wanted: FsAccess) -> Result<(), ErrorCode> {
+        match self.is_visible(below) {
             true => Ok(()),
-            false => Err(self.mount.refuse(&self.case, &self.grant, below, wanted)),
+            false => Err(self.mount.record_refusal(&self.case, &self.grant, below, wanted)),
         }
     }
 
     /// Makes sure that a path may be changed.
-    pub(crate) fn may_change(&self, below: &Path) -> Result<(), ErrorCode> {
+    pub(crate) fn check_change(&self, below: &Path) -> Result<(), ErrorCode> {
         match self.is_writable() {
-            true => self.may_see(below, FsAccess::ReadWrite),
-            false => Err(self.mount.refuse(&self.case, &self.grant, below, FsAccess::ReadWrite)),
+            true => self.check_access(below, FsAccess::ReadWrite),
+            false => {
+                Err(self.mount.record_refusal(&self.case, &self.grant, below, FsAccess::ReadWrite))
+            }
         }
     }
 
     /// Whether a path exists for the guest.
-    pub(crate) fn shows(&self, below: &Path) -> bool {
+    pub(crate) fn is_visible(&self, below: &Path) -> bool {
         match self.mount.kind {
-            Kind::Scratch(_) => true,
-            Kind::Folder(_) => self.folder().deny.find_denying_pattern(below).is_none(),
-            Kind::Copies(_) => self.mount.entry(&self.grant, below).is_some(),
+            MountSource::Scratch(_) => true,
+            MountSource::Folder(_) => {
+                self.granted_folder().deny.find_denying_pattern(below).is_none()
+            }
+            MountSource::Copies(_) => self.mount.find_grant_entry(&self.grant, below).is_some(),
         }
     }
 
     pub(crate) fn is_writable(&self) -> bool {
         match self.mount.kind {
-            Kind::Scratch(_) => true,
-            Kind::Folder(_) => self.folder().access == FsAccess::ReadWrite,
-            Kind::Copies(_) => false,
+            MountSource::Scratch(_) => true,
+            MountSource::Folder(_) => self.granted_folder().access == FsAccess::ReadWrite,
+            MountSource::Copies(_) => false,
         }
     }
 
     /// Refuses to follow a link out of the guest's folder. No grant would allow that.
     pub(crate) fn refuse_link(&self, below: &Path) -> ErrorCode {
-        let path = self.mount.guest_path(below);
-        self.refuse_for(format!("follow {path}"), "the link leads out of its folder".to_owned())
+        let path = self.mount.to_guest_path(below);
+        self.record_denial(format!("follow {path}"), "the link leads out of its folder".to_owned())
     }
 
     /// Makes sure that moving a folder takes nothing out from under a denied pattern and puts
     /// nothing under one. The check covers any possible contents of the folder.
-    pub(crate) fn may_move_folder(&self, from: &Path, to: &Path) -> Result<(), ErrorCode> {
-        if matches!(self.mount.kind, Kind::Scratch(_)) {
+    pub(crate) fn check_folder_move(&self, from: &Path, to: &Path) -> Result<(), ErrorCode> {
+        if matches!(self.mount.kind, MountSource::Scratch(_)) {
             return Ok(());
         }
-        let deny = &self.folder().deny;
+        let deny = &self.granted_folder().deny;
         let lost = deny
             .pattern_lost_by_move(from, deny, to)
             .or_else(|| deny.pattern_lost_by_move(to, deny, from));
         let Some(pattern) = lost else { return Ok(()) };
-        let act =
-            format!("rename {} to {}", self.mount.guest_path(from), self.mount.guest_path(to));
+        let act = format!(
+            "rename {} to {}",
+            self.mount.to_guest_path(from),
+            self.mount.to_guest_path(to)
+        );
         let why = format!("the folder would move what {pattern:?} denies, or into its place");
-        Err(self.refuse_for(act, why))
+        Err(self.record_denial(act, why))
     }
 
     /// Makes sure that a file has only one name if the folder denies some names, because its other
     /// names are unknown and one of them may be denied.
-    pub(crate) fn may_use(
+    pub(crate) fn check_hard_links(
         &self,
         below: &Path,
         has_more_names: bool,
         wanted: FsAccess,
     ) -> Result<(), ErrorCode> {
         let denies = match self.mount.kind {
-            Kind::Folder(_) => &self.folder().deny,
+            MountSource::Folder(_) => &self.granted_folder().deny,
             // Nothing is denied in the host's own folders.
-            Kind::Scratch(_) | Kind::Copies(_) => return Ok(()),
+            MountSource::Scratch(_) | MountSource::Copies(_) => return Ok(()),
         };
         if !has_more_names || denies.is_empty() {
             return Ok(());
@@ -259,74 +276,79 @@ impl Present {
             FsAccess::Read => "read",
             FsAccess::ReadWrite => "change",
         };
-        let act = format!("{verb} {}", self.mount.guest_path(below));
+        let act = format!("{verb} {}", self.mount.to_guest_path(below));
         let why = format!("the file has another name (a hard link), which {denies} may deny");
-        Err(self.refuse_for(act, why))
+        Err(self.record_denial(act, why))
     }
 
-    fn refuse_for(&self, act: String, why: String) -> ErrorCode {
+    fn record_denial(&self, act: String, why: String) -> ErrorCode {
         let what = format!("{} may not {act}", self.grant.plugin());
         let denial = Denial { what, why, fix: None, nobody_to_ask: false };
-        self.case.ledger.refused(denial);
+        self.case.ledger.record_refusal(denial);
         ErrorCode::NotPermitted
     }
 
     /// Records that a path was changed.
-    pub(crate) fn changed(&self, below: &Path) {
-        self.case.ledger.note(Effect::Changed { path: self.mount.guest_path(below) });
+    pub(crate) fn record_change(&self, below: &Path) {
+        self.case.ledger.record_effect(Effect::Changed { path: self.mount.to_guest_path(below) });
     }
 
     /// Logs how many names of a folder could not be passed to the guest.
-    pub(crate) fn left_out(&self, below: &Path, names: usize) {
+    pub(crate) fn log_omitted_names(&self, below: &Path, names: usize) {
         if names > 0 {
-            let path = self.mount.guest_path(below);
+            let path = self.mount.to_guest_path(below);
             let text = format!("{names} names in {path} are not UTF-8 and were left out");
-            self.case.ledger.log(LogLevel::Warn, &text);
+            self.case.ledger.log_line(LogLevel::Warn, &text);
         }
     }
 
     /// Counts one more open file.
-    pub(crate) fn slot(&self) -> Result<Slot, ErrorCode> {
-        let slot = Slot(Arc::clone(&self.mount.slots));
+    pub(crate) fn take_open_file_slot(&self) -> Result<OpenFileSlot, ErrorCode> {
+        let slot = OpenFileSlot(Arc::clone(&self.mount.slots));
         let files_max = self.grant.limits().files;
         if slot.0.0.fetch_add(1, Ordering::Relaxed) < files_max {
             return Ok(slot);
         }
-        self.case.ledger.limit_reached(format!("{files_max} open files (limits.files)"));
+        self.case.ledger.record_limit(format!("{files_max} open files (limits.files)"));
         Err(ErrorCode::InsufficientMemory)
     }
 
     /// Prevents other changes to the folder until the turn is dropped.
-    pub(crate) fn turn(&self) -> Turn<'_> {
-        self.mount.account.turn()
+    pub(crate) fn lock_for_write(&self) -> FolderWriteGuard<'_> {
+        self.mount.account.lock_for_write()
     }
 
     /// Charges growth, in bytes.
-    pub(crate) fn grow(&self, turn: &Turn<'_>, bytes: u64) -> Result<(), ErrorCode> {
+    pub(crate) fn charge_growth(
+        &self,
+        turn: &FolderWriteGuard<'_>,
+        bytes: u64,
+    ) -> Result<(), ErrorCode> {
         let quota_bytes = match self.mount.kind {
-            Kind::Scratch(_) => Some(self.grant.scratch()[self.entry].quota_bytes),
-            Kind::Folder(_) | Kind::Copies(_) => self.folder().quota_bytes,
+            MountSource::Scratch(_) => Some(self.grant.scratch()[self.entry].quota_bytes),
+            MountSource::Folder(_) | MountSource::Copies(_) => self.granted_folder().quota_bytes,
         };
-        let charged = self.mount.account.charge(turn, bytes, quota_bytes, self.mount.root());
+        let charged =
+            self.mount.account.charge_bytes(turn, bytes, quota_bytes, self.mount.root_folder());
         charged.map_err(|full| {
             let (size, guest) = (ByteSize(full.limit_bytes), &self.mount.guest);
-            self.case.ledger.limit_reached(format!("{size} in {guest} (quota)"));
+            self.case.ledger.record_limit(format!("{size} in {guest} (quota)"));
             ErrorCode::InsufficientSpace
         })
     }
 
     /// Refunds charged bytes.
-    pub(crate) fn shrink(&self, turn: &Turn<'_>, bytes: u64) {
-        self.mount.account.refund(turn, bytes);
+    pub(crate) fn refund_bytes(&self, turn: &FolderWriteGuard<'_>, bytes: u64) {
+        self.mount.account.refund_bytes(turn, bytes);
     }
 
     /// The folder or file of the grant. Not for scratch folders.
-    fn folder(&self) -> &FsMount {
+    fn granted_folder(&self) -> &FsMount {
         &self.grant.fs()[self.entry]
     }
 }
 
-impl Drop for Slot {
+impl Drop for OpenFileSlot {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }

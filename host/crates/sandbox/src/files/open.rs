@@ -10,12 +10,12 @@ use sallyport_policy::FsAccess;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode, OpenFlags};
 
 use super::{
-    convert::{code, file_key, has_more_names, kind},
+    convert::{file_identity, file_type_of, has_hard_links, to_error_code},
     measure::entry_cost,
-    mount::{Present, Slot},
-    opened::{Kind, Opened},
-    resolve::{LastLink, Spot, resolve},
-    shelf::{ENTRY_BYTES, Turn, cost},
+    mount::{GrantedMount, OpenFileSlot},
+    opened::{FileHandle, FileHandleKind},
+    resolve::{FinalSymlinkMode, ResolvedGuestPath, resolve_path},
+    shelf::{ENTRY_BYTES, FolderWriteGuard, quota_cost},
 };
 
 /// Flags of every open: the last name is never followed as a link, a pipe does not wait for its
@@ -28,35 +28,35 @@ const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 
 /// The flags of a guest's request to open a path.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
-    pub(super) last_link: LastLink,
+pub(super) struct PathOpenRequest {
+    pub(super) last_link: FinalSymlinkMode,
     pub(super) open: OpenFlags,
     pub(super) flags: DescriptorFlags,
 }
 
-impl Wish {
-    fn reads(self) -> bool {
-        self.flags.contains(DescriptorFlags::READ) || !self.writes()
+impl PathOpenRequest {
+    fn can_read(self) -> bool {
+        self.flags.contains(DescriptorFlags::READ) || !self.can_write()
     }
 
-    fn writes(self) -> bool {
+    fn can_write(self) -> bool {
         self.flags.contains(DescriptorFlags::WRITE)
     }
 
-    fn has(self, flag: OpenFlags) -> bool {
+    fn has_flag(self, flag: OpenFlags) -> bool {
         self.open.contains(flag)
     }
 
-    fn changes(self) -> bool {
-        self.writes() || self.has(OpenFlags::CREATE) || self.has(OpenFlags::TRUNCATE)
+    fn is_change(self) -> bool {
+        self.can_write() || self.has_flag(OpenFlags::CREATE) || self.has_flag(OpenFlags::TRUNCATE)
     }
 
-    fn wanted(self) -> FsAccess {
-        if self.changes() { FsAccess::ReadWrite } else { FsAccess::Read }
+    fn required_access(self) -> FsAccess {
+        if self.is_change() { FsAccess::ReadWrite } else { FsAccess::Read }
     }
 
     /// Rejects synchronous I/O, which is not supported, and contradictory flags.
-    fn check(self) -> Result<(), ErrorCode> {
+    fn check_flags(self) -> Result<(), ErrorCode> {
         let synchronous = DescriptorFlags::FILE_INTEGRITY_SYNC
             | DescriptorFlags::DATA_INTEGRITY_SYNC
             | DescriptorFlags::REQUESTED_WRITE_SYNC;
@@ -64,7 +64,7 @@ impl Wish {
             return Err(ErrorCode::Unsupported);
         }
         let for_files = OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::TRUNCATE;
-        match self.has(OpenFlags::DIRECTORY) && self.open.intersects(for_files) {
+        match self.has_flag(OpenFlags::DIRECTORY) && self.open.intersects(for_files) {
             true => Err(ErrorCode::Invalid),
             false => Ok(()),
         }
@@ -72,8 +72,8 @@ impl Wish {
 
     /// The access mode for the system. A file is truncated through its descriptor, which then has
     /// to be writable.
-    fn access_mode(self) -> OFlags {
-        match (self.reads(), self.writes() || self.has(OpenFlags::TRUNCATE)) {
+    fn system_access_mode(self) -> OFlags {
+        match (self.can_read(), self.can_write() || self.has_flag(OpenFlags::TRUNCATE)) {
             (_, false) => OFlags::RDONLY,
             (false, true) => OFlags::WRONLY,
             (true, true) => OFlags::RDWR,
@@ -82,109 +82,111 @@ impl Wish {
 }
 
 /// Opens a path.
-pub(super) fn open(
-    present: &Present,
-    from: &Opened,
+pub(super) fn open_path(
+    present: &GrantedMount,
+    from: &FileHandle,
     path: &str,
-    wish: Wish,
-) -> Result<Opened, ErrorCode> {
-    wish.check()?;
-    let spot = resolve(present, from, path, wish.last_link, wish.wanted())?;
-    if wish.changes() {
-        present.may_change(&spot.below)?;
+    wish: PathOpenRequest,
+) -> Result<FileHandle, ErrorCode> {
+    wish.check_flags()?;
+    let spot = resolve_path(present, from, path, wish.last_link, wish.required_access())?;
+    if wish.is_change() {
+        present.check_change(&spot.below)?;
     }
     // A folder that cannot be changed needs no turn.
-    let turn = present.is_writable().then(|| present.turn());
-    let door = Door { present, spot: &spot, wish, turn };
+    let turn = present.is_writable().then(|| present.lock_for_write());
+    let door = PathOpener { present, spot: &spot, wish, turn };
     let Some(name) = &spot.name else {
         return door.open_folder(".".as_ref());
     };
     match statat(&spot.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(_) if wish.has(OpenFlags::CREATE | OpenFlags::EXCLUSIVE) => Err(ErrorCode::Exist),
-        Ok(stat) => match kind(&stat) {
+        Ok(_) if wish.has_flag(OpenFlags::CREATE | OpenFlags::EXCLUSIVE) => Err(ErrorCode::Exist),
+        Ok(stat) => match file_type_of(&stat) {
             FileType::Directory => door.open_folder(name),
             FileType::RegularFile => door.open_file(name),
             FileType::Symlink => Err(ErrorCode::Loop),
             _ => Err(ErrorCode::Unsupported),
         },
-        Err(Errno::NOENT) if wish.has(OpenFlags::CREATE) => door.create_file(name),
-        Err(error) => Err(code(error)),
+        Err(Errno::NOENT) if wish.has_flag(OpenFlags::CREATE) => door.create_file(name),
+        Err(error) => Err(to_error_code(error)),
     }
 }
 
 /// A resolved path and the request to open it.
-struct Door<'a> {
-    present: &'a Present,
-    spot: &'a Spot,
-    wish: Wish,
-    turn: Option<Turn<'a>>,
+struct PathOpener<'a> {
+    present: &'a GrantedMount,
+    spot: &'a ResolvedGuestPath,
+    wish: PathOpenRequest,
+    turn: Option<FolderWriteGuard<'a>>,
 }
 
-impl Door<'_> {
-    fn open_folder(&self, name: &OsStr) -> Result<Opened, ErrorCode> {
-        if self.wish.changes() {
+impl PathOpener<'_> {
+    fn open_folder(&self, name: &OsStr) -> Result<FileHandle, ErrorCode> {
+        if self.wish.is_change() {
             return Err(ErrorCode::IsDirectory);
         }
-        let slot = self.present.slot()?;
-        let folder = self.open(name, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        Ok(self.held(folder, Kind::Folder, slot))
+        let slot = self.present.take_open_file_slot()?;
+        let folder = self.open_descriptor(name, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        Ok(self.build_handle(folder, FileHandleKind::Folder, slot))
     }
 
-    fn create_file(&self, name: &OsStr) -> Result<Opened, ErrorCode> {
+    fn create_file(&self, name: &OsStr) -> Result<FileHandle, ErrorCode> {
         if self.spot.is_folder {
             return Err(ErrorCode::IsDirectory);
         }
-        let (slot, turn) = (self.present.slot()?, self.turn()?);
-        self.present.grow(turn, ENTRY_BYTES)?;
-        let flags = self.wish.access_mode() | OFlags::CREATE | OFlags::EXCL;
-        let opened = self.open(name, flags).and_then(|file| self.hold_file(file, slot));
+        let (slot, turn) = (self.present.take_open_file_slot()?, self.write_guard()?);
+        self.present.charge_growth(turn, ENTRY_BYTES)?;
+        let flags = self.wish.system_access_mode() | OFlags::CREATE | OFlags::EXCL;
+        let opened =
+            self.open_descriptor(name, flags).and_then(|file| self.accept_file(file, slot));
         if opened.is_err() {
-            self.present.shrink(turn, ENTRY_BYTES);
+            self.present.refund_bytes(turn, ENTRY_BYTES);
         }
         opened
     }
 
-    fn open_file(&self, name: &OsStr) -> Result<Opened, ErrorCode> {
-        if self.spot.is_folder || self.wish.has(OpenFlags::DIRECTORY) {
+    fn open_file(&self, name: &OsStr) -> Result<FileHandle, ErrorCode> {
+        if self.spot.is_folder || self.wish.has_flag(OpenFlags::DIRECTORY) {
             return Err(ErrorCode::NotDirectory);
         }
-        let slot = self.present.slot()?;
-        self.hold_file(self.open(name, self.wish.access_mode())?, slot)
+        let slot = self.present.take_open_file_slot()?;
+        self.accept_file(self.open_descriptor(name, self.wish.system_access_mode())?, slot)
     }
 
-    fn open(&self, name: &OsStr, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
-        openat(&self.spot.folder, name, ALWAYS | flags, NEW_FILE).map_err(code)
+    fn open_descriptor(&self, name: &OsStr, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
+        openat(&self.spot.folder, name, ALWAYS | flags, NEW_FILE).map_err(to_error_code)
     }
 
     /// Accepts a file that was just opened. It is checked again: it may not be the one that was
     /// looked at before.
-    fn hold_file(&self, file: OwnedFd, slot: Slot) -> Result<Opened, ErrorCode> {
-        let stat = fstat(&file).map_err(code)?;
-        if kind(&stat) != FileType::RegularFile {
+    fn accept_file(&self, file: OwnedFd, slot: OpenFileSlot) -> Result<FileHandle, ErrorCode> {
+        let stat = fstat(&file).map_err(to_error_code)?;
+        if file_type_of(&stat) != FileType::RegularFile {
             return Err(ErrorCode::Unsupported);
         }
-        let is_linked = has_more_names(&stat);
-        self.present.may_use(&self.spot.below, is_linked, self.wish.wanted())?;
-        if self.wish.has(OpenFlags::TRUNCATE) {
-            ftruncate(&file, 0).map_err(code)?;
-            self.present.shrink(self.turn()?, entry_cost(&stat) - cost(0));
+        let is_linked = has_hard_links(&stat);
+        self.present.check_hard_links(&self.spot.below, is_linked, self.wish.required_access())?;
+        if self.wish.has_flag(OpenFlags::TRUNCATE) {
+            ftruncate(&file, 0).map_err(to_error_code)?;
+            self.present.refund_bytes(self.write_guard()?, entry_cost(&stat) - quota_cost(0));
         }
-        if self.wish.changes() {
-            self.present.changed(&self.spot.below);
+        if self.wish.is_change() {
+            self.present.record_change(&self.spot.below);
         }
-        let (key, reads, writes) = (file_key(&stat), self.wish.reads(), self.wish.writes());
-        self.present.mount.account().opened(key);
-        Ok(self.held(file, Kind::File { key, reads, writes, is_linked }, slot))
+        let (key, reads, writes) =
+            (file_identity(&stat), self.wish.can_read(), self.wish.can_write());
+        self.present.mount.quota_account().add_open_file(key);
+        Ok(self.build_handle(file, FileHandleKind::File { key, reads, writes, is_linked }, slot))
     }
 
-    fn held(&self, fd: OwnedFd, kind: Kind, slot: Slot) -> Opened {
+    fn build_handle(&self, fd: OwnedFd, kind: FileHandleKind, slot: OpenFileSlot) -> FileHandle {
         let (mount, below) = (Arc::clone(&self.present.mount), self.spot.below.clone());
-        let run = self.present.run();
-        Opened { mount, below, fd: Arc::new(fd), kind, run, _slot: Some(slot) }
+        let run = self.present.run_context();
+        FileHandle { mount, below, fd: Arc::new(fd), kind, run, _slot: Some(slot) }
     }
 
     /// The turn, which exists if the folder may be changed.
-    fn turn(&self) -> Result<&Turn<'_>, ErrorCode> {
+    fn write_guard(&self) -> Result<&FolderWriteGuard<'_>, ErrorCode> {
         self.turn.as_ref().ok_or(ErrorCode::NotPermitted)
     }
 }

@@ -10,89 +10,89 @@ use sallyport_policy::FsAccess;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{
-    mount::{Mount, Present, Slot},
-    shelf::FileKey,
+    mount::{GrantedMount, GuestMount, OpenFileSlot},
+    shelf::FileIdentity,
 };
-use crate::case::Case;
+use crate::case::RunContext;
 
 /// An open file or folder, shared by its descriptor and its streams.
-pub(crate) struct Opened {
-    pub(super) mount: Arc<Mount>,
+pub(crate) struct FileHandle {
+    pub(super) mount: Arc<GuestMount>,
     /// The path in the mount, without any link in it.
     pub(super) below: PathBuf,
     pub(super) fd: Arc<OwnedFd>,
-    pub(super) kind: Kind,
+    pub(super) kind: FileHandleKind,
     /// The run that opened it.
-    pub(super) run: Weak<Case>,
+    pub(super) run: Weak<RunContext>,
     /// `None` for the root of a mount, which does not count as an open file.
-    pub(super) _slot: Option<Slot>,
+    pub(super) _slot: Option<OpenFileSlot>,
 }
 
 /// The kind of an open entry, and the access that it was opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileHandleKind {
     /// A folder.
     Folder,
     /// A regular file. `is_linked` is true if it had more than one name when it was opened.
-    File { key: FileKey, reads: bool, writes: bool, is_linked: bool },
+    File { key: FileIdentity, reads: bool, writes: bool, is_linked: bool },
 }
 
-impl Opened {
+impl FileHandle {
     /// The root folder of a mount.
-    pub(super) fn root(mount: &Arc<Mount>) -> Self {
+    pub(super) fn from_mount_root(mount: &Arc<GuestMount>) -> Self {
         Self {
             mount: Arc::clone(mount),
             below: PathBuf::new(),
-            fd: Arc::clone(mount.root()),
-            kind: Kind::Folder,
+            fd: Arc::clone(mount.root_folder()),
+            kind: FileHandleKind::Folder,
             run: Weak::new(),
             _slot: None,
         }
     }
 
     /// The current grant for this file or folder.
-    pub(super) fn present(&self) -> Result<Present, ErrorCode> {
-        let present = self.mount.present(&self.below)?;
-        present.may_see(&self.below, FsAccess::Read)?;
-        present.may_use(&self.below, self.is_linked(), FsAccess::Read)?;
+    pub(super) fn check_grant(&self) -> Result<GrantedMount, ErrorCode> {
+        let present = self.mount.check_grant(&self.below)?;
+        present.check_access(&self.below, FsAccess::Read)?;
+        present.check_hard_links(&self.below, self.is_linked(), FsAccess::Read)?;
         Ok(present)
     }
 
     /// The current grant, for a change.
-    pub(super) fn present_for_change(&self) -> Result<Present, ErrorCode> {
-        let present = self.mount.present(&self.below)?;
-        present.may_change(&self.below)?;
-        present.may_use(&self.below, self.is_linked(), FsAccess::ReadWrite)?;
-        if !present.is_of(&self.run) {
+    pub(super) fn check_change_grant(&self) -> Result<GrantedMount, ErrorCode> {
+        let present = self.mount.check_grant(&self.below)?;
+        present.check_change(&self.below)?;
+        present.check_hard_links(&self.below, self.is_linked(), FsAccess::ReadWrite)?;
+        if !present.is_same_run(&self.run) {
             // Only the record of an earlier run shows that the file was opened for writing.
-            present.changed(&self.below);
+            present.record_change(&self.below);
         }
         Ok(present)
     }
 
     fn is_linked(&self) -> bool {
-        matches!(self.kind, Kind::File { is_linked: true, .. })
+        matches!(self.kind, FileHandleKind::File { is_linked: true, .. })
     }
 
     pub(super) fn is_folder(&self) -> bool {
-        self.kind == Kind::Folder
+        self.kind == FileHandleKind::Folder
     }
 
     /// Makes sure that this is a file opened for reading.
-    pub(super) fn for_reading(&self) -> Result<(), ErrorCode> {
+    pub(super) fn check_readable(&self) -> Result<(), ErrorCode> {
         match self.kind {
-            Kind::File { reads: true, .. } => Ok(()),
-            Kind::File { .. } => Err(ErrorCode::BadDescriptor),
-            Kind::Folder => Err(ErrorCode::IsDirectory),
+            FileHandleKind::File { reads: true, .. } => Ok(()),
+            FileHandleKind::File { .. } => Err(ErrorCode::BadDescriptor),
+            FileHandleKind::Folder => Err(ErrorCode::IsDirectory),
         }
     }
 
     /// Makes sure that this is a file opened for writing.
-    pub(super) fn for_writing(&self) -> Result<(), ErrorCode> {
+    pub(super) fn check_writable(&self) -> Result<(), ErrorCode> {
         match self.kind {
-            Kind::File { writes: true, .. } => Ok(()),
-            Kind::File { .. } => Err(ErrorCode::NotPermitted),
-            Kind::Folder => Err(ErrorCode::BadDescriptor),
+            FileHandleKind::File { writes: true, .. } => Ok(()),
+            FileHandleKind::File { .. } => Err(ErrorCode::NotPermitted),
+            FileHandleKind::Folder => Err(ErrorCode::BadDescriptor),
         }
     }
 
@@ -101,10 +101,10 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for FileHandle {
     fn drop(&mut self) {
-        if let Kind::File { key, .. } = self.kind {
-            self.mount.account().closed(key);
+        if let FileHandleKind::File { key, .. } = self.kind {
+            self.mount.quota_account().remove_open_file(key);
         }
     }
 }

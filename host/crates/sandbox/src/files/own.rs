@@ -29,19 +29,19 @@ static SWEPT: Once = Once::new();
 
 /// A folder of this process, removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct OwnFolder {
+pub(crate) struct ProcessTempFolder {
     path: PathBuf,
     /// Keeps the folder locked until this is dropped or the process ends for any reason.
     _held: File,
 }
 
-impl OwnFolder {
+impl ProcessTempFolder {
     /// Creates an empty temporary folder.
-    pub(crate) fn make() -> io::Result<Self> {
-        SWEPT.call_once(|| drop(thread::spawn(sweep)));
+    pub(crate) fn create() -> io::Result<Self> {
+        SWEPT.call_once(|| drop(thread::spawn(remove_stale_folders)));
         for _ in 0..TRIES_MAX {
             let path = tempfile::Builder::new().prefix(PREFIX).tempdir()?.keep();
-            if let Some(held) = hold(&path) {
+            if let Some(held) = lock_own_folder(&path) {
                 return Ok(Self { path, _held: held });
             }
         }
@@ -55,16 +55,16 @@ impl OwnFolder {
     /// Opens the folder again.
     pub(super) fn open(&self) -> io::Result<File> {
         // Not a duplicate of the locked descriptor, which would share its lock.
-        open(&self.path)
+        open_folder(&self.path)
     }
 
     /// Removes the folder with its contents. No other process may change it in the meantime.
     pub(super) fn remove(&self) -> io::Result<()> {
-        remove(&self.path)
+        remove_folder(&self.path)
     }
 }
 
-impl Drop for OwnFolder {
+impl Drop for ProcessTempFolder {
     fn drop(&mut self) {
         // The next process tries again.
         let _ = self.remove();
@@ -73,39 +73,39 @@ impl Drop for OwnFolder {
 
 /// Removes the folders of this user whose processes are gone. A folder that cannot be removed
 /// stays.
-fn sweep() {
+fn remove_stale_folders() {
     let entries = fs::read_dir(env::temp_dir()).into_iter().flatten().flatten();
     for entry in
         entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
     {
         let path = entry.path();
         // Locked during the removal, so that no two processes remove it at the same time.
-        if let Some(_held) = hold(&path) {
-            let _ = remove(&path);
+        if let Some(_held) = lock_own_folder(&path) {
+            let _ = remove_folder(&path);
         }
     }
 }
 
 /// Locks a folder of this user. Returns `None` if another process has it or it is gone.
-fn hold(path: &Path) -> Option<File> {
-    let held = open(path).ok()?;
+fn lock_own_folder(path: &Path) -> Option<File> {
+    let held = open_folder(path).ok()?;
     held.try_lock().ok()?;
     let is_own = |about: &fs::Metadata| about.is_dir() && about.uid() == getuid().as_raw();
     let (here, named) = (held.metadata().ok()?, fs::symlink_metadata(path).ok()?);
     (is_own(&here) && here.ino() == named.ino()).then_some(held)
 }
 
-fn open(path: &Path) -> io::Result<File> {
+fn open_folder(path: &Path) -> io::Result<File> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 /// Removes a folder without recursion: each folder below it moves to the top first.
-fn remove(top: &Path) -> io::Result<()> {
+fn remove_folder(top: &Path) -> io::Result<()> {
     let mut moved = 0;
-    while let Some(folder) = first_folder(top)? {
+    while let Some(folder) = find_subfolder(top)? {
         for entry in fs::read_dir(&folder)? {
-            lift(top, &entry?, &mut moved)?;
+            remove_or_move_up(top, &entry?, &mut moved)?;
         }
         fs::remove_dir(&folder)?;
     }
@@ -113,7 +113,7 @@ fn remove(top: &Path) -> io::Result<()> {
 }
 
 /// Removes files at the top until it finds a folder, and returns that folder.
-fn first_folder(top: &Path) -> io::Result<Option<PathBuf>> {
+fn find_subfolder(top: &Path) -> io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(top)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
@@ -125,7 +125,7 @@ fn first_folder(top: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// Removes a file, or moves a folder to the top under an unused name.
-fn lift(top: &Path, entry: &DirEntry, moved: &mut u64) -> io::Result<()> {
+fn remove_or_move_up(top: &Path, entry: &DirEntry, moved: &mut u64) -> io::Result<()> {
     if !entry.file_type()?.is_dir() {
         return fs::remove_file(entry.path());
     }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn folders_that_are_nested_without_end_are_removed() {
-        let own = OwnFolder::make().unwrap();
+        let own = ProcessTempFolder::create().unwrap();
         fs::create_dir_all(own.path().join(".1/.2")).unwrap();
         let mut folder = openat(CWD, own.path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
         for _ in 0..DEEP {
@@ -165,14 +165,14 @@ mod tests {
 
     #[test]
     fn what_a_killed_process_left_is_swept_and_what_is_held_is_not() {
-        let held = OwnFolder::make().unwrap();
+        let held = ProcessTempFolder::create().unwrap();
         let named = |name: &str| env::temp_dir().join(format!("{PREFIX}{name}-{}", process::id()));
         let (left, link) = (named("left"), named("link"));
         fs::create_dir(&left).unwrap();
         fs::write(left.join("file"), "x").unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), &link).unwrap();
-        sweep();
+        remove_stale_folders();
         assert!(!left.exists() && held.path().exists() && elsewhere.path().exists());
         fs::remove_file(link).unwrap();
     }

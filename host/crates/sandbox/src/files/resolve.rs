@@ -23,7 +23,7 @@ use rustix::{
 use sallyport_policy::FsAccess;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-use super::{convert::code, mount::Present, opened::Opened};
+use super::{convert::to_error_code, mount::GrantedMount, opened::FileHandle};
 
 /// Longest path in bytes, as on most systems.
 const PATH_BYTES_MAX: usize = 4096;
@@ -42,7 +42,7 @@ const STEP: OFlags = OFlags::PATH;
 const STEP: OFlags = OFlags::RDONLY;
 
 /// A resolved path. The entry may not exist.
-pub(super) struct Spot {
+pub(super) struct ResolvedGuestPath {
     pub(super) folder: Arc<OwnedFd>,
     /// `None` if the path names the folder itself.
     pub(super) name: Option<OsString>,
@@ -54,7 +54,7 @@ pub(super) struct Spot {
 
 /// How a link at the very end of a path is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LastLink {
+pub(super) enum FinalSymlinkMode {
     /// The path names the target of the link.
     Followed,
     /// The path names the link itself.
@@ -62,39 +62,39 @@ pub(super) enum LastLink {
 }
 
 /// Resolves a path relative to an open folder.
-pub(super) fn resolve(
-    present: &Present,
-    from: &Opened,
+pub(super) fn resolve_path(
+    present: &GrantedMount,
+    from: &FileHandle,
     path: &str,
-    last_link: LastLink,
+    last_link: FinalSymlinkMode,
     wanted: FsAccess,
-) -> Result<Spot, ErrorCode> {
-    let mut way = Way::from(present, from);
-    way.begin(path)?;
+) -> Result<ResolvedGuestPath, ErrorCode> {
+    let mut way = PathWalk::new(present, from);
+    way.start_path(path)?;
     while let Some(step) = way.ahead.pop() {
         way.count_step()?;
         if step == ".." {
-            way.back()?;
+            way.leave_folder()?;
             continue;
         }
         way.below.push(&step);
-        present.may_see(&way.below, wanted)?;
+        present.check_access(&way.below, wanted)?;
         if !way.ahead.is_empty() {
-            way.enter(step)?;
+            way.enter_folder(step)?;
             continue;
         }
-        let follows = last_link == LastLink::Followed || way.is_folder;
-        if !(follows && way.turn_off(&step)?) {
-            return Ok(way.spot(Some(step)));
+        let follows = last_link == FinalSymlinkMode::Followed || way.is_folder;
+        if !(follows && way.follow_link(&step)?) {
+            return Ok(way.into_resolved_path(Some(step)));
         }
     }
     way.is_folder = true;
-    Ok(way.spot(None))
+    Ok(way.into_resolved_path(None))
 }
 
 /// The state of a walk.
-struct Way<'a> {
-    present: &'a Present,
+struct PathWalk<'a> {
+    present: &'a GrantedMount,
     /// The open folders, from the first to the current one.
     folders: Vec<Arc<OwnedFd>>,
     below: PathBuf,
@@ -108,8 +108,8 @@ struct Way<'a> {
     is_folder: bool,
 }
 
-impl<'a> Way<'a> {
-    fn from(present: &'a Present, from: &Opened) -> Self {
+impl<'a> PathWalk<'a> {
+    fn new(present: &'a GrantedMount, from: &FileHandle) -> Self {
         Self {
             present,
             folders: vec![Arc::clone(&from.fd)],
@@ -122,20 +122,20 @@ impl<'a> Way<'a> {
         }
     }
 
-    fn begin(&mut self, path: &str) -> Result<(), ErrorCode> {
+    fn start_path(&mut self, path: &str) -> Result<(), ErrorCode> {
         match path {
             "" => Err(ErrorCode::NoEntry),
             _ if path.len() > PATH_BYTES_MAX => Err(ErrorCode::NameTooLong),
             _ if path.starts_with('/') => Err(ErrorCode::NotPermitted),
             _ => {
-                self.go_on_with(OsStr::new(path));
+                self.prepend_steps(OsStr::new(path));
                 Ok(())
             }
         }
     }
 
     /// Puts the steps of a path before the remaining ones.
-    fn go_on_with(&mut self, path: &OsStr) {
+    fn prepend_steps(&mut self, path: &OsStr) {
         let parts: Vec<&[u8]> = path.as_bytes().split(|byte| *byte == b'/').collect();
         if self.ahead.is_empty() {
             self.is_folder |= matches!(parts.last(), Some(&(b"" | b"." | b"..")));
@@ -153,11 +153,11 @@ impl<'a> Way<'a> {
         }
     }
 
-    fn here(&self) -> &Arc<OwnedFd> {
+    fn current_folder(&self) -> &Arc<OwnedFd> {
         &self.folders[self.folders.len() - 1]
     }
 
-    fn back(&mut self) -> Result<(), ErrorCode> {
+    fn leave_folder(&mut self) -> Result<(), ErrorCode> {
         if self.folders.len() == 1 {
             // Not recorded: a guest that looks for the end of its folder has requested nothing.
             return Err(match self.is_linked {
@@ -170,37 +170,37 @@ impl<'a> Way<'a> {
         Ok(())
     }
 
-    fn enter(&mut self, step: OsString) -> Result<(), ErrorCode> {
+    fn enter_folder(&mut self, step: OsString) -> Result<(), ErrorCode> {
         let flags = STEP | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match openat(self.here(), &step, flags, Mode::empty()) {
+        match openat(self.current_folder(), &step, flags, Mode::empty()) {
             Ok(folder) => self.folders.push(Arc::new(folder)),
             // Either error may mean that the step is a link.
-            Err(Errno::NOTDIR | Errno::LOOP) if self.turn_off(&step)? => {}
+            Err(Errno::NOTDIR | Errno::LOOP) if self.follow_link(&step)? => {}
             Err(Errno::LOOP) => return Err(ErrorCode::NotDirectory),
-            Err(error) => return Err(code(error)),
+            Err(error) => return Err(to_error_code(error)),
         }
         Ok(())
     }
 
     /// Continues with the target of a link. Returns false if the step is not a link.
-    fn turn_off(&mut self, step: &OsStr) -> Result<bool, ErrorCode> {
-        let target = match readlinkat(self.here(), step, Vec::new()) {
+    fn follow_link(&mut self, step: &OsStr) -> Result<bool, ErrorCode> {
+        let target = match readlinkat(self.current_folder(), step, Vec::new()) {
             Ok(target) => OsString::from_vec(target.into_bytes()),
             Err(Errno::INVAL | Errno::NOENT) => return Ok(false),
-            Err(error) => return Err(code(error)),
+            Err(error) => return Err(to_error_code(error)),
         };
         self.is_linked = true;
         if target.as_bytes().starts_with(b"/") {
             return Err(self.present.refuse_link(&self.below));
         }
         self.below.pop();
-        self.go_on_with(&target);
+        self.prepend_steps(&target);
         Ok(true)
     }
 
-    fn spot(self, name: Option<OsString>) -> Spot {
+    fn into_resolved_path(self, name: Option<OsString>) -> ResolvedGuestPath {
         let Self { below, is_folder, .. } = self;
         let folder = Arc::clone(&self.folders[self.folders.len() - 1]);
-        Spot { folder, name, below, is_folder }
+        ResolvedGuestPath { folder, name, below, is_folder }
     }
 }

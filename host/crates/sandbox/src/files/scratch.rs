@@ -13,49 +13,49 @@ use std::{
 };
 
 use super::{
-    own::OwnFolder,
-    shelf::{Shelf, Shelves},
+    own::ProcessTempFolder,
+    shelf::{FolderUsage, FolderUsageTable},
 };
 
 /// The existing scratch folders, by session and name.
 #[derive(Debug, Default)]
-pub(crate) struct Scratches(Mutex<BTreeMap<String, BTreeMap<String, Scratch>>>);
+pub(crate) struct ScratchFolders(Mutex<BTreeMap<String, BTreeMap<String, ScratchFolder>>>);
 
 /// A scratch folder. It is removed when this is dropped, even if a guest still has it open.
 #[derive(Debug)]
-struct Scratch {
-    folder: OwnFolder,
-    shelf: Arc<Shelf>,
+struct ScratchFolder {
+    folder: ProcessTempFolder,
+    shelf: Arc<FolderUsage>,
 }
 
-impl Scratches {
+impl ScratchFolders {
     /// Opens a scratch folder of a session, and creates it if needed.
-    pub(crate) fn open(
+    pub(crate) fn open_folder(
         &self,
         session_id: &str,
         name: &str,
-        shelves: &Shelves,
-    ) -> io::Result<(OwnedFd, Arc<Shelf>)> {
+        shelves: &FolderUsageTable,
+    ) -> io::Result<(OwnedFd, Arc<FolderUsage>)> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let named = sessions.entry(session_id.to_owned()).or_default();
         if !named.contains_key(name) {
-            named.insert(name.to_owned(), Scratch::new(shelves)?);
+            named.insert(name.to_owned(), ScratchFolder::new(shelves)?);
         }
         let scratch = &named[name];
         Ok((scratch.open()?, Arc::clone(&scratch.shelf)))
     }
 
     /// Removes all scratch folders of a session. This may block.
-    pub(crate) fn end(&self, session_id: &str) {
+    pub(crate) fn remove_session(&self, session_id: &str) {
         let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(session_id);
         drop(ended);
     }
 }
 
-impl Scratch {
-    fn new(shelves: &Shelves) -> io::Result<Self> {
-        let folder = OwnFolder::make()?;
-        let shelf = shelves.of(&folder.open()?.into())?;
+impl ScratchFolder {
+    fn new(shelves: &FolderUsageTable) -> io::Result<Self> {
+        let folder = ProcessTempFolder::create()?;
+        let shelf = shelves.folder_usage(&folder.open()?.into())?;
         Ok(Self { folder, shelf })
     }
 
@@ -64,11 +64,11 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     /// Waits for its turn, so that no file is created in a folder that is being removed. Open files
     /// lose their names, and no new ones can be created.
     fn drop(&mut self) {
-        let _turn = self.shelf.turn();
+        let _turn = self.shelf.lock_for_write();
         // If this fails, `OwnFolder` tries again when it is dropped, and finally the next process
         // does.
         let _ = self.folder.remove();
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_scratch_is_one_folder_until_its_session_ends() {
-        let (scratches, shelves) = (Scratches::default(), Shelves::default());
-        let open = |session, name| scratches.open(session, name, &shelves).unwrap();
+        let (scratches, shelves) = (ScratchFolders::default(), FolderUsageTable::default());
+        let open = |session, name| scratches.open_folder(session, name, &shelves).unwrap();
         let path = |session: &str, name: &str| {
             scratches.0.lock().unwrap()[session][name].folder.path().to_owned()
         };
@@ -94,8 +94,8 @@ mod tests {
         assert!(!Arc::ptr_eq(&one, &other) && !Arc::ptr_eq(&one, &others));
         let (gone, stays) = (path("s", "a"), path("t", "a"));
         fs::create_dir_all(gone.join("deep/er")).unwrap();
-        scratches.end("s");
-        scratches.end("s");
+        scratches.remove_session("s");
+        scratches.remove_session("s");
         assert!(!gone.exists() && stays.exists());
         drop(scratches);
         assert!(!stays.exists(), "nothing is left of a sandbox that is dropped");

@@ -18,7 +18,7 @@ use std::{
 
 use rustix::fs::fstat;
 
-use super::{convert::file_key, measure::measure};
+use super::{convert::file_identity, measure::measure_folder};
 
 /// The least that a name in a folder counts, in bytes, so that even empty files use up the quota.
 /// It is the block size of most file systems.
@@ -29,60 +29,60 @@ pub(super) const ENTRY_BYTES: u64 = 4096;
 const ADDED_BYTES_STANDARD: u64 = 1 << 30;
 
 /// The bytes that a file of this length counts.
-pub(super) fn cost(length: u64) -> u64 {
+pub(super) fn quota_cost(length: u64) -> u64 {
     length.max(ENTRY_BYTES)
 }
 
 /// The shelves in use, by the identity of their folder: several paths may lead to one.
 #[derive(Debug, Default)]
-pub(crate) struct Shelves(Mutex<HashMap<FileKey, Weak<Shelf>>>);
+pub(crate) struct FolderUsageTable(Mutex<HashMap<FileIdentity, Weak<FolderUsage>>>);
 
 /// The state of one folder, shared by runs.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct FolderUsage {
     turn: Mutex<()>,
-    book: Mutex<Book>,
+    book: Mutex<FolderUsageState>,
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct FolderUsageState {
     /// `None` until it is needed.
     used_bytes: Option<u64>,
     /// The files that runs hold open, and how often. Removing the last name of an open file frees
     /// no space.
-    open: HashMap<FileKey, u32>,
+    open: HashMap<FileIdentity, u32>,
 }
 
 /// Device and inode: the identity of a file, independent of its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct FileKey(pub(super) u64, pub(super) u64);
+pub(super) struct FileIdentity(pub(super) u64, pub(super) u64);
 
 /// The right to change a folder and its account. Only one exists at a time, so a checked entry is
 /// the one that is changed, and the charge matches the change.
 #[derive(Debug)]
-pub(crate) struct Turn<'a>(
+pub(crate) struct FolderWriteGuard<'a>(
     #[expect(dead_code, reason = "held until it is dropped")] MutexGuard<'a, ()>,
 );
 
 /// One run's use of a shelf.
 #[derive(Debug)]
-pub(crate) struct Account {
-    shelf: Arc<Shelf>,
+pub(crate) struct QuotaAccount {
+    shelf: Arc<FolderUsage>,
     /// The bytes that this run has added, for folders without a quota.
     added_bytes: AtomicU64,
 }
 
 /// The limit is reached, or the folder cannot be measured.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Full {
+pub(super) struct QuotaError {
     pub(super) limit_bytes: u64,
 }
 
-impl Shelves {
+impl FolderUsageTable {
     /// The shelf of an open folder.
-    pub(crate) fn of(&self, folder: &OwnedFd) -> io::Result<Arc<Shelf>> {
-        let key = file_key(&fstat(folder)?);
-        let mut shelves = lock(&self.0);
+    pub(crate) fn folder_usage(&self, folder: &OwnedFd) -> io::Result<Arc<FolderUsage>> {
+        let key = file_identity(&fstat(folder)?);
+        let mut shelves = lock_mutex(&self.0);
         if let Some(shelf) = shelves.get(&key).and_then(Weak::upgrade) {
             return Ok(shelf);
         }
@@ -93,8 +93,8 @@ impl Shelves {
     }
 }
 
-impl Account {
-    pub(super) fn on(shelf: Arc<Shelf>) -> Self {
+impl QuotaAccount {
+    pub(super) fn new(shelf: Arc<FolderUsage>) -> Self {
         Self { shelf, added_bytes: AtomicU64::new(0) }
     }
 
@@ -102,62 +102,67 @@ impl Account {
     /// changed it since.
     pub(super) fn begin_run(&self) {
         self.added_bytes.store(0, Ordering::Relaxed);
-        let mut book = lock(&self.shelf.book);
+        let mut book = lock_mutex(&self.shelf.book);
         if book.open.is_empty() {
             book.used_bytes = None;
         }
     }
 
     /// Waits until no other run changes the folder.
-    pub(super) fn turn(&self) -> Turn<'_> {
-        self.shelf.turn()
+    pub(super) fn lock_for_write(&self) -> FolderWriteGuard<'_> {
+        self.shelf.lock_for_write()
     }
 
     /// Charges bytes.
-    pub(super) fn charge(
+    pub(super) fn charge_bytes(
         &self,
-        _turn: &Turn<'_>,
+        _turn: &FolderWriteGuard<'_>,
         bytes: u64,
         quota_bytes: Option<u64>,
         root: &OwnedFd,
-    ) -> Result<(), Full> {
+    ) -> Result<(), QuotaError> {
         let added = self.added_bytes.load(Ordering::Relaxed);
         let (used, limit_bytes) = match quota_bytes {
             Some(limit) => (self.shelf.used_bytes(root, limit)?, limit),
             None => (added, ADDED_BYTES_STANDARD),
         };
         if bytes > 0 && used.saturating_add(bytes) > limit_bytes {
-            return Err(Full { limit_bytes });
+            return Err(QuotaError { limit_bytes });
         }
         self.added_bytes.store(added.saturating_add(bytes), Ordering::Relaxed);
-        self.shelf.add(bytes);
+        self.shelf.add_bytes(bytes);
         Ok(())
     }
 
     /// Refunds bytes, whether they were charged or in the folder before.
-    pub(super) fn refund(&self, _turn: &Turn<'_>, bytes: u64) {
+    pub(super) fn refund_bytes(&self, _turn: &FolderWriteGuard<'_>, bytes: u64) {
         let less = |added: u64| Some(added.saturating_sub(bytes));
         // The closure always returns a value, so this cannot fail.
         let _ = self.added_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        self.shelf.take_off(bytes);
+        self.shelf.subtract_bytes(bytes);
     }
 
     /// Refunds a file whose last name was removed. A file that is still open keeps its space until
     /// the folder is measured again.
-    pub(super) fn refund_removed(&self, turn: &Turn<'_>, file: FileKey, bytes: u64) {
-        if !lock(&self.shelf.book).open.contains_key(&file) {
-            self.refund(turn, bytes);
+    pub(super) fn refund_removed_file(
+        &self,
+        turn: &FolderWriteGuard<'_>,
+        file: FileIdentity,
+        bytes: u64,
+    ) {
+        if !lock_mutex(&self.shelf.book).open.contains_key(&file) {
+            self.refund_bytes(turn, bytes);
         }
     }
 
     /// Counts one more open file.
-    pub(super) fn opened(&self, file: FileKey) {
-        *lock(&self.shelf.book).open.entry(file).or_insert(0) += 1;
+    pub(super) fn add_open_file(&self, file: FileIdentity) {
+        *lock_mutex(&self.shelf.book).open.entry(file).or_insert(0) += 1;
     }
 
     /// Counts one open file less.
-    pub(super) fn closed(&self, file: FileKey) {
-        let mut book = lock(&self.shelf.book);
+    pub(super) fn remove_open_file(&self, file: FileIdentity) {
+        let mut book = lock_mutex(&self.shelf.book);
         if let Some(handles) = book.open.get_mut(&file) {
             *handles -= 1;
             if *handles == 0 {
@@ -167,34 +172,34 @@ impl Account {
     }
 }
 
-impl Shelf {
-    pub(super) fn turn(&self) -> Turn<'_> {
-        Turn(lock(&self.turn))
+impl FolderUsage {
+    pub(super) fn lock_for_write(&self) -> FolderWriteGuard<'_> {
+        FolderWriteGuard(lock_mutex(&self.turn))
     }
 
-    fn used_bytes(&self, root: &OwnedFd, limit_bytes: u64) -> Result<u64, Full> {
-        if let Some(used) = lock(&self.book).used_bytes {
+    fn used_bytes(&self, root: &OwnedFd, limit_bytes: u64) -> Result<u64, QuotaError> {
+        if let Some(used) = lock_mutex(&self.book).used_bytes {
             return Ok(used);
         }
-        let used = measure(root, limit_bytes).ok_or(Full { limit_bytes })?;
-        lock(&self.book).used_bytes = Some(used);
+        let used = measure_folder(root, limit_bytes).ok_or(QuotaError { limit_bytes })?;
+        lock_mutex(&self.book).used_bytes = Some(used);
         Ok(used)
     }
 
-    fn add(&self, bytes: u64) {
-        let mut book = lock(&self.book);
+    fn add_bytes(&self, bytes: u64) {
+        let mut book = lock_mutex(&self.book);
         book.used_bytes = book.used_bytes.map(|used| used.saturating_add(bytes));
     }
 
-    fn take_off(&self, bytes: u64) {
-        let mut book = lock(&self.book);
+    fn subtract_bytes(&self, bytes: u64) {
+        let mut book = lock_mutex(&self.book);
         book.used_bytes = book.used_bytes.map(|used| used.saturating_sub(bytes));
     }
 }
 
 /// Locks a mutex. Every change under these locks is complete by itself, so a poisoned lock is safe
 /// to use.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -213,34 +218,36 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("old"), [0; 10_000]).unwrap();
         let root = root(folder.path());
-        let shelves = Shelves::default();
-        let (one, two) = (shelves.of(&root).unwrap(), shelves.of(&root).unwrap());
-        let (one, two) = (Account::on(one), Account::on(two));
-        assert_eq!(one.charge(&one.turn(), 5_000, Some(20_000), &root), Ok(()));
+        let shelves = FolderUsageTable::default();
+        let (one, two) =
+            (shelves.folder_usage(&root).unwrap(), shelves.folder_usage(&root).unwrap());
+        let (one, two) = (QuotaAccount::new(one), QuotaAccount::new(two));
+        assert_eq!(one.charge_bytes(&one.lock_for_write(), 5_000, Some(20_000), &root), Ok(()));
         assert_eq!(
-            two.charge(&two.turn(), 5_001, Some(20_000), &root),
-            Err(Full { limit_bytes: 20_000 })
+            two.charge_bytes(&two.lock_for_write(), 5_001, Some(20_000), &root),
+            Err(QuotaError { limit_bytes: 20_000 })
         );
-        assert_eq!(two.charge(&two.turn(), 5_000, Some(20_000), &root), Ok(()));
-        one.refund(&one.turn(), 4_000);
-        assert_eq!(two.charge(&two.turn(), 4_000, Some(20_000), &root), Ok(()));
+        assert_eq!(two.charge_bytes(&two.lock_for_write(), 5_000, Some(20_000), &root), Ok(()));
+        one.refund_bytes(&one.lock_for_write(), 4_000);
+        assert_eq!(two.charge_bytes(&two.lock_for_write(), 4_000, Some(20_000), &root), Ok(()));
         assert_eq!(
-            two.charge(&two.turn(), 0, Some(1), &root),
+            two.charge_bytes(&two.lock_for_write(), 0, Some(1), &root),
             Ok(()),
             "what does not grow always fits"
         );
         drop((one, two));
-        assert_eq!(shelves.of(&root).unwrap().used_bytes(&root, 20_000), Ok(10_000));
+        assert_eq!(shelves.folder_usage(&root).unwrap().used_bytes(&root, 20_000), Ok(10_000));
     }
 
     #[test]
     fn one_run_at_a_time_has_its_turn() {
-        let shelf = Arc::<Shelf>::default();
-        let (one, two) = (Account::on(Arc::clone(&shelf)), Account::on(Arc::clone(&shelf)));
-        let turn = one.turn();
+        let shelf = Arc::<FolderUsage>::default();
+        let (one, two) =
+            (QuotaAccount::new(Arc::clone(&shelf)), QuotaAccount::new(Arc::clone(&shelf)));
+        let turn = one.lock_for_write();
         assert!(shelf.turn.try_lock().is_err());
         drop(turn);
-        drop(two.turn());
+        drop(two.lock_for_write());
         assert!(shelf.turn.try_lock().is_ok());
     }
 
@@ -248,52 +255,73 @@ mod tests {
     fn without_a_quota_each_run_has_its_own_room() {
         let folder = tempfile::tempdir().unwrap();
         let root = root(folder.path());
-        let shelf = Shelves::default().of(&root).unwrap();
-        let (one, two) = (Account::on(Arc::clone(&shelf)), Account::on(shelf));
-        let full = Err(Full { limit_bytes: ADDED_BYTES_STANDARD });
-        assert_eq!(one.charge(&one.turn(), ADDED_BYTES_STANDARD, None, &root), Ok(()));
-        assert_eq!(one.charge(&one.turn(), 1, None, &root), full);
-        assert_eq!(two.charge(&two.turn(), ADDED_BYTES_STANDARD + 1, None, &root), full);
-        assert_eq!(two.charge(&two.turn(), ADDED_BYTES_STANDARD, None, &root), Ok(()));
+        let shelf = FolderUsageTable::default().folder_usage(&root).unwrap();
+        let (one, two) = (QuotaAccount::new(Arc::clone(&shelf)), QuotaAccount::new(shelf));
+        let full = Err(QuotaError { limit_bytes: ADDED_BYTES_STANDARD });
+        assert_eq!(
+            one.charge_bytes(&one.lock_for_write(), ADDED_BYTES_STANDARD, None, &root),
+            Ok(())
+        );
+        assert_eq!(one.charge_bytes(&one.lock_for_write(), 1, None, &root), full);
+        assert_eq!(
+            two.charge_bytes(&two.lock_for_write(), ADDED_BYTES_STANDARD + 1, None, &root),
+            full
+        );
+        assert_eq!(
+            two.charge_bytes(&two.lock_for_write(), ADDED_BYTES_STANDARD, None, &root),
+            Ok(())
+        );
     }
 
     #[test]
     fn another_run_measures_again_unless_a_file_is_open() {
         let folder = tempfile::tempdir().unwrap();
         let root = root(folder.path());
-        let account = Account::on(Shelves::default().of(&root).unwrap());
-        let (file, full) = (FileKey(1, 2), Err(Full { limit_bytes: 20_000 }));
-        account.opened(file);
-        assert_eq!(account.charge(&account.turn(), 20_000, Some(20_000), &root), Ok(()));
+        let account = QuotaAccount::new(FolderUsageTable::default().folder_usage(&root).unwrap());
+        let (file, full) = (FileIdentity(1, 2), Err(QuotaError { limit_bytes: 20_000 }));
+        account.add_open_file(file);
+        assert_eq!(
+            account.charge_bytes(&account.lock_for_write(), 20_000, Some(20_000), &root),
+            Ok(())
+        );
         account.begin_run();
         assert_eq!(
-            account.charge(&account.turn(), 1, Some(20_000), &root),
+            account.charge_bytes(&account.lock_for_write(), 1, Some(20_000), &root),
             full,
             "it may lie in a file that has no name any more"
         );
-        account.closed(file);
+        account.remove_open_file(file);
         account.begin_run();
-        assert_eq!(account.charge(&account.turn(), 20_000, Some(20_000), &root), Ok(()));
+        assert_eq!(
+            account.charge_bytes(&account.lock_for_write(), 20_000, Some(20_000), &root),
+            Ok(())
+        );
         account.begin_run();
-        assert_eq!(account.charge(&account.turn(), ADDED_BYTES_STANDARD, None, &root), Ok(()));
-        assert!(account.charge(&account.turn(), 1, None, &root).is_err());
+        assert_eq!(
+            account.charge_bytes(&account.lock_for_write(), ADDED_BYTES_STANDARD, None, &root),
+            Ok(())
+        );
+        assert!(account.charge_bytes(&account.lock_for_write(), 1, None, &root).is_err());
         account.begin_run();
-        assert_eq!(account.charge(&account.turn(), ADDED_BYTES_STANDARD, None, &root), Ok(()));
+        assert_eq!(
+            account.charge_bytes(&account.lock_for_write(), ADDED_BYTES_STANDARD, None, &root),
+            Ok(())
+        );
     }
 
     #[test]
     fn a_removed_file_is_not_free_while_it_is_open() {
-        let account = Account::on(Arc::default());
-        account.shelf.add(0);
-        lock(&account.shelf.book).used_bytes = Some(100_000);
-        let file = FileKey(1, 2);
-        account.opened(file);
-        account.opened(file);
-        account.closed(file);
-        account.refund_removed(&account.turn(), file, 60_000);
-        assert_eq!(lock(&account.shelf.book).used_bytes, Some(100_000));
-        account.closed(file);
-        account.refund_removed(&account.turn(), file, 60_000);
-        assert_eq!(lock(&account.shelf.book).used_bytes, Some(40_000));
+        let account = QuotaAccount::new(Arc::default());
+        account.shelf.add_bytes(0);
+        lock_mutex(&account.shelf.book).used_bytes = Some(100_000);
+        let file = FileIdentity(1, 2);
+        account.add_open_file(file);
+        account.add_open_file(file);
+        account.remove_open_file(file);
+        account.refund_removed_file(&account.lock_for_write(), file, 60_000);
+        assert_eq!(lock_mutex(&account.shelf.book).used_bytes, Some(100_000));
+        account.remove_open_file(file);
+        account.refund_removed_file(&account.lock_for_write(), file, 60_000);
+        assert_eq!(lock_mutex(&account.shelf.book).used_bytes, Some(40_000));
     }
 }

@@ -13,8 +13,8 @@ use wasmtime_wasi::{
 };
 
 use super::{
-    content::{self, READ_BYTES_MAX, Target},
-    opened::Opened,
+    content::{self, FileWriteTarget, READ_BYTES_MAX},
+    opened::FileHandle,
 };
 
 /// Most bytes that are written at a time.
@@ -24,7 +24,7 @@ const WRITE_BYTES_MAX: usize = 64 * 1024;
 const READ_AHEAD_BYTES: usize = 4096;
 
 /// The background work of a stream.
-enum Work<T> {
+enum FileStreamWork<T> {
     Idle,
     Under(AbortOnDropJoinHandle<Result<T, ErrorCode>>),
     Done(Result<T, ErrorCode>),
@@ -32,13 +32,13 @@ enum Work<T> {
     Over,
 }
 
-impl<T: Send + 'static> Work<T> {
-    fn begin(&mut self, work: impl FnOnce() -> Result<T, ErrorCode> + Send + 'static) {
+impl<T: Send + 'static> FileStreamWork<T> {
+    fn start_work(&mut self, work: impl FnOnce() -> Result<T, ErrorCode> + Send + 'static) {
         *self = Self::Under(spawn_blocking(work));
     }
 
     /// Waits until no work is running.
-    async fn settle(&mut self) {
+    async fn wait_until_done(&mut self) {
         if let Self::Under(task) = self {
             let done = task.await;
             *self = Self::Done(done);
@@ -46,110 +46,112 @@ impl<T: Send + 'static> Work<T> {
     }
 
     /// Aborts the work and waits until it has released the file.
-    async fn cancel(&mut self) {
+    async fn cancel_and_wait(&mut self) {
         if let Self::Under(task) = mem::replace(self, Self::Over) {
             task.cancel().await;
         }
     }
 }
 
-fn failed(error: ErrorCode) -> StreamError {
+fn to_stream_error(error: ErrorCode) -> StreamError {
     StreamError::LastOperationFailed(error.into())
 }
 
 /// A file that is read from an offset.
-pub(super) struct FileInput {
-    file: Arc<Opened>,
+pub(super) struct FileInputStream {
+    file: Arc<FileHandle>,
     offset: u64,
-    work: Work<Bytes>,
+    work: FileStreamWork<Bytes>,
 }
 
-impl FileInput {
-    pub(super) fn new(file: Arc<Opened>, offset: u64) -> Self {
-        Self { file, offset, work: Work::Idle }
+impl FileInputStream {
+    pub(super) fn new(file: Arc<FileHandle>, offset: u64) -> Self {
+        Self { file, offset, work: FileStreamWork::Idle }
     }
 
-    fn begin(&mut self, most_bytes: usize) {
+    fn start_read(&mut self, most_bytes: usize) {
         let (file, offset) = (Arc::clone(&self.file), self.offset);
-        self.work.begin(move || content::read(&file, offset, most_bytes).map(Bytes::from));
+        self.work
+            .start_work(move || content::read_bytes(&file, offset, most_bytes).map(Bytes::from));
     }
 
     /// Returns the bytes that were read, up to `most_bytes`, and keeps the rest.
-    fn take(&mut self, mut bytes: Bytes, most_bytes: usize) -> StreamResult<Bytes> {
+    fn take_bytes(&mut self, mut bytes: Bytes, most_bytes: usize) -> StreamResult<Bytes> {
         if bytes.is_empty() {
-            self.work = Work::Over;
+            self.work = FileStreamWork::Over;
             return Err(StreamError::Closed);
         }
         let taken = bytes.split_to(bytes.len().min(most_bytes));
         self.offset += taken.len() as u64;
-        self.work = if bytes.is_empty() { Work::Idle } else { Work::Done(Ok(bytes)) };
+        self.work =
+            if bytes.is_empty() { FileStreamWork::Idle } else { FileStreamWork::Done(Ok(bytes)) };
         Ok(taken)
     }
 }
 
 #[async_trait]
-impl InputStream for FileInput {
+impl InputStream for FileInputStream {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
-        self.file.present().map_err(failed)?;
-        match mem::replace(&mut self.work, Work::Over) {
-            Work::Idle if size == 0 => self.work = Work::Idle,
-            Work::Idle => self.begin(size.min(READ_BYTES_MAX)),
-            Work::Done(Ok(bytes)) => return self.take(bytes, size),
-            Work::Done(Err(error)) => return Err(failed(error)),
-            under @ Work::Under(_) => self.work = under,
-            Work::Over => return Err(StreamError::Closed),
+        self.file.check_grant().map_err(to_stream_error)?;
+        match mem::replace(&mut self.work, FileStreamWork::Over) {
+            FileStreamWork::Idle if size == 0 => self.work = FileStreamWork::Idle,
+            FileStreamWork::Idle => self.start_read(size.min(READ_BYTES_MAX)),
+            FileStreamWork::Done(Ok(bytes)) => return self.take_bytes(bytes, size),
+            FileStreamWork::Done(Err(error)) => return Err(to_stream_error(error)),
+            under @ FileStreamWork::Under(_) => self.work = under,
+            FileStreamWork::Over => return Err(StreamError::Closed),
         }
         Ok(Bytes::new())
     }
 
     async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
-        if matches!(self.work, Work::Idle) {
+        if matches!(self.work, FileStreamWork::Idle) {
             self.read(size)?;
         }
-        self.work.settle().await;
+        self.work.wait_until_done().await;
         self.read(size)
     }
 
     async fn cancel(&mut self) {
-        self.work.cancel().await;
+        self.work.cancel_and_wait().await;
     }
 }
 
 #[async_trait]
-impl Pollable for FileInput {
+impl Pollable for FileInputStream {
     async fn ready(&mut self) {
-        if matches!(self.work, Work::Idle) {
-            self.begin(READ_AHEAD_BYTES);
+        if matches!(self.work, FileStreamWork::Idle) {
+            self.start_read(READ_AHEAD_BYTES);
         }
-        self.work.settle().await;
+        self.work.wait_until_done().await;
     }
 }
 
 /// A file that is written to.
-pub(super) struct FileOutput {
-    file: Arc<Opened>,
-    target: Target,
-    work: Work<()>,
+pub(super) struct FileOutputStream {
+    file: Arc<FileHandle>,
+    target: FileWriteTarget,
+    work: FileStreamWork<()>,
 }
 
-impl FileOutput {
-    pub(super) fn new(file: Arc<Opened>, target: Target) -> Self {
-        Self { file, target, work: Work::Idle }
+impl FileOutputStream {
+    pub(super) fn new(file: Arc<FileHandle>, target: FileWriteTarget) -> Self {
+        Self { file, target, work: FileStreamWork::Idle }
     }
 }
 
 #[async_trait]
-impl OutputStream for FileOutput {
+impl OutputStream for FileOutputStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         if self.check_write()? < bytes.len() {
             return Err(StreamError::trap("more was written than check-write had allowed"));
         }
-        let present = self.file.present_for_change().map_err(failed)?;
+        let present = self.file.check_change_grant().map_err(to_stream_error)?;
         let (file, target) = (Arc::clone(&self.file), self.target);
-        if let Target::At(offset) = &mut self.target {
+        if let FileWriteTarget::At(offset) = &mut self.target {
             *offset = offset.saturating_add(bytes.len() as u64);
         }
-        self.work.begin(move || content::write(&present, &file, target, &bytes));
+        self.work.start_work(move || content::write_bytes(&present, &file, target, &bytes));
         Ok(())
     }
 
@@ -159,28 +161,28 @@ impl OutputStream for FileOutput {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        match mem::replace(&mut self.work, Work::Over) {
-            Work::Idle | Work::Done(Ok(())) => {
-                self.work = Work::Idle;
+        match mem::replace(&mut self.work, FileStreamWork::Over) {
+            FileStreamWork::Idle | FileStreamWork::Done(Ok(())) => {
+                self.work = FileStreamWork::Idle;
                 Ok(WRITE_BYTES_MAX)
             }
-            under @ Work::Under(_) => {
+            under @ FileStreamWork::Under(_) => {
                 self.work = under;
                 Ok(0)
             }
-            Work::Done(Err(error)) => Err(failed(error)),
-            Work::Over => Err(StreamError::Closed),
+            FileStreamWork::Done(Err(error)) => Err(to_stream_error(error)),
+            FileStreamWork::Over => Err(StreamError::Closed),
         }
     }
 
     async fn cancel(&mut self) {
-        self.work.cancel().await;
+        self.work.cancel_and_wait().await;
     }
 }
 
 #[async_trait]
-impl Pollable for FileOutput {
+impl Pollable for FileOutputStream {
     async fn ready(&mut self) {
-        self.work.settle().await;
+        self.work.wait_until_done().await;
     }
 }

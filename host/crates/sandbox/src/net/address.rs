@@ -10,7 +10,10 @@ use url::Url;
 /// # Errors
 ///
 /// The form of the location is not accepted; the error states why.
-pub(super) fn redirected(from: &Url, location: &HeaderValue) -> Result<Url, RequestFormError> {
+pub(super) fn resolve_redirect_url(
+    from: &Url,
+    location: &HeaderValue,
+) -> Result<Url, RequestFormError> {
     let text = location.to_str().map_err(|_| RequestFormError::RedirectText)?;
     let text = text.split('#').next().unwrap_or_default();
     if text.contains(['\\', '\t']) {
@@ -29,7 +32,7 @@ pub(super) fn redirected(from: &Url, location: &HeaderValue) -> Result<Url, Requ
 }
 
 /// Method and URL for the record, without the query, which may contain private data.
-pub(super) fn describe(method: &str, url: &Url) -> String {
+pub(super) fn describe_request(method: &str, url: &Url) -> String {
     format!("{method} {}{}", url.origin().ascii_serialization(), url.path())
 }
 
@@ -58,7 +61,7 @@ mod tests {
             ("ht\ttp://b.example/", None),
         ] {
             let from = Url::parse("https://a.example:8443/b/c").unwrap();
-            let got = redirected(&from, &HeaderValue::from_str(location).unwrap());
+            let got = resolve_redirect_url(&from, &HeaderValue::from_str(location).unwrap());
             assert_eq!(got.ok().map(String::from).as_deref(), want, "{location}");
         }
     }

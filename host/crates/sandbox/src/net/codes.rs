@@ -31,11 +31,11 @@ fn http_error_code(
 ) -> wasmtime::Result<Option<ErrorCode>> {
     let error = store.data().table.get(error)?;
     let known = error.downcast_ref::<ErrorCode>().cloned();
-    Ok(known.or_else(|| error.downcast_ref::<Error>().map(code)))
+    Ok(known.or_else(|| error.downcast_ref::<Error>().map(to_error_code)))
 }
 
 /// Converts the errors that a body can have. Any other becomes an internal error with its message.
-fn code(error: &Error) -> ErrorCode {
+fn to_error_code(error: &Error) -> ErrorCode {
     match error {
         Error::ConnectionReadTimeout => ErrorCode::ConnectionReadTimeout,
         Error::HttpRequestDenied => ErrorCode::HttpRequestDenied,

@@ -22,7 +22,7 @@ const NAME_CHARS_MAX: usize = 40;
 
 /// The content coding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(super) enum ContentCoding {
     /// No coding.
     Identity,
     /// `gzip`.
@@ -31,15 +31,15 @@ pub(super) enum Coding {
     Deflate,
 }
 
-impl Coding {
+impl ContentCoding {
     /// Reads the coding from a response's headers.
     ///
     /// # Errors
     ///
     /// The coding is not supported, or there are several.
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Error> {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Result<Self, Error> {
         let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
-        let unknown = |value: &[u8]| Error::HttpResponseContentCoding(Some(name(value)));
+        let unknown = |value: &[u8]| Error::HttpResponseContentCoding(Some(coding_name(value)));
         let Some(value) = values.next() else { return Ok(Self::Identity) };
         if values.next().is_some() {
             return Err(unknown(b"several"));
@@ -67,58 +67,58 @@ impl Coding {
 /// # Errors
 ///
 /// Another coding, or several.
-pub(super) fn check_transfer(headers: &HeaderMap) -> Result<(), Error> {
+pub(super) fn check_transfer_coding(headers: &HeaderMap) -> Result<(), Error> {
     let mut values = headers.get_all(header::TRANSFER_ENCODING).iter().map(HeaderValue::as_bytes);
     match (values.next(), values.next()) {
         (None, _) => Ok(()),
         (Some(value), None) if value.trim_ascii().eq_ignore_ascii_case(b"chunked") => Ok(()),
-        (Some(value), None) => Err(Error::HttpResponseTransferCoding(Some(name(value)))),
-        (Some(_), Some(_)) => Err(Error::HttpResponseTransferCoding(Some(name(b"several")))),
+        (Some(value), None) => Err(Error::HttpResponseTransferCoding(Some(coding_name(value)))),
+        (Some(_), Some(_)) => Err(Error::HttpResponseTransferCoding(Some(coding_name(b"several")))),
     }
 }
 
 /// The name of a coding for an error message.
-fn name(value: &[u8]) -> String {
+fn coding_name(value: &[u8]) -> String {
     String::from_utf8_lossy(value).chars().take(NAME_CHARS_MAX).collect()
 }
 
 /// The output of a decoder.
-pub(super) struct Decoded {
+pub(super) struct BodyDecoder {
     reader: Pin<Box<dyn AsyncRead + Send>>,
-    coding: Coding,
+    coding: ContentCoding,
 }
 
-impl Decoded {
+impl BodyDecoder {
     /// Decodes a stream of bytes.
-    pub(super) fn of(
+    pub(super) fn new(
         bytes: impl Stream<Item = Result<Bytes, Error>> + Send + 'static,
-        coding: Coding,
+        coding: ContentCoding,
     ) -> Self {
         let source = StreamReader::new(Box::pin(bytes.map_err(io::Error::other)));
         let reader: Pin<Box<dyn AsyncRead + Send>> = match coding {
-            Coding::Identity => Box::pin(source),
-            Coding::Gzip => {
+            ContentCoding::Identity => Box::pin(source),
+            ContentCoding::Gzip => {
                 let mut decoder = GzipDecoder::new(source);
                 decoder.multiple_members(true);
                 Box::pin(decoder)
             }
-            Coding::Deflate => Box::pin(ZlibDecoder::new(source)),
+            ContentCoding::Deflate => Box::pin(ZlibDecoder::new(source)),
         };
         Self { reader, coding }
     }
 
     /// Returns the next piece, or `None` at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+    pub(super) async fn next_chunk(&mut self) -> Result<Option<Bytes>, Error> {
         let mut piece = BytesMut::with_capacity(DECODED_CHUNK_BYTES);
         match self.reader.read_buf(&mut piece).await {
             Ok(0) => Ok(None),
             Ok(_) => Ok(Some(piece.freeze())),
-            Err(error) => Err(self.error(error)),
+            Err(error) => Err(self.convert_error(error)),
         }
     }
 
     /// Returns an error of the source unchanged. Any other error means that the coding is broken.
-    fn error(&self, error: io::Error) -> Error {
+    fn convert_error(&self, error: io::Error) -> Error {
         let broken = |_| Error::HttpResponseContentCoding(Some(self.coding.name().to_owned()));
         error.downcast::<Error>().unwrap_or_else(broken)
     }
@@ -128,22 +128,22 @@ impl Decoded {
 mod tests {
     use super::*;
 
-    fn coding(values: &[&str]) -> Result<Coding, String> {
+    fn coding(values: &[&str]) -> Result<ContentCoding, String> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(header::CONTENT_ENCODING, value.parse().unwrap());
         }
-        Coding::of(&headers).map_err(|error| error.to_string())
+        ContentCoding::from_headers(&headers).map_err(|error| error.to_string())
     }
 
     #[test]
     fn one_coding_at_a_time_is_understood() {
         for (values, want) in [
-            (&[][..], Coding::Identity),
-            (&["identity"], Coding::Identity),
-            (&["gzip"], Coding::Gzip),
-            (&["X-GZip "], Coding::Gzip),
-            (&["deflate"], Coding::Deflate),
+            (&[][..], ContentCoding::Identity),
+            (&["identity"], ContentCoding::Identity),
+            (&["gzip"], ContentCoding::Gzip),
+            (&["X-GZip "], ContentCoding::Gzip),
+            (&["deflate"], ContentCoding::Deflate),
         ] {
             assert_eq!(coding(values), Ok(want), "{values:?}");
         }
@@ -159,7 +159,7 @@ mod tests {
             for value in values {
                 headers.append(header::TRANSFER_ENCODING, value.parse().unwrap());
             }
-            check_transfer(&headers).is_ok()
+            check_transfer_coding(&headers).is_ok()
         };
         for values in [&[][..], &["chunked"], &["Chunked "]] {
             assert!(checked(values), "{values:?}");

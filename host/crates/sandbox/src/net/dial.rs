@@ -17,9 +17,9 @@ use wasmtime_wasi_http::Error;
 
 use super::{
     HttpGate,
-    exchange::Sending,
-    pass::Passed,
-    patience::{Patience, Step},
+    exchange::PreparedRequest,
+    pass::PermittedRequest,
+    patience::{ExchangeStep, ExchangeTimeouts},
     proxy,
 };
 
@@ -30,16 +30,16 @@ const ADDRESSES_MAX: usize = 8;
 const HEAD_START: Duration = Duration::from_millis(250);
 
 /// A connection, direct or through a proxy.
-pub(super) type Line = Box<dyn Duplex>;
+pub(super) type Line = Box<dyn DuplexConnection>;
 
 /// Reads and writes.
-pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait DuplexConnection: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> DuplexConnection for T {}
 
 /// The form of the request target on the request line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum RequestTargetForm {
     /// Path and query, for the server itself.
     Path,
     /// The whole URL, for a proxy.
@@ -48,38 +48,40 @@ pub(super) enum Form {
 
 /// Connects to a URL's host at an address that the grant allows, or through the proxy that the
 /// policy names.
-pub(super) async fn connect(
+pub(super) async fn connect_to_host(
     gate: &HttpGate,
-    patience: &Patience,
-    sending: &Sending,
-    passed: &Passed,
-) -> Result<(Line, Form), Error> {
+    patience: &ExchangeTimeouts,
+    sending: &PreparedRequest,
+    passed: &PermittedRequest,
+) -> Result<(Line, RequestTargetForm), Error> {
     let addresses = allowed_addresses(gate, patience, sending, passed).await?;
-    let proxies = gate.case.warden().proxy();
+    let proxies = gate.case.authorizer().proxy_settings();
     let Some(proxy) = proxies.as_deref().and_then(|proxies| proxies.address_for_url(&sending.url))
     else {
-        let stream = patience.wait(Step::Connect, first_to_answer(&addresses)).await??;
-        return Ok((Box::new(stream), Form::Path));
+        let stream =
+            patience.wait_for_step(ExchangeStep::Connect, connect_to_first(&addresses)).await??;
+        return Ok((Box::new(stream), RequestTargetForm::Path));
     };
-    let own = proxy::addresses(gate, patience, proxy).await?;
+    let own = proxy::resolve_proxy(gate, patience, proxy).await?;
     if sending.url.scheme() == "https" {
-        let tunnel = proxy::tunnel(&own, &addresses);
-        Ok((patience.wait(Step::Connect, tunnel).await??, Form::Path))
+        let tunnel = proxy::open_tunnel(&own, &addresses);
+        Ok((patience.wait_for_step(ExchangeStep::Connect, tunnel).await??, RequestTargetForm::Path))
     } else {
-        let stream = patience.wait(Step::Connect, first_to_answer(&own)).await??;
-        Ok((Box::new(stream), Form::Whole))
+        let stream =
+            patience.wait_for_step(ExchangeStep::Connect, connect_to_first(&own)).await??;
+        Ok((Box::new(stream), RequestTargetForm::Whole))
     }
 }
 
 /// Dials addresses in order, each one a little after the one before, until one accepts the
 /// connection.
-pub(super) async fn first_to_answer(addresses: &[SocketAddr]) -> Result<TcpStream, Error> {
+pub(super) async fn connect_to_first(addresses: &[SocketAddr]) -> Result<TcpStream, Error> {
     let mut waiting = addresses.iter();
     let mut dialled = FuturesUnordered::new();
     let mut last = Error::DestinationUnavailable;
     loop {
         match waiting.next() {
-            Some(address) => dialled.push(dial(*address)),
+            Some(address) => dialled.push(dial_address(*address)),
             None if dialled.is_empty() => return Err(last),
             None => {}
         }
@@ -87,7 +89,7 @@ pub(super) async fn first_to_answer(addresses: &[SocketAddr]) -> Result<TcpStrea
             biased;
             Some(answer) = dialled.next() => match answer {
                 Ok(stream) => return Ok(stream),
-                Err(error) => last = connect_error(&error),
+                Err(error) => last = convert_connect_error(&error),
             },
             () = tokio::time::sleep(HEAD_START), if waiting.len() > 0 => {}
         }
@@ -95,7 +97,7 @@ pub(super) async fn first_to_answer(addresses: &[SocketAddr]) -> Result<TcpStrea
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place that dials for a guest")]
-async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+async fn dial_address(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
@@ -105,32 +107,32 @@ async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
 /// recorded.
 async fn allowed_addresses(
     gate: &HttpGate,
-    patience: &Patience,
-    sending: &Sending,
-    passed: &Passed,
+    patience: &ExchangeTimeouts,
+    sending: &PreparedRequest,
+    passed: &PermittedRequest,
 ) -> Result<Vec<SocketAddr>, Error> {
-    let Sending { method, url, .. } = sending;
+    let PreparedRequest { method, url, .. } = sending;
     let host = url.host().ok_or(Error::HttpRequestUriInvalid)?;
     let port = url.port_or_known_default().ok_or(Error::HttpRequestUriInvalid)?;
-    let all = resolve(gate, patience, &host).await?;
-    let grant = gate.case.grant();
-    let permit = gate.permit(&grant, method.as_str(), url)?;
+    let all = resolve_host(gate, patience, &host).await?;
+    let grant = gate.case.current_grant();
+    let permit = gate.find_permit(&grant, method.as_str(), url)?;
     let (allowed, refused): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|address| permit.allows_address(*address));
     if let (Some(address), true) = (refused.first(), allowed.is_empty()) {
-        gate.case.ledger.refused(grant.deny_address(&passed.what, *address));
+        gate.case.ledger.record_refusal(grant.deny_address(&passed.what, *address));
         return Err(Error::DestinationIpProhibited);
     }
     let is_open = url.scheme() != "https" && !allowed.iter().all(IpAddr::is_loopback);
     if is_open && !passed.credentials.is_empty() {
         let why = "it would send a secret unencrypted to another machine";
-        return Err(gate.refuse(&passed.what, why.to_owned()));
+        return Err(gate.refuse_request(&passed.what, why.to_owned()));
     }
-    Ok(in_turn(allowed).map(|address| SocketAddr::new(address, port)).collect())
+    Ok(interleave_families(allowed).map(|address| SocketAddr::new(address, port)).collect())
 }
 
 /// The addresses to try, alternating between the two families, one of which may be unreachable.
-fn in_turn(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
+fn interleave_families(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
     let first_is_v6 = addresses.first().is_some_and(IpAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) =
         addresses.into_iter().partition(|address| address.is_ipv6() == first_is_v6);
@@ -142,9 +144,9 @@ fn in_turn(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
 }
 
 /// Resolves a host to addresses.
-pub(super) async fn resolve<S: AsRef<str>>(
+pub(super) async fn resolve_host<S: AsRef<str>>(
     gate: &HttpGate,
-    patience: &Patience,
+    patience: &ExchangeTimeouts,
     host: &Host<S>,
 ) -> Result<Vec<IpAddr>, Error> {
     let name = match host {
@@ -152,7 +154,7 @@ pub(super) async fn resolve<S: AsRef<str>>(
         Host::Ipv6(ip) => return Ok(vec![IpAddr::V6(*ip)]),
         Host::Domain(name) => name.as_ref(),
     };
-    match patience.wait(Step::Resolve, gate.resolver.resolve_host(name)).await? {
+    match patience.wait_for_step(ExchangeStep::Resolve, gate.resolver.resolve_host(name)).await? {
         Ok(addresses) if !addresses.is_empty() => Ok(addresses),
         Ok(_) | Err(_) => {
             Err(Error::DnsError { rcode: Some("no such name".into()), info_code: None })
@@ -160,7 +162,7 @@ pub(super) async fn resolve<S: AsRef<str>>(
     }
 }
 
-fn connect_error(error: &io::Error) -> Error {
+fn convert_connect_error(error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Error::ConnectionRefused,
         io::ErrorKind::TimedOut => Error::ConnectionTimeout,
@@ -174,7 +176,11 @@ mod tests {
 
     fn check(addresses: &[&str], want: &[&str]) {
         let parse = |list: &[&str]| list.iter().map(|ip| ip.parse().unwrap()).collect::<Vec<_>>();
-        assert_eq!(in_turn(parse(addresses)).collect::<Vec<_>>(), parse(want), "{addresses:?}");
+        assert_eq!(
+            interleave_families(parse(addresses)).collect::<Vec<_>>(),
+            parse(want),
+            "{addresses:?}"
+        );
     }
 
     #[test]
@@ -193,11 +199,11 @@ mod tests {
         let open = listener.local_addr().unwrap();
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let reached = |stream: TcpStream| stream.peer_addr().unwrap();
-        let answer = first_to_answer(&[closed, closed, open]).await.map(reached);
+        let answer = connect_to_first(&[closed, closed, open]).await.map(reached);
         assert_eq!(answer.ok(), Some(open));
-        let answer = first_to_answer(&[closed, closed]).await.map(reached);
+        let answer = connect_to_first(&[closed, closed]).await.map(reached);
         assert!(matches!(answer, Err(Error::ConnectionRefused)), "{answer:?}");
-        let answer = first_to_answer(&[]).await.map(reached);
+        let answer = connect_to_first(&[]).await.map(reached);
         assert!(matches!(answer, Err(Error::DestinationUnavailable)), "{answer:?}");
     }
 }

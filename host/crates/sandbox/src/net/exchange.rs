@@ -11,23 +11,23 @@ use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::{
     HttpGate,
-    dial::{self, Form, Line},
+    dial::{self, Line, RequestTargetForm},
     headers, incoming,
-    outgoing::{Cut, Outgoing},
-    pass::Passed,
-    patience::{Patience, Step},
+    outgoing::{RequestBodyError, ScannedRequestBody},
+    pass::PermittedRequest,
+    patience::{ExchangeStep, ExchangeTimeouts},
     pending::PendingBody,
     proxy,
-    wire::{HeadSeen, HeadTooLong, Wire},
+    wire::{LimitedConnection, ResponseHeadLimit, ResponseHeadTooLong},
 };
-use crate::{ledger::Traffic, limits::HEADER_BYTES_MAX};
+use crate::{ledger::RequestTraffic, limits::HEADER_BYTES_MAX};
 
 /// Most header lines of a response. Servers of one site send up to some hundred; their bytes are
 /// limited separately ([`HEADER_BYTES_MAX`]).
 const HEADERS_MAX: usize = 1000;
 
 /// A request without its body, ready to be sent.
-pub(super) struct Sending {
+pub(super) struct PreparedRequest {
     pub(super) method: Method,
     pub(super) url: Url,
     /// The headers as the guest set them.
@@ -38,100 +38,107 @@ pub(super) struct Sending {
 }
 
 /// A response whose body has not been read.
-pub(super) struct Answer {
+pub(super) struct UnreadResponse {
     pub(super) response: Response<Incoming>,
-    pub(super) traffic: Arc<Traffic>,
+    pub(super) traffic: Arc<RequestTraffic>,
     /// Drives the connection, which ends when this is dropped.
     driver: AbortOnDropJoinHandle<Result<(), hyper::Error>>,
 }
 
-impl Answer {
+impl UnreadResponse {
     /// Converts the response for the guest, together with the future that drives the connection
     /// while the guest reads.
-    pub(super) fn receive(
+    pub(super) fn into_guest_response(
         self,
         gate: &HttpGate,
-        patience: Patience,
+        patience: ExchangeTimeouts,
     ) -> Result<super::Response, Error> {
-        let response = incoming::receive(gate, patience, self.response, self.traffic)?;
+        let response = incoming::build_guest_response(gate, patience, self.response, self.traffic)?;
         let driver = self.driver;
         Ok((response, Box::new(async move { driver.await.map_err(Error::from) })))
     }
 }
 
 /// Sends a request if it passes the gate, and waits for the head of the response.
-pub(super) async fn exchange(
+pub(super) async fn exchange_request(
     gate: &HttpGate,
-    patience: &Patience,
-    sending: &Sending,
+    patience: &ExchangeTimeouts,
+    sending: &PreparedRequest,
     body: WasiBody,
-) -> Result<Answer, Error> {
+) -> Result<UnreadResponse, Error> {
     let body = PendingBody::new(body);
-    let passed = gate.pass(sending, &body).await?;
-    let traffic = gate.case.ledger.requested(passed.what.clone());
-    let (line, form) = dial::connect(gate, patience, sending, &passed).await?;
+    let passed = gate.permit_request(sending, &body).await?;
+    let traffic = gate.case.ledger.record_request(passed.what.clone());
+    let (line, form) = dial::connect_to_host(gate, patience, sending, &passed).await?;
     let line = match sending.url.scheme() {
-        "https" => gate.tls.wrap(patience, &sending.url, line).await?,
+        "https" => gate.tls.wrap_connection(patience, &sending.url, line).await?,
         _ => line,
     };
-    let body = Outgoing::new(gate, &sending.url, &passed, body.into_body(), Arc::clone(&traffic));
-    let request = request(sending, form, &passed, body)?;
-    passed.credentials.iter().for_each(|credential| credential.note(&gate.case.ledger));
-    let answer = converse(gate, patience, line, request, traffic).await?;
-    if form == Form::Whole {
-        proxy::check_answer(answer.response.status())?;
+    let body = ScannedRequestBody::new(
+        gate,
+        &sending.url,
+        &passed,
+        body.into_body(),
+        Arc::clone(&traffic),
+    );
+    let request = build_request(sending, form, &passed, body)?;
+    passed.credentials.iter().for_each(|credential| credential.record_use(&gate.case.ledger));
+    let answer = send_over_connection(gate, patience, line, request, traffic).await?;
+    if form == RequestTargetForm::Whole {
+        proxy::check_proxy_status(answer.response.status())?;
     }
-    answer.traffic.answered(answer.response.status().as_u16());
-    incoming::check_head(answer.response.status(), answer.response.headers())?;
+    answer.traffic.set_status(answer.response.status().as_u16());
+    incoming::check_response_head(answer.response.status(), answer.response.headers())?;
     Ok(answer)
 }
 
 /// Builds the request from the rebuilt URL and its host, so that no unchecked part of the address
 /// is sent, and adds the credentials.
-fn request(
-    sending: &Sending,
-    form: Form,
-    passed: &Passed,
-    body: Outgoing,
-) -> Result<Request<Outgoing>, Error> {
+fn build_request(
+    sending: &PreparedRequest,
+    form: RequestTargetForm,
+    passed: &PermittedRequest,
+    body: ScannedRequestBody,
+) -> Result<Request<ScannedRequestBody>, Error> {
     let url = &sending.url;
     let target = match form {
-        Form::Path => &url[Position::BeforePath..Position::AfterQuery],
-        Form::Whole => &url[..Position::AfterQuery],
+        RequestTargetForm::Path => &url[Position::BeforePath..Position::AfterQuery],
+        RequestTargetForm::Whole => &url[..Position::AfterQuery],
     };
     let mut request = Request::new(body);
     *request.method_mut() = sending.method.clone();
     *request.uri_mut() = target.parse().map_err(|_| Error::HttpRequestUriInvalid)?;
-    *request.headers_mut() = headers::complete(&sending.headers, url, &passed.credentials)?;
+    *request.headers_mut() = headers::complete_headers(&sending.headers, url, &passed.credentials)?;
     Ok(request)
 }
 
-async fn converse(
+async fn send_over_connection(
     gate: &HttpGate,
-    patience: &Patience,
+    patience: &ExchangeTimeouts,
     line: Line,
-    request: Request<Outgoing>,
-    traffic: Arc<Traffic>,
-) -> Result<Answer, Error> {
-    let (wire, head) = Wire::new(line);
+    request: Request<ScannedRequestBody>,
+    traffic: Arc<RequestTraffic>,
+) -> Result<UnreadResponse, Error> {
+    let (wire, head) = LimitedConnection::new(line);
     let (mut sender, connection) = http1::Builder::new()
         .max_headers(HEADERS_MAX)
         .max_header_size(HEADER_BYTES_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
-        .handshake::<_, Outgoing>(TokioIo::new(wire))
+        .handshake::<_, ScannedRequestBody>(TokioIo::new(wire))
         .await?;
     // The connection must be driven while the head is awaited and while the body is read.
     let driver = wasmtime_wasi::runtime::spawn(connection);
-    let response = patience.wait(Step::Head, sender.send_request(request)).await?;
-    let response = response.map_err(|error| gate.broken_head(&error, &head))?;
-    head.lift();
-    Ok(Answer { response, traffic, driver })
+    let response = patience.wait_for_step(ExchangeStep::Head, sender.send_request(request)).await?;
+    let response = response.map_err(|error| gate.response_head_error(&error, &head))?;
+    head.lift_limit();
+    Ok(UnreadResponse { response, traffic, driver })
 }
 
 impl HttpGate {
     /// The error of a broken exchange for the guest.
-    pub(super) fn broken(&self, error: &hyper::Error) -> Error {
-        if let Some(cut) = error.source().and_then(|cause| cause.downcast_ref::<Cut>()) {
+    pub(super) fn exchange_error(&self, error: &hyper::Error) -> Error {
+        if let Some(cut) = error.source().and_then(|cause| cause.downcast_ref::<RequestBodyError>())
+        {
             return (*cut).into();
         }
         let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
@@ -149,18 +156,18 @@ impl HttpGate {
 
     /// The error of an exchange that broke before the head of a response was complete. A head that
     /// is too long is recorded as a limit.
-    fn broken_head(&self, error: &hyper::Error, head: &HeadSeen) -> Error {
+    fn response_head_error(&self, error: &hyper::Error, head: &ResponseHeadLimit) -> Error {
         if !error.is_parse_too_large() && !is_head_too_long(error) {
-            return self.broken(error);
+            return self.exchange_error(error);
         }
-        let (limit, bytes_max) = match head.bytes() < HEADER_BYTES_MAX as u64 {
+        let (limit, bytes_max) = match head.received_bytes() < HEADER_BYTES_MAX as u64 {
             true => (format!("{HEADERS_MAX} header lines in a response"), None),
             false => {
                 let limit = format!("{HEADER_BYTES_MAX} bytes of headers in a response");
                 (limit, u32::try_from(HEADER_BYTES_MAX).ok())
             }
         };
-        self.case.ledger.limit_reached(limit);
+        self.case.ledger.record_limit(limit);
         Error::HttpResponseHeaderSectionSize(bytes_max)
     }
 }
@@ -168,5 +175,5 @@ impl HttpGate {
 fn is_head_too_long(error: &hyper::Error) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     let inner = cause.and_then(io::Error::get_ref);
-    inner.is_some_and(|inner| inner.is::<HeadTooLong>())
+    inner.is_some_and(|inner| inner.is::<ResponseHeadTooLong>())
 }

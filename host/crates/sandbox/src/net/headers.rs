@@ -5,7 +5,7 @@ use sallyport_contract::Redactor;
 use url::Url;
 use wasmtime_wasi_http::{DEFAULT_FORBIDDEN_HEADERS, Error};
 
-use super::secret::Credential;
+use super::secret::HeaderCredential;
 
 /// Headers that belong to the host in addition to wasi-http's own list: framing, hops, proxies, and
 /// claims about the client's identity.
@@ -35,7 +35,7 @@ const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip");
 const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
 /// Whether a guest may neither set nor see a header.
-pub(super) fn is_forbidden(name: &HeaderName) -> bool {
+pub(super) fn is_forbidden_header(name: &HeaderName) -> bool {
     let text = name.as_str();
     DEFAULT_FORBIDDEN_HEADERS.contains(name)
         || FORBIDDEN.contains(&text)
@@ -48,13 +48,13 @@ pub(super) fn is_forbidden(name: &HeaderName) -> bool {
 /// # Errors
 ///
 /// The host is not valid in a header.
-pub(super) fn complete(
+pub(super) fn complete_headers(
     headers: &HeaderMap,
     url: &Url,
-    credentials: &[Credential],
+    credentials: &[HeaderCredential],
 ) -> Result<HeaderMap, Error> {
     let mut headers = headers.clone();
-    headers.insert(header::HOST, host(url)?);
+    headers.insert(header::HOST, host_header(url)?);
     // A range of coded bytes could not be decoded.
     let accepted = if headers.contains_key(header::RANGE) { IDENTITY } else { ACCEPTED };
     headers.insert(header::ACCEPT_ENCODING, accepted);
@@ -65,7 +65,7 @@ pub(super) fn complete(
 }
 
 /// The headers without secrets. A header whose name contains a secret is left out.
-pub(super) fn redacted(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
+pub(super) fn redact_headers(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
     let mut clean = HeaderMap::new();
     for (name, value) in headers {
         let value = HeaderValue::from_bytes(&redactor.redact_bytes(value.as_bytes()));
@@ -78,29 +78,29 @@ pub(super) fn redacted(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
 
 /// Prepares the headers of a guest's response for sending: without framing and hop-by-hop headers,
 /// which belong to the host, and without secrets.
-pub(crate) fn answered(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
-    let mut headers = redacted(redactor, headers);
+pub(crate) fn prepare_response_headers(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
+    let mut headers = redact_headers(redactor, headers);
     headers.remove(header::CONTENT_LENGTH);
     let forbidden: Vec<HeaderName> =
-        headers.keys().filter(|name| is_forbidden(name)).cloned().collect();
+        headers.keys().filter(|name| is_forbidden_header(name)).cloned().collect();
     forbidden.iter().for_each(|name| drop(headers.remove(name)));
     headers
 }
 
-fn host(url: &Url) -> Result<HeaderValue, Error> {
+fn host_header(url: &Url) -> Result<HeaderValue, Error> {
     let host = url.host_str().unwrap_or_default();
     let text = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
     HeaderValue::try_from(text).map_err(|_| Error::HttpRequestUriInvalid)
 }
 
 /// Removes the headers that describe a body.
-pub(super) fn drop_body(headers: &mut HeaderMap) {
+pub(super) fn drop_body_headers(headers: &mut HeaderMap) {
     OF_A_BODY.iter().for_each(|name| drop(headers.remove(name)));
 }
 
 /// Removes the headers that are meant for one origin only. `is_secret` reports whether a value is a
 /// secret.
-pub(super) fn drop_credentials(headers: &mut HeaderMap, is_secret: impl Fn(&[u8]) -> bool) {
+pub(super) fn drop_credential_headers(headers: &mut HeaderMap, is_secret: impl Fn(&[u8]) -> bool) {
     let names: Vec<HeaderName> = headers
         .iter()
         .filter(|(name, value)| OF_A_PERSON.contains(name) || is_secret(value.as_bytes()))

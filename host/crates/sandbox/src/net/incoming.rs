@@ -16,109 +16,116 @@ use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::{
     HttpGate,
-    coding::{Coding, Decoded, check_transfer},
-    headers::redacted,
-    patience::{Patience, Step},
+    coding::{BodyDecoder, ContentCoding, check_transfer_coding},
+    headers::redact_headers,
+    patience::{ExchangeStep, ExchangeTimeouts},
 };
-use crate::ledger::Traffic;
+use crate::ledger::RequestTraffic;
 
 /// Refuses a response that two parsers could read differently, or that switches protocols.
 ///
 /// hyper itself refuses other ambiguous framing: lengths that differ or are not numbers, a transfer
 /// coding in HTTP/1.0, and folded header lines.
-pub(super) fn check_head(status: StatusCode, headers: &HeaderMap) -> Result<(), Error> {
+pub(super) fn check_response_head(status: StatusCode, headers: &HeaderMap) -> Result<(), Error> {
     if status == StatusCode::SWITCHING_PROTOCOLS {
         return Err(Error::HttpUpgradeFailed);
     }
     let is_framed_twice = headers.contains_key(header::TRANSFER_ENCODING)
         && headers.contains_key(header::CONTENT_LENGTH);
-    if is_framed_twice { Err(Error::HttpProtocolError) } else { check_transfer(headers) }
+    if is_framed_twice { Err(Error::HttpProtocolError) } else { check_transfer_coding(headers) }
 }
 
 /// Converts a response for the guest.
-pub(super) fn receive(
+pub(super) fn build_guest_response(
     gate: &HttpGate,
-    patience: Patience,
+    patience: ExchangeTimeouts,
     answer: http::Response<Incoming>,
-    traffic: Arc<Traffic>,
+    traffic: Arc<RequestTraffic>,
 ) -> Result<http::Response<WasiBody>, Error> {
     let (mut head, body) = answer.into_parts();
-    let coding = if body.is_end_stream() { Coding::Identity } else { Coding::of(&head.headers)? };
-    let redactor = gate.case.warden().redactor();
-    if coding != Coding::Identity {
+    let coding = if body.is_end_stream() {
+        ContentCoding::Identity
+    } else {
+        ContentCoding::from_headers(&head.headers)?
+    };
+    let redactor = gate.case.authorizer().redactor();
+    if coding != ContentCoding::Identity {
         head.headers.remove(header::CONTENT_ENCODING);
         head.headers.remove(header::CONTENT_LENGTH);
     }
     if !redactor.is_empty() {
         head.headers.remove(header::CONTENT_LENGTH);
-        head.headers = redacted(&redactor, &head.headers);
+        head.headers = redact_headers(&redactor, &head.headers);
     }
-    let arriving = Arriving { body, gate: gate.clone(), patience, bytes: 0, trailers: None };
-    let received = Received {
-        source: Source::of(arriving, coding),
+    let arriving =
+        LimitedResponseBody { body, gate: gate.clone(), patience, bytes: 0, trailers: None };
+    let received = GuestResponseBody {
+        source: BodySource::new(arriving, coding),
         gate: gate.clone(),
         bytes: 0,
         clean: Some(redactor.redact_stream()),
         redactor,
         traffic,
     };
-    let frames = stream::try_unfold(received, Received::next);
+    let frames = stream::try_unfold(received, GuestResponseBody::next_frame);
     Ok(http::Response::from_parts(head, StreamBody::new(frames).boxed_unsync()))
 }
 
 /// A body as it arrives, with timeouts and the limit on bodies.
-struct Arriving {
+struct LimitedResponseBody {
     body: Incoming,
     gate: HttpGate,
-    patience: Patience,
+    patience: ExchangeTimeouts,
     bytes: u64,
     trailers: Option<HeaderMap>,
 }
 
-impl Arriving {
-    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+impl LimitedResponseBody {
+    async fn next_chunk(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
-            let frame = self.patience.wait(Step::Body, self.body.frame()).await?;
+            let frame = self.patience.wait_for_step(ExchangeStep::Body, self.body.frame()).await?;
             let Some(frame) = frame else { return Ok(None) };
-            match frame.map_err(|error| self.gate.broken(&error))?.into_data() {
-                Ok(bytes) => return self.admit(bytes).map(Some),
+            match frame.map_err(|error| self.gate.exchange_error(&error))?.into_data() {
+                Ok(bytes) => return self.count_chunk(bytes).map(Some),
                 Err(frame) => self.trailers = frame.into_trailers().ok(),
             }
         }
     }
 
     /// Coded bytes have the same limit as decoded ones: a coding can consist of padding.
-    fn admit(&mut self, bytes: Bytes) -> Result<Bytes, Error> {
+    fn count_chunk(&mut self, bytes: Bytes) -> Result<Bytes, Error> {
         self.bytes += bytes.len() as u64;
-        self.gate.check_body(self.bytes).map_err(too_large)?;
+        self.gate.check_body_length(self.bytes).map_err(body_too_large_error)?;
         Ok(bytes)
     }
 
-    fn into_bytes(self) -> impl Stream<Item = Result<Bytes, Error>> + Send {
+    fn into_byte_stream(self) -> impl Stream<Item = Result<Bytes, Error>> + Send {
         stream::try_unfold(self, |mut body| async move {
-            Ok(body.next().await?.map(|bytes| (bytes, body)))
+            Ok(body.next_chunk().await?.map(|bytes| (bytes, body)))
         })
     }
 }
 
 /// The source of a body's bytes.
-enum Source {
-    Plain(Box<Arriving>),
-    Coded(Decoded),
+enum BodySource {
+    Plain(Box<LimitedResponseBody>),
+    Coded(BodyDecoder),
 }
 
-impl Source {
-    fn of(body: Arriving, coding: Coding) -> Self {
+impl BodySource {
+    fn new(body: LimitedResponseBody, coding: ContentCoding) -> Self {
         match coding {
-            Coding::Identity => Self::Plain(Box::new(body)),
-            Coding::Gzip | Coding::Deflate => Self::Coded(Decoded::of(body.into_bytes(), coding)),
+            ContentCoding::Identity => Self::Plain(Box::new(body)),
+            ContentCoding::Gzip | ContentCoding::Deflate => {
+                Self::Coded(BodyDecoder::new(body.into_byte_stream(), coding))
+            }
         }
     }
 
-    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+    async fn next_chunk(&mut self) -> Result<Option<Bytes>, Error> {
         match self {
-            Self::Plain(body) => body.next().await,
-            Self::Coded(decoded) => decoded.next().await,
+            Self::Plain(body) => body.next_chunk().await,
+            Self::Coded(decoded) => decoded.next_chunk().await,
         }
     }
 
@@ -132,45 +139,47 @@ impl Source {
 }
 
 /// A body as the guest receives it.
-struct Received {
-    source: Source,
+struct GuestResponseBody {
+    source: BodySource,
     gate: HttpGate,
     bytes: u64,
     redactor: Arc<Redactor>,
     /// `None` once the body has ended.
     clean: Option<RedactStream>,
-    traffic: Arc<Traffic>,
+    traffic: Arc<RequestTraffic>,
 }
 
-impl Received {
+impl GuestResponseBody {
     /// Returns the next frame and the rest of the body.
-    async fn next(mut self) -> Result<Option<(Frame<Bytes>, Self)>, Error> {
+    async fn next_frame(mut self) -> Result<Option<(Frame<Bytes>, Self)>, Error> {
         while let Some(clean) = &mut self.clean {
-            let Some(bytes) = self.source.next().await? else { break };
+            let Some(bytes) = self.source.next_chunk().await? else { break };
             self.bytes += bytes.len() as u64;
-            self.gate.take_body(self.bytes, bytes.len() as u64).map_err(too_large)?;
+            self.gate
+                .count_body_bytes(self.bytes, bytes.len() as u64)
+                .map_err(body_too_large_error)?;
             let clean = match clean.push(&bytes) {
                 Cow::Borrowed(all) if all.len() == bytes.len() => bytes,
                 part => Bytes::from(part.into_owned()),
             };
             if !clean.is_empty() {
-                return Ok(Some(self.hand_over(clean)));
+                return Ok(Some(self.into_frame(clean)));
             }
         }
         let rest = self.clean.take().map(RedactStream::finish).unwrap_or_default();
         if !rest.is_empty() {
-            return Ok(Some(self.hand_over(rest.into())));
+            return Ok(Some(self.into_frame(rest.into())));
         }
         let trailers = self.source.trailers();
-        Ok(trailers.map(|all| (Frame::trailers(redacted(&self.redactor, &all)), self)))
+        Ok(trailers.map(|all| (Frame::trailers(redact_headers(&self.redactor, &all)), self)))
     }
 
-    fn hand_over(self, bytes: Bytes) -> (Frame<Bytes>, Self) {
-        self.traffic.received(bytes.len() as u64);
+    fn into_frame(self, bytes: Bytes) -> (Frame<Bytes>, Self) {
+        self.traffic.add_received_bytes(bytes.len() as u64);
         (Frame::data(bytes), self)
     }
 }
 
-fn too_large(limit: u64) -> Error {
+fn body_too_large_error(limit: u64) -> Error {
     Error::HttpResponseBodySize(Some(limit))
 }

@@ -49,13 +49,13 @@ use sallyport_contract::HostNameResolver;
 use sallyport_policy::RequestFormError;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
-pub(crate) use account::Account;
-pub(crate) use headers::answered;
-pub use pending::{HoldError, PendingBody};
+pub(crate) use account::HttpUsage;
+pub(crate) use headers::prepare_response_headers;
+pub use pending::{BodyBufferError, PendingBody};
 pub use resolver::SystemResolver;
-pub(crate) use tls::Tls;
+pub(crate) use tls::TlsClient;
 
-use crate::case::Case;
+use crate::case::RunContext;
 
 /// Most bytes of one request's body that the host buffers for a guest. The limit on open requests
 /// bounds the sum.
@@ -67,44 +67,44 @@ type Response = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Er
 /// The gate of one guest. Clones share the account.
 #[derive(Clone)]
 pub(crate) struct HttpGate {
-    pub(crate) case: Arc<Case>,
+    pub(crate) case: Arc<RunContext>,
     pub(crate) resolver: Arc<dyn HostNameResolver>,
-    pub(crate) tls: Arc<Tls>,
-    pub(crate) account: Arc<Account>,
+    pub(crate) tls: Arc<TlsClient>,
+    pub(crate) account: Arc<HttpUsage>,
 }
 
 impl HttpGate {
     /// Makes a request that ends no later than its call, even while the user is being asked about
     /// it or its response is being read.
-    async fn while_open(
+    async fn send_while_open(
         &self,
         request: Request<WasiBody>,
         options: RequestOptions,
     ) -> Result<Response, Error> {
         let (response, connection) = tokio::select! {
             biased;
-            () = self.account.closed() => return Err(Error::ConnectionTerminated),
-            done = redirect::follow(self, request, options) => done?,
+            () = self.account.wait_until_closed() => return Err(Error::ConnectionTerminated),
+            done = redirect::send_with_redirects(self, request, options) => done?,
         };
         let account = Arc::clone(&self.account);
         let connection = async move {
             tokio::select! {
-                () = account.closed() => Ok(()),
+                () = account.wait_until_closed() => Ok(()),
                 done = Box::into_pin(connection) => done,
             }
         };
         Ok((response, Box::new(connection)))
     }
 
-    fn odd_form(&self, error: RequestFormError) -> Error {
-        self.case.ledger.refused(error.into_denial());
+    fn request_form_error(&self, error: RequestFormError) -> Error {
+        self.case.ledger.record_refusal(error.into_denial());
         Error::HttpRequestUriInvalid
     }
 }
 
 impl WasiHttpHooks for HttpGate {
     fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
-        Arc::new(headers::is_forbidden)
+        Arc::new(headers::is_forbidden_header)
     }
 
     /// The size of the host's buffer for a body that a guest writes.
@@ -120,6 +120,6 @@ impl WasiHttpHooks for HttpGate {
     ) -> Exchange {
         let gate = self.clone();
         let options = options.unwrap_or_default();
-        Box::new(async move { gate.while_open(request, options).await })
+        Box::new(async move { gate.send_while_open(request, options).await })
     }
 }

@@ -16,12 +16,12 @@ use sallyport_contract::redact::ScanStream;
 use url::Url;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::{HttpGate, pass::Passed};
-use crate::ledger::Traffic;
+use super::{HttpGate, pass::PermittedRequest};
+use crate::ledger::RequestTraffic;
 
 /// The reason why a body was cut off. The connection is closed with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Cut {
+pub(super) enum RequestBodyError {
     /// The body contains a secret.
     #[error("the body would carry a secret")]
     Secret,
@@ -33,18 +33,18 @@ pub(super) enum Cut {
     Unfinished,
 }
 
-impl From<Cut> for Error {
-    fn from(cut: Cut) -> Self {
+impl From<RequestBodyError> for Error {
+    fn from(cut: RequestBodyError) -> Self {
         match cut {
-            Cut::Secret => Self::HttpRequestDenied,
-            Cut::Size(bytes) => Self::HttpRequestBodySize(Some(bytes)),
-            Cut::Unfinished => Self::HttpProtocolError,
+            RequestBodyError::Secret => Self::HttpRequestDenied,
+            RequestBodyError::Size(bytes) => Self::HttpRequestBodySize(Some(bytes)),
+            RequestBodyError::Unfinished => Self::HttpProtocolError,
         }
     }
 }
 
 /// A guest's body as it is sent.
-pub(super) struct Outgoing {
+pub(super) struct ScannedRequestBody {
     body: WasiBody,
     gate: HttpGate,
     url: Url,
@@ -52,65 +52,67 @@ pub(super) struct Outgoing {
     /// `None` once the body has ended.
     watch: Option<ScanStream>,
     bytes: u64,
-    traffic: Arc<Traffic>,
+    traffic: Arc<RequestTraffic>,
 }
 
-impl Outgoing {
+impl ScannedRequestBody {
     pub(super) fn new(
         gate: &HttpGate,
         url: &Url,
-        passed: &Passed,
+        passed: &PermittedRequest,
         body: WasiBody,
-        traffic: Arc<Traffic>,
+        traffic: Arc<RequestTraffic>,
     ) -> Self {
         let (gate, url, what) = (gate.clone(), url.clone(), passed.what.clone());
-        let watch = Some(passed.watch.stream());
+        let watch = Some(passed.watch.start_body_scan());
         Self { body, gate, url, what, watch, bytes: 0, traffic }
     }
 
     /// Accepts a piece and returns the bytes that may leave now.
-    fn admit(&mut self, piece: &Bytes) -> Result<Bytes, Cut> {
+    fn scan_chunk(&mut self, piece: &Bytes) -> Result<Bytes, RequestBodyError> {
         self.bytes += piece.len() as u64;
-        self.gate.take_body(self.bytes, piece.len() as u64).map_err(Cut::Size)?;
+        self.gate
+            .count_body_bytes(self.bytes, piece.len() as u64)
+            .map_err(RequestBodyError::Size)?;
         let Some(watch) = &mut self.watch else { return Ok(Bytes::new()) };
         let clear = watch.push(piece).map(|clear| match clear {
             Cow::Borrowed(clear) => piece.slice_ref(clear),
             Cow::Owned(clear) => Bytes::from(clear),
         });
-        self.leaves(clear)
+        self.release_bytes(clear)
     }
 
     /// Returns the bytes that were held back, after the last piece.
-    fn end(&mut self) -> Result<Bytes, Cut> {
+    fn finish_scan(&mut self) -> Result<Bytes, RequestBodyError> {
         let rest = self.watch.take().map_or(Ok(Vec::new()), ScanStream::finish);
-        self.leaves(rest.map(Bytes::from))
+        self.release_bytes(rest.map(Bytes::from))
     }
 
-    fn leaves(&mut self, clear: Result<Bytes, String>) -> Result<Bytes, Cut> {
+    fn release_bytes(&mut self, clear: Result<Bytes, String>) -> Result<Bytes, RequestBodyError> {
         let clear = clear.map_err(|name| {
-            self.gate.carries_secret(&self.what, &self.url, &name);
-            Cut::Secret
+            self.gate.refuse_secret(&self.what, &self.url, &name);
+            RequestBodyError::Secret
         })?;
-        self.traffic.sent(clear.len() as u64);
+        self.traffic.add_sent_bytes(clear.len() as u64);
         Ok(clear)
     }
 }
 
-impl Body for Outgoing {
+impl Body for ScannedRequestBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = RequestBodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RequestBodyError>>> {
         while self.watch.is_some() {
             let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
             // A guest may not announce trailers, so none are sent.
             let clear = match frame.map(|frame| frame.map(Frame::into_data)) {
-                Some(Ok(Ok(piece))) => self.admit(&piece),
-                Some(Err(_)) => Err(Cut::Unfinished),
-                Some(Ok(Err(_))) | None => self.end(),
+                Some(Ok(Ok(piece))) => self.scan_chunk(&piece),
+                Some(Err(_)) => Err(RequestBodyError::Unfinished),
+                Some(Ok(Err(_))) | None => self.finish_scan(),
             };
             match clear {
                 Ok(clear) if clear.is_empty() => {}

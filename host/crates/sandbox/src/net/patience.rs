@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use wasmtime_wasi_http::{Error, RequestOptions};
 
-use crate::case::Case;
+use crate::case::RunContext;
 
 /// Longest wait for a name. A resolver tries several servers within it.
 const RESOLVE_TIME_MAX: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ const SILENCE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A step of an exchange that waits for another machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ExchangeStep {
     /// Looking up a name.
     Resolve,
     /// Connecting.
@@ -39,8 +39,8 @@ pub(super) enum Step {
 
 /// The timeouts of one exchange, including its redirects.
 #[derive(Clone)]
-pub(super) struct Patience {
-    case: Arc<Case>,
+pub(super) struct ExchangeTimeouts {
+    case: Arc<RunContext>,
     asked: RequestOptions,
     /// When the whole exchange must have ended, on the guest's clock.
     until: Duration,
@@ -49,12 +49,12 @@ pub(super) struct Patience {
 
 /// When a step must have ended, and the name of the host's limit. A limit that the guest set has no
 /// name.
-struct End {
+struct StepDeadline {
     at: Duration,
     limit: Option<String>,
 }
 
-impl Step {
+impl ExchangeStep {
     fn time_max(self) -> Duration {
         match self {
             Self::Resolve => RESOLVE_TIME_MAX,
@@ -64,7 +64,7 @@ impl Step {
         }
     }
 
-    fn what(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Self::Resolve => "looking up a name",
             Self::Connect => "connecting",
@@ -73,7 +73,7 @@ impl Step {
         }
     }
 
-    fn timed_out(self) -> Error {
+    fn timeout_error(self) -> Error {
         match self {
             Self::Resolve => Error::DnsTimeout,
             Self::Connect | Self::Greet => Error::ConnectionTimeout,
@@ -83,7 +83,7 @@ impl Step {
     }
 
     /// The timeout that the guest requested for this step, if any.
-    fn asked(self, options: &RequestOptions) -> Option<Duration> {
+    fn requested_timeout(self, options: &RequestOptions) -> Option<Duration> {
         match self {
             Self::Connect => options.connect_timeout,
             Self::Head => options.first_byte_timeout,
@@ -93,19 +93,21 @@ impl Step {
     }
 }
 
-impl Patience {
+impl ExchangeTimeouts {
     /// Begins an exchange.
     ///
     /// # Errors
     ///
     /// The guest requested a timeout of zero.
-    pub(super) fn new(case: &Arc<Case>, asked: RequestOptions) -> Result<Self, Error> {
-        let steps = [Step::Connect, Step::Head, Step::Body];
-        if let Some(step) = steps.into_iter().find(|s| s.asked(&asked) == Some(Duration::ZERO)) {
-            return Err(step.timed_out());
+    pub(super) fn new(case: &Arc<RunContext>, asked: RequestOptions) -> Result<Self, Error> {
+        let steps = [ExchangeStep::Connect, ExchangeStep::Head, ExchangeStep::Body];
+        if let Some(step) =
+            steps.into_iter().find(|s| s.requested_timeout(&asked) == Some(Duration::ZERO))
+        {
+            return Err(step.timeout_error());
         }
-        let whole = case.grant().limits().http_time;
-        let until = case.clock.time().saturating_add(whole);
+        let whole = case.current_grant().limits().http_time;
+        let until = case.clock.elapsed_time().saturating_add(whole);
         Ok(Self { case: Arc::clone(case), asked, until, whole })
     }
 
@@ -114,34 +116,34 @@ impl Patience {
     /// # Errors
     ///
     /// The step takes too long. If the limit is the host's, it is recorded.
-    pub(super) async fn wait<T>(
+    pub(super) async fn wait_for_step<T>(
         &self,
-        step: Step,
+        step: ExchangeStep,
         work: impl Future<Output = T>,
     ) -> Result<T, Error> {
-        let end = self.end(step);
+        let end = self.step_deadline(step);
         tokio::select! {
             biased;
             done = work => Ok(done),
-            () = self.case.clock.reach(end.at) => {
+            () = self.case.clock.wait_until(end.at) => {
                 if let Some(limit) = end.limit {
-                    self.case.ledger.limit_reached(limit);
+                    self.case.ledger.record_limit(limit);
                 }
-                Err(step.timed_out())
+                Err(step.timeout_error())
             }
         }
     }
 
-    fn end(&self, step: Step) -> End {
-        let now = self.case.clock.time();
+    fn step_deadline(&self, step: ExchangeStep) -> StepDeadline {
+        let now = self.case.clock.elapsed_time();
         let time_max = step.time_max();
-        let limit = Some(format!("{time_max:?} for {}", step.what()));
-        let step_end = End { at: now.saturating_add(time_max), limit };
+        let limit = Some(format!("{time_max:?} for {}", step.description()));
+        let step_end = StepDeadline { at: now.saturating_add(time_max), limit };
         let limit = Some(format!("{:?} for one exchange (limits.http-time)", self.whole));
-        let whole_end = End { at: self.until, limit };
-        let asked = step.asked(&self.asked).map(|time| now.saturating_add(time));
-        let asked_end = asked.map(|at| End { at, limit: None });
-        let nearer = |a: End, b: End| if b.at < a.at { b } else { a };
+        let whole_end = StepDeadline { at: self.until, limit };
+        let asked = step.requested_timeout(&self.asked).map(|time| now.saturating_add(time));
+        let asked_end = asked.map(|at| StepDeadline { at, limit: None });
+        let nearer = |a: StepDeadline, b: StepDeadline| if b.at < a.at { b } else { a };
         asked_end.into_iter().chain([step_end]).fold(whole_end, nearer)
     }
 }

@@ -12,7 +12,7 @@ const HELD_BYTES_MAX: usize = 1024 * 1024;
 
 /// The reason why a body cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum HoldError {
+pub enum BodyBufferError {
     /// The body is longer than a question allows.
     #[error("its body is longer than 1 MiB, and nobody is asked about more than can be shown")]
     TooLong,
@@ -22,34 +22,34 @@ pub enum HoldError {
 }
 
 /// The body of a request that waits for a decision.
-pub struct PendingBody(Mutex<Pending>);
+pub struct PendingBody(Mutex<PendingBodyState>);
 
-enum Pending {
+enum PendingBodyState {
     /// The body has not been read.
     Untouched(WasiBody),
     /// The body has arrived completely, or never will.
-    Settled(Result<Bytes, HoldError>),
+    Settled(Result<Bytes, BodyBufferError>),
 }
 
 impl PendingBody {
     pub(super) fn new(body: WasiBody) -> Self {
-        Self(Mutex::new(Pending::Untouched(body)))
+        Self(Mutex::new(PendingBodyState::Untouched(body)))
     }
 
     /// Waits for the whole body and keeps it for sending. The guest must run in the meantime: it
     /// may still be writing.
-    pub(super) async fn hold(&self) {
+    pub(super) async fn buffer_body(&self) {
         let mut pending = self.0.lock().await;
-        if let Pending::Untouched(body) = &mut *pending {
-            *pending = Pending::Settled(collect(body).await);
+        if let PendingBodyState::Untouched(body) = &mut *pending {
+            *pending = PendingBodyState::Settled(collect_body(body).await);
         }
     }
 
     /// Stops waiting. The rest of the body is not sent either.
-    pub(super) async fn give_up(&self) {
+    pub(super) async fn stop_buffering(&self) {
         let mut pending = self.0.lock().await;
-        if let Pending::Untouched(_) = &*pending {
-            *pending = Pending::Settled(Err(HoldError::Unfinished));
+        if let PendingBodyState::Untouched(_) = &*pending {
+            *pending = PendingBodyState::Settled(Err(BodyBufferError::Unfinished));
         }
     }
 
@@ -58,31 +58,33 @@ impl PendingBody {
     /// # Errors
     ///
     /// The body is longer than 1 MiB, or the guest did not finish it.
-    pub async fn held(&self) -> Result<Bytes, HoldError> {
+    pub async fn buffered_body(&self) -> Result<Bytes, BodyBufferError> {
         match &*self.0.lock().await {
-            Pending::Settled(held) => held.clone(),
-            Pending::Untouched(body) if body.is_end_stream() => Ok(Bytes::new()),
-            Pending::Untouched(_) => Err(HoldError::Unfinished),
+            PendingBodyState::Settled(held) => held.clone(),
+            PendingBodyState::Untouched(body) if body.is_end_stream() => Ok(Bytes::new()),
+            PendingBodyState::Untouched(_) => Err(BodyBufferError::Unfinished),
         }
     }
 
     /// The body to send: the stream that the guest is still writing, or the bytes that are held.
     pub(super) fn into_body(self) -> WasiBody {
         match self.0.into_inner() {
-            Pending::Untouched(body) => body,
-            Pending::Settled(Ok(bytes)) if !bytes.is_empty() => {
+            PendingBodyState::Untouched(body) => body,
+            PendingBodyState::Settled(Ok(bytes)) if !bytes.is_empty() => {
                 Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
             }
-            Pending::Settled(_) => Empty::new().map_err(|never| match never {}).boxed_unsync(),
+            PendingBodyState::Settled(_) => {
+                Empty::new().map_err(|never| match never {}).boxed_unsync()
+            }
         }
     }
 }
 
-async fn collect(body: &mut WasiBody) -> Result<Bytes, HoldError> {
+async fn collect_body(body: &mut WasiBody) -> Result<Bytes, BodyBufferError> {
     match Limited::new(body, HELD_BYTES_MAX).collect().await {
         Ok(whole) => Ok(whole.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(HoldError::TooLong),
-        Err(_) => Err(HoldError::Unfinished),
+        Err(error) if error.is::<LengthLimitError>() => Err(BodyBufferError::TooLong),
+        Err(_) => Err(BodyBufferError::Unfinished),
     }
 }
 
@@ -109,15 +111,19 @@ mod tests {
         let body = || pieces(vec![Ok("hello ".into()), Ok("world".into())]);
         assert_eq!(sent(body()).await, "hello world");
         let held = body();
-        assert_eq!(held.held().await, Err(HoldError::Unfinished), "nobody has waited for it");
+        assert_eq!(
+            held.buffered_body().await,
+            Err(BodyBufferError::Unfinished),
+            "nobody has waited for it"
+        );
         for _ in 0..2 {
-            held.hold().await;
-            assert_eq!(held.held().await, Ok(Bytes::from("hello world")));
+            held.buffer_body().await;
+            assert_eq!(held.buffered_body().await, Ok(Bytes::from("hello world")));
         }
         assert_eq!(sent(held).await, "hello world");
         let none = pieces(Vec::new());
-        none.hold().await;
-        assert_eq!(none.held().await, Ok(Bytes::new()));
+        none.buffer_body().await;
+        assert_eq!(none.buffered_body().await, Ok(Bytes::new()));
         assert_eq!(sent(none).await, "");
     }
 
@@ -127,12 +133,12 @@ mod tests {
         let broken = Err(Error::HttpProtocolError);
         for (all, want) in [
             (vec![Ok(full.clone())], Ok(full.clone())),
-            (vec![Ok(full), Ok("x".into())], Err(HoldError::TooLong)),
-            (vec![Ok("x".into()), broken], Err(HoldError::Unfinished)),
+            (vec![Ok(full), Ok("x".into())], Err(BodyBufferError::TooLong)),
+            (vec![Ok("x".into()), broken], Err(BodyBufferError::Unfinished)),
         ] {
             let body = pieces(all);
-            body.hold().await;
-            assert_eq!(body.held().await, want);
+            body.buffer_body().await;
+            assert_eq!(body.buffered_body().await, want);
         }
     }
 
@@ -140,9 +146,9 @@ mod tests {
     async fn what_is_given_up_is_not_sent() {
         let frames = stream::pending::<Result<Frame<Bytes>, Error>>();
         let endless = PendingBody::new(StreamBody::new(frames).boxed_unsync());
-        assert!(futures::poll!(std::pin::pin!(endless.hold())).is_pending());
-        endless.give_up().await;
-        assert_eq!(endless.held().await, Err(HoldError::Unfinished));
+        assert!(futures::poll!(std::pin::pin!(endless.buffer_body())).is_pending());
+        endless.stop_buffering().await;
+        assert_eq!(endless.buffered_body().await, Err(BodyBufferError::Unfinished));
         assert_eq!(sent(endless).await, "");
     }
 }

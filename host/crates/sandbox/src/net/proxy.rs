@@ -19,25 +19,28 @@ use wasmtime_wasi_http::Error;
 use super::{
     HttpGate,
     dial::{self, Line},
-    patience::Patience,
+    patience::ExchangeTimeouts,
 };
 use crate::limits::HEADER_BYTES_MAX;
 
 /// Resolves the name of a proxy.
-pub(super) async fn addresses(
+pub(super) async fn resolve_proxy(
     gate: &HttpGate,
-    patience: &Patience,
+    patience: &ExchangeTimeouts,
     proxy: &ProxyAddress,
 ) -> Result<Vec<SocketAddr>, Error> {
-    let found = dial::resolve(gate, patience, &proxy.host).await?;
+    let found = dial::resolve_host(gate, patience, &proxy.host).await?;
     Ok(found.into_iter().map(|address| SocketAddr::new(address, proxy.port)).collect())
 }
 
 /// Asks a proxy to open a tunnel to one of the targets.
-pub(super) async fn tunnel(proxy: &[SocketAddr], targets: &[SocketAddr]) -> Result<Line, Error> {
+pub(super) async fn open_tunnel(
+    proxy: &[SocketAddr],
+    targets: &[SocketAddr],
+) -> Result<Line, Error> {
     let mut last = Error::DestinationUnavailable;
     for target in targets {
-        match tunnel_to(proxy, *target).await {
+        match open_tunnel_to(proxy, *target).await {
             Ok(line) => return Ok(line),
             Err(error) => last = error,
         }
@@ -45,17 +48,17 @@ pub(super) async fn tunnel(proxy: &[SocketAddr], targets: &[SocketAddr]) -> Resu
     Err(last)
 }
 
-async fn tunnel_to(proxy: &[SocketAddr], target: SocketAddr) -> Result<Line, Error> {
-    let stream = dial::first_to_answer(proxy).await?;
+async fn open_tunnel_to(proxy: &[SocketAddr], target: SocketAddr) -> Result<Line, Error> {
+    let stream = dial::connect_to_first(proxy).await?;
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(HEADER_BYTES_MAX)
         .handshake::<_, Empty<Bytes>>(TokioIo::new(stream))
         .await?;
     // The driver passes the connection on once the proxy has accepted, and ends.
     let driver = wasmtime_wasi::runtime::spawn(connection.with_upgrades());
-    let response = sender.send_request(connect(target)?).await?;
+    let response = sender.send_request(build_connect_request(target)?).await?;
     if !response.status().is_success() {
-        return Err(answered(response.status()));
+        return Err(proxy_status_error(response.status()));
     }
     let line = hyper::upgrade::on(response).await?;
     driver.await?;
@@ -65,19 +68,19 @@ async fn tunnel_to(proxy: &[SocketAddr], target: SocketAddr) -> Result<Line, Err
 /// Refuses a proxy's own demand for credentials. A server must not send this status, so a plugin
 /// that received it would send its credentials to the wrong side. Over plain HTTP only the status
 /// distinguishes the two.
-pub(super) fn check_answer(status: StatusCode) -> Result<(), Error> {
+pub(super) fn check_proxy_status(status: StatusCode) -> Result<(), Error> {
     match status {
-        StatusCode::PROXY_AUTHENTICATION_REQUIRED => Err(answered(status)),
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => Err(proxy_status_error(status)),
         _ => Ok(()),
     }
 }
 
-fn answered(status: StatusCode) -> Error {
+fn proxy_status_error(status: StatusCode) -> Error {
     let status = status.as_u16();
     Error::InternalError(Some(format!("the proxy answered with status {status}")))
 }
 
-fn connect(target: SocketAddr) -> Result<Request<Empty<Bytes>>, Error> {
+fn build_connect_request(target: SocketAddr) -> Result<Request<Empty<Bytes>>, Error> {
     let invalid = |_| Error::HttpRequestUriInvalid;
     let host = HeaderValue::try_from(target.to_string());
     let request = Request::builder()

@@ -15,42 +15,46 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::{
     HttpGate, Response, address,
-    exchange::{Answer, Sending, exchange},
+    exchange::{PreparedRequest, UnreadResponse, exchange_request},
     headers,
-    patience::Patience,
+    patience::ExchangeTimeouts,
 };
 
 /// Sends a guest's request, and the redirected requests that follow from it.
-pub(super) async fn follow(
+pub(super) async fn send_with_redirects(
     gate: &HttpGate,
     request: Request<WasiBody>,
     options: RequestOptions,
 ) -> Result<Response, Error> {
-    let patience = Patience::new(&gate.case, options)?;
+    let patience = ExchangeTimeouts::new(&gate.case, options)?;
     let (head, mut body) = request.into_parts();
-    let url = rebuild_url(&head.uri).map_err(|error| gate.odd_form(error))?;
+    let url = rebuild_url(&head.uri).map_err(|error| gate.request_form_error(error))?;
     let (method, headers) = (head.method, head.headers);
-    let mut sending = Sending { method, url, headers, is_led_astray: false };
+    let mut sending = PreparedRequest { method, url, headers, is_led_astray: false };
     for followed in 0.. {
-        let sent = mem::replace(&mut body, empty());
-        let answer = exchange(gate, &patience, &sending, sent).await?;
-        let limit = gate.case.grant().limits().http_redirects;
-        let Some((method, location)) = target(&sending.method, &answer).filter(|_| limit > 0)
+        let sent = mem::replace(&mut body, empty_body());
+        let answer = exchange_request(gate, &patience, &sending, sent).await?;
+        let limit = gate.case.current_grant().limits().http_redirects;
+        let Some((method, location)) =
+            redirect_target(&sending.method, &answer).filter(|_| limit > 0)
         else {
-            return answer.receive(gate, patience);
+            return answer.into_guest_response(gate, patience);
         };
         if followed >= limit {
             let limit = format!("{limit} redirects of one request (limits.http-redirects)");
-            gate.case.ledger.limit_reached(limit);
+            gate.case.ledger.record_limit(limit);
             break;
         }
-        sending = gate.redirected(&sending, method, location)?;
+        sending = gate.build_redirect_request(&sending, method, location)?;
     }
     Err(Error::LoopDetected)
 }
 
 /// The method and location of a redirect that can be followed without a body.
-fn target<'a>(method: &Method, answer: &'a Answer) -> Option<(Method, &'a HeaderValue)> {
+fn redirect_target<'a>(
+    method: &Method,
+    answer: &'a UnreadResponse,
+) -> Option<(Method, &'a HeaderValue)> {
     let is_read = *method == Method::GET || *method == Method::HEAD;
     let goes_on = match answer.response.status() {
         StatusCode::SEE_OTHER if *method == Method::POST => Some(Method::GET),
@@ -69,30 +73,34 @@ fn target<'a>(method: &Method, answer: &'a Answer) -> Option<(Method, &'a Header
 
 impl HttpGate {
     /// Builds the request for a redirect.
-    fn redirected(
+    fn build_redirect_request(
         &self,
-        from: &Sending,
+        from: &PreparedRequest,
         method: Method,
         location: &HeaderValue,
-    ) -> Result<Sending, Error> {
-        let url = address::redirected(&from.url, location);
-        let url = url.map_err(|error| self.odd_form(error))?;
+    ) -> Result<PreparedRequest, Error> {
+        let url = address::resolve_redirect_url(&from.url, location);
+        let url = url.map_err(|error| self.request_form_error(error))?;
         if from.url.scheme() == "https" && url.scheme() != "https" {
-            let what = self.name(method.as_str(), &url);
-            return Err(self.refuse(&what, "a redirect leads from https down to http".to_owned()));
+            let what = self.request_name(method.as_str(), &url);
+            return Err(
+                self.refuse_request(&what, "a redirect leads from https down to http".to_owned())
+            );
         }
         let mut headers = from.headers.clone();
-        headers::drop_body(&mut headers);
+        headers::drop_body_headers(&mut headers);
         let is_led_away = url.origin() != from.url.origin();
         if is_led_away {
-            let redactor = self.case.warden().redactor();
-            headers::drop_credentials(&mut headers, |value| redactor.find_secret(value).is_some());
+            let redactor = self.case.authorizer().redactor();
+            headers::drop_credential_headers(&mut headers, |value| {
+                redactor.find_secret(value).is_some()
+            });
         }
         let is_led_astray = from.is_led_astray || is_led_away;
-        Ok(Sending { method, url, headers, is_led_astray })
+        Ok(PreparedRequest { method, url, headers, is_led_astray })
     }
 }
 
-fn empty() -> WasiBody {
+fn empty_body() -> WasiBody {
     Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync()
 }

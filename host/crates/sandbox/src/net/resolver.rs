@@ -31,42 +31,42 @@ const SERVERS: &str = "/etc/resolv.conf";
 
 /// The name service that this machine is configured for.
 #[derive(Debug, Default)]
-pub struct SystemResolver(Mutex<Option<Arc<Setup>>>);
+pub struct SystemResolver(Mutex<Option<Arc<ResolverSetup>>>);
 
 /// The contents of the two files with their modification times. A machine that moves to another
 /// network rewrites them.
 #[derive(Debug)]
-struct Setup {
+struct ResolverSetup {
     written: [Option<SystemTime>; 2],
     hosts: Hosts,
     servers: TokioResolver,
 }
 
 impl SystemResolver {
-    fn setup(&self) -> io::Result<Arc<Setup>> {
-        let written = [HOSTS, SERVERS].map(written);
+    fn current_setup(&self) -> io::Result<Arc<ResolverSetup>> {
+        let written = [HOSTS, SERVERS].map(modification_time);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(setup) = known.as_ref().filter(|setup| setup.written == written) {
             return Ok(Arc::clone(setup));
         }
         let read = |path| fs::read(path).unwrap_or_default();
-        let servers = parse_resolv_conf(read(SERVERS)).unwrap_or_else(|_| on_this_machine());
-        let setup = Arc::new(Setup::new(written, &read(HOSTS), servers)?);
+        let servers = parse_resolv_conf(read(SERVERS)).unwrap_or_else(|_| local_resolver_config());
+        let setup = Arc::new(ResolverSetup::new(written, &read(HOSTS), servers)?);
         Ok(Arc::clone(known.insert(setup)))
     }
 }
 
-fn written(path: &str) -> Option<SystemTime> {
+fn modification_time(path: &str) -> Option<SystemTime> {
     Path::new(path).metadata().and_then(|info| info.modified()).ok()
 }
 
 impl HostNameResolver for SystemResolver {
     fn resolve_host<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
-        Box::pin(async move { self.setup()?.resolve(host).await })
+        Box::pin(async move { self.current_setup()?.resolve_host(host).await })
     }
 }
 
-impl Setup {
+impl ResolverSetup {
     fn new(
         written: [Option<SystemTime>; 2],
         hosts: &[u8],
@@ -83,9 +83,9 @@ impl Setup {
         Ok(Self { written, hosts: known, servers })
     }
 
-    async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+    async fn resolve_host(&self, host: &str) -> io::Result<Vec<IpAddr>> {
         let mut name = Name::from_ascii(host).map_err(io::Error::other)?;
-        let known = self.known(&name);
+        let known = self.hosts_file_addresses(&name);
         if !known.is_empty() {
             return Ok(known);
         }
@@ -98,7 +98,7 @@ impl Setup {
 
     /// The addresses in `/etc/hosts`. If a name has an address of one family there, the other
     /// family is not looked up.
-    fn known(&self, name: &Name) -> Vec<IpAddr> {
+    fn hosts_file_addresses(&self, name: &Name) -> Vec<IpAddr> {
         let kinds = [RecordType::A, RecordType::AAAA];
         let found = kinds
             .into_iter()
@@ -110,7 +110,7 @@ impl Setup {
 }
 
 /// The default name server is on this machine, as resolv.conf(5) specifies.
-fn on_this_machine() -> (ResolverConfig, ResolverOpts) {
+fn local_resolver_config() -> (ResolverConfig, ResolverOpts) {
     let server = NameServerConfig::udp_and_tcp(IpAddr::V4(Ipv4Addr::LOCALHOST));
     (ResolverConfig::from_parts(None, Vec::new(), vec![server]), ResolverOpts::default())
 }
@@ -173,8 +173,9 @@ mod tests {
         let (server, heard) = name_server();
         let search = vec![Name::from_ascii("lan.example.").unwrap()];
         let config = ResolverConfig::from_parts(None, search, vec![server]);
-        let setup = Setup::new([None; 2], HOSTS_FILE, (config, ResolverOpts::default())).unwrap();
-        let found = setup.resolve(name).await.ok();
+        let setup =
+            ResolverSetup::new([None; 2], HOSTS_FILE, (config, ResolverOpts::default())).unwrap();
+        let found = setup.resolve_host(name).await.ok();
         let found = found.map(|all| all.iter().map(ToString::to_string).collect());
         let mut asked: Vec<String> = heard.try_iter().collect();
         asked.sort();

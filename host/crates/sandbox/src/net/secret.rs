@@ -13,11 +13,11 @@ use sallyport_policy::{Grant, SecretGrant, SecretInjection, SecretUse};
 use url::Url;
 use wasmtime_wasi_http::Error;
 
-use super::{HttpGate, exchange::Sending};
-use crate::ledger::Ledger;
+use super::{HttpGate, exchange::PreparedRequest};
+use crate::ledger::EffectLog;
 
 /// A secret with the header that carries it.
-pub(super) struct Credential {
+pub(super) struct HeaderCredential {
     pub(super) name: String,
     pub(super) origin: String,
     pub(super) header: HeaderName,
@@ -25,17 +25,17 @@ pub(super) struct Credential {
 }
 
 /// Looks for secrets in requests to one origin.
-pub(super) struct Watch {
+pub(super) struct SecretScanner {
     redactor: Arc<Redactor>,
     /// Secrets that may be sent to this origin.
     own: Vec<String>,
 }
 
-impl Credential {
+impl HeaderCredential {
     /// Records that the secret is used.
-    pub(super) fn note(&self, ledger: &Ledger) {
+    pub(super) fn record_use(&self, ledger: &EffectLog) {
         let (name, to) = (self.name.clone(), Some(self.origin.clone()));
-        ledger.note(Effect::SecretUsed { name, to });
+        ledger.record_effect(Effect::SecretUsed { name, to });
     }
 }
 
@@ -47,25 +47,28 @@ impl HttpGate {
     /// # Errors
     ///
     /// A secret is not available. The request is not sent without it.
-    pub(super) async fn credentials(
+    pub(super) async fn fetch_credentials(
         &self,
         grant: &Grant,
-        sending: &Sending,
+        sending: &PreparedRequest,
         what: &str,
-    ) -> Result<Vec<Credential>, Error> {
+    ) -> Result<Vec<HeaderCredential>, Error> {
         let mut credentials = Vec::new();
         if sending.is_led_astray {
             return Ok(credentials);
         }
-        for (entry, injection) in injections(grant, &sending.url) {
-            let found = self.case.secret(entry.name.as_str()).await;
+        for (entry, injection) in matching_injections(grant, &sending.url) {
+            let found = self.case.look_up_secret(entry.name.as_str()).await;
             let credential = found.and_then(|secret| {
                 let value = injection.header_value(secret.expose());
-                credential(entry, injection, value)
+                build_credential(entry, injection, value)
             });
             credentials.push(credential.map_err(|reason| {
                 let name = &entry.name;
-                self.refuse(what, format!("it is not sent without the secret {name}: {reason}"))
+                self.refuse_request(
+                    what,
+                    format!("it is not sent without the secret {name}: {reason}"),
+                )
             })?);
         }
         Ok(credentials)
@@ -73,29 +76,29 @@ impl HttpGate {
 
     /// Returns the scanner for requests to this URL. The keys of model providers are known by their
     /// variables; a plugin that the policy gives such a variable may send it.
-    pub(super) fn watch(&self, grant: &Grant, url: &Url) -> Watch {
-        let sent = injections(grant, url).map(|(entry, _)| entry.name.to_string());
+    pub(super) fn secret_scanner(&self, grant: &Grant, url: &Url) -> SecretScanner {
+        let sent = matching_injections(grant, url).map(|(entry, _)| entry.name.to_string());
         let own = sent.chain(grant.env().iter().cloned()).collect();
-        Watch { redactor: self.case.warden().redactor(), own }
+        SecretScanner { redactor: self.case.authorizer().redactor(), own }
     }
 
     /// Refuses a request that carries a secret.
-    pub(super) fn carries_secret(&self, what: &str, url: &Url, name: &str) -> Error {
+    pub(super) fn refuse_secret(&self, what: &str, url: &Url, name: &str) -> Error {
         let origin = url.origin().ascii_serialization();
-        self.refuse(what, format!("it would carry the secret {name} to {origin}"))
+        self.refuse_request(what, format!("it would carry the secret {name} to {origin}"))
     }
 
     /// Records that a request is not sent.
-    pub(super) fn refuse(&self, what: &str, why: String) -> Error {
-        let what = format!("{} may not {what}", self.case.grant().plugin());
+    pub(super) fn refuse_request(&self, what: &str, why: String) -> Error {
+        let what = format!("{} may not {what}", self.case.current_grant().plugin());
         // An origin can contain a secret just like a path.
-        let why = self.case.warden().redactor().redact_text(&why).into_owned();
-        self.case.ledger.refused(Denial { what, why, fix: None, nobody_to_ask: false });
+        let why = self.case.authorizer().redactor().redact_text(&why).into_owned();
+        self.case.ledger.record_refusal(Denial { what, why, fix: None, nobody_to_ask: false });
         Error::HttpRequestDenied
     }
 }
 
-fn injections<'g>(
+fn matching_injections<'g>(
     grant: &'g Grant,
     url: &Url,
 ) -> impl Iterator<Item = (&'g SecretGrant, &'g SecretInjection)> {
@@ -105,30 +108,30 @@ fn injections<'g>(
     })
 }
 
-fn credential(
+fn build_credential(
     entry: &SecretGrant,
     injection: &SecretInjection,
     value: String,
-) -> Result<Credential, String> {
+) -> Result<HeaderCredential, String> {
     let unfit = || "it holds what a header cannot hold".to_owned();
     let header = HeaderName::try_from(injection.header_name()).map_err(|_| unfit())?;
     let mut value = HeaderValue::try_from(value).map_err(|_| unfit())?;
     value.set_sensitive(true);
     let (name, origin) = (entry.name.to_string(), injection.origin().to_string());
-    Ok(Credential { name, origin, header, value })
+    Ok(HeaderCredential { name, origin, header, value })
 }
 
-impl Watch {
+impl SecretScanner {
     /// Returns the name of a secret in the method, the URL or the headers of a request.
-    pub(super) fn finds_in_head(&self, sending: &Sending) -> Option<&str> {
-        let Sending { method, url, headers, .. } = sending;
+    pub(super) fn find_in_head(&self, sending: &PreparedRequest) -> Option<&str> {
+        let PreparedRequest { method, url, headers, .. } = sending;
         let headers = headers.iter().flat_map(|(name, value)| [name.as_ref(), value.as_bytes()]);
         let mut texts = headers.chain([method.as_str().as_bytes(), url.as_str().as_bytes()]);
         texts.find_map(|text| self.redactor.find_secret_except(text, &self.own))
     }
 
     /// Starts scanning a body.
-    pub(super) fn stream(&self) -> ScanStream {
+    pub(super) fn start_body_scan(&self) -> ScanStream {
         self.redactor.scan_stream_except(&self.own)
     }
 }
@@ -146,13 +149,13 @@ mod tests {
     fn check(method: &str, url: &str, header: (&str, &str), is_found: bool) {
         let secret = Secret::new(TOKEN);
         let redactor = Arc::new(Redactor::new([("token", &secret)]));
-        let watch = Watch { redactor, own: Vec::new() };
+        let watch = SecretScanner { redactor, own: Vec::new() };
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::try_from(header.0).unwrap(), header.1.parse().unwrap());
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let url = url.parse().unwrap();
-        let sending = Sending { method, url, headers, is_led_astray: false };
-        let found = watch.finds_in_head(&sending);
+        let sending = PreparedRequest { method, url, headers, is_led_astray: false };
+        let found = watch.find_in_head(&sending);
         assert_eq!(found, is_found.then_some("token"), "{} {header:?}", sending.url);
     }
 

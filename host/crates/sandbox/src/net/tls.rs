@@ -14,7 +14,7 @@ use wasmtime_wasi_http::Error;
 
 use super::{
     dial::Line,
-    patience::{Patience, Step},
+    patience::{ExchangeStep, ExchangeTimeouts},
 };
 
 /// The only application protocol.
@@ -23,10 +23,10 @@ const PROTOCOL: &[u8] = b"http/1.1";
 /// The configuration, created at the first request: reading the system's certificates is slow, and
 /// most calls do not need it.
 #[derive(Debug, Default)]
-pub(crate) struct Tls(OnceLock<Arc<ClientConfig>>);
+pub(crate) struct TlsClient(OnceLock<Arc<ClientConfig>>);
 
-impl Tls {
-    fn config(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
+impl TlsClient {
+    fn client_config(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
         if let Some(config) = self.0.get() {
             return Ok(Arc::clone(config));
         }
@@ -39,15 +39,18 @@ impl Tls {
     }
 
     /// Wraps a connection in TLS and verifies the name in the URL.
-    pub(super) async fn wrap(
+    pub(super) async fn wrap_connection(
         &self,
-        patience: &Patience,
+        patience: &ExchangeTimeouts,
         url: &Url,
         line: Line,
     ) -> Result<Line, Error> {
-        let config = self.config().map_err(|_| Error::ConfigurationError)?;
+        let config = self.client_config().map_err(|_| Error::ConfigurationError)?;
         let greeting = TlsConnector::from(config).connect(server_name(url)?, line);
-        let stream = patience.wait(Step::Greet, greeting).await?.map_err(tls_error)?;
+        let stream = patience
+            .wait_for_step(ExchangeStep::Greet, greeting)
+            .await?
+            .map_err(convert_tls_error)?;
         Ok(Box::new(stream))
     }
 }
@@ -62,7 +65,7 @@ fn server_name(url: &Url) -> Result<ServerName<'static>, Error> {
     }
 }
 
-fn tls_error(error: std::io::Error) -> Error {
+fn convert_tls_error(error: std::io::Error) -> Error {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
         Some(rustls::Error::InvalidCertificate(_)) => Error::TlsCertificateError,

@@ -24,37 +24,37 @@ const HEAD_BYTES_MAX: u64 = 4 * HEADER_BYTES_MAX as u64;
 /// The server sent too much before its response.
 #[derive(Debug, thiserror::Error)]
 #[error("more than {HEAD_BYTES_MAX} bytes before the response")]
-pub(super) struct HeadTooLong;
+pub(super) struct ResponseHeadTooLong;
 
 /// A connection with a limit on the bytes that are read.
-pub(super) struct Wire {
+pub(super) struct LimitedConnection {
     line: Line,
     bytes_left: Arc<AtomicU64>,
 }
 
 /// Lifts the limit once the head has been read.
-pub(super) struct HeadSeen(Arc<AtomicU64>);
+pub(super) struct ResponseHeadLimit(Arc<AtomicU64>);
 
-impl Wire {
-    pub(super) fn new(line: Line) -> (Self, HeadSeen) {
+impl LimitedConnection {
+    pub(super) fn new(line: Line) -> (Self, ResponseHeadLimit) {
         let bytes_left = Arc::new(AtomicU64::new(HEAD_BYTES_MAX));
-        (Self { line, bytes_left: Arc::clone(&bytes_left) }, HeadSeen(bytes_left))
+        (Self { line, bytes_left: Arc::clone(&bytes_left) }, ResponseHeadLimit(bytes_left))
     }
 }
 
-impl HeadSeen {
+impl ResponseHeadLimit {
     /// Bytes received so far. They are not counted after [`lift`](Self::lift).
-    pub(super) fn bytes(&self) -> u64 {
+    pub(super) fn received_bytes(&self) -> u64 {
         HEAD_BYTES_MAX.saturating_sub(self.0.load(Ordering::Relaxed))
     }
 
     /// Lifts the limit. The body has limits of its own.
-    pub(super) fn lift(self) {
+    pub(super) fn lift_limit(self) {
         self.0.store(u64::MAX, Ordering::Relaxed);
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for LimitedConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -66,12 +66,12 @@ impl AsyncRead for Wire {
         let take = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(bytes) };
         match self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
             Ok(_) => Poll::Ready(Ok(())),
-            Err(_) => Poll::Ready(Err(io::Error::other(HeadTooLong))),
+            Err(_) => Poll::Ready(Err(io::Error::other(ResponseHeadTooLong))),
         }
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for LimitedConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

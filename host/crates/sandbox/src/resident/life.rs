@@ -15,9 +15,9 @@ use tokio::{
 };
 
 use crate::{
-    case::Case,
-    grant::Opening,
-    run::{self, AbortOnDrop, Body, Run, Vessel},
+    case::RunContext,
+    grant::FixedGrantParts,
+    run::{self, AbortOnDrop, Body, GuestInstance, RunResult},
 };
 
 /// Most messages that wait for an instance. Its callers take turns, so there is never more than
@@ -25,30 +25,30 @@ use crate::{
 const MAILBOX_MAX: usize = 1;
 
 /// A warm instance. It is stopped when this is dropped.
-pub(super) struct Resident {
-    mailbox: mpsc::Sender<Errand>,
-    status: Arc<Status>,
-    opening: Opening,
+pub(super) struct WarmInstance {
+    mailbox: mpsc::Sender<InstanceJob>,
+    status: Arc<InstanceStatus>,
+    opening: FixedGrantParts,
     task: JoinHandle<()>,
     _end: AbortOnDrop,
 }
 
 /// One call's work in an instance.
-struct Errand {
-    case: Arc<Case>,
+struct InstanceJob {
+    case: Arc<RunContext>,
     body: Body<()>,
-    done: oneshot::Sender<Run<()>>,
+    done: oneshot::Sender<RunResult<()>>,
 }
 
 /// The activity of an instance and its memory.
 #[derive(Debug)]
-pub(super) struct Status {
-    phase: Mutex<Phase>,
+pub(super) struct InstanceStatus {
+    phase: Mutex<InstancePhase>,
     memory_bytes: AtomicU64,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Phase {
+enum InstancePhase {
     /// A call uses the instance.
     Busy,
     /// The instance has been idle since this time.
@@ -57,27 +57,29 @@ enum Phase {
     Gone,
 }
 
-impl Resident {
+impl WarmInstance {
     /// Starts the task of an instance for a call that is about to follow.
-    pub(super) fn begin(vessel: Vessel, opening: Opening) -> Self {
+    pub(super) fn start(vessel: GuestInstance, opening: FixedGrantParts) -> Self {
         let (mailbox, messages) = mpsc::channel(MAILBOX_MAX);
-        let status =
-            Arc::new(Status { phase: Mutex::new(Phase::Busy), memory_bytes: AtomicU64::new(0) });
-        let task = tokio::spawn(live(vessel, messages, Arc::clone(&status)));
+        let status = Arc::new(InstanceStatus {
+            phase: Mutex::new(InstancePhase::Busy),
+            memory_bytes: AtomicU64::new(0),
+        });
+        let task = tokio::spawn(run_jobs(vessel, messages, Arc::clone(&status)));
         let end = AbortOnDrop(task.abort_handle());
         Self { mailbox, status, opening, task, _end: end }
     }
 
     /// Claims the instance for a call. Returns false if it has gone in the meantime.
-    pub(super) fn claim(&self) -> bool {
-        self.status.turn_from_rest(Phase::Busy)
+    pub(super) fn try_claim(&self) -> bool {
+        self.status.leave_idle(InstancePhase::Busy)
     }
 
-    pub(super) fn is_open_with(&self, opening: &Opening) -> bool {
+    pub(super) fn has_same_grant(&self, opening: &FixedGrantParts) -> bool {
         self.opening == *opening
     }
 
-    pub(super) fn status(&self) -> &Arc<Status> {
+    pub(super) fn status(&self) -> &Arc<InstanceStatus> {
         &self.status
     }
 
@@ -85,11 +87,11 @@ impl Resident {
     /// fails.
     pub(super) async fn run<R: Send + 'static>(
         &mut self,
-        case: &Arc<Case>,
+        case: &Arc<RunContext>,
         body: Body<R>,
-    ) -> Run<R> {
+    ) -> RunResult<R> {
         let (hand_over, value) = oneshot::channel();
-        let body = run::body(move |store, instance| {
+        let body = run::box_run_body(move |store, instance| {
             Box::pin(async move {
                 // If the receiver is gone, this instance is being stopped too.
                 let _ = hand_over.send(body(store, instance).await?);
@@ -97,75 +99,79 @@ impl Resident {
             })
         });
         let (done, answer) = oneshot::channel();
-        let errand = Errand { case: Arc::clone(case), body, done };
+        let errand = InstanceJob { case: Arc::clone(case), body, done };
         // If the task is gone, waiting for the result below fails.
         let _ = self.mailbox.send(errand).await;
         match (answer.await, value.await) {
-            (Ok(Run { result: Ok(()), memory_bytes_peak }), Ok(value)) => {
-                Run { result: Ok(value), memory_bytes_peak }
+            (Ok(RunResult { result: Ok(()), memory_bytes_peak }), Ok(value)) => {
+                RunResult { result: Ok(value), memory_bytes_peak }
             }
-            (Ok(Run { result: Err(stop), memory_bytes_peak }), _) => {
-                Run { result: Err(stop), memory_bytes_peak }
+            (Ok(RunResult { result: Err(stop), memory_bytes_peak }), _) => {
+                RunResult { result: Err(stop), memory_bytes_peak }
             }
-            _ => self.lost(case).await,
+            _ => self.lost_result(case).await,
         }
     }
 
     /// The result if the task ended in the middle of a call: the host panicked.
-    async fn lost<R>(&mut self, case: &Case) -> Run<R> {
+    async fn lost_result<R>(&mut self, case: &RunContext) -> RunResult<R> {
         self.mailbox = mpsc::channel(MAILBOX_MAX).0;
         let end = (&mut self.task).await.err().map_or_else(String::new, |error| error.to_string());
-        run::lost(end, &case.ledger)
+        run::lost_run_result(end, &case.ledger)
     }
 }
 
-impl Drop for Resident {
+impl Drop for WarmInstance {
     fn drop(&mut self) {
-        *self.status.phase() = Phase::Gone;
+        *self.status.lock_phase() = InstancePhase::Gone;
     }
 }
 
-impl Status {
+impl InstanceStatus {
     /// The memory in bytes and the idle time of a live instance.
-    pub(super) fn figures(&self) -> Option<(u64, Duration)> {
-        let idle = match *self.phase() {
-            Phase::Busy => Duration::ZERO,
-            Phase::Resting(since) => since.elapsed(),
-            Phase::Gone => return None,
+    pub(super) fn memory_and_idle_time(&self) -> Option<(u64, Duration)> {
+        let idle = match *self.lock_phase() {
+            InstancePhase::Busy => Duration::ZERO,
+            InstancePhase::Resting(since) => since.elapsed(),
+            InstancePhase::Gone => return None,
         };
         Some((self.memory_bytes.load(Ordering::Relaxed), idle))
     }
 
-    fn rest(&self, memory_bytes: u64) {
+    fn mark_idle(&self, memory_bytes: u64) {
         self.memory_bytes.store(memory_bytes, Ordering::Relaxed);
-        *self.phase() = Phase::Resting(Instant::now());
+        *self.lock_phase() = InstancePhase::Resting(Instant::now());
     }
 
     /// Moves from resting to another phase. Both a caller and the idle timeout do this, and the
     /// first one wins.
-    fn turn_from_rest(&self, next: Phase) -> bool {
-        let mut phase = self.phase();
-        let rests = matches!(*phase, Phase::Resting(_));
+    fn leave_idle(&self, next: InstancePhase) -> bool {
+        let mut phase = self.lock_phase();
+        let rests = matches!(*phase, InstancePhase::Resting(_));
         if rests {
             *phase = next;
         }
         rests
     }
 
-    fn phase(&self) -> MutexGuard<'_, Phase> {
+    fn lock_phase(&self) -> MutexGuard<'_, InstancePhase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Runs one errand after another, until one fails or none arrives before the idle timeout.
-async fn live(mut vessel: Vessel, mut mailbox: mpsc::Receiver<Errand>, status: Arc<Status>) {
+async fn run_jobs(
+    mut vessel: GuestInstance,
+    mut mailbox: mpsc::Receiver<InstanceJob>,
+    status: Arc<InstanceStatus>,
+) {
     let mut case = Arc::clone(&vessel.guest().case);
-    while let Some(errand) = next(&mut mailbox, &case, &status).await {
+    while let Some(errand) = next_job(&mut mailbox, &case, &status).await {
         case = Arc::clone(&errand.case);
-        vessel.guest_mut().take_up(&case);
-        let run = vessel.run(errand.body).await;
+        vessel.guest_mut().begin_run(&case);
+        let run = vessel.run_body(errand.body).await;
         let goes_on = run.result.is_ok();
-        status.rest(vessel.guest().memory.bytes());
+        status.mark_idle(vessel.guest().memory.used_bytes());
         // If the receiver is gone, this task is being stopped too.
         let _ = errand.done.send(run);
         if !goes_on {
@@ -174,16 +180,16 @@ async fn live(mut vessel: Vessel, mut mailbox: mpsc::Receiver<Errand>, status: A
     }
 }
 
-async fn next(
-    mailbox: &mut mpsc::Receiver<Errand>,
-    case: &Case,
-    status: &Status,
-) -> Option<Errand> {
+async fn next_job(
+    mailbox: &mut mpsc::Receiver<InstanceJob>,
+    case: &RunContext,
+    status: &InstanceStatus,
+) -> Option<InstanceJob> {
     loop {
-        let idle_max = case.grant().limits().idle;
+        let idle_max = case.current_grant().limits().idle;
         tokio::select! {
             errand = mailbox.recv() => return errand,
-            () = sleep(idle_max) => if status.turn_from_rest(Phase::Gone) { return None },
+            () = sleep(idle_max) => if status.leave_idle(InstancePhase::Gone) { return None },
         }
     }
 }

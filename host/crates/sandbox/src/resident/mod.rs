@@ -17,11 +17,11 @@ use sallyport_contract::{CallFailure, Effect, FailureKind};
 use tokio::{sync::OwnedMutexGuard, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use self::life::{Resident, Status};
+use self::life::{InstanceStatus, WarmInstance};
 use crate::{
-    case::Case,
-    grant::{OpenError, Opening},
-    run::{Body, Run, Stop, Vessel},
+    case::RunContext,
+    grant::{FixedGrantParts, GrantOpenError},
+    run::{Body, GuestInstance, RunResult, RunStopReason},
 };
 
 /// The state of a warm instance as seen from outside.
@@ -37,33 +37,33 @@ pub struct InstanceInfo {
 
 /// The warm instances of one plugin.
 #[derive(Default)]
-pub(crate) struct Residents(Mutex<HashMap<String, Arc<Room>>>);
+pub(crate) struct InstancePool(Mutex<HashMap<String, Arc<SessionSlot>>>);
 
 /// The room of one session.
 #[derive(Default)]
-pub(crate) struct Room {
-    turn: Arc<tokio::sync::Mutex<Tenancy>>,
+pub(crate) struct SessionSlot {
+    turn: Arc<tokio::sync::Mutex<SlotState>>,
     /// The status of the instance, readable without a turn.
-    status: Mutex<Option<Arc<Status>>>,
+    status: Mutex<Option<Arc<InstanceStatus>>>,
     /// Cancelled when the session ends.
     over: CancellationToken,
 }
 
 /// The occupancy of a room.
 #[derive(Default)]
-enum Tenancy {
+enum SlotState {
     /// No instance has been created yet.
     #[default]
     New,
     /// A live instance.
-    Taken(Resident),
+    Taken(WarmInstance),
     /// The last instance is gone.
-    Left(Gone),
+    Left(InstanceEndReason),
 }
 
 /// The reason why an instance is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Gone {
+enum InstanceEndReason {
     /// It failed, reached a limit, or its call was cancelled.
     Stopped,
     /// It was idle for too long.
@@ -73,15 +73,15 @@ enum Gone {
 }
 
 /// One call's turn in a room.
-pub(crate) struct Visit {
-    room: Arc<Room>,
-    tenancy: OwnedMutexGuard<Tenancy>,
+pub(crate) struct InstanceLease {
+    room: Arc<SessionSlot>,
+    tenancy: OwnedMutexGuard<SlotState>,
 }
 
-impl Residents {
+impl InstancePool {
     /// The room of a session.
-    pub(crate) fn room(&self, session_id: &str) -> Arc<Room> {
-        let mut rooms = lock(&self.0);
+    pub(crate) fn session_slot(&self, session_id: &str) -> Arc<SessionSlot> {
+        let mut rooms = lock_mutex(&self.0);
         if let Some(room) = rooms.get(session_id) {
             return Arc::clone(room);
         }
@@ -89,18 +89,18 @@ impl Residents {
     }
 
     /// Ends a session: stops its instance, even in the middle of a call.
-    pub(crate) fn end(&self, session_id: &str) {
-        let room = lock(&self.0).remove(session_id);
+    pub(crate) fn end_session(&self, session_id: &str) {
+        let room = lock_mutex(&self.0).remove(session_id);
         if let Some(room) = room {
             room.over.cancel();
         }
     }
 
     /// The live instances, sorted by session ID.
-    pub(crate) fn infos(&self) -> Vec<InstanceInfo> {
-        let rooms = lock(&self.0);
+    pub(crate) fn list_instances(&self) -> Vec<InstanceInfo> {
+        let rooms = lock_mutex(&self.0);
         let infos = rooms.iter().filter_map(|(session_id, room)| {
-            let (memory_bytes, idle) = lock(&room.status).as_ref()?.figures()?;
+            let (memory_bytes, idle) = lock_mutex(&room.status).as_ref()?.memory_and_idle_time()?;
             Some(InstanceInfo { session_id: session_id.clone(), memory_bytes, idle })
         });
         let mut infos: Vec<InstanceInfo> = infos.collect();
@@ -109,91 +109,96 @@ impl Residents {
     }
 }
 
-impl Room {
+impl SessionSlot {
     /// Waits for a turn.
     ///
     /// # Errors
     ///
     /// The turn did not come in time, or the session has ended.
-    pub(crate) async fn enter(self: Arc<Self>, patience: Duration) -> Result<Visit, Stop> {
+    pub(crate) async fn acquire_lease(
+        self: Arc<Self>,
+        patience: Duration,
+    ) -> Result<InstanceLease, RunStopReason> {
         let turn = timeout(patience, Arc::clone(&self.turn).lock_owned());
         tokio::select! {
             biased;
-            () = self.over.cancelled() => Err(ended()),
+            () = self.over.cancelled() => Err(session_ended()),
             turn = turn => match turn {
-                Ok(tenancy) => Ok(Visit { room: Arc::clone(&self), tenancy }),
-                Err(_) => Err(busy(patience)),
+                Ok(tenancy) => Ok(InstanceLease { room: Arc::clone(&self), tenancy }),
+                Err(_) => Err(slot_busy(patience)),
             },
         }
     }
 }
 
-impl Visit {
+impl InstanceLease {
     /// Runs something in the session's instance. `begin` creates the instance if there is none.
     ///
     /// # Errors
     ///
     /// A granted folder or file cannot be opened.
-    pub(crate) async fn run<R: Send + 'static>(
+    pub(crate) async fn run_in_instance<R: Send + 'static>(
         mut self,
-        case: &Arc<Case>,
+        case: &Arc<RunContext>,
         body: Body<R>,
-        begin: impl FnOnce() -> Result<Vessel, OpenError>,
-    ) -> Result<Run<R>, OpenError> {
+        begin: impl FnOnce() -> Result<GuestInstance, GrantOpenError>,
+    ) -> Result<RunResult<R>, GrantOpenError> {
         if self.room.over.is_cancelled() {
-            return Ok(Run { result: Err(ended()), memory_bytes_peak: 0 });
+            return Ok(RunResult { result: Err(session_ended()), memory_bytes_peak: 0 });
         }
-        let opening = Opening::of(case);
-        let mut resident = match self.greet(&opening) {
+        let opening = FixedGrantParts::from_run_context(case);
+        let mut resident = match self.checkout_instance(&opening) {
             Some(resident) => resident,
-            None => self.move_in(case, opening, begin)?,
+            None => self.spawn_instance(case, opening, begin)?,
         };
         // Unless the call returns, the next caller must find no instance, even if this future is
         // dropped.
-        *self.tenancy = Tenancy::Left(Gone::Stopped);
+        *self.tenancy = SlotState::Left(InstanceEndReason::Stopped);
         let run = tokio::select! {
             biased;
-            () = self.room.over.cancelled() => Run { result: Err(ended()), memory_bytes_peak: 0 },
+            () = self.room.over.cancelled() => RunResult { result: Err(session_ended()), memory_bytes_peak: 0 },
             run = resident.run(case, body) => run,
         };
         if run.result.is_ok() {
-            *self.tenancy = Tenancy::Taken(resident);
+            *self.tenancy = SlotState::Taken(resident);
         }
         Ok(run)
     }
 
     /// Takes the instance out of the room, if there is one that can be called.
-    fn greet(&mut self, opening: &Opening) -> Option<Resident> {
+    fn checkout_instance(&mut self, opening: &FixedGrantParts) -> Option<WarmInstance> {
         let gone = match std::mem::take(&mut *self.tenancy) {
-            Tenancy::New => return None,
-            Tenancy::Taken(resident) if !resident.claim() => Gone::Idle,
-            Tenancy::Taken(resident) if resident.is_open_with(opening) => return Some(resident),
-            Tenancy::Taken(_) => Gone::Regranted,
-            Tenancy::Left(gone) => gone,
+            SlotState::New => return None,
+            SlotState::Taken(resident) if !resident.try_claim() => InstanceEndReason::Idle,
+            SlotState::Taken(resident) if resident.has_same_grant(opening) => {
+                return Some(resident);
+            }
+            SlotState::Taken(_) => InstanceEndReason::Regranted,
+            SlotState::Left(gone) => gone,
         };
-        *self.tenancy = Tenancy::Left(gone);
+        *self.tenancy = SlotState::Left(gone);
         None
     }
 
-    fn move_in(
+    fn spawn_instance(
         &mut self,
-        case: &Case,
-        opening: Opening,
-        begin: impl FnOnce() -> Result<Vessel, OpenError>,
-    ) -> Result<Resident, OpenError> {
-        let resident = Resident::begin(begin()?, opening);
-        if let Tenancy::Left(gone) = &*self.tenancy {
-            case.ledger.note(gone.effect());
+        case: &RunContext,
+        opening: FixedGrantParts,
+        begin: impl FnOnce() -> Result<GuestInstance, GrantOpenError>,
+    ) -> Result<WarmInstance, GrantOpenError> {
+        let resident = WarmInstance::start(begin()?, opening);
+        if let SlotState::Left(gone) = &*self.tenancy {
+            case.ledger.record_effect(gone.restart_effect());
         }
-        *lock(&self.room.status) = Some(Arc::clone(resident.status()));
+        *lock_mutex(&self.room.status) = Some(Arc::clone(resident.status()));
         Ok(resident)
     }
 }
 
-impl Gone {
+impl InstanceEndReason {
     /// The note in the report of the next call, because a caller that relies on stored state has to
     /// know.
-    fn effect(self) -> Effect {
+    fn restart_effect(self) -> Effect {
         let why = match self {
             Self::Stopped => "the last one was stopped",
             Self::Idle => "the last one was idle for too long",
@@ -203,20 +208,20 @@ impl Gone {
     }
 }
 
-fn ended() -> Stop {
-    Stop::Failed(CallFailure::new(FailureKind::Unavailable, "the session has ended"))
+fn session_ended() -> RunStopReason {
+    RunStopReason::Failed(CallFailure::new(FailureKind::Unavailable, "the session has ended"))
 }
 
-fn busy(waited: Duration) -> Stop {
+fn slot_busy(waited: Duration) -> RunStopReason {
     let message = format!(
         "the plugin is busy: another call runs in its instance of this session, and it did not end \
          within {waited:?} (limits.queue-time)"
     );
-    Stop::Failed(CallFailure::new(FailureKind::LimitReached, message))
+    RunStopReason::Failed(CallFailure::new(FailureKind::LimitReached, message))
 }
 
 /// Locks a mutex. Every change under these locks is complete by itself, so a poisoned lock is safe
 /// to use.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

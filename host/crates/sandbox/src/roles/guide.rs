@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sallyport_contract::Redactor;
 
-use crate::{Plugin, case::Case, plugin::Unavailable, run};
+use crate::{Plugin, case::RunContext, plugin::PluginUnavailable, run};
 
 /// Longest wait for a persona. The persona is mostly fixed text, but an interpreter needs a moment
 /// to start.
@@ -24,7 +24,7 @@ const POLICY_BYTES_MAX: usize = 64;
 
 /// The description of the assistant by a plugin. Every text in it is untrusted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Persona {
+pub struct GuidePersona {
     /// The instructions for the model.
     pub system_prompt: String,
     /// How much its answers may vary; a finite number from 0.
@@ -44,21 +44,21 @@ impl Plugin {
     ///
     /// The plugin is not a guide, fails or takes too long, or its description is invalid or too
     /// long.
-    pub async fn describe(&self) -> Result<Persona, Unavailable> {
+    pub async fn describe_assistant(&self) -> Result<GuidePersona, PluginUnavailable> {
         let abi = self.abi();
-        let body = run::body(move |store, instance| {
-            Box::pin(async move { abi.describe(store, instance).await })
+        let body = run::box_run_body(move |store, instance| {
+            Box::pin(async move { abi.describe_assistant(store, instance).await })
         });
-        let case = Case::of_nobody(self.warden(), Some(GUIDE_TIME_MAX));
-        let persona = self.run_for_nobody(&case, body).await;
-        let failed = |reason| Unavailable(format!("it did not describe a persona: {reason}"));
-        Ok(persona.map_err(failed)?.checked()?.without(&case.warden().redactor()))
+        let case = RunContext::without_call(self.authorizer(), Some(GUIDE_TIME_MAX));
+        let persona = self.run_without_call(&case, body).await;
+        let failed = |reason| PluginUnavailable(format!("it did not describe a persona: {reason}"));
+        Ok(persona.map_err(failed)?.validate()?.redact(&case.authorizer().redactor()))
     }
 }
 
-impl Persona {
+impl GuidePersona {
     /// Removes secrets.
-    fn without(self, redactor: &Redactor) -> Self {
+    fn redact(self, redactor: &Redactor) -> Self {
         let clean = |text: String| redactor.redact_text(&text).into_owned();
         Self {
             system_prompt: clean(self.system_prompt),
@@ -73,40 +73,40 @@ impl Persona {
     /// # Errors
     ///
     /// A number is invalid, or a text or the list of memories is too long.
-    fn checked(self) -> Result<Self, Unavailable> {
+    fn validate(self) -> Result<Self, PluginUnavailable> {
         let Self { system_prompt, temperature, memory_policy, initial_memories } = &self;
         let policy = memory_policy.as_deref().unwrap_or_default();
-        within("system prompt", system_prompt.len(), PROMPT_BYTES_MAX)?;
-        within("memory policy", policy.len(), POLICY_BYTES_MAX)?;
+        check_length("system prompt", system_prompt.len(), PROMPT_BYTES_MAX)?;
+        check_length("memory policy", policy.len(), POLICY_BYTES_MAX)?;
         let longest = initial_memories.iter().map(String::len).max().unwrap_or_default();
-        within("longest initial memory", longest, MEMORY_BYTES_MAX)?;
+        check_length("longest initial memory", longest, MEMORY_BYTES_MAX)?;
         if initial_memories.len() > MEMORIES_MAX {
             let count = initial_memories.len();
             let text = format!("it has {count} initial memories, at most {MEMORIES_MAX} are taken");
-            return Err(Unavailable(text));
+            return Err(PluginUnavailable(text));
         }
         match temperature {
             Some(number) if !number.is_finite() || *number < 0.0 => {
-                Err(Unavailable(format!("its temperature is {number}, not a number from 0")))
+                Err(PluginUnavailable(format!("its temperature is {number}, not a number from 0")))
             }
             _ => Ok(self),
         }
     }
 }
 
-fn within(what: &str, bytes: usize, bytes_max: usize) -> Result<(), Unavailable> {
+fn check_length(what: &str, bytes: usize, bytes_max: usize) -> Result<(), PluginUnavailable> {
     if bytes <= bytes_max {
         return Ok(());
     }
-    Err(Unavailable(format!("its {what} has {bytes} bytes, at most {bytes_max} are taken")))
+    Err(PluginUnavailable(format!("its {what} has {bytes} bytes, at most {bytes_max} are taken")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn persona() -> Persona {
-        Persona {
+    fn persona() -> GuidePersona {
+        GuidePersona {
             system_prompt: "You are a butler.".to_owned(),
             temperature: Some(0.5),
             memory_policy: Some("summary".to_owned()),
@@ -119,30 +119,36 @@ mod tests {
         let long = |bytes| "x".repeat(bytes);
         for persona in [
             persona(),
-            Persona { temperature: Some(0.0), ..persona() },
-            Persona { temperature: None, memory_policy: None, ..persona() },
-            Persona { system_prompt: long(PROMPT_BYTES_MAX), ..persona() },
-            Persona { initial_memories: vec![long(MEMORY_BYTES_MAX); MEMORIES_MAX], ..persona() },
+            GuidePersona { temperature: Some(0.0), ..persona() },
+            GuidePersona { temperature: None, memory_policy: None, ..persona() },
+            GuidePersona { system_prompt: long(PROMPT_BYTES_MAX), ..persona() },
+            GuidePersona {
+                initial_memories: vec![long(MEMORY_BYTES_MAX); MEMORIES_MAX],
+                ..persona()
+            },
         ] {
-            assert_eq!(persona.clone().checked(), Ok(persona));
+            assert_eq!(persona.clone().validate(), Ok(persona));
         }
     }
 
     #[test]
     fn what_is_impossible_or_too_long_is_named() {
         let long = |bytes| "x".repeat(bytes + 1);
-        let hot = |number| Persona { temperature: Some(number), ..persona() };
-        let knowing = |memories| Persona { initial_memories: memories, ..persona() };
+        let hot = |number| GuidePersona { temperature: Some(number), ..persona() };
+        let knowing = |memories| GuidePersona { initial_memories: memories, ..persona() };
         for (persona, words) in [
             (hot(f64::NAN), "temperature is NaN"),
             (hot(f64::INFINITY), "temperature is inf"),
             (hot(-0.5), "temperature is -0.5"),
-            (Persona { system_prompt: long(PROMPT_BYTES_MAX), ..persona() }, "system prompt has"),
-            (Persona { memory_policy: Some(long(64)), ..persona() }, "memory policy has"),
+            (
+                GuidePersona { system_prompt: long(PROMPT_BYTES_MAX), ..persona() },
+                "system prompt has",
+            ),
+            (GuidePersona { memory_policy: Some(long(64)), ..persona() }, "memory policy has"),
             (knowing(vec![long(MEMORY_BYTES_MAX)]), "longest initial memory has"),
             (knowing(vec![String::new(); MEMORIES_MAX + 1]), "257 initial memories"),
         ] {
-            let error = persona.checked().unwrap_err();
+            let error = persona.validate().unwrap_err();
             assert!(error.0.contains(words), "{error}");
         }
     }

@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use sallyport_contract::services::{SessionInbox, UiSession};
 
-use super::{program::Program, speech::Speech};
+use super::{program::ProgramStreams, speech::DeltaStream};
 
 /// The links of one run, for as long as it lasts.
 #[derive(Clone, Default)]
 pub(crate) struct RoleLinks {
     /// Receives the pieces of a provider's answer while it generates.
-    pub(crate) speech: Option<Arc<Speech>>,
+    pub(crate) speech: Option<Arc<DeltaStream>>,
     /// Receives a listener's input.
-    pub(crate) inlet: Option<Inlet>,
+    pub(crate) inlet: Option<ListenerInputLink>,
     /// Receives a UI's commands and drawings.
     pub(crate) seat: Option<Arc<dyn UiSession>>,
     /// The streams of a program.
-    pub(crate) program: Option<Program>,
+    pub(crate) program: Option<ProgramStreams>,
 }
 
 /// A listener's connection to the session.
 #[derive(Clone)]
-pub(crate) struct Inlet {
+pub(crate) struct ListenerInputLink {
     pub(crate) inbox: Arc<dyn SessionInbox>,
     /// The connection that the signal came from.
     pub(crate) connection: Option<String>,

@@ -8,15 +8,15 @@ use sallyport_contract::{
     services::SessionInbox,
 };
 
-use super::{Inlet, RoleLinks};
-use crate::{Plugin, abi::ToolReturn, run};
+use super::{ListenerInputLink, RoleLinks};
+use crate::{Plugin, abi::ToolReturnValue, run};
 
 /// Most replies to one signal. This fits a page of lines and stops a flood.
 const REPLIES_MAX: usize = 256;
 
 /// An event on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Signal {
+pub enum ListenerSignal {
     /// A client has connected. The text is its address or a name for it.
     Opened(String),
     /// A line or a text message arrived.
@@ -31,7 +31,7 @@ pub enum Signal {
 
 /// An action on the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum ListenerReply {
     /// Send a text message or a line. The text is untrusted.
     Text(String),
     /// Send a binary message.
@@ -42,15 +42,15 @@ pub enum Reply {
 
 /// The result of a signal.
 #[derive(Debug)]
-pub struct Handled {
+pub struct SignalResult {
     /// The replies in order. Empty if the run did not complete.
-    pub replies: Vec<Reply>,
+    pub replies: Vec<ListenerReply>,
     /// The record of the run.
     pub report: CallReport,
 }
 
 /// A plugin that listens on behalf of a session.
-pub struct Listener {
+pub struct PluginListener {
     plugin: Arc<Plugin>,
     call: Arc<AdmittedCall>,
     inbox: Arc<dyn SessionInbox>,
@@ -59,68 +59,69 @@ pub struct Listener {
 impl Plugin {
     /// Creates a listener for a session. `call` has passed the gate, and the plugin's input goes to
     /// `inbox`.
-    pub fn listener(
+    pub fn create_listener(
         self: &Arc<Self>,
         call: AdmittedCall,
         inbox: Arc<dyn SessionInbox>,
-    ) -> Listener {
-        Listener { plugin: Arc::clone(self), call: Arc::new(call), inbox }
+    ) -> PluginListener {
+        PluginListener { plugin: Arc::clone(self), call: Arc::new(call), inbox }
     }
 }
 
-impl Listener {
+impl PluginListener {
     /// Notifies the plugin that signals are about to arrive. If this does not complete, no signals
     /// should be sent.
     pub async fn start(&self) -> CallReport {
         let abi = self.plugin.abi();
-        let body = run::body(move |store, instance| {
-            Box::pin(async move { abi.start(store, instance).await })
+        let body = run::box_run_body(move |store, instance| {
+            Box::pin(async move { abi.start_listener(store, instance).await })
         });
-        let ran = self.plugin.run_for(Arc::clone(&self.call), self.links(None), body).await;
-        self.plugin.report(ran, |value, ledger| self.plugin.outcome(value, ledger))
+        let ran = self.plugin.run_call(Arc::clone(&self.call), self.role_links(None), body).await;
+        self.plugin
+            .build_report(ran, |value, ledger| self.plugin.outcome_from_return(value, ledger))
     }
 
     /// Notifies the plugin that no more signals will arrive.
     pub async fn stop(&self) -> CallReport {
         let abi = self.plugin.abi();
-        let body = run::body(move |store, instance| {
-            Box::pin(async move { abi.stop(store, instance).await })
+        let body = run::box_run_body(move |store, instance| {
+            Box::pin(async move { abi.stop_listener(store, instance).await })
         });
-        let ran = self.plugin.run_for(Arc::clone(&self.call), self.links(None), body).await;
-        self.plugin.report(ran, |(), _| Outcome::Completed(ToolOutput::default()))
+        let ran = self.plugin.run_call(Arc::clone(&self.call), self.role_links(None), body).await;
+        self.plugin.build_report(ran, |(), _| Outcome::Completed(ToolOutput::default()))
     }
 
     /// Passes a signal to the plugin. Dropping the future stops the instance.
-    pub async fn handle(&self, connection: &str, signal: Signal) -> Handled {
+    pub async fn handle_signal(&self, connection: &str, signal: ListenerSignal) -> SignalResult {
         let (abi, name) = (self.plugin.abi(), connection.to_owned());
-        let body = run::body(move |store, instance| {
-            Box::pin(async move { abi.handle(store, instance, name, signal).await })
+        let body = run::box_run_body(move |store, instance| {
+            Box::pin(async move { abi.handle_signal(store, instance, name, signal).await })
         });
-        let links = self.links(Some(connection.to_owned()));
-        let ran = self.plugin.run_for(Arc::clone(&self.call), links, body).await;
-        let bytes_max = ran.case.granted().limits().output_bytes;
-        let redactor = ran.case.warden().redactor();
+        let links = self.role_links(Some(connection.to_owned()));
+        let ran = self.plugin.run_call(Arc::clone(&self.call), links, body).await;
+        let bytes_max = ran.case.initial_grant().limits().output_bytes;
+        let redactor = ran.case.authorizer().redactor();
         let mut taken = Vec::new();
-        let report = self.plugin.report(ran, |value, ledger| {
-            match value.and_then(|replies| check(replies, bytes_max)) {
+        let report = self.plugin.build_report(ran, |value, ledger| {
+            match value.and_then(|replies| check_replies(replies, bytes_max)) {
                 Ok(replies) => {
-                    taken = replies.into_iter().map(|reply| reply.without(&redactor)).collect();
+                    taken = replies.into_iter().map(|reply| reply.redact(&redactor)).collect();
                     Outcome::Completed(ToolOutput::default())
                 }
-                Err(error) => self.plugin.outcome(error, ledger),
+                Err(error) => self.plugin.outcome_from_return(error, ledger),
             }
         });
-        Handled { replies: taken, report }
+        SignalResult { replies: taken, report }
     }
 
-    fn links(&self, connection: Option<String>) -> RoleLinks {
-        let inlet = Some(Inlet { inbox: Arc::clone(&self.inbox), connection });
+    fn role_links(&self, connection: Option<String>) -> RoleLinks {
+        let inlet = Some(ListenerInputLink { inbox: Arc::clone(&self.inbox), connection });
         RoleLinks { inlet, ..RoleLinks::default() }
     }
 }
 
-impl Reply {
-    fn bytes(&self) -> usize {
+impl ListenerReply {
+    fn size_bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
             Self::Binary(data) => data.len(),
@@ -128,7 +129,7 @@ impl Reply {
         }
     }
 
-    fn without(self, redactor: &Redactor) -> Self {
+    fn redact(self, redactor: &Redactor) -> Self {
         match self {
             Self::Text(text) => Self::Text(redactor.redact_text(&text).into_owned()),
             Self::Binary(data) => Self::Binary(redactor.redact_bytes(&data).into_owned()),
@@ -138,11 +139,14 @@ impl Reply {
 }
 
 /// Accepts all replies or none.
-fn check(replies: Vec<Reply>, bytes_max: u64) -> Result<Vec<Reply>, ToolReturn> {
+fn check_replies(
+    replies: Vec<ListenerReply>,
+    bytes_max: u64,
+) -> Result<Vec<ListenerReply>, ToolReturnValue> {
     let refused = |message: String| {
-        Err(ToolReturn::Error(CallFailure::new(FailureKind::LimitReached, message)))
+        Err(ToolReturnValue::Error(CallFailure::new(FailureKind::LimitReached, message)))
     };
-    let bytes = replies.iter().map(|reply| reply.bytes() as u64).sum::<u64>();
+    let bytes = replies.iter().map(|reply| reply.size_bytes() as u64).sum::<u64>();
     if replies.len() > REPLIES_MAX {
         let count = replies.len();
         return refused(format!("it gave {count} replies, at most {REPLIES_MAX} are taken"));
@@ -161,15 +165,15 @@ mod tests {
 
     #[test]
     fn replies_are_taken_as_a_whole_or_not_at_all() {
-        let text = |bytes| Reply::Text("x".repeat(bytes));
+        let text = |bytes| ListenerReply::Text("x".repeat(bytes));
         for (replies, words) in [
             (vec![], None),
-            (vec![text(60), Reply::Binary(vec![0; 40]), Reply::Close], None),
-            (vec![text(60), Reply::Binary(vec![0; 41])], Some("101 bytes")),
-            (vec![Reply::Close; REPLIES_MAX], None),
-            (vec![Reply::Close; REPLIES_MAX + 1], Some("257 replies")),
+            (vec![text(60), ListenerReply::Binary(vec![0; 40]), ListenerReply::Close], None),
+            (vec![text(60), ListenerReply::Binary(vec![0; 41])], Some("101 bytes")),
+            (vec![ListenerReply::Close; REPLIES_MAX], None),
+            (vec![ListenerReply::Close; REPLIES_MAX + 1], Some("257 replies")),
         ] {
-            match (check(replies.clone(), 100), words) {
+            match (check_replies(replies.clone(), 100), words) {
                 (Ok(taken), None) => assert_eq!(taken, replies),
                 (Err(error), Some(words)) => assert!(format!("{error:?}").contains(words)),
                 (other, _) => panic!("{other:?}"),

@@ -16,16 +16,20 @@ mod speech;
 mod timers;
 mod ui;
 
-pub use self::http::{BodyError, HttpBody, Served};
-pub use guide::Persona;
-pub(crate) use links::{Inlet, RoleLinks};
-pub use listener::{Handled, Listener, Reply, Signal};
-pub(crate) use program::Program;
+pub use self::http::{HttpBody, HttpBodyError, ServedRequest};
+pub use guide::GuidePersona;
+pub(crate) use links::{ListenerInputLink, RoleLinks};
+pub use listener::{ListenerReply, ListenerSignal, PluginListener, SignalResult};
+pub(crate) use program::ProgramStreams;
 pub use provider::{
-    AnswerMessage, Answered, Blob, Delta, Deltas, Finish, Generated, Generation,
-    GenerationSettings, Message, ProviderFailure, ToolDefinition, ToolRequest, ToolResult, Usage,
-    UserMessage,
+    Deltas, GenerationRequest, GenerationSettings, MediaBlob, ProviderAnswer,
+    ProviderAnswerMessage, ProviderDelta, ProviderFailure, ProviderFinishReason, ProviderMessage,
+    ProviderRunResult, ProviderToolCall, ProviderToolDefinition, ProviderToolResult, ProviderUsage,
+    ProviderUserMessage,
 };
-pub(crate) use speech::Speech;
-pub use timers::Fired;
-pub use ui::{Activity, Author, Format, ToolCallRequest, ToolCallResult, Ui, UiEvent, UiMessage};
+pub(crate) use speech::DeltaStream;
+pub use timers::TimerRunResult;
+pub use ui::{
+    PluginUi, UiActivity, UiEvent, UiMessage, UiMessageAuthor, UiTextFormat, UiToolCallRequest,
+    UiToolCallResult,
+};

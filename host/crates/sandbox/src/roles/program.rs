@@ -13,7 +13,7 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamError, StreamResult, pipe::MemoryInputPipe},
 };
 
-use crate::{abi::ToolReturn, capability::stdio::GuestOutput};
+use crate::{abi::ToolReturnValue, capability::stdio::GuestOutput};
 
 /// Most bytes that a program may write at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
@@ -24,20 +24,20 @@ const COMPLAINT_BYTES_MAX: usize = 8 * 1024;
 
 /// The streams of one run. Clones are the same streams.
 #[derive(Clone)]
-pub(crate) struct Program {
+pub(crate) struct ProgramStreams {
     arguments: Bytes,
-    printed: Tape,
-    complaint: Tape,
+    printed: OutputCapture,
+    complaint: OutputCapture,
 }
 
-impl Program {
+impl ProgramStreams {
     /// Creates the streams of a run with these arguments.
     pub(crate) fn new(arguments: &str, output_bytes_max: u64) -> Self {
         let output_bytes_max = usize::try_from(output_bytes_max).unwrap_or(usize::MAX);
         Self {
             arguments: Bytes::copy_from_slice(arguments.as_bytes()),
-            printed: Tape::new(Keeps::Start, output_bytes_max),
-            complaint: Tape::new(Keeps::End, COMPLAINT_BYTES_MAX),
+            printed: OutputCapture::new(CapturePart::Start, output_bytes_max),
+            complaint: OutputCapture::new(CapturePart::End, COMPLAINT_BYTES_MAX),
         }
     }
 
@@ -48,30 +48,30 @@ impl Program {
 
     /// Standard output: kept up to the limit of a result.
     pub(crate) fn stdout(&self) -> impl StdoutStream + use<> {
-        Recorder { tape: self.printed.clone(), log: None }
+        CaptureStream { tape: self.printed.clone(), log: None }
     }
 
     /// Standard error: logged, and its end kept.
     pub(crate) fn stderr(&self, log: &GuestOutput) -> impl StdoutStream + use<> {
-        Recorder { tape: self.complaint.clone(), log: Some(log.clone()) }
+        CaptureStream { tape: self.complaint.clone(), log: Some(log.clone()) }
     }
 
     /// Whether the output shows why the program was stopped: standard output was cut, or standard
     /// error has text.
-    pub(crate) fn explains_itself(&self) -> bool {
-        self.printed.read().is_cut || !self.complaint.read().bytes.is_empty()
+    pub(crate) fn has_explanation(&self) -> bool {
+        self.printed.lock_captured().is_cut || !self.complaint.lock_captured().bytes.is_empty()
     }
 
     /// The result of a run. `succeeded` is the program's own exit status.
-    pub(crate) fn result(&self, succeeded: bool) -> ToolReturn {
-        match self.output(succeeded) {
-            Ok(output) => ToolReturn::Output(output),
-            Err(failure) => ToolReturn::Error(failure),
+    pub(crate) fn tool_return(&self, succeeded: bool) -> ToolReturnValue {
+        match self.tool_output(succeeded) {
+            Ok(output) => ToolReturnValue::Output(output),
+            Err(failure) => ToolReturnValue::Error(failure),
         }
     }
 
-    fn output(&self, succeeded: bool) -> Result<ToolOutput, CallFailure> {
-        let (printed, complaint) = (self.printed.read(), self.complaint.read());
+    fn tool_output(&self, succeeded: bool) -> Result<ToolOutput, CallFailure> {
+        let (printed, complaint) = (self.printed.lock_captured(), self.complaint.lock_captured());
         if printed.is_cut {
             let size = ByteSize(printed.bytes_max as u64);
             let message = format!("the program printed more than {size} (limits.output)");
@@ -97,10 +97,10 @@ impl Program {
 
 /// Captured bytes, up to a limit.
 #[derive(Clone)]
-struct Tape(Arc<Mutex<Kept>>);
+struct OutputCapture(Arc<Mutex<CapturedOutput>>);
 
-struct Kept {
-    keeps: Keeps,
+struct CapturedOutput {
+    keeps: CapturePart,
     bytes: Vec<u8>,
     bytes_max: usize,
     is_cut: bool,
@@ -108,34 +108,34 @@ struct Kept {
 
 /// The part that is kept of output that is too long.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keeps {
+enum CapturePart {
     Start,
     End,
 }
 
-impl Tape {
-    fn new(keeps: Keeps, bytes_max: usize) -> Self {
-        let kept = Kept { keeps, bytes: Vec::new(), bytes_max, is_cut: false };
+impl OutputCapture {
+    fn new(keeps: CapturePart, bytes_max: usize) -> Self {
+        let kept = CapturedOutput { keeps, bytes: Vec::new(), bytes_max, is_cut: false };
         Self(Arc::new(Mutex::new(kept)))
     }
 
     /// Locks the tape. Each change is complete by itself, so a poisoned lock is safe to use.
-    fn read(&self) -> MutexGuard<'_, Kept> {
+    fn lock_captured(&self) -> MutexGuard<'_, CapturedOutput> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl CapturedOutput {
     /// Appends bytes. Returns whether more are accepted.
-    fn write(&mut self, bytes: &[u8]) -> bool {
+    fn append_bytes(&mut self, bytes: &[u8]) -> bool {
         match self.keeps {
-            Keeps::Start => {
+            CapturePart::Start => {
                 let room = self.bytes_max - self.bytes.len();
                 self.is_cut |= bytes.len() > room;
                 self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 !self.is_cut
             }
-            Keeps::End => {
+            CapturePart::End => {
                 self.bytes.extend_from_slice(bytes);
                 let beyond = self.bytes.len().saturating_sub(self.bytes_max);
                 self.bytes.drain(..beyond);
@@ -146,18 +146,18 @@ impl Kept {
 }
 
 /// A standard stream that a program writes to.
-struct Recorder {
-    tape: Tape,
+struct CaptureStream {
+    tape: OutputCapture,
     log: Option<GuestOutput>,
 }
 
-impl IsTerminal for Recorder {
+impl IsTerminal for CaptureStream {
     fn is_terminal(&self) -> bool {
         false
     }
 }
 
-impl StdoutStream for Recorder {
+impl StdoutStream for CaptureStream {
     /// Never used: only WASI 0.2 is linked, which calls [`StdoutStream::p2_stream`].
     fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
         Box::new(tokio::io::sink())
@@ -165,24 +165,24 @@ impl StdoutStream for Recorder {
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
         let log = self.log.as_ref().map(StdoutStream::p2_stream);
-        Box::new(Writer { tape: self.tape.clone(), log })
+        Box::new(CaptureWriter { tape: self.tape.clone(), log })
     }
 }
 
-struct Writer {
-    tape: Tape,
+struct CaptureWriter {
+    tape: OutputCapture,
     log: Option<Box<dyn OutputStream>>,
 }
 
 #[async_trait]
-impl Pollable for Writer {
+impl Pollable for CaptureWriter {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for Writer {
+impl OutputStream for CaptureWriter {
     /// Stops the program if its output is too long: it can no longer become a result.
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        if !self.tape.read().write(&bytes) {
+        if !self.tape.lock_captured().append_bytes(&bytes) {
             return Err(StreamError::Trap(wasmtime::Error::msg("the result is too long")));
         }
         self.log.as_mut().map_or(Ok(()), |log| log.write(bytes))
@@ -214,10 +214,10 @@ mod tests {
             ("{}", " no such project\n", false, Err("no such project")),
             ("{}", "", false, Err("without a message")),
         ] {
-            let program = Program::new("{}", 64);
+            let program = ProgramStreams::new("{}", 64);
             program.stdout().p2_stream().write(Bytes::from(printed.to_owned())).ok();
-            program.complaint.read().write(complaint.as_bytes());
-            let got = program.output(succeeded);
+            program.complaint.lock_captured().append_bytes(complaint.as_bytes());
+            let got = program.tool_output(succeeded);
             match (&got, want) {
                 (Ok(output), Ok(want)) => assert_eq!(output.data.to_string(), want),
                 (Err(failure), Err(want)) => assert!(failure.message.contains(want), "{failure:?}"),
@@ -228,20 +228,25 @@ mod tests {
 
     #[test]
     fn of_many_complaints_the_last_are_kept() {
-        let program = Program::new("{}", 64);
+        let program = ProgramStreams::new("{}", 64);
         for number in 0..10_000 {
-            assert!(program.complaint.read().write(format!("line {number}\n").as_bytes()));
+            assert!(
+                program
+                    .complaint
+                    .lock_captured()
+                    .append_bytes(format!("line {number}\n").as_bytes())
+            );
         }
-        let failure = program.output(false).unwrap_err();
+        let failure = program.tool_output(false).unwrap_err();
         assert!(failure.message.ends_with("line 9999") && failure.message.len() <= 8 * 1024);
     }
 
     #[test]
     fn who_prints_too_much_is_stopped() {
-        let program = Program::new("{}", 64);
+        let program = ProgramStreams::new("{}", 64);
         let mut stdout = program.stdout().p2_stream();
         assert!(stdout.write(Bytes::from_static(&[b'1'; 64])).is_ok());
         assert!(matches!(stdout.write(Bytes::from_static(b"1")), Err(StreamError::Trap(_))));
-        assert_eq!(program.printed.read().bytes.len(), 64);
+        assert_eq!(program.printed.lock_captured().bytes.len(), 64);
     }
 }

@@ -11,8 +11,8 @@ use sallyport_contract::{
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{RoleLinks, speech::Speech};
-use crate::{Plugin, ledger::Ledger, run};
+use super::{RoleLinks, speech::DeltaStream};
+use crate::{Plugin, ledger::EffectLog, run};
 
 /// Most calls of one answer. A model that requests more at a time has lost its way.
 const CALLS_MAX: usize = 256;
@@ -25,11 +25,11 @@ const TOKENS_MAX: u64 = 1 << 40;
 
 /// A request to a provider.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Generation {
+pub struct GenerationRequest {
     /// The conversation. The provider answers its last message.
-    pub history: Vec<Message>,
+    pub history: Vec<ProviderMessage>,
     /// The tools that may be called.
-    pub tools: Vec<ToolDefinition>,
+    pub tools: Vec<ProviderToolDefinition>,
     /// Settings for the answer.
     pub settings: GenerationSettings,
 }
@@ -47,29 +47,29 @@ pub struct GenerationSettings {
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Message {
+pub enum ProviderMessage {
     /// The instructions for the model.
     System(String),
     /// A message of the user.
-    User(UserMessage),
+    User(ProviderUserMessage),
     /// An answer of the model.
-    Assistant(AnswerMessage),
+    Assistant(ProviderAnswerMessage),
     /// The result of a tool.
-    Tool(ToolResult),
+    Tool(ProviderToolResult),
 }
 
 /// A message of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UserMessage {
+pub struct ProviderUserMessage {
     /// The text.
     pub text: String,
     /// Attached files.
-    pub attachments: Vec<Blob>,
+    pub attachments: Vec<MediaBlob>,
 }
 
 /// Bytes with a media type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blob {
+pub struct MediaBlob {
     /// Such as `image/png`.
     pub media_type: String,
     /// The bytes of the file.
@@ -80,11 +80,11 @@ pub struct Blob {
 
 /// An answer of the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AnswerMessage {
+pub struct ProviderAnswerMessage {
     /// Text for the user; may be empty.
     pub text: String,
     /// The calls that it requests.
-    pub calls: Vec<ToolRequest>,
+    pub calls: Vec<ProviderToolCall>,
     /// The provider's own form of this message, a JSON text. It is returned unchanged, and only to
     /// the same plugin.
     pub opaque: Option<String>,
@@ -93,7 +93,7 @@ pub struct AnswerMessage {
 /// A call that a model requests. Nothing in it has been checked: IDs may repeat, the tool may not
 /// exist, the arguments may not be JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolRequest {
+pub struct ProviderToolCall {
     /// The ID of the call within the answer.
     pub id: String,
     /// The name of the tool.
@@ -104,7 +104,7 @@ pub struct ToolRequest {
 
 /// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolResult {
+pub struct ProviderToolResult {
     /// The ID of the call.
     pub call_id: String,
     /// The tool's name.
@@ -117,7 +117,7 @@ pub struct ToolResult {
 
 /// A tool that a model may call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolDefinition {
+pub struct ProviderToolDefinition {
     /// Letters, digits, `_` and `-`, at most 64.
     pub name: String,
     /// What the tool does and when to use it.
@@ -128,20 +128,20 @@ pub struct ToolDefinition {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Generated {
+pub struct ProviderAnswer {
     /// The message, including all text that was pushed before.
-    pub message: AnswerMessage,
+    pub message: ProviderAnswerMessage,
     /// True if the answer is complete; never with calls.
     pub is_final: bool,
     /// The reason why the model stopped.
-    pub finish: Finish,
+    pub finish: ProviderFinishReason,
     /// The tokens used, if known.
-    pub usage: Option<Usage>,
+    pub usage: Option<ProviderUsage>,
 }
 
 /// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finish {
+pub enum ProviderFinishReason {
     /// The answer is complete.
     Stop,
     /// The model requests tool calls.
@@ -156,7 +156,7 @@ pub enum Finish {
 
 /// The tokens of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct ProviderUsage {
     /// Tokens read.
     pub input_tokens: u64,
     /// Tokens written.
@@ -193,7 +193,7 @@ pub enum ProviderFailure {
 
 /// A piece of an answer while it is generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delta {
+pub enum ProviderDelta {
     /// Text for the user.
     Text(String),
     /// The model's reasoning.
@@ -202,13 +202,13 @@ pub enum Delta {
 
 /// Receives the pieces of an answer. The size of one run's pieces is limited, so the channel cannot
 /// grow without bound.
-pub type Deltas = UnboundedSender<Delta>;
+pub type Deltas = UnboundedSender<ProviderDelta>;
 
 /// An answer or a failure, with the record of the run.
 #[derive(Debug)]
-pub struct Answered {
+pub struct ProviderRunResult {
     /// The answer.
-    pub answer: Result<Generated, ProviderFailure>,
+    pub answer: Result<ProviderAnswer, ProviderFailure>,
     /// The record of the run.
     pub report: CallReport,
 }
@@ -216,59 +216,62 @@ pub struct Answered {
 impl Plugin {
     /// Asks the plugin to answer a conversation. The pieces go to `deltas` while it generates, all
     /// of them before this returns. Dropping the future stops the instance.
-    pub async fn generate(
+    pub async fn generate_answer(
         &self,
         call: AdmittedCall,
-        generation: Generation,
+        generation: GenerationRequest,
         deltas: Deltas,
-    ) -> Answered {
+    ) -> ProviderRunResult {
         let (abi, call) = (self.abi(), Arc::new(call));
         let admitted = Arc::clone(&call);
-        let body = run::body(move |store, instance| {
-            Box::pin(async move { abi.generate(store, instance, &admitted, generation).await })
+        let body = run::box_run_body(move |store, instance| {
+            Box::pin(
+                async move { abi.generate_answer(store, instance, &admitted, generation).await },
+            )
         });
-        let warden = self.warden();
-        let bytes_max = warden.grant().limits().output_bytes;
-        let speech = Arc::new(Speech::new(deltas, bytes_max, &warden.redactor()));
+        let warden = self.authorizer();
+        let bytes_max = warden.current_grant().limits().output_bytes;
+        let speech = Arc::new(DeltaStream::new(deltas, bytes_max, &warden.redactor()));
         let links = RoleLinks { speech: Some(Arc::clone(&speech)), ..RoleLinks::default() };
-        let ran = self.run_for(call, links, body).await;
+        let ran = self.run_call(call, links, body).await;
         let redactor = warden.redactor();
         let mut answer = None;
-        let report = self.report(ran, |value, ledger| {
-            let value = value.and_then(|generated| generated.checked(bytes_max));
-            let value = value.map_err(|failure| failure.because_of(ledger));
-            let outcome = value.as_ref().map_or_else(ProviderFailure::outcome, Generated::outcome);
+        let report = self.build_report(ran, |value, ledger| {
+            let value = value.and_then(|generated| generated.validate(bytes_max));
+            let value = value.map_err(|failure| failure.prefer_denial(ledger));
+            let outcome =
+                value.as_ref().map_or_else(ProviderFailure::to_outcome, ProviderAnswer::to_outcome);
             answer = Some(value);
             outcome
         });
-        let answer = answer.unwrap_or_else(|| Err(ProviderFailure::of(&report.outcome)));
-        Answered { answer: settle(answer, &speech, &redactor), report }
+        let answer = answer.unwrap_or_else(|| Err(ProviderFailure::from_outcome(&report.outcome)));
+        ProviderRunResult { answer: merge_pushed_deltas(answer, &speech, &redactor), report }
     }
 }
 
 /// Combines the answer with the pieces that were pushed before. A failure ends the pieces.
-fn settle(
-    answer: Result<Generated, ProviderFailure>,
-    speech: &Speech,
+fn merge_pushed_deltas(
+    answer: Result<ProviderAnswer, ProviderFailure>,
+    speech: &DeltaStream,
     redactor: &Redactor,
-) -> Result<Generated, ProviderFailure> {
+) -> Result<ProviderAnswer, ProviderFailure> {
     match answer {
         Ok(generated) => {
-            let mut generated = generated.without(redactor);
-            generated.message.text = speech.end(&generated.message.text);
+            let mut generated = generated.redact(redactor);
+            generated.message.text = speech.finish_answer(&generated.message.text);
             Ok(generated)
         }
         Err(failure) => {
-            speech.end("");
-            Err(failure.without(redactor))
+            speech.finish_answer("");
+            Err(failure.redact(redactor))
         }
     }
 }
 
-impl Generated {
+impl ProviderAnswer {
     /// Accepts an answer or rejects it as a whole, and corrects fields that contradict each other.
-    fn checked(mut self, bytes_max: u64) -> Result<Self, ProviderFailure> {
-        let (bytes, calls) = (self.message.bytes(), self.message.calls.len());
+    fn validate(mut self, bytes_max: u64) -> Result<Self, ProviderFailure> {
+        let (bytes, calls) = (self.message.size_bytes(), self.message.calls.len());
         if bytes > bytes_max {
             let text =
                 format!("its answer has {bytes} bytes, its limit is {bytes_max} (limits.output)");
@@ -285,15 +288,15 @@ impl Generated {
             return Err(ProviderFailure::Broken(text));
         }
         // An answer that is not final and requests no calls was cut: nothing could continue it.
-        if !self.is_final && calls == 0 && self.finish == Finish::Stop {
-            self.finish = Finish::Length;
+        if !self.is_final && calls == 0 && self.finish == ProviderFinishReason::Stop {
+            self.finish = ProviderFinishReason::Length;
         }
         self.is_final &= calls == 0;
-        self.usage = self.usage.map(Usage::counted);
+        self.usage = self.usage.map(ProviderUsage::clamp_tokens);
         Ok(self)
     }
 
-    fn without(mut self, redactor: &Redactor) -> Self {
+    fn redact(mut self, redactor: &Redactor) -> Self {
         let clean = |text: &mut String| *text = redactor.redact_text(text).into_owned();
         let message = &mut self.message;
         clean(&mut message.text);
@@ -301,34 +304,34 @@ impl Generated {
         for call in &mut message.calls {
             [&mut call.id, &mut call.name, &mut call.arguments].into_iter().for_each(clean);
         }
-        if let Finish::Other(text) = &mut self.finish {
-            *text = shortened(&redactor.redact_text(text));
+        if let ProviderFinishReason::Other(text) = &mut self.finish {
+            *text = truncate_failure_text(&redactor.redact_text(text));
         }
         self
     }
 
     /// The outcome for the record.
-    fn outcome(&self) -> Outcome {
+    fn to_outcome(&self) -> Outcome {
         let calls = self.message.calls.iter().map(|call| call.name.as_str()).collect::<Vec<_>>();
         let data = serde_json::json!({ "text_bytes": self.message.text.len(), "calls": calls });
         Outcome::Completed(ToolOutput { data, ..ToolOutput::default() })
     }
 }
 
-impl AnswerMessage {
+impl ProviderAnswerMessage {
     /// The size in bytes. Each call counts at least as much as its own record, so that empty calls
     /// are not free.
-    fn bytes(&self) -> u64 {
-        let call = |call: &ToolRequest| {
-            size_of::<ToolRequest>() + call.id.len() + call.name.len() + call.arguments.len()
+    fn size_bytes(&self) -> u64 {
+        let call = |call: &ProviderToolCall| {
+            size_of::<ProviderToolCall>() + call.id.len() + call.name.len() + call.arguments.len()
         };
         let calls = self.calls.iter().map(call).sum::<usize>();
         (self.text.len() + calls + self.opaque.as_ref().map_or(0, String::len)) as u64
     }
 }
 
-impl Usage {
-    fn counted(self) -> Self {
+impl ProviderUsage {
+    fn clamp_tokens(self) -> Self {
         Self {
             input_tokens: self.input_tokens.min(TOKENS_MAX),
             output_tokens: self.output_tokens.min(TOKENS_MAX),
@@ -338,7 +341,7 @@ impl Usage {
 
 impl ProviderFailure {
     /// The failure of a run that ended without a result.
-    fn of(outcome: &Outcome) -> Self {
+    fn from_outcome(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Denied(denial) => Self::Denied(denial.clone()),
             Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {
@@ -352,12 +355,12 @@ impl ProviderFailure {
     }
 
     /// A failure after the gate refused something is reported as denied.
-    fn because_of(self, ledger: &Ledger) -> Self {
-        ledger.last_refusal().map_or(self, Self::Denied)
+    fn prefer_denial(self, ledger: &EffectLog) -> Self {
+        ledger.last_denial().map_or(self, Self::Denied)
     }
 
-    fn without(self, redactor: &Redactor) -> Self {
-        let clean = |text: String| shortened(&redactor.redact_text(&text));
+    fn redact(self, redactor: &Redactor) -> Self {
+        let clean = |text: String| truncate_failure_text(&redactor.redact_text(&text));
         match self {
             Self::Credentials(text) => Self::Credentials(clean(text)),
             Self::Unreachable(text) => Self::Unreachable(clean(text)),
@@ -371,7 +374,7 @@ impl ProviderFailure {
     }
 
     /// The outcome for the record.
-    fn outcome(&self) -> Outcome {
+    fn to_outcome(&self) -> Outcome {
         let kind = match self {
             Self::Credentials(_) => FailureKind::AuthRequired,
             Self::Unreachable(_) | Self::Busy { .. } => FailureKind::Unavailable,
@@ -379,12 +382,12 @@ impl ProviderFailure {
             Self::Denied(denial) => return Outcome::Denied(denial.clone()),
             Self::Broken(_) => FailureKind::BadOutput,
         };
-        Outcome::Failed(CallFailure::new(kind, shortened(&self.to_string())))
+        Outcome::Failed(CallFailure::new(kind, truncate_failure_text(&self.to_string())))
     }
 }
 
 /// Cuts a failure's text for the user to its limit.
-fn shortened(text: &str) -> String {
+fn truncate_failure_text(text: &str) -> String {
     text[..text.floor_char_boundary(FAILURE_BYTES_MAX)].to_owned()
 }
 
@@ -392,25 +395,32 @@ fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn generated() -> Generated {
-        Generated {
-            message: AnswerMessage { text: "Hello.".to_owned(), ..AnswerMessage::default() },
+    fn generated() -> ProviderAnswer {
+        ProviderAnswer {
+            message: ProviderAnswerMessage {
+                text: "Hello.".to_owned(),
+                ..ProviderAnswerMessage::default()
+            },
             is_final: true,
-            finish: Finish::Stop,
+            finish: ProviderFinishReason::Stop,
             usage: None,
         }
     }
 
-    fn calling(calls: usize, arguments: &str) -> Generated {
+    fn calling(calls: usize, arguments: &str) -> ProviderAnswer {
         let call =
-            ToolRequest { id: "a".into(), name: "b".into(), arguments: arguments.to_owned() };
-        let message = AnswerMessage { calls: vec![call; calls], ..AnswerMessage::default() };
-        Generated { message, ..generated() }
+            ProviderToolCall { id: "a".into(), name: "b".into(), arguments: arguments.to_owned() };
+        let message =
+            ProviderAnswerMessage { calls: vec![call; calls], ..ProviderAnswerMessage::default() };
+        ProviderAnswer { message, ..generated() }
     }
 
-    fn opaque(text: &str) -> Generated {
+    fn opaque(text: &str) -> ProviderAnswer {
         let opaque = Some(text.to_owned());
-        Generated { message: AnswerMessage { opaque, ..AnswerMessage::default() }, ..generated() }
+        ProviderAnswer {
+            message: ProviderAnswerMessage { opaque, ..ProviderAnswerMessage::default() },
+            ..generated()
+        }
     }
 
     #[test]
@@ -424,7 +434,7 @@ mod tests {
             (opaque("{\"a\":1}"), None),
             (opaque("{\"a\":1"), Some("its own form")),
         ] {
-            let got = generated.clone().checked(1 << 20);
+            let got = generated.clone().validate(1 << 20);
             match (got, words) {
                 (Ok(got), None) => assert_eq!(got.message, generated.message),
                 (Err(error), Some(words)) => assert!(error.to_string().contains(words), "{error}"),
@@ -435,23 +445,23 @@ mod tests {
 
     #[test]
     fn an_answer_with_calls_is_not_final() {
-        assert!(generated().checked(1000).unwrap().is_final);
-        assert!(!calling(1, "{}").checked(1000).unwrap().is_final);
-        let unfinished = Generated { is_final: false, ..generated() }.checked(1000).unwrap();
-        assert_eq!((unfinished.is_final, unfinished.finish), (false, Finish::Length));
+        assert!(generated().validate(1000).unwrap().is_final);
+        assert!(!calling(1, "{}").validate(1000).unwrap().is_final);
+        let unfinished = ProviderAnswer { is_final: false, ..generated() }.validate(1000).unwrap();
+        assert_eq!((unfinished.is_final, unfinished.finish), (false, ProviderFinishReason::Length));
     }
 
     #[test]
     fn no_sum_of_tokens_overflows() {
-        let usage = Some(Usage { input_tokens: u64::MAX, output_tokens: 7 });
-        let usage = Generated { usage, ..generated() }.checked(1000).unwrap().usage.unwrap();
+        let usage = Some(ProviderUsage { input_tokens: u64::MAX, output_tokens: 7 });
+        let usage = ProviderAnswer { usage, ..generated() }.validate(1000).unwrap().usage.unwrap();
         assert_eq!((usage.input_tokens, usage.output_tokens), (TOKENS_MAX, 7));
     }
 
     #[test]
     fn a_run_that_was_stopped_says_why() {
         let limit = std::time::Duration::from_secs(2);
-        let failure = ProviderFailure::of(&Outcome::TimedOut { limit });
+        let failure = ProviderFailure::from_outcome(&Outcome::TimedOut { limit });
         assert_eq!(failure.to_string(), "it did not answer within 2s (limits.time)");
     }
 }

@@ -8,100 +8,106 @@ use std::{
 
 use sallyport_contract::{Redactor, redact::RedactStream};
 
-use super::provider::{Delta, Deltas};
+use super::provider::{Deltas, ProviderDelta};
 
 /// The cost of each piece in addition to its text, in bytes. It stops a flood of small pieces, each
 /// of which is a message to a client.
 const PIECE_BYTES: u64 = 16;
 
 /// The pieces of one run.
-pub(crate) struct Speech(Mutex<Book>);
+pub(crate) struct DeltaStream(Mutex<DeltaStreamState>);
 
-struct Book {
+struct DeltaStreamState {
     to: Deltas,
     bytes_left: u64,
-    text: Clean,
-    reasoning: Clean,
+    text: DeltaRedactor,
+    reasoning: DeltaRedactor,
     /// All text that was passed on.
     said: String,
 }
 
 /// Removes secrets from pieces, including those that are split across two of them.
-struct Clean {
+struct DeltaRedactor {
     redactor: Arc<Redactor>,
     stream: RedactStream,
 }
 
-impl Speech {
+impl DeltaStream {
     /// Passes pieces on up to the limit.
     pub(crate) fn new(to: Deltas, bytes_max: u64, redactor: &Arc<Redactor>) -> Self {
-        let (text, reasoning) = (Clean::new(redactor), Clean::new(redactor));
-        Self(Mutex::new(Book { to, bytes_left: bytes_max, text, reasoning, said: String::new() }))
+        let (text, reasoning) = (DeltaRedactor::new(redactor), DeltaRedactor::new(redactor));
+        Self(Mutex::new(DeltaStreamState {
+            to,
+            bytes_left: bytes_max,
+            text,
+            reasoning,
+            said: String::new(),
+        }))
     }
 
     /// Pushes text. Returns whether it was within the limit. After the first piece that was not,
     /// nothing more is pushed: later text would appear in the wrong place.
-    pub(crate) fn text(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
-        let mut book = self.book();
-        let fits = book.take(piece);
+    pub(crate) fn push_text(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
+        let mut book = self.lock_state();
+        let fits = book.count_piece(piece);
         if fits {
             let piece = book.text.push(piece, redactor);
-            book.say(piece);
+            book.send_text(piece);
         }
         fits
     }
 
     /// Pushes reasoning. Returns whether it was within the limit.
-    pub(crate) fn reasoning(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
-        let mut book = self.book();
-        let fits = book.take(piece);
+    pub(crate) fn push_reasoning(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
+        let mut book = self.lock_state();
+        let fits = book.count_piece(piece);
         if fits {
             let piece = book.reasoning.push(piece, redactor);
-            book.think(piece);
+            book.send_reasoning(piece);
         }
         fits
     }
 
     /// Combines the pushed text with the text of the answer, and pushes the missing part.
-    pub(crate) fn end(&self, answer: &str) -> String {
-        let mut book = self.book();
-        let (text, reasoning) = (book.text.rest(), book.reasoning.rest());
-        book.think(reasoning);
-        book.say(text);
-        let missing = missing(&book.said, answer);
-        book.say(missing);
+    pub(crate) fn finish_answer(&self, answer: &str) -> String {
+        let mut book = self.lock_state();
+        let (text, reasoning) = (book.text.finish_redaction(), book.reasoning.finish_redaction());
+        book.send_reasoning(reasoning);
+        book.send_text(text);
+        let missing = missing_suffix(&book.said, answer);
+        book.send_text(missing);
         mem::take(&mut book.said)
     }
 
     /// Locks the book. Each piece is passed on as a whole, so a poisoned lock is safe to use.
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn lock_state(&self) -> MutexGuard<'_, DeltaStreamState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Book {
-    fn take(&mut self, piece: &str) -> bool {
+impl DeltaStreamState {
+    fn count_piece(&mut self, piece: &str) -> bool {
         let left = self.bytes_left.checked_sub(PIECE_BYTES + piece.len() as u64);
         self.bytes_left = left.unwrap_or_default();
         left.is_some()
     }
 
     /// A receiver that is gone misses nothing: the answer contains all text.
-    fn say(&mut self, piece: String) {
+    fn send_text(&mut self, piece: String) {
         if !piece.is_empty() {
             self.said.push_str(&piece);
-            let _ = self.to.send(Delta::Text(piece));
+            let _ = self.to.send(ProviderDelta::Text(piece));
         }
     }
 
-    fn think(&mut self, piece: String) {
+    fn send_reasoning(&mut self, piece: String) {
         if !piece.is_empty() {
-            let _ = self.to.send(Delta::Reasoning(piece));
+            let _ = self.to.send(ProviderDelta::Reasoning(piece));
         }
     }
 }
 
-impl Clean {
+impl DeltaRedactor {
     fn new(redactor: &Arc<Redactor>) -> Self {
         Self { redactor: Arc::clone(redactor), stream: redactor.redact_stream() }
     }
@@ -118,7 +124,7 @@ impl Clean {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    fn rest(&mut self) -> String {
+    fn finish_redaction(&mut self) -> String {
         let stream = mem::replace(&mut self.stream, self.redactor.redact_stream());
         String::from_utf8_lossy(&stream.finish()).into_owned()
     }
@@ -126,7 +132,7 @@ impl Clean {
 
 /// The part of an answer that was not pushed yet. White space at the edges is ignored: providers
 /// trim it.
-fn missing(said: &str, answer: &str) -> String {
+fn missing_suffix(said: &str, answer: &str) -> String {
     if let Some(rest) = answer.strip_prefix(said) {
         return rest.to_owned();
     }
@@ -145,23 +151,23 @@ mod tests {
 
     use super::*;
 
-    fn all(pieces: &mut UnboundedReceiver<Delta>) -> Vec<Delta> {
+    fn all(pieces: &mut UnboundedReceiver<ProviderDelta>) -> Vec<ProviderDelta> {
         std::iter::from_fn(|| pieces.try_recv().ok()).collect()
     }
 
-    fn text(text: &str) -> Delta {
-        Delta::Text(text.to_owned())
+    fn text(text: &str) -> ProviderDelta {
+        ProviderDelta::Text(text.to_owned())
     }
 
     #[track_caller]
     fn check(said: &[&str], answer: &str, want: &str) {
         let (to, mut pieces) = unbounded_channel();
         let redactor = Arc::new(Redactor::empty());
-        let speech = Speech::new(to, 1000, &redactor);
-        said.iter().for_each(|piece| assert!(speech.text(piece, &redactor)));
-        assert_eq!(speech.end(answer), want);
+        let speech = DeltaStream::new(to, 1000, &redactor);
+        said.iter().for_each(|piece| assert!(speech.push_text(piece, &redactor)));
+        assert_eq!(speech.finish_answer(answer), want);
         let heard = all(&mut pieces).into_iter().map(|piece| match piece {
-            Delta::Text(text) | Delta::Reasoning(text) => text,
+            ProviderDelta::Text(text) | ProviderDelta::Reasoning(text) => text,
         });
         assert_eq!(heard.collect::<String>(), want, "who heard the pieces has heard the answer");
     }
@@ -183,11 +189,11 @@ mod tests {
     fn after_the_first_piece_that_does_not_fit_nothing_is_said() {
         let (to, mut pieces) = unbounded_channel();
         let redactor = Arc::new(Redactor::empty());
-        let speech = Speech::new(to, 2 * PIECE_BYTES + 8, &redactor);
-        assert!(speech.text("four", &redactor));
-        assert!(!speech.text("much too long for it", &redactor));
-        assert!(!speech.text("", &redactor) && !speech.reasoning("", &redactor));
-        assert_eq!(speech.end("four and"), "four and");
+        let speech = DeltaStream::new(to, 2 * PIECE_BYTES + 8, &redactor);
+        assert!(speech.push_text("four", &redactor));
+        assert!(!speech.push_text("much too long for it", &redactor));
+        assert!(!speech.push_text("", &redactor) && !speech.push_reasoning("", &redactor));
+        assert_eq!(speech.finish_answer("four and"), "four and");
         assert_eq!(all(&mut pieces), [text("four"), text(" and")]);
     }
 
@@ -197,11 +203,11 @@ mod tests {
         let secret = Secret::new("hunter2-hunter2");
         let (before, since) = (Redactor::empty(), Redactor::new([("key", &secret)]));
         let (before, since) = (Arc::new(before), Arc::new(since));
-        let speech = Speech::new(to, 1000, &before);
-        assert!(speech.text("it is ", &before));
-        assert!(speech.text("hunter2-", &since) && speech.reasoning("hunter2-", &since));
-        assert!(speech.text("hunter2!", &since) && speech.reasoning("hunter2!", &since));
-        let whole = speech.end("");
+        let speech = DeltaStream::new(to, 1000, &before);
+        assert!(speech.push_text("it is ", &before));
+        assert!(speech.push_text("hunter2-", &since) && speech.push_reasoning("hunter2-", &since));
+        assert!(speech.push_text("hunter2!", &since) && speech.push_reasoning("hunter2!", &since));
+        let whole = speech.finish_answer("");
         let heard = format!("{:?}", all(&mut pieces));
         assert!(!whole.contains("hunter2") && !heard.contains("hunter2"), "{whole} {heard}");
         assert!(whole.starts_with("it is ") && whole.ends_with('!'), "{whole}");
@@ -212,8 +218,8 @@ mod tests {
         let (to, pieces) = unbounded_channel();
         drop(pieces);
         let redactor = Arc::new(Redactor::empty());
-        let speech = Speech::new(to, 1000, &redactor);
-        assert!(speech.text("Hello.", &redactor));
-        assert_eq!(speech.end(""), "Hello.");
+        let speech = DeltaStream::new(to, 1000, &redactor);
+        assert!(speech.push_text("Hello.", &redactor));
+        assert_eq!(speech.finish_answer(""), "Hello.");
     }
 }

@@ -9,7 +9,7 @@ use crate::{Plugin, run};
 
 /// The result of a firing.
 #[derive(Debug)]
-pub struct Fired {
+pub struct TimerRunResult {
     /// The record of the run.
     pub report: CallReport,
     /// False if the run got no place or a granted folder could not be opened, so the plugin does
@@ -21,15 +21,16 @@ pub struct Fired {
 
 impl Plugin {
     /// Notifies the plugin that one of its timers fires. Dropping the future stops the instance.
-    pub async fn fire(&self, call: AdmittedCall, firing: TimerFiring) -> Fired {
+    pub async fn fire_timer(&self, call: AdmittedCall, firing: TimerFiring) -> TimerRunResult {
         let (abi, call) = (self.abi(), Arc::new(call));
         let admitted = Arc::clone(&call);
-        let body = run::body(move |store, instance| {
-            Box::pin(async move { abi.on_timer(store, instance, &admitted, firing).await })
+        let body = run::box_run_body(move |store, instance| {
+            Box::pin(async move { abi.handle_timer(store, instance, &admitted, firing).await })
         });
-        let ran = self.run_for(call, RoleLinks::default(), body).await;
-        let (is_told, is_unsaid) = (ran.has_begun, ran.case.ledger.is_unsaid());
-        let report = self.report(ran, |value, ledger| self.outcome(value, ledger));
-        Fired { report, is_told, is_unsaid }
+        let ran = self.run_call(call, RoleLinks::default(), body).await;
+        let (is_told, is_unsaid) = (ran.has_begun, ran.case.ledger.has_undelivered());
+        let report =
+            self.build_report(ran, |value, ledger| self.outcome_from_return(value, ledger));
+        TimerRunResult { report, is_told, is_unsaid }
     }
 }

@@ -15,15 +15,15 @@ pub enum UiEvent {
     /// A piece of the answer, while it arrives.
     Delta(String),
     /// A call needs a confirmation.
-    ToolCallRequested(ToolCallRequest),
+    ToolCallRequested(UiToolCallRequest),
     /// A question no longer needs an answer.
     ConfirmationClosed(u64),
     /// A call has ended.
-    ToolCallFinished(ToolCallResult),
+    ToolCallFinished(UiToolCallResult),
     /// The session accepts input.
     ReadyForInput,
     /// The session's activity has changed.
-    StateChanged(Activity),
+    StateChanged(UiActivity),
     /// A line that the user typed where the host reads a terminal or standard input.
     Line(String),
 }
@@ -32,18 +32,18 @@ pub enum UiEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UiMessage {
     /// The author.
-    pub author: Author,
+    pub author: UiMessageAuthor,
     /// The text.
     pub content: String,
     /// The format of the text.
-    pub format: Format,
+    pub format: UiTextFormat,
     /// The origin, if the message did not come from this UI.
     pub origin: Option<String>,
 }
 
 /// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Author {
+pub enum UiMessageAuthor {
     /// The user.
     User,
     /// The model.
@@ -54,7 +54,7 @@ pub enum Author {
 
 /// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum UiTextFormat {
     /// Plain text.
     Text,
     /// Markdown.
@@ -63,7 +63,7 @@ pub enum Format {
 
 /// A call that needs a confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolCallRequest {
+pub struct UiToolCallRequest {
     /// The ID of the question, which is answered once.
     pub confirmation_id: u64,
     /// The ID of the call.
@@ -80,7 +80,7 @@ pub struct ToolCallRequest {
 
 /// A call that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolCallResult {
+pub struct UiToolCallResult {
     /// The ID of the call.
     pub call_id: String,
     /// The tool, as `plugin.tool`.
@@ -93,7 +93,7 @@ pub struct ToolCallResult {
 
 /// The activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Activity {
+pub enum UiActivity {
     /// Waiting for input.
     Ready,
     /// Waiting for the model.
@@ -105,7 +105,7 @@ pub enum Activity {
 }
 
 /// A plugin with a seat at a session.
-pub struct Ui {
+pub struct PluginUi {
     plugin: Arc<Plugin>,
     call: Arc<AdmittedCall>,
     seat: Arc<dyn UiSession>,
@@ -113,20 +113,20 @@ pub struct Ui {
 
 impl Plugin {
     /// Gives the plugin a seat at a session. `call` has passed the gate.
-    pub fn ui(self: &Arc<Self>, call: AdmittedCall, seat: Arc<dyn UiSession>) -> Ui {
-        Ui { plugin: Arc::clone(self), call: Arc::new(call), seat }
+    pub fn create_ui(self: &Arc<Self>, call: AdmittedCall, seat: Arc<dyn UiSession>) -> PluginUi {
+        PluginUi { plugin: Arc::clone(self), call: Arc::new(call), seat }
     }
 }
 
-impl Ui {
+impl PluginUi {
     /// Passes an event to the plugin. Dropping the future stops the instance.
-    pub async fn on_event(&self, event: UiEvent) -> CallReport {
+    pub async fn handle_event(&self, event: UiEvent) -> CallReport {
         let abi = self.plugin.abi();
-        let body = run::body(move |store, instance| {
-            Box::pin(async move { abi.on_event(store, instance, event).await })
+        let body = run::box_run_body(move |store, instance| {
+            Box::pin(async move { abi.handle_ui_event(store, instance, event).await })
         });
         let links = RoleLinks { seat: Some(Arc::clone(&self.seat)), ..RoleLinks::default() };
-        let ran = self.plugin.run_for(Arc::clone(&self.call), links, body).await;
-        self.plugin.report(ran, |(), _| Outcome::Completed(ToolOutput::default()))
+        let ran = self.plugin.run_call(Arc::clone(&self.call), links, body).await;
+        self.plugin.build_report(ran, |(), _| Outcome::Completed(ToolOutput::default()))
     }
 }

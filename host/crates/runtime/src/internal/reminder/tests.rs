@@ -67,7 +67,7 @@ fn admitted(session: &str, tool: &str, arguments: Value) -> AdmittedCall {
 #[test]
 fn the_tools_are_described_as_the_host_wants_it() {
     for tool in Reminder.tools() {
-        sallyport_sandbox::metadata::checked(tool).unwrap();
+        sallyport_sandbox::metadata::check_and_trim_tool(tool).unwrap();
     }
     assert_eq!(Reminder.manifest().name, name());
 }

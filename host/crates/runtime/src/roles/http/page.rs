@@ -13,7 +13,7 @@ use sallyport_contract::{
     AdmittedCall, BoxFuture, CallReport,
     services::{SessionInbox, UiSession},
 };
-use sallyport_sandbox::roles::{HttpBody, Served};
+use sallyport_sandbox::roles::{HttpBody, ServedRequest};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -129,7 +129,8 @@ impl PluginPage {
         let player = self.player.clone();
         let playing = if only_looks { player.begin_looking(&call) } else { player.begin(&call) };
         let (inbox, seat) = (self.inbox.clone(), self.seat.clone());
-        let Served { response, report } = player.plugin().serve(call, inbox, seat, request);
+        let ServedRequest { response, report } =
+            player.plugin().serve_request(call, inbox, seat, request);
         let tell = Arc::clone(&self.tell);
         tokio::spawn(async move {
             let report = report.await;

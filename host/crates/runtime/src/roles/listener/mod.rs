@@ -17,7 +17,7 @@ use std::{
 };
 
 use sallyport_contract::{AdmittedCall, CallReport, services::SessionInbox};
-use sallyport_sandbox::roles::{Handled, Listener, Reply, Signal};
+use sallyport_sandbox::roles::{ListenerReply, ListenerSignal, PluginListener, SignalResult};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -99,9 +99,9 @@ impl Ear {
     async fn hear(
         &self,
         connection: &str,
-        signal: Signal,
+        signal: ListenerSignal,
         inbox: Arc<dyn SessionInbox>,
-    ) -> Vec<Reply> {
+    ) -> Vec<ListenerReply> {
         let call = match self.admit(word(&signal), Some(connection)).await {
             Ok(call) => call,
             Err(report) => {
@@ -110,8 +110,8 @@ impl Ear {
             }
         };
         let playing = self.player.begin(&call);
-        let listener = self.player.plugin().listener(call, inbox);
-        let Handled { replies, report } = listener.handle(connection, signal).await;
+        let listener = self.player.plugin().create_listener(call, inbox);
+        let SignalResult { replies, report } = listener.handle_signal(connection, signal).await;
         self.complain(&report);
         playing.finish(&report);
         replies
@@ -160,8 +160,8 @@ impl Ear {
         self.player.admit(Run::Listener, context, &about).await
     }
 
-    fn listener(&self, call: AdmittedCall) -> Listener {
-        self.player.plugin().listener(call, Arc::new(self.tray.clone()))
+    fn listener(&self, call: AdmittedCall) -> PluginListener {
+        self.player.plugin().create_listener(call, Arc::new(self.tray.clone()))
     }
 
     fn complain(&self, report: &CallReport) {
@@ -173,12 +173,16 @@ impl Ear {
 
 impl Connection {
     /// Delivers a signal on this connection to the plugin.
-    pub async fn hear(&self, signal: Signal) -> Vec<Reply> {
+    pub async fn hear(&self, signal: ListenerSignal) -> Vec<ListenerReply> {
         self.hear_into(signal, Arc::new(self.ear.tray.clone())).await
     }
 
     /// Delivers a signal on this connection to the plugin, with a separate inbox.
-    pub async fn hear_into(&self, signal: Signal, inbox: Arc<dyn SessionInbox>) -> Vec<Reply> {
+    pub async fn hear_into(
+        &self,
+        signal: ListenerSignal,
+        inbox: Arc<dyn SessionInbox>,
+    ) -> Vec<ListenerReply> {
         self.ear.hear(&self.name, signal, inbox).await
     }
 }
@@ -195,12 +199,12 @@ fn words(report: &CallReport) -> String {
     trouble(report).unwrap_or_else(|| "it was not let through".to_owned())
 }
 
-fn word(signal: &Signal) -> &'static str {
+fn word(signal: &ListenerSignal) -> &'static str {
     match signal {
-        Signal::Opened(_) => "opened",
-        Signal::Text(_) => "text",
-        Signal::Binary(_) => "binary",
-        Signal::Answered(_) => "answered",
-        Signal::Closed => "closed",
+        ListenerSignal::Opened(_) => "opened",
+        ListenerSignal::Text(_) => "text",
+        ListenerSignal::Binary(_) => "binary",
+        ListenerSignal::Answered(_) => "answered",
+        ListenerSignal::Closed => "closed",
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use sallyport_contract::services::SessionInbox;
-use sallyport_sandbox::roles::{Reply, Signal};
+use sallyport_sandbox::roles::{ListenerReply, ListenerSignal};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
@@ -75,12 +75,12 @@ pub async fn attend(
     let mut ended = Some(ended);
     let mut desk = Desk { connection: ear.connect("stdin"), print };
     let tray: Arc<dyn SessionInbox> = Arc::new(ear.tray.clone());
-    let mut is_open = desk.tell(Signal::Opened("standard input".to_owned()), &tray).await;
+    let mut is_open = desk.tell(ListenerSignal::Opened("standard input".to_owned()), &tray).await;
     loop {
         let (signal, inbox) = tokio::select! {
             biased;
             answer = desk.connection.answers.recv() => match answer {
-                Some(answer) => (Signal::Answered(answer), Arc::clone(&tray)),
+                Some(answer) => (ListenerSignal::Answered(answer), Arc::clone(&tray)),
                 None => break,
             },
             heard = next_signal(&mut lines, &ear.tray), if is_open => match heard {
@@ -99,7 +99,7 @@ pub async fn attend(
         };
         is_open &= desk.tell(signal, &inbox).await;
     }
-    desk.connection.hear(Signal::Closed).await;
+    desk.connection.hear(ListenerSignal::Closed).await;
 }
 
 /// The next line, with a reserved place for its input, and without a signal if it was too long.
@@ -107,11 +107,11 @@ pub async fn attend(
 async fn next_signal(
     lines: &mut mpsc::Receiver<Line>,
     tray: &Tray,
-) -> Option<(Option<Signal>, Kept)> {
+) -> Option<(Option<ListenerSignal>, Kept)> {
     let kept = tray.keep().await?;
     let signal = match lines.recv().await? {
-        Line::Text(line) => Some(Signal::Text(line)),
-        Line::Binary(bytes) => Some(Signal::Binary(bytes)),
+        Line::Text(line) => Some(ListenerSignal::Text(line)),
+        Line::Binary(bytes) => Some(ListenerSignal::Binary(bytes)),
         Line::TooLong => None,
     };
     Some((signal, kept))
@@ -124,12 +124,12 @@ struct Desk {
 
 impl Desk {
     /// Delivers a signal. Returns whether more may follow.
-    async fn tell(&mut self, signal: Signal, inbox: &Arc<dyn SessionInbox>) -> bool {
+    async fn tell(&mut self, signal: ListenerSignal, inbox: &Arc<dyn SessionInbox>) -> bool {
         for reply in self.connection.hear_into(signal, Arc::clone(inbox)).await {
             match reply {
-                Reply::Text(text) => (self.print)(&text),
-                Reply::Binary(data) => (self.print)(&String::from_utf8_lossy(&data)),
-                Reply::Close => return false,
+                ListenerReply::Text(text) => (self.print)(&text),
+                ListenerReply::Binary(data) => (self.print)(&String::from_utf8_lossy(&data)),
+                ListenerReply::Close => return false,
             }
         }
         true

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, ops::ControlFlow, sync::Arc, time::Duration};
 
 use futures::{SinkExt, StreamExt};
 use sallyport_contract::BoxFuture;
-use sallyport_sandbox::roles::{Reply, Signal};
+use sallyport_sandbox::roles::{ListenerReply, ListenerSignal};
 use tokio::{
     io::AsyncWriteExt,
     time::{Interval, MissedTickBehavior, interval},
@@ -60,12 +60,12 @@ struct Speech {
 
 impl Speech {
     async fn hold(mut self, peer: SocketAddr) {
-        let mut flow = self.tell(Signal::Opened(peer.to_string())).await;
+        let mut flow = self.tell(ListenerSignal::Opened(peer.to_string())).await;
         while flow.is_continue() {
             flow = self.next().await;
         }
         let _ = tokio::time::timeout(FAREWELL_TIME_MAX, self.part_in_peace()).await;
-        self.connection.hear(Signal::Closed).await;
+        self.connection.hear(ListenerSignal::Closed).await;
     }
 
     /// Reads whatever still arrives, because closing a TCP connection with unread data discards
@@ -86,7 +86,7 @@ impl Speech {
         tokio::select! {
             biased;
             answer = self.connection.answers.recv() => match answer {
-                Some(answer) => self.tell(Signal::Answered(answer)).await,
+                Some(answer) => self.tell(ListenerSignal::Answered(answer)).await,
                 None => self.part(CloseCode::Away, "the session has ended").await,
             },
             message = self.socket.next() => match message {
@@ -108,8 +108,8 @@ impl Speech {
             return self.part(CloseCode::Policy, "too many messages").await;
         }
         let signal = match message {
-            Message::Text(text) => Signal::Text(text.as_str().to_owned()),
-            Message::Binary(data) => Signal::Binary(data.to_vec()),
+            Message::Text(text) => ListenerSignal::Text(text.as_str().to_owned()),
+            Message::Binary(data) => ListenerSignal::Binary(data.to_vec()),
             Message::Close(_) => return ControlFlow::Break(()),
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {
                 return ControlFlow::Continue(());
@@ -119,12 +119,12 @@ impl Speech {
     }
 
     /// Delivers a signal to the plugin and sends its replies.
-    async fn tell(&mut self, signal: Signal) -> ControlFlow<()> {
+    async fn tell(&mut self, signal: ListenerSignal) -> ControlFlow<()> {
         for reply in self.connection.hear(signal).await {
             match reply {
-                Reply::Text(text) => self.send(Message::Text(text.into())).await?,
-                Reply::Binary(data) => self.send(Message::Binary(data.into())).await?,
-                Reply::Close => return ControlFlow::Break(()),
+                ListenerReply::Text(text) => self.send(Message::Text(text.into())).await?,
+                ListenerReply::Binary(data) => self.send(Message::Binary(data.into())).await?,
+                ListenerReply::Close => return ControlFlow::Break(()),
             }
         }
         ControlFlow::Continue(())

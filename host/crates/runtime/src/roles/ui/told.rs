@@ -3,7 +3,8 @@
 use sallyport_contract::{ApprovalRequest, ApprovalSubject, BodyEncoding, RequestPreview, text};
 use sallyport_model::ReplyDelta;
 use sallyport_sandbox::roles::{
-    Activity, Author, Format, ToolCallRequest, ToolCallResult, UiEvent, UiMessage,
+    UiActivity, UiEvent, UiMessage, UiMessageAuthor, UiTextFormat, UiToolCallRequest,
+    UiToolCallResult,
 };
 use sallyport_session::{SessionActivity, SessionEvent, TurnEnd};
 use serde_json::json;
@@ -20,17 +21,17 @@ const ACT_BYTES_MAX: usize = 60 * 1024;
 pub fn events(event: &SessionEvent) -> Vec<UiEvent> {
     match event {
         SessionEvent::State(SessionActivity::Ready) => {
-            vec![UiEvent::StateChanged(Activity::Ready), UiEvent::ReadyForInput]
+            vec![UiEvent::StateChanged(UiActivity::Ready), UiEvent::ReadyForInput]
         }
         SessionEvent::State(state) => vec![UiEvent::StateChanged(activity(*state))],
         SessionEvent::InputAccepted { text, origin, .. } => {
             let origin = origin.as_ref().map(whose);
-            vec![said(Author::User, Format::Text, text, origin)]
+            vec![said(UiMessageAuthor::User, UiTextFormat::Text, text, origin)]
         }
         SessionEvent::Delta(ReplyDelta::Text(text)) => vec![UiEvent::Delta(text.clone())],
         SessionEvent::MessageComplete { text, .. } if text.is_empty() => Vec::new(),
         SessionEvent::MessageComplete { text, .. } => {
-            vec![said(Author::Assistant, Format::Markdown, text, None)]
+            vec![said(UiMessageAuthor::Assistant, UiTextFormat::Markdown, text, None)]
         }
         SessionEvent::ApprovalNeeded { confirmation_id, request, .. } => {
             vec![UiEvent::ToolCallRequested(question(*confirmation_id, request))]
@@ -39,7 +40,7 @@ pub fn events(event: &SessionEvent) -> Vec<UiEvent> {
             vec![UiEvent::ConfirmationClosed(*confirmation_id)]
         }
         SessionEvent::CallFinished { call_id, tool, report, .. } => {
-            vec![UiEvent::ToolCallFinished(ToolCallResult {
+            vec![UiEvent::ToolCallFinished(UiToolCallResult {
                 call_id: call_id.clone(),
                 tool: tool.to_string(),
                 outcome: report.outcome.as_str().to_owned(),
@@ -49,7 +50,7 @@ pub fn events(event: &SessionEvent) -> Vec<UiEvent> {
         SessionEvent::TurnEnded { reason, .. } => ending(reason).into_iter().collect(),
         SessionEvent::Noticed { notice } => {
             let origin = Some(notice.plugin.to_string());
-            vec![said(Author::Notice, Format::Text, &notice.text, origin)]
+            vec![said(UiMessageAuthor::Notice, UiTextFormat::Text, &notice.text, origin)]
         }
         SessionEvent::Notice(notice) => vec![beside(&notice.to_string())],
         SessionEvent::Delta(_)
@@ -63,18 +64,18 @@ pub fn events(event: &SessionEvent) -> Vec<UiEvent> {
     }
 }
 
-fn activity(state: SessionActivity) -> Activity {
+fn activity(state: SessionActivity) -> UiActivity {
     match state {
-        SessionActivity::Ready => Activity::Ready,
-        SessionActivity::Thinking => Activity::Thinking,
-        SessionActivity::Executing => Activity::Executing,
-        SessionActivity::WaitingForApproval => Activity::WaitingForApproval,
+        SessionActivity::Ready => UiActivity::Ready,
+        SessionActivity::Thinking => UiActivity::Thinking,
+        SessionActivity::Executing => UiActivity::Executing,
+        SessionActivity::WaitingForApproval => UiActivity::WaitingForApproval,
     }
 }
 
 pub(super) fn said(
-    author: Author,
-    format: Format,
+    author: UiMessageAuthor,
+    format: UiTextFormat,
     content: &str,
     origin: Option<String>,
 ) -> UiEvent {
@@ -82,14 +83,16 @@ pub(super) fn said(
 }
 
 fn beside(text: &str) -> UiEvent {
-    said(Author::Notice, Format::Text, text, None)
+    said(UiMessageAuthor::Notice, UiTextFormat::Text, text, None)
 }
 
 /// The message for the end of a turn, where the turn's own messages do not show it.
 fn ending(end: &TurnEnd) -> Option<UiEvent> {
     match end {
         TurnEnd::Answered { .. } => None,
-        TurnEnd::Spoken { text } => Some(said(Author::Assistant, Format::Text, text, None)),
+        TurnEnd::Spoken { text } => {
+            Some(said(UiMessageAuthor::Assistant, UiTextFormat::Text, text, None))
+        }
         TurnEnd::BudgetReached { what } => Some(beside(&format!("stopped: {what}"))),
         TurnEnd::ModelFailed(error) => Some(beside(&error.to_string())),
         TurnEnd::Cancelled => Some(beside("cancelled")),
@@ -98,7 +101,7 @@ fn ending(end: &TurnEnd) -> Option<UiEvent> {
 }
 
 /// The question about a call. Arguments that are not JSON are converted into a JSON string.
-fn question(confirmation_id: u64, request: &ApprovalRequest) -> ToolCallRequest {
+fn question(confirmation_id: u64, request: &ApprovalRequest) -> UiToolCallRequest {
     let text = request.call.arguments.trim();
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     let arguments = match text {
@@ -106,7 +109,7 @@ fn question(confirmation_id: u64, request: &ApprovalRequest) -> ToolCallRequest 
         text if is_json => text.to_owned(),
         text => serde_json::Value::from(text).to_string(),
     };
-    ToolCallRequest {
+    UiToolCallRequest {
         confirmation_id,
         call_id: request.call.context.call_id.clone(),
         tool: request.call.tool.to_string(),

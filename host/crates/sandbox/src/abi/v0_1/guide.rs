@@ -3,17 +3,18 @@
 use wasmtime::{Store, component::Instance};
 
 use crate::{
-    abi::Mismatch, bindings::v0_1::exports::sallyport::plugin::guide, guest::Guest, roles::Persona,
+    abi::InterfaceMismatch, bindings::v0_1::exports::sallyport::plugin::guide, guest::Guest,
+    roles::GuidePersona,
 };
 
-pub(super) async fn describe(
+pub(super) async fn describe_assistant(
     guide: &guide::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
-) -> wasmtime::Result<Persona> {
-    let guest = guide.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+) -> wasmtime::Result<GuidePersona> {
+    let guest = guide.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
     let persona = guest.call_describe(store).await?;
-    Ok(Persona {
+    Ok(GuidePersona {
         system_prompt: persona.system_prompt,
         temperature: persona.temperature,
         memory_policy: persona.memory_policy,

@@ -3,73 +3,75 @@
 use sallyport_contract::LogLevel;
 use wasmtime::{Store, component::Instance};
 
-use super::tools::{done, tool_error};
+use super::tools::{convert_tool_error, convert_unit_result};
 use crate::{
-    abi::{Mismatch, ToolReturn},
+    abi::{InterfaceMismatch, ToolReturnValue},
     bindings::v0_1::exports::sallyport::plugin::listener as wit,
     guest::Guest,
-    roles::{Reply, Signal},
+    roles::{ListenerReply, ListenerSignal},
 };
 
-pub(super) async fn start(
+pub(super) async fn start_listener(
     listener: &wit::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
-) -> wasmtime::Result<ToolReturn> {
-    let guest = listener.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+) -> wasmtime::Result<ToolReturnValue> {
+    let guest = listener.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
     let bytes_max = store.data().output_bytes_max();
-    Ok(done(guest.call_start(store).await?, bytes_max))
+    Ok(convert_unit_result(guest.call_start(store).await?, bytes_max))
 }
 
-pub(super) async fn stop(
+pub(super) async fn stop_listener(
     listener: &wit::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
 ) -> wasmtime::Result<()> {
-    let guest = listener.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+    let guest = listener.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
     guest.call_stop(store).await
 }
 
-pub(super) async fn handle(
+pub(super) async fn handle_signal(
     listener: &wit::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
     connection: String,
-    signal: Signal,
-) -> wasmtime::Result<Result<Vec<Reply>, ToolReturn>> {
-    let guest = listener.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+    signal: ListenerSignal,
+) -> wasmtime::Result<Result<Vec<ListenerReply>, ToolReturnValue>> {
+    let guest = listener.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
     let bytes_max = store.data().output_bytes_max();
     let ledger = store.data().case.ledger.clone();
-    let result = guest.call_handle(store, &connection, &wit_signal(signal)).await?;
+    let result = guest.call_handle(store, &connection, &signal_to_wit(signal)).await?;
     let replies = |replies: Vec<wit::Reply>| {
         let known = replies.into_iter().filter_map(|reply| {
-            let known = known(reply);
+            let known = reply_from_wit(reply);
             if known.is_none() {
-                ledger.log(LogLevel::Warn, "a reply of an unknown kind was left out");
+                ledger.log_line(LogLevel::Warn, "a reply of an unknown kind was left out");
             }
             known
         });
         known.collect()
     };
-    Ok(result.map(replies).map_err(|error| tool_error(error, bytes_max)))
+    Ok(result.map(replies).map_err(|error| convert_tool_error(error, bytes_max)))
 }
 
-fn wit_signal(signal: Signal) -> wit::Signal {
+fn signal_to_wit(signal: ListenerSignal) -> wit::Signal {
     match signal {
-        Signal::Opened(peer) => wit::Signal::Opened(wit::Opening { peer, extra: None }),
-        Signal::Text(text) => wit::Signal::Text(text),
-        Signal::Binary(data) => wit::Signal::Binary(data),
-        Signal::Answered(text) => wit::Signal::Answered(wit::SessionAnswer { text, extra: None }),
-        Signal::Closed => wit::Signal::Closed,
+        ListenerSignal::Opened(peer) => wit::Signal::Opened(wit::Opening { peer, extra: None }),
+        ListenerSignal::Text(text) => wit::Signal::Text(text),
+        ListenerSignal::Binary(data) => wit::Signal::Binary(data),
+        ListenerSignal::Answered(text) => {
+            wit::Signal::Answered(wit::SessionAnswer { text, extra: None })
+        }
+        ListenerSignal::Closed => wit::Signal::Closed,
     }
 }
 
 /// Converts a reply, unless this version does not know its kind.
-fn known(reply: wit::Reply) -> Option<Reply> {
+fn reply_from_wit(reply: wit::Reply) -> Option<ListenerReply> {
     match reply {
-        wit::Reply::Text(text) => Some(Reply::Text(text)),
-        wit::Reply::Binary(data) => Some(Reply::Binary(data)),
-        wit::Reply::Close => Some(Reply::Close),
+        wit::Reply::Text(text) => Some(ListenerReply::Text(text)),
+        wit::Reply::Binary(data) => Some(ListenerReply::Binary(data)),
+        wit::Reply::Close => Some(ListenerReply::Close),
         wit::Reply::Other(_) => None,
     }
 }

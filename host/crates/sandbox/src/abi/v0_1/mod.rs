@@ -16,11 +16,16 @@ use wasmtime::{
     component::{Instance, InstancePre},
 };
 
-use super::{Answer, Export, PluginAbi, ROLES, RawTool, ToolReturn, absent};
+use super::{
+    Answer, PluginAbi, PluginExport, ROLES, ToolReturnValue, UncheckedTool, missing_export_answer,
+};
 use crate::{
     bindings::v0_1::exports::sallyport::plugin as wit,
     guest::Guest,
-    roles::{Generated, Generation, Persona, ProviderFailure, Reply, Signal, UiEvent},
+    roles::{
+        GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
+        ProviderFailure, UiEvent,
+    },
 };
 
 const TOOLS: &str = "sallyport:plugin/tools@0.1.0";
@@ -32,7 +37,7 @@ const GUIDE: &str = "sallyport:plugin/guide@0.1.0";
 const UI: &str = "sallyport:plugin/ui@0.1.0";
 
 /// The exports of a component that implements this version, looked up once.
-pub(super) struct V0_1 {
+pub(super) struct PluginAbiV0_1 {
     tools: Option<wit::tools::GuestIndices>,
     lifecycle: Option<wit::lifecycle::GuestIndices>,
     timers: Option<wit::timers::GuestIndices>,
@@ -42,7 +47,7 @@ pub(super) struct V0_1 {
     ui: Option<wit::ui::GuestIndices>,
 }
 
-impl V0_1 {
+impl PluginAbiV0_1 {
     /// Looks up the exports of this version, if the component has any.
     ///
     /// # Errors
@@ -64,33 +69,33 @@ impl V0_1 {
             guide: has(GUIDE).then(|| wit::guide::GuestIndices::new(pre)).transpose()?,
             ui: has(UI).then(|| wit::ui::GuestIndices::new(pre)).transpose()?,
         };
-        Ok(ROLES.iter().any(|role| abi.exports(Export::of(*role))).then_some(abi))
+        Ok(ROLES.iter().any(|role| abi.has_export(PluginExport::from_role(*role))).then_some(abi))
     }
 }
 
 /// The full name of an interface in this version.
-pub(super) fn interface(export: Export) -> &'static str {
+pub(super) fn interface_name(export: PluginExport) -> &'static str {
     match export {
-        Export::Tools => TOOLS,
-        Export::Lifecycle => LIFECYCLE,
-        Export::Timers => TIMERS,
-        Export::Provider => PROVIDER,
-        Export::Listener => LISTENER,
-        Export::Guide => GUIDE,
-        Export::Ui => UI,
+        PluginExport::Tools => TOOLS,
+        PluginExport::Lifecycle => LIFECYCLE,
+        PluginExport::Timers => TIMERS,
+        PluginExport::Provider => PROVIDER,
+        PluginExport::Listener => LISTENER,
+        PluginExport::Guide => GUIDE,
+        PluginExport::Ui => UI,
     }
 }
 
-impl PluginAbi for V0_1 {
-    fn exports(&self, export: Export) -> bool {
+impl PluginAbi for PluginAbiV0_1 {
+    fn has_export(&self, export: PluginExport) -> bool {
         match export {
-            Export::Tools => self.tools.is_some(),
-            Export::Lifecycle => self.lifecycle.is_some(),
-            Export::Timers => self.timers.is_some(),
-            Export::Provider => self.provider.is_some(),
-            Export::Listener => self.listener.is_some(),
-            Export::Guide => self.guide.is_some(),
-            Export::Ui => self.ui.is_some(),
+            PluginExport::Tools => self.tools.is_some(),
+            PluginExport::Lifecycle => self.lifecycle.is_some(),
+            PluginExport::Timers => self.timers.is_some(),
+            PluginExport::Provider => self.provider.is_some(),
+            PluginExport::Listener => self.listener.is_some(),
+            PluginExport::Guide => self.guide.is_some(),
+            PluginExport::Ui => self.ui.is_some(),
         }
     }
 
@@ -98,9 +103,9 @@ impl PluginAbi for V0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, Vec<RawTool>> {
+    ) -> Answer<'a, Vec<UncheckedTool>> {
         let Some(tools) = &self.tools else { return Box::pin(ready(Ok(Vec::new()))) };
-        Box::pin(tools::list(tools, store, instance))
+        Box::pin(tools::list_tools(tools, store, instance))
     }
 
     fn call_tool<'a>(
@@ -108,88 +113,108 @@ impl PluginAbi for V0_1 {
         store: &'a mut Store<Guest>,
         instance: Instance,
         call: &'a AdmittedCall,
-    ) -> Answer<'a, ToolReturn> {
-        let Some(tools) = &self.tools else { return absent(Export::Tools) };
-        Box::pin(tools::call(tools, store, instance, call))
+    ) -> Answer<'a, ToolReturnValue> {
+        let Some(tools) = &self.tools else { return missing_export_answer(PluginExport::Tools) };
+        Box::pin(tools::call_tool(tools, store, instance, call))
     }
 
-    fn setup<'a>(
+    fn run_setup<'a>(
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
     ) -> Answer<'a, Result<(), String>> {
-        let Some(lifecycle) = &self.lifecycle else { return absent(Export::Lifecycle) };
-        Box::pin(lifecycle::setup(lifecycle, store, instance))
+        let Some(lifecycle) = &self.lifecycle else {
+            return missing_export_answer(PluginExport::Lifecycle);
+        };
+        Box::pin(lifecycle::run_setup(lifecycle, store, instance))
     }
 
-    fn teardown<'a>(&'a self, store: &'a mut Store<Guest>, instance: Instance) -> Answer<'a, ()> {
-        let Some(lifecycle) = &self.lifecycle else { return absent(Export::Lifecycle) };
-        Box::pin(lifecycle::teardown(lifecycle, store, instance))
+    fn run_teardown<'a>(
+        &'a self,
+        store: &'a mut Store<Guest>,
+        instance: Instance,
+    ) -> Answer<'a, ()> {
+        let Some(lifecycle) = &self.lifecycle else {
+            return missing_export_answer(PluginExport::Lifecycle);
+        };
+        Box::pin(lifecycle::run_teardown(lifecycle, store, instance))
     }
 
-    fn on_timer<'a>(
+    fn handle_timer<'a>(
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
         call: &'a AdmittedCall,
         firing: TimerFiring,
-    ) -> Answer<'a, ToolReturn> {
-        let Some(timers) = &self.timers else { return absent(Export::Timers) };
-        Box::pin(timers::fire(timers, store, instance, call, firing))
+    ) -> Answer<'a, ToolReturnValue> {
+        let Some(timers) = &self.timers else { return missing_export_answer(PluginExport::Timers) };
+        Box::pin(timers::fire_timer(timers, store, instance, call, firing))
     }
 
-    fn describe<'a>(
+    fn describe_assistant<'a>(
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, Persona> {
-        let Some(guide) = &self.guide else { return absent(Export::Guide) };
-        Box::pin(guide::describe(guide, store, instance))
+    ) -> Answer<'a, GuidePersona> {
+        let Some(guide) = &self.guide else { return missing_export_answer(PluginExport::Guide) };
+        Box::pin(guide::describe_assistant(guide, store, instance))
     }
 
-    fn generate<'a>(
+    fn generate_answer<'a>(
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
         call: &'a AdmittedCall,
-        generation: Generation,
-    ) -> Answer<'a, Result<Generated, ProviderFailure>> {
-        let Some(provider) = &self.provider else { return absent(Export::Provider) };
-        Box::pin(provider::generate(provider, store, instance, call, generation))
+        generation: GenerationRequest,
+    ) -> Answer<'a, Result<ProviderAnswer, ProviderFailure>> {
+        let Some(provider) = &self.provider else {
+            return missing_export_answer(PluginExport::Provider);
+        };
+        Box::pin(provider::generate_answer(provider, store, instance, call, generation))
     }
 
-    fn start<'a>(
+    fn start_listener<'a>(
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, ToolReturn> {
-        let Some(listener) = &self.listener else { return absent(Export::Listener) };
-        Box::pin(listener::start(listener, store, instance))
+    ) -> Answer<'a, ToolReturnValue> {
+        let Some(listener) = &self.listener else {
+            return missing_export_answer(PluginExport::Listener);
+        };
+        Box::pin(listener::start_listener(listener, store, instance))
     }
 
-    fn stop<'a>(&'a self, store: &'a mut Store<Guest>, instance: Instance) -> Answer<'a, ()> {
-        let Some(listener) = &self.listener else { return absent(Export::Listener) };
-        Box::pin(listener::stop(listener, store, instance))
+    fn stop_listener<'a>(
+        &'a self,
+        store: &'a mut Store<Guest>,
+        instance: Instance,
+    ) -> Answer<'a, ()> {
+        let Some(listener) = &self.listener else {
+            return missing_export_answer(PluginExport::Listener);
+        };
+        Box::pin(listener::stop_listener(listener, store, instance))
     }
 
-    fn handle<'a>(
+    fn handle_signal<'a>(
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
         connection: String,
-        signal: Signal,
-    ) -> Answer<'a, Result<Vec<Reply>, ToolReturn>> {
-        let Some(listener) = &self.listener else { return absent(Export::Listener) };
-        Box::pin(listener::handle(listener, store, instance, connection, signal))
+        signal: ListenerSignal,
+    ) -> Answer<'a, Result<Vec<ListenerReply>, ToolReturnValue>> {
+        let Some(listener) = &self.listener else {
+            return missing_export_answer(PluginExport::Listener);
+        };
+        Box::pin(listener::handle_signal(listener, store, instance, connection, signal))
     }
 
-    fn on_event<'a>(
+    fn handle_ui_event<'a>(
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
         event: UiEvent,
     ) -> Answer<'a, ()> {
-        let Some(ui) = &self.ui else { return absent(Export::Ui) };
-        Box::pin(ui::on_event(ui, store, instance, event))
+        let Some(ui) = &self.ui else { return missing_export_answer(PluginExport::Ui) };
+        Box::pin(ui::handle_ui_event(ui, store, instance, event))
     }
 }

@@ -5,103 +5,109 @@ use std::time::Duration;
 use sallyport_contract::AdmittedCall;
 use wasmtime::{Store, component::Instance};
 
-use super::tools::{call_context, message_in};
+use super::tools::{call_context, extract_error_message};
 use crate::{
-    abi::Mismatch,
+    abi::InterfaceMismatch,
     bindings::v0_1::{exports::sallyport::plugin::provider as wit, sallyport::plugin::types},
     guest::Guest,
     roles::{
-        AnswerMessage, Blob, Finish, Generated, Generation, GenerationSettings, Message,
-        ProviderFailure, ToolDefinition, ToolRequest, ToolResult, Usage,
+        GenerationRequest, GenerationSettings, MediaBlob, ProviderAnswer, ProviderAnswerMessage,
+        ProviderFailure, ProviderFinishReason, ProviderMessage, ProviderToolCall,
+        ProviderToolDefinition, ProviderToolResult, ProviderUsage,
     },
 };
 
-pub(super) async fn generate(
+pub(super) async fn generate_answer(
     provider: &wit::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
     call: &AdmittedCall,
-    generation: Generation,
-) -> wasmtime::Result<Result<Generated, ProviderFailure>> {
-    let guest = provider.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
-    let history: Vec<_> = generation.history.into_iter().map(message).collect();
-    let tools: Vec<_> = generation.tools.into_iter().map(definition).collect();
-    let settings = settings(generation.settings);
+    generation: GenerationRequest,
+) -> wasmtime::Result<Result<ProviderAnswer, ProviderFailure>> {
+    let guest = provider.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
+    let history: Vec<_> = generation.history.into_iter().map(message_to_wit).collect();
+    let tools: Vec<_> = generation.tools.into_iter().map(tool_definition_to_wit).collect();
+    let settings = settings_to_wit(generation.settings);
     let context = call_context(call, &store.data().case);
     let result = guest.call_generate(store, &context, &history, &tools, &settings).await?;
-    Ok(result.map(generated).map_err(failure))
+    Ok(result.map(answer_from_wit).map_err(failure_from_wit))
 }
 
-fn message(message: Message) -> wit::Message {
+fn message_to_wit(message: ProviderMessage) -> wit::Message {
     match message {
-        Message::System(text) => wit::Message::System(text),
-        Message::User(user) => {
-            let attachments = user.attachments.into_iter().map(blob).collect();
+        ProviderMessage::System(text) => wit::Message::System(text),
+        ProviderMessage::User(user) => {
+            let attachments = user.attachments.into_iter().map(blob_to_wit).collect();
             wit::Message::User(wit::UserMessage { text: user.text, attachments, extra: None })
         }
-        Message::Assistant(answer) => wit::Message::Assistant(wit::AnswerMessage {
+        ProviderMessage::Assistant(answer) => wit::Message::Assistant(wit::AnswerMessage {
             text: answer.text,
-            calls: answer.calls.into_iter().map(tool_call).collect(),
+            calls: answer.calls.into_iter().map(tool_call_to_wit).collect(),
             opaque: answer.opaque,
             extra: None,
         }),
-        Message::Tool(result) => wit::Message::Tool(tool_result(result)),
+        ProviderMessage::Tool(result) => wit::Message::Tool(tool_result_to_wit(result)),
     }
 }
 
-fn blob(blob: Blob) -> types::Blob {
-    let Blob { media_type, data, name } = blob;
+fn blob_to_wit(blob: MediaBlob) -> types::Blob {
+    let MediaBlob { media_type, data, name } = blob;
     types::Blob { media_type, data, name, extra: None }
 }
 
-fn tool_call(call: ToolRequest) -> wit::ToolCall {
-    let ToolRequest { id, name, arguments } = call;
+fn tool_call_to_wit(call: ProviderToolCall) -> wit::ToolCall {
+    let ProviderToolCall { id, name, arguments } = call;
     wit::ToolCall { id, name, arguments, extra: None }
 }
 
-fn tool_result(result: ToolResult) -> wit::ToolResult {
-    let ToolResult { call_id, name, content: data, failed } = result;
+fn tool_result_to_wit(result: ProviderToolResult) -> wit::ToolResult {
+    let ProviderToolResult { call_id, name, content: data, failed } = result;
     wit::ToolResult { call_id, name, data, content: Vec::new(), failed, extra: None }
 }
 
-fn definition(tool: ToolDefinition) -> wit::ToolDefinition {
-    let ToolDefinition { name, description, parameters } = tool;
+fn tool_definition_to_wit(tool: ProviderToolDefinition) -> wit::ToolDefinition {
+    let ProviderToolDefinition { name, description, parameters } = tool;
     wit::ToolDefinition { name, description, parameters, extra: None }
 }
 
-fn settings(settings: GenerationSettings) -> wit::Generation {
+fn settings_to_wit(settings: GenerationSettings) -> wit::Generation {
     let GenerationSettings { model, temperature, tokens_max } = settings;
     wit::Generation { model, temperature, tokens_max, extra: None }
 }
 
-fn generated(answer: wit::Answer) -> Generated {
-    let message = AnswerMessage {
+fn answer_from_wit(answer: wit::Answer) -> ProviderAnswer {
+    let message = ProviderAnswerMessage {
         text: answer.message.text,
-        calls: answer.message.calls.into_iter().map(request).collect(),
+        calls: answer.message.calls.into_iter().map(tool_call_from_wit).collect(),
         opaque: answer.message.opaque,
     };
-    let usage = answer.usage.map(|usage| Usage {
+    let usage = answer.usage.map(|usage| ProviderUsage {
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
     });
-    Generated { message, is_final: answer.is_final, finish: finish(answer.finish), usage }
-}
-
-fn request(call: wit::ToolCall) -> ToolRequest {
-    ToolRequest { id: call.id, name: call.name, arguments: call.arguments }
-}
-
-fn finish(finish: wit::Finish) -> Finish {
-    match finish {
-        wit::Finish::Stop => Finish::Stop,
-        wit::Finish::ToolCalls => Finish::ToolCalls,
-        wit::Finish::Length => Finish::Length,
-        wit::Finish::Withheld => Finish::Withheld,
-        wit::Finish::Other(text) => Finish::Other(text),
+    ProviderAnswer {
+        message,
+        is_final: answer.is_final,
+        finish: finish_reason_from_wit(answer.finish),
+        usage,
     }
 }
 
-fn failure(error: wit::Error) -> ProviderFailure {
+fn tool_call_from_wit(call: wit::ToolCall) -> ProviderToolCall {
+    ProviderToolCall { id: call.id, name: call.name, arguments: call.arguments }
+}
+
+fn finish_reason_from_wit(finish: wit::Finish) -> ProviderFinishReason {
+    match finish {
+        wit::Finish::Stop => ProviderFinishReason::Stop,
+        wit::Finish::ToolCalls => ProviderFinishReason::ToolCalls,
+        wit::Finish::Length => ProviderFinishReason::Length,
+        wit::Finish::Withheld => ProviderFinishReason::Withheld,
+        wit::Finish::Other(text) => ProviderFinishReason::Other(text),
+    }
+}
+
+fn failure_from_wit(error: wit::Error) -> ProviderFailure {
     match error {
         wit::Error::Credentials(text) => ProviderFailure::Credentials(text),
         wit::Error::Unreachable(text) => ProviderFailure::Unreachable(text),
@@ -110,6 +116,6 @@ fn failure(error: wit::Error) -> ProviderFailure {
             retry_after: service.retry_after_ms.map(|ms| Duration::from_millis(ms.into())),
         },
         wit::Error::Refused(text) => ProviderFailure::Refused(text),
-        wit::Error::Other(text) => ProviderFailure::Refused(message_in(text)),
+        wit::Error::Other(text) => ProviderFailure::Refused(extract_error_message(text)),
     }
 }

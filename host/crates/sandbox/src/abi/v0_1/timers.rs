@@ -6,25 +6,25 @@ use sallyport_contract::{
 };
 use wasmtime::{Store, component::Instance};
 
-use super::tools::{call_context, done};
+use super::tools::{call_context, convert_unit_result};
 use crate::{
-    abi::{Mismatch, ToolReturn},
+    abi::{InterfaceMismatch, ToolReturnValue},
     bindings::v0_1::{exports::sallyport::plugin::timers, sallyport::plugin::schedule},
     guest::Guest,
 };
 
-pub(super) async fn fire(
+pub(super) async fn fire_timer(
     timers: &timers::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
     call: &AdmittedCall,
     firing: TimerFiring,
-) -> wasmtime::Result<ToolReturn> {
-    let guest = timers.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+) -> wasmtime::Result<ToolReturnValue> {
+    let guest = timers.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
     let context = call_context(call, &store.data().case);
     let bytes_max = store.data().output_bytes_max();
     let firing = timers::Firing {
-        timer: timer(firing.timer),
+        timer: timer_to_wit(firing.timer),
         due_ms: firing.due_ms,
         late: firing.late,
         missed: firing.missed,
@@ -32,13 +32,13 @@ pub(super) async fn fire(
         extra: None,
     };
     let result = guest.call_on_timer(store, &context, &firing).await?;
-    Ok(done(result, bytes_max))
+    Ok(convert_unit_result(result, bytes_max))
 }
 
-fn timer(timer: StoredTimer) -> schedule::Timer {
+fn timer_to_wit(timer: StoredTimer) -> schedule::Timer {
     schedule::Timer {
         id: timer.id,
-        moment: moment(timer.moment),
+        moment: moment_to_wit(timer.moment),
         next_ms: timer.next_ms,
         label: timer.label,
         payload: timer.payload,
@@ -46,7 +46,7 @@ fn timer(timer: StoredTimer) -> schedule::Timer {
     }
 }
 
-fn moment(moment: TimerSchedule) -> schedule::Moment {
+fn moment_to_wit(moment: TimerSchedule) -> schedule::Moment {
     match moment {
         TimerSchedule::AtMs(ms) => schedule::Moment::AtMs(ms),
         TimerSchedule::InMs(ms) => schedule::Moment::InMs(ms),

@@ -6,43 +6,43 @@ use sallyport_contract::{
 use wasmtime::{Store, component::Instance};
 
 use crate::{
-    abi::{Mismatch, RawTool, ToolReturn},
+    abi::{InterfaceMismatch, ToolReturnValue, UncheckedTool},
     bindings::v0_1::{exports::sallyport::plugin::tools, sallyport::plugin::types as wit},
-    case::Case,
+    case::RunContext,
     guest::Guest,
     runtime,
 };
 
-pub(super) async fn list(
+pub(super) async fn list_tools(
     tools: &tools::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
-) -> wasmtime::Result<Vec<RawTool>> {
-    let guest = tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+) -> wasmtime::Result<Vec<UncheckedTool>> {
+    let guest = tools.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
     let specs = guest.call_list_tools(store).await?;
-    Ok(specs.into_iter().map(raw_tool).collect())
+    Ok(specs.into_iter().map(tool_from_wit).collect())
 }
 
-pub(super) async fn call(
+pub(super) async fn call_tool(
     tools: &tools::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
     call: &AdmittedCall,
-) -> wasmtime::Result<ToolReturn> {
-    let guest = tools.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
+) -> wasmtime::Result<ToolReturnValue> {
+    let guest = tools.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
     let context = call_context(call, &store.data().case);
     let output_bytes_max = store.data().output_bytes_max();
     let name = call.tool().tool.as_str();
     let arguments = call.arguments_text().to_owned();
     let result = guest.call_call_tool(store, &context, name, &arguments).await?;
     Ok(match result {
-        Ok(output) => tool_output(output, output_bytes_max),
-        Err(error) => tool_error(error, output_bytes_max),
+        Ok(output) => convert_tool_output(output, output_bytes_max),
+        Err(error) => convert_tool_error(error, output_bytes_max),
     })
 }
 
-fn raw_tool(spec: wit::ToolSpec) -> RawTool {
-    RawTool {
+fn tool_from_wit(spec: wit::ToolSpec) -> UncheckedTool {
+    UncheckedTool {
         name: spec.name,
         title: spec.title,
         description: spec.description,
@@ -58,12 +58,12 @@ fn raw_tool(spec: wit::ToolSpec) -> RawTool {
 }
 
 /// The context of a call. `user_id` is the user whose data the guest keeps.
-pub(super) fn call_context(call: &AdmittedCall, case: &Case) -> wit::CallContext {
-    let (context, time_left) = (call.context(), case.clock.left());
+pub(super) fn call_context(call: &AdmittedCall, case: &RunContext) -> wit::CallContext {
+    let (context, time_left) = (call.context(), case.clock.remaining_time());
     wit::CallContext {
         call_id: context.call_id.clone(),
         session_id: context.session_id.clone(),
-        user_id: case.owner().user,
+        user_id: case.data_owner().user,
         conversation_id: context.conversation_id.clone(),
         deadline_ms: Some(u32::try_from(time_left.as_millis()).unwrap_or(u32::MAX)),
         extra: Some(format!(r#"{{"host_started_ms":{}}}"#, runtime::started_ms())),
@@ -71,32 +71,35 @@ pub(super) fn call_context(call: &AdmittedCall, case: &Case) -> wit::CallContext
 }
 
 /// Converts the result of a function that returns no value.
-pub(super) fn done(result: Result<(), wit::ToolError>, bytes_max: u64) -> ToolReturn {
+pub(super) fn convert_unit_result(
+    result: Result<(), wit::ToolError>,
+    bytes_max: u64,
+) -> ToolReturnValue {
     match result {
-        Ok(()) => ToolReturn::Output(ToolOutput::default()),
-        Err(error) => tool_error(error, bytes_max),
+        Ok(()) => ToolReturnValue::Output(ToolOutput::default()),
+        Err(error) => convert_tool_error(error, bytes_max),
     }
 }
 
 /// Converts an output. An output that is not JSON or is too large is a failure of the plugin.
-fn tool_output(output: wit::ToolOutput, bytes_max: u64) -> ToolReturn {
+fn convert_tool_output(output: wit::ToolOutput, bytes_max: u64) -> ToolReturnValue {
     let bytes = output_bytes(&output);
     if bytes > bytes_max {
         let message =
             format!("the tool returned {bytes} bytes, its limit is {bytes_max} (limits.output)");
-        return ToolReturn::Error(CallFailure::new(FailureKind::LimitReached, message));
+        return ToolReturnValue::Error(CallFailure::new(FailureKind::LimitReached, message));
     }
     match parse_output(output) {
-        Ok(output) => ToolReturn::Output(output),
+        Ok(output) => ToolReturnValue::Output(output),
         Err(error) => {
             let message = format!("the tool returned a broken result: {error}");
-            ToolReturn::Error(CallFailure::new(FailureKind::BadOutput, message))
+            ToolReturnValue::Error(CallFailure::new(FailureKind::BadOutput, message))
         }
     }
 }
 
 fn parse_output(output: wit::ToolOutput) -> Result<ToolOutput, json::JsonError> {
-    let content = output.content.into_iter().map(content).collect::<Result<_, _>>()?;
+    let content = output.content.into_iter().map(content_from_wit).collect::<Result<_, _>>()?;
     Ok(ToolOutput {
         data: json::parse_json(&output.data, usize::MAX)?,
         content,
@@ -134,7 +137,7 @@ fn content_bytes(content: &wit::Content) -> usize {
     bytes + size_of::<wit::Content>()
 }
 
-fn content(content: wit::Content) -> Result<ContentPart, json::JsonError> {
+fn content_from_wit(content: wit::Content) -> Result<ContentPart, json::JsonError> {
     Ok(match content {
         wit::Content::Text(text) => ContentPart::Text { text },
         wit::Content::Image(blob) => {
@@ -146,19 +149,19 @@ fn content(content: wit::Content) -> Result<ContentPart, json::JsonError> {
         wit::Content::Link(link) => {
             ContentPart::Resource { uri: link.uri, media_type: link.media_type, title: link.title }
         }
-        wit::Content::Embedded(contents) => embedded(contents)?,
-        wit::Content::Other(text) => other_part(&text)?,
+        wit::Content::Embedded(contents) => content_from_embedded(contents)?,
+        wit::Content::Other(text) => content_from_unknown(&text)?,
     })
 }
 
 /// Converts an embedded resource. Text becomes text, an image an image and audio audio: [`Content`]
 /// has no part for a whole resource. Of any other bytes, only the URI and the media type are kept.
-fn embedded(contents: wit::ResourceContents) -> Result<ContentPart, json::JsonError> {
+fn content_from_embedded(contents: wit::ResourceContents) -> Result<ContentPart, json::JsonError> {
     let wit::ResourceContents { uri, media_type, data, extra: _ } = contents;
     let of_kind = |kind: &str| media_type.as_deref().filter(|media| media.starts_with(kind));
     Ok(match data {
         wit::ResourceData::Text(text) => ContentPart::Text { text },
-        wit::ResourceData::Other(text) => other_part(&text)?,
+        wit::ResourceData::Other(text) => content_from_unknown(&text)?,
         wit::ResourceData::Binary(data) => {
             if let Some(media_type) = of_kind("image/").map(str::to_owned) {
                 ContentPart::Image { media_type, data }
@@ -172,46 +175,48 @@ fn embedded(contents: wit::ResourceContents) -> Result<ContentPart, json::JsonEr
 }
 
 /// Converts a part of an unknown kind to text, which the model can still read.
-fn other_part(text: &str) -> Result<ContentPart, json::JsonError> {
+fn content_from_unknown(text: &str) -> Result<ContentPart, json::JsonError> {
     Ok(ContentPart::Text { text: json::parse_json(text, usize::MAX)?.to_string() })
 }
 
-pub(super) fn tool_error(error: wit::ToolError, bytes_max: u64) -> ToolReturn {
+pub(super) fn convert_tool_error(error: wit::ToolError, bytes_max: u64) -> ToolReturnValue {
     let (kind, text) = match error {
         wit::ToolError::InvalidArguments(text) => (FailureKind::InvalidArguments, text),
         wit::ToolError::NotFound(text) => (FailureKind::NotFound, text),
-        wit::ToolError::AuthRequired(sign_in) => return auth_required(sign_in, bytes_max),
+        wit::ToolError::AuthRequired(sign_in) => return convert_auth_required(sign_in, bytes_max),
         wit::ToolError::Unavailable(text) => (FailureKind::Unavailable, text),
         wit::ToolError::Failed(text) => (FailureKind::Failed, text),
-        wit::ToolError::Other(text) => (FailureKind::Failed, message_in(text)),
-        wit::ToolError::Denied(text) => return ToolReturn::Denied(shorten(text, bytes_max)),
+        wit::ToolError::Other(text) => (FailureKind::Failed, extract_error_message(text)),
+        wit::ToolError::Denied(text) => {
+            return ToolReturnValue::Denied(truncate_text(text, bytes_max));
+        }
     };
-    ToolReturn::Error(CallFailure::new(kind, shorten(text, bytes_max)))
+    ToolReturnValue::Error(CallFailure::new(kind, truncate_text(text, bytes_max)))
 }
 
 /// Converts a missing sign-in. The connection and the scopes go into the detail, which is for the
 /// user: only the user can connect an account.
-fn auth_required(sign_in: wit::SignIn, bytes_max: u64) -> ToolReturn {
+fn convert_auth_required(sign_in: wit::SignIn, bytes_max: u64) -> ToolReturnValue {
     let wit::SignIn { message, connection, scopes, extra: _ } = sign_in;
-    let failure = CallFailure::new(FailureKind::AuthRequired, shorten(message, bytes_max));
+    let failure = CallFailure::new(FailureKind::AuthRequired, truncate_text(message, bytes_max));
     let connection = connection.map(|name| format!("connection {name}"));
     let scopes = (!scopes.is_empty()).then(|| format!("scopes {}", scopes.join(", ")));
     let details: Vec<String> = connection.into_iter().chain(scopes).collect();
-    ToolReturn::Error(match details[..] {
+    ToolReturnValue::Error(match details[..] {
         [] => failure,
-        _ => failure.with_detail(shorten(details.join("; "), bytes_max)),
+        _ => failure.with_detail(truncate_text(details.join("; "), bytes_max)),
     })
 }
 
 /// The `message` of an `other` case, or the whole text if it is not an object with a message.
-pub(super) fn message_in(text: String) -> String {
+pub(super) fn extract_error_message(text: String) -> String {
     let value = json::parse_json(&text, usize::MAX).ok();
     let message = value.and_then(|value| Some(value.get("message")?.as_str()?.to_owned()));
     message.unwrap_or(text)
 }
 
 /// Cuts an error's text to the output limit. A text that is too long is not an error.
-pub(super) fn shorten(mut text: String, bytes_max: u64) -> String {
+pub(super) fn truncate_text(mut text: String, bytes_max: u64) -> String {
     let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(bytes_max));
     text

@@ -3,69 +3,76 @@
 use wasmtime::{Store, component::Instance};
 
 use crate::{
-    abi::Mismatch,
+    abi::InterfaceMismatch,
     bindings::v0_1::exports::sallyport::plugin::ui as wit,
     guest::Guest,
-    roles::{Activity, Author, Format, ToolCallRequest, ToolCallResult, UiEvent, UiMessage},
+    roles::{
+        UiActivity, UiEvent, UiMessage, UiMessageAuthor, UiTextFormat, UiToolCallRequest,
+        UiToolCallResult,
+    },
 };
 
-pub(super) async fn on_event(
+pub(super) async fn handle_ui_event(
     ui: &wit::GuestIndices,
     store: &mut Store<Guest>,
     instance: Instance,
     event: UiEvent,
 ) -> wasmtime::Result<()> {
-    let guest = ui.load(&mut *store, &instance).map_err(Mismatch::wrap)?;
-    guest.call_on_event(store, &wit_event(event)).await
+    let guest = ui.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
+    guest.call_on_event(store, &ui_event_to_wit(event)).await
 }
 
-fn wit_event(event: UiEvent) -> wit::Event {
+fn ui_event_to_wit(event: UiEvent) -> wit::Event {
     match event {
-        UiEvent::NewMessage(message) => wit::Event::NewMessage(wit_message(message)),
+        UiEvent::NewMessage(message) => wit::Event::NewMessage(ui_message_to_wit(message)),
         UiEvent::Delta(text) => wit::Event::Delta(text),
-        UiEvent::ToolCallRequested(request) => wit::Event::ToolCallRequested(asked(request)),
+        UiEvent::ToolCallRequested(request) => {
+            wit::Event::ToolCallRequested(tool_call_request_to_wit(request))
+        }
         UiEvent::ConfirmationClosed(id) => wit::Event::ConfirmationClosed(id.to_string()),
-        UiEvent::ToolCallFinished(result) => wit::Event::ToolCallFinished(finished(result)),
+        UiEvent::ToolCallFinished(result) => {
+            wit::Event::ToolCallFinished(tool_call_result_to_wit(result))
+        }
         UiEvent::ReadyForInput => wit::Event::ReadyForInput,
-        UiEvent::StateChanged(activity) => wit::Event::StateChanged(wit_activity(activity)),
+        UiEvent::StateChanged(activity) => wit::Event::StateChanged(activity_to_wit(activity)),
         UiEvent::Line(text) => wit::Event::Line(text),
     }
 }
 
-fn wit_message(message: UiMessage) -> wit::Message {
+fn ui_message_to_wit(message: UiMessage) -> wit::Message {
     wit::Message {
         author: match message.author {
-            Author::User => wit::Author::User,
-            Author::Assistant => wit::Author::Assistant,
-            Author::Notice => wit::Author::Notice,
+            UiMessageAuthor::User => wit::Author::User,
+            UiMessageAuthor::Assistant => wit::Author::Assistant,
+            UiMessageAuthor::Notice => wit::Author::Notice,
         },
         content: message.content,
         format: match message.format {
-            Format::Text => wit::Format::Text,
-            Format::Markdown => wit::Format::Markdown,
+            UiTextFormat::Text => wit::Format::Text,
+            UiTextFormat::Markdown => wit::Format::Markdown,
         },
         origin: message.origin,
         extra: None,
     }
 }
 
-fn asked(request: ToolCallRequest) -> wit::ToolCallRequest {
-    let ToolCallRequest { confirmation_id, call_id, tool, arguments, security_warning, extra } =
+fn tool_call_request_to_wit(request: UiToolCallRequest) -> wit::ToolCallRequest {
+    let UiToolCallRequest { confirmation_id, call_id, tool, arguments, security_warning, extra } =
         request;
     let confirmation_id = confirmation_id.to_string();
     wit::ToolCallRequest { confirmation_id, call_id, tool, arguments, security_warning, extra }
 }
 
-fn finished(result: ToolCallResult) -> wit::ToolCallResult {
-    let ToolCallResult { call_id, tool, outcome, data } = result;
+fn tool_call_result_to_wit(result: UiToolCallResult) -> wit::ToolCallResult {
+    let UiToolCallResult { call_id, tool, outcome, data } = result;
     wit::ToolCallResult { call_id, tool, outcome, data, extra: None }
 }
 
-fn wit_activity(activity: Activity) -> wit::Activity {
+fn activity_to_wit(activity: UiActivity) -> wit::Activity {
     match activity {
-        Activity::Ready => wit::Activity::Ready,
-        Activity::Thinking => wit::Activity::Thinking,
-        Activity::Executing => wit::Activity::Executing,
-        Activity::WaitingForApproval => wit::Activity::WaitingForApproval,
+        UiActivity::Ready => wit::Activity::Ready,
+        UiActivity::Thinking => wit::Activity::Thinking,
+        UiActivity::Executing => wit::Activity::Executing,
+        UiActivity::WaitingForApproval => wit::Activity::WaitingForApproval,
     }
 }

@@ -6,22 +6,22 @@ use landlock::{
     RulesetStatus, Scope,
 };
 
-use super::Wall;
+use super::IsolationLayerStatus;
 
 /// The newest ABI known here. An older kernel enforces the part that it supports.
 const NEWEST: ABI = ABI::V7;
 
 /// Denies everything that Landlock can deny to this thread and to threads that it starts.
-pub(super) fn raise() -> Wall {
-    match restrict() {
-        Ok(RulesetStatus::FullyEnforced) => Wall::Up,
-        Ok(RulesetStatus::PartiallyEnforced) => Wall::Partly,
-        Ok(RulesetStatus::NotEnforced) | Err(_) => Wall::Missing,
+pub(super) fn apply_landlock() -> IsolationLayerStatus {
+    match restrict_thread() {
+        Ok(RulesetStatus::FullyEnforced) => IsolationLayerStatus::Up,
+        Ok(RulesetStatus::PartiallyEnforced) => IsolationLayerStatus::Partly,
+        Ok(RulesetStatus::NotEnforced) | Err(_) => IsolationLayerStatus::Missing,
     }
 }
 
 /// Restricts this thread with a rule set that handles every kind of access and allows none.
-fn restrict() -> Result<RulesetStatus, RulesetError> {
+fn restrict_thread() -> Result<RulesetStatus, RulesetError> {
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?

@@ -25,7 +25,7 @@ mod tests;
 
 use std::{io, thread};
 
-use super::Limits;
+use super::CompileLimits;
 
 /// Most threads of one compilation. Each thread costs memory, which is limited, and beyond eight
 /// they save little time.
@@ -33,7 +33,7 @@ const THREADS_MAX: usize = 8;
 
 /// Whether a wall is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wall {
+pub enum IsolationLayerStatus {
     /// The system does not support it.
     Missing,
     /// The system supports an older version of it, with gaps.
@@ -44,16 +44,17 @@ pub enum Wall {
 
 /// The walls around a compilation that not every system has. The resource limits apply everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Walls {
+pub struct CompilerIsolation {
     /// Denies files, TCP ports and other processes.
-    pub landlock: Wall,
+    pub landlock: IsolationLayerStatus,
     /// Denies all system calls except those that computing needs.
-    pub seccomp: Wall,
+    pub seccomp: IsolationLayerStatus,
 }
 
-impl Walls {
+impl CompilerIsolation {
     /// No walls.
-    pub const NONE: Self = Self { landlock: Wall::Missing, seccomp: Wall::Missing };
+    pub const NONE: Self =
+        Self { landlock: IsolationLayerStatus::Missing, seccomp: IsolationLayerStatus::Missing };
 }
 
 /// Raises all walls around this process, irrevocably.
@@ -61,17 +62,17 @@ impl Walls {
 /// # Errors
 ///
 /// A limit cannot be set. A missing wall is not an error.
-pub(super) fn raise(limits: &Limits) -> io::Result<Walls> {
+pub(super) fn apply_isolation(limits: &CompileLimits) -> io::Result<CompilerIsolation> {
     die_with_parent()?;
     // Read now: the count comes from system files that are out of reach soon.
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-    rlimit::lower(limits)?;
+    rlimit::apply_initial_limits(limits)?;
     let landlock = no_files();
     // Threads inherit the Landlock rules. They start now, because seccomp and the limit on
     // processes forbid new ones.
     start_threads(threads)?;
-    rlimit::close()?;
-    Ok(Walls { landlock, seccomp: few_calls() })
+    rlimit::apply_final_limits()?;
+    Ok(CompilerIsolation { landlock, seccomp: few_calls() })
 }
 
 /// Makes the worker die with its parent. Otherwise it would work on without a reader.
@@ -90,21 +91,21 @@ fn start_threads(threads: usize) -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn no_files() -> Wall {
-    landlock::raise()
+fn no_files() -> IsolationLayerStatus {
+    landlock::apply_landlock()
 }
 
 #[cfg(target_os = "linux")]
-fn few_calls() -> Wall {
-    seccomp::raise()
+fn few_calls() -> IsolationLayerStatus {
+    seccomp::apply_seccomp()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn no_files() -> Wall {
-    Wall::Missing
+fn no_files() -> IsolationLayerStatus {
+    IsolationLayerStatus::Missing
 }
 
 #[cfg(not(target_os = "linux"))]
-fn few_calls() -> Wall {
-    Wall::Missing
+fn few_calls() -> IsolationLayerStatus {
+    IsolationLayerStatus::Missing
 }

@@ -7,7 +7,7 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::compile::Limits;
+use crate::compile::CompileLimits;
 
 /// Address space in addition to the memory limit, in bytes, for addresses that are reserved and
 /// never used. The C library reserves 64 MiB for every thread.
@@ -21,21 +21,21 @@ const STACK_BYTES_MAX: u64 = 8 * 1024 * 1024;
 const CPU_GRACE_SECONDS: u64 = 2;
 
 /// Sets the limits that apply from the start.
-pub(super) fn lower(limits: &Limits) -> io::Result<()> {
+pub(super) fn apply_initial_limits(limits: &CompileLimits) -> io::Result<()> {
     let seconds = limits.cpu_time.as_secs().max(1);
-    set(Resource::Cpu, seconds, seconds.saturating_add(CPU_GRACE_SECONDS))?;
+    lower_limit(Resource::Cpu, seconds, seconds.saturating_add(CPU_GRACE_SECONDS))?;
     // Memory that is written to counts as data; memory that is only reserved counts as address
     // space.
-    fix(Resource::Data, limits.memory_bytes)?;
+    fix_limit(Resource::Data, limits.memory_bytes)?;
     addresses(limits.memory_bytes.saturating_add(RESERVED_BYTES))?;
-    fix(Resource::Stack, STACK_BYTES_MAX)?;
-    fix(Resource::Fsize, 0)?;
-    fix(Resource::Core, 0)
+    fix_limit(Resource::Stack, STACK_BYTES_MAX)?;
+    fix_limit(Resource::Fsize, 0)?;
+    fix_limit(Resource::Core, 0)
 }
 
 #[cfg(target_os = "linux")]
 fn addresses(most: u64) -> io::Result<()> {
-    fix(Resource::As, most)
+    fix_limit(Resource::As, most)
 }
 
 /// Sets the limit where possible: some systems do not have it, and some count what their own
@@ -43,23 +43,23 @@ fn addresses(most: u64) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn addresses(most: u64) -> io::Result<()> {
     #[cfg(not(target_os = "openbsd"))]
-    let _ = fix(Resource::As, most);
+    let _ = fix_limit(Resource::As, most);
     let _ = most;
     Ok(())
 }
 
 /// Sets the limits that would get in the way of the other walls: no more descriptors or processes.
-pub(super) fn close() -> io::Result<()> {
-    fix(Resource::Nofile, 0)?;
-    fix(Resource::Nproc, 0)
+pub(super) fn apply_final_limits() -> io::Result<()> {
+    fix_limit(Resource::Nofile, 0)?;
+    fix_limit(Resource::Nproc, 0)
 }
 
-fn fix(resource: Resource, most: u64) -> io::Result<()> {
-    set(resource, most, most)
+fn fix_limit(resource: Resource, most: u64) -> io::Result<()> {
+    lower_limit(resource, most, most)
 }
 
 /// Sets a limit, or keeps the current one if it is lower.
-fn set(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
+fn lower_limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
     let now = getrlimit(resource);
     let hard = now.maximum.map_or(hard, |maximum| maximum.min(hard));
     let soft = now.current.map_or(soft, |current| current.min(soft)).min(hard);

@@ -15,7 +15,7 @@ use seccompiler::{
     SeccompCondition as Condition, SeccompFilter, SeccompRule as Rule,
 };
 
-use super::Wall;
+use super::IsolationLayerStatus;
 
 /// Calls that are allowed with any arguments: memory, waiting for the process's own threads, signal
 /// handlers, time, and exit.
@@ -46,29 +46,41 @@ const ALLOWED: [i64; 23] = [
 ];
 
 /// Restricts all threads of this process to the calls of the list.
-pub(super) fn raise() -> Wall {
+pub(super) fn apply_seccomp() -> IsolationLayerStatus {
     let raised =
-        filter().is_ok_and(|filter| seccompiler::apply_filter_all_threads(&filter).is_ok());
-    if raised { Wall::Up } else { Wall::Missing }
+        build_filter().is_ok_and(|filter| seccompiler::apply_filter_all_threads(&filter).is_ok());
+    if raised { IsolationLayerStatus::Up } else { IsolationLayerStatus::Missing }
 }
 
-fn filter() -> Result<BpfProgram, BackendError> {
+fn build_filter() -> Result<BpfProgram, BackendError> {
     let mut rules: BTreeMap<i64, Vec<Rule>> = ALLOWED.map(|call| (call, Vec::new())).into();
     rules.extend([
-        (libc::SYS_read, vec![only(0, STDIN_FILENO)?]),
-        (libc::SYS_write, vec![only(0, STDOUT_FILENO)?, only(0, STDERR_FILENO)?]),
-        (libc::SYS_writev, vec![only(0, STDOUT_FILENO)?, only(0, STDERR_FILENO)?]),
+        (libc::SYS_read, vec![require_argument_value(0, STDIN_FILENO)?]),
+        (
+            libc::SYS_write,
+            vec![
+                require_argument_value(0, STDOUT_FILENO)?,
+                require_argument_value(0, STDERR_FILENO)?,
+            ],
+        ),
+        (
+            libc::SYS_writev,
+            vec![
+                require_argument_value(0, STDOUT_FILENO)?,
+                require_argument_value(0, STDERR_FILENO)?,
+            ],
+        ),
         // Private anonymous memory only, and never executable, neither when mapped nor later.
         (
             libc::SYS_mmap,
             vec![Rule::new(vec![
-                bits(2, PROT_EXEC, 0)?,
-                bits(3, MAP_ANONYMOUS | MAP_SHARED, MAP_ANONYMOUS)?,
+                match_argument_bits(2, PROT_EXEC, 0)?,
+                match_argument_bits(3, MAP_ANONYMOUS | MAP_SHARED, MAP_ANONYMOUS)?,
             ])?],
         ),
-        (libc::SYS_mprotect, vec![Rule::new(vec![bits(2, PROT_EXEC, 0)?])?]),
+        (libc::SYS_mprotect, vec![Rule::new(vec![match_argument_bits(2, PROT_EXEC, 0)?])?]),
         // Needed to abort. Only this process can be signalled.
-        (libc::SYS_tgkill, vec![only(0, std::process::id().cast_signed())?]),
+        (libc::SYS_tgkill, vec![require_argument_value(0, std::process::id().cast_signed())?]),
     ]);
     let arch = std::env::consts::ARCH.try_into()?;
     let refuse = SeccompAction::Errno(EPERM.cast_unsigned());
@@ -76,13 +88,13 @@ fn filter() -> Result<BpfProgram, BackendError> {
 }
 
 /// Allows a call if the argument has this value.
-fn only(argument: u8, value: i32) -> Result<Rule, BackendError> {
+fn require_argument_value(argument: u8, value: i32) -> Result<Rule, BackendError> {
     let value = u64::from(value.cast_unsigned());
     Rule::new(vec![Condition::new(argument, Length::Dword, Is::Eq, value)?])
 }
 
 /// A condition on some bits of an argument.
-fn bits(argument: u8, mask: i32, value: i32) -> Result<Condition, BackendError> {
+fn match_argument_bits(argument: u8, mask: i32, value: i32) -> Result<Condition, BackendError> {
     let [mask, value] = [mask, value].map(|bits| u64::from(bits.cast_unsigned()));
     Condition::new(argument, Length::Dword, Is::MaskedEq(mask), value)
 }

@@ -19,8 +19,8 @@ use rustix::{
 };
 use wasmtime::{Engine, component::Component};
 
-use super::{Wall, landlock, rlimit, seccomp, start_threads};
-use crate::{compile::Limits, runtime::config};
+use super::{IsolationLayerStatus, landlock, rlimit, seccomp, start_threads};
+use crate::{compile::CompileLimits, runtime::engine_config};
 
 /// A component with one module, whose only function does nothing.
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0\x01\x18\
@@ -91,7 +91,11 @@ fn the_limits_are_set_for_good() {
 #[test]
 #[ignore = "run in a process of its own"]
 fn behind_landlock() {
-    assert_eq!(landlock::raise(), Wall::Up, "this test needs Linux 6.12 or newer");
+    assert_eq!(
+        landlock::apply_landlock(),
+        IsolationLayerStatus::Up,
+        "this test needs Linux 6.12 or newer"
+    );
     check(&BOTH);
     check(&[("start a program", start_a_program)]);
     let parent = getppid().unwrap();
@@ -102,10 +106,10 @@ fn behind_landlock() {
 #[ignore = "run in a process of its own"]
 fn behind_seccomp() {
     let mut inherited = File::open("/proc/self/status").unwrap();
-    let engine = Engine::new(&config()).unwrap();
+    let engine = Engine::new(&engine_config()).unwrap();
     let parent = getppid().unwrap();
     start_threads(2).unwrap();
-    assert_eq!(seccomp::raise(), Wall::Up);
+    assert_eq!(seccomp::apply_seccomp(), IsolationLayerStatus::Up);
     check(&BOTH);
     check(&CALLS);
     assert_eq!(test_kill_process(parent), Err(Errno::PERM), "signal the parent");
@@ -119,13 +123,13 @@ fn behind_seccomp() {
 #[test]
 #[ignore = "run in a process of its own"]
 fn behind_limits() {
-    let limits = Limits {
+    let limits = CompileLimits {
         memory_bytes: 256 * 1024 * 1024,
         cpu_time: Duration::from_secs(7),
-        ..Limits::STANDARD
+        ..CompileLimits::STANDARD
     };
-    rlimit::lower(&limits).unwrap();
-    rlimit::close().unwrap();
+    rlimit::apply_initial_limits(&limits).unwrap();
+    rlimit::apply_final_limits().unwrap();
     for (resource, want) in [
         (Resource::Cpu, (7, 9)),
         (Resource::Data, (256 << 20, 256 << 20)),
@@ -142,6 +146,6 @@ fn behind_limits() {
     assert!(Vec::<u8>::new().try_reserve_exact(256 << 20).is_err(), "memory past the limit");
     assert_eq!(File::open("/dev/null").unwrap_err().raw_os_error(), Some(24), "no descriptor");
     // Limits that are already lower are not raised.
-    rlimit::lower(&Limits::STANDARD).unwrap();
+    rlimit::apply_initial_limits(&CompileLimits::STANDARD).unwrap();
     assert_eq!(getrlimit(Resource::Cpu).current, Some(7));
 }
