@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use sallyport_runtime::{
     Host, HostOptions,
-    config::{Env, Flags, Settings},
+    config::{ConfigFlags, Env, HostSettings},
     notice::no_notices,
-    registry::Selection,
+    registry::PluginSelection,
 };
 use sallyport_sandbox::Compiler;
 
@@ -17,10 +17,10 @@ pub(crate) fn plugins() -> PathBuf {
 }
 
 pub(crate) async fn host(home: &Path, plugin: &str) -> Host {
-    let flags = Flags { plugin_dirs: vec![plugins()], ..Flags::default() };
+    let flags = ConfigFlags { plugin_dirs: vec![plugins()], ..ConfigFlags::default() };
     let home = home.to_str().expect("a plain path");
-    let settings = Settings::resolve(&flags, Env::of([("SALLYPORT_HOME", home)]));
-    let only = Selection::Only(plugin.parse().expect("a name"));
+    let settings = HostSettings::resolve(&flags, Env::from_pairs([("SALLYPORT_HOME", home)]));
+    let only = PluginSelection::Only(plugin.parse().expect("a name"));
     let options = HostOptions {
         compiler: Some(Compiler::InProcess),
         ..HostOptions::unattended(only, no_notices())

@@ -7,7 +7,7 @@ use sallyport_contract::PluginName;
 use sallyport_model::TokenCost;
 use sallyport_policy::TimeSpan;
 use sallyport_runtime::{
-    config::Flags,
+    config::ConfigFlags,
     session::{SessionOverrides, SessionSelector},
 };
 
@@ -409,7 +409,7 @@ pub(super) enum Format {
 
 impl Args {
     /// Returns the flags that affect the configuration.
-    pub(super) fn flags(&self) -> Flags {
+    pub(super) fn flags(&self) -> ConfigFlags {
         let model = match &self.command {
             Command::Chat(chat) => Some(&chat.model),
             Command::Run(run) => Some(&run.model),
@@ -417,7 +417,7 @@ impl Args {
             Command::Session(SessionCommand::Resume { model, .. }) => Some(model),
             _ => None,
         };
-        Flags {
+        ConfigFlags {
             plugin_dirs: self.plugin_dir.clone(),
             config: self.config.clone(),
             policy: self.policy.clone(),

@@ -1,7 +1,7 @@
 //! Attached files, from the flags and from the mentions in a line.
 
 use sallyport_model::{FileAttachment, UserInputMessage};
-use sallyport_runtime::config::Settings;
+use sallyport_runtime::config::HostSettings;
 use sallyport_terminal::attach::{
     AttachError, FileMention, LocalAttachment, LocalFiles, attach_audio, attach_mentions,
     find_mentions,
@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Returns the folders in which files are searched.
-pub(super) fn disk(settings: &Settings) -> LocalFiles {
+pub(super) fn disk(settings: &HostSettings) -> LocalFiles {
     LocalFiles {
         // Without a current folder, relative paths start at the root.
         folder: std::env::current_dir().unwrap_or_else(|_| "/".into()),

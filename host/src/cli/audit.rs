@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sallyport_contract::{Decision, text};
 use sallyport_policy::TimeSpan;
-use sallyport_runtime::{config::Flags, gate::now_ms};
+use sallyport_runtime::{config::ConfigFlags, gate::now_ms};
 use sallyport_store::{
     AuditEffect, AuditEntry, AuditFilter, AuditKind, AuditProblem, AuditRecord, HostStore,
     StoreError,
@@ -31,7 +31,11 @@ const KINDS: [AuditKind; 5] = [
 const DECISIONS: [Decision; 3] = [Decision::Allow, Decision::Ask, Decision::Deny];
 
 /// Runs the command.
-pub(super) fn audit(flags: &Flags, command: &AuditCommand, out: &Output) -> Result<Exit, Failure> {
+pub(super) fn audit(
+    flags: &ConfigFlags,
+    command: &AuditCommand,
+    out: &Output,
+) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
     let store = compose::store(&settings)?;
     match command {

@@ -6,9 +6,9 @@ use sallyport_contract::{
     CallReport, ContentPart, Outcome, RequestedCall, ToolCallContext, ToolId, ToolOutput, text,
 };
 use sallyport_runtime::{
-    config::{Flags, Settings},
+    config::{ConfigFlags, HostSettings},
     host::new_session_id,
-    registry::Selection,
+    registry::PluginSelection,
     services,
 };
 use serde_json::json;
@@ -23,7 +23,7 @@ use super::{
 };
 
 pub(super) async fn call(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &CallArgs,
     watch: &Watch,
     out: &Output,
@@ -32,9 +32,9 @@ pub(super) async fn call(
         args.tool.parse().map_err(|error| Failure::new(Exit::Usage, format!("{error}")))?;
     let settings = compose::settings(flags)?;
     let consent = Arc::new(consent::AtTerminal { out: *out });
-    let only = Selection::Only(tool.plugin.clone());
+    let only = PluginSelection::Only(tool.plugin.clone());
     let host = compose::open_host(&settings, consent, only, watch, out).await?;
-    host.registry().find(&tool).map_err(Failure::from)?;
+    host.registry().find_tool(&tool).map_err(Failure::from)?;
     let call = RequestedCall { context: context(), tool, arguments: args.arguments.clone() };
     let report = tokio::select! {
         // Poll the signal first, so that it is handled from the first question on.
@@ -59,7 +59,13 @@ pub(super) fn context() -> ToolCallContext {
     services::single_call_context("call-1".to_owned(), &new_session_id())
 }
 
-fn print(report: &CallReport, format: Format, settings: &Settings, verbose: bool, out: &Output) {
+fn print(
+    report: &CallReport,
+    format: Format,
+    settings: &HostSettings,
+    verbose: bool,
+    out: &Output,
+) {
     match (&report.outcome, format) {
         (Outcome::Completed(output), Format::Text) => print_output(output, out),
         (outcome, Format::Json) => {
@@ -87,7 +93,7 @@ fn print_output(output: &ToolOutput, out: &Output) {
     }
 }
 
-fn print_failure(outcome: &Outcome, settings: &Settings, verbose: bool, out: &Output) {
+fn print_failure(outcome: &Outcome, settings: &HostSettings, verbose: bool, out: &Output) {
     out.error(&show::reason(outcome).unwrap_or_default());
     if let Outcome::Denied(denial) = outcome {
         show::fix(denial, settings.policy.user_file(), out);

@@ -6,10 +6,10 @@ use sallyport_contract::Consent;
 use sallyport_policy::SecretSource;
 use sallyport_runtime::{
     Host, HostEnd, HostError, HostNotice,
-    config::{Env, Flags, ModelChoice, Settings},
+    config::{ConfigFlags, Env, HostSettings, ModelChoice},
     host::{self, CompileWait},
     policy_change::{ChangeError, record_change},
-    registry::{Registry, Selection},
+    registry::{PluginSelection, Registry},
     session::{self, ModelHandle, OpenedSession, SessionSelector},
 };
 use sallyport_session::RestoredSession;
@@ -96,14 +96,14 @@ async fn ended_by_system() {
 }
 
 /// Reads the configuration, and warns about ignored project files.
-pub(super) fn settings(flags: &Flags) -> Result<Settings, Failure> {
-    let settings = Settings::resolve(flags, Env::of_process())?;
+pub(super) fn settings(flags: &ConfigFlags) -> Result<HostSettings, Failure> {
+    let settings = HostSettings::resolve(flags, Env::from_process())?;
     warn_of_foreign(&settings);
     Ok(settings)
 }
 
 /// Warns about ignored project files. Another user may have written them.
-pub(super) fn warn_of_foreign(settings: &Settings) {
+pub(super) fn warn_of_foreign(settings: &HostSettings) {
     let out = Output::new();
     for file in &settings.policy.foreign {
         notices::show(&HostNotice::ForeignFile(file.clone()), &out);
@@ -122,15 +122,15 @@ pub(super) fn confirms(question: &str, out: &Output) -> Result<bool, Failure> {
 }
 
 /// The persistent store. Nothing is opened yet.
-pub(super) fn store(settings: &Settings) -> Result<HostStore, Failure> {
+pub(super) fn store(settings: &HostSettings) -> Result<HostStore, Failure> {
     Ok(host::open_store(settings).map_err(HostError::Store)?)
 }
 
 /// Loads plugins in order to call them.
 pub(super) async fn open_host(
-    settings: &Settings,
+    settings: &HostSettings,
     consent: Arc<dyn Consent>,
-    selection: Selection,
+    selection: PluginSelection,
     watch: &Watch,
     out: &Output,
 ) -> Result<Host, Failure> {
@@ -178,7 +178,7 @@ impl Recorded {
 
 /// Opens the selected session, and reports what the user has to know before it is resumed.
 pub(super) fn open_session(
-    settings: &Settings,
+    settings: &HostSettings,
     which: &SessionSelector,
     out: &Output,
 ) -> Result<OpenedSession, Failure> {
@@ -203,37 +203,40 @@ fn tell(past: &RestoredSession, out: &Output) {
 
 /// Returns every secret in the policy, with the place of its value.
 pub(super) fn secret_sources(
-    settings: &Settings,
+    settings: &HostSettings,
     out: &Output,
 ) -> Result<BTreeMap<String, SecretSource>, Failure> {
     Ok(host::secret_sources(settings, &Watch::default().notices(out))?)
 }
 
 /// Loads all plugins for inspection: no calls, no questions, no records.
-pub(super) async fn registry(settings: &Settings, out: &Output) -> Result<Arc<Registry>, Failure> {
-    look(settings, Selection::All, CompileWait::Short, out).await
+pub(super) async fn registry(
+    settings: &HostSettings,
+    out: &Output,
+) -> Result<Arc<Registry>, Failure> {
+    look(settings, PluginSelection::All, CompileWait::Short, out).await
 }
 
 /// Loads all plugins for inspection and waits for those that have to be compiled.
 pub(super) async fn whole_registry(
-    settings: &Settings,
+    settings: &HostSettings,
     out: &Output,
 ) -> Result<Arc<Registry>, Failure> {
-    look(settings, Selection::All, CompileWait::Whole, out).await
+    look(settings, PluginSelection::All, CompileWait::Whole, out).await
 }
 
 /// Loads selected plugins for inspection.
 pub(super) async fn registry_of(
-    settings: &Settings,
-    selection: Selection,
+    settings: &HostSettings,
+    selection: PluginSelection,
     out: &Output,
 ) -> Result<Arc<Registry>, Failure> {
     look(settings, selection, CompileWait::Short, out).await
 }
 
 async fn look(
-    settings: &Settings,
-    selection: Selection,
+    settings: &HostSettings,
+    selection: PluginSelection,
     wait: CompileWait,
     out: &Output,
 ) -> Result<Arc<Registry>, Failure> {
@@ -246,7 +249,7 @@ async fn look(
 ///
 /// The audit cannot be written, and nothing is changed; or the change fails.
 pub(super) fn record_policy<E: Into<Failure> + fmt::Display>(
-    settings: &Settings,
+    settings: &HostSettings,
     plugin: &str,
     what: &str,
     change: impl FnOnce() -> Result<(), E>,
@@ -272,12 +275,12 @@ pub(super) fn show_problems(registry: &Registry, out: &Output) {
 }
 
 /// Prepares the model. Reports if it is only the built-in matcher.
-pub(super) fn model(settings: &Settings, out: &Output) -> Result<ModelHandle, Failure> {
+pub(super) fn model(settings: &HostSettings, out: &Output) -> Result<ModelHandle, Failure> {
     if settings.model == (ModelChoice::Offline { on_purpose: false }) {
         out.note(
             "No model is configured: the built-in offline matcher answers. It is no language model.",
         );
-        out.hint(&settings.models.what_to_add());
+        out.hint(&settings.models.setup_advice());
     }
     Ok(ModelHandle::of(&settings.chosen)?)
 }

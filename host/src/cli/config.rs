@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand};
 use sallyport_runtime::config::{
-    self, Env, Flags, Paths, project,
-    shown::Row,
-    trust::{self, Trust},
+    self, ConfigFlags, Env, HostPaths, project,
+    shown::SettingRow,
+    trust::{self, TrustedProjects},
 };
 use serde_json::{Map, Value, json};
 
@@ -45,14 +45,14 @@ pub(super) struct TrustArgs {
 }
 
 pub(super) fn config(
-    flags: &Flags,
+    flags: &ConfigFlags,
     command: &ConfigCommand,
     out: &Output,
 ) -> Result<Exit, Failure> {
     match command {
         ConfigCommand::Path(args) => paths(flags, args.output, out)?,
         ConfigCommand::Show { origin, output } => {
-            let rows = compose::settings(flags)?.rows();
+            let rows = compose::settings(flags)?.setting_rows();
             match output.output {
                 Format::Text => rows.iter().for_each(|row| print(row, *origin, out)),
                 Format::Json => out.json(&as_json(&rows)),
@@ -63,7 +63,7 @@ pub(super) fn config(
 }
 
 /// Prints a line of TOML that can be copied into a file. An unset value becomes a comment.
-fn print(row: &Row, with_origin: bool, out: &Output) {
+fn print(row: &SettingRow, with_origin: bool, out: &Output) {
     let line = match &row.value {
         Value::Null => format!("# {} is not set", row.key),
         value => format!("{} = {value}", row.key),
@@ -74,7 +74,7 @@ fn print(row: &Row, with_origin: bool, out: &Output) {
     }
 }
 
-fn as_json(rows: &[Row]) -> Value {
+fn as_json(rows: &[SettingRow]) -> Value {
     let pairs = rows
         .iter()
         .map(|row| (row.key.clone(), json!({ "value": row.value, "origin": row.origin })));
@@ -82,15 +82,16 @@ fn as_json(rows: &[Row]) -> Value {
 }
 
 /// Prints the paths of files and folders without reading them, so that a broken file can be found.
-fn paths(flags: &Flags, format: Format, out: &Output) -> Result<(), Failure> {
-    let paths = Paths::new(&Env::of_process())?;
-    let user = config::file_of(flags, &paths);
-    let project = folder(None).ok().and_then(|folder| project::nearest(&folder, &user).0);
+fn paths(flags: &ConfigFlags, format: Format, out: &Output) -> Result<(), Failure> {
+    let paths = HostPaths::new(&Env::from_process())?;
+    let user = config::config_file_path(flags, &paths);
+    let project =
+        folder(None).ok().and_then(|folder| project::find_nearest_project(&folder, &user).0);
     let rows = [
         ("config", Some(user)),
         ("project", project),
-        ("policy", Some(flags.policy.clone().unwrap_or_else(|| paths.policy()))),
-        ("lock", Some(paths.lock())),
+        ("policy", Some(flags.policy.clone().unwrap_or_else(|| paths.policy_file()))),
+        ("lock", Some(paths.lock_file())),
         ("state", Some(paths.state)),
         ("cache", Some(paths.cache)),
     ];
@@ -108,16 +109,18 @@ fn paths(flags: &Flags, format: Format, out: &Output) -> Result<(), Failure> {
 }
 
 /// Trusts the configuration of a project and prints it for review.
-pub(super) fn trust(flags: &Flags, args: &TrustArgs, out: &Output) -> Result<Exit, Failure> {
-    let env = Env::of_process();
-    let paths = Paths::new(&env)?;
+pub(super) fn trust(flags: &ConfigFlags, args: &TrustArgs, out: &Output) -> Result<Exit, Failure> {
+    let env = Env::from_process();
+    let paths = HostPaths::new(&env)?;
     let folder = folder(args.folder.as_deref())?;
-    let file = project::nearest(&folder, &config::file_of(flags, &paths)).0.ok_or_else(|| {
+    let file = project::find_nearest_project(&folder, &config::config_file_path(flags, &paths))
+        .0
+        .ok_or_else(|| {
         let message = format!("{} is in no project that has a configuration", folder.display());
         Failure::new(Exit::Policy, message)
             .with_hint("a project configuration is called .sallyport/sallyport.toml")
     })?;
-    let trusted = Trust::read(&paths.state)?;
+    let trusted = TrustedProjects::read(&paths.state)?;
     if args.remove {
         let said = match trusted.remove(&file)? {
             true => "is not trusted any more",
@@ -127,8 +130,8 @@ pub(super) fn trust(flags: &Flags, args: &TrustArgs, out: &Output) -> Result<Exi
         return Ok(Exit::Done);
     }
     // Trust exactly the text that was read, because the file may change meanwhile.
-    let text = project::text(&file, &env)?;
-    trusted.add(&file, trust::digest(&text))?;
+    let text = project::read_project_file(&file, &env)?;
+    trusted.add(&file, trust::content_digest(&text))?;
     out.line(&format!("{} is trusted as it is now. It says:", file.display()));
     text.lines().for_each(|line| out.line(&format!("    {line}")));
     Ok(Exit::Done)

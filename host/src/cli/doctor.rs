@@ -6,9 +6,9 @@ use std::path::Path;
 
 use sallyport_policy::PluginRole;
 use sallyport_runtime::{
-    config::{Flags, ModelChoice, Settings, trust},
-    registry::{Entry, Kind, Registry, State},
-    roles::cast,
+    config::{ConfigFlags, HostSettings, ModelChoice, trust},
+    registry::{PluginAvailability, PluginKind, RegisteredPlugin, Registry},
+    roles::find_role_plugin,
     secrets::Vault,
     session::ModelHandle,
 };
@@ -60,11 +60,12 @@ impl Check {
 }
 
 pub(super) async fn doctor(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &DoctorArgs,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let checks = match Settings::resolve(flags, sallyport_runtime::config::Env::of_process()) {
+    let checks = match HostSettings::resolve(flags, sallyport_runtime::config::Env::from_process())
+    {
         Ok(settings) => {
             compose::warn_of_foreign(&settings);
             all(&settings, out).await
@@ -82,7 +83,7 @@ pub(super) async fn doctor(
     Ok(if failed { Exit::Failed } else { Exit::Done })
 }
 
-async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
+async fn all(settings: &HostSettings, out: &Output) -> Vec<Check> {
     let registry = match compose::whole_registry(settings, out).await {
         Ok(registry) => registry,
         Err(failure) => {
@@ -111,14 +112,14 @@ async fn all(settings: &Settings, out: &Output) -> Vec<Check> {
     checks
 }
 
-fn configuration(settings: &Settings) -> Check {
+fn configuration(settings: &HostSettings) -> Check {
     let file = &settings.config_file;
     let is = if file.exists() { "is sound" } else { "does not exist; the defaults are used" };
     Check::ok("configuration", format!("{} {is}", file.display()))
 }
 
 /// Checks the configuration of the project around the current folder, and whether it is trusted.
-fn project(settings: &Settings) -> Option<Check> {
+fn project(settings: &HostSettings) -> Option<Check> {
     let project = settings.project.as_ref()?;
     let trust = match project.is_trusted {
         true => "is sound, and trusted",
@@ -127,7 +128,7 @@ fn project(settings: &Settings) -> Option<Check> {
     Some(Check::ok("project", format!("{} {trust}", project.file.display())))
 }
 
-fn policy(settings: &Settings) -> Check {
+fn policy(settings: &HostSettings) -> Check {
     let there = settings.policy.files.iter().filter(|file| file.path.exists());
     let files: Vec<String> =
         there.map(|file| format!("{} ({})", file.path.display(), file.tier.as_str())).collect();
@@ -143,9 +144,9 @@ fn policy(settings: &Settings) -> Check {
 
 /// Reports secrets without a value. They are only a warning because a plugin fails only when it
 /// needs one.
-fn secrets(settings: &Settings, registry: &Registry) -> Vec<Check> {
+fn secrets(settings: &HostSettings, registry: &Registry) -> Vec<Check> {
     let vault = Vault::new(settings.env.clone());
-    let policy = registry.gate().standing.present().policy;
+    let policy = registry.gate().standing.current().policy;
     let unresolved = policy.secret_sources().filter_map(|(name, source)| {
         let error = vault.get(name.as_str(), source).err()?;
         let remedy =
@@ -156,7 +157,7 @@ fn secrets(settings: &Settings, registry: &Registry) -> Vec<Check> {
 }
 
 /// Verifies the audit. The check adds no record.
-fn audit(settings: &Settings) -> Check {
+fn audit(settings: &HostSettings) -> Check {
     let id = "audit";
     let folder = &settings.paths.state;
     match folder_bytes(folder) {
@@ -181,7 +182,7 @@ fn audit(settings: &Settings) -> Check {
 }
 
 /// Counts the stored sessions. The check creates no database.
-fn sessions(settings: &Settings) -> Check {
+fn sessions(settings: &HostSettings) -> Check {
     let id = "sessions";
     if folder_bytes(&settings.paths.state).is_none() {
         return Check::ok(id, "none yet");
@@ -202,7 +203,7 @@ fn sessions(settings: &Settings) -> Check {
 }
 
 /// Checks the terminal that `chat` would use.
-fn terminal(settings: &Settings, out: &Output) -> Check {
+fn terminal(settings: &HostSettings, out: &Output) -> Check {
     let id = "terminal";
     if !out.can_ask {
         let finding = "there is none here: a call that needs an approval would be denied";
@@ -235,11 +236,12 @@ fn folder_bytes(folder: &Path) -> Option<u64> {
     bytes.reduce(u64::saturating_add)
 }
 
-fn model(settings: &Settings, registry: &Registry) -> Check {
+fn model(settings: &HostSettings, registry: &Registry) -> Check {
     match &settings.model {
         ModelChoice::Plugin(plugin) => {
             let name = plugin.plugin.as_str();
-            let (found, why) = (cast(registry, name, PluginRole::Provider), &settings.chosen.why);
+            let (found, why) =
+                (find_role_plugin(registry, name, PluginRole::Provider), &settings.chosen.why);
             match found {
                 Ok(_) => Check::ok("model", format!("the plugin {name} ({why})")),
                 Err(error) => {
@@ -269,15 +271,15 @@ fn model(settings: &Settings, registry: &Registry) -> Check {
         ModelChoice::Offline { on_purpose: false } => Check::warning(
             "model",
             "none configured: the offline matcher answers; it is not a language model",
-            settings.models.what_to_add(),
+            settings.models.setup_advice(),
         ),
     }
 }
 
-fn folders(settings: &Settings, registry: &Registry) -> Check {
+fn folders(settings: &HostSettings, registry: &Registry) -> Check {
     let names: Vec<String> =
         settings.plugin_dirs.iter().map(|folder| folder.display().to_string()).collect();
-    let count = registry.entries().filter(|entry| entry.kind() != Kind::Internal).count();
+    let count = registry.entries().filter(|entry| entry.kind() != PluginKind::Internal).count();
     let origin = settings.plugin_dirs_origin;
     let finding = format!("{count} plugins in {} (from {origin})", names.join(", "));
     match count {
@@ -295,18 +297,18 @@ fn plugins(registry: &Registry) -> Vec<Check> {
             Check::warning("plugin", finding, problem.hint.clone().unwrap_or_default()).failed()
         })
         .collect();
-    checks.extend(registry.entries().map(|entry| match entry.state() {
-        State::Ready => ready(entry),
-        State::Compiling => Check::warning(
+    checks.extend(registry.entries().map(|entry| match entry.availability() {
+        PluginAvailability::Ready => ready(entry),
+        PluginAvailability::Compiling => Check::warning(
             "plugin",
             format!("{} is still being compiled", entry.name()),
             "increase `[compile] wait` in sallyport.toml",
         ),
-        State::Disabled { reason } => {
+        PluginAvailability::Disabled { reason } => {
             let finding = format!("{} is disabled: {reason}", entry.name());
             Check::warning("plugin", finding, "add the missing settings, or remove the plugin")
         }
-        State::Changed { differences } => {
+        PluginAvailability::Changed { differences } => {
             let finding = format!("{} has changed: {}", entry.name(), differences.join("; "));
             let remedy =
                 format!("accept the change with `sallyport plugin accept {}`", entry.name());
@@ -317,7 +319,7 @@ fn plugins(registry: &Registry) -> Vec<Check> {
 }
 
 /// Checks a plugin that can be called, and whether the policy grants what it needs.
-fn ready(entry: &Entry) -> Check {
+fn ready(entry: &RegisteredPlugin) -> Check {
     let name = entry.name();
     let lacking = entry.grant().ungranted_requests();
     let needed: Vec<_> = lacking.iter().filter(|request| request.is_needed()).collect();
@@ -335,7 +337,7 @@ fn ready(entry: &Entry) -> Check {
 
 /// Reports rules that allow more than the user can have reviewed.
 fn wide_rules(registry: &Registry) -> Vec<Check> {
-    let policy = registry.gate().standing.present().policy;
+    let policy = registry.gate().standing.current().policy;
     let wide = policy.wide_rule_remarks().map(|remark| {
         let finding = format!("the rule at {} {}", remark.place, remark.message);
         Check::warning("policy", finding, "name the plugin, or bind the rule to a digest")
@@ -345,7 +347,7 @@ fn wide_rules(registry: &Registry) -> Vec<Check> {
 
 fn compiler(registry: &Registry) -> Check {
     let id = "compiler";
-    match registry.walls() {
+    match registry.compiler_restrictions() {
         Ok(CompilerIsolation {
             landlock: IsolationLayerStatus::Up,
             seccomp: IsolationLayerStatus::Up,
@@ -377,7 +379,7 @@ fn scripts(registry: &Registry) -> Check {
     let missing: Vec<String> =
         sallyport_process::walls_missing().iter().map(ToString::to_string).collect();
     let lacks = missing.join(", ");
-    match (missing.is_empty(), registry.entries().any(|entry| entry.kind() == Kind::Script)) {
+    match (missing.is_empty(), registry.entries().any(|entry| entry.kind() == PluginKind::Script)) {
         (true, _) => Check::ok(id, "native scripts run with Landlock and seccomp"),
         (false, false) => {
             Check::ok(id, format!("there is none; this kernel would lack walls for it: {lacks}"))
@@ -390,7 +392,7 @@ fn scripts(registry: &Registry) -> Check {
     }
 }
 
-fn cache(settings: &Settings, registry: &Registry) -> Check {
+fn cache(settings: &HostSettings, registry: &Registry) -> Check {
     let uses = registry.cache_use();
     let folder = settings.paths.cache.display();
     Check::ok(

@@ -15,7 +15,7 @@ use miette::{
 };
 use sallyport_contract::text;
 use sallyport_policy::SourceLocation;
-use sallyport_runtime::config::shown::is_secret;
+use sallyport_runtime::config::shown::is_secret_name;
 use sallyport_untrusted_file as untrusted_file;
 
 /// Longest file from which a line is shown, in bytes. The parser's limit is lower.
@@ -63,7 +63,7 @@ fn marked(line: &str, column: usize) -> Option<Marked> {
     let (before, rest) = line.split_at(at);
     let token = token(rest);
     let name = before.trim_end().strip_suffix('=').unwrap_or_default();
-    let is_secret = name.split_whitespace().next_back().is_some_and(is_secret);
+    let is_secret = name.split_whitespace().next_back().is_some_and(is_secret_name);
     let after = if rest.len() > token.len() { " …" } else { "" };
     let token =
         if is_secret { LEFT_OUT.to_owned() } else { text::escape_excerpt(token, LINE_CHARS_MAX) };

@@ -8,9 +8,9 @@ use sallyport_policy::SourceLocation;
 use sallyport_runtime::{
     HostError,
     config::ConfigError,
-    gate::StandingError,
+    gate::PolicyLoadError,
     lock::LockError,
-    registry::Missing,
+    registry::PluginLookupError,
     roles::{RoleError, guide::GuideError},
     secrets::VaultError,
     session::SessionError,
@@ -130,17 +130,17 @@ fn no_guide(error: GuideError) -> Failure {
     failure.with_hint(hint.unwrap_or_else(|| names.to_owned()))
 }
 
-impl From<Missing> for Failure {
-    fn from(missing: Missing) -> Self {
+impl From<PluginLookupError> for Failure {
+    fn from(missing: PluginLookupError) -> Self {
         match missing {
-            Missing::Unknown { message, near } => {
+            PluginLookupError::Unknown { message, near } => {
                 let failure = Self::new(Exit::Usage, message);
                 match near {
                     Some(near) => failure.with_hint(format!("did you mean {near}?")),
                     None => failure.with_hint("`sallyport tool list` shows what there is"),
                 }
             }
-            Missing::Unusable { message, hint, rejected } => {
+            PluginLookupError::Unusable { message, hint, rejected } => {
                 let exit = if rejected { Exit::PluginRejected } else { Exit::Policy };
                 Self { hint, ..Self::new(exit, message) }
             }
@@ -155,12 +155,12 @@ impl From<VaultError> for Failure {
     }
 }
 
-impl From<StandingError> for Failure {
-    fn from(error: StandingError) -> Self {
+impl From<PolicyLoadError> for Failure {
+    fn from(error: PolicyLoadError) -> Self {
         let (hint, message) = (error.hint(), error.to_string());
         let place = match error {
-            StandingError::Mistake(mistake) => Some(mistake.place()),
-            StandingError::Unreadable { .. } => None,
+            PolicyLoadError::Mistake(mistake) => Some(mistake.place()),
+            PolicyLoadError::Unreadable { .. } => None,
         };
         Self { exit: Exit::Policy, message, hint, place }
     }
@@ -170,8 +170,8 @@ impl From<RoleError> for Failure {
     fn from(error: RoleError) -> Self {
         let message = error.to_string();
         match error {
-            RoleError::Missing(missing @ Missing::Unusable { .. }) => missing.into(),
-            RoleError::Missing(Missing::Unknown { near, .. }) => {
+            RoleError::Missing(missing @ PluginLookupError::Unusable { .. }) => missing.into(),
+            RoleError::Missing(PluginLookupError::Unknown { near, .. }) => {
                 let hint = match near {
                     Some(near) => format!("did you mean {near}?"),
                     None => "list the plugins with `sallyport plugin list`".to_owned(),

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Read};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use sallyport_contract::Secret;
-use sallyport_runtime::secrets::{VALUE_BYTES_MAX, value_of};
+use sallyport_runtime::secrets::{VALUE_BYTES_MAX, parse_secret_value};
 use zeroize::Zeroizing;
 
 use super::{
@@ -36,7 +36,9 @@ pub(super) async fn read(prompt: &str, out: &Output) -> Result<Option<Secret>, F
         return Err(failure.with_hint("pipe it in, or redirect a file to standard input"));
     }
     let refused = |problem| format!("the value on standard input cannot be used: {problem}");
-    value_of(&bytes).map(Some).map_err(|problem| Failure::new(Exit::Usage, refused(problem)))
+    parse_secret_value(&bytes)
+        .map(Some)
+        .map_err(|problem| Failure::new(Exit::Usage, refused(problem)))
 }
 
 async fn ask(prompt: &str, out: &Output) -> io::Result<Zeroizing<Vec<u8>>> {

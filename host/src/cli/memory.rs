@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use sallyport_contract::text;
-use sallyport_runtime::{config::Flags, services::USER};
+use sallyport_runtime::{config::ConfigFlags, services::USER};
 use sallyport_store::{HostStore, MemorySelection, StoredMemory};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ pub(super) enum MemoryCommand {
 }
 
 pub(super) fn memory(
-    flags: &Flags,
+    flags: &ConfigFlags,
     command: &MemoryCommand,
     out: &Output,
 ) -> Result<Exit, Failure> {

@@ -11,7 +11,7 @@ use sallyport_model::{
     catalog::{self, CatalogModel, ModelCatalogError, ModelCheckStatus, ModelCheckStep},
 };
 use sallyport_runtime::{
-    config::{Chosen, Flags, ModelChoice, Settings},
+    config::{ChosenModel, ConfigFlags, HostSettings, ModelChoice},
     session::{ModelHandle, check_key},
 };
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub(super) enum ModelCommand {
 }
 
 pub(super) async fn model(
-    flags: &Flags,
+    flags: &ConfigFlags,
     command: &ModelCommand,
     out: &Output,
 ) -> Result<Exit, Failure> {
@@ -75,7 +75,7 @@ struct Shown<'a> {
 }
 
 /// Returns the models of the configuration. The current model is added if it has no table there.
-fn shown(settings: &Settings) -> Vec<Shown<'_>> {
+fn shown(settings: &HostSettings) -> Vec<Shown<'_>> {
     let used = &settings.chosen;
     let entries = settings.models.entries.iter();
     let mut models: Vec<Shown<'_>> = entries
@@ -96,7 +96,7 @@ fn shown(settings: &Settings) -> Vec<Shown<'_>> {
     models
 }
 
-fn list(settings: &Settings, format: Format, out: &Output) {
+fn list(settings: &HostSettings, format: Format, out: &Output) {
     let (models, why) = (shown(settings), &settings.chosen.why);
     if format == Format::Json {
         return out.json(&json!({ "models": models, "why": why }));
@@ -108,18 +108,18 @@ fn list(settings: &Settings, format: Format, out: &Output) {
         out.pair(name, width, &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
     }
     if settings.model == (ModelChoice::Offline { on_purpose: false }) {
-        out.hint(&settings.models.what_to_add());
+        out.hint(&settings.models.setup_advice());
     }
 }
 
 async fn remote(
-    settings: &Settings,
+    settings: &HostSettings,
     provider: Option<&str>,
     format: Format,
     out: &Output,
 ) -> Result<(), Failure> {
     let endpoint = match provider {
-        Some(provider) => settings.models.server(provider)?,
+        Some(provider) => settings.models.server_endpoint(provider)?,
         None => endpoint(&settings.model, settings)?,
     };
     let asked = provider.unwrap_or(&settings.chosen.name);
@@ -145,7 +145,7 @@ fn described(model: &CatalogModel) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn endpoint(choice: &ModelChoice, settings: &Settings) -> Result<ModelEndpoint, Failure> {
+fn endpoint(choice: &ModelChoice, settings: &HostSettings) -> Result<ModelEndpoint, Failure> {
     match choice {
         ModelChoice::Endpoint(endpoint) => Ok(ModelEndpoint::clone(endpoint)),
         ModelChoice::Plugin(plugin) => {
@@ -159,7 +159,7 @@ fn endpoint(choice: &ModelChoice, settings: &Settings) -> Result<ModelEndpoint, 
         }
         ModelChoice::Offline { on_purpose: false } => {
             let failure = Failure::new(Exit::Policy, "no model is configured");
-            Err(failure.with_hint(settings.models.what_to_add()))
+            Err(failure.with_hint(settings.models.setup_advice()))
         }
     }
 }
@@ -173,13 +173,13 @@ fn lost(error: &ModelCatalogError) -> Failure {
 }
 
 async fn check(
-    settings: &Settings,
+    settings: &HostSettings,
     name: Option<&str>,
     format: Format,
     out: &Output,
 ) -> Result<Exit, Failure> {
     let chosen = match name {
-        Some(name) => settings.models.named(name)?,
+        Some(name) => settings.models.resolve_model_name(name)?,
         None => settings.chosen.clone(),
     };
     let steps = match &chosen.choice {
@@ -204,7 +204,10 @@ async fn check(
     })
 }
 
-async fn steps(chosen: &Chosen, settings: &Settings) -> Result<Vec<ModelCheckStep>, Failure> {
+async fn steps(
+    chosen: &ChosenModel,
+    settings: &HostSettings,
+) -> Result<Vec<ModelCheckStep>, Failure> {
     if chosen.choice == (ModelChoice::Offline { on_purpose: true }) {
         return Ok(vec![built_in()]);
     }
@@ -233,7 +236,7 @@ fn built_in() -> ModelCheckStep {
 }
 
 /// Adds remedies that name the origin of the key and the address. The steps do not know it.
-fn advised(step: ModelCheckStep, chosen: &Chosen) -> ModelCheckStep {
+fn advised(step: ModelCheckStep, chosen: &ChosenModel) -> ModelCheckStep {
     let remedy = match (step.status, step.id) {
         (ModelCheckStatus::Failed, "credentials") => Some(chosen.key_advice()),
         (ModelCheckStatus::Failed, "address") => Some(chosen.address_advice()),

@@ -3,9 +3,12 @@
 use sallyport_contract::text;
 use sallyport_policy::{InstanceLifetime, PluginRole};
 use sallyport_runtime::{
-    config::{Flags, Settings},
-    lock::{Lock, Match},
-    registry::{Entry, Kind, Problem, Registry, State, requests},
+    config::{ConfigFlags, HostSettings},
+    lock::{LockFile, PinComparison},
+    registry::{
+        PluginAvailability, PluginKind, PluginProblem, RegisteredPlugin, Registry,
+        manifest_requests,
+    },
 };
 use sallyport_sandbox::InstanceInfo;
 use serde_json::{Value, json};
@@ -19,7 +22,7 @@ use super::{
 };
 
 pub(super) async fn plugin(
-    flags: &Flags,
+    flags: &ConfigFlags,
     command: &PluginCommand,
     out: &Output,
 ) -> Result<Exit, Failure> {
@@ -33,7 +36,7 @@ pub(super) async fn plugin(
     };
     match command {
         PluginCommand::List(args) => {
-            let entries: Vec<&Entry> = registry.entries().collect();
+            let entries: Vec<&RegisteredPlugin> = registry.entries().collect();
             match args.output {
                 Format::Text => list(&entries, registry.problems(), out),
                 Format::Json => out.json(&list_json(&entries, registry.problems())),
@@ -43,7 +46,7 @@ pub(super) async fn plugin(
             names.iter().try_for_each(|name| accept(&registry, &settings, name, out))?;
         }
         PluginCommand::Show { name, output } => {
-            let entry = registry.plugin(name).map_err(Failure::from)?;
+            let entry = registry.find_plugin(name).map_err(Failure::from)?;
             match output.output {
                 Format::Text => show(entry, out),
                 Format::Json => out.json(&entry_json(entry)),
@@ -54,8 +57,8 @@ pub(super) async fn plugin(
     Ok(Exit::Done)
 }
 
-fn list(entries: &[&Entry], problems: &[Problem], out: &Output) {
-    let is_own = |entry: &&Entry| entry.kind() == Kind::Internal;
+fn list(entries: &[&RegisteredPlugin], problems: &[PluginProblem], out: &Output) {
+    let is_own = |entry: &&RegisteredPlugin| entry.kind() == PluginKind::Internal;
     if entries.iter().all(is_own) && problems.is_empty() {
         out.note("No plugins found. Choose a folder with --plugin-dir.");
     }
@@ -64,7 +67,7 @@ fn list(entries: &[&Entry], problems: &[Problem], out: &Output) {
         let state = state(entry);
         let version = text::escape_line(&entry.manifest().version);
         let description = text::escape_excerpt(&entry.manifest().description, 72);
-        let kind = entry.kind().word();
+        let kind = entry.kind().as_str();
         let line = format!("{version:8}  {kind:9}  {state:9}  {description}");
         out.pair(entry.name().as_str(), width, line.trim_end());
     }
@@ -75,19 +78,21 @@ fn list(entries: &[&Entry], problems: &[Problem], out: &Output) {
 }
 
 /// Describes what a plugin offers, or why it cannot be used.
-pub(super) fn state(entry: &Entry) -> String {
-    match entry.state() {
-        State::Ready => offers(entry),
-        State::Compiling => "compiling".to_owned(),
-        State::Disabled { reason } => format!("disabled: {}", text::escape_line(reason)),
-        State::Changed { differences } => {
+pub(super) fn state(entry: &RegisteredPlugin) -> String {
+    match entry.availability() {
+        PluginAvailability::Ready => offers(entry),
+        PluginAvailability::Compiling => "compiling".to_owned(),
+        PluginAvailability::Disabled { reason } => {
+            format!("disabled: {}", text::escape_line(reason))
+        }
+        PluginAvailability::Changed { differences } => {
             format!("changed: {}", text::escape_line(&differences.join("; ")))
         }
     }
 }
 
 /// The number of its tools, and its other roles.
-fn offers(entry: &Entry) -> String {
+fn offers(entry: &RegisteredPlugin) -> String {
     let tools = match entry.tools().len() {
         0 => None,
         1 => Some("1 tool".to_owned()),
@@ -99,14 +104,14 @@ fn offers(entry: &Entry) -> String {
     if offers.is_empty() { "no tools".to_owned() } else { offers.join(", ") }
 }
 
-fn show(entry: &Entry, out: &Output) {
+fn show(entry: &RegisteredPlugin, out: &Output) {
     let manifest = entry.manifest();
     out.heading(&format!("{} {}", entry.name(), text::escape_line(&manifest.version)));
     if !manifest.description.is_empty() {
         out.line(&text::escape_multiline(&manifest.description));
     }
     out.line("");
-    out.pair("kind", 9, entry.kind().word());
+    out.pair("kind", 9, entry.kind().as_str());
     out.pair("roles", 9, &roles(entry).join(", "));
     if let Some(file) = entry.file() {
         out.pair("file", 9, &file.display().to_string());
@@ -127,12 +132,12 @@ fn show(entry: &Entry, out: &Output) {
     section("Requested and not granted", show::ungranted(entry).into_iter(), out);
     section("Notes", entry.notes().iter().map(|note| text::escape_line(note)), out);
     if entry.manifest().instance == InstanceLifetime::Session {
-        section("Instances", entry.instances().iter().map(instance), out);
+        section("Instances", entry.warm_instances().iter().map(instance), out);
     }
 }
 
 /// The names of its roles.
-fn roles(entry: &Entry) -> Vec<&'static str> {
+fn roles(entry: &RegisteredPlugin) -> Vec<&'static str> {
     entry.manifest().roles.iter().map(|role| role.as_str()).collect()
 }
 
@@ -146,25 +151,25 @@ pub(super) fn instance(info: &InstanceInfo) -> String {
 /// Accepts a plugin in its current state. A changed one has so far only been asked for its tools.
 fn accept(
     registry: &Registry,
-    settings: &Settings,
+    settings: &HostSettings,
     name: &str,
     out: &Output,
 ) -> Result<(), Failure> {
-    let entry = registry.plugin(name).map_err(Failure::from)?;
-    let lock = Lock::read(&settings.paths.lock(), &settings.paths.state)?;
-    match lock.compare(entry.name(), &entry.pin()) {
-        Match::Same => {
+    let entry = registry.find_plugin(name).map_err(Failure::from)?;
+    let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
+    match lock.compare_plugin(entry.name(), &entry.pin()) {
+        PinComparison::Same => {
             out.line(&format!("{name} is already accepted."));
             return Ok(());
         }
-        Match::New => out.line(&format!("Accepted {name}.")),
-        Match::Changed(differences) => {
+        PinComparison::New => out.line(&format!("Accepted {name}.")),
+        PinComparison::Changed(differences) => {
             out.line(&format!("Accepted {name} with these changes:"));
             differences.iter().for_each(|line| out.line(&format!("  {}", text::escape_line(line))));
         }
     }
     compose::record_policy(settings, entry.name().as_str(), "accepted as it is now", || {
-        lock.accept([(entry.name().clone(), entry.pin())])
+        lock.accept_plugins([(entry.name().clone(), entry.pin())])
     })
 }
 
@@ -181,12 +186,12 @@ fn section(title: &str, lines: impl Iterator<Item = String>, out: &Output) {
     }
 }
 
-fn request_lines(entry: &Entry) -> impl Iterator<Item = String> {
-    let requests = requests(entry.manifest()).into_iter();
+fn request_lines(entry: &RegisteredPlugin) -> impl Iterator<Item = String> {
+    let requests = manifest_requests(entry.manifest()).into_iter();
     requests.map(|(what, why)| text::escape_line(&format!("{what}  ({why})")))
 }
 
-fn list_json(entries: &[&Entry], problems: &[Problem]) -> Value {
+fn list_json(entries: &[&RegisteredPlugin], problems: &[PluginProblem]) -> Value {
     let rejected = problems.iter().map(|problem| {
         json!({ "place": problem.place, "message": problem.message, "hint": problem.hint })
     });
@@ -196,18 +201,18 @@ fn list_json(entries: &[&Entry], problems: &[Problem]) -> Value {
     })
 }
 
-fn entry_json(entry: &Entry) -> Value {
-    let (state, reason) = match entry.state() {
-        State::Ready => ("ready", None),
-        State::Compiling => ("compiling", None),
-        State::Disabled { reason } => ("disabled", Some(reason.clone())),
-        State::Changed { differences } => ("changed", Some(differences.join("; "))),
+fn entry_json(entry: &RegisteredPlugin) -> Value {
+    let (state, reason) = match entry.availability() {
+        PluginAvailability::Ready => ("ready", None),
+        PluginAvailability::Compiling => ("compiling", None),
+        PluginAvailability::Disabled { reason } => ("disabled", Some(reason.clone())),
+        PluginAvailability::Changed { differences } => ("changed", Some(differences.join("; "))),
     };
     json!({
         "name": entry.name(),
         "version": entry.manifest().version,
         "description": entry.manifest().description,
-        "kind": entry.kind().word(),
+        "kind": entry.kind().as_str(),
         "roles": roles(entry),
         "instance": entry.manifest().instance.as_str(),
         "file": entry.file(),
@@ -219,7 +224,7 @@ fn entry_json(entry: &Entry) -> Value {
         "granted": entry.grant().permission_lines(),
         "ungranted": show::ungranted_json(entry),
         "notes": entry.notes(),
-        "instances": entry.instances().iter().map(instance_json).collect::<Value>(),
+        "instances": entry.warm_instances().iter().map(instance_json).collect::<Value>(),
     })
 }
 

@@ -16,7 +16,7 @@ pub(super) fn schema(of: SchemaOf, out: &Output) -> Exit {
     let schema: Value = match of {
         SchemaOf::Events => schema_for!(Line).into(),
         SchemaOf::Result => schema_for!(Summary).into(),
-        SchemaOf::Config => config::schema(),
+        SchemaOf::Config => config::config_schema(),
     };
     out.json(&schema);
     Exit::Done

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use sallyport_contract::redact::REDACTED_BYTES_MIN;
 use sallyport_policy::SecretSource;
 use sallyport_runtime::{
-    config::Flags,
-    secrets::{Vault, source, writable},
+    config::ConfigFlags,
+    secrets::{Vault, check_writable, source},
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ use super::{
 type Sources = BTreeMap<String, SecretSource>;
 
 pub(super) async fn secret(
-    flags: &Flags,
+    flags: &ConfigFlags,
     command: &SecretCommand,
     out: &Output,
 ) -> Result<Exit, Failure> {
@@ -74,8 +74,8 @@ fn to_json(vault: &Vault, name: &str, place: &SecretSource) -> Value {
     let problem = vault.get(name, place).err().map(|error| error.to_string());
     json!({
         "name": name,
-        "source": source::word(place),
-        "place": source::text(place),
+        "source": source::kind_name(place),
+        "place": source::location_text(place),
         "ready": problem.is_none(),
         "problem": problem,
     })
@@ -103,7 +103,7 @@ async fn set(
     out: &Output,
 ) -> Result<Exit, Failure> {
     // Check the place first, because the user should not type a value that cannot be stored.
-    writable(name, place)?;
+    check_writable(name, place)?;
     let prompt = format!("value of {name} (it is not shown): ");
     let Some(value) = hidden::read(&prompt, out).await? else { return Ok(Exit::Interrupted) };
     vault.set(name, place, &value)?;

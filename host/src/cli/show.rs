@@ -7,7 +7,7 @@ use sallyport_contract::{
 };
 
 use sallyport_policy::UngrantedRequest;
-use sallyport_runtime::{gate::needed, registry::Entry};
+use sallyport_runtime::{gate::needed, registry::RegisteredPlugin};
 use sallyport_terminal::card::request_lines;
 use serde_json::{Value, json};
 
@@ -111,7 +111,8 @@ pub(super) fn where_to_put(fix: &str, policy_file: &Path) -> String {
 
 /// Prints the policy text that all denied calls need, as the answer of the command.
 pub(super) fn needed<'d>(denials: impl IntoIterator<Item = &'d Denial>, out: &Output) {
-    let text = needed::together(denials.into_iter().filter_map(|denial| denial.fix.as_deref()));
+    let text =
+        needed::merge_grant_texts(denials.into_iter().filter_map(|denial| denial.fix.as_deref()));
     if text.is_empty() {
         out.note("No policy entry would allow it.");
     }
@@ -180,7 +181,7 @@ fn argument_lines(arguments: &str) -> Vec<String> {
 }
 
 /// Returns one line per request that is not granted, with the command that grants it.
-pub(super) fn ungranted(entry: &Entry) -> Vec<String> {
+pub(super) fn ungranted(entry: &RegisteredPlugin) -> Vec<String> {
     let name = entry.name();
     let line = |request: &UngrantedRequest| match request.grant_flags() {
         Some(flags) => {
@@ -197,7 +198,7 @@ pub(super) fn ungranted(entry: &Entry) -> Vec<String> {
 }
 
 /// Returns the requests that are not granted, as JSON.
-pub(super) fn ungranted_json(entry: &Entry) -> Value {
+pub(super) fn ungranted_json(entry: &RegisteredPlugin) -> Value {
     let found = entry.grant().ungranted_requests();
     let one = |request: &UngrantedRequest| {
         json!({

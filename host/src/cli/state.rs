@@ -6,7 +6,7 @@ use sallyport_contract::{
     services::{StateStore, StateStoreError, StoredValue},
     text,
 };
-use sallyport_runtime::{config::Flags, services::USER};
+use sallyport_runtime::{config::ConfigFlags, services::USER};
 use sallyport_store::{PersistentStateStore, StateOwner};
 use serde_json::{Value, json};
 
@@ -54,7 +54,11 @@ pub(super) enum StateCommand {
     },
 }
 
-pub(super) fn state(flags: &Flags, command: &StateCommand, out: &Output) -> Result<Exit, Failure> {
+pub(super) fn state(
+    flags: &ConfigFlags,
+    command: &StateCommand,
+    out: &Output,
+) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
     let state = compose::store(&settings)?.state();
     match command {

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use jiff::Zoned;
 use sallyport_contract::{services::StoredTimer, text};
-use sallyport_runtime::config::Flags;
+use sallyport_runtime::config::ConfigFlags;
 use sallyport_schedule::{describe, repeats};
 use serde_json::{Value, json};
 
@@ -39,7 +39,11 @@ pub(super) enum TimerCommand {
     },
 }
 
-pub(super) fn timer(flags: &Flags, command: &TimerCommand, out: &Output) -> Result<Exit, Failure> {
+pub(super) fn timer(
+    flags: &ConfigFlags,
+    command: &TimerCommand,
+    out: &Output,
+) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
     let timers = compose::store(&settings)?.timers();
     match command {

@@ -2,7 +2,7 @@
 
 use sallyport_contract::{ToolDescriptor, ToolId, Toolbox, text};
 use sallyport_runtime::{
-    config::Flags,
+    config::ConfigFlags,
     registry::{self, Registry},
 };
 
@@ -14,7 +14,7 @@ use super::{
 };
 
 pub(super) async fn tool(
-    flags: &Flags,
+    flags: &ConfigFlags,
     command: &ToolCommand,
     out: &Output,
 ) -> Result<Exit, Failure> {
@@ -24,14 +24,14 @@ pub(super) async fn tool(
     match command {
         ToolCommand::List(args) => match args.output {
             Format::Text => list(&registry, out),
-            Format::Json => out.json(&registry.definitions()),
+            Format::Json => out.json(&registry.tool_definitions()),
         },
         ToolCommand::Show { name, output } => {
             let id: ToolId = name.parse().map_err(|e| Failure::new(Exit::Usage, format!("{e}")))?;
-            let (_, tool) = registry.find(&id).map_err(Failure::from)?;
+            let (_, tool) = registry.find_tool(&id).map_err(Failure::from)?;
             match output.output {
                 Format::Text => show(tool, out),
-                Format::Json => out.json(&registry::definition(tool)),
+                Format::Json => out.json(&registry::tool_definition(tool)),
             }
         }
     }

@@ -8,7 +8,7 @@ use sallyport_contract::{
 use sallyport_runtime::{
     HostNotice, HostOptions, NoticeSink, RunObserver,
     gate::{Activity, Tell},
-    registry::Selection,
+    registry::PluginSelection,
 };
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -51,7 +51,7 @@ impl Watch {
     pub(super) fn options(
         &self,
         consent: Arc<dyn Consent>,
-        selection: Selection,
+        selection: PluginSelection,
         out: &Output,
     ) -> HostOptions {
         let asking = *out;

@@ -8,9 +8,9 @@ use sallyport_contract::{
 };
 use sallyport_runtime::{
     Host, HostOptions,
-    config::{Env, Flags, Settings},
+    config::{ConfigFlags, Env, HostSettings},
     notice::no_notices,
-    registry::{Registry, Selection},
+    registry::{PluginSelection, Registry},
 };
 use sallyport_sandbox::{Compiler, SystemResolver};
 use serde_json::Value;
@@ -41,13 +41,13 @@ impl Tools {
             .build()
             .unwrap();
         let env = home.environment();
-        let env = Env::of(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        let settings = Settings::resolve(&Flags::default(), env).unwrap();
+        let env = Env::from_pairs(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let settings = HostSettings::resolve(&ConfigFlags::default(), env).unwrap();
         let compiler = Some(Compiler::with_program(env!("CARGO_BIN_EXE_sallyport").into()));
         let options = HostOptions {
             resolver,
             compiler,
-            ..HostOptions::unattended(Selection::All, no_notices())
+            ..HostOptions::unattended(PluginSelection::All, no_notices())
         };
         let host = patience::run(&runtime, Host::open(&settings, options)).unwrap();
         let registry = Arc::clone(host.registry());

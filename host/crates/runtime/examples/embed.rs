@@ -13,10 +13,10 @@ use sallyport_model::{
 };
 use sallyport_runtime::{
     Host, HostOptions,
-    config::{Env, Flags, Settings},
+    config::{ConfigFlags, Env, HostSettings},
     host::new_session_id,
     notice::no_notices,
-    registry::Selection,
+    registry::PluginSelection,
     services::single_call_context,
     session::{self, ModelHandle, SessionConfig, SessionOverrides, SessionSelector},
 };
@@ -65,9 +65,9 @@ fn main() -> ExitCode {
 #[tokio::main]
 async fn run() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os().nth(1).ok_or("name the folder of the plugins")?;
-    let flags = Flags { plugin_dirs: vec![folder.into()], ..Flags::default() };
-    let settings = Settings::resolve(&flags, Env::of_process())?;
-    let options = HostOptions::unattended(Selection::All, no_notices());
+    let flags = ConfigFlags { plugin_dirs: vec![folder.into()], ..ConfigFlags::default() };
+    let settings = HostSettings::resolve(&flags, Env::from_process())?;
+    let options = HostOptions::unattended(PluginSelection::All, no_notices());
     let host = Host::open(&settings, options).await?;
     println!("{} tools", host.tools().len());
 

@@ -16,13 +16,13 @@ use sallyport_session::{SessionHandle, UnattendedConsent};
 use sallyport_store::{AuditLog, HostStore, StoreError, audit::HostUser};
 
 use crate::{
-    config::{ConfigError, Settings},
-    gate::{Activity, Audited, Gate, GateParts, StandingError, Tell},
-    lock::{Lock, LockError},
+    config::{ConfigError, HostSettings},
+    gate::{Activity, AuditedRegistry, Gate, GateParts, PolicyLoadError, Tell},
+    lock::{LockError, LockFile},
     notice::{HostNotice, NoticeSink},
     observer::{ObservedToolbox, RunObserver},
-    registry::{LoadParts, Missing, Registry, Selection, State},
-    roles::{RoleError, Roles, guide::GuideError},
+    registry::{LoadParts, PluginAvailability, PluginLookupError, PluginSelection, Registry},
+    roles::{RoleError, SessionRoles, guide::GuideError},
     services::{Attendance, Browser, Offer, OfferParts},
     timekeeper::{Timekeeper, TimekeeperParts},
 };
@@ -50,7 +50,7 @@ pub enum HostError {
     Config(#[from] ConfigError),
     /// The policy cannot be used.
     #[error(transparent)]
-    Policy(#[from] StandingError),
+    Policy(#[from] PolicyLoadError),
     /// The record of accepted plugins cannot be read or written.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -59,7 +59,7 @@ pub enum HostError {
     Store(#[from] StoreError),
     /// The plugin or tool does not exist, or cannot be used.
     #[error("{}", .0.message())]
-    Missing(Missing),
+    Missing(PluginLookupError),
     /// A plugin cannot play a role.
     #[error(transparent)]
     Role(#[from] RoleError),
@@ -77,7 +77,7 @@ pub type ChangeConsent = Box<dyn Fn(&PluginName, &[String]) -> bool + Send + Syn
 /// The choices of a program that embeds the host.
 pub struct HostOptions {
     /// The plugins to load.
-    pub selection: Selection,
+    pub selection: PluginSelection,
     /// Answers the questions that the policy asks.
     pub consent: Arc<dyn Consent>,
     /// Receives the host's notices.
@@ -99,7 +99,7 @@ pub struct HostOptions {
 impl HostOptions {
     /// Returns options for a program without a user. No user can be asked, so calls that the policy
     /// does not allow are denied and changed plugins stay disabled.
-    pub fn unattended(selection: Selection, notices: NoticeSink) -> Self {
+    pub fn unattended(selection: PluginSelection, notices: NoticeSink) -> Self {
         Self {
             selection,
             consent: Arc::new(UnattendedConsent),
@@ -119,7 +119,7 @@ pub struct Host {
     sandbox: Arc<Sandbox>,
     registry: Arc<Registry>,
     toolbox: Arc<dyn Toolbox>,
-    roles: Arc<Roles>,
+    roles: Arc<SessionRoles>,
     offer: Offer,
     store: HostStore,
     log: Arc<AuditLog>,
@@ -144,7 +144,7 @@ impl Host {
     ///
     /// The policy, the lock or the store cannot be used. A plugin that cannot be used is not an
     /// error: [`Registry::problems`] lists it.
-    pub async fn open(settings: &Settings, options: HostOptions) -> Result<Self, HostError> {
+    pub async fn open(settings: &HostSettings, options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { selection, consent, notices, activity, observer, .. } = options;
         let sandbox = sandbox(settings, options.compiler, options.resolver, &notices);
         let store = open_store(settings)?;
@@ -161,7 +161,7 @@ impl Host {
             services: offer.services.clone(),
         };
         let gate = Gate::open(parts)?;
-        gate.know(settings.keys());
+        gate.add_redacted_keys(settings.server_keys());
         // Load every secret before the first guest runs, and report those that are missing.
         gate.redactor();
         let accepts = &*options.accepts_change;
@@ -175,8 +175,8 @@ impl Host {
         let registry = load(settings, gate, loading, &notices).await?;
         note_compiling(&registry, &notices);
         let who = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
-        let audited = Arc::new(Audited::new(Arc::clone(&registry), Arc::clone(&log), who));
-        let roles = Roles::new(Arc::clone(&audited), observer.clone());
+        let audited = Arc::new(AuditedRegistry::new(Arc::clone(&registry), Arc::clone(&log), who));
+        let roles = SessionRoles::new(Arc::clone(&audited), observer.clone());
         let toolbox: Arc<dyn Toolbox> = match observer {
             Some(observer) => Arc::new(ObservedToolbox { inner: audited, observer }),
             None => audited,
@@ -200,7 +200,7 @@ impl Host {
     }
 
     /// Returns the roles that plugins play besides tools, behind the same gate and audit.
-    pub fn roles(&self) -> &Arc<Roles> {
+    pub fn roles(&self) -> &Arc<SessionRoles> {
         &self.roles
     }
 
@@ -268,8 +268,8 @@ pub enum CompileWait {
 ///
 /// The policy or the lock cannot be read.
 pub async fn look(
-    settings: &Settings,
-    selection: Selection,
+    settings: &HostSettings,
+    selection: PluginSelection,
     wait: CompileWait,
     notices: &NoticeSink,
 ) -> Result<Arc<Registry>, HostError> {
@@ -288,7 +288,7 @@ pub async fn look(
 /// # Errors
 ///
 /// The state folder cannot be used.
-pub fn open_store(settings: &Settings) -> Result<HostStore, StoreError> {
+pub fn open_store(settings: &HostSettings) -> Result<HostStore, StoreError> {
     HostStore::open(&settings.paths.state)
 }
 
@@ -298,10 +298,10 @@ pub fn open_store(settings: &Settings) -> Result<HostStore, StoreError> {
 ///
 /// The policy cannot be read.
 pub fn secret_sources(
-    settings: &Settings,
+    settings: &HostSettings,
     notices: &NoticeSink,
 ) -> Result<BTreeMap<String, SecretSource>, HostError> {
-    let policy = looking_gate(settings, notices)?.standing.present().policy;
+    let policy = looking_gate(settings, notices)?.standing.current().policy;
     let sources = policy.secret_sources();
     Ok(sources.map(|(name, source)| (name.to_string(), source.clone())).collect())
 }
@@ -317,12 +317,12 @@ pub fn new_session_id() -> String {
 
 /// Creates the sandbox from the settings.
 fn sandbox(
-    settings: &Settings,
+    settings: &HostSettings,
     compiler: Option<Compiler>,
     resolver: Arc<dyn HostNameResolver>,
     notices: &NoticeSink,
 ) -> Arc<Sandbox> {
-    let this_program = || Compiler::from_current_program(settings.compile.limits());
+    let this_program = || Compiler::from_current_program(settings.compile.compile_limits());
     let (sandbox, warning) = Sandbox::new(SandboxOptions {
         cache_dir: Some(settings.paths.cache.join("compiled")),
         compiler: compiler.unwrap_or_else(this_program),
@@ -335,7 +335,12 @@ fn sandbox(
 }
 
 /// Creates the services that plugins are offered. Each is opened at its first use.
-fn offer(settings: &Settings, store: HostStore, notices: &NoticeSink, is_watched: bool) -> Offer {
+fn offer(
+    settings: &HostSettings,
+    store: HostStore,
+    notices: &NoticeSink,
+    is_watched: bool,
+) -> Offer {
     let command = settings.browser.command.as_deref();
     let told = Arc::clone(notices);
     let tell: Tell = Arc::new(move |words| told(HostNotice::Info(words.to_owned())));
@@ -349,7 +354,10 @@ fn offer(settings: &Settings, store: HostStore, notices: &NoticeSink, is_watched
 }
 
 /// Opens a gate for inspection.
-fn looking_gate(settings: &Settings, notices: &NoticeSink) -> Result<Arc<Gate>, StandingError> {
+fn looking_gate(
+    settings: &HostSettings,
+    notices: &NoticeSink,
+) -> Result<Arc<Gate>, PolicyLoadError> {
     Gate::open(GateParts {
         files: settings.policy.clone(),
         env: settings.env.clone(),
@@ -370,7 +378,7 @@ pub fn warnings(notices: &NoticeSink) -> Tell {
 /// How to load plugins.
 struct Loading<'a> {
     sandbox: Arc<Sandbox>,
-    selection: Selection,
+    selection: PluginSelection,
     pins: bool,
     agrees: &'a (dyn Fn(&PluginName, &[String]) -> bool + Send + Sync),
     /// How long to wait for compilation, unless the configuration sets a time or specific plugins
@@ -379,22 +387,22 @@ struct Loading<'a> {
 }
 
 async fn load(
-    settings: &Settings,
+    settings: &HostSettings,
     gate: Arc<Gate>,
     loading: Loading<'_>,
     notices: &NoticeSink,
 ) -> Result<Arc<Registry>, HostError> {
     let Loading { sandbox, selection, pins, agrees, wait } = loading;
     let compile_wait = match (&selection, wait) {
-        (Selection::Only(_), _) | (_, WHOLE_WAIT) => WHOLE_WAIT,
-        (Selection::All, wait) => settings.compile.wait.unwrap_or(wait),
+        (PluginSelection::Only(_), _) | (_, WHOLE_WAIT) => WHOLE_WAIT,
+        (PluginSelection::All, wait) => settings.compile.wait.unwrap_or(wait),
     };
-    let lock = &Lock::read(&settings.paths.lock(), &settings.paths.state)?;
+    let lock = &LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
     if lock.is_lost() {
         notices(HostNotice::LockLost { path: lock.path().to_owned() });
     }
     let progress = &|progress: CompileProgress<'_>| notices(compiling(&progress));
-    let sees_all = matches!(selection, Selection::All);
+    let sees_all = matches!(selection, PluginSelection::All);
     let parts = LoadParts {
         sandbox,
         settings,
@@ -423,7 +431,8 @@ fn compiling(progress: &CompileProgress<'_>) -> HostNotice {
 }
 
 fn note_compiling(registry: &Registry, notices: &NoticeSink) {
-    let compiling = registry.entries().filter(|entry| *entry.state() == State::Compiling);
+    let compiling =
+        registry.entries().filter(|entry| *entry.availability() == PluginAvailability::Compiling);
     let names: Vec<PluginName> = compiling.map(|entry| entry.name().clone()).collect();
     if !names.is_empty() {
         notices(HostNotice::StillCompiling(names));
@@ -432,9 +441,9 @@ fn note_compiling(registry: &Registry, notices: &NoticeSink) {
 
 /// Reports settings for plugins that do not exist, because a misspelt name would otherwise be
 /// ignored silently. A rejected plugin has its own report.
-fn note_unused_settings(settings: &Settings, registry: &Registry, notices: &NoticeSink) {
+fn note_unused_settings(settings: &HostSettings, registry: &Registry, notices: &NoticeSink) {
     for plugin in settings.plugin_settings.keys() {
-        if matches!(registry.plugin(plugin.as_str()), Err(Missing::Unknown { .. })) {
+        if matches!(registry.find_plugin(plugin.as_str()), Err(PluginLookupError::Unknown { .. })) {
             let names = registry.entries().map(|entry| entry.name().as_str());
             let near = nearest_match(plugin.as_str(), names).map(str::to_owned);
             notices(HostNotice::UnusedSettings { plugin: plugin.clone(), near });

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use sallyport_store::{AuditError, AuditKind, AuditRecord, StoreError, audit::HostUser};
 
-use crate::{config::Settings, gate::now_ms, host::open_store};
+use crate::{config::HostSettings, gate::now_ms, host::open_store};
 
 /// Maximum wait for the record of a change.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ pub enum ChangeError<E> {
 ///
 /// The audit cannot be written, or the change fails. The policy is unchanged.
 pub fn record_change<E: fmt::Display>(
-    settings: &Settings,
+    settings: &HostSettings,
     plugin: &str,
     what: &str,
     change: impl FnOnce() -> Result<(), E>,

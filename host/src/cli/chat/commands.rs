@@ -184,7 +184,7 @@ impl Chat<'_> {
         };
         let temperature =
             guide.temperature.map(|number| pair("temperature", 11, &number.to_string()));
-        let memory = guide.memory.map(|kind| pair("memory", 11, kind.word()));
+        let memory = guide.memory.map(|kind| pair("memory", 11, kind.as_str()));
         let known = guide.memories.iter().map(|text| pair("knows", 11, &text::escape_line(text)));
         let prompt = text::escape_multiline(&guide.system_prompt);
         let lines = std::iter::once(pair("guide", 11, guide.plugin.as_str()));

@@ -52,7 +52,7 @@ impl Chat<'_> {
     /// Lists the models that have a name: those of the configuration, and provider plugins.
     pub(super) fn models(&self) -> Vec<String> {
         let configured = self.settings.models.entries.keys().cloned();
-        let plugins = self.roles.playing(PluginRole::Provider);
+        let plugins = self.roles.plugins_with_role(PluginRole::Provider);
         configured.chain(plugins.map(|entry| format!("{PLUGIN_PREFIX}{}", entry.name()))).collect()
     }
 

@@ -8,8 +8,8 @@ use std::{pin::pin, sync::Arc};
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Outcome, Toolbox, services, text};
 use sallyport_model::{FileAttachment, ReplyDelta, UserInputMessage};
 use sallyport_runtime::{
-    config::{Flags, Settings},
-    registry::{Registry, Selection},
+    config::{ConfigFlags, HostSettings},
+    registry::{PluginSelection, Registry},
     session::{SessionConfig, SessionSelector},
 };
 use sallyport_session::{self as session, FrontEndCommand, SessionEvent, SessionHandle};
@@ -39,7 +39,7 @@ const COMMANDS: [&str; 3] = ["/help", "/tools", "/quit"];
 struct Chat<'a> {
     handle: SessionHandle,
     registry: &'a Registry,
-    settings: &'a Settings,
+    settings: &'a HostSettings,
     out: &'a Output,
     verbose: bool,
     /// Files for the first message.
@@ -52,7 +52,7 @@ struct Chat<'a> {
 }
 
 pub(super) async fn chat(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &ChatArgs,
     watch: &Watch,
     out: &Output,
@@ -62,7 +62,8 @@ pub(super) async fn chat(
     let talk = compose::open_session(&settings, &SessionSelector::from(&args.session), out)?;
     let voice = compose::model(&settings, out)?;
     let (desk, approvals) = session::approval::approval_channel();
-    let tools = compose::open_host(&settings, Arc::new(desk), Selection::All, watch, out).await?;
+    let tools =
+        compose::open_host(&settings, Arc::new(desk), PluginSelection::All, watch, out).await?;
     compose::show_problems(tools.registry(), out);
     let config = SessionConfig::of(&(&args.model).into(), &settings, &tools).await?;
     let parts = tools.session_parts(talk, &config, &voice, approvals)?;

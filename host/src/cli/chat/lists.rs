@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use sallyport_contract::{PluginName, ToolDescriptor, Toolbox, text};
-use sallyport_runtime::registry::{Entry, Missing, Registry};
+use sallyport_runtime::registry::{PluginLookupError, RegisteredPlugin, Registry};
 use sallyport_terminal::style::StyledLine;
 
 use super::view::{self, note, pair};
@@ -45,7 +45,7 @@ pub(super) fn plugins(registry: &Registry, name: Option<&PluginName>) -> Vec<Sty
                     &text::escape_excerpt(&tool.description, DESCRIPTION_CHARS_MAX),
                 )
             });
-            let instances = entry.instances();
+            let instances = entry.warm_instances();
             let instances = instances.iter().map(|info| StyledLine::plain(plugin::instance(info)));
             tools.chain(instances).collect()
         });
@@ -88,26 +88,26 @@ pub(super) fn models(models: &[String], present: &str) -> Vec<StyledLine> {
 fn one(
     registry: &Registry,
     name: &PluginName,
-    show: impl FnOnce(&Entry) -> Vec<StyledLine>,
+    show: impl FnOnce(&RegisteredPlugin) -> Vec<StyledLine>,
 ) -> Vec<StyledLine> {
-    match registry.plugin(name.as_str()) {
+    match registry.find_plugin(name.as_str()) {
         Ok(entry) => {
             let mut lines = vec![pair(entry.name().as_str(), 0, &state(entry))];
             lines.extend(show(entry));
             lines
         }
-        Err(Missing::Unknown { message, near }) => {
+        Err(PluginLookupError::Unknown { message, near }) => {
             let near = near.map(|near| view::hint(&format!("did you mean {near}?")));
             std::iter::once(view::error(&message)).chain(near).collect()
         }
-        Err(Missing::Unusable { message, hint, .. }) => {
+        Err(PluginLookupError::Unusable { message, hint, .. }) => {
             let hint = hint.as_deref().map(view::hint);
             std::iter::once(view::error(&message)).chain(hint).collect()
         }
     }
 }
 
-fn powers(entry: &Entry) -> Vec<StyledLine> {
+fn powers(entry: &RegisteredPlugin) -> Vec<StyledLine> {
     let powers = entry.grant().permission_lines();
     let mut lines = match powers.is_empty() {
         true => note("    nothing granted"),
@@ -121,14 +121,14 @@ fn powers(entry: &Entry) -> Vec<StyledLine> {
     lines
 }
 
-fn state(entry: &Entry) -> String {
+fn state(entry: &RegisteredPlugin) -> String {
     let version = &entry.manifest().version;
-    let warm = match entry.instances().as_slice() {
+    let warm = match entry.warm_instances().as_slice() {
         [] => String::new(),
         warm => {
             let bytes: u64 = warm.iter().map(|info| info.memory_bytes).sum();
             format!(", {:.1} MiB in use", bytes as f64 / f64::from(1 << 20))
         }
     };
-    format!("{version}  {}  {}{warm}", entry.kind().word(), plugin::state(entry))
+    format!("{version}  {}  {}{warm}", entry.kind().as_str(), plugin::state(entry))
 }

@@ -19,7 +19,7 @@ mod waiting;
 
 use std::io::IsTerminal;
 
-use sallyport_runtime::config::{Env, Flags};
+use sallyport_runtime::config::{ConfigFlags, Env};
 use sallyport_terminal::screen::OutputCapabilities;
 
 use super::{
@@ -31,7 +31,7 @@ use super::{
 };
 
 pub(super) async fn chat(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &ChatArgs,
     watch: &Watch,
     out: &Output,
@@ -48,6 +48,6 @@ pub(super) async fn chat(
 /// Returns the capabilities that all three streams share.
 fn look(out: &Output) -> OutputCapabilities {
     let all = out.stdout_is_terminal && out.stderr_is_terminal && std::io::stdin().is_terminal();
-    let env = Env::of_process();
+    let env = Env::from_process();
     OutputCapabilities::from_environment(all, env.get("TERM"), env.get("NO_COLOR"))
 }

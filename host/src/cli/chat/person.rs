@@ -4,9 +4,9 @@ use std::{panic, sync::Arc};
 
 use sallyport_model::{ChatModel, FileAttachment};
 use sallyport_runtime::{
-    config::{EditMode, Flags, Settings},
-    registry::{Registry, Selection},
-    roles::Roles,
+    config::{ConfigFlags, EditMode, HostSettings},
+    registry::{PluginSelection, Registry},
+    roles::SessionRoles,
     session::{Events, ModelHandle, SessionConfig, SessionSelector},
 };
 use sallyport_session::{FrontEndCommand, TurnUsage};
@@ -56,7 +56,7 @@ pub(super) enum Next {
 
 /// The user's side of a session.
 pub(super) struct Chat<'a> {
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a HostSettings,
     pub(super) registry: &'a Registry,
     pub(super) manner: &'a SessionConfig,
     pub(super) keyboard: Keyboard,
@@ -64,7 +64,7 @@ pub(super) struct Chat<'a> {
     pub(super) view: View,
     pub(super) disk: LocalFiles,
     pub(super) talk: Talk,
-    pub(super) roles: Arc<Roles>,
+    pub(super) roles: Arc<SessionRoles>,
     /// The model: for any session, for this session, and the name that selected it.
     pub(super) voice: ModelHandle,
     pub(super) model: Arc<dyn ChatModel>,
@@ -85,7 +85,7 @@ pub(super) struct Chat<'a> {
 }
 
 pub(super) async fn chat(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &ChatArgs,
     watch: &Watch,
     colour: ColourMode,
@@ -98,7 +98,7 @@ pub(super) async fn chat(
     let (asides, heard) = mpsc::unbounded_channel();
     let watch = Watch { asides: Some(asides), ..watch.clone() };
     let consent = Arc::clone(&reception);
-    let tools = compose::open_host(&settings, consent, Selection::All, &watch, out).await?;
+    let tools = compose::open_host(&settings, consent, PluginSelection::All, &watch, out).await?;
     compose::show_problems(tools.registry(), out);
     let farewell = match SessionConfig::of(&(&args.model).into(), &settings, &tools).await {
         Ok(manner) => {
@@ -152,7 +152,7 @@ async fn talk_at(
 }
 
 fn keyboard(
-    settings: &Settings,
+    settings: &HostSettings,
     disk: &LocalFiles,
     view: &View,
     colour: ColourMode,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sallyport_model::ChatModel;
 use sallyport_runtime::{
     Host, HostSession,
-    config::Settings,
+    config::HostSettings,
     history,
     registry::Registry,
     session::{Events, ModelHandle, SessionConfig, SessionSelector},
@@ -20,7 +20,7 @@ use crate::cli::{args::ChatArgs, compose, exit::Failure, output::Output};
 /// The parts that all sessions of the program share.
 pub(super) struct Stage<'a> {
     pub(super) args: &'a ChatArgs,
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a HostSettings,
     pub(super) tools: &'a Host,
     pub(super) manner: &'a SessionConfig,
     pub(super) reception: Arc<Reception>,

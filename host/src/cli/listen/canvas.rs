@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use sallyport_contract::{services::TextStyle, text};
-use sallyport_runtime::roles::ui::Canvas;
+use sallyport_runtime::roles::ui::UiSurface;
 
 use crate::cli::output::Output;
 
@@ -36,14 +36,14 @@ impl Screen {
     }
 }
 
-impl Canvas for Screen {
+impl UiSurface for Screen {
     fn print(&self, text: &str, style: TextStyle) {
         self.with(|out| out.drawn(text, style));
     }
 
     /// Sets the status line. In a file, each change would be another line, so only a terminal has
     /// one.
-    fn status(&self, text: Option<&str>) {
+    fn set_status(&self, text: Option<&str>) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.out.stderr_is_terminal || (status.is_none() && text.is_none()) {
             return;

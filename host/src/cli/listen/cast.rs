@@ -14,12 +14,15 @@ use sallyport_contract::services::{SessionInbox, UiSession};
 use sallyport_model::UserInputMessage;
 use sallyport_policy::{Capability, ListenGrant, ListenKind, PluginRole, UiGrant};
 use sallyport_runtime::{
-    gate::{SecretError, Tell},
+    gate::{SecretLookupError, Tell},
     roles::{
-        Player, Roles,
-        http::{Holder, Key, Looks, PluginPage, Route, Server, Target},
-        listener::{Ear, inbox::Tray, websocket::WebSockets},
-        ui::{Canvas, FromUi, UiSeat},
+        RolePlugin, SessionRoles,
+        http::{
+            AccessKey, AccessKeyHolder, HttpRoute, HttpServer, PluginRequestHandler,
+            ReadDecisionCache, RouteHandler,
+        },
+        listener::{SessionListener, inbox::InputQueue, websocket::WebSocketAcceptor},
+        ui::{UiCommand, UiCommandHandler, UiSurface},
     },
 };
 use tokio::sync::mpsc;
@@ -33,55 +36,55 @@ use crate::cli::exit::{Exit, Failure};
 
 /// The selected UI.
 pub(super) struct Show {
-    pub(super) player: Player,
-    pub(super) seat: Arc<UiSeat>,
-    pub(super) commands: mpsc::Receiver<FromUi>,
+    pub(super) player: RolePlugin,
+    pub(super) seat: Arc<UiCommandHandler>,
+    pub(super) commands: mpsc::Receiver<UiCommand>,
     pub(super) may_confirm: bool,
     pub(super) has_page: bool,
 }
 
 /// All participants.
 pub(super) struct Cast {
-    pub(super) roles: Arc<Roles>,
+    pub(super) roles: Arc<SessionRoles>,
     pub(super) session_id: String,
     pub(super) ui: Option<Show>,
-    pub(super) ears: Vec<Arc<Ear>>,
+    pub(super) ears: Vec<Arc<SessionListener>>,
     /// The listener that reads standard input.
-    pub(super) stdin: Option<Arc<Ear>>,
-    pub(super) servers: Vec<Server>,
+    pub(super) stdin: Option<Arc<SessionListener>>,
+    pub(super) servers: Vec<HttpServer>,
     pub(super) inputs: mpsc::Receiver<UserInputMessage>,
     places: Vec<String>,
 }
 
 /// Shared parts while the participants are gathered.
 struct Backstage<'a> {
-    roles: &'a Arc<Roles>,
+    roles: &'a Arc<SessionRoles>,
     session_id: &'a str,
-    tray: Tray,
+    tray: InputQueue,
     tell: Tell,
 }
 
 /// An address or stream, with the plugin that serves it.
 struct Door {
-    player: Player,
+    player: RolePlugin,
     grant: ListenGrant,
     part: Part,
 }
 
 #[derive(Clone)]
 enum Part {
-    Ear(Arc<Ear>),
-    Ui(Arc<UiSeat>),
+    Ear(Arc<SessionListener>),
+    Ui(Arc<UiCommandHandler>),
 }
 
 impl Cast {
     pub(super) async fn gather(
         plan: &Plan<'_>,
-        roles: &Arc<Roles>,
+        roles: &Arc<SessionRoles>,
         session_id: &str,
         screen: &Arc<Screen>,
     ) -> Result<Self, Trouble> {
-        let (tray, inputs) = Tray::new();
+        let (tray, inputs) = InputQueue::new();
         let told = Arc::clone(screen);
         let tell: Tell = Arc::new(move |what| told.with(|out| out.warn(what)));
         let stage = Backstage { roles, session_id, tray, tell };
@@ -119,15 +122,15 @@ impl Cast {
 
 impl Backstage<'_> {
     fn ui(&self, name: &str, screen: &Arc<Screen>, doors: &mut Vec<Door>) -> Result<Show, Trouble> {
-        let player = self.roles.player(name, PluginRole::Ui).map_err(Failure::from)?;
+        let player = self.roles.load_role_plugin(name, PluginRole::Ui).map_err(Failure::from)?;
         let grant = player.grant().ok_or_else(|| gone(&player))?;
         let Some(UiGrant { confirm: may_confirm }) = grant.ui() else {
             return denied(
                 grant.deny_capability(Capability::Ui, "be the user's side of a session"),
             );
         };
-        let canvas = Arc::clone(screen) as Arc<dyn Canvas>;
-        let (seat, commands) = UiSeat::new(self.tray.clone(), canvas);
+        let canvas = Arc::clone(screen) as Arc<dyn UiSurface>;
+        let (seat, commands) = UiCommandHandler::new(self.tray.clone(), canvas);
         let has_page = player.plugin().has_http_handler();
         let pages = grant.listen().iter().filter(|grant| grant.kind == ListenKind::Http);
         let before = doors.len();
@@ -141,21 +144,26 @@ impl Backstage<'_> {
         Ok(Show { player, seat, commands, may_confirm, has_page })
     }
 
-    fn ears(&self, wanted: Listeners<'_>, doors: &mut Vec<Door>) -> Result<Vec<Arc<Ear>>, Trouble> {
+    fn ears(
+        &self,
+        wanted: Listeners<'_>,
+        doors: &mut Vec<Door>,
+    ) -> Result<Vec<Arc<SessionListener>>, Trouble> {
         let players = match wanted {
             Listeners::None => Vec::new(),
             Listeners::Granted => self.granted()?,
             Listeners::Named(names) => {
                 // A listener that is named twice listens once.
                 let names: BTreeSet<&String> = names.iter().collect();
-                let found =
-                    names.into_iter().map(|name| self.roles.player(name, PluginRole::Listener));
+                let found = names
+                    .into_iter()
+                    .map(|name| self.roles.load_role_plugin(name, PluginRole::Listener));
                 found.collect::<Result<Vec<_>, _>>().map_err(Failure::from)?
             }
         };
         let mut ears = Vec::new();
         for player in players {
-            let ear = Arc::new(Ear {
+            let ear = Arc::new(SessionListener {
                 roles: Arc::clone(self.roles),
                 player: player.clone(),
                 session_id: self.session_id.to_owned(),
@@ -170,8 +178,8 @@ impl Backstage<'_> {
     }
 
     /// Returns all listeners with a `listen` grant. There must be at least one.
-    fn granted(&self) -> Result<Vec<Player>, Trouble> {
-        let playing = self.roles.playing(PluginRole::Listener);
+    fn granted(&self) -> Result<Vec<RolePlugin>, Trouble> {
+        let playing = self.roles.plugins_with_role(PluginRole::Listener);
         let granted = playing.filter(|entry| !entry.grant().listen().is_empty());
         let names: Vec<&str> = granted.map(|entry| entry.name().as_str()).collect();
         if names.is_empty() {
@@ -179,14 +187,15 @@ impl Backstage<'_> {
             let hint = "run with --listener NAME to see what it needs";
             return Err(failure.with_hint(hint).into());
         }
-        let players = names.into_iter().map(|name| self.roles.player(name, PluginRole::Listener));
+        let players =
+            names.into_iter().map(|name| self.roles.load_role_plugin(name, PluginRole::Listener));
         Ok(players.collect::<Result<_, _>>().map_err(Failure::from)?)
     }
 
     fn open_ear(
         &self,
-        player: &Player,
-        ear: &Arc<Ear>,
+        player: &RolePlugin,
+        ear: &Arc<SessionListener>,
         doors: &mut Vec<Door>,
     ) -> Result<(), Trouble> {
         let grant = player.grant().ok_or_else(|| gone(player))?;
@@ -212,7 +221,7 @@ impl Backstage<'_> {
         &self,
         doors: &[Door],
         keys: &Keys,
-    ) -> Result<(Vec<Server>, Vec<String>), Failure> {
+    ) -> Result<(Vec<HttpServer>, Vec<String>), Failure> {
         let mut sites: BTreeMap<SocketAddr, Vec<&Door>> = BTreeMap::new();
         let mut places = Vec::new();
         for door in doors {
@@ -224,42 +233,46 @@ impl Backstage<'_> {
         let mut servers = Vec::new();
         for (addr, doors) in sites {
             let routes = doors.iter().filter_map(|door| self.route(door, keys)).collect();
-            let server = Server::bind(addr, routes).await;
+            let server = HttpServer::bind(addr, routes).await;
             let server = server.map_err(|error| taken(doors[0], &error))?;
-            places
-                .extend(doors.iter().filter_map(|door| place(door, server.addr(), keys.of(door))));
+            places.extend(
+                doors.iter().filter_map(|door| place(door, server.local_addr(), keys.of(door))),
+            );
             servers.push(server);
         }
         if doors.iter().any(Door::is_for_programs) {
-            places.push(format!("send this header with each request: {}", keys.programs.header()));
+            places.push(format!(
+                "send this header with each request: {}",
+                keys.programs.authorization_header()
+            ));
         }
         Ok((servers, places))
     }
 
-    fn route(&self, door: &Door, keys: &Keys) -> Option<Route> {
+    fn route(&self, door: &Door, keys: &Keys) -> Option<HttpRoute> {
         let address = door.grant.at.clone()?;
         let target = match (door.grant.kind, &door.part) {
             (ListenKind::WebSocket, Part::Ear(ear)) => {
-                Target::Talk(Arc::new(WebSockets(Arc::clone(ear))))
+                RouteHandler::Talk(Arc::new(WebSocketAcceptor(Arc::clone(ear))))
             }
-            _ => Target::Page(Arc::new(self.page(door))),
+            _ => RouteHandler::Page(Arc::new(self.page(door))),
         };
-        Some(Route { address, target, key: Arc::clone(keys.of(door)) })
+        Some(HttpRoute { address, target, key: Arc::clone(keys.of(door)) })
     }
 
-    fn page(&self, door: &Door) -> PluginPage {
+    fn page(&self, door: &Door) -> PluginRequestHandler {
         let (inbox, seat) = match &door.part {
             Part::Ear(ear) => (Some(Arc::new(ear.tray.clone()) as Arc<dyn SessionInbox>), None),
             Part::Ui(seat) => (None, Some(Arc::clone(seat) as Arc<dyn UiSession>)),
         };
-        PluginPage {
+        PluginRequestHandler {
             roles: Arc::clone(self.roles),
             player: door.player.clone(),
             session_id: self.session_id.to_owned(),
             inbox,
             seat,
             tell: Arc::clone(&self.tell),
-            looks: Looks::default(),
+            looks: ReadDecisionCache::default(),
         }
     }
 }
@@ -268,7 +281,7 @@ fn denied<T>(denial: sallyport_contract::Denial) -> Result<T, Trouble> {
     Err(Trouble::Denied(Box::new(denial)))
 }
 
-fn gone(player: &Player) -> Failure {
+fn gone(player: &RolePlugin) -> Failure {
     Failure::new(Exit::PluginRejected, format!("{} is not there any more", player.name()))
 }
 
@@ -304,17 +317,17 @@ fn is_same(one: &ListenGrant, other: &ListenGrant) -> bool {
 
 /// The access keys of this run.
 struct Keys {
-    ui: Arc<Key>,
-    programs: Arc<Key>,
+    ui: Arc<AccessKey>,
+    programs: Arc<AccessKey>,
 }
 
 impl Keys {
-    fn new(token: Option<&str>, roles: &Roles) -> Result<Self, Failure> {
-        let ui = random(Holder::Person)?;
+    fn new(token: Option<&str>, roles: &SessionRoles) -> Result<Self, Failure> {
+        let ui = random(AccessKeyHolder::Person)?;
         Ok(Self { ui: Arc::new(ui), programs: Arc::new(key(token, roles)?) })
     }
 
-    fn of(&self, door: &Door) -> &Arc<Key> {
+    fn of(&self, door: &Door) -> &Arc<AccessKey> {
         match &door.part {
             Part::Ui(_) => &self.ui,
             Part::Ear(_) => &self.programs,
@@ -322,23 +335,23 @@ impl Keys {
     }
 }
 
-fn random(holder: Holder) -> Result<Key, Failure> {
-    Key::random(holder).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+fn random(holder: AccessKeyHolder) -> Result<AccessKey, Failure> {
+    AccessKey::random(holder).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
 }
 
 /// The key for programs: a secret of the user's, or a random one.
-fn key(token: Option<&str>, roles: &Roles) -> Result<Key, Failure> {
+fn key(token: Option<&str>, roles: &SessionRoles) -> Result<AccessKey, Failure> {
     let Some(name) = token else {
-        return random(Holder::Programs);
+        return random(AccessKeyHolder::Programs);
     };
-    let secret = roles.registry().gate().secret(name).map_err(|error| match error {
-        SecretError::Unnamed => {
+    let secret = roles.registry().gate().secret_value(name).map_err(|error| match error {
+        SecretLookupError::Unnamed => {
             let failure = Failure::new(Exit::Policy, format!("the policy has no secret {name:?}"));
             failure.with_hint("list the secrets with `sallyport secret list`")
         }
-        SecretError::Vault(error) => error.into(),
+        SecretLookupError::Vault(error) => error.into(),
     })?;
-    Key::of(&secret).map_err(|error| {
+    AccessKey::from_secret(&secret).map_err(|error| {
         let failure = Failure::new(Exit::Policy, error.to_string());
         failure.with_hint(format!("set another value with `sallyport secret set {name}`"))
     })
@@ -353,15 +366,21 @@ impl Door {
 
 /// Describes the address of a door. It includes the key where the address alone is enough to
 /// connect.
-fn place(door: &Door, addr: SocketAddr, key: &Key) -> Option<String> {
+fn place(door: &Door, addr: SocketAddr, key: &AccessKey) -> Option<String> {
     let (at, name) = (door.grant.at.as_ref()?, door.player.name());
     Some(match (&door.part, door.grant.kind) {
         (Part::Ui(_), _) => {
             let path = at.path.trim_end_matches('/');
-            format!("{name} shows the session at {}", key.address(&format!("http://{addr}{path}/")))
+            format!(
+                "{name} shows the session at {}",
+                key.address_with_key(&format!("http://{addr}{path}/"))
+            )
         }
         (Part::Ear(_), ListenKind::WebSocket) => {
-            format!("{name} listens at {}", key.address(&format!("ws://{addr}{}", at.path)))
+            format!(
+                "{name} listens at {}",
+                key.address_with_key(&format!("ws://{addr}{}", at.path))
+            )
         }
         (Part::Ear(_), _) => format!("{name} listens at http://{addr}{}", at.path),
     })

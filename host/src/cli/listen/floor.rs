@@ -16,15 +16,14 @@ use sallyport_contract::{AdmittedCall, ApprovalAnswer, Outcome, services::InputO
 use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     HostSession,
-    config::Settings,
+    config::HostSettings,
     roles::{
-        Run,
+        RoleRunKind, failure_reason,
         listener::{
-            Ear,
-            stdin::{self, Line},
+            SessionListener,
+            stdin::{self, InputLine},
         },
-        trouble,
-        ui::{self, FromUi, News, UiPlayer},
+        ui::{self, UiCommand, UiPluginHandle, UiStatus},
     },
     session::Events,
 };
@@ -72,16 +71,16 @@ enum Typing {
 /// A session that plugins attend.
 pub(super) struct Floor<'a> {
     session: HostSession,
-    settings: &'a Settings,
+    settings: &'a HostSettings,
     screen: Arc<Screen>,
     cast: Cast,
-    ui: Option<UiPlayer>,
+    ui: Option<UiPluginHandle>,
     questions: Questions,
     /// The extent to which the first question at the terminal was shown.
     asked: Option<Asked>,
     typing: Typing,
     /// Typed or piped lines, until they end. `None` if a listener reads them.
-    lines: Option<mpsc::Receiver<Line>>,
+    lines: Option<mpsc::Receiver<InputLine>>,
     has_typed: bool,
     can_ask: bool,
     /// The current turn, with the origin of its input.
@@ -104,7 +103,7 @@ impl<'a> Floor<'a> {
     pub(super) fn new(
         session: HostSession,
         cast: Cast,
-        settings: &'a Settings,
+        settings: &'a HostSettings,
         screen: Arc<Screen>,
     ) -> Self {
         let can_ask = screen.with(|out| out.can_ask);
@@ -143,7 +142,7 @@ impl<'a> Floor<'a> {
     pub(super) async fn hold(mut self, mut events: Events) -> Result<Exit, Trouble> {
         let mut tasks = JoinSet::new();
         let mut stop = pin!(compose::interrupted());
-        self.lines = (self.typing == Typing::Person).then(stdin::lines);
+        self.lines = (self.typing == Typing::Person).then(stdin::spawn_line_reader);
         let began = self.begin(&mut events, stop.as_mut()).await;
         if began.is_ok() && self.leaving.is_none() {
             for server in self.cast.servers.drain(..) {
@@ -175,7 +174,9 @@ impl<'a> Floor<'a> {
         let mut beginning = pin!(async move {
             let mut admitted: Option<AdmittedCall> = None;
             if let Some(player) = show {
-                let call = player.admit(Run::Ui, roles.context(&session), &json!({})).await;
+                let call = player
+                    .admit_run(RoleRunKind::Ui, roles.new_call_context(&session), &json!({}))
+                    .await;
                 admitted = Some(call.map_err(|report| refused(report.outcome))?);
             }
             for ear in ears {
@@ -191,7 +192,7 @@ impl<'a> Floor<'a> {
             tokio::select! {
                 admitted = &mut beginning => break admitted?,
                 Some(event) = events.recv() => {
-                    early.extend(ui::events(&event));
+                    early.extend(ui::convert_event(&event));
                     self.take(event).await;
                 }
                 line = next_line(&mut self.lines), if self.questions.is_asking() => {
@@ -206,8 +207,8 @@ impl<'a> Floor<'a> {
         // The UI does not get questions about a role.
         early.retain(|event| !matches!(event, UiEvent::ToolCallRequested(_)));
         if let (Some(call), Some(show)) = (admitted, &self.cast.ui) {
-            let ui = UiPlayer::begin(show.player.clone(), call, Arc::clone(&show.seat));
-            early.into_iter().for_each(|event| ui.tell(event));
+            let ui = UiPluginHandle::start(show.player.clone(), call, Arc::clone(&show.seat));
+            early.into_iter().for_each(|event| ui.send_event(event));
             self.ui = Some(ui);
         }
         Ok(())
@@ -232,7 +233,7 @@ impl<'a> Floor<'a> {
                     None => return,
                 },
                 Some(command) = next_command(&mut self.cast.ui) => self.obey(command).await,
-                news = news(&mut self.ui) => if let News::Broken(why) = news {
+                news = news(&mut self.ui) => if let UiStatus::Broken(why) = news {
                     self.lose_ui(&why).await;
                 },
                 Some(input) = self.cast.inputs.recv(), if may_begin => self.submit(input).await,
@@ -257,7 +258,7 @@ impl<'a> Floor<'a> {
         let screen = Arc::clone(&self.screen);
         let print = Arc::new(move |text: &str| screen.with(|out| out.line(text)));
         let (end, ended) = oneshot::channel();
-        tasks.spawn(stdin::attend(Arc::clone(ear), stdin::lines(), print, end));
+        tasks.spawn(stdin::deliver_lines(Arc::clone(ear), stdin::spawn_line_reader(), print, end));
         Some(ended)
     }
 
@@ -269,7 +270,7 @@ impl<'a> Floor<'a> {
 
     /// Whether the session is idle.
     fn is_quiet(&self) -> bool {
-        let ui_is_idle = self.ui.as_ref().is_none_or(UiPlayer::is_idle);
+        let ui_is_idle = self.ui.as_ref().is_none_or(UiPluginHandle::is_idle);
         self.turn.is_none() && ui_is_idle && self.cast.inputs.is_empty()
     }
 
@@ -309,17 +310,17 @@ impl<'a> Floor<'a> {
         self.send(FrontEndCommand::SubmitInput { input }).await;
     }
 
-    async fn obey(&mut self, command: FromUi) {
+    async fn obey(&mut self, command: UiCommand) {
         match command {
-            FromUi::Confirm { confirmation_id: id, answer } => {
+            UiCommand::Confirm { confirmation_id: id, answer } => {
                 self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
             }
-            FromUi::Cancel => self.send(FrontEndCommand::Cancel).await,
+            UiCommand::Cancel => self.send(FrontEndCommand::Cancel).await,
         }
     }
 
     /// Handles a line, or the end of standard input.
-    async fn hear(&mut self, line: Option<Line>) {
+    async fn hear(&mut self, line: Option<InputLine>) {
         if let Some(line) = line {
             self.has_typed = true;
             return self.take_line(line).await;
@@ -334,8 +335,8 @@ impl<'a> Floor<'a> {
         }
     }
 
-    async fn take_line(&mut self, line: Line) {
-        let Line::Text(line) = line else {
+    async fn take_line(&mut self, line: InputLine) {
+        let InputLine::Text(line) = line else {
             return self.screen.with(|out| out.warn("skipped a line that is not UTF-8 text"));
         };
         let wants_more = |request| self.asked.is_some_and(|it| it.wants_more(request, Some(&line)));
@@ -352,7 +353,7 @@ impl<'a> Floor<'a> {
             return self.ask();
         }
         match &self.ui {
-            Some(ui) => ui.tell(UiEvent::Line(line)),
+            Some(ui) => ui.send_event(UiEvent::Line(line)),
             None if line.trim().is_empty() => {}
             None => self.screen.with(|out| {
                 out.note(
@@ -373,7 +374,7 @@ impl<'a> Floor<'a> {
     async fn lose_ui(&mut self, why: &str) {
         self.ui = None;
         let show = self.cast.ui.as_ref();
-        show.inspect(|show| show.seat.leave());
+        show.inspect(|show| show.seat.close());
         let name = show.map(|show| show.player.name().to_string()).unwrap_or_default();
         self.screen.with(|out| {
             out.error(&format!("{name} stopped showing this session: {why}"));
@@ -389,7 +390,10 @@ impl<'a> Floor<'a> {
     async fn take(&mut self, event: SessionEvent) {
         if let Some(ui) = &self.ui {
             let is_for_ui = !matches!(event, SessionEvent::ApprovalNeeded { .. });
-            ui::events(&event).into_iter().filter(|_| is_for_ui).for_each(|event| ui.tell(event));
+            ui::convert_event(&event)
+                .into_iter()
+                .filter(|_| is_for_ui)
+                .for_each(|event| ui.send_event(event));
         } else {
             self.show(&event);
         }
@@ -397,7 +401,9 @@ impl<'a> Floor<'a> {
             SessionEvent::ApprovalNeeded { confirmation_id, ref request, .. } => {
                 match (self.questions.open(confirmation_id, request), &self.ui) {
                     (Answers::Ui, Some(ui)) => {
-                        ui::events(&event).into_iter().for_each(|event| ui.tell(event));
+                        ui::convert_event(&event)
+                            .into_iter()
+                            .for_each(|event| ui.send_event(event));
                         self.forget_typed();
                     }
                     // Show one question at a time, so that each answer belongs to the one shown.
@@ -439,14 +445,14 @@ impl<'a> Floor<'a> {
             _ => NO_ANSWER,
         };
         if let Some(ear) = ear {
-            ear.answered(&connection, answer);
+            ear.deliver_answer(&connection, answer);
         }
     }
 
     /// Whether the listener on standard input writes the answer where it would otherwise be
     /// printed.
     fn is_heard(&self, origin: &InputOrigin) -> bool {
-        let is_answer = |ear: &Arc<Ear>| *ear.player.name() == origin.plugin;
+        let is_answer = |ear: &Arc<SessionListener>| *ear.player.name() == origin.plugin;
         let is_stdin = origin.connection.as_deref().is_some_and(|name| name.starts_with("stdin-"));
         is_stdin && self.cast.stdin.as_ref().is_some_and(is_answer)
     }
@@ -468,8 +474,8 @@ impl<'a> Floor<'a> {
         }
         let ears = &self.cast.ears;
         let farewell = async {
-            ears.iter().for_each(|ear| ear.hang_up());
-            while ears.iter().any(|ear| ear.is_connected()) {
+            ears.iter().for_each(|ear| ear.close_connections());
+            while ears.iter().any(|ear| ear.has_connections()) {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
             for ear in ears {
@@ -491,7 +497,8 @@ fn refused(outcome: Outcome) -> Trouble {
     match outcome {
         Outcome::Denied(denial) => Trouble::Denied(Box::new(denial)),
         outcome => {
-            let why = trouble(&outcome.into()).unwrap_or_else(|| "it was cancelled".to_owned());
+            let why =
+                failure_reason(&outcome.into()).unwrap_or_else(|| "it was cancelled".to_owned());
             Trouble::Failure(Failure::new(Exit::PluginRejected, why))
         }
     }

@@ -17,8 +17,8 @@ use std::{io::IsTerminal, sync::Arc};
 use sallyport_contract::{Denial, Toolbox};
 use sallyport_runtime::{
     Host,
-    config::{Flags, Settings},
-    registry::Selection,
+    config::{ConfigFlags, HostSettings},
+    registry::PluginSelection,
     session::{self as sessions, SessionConfig, SessionError, SessionSelector},
 };
 use sallyport_session::{self as session};
@@ -59,7 +59,7 @@ impl From<Failure> for Trouble {
 
 /// Runs a session with input from listeners.
 pub(super) async fn listen(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &ListenArgs,
     watch: &Watch,
     out: &Output,
@@ -69,7 +69,7 @@ pub(super) async fn listen(
 
 /// Runs a session with a plugin as its UI.
 pub(super) async fn chat(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &ChatArgs,
     ui: &str,
     watch: &Watch,
@@ -83,7 +83,7 @@ pub(super) async fn chat(
 }
 
 async fn attend(
-    flags: &Flags,
+    flags: &ConfigFlags,
     plan: &Plan<'_>,
     watch: &Watch,
     out: &Output,
@@ -92,7 +92,8 @@ async fn attend(
     let talk = compose::open_session(&settings, &SessionSelector::from(plan.session), out)?;
     let voice = compose::model(&settings, out)?;
     let (desk, approvals) = session::approval::approval_channel();
-    let tools = compose::open_host(&settings, Arc::new(desk), Selection::All, watch, out).await?;
+    let tools =
+        compose::open_host(&settings, Arc::new(desk), PluginSelection::All, watch, out).await?;
     compose::show_problems(tools.registry(), out);
     let played = async {
         let config = SessionConfig::of(&plan.model.into(), &settings, &tools).await?;
@@ -114,7 +115,7 @@ async fn attend(
 }
 
 /// Prints how to resume the session if it can be resumed.
-fn tell_way_back(plan: &Plan<'_>, settings: &Settings, session_id: &str, out: &Output) {
+fn tell_way_back(plan: &Plan<'_>, settings: &HostSettings, session_id: &str, out: &Output) {
     let session = sessions::kept(settings, session_id);
     if session.is_some_and(|session| session.used.turns > 0) {
         out.note(&format!("Resume with: sallyport {} --session {session_id}", plan.command()));
@@ -123,7 +124,7 @@ fn tell_way_back(plan: &Plan<'_>, settings: &Settings, session_id: &str, out: &O
 
 fn settle(
     played: Result<Exit, Trouble>,
-    settings: &Settings,
+    settings: &HostSettings,
     out: &Output,
 ) -> Result<Exit, Failure> {
     match played {

@@ -38,7 +38,7 @@ impl Questions {
     pub(super) fn open(&mut self, id: u64, request: &ApprovalRequest) -> Answers {
         let is_of_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
         match self.answers {
-            Answers::Ui if is_of_role || !ui::fits(request) => Answers::Nobody,
+            Answers::Ui if is_of_role || !ui::fits_in_event(request) => Answers::Nobody,
             Answers::Ui => {
                 self.with_ui.insert(id);
                 Answers::Ui

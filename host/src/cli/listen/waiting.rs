@@ -3,28 +3,28 @@
 use std::future;
 
 use sallyport_runtime::roles::{
-    listener::stdin::Line,
-    ui::{FromUi, News, UiPlayer},
+    listener::stdin::InputLine,
+    ui::{UiCommand, UiPluginHandle, UiStatus},
 };
 use tokio::sync::{mpsc, oneshot};
 
 use super::cast::Show;
 
-pub(super) async fn next_command(show: &mut Option<Show>) -> Option<FromUi> {
+pub(super) async fn next_command(show: &mut Option<Show>) -> Option<UiCommand> {
     match show {
         Some(show) => show.commands.recv().await,
         None => future::pending().await,
     }
 }
 
-pub(super) async fn news(ui: &mut Option<UiPlayer>) -> News {
+pub(super) async fn news(ui: &mut Option<UiPluginHandle>) -> UiStatus {
     match ui {
-        Some(ui) => ui.news().await,
+        Some(ui) => ui.wait_for_status().await,
         None => future::pending().await,
     }
 }
 
-pub(super) async fn next_line(lines: &mut Option<mpsc::Receiver<Line>>) -> Option<Line> {
+pub(super) async fn next_line(lines: &mut Option<mpsc::Receiver<InputLine>>) -> Option<InputLine> {
     match lines {
         Some(lines) => lines.recv().await,
         None => future::pending().await,

@@ -8,9 +8,9 @@ use sallyport_model::{
 };
 use sallyport_policy::PluginRole;
 use sallyport_runtime::{
-    config::{PluginModel, Settings},
+    config::{HostSettings, PluginModelConfig},
     host::new_session_id,
-    registry::Selection,
+    registry::PluginSelection,
     roles::provider,
 };
 
@@ -26,19 +26,19 @@ const SHOWN_CHARS_MAX: usize = 60;
 ///
 /// The run passes the gate and is recorded like any other.
 pub(super) async fn steps(
-    plugin: &PluginModel,
-    settings: &Settings,
+    plugin: &PluginModelConfig,
+    settings: &HostSettings,
     out: &Output,
 ) -> Result<Vec<ModelCheckStep>, Failure> {
     let consent = Arc::new(consent::AtTerminal { out: *out });
-    let only = Selection::Only(plugin.plugin.clone());
+    let only = PluginSelection::Only(plugin.plugin.clone());
     let tools = compose::open_host(settings, consent, only, &Watch::default(), out).await?;
     let name = plugin.plugin.as_str();
-    let steps = match tools.roles().player(name, PluginRole::Provider) {
+    let steps = match tools.roles().load_role_plugin(name, PluginRole::Provider) {
         Ok(player) => {
             let found = step("plugin", ModelCheckStatus::Ok, format!("{name} is a provider"), None);
             let session = new_session_id();
-            let model = provider::connect(player, plugin.clone(), &session);
+            let model = provider::plugin_chat_model(player, plugin.clone(), &session);
             let messages = [ChatMessage::user(QUESTION)];
             let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
             let answer = model.generate(request, &mut |_| {}).await;

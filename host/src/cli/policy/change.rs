@@ -7,7 +7,7 @@ use sallyport_policy::{
     edit::{self, DiffLine, EditError, LineChange},
 };
 use sallyport_runtime::{
-    config::Settings,
+    config::HostSettings,
     gate::{rulebook, standing},
 };
 
@@ -30,15 +30,15 @@ pub(super) struct Wish<'a> {
 /// Changes the user's policy if the result is valid together with the other files and the user
 /// confirms. Returns whether the file was written.
 pub(super) fn change(
-    settings: &Settings,
+    settings: &HostSettings,
     wish: &Wish<'_>,
     edit: impl FnOnce(&str) -> Result<String, EditError>,
     out: &Output,
 ) -> Result<bool, Failure> {
     let file = settings.policy.user_file();
-    let before = rulebook::read(file).map_err(|error| unusable(file, &error))?;
+    let before = rulebook::read_policy(file).map_err(|error| unusable(file, &error))?;
     let after = edit(&before).map_err(|error| uneditable(file, &error))?;
-    standing::proposed(&settings.policy, &after)?;
+    standing::parse_proposed_policy(&settings.policy, &after)?;
     if after == before {
         out.line(&format!("{} says so already.", file.display()));
         return Ok(false);
@@ -49,12 +49,12 @@ pub(super) fn change(
         out.note("Nothing was changed.");
         return Ok(false);
     }
-    if rulebook::read(file)? != before {
+    if rulebook::read_policy(file)? != before {
         let message = format!("{} changed in the meantime; nothing was written", file.display());
         return Err(Failure::new(Exit::Failed, message).with_hint("run the command again"));
     }
     compose::record_policy(settings, wish.plugin, &wish.what, || {
-        rulebook::write(file, &after).map_err(|error| unusable(file, &error))
+        rulebook::write_policy(file, &after).map_err(|error| unusable(file, &error))
     })?;
     out.line("Saved. Running sessions use it from the next call.");
     Ok(true)

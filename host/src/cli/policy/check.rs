@@ -4,8 +4,8 @@
 use sallyport_contract::{Decision, ToolId, text};
 use sallyport_policy::{GlobalLimits, Installed, Policy, PolicyRemark};
 use sallyport_runtime::{
-    config::Settings,
-    registry::{Entry, Registry},
+    config::HostSettings,
+    registry::{RegisteredPlugin, Registry},
 };
 use serde_json::{Value, json};
 
@@ -18,13 +18,13 @@ use crate::cli::{
 };
 
 pub(super) async fn check(
-    settings: &Settings,
+    settings: &HostSettings,
     format: Format,
     out: &Output,
 ) -> Result<Exit, Failure> {
     let registry = compose::registry(settings, out).await?;
     compose::show_problems(&registry, out);
-    let policy = registry.gate().standing.present().policy;
+    let policy = registry.gate().standing.current().policy;
     let remarks = policy.find_remarks(&installed(&registry));
     match format {
         Format::Json => out.json(&to_json(settings, &registry, &policy, &remarks)),
@@ -36,12 +36,13 @@ pub(super) async fn check(
 
 /// The installed plugins with their tools.
 pub(super) fn installed(registry: &Registry) -> Installed {
-    let tools = |entry: &Entry| entry.tools().iter().map(|tool| tool.id.tool.clone()).collect();
+    let tools =
+        |entry: &RegisteredPlugin| entry.tools().iter().map(|tool| tool.id.tool.clone()).collect();
     registry.entries().map(|entry| (entry.name().clone(), tools(entry))).collect()
 }
 
 fn print(
-    settings: &Settings,
+    settings: &HostSettings,
     registry: &Registry,
     policy: &Policy,
     remarks: &[PolicyRemark],
@@ -55,7 +56,7 @@ fn print(
     }
 }
 
-fn print_files(settings: &Settings, out: &Output) {
+fn print_files(settings: &HostSettings, out: &Output) {
     for file in &settings.policy.files {
         let path = file.path.display();
         if file.path.exists() {
@@ -76,13 +77,14 @@ fn print_shared_limits(policy: &Policy, out: &Output) {
     }
 }
 
-fn print_plugin(entry: &Entry, policy: &Policy, out: &Output) {
+fn print_plugin(entry: &RegisteredPlugin, policy: &Policy, out: &Output) {
     out.line("");
     out.heading(entry.name().as_str());
     let grant = entry.grant();
     let powers = grant.permission_lines();
     if powers.is_empty() {
-        let can = if entry.barrier().is_some() { "cannot run" } else { "nothing granted" };
+        let can =
+            if entry.unconditional_denial().is_some() { "cannot run" } else { "nothing granted" };
         out.line(&format!("  {can}"));
     }
     for power in powers {
@@ -102,8 +104,8 @@ fn print_plugin(entry: &Entry, policy: &Policy, out: &Output) {
 }
 
 /// Returns the likely decision about calls of a tool, with the reason.
-fn outlook(entry: &Entry, policy: &Policy, tool: &ToolId) -> (Decision, String) {
-    match entry.barrier() {
+fn outlook(entry: &RegisteredPlugin, policy: &Policy, tool: &ToolId) -> (Decision, String) {
+    match entry.unconditional_denial() {
         Some(denial) => (Decision::Deny, denial.why),
         None => {
             let verdict = policy.expected_verdict(tool, entry.digest(), &entry.grant());
@@ -113,7 +115,7 @@ fn outlook(entry: &Entry, policy: &Policy, tool: &ToolId) -> (Decision, String) 
 }
 
 fn to_json(
-    settings: &Settings,
+    settings: &HostSettings,
     registry: &Registry,
     policy: &Policy,
     remarks: &[PolicyRemark],
@@ -138,7 +140,7 @@ fn to_json(
     })
 }
 
-fn plugin_json(entry: &Entry, policy: &Policy) -> Value {
+fn plugin_json(entry: &RegisteredPlugin, policy: &Policy) -> Value {
     let grant = entry.grant();
     let tools = entry.tools().iter().map(|tool| {
         let (decision, reason) = outlook(entry, policy, &tool.id);

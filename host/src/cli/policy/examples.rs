@@ -1,7 +1,7 @@
 //! `sallyport policy test`: the examples of all rules, with their results.
 
 use sallyport_policy::RuleExampleResult;
-use sallyport_runtime::{config::Settings, gate::Standing};
+use sallyport_runtime::{config::HostSettings, gate::PolicyStore};
 use serde_json::{Value, json};
 
 use crate::cli::{
@@ -12,9 +12,9 @@ use crate::cli::{
 
 /// Runs the command. A policy with a failing example is rejected when it is read, so every example
 /// shown here passes.
-pub(super) fn test(settings: &Settings, format: Format, out: &Output) -> Result<Exit, Failure> {
-    let standing = Standing::read(settings.policy.clone(), Box::new(|_| {}))?;
-    let results: Vec<RuleExampleResult> = standing.present().policy.example_results().collect();
+pub(super) fn test(settings: &HostSettings, format: Format, out: &Output) -> Result<Exit, Failure> {
+    let standing = PolicyStore::open(settings.policy.clone(), Box::new(|_| {}))?;
+    let results: Vec<RuleExampleResult> = standing.current().policy.example_results().collect();
     match format {
         Format::Json => out.json(&results.iter().map(to_json).collect::<Value>()),
         Format::Text => print(&results, out),

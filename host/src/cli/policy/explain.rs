@@ -6,8 +6,8 @@ use sallyport_policy::{
     question::{ROLE_PREFIX, ROLE_RUNS},
 };
 use sallyport_runtime::{
-    config::Settings,
-    registry::{Entry, Registry, Selection},
+    config::HostSettings,
+    registry::{PluginSelection, RegisteredPlugin, Registry},
 };
 use serde_json::{Value, json};
 use url::Url;
@@ -42,15 +42,16 @@ struct Answer {
 }
 
 pub(super) async fn explain(
-    settings: &Settings,
+    settings: &HostSettings,
     args: &ExplainArgs,
     out: &Output,
 ) -> Result<Exit, Failure> {
     let (plugin, tool) = target(&args.target)?;
     let situation = situation(args)?;
     let arguments = arguments(&args.arguments)?;
-    let registry = compose::registry_of(settings, Selection::Only(plugin.clone()), out).await?;
-    let entry = registry.plugin(plugin.as_str()).map_err(Failure::from)?;
+    let registry =
+        compose::registry_of(settings, PluginSelection::Only(plugin.clone()), out).await?;
+    let entry = registry.find_plugin(plugin.as_str()).map_err(Failure::from)?;
     let tools = tools(entry, tool, &situation)?;
     remark(entry, &tools, &situation, &arguments, out);
     let answers = answers(&registry, entry, &tools, &situation, &arguments);
@@ -106,7 +107,7 @@ fn arguments(text: &str) -> Result<Value, Failure> {
 
 /// Returns the tools that the question is about: one, or all of the plugin if that makes sense.
 fn tools(
-    entry: &Entry,
+    entry: &RegisteredPlugin,
     tool: Option<ToolId>,
     situation: &Situation,
 ) -> Result<Vec<ToolId>, Failure> {
@@ -138,12 +139,18 @@ fn runs(plugin: &PluginName) -> Vec<ToolId> {
 }
 
 /// Warns about problems that would stop the call before the policy is evaluated.
-fn remark(entry: &Entry, tools: &[ToolId], situation: &Situation, arguments: &Value, out: &Output) {
-    if let Some((trouble, hint)) = entry.state().trouble(entry.name()) {
+fn remark(
+    entry: &RegisteredPlugin,
+    tools: &[ToolId],
+    situation: &Situation,
+    arguments: &Value,
+    out: &Output,
+) {
+    if let Some((trouble, hint)) = entry.availability().problem_and_hint(entry.name()) {
         out.warn(&format!("no tool of {} can be called: it {trouble}", entry.name()));
         hint.iter().for_each(|hint| out.hint(hint));
     }
-    if let (Situation::Call, Some(denial)) = (situation, entry.barrier()) {
+    if let (Situation::Call, Some(denial)) = (situation, entry.unconditional_denial()) {
         out.warn(&format!(
             "the call would fail before the policy is asked: {}: {}",
             denial.what, denial.why
@@ -162,12 +169,12 @@ fn remark(entry: &Entry, tools: &[ToolId], situation: &Situation, arguments: &Va
 /// Returns the explanations. Tools with the same explanation share one.
 fn answers(
     registry: &Registry,
-    entry: &Entry,
+    entry: &RegisteredPlugin,
     tools: &[ToolId],
     situation: &Situation,
     arguments: &Value,
 ) -> Vec<Answer> {
-    let policy = registry.gate().standing.present().policy;
+    let policy = registry.gate().standing.current().policy;
     let (grant, context) = (entry.grant(), call::context());
     let explained = |tool: &ToolId| {
         let question =
@@ -202,7 +209,12 @@ impl Situation {
     }
 }
 
-fn print(answer: &Answer, lacking: Option<&Entry>, settings: &Settings, out: &Output) {
+fn print(
+    answer: &Answer,
+    lacking: Option<&RegisteredPlugin>,
+    settings: &HostSettings,
+    out: &Output,
+) {
     let Answer { who, explanation } = answer;
     let decision = explanation.decision.as_str();
     out.line(&format!("{who}: {decision}, {}", text::escape_line(&explanation.reason)));
@@ -228,7 +240,7 @@ fn print(answer: &Answer, lacking: Option<&Entry>, settings: &Settings, out: &Ou
     }
 }
 
-fn to_json(answer: &Answer, lacking: Option<&Entry>) -> Value {
+fn to_json(answer: &Answer, lacking: Option<&RegisteredPlugin>) -> Value {
     let explanation = &answer.explanation;
     json!({
         "tools": answer.who.split(", ").collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use sallyport_policy::{
         NetAddition, NetReachText, ScratchAddition, SecretAddition, SecretUseText,
     },
 };
-use sallyport_runtime::{config::Settings, registry::Selection};
+use sallyport_runtime::{config::HostSettings, registry::PluginSelection};
 
 use super::{
     Whose,
@@ -23,7 +23,7 @@ use crate::cli::{
 };
 
 pub(super) async fn grant(
-    settings: &Settings,
+    settings: &HostSettings,
     args: &GrantArgs,
     out: &Output,
 ) -> Result<Exit, Failure> {
@@ -63,19 +63,19 @@ pub(super) async fn grant(
 /// Refuses a rule that matches nothing installed, and binds it to the component's digest if
 /// requested.
 async fn checked_rule(
-    settings: &Settings,
+    settings: &HostSettings,
     whose: &Whose,
     rule: RuleText,
     args: &GrantArgs,
     out: &Output,
 ) -> Result<RuleText, Failure> {
     let selection = match whose {
-        Whose::One(plugin) => Selection::Only(plugin.clone()),
+        Whose::One(plugin) => PluginSelection::Only(plugin.clone()),
         Whose::Several(_) if args.digest => {
             let failure = Failure::new(Exit::Usage, "--digest needs one plugin");
             return Err(failure.with_hint("name one plugin, or leave out --digest"));
         }
-        Whose::Several(_) => Selection::All,
+        Whose::Several(_) => PluginSelection::All,
     };
     if args.force && !args.digest {
         return Ok(rule);
@@ -83,7 +83,7 @@ async fn checked_rule(
     let registry = compose::registry_of(settings, selection, out).await?;
     let digest = match whose {
         Whose::One(plugin) => {
-            let entry = registry.plugin(plugin.as_str()).map_err(Failure::from)?;
+            let entry = registry.find_plugin(plugin.as_str()).map_err(Failure::from)?;
             args.digest.then(|| entry.digest().to_owned())
         }
         Whose::Several(_) => None,
@@ -107,7 +107,7 @@ async fn checked_rule(
 
 /// Refuses an addition that could not have the intended effect.
 async fn checked(
-    settings: &Settings,
+    settings: &HostSettings,
     plugin: &PluginName,
     addition: GrantAddition,
     is_forced: bool,
@@ -116,8 +116,9 @@ async fn checked(
     if is_forced {
         return Ok(addition);
     }
-    let registry = compose::registry_of(settings, Selection::Only(plugin.clone()), out).await?;
-    let entry = registry.plugin(plugin.as_str()).map_err(Failure::from)?;
+    let registry =
+        compose::registry_of(settings, PluginSelection::Only(plugin.clone()), out).await?;
+    let entry = registry.find_plugin(plugin.as_str()).map_err(Failure::from)?;
     let own = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();
     let home = settings.policy.home.as_deref();
     let examined = addition.check_against_manifest(entry.manifest(), &own, home);

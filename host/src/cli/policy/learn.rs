@@ -13,8 +13,8 @@ use sallyport_policy::{
     learn::{PluginRefusals, PolicyProposal, RefusedAccess},
 };
 use sallyport_runtime::{
-    config::{Flags, Settings},
-    registry::Selection,
+    config::{ConfigFlags, HostSettings},
+    registry::PluginSelection,
 };
 
 use super::{
@@ -35,7 +35,7 @@ const RUNS_MAX: usize = 8;
 
 /// Runs the command.
 pub(super) fn learn(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &LearnArgs,
     watch: &Watch,
     out: &Output,
@@ -72,10 +72,10 @@ pub(super) fn learn(
 }
 
 /// Combines the flags. Those of the inner command take precedence.
-fn inner_flags(outer: &Flags, inner: &Args) -> Flags {
+fn inner_flags(outer: &ConfigFlags, inner: &Args) -> ConfigFlags {
     let inner = inner.flags();
     let own_dirs = !inner.plugin_dirs.is_empty();
-    Flags {
+    ConfigFlags {
         plugin_dirs: if own_dirs { inner.plugin_dirs } else { outer.plugin_dirs.clone() },
         config: inner.config.or_else(|| outer.config.clone()),
         policy: inner.policy.or_else(|| outer.policy.clone()),
@@ -84,7 +84,7 @@ fn inner_flags(outer: &Flags, inner: &Args) -> Flags {
 }
 
 fn run_once(
-    flags: &Flags,
+    flags: &ConfigFlags,
     command: &Command,
     watch: &Watch,
     out: &Output,
@@ -103,7 +103,7 @@ fn run_once(
 ///
 /// Returns whether another run may succeed.
 fn propose(
-    settings: &Settings,
+    settings: &HostSettings,
     plugin: &PluginName,
     refused: &[Denial],
     yes: bool,
@@ -134,14 +134,15 @@ fn propose(
 
 /// Returns the proposal, and the command for a folder that only the user can choose.
 async fn proposal(
-    settings: &Settings,
+    settings: &HostSettings,
     plugin: &PluginName,
     refused: &[Denial],
     out: &Output,
 ) -> Result<(PolicyProposal, Option<String>), Failure> {
-    let registry = compose::registry_of(settings, Selection::Only(plugin.clone()), out).await?;
-    let entry = registry.plugin(plugin.as_str()).map_err(Failure::from)?;
-    let policy = registry.gate().standing.present().policy;
+    let registry =
+        compose::registry_of(settings, PluginSelection::Only(plugin.clone()), out).await?;
+    let entry = registry.find_plugin(plugin.as_str()).map_err(Failure::from)?;
+    let policy = registry.gate().standing.current().policy;
     let (mut learned, mut unclear) = (PluginRefusals::empty(), Vec::new());
     let mut lacks_folder = false;
     for denial in refused {

@@ -10,7 +10,7 @@ mod learn;
 mod revoke;
 
 use sallyport_contract::PluginName;
-use sallyport_runtime::config::Flags;
+use sallyport_runtime::config::ConfigFlags;
 
 pub(super) use self::args::PolicyCommand;
 use super::{
@@ -25,7 +25,7 @@ const WILDCARD: &str = "*";
 
 /// Runs the command.
 pub(super) fn policy(
-    flags: &Flags,
+    flags: &ConfigFlags,
     command: &PolicyCommand,
     watch: &Watch,
     out: &Output,

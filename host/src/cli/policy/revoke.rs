@@ -1,7 +1,7 @@
 //! `sallyport policy revoke`: removes one grant of a plugin, or all of them.
 
 use sallyport_policy::edit::{self, RemovalTarget, RuleRemovalTarget};
-use sallyport_runtime::config::Settings;
+use sallyport_runtime::config::HostSettings;
 
 use super::{
     Whose,
@@ -14,7 +14,7 @@ use crate::cli::{
 };
 
 pub(super) fn revoke(
-    settings: &Settings,
+    settings: &HostSettings,
     args: &RevokeArgs,
     out: &Output,
 ) -> Result<Exit, Failure> {

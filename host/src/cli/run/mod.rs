@@ -10,8 +10,8 @@ use sallyport_contract::{Consent, Redactor};
 use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     Host, HostSession,
-    config::{Flags, Settings},
-    registry::Selection,
+    config::{ConfigFlags, HostSettings},
+    registry::PluginSelection,
     session::{Events, SessionConfig, SessionSelector},
 };
 use sallyport_session::{
@@ -40,11 +40,11 @@ struct Stage<'a> {
     events: Events,
     reel: Reel,
     /// The source of hints about the policy. A recording has none.
-    settings: Option<&'a Settings>,
+    settings: Option<&'a HostSettings>,
 }
 
 pub(super) async fn run(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &RunArgs,
     watch: &Watch,
     out: &Output,
@@ -61,7 +61,7 @@ pub(super) async fn run(
 }
 
 async fn ask(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &RunArgs,
     watch: &Watch,
     report: &mut Report<'_>,
@@ -75,7 +75,7 @@ async fn ask(
         true => Arc::new(consent::AtTerminal { out: *out }),
         false => Arc::new(UnattendedConsent),
     };
-    let tools = compose::open_host(&settings, consent, Selection::All, watch, out).await?;
+    let tools = compose::open_host(&settings, consent, PluginSelection::All, watch, out).await?;
     compose::show_problems(tools.registry(), out);
     // Timers wait during a recording, so that they do not disturb it.
     let timekeeper = args.record.is_none().then(|| tools.keep_time());

@@ -12,7 +12,7 @@ use std::{
 };
 
 use sallyport_model::UserInputMessage;
-use sallyport_runtime::config::Settings;
+use sallyport_runtime::config::HostSettings;
 
 use super::RunArgs;
 use crate::cli::{
@@ -35,7 +35,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// There is no question, or a part of it cannot be read.
 pub(super) fn question(
     args: &RunArgs,
-    settings: &Settings,
+    settings: &HostSettings,
     out: &Output,
 ) -> Result<UserInputMessage, Failure> {
     let attachments = attached::named(&args.files, &attached::disk(settings))?;

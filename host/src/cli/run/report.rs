@@ -7,7 +7,7 @@ use std::{mem, time::Duration};
 
 use sallyport_contract::{Denial, Outcome};
 use sallyport_model::{ModelError, ReplyDelta};
-use sallyport_runtime::config::{Chosen, Settings};
+use sallyport_runtime::config::{ChosenModel, HostSettings};
 use sallyport_session::{SessionEvent, SessionNotice, TurnEnd, TurnUsage};
 use serde::Serialize;
 use serde_json::Value;
@@ -83,7 +83,7 @@ impl<'a> Report<'a> {
         session_id: &str,
         end: &TurnEnd,
         usage: &TurnUsage,
-        settings: Option<&Settings>,
+        settings: Option<&HostSettings>,
     ) -> Exit {
         let exit = self.exit(end);
         if mem::take(&mut self.waits) {
@@ -190,7 +190,7 @@ impl<'a> Report<'a> {
         self.args.output == RunFormat::Text
     }
 
-    fn show_end(&self, end: &TurnEnd, settings: Option<&Settings>) {
+    fn show_end(&self, end: &TurnEnd, settings: Option<&HostSettings>) {
         if self.args.emit_needed_grants && !self.denials.is_empty() {
             show::needed(&self.denials, self.out);
             return;
@@ -252,7 +252,7 @@ fn denial_of_model(end: &TurnEnd) -> Option<Denial> {
 pub(in super::super) fn print_end(
     end: &TurnEnd,
     streamed: bool,
-    settings: Option<&Settings>,
+    settings: Option<&HostSettings>,
     out: &Output,
 ) {
     match end {
@@ -278,7 +278,7 @@ pub(in super::super) fn print_end(
 
 /// Returns a hint for a model that returned no answer. The selected model adds the variable or the
 /// configuration line in question.
-fn advice(error: &ModelError, asked: Option<&Chosen>) -> String {
+fn advice(error: &ModelError, asked: Option<&ChosenModel>) -> String {
     match (error, asked) {
         (ModelError::Credentials { .. }, Some(asked)) => asked.key_advice(),
         (ModelError::Unreachable { .. }, Some(asked)) => asked.address_advice(),

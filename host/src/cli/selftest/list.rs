@@ -61,7 +61,7 @@ impl List {
     /// Reads the list in a file, or the default list.
     pub(super) fn read(file: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = file else { return Ok(Self::parse(EVERYDAY_NAME, EVERYDAY)?) };
-        Ok(Self::parse(&path.display().to_string(), &config::read(path, true)?)?)
+        Ok(Self::parse(&path.display().to_string(), &config::read_config_file(path, true)?)?)
     }
 
     fn parse(file: &str, text: &str) -> Result<Self, SourceError> {

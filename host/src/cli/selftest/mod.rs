@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use sallyport_contract::ToolId;
 use sallyport_runtime::{
-    config::Flags,
-    registry::{Missing, Registry},
+    config::ConfigFlags,
+    registry::{PluginLookupError, Registry},
 };
 
 use super::{
@@ -47,7 +47,7 @@ pub(super) struct SelftestArgs {
 
 /// Runs the command.
 pub(super) async fn selftest(
-    flags: &Flags,
+    flags: &ConfigFlags,
     args: &SelftestArgs,
     watch: &Watch,
     out: &Output,
@@ -85,13 +85,16 @@ enum Presence {
 /// Checks for a tool. A plugin that is not installed is skipped, but an unusable one is a failure.
 fn presence(registry: &Registry, tool: Option<&ToolId>) -> Presence {
     let Some(tool) = tool else { return Presence::There };
-    if let Err(Missing::Unknown { message, .. }) = registry.plugin(tool.plugin.as_str()) {
+    if let Err(PluginLookupError::Unknown { message, .. }) =
+        registry.find_plugin(tool.plugin.as_str())
+    {
         return Presence::NotInstalled(message);
     }
-    match registry.find(tool) {
+    match registry.find_tool(tool) {
         Ok(_) => Presence::There,
-        Err(Missing::Unknown { message, .. } | Missing::Unusable { message, .. }) => {
-            Presence::Unusable(message)
-        }
+        Err(
+            PluginLookupError::Unknown { message, .. }
+            | PluginLookupError::Unusable { message, .. },
+        ) => Presence::Unusable(message),
     }
 }

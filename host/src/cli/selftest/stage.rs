@@ -6,8 +6,8 @@ use sallyport_contract::{Denial, Outcome};
 use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     Host, HostSession,
-    config::{Env, Flags, Origin, Settings, env},
-    registry::Selection,
+    config::{ConfigFlags, Env, HostSettings, SettingOrigin, env},
+    registry::PluginSelection,
     services::{USER, browser},
     session::{Events, OpenedSession, SessionSelector, offline},
 };
@@ -33,7 +33,7 @@ const VARIABLES: [&str; 2] = ["TZ", "LANG"];
 /// A session for the whole test.
 pub(super) struct Stage {
     pub(super) tools: Host,
-    settings: Settings,
+    settings: HostSettings,
     session: HostSession,
     events: Events,
     /// Messages other than answers.
@@ -44,7 +44,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Creates a home, loads the user's plugins under the list's policy, and starts a session.
     pub(super) async fn new(
-        flags: &Flags,
+        flags: &ConfigFlags,
         list: &List,
         watch: &Watch,
         out: &Output,
@@ -55,7 +55,8 @@ impl Stage {
         let consent = Arc::new(session::UnattendedConsent);
         let (beside, asides) = mpsc::unbounded_channel();
         let watch = Watch { asides: Some(beside), ..watch.clone() };
-        let tools = compose::open_host(&settings, consent, Selection::All, &watch, out).await?;
+        let tools =
+            compose::open_host(&settings, consent, PluginSelection::All, &watch, out).await?;
         compose::show_problems(tools.registry(), out);
         let talk = compose::open_session(&settings, &SessionSelector::New, out)?;
         let parts = parts(&settings, talk, &tools);
@@ -110,7 +111,7 @@ impl Stage {
 }
 
 /// Settings in the test's home with the user's plugins and compilation cache.
-fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failure> {
+fn settings(own: HostSettings, list: &List, folder: &Path) -> Result<HostSettings, Failure> {
     list.lay_out(folder)?;
     let home = folder.join(HOME);
     std::fs::create_dir(&home)?;
@@ -121,16 +122,16 @@ fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failu
     let taken = VARIABLES.iter().filter_map(|name| Some((*name, own.env.get(name)?)));
     let variables = taken.chain([(env::HOME, home.as_str()), ("HOME", user.as_str())]);
     // The default folder may be missing.
-    let named = own.plugin_dirs_origin != Origin::Default;
+    let named = own.plugin_dirs_origin != SettingOrigin::Default;
     let plugin_dirs = own.plugin_dirs.iter().filter(|dir| named || dir.is_dir()).cloned();
-    let flags = Flags {
+    let flags = ConfigFlags {
         plugin_dirs: plugin_dirs.collect(),
         policy: Some(policy),
         model: Some("offline".to_owned()),
         folder: Some(folder.to_owned()),
-        ..Flags::default()
+        ..ConfigFlags::default()
     };
-    let mut settings = Settings::resolve(&flags, Env::of(variables))?;
+    let mut settings = HostSettings::resolve(&flags, Env::from_pairs(variables))?;
     // Print the address of a page instead of opening it.
     settings.browser.command = Some(browser::NONE.to_owned());
     settings.policy.own.push(own.paths.cache.clone());
@@ -138,7 +139,7 @@ fn settings(own: Settings, list: &List, folder: &Path) -> Result<Settings, Failu
     Ok(settings)
 }
 
-fn parts(settings: &Settings, talk: OpenedSession, tools: &Host) -> SessionParts {
+fn parts(settings: &HostSettings, talk: OpenedSession, tools: &Host) -> SessionParts {
     let OpenedSession { session_id, journal, past, .. } = talk;
     let options = session::SessionOptions {
         // Use the tool's own sentence, because the matcher composes none.

@@ -6,7 +6,7 @@ mod show;
 
 use sallyport_contract::text;
 use sallyport_runtime::{
-    config::{Flags, Settings},
+    config::{ConfigFlags, HostSettings},
     gate::now_ms,
     history,
     host::new_session_id,
@@ -33,7 +33,11 @@ pub(super) use list::moment;
 use args::{KeptCommand, YesArgs};
 
 /// Runs a command that needs no model.
-pub(super) fn session(flags: &Flags, command: &KeptCommand, out: &Output) -> Result<Exit, Failure> {
+pub(super) fn session(
+    flags: &ConfigFlags,
+    command: &KeptCommand,
+    out: &Output,
+) -> Result<Exit, Failure> {
     let settings = compose::settings(flags)?;
     let store = compose::store(&settings)?;
     match command {
@@ -118,7 +122,7 @@ fn remove(
 
 fn prune(
     store: &HostStore,
-    settings: &Settings,
+    settings: &HostSettings,
     consent: YesArgs,
     out: &Output,
 ) -> Result<Exit, Failure> {

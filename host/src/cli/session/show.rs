@@ -1,7 +1,7 @@
 //! One session: printed for the user, or exported as a document.
 
 use sallyport_contract::text;
-use sallyport_runtime::{history, roles::whose, session::find};
+use sallyport_runtime::{history, roles::origin_text, session::find};
 use sallyport_session::{
     JournalRecord,
     history::{PastCall, PastTurn, TurnStep, export_json, export_markdown, past_turns},
@@ -71,7 +71,7 @@ fn with_records(session: &StoredSession, records: &[JournalRecord]) -> Value {
 fn print(turn: &PastTurn, out: &Output) {
     let pinned = if turn.is_pinned { " (pinned)" } else { "" };
     out.line("");
-    let who = turn.input.origin.as_ref().map_or_else(|| "You".to_owned(), whose);
+    let who = turn.input.origin.as_ref().map_or_else(|| "You".to_owned(), origin_text);
     out.heading(&format!("{}. {who}{pinned}", turn.number));
     out.line(&turn.input.text);
     for file in &turn.input.attachments {

@@ -32,7 +32,7 @@ impl fmt::Display for ForeignFile {
 
 /// Returns the nearest file of this name in or above a folder, and the nearer ones that are
 /// ignored. Paths for which `is_none` returns true are skipped without a report.
-pub(super) fn find(
+pub(super) fn find_project_file(
     folder: &Path,
     name: &str,
     is_none: impl Fn(&Path) -> bool,
@@ -44,7 +44,7 @@ pub(super) fn find(
         if fs::metadata(&file).is_err() || is_none(&file) {
             continue;
         }
-        match foreign_place(above, &file) {
+        match find_foreign_place(above, &file) {
             None => return (Some(file), foreign),
             Some((place, owner)) => foreign.push(ForeignFile { file, place, owner }),
         }
@@ -53,12 +53,12 @@ pub(super) fn find(
 }
 
 /// Whether a folder may become a project: it belongs to the user or root and is not world-writable.
-pub(super) fn is_own(folder: &Path) -> bool {
+pub(super) fn can_be_project(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|info| foreign_owner(&info).is_none())
 }
 
 /// The outermost foreign place: the project's folder, one below it, or the file itself.
-fn foreign_place(project: &Path, file: &Path) -> Option<(PathBuf, ForeignOwner)> {
+fn find_foreign_place(project: &Path, file: &Path) -> Option<(PathBuf, ForeignOwner)> {
     let mut places: Vec<&Path> =
         file.ancestors().take_while(|place| place.starts_with(project)).collect();
     places.reverse();
@@ -88,7 +88,7 @@ mod tests {
             fs::write(folder.join(NAME), "").unwrap();
         }
         let below = inner.join("a/b");
-        let find = || find(&below, NAME, |_| false);
+        let find = || find_project_file(&below, NAME, |_| false);
         assert_eq!(find(), (Some(inner.join(NAME)), Vec::new()));
         for (place, usual) in
             [(inner.clone(), 0o755), (inner.join(".sallyport"), 0o755), (inner.join(NAME), 0o644)]

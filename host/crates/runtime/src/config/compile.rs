@@ -22,25 +22,25 @@ pub struct CompileSettings {
 }
 
 impl CompileSettings {
-    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
+    pub(super) fn read_section(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
         Ok(Self {
-            wait: table.read_optional("wait", time)?,
-            cpu_time: table.read_optional("cpu_time", time)?,
+            wait: table.read_optional("wait", read_duration)?,
+            cpu_time: table.read_optional("cpu_time", read_duration)?,
         })
     }
 
-    pub(super) fn over(self, below: Self) -> Self {
+    pub(super) fn merge_over(self, below: Self) -> Self {
         Self { wait: self.wait.or(below.wait), cpu_time: self.cpu_time.or(below.cpu_time) }
     }
 
     /// Applies the environment's overrides. A value that is not a time is ignored.
-    pub(super) fn resolve(self, env: &Env) -> Self {
+    pub(super) fn with_env_overrides(self, env: &Env) -> Self {
         let named = env.get(env::COMPILE_WAIT).and_then(|text| text.parse::<TimeSpan>().ok());
         Self { wait: named.map(|span| span.0).or(self.wait), ..self }
     }
 
     /// Limits of one compilation.
-    pub fn limits(&self) -> CompileLimits {
+    pub fn compile_limits(&self) -> CompileLimits {
         let cpu_time = self.cpu_time.map_or(CompileLimits::STANDARD.cpu_time, |time| {
             // The system counts processor time in seconds, and a limit of zero would compile
             // nothing.
@@ -54,7 +54,7 @@ impl CompileSettings {
     }
 
     /// Its values, under the keys of the file.
-    pub(super) fn shown(&self) -> Map<String, Value> {
+    pub(super) fn display_values(&self) -> Map<String, Value> {
         let shown = |time: Option<Duration>| json!(time.map(|time| TimeSpan(time).to_string()));
         Map::from_iter([
             ("wait".to_owned(), shown(self.wait)),
@@ -63,6 +63,6 @@ impl CompileSettings {
     }
 }
 
-fn time(item: TomlItem<'_>) -> Result<Duration, SourceError> {
+fn read_duration(item: TomlItem<'_>) -> Result<Duration, SourceError> {
     Ok(item.read_time_span()?.0)
 }

@@ -66,7 +66,7 @@ pub struct Env(BTreeMap<String, String>);
 impl Env {
     /// Reads the process's environment. Entries that are not Unicode are dropped.
     #[expect(clippy::disallowed_methods, reason = "this is where the environment enters")]
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         let pairs = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
@@ -74,7 +74,7 @@ impl Env {
     }
 
     /// An environment with these variables only.
-    pub fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         Self(pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
@@ -84,7 +84,7 @@ impl Env {
     }
 
     /// The user's home folder.
-    pub fn home(&self) -> Option<PathBuf> {
+    pub fn home_dir(&self) -> Option<PathBuf> {
         self.get("HOME").map(PathBuf::from)
     }
 }

@@ -53,11 +53,11 @@ use sallyport_policy::{
 use serde_json::{Map, Value};
 
 use super::{
-    CompileSettings, Env, Origin,
+    CompileSettings, Env, SettingOrigin,
     internal::InternalKeys,
     offer::{BrowserKeys, PackageKeys},
-    provider::Asked,
-    sections::{BudgetKeys, ChatKeys, SessionKeys, amount, time, tokens},
+    provider::ProviderChoice,
+    sections::{BudgetKeys, ChatKeys, SessionKeys, read_amount, read_duration, read_token_count},
 };
 
 /// The contents of the file, before defaults apply.
@@ -95,9 +95,9 @@ pub struct FileConfig {
 #[derive(Clone)]
 pub struct ModelEntry {
     /// The provider of the model.
-    pub provider: Asked,
+    pub provider: ProviderChoice,
     /// The file that contains the table.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// The model's name at the provider.
     pub model: Option<String>,
     /// The address of the endpoint.
@@ -150,8 +150,9 @@ impl FileConfig {
     /// The first mistake, with its position.
     pub fn parse(file: &str, text: &str, env: &Env) -> Result<Self, SourceError> {
         TomlDocument::read_with(file, text, |root| {
-            let folder =
-                |item: TomlItem<'_>| expanded(item, env).map(|text| under_home(&text, env));
+            let folder = |item: TomlItem<'_>| {
+                expand_variables(item, env).map(|text| expand_home(&text, env))
+            };
             let plugin_dirs = root.read_optional("plugin_dir", |item| match item.is_list() {
                 true => item.read_list(folder),
                 false => folder(item).map(|one| vec![one]),
@@ -161,31 +162,33 @@ impl FileConfig {
             let models = root.read_named_items("model", |name, entry| {
                 Ok((
                     name.read_nonblank_string()?,
-                    entry.read_section(|table| model_entry(table, env))?,
+                    entry.read_section(|table| read_model_entry(table, env))?,
                 ))
             })?;
             let embedding = root.read_optional("embedding", |item| {
-                item.read_section(|table| embedding(table, env))
+                item.read_section(|table| read_embedding(table, env))
             })?;
             let prices = root.read_named_items("price", |name, entry| {
-                Ok((glob(name)?, entry.read_section(price)?))
+                Ok((read_model_glob(name)?, entry.read_section(read_price)?))
             })?;
-            let chat = root.read_optional("chat", |item| item.read_section(ChatKeys::read))?;
+            let chat =
+                root.read_optional("chat", |item| item.read_section(ChatKeys::read_section))?;
             let budget =
-                root.read_optional("budget", |item| item.read_section(BudgetKeys::read))?;
-            let sessions =
-                root.read_optional("sessions", |item| item.read_section(SessionKeys::read))?;
-            let internal =
-                root.read_optional("internal", |item| item.read_section(InternalKeys::read))?;
+                root.read_optional("budget", |item| item.read_section(BudgetKeys::read_section))?;
+            let sessions = root
+                .read_optional("sessions", |item| item.read_section(SessionKeys::read_section))?;
+            let internal = root
+                .read_optional("internal", |item| item.read_section(InternalKeys::read_section))?;
             let browser =
-                root.read_optional("browser", |item| item.read_section(BrowserKeys::read))?;
+                root.read_optional("browser", |item| item.read_section(BrowserKeys::read_section))?;
             let packages = root.read_optional("packages", |item| {
-                item.read_section(|table| PackageKeys::read(table, env))
+                item.read_section(|table| PackageKeys::read_section(table, env))
             })?;
-            let compile =
-                root.read_optional("compile", |item| item.read_section(CompileSettings::read))?;
+            let compile = root.read_optional("compile", |item| {
+                item.read_section(CompileSettings::read_section)
+            })?;
             let settings = root.read_named_items("settings", |name, entry| {
-                Ok((name.read_parsed::<PluginName>()?, plugin_settings(entry, env)?))
+                Ok((name.read_parsed::<PluginName>()?, read_plugin_settings(entry, env)?))
             })?;
             Ok(Self {
                 plugin_dirs: plugin_dirs.unwrap_or_default(),
@@ -206,7 +209,7 @@ impl FileConfig {
     }
 
     /// Merges this file over another one. Its keys and named tables win.
-    pub(super) fn over(mut self, mut below: Self) -> Self {
+    pub(super) fn merge_over(mut self, mut below: Self) -> Self {
         let is_silent = self.plugin_dirs.is_empty();
         below.models.append(&mut self.models);
         below.settings.append(&mut self.settings);
@@ -218,48 +221,51 @@ impl FileConfig {
             models: below.models,
             embedding: self.embedding.or(below.embedding),
             prices: self.prices,
-            chat: self.chat.over(below.chat),
-            budget: self.budget.over(below.budget),
-            sessions: self.sessions.over(below.sessions),
-            internal: self.internal.over(below.internal),
-            browser: self.browser.over(below.browser),
-            packages: self.packages.over(below.packages),
-            compile: self.compile.over(below.compile),
+            chat: self.chat.merge_over(below.chat),
+            budget: self.budget.merge_over(below.budget),
+            sessions: self.sessions.merge_over(below.sessions),
+            internal: self.internal.merge_over(below.internal),
+            browser: self.browser.merge_over(below.browser),
+            packages: self.packages.merge_over(below.packages),
+            compile: self.compile.merge_over(below.compile),
             settings: below.settings,
         }
     }
 }
 
-fn model_entry(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
-    let text = |item: TomlItem<'_>| expanded(item, env);
-    let provider = table.read_required("provider", asked)?;
+fn read_model_entry(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
+    let text = |item: TomlItem<'_>| expand_variables(item, env);
+    let provider = table.read_required("provider", read_provider)?;
     Ok(ModelEntry {
-        origin: Origin::File,
+        origin: SettingOrigin::File,
         model: table.read_optional("model", text)?,
-        base_url: table
-            .read_optional("base_url", |item| of_server(item, &provider).and_then(text))?,
-        key: table.read_optional("key", |item| of_server(item, &provider).and_then(text))?,
+        base_url: table.read_optional("base_url", |item| {
+            check_server_setting(item, &provider).and_then(text)
+        })?,
+        key: table
+            .read_optional("key", |item| check_server_setting(item, &provider).and_then(text))?,
         stream: table.read_optional("stream", TomlItem::read_bool)?.unwrap_or(true),
-        temperature: table.read_optional("temperature", amount)?,
+        temperature: table.read_optional("temperature", read_amount)?,
         max_output_tokens: table
             .read_optional("max_output_tokens", |item| item.read_count(1..=u32::MAX))?,
-        reasoning: table
-            .read_optional("reasoning", |item| of_server(item, &provider)?.read_choice(&EFFORTS))?,
+        reasoning: table.read_optional("reasoning", |item| {
+            check_server_setting(item, &provider)?.read_choice(&EFFORTS)
+        })?,
         tools: table
             .read_optional("tools", |item| item.read_choice(&TOOL_CALLINGS))?
             .unwrap_or(ToolCallingMode::Native),
-        time_max: table.read_optional("time_max", time)?,
-        context_tokens: table.read_optional("context_tokens", tokens)?,
+        time_max: table.read_optional("time_max", read_duration)?,
+        context_tokens: table.read_optional("context_tokens", read_token_count)?,
         provider,
     })
 }
 
 /// Reads `[embedding]`: a `[model.NAME]` table with fewer keys.
-fn embedding(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
+fn read_embedding(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
     let place = table.place();
-    let text = |item: TomlItem<'_>| expanded(item, env);
-    let provider = table.read_required("provider", asked)?;
-    let is_able = matches!(&provider, Asked::Provider(known) if known.protocol.is_some());
+    let text = |item: TomlItem<'_>| expand_variables(item, env);
+    let provider = table.read_required("provider", read_provider)?;
+    let is_able = matches!(&provider, ProviderChoice::Provider(known) if known.protocol.is_some());
     if !is_able {
         let message = format!("{} has no embedding models", provider.name());
         return Err(place.into_error(message).with_hint("choose a provider with embedding models"));
@@ -268,24 +274,27 @@ fn embedding(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, Sourc
         model: table.read_optional("model", text)?,
         base_url: table.read_optional("base_url", text)?,
         key: table.read_optional("key", text)?,
-        origin: Origin::File,
-        ..ModelEntry::of(provider)
+        origin: SettingOrigin::File,
+        ..ModelEntry::from_provider(provider)
     })
 }
 
 /// Reads the name of a provider.
-fn asked(item: TomlItem<'_>) -> Result<Asked, SourceError> {
+fn read_provider(item: TomlItem<'_>) -> Result<ProviderChoice, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     let name = item.read_string()?;
-    Asked::named(&name).map_err(|nobody| {
+    ProviderChoice::from_name(&name).map_err(|nobody| {
         place.into_error(format!("{label} cannot be {name:?}")).with_hint(nobody.hint)
     })
 }
 
 /// Accepts a value that concerns a server. A plugin gets its settings from `[settings.PLUGIN]`
 /// instead.
-fn of_server<'d>(item: TomlItem<'d>, asked: &Asked) -> Result<TomlItem<'d>, SourceError> {
-    let Asked::Plugin(plugin) = asked else { return Ok(item) };
+fn check_server_setting<'d>(
+    item: TomlItem<'d>,
+    asked: &ProviderChoice,
+) -> Result<TomlItem<'d>, SourceError> {
+    let ProviderChoice::Plugin(plugin) = asked else { return Ok(item) };
     let message = format!("{} says nothing to a plugin", item.label());
     let hint = format!("put settings for {plugin} under [settings.{plugin}]");
     Err(item.place().into_error(message).with_hint(hint))
@@ -293,7 +302,7 @@ fn of_server<'d>(item: TomlItem<'d>, asked: &Asked) -> Result<TomlItem<'d>, Sour
 
 /// Reads a glob of model names. The special characters of other globs would match nothing here, so
 /// they are refused.
-fn glob(name: TomlItem<'_>) -> Result<String, SourceError> {
+fn read_model_glob(name: TomlItem<'_>) -> Result<String, SourceError> {
     let place = name.place();
     let text = name.read_nonblank_string()?;
     match text.contains(['?', '[', ']', '{', '}']) {
@@ -307,21 +316,21 @@ fn glob(name: TomlItem<'_>) -> Result<String, SourceError> {
 
 /// Reads a price. Tokens read from a cache or written to one cost as much as other input, unless
 /// the file sets their price.
-fn price(table: &mut TomlSection<'_>) -> Result<TokenPrice, SourceError> {
-    let input = table.read_required("input", amount)?;
+fn read_price(table: &mut TomlSection<'_>) -> Result<TokenPrice, SourceError> {
+    let input = table.read_required("input", read_amount)?;
     Ok(TokenPrice {
         input,
-        output: table.read_required("output", amount)?,
-        cached_input: table.read_optional("cached_input", amount)?.unwrap_or(input),
-        cache_write: table.read_optional("cache_write", amount)?.unwrap_or(input),
+        output: table.read_required("output", read_amount)?,
+        cached_input: table.read_optional("cached_input", read_amount)?.unwrap_or(input),
+        cache_write: table.read_optional("cache_write", read_amount)?.unwrap_or(input),
     })
 }
 
-fn plugin_settings(entry: TomlItem<'_>, env: &Env) -> Result<Map<String, Value>, SourceError> {
+fn read_plugin_settings(entry: TomlItem<'_>, env: &Env) -> Result<Map<String, Value>, SourceError> {
     let pairs = entry.read_named_items(|name, value| {
         let name = name.read_string()?;
         let value = if value.is_string() {
-            Value::String(expanded(value, env)?)
+            Value::String(expand_variables(value, env)?)
         } else {
             value.read_json()?
         };
@@ -332,7 +341,7 @@ fn plugin_settings(entry: TomlItem<'_>, env: &Env) -> Result<Map<String, Value>,
 
 /// Replaces every `${VAR}` in a text. An unset variable is an error, because an empty key or
 /// address would fail later with a less helpful message.
-pub(super) fn expanded(item: TomlItem<'_>, env: &Env) -> Result<String, SourceError> {
+pub(super) fn expand_variables(item: TomlItem<'_>, env: &Env) -> Result<String, SourceError> {
     let place = item.place();
     let text = item.read_string()?;
     let mut out = String::new();
@@ -354,8 +363,8 @@ pub(super) fn expanded(item: TomlItem<'_>, env: &Env) -> Result<String, SourceEr
     Ok(out)
 }
 
-fn under_home(text: &str, env: &Env) -> PathBuf {
-    match (text.strip_prefix("~/"), env.home()) {
+fn expand_home(text: &str, env: &Env) -> PathBuf {
+    match (text.strip_prefix("~/"), env.home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(text),
     }
@@ -366,7 +375,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<FileConfig, SourceError> {
-        let env = Env::of([("HOME", "/h"), ("KEY", "sk-1")]);
+        let env = Env::from_pairs([("HOME", "/h"), ("KEY", "sk-1")]);
         FileConfig::parse("sallyport.toml", text, &env)
     }
 

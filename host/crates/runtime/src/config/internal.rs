@@ -14,31 +14,33 @@ pub struct InternalKeys {
 
 /// Which built-in tools are enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Internal {
+pub struct InternalToolSettings {
     /// Reminders.
     pub reminder: bool,
 }
 
-impl Internal {
+impl InternalToolSettings {
     /// All of them.
     pub const ALL: Self = Self { reminder: true };
 
     /// Its values, under the keys of the file.
-    pub fn shown(self) -> Map<String, Value> {
+    pub fn display_values(self) -> Map<String, Value> {
         Map::from_iter([("reminder".to_owned(), json!(self.reminder))])
     }
 }
 
 impl InternalKeys {
-    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
+    pub(super) fn read_section(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
         Ok(Self { reminder: table.read_optional("reminder", TomlItem::read_bool)? })
     }
 
-    pub(super) fn over(self, below: Self) -> Self {
+    pub(super) fn merge_over(self, below: Self) -> Self {
         Self { reminder: self.reminder.or(below.reminder) }
     }
 
-    pub(super) fn resolve(self) -> Internal {
-        Internal { reminder: self.reminder.unwrap_or(Internal::ALL.reminder) }
+    pub(super) fn with_defaults(self) -> InternalToolSettings {
+        InternalToolSettings {
+            reminder: self.reminder.unwrap_or(InternalToolSettings::ALL.reminder),
+        }
     }
 }

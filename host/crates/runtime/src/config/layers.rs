@@ -5,54 +5,59 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{
-    Budget, ConfigError, Env, FileConfig, Flags, ForeignFile, Origin, Paths, Project,
-    project::Says, sections::BudgetKeys,
+    BudgetSettings, ConfigError, ConfigFlags, Env, FileConfig, ForeignFile, HostPaths,
+    ProjectConfig, SettingOrigin, project::ProjectSettings, sections::BudgetKeys,
 };
 
 /// The merged contents of the files.
-pub(super) struct Layers {
+pub(super) struct ConfigLayers {
     pub(super) config_file: PathBuf,
-    pub(super) project: Option<Project>,
+    pub(super) project: Option<ProjectConfig>,
     pub(super) file: FileConfig,
-    pub(super) budget: Budget,
-    pub(super) written: Written,
+    pub(super) budget: BudgetSettings,
+    pub(super) written: RawConfig,
     /// Project configurations that are ignored.
     pub(super) foreign: Vec<ForeignFile>,
 }
 
 /// The files as written, with variables not replaced.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct RawConfig {
     user: Value,
     /// Only the part that counts.
     project: Value,
 }
 
-impl Layers {
-    pub(super) fn read(flags: &Flags, env: &Env, paths: &Paths) -> Result<Self, ConfigError> {
-        let config_file = file_of(flags, paths);
-        let text = super::read(&config_file, flags.config.is_some())?;
-        let user = FileConfig::parse(&super::show(&config_file), &text, env)?;
-        let (project, foreign) = Project::find(flags, env, &config_file, &paths.state)?;
-        let written = Written { user: tree(&text), project: Value::Null };
-        let budget = user.budget.resolve();
+impl ConfigLayers {
+    pub(super) fn read_files(
+        flags: &ConfigFlags,
+        env: &Env,
+        paths: &HostPaths,
+    ) -> Result<Self, ConfigError> {
+        let config_file = config_file_path(flags, paths);
+        let text = super::read_config_file(&config_file, flags.config.is_some())?;
+        let user = FileConfig::parse(&super::display_path(&config_file), &text, env)?;
+        let (project, foreign) =
+            ProjectConfig::find_nearest(flags, env, &config_file, &paths.state)?;
+        let written = RawConfig { user: parse_json_tree(&text), project: Value::Null };
+        let budget = user.budget.with_defaults();
         let layers = Self { config_file, project: None, file: user, budget, written, foreign };
         Ok(match project {
-            Some(project) => layers.under(project),
+            Some(project) => layers.with_project(project),
             None => layers,
         })
     }
 
-    fn under(mut self, (project, says): (Project, Says)) -> Self {
-        self.written.project = tree(&project.text);
+    fn with_project(mut self, (project, says): (ProjectConfig, ProjectSettings)) -> Self {
+        self.written.project = parse_json_tree(&project.text);
         match says {
-            Says::Trusted(file) => {
-                self.file = file.over(self.file);
-                self.budget = self.file.budget.resolve();
+            ProjectSettings::Trusted(file) => {
+                self.file = file.merge_over(self.file);
+                self.budget = self.file.budget.with_defaults();
             }
-            Says::Stranger { default_model, budget } => {
+            ProjectSettings::Stranger { default_model, budget } => {
                 self.file.default_model = default_model.or(self.file.default_model);
-                self.lower(budget);
+                self.lower_budget(budget);
             }
         }
         self.project = Some(project);
@@ -60,9 +65,9 @@ impl Layers {
     }
 
     /// Lowers the budget. Numbers that do not lower it count as absent.
-    fn lower(&mut self, keys: BudgetKeys) {
-        let lowered = keys.lower(self.budget);
-        let (before, after) = (self.budget.shown(), lowered.shown());
+    fn lower_budget(&mut self, keys: BudgetKeys) {
+        let lowered = keys.lower_budget(self.budget);
+        let (before, after) = (self.budget.display_values(), lowered.display_values());
         if let Some(written) = self.written.project["budget"].as_object_mut() {
             written.retain(|key, _| before.get(key) != after.get(key));
         }
@@ -70,35 +75,37 @@ impl Layers {
     }
 
     /// The default model, and the file that names it.
-    pub(super) fn default_model(&self) -> Option<(&str, Origin)> {
+    pub(super) fn default_model(&self) -> Option<(&str, SettingOrigin)> {
         let name = self.file.default_model.as_deref()?;
-        Some((name, self.written.origin("default_model")))
+        Some((name, self.written.value_origin("default_model")))
     }
 }
 
-impl Written {
+impl RawConfig {
     /// The file that a value comes from; `path` is like `chat.system`.
-    pub fn origin(&self, path: &str) -> Origin {
+    pub fn value_origin(&self, path: &str) -> SettingOrigin {
         let pointer = format!("/{}", path.replace('.', "/"));
         let has = |tree: &Value| tree.pointer(&pointer).is_some();
         match (has(&self.project), has(&self.user)) {
-            (true, _) => Origin::Project,
-            (false, true) => Origin::File,
-            (false, false) => Origin::Default,
+            (true, _) => SettingOrigin::Project,
+            (false, true) => SettingOrigin::File,
+            (false, false) => SettingOrigin::Default,
         }
     }
 
     /// A value as written, and the file that it comes from.
-    pub fn value(&self, key: &str) -> Option<(Value, Origin)> {
+    pub fn value_with_origin(&self, key: &str) -> Option<(Value, SettingOrigin)> {
         let of = |tree: &Value, origin| Some((tree.get(key)?.clone(), origin));
-        of(&self.project, Origin::Project).or_else(|| of(&self.user, Origin::File))
+        of(&self.project, SettingOrigin::Project).or_else(|| of(&self.user, SettingOrigin::File))
     }
 
     /// The tables under `top`, each with the file that it comes from. A project's table replaces
     /// the user's table of the same name.
-    pub fn tables(&self, top: &str) -> Vec<(&str, &Value, Origin)> {
+    pub fn tables_with_origin(&self, top: &str) -> Vec<(&str, &Value, SettingOrigin)> {
         let mut tables = Vec::new();
-        for (tree, origin) in [(&self.project, Origin::Project), (&self.user, Origin::File)] {
+        for (tree, origin) in
+            [(&self.project, SettingOrigin::Project), (&self.user, SettingOrigin::File)]
+        {
             let found = tree.get(top).and_then(Value::as_object).into_iter().flatten();
             for (name, table) in found {
                 if !tables.iter().any(|(known, _, _)| *known == name.as_str()) {
@@ -112,28 +119,28 @@ impl Written {
 
 /// Parses a file into a tree. The file was parsed before, so it has neither mistakes nor deep
 /// nesting.
-fn tree(text: &str) -> Value {
+fn parse_json_tree(text: &str) -> Value {
     let table = toml::from_str::<toml::Table>(text).unwrap_or_default();
-    json_of(toml::Value::Table(table))
+    toml_to_json(toml::Value::Table(table))
 }
 
 /// Converts a TOML value. A date becomes a string, as it does where plugins receive one.
-fn json_of(value: toml::Value) -> Value {
+fn toml_to_json(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::from(text),
         toml::Value::Integer(number) => Value::from(number),
         toml::Value::Float(number) => Value::from(number),
         toml::Value::Boolean(truth) => Value::from(truth),
         toml::Value::Datetime(date) => Value::from(date.to_string()),
-        toml::Value::Array(list) => list.into_iter().map(json_of).collect(),
+        toml::Value::Array(list) => list.into_iter().map(toml_to_json).collect(),
         toml::Value::Table(table) => {
-            table.into_iter().map(|(key, value)| (key, json_of(value))).collect()
+            table.into_iter().map(|(key, value)| (key, toml_to_json(value))).collect()
         }
     }
 }
 
 /// The configuration file: the one that `--config` names, or the default one.
-pub fn file_of(flags: &Flags, paths: &Paths) -> PathBuf {
+pub fn config_file_path(flags: &ConfigFlags, paths: &HostPaths) -> PathBuf {
     flags.config.clone().unwrap_or_else(|| paths.config.join("sallyport.toml"))
 }
 
@@ -143,8 +150,8 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Settings,
-        trust::{Trust, digest},
+        HostSettings,
+        trust::{TrustedProjects, content_digest},
     };
 
     struct Folder(tempfile::TempDir);
@@ -165,15 +172,15 @@ mod tests {
 
         fn trust(&self) {
             let file = self.path("work/.sallyport/sallyport.toml");
-            let digest = digest(&fs::read_to_string(&file).unwrap());
-            Trust::read(&self.path("home/state")).unwrap().add(&file, digest).unwrap();
+            let digest = content_digest(&fs::read_to_string(&file).unwrap());
+            TrustedProjects::read(&self.path("home/state")).unwrap().add(&file, digest).unwrap();
         }
 
-        fn resolve(&self) -> Result<Settings, ConfigError> {
+        fn resolve(&self) -> Result<HostSettings, ConfigError> {
             let home = self.path("home");
-            let env = Env::of([("SALLYPORT_HOME", home.to_str().unwrap())]);
-            let flags = Flags { folder: Some(self.path("work")), ..Flags::default() };
-            Settings::resolve(&flags, env)
+            let env = Env::from_pairs([("SALLYPORT_HOME", home.to_str().unwrap())]);
+            let flags = ConfigFlags { folder: Some(self.path("work")), ..ConfigFlags::default() };
+            HostSettings::resolve(&flags, env)
         }
     }
 
@@ -188,12 +195,12 @@ mod tests {
         assert!(settings.chosen.why.contains("project"), "{}", settings.chosen.why);
         let turn = settings.budget.turn;
         assert_eq!((turn.turns_max, turn.calls_max, turn.tokens_max), (4, 64, Some(5)));
-        let origin = |path: &str| settings.written.origin(path);
-        assert_eq!(origin("budget.turns"), Origin::Project);
-        assert_eq!(origin("budget.calls"), Origin::Default);
+        let origin = |path: &str| settings.written.value_origin(path);
+        assert_eq!(origin("budget.turns"), SettingOrigin::Project);
+        assert_eq!(origin("budget.calls"), SettingOrigin::Default);
         let higher = Folder::new(USER, "[budget]\nturns = 9").resolve().unwrap();
         assert_eq!(higher.budget.turn.turns_max, 8);
-        assert_eq!(higher.written.origin("budget.turns"), Origin::File);
+        assert_eq!(higher.written.value_origin("budget.turns"), SettingOrigin::File);
         let unknown = Folder::new(USER, "default_model = 'gpt'").resolve().unwrap_err();
         assert!(unknown.to_string().contains("no [model.gpt]"), "{unknown}");
     }
@@ -209,7 +216,7 @@ mod tests {
         assert_eq!(settings.chosen.name, "c");
         assert_eq!(settings.budget.turn.turns_max, 90);
         assert_eq!(settings.plugin_dirs, [folder.path("work/tools")]);
-        assert_eq!(settings.plugin_dirs_origin, Origin::Project);
+        assert_eq!(settings.plugin_dirs_origin, SettingOrigin::Project);
         assert!(settings.models.entries.contains_key("a"));
         let file = folder.path("work/.sallyport/sallyport.toml");
         fs::write(&file, format!("{project}0")).unwrap();

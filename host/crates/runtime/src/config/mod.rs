@@ -37,17 +37,17 @@ pub use around::ForeignFile;
 pub use compile::CompileSettings;
 pub use env::Env;
 pub use file::FileConfig;
-pub use internal::Internal;
-pub use keys::schema;
-use layers::Layers;
-pub use layers::{Written, file_of};
-pub use model::{Chosen, ModelChoice, Models, PluginModel};
+pub use internal::InternalToolSettings;
+pub use keys::config_schema;
+use layers::ConfigLayers;
+pub use layers::{RawConfig, config_file_path};
+pub use model::{ChosenModel, ModelChoice, ModelSources, PluginModelConfig};
 pub use offer::{BrowserKeys, PackageKeys};
-pub use paths::Paths;
+pub use paths::HostPaths;
 pub use policy::{PolicyFiles, PolicyPath};
-pub use project::Project;
-pub use provider::Provider;
-pub use sections::{Budget, Chat, EditMode, MemoryKind, Sessions};
+pub use project::ProjectConfig;
+pub use provider::ProviderDefinition;
+pub use sections::{BudgetSettings, ChatMemoryKind, ChatSettings, EditMode, SessionRetention};
 
 /// Why the configuration cannot be used. The operator can fix each of these.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,7 @@ impl ConfigError {
 
 /// The command-line flags that affect the configuration.
 #[derive(Debug, Default, Clone)]
-pub struct Flags {
+pub struct ConfigFlags {
     /// `--plugin-dir`, once per use of the flag.
     pub plugin_dirs: Vec<PathBuf>,
     /// `--config`.
@@ -121,7 +121,7 @@ pub struct Flags {
 
 /// Where a value came from, in human-readable form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// A command-line flag.
     Flag(&'static str),
     /// An environment variable.
@@ -136,35 +136,35 @@ pub enum Origin {
 
 /// The configuration, resolved.
 #[derive(Debug)]
-pub struct Settings {
+pub struct HostSettings {
     /// The folders that the host uses.
-    pub paths: Paths,
+    pub paths: HostPaths,
     /// The configuration file, which may not exist.
     pub config_file: PathBuf,
     /// The configuration of the project around the working folder, if any.
-    pub project: Option<Project>,
+    pub project: Option<ProjectConfig>,
     /// The policy files of all tiers.
     pub policy: PolicyFiles,
     /// Folders that are searched for plugins.
     pub plugin_dirs: Vec<PathBuf>,
     /// The source of `plugin_dirs`.
-    pub plugin_dirs_origin: Origin,
+    pub plugin_dirs_origin: SettingOrigin,
     /// The model to talk to.
     pub model: ModelChoice,
     /// The name under which it was chosen, and the reason.
-    pub chosen: Chosen,
+    pub chosen: ChosenModel,
     /// Every model that can be chosen.
-    pub models: Models,
+    pub models: ModelSources,
     /// How conversations are held.
-    pub chat: Chat,
+    pub chat: ChatSettings,
     /// The embedding model, if any.
     pub embedder: Option<EmbeddingEndpoint>,
     /// How much a conversation may use.
-    pub budget: Budget,
+    pub budget: BudgetSettings,
     /// How long sessions are kept.
-    pub sessions: Sessions,
+    pub sessions: SessionRetention,
     /// Which built-in tools are enabled.
-    pub internal: Internal,
+    pub internal: InternalToolSettings,
     /// How web pages are opened.
     pub browser: BrowserKeys,
     /// Where plugins get packages.
@@ -174,17 +174,17 @@ pub struct Settings {
     /// `[settings.PLUGIN]`, for each plugin.
     pub plugin_settings: BTreeMap<PluginName, Map<String, Value>>,
     /// The contents of the files, to report where a value comes from.
-    pub written: Written,
+    pub written: RawConfig,
     /// The environment, from which plugins are granted variables.
     pub env: Env,
 }
 
-impl Settings {
+impl HostSettings {
     /// Every key that the program itself sends to servers, with the name of its source.
-    pub fn keys(&self) -> impl Iterator<Item = (String, Secret)> {
+    pub fn server_keys(&self) -> impl Iterator<Item = (String, Secret)> {
         let embedder = self.embedder.as_ref().and_then(|embedder| embedder.key.clone());
         let embedder = embedder.map(|key| ("embedding.key".to_owned(), key));
-        self.models.keys().chain(embedder)
+        self.models.server_keys().chain(embedder)
     }
 
     /// Resolves flags, environment and files.
@@ -193,18 +193,18 @@ impl Settings {
     ///
     /// A file named on the command line is missing, a file contains a mistake, or the model is
     /// unknown.
-    pub fn resolve(flags: &Flags, env: Env) -> Result<Self, ConfigError> {
-        let paths = Paths::new(&env)?;
-        let layers = Layers::read(flags, &env, &paths)?;
-        let (plugin_dirs, plugin_dirs_origin) = plugin_dirs(flags, &env, &layers, &paths);
-        let own = own_files(flags, &layers.config_file, &paths, &plugin_dirs);
+    pub fn resolve(flags: &ConfigFlags, env: Env) -> Result<Self, ConfigError> {
+        let paths = HostPaths::new(&env)?;
+        let layers = ConfigLayers::read_files(flags, &env, &paths)?;
+        let (plugin_dirs, plugin_dirs_origin) = resolve_plugin_dirs(flags, &env, &layers, &paths);
+        let own = host_own_files(flags, &layers.config_file, &paths, &plugin_dirs);
         let mut policy = PolicyFiles::find(flags, &env, &paths, own);
         policy.foreign.extend(layers.foreign.iter().cloned());
-        let models = Models::new(flags, &env, &layers.file)?;
-        let chosen = models.choose(flags, layers.default_model())?;
-        let Layers { config_file, project, file, budget, written, .. } = layers;
-        let embedder = models.embedder(file.embedding.as_ref(), &chosen)?;
-        let mut chat = file.chat.resolve(chosen.context_tokens);
+        let models = ModelSources::new(flags, &env, &layers.file)?;
+        let chosen = models.choose_model(flags, layers.default_model())?;
+        let ConfigLayers { config_file, project, file, budget, written, .. } = layers;
+        let embedder = models.choose_embedder(file.embedding.as_ref(), &chosen)?;
+        let mut chat = file.chat.with_defaults(chosen.context_tokens);
         chat.guide = flags.guide.clone().or(chat.guide);
         Ok(Self {
             paths,
@@ -217,11 +217,11 @@ impl Settings {
             chat,
             embedder,
             budget,
-            sessions: file.sessions.resolve(),
-            internal: file.internal.resolve(),
-            browser: file.browser.resolve(&env),
+            sessions: file.sessions.with_defaults(),
+            internal: file.internal.with_defaults(),
+            browser: file.browser.with_env_overrides(&env),
             packages: file.packages,
-            compile: file.compile.resolve(&env),
+            compile: file.compile.with_env_overrides(&env),
             plugin_settings: file.settings,
             chosen,
             models,
@@ -235,21 +235,21 @@ impl Settings {
     /// # Errors
     ///
     /// The table of that name is incomplete, or the name does not mean a model.
-    pub fn choose_model(&self, name: &str) -> Result<Chosen, ConfigError> {
-        self.models.named(name)
+    pub fn choose_model(&self, name: &str) -> Result<ChosenModel, ConfigError> {
+        self.models.resolve_model_name(name)
     }
 }
 
 /// The host's own files and folders. A plugin that could change them could change its own
 /// permissions.
-fn own_files(
-    flags: &Flags,
+fn host_own_files(
+    flags: &ConfigFlags,
     config_file: &Path,
-    paths: &Paths,
+    paths: &HostPaths,
     plugin_dirs: &[PathBuf],
 ) -> Vec<PathBuf> {
-    let policy = flags.policy.clone().unwrap_or_else(|| paths.policy());
-    let files = [config_file.to_owned(), policy, paths.lock()];
+    let policy = flags.policy.clone().unwrap_or_else(|| paths.policy_file());
+    let files = [config_file.to_owned(), policy, paths.lock_file()];
     let folders = [paths.cache.clone(), paths.state.clone()];
     [&files[..], &folders[..], plugin_dirs].concat()
 }
@@ -262,7 +262,7 @@ const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// # Errors
 ///
 /// The file cannot be read as text.
-pub fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
+pub fn read_config_file(path: &Path, named: bool) -> Result<String, ConfigError> {
     match untrusted_file::read_text(path, FILE_BYTES_MAX) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => Ok(String::new()),
@@ -275,33 +275,38 @@ pub fn read(path: &Path, named: bool) -> Result<String, ConfigError> {
 /// # Errors
 ///
 /// The file cannot be read as text, or has another owner or mode.
-fn read_own(path: &Path) -> Result<String, ConfigError> {
+fn read_owned_file(path: &Path) -> Result<String, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
     untrusted_file::read_own_text(path, FILE_BYTES_MAX).map_err(unreadable)
 }
 
-fn show(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     path.display().to_string()
 }
 
 /// The first source that is set decides alone, so that a flag can hide every other folder.
-fn plugin_dirs(flags: &Flags, env: &Env, layers: &Layers, paths: &Paths) -> (Vec<PathBuf>, Origin) {
+fn resolve_plugin_dirs(
+    flags: &ConfigFlags,
+    env: &Env,
+    layers: &ConfigLayers,
+    paths: &HostPaths,
+) -> (Vec<PathBuf>, SettingOrigin) {
     if !flags.plugin_dirs.is_empty() {
-        return (flags.plugin_dirs.clone(), Origin::Flag("--plugin-dir"));
+        return (flags.plugin_dirs.clone(), SettingOrigin::Flag("--plugin-dir"));
     }
     for name in [env::PLUGIN_DIR, env::PLUGIN_DIR_SHORT] {
         if let Some(value) = env.get(name) {
-            return (std::env::split_paths(value).collect(), Origin::Variable(name));
+            return (std::env::split_paths(value).collect(), SettingOrigin::Variable(name));
         }
     }
     let written = &layers.file.plugin_dirs;
     if !written.is_empty() {
-        return (written.clone(), layers.written.origin("plugin_dir"));
+        return (written.clone(), layers.written.value_origin("plugin_dir"));
     }
-    (paths.plugins.clone(), Origin::Default)
+    (paths.plugins.clone(), SettingOrigin::Default)
 }
 
-impl std::fmt::Display for Origin {
+impl std::fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Flag(name) => write!(f, "the flag {name}"),
@@ -317,19 +322,19 @@ impl std::fmt::Display for Origin {
 mod tests {
     use super::*;
 
-    fn dirs(flags: &[&str], env: &[(&str, &str)], text: &str) -> (Vec<PathBuf>, Origin) {
+    fn dirs(flags: &[&str], env: &[(&str, &str)], text: &str) -> (Vec<PathBuf>, SettingOrigin) {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("c.toml");
         std::fs::write(&config, text).unwrap();
         let mut pairs = vec![("HOME", "/home/a")];
         pairs.extend(env);
-        let flags = Flags {
+        let flags = ConfigFlags {
             plugin_dirs: flags.iter().map(PathBuf::from).collect(),
             config: Some(config),
             folder: Some(folder.path().to_owned()),
-            ..Flags::default()
+            ..ConfigFlags::default()
         };
-        let settings = Settings::resolve(&flags, Env::of(pairs)).unwrap();
+        let settings = HostSettings::resolve(&flags, Env::from_pairs(pairs)).unwrap();
         (settings.plugin_dirs, settings.plugin_dirs_origin)
     }
 
@@ -340,11 +345,11 @@ mod tests {
         assert_eq!(dirs(&["/flag"], &both, file).0, [PathBuf::from("/flag")]);
         let (found, origin) = dirs(&[], &both, file);
         assert_eq!(found, [PathBuf::from("/a"), PathBuf::from("/b")]);
-        assert_eq!(origin, Origin::Variable("SALLYPORT_PLUGIN_DIR"));
+        assert_eq!(origin, SettingOrigin::Variable("SALLYPORT_PLUGIN_DIR"));
         assert_eq!(dirs(&[], &both[1..], file).0, [PathBuf::from("/short")]);
-        assert_eq!(dirs(&[], &[], file), (vec![PathBuf::from("/file")], Origin::File));
+        assert_eq!(dirs(&[], &[], file), (vec![PathBuf::from("/file")], SettingOrigin::File));
         let (found, origin) = dirs(&[], &[], "");
-        assert_eq!(origin, Origin::Default);
+        assert_eq!(origin, SettingOrigin::Default);
         assert_eq!(found[0], PathBuf::from("/home/a/.local/share/sallyport/plugins"));
     }
 }

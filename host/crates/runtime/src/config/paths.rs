@@ -9,7 +9,7 @@ const SYSTEM_PLUGINS: &str = "/usr/local/share/sallyport/plugins";
 
 /// The folders that the host uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Paths {
+pub struct HostPaths {
     /// `sallyport.toml` and `policy.toml`.
     pub config: PathBuf,
     /// The audit log and everything else that outlives a session.
@@ -20,7 +20,7 @@ pub struct Paths {
     pub plugins: Vec<PathBuf>,
 }
 
-impl Paths {
+impl HostPaths {
     /// Determines the folders. Creates none of them.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl Paths {
             let (cache, state) = (all.join("cache"), all.join("state"));
             return Ok(Self { cache, state, config: all, plugins });
         }
-        let home = env.home().ok_or(ConfigError::NoHome)?;
+        let home = env.home_dir().ok_or(ConfigError::NoHome)?;
         let folder = |name: &str, fallback: &str| {
             // The XDG rules ignore a relative path.
             let given = env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -48,12 +48,12 @@ impl Paths {
     }
 
     /// The user's policy file, which grants plugins their permissions.
-    pub fn policy(&self) -> PathBuf {
+    pub fn policy_file(&self) -> PathBuf {
         self.config.join("policy.toml")
     }
 
     /// The lockfile of accepted plugins.
-    pub fn lock(&self) -> PathBuf {
+    pub fn lock_file(&self) -> PathBuf {
         self.config.join("sallyport.lock")
     }
 }
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn folders_follow_xdg_or_stand_together() {
         let check = |pairs: &[(&str, &str)], config: &str, cache: &str| {
-            let paths = Paths::new(&Env::of(pairs.iter().copied())).unwrap();
+            let paths = HostPaths::new(&Env::from_pairs(pairs.iter().copied())).unwrap();
             assert_eq!(paths.config, PathBuf::from(config));
             assert_eq!(paths.cache, PathBuf::from(cache));
         };
@@ -77,6 +77,6 @@ mod tests {
             "/h/.cache/sallyport",
         );
         check(&[("SALLYPORT_HOME", "/s")], "/s", "/s/cache");
-        assert!(Paths::new(&Env::of([])).is_err());
+        assert!(HostPaths::new(&Env::from_pairs([])).is_err());
     }
 }

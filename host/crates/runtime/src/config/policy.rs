@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sallyport_policy::PolicyTier;
 
-use super::{Env, Flags, ForeignFile, Paths, around};
+use super::{ConfigFlags, Env, ForeignFile, HostPaths, around};
 
 /// The administrator's policy. No variable and no flag moves it, because a user could then escape
 /// it.
@@ -38,19 +38,25 @@ pub struct PolicyFiles {
 }
 
 impl PolicyFiles {
-    pub(super) fn find(flags: &Flags, env: &Env, paths: &Paths, own: Vec<PathBuf>) -> Self {
-        let user = flags.policy.clone().unwrap_or_else(|| paths.policy());
+    pub(super) fn find(
+        flags: &ConfigFlags,
+        env: &Env,
+        paths: &HostPaths,
+        own: Vec<PathBuf>,
+    ) -> Self {
+        let user = flags.policy.clone().unwrap_or_else(|| paths.policy_file());
         let mut files = vec![
             PolicyPath { tier: PolicyTier::Admin, path: ADMIN_FILE.into(), is_named: false },
             PolicyPath { tier: PolicyTier::User, path: user, is_named: flags.policy.is_some() },
         ];
         // Without a working folder there cannot be a project.
         let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
-        let (project, foreign) = folder.map_or_else(Default::default, |at| project_file(&at));
+        let (project, foreign) =
+            folder.map_or_else(Default::default, |at| find_project_policy(&at));
         if let Some(path) = project {
             files.push(PolicyPath { tier: PolicyTier::Project, path, is_named: false });
         }
-        Self { files, own, home: env.home(), foreign }
+        Self { files, own, home: env.home_dir(), foreign }
     }
 
     /// The user's policy file.
@@ -63,9 +69,9 @@ impl PolicyFiles {
 /// The policy of the nearest project around a folder. Without one, the path in the folder itself is
 /// watched, so that a new file takes effect when it appears, unless another user could place one
 /// there.
-fn project_file(folder: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
-    let (found, foreign) = around::find(folder, PROJECT_FILE, |_| false);
-    let to_come = || around::is_own(folder).then(|| folder.join(PROJECT_FILE));
+fn find_project_policy(folder: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
+    let (found, foreign) = around::find_project_file(folder, PROJECT_FILE, |_| false);
+    let to_come = || around::can_be_project(folder).then(|| folder.join(PROJECT_FILE));
     (found.or_else(to_come), foreign)
 }
 
@@ -78,17 +84,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (outer, inner) = (folder.path().join("a"), folder.path().join("a/b/c"));
         std::fs::create_dir_all(&inner).unwrap();
-        assert_eq!(project_file(&inner).0, Some(inner.join(PROJECT_FILE)));
+        assert_eq!(find_project_policy(&inner).0, Some(inner.join(PROJECT_FILE)));
         std::fs::create_dir(outer.join(".sallyport")).unwrap();
         std::fs::write(outer.join(PROJECT_FILE), "").unwrap();
-        assert_eq!(project_file(&inner).0, Some(outer.join(PROJECT_FILE)));
+        assert_eq!(find_project_policy(&inner).0, Some(outer.join(PROJECT_FILE)));
     }
 
     #[test]
     fn nothing_moves_the_administrators_file() {
-        let env = Env::of([("SALLYPORT_HOME", "/s"), ("HOME", "/h")]);
-        let flags = Flags { policy: Some("/own.toml".into()), ..Flags::default() };
-        let found = PolicyFiles::find(&flags, &env, &Paths::new(&env).unwrap(), Vec::new());
+        let env = Env::from_pairs([("SALLYPORT_HOME", "/s"), ("HOME", "/h")]);
+        let flags = ConfigFlags { policy: Some("/own.toml".into()), ..ConfigFlags::default() };
+        let found = PolicyFiles::find(&flags, &env, &HostPaths::new(&env).unwrap(), Vec::new());
         assert_eq!(found.files[0].path, Path::new(ADMIN_FILE));
         assert_eq!(found.user_file(), Path::new("/own.toml"));
         assert!(found.files[1].is_named && !found.files[0].is_named);

@@ -12,9 +12,9 @@ use sallyport_policy::{
 };
 
 use super::{
-    ConfigError, Env, FileConfig, Flags, ForeignFile, Origin, around, keys,
+    ConfigError, ConfigFlags, Env, FileConfig, ForeignFile, SettingOrigin, around, keys,
     sections::BudgetKeys,
-    trust::{self, Trust},
+    trust::{self, TrustedProjects},
 };
 
 /// A project's configuration, relative to the project's folder.
@@ -22,7 +22,7 @@ const FILE: &str = ".sallyport/sallyport.toml";
 
 /// The configuration of a project.
 #[derive(Debug)]
-pub struct Project {
+pub struct ProjectConfig {
     /// The file.
     pub file: PathBuf,
     /// Its contents.
@@ -33,7 +33,7 @@ pub struct Project {
 
 /// The settings that a project's file may make.
 #[derive(Debug)]
-pub(super) enum Says {
+pub(super) enum ProjectSettings {
     /// All settings: the user trusts the file.
     Trusted(Box<FileConfig>),
     /// The settings of a file that the user does not trust.
@@ -47,29 +47,32 @@ pub(super) enum Says {
 
 /// A project that counts, with its settings, if there is one, and the nearer files that are
 /// ignored.
-type FoundProject = (Option<(Project, Says)>, Vec<ForeignFile>);
+type FoundProject = (Option<(ProjectConfig, ProjectSettings)>, Vec<ForeignFile>);
 
-impl Project {
+impl ProjectConfig {
     /// Reads the configuration of the nearest project around the working folder. The user's own
     /// file never counts as a project's, regardless of its folder. Also returns the settings that
     /// the file may make, and the nearer files that are ignored.
-    pub(super) fn find(
-        flags: &Flags,
+    pub(super) fn find_nearest(
+        flags: &ConfigFlags,
         env: &Env,
         own: &Path,
         state: &Path,
     ) -> Result<FoundProject, ConfigError> {
         // Without a working folder there cannot be a project.
         let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
-        let found = folder.map(|folder| nearest(&folder, own));
+        let found = folder.map(|folder| find_nearest_project(&folder, own));
         let (file, foreign) = found.unwrap_or_default();
         let Some(file) = file else { return Ok((None, foreign)) };
-        let text = super::read_own(&file)?;
-        let is_trusted = Trust::read(state)?.covers(&file, &trust::digest(&text));
-        let name = super::show(&file);
+        let text = super::read_owned_file(&file)?;
+        let is_trusted =
+            TrustedProjects::read(state)?.is_trusted(&file, &trust::content_digest(&text));
+        let name = super::display_path(&file);
         let says = match is_trusted {
-            true => Says::Trusted(Box::new(trusted(&name, &text, env, &file)?)),
-            false => stranger(&name, &text)?,
+            true => {
+                ProjectSettings::Trusted(Box::new(parse_trusted_file(&name, &text, env, &file)?))
+            }
+            false => parse_untrusted_file(&name, &text)?,
         };
         Ok((Some((Self { file, text, is_trusted }, says)), foreign))
     }
@@ -80,25 +83,30 @@ impl Project {
 /// # Errors
 ///
 /// The file cannot be read, or contains a mistake.
-pub fn text(file: &Path, env: &Env) -> Result<String, ConfigError> {
-    let text = super::read_own(file)?;
-    trusted(&super::show(file), &text, env, file)?;
+pub fn read_project_file(file: &Path, env: &Env) -> Result<String, ConfigError> {
+    let text = super::read_owned_file(file)?;
+    parse_trusted_file(&super::display_path(file), &text, env, file)?;
     Ok(text)
 }
 
 /// The file of the nearest project around a folder, and the nearer ones that are ignored as
 /// possibly another user's.
-pub fn nearest(folder: &Path, own: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
+pub fn find_nearest_project(folder: &Path, own: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
     let own = own.canonicalize().ok();
-    around::find(folder, FILE, |path| path.canonicalize().ok() == own)
+    around::find_project_file(folder, FILE, |path| path.canonicalize().ok() == own)
 }
 
 /// Parses a trusted file. Relative plugin folders are resolved against the project's folder.
-fn trusted(name: &str, text: &str, env: &Env, file: &Path) -> Result<FileConfig, SourceError> {
+fn parse_trusted_file(
+    name: &str,
+    text: &str,
+    env: &Env,
+    file: &Path,
+) -> Result<FileConfig, SourceError> {
     let mut config = FileConfig::parse(name, text, env)?;
     let root = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
     let entries = config.models.values_mut().chain(&mut config.embedding);
-    entries.for_each(|entry| entry.origin = Origin::Project);
+    entries.for_each(|entry| entry.origin = SettingOrigin::Project);
     for folder in &mut config.plugin_dirs {
         *folder = root.join(&folder);
     }
@@ -106,18 +114,19 @@ fn trusted(name: &str, text: &str, env: &Env, file: &Path) -> Result<FileConfig,
 }
 
 /// Reads the settings that an untrusted file may make. No variable is replaced.
-fn stranger(name: &str, text: &str) -> Result<Says, SourceError> {
+fn parse_untrusted_file(name: &str, text: &str) -> Result<ProjectSettings, SourceError> {
     TomlDocument::read_with(name, text, |root| {
         let default_model = root.read_optional("default_model", TomlItem::read_nonblank_string)?;
-        let budget = root.read_optional("budget", |item| item.read_section(BudgetKeys::read))?;
-        for key in keys::top().filter(|key| !["default_model", "budget"].contains(key)) {
+        let budget =
+            root.read_optional("budget", |item| item.read_section(BudgetKeys::read_section))?;
+        for key in keys::top_level_keys().filter(|key| !["default_model", "budget"].contains(key)) {
             if let Some(item) = root.take_item(key) {
                 let message = format!("a project that is not trusted may not set {key:?}");
                 let hint = "read the file, then trust it with `sallyport trust` in its folder";
                 return Err(item.place().into_error(message).with_hint(hint));
             }
         }
-        Ok(Says::Stranger { default_model, budget: budget.unwrap_or_default() })
+        Ok(ProjectSettings::Stranger { default_model, budget: budget.unwrap_or_default() })
     })
 }
 
@@ -139,7 +148,7 @@ mod tests {
             ("[budget]\nturn = 3", Some("2:1: unknown key \"turn\"")),
         ];
         for (text, want) in rows {
-            let said = stranger("p.toml", text).map_err(|error| error.to_string());
+            let said = parse_untrusted_file("p.toml", text).map_err(|error| error.to_string());
             match (said, want) {
                 (Ok(_), None) => {}
                 (Err(error), Some(want)) => assert!(error.contains(want), "{error}"),
@@ -155,7 +164,7 @@ mod tests {
         std::fs::create_dir(folder.path().join(".sallyport")).unwrap();
         std::fs::write(&file, "").unwrap();
         let inner = folder.path().join("a/b");
-        assert_eq!(nearest(&inner, Path::new("/other")).0, Some(file.clone()));
-        assert_eq!(nearest(&inner, &file).0, None);
+        assert_eq!(find_nearest_project(&inner, Path::new("/other")).0, Some(file.clone()));
+        assert_eq!(find_nearest_project(&inner, &file).0, None);
     }
 }

@@ -17,7 +17,7 @@ pub const OFFLINE: &str = "offline";
 
 /// A provider of models, as configuration and flags name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Provider {
+pub struct ProviderDefinition {
     /// Its name.
     pub name: &'static str,
     /// Its protocol; `None` for the built-in matcher.
@@ -39,9 +39,9 @@ pub struct Provider {
 
 /// The provider or plugin that answers, as configuration and flags name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum ProviderChoice {
     /// A provider.
-    Provider(Provider),
+    Provider(ProviderDefinition),
     /// A plugin that acts as a provider.
     Plugin(PluginName),
 }
@@ -49,38 +49,38 @@ pub enum Asked {
 /// A name that is neither a provider's nor a plugin's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct NobodyAsked {
+pub struct UnknownProvider {
     /// Description of the problem.
     pub message: String,
     /// The suggested name.
     pub hint: String,
 }
 
-impl Asked {
+impl ProviderChoice {
     /// Parses the name of a provider, or `plugin:NAME`.
     ///
     /// # Errors
     ///
     /// The name is neither.
-    pub fn named(name: &str) -> Result<Self, NobodyAsked> {
+    pub fn from_name(name: &str) -> Result<Self, UnknownProvider> {
         if let Some(plugin) = name.strip_prefix(PLUGIN_PREFIX) {
             let hint = match plugin.split_once('/') {
                 Some(_) => format!("`--model {name}` names a plugin and its model"),
                 None => format!("write {PLUGIN_PREFIX}NAME"),
             };
-            let wrong = |error| NobodyAsked {
+            let wrong = |error| UnknownProvider {
                 message: format!("{name:?} is not the name of a plugin: {error}"),
                 hint,
             };
             return plugin.parse().map(Self::Plugin).map_err(wrong);
         }
-        Provider::named(name).map(Self::Provider).ok_or_else(|| {
+        ProviderDefinition::from_name(name).map(Self::Provider).ok_or_else(|| {
             let known = ALL.map(|provider| provider.name);
             let hint = match nearest_match(name, known) {
                 Some(near) => format!("did you mean {near:?}?"),
                 None => format!("the providers are {}, and {PLUGIN_PREFIX}NAME", known.join(", ")),
             };
-            NobodyAsked { message: format!("there is no provider {name:?}"), hint }
+            UnknownProvider { message: format!("there is no provider {name:?}"), hint }
         })
     }
 
@@ -98,7 +98,7 @@ const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_EMBEDDER: &str = "text-embedding-3-small";
 
 /// The built-in matcher.
-pub const BUILT_IN: Provider = Provider {
+pub const BUILT_IN: ProviderDefinition = ProviderDefinition {
     name: OFFLINE,
     protocol: None,
     base_url: "",
@@ -110,80 +110,90 @@ pub const BUILT_IN: Provider = Provider {
 };
 
 /// Every provider. The first match counts where several are possible.
-pub const ALL: [Provider; 11] = [
-    Provider {
+pub const ALL: [ProviderDefinition; 11] = [
+    ProviderDefinition {
         url_variable: Some(env::OPENAI_BASE_URL),
         embedder: Some(OPENAI_EMBEDDER),
         families: &["gpt-", "chatgpt-", "o1", "o3", "o4", "codex-"],
-        ..Provider::new("openai", ProviderProtocol::OpenAiChat, OPENAI_URL, &[env::OPENAI_API_KEY])
+        ..ProviderDefinition::new(
+            "openai",
+            ProviderProtocol::OpenAiChat,
+            OPENAI_URL,
+            &[env::OPENAI_API_KEY],
+        )
     },
-    Provider {
+    ProviderDefinition {
         url_variable: Some(env::OPENAI_BASE_URL),
         embedder: Some(OPENAI_EMBEDDER),
-        ..Provider::new(
+        ..ProviderDefinition::new(
             "openai-responses",
             ProviderProtocol::OpenAiResponses,
             OPENAI_URL,
             &[env::OPENAI_API_KEY],
         )
     },
-    Provider {
+    ProviderDefinition {
         families: &["claude"],
-        ..Provider::new(
+        ..ProviderDefinition::new(
             "anthropic",
             ProviderProtocol::Anthropic,
             "https://api.anthropic.com/v1",
             &[env::ANTHROPIC_API_KEY],
         )
     },
-    Provider {
+    ProviderDefinition {
         embedder: Some("gemini-embedding-001"),
         families: &["gemini", "gemma"],
-        ..Provider::new(
+        ..ProviderDefinition::new(
             "gemini",
             ProviderProtocol::Gemini,
             "https://generativelanguage.googleapis.com/v1beta",
             &[env::GEMINI_API_KEY, env::GOOGLE_API_KEY],
         )
     },
-    Provider {
+    ProviderDefinition {
         url_variable: Some(env::OLLAMA_BASE_URL),
         model_variable: Some(env::OLLAMA_MODEL),
         embedder: Some("nomic-embed-text"),
         families: &["llama", "qwen", "phi", "gemma", "gpt-oss"],
-        ..Provider::new("ollama", ProviderProtocol::Ollama, "http://localhost:11434", &[])
+        ..ProviderDefinition::new("ollama", ProviderProtocol::Ollama, "http://localhost:11434", &[])
     },
-    Provider {
+    ProviderDefinition {
         embedder: Some("mistral-embed"),
         families: &["mistral", "ministral", "magistral", "codestral", "devstral", "pixtral"],
-        ..Provider::new(
+        ..ProviderDefinition::new(
             "mistral",
             ProviderProtocol::OpenAiChat,
             "https://api.mistral.ai/v1",
             &[env::MISTRAL_API_KEY],
         )
     },
-    Provider {
+    ProviderDefinition {
         families: &["deepseek"],
-        ..Provider::new(
+        ..ProviderDefinition::new(
             "deepseek",
             ProviderProtocol::OpenAiChat,
             "https://api.deepseek.com/v1",
             &[env::DEEPSEEK_API_KEY],
         )
     },
-    Provider::new(
+    ProviderDefinition::new(
         "openrouter",
         ProviderProtocol::OpenAiChat,
         "https://openrouter.ai/api/v1",
         &[env::OPENROUTER_API_KEY],
     ),
-    Provider::new("llamacpp", ProviderProtocol::OpenAiChat, "http://localhost:8080/v1", &[]),
-    Provider::new("vllm", ProviderProtocol::OpenAiChat, "http://localhost:8000/v1", &[]),
+    ProviderDefinition::new(
+        "llamacpp",
+        ProviderProtocol::OpenAiChat,
+        "http://localhost:8080/v1",
+        &[],
+    ),
+    ProviderDefinition::new("vllm", ProviderProtocol::OpenAiChat, "http://localhost:8000/v1", &[]),
     BUILT_IN,
 ];
 
-impl Provider {
+impl ProviderDefinition {
     const fn new(
         name: &'static str,
         protocol: ProviderProtocol,
@@ -204,7 +214,7 @@ impl Provider {
     }
 
     /// The provider of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         ALL.into_iter().find(|provider| provider.name == name)
     }
 
@@ -218,31 +228,31 @@ impl Provider {
     /// models.
     pub fn has_own_server(self, env: &Env) -> bool {
         let named = self.url_variable.and_then(|variable| env.get(variable));
-        named.is_some_and(|url| !self.is_at_home(url))
+        named.is_some_and(|url| !self.is_default_address(url))
     }
 
     /// True for the provider's default address.
-    pub fn is_at_home(self, url: &str) -> bool {
+    pub fn is_default_address(self, url: &str) -> bool {
         url.trim().trim_end_matches('/') == self.base_url.trim_end_matches('/')
     }
 
     /// True for a name that one of its models could have.
-    pub fn could_have(self, model: &str) -> bool {
+    pub fn can_serve_model(self, model: &str) -> bool {
         let model = model.to_ascii_lowercase();
         self.families.iter().any(|family| model.starts_with(family))
     }
 
     /// The key from the environment, and the variable that contains it.
-    pub fn key(self, env: &Env) -> Option<(&'static str, &str)> {
+    pub fn key_from_env(self, env: &Env) -> Option<(&'static str, &str)> {
         self.key_variables.iter().find_map(|name| Some((*name, env.get(name)?)))
     }
 }
 
 /// The variable for the key that the server at this address requires; `None` for a server that is
 /// not known to require one.
-pub fn key_variable_at(base_url: &str) -> Option<&'static str> {
-    let with_key = |provider: &Provider| provider.key_variables.first().copied();
-    let at_home = ALL.into_iter().filter(|provider| provider.is_at_home(base_url));
+pub fn key_variable_for_url(base_url: &str) -> Option<&'static str> {
+    let with_key = |provider: &ProviderDefinition| provider.key_variables.first().copied();
+    let at_home = ALL.into_iter().filter(|provider| provider.is_default_address(base_url));
     at_home.filter_map(|provider| with_key(&provider)).next()
 }
 
@@ -255,7 +265,7 @@ mod tests {
         for (index, provider) in ALL.iter().enumerate() {
             assert!(ALL[..index].iter().all(|other| other.name != provider.name));
             assert_eq!(provider.protocol.is_none(), provider.base_url.is_empty());
-            assert_eq!(Provider::named(provider.name), Some(*provider));
+            assert_eq!(ProviderDefinition::from_name(provider.name), Some(*provider));
         }
     }
 }

@@ -34,7 +34,7 @@ const COUNT_MAX: u32 = 1_000_000;
 
 /// The kinds of memory, as `[chat]` names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemoryKind {
+pub enum ChatMemoryKind {
     /// Everything is sent.
     None,
     /// The newest turns are sent.
@@ -46,24 +46,24 @@ pub enum MemoryKind {
 }
 
 /// The names of [`MemoryKind`] in the file.
-pub(super) const MEMORIES: [(&str, MemoryKind); 4] = {
-    use MemoryKind::{None, SlidingWindow, Summary, VectorDb};
+pub(super) const MEMORIES: [(&str, ChatMemoryKind); 4] = {
+    use ChatMemoryKind::{None, SlidingWindow, Summary, VectorDb};
     [
-        (None.word(), None),
-        (SlidingWindow.word(), SlidingWindow),
-        (Summary.word(), Summary),
-        (VectorDb.word(), VectorDb),
+        (None.as_str(), None),
+        (SlidingWindow.as_str(), SlidingWindow),
+        (Summary.as_str(), Summary),
+        (VectorDb.as_str(), VectorDb),
     ]
 };
 
-impl MemoryKind {
+impl ChatMemoryKind {
     /// The kind with this name.
-    pub fn named(word: &str) -> Option<Self> {
+    pub fn from_name(word: &str) -> Option<Self> {
         MEMORIES.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
     }
 
     /// Its name in the file.
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::SlidingWindow => "sliding-window",
@@ -73,7 +73,7 @@ impl MemoryKind {
     }
 
     /// The names of all kinds.
-    pub fn words() -> [&'static str; 4] {
+    pub fn all_names() -> [&'static str; 4] {
         MEMORIES.map(|(word, _)| word)
     }
 }
@@ -96,7 +96,7 @@ pub(super) const EDIT_MODES: [(&str, EditMode); 2] =
 #[derive(Debug, Default, Clone)]
 pub struct ChatKeys {
     system: Option<String>,
-    memory: Option<MemoryKind>,
+    memory: Option<ChatMemoryKind>,
     memory_tokens: Option<u64>,
     recalled_tokens: Option<u64>,
     memories: Option<Vec<String>>,
@@ -108,7 +108,7 @@ pub struct ChatKeys {
 
 /// The settings of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chat {
+pub struct ChatSettings {
     /// The system prompt.
     pub system: Option<String>,
     /// How much of a conversation is sent.
@@ -144,7 +144,7 @@ pub struct BudgetKeys {
 
 /// How much a conversation may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Budget {
+pub struct BudgetSettings {
     /// For one input.
     pub turn: TurnLimits,
     /// For a whole session.
@@ -154,16 +154,16 @@ pub struct Budget {
 /// `[sessions]`, as written in a file.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SessionKeys {
-    keep: Option<Keep>,
+    keep: Option<RetentionTime>,
     keep_max: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Keep(Option<Duration>);
+struct RetentionTime(Option<Duration>);
 
 /// How many sessions are kept, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sessions {
+pub struct SessionRetention {
     /// How long a session is kept after its last use; forever when absent.
     pub keep: Option<Duration>,
     /// Most sessions that are kept.
@@ -171,22 +171,22 @@ pub struct Sessions {
 }
 
 impl ChatKeys {
-    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
+    pub(super) fn read_section(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
         Ok(Self {
             system: table.read_optional("system", TomlItem::read_nonblank_string)?,
             memory: table.read_optional("memory", |item| item.read_choice(&MEMORIES))?,
-            memory_tokens: table.read_optional("memory_tokens", tokens)?,
-            recalled_tokens: table.read_optional("recalled_tokens", tokens)?,
+            memory_tokens: table.read_optional("memory_tokens", read_token_count)?,
+            recalled_tokens: table.read_optional("recalled_tokens", read_token_count)?,
             memories: table
                 .read_optional("memories", |item| item.read_list(TomlItem::read_nonblank_string))?,
             guide: table.read_optional("guide", TomlItem::read_parsed)?,
-            tool_tokens_max: table.read_optional("tool_tokens_max", tokens)?,
+            tool_tokens_max: table.read_optional("tool_tokens_max", read_token_count)?,
             edit_mode: table.read_optional("edit_mode", |item| item.read_choice(&EDIT_MODES))?,
             show_reasoning: table.read_optional("show_reasoning", TomlItem::read_bool)?,
         })
     }
 
-    pub(super) fn over(self, below: Self) -> Self {
+    pub(super) fn merge_over(self, below: Self) -> Self {
         Self {
             system: self.system.or(below.system),
             memory: self.memory.or(below.memory),
@@ -202,11 +202,11 @@ impl ChatKeys {
 
     /// Fills in defaults for a model with a context of this size. A conversation gets at most three
     /// quarters of a known size by default; the rest is left for tool definitions and the answer.
-    pub(super) fn resolve(self, context_tokens: Option<u64>) -> Chat {
+    pub(super) fn with_defaults(self, context_tokens: Option<u64>) -> ChatSettings {
         let room = context_tokens.map(|tokens| tokens / 4 * 3);
         let is_known = self.memory_tokens.is_some() || context_tokens.is_some();
-        let usual = if is_known { MemoryKind::SlidingWindow } else { MemoryKind::None };
-        let chat = Chat {
+        let usual = if is_known { ChatMemoryKind::SlidingWindow } else { ChatMemoryKind::None };
+        let chat = ChatSettings {
             system: self.system,
             memory: MemoryMode::None,
             memory_tokens: self.memory_tokens.or(room).unwrap_or(MEMORY_TOKENS).max(1),
@@ -217,26 +217,26 @@ impl ChatKeys {
             edit_mode: self.edit_mode.unwrap_or_default(),
             show_reasoning: self.show_reasoning.unwrap_or(false),
         };
-        Chat { memory: chat.memory_of(self.memory.unwrap_or(usual)), ..chat }
+        ChatSettings { memory: chat.memory_for_kind(self.memory.unwrap_or(usual)), ..chat }
     }
 }
 
 impl BudgetKeys {
-    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
+    pub(super) fn read_section(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
         let count = |item: TomlItem<'_>| item.read_count(1..=COUNT_MAX);
         Ok(Self {
             turns: table.read_optional("turns", count)?,
             calls: table.read_optional("calls", count)?,
             repeats: table.read_optional("repeats", count)?,
-            tokens: table.read_optional("tokens", tokens)?,
-            cost: table.read_optional("cost", cost)?,
-            time: table.read_optional("time", time)?,
-            session_tokens: table.read_optional("session_tokens", tokens)?,
-            session_cost: table.read_optional("session_cost", cost)?,
+            tokens: table.read_optional("tokens", read_token_count)?,
+            cost: table.read_optional("cost", read_cost)?,
+            time: table.read_optional("time", read_duration)?,
+            session_tokens: table.read_optional("session_tokens", read_token_count)?,
+            session_cost: table.read_optional("session_cost", read_cost)?,
         })
     }
 
-    pub(super) fn over(self, below: Self) -> Self {
+    pub(super) fn merge_over(self, below: Self) -> Self {
         Self {
             turns: self.turns.or(below.turns),
             calls: self.calls.or(below.calls),
@@ -249,9 +249,9 @@ impl BudgetKeys {
         }
     }
 
-    pub(super) fn resolve(self) -> Budget {
+    pub(super) fn with_defaults(self) -> BudgetSettings {
         let usual = TurnLimits::default();
-        Budget {
+        BudgetSettings {
             turn: TurnLimits {
                 turns_max: self.turns.unwrap_or(usual.turns_max),
                 calls_max: self.calls.unwrap_or(usual.calls_max),
@@ -265,109 +265,109 @@ impl BudgetKeys {
     }
 
     /// Lowers a budget to these numbers, where they are lower.
-    pub(super) fn lower(self, budget: Budget) -> Budget {
-        let Budget { turn, session } = budget;
-        Budget {
+    pub(super) fn lower_budget(self, budget: BudgetSettings) -> BudgetSettings {
+        let BudgetSettings { turn, session } = budget;
+        BudgetSettings {
             turn: TurnLimits {
                 turns_max: self.turns.map_or(turn.turns_max, |n| n.min(turn.turns_max)),
                 calls_max: self.calls.map_or(turn.calls_max, |n| n.min(turn.calls_max)),
                 repeats_max: self.repeats.map_or(turn.repeats_max, |n| n.min(turn.repeats_max)),
-                tokens_max: lower(self.tokens, turn.tokens_max),
-                cost_max: lower(self.cost, turn.cost_max),
-                time_max: lower(self.time, turn.time_max),
+                tokens_max: lower_limit(self.tokens, turn.tokens_max),
+                cost_max: lower_limit(self.cost, turn.cost_max),
+                time_max: lower_limit(self.time, turn.time_max),
             },
             session: SessionLimits {
-                tokens_max: lower(self.session_tokens, session.tokens_max),
-                cost_max: lower(self.session_cost, session.cost_max),
+                tokens_max: lower_limit(self.session_tokens, session.tokens_max),
+                cost_max: lower_limit(self.session_cost, session.cost_max),
             },
         }
     }
 }
 
 /// The lower of two limits, either of which may be absent.
-fn lower<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+fn lower_limit<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     a.into_iter().chain(b).min()
 }
 
-impl Budget {
+impl BudgetSettings {
     /// Its numbers, under the keys of the file; null for a limit that is not set.
-    pub fn shown(&self) -> Map<String, Value> {
+    pub fn display_values(&self) -> Map<String, Value> {
         let Self { turn, session } = self;
         let dollars = |cost: Option<TokenCost>| cost.map(|cost| cost.micro_usd as f64 / 1e6);
-        map([
+        json_map([
             ("turns", json!(turn.turns_max)),
             ("calls", json!(turn.calls_max)),
             ("repeats", json!(turn.repeats_max)),
             ("tokens", json!(turn.tokens_max)),
             ("cost", json!(dollars(turn.cost_max))),
-            ("time", json!(turn.time_max.map(shown_time))),
+            ("time", json!(turn.time_max.map(format_duration))),
             ("session_tokens", json!(session.tokens_max)),
             ("session_cost", json!(dollars(session.cost_max))),
         ])
     }
 }
 
-impl Chat {
+impl ChatSettings {
     /// A kind of memory, with the token limits of this chat.
-    pub fn memory_of(&self, kind: MemoryKind) -> MemoryMode {
+    pub fn memory_for_kind(&self, kind: ChatMemoryKind) -> MemoryMode {
         let (tokens_max, recalled_tokens_max) = (self.memory_tokens, self.recalled_tokens);
         match kind {
-            MemoryKind::None => MemoryMode::None,
-            MemoryKind::SlidingWindow => MemoryMode::SlidingWindow { tokens_max },
-            MemoryKind::Summary => MemoryMode::Summary { tokens_max },
-            MemoryKind::VectorDb => MemoryMode::ByMeaning { tokens_max, recalled_tokens_max },
+            ChatMemoryKind::None => MemoryMode::None,
+            ChatMemoryKind::SlidingWindow => MemoryMode::SlidingWindow { tokens_max },
+            ChatMemoryKind::Summary => MemoryMode::Summary { tokens_max },
+            ChatMemoryKind::VectorDb => MemoryMode::ByMeaning { tokens_max, recalled_tokens_max },
         }
     }
 
     /// Its values, under the keys of the file.
-    pub fn shown(&self) -> Map<String, Value> {
+    pub fn display_values(&self) -> Map<String, Value> {
         let (kind, memory_tokens, recalled_tokens) = match self.memory {
-            MemoryMode::None => (MemoryKind::None, None, None),
+            MemoryMode::None => (ChatMemoryKind::None, None, None),
             MemoryMode::SlidingWindow { tokens_max } => {
-                (MemoryKind::SlidingWindow, Some(tokens_max), None)
+                (ChatMemoryKind::SlidingWindow, Some(tokens_max), None)
             }
-            MemoryMode::Summary { tokens_max } => (MemoryKind::Summary, Some(tokens_max), None),
+            MemoryMode::Summary { tokens_max } => (ChatMemoryKind::Summary, Some(tokens_max), None),
             MemoryMode::ByMeaning { tokens_max, recalled_tokens_max } => {
-                (MemoryKind::VectorDb, Some(tokens_max), Some(recalled_tokens_max))
+                (ChatMemoryKind::VectorDb, Some(tokens_max), Some(recalled_tokens_max))
             }
         };
-        map([
+        json_map([
             ("system", json!(self.system)),
             ("guide", json!(self.guide)),
-            ("memory", json!(kind.word())),
+            ("memory", json!(kind.as_str())),
             ("memory_tokens", json!(memory_tokens)),
             ("recalled_tokens", json!(recalled_tokens)),
             ("memories", json!(self.memories)),
             ("tool_tokens_max", json!(self.tool_tokens_max)),
-            ("edit_mode", json!(word(&EDIT_MODES, self.edit_mode))),
+            ("edit_mode", json!(word_for_value(&EDIT_MODES, self.edit_mode))),
             ("show_reasoning", json!(self.show_reasoning)),
         ])
     }
 }
 
-impl Sessions {
+impl SessionRetention {
     /// Its values, under the keys of the file.
-    pub fn shown(&self) -> Map<String, Value> {
+    pub fn display_values(&self) -> Map<String, Value> {
         let days = |keep: Duration| match keep.as_secs() % DAY_S {
             0 => format!("{}d", keep.as_secs() / DAY_S),
-            _ => shown_time(keep),
+            _ => format_duration(keep),
         };
         let keep = self.keep.map_or("forever".to_owned(), days);
-        map([("keep", json!(keep)), ("keep_max", json!(self.keep_max))])
+        json_map([("keep", json!(keep)), ("keep_max", json!(self.keep_max))])
     }
 }
 
-fn map<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
+fn json_map<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// The name of a value in the file.
-fn word<T: PartialEq>(words: &[(&'static str, T)], value: T) -> Option<&'static str> {
+fn word_for_value<T: PartialEq>(words: &[(&'static str, T)], value: T) -> Option<&'static str> {
     words.iter().find(|(_, known)| *known == value).map(|(word, _)| *word)
 }
 
 /// A duration, as the file writes it.
-pub fn shown_time(time: Duration) -> String {
+pub fn format_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     if time.subsec_millis() > 0 {
         return format!("{}ms", time.as_millis());
@@ -380,43 +380,43 @@ pub fn shown_time(time: Duration) -> String {
 }
 
 impl SessionKeys {
-    pub(super) fn read(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
+    pub(super) fn read_section(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
         Ok(Self {
-            keep: table.read_optional("keep", keep)?,
+            keep: table.read_optional("keep", read_retention_time)?,
             keep_max: table.read_optional("keep_max", |item| item.read_count(1..=COUNT_MAX))?,
         })
     }
 
-    pub(super) fn over(self, below: Self) -> Self {
+    pub(super) fn merge_over(self, below: Self) -> Self {
         Self { keep: self.keep.or(below.keep), keep_max: self.keep_max.or(below.keep_max) }
     }
 
-    pub(super) fn resolve(self) -> Sessions {
-        Sessions {
-            keep: self.keep.map_or(Some(KEEP), |Keep(keep)| keep),
+    pub(super) fn with_defaults(self) -> SessionRetention {
+        SessionRetention {
+            keep: self.keep.map_or(Some(KEEP), |RetentionTime(keep)| keep),
             keep_max: self.keep_max.map_or(KEEP_MAX, |most| most as usize),
         }
     }
 }
 
 /// Reads a number of tokens, at least 1.
-pub(super) fn tokens(item: TomlItem<'_>) -> Result<u64, SourceError> {
+pub(super) fn read_token_count(item: TomlItem<'_>) -> Result<u64, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     let number = u64::try_from(item.read_integer()?).ok().filter(|number| *number > 0);
     number.ok_or_else(|| place.into_error(format!("{label} must be a number of tokens from 1 up")))
 }
 
 /// Reads a finite number from 0 up, which may have a fraction.
-pub(super) fn amount(item: TomlItem<'_>) -> Result<f64, SourceError> {
+pub(super) fn read_amount(item: TomlItem<'_>) -> Result<f64, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     let number = item.read_json()?.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
     number.ok_or_else(|| place.into_error(format!("{label} must be a number from 0 up")))
 }
 
-fn cost(item: TomlItem<'_>) -> Result<TokenCost, SourceError> {
+fn read_cost(item: TomlItem<'_>) -> Result<TokenCost, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     // Less than a millionth of a dollar cannot be counted, and a limit of 0 would stop everything.
-    let micro_usd = (amount(item)? * 1e6).floor() as u64;
+    let micro_usd = (read_amount(item)? * 1e6).floor() as u64;
     match micro_usd {
         0 => Err(place
             .into_error(format!("{label} is no amount that can be spent"))
@@ -426,7 +426,7 @@ fn cost(item: TomlItem<'_>) -> Result<TokenCost, SourceError> {
 }
 
 /// Reads a duration above zero.
-pub(super) fn time(item: TomlItem<'_>) -> Result<Duration, SourceError> {
+pub(super) fn read_duration(item: TomlItem<'_>) -> Result<Duration, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     let TimeSpan(time) = item.read_time_span()?;
     match time.is_zero() {
@@ -436,11 +436,11 @@ pub(super) fn time(item: TomlItem<'_>) -> Result<Duration, SourceError> {
 }
 
 /// Reads a duration that may be in days, or `forever`.
-fn keep(item: TomlItem<'_>) -> Result<Keep, SourceError> {
+fn read_retention_time(item: TomlItem<'_>) -> Result<RetentionTime, SourceError> {
     let place = item.place();
     let text = item.read_string()?;
     if text == "forever" {
-        return Ok(Keep(None));
+        return Ok(RetentionTime(None));
     }
     let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
     let time = match days {
@@ -453,7 +453,7 @@ fn keep(item: TomlItem<'_>) -> Result<Keep, SourceError> {
         Ok(TimeSpan(time)) if time.is_zero() => {
             Err(place.into_error("\"keep\" must be longer than nothing").with_hint(hint))
         }
-        Ok(TimeSpan(time)) => Ok(Keep(Some(time))),
+        Ok(TimeSpan(time)) => Ok(RetentionTime(Some(time))),
         Err(mistake) => Err(place.into_hinted_error(&mistake).with_hint(hint)),
     }
 }

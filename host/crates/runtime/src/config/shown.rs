@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{ModelChoice, Origin, Settings, env, sections::shown_time};
+use super::{HostSettings, ModelChoice, SettingOrigin, env, sections::format_duration};
 
 /// Shown instead of a hidden value.
 const HIDDEN: &str = "[hidden]";
@@ -13,7 +13,7 @@ const SECRET_NAMES: [&str; 5] = ["key", "token", "secret", "password", "credenti
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct SettingRow {
     /// The path of the key, such as `chat.system`.
     pub key: String,
     /// The value; null when unset.
@@ -22,58 +22,58 @@ pub struct Row {
     pub origin: String,
 }
 
-impl Settings {
+impl HostSettings {
     /// Every effective value. Keys that begin with `in-use` describe the model in use.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn setting_rows(&self) -> Vec<SettingRow> {
         let origin = self.plugin_dirs_origin.to_string();
         let mut rows =
-            vec![Row { key: "plugin_dir".into(), value: json!(self.plugin_dirs), origin }];
-        rows.extend(self.default_model());
-        rows.extend(self.in_use());
+            vec![SettingRow { key: "plugin_dir".into(), value: json!(self.plugin_dirs), origin }];
+        rows.extend(self.default_model_row());
+        rows.extend(self.model_in_use_rows());
         for (table, values) in [
-            ("chat", self.chat.shown()),
-            ("budget", self.budget.shown()),
-            ("sessions", self.sessions.shown()),
-            ("internal", self.internal.shown()),
-            ("browser", self.browser.shown()),
-            ("packages", self.packages.shown()),
-            ("compile", self.compile.shown()),
+            ("chat", self.chat.display_values()),
+            ("budget", self.budget.display_values()),
+            ("sessions", self.sessions.display_values()),
+            ("internal", self.internal.display_values()),
+            ("browser", self.browser.display_values()),
+            ("packages", self.packages.display_values()),
+            ("compile", self.compile.display_values()),
         ] {
             rows.extend(values.into_iter().map(|(key, value)| {
                 let key = format!("{table}.{key}");
-                let origin = self.origin_of(&key).to_string();
-                Row { key, value, origin }
+                let origin = self.setting_origin(&key).to_string();
+                SettingRow { key, value, origin }
             }));
         }
-        rows.extend(self.embedding());
+        rows.extend(self.embedding_rows());
         for top in ["model", "price", "settings"] {
-            rows.extend(self.tables(top));
+            rows.extend(self.table_rows(top));
         }
         rows
     }
 
     /// The origin of a key of these tables. Environment variables override only two of them.
-    fn origin_of(&self, key: &str) -> Origin {
+    fn setting_origin(&self, key: &str) -> SettingOrigin {
         match key {
             "browser.command" if self.env.get(env::BROWSER).is_some() => {
-                Origin::Variable(env::BROWSER)
+                SettingOrigin::Variable(env::BROWSER)
             }
             "compile.wait" if self.env.get(env::COMPILE_WAIT).is_some() => {
-                Origin::Variable(env::COMPILE_WAIT)
+                SettingOrigin::Variable(env::COMPILE_WAIT)
             }
-            key => self.written.origin(key),
+            key => self.written.value_origin(key),
         }
     }
 
-    fn default_model(&self) -> Option<Row> {
-        let (value, origin) = self.written.value("default_model")?;
-        Some(Row { key: "default_model".into(), value, origin: origin.to_string() })
+    fn default_model_row(&self) -> Option<SettingRow> {
+        let (value, origin) = self.written.value_with_origin("default_model")?;
+        Some(SettingRow { key: "default_model".into(), value, origin: origin.to_string() })
     }
 
     /// The model in use, with its resolved parts.
-    fn in_use(&self) -> Vec<Row> {
+    fn model_in_use_rows(&self) -> Vec<SettingRow> {
         let why = &self.chosen.why;
-        let row = |key: &str, value: Value, origin: &str| Row {
+        let row = |key: &str, value: Value, origin: &str| SettingRow {
             key: format!("in-use.{key}"),
             value,
             origin: origin.to_owned(),
@@ -85,9 +85,13 @@ impl Settings {
             let none = "nothing is set".to_owned();
             rows.extend([
                 row("protocol", json!(endpoint.protocol.as_str()), why),
-                row("base_url", json!(address_shown(&endpoint.base_url)), &address),
+                row("base_url", json!(display_address(&endpoint.base_url)), &address),
                 row("key", json!(key.as_ref().map(|_| HIDDEN)), key.as_ref().unwrap_or(&none)),
-                row("time_max", json!(shown_time(endpoint.time_max)), &sources.time.to_string()),
+                row(
+                    "time_max",
+                    json!(format_duration(endpoint.time_max)),
+                    &sources.time.to_string(),
+                ),
             ]);
         }
         if let ModelChoice::Plugin(plugin) = &self.model {
@@ -95,36 +99,38 @@ impl Settings {
             rows.extend([
                 row("plugin", json!(plugin.plugin), why),
                 row("plugin-model", json!(plugin.model), why),
-                row("time_max", json!(shown_time(plugin.time_max)), &time),
+                row("time_max", json!(format_duration(plugin.time_max)), &time),
             ]);
         }
         rows
     }
 
     /// The contents of `[embedding]` in the files.
-    fn embedding(&self) -> Vec<Row> {
-        let Some((table, origin)) = self.written.value("embedding") else { return Vec::new() };
+    fn embedding_rows(&self) -> Vec<SettingRow> {
+        let Some((table, origin)) = self.written.value_with_origin("embedding") else {
+            return Vec::new();
+        };
         let row = |(key, value): (&String, &Value)| {
             let value = match key.as_str() {
-                "base_url" => json!(address_shown(value.as_str().unwrap_or(""))),
-                _ => redacted(key, value),
+                "base_url" => json!(display_address(value.as_str().unwrap_or(""))),
+                _ => redact_value(key, value),
             };
-            Row { key: format!("embedding.{key}"), value, origin: origin.to_string() }
+            SettingRow { key: format!("embedding.{key}"), value, origin: origin.to_string() }
         };
         table.as_object().into_iter().flatten().map(row).collect()
     }
 
-    fn tables(&self, top: &str) -> Vec<Row> {
+    fn table_rows(&self, top: &str) -> Vec<SettingRow> {
         let mut rows = Vec::new();
-        for (name, table, origin) in self.written.tables(top) {
+        for (name, table, origin) in self.written.tables_with_origin(top) {
             for (key, value) in table.as_object().into_iter().flatten() {
                 let value = match (top, key.as_str()) {
-                    ("model", "base_url") => json!(address_shown(value.as_str().unwrap_or(""))),
-                    ("model", "key") | ("settings", _) => redacted(key, value),
+                    ("model", "base_url") => json!(display_address(value.as_str().unwrap_or(""))),
+                    ("model", "key") | ("settings", _) => redact_value(key, value),
                     _ => value.clone(),
                 };
-                let key = format!("{top}.{}.{}", key_shown(name), key_shown(key));
-                rows.push(Row { key, value, origin: origin.to_string() });
+                let key = format!("{top}.{}.{}", quote_toml_key(name), quote_toml_key(key));
+                rows.push(SettingRow { key, value, origin: origin.to_string() });
             }
         }
         rows
@@ -132,7 +138,7 @@ impl Settings {
 }
 
 /// A TOML key, quoted where necessary.
-fn key_shown(key: &str) -> String {
+fn quote_toml_key(key: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     match !key.is_empty() && key.chars().all(is_bare) {
         true => key.to_owned(),
@@ -142,7 +148,7 @@ fn key_shown(key: &str) -> String {
 
 /// An address that is safe to show. Users put keys into addresses, so one that has credentials or a
 /// query, or does not parse, is hidden.
-pub(super) fn address_shown(address: &str) -> String {
+pub(super) fn display_address(address: &str) -> String {
     match Url::parse(address.trim()) {
         Ok(url)
             if url.username().is_empty() && url.password().is_none() && url.query().is_none() =>
@@ -156,37 +162,38 @@ pub(super) fn address_shown(address: &str) -> String {
 }
 
 /// True for a name that suggests a secret value.
-pub fn is_secret(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
 /// A value without the parts that look secret by their names. A variable is shown by its name.
-fn redacted(name: &str, value: &Value) -> Value {
+fn redact_value(name: &str, value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            Value::Object(Map::from_iter(map.iter().map(|(k, v)| (k.clone(), redacted(k, v)))))
+            Value::Object(Map::from_iter(map.iter().map(|(k, v)| (k.clone(), redact_value(k, v)))))
         }
         Value::String(text) if text.starts_with("${") && text.ends_with('}') => value.clone(),
-        _ if is_secret(name) => json!(HIDDEN),
+        _ if is_secret_name(name) => json!(HIDDEN),
         _ => value.clone(),
     }
 }
 
 /// The origins of the parts of the model in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sources {
+pub struct ModelOrigins {
     /// Its address.
-    pub address: Origin,
+    pub address: SettingOrigin,
     /// Its key, if it has one.
-    pub key: Option<Origin>,
+    pub key: Option<SettingOrigin>,
     /// Its timeout of an answer.
-    pub time: Origin,
+    pub time: SettingOrigin,
 }
 
-impl Sources {
+impl ModelOrigins {
     /// No origin: nothing was set.
-    pub const NONE: Self = Self { address: Origin::Default, key: None, time: Origin::Default };
+    pub const NONE: Self =
+        Self { address: SettingOrigin::Default, key: None, time: SettingOrigin::Default };
 }
 
 #[cfg(test)]
@@ -208,12 +215,12 @@ mod tests {
             ),
         ];
         for (name, value, want) in rows {
-            assert_eq!(redacted(name, &value), want, "{name}");
+            assert_eq!(redact_value(name, &value), want, "{name}");
         }
-        assert_eq!(address_shown("http://x/v1"), "http://x/v1");
+        assert_eq!(display_address("http://x/v1"), "http://x/v1");
         for address in ["http://a:b@x/v1", "http://x?key=1", "sk-1"] {
-            assert_eq!(address_shown(address), HIDDEN);
+            assert_eq!(display_address(address), HIDDEN);
         }
-        assert_eq!(key_shown("gpt-*"), "\"gpt-*\"");
+        assert_eq!(quote_toml_key("gpt-*"), "\"gpt-*\"");
     }
 }

@@ -18,18 +18,18 @@ pub const FILE: &str = "trusted.json";
 
 /// The trusted project files.
 #[derive(Debug)]
-pub struct Trust {
+pub struct TrustedProjects {
     file: PathBuf,
     /// Canonical paths of project files, with the digests of their contents.
     digests: BTreeMap<PathBuf, String>,
 }
 
 /// The digest of a file's contents: BLAKE3, in hexadecimal.
-pub fn digest(text: &str) -> String {
+pub fn content_digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-impl Trust {
+impl TrustedProjects {
     /// Reads the trusted files; empty if none were stored.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Trust {
     /// The stored list cannot be read, or is not valid JSON.
     pub fn read(state: &Path) -> Result<Self, ConfigError> {
         let file = state.join(FILE);
-        let text = super::read(&file, false)?;
+        let text = super::read_config_file(&file, false)?;
         let digests = match text.is_empty() {
             true => BTreeMap::new(),
             false => serde_json::from_str(&text).map_err(|error| ConfigError::Unreadable {
@@ -49,8 +49,8 @@ impl Trust {
     }
 
     /// Whether a file with this content is trusted.
-    pub fn covers(&self, file: &Path, digest: &str) -> bool {
-        true_name(file).is_ok_and(|name| self.digests.get(&name).is_some_and(|d| d == digest))
+    pub fn is_trusted(&self, file: &Path, digest: &str) -> bool {
+        canonical_path(file).is_ok_and(|name| self.digests.get(&name).is_some_and(|d| d == digest))
     }
 
     /// Trusts a file with these contents.
@@ -59,9 +59,9 @@ impl Trust {
     ///
     /// The path of the file cannot be resolved, or the list cannot be written.
     pub fn add(mut self, file: &Path, digest: String) -> Result<(), ConfigError> {
-        let name = true_name(file)?;
+        let name = canonical_path(file)?;
         self.digests.insert(name, digest);
-        self.write()
+        self.write_file()
     }
 
     /// Stops trusting a file. Returns whether it was trusted.
@@ -71,14 +71,14 @@ impl Trust {
     /// The list cannot be written.
     pub fn remove(mut self, file: &Path) -> Result<bool, ConfigError> {
         // The file may be gone; its path still counts.
-        let name = true_name(file).unwrap_or_else(|_| file.to_owned());
+        let name = canonical_path(file).unwrap_or_else(|_| file.to_owned());
         let was_trusted = self.digests.remove(&name).is_some();
-        self.write()?;
+        self.write_file()?;
         Ok(was_trusted)
     }
 
     /// Replaces the file as a whole, so that a reader never sees half of it.
-    fn write(&self) -> Result<(), ConfigError> {
+    fn write_file(&self) -> Result<(), ConfigError> {
         let unwritable = |source| ConfigError::Unwritable { path: self.file.clone(), source };
         let folder = self.file.parent().unwrap_or(Path::new("/"));
         let text = serde_json::to_string_pretty(&self.digests)
@@ -90,7 +90,7 @@ impl Trust {
     }
 }
 
-fn true_name(file: &Path) -> Result<PathBuf, ConfigError> {
+fn canonical_path(file: &Path) -> Result<PathBuf, ConfigError> {
     file.canonicalize().map_err(|source| ConfigError::Unreadable { path: file.to_owned(), source })
 }
 
@@ -103,13 +103,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (state, file) = (folder.path().join("state"), folder.path().join("p.toml"));
         fs::write(&file, "a").unwrap();
-        let covers = |text| Trust::read(&state).unwrap().covers(&file, &digest(text));
+        let covers =
+            |text| TrustedProjects::read(&state).unwrap().is_trusted(&file, &content_digest(text));
         assert!(!covers("a"));
-        Trust::read(&state).unwrap().add(&file, digest("a")).unwrap();
+        TrustedProjects::read(&state).unwrap().add(&file, content_digest("a")).unwrap();
         assert!(covers("a") && !covers("b"));
-        assert!(Trust::read(&state).unwrap().remove(&file).unwrap());
+        assert!(TrustedProjects::read(&state).unwrap().remove(&file).unwrap());
         assert!(!covers("a"));
-        assert!(!Trust::read(&state).unwrap().remove(&file).unwrap());
+        assert!(!TrustedProjects::read(&state).unwrap().remove(&file).unwrap());
     }
 
     #[test]
@@ -117,7 +118,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for text in ["{", "[]", "{\"a\": 1}", "\0"] {
             fs::write(folder.path().join(FILE), text).unwrap();
-            assert!(Trust::read(folder.path()).is_err(), "{text}");
+            assert!(TrustedProjects::read(folder.path()).is_err(), "{text}");
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct Approver {
 }
 
 /// The subject of an approval.
-pub(crate) struct Matter<'a> {
+pub(crate) struct AuthorizationRequest<'a> {
     pub(crate) call: &'a RequestedCall,
     pub(crate) version: &'a str,
     pub(crate) digest: &'a str,
@@ -62,28 +62,38 @@ impl Approver {
     /// # Errors
     ///
     /// The policy or the user refuses, or no user is connected.
-    pub(crate) async fn settle(
+    pub(crate) async fn authorize(
         &self,
-        matter: &Matter<'_>,
+        matter: &AuthorizationRequest<'_>,
         verdict: &PolicyVerdict,
-    ) -> Result<Grounds, Denial> {
+    ) -> Result<AuthorizationReason, Denial> {
         match verdict.decision {
-            Decision::Allow => Ok(Grounds::Policy(format!("allow: {}", verdict.reason))),
+            Decision::Allow => {
+                Ok(AuthorizationReason::Policy(format!("allow: {}", verdict.reason)))
+            }
             Decision::Deny => Err(verdict.to_denial(&matter.call.tool)),
-            Decision::Ask => self.ask(matter, verdict).await,
+            Decision::Ask => self.ask_user(matter, verdict).await,
         }
     }
 
     /// Whether the user has to be asked. If so, the preview must be ready first.
-    pub(crate) fn has_to_ask(&self, matter: &Matter<'_>, verdict: &PolicyVerdict) -> bool {
-        verdict.decision == Decision::Ask && !self.remembers(&approval(matter, verdict))
+    pub(crate) fn has_to_ask(
+        &self,
+        matter: &AuthorizationRequest<'_>,
+        verdict: &PolicyVerdict,
+    ) -> bool {
+        verdict.decision == Decision::Ask && !self.has_approval(&build_approval(matter, verdict))
     }
 
-    async fn ask(&self, matter: &Matter<'_>, verdict: &PolicyVerdict) -> Result<Grounds, Denial> {
-        let approval = approval(matter, verdict);
-        if self.remembers(&approval) {
+    async fn ask_user(
+        &self,
+        matter: &AuthorizationRequest<'_>,
+        verdict: &PolicyVerdict,
+    ) -> Result<AuthorizationReason, Denial> {
+        let approval = build_approval(matter, verdict);
+        if self.has_approval(&approval) {
             let words = format!("allow: approved for this session ({})", verdict.reason);
-            return Ok(Grounds::Policy(words));
+            return Ok(AuthorizationReason::Policy(words));
         }
         let rule = verdict.allowing_rule(&matter.call.tool, Some(matter.digest));
         let request = ApprovalRequest {
@@ -98,33 +108,35 @@ impl Approver {
         };
         let time_max = matter.time_max.unwrap_or(QUESTION_TIME_MAX);
         let answer = tokio::time::timeout(time_max, self.consent.ask_user(request)).await;
-        let Ok(answer) = answer else { return Err(unanswered(matter, verdict, time_max)) };
-        self.heed(matter, verdict, answer, approval, rule)
+        let Ok(answer) = answer else { return Err(denial_by_timeout(matter, verdict, time_max)) };
+        self.apply_answer(matter, verdict, answer, approval, rule)
     }
 
-    fn heed(
+    fn apply_answer(
         &self,
-        matter: &Matter<'_>,
+        matter: &AuthorizationRequest<'_>,
         verdict: &PolicyVerdict,
         answer: ApprovalAnswer,
         approval: SessionApproval,
         rule: Option<RuleText>,
-    ) -> Result<Grounds, Denial> {
+    ) -> Result<AuthorizationReason, Denial> {
         let how = match (answer, rule) {
             (ApprovalAnswer::Once, _) => "once",
-            (ApprovalAnswer::Always, Some(rule)) if self.write(&rule) => "always",
+            (ApprovalAnswer::Always, Some(rule)) if self.write_rule(&rule) => "always",
             (ApprovalAnswer::Session | ApprovalAnswer::Always, _) => {
-                self.remember(approval);
+                self.remember_approval(approval);
                 "for this session"
             }
-            (ApprovalAnswer::No { reason }, _) => return Err(refused(matter, verdict, reason)),
-            (ApprovalAnswer::Nobody, _) => return Err(nobody(matter, verdict)),
+            (ApprovalAnswer::No { reason }, _) => {
+                return Err(denial_by_user(matter, verdict, reason));
+            }
+            (ApprovalAnswer::Nobody, _) => return Err(denial_without_user(matter, verdict)),
         };
-        Ok(Grounds::Person(format!("the user agreed {how} ({})", verdict.reason)))
+        Ok(AuthorizationReason::Person(format!("the user agreed {how} ({})", verdict.reason)))
     }
 
     /// Writes the rule that the user saw. If that fails, the answer still applies to the session.
-    fn write(&self, rule: &RuleText) -> bool {
+    fn write_rule(&self, rule: &RuleText) -> bool {
         match rulebook::add_rule(&self.policy_file, rule) {
             Ok(()) => true,
             Err(error) => {
@@ -135,7 +147,7 @@ impl Approver {
         }
     }
 
-    fn remembers(&self, approval: &SessionApproval) -> bool {
+    fn has_approval(&self, approval: &SessionApproval) -> bool {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |kept: &SessionApproval| {
             let at_ms = kept.at_ms;
@@ -146,7 +158,7 @@ impl Approver {
             || self.store.as_ref().is_some_and(|s| s.approvals().is_approved(approval).unwrap_or(false))
     }
 
-    fn remember(&self, approval: SessionApproval) {
+    fn remember_approval(&self, approval: SessionApproval) {
         let stored = self.store.as_ref().map(|store| store.approvals().store_approval(&approval));
         if let Some(Err(error)) = stored {
             (self.tell)(&format!("the answer holds only until the program ends: {error}"));
@@ -157,15 +169,15 @@ impl Approver {
 
 /// The grounds for proceeding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Grounds {
+pub(crate) enum AuthorizationReason {
     /// The policy, or an earlier answer in the session.
     Policy(String),
     /// The user's answer just now.
     Person(String),
 }
 
-impl Grounds {
-    pub(crate) fn into_words(self) -> String {
+impl AuthorizationReason {
+    pub(crate) fn into_text(self) -> String {
         match self {
             Self::Policy(words) => words,
             Self::Person(words) => format!("allow: {words}"),
@@ -173,7 +185,7 @@ impl Grounds {
     }
 }
 
-fn approval(matter: &Matter<'_>, verdict: &PolicyVerdict) -> SessionApproval {
+fn build_approval(matter: &AuthorizationRequest<'_>, verdict: &PolicyVerdict) -> SessionApproval {
     let tool = &matter.call.tool;
     SessionApproval {
         session_id: matter.call.context.session_id.clone(),
@@ -189,7 +201,11 @@ fn approval(matter: &Matter<'_>, verdict: &PolicyVerdict) -> SessionApproval {
     }
 }
 
-fn refused(matter: &Matter<'_>, verdict: &PolicyVerdict, reason: Option<String>) -> Denial {
+fn denial_by_user(
+    matter: &AuthorizationRequest<'_>,
+    verdict: &PolicyVerdict,
+    reason: Option<String>,
+) -> Denial {
     let why = match reason {
         Some(reason) => format!("the user said no: {reason}"),
         None => "the user said no".to_owned(),
@@ -197,13 +213,17 @@ fn refused(matter: &Matter<'_>, verdict: &PolicyVerdict, reason: Option<String>)
     Denial { why, fix: None, nobody_to_ask: false, ..verdict.to_denial(&matter.call.tool) }
 }
 
-fn nobody(matter: &Matter<'_>, verdict: &PolicyVerdict) -> Denial {
+fn denial_without_user(matter: &AuthorizationRequest<'_>, verdict: &PolicyVerdict) -> Denial {
     let denial = verdict.to_denial(&matter.call.tool);
     let why = format!("it needs approval and nobody is there to ask ({})", denial.why);
     Denial { why, nobody_to_ask: true, ..denial }
 }
 
-fn unanswered(matter: &Matter<'_>, verdict: &PolicyVerdict, waited: Duration) -> Denial {
+fn denial_by_timeout(
+    matter: &AuthorizationRequest<'_>,
+    verdict: &PolicyVerdict,
+    waited: Duration,
+) -> Denial {
     let denial = verdict.to_denial(&matter.call.tool);
     let why = format!("no answer within {waited:?} ({})", denial.why);
     Denial { why, nobody_to_ask: true, ..denial }

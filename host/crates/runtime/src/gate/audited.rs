@@ -18,7 +18,7 @@ use sallyport_contract::{
 };
 use sallyport_store::{AuditError, AuditKind, AuditLog, AuditRecord, audit::HostUser};
 
-use crate::registry::{Entry, Registry};
+use crate::registry::{RegisteredPlugin, Registry};
 
 /// Longest wait for the disk before a call is refused. It is longer than the wait for another
 /// process that locks the database.
@@ -28,27 +28,27 @@ const DURABLE_TIME_MAX: Duration = Duration::from_secs(15);
 const UNANSWERED: &str = "cancelled while waiting for an approval";
 
 /// A registry that records every decision and call.
-pub struct Audited {
+pub struct AuditedRegistry {
     inner: Arc<Registry>,
     log: Arc<AuditLog>,
     who: HostUser,
 }
 
-impl Audited {
+impl AuditedRegistry {
     /// Records the calls of a registry in a log, on behalf of `who`.
     pub fn new(inner: Arc<Registry>, log: Arc<AuditLog>, who: HostUser) -> Self {
         Self { inner, log, who }
     }
 
     /// Starts the record of a call, or of the decision about it.
-    fn record(
+    fn start_record(
         &self,
         kind: AuditKind,
         context: &ToolCallContext,
         tool: &ToolId,
         arguments: &str,
     ) -> AuditRecord {
-        let plugin = self.inner.plugin(tool.plugin.as_str()).ok();
+        let plugin = self.inner.find_plugin(tool.plugin.as_str()).ok();
         let record = AuditRecord::new(kind, now_ms(), self.who.clone());
         AuditRecord {
             digest: plugin.map(|entry| entry.digest().to_owned()),
@@ -57,18 +57,18 @@ impl Audited {
     }
 
     /// The grounds of a decision, with known secrets removed.
-    fn grounds(&self, call: &AdmittedCall) -> Option<String> {
+    fn redacted_reason(&self, call: &AdmittedCall) -> Option<String> {
         Some(self.inner.gate().redactor().redact_text(call.authorization_reason()).into_owned())
     }
 
     /// Starts the record of a call that is about to run.
-    pub(crate) fn begun(&self, call: &AdmittedCall) -> Unfinished {
+    pub(crate) fn begin_call_record(&self, call: &AdmittedCall) -> CallRecordGuard {
         let record =
-            self.record(AuditKind::Call, call.context(), call.tool(), call.arguments_text());
-        let record = AuditRecord { grounds: self.grounds(call), ..record };
+            self.start_record(AuditKind::Call, call.context(), call.tool(), call.arguments_text());
+        let record = AuditRecord { grounds: self.redacted_reason(call), ..record };
         let (log, trail) = (Arc::clone(&self.log), call.abandoned_effects().clone());
         let started = Instant::now();
-        Unfinished { log, record: Some(record), trail, started, may_be_silent: false }
+        CallRecordGuard { log, record: Some(record), trail, started, may_be_silent: false }
     }
 
     /// The registry that is audited.
@@ -77,13 +77,14 @@ impl Audited {
     }
 
     /// Decides on a run in a role and records the decision. The run may start immediately.
-    pub(crate) async fn admit_role(
+    pub(crate) async fn admit_role_run(
         &self,
         run: RequestedCall,
     ) -> Result<AdmittedCall, Box<CallReport>> {
-        let record = self.record(AuditKind::Decision, &run.context, &run.tool, &run.arguments);
-        let admitted = self.decided(record, self.inner.admit_role(run)).await?;
-        self.settled(admitted.tool()).await.map_err(Box::new)?;
+        let record =
+            self.start_record(AuditKind::Decision, &run.context, &run.tool, &run.arguments);
+        let admitted = self.record_decision(record, self.inner.admit_role_run(run)).await?;
+        self.wait_until_recorded(admitted.tool()).await.map_err(Box::new)?;
         Ok(admitted)
     }
 
@@ -94,18 +95,18 @@ impl Audited {
     }
 
     /// Waits for a decision and records it. A call that cannot be recorded is refused.
-    async fn decided(
+    async fn record_decision(
         &self,
         record: AuditRecord,
         decision: impl Future<Output = Result<AdmittedCall, Box<CallReport>>>,
     ) -> Result<AdmittedCall, Box<CallReport>> {
-        let mut undecided = Undecided { log: &self.log, record: Some(record) };
+        let mut undecided = DecisionRecordGuard { log: &self.log, record: Some(record) };
         let mut result = decision.await;
         let Some(record) = undecided.record.take() else { return result };
         let record = match &mut result {
             Ok(admitted) => AuditRecord {
                 decision: Some(Decision::Allow),
-                grounds: self.grounds(admitted),
+                grounds: self.redacted_reason(admitted),
                 ..record
             },
             Err(report) => {
@@ -115,16 +116,16 @@ impl Audited {
                 AuditRecord { decision, ..record.with_report(report) }
             }
         };
-        match self.write(record).await {
+        match self.write_record(record).await {
             Ok(()) => result,
-            Err(error) => Err(Box::new(unwritable(&error))),
+            Err(error) => Err(Box::new(unrecorded_call_report(&error))),
         }
     }
 
     /// After a failure, retries the write and waits for it.
-    async fn write(&self, record: AuditRecord) -> Result<(), AuditError> {
+    async fn write_record(&self, record: AuditRecord) -> Result<(), AuditError> {
         if self.is_failing() {
-            in_time(self.log.commit(record)).await
+            with_write_timeout(self.log.commit(record)).await
         } else {
             self.log.append(record)
         }
@@ -135,29 +136,33 @@ impl Audited {
     /// # Errors
     ///
     /// The report of a call that is refused.
-    async fn settled(&self, tool: &ToolId) -> Result<(), CallReport> {
-        let plugin = self.inner.plugin(tool.plugin.as_str());
+    async fn wait_until_recorded(&self, tool: &ToolId) -> Result<(), CallReport> {
+        let plugin = self.inner.find_plugin(tool.plugin.as_str());
         // A plugin that is gone cannot act.
-        if !plugin.is_ok_and(Entry::may_act) {
+        if !plugin.is_ok_and(RegisteredPlugin::may_act) {
             return Ok(());
         }
-        in_time(self.log.wait_until_durable()).await.map_err(|error| unwritable(&error))
+        with_write_timeout(self.log.wait_until_durable())
+            .await
+            .map_err(|error| unrecorded_call_report(&error))
     }
 }
 
-async fn in_time(written: impl Future<Output = Result<(), AuditError>>) -> Result<(), AuditError> {
+async fn with_write_timeout(
+    written: impl Future<Output = Result<(), AuditError>>,
+) -> Result<(), AuditError> {
     let written = tokio::time::timeout(DURABLE_TIME_MAX, written).await;
     written.unwrap_or(Err(AuditError::TimedOut { records: 1, waited: DURABLE_TIME_MAX }))
 }
 
 /// A pending decision. If it is dropped, it records a cancelled approval: a decision waits only for
 /// the user's answer.
-struct Undecided<'a> {
+struct DecisionRecordGuard<'a> {
     log: &'a AuditLog,
     record: Option<AuditRecord>,
 }
 
-impl Drop for Undecided<'_> {
+impl Drop for DecisionRecordGuard<'_> {
     fn drop(&mut self) {
         let Some(record) = self.record.take() else { return };
         self.log.append_completed(AuditRecord {
@@ -168,7 +173,7 @@ impl Drop for Undecided<'_> {
     }
 }
 
-impl Toolbox for Audited {
+impl Toolbox for AuditedRegistry {
     fn tools(&self) -> &[ToolDescriptor] {
         self.inner.tools()
     }
@@ -179,26 +184,26 @@ impl Toolbox for Audited {
     ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
             let (context, tool) = (&call.context, &call.tool);
-            let record = self.record(AuditKind::Decision, context, tool, &call.arguments);
-            self.decided(record, self.inner.admit_call(call)).await
+            let record = self.start_record(AuditKind::Decision, context, tool, &call.arguments);
+            self.record_decision(record, self.inner.admit_call(call)).await
         })
     }
 
     fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
-        let unfinished = self.begun(&call);
+        let unfinished = self.begin_call_record(&call);
         Box::pin(async move {
-            let report = match self.settled(call.tool()).await {
+            let report = match self.wait_until_recorded(call.tool()).await {
                 Ok(()) => self.inner.run_call(call).await,
                 Err(unrecorded) => unrecorded,
             };
-            unfinished.finish(&report);
+            unfinished.finish_record(&report);
             report
         })
     }
 }
 
 /// A running call. Its record is written however the call ends.
-pub(crate) struct Unfinished {
+pub(crate) struct CallRecordGuard {
     log: Arc<AuditLog>,
     record: Option<AuditRecord>,
     /// The effects of the call, for when it is dropped before its end.
@@ -209,45 +214,45 @@ pub(crate) struct Unfinished {
     may_be_silent: bool,
 }
 
-impl Unfinished {
+impl CallRecordGuard {
     /// The same, but a dropped run is recorded only if it had effects.
-    pub(crate) fn unless_silent(mut self) -> Self {
+    pub(crate) fn only_with_effects(mut self) -> Self {
         self.may_be_silent = true;
         self
     }
 
     /// Discards the record.
-    pub(crate) fn leave_out(mut self) {
+    pub(crate) fn discard_record(mut self) {
         self.record = None;
     }
 
-    pub(crate) fn finish(mut self, report: &CallReport) {
+    pub(crate) fn finish_record(mut self, report: &CallReport) {
         if let Some(record) = self.record.take() {
-            self.write(AuditRecord { at_ms: now_ms(), ..record.with_report(report) });
+            self.write_record(AuditRecord { at_ms: now_ms(), ..record.with_report(report) });
         }
     }
 
     /// The call has already run, so a failure to write its end is reported by the next call.
-    fn write(&self, record: AuditRecord) {
+    fn write_record(&self, record: AuditRecord) {
         self.log.append_completed(record);
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for CallRecordGuard {
     fn drop(&mut self) {
         let Some(record) = self.record.take() else { return };
         let effects = self.trail.take_effects();
         if !(self.may_be_silent && effects.is_empty()) {
             let elapsed = self.started.elapsed();
             let report = CallReport { effects, elapsed, ..CallReport::from(Outcome::Cancelled) };
-            self.write(AuditRecord { at_ms: now_ms(), ..record.with_report(&report) });
+            self.write_record(AuditRecord { at_ms: now_ms(), ..record.with_report(&report) });
         }
     }
 }
 
 /// The report of a call that is not recorded. The model reads that it was not made; the user also
 /// reads why.
-fn unwritable(error: &AuditError) -> CallReport {
+fn unrecorded_call_report(error: &AuditError) -> CallReport {
     let message = "the call was not made, because the audit cannot be written";
     let failure = CallFailure::new(FailureKind::Unavailable, message);
     Outcome::Failed(failure.with_detail(error.to_string())).into()

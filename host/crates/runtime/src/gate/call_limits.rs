@@ -24,7 +24,7 @@ impl SharedCallLimits {
     /// # Errors
     ///
     /// No place became free in time, or too many calls have started in the last minute.
-    pub(crate) async fn take(
+    pub(crate) async fn acquire_place(
         &self,
         shared: GlobalLimits,
         own: &PluginLimits,
@@ -37,11 +37,11 @@ impl SharedCallLimits {
             calls_per_minute: shared.calls_per_minute,
             ..own.clone()
         };
-        self.places.acquire_slot(&limits).await.map(Some).map_err(|none| refused(&none))
+        self.places.acquire_slot(&limits).await.map(Some).map_err(|none| limit_failure(&none))
     }
 }
 
-fn refused(none: &CallSlotError) -> CallFailure {
+fn limit_failure(none: &CallSlotError) -> CallFailure {
     let message = match none {
         CallSlotError::Busy { calls, waited } => format!(
             "{calls} calls are running, which is the most for all plugins together \
@@ -65,16 +65,16 @@ mod tests {
         let all = SharedCallLimits::new();
         let own = PluginLimits { queue_time: Duration::ZERO, ..PluginLimits::with_defaults() };
         let none = GlobalLimits { calls_per_minute: None, concurrent_calls: None };
-        assert!(all.take(none, &own).await.unwrap().is_none());
+        assert!(all.acquire_place(none, &own).await.unwrap().is_none());
         let two = GlobalLimits { concurrent_calls: Some(2), ..none };
-        let first = all.take(two, &own).await.unwrap();
-        let second = all.take(two, &own).await.unwrap();
-        let refused = all.take(two, &own).await.err().unwrap();
+        let first = all.acquire_place(two, &own).await.unwrap();
+        let second = all.acquire_place(two, &own).await.unwrap();
+        let refused = all.acquire_place(two, &own).await.err().unwrap();
         assert!(refused.message.contains("[limits] concurrent-calls"), "{}", refused.message);
         drop((first, second));
         let often = GlobalLimits { calls_per_minute: Some(1), ..none };
-        assert!(all.take(often, &own).await.is_ok());
-        let refused = all.take(often, &own).await.err().unwrap();
+        assert!(all.acquire_place(often, &own).await.is_ok());
+        let refused = all.acquire_place(often, &own).await.err().unwrap();
         assert!(refused.message.contains("1 calls per minute"), "{}", refused.message);
     }
 }

@@ -25,9 +25,9 @@ use sallyport_contract::{Consent, Redactor, Secret, Services, ToolCallContext};
 use sallyport_store::HostStore;
 
 pub use approver::Approver;
-pub use audited::Audited;
+pub use audited::AuditedRegistry;
 pub use audited::now_ms;
-pub use standing::{Edition, Standing, StandingError};
+pub use standing::{PolicyLoadError, PolicySnapshot, PolicyStore};
 
 use self::call_limits::SharedCallLimits;
 use crate::{
@@ -61,7 +61,7 @@ pub struct GateParts {
 
 /// Why a secret has no value.
 #[derive(Debug, thiserror::Error)]
-pub enum SecretError {
+pub enum SecretLookupError {
     /// The policy does not name the secret.
     #[error("no policy says where its value is")]
     Unnamed,
@@ -73,7 +73,7 @@ pub enum SecretError {
 /// The parts of the gate that all plugins share.
 pub struct Gate {
     /// The policy.
-    pub standing: Standing,
+    pub standing: PolicyStore,
     pub(crate) approver: Approver,
     vault: Vault,
     tell: Tell,
@@ -89,11 +89,11 @@ impl Gate {
     /// # Errors
     ///
     /// A policy file cannot be read, or contains a mistake.
-    pub fn open(parts: GateParts) -> Result<Arc<Self>, StandingError> {
+    pub fn open(parts: GateParts) -> Result<Arc<Self>, PolicyLoadError> {
         let GateParts { files, env, consent, store, tell, activity, services } = parts;
         let user_file = files.user_file().to_owned();
         let told = Arc::clone(&tell);
-        let standing = Standing::read(files, Box::new(move |change| told(&change.to_string())))?;
+        let standing = PolicyStore::open(files, Box::new(move |change| told(&change.to_string())))?;
         let approver = Approver::new(consent, store, user_file, Arc::clone(&tell));
         let vault = Vault::new(env.clone());
         let call_limits = SharedCallLimits::new();
@@ -105,7 +105,7 @@ impl Gate {
     /// are reported to the operator. This is the only source of a redactor, so no text passes one
     /// that knows less.
     pub fn redactor(&self) -> Arc<Redactor> {
-        self.learn();
+        self.refresh_secrets();
         self.vault.redactor()
     }
 
@@ -114,23 +114,23 @@ impl Gate {
     /// # Errors
     ///
     /// The policy does not name the secret, or its value cannot be fetched.
-    pub fn secret(&self, name: &str) -> Result<Secret, SecretError> {
-        self.learn();
-        let policy = self.standing.present().policy;
+    pub fn secret_value(&self, name: &str) -> Result<Secret, SecretLookupError> {
+        self.refresh_secrets();
+        let policy = self.standing.current().policy;
         let known = name.parse().ok();
         let source = known.as_ref().and_then(|name| policy.secret_source(name));
-        Ok(self.vault.get(name, source.ok_or(SecretError::Unnamed)?)?)
+        Ok(self.vault.get(name, source.ok_or(SecretLookupError::Unnamed)?)?)
     }
 
     /// Adds the keys that the program itself sends to servers to the redactor.
-    pub fn know(&self, keys: impl IntoIterator<Item = (String, Secret)>) {
-        self.vault.know(keys);
+    pub fn add_redacted_keys(&self, keys: impl IntoIterator<Item = (String, Secret)>) {
+        self.vault.add_redacted_keys(keys);
     }
 
-    fn learn(&self) {
-        let Edition { number, policy } = self.standing.present();
+    fn refresh_secrets(&self) {
+        let PolicySnapshot { number, policy } = self.standing.current();
         let named = || policy.secret_sources().map(|(name, source)| (name.as_str(), source));
-        let remarks = self.vault.learn(number, || named().collect());
+        let remarks = self.vault.fetch_named_secrets(number, || named().collect());
         remarks.iter().for_each(|remark| (self.tell)(&remark.to_string()));
     }
 }

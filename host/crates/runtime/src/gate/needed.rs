@@ -8,17 +8,17 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value};
 /// Merges texts that each lift one refusal into one that lifts them all.
 ///
 /// A text that is not TOML is skipped.
-pub fn together<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+pub fn merge_grant_texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     let mut all = DocumentMut::new();
     for text in texts {
         let Ok(one) = text.parse::<DocumentMut>() else { continue };
-        add_tables(&mut all, &one);
+        add_plugin_tables(&mut all, &one);
         add_rules(&mut all, &one);
     }
     all.to_string()
 }
 
-fn add_tables(all: &mut DocumentMut, one: &DocumentMut) {
+fn add_plugin_tables(all: &mut DocumentMut, one: &DocumentMut) {
     let Some(plugins) = one.get("plugin").and_then(Item::as_table) else { return };
     let known = all.entry("plugin").or_insert_with(|| {
         let mut table = Table::new();
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn several_refusals_make_one_text() {
-        let text = together([NET, MORE, OTHER, "not [ toml"]);
+        let text = merge_grant_texts([NET, MORE, OTHER, "not [ toml"]);
         let home = Some(std::path::Path::new("/h"));
         let policy = sallyport_policy::Policy::from_user_file("p", &text, home).unwrap();
         assert_eq!(policy.plugin_names().count(), 2, "{text}");
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn one_refusal_stays_as_it_is() {
-        assert_eq!(together([NET]), NET);
-        assert_eq!(together([]), "");
+        assert_eq!(merge_grant_texts([NET]), NET);
+        assert_eq!(merge_grant_texts([]), "");
     }
 }

@@ -11,7 +11,7 @@ use url::{Position, Url};
 /// # Errors
 ///
 /// The body cannot be shown, so the request cannot be approved.
-pub(super) async fn preview(
+pub(super) async fn build_preview(
     kind: &OutboundAccessKind<'_>,
     grant: &Grant,
     redactor: &Redactor,
@@ -33,13 +33,13 @@ pub(super) async fn preview(
         body,
         digest: String::new(),
     };
-    preview.digest = digest(&preview);
+    preview.digest = preview_digest(&preview);
     Ok(preview)
 }
 
 fn body_preview(headers: &HeaderMap, bytes: &[u8], redactor: &Redactor) -> Option<BodyPreview> {
     let media_type =
-        headers.get(header::CONTENT_TYPE).map(|value| lossy(value.as_bytes(), redactor));
+        headers.get(header::CONTENT_TYPE).map(|value| redacted_text(value.as_bytes(), redactor));
     let digest = blake3::hash(bytes).to_hex().to_string();
     (!bytes.is_empty()).then(|| BodyPreview::new(media_type, bytes, digest))
 }
@@ -66,19 +66,22 @@ fn header_lines(
     let is_own = |name: &str| !injected.iter().any(|(set, _)| set == name);
     let own = headers.iter().filter(|(name, _)| is_own(name.as_str()));
     let own = own.map(|(name, value)| {
-        (redactor.redact_text(name.as_str()).into_owned(), lossy(value.as_bytes(), redactor))
+        (
+            redactor.redact_text(name.as_str()).into_owned(),
+            redacted_text(value.as_bytes(), redactor),
+        )
     });
     let own: Vec<_> = own.collect();
     own.into_iter().chain(injected).collect()
 }
 
-fn lossy(bytes: &[u8], redactor: &Redactor) -> String {
+fn redacted_text(bytes: &[u8], redactor: &Redactor) -> String {
     String::from_utf8_lossy(&redactor.redact_bytes(bytes)).into_owned()
 }
 
 /// Hashes the preview. Each part follows its length, so that different requests have different
 /// digests.
-fn digest(preview: &RequestPreview) -> String {
+fn preview_digest(preview: &RequestPreview) -> String {
     let mut hasher = blake3::Hasher::new();
     let mut add = |part: &str| {
         hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
@@ -108,7 +111,7 @@ mod tests {
         let body = body_preview(&headers, &bytes, &redactor).unwrap();
         assert_eq!(body.media_type.as_deref(), Some("text/plain"));
         assert!(body.content.starts_with("say ") && !body.content.contains("horse"));
-        assert!(!lossy(headers["x-own"].as_bytes(), &redactor).contains("horse"));
+        assert!(!redacted_text(headers["x-own"].as_bytes(), &redactor).contains("horse"));
         assert_eq!(body_preview(&headers, b"", &redactor), None);
         let binary = body_preview(&headers, &[0xff, 0x00], &redactor).unwrap();
         assert_eq!((binary.content.as_str(), binary.length_bytes), ("ff00", 2));
@@ -123,7 +126,7 @@ mod tests {
             digest_of(&RequestPreview { method, address, query, headers, body, digest })
         };
         fn digest_of(preview: &RequestPreview) -> String {
-            super::digest(preview)
+            super::preview_digest(preview)
         }
         let all = [
             of("https://a.example/", "", &[]),

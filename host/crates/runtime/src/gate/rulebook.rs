@@ -19,7 +19,7 @@ use crate::whole_file;
 
 /// Why a policy file was not written.
 #[derive(Debug, thiserror::Error)]
-pub enum RulebookError {
+pub enum PolicyWriteError {
     /// The file cannot be read or replaced.
     #[error("{0}")]
     File(#[from] io::Error),
@@ -33,11 +33,11 @@ pub enum RulebookError {
 /// # Errors
 ///
 /// The file cannot be read, edited or replaced.
-pub fn add_rule(path: &Path, rule: &RuleText) -> Result<(), RulebookError> {
-    let text = read(path)?;
+pub fn add_rule(path: &Path, rule: &RuleText) -> Result<(), PolicyWriteError> {
+    let text = read_policy(path)?;
     let changed = edit::add_rule(&text, rule)?;
     if changed != text {
-        write(path, &changed)?;
+        write_policy(path, &changed)?;
     }
     Ok(())
 }
@@ -47,7 +47,7 @@ pub fn add_rule(path: &Path, rule: &RuleText) -> Result<(), RulebookError> {
 /// # Errors
 ///
 /// The file exists and cannot be read.
-pub fn read(path: &Path) -> io::Result<String> {
+pub fn read_policy(path: &Path) -> io::Result<String> {
     match untrusted_file::read_text(path, FILE_BYTES_MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         result => result,
@@ -60,7 +60,7 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// # Errors
 ///
 /// The folder cannot be created or written to.
-pub fn write(path: &Path, text: &str) -> io::Result<()> {
+pub fn write_policy(path: &Path, text: &str) -> io::Result<()> {
     let path: PathBuf = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;

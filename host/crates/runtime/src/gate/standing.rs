@@ -27,7 +27,7 @@ const LOOK_TIME_MIN: Duration = Duration::from_millis(1);
 
 /// Why the policy cannot be loaded.
 #[derive(Debug, thiserror::Error)]
-pub enum StandingError {
+pub enum PolicyLoadError {
     /// A file cannot be read, or a named one is missing.
     #[error("cannot read {path}: {source}", path = path.display())]
     Unreadable {
@@ -41,7 +41,7 @@ pub enum StandingError {
     Mistake(#[from] SourceError),
 }
 
-impl StandingError {
+impl PolicyLoadError {
     /// Returns a suggested fix.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -53,14 +53,14 @@ impl StandingError {
 
 /// A change of the files while the program runs.
 #[derive(Debug)]
-pub enum Change {
+pub enum PolicyChange {
     /// A new policy is in force.
     Reloaded,
     /// The new text cannot be used. The old policy stays in force.
-    Refused(StandingError),
+    Refused(PolicyLoadError),
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for PolicyChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reloaded => f.write_str("the policy has changed and is in force"),
@@ -72,25 +72,25 @@ impl fmt::Display for Change {
 }
 
 /// Receives every change.
-pub type OnChange = Box<dyn Fn(&Change) + Send + Sync>;
+pub type OnChange = Box<dyn Fn(&PolicyChange) + Send + Sync>;
 
 /// The policy in force, and the files that it comes from.
-pub struct Standing {
+pub struct PolicyStore {
     files: PolicyFiles,
     on_change: OnChange,
-    state: Mutex<State>,
+    state: Mutex<PolicyStoreState>,
 }
 
-struct State {
+struct PolicyStoreState {
     policy: Arc<Policy>,
     edition: u64,
-    stamps: Vec<Option<Stamp>>,
+    stamps: Vec<Option<FileStamp>>,
     looked: Instant,
 }
 
 /// A policy with the number of its edition. Grants from an older edition are void.
 #[derive(Debug, Clone)]
-pub struct Edition {
+pub struct PolicySnapshot {
     /// Increases with every change.
     pub number: u64,
     /// The policy.
@@ -99,24 +99,24 @@ pub struct Edition {
 
 /// The metadata of a file that show a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     inode: (u64, u64),
     bytes: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl Standing {
+impl PolicyStore {
     /// Reads the files for the first time.
     ///
     /// # Errors
     ///
     /// A named file is missing, or a file cannot be read or contains a mistake.
-    pub fn read(files: PolicyFiles, on_change: OnChange) -> Result<Self, StandingError> {
+    pub fn open(files: PolicyFiles, on_change: OnChange) -> Result<Self, PolicyLoadError> {
         // Stamps come first, so that a change between the two reads is noticed later.
-        let stamps = stamps(&files.files);
-        let policy = Arc::new(read_all(&files, true)?);
-        let state = State { policy, edition: 0, stamps, looked: Instant::now() };
+        let stamps = file_stamps(&files.files);
+        let policy = Arc::new(read_all_files(&files, true)?);
+        let state = PolicyStoreState { policy, edition: 0, stamps, looked: Instant::now() };
         Ok(Self { files, on_change, state: Mutex::new(state) })
     }
 
@@ -126,55 +126,55 @@ impl Standing {
     }
 
     /// The policy in force, after a check of the files.
-    pub fn present(&self) -> Edition {
-        let mut state = self.state();
+    pub fn current(&self) -> PolicySnapshot {
+        let mut state = self.lock_state();
         let now = Instant::now();
         if now.duration_since(state.looked) >= LOOK_TIME_MIN {
             state.looked = now;
-            let stamps = stamps(&self.files.files);
+            let stamps = file_stamps(&self.files.files);
             if stamps != state.stamps {
                 state.stamps = stamps;
                 let change = self.reload(&mut state);
-                let edition = state.edition();
+                let edition = state.snapshot();
                 // The lock is released first because the callback may ask for the policy.
                 drop(state);
                 (self.on_change)(&change);
                 return edition;
             }
         }
-        state.edition()
+        state.snapshot()
     }
 
-    fn reload(&self, state: &mut State) -> Change {
-        match read_all(&self.files, false) {
+    fn reload(&self, state: &mut PolicyStoreState) -> PolicyChange {
+        match read_all_files(&self.files, false) {
             Ok(policy) => {
                 state.policy = Arc::new(policy);
                 state.edition += 1;
-                Change::Reloaded
+                PolicyChange::Reloaded
             }
-            Err(error) => Change::Refused(error),
+            Err(error) => PolicyChange::Refused(error),
         }
     }
 
     /// Every field is replaced as a whole, so a panic elsewhere leaves the state usable.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, PolicyStoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn edition(&self) -> Edition {
-        Edition { number: self.edition, policy: Arc::clone(&self.policy) }
+impl PolicyStoreState {
+    fn snapshot(&self) -> PolicySnapshot {
+        PolicySnapshot { number: self.edition, policy: Arc::clone(&self.policy) }
     }
 }
 
-fn stamps(files: &[PolicyPath]) -> Vec<Option<Stamp>> {
-    files.iter().map(|file| stamp(&file.path)).collect()
+fn file_stamps(files: &[PolicyPath]) -> Vec<Option<FileStamp>> {
+    files.iter().map(|file| file_stamp(&file.path)).collect()
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn file_stamp(path: &Path) -> Option<FileStamp> {
     let info = fs::metadata(path).ok()?;
-    Some(Stamp {
+    Some(FileStamp {
         inode: (info.dev(), info.ino()),
         bytes: info.size(),
         modified: (info.mtime(), info.mtime_nsec()),
@@ -184,8 +184,8 @@ fn stamp(path: &Path) -> Option<Stamp> {
 
 /// Reads all files. A named file must exist at the start. If it vanishes later, it grants nothing,
 /// like a file that never existed.
-fn read_all(files: &PolicyFiles, is_start: bool) -> Result<Policy, StandingError> {
-    combined(files, |file| read(file, is_start && file.is_named))
+fn read_all_files(files: &PolicyFiles, is_start: bool) -> Result<Policy, PolicyLoadError> {
+    combine_policy_files(files, |file| read_policy_file(file, is_start && file.is_named))
 }
 
 /// Parses the policy as if the user's file contained `users`. Writes nothing.
@@ -193,27 +193,27 @@ fn read_all(files: &PolicyFiles, is_start: bool) -> Result<Policy, StandingError
 /// # Errors
 ///
 /// The text contains a mistake, alone or together with the other files.
-pub fn proposed(files: &PolicyFiles, users: &str) -> Result<Policy, StandingError> {
-    combined(files, |file| match file.tier {
+pub fn parse_proposed_policy(files: &PolicyFiles, users: &str) -> Result<Policy, PolicyLoadError> {
+    combine_policy_files(files, |file| match file.tier {
         PolicyTier::User => Ok(Some(users.to_owned())),
-        PolicyTier::Admin | PolicyTier::Project => read(file, false),
+        PolicyTier::Admin | PolicyTier::Project => read_policy_file(file, false),
     })
 }
 
-fn combined(
+fn combine_policy_files(
     files: &PolicyFiles,
-    text: impl Fn(&PolicyPath) -> Result<Option<String>, StandingError>,
-) -> Result<Policy, StandingError> {
+    text: impl Fn(&PolicyPath) -> Result<Option<String>, PolicyLoadError>,
+) -> Result<Policy, PolicyLoadError> {
     let home = files.home.as_deref();
     let mut parsed = Vec::new();
     for file in &files.files {
         if let Some(text) = text(file)? {
-            parsed.push(parse(file, &text, home)?);
+            parsed.push(parse_policy_file(file, &text, home)?);
         }
     }
     let policy = Policy::from_files(parsed)?;
     let own = [files.own.as_slice(), &secret_files(&policy)].concat();
-    let around = MachineFacts { own: &own, home, real: &real };
+    let around = MachineFacts { own: &own, home, real: &resolve_links };
     policy.check_guarded_folders(&around)?;
     Ok(policy)
 }
@@ -230,7 +230,11 @@ fn secret_files(policy: &Policy) -> Vec<PathBuf> {
 /// Parses a file. Rules name only the file's base name, because a model may read why a call was
 /// refused but must not learn a path of the host. A mistake is for the operator, and names the full
 /// path.
-fn parse(file: &PolicyPath, text: &str, home: Option<&Path>) -> Result<PolicyFile, SourceError> {
+fn parse_policy_file(
+    file: &PolicyPath,
+    text: &str,
+    home: Option<&Path>,
+) -> Result<PolicyFile, SourceError> {
     let parsed = Policy::parse_file(file.tier, &short_name(file), text, home);
     parsed.map_err(|error| SourceError { file: file.path.display().to_string(), ..error })
 }
@@ -244,7 +248,10 @@ fn short_name(file: &PolicyPath) -> String {
     }
 }
 
-fn read(file: &PolicyPath, must_exist: bool) -> Result<Option<String>, StandingError> {
+fn read_policy_file(
+    file: &PolicyPath,
+    must_exist: bool,
+) -> Result<Option<String>, PolicyLoadError> {
     let path = &file.path;
     let read = match file.tier {
         PolicyTier::Project => untrusted_file::read_own_text(path, FILE_BYTES_MAX),
@@ -253,12 +260,12 @@ fn read(file: &PolicyPath, must_exist: bool) -> Result<Option<String>, StandingE
     match read {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => Ok(None),
-        Err(source) => Err(StandingError::Unreadable { path: path.to_owned(), source }),
+        Err(source) => Err(PolicyLoadError::Unreadable { path: path.to_owned(), source }),
     }
 }
 
 /// Resolves the links of a path. The part that does not exist yet is appended unchanged.
-fn real(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     match existing {
@@ -273,16 +280,16 @@ mod tests {
 
     const GRANT: &str = "[plugin.a]\nenv = ['TZ']\n";
 
-    fn standing(folder: &Path, is_named: bool) -> Result<Standing, StandingError> {
+    fn standing(folder: &Path, is_named: bool) -> Result<PolicyStore, PolicyLoadError> {
         let path = folder.join("policy.toml");
         let files = vec![PolicyPath { tier: PolicyTier::User, path, is_named }];
         let files = PolicyFiles { files, own: Vec::new(), home: None, foreign: Vec::new() };
-        Standing::read(files, Box::new(|_| {}))
+        PolicyStore::open(files, Box::new(|_| {}))
     }
 
-    fn plugins(standing: &Standing) -> usize {
+    fn plugins(standing: &PolicyStore) -> usize {
         std::thread::sleep(LOOK_TIME_MIN * 2);
-        standing.present().policy.plugin_names().count()
+        standing.current().policy.plugin_names().count()
     }
 
     #[test]
@@ -306,7 +313,7 @@ mod tests {
     #[test]
     fn a_named_file_has_to_be_there() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(matches!(standing(folder.path(), true), Err(StandingError::Unreadable { .. })));
+        assert!(matches!(standing(folder.path(), true), Err(PolicyLoadError::Unreadable { .. })));
     }
 
     #[test]
@@ -315,8 +322,8 @@ mod tests {
         let base = folder.path().canonicalize().unwrap();
         fs::create_dir(base.join("target")).unwrap();
         std::os::unix::fs::symlink("target", base.join("link")).unwrap();
-        assert_eq!(real(&base.join("link/new/file")), base.join("target/new/file"));
-        assert_eq!(real(&base.join("link")), base.join("target"));
-        assert!(real(Path::new("relative")).is_absolute());
+        assert_eq!(resolve_links(&base.join("link/new/file")), base.join("target/new/file"));
+        assert_eq!(resolve_links(&base.join("link")), base.join("target"));
+        assert!(resolve_links(Path::new("relative")).is_absolute());
     }
 }

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
-    Gate, SecretError,
-    approver::{Grounds, Matter},
-    preview::preview,
+    Gate, SecretLookupError,
+    approver::{AuthorizationReason, AuthorizationRequest},
+    preview::build_preview,
 };
 use crate::services::USER;
 use sallyport_contract::{
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 /// The facts about a plugin that do not change while it is loaded.
 #[derive(Debug)]
-pub(crate) struct Charge {
+pub(crate) struct PluginInfo {
     pub(crate) manifest: Manifest,
     /// Its settings from the configuration, which its requests may refer to.
     pub(crate) settings: Map<String, Value>,
@@ -27,32 +27,32 @@ pub(crate) struct Charge {
 }
 
 /// Supervises one plugin.
-pub(crate) struct PluginWarden {
+pub(crate) struct PluginAuthorizer {
     gate: Arc<Gate>,
-    charge: Charge,
+    charge: PluginInfo,
     /// The grant under one edition of the policy. It is cached because every host call needs it.
     grant: Mutex<(u64, Arc<Grant>)>,
 }
 
-impl PluginWarden {
-    pub(crate) fn new(gate: Arc<Gate>, charge: Charge) -> Self {
-        let edition = gate.standing.present();
+impl PluginAuthorizer {
+    pub(crate) fn new(gate: Arc<Gate>, charge: PluginInfo) -> Self {
+        let edition = gate.standing.current();
         let grant = Arc::new(edition.policy.effective_grant(&charge.manifest, &charge.settings));
         Self { gate, charge, grant: Mutex::new((edition.number, grant)) }
     }
 
-    pub(crate) fn charge(&self) -> &Charge {
+    pub(crate) fn plugin_info(&self) -> &PluginInfo {
         &self.charge
     }
 
-    fn verdict(&self, access: &OutboundAccess<'_>, grant: &Grant) -> PolicyVerdict {
+    fn decide_access(&self, access: &OutboundAccess<'_>, grant: &Grant) -> PolicyVerdict {
         let question = PolicyQuestion {
             tool: access.call.tool(),
             digest: &self.charge.digest,
             arguments: access.call.arguments(),
             context: access.call.context(),
         };
-        let policy = self.gate.standing.present().policy;
+        let policy = self.gate.standing.current().policy;
         match access.kind {
             OutboundAccessKind::Request { method, url, permit, .. } => {
                 policy.decide_access(&question, grant, method, url, permit)
@@ -62,8 +62,12 @@ impl PluginWarden {
     }
 
     /// The subject of an approval, without its preview.
-    fn matter<'a>(&'a self, call: &'a RequestedCall, grant: &'a Grant) -> Matter<'a> {
-        Matter {
+    fn authorization_request<'a>(
+        &'a self,
+        call: &'a RequestedCall,
+        grant: &'a Grant,
+    ) -> AuthorizationRequest<'a> {
+        AuthorizationRequest {
             call,
             version: &self.charge.manifest.version,
             digest: &self.charge.digest,
@@ -74,16 +78,19 @@ impl PluginWarden {
     }
 
     /// Checks the policy again after an approval: a yes does not override a rule added meanwhile.
-    fn still_agrees(&self, access: &OutboundAccess<'_>) -> Result<(), Denial> {
+    fn check_policy_again(&self, access: &OutboundAccess<'_>) -> Result<(), Denial> {
         let grant = self.current_grant();
         let verdict = match access.kind {
             OutboundAccessKind::Request { method, url, headers, body, .. } => {
                 let permit = grant.check_request(method, url)?;
                 let kind =
                     OutboundAccessKind::Request { method, url, permit: &permit, headers, body };
-                self.verdict(&OutboundAccess { call: access.call, what: access.what, kind }, &grant)
+                self.decide_access(
+                    &OutboundAccess { call: access.call, what: access.what, kind },
+                    &grant,
+                )
             }
-            OutboundAccessKind::OpenUrl { .. } => self.verdict(access, &grant),
+            OutboundAccessKind::OpenUrl { .. } => self.decide_access(access, &grant),
         };
         match verdict.decision {
             Decision::Allow | Decision::Ask => Ok(()),
@@ -92,9 +99,9 @@ impl PluginWarden {
     }
 }
 
-impl HostCallAuthorizer for PluginWarden {
+impl HostCallAuthorizer for PluginAuthorizer {
     fn current_grant(&self) -> Arc<Grant> {
-        let edition = self.gate.standing.present();
+        let edition = self.gate.standing.current();
         let mut kept = self.grant.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0 != edition.number {
             let grant =
@@ -106,9 +113,9 @@ impl HostCallAuthorizer for PluginWarden {
 
     fn would_ask_user(&self, access: &OutboundAccess<'_>) -> bool {
         let grant = self.current_grant();
-        let verdict = self.verdict(access, &grant);
-        let call = called(access);
-        self.gate.approver.has_to_ask(&self.matter(&call, &grant), &verdict)
+        let verdict = self.decide_access(access, &grant);
+        let call = tool_call_from_access(access);
+        self.gate.approver.has_to_ask(&self.authorization_request(&call, &grant), &verdict)
     }
 
     fn authorize_access<'a>(
@@ -117,18 +124,19 @@ impl HostCallAuthorizer for PluginWarden {
     ) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         Box::pin(async move {
             let grant = self.current_grant();
-            let verdict = self.verdict(&access, &grant);
-            let call = called(&access);
-            let mut matter = self.matter(&call, &grant);
+            let verdict = self.decide_access(&access, &grant);
+            let call = tool_call_from_access(&access);
+            let mut matter = self.authorization_request(&call, &grant);
             if self.gate.approver.has_to_ask(&matter, &verdict) {
-                let shown = preview(&access.kind, &grant, &self.redactor()).await;
-                let shown = shown.map_err(|error| unshown(&verdict, access.call.tool(), error))?;
+                let shown = build_preview(&access.kind, &grant, &self.redactor()).await;
+                let shown = shown
+                    .map_err(|error| preview_failure_denial(&verdict, access.call.tool(), error))?;
                 matter.request = Some(Arc::new(shown));
             }
-            let words = match self.gate.approver.settle(&matter, &verdict).await? {
-                Grounds::Policy(_) => None,
-                Grounds::Person(words) => {
-                    self.still_agrees(&access)?;
+            let words = match self.gate.approver.authorize(&matter, &verdict).await? {
+                AuthorizationReason::Policy(_) => None,
+                AuthorizationReason::Person(words) => {
+                    self.check_policy_again(&access)?;
                     Some(words)
                 }
             };
@@ -139,9 +147,9 @@ impl HostCallAuthorizer for PluginWarden {
     }
 
     fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
-        self.gate.secret(name).map_err(|error| match error {
-            SecretError::Unnamed => error.to_string(),
-            SecretError::Vault(error) => error.for_model(),
+        self.gate.secret_value(name).map_err(|error| match error {
+            SecretLookupError::Unnamed => error.to_string(),
+            SecretLookupError::Vault(error) => error.model_message(),
         })
     }
 
@@ -150,7 +158,7 @@ impl HostCallAuthorizer for PluginWarden {
     }
 
     fn proxy_settings(&self) -> Option<Arc<ProxyTable>> {
-        self.gate.standing.present().policy.proxy().cloned().map(Arc::new)
+        self.gate.standing.current().policy.proxy().cloned().map(Arc::new)
     }
 
     fn redactor(&self) -> Arc<Redactor> {
@@ -167,7 +175,7 @@ impl HostCallAuthorizer for PluginWarden {
 }
 
 /// The call that an access belongs to, as the model made it.
-fn called(access: &OutboundAccess<'_>) -> RequestedCall {
+fn tool_call_from_access(access: &OutboundAccess<'_>) -> RequestedCall {
     RequestedCall {
         context: access.call.context().clone(),
         tool: access.call.tool().clone(),
@@ -177,7 +185,11 @@ fn called(access: &OutboundAccess<'_>) -> RequestedCall {
 
 /// The refusal of a request that needs an approval but cannot be shown whole. A rule that allows it
 /// needs no approval.
-fn unshown(verdict: &PolicyVerdict, tool: &ToolId, error: BodyBufferError) -> Denial {
+fn preview_failure_denial(
+    verdict: &PolicyVerdict,
+    tool: &ToolId,
+    error: BodyBufferError,
+) -> Denial {
     let denial = verdict.to_denial(tool);
     let why = format!("it needs an approval, but {error} ({})", denial.why);
     Denial { why, nobody_to_ask: false, ..denial }

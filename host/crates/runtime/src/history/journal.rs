@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::task;
 
 use super::{clear_up, used};
-use crate::{config::Sessions, gate::now_ms};
+use crate::{config::SessionRetention, gate::now_ms};
 
 /// Maximum length of the model name in a session's row, in bytes. The name is for lists; the
 /// records keep it whole.
@@ -27,7 +27,7 @@ pub struct Origin {
 #[derive(Debug)]
 pub struct StoreJournal {
     writer: Option<Writer>,
-    limits: Option<Sessions>,
+    limits: Option<SessionRetention>,
 }
 
 #[derive(Debug, Clone)]
@@ -45,18 +45,18 @@ struct Writer {
 impl StoreJournal {
     /// Starts the journal of a new session. Expired sessions are removed after its first records
     /// are written, so that this session is never the oldest.
-    pub fn begin(store: HostStore, origin: Origin, limits: Sessions) -> Self {
+    pub fn begin(store: HostStore, origin: Origin, limits: SessionRetention) -> Self {
         let id = origin.id.clone();
         Self::new(Writer { store, id, origin: Some(origin), count: 0, is_untitled: false }, limits)
     }
 
     /// Continues the journal of a session that has `count` records.
-    pub fn go_on(store: HostStore, id: &str, count: u64, limits: Sessions) -> Self {
+    pub fn go_on(store: HostStore, id: &str, count: u64, limits: SessionRetention) -> Self {
         let id = id.to_owned();
         Self::new(Writer { store, id, origin: None, count, is_untitled: false }, limits)
     }
 
-    fn new(writer: Writer, limits: Sessions) -> Self {
+    fn new(writer: Writer, limits: SessionRetention) -> Self {
         Self { writer: Some(writer), limits: Some(limits) }
     }
 

@@ -8,9 +8,10 @@ use sallyport_store::{HostStore, SessionFilter};
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::Sessions;
+use crate::config::SessionRetention;
 
-const LIMITS: Sessions = Sessions { keep: Some(Duration::from_secs(3600)), keep_max: 10 };
+const LIMITS: SessionRetention =
+    SessionRetention { keep: Some(Duration::from_secs(3600)), keep_max: 10 };
 
 fn input(text: &str) -> JournalRecord {
     JournalRecord::Input { message: text.into() }
@@ -90,7 +91,7 @@ async fn a_session_that_goes_on_is_not_cleared_away_with_the_old() {
     begin(&store, "newer").write_records(vec![input("hello")]).await.unwrap();
     // Of two sessions used in the same millisecond, the one that began later counts as newer.
     tokio::time::sleep(Duration::from_millis(2)).await;
-    let one = Sessions { keep_max: 1, ..LIMITS };
+    let one = SessionRetention { keep_max: 1, ..LIMITS };
     let mut journal = StoreJournal::go_on(store.clone(), "older", 1, one);
     journal.write_records(vec![answer("still here")]).await.unwrap();
     let ids = || -> Vec<String> {

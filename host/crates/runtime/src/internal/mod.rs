@@ -17,7 +17,7 @@ use sallyport_contract::{
 use sallyport_policy::Manifest;
 use sallyport_sandbox::HostCallAuthorizer;
 
-use crate::config::Internal;
+use crate::config::InternalToolSettings;
 
 /// A group of tools that is compiled into the host.
 pub trait InternalTool: Send + Sync {
@@ -47,7 +47,7 @@ pub struct Caller {
 }
 
 /// Returns the tools that are switched on.
-pub fn tools(settings: Internal) -> Vec<Arc<dyn InternalTool>> {
+pub fn tools(settings: InternalToolSettings) -> Vec<Arc<dyn InternalTool>> {
     let known = [(settings.reminder, reminder())];
     known.into_iter().filter_map(|(is_on, tool)| is_on.then_some(tool)).collect()
 }
@@ -69,7 +69,7 @@ pub fn owns(plugin: &PluginName) -> bool {
 }
 
 fn named(plugin: &PluginName) -> Option<Arc<dyn InternalTool>> {
-    tools(Internal::ALL).into_iter().find(|tool| tool.manifest().name == *plugin)
+    tools(InternalToolSettings::ALL).into_iter().find(|tool| tool.manifest().name == *plugin)
 }
 
 /// Runs a call of an internal tool on a blocking thread.

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::whole_file;
 
-pub use pin::Pin;
+pub use pin::PluginPin;
 
 /// Version of the file format.
 const VERSION: u32 = 1;
@@ -72,7 +72,7 @@ impl LockError {
 
 /// How a plugin compares to its accepted version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Match {
+pub enum PinComparison {
     /// The plugin is new.
     New,
     /// The plugin is unchanged.
@@ -83,24 +83,24 @@ pub enum Match {
 
 /// The lock. Every change re-reads the file first, because other processes write to it too.
 #[derive(Debug)]
-pub struct Lock {
+pub struct LockFile {
     path: PathBuf,
     trace: PathBuf,
     is_lost: bool,
     pins: Mutex<Pins>,
 }
 
-type Pins = BTreeMap<PluginName, Pin>;
+type Pins = BTreeMap<PluginName, PluginPin>;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Contents {
+struct LockFileContents {
     version: u32,
     #[serde(default)]
-    plugin: BTreeMap<String, Pin>,
+    plugin: BTreeMap<String, PluginPin>,
 }
 
-impl Lock {
+impl LockFile {
     /// Reads the file. A missing file counts as empty. A marker in the state folder shows whether
     /// the file existed before.
     ///
@@ -108,7 +108,7 @@ impl Lock {
     ///
     /// The file cannot be read or parsed.
     pub fn read(path: &Path, state: &Path) -> Result<Self, LockError> {
-        let pins = Mutex::new(read(path)?);
+        let pins = Mutex::new(read_lock_file(path)?);
         let trace = state.join(TRACE);
         let is_lost = trace.is_file() && !path.exists();
         Ok(Self { path: path.to_owned(), trace, is_lost, pins })
@@ -125,11 +125,11 @@ impl Lock {
     }
 
     /// Compares a plugin with its accepted version.
-    pub fn compare(&self, plugin: &PluginName, present: &Pin) -> Match {
+    pub fn compare_plugin(&self, plugin: &PluginName, present: &PluginPin) -> PinComparison {
         match self.pins().get(plugin) {
-            None => Match::New,
-            Some(agreed) if agreed == present => Match::Same,
-            Some(agreed) => Match::Changed(agreed.differences(present)),
+            None => PinComparison::New,
+            Some(agreed) if agreed == present => PinComparison::Same,
+            Some(agreed) => PinComparison::Changed(agreed.differences(present)),
         }
     }
 
@@ -138,11 +138,11 @@ impl Lock {
     /// # Errors
     ///
     /// The file cannot be read or written. No plugin was accepted then.
-    pub fn accept(
+    pub fn accept_plugins(
         &self,
-        plugins: impl IntoIterator<Item = (PluginName, Pin)>,
+        plugins: impl IntoIterator<Item = (PluginName, PluginPin)>,
     ) -> Result<(), LockError> {
-        self.change(|pins| pins.extend(plugins))
+        self.update_file(|pins| pins.extend(plugins))
     }
 
     /// Removes a plugin.
@@ -150,13 +150,13 @@ impl Lock {
     /// # Errors
     ///
     /// The file cannot be read or written. No plugin was removed then.
-    pub fn forget(&self, plugin: &PluginName) -> Result<(), LockError> {
-        self.change(|pins| {
+    pub fn remove_plugin(&self, plugin: &PluginName) -> Result<(), LockError> {
+        self.update_file(|pins| {
             pins.remove(plugin);
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Pins)) -> Result<(), LockError> {
+    fn update_file(&self, change: impl FnOnce(&mut Pins)) -> Result<(), LockError> {
         let failed = |source| LockError::File { path: self.path.clone(), source };
         let folder = self.path.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
@@ -164,9 +164,9 @@ impl Lock {
         // changes.
         let held = File::open(folder).map_err(failed)?;
         flock(&held, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
-        let mut pins = read(&self.path)?;
+        let mut pins = read_lock_file(&self.path)?;
         change(&mut pins);
-        write(&self.path, &pins).map_err(failed)?;
+        write_lock_file(&self.path, &pins).map_err(failed)?;
         if !self.trace.exists() {
             // Without the marker, a later loss of the lock goes unnoticed; nothing else depends on
             // it.
@@ -181,14 +181,15 @@ impl Lock {
     }
 }
 
-fn read(path: &Path) -> Result<Pins, LockError> {
+fn read_lock_file(path: &Path) -> Result<Pins, LockError> {
     let text = match untrusted_file::read_text(path, FILE_BYTES_MAX) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Pins::new()),
         Err(source) => return Err(LockError::File { path: path.to_owned(), source }),
     };
     let broken = |message: String| LockError::Broken { path: path.to_owned(), message };
-    let contents: Contents = toml::from_str(&text).map_err(|error| broken(error.to_string()))?;
+    let contents: LockFileContents =
+        toml::from_str(&text).map_err(|error| broken(error.to_string()))?;
     if contents.version != VERSION {
         return Err(broken(format!("its version {} is not {VERSION}", contents.version)));
     }
@@ -199,9 +200,9 @@ fn read(path: &Path) -> Result<Pins, LockError> {
     named.collect()
 }
 
-fn write(path: &Path, pins: &Pins) -> io::Result<()> {
+fn write_lock_file(path: &Path, pins: &Pins) -> io::Result<()> {
     let plugin = pins.iter().map(|(name, pin)| (name.to_string(), pin.clone())).collect();
-    let contents = Contents { version: VERSION, plugin };
+    let contents = LockFileContents { version: VERSION, plugin };
     let text = toml::to_string(&contents).map_err(io::Error::other)?;
     whole_file::replace(path, [HEAD, &text].concat().as_bytes(), whole_file::PRIVATE_MODE)
 }

@@ -6,7 +6,7 @@ use sallyport_contract::ToolDescriptor;
 use sallyport_policy::Manifest;
 use serde::{Deserialize, Serialize};
 
-use crate::registry::requests;
+use crate::registry::manifest_requests;
 
 /// Characters of a digest that are shown.
 const DIGEST_CHARS_SHOWN: usize = 12;
@@ -14,7 +14,7 @@ const DIGEST_CHARS_SHOWN: usize = 12;
 /// A plugin as it was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pin {
+pub struct PluginPin {
     /// Its version. A change of the version alone needs acceptance too.
     version: String,
     /// BLAKE3 digest of the component.
@@ -29,17 +29,19 @@ pub struct Pin {
     tool: BTreeMap<String, String>,
 }
 
-impl Pin {
+impl PluginPin {
     /// Pins a plugin as it is now.
-    pub fn of(manifest: &Manifest, digest: &str, tools: &[ToolDescriptor]) -> Self {
-        let tool: BTreeMap<String, String> =
-            tools.iter().map(|spec| (spec.id.tool.to_string(), hash(&told(spec)))).collect();
+    pub fn from_plugin(manifest: &Manifest, digest: &str, tools: &[ToolDescriptor]) -> Self {
+        let tool: BTreeMap<String, String> = tools
+            .iter()
+            .map(|spec| (spec.id.tool.to_string(), hash_text(&tool_definition_json(spec))))
+            .collect();
         let requests: BTreeSet<String> =
-            requests(manifest).into_iter().map(|(what, _)| what).collect();
+            manifest_requests(manifest).into_iter().map(|(what, _)| what).collect();
         Self {
             version: manifest.version.clone(),
             component: digest.to_owned(),
-            tools: hash_all(tools.iter().map(told)),
+            tools: hash_all(tools.iter().map(tool_definition_json)),
             request: hash_all(requests.iter().cloned()),
             requests,
             tool,
@@ -53,7 +55,7 @@ impl Pin {
             found.push(format!("its version was {} and is {}", self.version, now.version));
         }
         if self.component != now.component {
-            let (before, after) = (short(&self.component), short(&now.component));
+            let (before, after) = (short_digest(&self.component), short_digest(&now.component));
             found.push(format!("its component was {before}… and is {after}…"));
         }
         found.extend(self.tool_differences(now));
@@ -89,12 +91,12 @@ impl Pin {
 }
 
 /// The definition of a tool that a model receives, and the schema of its results.
-fn told(spec: &ToolDescriptor) -> String {
+fn tool_definition_json(spec: &ToolDescriptor) -> String {
     // A derived `Serialize` of plain data cannot fail.
     serde_json::to_string(spec).unwrap_or_default()
 }
 
-fn hash(text: &str) -> String {
+fn hash_text(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
@@ -108,6 +110,6 @@ fn hash_all(texts: impl Iterator<Item = String>) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-fn short(digest: &str) -> &str {
+fn short_digest(digest: &str) -> &str {
     &digest[..digest.floor_char_boundary(DIGEST_CHARS_SHOWN)]
 }

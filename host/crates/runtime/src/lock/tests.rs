@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-fn pin(version: &str, digest: &str, request: &str, tools: &[(&str, &str)]) -> Pin {
+fn pin(version: &str, digest: &str, request: &str, tools: &[(&str, &str)]) -> PluginPin {
     let text = format!("name = 'a'\nversion = '{version}'\ndescription = 'A'\n{request}");
     let manifest = Manifest::parse("plugin.toml", &text).unwrap();
     let tools: Vec<ToolDescriptor> = tools
@@ -20,17 +20,17 @@ fn pin(version: &str, digest: &str, request: &str, tools: &[(&str, &str)]) -> Pi
             hints: ToolHints::default(),
         })
         .collect();
-    Pin::of(&manifest, digest, &tools)
+    PluginPin::from_plugin(&manifest, digest, &tools)
 }
 
 const ENV: &str = "[[request.env]]\nname = 'TZ'\nwhy = 'w'\n";
 
-fn agreed() -> Pin {
+fn agreed() -> PluginPin {
     pin("1.0.0", "aa", ENV, &[("x", "does x"), ("y", "does y")])
 }
 
-fn lock_in(folder: &Path) -> Lock {
-    Lock::read(&folder.join("sub/sallyport.lock"), folder).unwrap()
+fn lock_in(folder: &Path) -> LockFile {
+    LockFile::read(&folder.join("sub/sallyport.lock"), folder).unwrap()
 }
 
 fn name() -> PluginName {
@@ -41,9 +41,9 @@ fn name() -> PluginName {
 fn every_change_is_noticed_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let lock = lock_in(folder.path());
-    assert_eq!(lock.compare(&name(), &agreed()), Match::New);
-    lock.accept([(name(), agreed())]).unwrap();
-    assert_eq!(lock.compare(&name(), &agreed()), Match::Same);
+    assert_eq!(lock.compare_plugin(&name(), &agreed()), PinComparison::New);
+    lock.accept_plugins([(name(), agreed())]).unwrap();
+    assert_eq!(lock.compare_plugin(&name(), &agreed()), PinComparison::Same);
     let tools = [("x", "does x"), ("y", "does y")];
     let more_env = format!("{ENV}[[request.env]]\nname = 'HOME'\nwhy = 'w'\n");
     let rows = [
@@ -60,7 +60,10 @@ fn every_change_is_noticed_and_named() {
         (pin("1.0.0", "aa", ENV, &[tools[1], tools[0]]), "its tools stand in another order"),
     ];
     for (now, want) in rows {
-        assert_eq!(lock.compare(&name(), &now), Match::Changed(vec![want.to_owned()]));
+        assert_eq!(
+            lock.compare_plugin(&name(), &now),
+            PinComparison::Changed(vec![want.to_owned()])
+        );
     }
 }
 
@@ -68,13 +71,13 @@ fn every_change_is_noticed_and_named() {
 fn what_was_agreed_to_outlives_the_process_and_other_writers() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (lock_in(folder.path()), lock_in(folder.path()));
-    first.accept([(name(), agreed())]).unwrap();
-    second.accept([("b".parse().unwrap(), agreed())]).unwrap();
+    first.accept_plugins([(name(), agreed())]).unwrap();
+    second.accept_plugins([("b".parse().unwrap(), agreed())]).unwrap();
     let again = lock_in(folder.path());
-    assert_eq!(again.compare(&name(), &agreed()), Match::Same);
-    assert_eq!(again.compare(&"b".parse().unwrap(), &agreed()), Match::Same);
-    again.forget(&name()).unwrap();
-    assert_eq!(lock_in(folder.path()).compare(&name(), &agreed()), Match::New);
+    assert_eq!(again.compare_plugin(&name(), &agreed()), PinComparison::Same);
+    assert_eq!(again.compare_plugin(&"b".parse().unwrap(), &agreed()), PinComparison::Same);
+    again.remove_plugin(&name()).unwrap();
+    assert_eq!(lock_in(folder.path()).compare_plugin(&name(), &agreed()), PinComparison::New);
 }
 
 #[test]
@@ -84,23 +87,23 @@ fn a_broken_file_is_not_taken_for_an_empty_one() {
     for text in ["x", "version = 2", "version = 1\nother = 3", "version = 1\n[plugin.'../x']\n"] {
         fs::write(&path, text).unwrap();
         assert!(
-            matches!(Lock::read(&path, folder.path()), Err(LockError::Broken { .. })),
+            matches!(LockFile::read(&path, folder.path()), Err(LockError::Broken { .. })),
             "{text}"
         );
     }
     fs::write(&path, "version = 1\n").unwrap();
-    assert!(Lock::read(&path, folder.path()).is_ok());
+    assert!(LockFile::read(&path, folder.path()).is_ok());
 }
 
 #[test]
 fn a_lock_that_was_removed_is_not_one_that_was_never_written() {
     let folder = tempfile::tempdir().unwrap();
     assert!(!lock_in(folder.path()).is_lost());
-    lock_in(folder.path()).accept([(name(), agreed())]).unwrap();
+    lock_in(folder.path()).accept_plugins([(name(), agreed())]).unwrap();
     assert!(!lock_in(folder.path()).is_lost());
     fs::remove_file(folder.path().join("sub/sallyport.lock")).unwrap();
     let lock = lock_in(folder.path());
     assert!(lock.is_lost());
-    lock.accept([(name(), agreed())]).unwrap();
+    lock.accept_plugins([(name(), agreed())]).unwrap();
     assert!(!lock_in(folder.path()).is_lost());
 }

@@ -14,11 +14,11 @@ use sallyport_sandbox::{
 };
 use serde_json::{Map, Value};
 
-use crate::{gate::warden::PluginWarden, internal::InternalTool, script::Native};
+use crate::{gate::warden::PluginAuthorizer, internal::InternalTool, script::Native};
 
 /// The kind of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PluginKind {
     /// A component that exports tools.
     Component,
     /// A component that is a program: each call runs it once.
@@ -29,9 +29,9 @@ pub enum Kind {
     Internal,
 }
 
-impl Kind {
+impl PluginKind {
     /// The name of the kind.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Component => "component",
             Self::Command => "command",
@@ -42,9 +42,9 @@ impl Kind {
 }
 
 /// The part of a plugin that runs when a tool is called.
-pub(super) enum Body {
+pub(super) enum PluginImplementation {
     /// A component, in the sandbox.
-    Component(Component),
+    Component(LazyComponent),
     /// A native program of this machine, confined by the host.
     Script { native: Native, file: PathBuf },
     /// A plugin that is compiled into the host.
@@ -52,7 +52,7 @@ pub(super) enum Body {
 }
 
 /// A component that is prepared when it is first needed.
-pub(super) struct Component {
+pub(super) struct LazyComponent {
     file: PathBuf,
     /// The expected digest of its bytes.
     digest: String,
@@ -61,18 +61,22 @@ pub(super) struct Component {
     plugin: OnceLock<Arc<Plugin>>,
 }
 
-impl Component {
+impl LazyComponent {
     /// A component that exports its tools.
     pub(super) fn new(file: &ComponentFile) -> Self {
-        Self::of(file, None)
+        Self::with_command(file, None)
     }
 
     /// A component that is a program.
-    pub(super) fn command(file: &ComponentFile, tool: ToolDescriptor, time_max: Duration) -> Self {
-        Self::of(file, Some((tool, time_max)))
+    pub(super) fn new_command(
+        file: &ComponentFile,
+        tool: ToolDescriptor,
+        time_max: Duration,
+    ) -> Self {
+        Self::with_command(file, Some((tool, time_max)))
     }
 
-    fn of(file: &ComponentFile, command: Option<(ToolDescriptor, Duration)>) -> Self {
+    fn with_command(file: &ComponentFile, command: Option<(ToolDescriptor, Duration)>) -> Self {
         let (digest, plugin) = (file.digest().to_owned(), OnceLock::new());
         Self { file: file.path().to_owned(), digest, command, plugin }
     }
@@ -81,52 +85,52 @@ impl Component {
     ///
     /// The component is read again and must be the one whose tools are known, so that the component
     /// that was listed and accepted is the one that runs.
-    pub(super) fn plugin(
+    pub(super) fn get_or_prepare(
         &self,
         sandbox: &Arc<Sandbox>,
-        owner: &Owner<'_>,
+        owner: &PluginContext<'_>,
     ) -> Result<Arc<Plugin>, CallFailure> {
         if let Some(plugin) = self.plugin.get() {
             return Ok(Arc::clone(plugin));
         }
-        let file = ComponentFile::read(&self.file).map_err(|error| owner.broken(&error))?;
+        let file = ComponentFile::read(&self.file).map_err(|error| owner.load_failure(&error))?;
         if file.digest() != self.digest {
             let message = format!("{} has changed on disk since it was loaded", owner.name());
             let failure = CallFailure::new(FailureKind::Unavailable, message);
             return Err(failure.with_detail("restart to load the new component"));
         }
-        self.prepare(sandbox, &file, owner)
+        self.prepare_from_file(sandbox, &file, owner)
     }
 
     /// Prepares the plugin from bytes that are already read and hashed.
-    pub(super) fn prepare(
+    pub(super) fn prepare_from_file(
         &self,
         sandbox: &Arc<Sandbox>,
         file: &ComponentFile,
-        owner: &Owner<'_>,
+        owner: &PluginContext<'_>,
     ) -> Result<Arc<Plugin>, CallFailure> {
-        let parts = owner.parts(file);
+        let parts = owner.plugin_parts(file);
         let plugin = match &self.command {
             None => sandbox.load_plugin(parts),
             Some((tool, time_max)) => sandbox.load_command(parts, tool.clone(), *time_max),
         };
-        let plugin = Arc::new(plugin.map_err(|error| owner.broken(&error))?);
+        let plugin = Arc::new(plugin.map_err(|error| owner.load_failure(&error))?);
         Ok(Arc::clone(self.plugin.get_or_init(|| plugin)))
     }
 
     /// The prepared plugin, if any.
-    pub(super) fn made(&self) -> Option<&Arc<Plugin>> {
+    pub(super) fn prepared_plugin(&self) -> Option<&Arc<Plugin>> {
         self.plugin.get()
     }
 }
 
-impl Body {
-    pub(super) fn kind(&self) -> Kind {
+impl PluginImplementation {
+    pub(super) fn kind(&self) -> PluginKind {
         match self {
-            Self::Component(Component { command: None, .. }) => Kind::Component,
-            Self::Component(Component { command: Some(_), .. }) => Kind::Command,
-            Self::Script { .. } => Kind::Script,
-            Self::Internal(_) => Kind::Internal,
+            Self::Component(LazyComponent { command: None, .. }) => PluginKind::Component,
+            Self::Component(LazyComponent { command: Some(_), .. }) => PluginKind::Command,
+            Self::Script { .. } => PluginKind::Script,
+            Self::Internal(_) => PluginKind::Internal,
         }
     }
 
@@ -139,7 +143,7 @@ impl Body {
         }
     }
 
-    pub(super) fn component(&self) -> Option<&Component> {
+    pub(super) fn component(&self) -> Option<&LazyComponent> {
         match self {
             Self::Component(component) => Some(component),
             Self::Script { .. } | Self::Internal(_) => None,
@@ -147,14 +151,14 @@ impl Body {
     }
 
     /// Runs a call that has passed the gate.
-    pub(super) async fn call(
+    pub(super) async fn run_call(
         &self,
         sandbox: &Arc<Sandbox>,
-        owner: &Owner<'_>,
+        owner: &PluginContext<'_>,
         call: AdmittedCall,
     ) -> CallReport {
         match self {
-            Self::Component(component) => match component.plugin(sandbox, owner) {
+            Self::Component(component) => match component.get_or_prepare(sandbox, owner) {
                 Ok(plugin) => plugin.call(call).await,
                 Err(failure) => Outcome::Failed(failure).into(),
             },
@@ -164,27 +168,27 @@ impl Body {
     }
 
     /// The current warm instances.
-    pub(super) fn instances(&self) -> Vec<InstanceInfo> {
-        let made = self.component().and_then(Component::made);
+    pub(super) fn warm_instances(&self) -> Vec<InstanceInfo> {
+        let made = self.component().and_then(LazyComponent::prepared_plugin);
         made.map_or_else(Vec::new, |plugin| plugin.instances())
     }
 }
 
 /// The owner of a body.
-pub(super) struct Owner<'a> {
-    pub(super) warden: &'a Arc<PluginWarden>,
+pub(super) struct PluginContext<'a> {
+    pub(super) warden: &'a Arc<PluginAuthorizer>,
     /// Its settings, with defaults.
     pub(super) settings: &'a Map<String, Value>,
 }
 
-impl Owner<'_> {
+impl PluginContext<'_> {
     fn name(&self) -> &PluginName {
-        &self.warden.charge().manifest.name
+        &self.warden.plugin_info().manifest.name
     }
 
-    fn parts<'p>(&'p self, file: &'p ComponentFile) -> PluginParts<'p> {
+    fn plugin_parts<'p>(&'p self, file: &'p ComponentFile) -> PluginParts<'p> {
         PluginParts {
-            manifest: &self.warden.charge().manifest,
+            manifest: &self.warden.plugin_info().manifest,
             file,
             warden: Arc::clone(self.warden) as Arc<dyn HostCallAuthorizer>,
             settings: self.settings.clone(),
@@ -193,7 +197,7 @@ impl Owner<'_> {
 
     /// The failure of a plugin that cannot be loaded. The model reads only that; the user also
     /// reads why.
-    fn broken(&self, error: &LoadError) -> CallFailure {
+    fn load_failure(&self, error: &LoadError) -> CallFailure {
         let message = format!("{} cannot be loaded", self.name());
         CallFailure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
     }

@@ -31,13 +31,13 @@ const MANIFEST_BYTES_MAX: u64 = 1024 * 1024;
 const ENTRIES_MAX: usize = 10_000;
 
 /// A potential plugin, whose component has not been read yet.
-pub(super) struct Candidate {
+pub(super) struct PluginCandidate {
     pub(super) manifest: Manifest,
-    pub(super) source: Source,
+    pub(super) source: CandidateSource,
 }
 
 /// The parts of a plugin.
-pub(super) enum Source {
+pub(super) enum CandidateSource {
     /// A component with tools of its own.
     Component(PathBuf),
     /// A folder with a definition and a program.
@@ -46,15 +46,15 @@ pub(super) enum Source {
     Internal(Arc<dyn InternalTool>),
 }
 
-impl Candidate {
+impl PluginCandidate {
     /// A plugin that is compiled into the host.
-    pub(super) fn internal(tool: Arc<dyn InternalTool>) -> Self {
-        Self { manifest: tool.manifest(), source: Source::Internal(tool) }
+    pub(super) fn from_internal_tool(tool: Arc<dyn InternalTool>) -> Self {
+        Self { manifest: tool.manifest(), source: CandidateSource::Internal(tool) }
     }
 
-    fn script(described: Described) -> Self {
+    fn from_script(described: Described) -> Self {
         let manifest = described.manifest.clone();
-        Self { manifest, source: Source::Script(Box::new(described)) }
+        Self { manifest, source: CandidateSource::Script(Box::new(described)) }
     }
 
     /// The file that it runs from, if any.
@@ -63,7 +63,7 @@ impl Candidate {
     }
 }
 
-impl Source {
+impl CandidateSource {
     /// The file that it runs from, if any.
     pub(super) fn file(&self) -> Option<&Path> {
         match self {
@@ -76,7 +76,7 @@ impl Source {
 
 /// Why something in a plugin folder cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct PluginProblem {
     /// The file or folder.
     pub place: PathBuf,
     /// The plugin, where its name is known.
@@ -87,26 +87,29 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl Problem {
+impl PluginProblem {
     pub(super) fn new(place: &Path, message: impl Into<String>, hint: impl Into<String>) -> Self {
         let (place, message) = (place.to_owned(), message.into());
         Self { place, plugin: None, message, hint: Some(hint.into()) }
     }
 
     /// Adds the plugin's name.
-    pub(super) fn of(self, plugin: &PluginName) -> Self {
+    pub(super) fn with_plugin(self, plugin: &PluginName) -> Self {
         Self { plugin: Some(plugin.clone()), ..self }
     }
 }
 
 /// Searches plugin folders, in a stable order. A missing folder is a problem only if it was named.
-pub(super) fn discover(folders: &[PathBuf], named: bool) -> (Vec<Candidate>, Vec<Problem>) {
+pub(super) fn discover_plugins(
+    folders: &[PathBuf],
+    named: bool,
+) -> (Vec<PluginCandidate>, Vec<PluginProblem>) {
     let (mut candidates, mut problems) = (Vec::new(), Vec::new());
     for folder in folders {
-        match entries(folder) {
+        match read_folder_entries(folder) {
             Ok(entries) => {
                 for entry in entries {
-                    match candidate(&entry) {
+                    match candidate_from_path(&entry) {
                         Ok(found) => candidates.extend(found),
                         Err(problem) => problems.push(problem),
                     }
@@ -115,14 +118,18 @@ pub(super) fn discover(folders: &[PathBuf], named: bool) -> (Vec<Candidate>, Vec
             Err(error) if error.kind() == io::ErrorKind::NotFound && !named => {}
             Err(error) => {
                 let message = format!("cannot read this folder of plugins: {error}");
-                problems.push(Problem::new(folder, message, "check --plugin-dir or plugin_dir"));
+                problems.push(PluginProblem::new(
+                    folder,
+                    message,
+                    "check --plugin-dir or plugin_dir",
+                ));
             }
         }
     }
     (candidates, problems)
 }
 
-fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn read_folder_entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)?.take(ENTRIES_MAX) {
         paths.push(entry?.path());
@@ -132,21 +139,27 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Returns `None` for an entry that does not look like a plugin.
-fn candidate(path: &Path) -> Result<Option<Candidate>, Problem> {
+fn candidate_from_path(path: &Path) -> Result<Option<PluginCandidate>, PluginProblem> {
     if !path.is_dir() {
-        return if is_wasm(path) { bare(path, path.to_owned()).map(Some) } else { Ok(None) };
+        return if is_wasm_file(path) {
+            candidate_without_manifest(path, path.to_owned()).map(Some)
+        } else {
+            Ok(None)
+        };
     }
     let manifest = path.join(MANIFEST);
     // An entry that is not a file counts too: reading it reports the error, and the folder is not
     // taken for one without a manifest.
     let has = |path: &Path| path.symlink_metadata().is_ok();
     match (has(&manifest), has(&path.join(DEFINITION_FILE))) {
-        (false, true) => script(path, None).map(Some),
+        (false, true) => script_candidate(path, None).map(Some),
         (true, true) if has_program(path) => {
-            script(path, Some(read_manifest(&manifest)?)).map(Some)
+            script_candidate(path, Some(read_manifest(&manifest)?)).map(Some)
         }
-        (true, _) => with_manifest(&manifest, only_component(path)?).map(Some),
-        (false, false) => only_component(path)?.map(|component| bare(path, component)).transpose(),
+        (true, _) => candidate_with_manifest(&manifest, find_only_component(path)?).map(Some),
+        (false, false) => find_only_component(path)?
+            .map(|component| candidate_without_manifest(path, component))
+            .transpose(),
     }
 }
 
@@ -156,26 +169,36 @@ fn has_program(folder: &Path) -> bool {
     !matches!(find_program(folder), Err(ScriptError::NoProgram { .. }))
 }
 
-fn script(folder: &Path, manifest: Option<Manifest>) -> Result<Candidate, Problem> {
+fn script_candidate(
+    folder: &Path,
+    manifest: Option<Manifest>,
+) -> Result<PluginCandidate, PluginProblem> {
     let described = Described::read(folder, manifest);
     described
-        .map(Candidate::script)
-        .map_err(|error| Problem::new(folder, error.to_string(), error.hint()))
+        .map(PluginCandidate::from_script)
+        .map_err(|error| PluginProblem::new(folder, error.to_string(), error.hint()))
 }
 
-fn with_manifest(path: &Path, component: Option<PathBuf>) -> Result<Candidate, Problem> {
+fn candidate_with_manifest(
+    path: &Path,
+    component: Option<PathBuf>,
+) -> Result<PluginCandidate, PluginProblem> {
     let manifest = read_manifest(path)?;
     let component = component.ok_or_else(|| {
-        Problem::new(path, "there is no component beside the manifest", "build the plugin first")
+        PluginProblem::new(
+            path,
+            "there is no component beside the manifest",
+            "build the plugin first",
+        )
     })?;
-    Ok(Candidate { manifest, source: Source::Component(component) })
+    Ok(PluginCandidate { manifest, source: CandidateSource::Component(component) })
 }
 
-fn read_manifest(path: &Path) -> Result<Manifest, Problem> {
+fn read_manifest(path: &Path) -> Result<Manifest, PluginProblem> {
     let text = untrusted_file::read_text(path, MANIFEST_BYTES_MAX).map_err(|error| {
-        Problem::new(path, format!("cannot read it: {error}"), "check the file")
+        PluginProblem::new(path, format!("cannot read it: {error}"), "check the file")
     })?;
-    Manifest::parse(&path.display().to_string(), &text).map_err(|error| Problem {
+    Manifest::parse(&path.display().to_string(), &text).map_err(|error| PluginProblem {
         place: path.to_owned(),
         plugin: None,
         message: format!("line {}, column {}: {}", error.line, error.column, error.message),
@@ -184,31 +207,35 @@ fn read_manifest(path: &Path) -> Result<Manifest, Problem> {
 }
 
 /// A component without a manifest gets its name from the file or folder.
-fn bare(path: &Path, component: PathBuf) -> Result<Candidate, Problem> {
+fn candidate_without_manifest(
+    path: &Path,
+    component: PathBuf,
+) -> Result<PluginCandidate, PluginProblem> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let name: PluginName = stem.parse().map_err(|error| {
-        Problem::new(path, format!("{error}"), "rename it, or add a plugin.toml with a name")
+        PluginProblem::new(path, format!("{error}"), "rename it, or add a plugin.toml with a name")
     })?;
-    Ok(Candidate {
+    Ok(PluginCandidate {
         manifest: Manifest::for_bare_component(name),
-        source: Source::Component(component),
+        source: CandidateSource::Component(component),
     })
 }
 
-fn only_component(folder: &Path) -> Result<Option<PathBuf>, Problem> {
-    let unreadable = |error| Problem::new(folder, format!("cannot read it: {error}"), "check it");
-    let mut found = entries(folder).map_err(unreadable)?;
-    found.retain(|path| is_wasm(path));
+fn find_only_component(folder: &Path) -> Result<Option<PathBuf>, PluginProblem> {
+    let unreadable =
+        |error| PluginProblem::new(folder, format!("cannot read it: {error}"), "check it");
+    let mut found = read_folder_entries(folder).map_err(unreadable)?;
+    found.retain(|path| is_wasm_file(path));
     match found.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(one.clone())),
         _ => {
             let message = format!("there are {} .wasm files in it", found.len());
-            Err(Problem::new(folder, message, "keep one component in a plugin's folder"))
+            Err(PluginProblem::new(folder, message, "keep one component in a plugin's folder"))
         }
     }
 }
 
-fn is_wasm(path: &Path) -> bool {
+fn is_wasm_file(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "wasm") && !path.is_dir()
 }

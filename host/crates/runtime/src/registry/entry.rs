@@ -14,17 +14,17 @@ use sallyport_sandbox::{
 };
 use serde_json::{Map, Value};
 
-use super::body::{Body, Component, Kind, Owner};
-use crate::{gate::warden::PluginWarden, lock::Pin, script};
+use super::body::{LazyComponent, PluginContext, PluginImplementation, PluginKind};
+use crate::{gate::warden::PluginAuthorizer, lock::PluginPin, script};
 
 /// One plugin: its manifest, its tools, its effective grant.
-pub struct Entry {
-    pub(super) warden: Arc<PluginWarden>,
-    pub(super) body: Body,
+pub struct RegisteredPlugin {
+    pub(super) warden: Arc<PluginAuthorizer>,
+    pub(super) body: PluginImplementation,
     pub(super) tools: Vec<ToolDescriptor>,
     /// Its settings, with defaults.
     pub(super) settings: Map<String, Value>,
-    pub(super) state: State,
+    pub(super) state: PluginAvailability,
     pub(super) schemas: Vec<ToolSchemas>,
     /// Remarks on its files, for its owner.
     pub(super) remarks: Vec<String>,
@@ -39,7 +39,7 @@ pub(super) struct ToolSchemas {
 
 /// Whether a plugin can be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum PluginAvailability {
     /// It can be called.
     Ready,
     /// It is still being compiled or inspected. Its tools are available at a later start.
@@ -56,9 +56,9 @@ pub enum State {
     },
 }
 
-impl State {
+impl PluginAvailability {
     /// Why a plugin cannot be called, phrased to follow its name, and a suggested fix.
-    pub fn trouble(&self, plugin: &PluginName) -> Option<(String, Option<String>)> {
+    pub fn problem_and_hint(&self, plugin: &PluginName) -> Option<(String, Option<String>)> {
         match self {
             Self::Ready => None,
             Self::Compiling => {
@@ -77,7 +77,7 @@ impl State {
     }
 }
 
-impl Entry {
+impl RegisteredPlugin {
     /// The plugin's name.
     pub fn name(&self) -> &PluginName {
         &self.manifest().name
@@ -85,11 +85,11 @@ impl Entry {
 
     /// Its manifest.
     pub fn manifest(&self) -> &Manifest {
-        &self.warden.charge().manifest
+        &self.warden.plugin_info().manifest
     }
 
     /// The kind of the plugin.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> PluginKind {
         self.body.kind()
     }
 
@@ -101,7 +101,7 @@ impl Entry {
     /// Its digest in hexadecimal: of a component's bytes, of a script's definition and program, or
     /// of a built-in plugin's name and version.
     pub fn digest(&self) -> &str {
-        &self.warden.charge().digest
+        &self.warden.plugin_info().digest
     }
 
     /// Its tools, in the order that it lists them.
@@ -115,8 +115,8 @@ impl Entry {
     }
 
     /// Its current warm instances, with the names of their sessions.
-    pub fn instances(&self) -> Vec<InstanceInfo> {
-        self.body.instances()
+    pub fn warm_instances(&self) -> Vec<InstanceInfo> {
+        self.body.warm_instances()
     }
 
     /// Its current effective grant: requested and granted.
@@ -127,30 +127,31 @@ impl Entry {
     /// Whether a call could currently change or leak anything. Always true for a plugin that is
     /// compiled into the host, which needs no grant.
     pub fn may_act(&self) -> bool {
-        self.kind() == Kind::Internal || self.grant().can_act()
+        self.kind() == PluginKind::Internal || self.grant().can_act()
     }
 
     /// Why none of its calls can run, regardless of rules: it is a native program without the
     /// permission to run one.
-    pub fn barrier(&self) -> Option<Denial> {
+    pub fn unconditional_denial(&self) -> Option<Denial> {
         let grant = self.grant();
-        let is_barred = self.kind() == Kind::Script && !grant.has_capability(Capability::Process);
+        let is_barred =
+            self.kind() == PluginKind::Script && !grant.has_capability(Capability::Process);
         is_barred.then(|| script::barred(&grant))
     }
 
     /// Its pin, for the lock.
-    pub fn pin(&self) -> Pin {
-        Pin::of(self.manifest(), self.digest(), self.tools())
+    pub fn pin(&self) -> PluginPin {
+        PluginPin::from_plugin(self.manifest(), self.digest(), self.tools())
     }
 
     /// Its state.
-    pub fn state(&self) -> &State {
+    pub fn availability(&self) -> &PluginAvailability {
         &self.state
     }
 
     /// True when it can be called.
     pub fn is_ready(&self) -> bool {
-        self.state == State::Ready
+        self.state == PluginAvailability::Ready
     }
 
     /// Checks arguments against the tool's schema.
@@ -159,17 +160,17 @@ impl Entry {
     ///
     /// The mismatches, one sentence each.
     pub fn check_arguments(&self, id: &ToolId, arguments: &Value) -> Result<(), Vec<String>> {
-        let Some((tool, schemas)) = self.tool(id) else { return Ok(()) };
-        check(&schemas.arguments, &tool.parameters, arguments)
+        let Some((tool, schemas)) = self.tool_with_schemas(id) else { return Ok(()) };
+        check_value(&schemas.arguments, &tool.parameters, arguments)
     }
 
     /// Checks a result against the tool's output schema, if it has one.
     pub(super) fn check_output(&self, id: &ToolId, data: &Value) -> Result<(), Vec<String>> {
-        let Some((tool, schemas)) = self.tool(id) else { return Ok(()) };
-        tool.output.as_ref().map_or(Ok(()), |schema| check(&schemas.output, schema, data))
+        let Some((tool, schemas)) = self.tool_with_schemas(id) else { return Ok(()) };
+        tool.output.as_ref().map_or(Ok(()), |schema| check_value(&schemas.output, schema, data))
     }
 
-    fn tool(&self, id: &ToolId) -> Option<(&ToolDescriptor, &ToolSchemas)> {
+    fn tool_with_schemas(&self, id: &ToolId) -> Option<(&ToolDescriptor, &ToolSchemas)> {
         self.tools.iter().zip(&self.schemas).find(|(tool, _)| tool.id == *id)
     }
 
@@ -178,46 +179,49 @@ impl Entry {
     /// # Errors
     ///
     /// The plugin cannot be prepared, or does not run in the sandbox.
-    pub(crate) fn plugin(&self, sandbox: &Arc<Sandbox>) -> Result<Arc<Plugin>, CallFailure> {
-        self.component()?.plugin(sandbox, &self.owner())
+    pub(crate) fn get_or_prepare(
+        &self,
+        sandbox: &Arc<Sandbox>,
+    ) -> Result<Arc<Plugin>, CallFailure> {
+        self.require_component()?.get_or_prepare(sandbox, &self.plugin_context())
     }
 
     /// Prepares the plugin from bytes that are already read and hashed.
-    pub(super) fn prepare(
+    pub(super) fn prepare_from_file(
         &self,
         sandbox: &Arc<Sandbox>,
         file: &ComponentFile,
     ) -> Result<Arc<Plugin>, CallFailure> {
-        self.component()?.prepare(sandbox, file, &self.owner())
+        self.require_component()?.prepare_from_file(sandbox, file, &self.plugin_context())
     }
 
-    fn component(&self) -> Result<&Component, CallFailure> {
+    fn require_component(&self) -> Result<&LazyComponent, CallFailure> {
         self.body.component().ok_or_else(|| {
             let message = format!("{} does not run in the sandbox", self.name());
             CallFailure::new(FailureKind::Unavailable, message)
         })
     }
 
-    fn owner(&self) -> Owner<'_> {
-        Owner { warden: &self.warden, settings: &self.settings }
+    fn plugin_context(&self) -> PluginContext<'_> {
+        PluginContext { warden: &self.warden, settings: &self.settings }
     }
 
     /// Prepares as much as possible before a call.
     pub(super) fn warm_up(&self, sandbox: &Arc<Sandbox>) -> Result<(), CallFailure> {
         match self.body.component() {
-            Some(_) => self.plugin(sandbox).map(drop),
+            Some(_) => self.get_or_prepare(sandbox).map(drop),
             None => Ok(()),
         }
     }
 
     /// Runs a call that has passed the gate.
-    pub(super) async fn call(&self, sandbox: &Arc<Sandbox>, call: AdmittedCall) -> CallReport {
-        self.body.call(sandbox, &self.owner(), call).await
+    pub(super) async fn run_call(&self, sandbox: &Arc<Sandbox>, call: AdmittedCall) -> CallReport {
+        self.body.run_call(sandbox, &self.plugin_context(), call).await
     }
 
     /// Runs `teardown` if the plugin was ever prepared.
     pub(super) async fn teardown(&self) {
-        if let Some(plugin) = self.body.component().and_then(Component::made) {
+        if let Some(plugin) = self.body.component().and_then(LazyComponent::prepared_plugin) {
             plugin.run_teardown().await;
         }
     }
@@ -225,7 +229,7 @@ impl Entry {
 
 /// Checks a value. The schema was valid when the component was first inspected, so compiling it
 /// fails only if the cached metadata was tampered with. Every value is rejected then.
-fn check(
+fn check_value(
     prepared: &OnceLock<Result<CompiledSchema, String>>,
     schema: &Value,
     value: &Value,

@@ -15,23 +15,23 @@ use sallyport_policy::{
 };
 use serde_json::Value;
 
-use super::{Entry, Missing, Registry};
-use crate::gate::approver::{Grounds, Matter};
+use super::{PluginLookupError, RegisteredPlugin, Registry};
+use crate::gate::approver::{AuthorizationReason, AuthorizationRequest};
 
 /// Size limit of the arguments of one call in bytes. Tools that need more take a file.
 const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
 
 /// Decides on a call. A refusal is the call's outcome.
-pub(super) async fn admit(
+pub(super) async fn admit_call(
     registry: &Registry,
     mut call: RequestedCall,
 ) -> Result<AdmittedCall, Outcome> {
-    let (entry, _) = registry.find(&call.tool).map_err(missing)?;
+    let (entry, _) = registry.find_tool(&call.tool).map_err(lookup_failure)?;
     if call.arguments.trim().is_empty() {
         call.arguments = "{}".to_owned();
     }
     let arguments = check_arguments(entry, &call)?;
-    let grounds = decide(registry, entry, &call, &arguments, Policy::decide_call).await;
+    let grounds = authorize_call(registry, entry, &call, &arguments, Policy::decide_call).await;
     let grounds = grounds.map_err(Outcome::Denied)?;
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`")]
     Ok(AdmittedCall::new(call, arguments).with_authorization_reason(grounds))
@@ -39,36 +39,36 @@ pub(super) async fn admit(
 
 /// Decides on a run that no model requested. The tool names a role, and choosing the plugin for
 /// that role counts as consent unless a rule decides otherwise. A refusal is the run's outcome.
-pub(super) async fn admit_role(
+pub(super) async fn admit_role_run(
     registry: &Registry,
     run: RequestedCall,
 ) -> Result<AdmittedCall, Outcome> {
-    let entry = registry.usable(run.tool.plugin.as_str()).map_err(missing)?;
+    let entry = registry.find_usable_plugin(run.tool.plugin.as_str()).map_err(lookup_failure)?;
     let about = json::parse_json(&run.arguments, ARGUMENTS_BYTES_MAX).map_err(|error| {
         let message = format!("what {} is about is {error}", run.tool);
         Outcome::Failed(CallFailure::new(FailureKind::Internal, message))
     })?;
-    let grounds = decide(registry, entry, &run, &about, Policy::decide_role).await;
+    let grounds = authorize_call(registry, entry, &run, &about, Policy::decide_role).await;
     let grounds = grounds.map_err(Outcome::Denied)?;
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`, for roles")]
     Ok(AdmittedCall::new(run, about).with_authorization_reason(grounds))
 }
 
 /// Why an admitted run in a role may not continue.
-pub(super) fn refusal(registry: &Registry, run: &AdmittedCall) -> Option<Denial> {
-    let entry = registry.plugin(run.tool().plugin.as_str()).ok()?;
+pub(super) fn role_run_denial(registry: &Registry, run: &AdmittedCall) -> Option<Denial> {
+    let entry = registry.find_plugin(run.tool().plugin.as_str()).ok()?;
     let (tool, arguments, context) = (run.tool(), run.arguments(), run.context());
     let question = PolicyQuestion { tool, digest: entry.digest(), arguments, context };
     let denied = || {
-        let policy = registry.gate.standing.present().policy;
+        let policy = registry.gate.standing.current().policy;
         let verdict = policy.decide_role(&question, &entry.grant());
         (verdict.decision == Decision::Deny).then(|| verdict.to_denial(tool))
     };
-    lacking(&entry.grant(), tool).or_else(denied)
+    missing_capability_denial(&entry.grant(), tool).or_else(denied)
 }
 
 /// The refusal of a run in a role whose capability is not granted.
-fn lacking(grant: &Grant, run: &ToolId) -> Option<Denial> {
+fn missing_capability_denial(grant: &Grant, run: &ToolId) -> Option<Denial> {
     let (capability, what) = match run.tool.as_str().strip_prefix(ROLE_PREFIX)? {
         "timer" => (Capability::Schedule, "be called back"),
         "listener" => (Capability::Listen, "listen"),
@@ -79,21 +79,21 @@ fn lacking(grant: &Grant, run: &ToolId) -> Option<Denial> {
     (!grant.has_capability(capability)).then(|| grant.deny_capability(capability, what))
 }
 
-fn missing(missing: Missing) -> Outcome {
+fn lookup_failure(missing: PluginLookupError) -> Outcome {
     Outcome::Failed(match missing {
-        Missing::Unknown { message, near } => {
+        PluginLookupError::Unknown { message, near } => {
             let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             CallFailure::new(FailureKind::NotFound, message + &near)
         }
         // The message may contain paths of the host, which the model must not see.
-        Missing::Unusable { message, .. } => {
+        PluginLookupError::Unusable { message, .. } => {
             CallFailure::new(FailureKind::Unavailable, "this plugin cannot be used for now")
                 .with_detail(message)
         }
     })
 }
 
-fn check_arguments(entry: &Entry, call: &RequestedCall) -> Result<Value, Outcome> {
+fn check_arguments(entry: &RegisteredPlugin, call: &RequestedCall) -> Result<Value, Outcome> {
     let invalid = |message: String| {
         Outcome::InvalidArguments(CallFailure::new(FailureKind::InvalidArguments, message))
     };
@@ -110,21 +110,23 @@ fn check_arguments(entry: &Entry, call: &RequestedCall) -> Result<Value, Outcome
 }
 
 /// Asks the policy, and the user where the policy requires it. Returns the grounds for proceeding.
-async fn decide(
+async fn authorize_call(
     registry: &Registry,
-    entry: &Entry,
+    entry: &RegisteredPlugin,
     call: &RequestedCall,
     arguments: &Value,
     judge: impl Fn(&Policy, &PolicyQuestion<'_>, &Grant) -> PolicyVerdict,
 ) -> Result<String, Denial> {
     let (tool, context) = (&call.tool, &call.context);
     let grant = entry.grant();
-    if let Some(denial) = entry.barrier().or_else(|| lacking(&grant, tool)) {
+    if let Some(denial) =
+        entry.unconditional_denial().or_else(|| missing_capability_denial(&grant, tool))
+    {
         return Err(denial);
     }
     let question = PolicyQuestion { tool, digest: entry.digest(), arguments, context };
-    let verdict = judge(&registry.gate.standing.present().policy, &question, &grant);
-    let matter = Matter {
+    let verdict = judge(&registry.gate.standing.current().policy, &question, &grant);
+    let matter = AuthorizationRequest {
         call,
         version: &entry.manifest().version,
         digest: entry.digest(),
@@ -132,24 +134,24 @@ async fn decide(
         request: None,
         time_max: None,
     };
-    registry.gate.approver.settle(&matter, &verdict).await.map(Grounds::into_words)
+    registry.gate.approver.authorize(&matter, &verdict).await.map(AuthorizationReason::into_text)
 }
 
 /// Runs an admitted call.
-pub(super) async fn run(registry: &Registry, call: AdmittedCall) -> CallReport {
+pub(super) async fn run_call(registry: &Registry, call: AdmittedCall) -> CallReport {
     let id = call.tool().clone();
-    let (entry, tool) = match registry.find(&id) {
+    let (entry, tool) = match registry.find_tool(&id) {
         Ok(found) => found,
-        Err(gone) => return missing(gone).into(),
+        Err(gone) => return lookup_failure(gone).into(),
     };
-    let path = path_in(call.arguments());
-    let shared = registry.gate.standing.present().policy.shared_limits();
-    let place = registry.gate.call_limits.take(shared, entry.grant().limits()).await;
+    let path = find_path_argument(call.arguments());
+    let shared = registry.gate.standing.current().policy.shared_limits();
+    let place = registry.gate.call_limits.acquire_place(shared, entry.grant().limits()).await;
     let place = match place {
         Ok(place) => place,
         Err(failure) => return Outcome::Failed(failure).into(),
     };
-    let mut report = entry.call(&registry.sandbox, call).await;
+    let mut report = entry.run_call(&registry.sandbox, call).await;
     drop(place);
     if let Outcome::Denied(denial) = &mut report.outcome
         && denial.fix.is_none()
@@ -157,7 +159,7 @@ pub(super) async fn run(registry: &Registry, call: AdmittedCall) -> CallReport {
     {
         let grant = entry.grant();
         denial.fix = grant
-            .missing_files_fix(path.as_deref(), wanted_access(tool))
+            .missing_files_fix(path.as_deref(), suggested_access(tool))
             .or_else(|| grant.deny_capability(Capability::Scratch, "use it").fix);
     }
     if let Outcome::Completed(output) = &report.outcome
@@ -174,12 +176,12 @@ pub(super) async fn run(registry: &Registry, call: AdmittedCall) -> CallReport {
 
 /// The argument that looks like a path, for the advice. A path outside every folder that the guest
 /// holds never reaches the host, so this argument is the best guess.
-fn path_in(arguments: &Value) -> Option<String> {
+fn find_path_argument(arguments: &Value) -> Option<String> {
     let texts = arguments.as_object()?.values().filter_map(Value::as_str);
     texts.into_iter().find(|text| text.starts_with('/')).map(str::to_owned)
 }
 
 /// The access that the advice should suggest. The author's hint is good enough for advice.
-fn wanted_access(tool: &ToolDescriptor) -> FsAccess {
+fn suggested_access(tool: &ToolDescriptor) -> FsAccess {
     if tool.hints.read_only == Some(true) { FsAccess::Read } else { FsAccess::ReadWrite }
 }

@@ -24,25 +24,25 @@ use serde_json::{Map, Value};
 
 use super::{
     Registry,
-    body::{Body, Component},
-    discover::{Candidate, Problem, Source, discover},
-    entry::{Entry, State, ToolSchemas},
-    prepare::{PreparedCandidate, PreparedComponent, Readiness, prepare},
+    body::{LazyComponent, PluginImplementation},
+    discover::{CandidateSource, PluginCandidate, PluginProblem, discover_plugins},
+    entry::{PluginAvailability, RegisteredPlugin, ToolSchemas},
+    prepare::{ComponentReadiness, PreparedCandidate, PreparedComponent, prepare_candidates},
 };
 use crate::{
-    config::{Origin, Settings},
+    config::{HostSettings, SettingOrigin},
     gate::{
         Gate,
-        warden::{Charge, PluginWarden},
+        warden::{PluginAuthorizer, PluginInfo},
     },
     internal::{self, InternalTool},
-    lock::{Lock, LockError, Match, Pin},
+    lock::{LockError, LockFile, PinComparison, PluginPin},
     script::{Described, Native},
 };
 
 /// The plugins that a command needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selection {
+pub enum PluginSelection {
     /// All plugins.
     All,
     /// One plugin. The others' manifests are read too, so that a second plugin of that name is
@@ -50,8 +50,8 @@ pub enum Selection {
     Only(PluginName),
 }
 
-impl Selection {
-    fn wants(&self, name: &PluginName) -> bool {
+impl PluginSelection {
+    fn includes(&self, name: &PluginName) -> bool {
         match self {
             Self::All => true,
             Self::Only(only) => only == name,
@@ -64,13 +64,13 @@ pub struct LoadParts<'a> {
     /// The sandbox that runs the components.
     pub sandbox: Arc<Sandbox>,
     /// The plugin folders and the plugins' settings.
-    pub settings: &'a Settings,
+    pub settings: &'a HostSettings,
     /// The gate that the calls will pass.
     pub gate: Arc<Gate>,
     /// The plugins that are needed.
-    pub selection: Selection,
+    pub selection: PluginSelection,
     /// The accepted plugins.
-    pub lock: &'a Lock,
+    pub lock: &'a LockFile,
     /// Whether plugins are going to be used. If so, new ones are pinned.
     pub pins: bool,
     /// How long to wait for components that are not compiled yet.
@@ -89,43 +89,52 @@ impl Registry {
     /// The lock cannot be written. A later change would then look like a new plugin.
     pub async fn load(parts: LoadParts<'_>) -> Result<Self, LockError> {
         let settings = parts.settings;
-        let named = settings.plugin_dirs_origin != Origin::Default;
-        let (mut candidates, mut problems) = discover(&settings.plugin_dirs, named);
-        candidates.extend(internal::tools(settings.internal).into_iter().map(Candidate::internal));
-        let candidates = without_namesakes(candidates, &mut problems);
+        let named = settings.plugin_dirs_origin != SettingOrigin::Default;
+        let (mut candidates, mut problems) = discover_plugins(&settings.plugin_dirs, named);
+        candidates.extend(
+            internal::tools(settings.internal).into_iter().map(PluginCandidate::from_internal_tool),
+        );
+        let candidates = remove_duplicate_names(candidates, &mut problems);
         let names = candidates.iter().map(|one| one.manifest.name.clone()).collect();
         let (mut made, mut agreed) = (Vec::new(), Vec::new());
-        let wanted = candidates.into_iter().filter(|one| parts.selection.wants(&one.manifest.name));
-        for prepared in prepare(&parts, wanted.collect()).await {
-            match known(&parts, prepared) {
-                Ok(known) => made.push(entry(&parts, known, &mut agreed)),
+        let wanted =
+            candidates.into_iter().filter(|one| parts.selection.includes(&one.manifest.name));
+        for prepared in prepare_candidates(&parts, wanted.collect()).await {
+            match load_candidate(&parts, prepared) {
+                Ok(known) => made.push(build_entry(&parts, known, &mut agreed)),
                 Err(problem) => problems.push(problem),
             }
         }
-        let set_up = made.into_iter().map(|(entry, file)| set_up(&parts.sandbox, entry, file));
+        let set_up =
+            made.into_iter().map(|(entry, file)| set_up_plugin(&parts.sandbox, entry, file));
         let entries = join_all(set_up).await;
-        let mut entries: BTreeMap<PluginName, Entry> =
+        let mut entries: BTreeMap<PluginName, RegisteredPlugin> =
             entries.into_iter().map(|entry| (entry.name().clone(), entry)).collect();
         if !agreed.is_empty() {
-            parts.lock.accept(agreed)?;
+            parts.lock.accept_plugins(agreed)?;
         }
-        while let Err(collision) = NameTable::new(tools(&entries).map(|tool| &tool.id)) {
-            refuse_both(&mut entries, &mut problems, &collision);
+        while let Err(collision) = NameTable::new(ready_tools(&entries).map(|tool| &tool.id)) {
+            reject_colliding_plugins(&mut entries, &mut problems, &collision);
         }
-        let tools = tools(&entries).cloned().collect();
+        let tools = ready_tools(&entries).cloned().collect();
         let LoadParts { gate, sandbox, .. } = parts;
         Ok(Self { entries, names, problems, tools, gate, sandbox })
     }
 }
 
-fn tools(entries: &BTreeMap<PluginName, Entry>) -> impl Iterator<Item = &ToolDescriptor> {
-    entries.values().filter(|entry| entry.is_ready()).flat_map(Entry::tools)
+fn ready_tools(
+    entries: &BTreeMap<PluginName, RegisteredPlugin>,
+) -> impl Iterator<Item = &ToolDescriptor> {
+    entries.values().filter(|entry| entry.is_ready()).flat_map(RegisteredPlugin::tools)
 }
 
 /// Drops plugins that share a name: it is unclear which one is meant. Only a built-in plugin may
 /// have a built-in name.
-fn without_namesakes(candidates: Vec<Candidate>, problems: &mut Vec<Problem>) -> Vec<Candidate> {
-    let mut by_name: BTreeMap<PluginName, Vec<Candidate>> = BTreeMap::new();
+fn remove_duplicate_names(
+    candidates: Vec<PluginCandidate>,
+    problems: &mut Vec<PluginProblem>,
+) -> Vec<PluginCandidate> {
+    let mut by_name: BTreeMap<PluginName, Vec<PluginCandidate>> = BTreeMap::new();
     for candidate in candidates {
         by_name.entry(candidate.manifest.name.clone()).or_default().push(candidate);
     }
@@ -137,7 +146,7 @@ fn without_namesakes(candidates: Vec<Candidate>, problems: &mut Vec<Problem>) ->
         if !is_own && others.len() == 1 {
             single.append(&mut others);
         } else {
-            problems.extend(namesake(&name, &others, is_own));
+            problems.extend(duplicate_name_problem(&name, &others, is_own));
             single.append(&mut own);
         }
     }
@@ -145,9 +154,14 @@ fn without_namesakes(candidates: Vec<Candidate>, problems: &mut Vec<Problem>) ->
 }
 
 /// The problem of plugins that share a name, if there are any.
-fn namesake(name: &PluginName, all: &[Candidate], is_own: bool) -> Option<Problem> {
+fn duplicate_name_problem(
+    name: &PluginName,
+    all: &[PluginCandidate],
+    is_own: bool,
+) -> Option<PluginProblem> {
     let first = all.first()?.file()?;
-    let places = all.iter().filter_map(Candidate::file).map(|file| file.display().to_string());
+    let places =
+        all.iter().filter_map(PluginCandidate::file).map(|file| file.display().to_string());
     let places = places.collect::<Vec<_>>().join(" and ");
     let (message, hint) = match is_own {
         true => (
@@ -159,30 +173,30 @@ fn namesake(name: &PluginName, all: &[Candidate], is_own: bool) -> Option<Proble
             "remove or rename all but one; until then none of them is loaded".to_owned(),
         ),
     };
-    Some(Problem::new(first, message, hint).of(name))
+    Some(PluginProblem::new(first, message, hint).with_plugin(name))
 }
 
-fn refuse_both(
-    entries: &mut BTreeMap<PluginName, Entry>,
-    problems: &mut Vec<Problem>,
+fn reject_colliding_plugins(
+    entries: &mut BTreeMap<PluginName, RegisteredPlugin>,
+    problems: &mut Vec<PluginProblem>,
     collision: &ToolNameCollision,
 ) {
     for ToolId { plugin, .. } in [&collision.first, &collision.second] {
         if let Some(entry) = entries.remove(plugin) {
             let hint = "until then the plugins that hold them are not loaded";
             let place = entry.file().unwrap_or(Path::new("the program itself"));
-            let problem = Problem::new(place, collision.to_string(), hint);
-            problems.push(problem.of(plugin));
+            let problem = PluginProblem::new(place, collision.to_string(), hint);
+            problems.push(problem.with_plugin(plugin));
         }
     }
 }
 
-type Agreed = Vec<(PluginName, Pin)>;
+type Agreed = Vec<(PluginName, PluginPin)>;
 
 /// The facts about a plugin before it has an entry.
-struct Known {
+struct LoadedPlugin {
     manifest: Manifest,
-    body: Body,
+    body: PluginImplementation,
     digest: String,
     tools: Vec<ToolDescriptor>,
     remarks: Vec<String>,
@@ -194,50 +208,63 @@ struct Known {
     to_set_up: Option<ComponentFile>,
 }
 
-fn known(parts: &LoadParts<'_>, prepared: PreparedCandidate) -> Result<Known, Problem> {
-    let (Candidate { manifest, source }, component) = prepared;
+fn load_candidate(
+    parts: &LoadParts<'_>,
+    prepared: PreparedCandidate,
+) -> Result<LoadedPlugin, PluginProblem> {
+    let (PluginCandidate { manifest, source }, component) = prepared;
     let component = component.transpose().map_err(|error| {
-        unloadable(source.file().unwrap_or(Path::new("")), &manifest.name, &error)
+        load_problem(source.file().unwrap_or(Path::new("")), &manifest.name, &error)
     })?;
     match (source, component) {
-        (Source::Component(_), Some(component)) => Ok(known_plugin(parts, manifest, component)),
-        (Source::Script(described), component) => Ok(known_script(parts, *described, component)),
-        (Source::Internal(tool), _) => Ok(internal(manifest, tool)),
-        (Source::Component(path), None) => {
-            Err(Problem::new(&path, "its component was not read", "this is a bug of the host")
-                .of(&manifest.name))
+        (CandidateSource::Component(_), Some(component)) => {
+            Ok(load_component_plugin(parts, manifest, component))
         }
+        (CandidateSource::Script(described), component) => {
+            Ok(load_script_plugin(parts, *described, component))
+        }
+        (CandidateSource::Internal(tool), _) => Ok(load_internal_plugin(manifest, tool)),
+        (CandidateSource::Component(path), None) => Err(PluginProblem::new(
+            &path,
+            "its component was not read",
+            "this is a bug of the host",
+        )
+        .with_plugin(&manifest.name)),
     }
 }
 
-fn entry(
+fn build_entry(
     parts: &LoadParts<'_>,
-    known: Known,
+    known: LoadedPlugin,
     agreed: &mut Agreed,
-) -> (Entry, Option<ComponentFile>) {
+) -> (RegisteredPlugin, Option<ComponentFile>) {
     let none = Map::new();
     let given = parts.settings.plugin_settings.get(&known.manifest.name).unwrap_or(&none).clone();
     let settings = known.manifest.settings.with_defaults(&given);
     let disabled =
-        known.disabled.clone().or_else(|| missing_or_wrong(&known.manifest, &given, &settings));
+        known.disabled.clone().or_else(|| settings_problem(&known.manifest, &given, &settings));
     let state = match disabled {
-        None if known.is_compiling => State::Compiling,
-        None => compare(parts, &known, agreed),
-        Some(reason) => State::Disabled { reason },
+        None if known.is_compiling => PluginAvailability::Compiling,
+        None => compare_with_lock(parts, &known, agreed),
+        Some(reason) => PluginAvailability::Disabled { reason },
     };
-    let Known { manifest, body, digest, tools, remarks, to_set_up, .. } = known;
+    let LoadedPlugin { manifest, body, digest, tools, remarks, to_set_up, .. } = known;
     let schemas = tools.iter().map(|_| ToolSchemas::default()).collect();
-    let charge = Charge { manifest, settings: given, digest };
-    let warden = Arc::new(PluginWarden::new(Arc::clone(&parts.gate), charge));
-    (Entry { warden, body, tools, settings, state, schemas, remarks }, to_set_up)
+    let charge = PluginInfo { manifest, settings: given, digest };
+    let warden = Arc::new(PluginAuthorizer::new(Arc::clone(&parts.gate), charge));
+    (RegisteredPlugin { warden, body, tools, settings, state, schemas, remarks }, to_set_up)
 }
 
-fn known_plugin(parts: &LoadParts<'_>, manifest: Manifest, component: PreparedComponent) -> Known {
+fn load_component_plugin(
+    parts: &LoadParts<'_>,
+    manifest: Manifest,
+    component: PreparedComponent,
+) -> LoadedPlugin {
     let PreparedComponent { file, readiness } = component;
-    let body = Body::Component(Component::new(&file));
+    let body = PluginImplementation::Component(LazyComponent::new(&file));
     let digest = file.digest().to_owned();
-    let Readiness::Tools(metadata) = readiness else {
-        return Known {
+    let ComponentReadiness::Tools(metadata) = readiness else {
+        return LoadedPlugin {
             manifest,
             body,
             digest,
@@ -248,10 +275,10 @@ fn known_plugin(parts: &LoadParts<'_>, manifest: Manifest, component: PreparedCo
             to_set_up: None,
         };
     };
-    let remarks = unnamed_roles(&metadata, &manifest);
+    let remarks = unnamed_role_remarks(&metadata, &manifest);
     // With `Only`, the plugin will be called; otherwise it may never be.
-    let is_needed = metadata.managed || matches!(parts.selection, Selection::Only(_));
-    Known {
+    let is_needed = metadata.managed || matches!(parts.selection, PluginSelection::Only(_));
+    LoadedPlugin {
         body,
         digest,
         tools: metadata.tools,
@@ -264,41 +291,56 @@ fn known_plugin(parts: &LoadParts<'_>, manifest: Manifest, component: PreparedCo
 }
 
 /// Remarks on the roles that a component exports but its manifest does not name.
-fn unnamed_roles(metadata: &ComponentMetadata, manifest: &Manifest) -> Vec<String> {
+fn unnamed_role_remarks(metadata: &ComponentMetadata, manifest: &Manifest) -> Vec<String> {
     let remark = |role: PluginRole| {
         format!("it exports the role \"{}\", which its manifest does not name", role.as_str())
     };
     metadata.undeclared_roles(manifest).into_iter().map(remark).collect()
 }
 
-fn known_script(
+fn load_script_plugin(
     parts: &LoadParts<'_>,
     described: Described,
     component: Option<PreparedComponent>,
-) -> Known {
+) -> LoadedPlugin {
     let Described { script, manifest, tool, remarks } = described;
     let says_no = "its definition.json says that it is not enabled";
     let disabled = (!script.definition.enabled).then(|| says_no.to_owned());
     let (digest, path) = (script.digest.to_string(), script.program.path.clone());
     let time_max = script.definition.timeout;
-    let is_compiling =
-        matches!(&component, Some(PreparedComponent { readiness: Readiness::Compiling, .. }));
+    let is_compiling = matches!(
+        &component,
+        Some(PreparedComponent { readiness: ComponentReadiness::Compiling, .. })
+    );
     let (body, to_set_up) = match component {
-        None => (Body::Script { native: Native::new(script), file: path }, None),
+        None => (PluginImplementation::Script { native: Native::new(script), file: path }, None),
         Some(PreparedComponent { file, .. }) => {
-            let body = Body::Component(Component::command(&file, tool.clone(), time_max));
-            let is_needed = !is_compiling && matches!(parts.selection, Selection::Only(_));
+            let body = PluginImplementation::Component(LazyComponent::new_command(
+                &file,
+                tool.clone(),
+                time_max,
+            ));
+            let is_needed = !is_compiling && matches!(parts.selection, PluginSelection::Only(_));
             (body, is_needed.then_some(file))
         }
     };
-    Known { manifest, body, digest, tools: vec![tool], remarks, disabled, is_compiling, to_set_up }
+    LoadedPlugin {
+        manifest,
+        body,
+        digest,
+        tools: vec![tool],
+        remarks,
+        disabled,
+        is_compiling,
+        to_set_up,
+    }
 }
 
-fn internal(manifest: Manifest, tool: Arc<dyn InternalTool>) -> Known {
-    Known {
-        digest: own_digest(&manifest).to_hex().to_string(),
+fn load_internal_plugin(manifest: Manifest, tool: Arc<dyn InternalTool>) -> LoadedPlugin {
+    LoadedPlugin {
+        digest: internal_plugin_digest(&manifest).to_hex().to_string(),
         tools: tool.tools(),
-        body: Body::Internal(tool),
+        body: PluginImplementation::Internal(tool),
         remarks: Vec::new(),
         disabled: None,
         is_compiling: false,
@@ -308,51 +350,59 @@ fn internal(manifest: Manifest, tool: Arc<dyn InternalTool>) -> Known {
 }
 
 /// Replaces a component's digest: rules and approvals apply to one version of a built-in plugin.
-fn own_digest(manifest: &Manifest) -> blake3::Hash {
+fn internal_plugin_digest(manifest: &Manifest) -> blake3::Hash {
     blake3::hash(format!("{} {}", manifest.name, manifest.version).as_bytes())
 }
 
-fn unloadable(path: &Path, plugin: &PluginName, error: &LoadError) -> Problem {
-    Problem::new(path, error.to_string(), error.hint()).of(plugin)
+fn load_problem(path: &Path, plugin: &PluginName, error: &LoadError) -> PluginProblem {
+    PluginProblem::new(path, error.to_string(), error.hint()).with_plugin(plugin)
 }
 
 /// Compares a plugin with its accepted version, and notes a newly accepted one. A built-in plugin
 /// needs no acceptance: the user installed it with the program.
-fn compare(parts: &LoadParts<'_>, known: &Known, agreed: &mut Agreed) -> State {
-    let Known { manifest, digest, tools, .. } = known;
-    if let Body::Internal(_) = known.body {
-        return State::Ready;
+fn compare_with_lock(
+    parts: &LoadParts<'_>,
+    known: &LoadedPlugin,
+    agreed: &mut Agreed,
+) -> PluginAvailability {
+    let LoadedPlugin { manifest, digest, tools, .. } = known;
+    if let PluginImplementation::Internal(_) = known.body {
+        return PluginAvailability::Ready;
     }
-    let pin = Pin::of(manifest, digest, tools);
-    match parts.lock.compare(&manifest.name, &pin) {
-        Match::Same => return State::Ready,
-        Match::New if !parts.pins => return State::Ready,
-        Match::New => {}
-        Match::Changed(differences) => {
+    let pin = PluginPin::from_plugin(manifest, digest, tools);
+    match parts.lock.compare_plugin(&manifest.name, &pin) {
+        PinComparison::Same => return PluginAvailability::Ready,
+        PinComparison::New if !parts.pins => return PluginAvailability::Ready,
+        PinComparison::New => {}
+        PinComparison::Changed(differences) => {
             if !(parts.agrees)(&manifest.name, &differences) {
-                return State::Changed { differences };
+                return PluginAvailability::Changed { differences };
             }
         }
     }
     agreed.push((manifest.name.clone(), pin));
-    State::Ready
+    PluginAvailability::Ready
 }
 
 /// Runs the setup of a plugin that has one, and disables the plugin if the setup fails.
-async fn set_up(sandbox: &Arc<Sandbox>, mut entry: Entry, file: Option<ComponentFile>) -> Entry {
+async fn set_up_plugin(
+    sandbox: &Arc<Sandbox>,
+    mut entry: RegisteredPlugin,
+    file: Option<ComponentFile>,
+) -> RegisteredPlugin {
     let Some(file) = file.filter(|_| entry.is_ready()) else { return entry };
-    let reason = match entry.prepare(sandbox, &file) {
+    let reason = match entry.prepare_from_file(sandbox, &file) {
         Ok(plugin) => plugin.run_setup().await.err().map(|unavailable| unavailable.to_string()),
         Err(failure) => Some(failure.detail.unwrap_or(failure.message)),
     };
     if let Some(reason) = reason {
-        entry.state = State::Disabled { reason };
+        entry.state = PluginAvailability::Disabled { reason };
     }
     entry
 }
 
 /// Describes the problem of a plugin's settings, and where to fix it.
-fn missing_or_wrong(
+fn settings_problem(
     manifest: &Manifest,
     given: &Map<String, Value>,
     own: &Map<String, Value>,

@@ -26,18 +26,18 @@ use serde_json::Value;
 
 use crate::gate::Gate;
 
-pub use body::Kind;
-pub use discover::Problem;
-pub use entry::{Entry, State};
-pub use load::{LoadParts, Selection};
-pub use requests::requests;
+pub use body::PluginKind;
+pub use discover::PluginProblem;
+pub use entry::{PluginAvailability, RegisteredPlugin};
+pub use load::{LoadParts, PluginSelection};
+pub use requests::manifest_requests;
 
 /// All plugins of a session.
 pub struct Registry {
-    entries: BTreeMap<PluginName, Entry>,
+    entries: BTreeMap<PluginName, RegisteredPlugin>,
     /// The names of all plugins found, loaded or not; used for suggestions.
     names: Vec<PluginName>,
-    problems: Vec<Problem>,
+    problems: Vec<PluginProblem>,
     tools: Vec<ToolDescriptor>,
     gate: Arc<Gate>,
     sandbox: Arc<Sandbox>,
@@ -45,7 +45,7 @@ pub struct Registry {
 
 /// Why a name does not lead to a callable tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Missing {
+pub enum PluginLookupError {
     /// No such plugin or tool.
     Unknown {
         /// The requested name, and why it is missing.
@@ -64,7 +64,7 @@ pub enum Missing {
     },
 }
 
-impl Missing {
+impl PluginLookupError {
     /// The requested name, and the reason.
     pub fn message(&self) -> &str {
         match self {
@@ -75,7 +75,7 @@ impl Missing {
 
 impl Registry {
     /// All loaded plugins in order of name, including disabled ones.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &RegisteredPlugin> {
         self.entries.values()
     }
 
@@ -85,7 +85,7 @@ impl Registry {
     }
 
     /// Everything in the plugin folders that could not be used.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[PluginProblem] {
         &self.problems
     }
 
@@ -99,7 +99,7 @@ impl Registry {
     /// # Errors
     ///
     /// No working compiler is available.
-    pub fn walls(&self) -> Result<CompilerIsolation, LoadError> {
+    pub fn compiler_restrictions(&self) -> Result<CompilerIsolation, LoadError> {
         self.sandbox.compiler_isolation()
     }
 
@@ -122,9 +122,9 @@ impl Registry {
     /// # Errors
     ///
     /// The plugin does not exist, or was rejected.
-    pub fn plugin(&self, name: &str) -> Result<&Entry, Missing> {
+    pub fn find_plugin(&self, name: &str) -> Result<&RegisteredPlugin, PluginLookupError> {
         let found = name.parse::<PluginName>().ok().and_then(|name| self.entries.get(&name));
-        found.ok_or_else(|| self.no_plugin(name))
+        found.ok_or_else(|| self.unknown_plugin_error(name))
     }
 
     /// Finds a usable plugin by name.
@@ -132,13 +132,13 @@ impl Registry {
     /// # Errors
     ///
     /// The plugin does not exist, or cannot be used.
-    pub fn usable(&self, name: &str) -> Result<&Entry, Missing> {
-        let entry = self.plugin(name)?;
-        match entry.state().trouble(entry.name()) {
+    pub fn find_usable_plugin(&self, name: &str) -> Result<&RegisteredPlugin, PluginLookupError> {
+        let entry = self.find_plugin(name)?;
+        match entry.availability().problem_and_hint(entry.name()) {
             None => Ok(entry),
             Some((reason, hint)) => {
                 let message = format!("the plugin {} {reason}", entry.name());
-                Err(Missing::Unusable { message, hint, rejected: false })
+                Err(PluginLookupError::Unusable { message, hint, rejected: false })
             }
         }
     }
@@ -148,22 +148,22 @@ impl Registry {
     /// # Errors
     ///
     /// The plugin cannot be loaded.
-    pub(crate) fn load_plugin(&self, entry: &Entry) -> Result<Arc<Plugin>, CallFailure> {
-        entry.plugin(&self.sandbox)
+    pub(crate) fn load_plugin(&self, entry: &RegisteredPlugin) -> Result<Arc<Plugin>, CallFailure> {
+        entry.get_or_prepare(&self.sandbox)
     }
 
     /// Decides on a run in a role; see [`Roles`](crate::roles::Roles).
-    pub(crate) async fn admit_role(
+    pub(crate) async fn admit_role_run(
         &self,
         run: RequestedCall,
     ) -> Result<AdmittedCall, Box<CallReport>> {
-        gate::admit_role(self, run).await.map_err(|outcome| Box::new(CallReport::from(outcome)))
+        gate::admit_role_run(self, run).await.map_err(|outcome| Box::new(CallReport::from(outcome)))
     }
 
     /// Why an admitted run in a role may not continue: its capability was revoked, or a rule now
     /// denies it. The user is not asked a second time.
-    pub(crate) fn refusal(&self, run: &AdmittedCall) -> Option<Denial> {
-        gate::refusal(self, run)
+    pub(crate) fn role_run_denial(&self, run: &AdmittedCall) -> Option<Denial> {
+        gate::role_run_denial(self, run)
     }
 
     /// Finds a callable tool.
@@ -171,21 +171,26 @@ impl Registry {
     /// # Errors
     ///
     /// The plugin or tool does not exist, or the plugin cannot be used.
-    pub fn find(&self, id: &ToolId) -> Result<(&Entry, &ToolDescriptor), Missing> {
-        let entry = self.usable(id.plugin.as_str())?;
+    pub fn find_tool(
+        &self,
+        id: &ToolId,
+    ) -> Result<(&RegisteredPlugin, &ToolDescriptor), PluginLookupError> {
+        let entry = self.find_usable_plugin(id.plugin.as_str())?;
         let found = entry.tools().iter().find(|tool| tool.id == *id);
         found.map(|tool| (entry, tool)).ok_or_else(|| {
             let names: Vec<String> = entry.tools().iter().map(|t| t.id.to_string()).collect();
-            Missing::Unknown {
+            PluginLookupError::Unknown {
                 message: format!("{} has no tool {:?}", id.plugin, id.tool.as_str()),
-                near: near(&id.to_string(), &names).or_else(|| names.first().cloned()),
+                near: nearest_name(&id.to_string(), &names).or_else(|| names.first().cloned()),
             }
         })
     }
 
-    fn no_plugin(&self, name: &str) -> Missing {
-        if let Some(problem) = self.problems.iter().find(|problem| is_about(problem, name)) {
-            return Missing::Unusable {
+    fn unknown_plugin_error(&self, name: &str) -> PluginLookupError {
+        if let Some(problem) =
+            self.problems.iter().find(|problem| is_problem_of_plugin(problem, name))
+        {
+            return PluginLookupError::Unusable {
                 message: format!("{}: {}", problem.place.display(), problem.message),
                 hint: problem.hint.clone(),
                 rejected: true,
@@ -193,15 +198,15 @@ impl Registry {
         }
         let names: Vec<String> = self.names.iter().map(ToString::to_string).collect();
         let name = sallyport_contract::text::escape_excerpt(name, 64);
-        Missing::Unknown {
+        PluginLookupError::Unknown {
             message: format!("there is no plugin {name:?}"),
-            near: near(&name, &names),
+            near: nearest_name(&name, &names),
         }
     }
 
     /// The tools as function definitions, the form that a model receives.
-    pub fn definitions(&self) -> Value {
-        self.tools.iter().map(definition).collect()
+    pub fn tool_definitions(&self) -> Value {
+        self.tools.iter().map(tool_definition).collect()
     }
 
     /// Ends a session: drops its warm instances and its scratch folders.
@@ -218,12 +223,12 @@ impl Registry {
 }
 
 /// One tool as an OpenAI function definition.
-pub fn definition(tool: &ToolDescriptor) -> Value {
+pub fn tool_definition(tool: &ToolDescriptor) -> Value {
     openai::tool_definition(&tool.into())
 }
 
 /// A plugin with an unreadable manifest is known only by its file or folder.
-fn is_about(problem: &Problem, name: &str) -> bool {
+fn is_problem_of_plugin(problem: &PluginProblem, name: &str) -> bool {
     if let Some(plugin) = &problem.plugin {
         return plugin.as_str() == name;
     }
@@ -232,7 +237,7 @@ fn is_about(problem: &Problem, name: &str) -> bool {
     [stem, folder].into_iter().flatten().any(|part| part == name)
 }
 
-fn near(name: &str, names: &[String]) -> Option<String> {
+fn nearest_name(name: &str, names: &[String]) -> Option<String> {
     nearest_match(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
@@ -246,11 +251,13 @@ impl Toolbox for Registry {
         call: RequestedCall,
     ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
-            gate::admit(self, call).await.map_err(|outcome| Box::new(CallReport::from(outcome)))
+            gate::admit_call(self, call)
+                .await
+                .map_err(|outcome| Box::new(CallReport::from(outcome)))
         })
     }
 
     fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
-        Box::pin(gate::run(self, call))
+        Box::pin(gate::run_call(self, call))
     }
 }

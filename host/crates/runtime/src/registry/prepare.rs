@@ -13,7 +13,7 @@ use sallyport_sandbox::{ComponentFile, ComponentMetadata, LoadError};
 
 use super::{
     LoadParts,
-    discover::{Candidate, Source},
+    discover::{CandidateSource, PluginCandidate},
 };
 
 /// Shortest time that a compiled plugin has to list its tools, even if the start waits less for
@@ -23,11 +23,11 @@ const ASK_TIME_MIN: Duration = Duration::from_secs(1);
 /// A component, prepared as far as a start needs it.
 pub(super) struct PreparedComponent {
     pub(super) file: ComponentFile,
-    pub(super) readiness: Readiness,
+    pub(super) readiness: ComponentReadiness,
 }
 
 /// How much is known of a component.
-pub(super) enum Readiness {
+pub(super) enum ComponentReadiness {
     /// Its tools.
     Tools(Box<ComponentMetadata>),
     /// It is a program, whose one tool its definition describes.
@@ -37,17 +37,18 @@ pub(super) enum Readiness {
 }
 
 /// Candidates with their components; `None` for one that does not run as a component.
-pub(super) type PreparedCandidate = (Candidate, Option<Result<PreparedComponent, LoadError>>);
+pub(super) type PreparedCandidate = (PluginCandidate, Option<Result<PreparedComponent, LoadError>>);
 
 /// Prepares candidates, in their order. Those that are not ready in time are
 /// [`Readiness::Compiling`].
-pub(super) async fn prepare(
+pub(super) async fn prepare_candidates(
     parts: &LoadParts<'_>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<PluginCandidate>,
 ) -> Vec<PreparedCandidate> {
-    let read: Vec<_> = candidates.iter().map(|candidate| read(parts, candidate)).collect();
+    let read: Vec<_> =
+        candidates.iter().map(|candidate| read_candidate(parts, candidate)).collect();
     let uncompiled: Vec<&ComponentFile> =
-        read.iter().flatten().flatten().filter_map(ReadComponent::uncompiled).collect();
+        read.iter().flatten().flatten().filter_map(ReadComponent::uncompiled_file).collect();
     let unfinished = match uncompiled.as_slice() {
         [] => BTreeSet::new(),
         files => parts.sandbox.compile_ahead(files, parts.compile_wait, parts.progress).await,
@@ -56,7 +57,9 @@ pub(super) async fn prepare(
         let unfinished = &unfinished;
         async move {
             match read? {
-                Ok(read) => Some(ask(parts, &candidate.manifest, read, unfinished).await),
+                Ok(read) => {
+                    Some(inspect_component(parts, &candidate.manifest, read, unfinished).await)
+                }
                 Err(error) => Some(Err(error)),
             }
         }
@@ -75,27 +78,32 @@ struct ReadComponent {
 }
 
 impl ReadComponent {
-    fn uncompiled(&self) -> Option<&ComponentFile> {
+    fn uncompiled_file(&self) -> Option<&ComponentFile> {
         (self.known.is_none() && !self.is_compiled).then_some(&self.file)
     }
 }
 
 /// Reads a candidate's component, and looks up what is known of it without compiling it.
-fn read(parts: &LoadParts<'_>, candidate: &Candidate) -> Option<Result<ReadComponent, LoadError>> {
+fn read_candidate(
+    parts: &LoadParts<'_>,
+    candidate: &PluginCandidate,
+) -> Option<Result<ReadComponent, LoadError>> {
     match &candidate.source {
-        Source::Component(path) => Some(read_plugin(parts, &candidate.manifest, path)),
-        Source::Script(described) => match described.script.program.kind {
+        CandidateSource::Component(path) => {
+            Some(read_component_plugin(parts, &candidate.manifest, path))
+        }
+        CandidateSource::Script(described) => match described.script.program.kind {
             ProgramKind::Component => {
                 let program = &described.script.program;
                 Some(read_program(parts, &program.path, program.digest.as_str()))
             }
             ProgramKind::Native => None,
         },
-        Source::Internal(_) => None,
+        CandidateSource::Internal(_) => None,
     }
 }
 
-fn read_plugin(
+fn read_component_plugin(
     parts: &LoadParts<'_>,
     manifest: &Manifest,
     path: &Path,
@@ -123,7 +131,7 @@ fn read_program(
 }
 
 /// Asks a component for its tools, unless they are known.
-async fn ask(
+async fn inspect_component(
     parts: &LoadParts<'_>,
     manifest: &Manifest,
     read: ReadComponent,
@@ -131,19 +139,19 @@ async fn ask(
 ) -> Result<PreparedComponent, LoadError> {
     let ReadComponent { file, is_program, known, .. } = read;
     let readiness = match known {
-        Some(known) => Readiness::Tools(known),
-        None if unfinished.contains(file.digest()) => Readiness::Compiling,
+        Some(known) => ComponentReadiness::Tools(known),
+        None if unfinished.contains(file.digest()) => ComponentReadiness::Compiling,
         None if is_program => {
             parts.sandbox.check_stored_refusal(&file)?;
-            Readiness::Program
+            ComponentReadiness::Program
         }
         None => {
             let time_max = parts.compile_wait.max(ASK_TIME_MIN);
             match tokio::time::timeout(time_max, parts.sandbox.inspect_component(&file, manifest))
                 .await
             {
-                Ok(metadata) => Readiness::Tools(Box::new(metadata?)),
-                Err(_) => Readiness::Compiling,
+                Ok(metadata) => ComponentReadiness::Tools(Box::new(metadata?)),
+                Err(_) => ComponentReadiness::Compiling,
             }
         }
     };

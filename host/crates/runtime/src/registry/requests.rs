@@ -3,7 +3,7 @@
 use sallyport_policy::Manifest;
 
 /// Everything that a manifest requests, each with the author's reason.
-pub fn requests(manifest: &Manifest) -> Vec<(String, &str)> {
+pub fn manifest_requests(manifest: &Manifest) -> Vec<(String, &str)> {
     let request = &manifest.request;
     let net = request.net.iter().map(|r| (r.allow.to_string(), r.why.as_str()));
     let fs = request.fs.iter().map(|r| {

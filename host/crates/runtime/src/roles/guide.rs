@@ -9,12 +9,12 @@ use sallyport_contract::PluginName;
 use sallyport_policy::PluginRole;
 use sallyport_sandbox::{PluginUnavailable, roles::GuidePersona};
 
-use super::{RoleError, Roles};
-use crate::config::MemoryKind;
+use super::{RoleError, SessionRoles};
+use crate::config::ChatMemoryKind;
 
 /// The definition of the assistant. All texts come from the plugin.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Guide {
+pub struct AssistantDefinition {
     /// The plugin that defines it.
     pub plugin: PluginName,
     /// The system prompt.
@@ -22,7 +22,7 @@ pub struct Guide {
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// How much of a long conversation the model receives.
-    pub memory: Option<MemoryKind>,
+    pub memory: Option<ChatMemoryKind>,
     /// Facts that it knows from the start.
     pub memories: Vec<String>,
 }
@@ -60,26 +60,29 @@ impl GuideError {
                 format!("check [settings.{plugin}], or leave out --guide")
             }
             Self::NoSuchMemory { .. } => {
-                format!("the memory policies are {}", MemoryKind::words().join(", "))
+                format!("the memory policies are {}", ChatMemoryKind::all_names().join(", "))
             }
         }
     }
 }
 
-impl Guide {
+impl AssistantDefinition {
     /// Asks a plugin for the assistant's definition.
     ///
     /// # Errors
     ///
     /// The plugin is not a guide, or its answer is invalid.
-    pub async fn ask(roles: &Arc<Roles>, plugin: &PluginName) -> Result<Self, GuideError> {
-        let player = roles.player(plugin.as_str(), PluginRole::Guide)?;
+    pub async fn from_guide(
+        roles: &Arc<SessionRoles>,
+        plugin: &PluginName,
+    ) -> Result<Self, GuideError> {
+        let player = roles.load_role_plugin(plugin.as_str(), PluginRole::Guide)?;
         let described = player.plugin().describe_assistant().await;
         let unusable = |why| GuideError::Unusable { plugin: plugin.clone(), why };
-        Self::of(plugin, described.map_err(|PluginUnavailable(why)| unusable(why))?)
+        Self::from_persona(plugin, described.map_err(|PluginUnavailable(why)| unusable(why))?)
     }
 
-    fn of(plugin: &PluginName, persona: GuidePersona) -> Result<Self, GuideError> {
+    fn from_persona(plugin: &PluginName, persona: GuidePersona) -> Result<Self, GuideError> {
         let GuidePersona { system_prompt, temperature, memory_policy, initial_memories } = persona;
         let plugin = plugin.clone();
         if system_prompt.trim().is_empty() {
@@ -88,7 +91,7 @@ impl Guide {
         }
         let memory = match memory_policy {
             None => None,
-            Some(asked) => match MemoryKind::named(&asked) {
+            Some(asked) => match ChatMemoryKind::from_name(&asked) {
                 Some(kind) => Some(kind),
                 None => return Err(GuideError::NoSuchMemory { plugin, asked }),
             },
@@ -114,12 +117,16 @@ mod tests {
     #[test]
     fn a_persona_is_taken_only_if_all_of_it_can_be() {
         let plugin: PluginName = "butler".parse().unwrap();
-        for word in MemoryKind::words() {
-            let guide = Guide::of(&plugin, persona("Be kind.", Some(word))).unwrap();
-            assert_eq!(guide.memory.map(MemoryKind::word), Some(word));
+        for word in ChatMemoryKind::all_names() {
+            let guide = AssistantDefinition::from_persona(&plugin, persona("Be kind.", Some(word)))
+                .unwrap();
+            assert_eq!(guide.memory.map(ChatMemoryKind::as_str), Some(word));
             assert_eq!(guide.memories, ["The silver is in the pantry."]);
         }
-        assert_eq!(Guide::of(&plugin, persona("Be kind.", None)).unwrap().memory, None);
+        assert_eq!(
+            AssistantDefinition::from_persona(&plugin, persona("Be kind.", None)).unwrap().memory,
+            None
+        );
         for (persona, want, hint) in [
             (
                 persona(" \n", None),
@@ -129,7 +136,7 @@ mod tests {
             (persona("Be kind.", Some("elephant")), "\"elephant\"", "summary, vector-db"),
             (persona("Be kind.", Some("")), "\"\"", "none, sliding-window"),
         ] {
-            let error = Guide::of(&plugin, persona).unwrap_err();
+            let error = AssistantDefinition::from_persona(&plugin, persona).unwrap_err();
             assert!(error.to_string().contains(want), "{error}");
             assert!(error.hint().contains(hint), "{}", error.hint());
         }

@@ -37,9 +37,9 @@ use sallyport_sandbox::Plugin;
 use serde_json::Value;
 
 use crate::{
-    gate::{Audited, audited::Unfinished, now_ms},
+    gate::{AuditedRegistry, audited::CallRecordGuard, now_ms},
     observer::RunObserver,
-    registry::{Entry, Missing, Registry},
+    registry::{PluginLookupError, RegisteredPlugin, Registry},
     services,
 };
 
@@ -48,7 +48,7 @@ const LABEL_CHARS_MAX: usize = 80;
 
 /// The reason for a run that no model requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
+pub enum RoleRunKind {
     /// One of its timers fires.
     Timer,
     /// It listens for a session.
@@ -61,9 +61,9 @@ pub enum Run {
     Http,
 }
 
-impl Run {
+impl RoleRunKind {
     /// The role's name in rules and records, after `role:`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Timer => "timer",
             Self::Listener => "listener",
@@ -74,8 +74,8 @@ impl Run {
     }
 
     /// The tool id under which the gate decides on the run.
-    fn of(self, plugin: &PluginName) -> ToolId {
-        let tool: Result<ToolName, _> = format!("{ROLE_PREFIX}{}", self.word()).parse();
+    fn tool_id(self, plugin: &PluginName) -> ToolId {
+        let tool: Result<ToolName, _> = format!("{ROLE_PREFIX}{}", self.as_str()).parse();
         ToolId::new(plugin.clone(), tool.expect("a role is named like a tool"))
     }
 }
@@ -85,7 +85,7 @@ impl Run {
 pub enum RoleError {
     /// The plugin does not exist, or cannot be used.
     #[error("{}", .0.message())]
-    Missing(Missing),
+    Missing(PluginLookupError),
     /// It plays other roles.
     #[error("{plugin} is not a {}: its roles are {}", .role.as_str(), words(.plays))]
     OtherRole {
@@ -110,12 +110,12 @@ fn words(roles: &[PluginRole]) -> String {
 /// # Errors
 ///
 /// The plugin does not exist, cannot be used, or plays other roles.
-pub fn cast<'r>(
+pub fn find_role_plugin<'r>(
     registry: &'r Registry,
     name: &str,
     role: PluginRole,
-) -> Result<&'r Entry, RoleError> {
-    let entry = registry.usable(name).map_err(RoleError::Missing)?;
+) -> Result<&'r RegisteredPlugin, RoleError> {
+    let entry = registry.find_usable_plugin(name).map_err(RoleError::Missing)?;
     if entry.manifest().roles.contains(&role) {
         return Ok(entry);
     }
@@ -124,8 +124,8 @@ pub fn cast<'r>(
 }
 
 /// The plugins of a session, in their roles.
-pub struct Roles {
-    audited: Arc<Audited>,
+pub struct SessionRoles {
+    audited: Arc<AuditedRegistry>,
     observer: Option<Arc<dyn RunObserver>>,
     /// Part of every run's id. A session may continue in another process, which counts its runs
     /// from 1 again.
@@ -133,9 +133,9 @@ pub struct Roles {
     runs: AtomicU64,
 }
 
-impl Roles {
+impl SessionRoles {
     /// Sends runs through the gate behind `audited`, and reports them to `observer`.
-    pub fn new(audited: Arc<Audited>, observer: Option<Arc<dyn RunObserver>>) -> Arc<Self> {
+    pub fn new(audited: Arc<AuditedRegistry>, observer: Option<Arc<dyn RunObserver>>) -> Arc<Self> {
         Arc::new(Self { audited, observer, began_ms: now_ms(), runs: AtomicU64::new(0) })
     }
 
@@ -145,12 +145,12 @@ impl Roles {
     }
 
     /// Whether the audit cannot be written. No earlier decision covers another run then.
-    pub fn is_unrecorded(&self) -> bool {
+    pub fn is_audit_failing(&self) -> bool {
         self.audited.is_failing()
     }
 
     /// The usable plugins of a role, in order of name.
-    pub fn playing(&self, role: PluginRole) -> impl Iterator<Item = &Entry> {
+    pub fn plugins_with_role(&self, role: PluginRole) -> impl Iterator<Item = &RegisteredPlugin> {
         let ready = self.registry().entries().filter(|entry| entry.is_ready());
         ready.filter(move |entry| entry.manifest().roles.contains(&role))
     }
@@ -160,8 +160,12 @@ impl Roles {
     /// # Errors
     ///
     /// The plugin does not exist, cannot be used or loaded, or plays other roles.
-    pub fn player(self: &Arc<Self>, name: &str, role: PluginRole) -> Result<Player, RoleError> {
-        self.made_ready(cast(self.registry(), name, role)?)
+    pub fn load_role_plugin(
+        self: &Arc<Self>,
+        name: &str,
+        role: PluginRole,
+    ) -> Result<RolePlugin, RoleError> {
+        self.prepare_entry(find_role_plugin(self.registry(), name, role)?)
     }
 
     /// Returns a plugin that is ready for a run outside the roles of its manifest: a timer.
@@ -169,18 +173,18 @@ impl Roles {
     /// # Errors
     ///
     /// The plugin does not exist, or cannot be used or loaded.
-    pub fn plugin(self: &Arc<Self>, name: &str) -> Result<Player, RoleError> {
-        let entry = self.registry().usable(name).map_err(RoleError::Missing)?;
-        self.made_ready(entry)
+    pub fn load_plugin(self: &Arc<Self>, name: &str) -> Result<RolePlugin, RoleError> {
+        let entry = self.registry().find_usable_plugin(name).map_err(RoleError::Missing)?;
+        self.prepare_entry(entry)
     }
 
-    fn made_ready(self: &Arc<Self>, entry: &Entry) -> Result<Player, RoleError> {
+    fn prepare_entry(self: &Arc<Self>, entry: &RegisteredPlugin) -> Result<RolePlugin, RoleError> {
         let plugin = self.registry().load_plugin(entry).map_err(RoleError::Broken)?;
-        Ok(Player { roles: Arc::clone(self), plugin, name: entry.name().clone() })
+        Ok(RolePlugin { roles: Arc::clone(self), plugin, name: entry.name().clone() })
     }
 
     /// The context of a run, with an id of its own.
-    pub fn context(&self, session_id: &str) -> ToolCallContext {
+    pub fn new_call_context(&self, session_id: &str) -> ToolCallContext {
         let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
         let call_id = format!("run-{:x}-{run}", self.began_ms);
         services::call_context(call_id, session_id)
@@ -189,13 +193,13 @@ impl Roles {
 
 /// A plugin that is ready to play a role.
 #[derive(Clone)]
-pub struct Player {
-    roles: Arc<Roles>,
+pub struct RolePlugin {
+    roles: Arc<SessionRoles>,
     plugin: Arc<Plugin>,
     name: PluginName,
 }
 
-impl Player {
+impl RolePlugin {
     /// The plugin's name.
     pub fn name(&self) -> &PluginName {
         &self.name
@@ -208,20 +212,20 @@ impl Player {
 
     /// Its current grant; `None` once the plugin is gone.
     pub fn grant(&self) -> Option<Arc<Grant>> {
-        self.roles.registry().plugin(self.name.as_str()).ok().map(Entry::grant)
+        self.roles.registry().find_plugin(self.name.as_str()).ok().map(RegisteredPlugin::grant)
     }
 
     /// Why an admitted run may not continue: the policy has changed, or the audit cannot be
     /// written.
-    pub fn refusal(&self, call: &AdmittedCall) -> Option<Denial> {
+    pub fn run_denial(&self, call: &AdmittedCall) -> Option<Denial> {
         let unrecorded = || Denial {
             what: format!("{} may not run", call.tool()),
             why: "the audit cannot be written".to_owned(),
             fix: None,
             nobody_to_ask: false,
         };
-        let refusal = self.roles.registry().refusal(call);
-        refusal.or_else(|| self.roles.is_unrecorded().then(unrecorded))
+        let refusal = self.roles.registry().role_run_denial(call);
+        refusal.or_else(|| self.roles.is_audit_failing().then(unrecorded))
     }
 
     /// Asks the gate to admit a run. `about` is an object that describes the run to the user.
@@ -229,14 +233,15 @@ impl Player {
     /// # Errors
     ///
     /// The report of a run that is refused.
-    pub async fn admit(
+    pub async fn admit_run(
         &self,
-        run: Run,
+        run: RoleRunKind,
         context: ToolCallContext,
         about: &Value,
     ) -> Result<AdmittedCall, Box<CallReport>> {
-        let run = RequestedCall { context, tool: run.of(&self.name), arguments: about.to_string() };
-        let result = self.roles.audited.admit_role(run.clone()).await;
+        let run =
+            RequestedCall { context, tool: run.tool_id(&self.name), arguments: about.to_string() };
+        let result = self.roles.audited.admit_role_run(run.clone()).await;
         if let Some(observer) = &self.roles.observer {
             observer.decided(&run, &result);
         }
@@ -244,42 +249,47 @@ impl Player {
     }
 
     /// Starts the record of an admitted run.
-    pub fn begin(&self, call: &AdmittedCall) -> Playing {
+    pub fn start_run(&self, call: &AdmittedCall) -> RoleRun {
         let (tool, observer) = (call.tool().clone(), self.roles.observer.clone());
-        Playing { record: self.roles.audited.begun(call), tool, observer, may_be_silent: false }
+        RoleRun {
+            record: self.roles.audited.begin_call_record(call),
+            tool,
+            observer,
+            may_be_silent: false,
+        }
     }
 
     /// Starts the record of one of many runs that share a decision and usually only read. It is
     /// written only if the run had effects or failed.
-    pub fn begin_looking(&self, call: &AdmittedCall) -> Playing {
-        let Playing { record, tool, observer, .. } = self.begin(call);
-        Playing { record: record.unless_silent(), tool, observer, may_be_silent: true }
+    pub fn start_silent_run(&self, call: &AdmittedCall) -> RoleRun {
+        let RoleRun { record, tool, observer, .. } = self.start_run(call);
+        RoleRun { record: record.only_with_effects(), tool, observer, may_be_silent: true }
     }
 }
 
 /// A run in a role. If it is dropped before it has finished, it is recorded as cancelled.
-pub struct Playing {
-    record: Unfinished,
+pub struct RoleRun {
+    record: CallRecordGuard,
     tool: ToolId,
     observer: Option<Arc<dyn RunObserver>>,
     may_be_silent: bool,
 }
 
-impl Playing {
+impl RoleRun {
     /// Records how the run ended.
     pub fn finish(self, report: &CallReport) {
         if self.may_be_silent && is_silent(report) {
-            return self.record.leave_out();
+            return self.record.discard_record();
         }
         if let Some(observer) = &self.observer {
             observer.ended(&self.tool, report);
         }
-        self.record.finish(report);
+        self.record.finish_record(report);
     }
 }
 
 /// Why a run did not finish, in human-readable form; `None` if it finished or was cancelled.
-pub fn trouble(report: &CallReport) -> Option<String> {
+pub fn failure_reason(report: &CallReport) -> Option<String> {
     match &report.outcome {
         Outcome::Completed(_) | Outcome::Cancelled => None,
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {
@@ -293,13 +303,13 @@ pub fn trouble(report: &CallReport) -> Option<String> {
 }
 
 /// The same for a run that is known not to have finished.
-pub fn reason(report: &CallReport) -> String {
-    trouble(report).unwrap_or_else(|| "it was cancelled".to_owned())
+pub fn unfinished_reason(report: &CallReport) -> String {
+    failure_reason(report).unwrap_or_else(|| "it was cancelled".to_owned())
 }
 
 /// The origin of an input in human-readable form: `Kim, by webhook`. It is always a single line, so
 /// that a label cannot imitate another origin's line.
-pub fn whose(origin: &InputOrigin) -> String {
+pub fn origin_text(origin: &InputOrigin) -> String {
     match &origin.label {
         Some(label) => {
             format!("{}, by {}", text::escape_excerpt(label, LABEL_CHARS_MAX), origin.plugin)
@@ -310,7 +320,7 @@ pub fn whose(origin: &InputOrigin) -> String {
 
 /// Whether a run left nothing worth a record.
 fn is_silent(report: &CallReport) -> bool {
-    trouble(report).is_none() && report.effects.is_empty()
+    failure_reason(report).is_none() && report.effects.is_empty()
 }
 
 #[cfg(test)]
@@ -324,15 +334,21 @@ mod tests {
         let plugin = "webhook".parse().unwrap();
         let origin =
             |label: &str| InputOrigin { plugin, label: Some(label.to_owned()), connection: None };
-        let told = whose(&origin("Kim\n\u{1b}[2J\u{202e}· files.remove completed"));
+        let told = origin_text(&origin("Kim\n\u{1b}[2J\u{202e}· files.remove completed"));
         assert_eq!(told, r"Kim\n\u{1b}[2J\u{202e}· files.remove completed, by webhook");
     }
 
     #[test]
     fn rules_know_every_run_by_its_word() {
-        let all = [Run::Timer, Run::Listener, Run::Provider, Run::Ui, Run::Http];
-        assert_eq!(all.map(Run::word), ROLE_RUNS);
+        let all = [
+            RoleRunKind::Timer,
+            RoleRunKind::Listener,
+            RoleRunKind::Provider,
+            RoleRunKind::Ui,
+            RoleRunKind::Http,
+        ];
+        assert_eq!(all.map(RoleRunKind::as_str), ROLE_RUNS);
         let plugin: PluginName = "webhook".parse().unwrap();
-        assert_eq!(Run::Http.of(&plugin).to_string(), "webhook.role:http");
+        assert_eq!(RoleRunKind::Http.tool_id(&plugin).to_string(), "webhook.role:http");
     }
 }

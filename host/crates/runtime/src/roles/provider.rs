@@ -23,13 +23,13 @@ use sallyport_sandbox::roles::{
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::timeout};
 
-use super::{Player, Run};
-use crate::config::{PluginModel, provider::PLUGIN_PREFIX};
+use super::{RolePlugin, RoleRunKind};
+use crate::config::{PluginModelConfig, provider::PLUGIN_PREFIX};
 
 /// A plugin that acts as a model in one session.
-pub struct ByPlugin {
-    player: Player,
-    settings: PluginModel,
+pub struct PluginChatModel {
+    player: RolePlugin,
+    settings: PluginModelConfig,
     session_id: String,
     name: String,
     /// The remarks that the user has already seen.
@@ -37,7 +37,11 @@ pub struct ByPlugin {
 }
 
 /// Returns a plugin as the model of one session.
-pub fn connect(player: Player, settings: PluginModel, session_id: &str) -> Arc<dyn ChatModel> {
+pub fn plugin_chat_model(
+    player: RolePlugin,
+    settings: PluginModelConfig,
+    session_id: &str,
+) -> Arc<dyn ChatModel> {
     let plugin = format!("{PLUGIN_PREFIX}{}", settings.plugin);
     let name = match &settings.model {
         Some(model) => format!("{model} by {plugin}"),
@@ -45,11 +49,11 @@ pub fn connect(player: Player, settings: PluginModel, session_id: &str) -> Arc<d
     };
     let (tool_calling, time_max) = (settings.tool_calling, settings.time_max);
     let (session_id, told) = (session_id.to_owned(), Mutex::default());
-    let by_plugin = ByPlugin { player, settings, session_id, name, told };
+    let by_plugin = PluginChatModel { player, settings, session_id, name, told };
     model::wrap_model(Arc::new(by_plugin), tool_calling, time_max)
 }
 
-impl ChatModel for ByPlugin {
+impl ChatModel for PluginChatModel {
     fn name(&self) -> &str {
         &self.name
     }
@@ -65,51 +69,51 @@ impl ChatModel for ByPlugin {
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             let time_max = self.settings.time_max;
-            let answer = timeout(time_max, self.answer(request, on_delta)).await;
-            answer.unwrap_or_else(|_| Err(self.too_slow(time_max)))
+            let answer = timeout(time_max, self.generate_answer(request, on_delta)).await;
+            answer.unwrap_or_else(|_| Err(self.timeout_error(time_max)))
         })
     }
 }
 
-impl ByPlugin {
-    async fn answer(
+impl PluginChatModel {
+    async fn generate_answer(
         &self,
         request: ModelRequest<'_>,
         on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send),
     ) -> Result<ModelReply, ModelError> {
-        let about = self.about(&request);
-        let context = self.player.roles.context(&self.session_id);
-        let call = self.player.admit(Run::Provider, context, &about).await;
-        let call = call.map_err(|report| self.refused(*report))?;
-        let playing = self.player.begin(&call);
+        let about = self.run_description(&request);
+        let context = self.player.roles.new_call_context(&self.session_id);
+        let call = self.player.admit_run(RoleRunKind::Provider, context, &about).await;
+        let call = call.map_err(|report| self.admission_error(*report))?;
+        let playing = self.player.start_run(&call);
         let (say, mut said) = mpsc::unbounded_channel();
         // The provider behind the plugin is unknown, so everything that any provider refuses is
         // left out.
         let fit = FittedTools::with_strictest_dialect(request.tools);
-        self.tell_left_out(&fit, on_delta);
-        let messages = fit.fit_history(request.messages, &self.origin());
+        self.report_left_out(&fit, on_delta);
+        let messages = fit.fit_history(request.messages, &self.answer_origin());
         let fitted = ModelRequest { messages: &messages, tools: fit.tools(), ..request };
-        let generation = self.generation(&fitted);
+        let generation = self.build_generation(&fitted);
         let mut answering =
             std::pin::pin!(self.player.plugin.generate_answer(call, generation, say));
         let answered = loop {
             tokio::select! {
                 biased;
-                Some(delta) = said.recv() => self.pass_on(delta, on_delta),
+                Some(delta) = said.recv() => self.forward_delta(delta, on_delta),
                 answered = &mut answering => break answered,
             }
         };
         while let Ok(delta) = said.try_recv() {
-            self.pass_on(delta, on_delta);
+            self.forward_delta(delta, on_delta);
         }
         playing.finish(&answered.report);
-        let generated = answered.answer.map_err(|failure| self.failed(failure))?;
-        let mut reply = self.reply(generated);
+        let generated = answered.answer.map_err(|failure| self.provider_error(failure))?;
+        let mut reply = self.build_reply(generated);
         fit.restore_arguments(&mut reply.message.calls);
         Ok(reply)
     }
 
-    fn tell_left_out(
+    fn report_left_out(
         &self,
         fit: &FittedTools,
         on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send),
@@ -121,12 +125,16 @@ impl ByPlugin {
 
     /// The description of a run for the user and the record. The session stores the conversation
     /// itself.
-    fn about(&self, request: &ModelRequest<'_>) -> Value {
+    fn run_description(&self, request: &ModelRequest<'_>) -> Value {
         let (messages, tools) = (request.messages.len(), request.tools.len());
         json!({ "model": self.settings.model, "messages": messages, "tools": tools })
     }
 
-    fn pass_on(&self, delta: ProviderDelta, on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send)) {
+    fn forward_delta(
+        &self,
+        delta: ProviderDelta,
+        on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send),
+    ) {
         if self.settings.stream {
             on_delta(match delta {
                 ProviderDelta::Text(text) => model::ReplyDelta::Text(text),
@@ -135,30 +143,35 @@ impl ByPlugin {
         }
     }
 
-    fn generation(&self, request: &ModelRequest<'_>) -> GenerationRequest {
-        let PluginModel { model, temperature, output_tokens_max, .. } = &self.settings;
+    fn build_generation(&self, request: &ModelRequest<'_>) -> GenerationRequest {
+        let PluginModelConfig { model, temperature, output_tokens_max, .. } = &self.settings;
         let settings = GenerationSettings {
             model: model.clone(),
             temperature: request.temperature.or(*temperature),
             tokens_max: output_tokens_max.map(u64::from),
         };
-        let history = request.messages.iter().map(|message| self.told(message)).collect();
-        GenerationRequest { history, tools: request.tools.iter().map(tool).collect(), settings }
+        let history =
+            request.messages.iter().map(|message| self.convert_message(message)).collect();
+        GenerationRequest {
+            history,
+            tools: request.tools.iter().map(convert_tool).collect(),
+            settings,
+        }
     }
 
     /// Converts a message into the form that the plugin receives.
-    fn told(&self, message: &model::ChatMessage) -> ProviderMessage {
+    fn convert_message(&self, message: &model::ChatMessage) -> ProviderMessage {
         match message {
             model::ChatMessage::System { text } => ProviderMessage::System(text.clone()),
             model::ChatMessage::User(said) => ProviderMessage::User(ProviderUserMessage {
-                text: with_names(said),
-                attachments: said.attachments.iter().map(blob).collect(),
+                text: text_with_attachments(said),
+                attachments: said.attachments.iter().map(convert_attachment).collect(),
             }),
             model::ChatMessage::Assistant(answer) => {
                 ProviderMessage::Assistant(ProviderAnswerMessage {
                     text: answer.text.clone(),
-                    calls: answer.calls.iter().map(request_of).collect(),
-                    opaque: answer.opaque.as_ref().and_then(|opaque| self.own(opaque)),
+                    calls: answer.calls.iter().map(convert_call).collect(),
+                    opaque: answer.opaque.as_ref().and_then(|opaque| self.own_opaque_body(opaque)),
                 })
             }
             model::ChatMessage::Tool(result) => ProviderMessage::Tool(ProviderToolResult {
@@ -171,38 +184,39 @@ impl ByPlugin {
     }
 
     /// The origin of an answer: the plugin and its model.
-    fn origin(&self) -> String {
-        let PluginModel { plugin, model, .. } = &self.settings;
+    fn answer_origin(&self) -> String {
+        let PluginModelConfig { plugin, model, .. } = &self.settings;
         format!("{PLUGIN_PREFIX}{plugin}/{}", model.as_deref().unwrap_or_default())
     }
 
     /// The opaque form of an answer, if this plugin and model produced it.
-    fn own(&self, opaque: &OpaqueMessage) -> Option<String> {
-        let body = opaque.body.as_str().filter(|_| opaque.origin == self.origin());
+    fn own_opaque_body(&self, opaque: &OpaqueMessage) -> Option<String> {
+        let body = opaque.body.as_str().filter(|_| opaque.origin == self.answer_origin());
         body.map(str::to_owned)
     }
 
-    fn reply(&self, generated: ProviderAnswer) -> ModelReply {
+    fn build_reply(&self, generated: ProviderAnswer) -> ModelReply {
         let ProviderAnswer { message, finish, usage, .. } = generated;
-        let opaque =
-            message.opaque.map(|body| OpaqueMessage { origin: self.origin(), body: body.into() });
-        let calls = message.calls.into_iter().map(call_of).collect();
+        let opaque = message
+            .opaque
+            .map(|body| OpaqueMessage { origin: self.answer_origin(), body: body.into() });
+        let calls = message.calls.into_iter().map(convert_tool_request).collect();
         ModelReply {
             message: AssistantMessage { text: message.text, calls, opaque },
-            finish: finish_of(finish),
-            usage: usage.map(usage_of),
+            finish: convert_finish(finish),
+            usage: usage.map(convert_usage),
         }
     }
 
-    fn too_slow(&self, time_max: Duration) -> ModelError {
+    fn timeout_error(&self, time_max: Duration) -> ModelError {
         let message = format!("it did not answer within {time_max:?} (time_max of the model)");
         ModelError::Stopped { provider: self.name.clone(), message }
     }
 
     /// The error of a run that was not admitted.
-    fn refused(&self, report: CallReport) -> ModelError {
+    fn admission_error(&self, report: CallReport) -> ModelError {
         match report.outcome {
-            Outcome::Denied(denial) => self.failed(ProviderFailure::Denied(denial)),
+            Outcome::Denied(denial) => self.provider_error(ProviderFailure::Denied(denial)),
             Outcome::Failed(failure) => {
                 let message = failure.detail.unwrap_or(failure.message);
                 ModelError::Stopped { provider: self.name.clone(), message }
@@ -214,7 +228,7 @@ impl ByPlugin {
         }
     }
 
-    fn failed(&self, failure: ProviderFailure) -> ModelError {
+    fn provider_error(&self, failure: ProviderFailure) -> ModelError {
         let provider = self.name.clone();
         match failure {
             ProviderFailure::Credentials(message) => ModelError::Credentials { provider, message },
@@ -236,7 +250,7 @@ impl ByPlugin {
 
 /// The text of an input, followed by the names of its attachments. The model needs the names in the
 /// text because users refer to files by name.
-fn with_names(said: &model::UserInputMessage) -> String {
+fn text_with_attachments(said: &model::UserInputMessage) -> String {
     let told = said.text_for_model();
     if said.attachments.is_empty() {
         return told.into_owned();
@@ -249,12 +263,12 @@ fn with_names(said: &model::UserInputMessage) -> String {
     if told.is_empty() { names } else { format!("{told}\n\n{names}") }
 }
 
-fn blob(file: &model::FileAttachment) -> MediaBlob {
+fn convert_attachment(file: &model::FileAttachment) -> MediaBlob {
     let name = Some(file.name.clone()).filter(|name| !name.is_empty());
     MediaBlob { media_type: file.media_type.clone(), data: file.data.to_vec(), name }
 }
 
-fn tool(tool: &model::ModelToolDefinition) -> ProviderToolDefinition {
+fn convert_tool(tool: &model::ModelToolDefinition) -> ProviderToolDefinition {
     ProviderToolDefinition {
         name: tool.name.clone(),
         description: tool.description.clone(),
@@ -262,18 +276,18 @@ fn tool(tool: &model::ModelToolDefinition) -> ProviderToolDefinition {
     }
 }
 
-fn request_of(call: &model::ModelCallRequest) -> ProviderToolCall {
+fn convert_call(call: &model::ModelCallRequest) -> ProviderToolCall {
     let model::ModelCallRequest { id, name, arguments } = call.clone();
     ProviderToolCall { id, name, arguments }
 }
 
 /// An empty or duplicate id is left for the session to fix.
-fn call_of(call: ProviderToolCall) -> model::ModelCallRequest {
+fn convert_tool_request(call: ProviderToolCall) -> model::ModelCallRequest {
     let ProviderToolCall { id, name, arguments } = call;
     model::ModelCallRequest { id, name, arguments }
 }
 
-fn finish_of(finish: ProviderFinishReason) -> model::FinishReason {
+fn convert_finish(finish: ProviderFinishReason) -> model::FinishReason {
     match finish {
         ProviderFinishReason::Stop => model::FinishReason::Stop,
         ProviderFinishReason::ToolCalls => model::FinishReason::ToolCalls,
@@ -283,7 +297,7 @@ fn finish_of(finish: ProviderFinishReason) -> model::FinishReason {
     }
 }
 
-fn usage_of(usage: ProviderUsage) -> model::TokenUsage {
+fn convert_usage(usage: ProviderUsage) -> model::TokenUsage {
     let ProviderUsage { input_tokens, output_tokens } = usage;
     model::TokenUsage { input_tokens, output_tokens, ..model::TokenUsage::default() }
 }

@@ -29,9 +29,9 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Player, listener::inbox::Tray, trouble};
+use super::{RolePlugin, failure_reason, listener::inbox::InputQueue};
 
-pub use told::{events, fits};
+pub use told::{convert_event, fits_in_event};
 
 /// Most events that may wait. A turn with many calls causes a few hundred; a plugin that is further
 /// behind no longer shows the current state.
@@ -49,7 +49,7 @@ const FAREWELL_TIME_MAX: Duration = Duration::from_secs(3);
 /// A command that the session handles immediately. Inputs are queued separately and wait for their
 /// turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FromUi {
+pub enum UiCommand {
     /// The answer to a question.
     Confirm {
         /// The question.
@@ -62,83 +62,89 @@ pub enum FromUi {
 }
 
 /// The surface that a UI draws on. Texts are untrusted.
-pub trait Canvas: Send + Sync {
+pub trait UiSurface: Send + Sync {
     /// Prints whole lines.
     fn print(&self, text: &str, style: TextStyle);
 
     /// Replaces the status text; `None` removes it.
-    fn status(&self, text: Option<&str>);
+    fn set_status(&self, text: Option<&str>);
 }
 
 /// The host's side of a UI in its session.
-pub struct UiSeat {
+pub struct UiCommandHandler {
     /// The open questions, and whether the UI was shown them.
-    open: Mutex<BTreeMap<u64, Seen>>,
+    open: Mutex<BTreeMap<u64, QuestionStatus>>,
     /// The UI has ended, but its page may still be open.
     is_left: AtomicBool,
-    inputs: Tray,
-    commands: mpsc::Sender<FromUi>,
-    canvas: Arc<dyn Canvas>,
+    inputs: InputQueue,
+    commands: mpsc::Sender<UiCommand>,
+    canvas: Arc<dyn UiSurface>,
 }
 
 /// The delivery state of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum QuestionStatus {
     /// Its event is still in the queue.
     NotYet,
     Shown,
 }
 
-impl UiSeat {
+impl UiCommandHandler {
     /// Creates a seat that puts inputs into `inputs`, and returns the receiver of its other
     /// commands.
-    pub fn new(inputs: Tray, canvas: Arc<dyn Canvas>) -> (Arc<Self>, mpsc::Receiver<FromUi>) {
+    pub fn new(
+        inputs: InputQueue,
+        canvas: Arc<dyn UiSurface>,
+    ) -> (Arc<Self>, mpsc::Receiver<UiCommand>) {
         let (commands, told) = mpsc::channel(COMMANDS_WAITING_MAX);
         let open = Mutex::default();
         (Arc::new(Self { open, is_left: AtomicBool::new(false), inputs, commands, canvas }), told)
     }
 
     /// Rejects all further commands.
-    pub fn leave(&self) {
+    pub fn close(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }
 
-    fn check_taken(&self) -> Result<(), SubmissionError> {
+    fn check_open(&self) -> Result<(), SubmissionError> {
         if self.is_left.load(Ordering::Relaxed) { Err(SubmissionError::Ended) } else { Ok(()) }
     }
 
-    fn send(&self, command: FromUi) -> Result<(), SubmissionError> {
+    fn send_command(&self, command: UiCommand) -> Result<(), SubmissionError> {
         self.commands.try_send(command).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => SubmissionError::Full,
             mpsc::error::TrySendError::Closed(_) => SubmissionError::Ended,
         })
     }
 
-    fn with_open<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, Seen>) -> T) -> T {
+    fn with_open_questions<T>(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<u64, QuestionStatus>) -> T,
+    ) -> T {
         change(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Marks a question as shown, just before its delivery. A closed question stays closed.
-    fn show(&self, id: u64) {
-        self.with_open(|open| {
-            open.entry(id).and_modify(|seen| *seen = Seen::Shown);
+    fn mark_shown(&self, id: u64) {
+        self.with_open_questions(|open| {
+            open.entry(id).and_modify(|seen| *seen = QuestionStatus::Shown);
         });
     }
 
     /// Removes a question that the UI was shown, to answer it.
-    fn take(&self, id: u64) -> Result<(), SubmissionError> {
-        let taken = self.with_open(|open| match open.get(&id) {
-            Some(Seen::Shown) => open.remove(&id),
-            Some(Seen::NotYet) | None => None,
+    fn take_question(&self, id: u64) -> Result<(), SubmissionError> {
+        let taken = self.with_open_questions(|open| match open.get(&id) {
+            Some(QuestionStatus::Shown) => open.remove(&id),
+            Some(QuestionStatus::NotYet) | None => None,
         });
         taken.map(drop).ok_or(SubmissionError::NoSuchQuestion)
     }
 }
 
-impl UiSession for UiSeat {
+impl UiSession for UiCommandHandler {
     fn submit_input(&self, text: String) -> Result<(), SubmissionError> {
-        self.check_taken()?;
-        self.inputs.put(UserInputMessage { text, ..UserInputMessage::default() })
+        self.check_open()?;
+        self.inputs.push(UserInputMessage { text, ..UserInputMessage::default() })
     }
 
     fn answer_question(
@@ -146,18 +152,18 @@ impl UiSession for UiSeat {
         confirmation_id: u64,
         answer: ApprovalAnswer,
     ) -> Result<(), SubmissionError> {
-        self.check_taken()?;
-        self.take(confirmation_id)?;
-        let sent = self.send(FromUi::Confirm { confirmation_id, answer });
+        self.check_open()?;
+        self.take_question(confirmation_id)?;
+        let sent = self.send_command(UiCommand::Confirm { confirmation_id, answer });
         if sent == Err(SubmissionError::Full) {
-            self.with_open(|open| open.insert(confirmation_id, Seen::Shown));
+            self.with_open_questions(|open| open.insert(confirmation_id, QuestionStatus::Shown));
         }
         sent
     }
 
     fn cancel_turn(&self) -> Result<(), SubmissionError> {
-        self.check_taken()?;
-        self.send(FromUi::Cancel)
+        self.check_open()?;
+        self.send_command(UiCommand::Cancel)
     }
 
     fn print_text(&self, text: &str, style: TextStyle) {
@@ -165,21 +171,21 @@ impl UiSession for UiSeat {
     }
 
     fn set_status(&self, text: Option<&str>) {
-        self.canvas.status(text);
+        self.canvas.set_status(text);
     }
 }
 
 /// The queue of events for a UI.
 #[derive(Debug, Default)]
-struct Queue {
-    waiting: Mutex<Waiting>,
+struct UiEventQueue {
+    waiting: Mutex<UiQueueState>,
     changed: Notify,
     /// Notified when every event has been delivered.
     settled: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct UiQueueState {
     events: VecDeque<UiEvent>,
     /// An event that has left the queue is being delivered.
     is_telling: bool,
@@ -187,27 +193,27 @@ struct Waiting {
     is_lagging: bool,
 }
 
-impl Queue {
-    fn change(&self, change: impl FnOnce(&mut Waiting)) {
+impl UiEventQueue {
+    fn update_state(&self, change: impl FnOnce(&mut UiQueueState)) {
         change(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_one();
     }
 
-    fn take(&self) -> Option<Result<UiEvent, Stop>> {
+    fn take_event(&self) -> Option<Result<UiEvent, DeliveryEnd>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.is_lagging {
             let why = format!("it is more than {EVENTS_WAITING_MAX} events behind");
-            return Some(Err(Stop::Broke(why)));
+            return Some(Err(DeliveryEnd::Broke(why)));
         }
         let event = waiting.events.pop_front();
         waiting.is_telling = event.is_some();
-        event.map(Ok).or_else(|| waiting.is_closed.then_some(Err(Stop::Done)))
+        event.map(Ok).or_else(|| waiting.is_closed.then_some(Err(DeliveryEnd::Done)))
     }
 
     /// Waits for the next event, or for the end of all events.
-    async fn next(&self) -> Result<UiEvent, Stop> {
+    async fn next(&self) -> Result<UiEvent, DeliveryEnd> {
         loop {
-            if let Some(next) = self.take() {
+            if let Some(next) = self.take_event() {
                 return next;
             }
             self.settled.notify_one();
@@ -216,7 +222,7 @@ impl Queue {
     }
 }
 
-impl Waiting {
+impl UiQueueState {
     fn push(&mut self, event: UiEvent) {
         match (&event, self.events.back_mut()) {
             (UiEvent::Delta(piece), Some(UiEvent::Delta(last)))
@@ -239,7 +245,7 @@ impl Waiting {
 
 /// Why the delivery of events ended.
 #[derive(Debug, PartialEq, Eq)]
-enum Stop {
+enum DeliveryEnd {
     /// Every event was delivered, and the queue is closed.
     Done,
     /// The UI failed, for this reason.
@@ -248,7 +254,7 @@ enum Stop {
 
 /// A change in the state of a UI.
 #[derive(Debug)]
-pub enum News {
+pub enum UiStatus {
     /// Every waiting event was delivered. New ones may have arrived since.
     Settled,
     /// The UI failed, for this reason.
@@ -256,32 +262,32 @@ pub enum News {
 }
 
 /// A UI in its session.
-pub struct UiPlayer {
-    queue: Arc<Queue>,
-    seat: Arc<UiSeat>,
-    telling: JoinHandle<Stop>,
+pub struct UiPluginHandle {
+    queue: Arc<UiEventQueue>,
+    seat: Arc<UiCommandHandler>,
+    telling: JoinHandle<DeliveryEnd>,
 }
 
-impl UiPlayer {
+impl UiPluginHandle {
     /// Starts to deliver events to a plugin. The gate has admitted the run.
-    pub fn begin(player: Player, call: AdmittedCall, seat: Arc<UiSeat>) -> Self {
-        let queue = Arc::new(Queue::default());
-        let telling = tell_all(player, call, Arc::clone(&queue), Arc::clone(&seat));
+    pub fn start(player: RolePlugin, call: AdmittedCall, seat: Arc<UiCommandHandler>) -> Self {
+        let queue = Arc::new(UiEventQueue::default());
+        let telling = deliver_events(player, call, Arc::clone(&queue), Arc::clone(&seat));
         Self { queue, seat, telling: tokio::spawn(telling) }
     }
 
     /// Adds an event to the queue.
-    pub fn tell(&self, event: UiEvent) {
-        self.seat.with_open(|open| match &event {
+    pub fn send_event(&self, event: UiEvent) {
+        self.seat.with_open_questions(|open| match &event {
             UiEvent::ToolCallRequested(request) => {
-                open.insert(request.confirmation_id, Seen::NotYet);
+                open.insert(request.confirmation_id, QuestionStatus::NotYet);
             }
             UiEvent::ConfirmationClosed(id) => {
                 open.remove(id);
             }
             _ => {}
         });
-        self.queue.change(|waiting| waiting.push(event));
+        self.queue.update_state(|waiting| waiting.push(event));
     }
 
     /// Whether every event has been delivered.
@@ -291,21 +297,21 @@ impl UiPlayer {
     }
 
     /// Waits until every waiting event is delivered, or the UI has ended.
-    pub async fn news(&mut self) -> News {
+    pub async fn wait_for_status(&mut self) -> UiStatus {
         let ended = tokio::select! {
             ended = &mut self.telling => ended,
-            () = self.queue.settled.notified() => return News::Settled,
+            () = self.queue.settled.notified() => return UiStatus::Settled,
         };
-        News::Broken(match ended {
-            Ok(Stop::Broke(why)) => why,
-            Ok(Stop::Done) => "it was closed".to_owned(),
+        UiStatus::Broken(match ended {
+            Ok(DeliveryEnd::Broke(why)) => why,
+            Ok(DeliveryEnd::Done) => "it was closed".to_owned(),
             Err(_) => "it crashed".to_owned(),
         })
     }
 
     /// Delivers the remaining events, and ends.
     pub async fn close(mut self) {
-        self.queue.change(|waiting| waiting.is_closed = true);
+        self.queue.update_state(|waiting| waiting.is_closed = true);
         // A plugin that takes longer misses the last events.
         let _ = tokio::time::timeout(FAREWELL_TIME_MAX, &mut self.telling).await;
         self.telling.abort();
@@ -314,30 +320,30 @@ impl UiPlayer {
 
 /// Delivers events until the end. Only runs with effects or failures are recorded, because a UI
 /// receives every piece of every answer.
-async fn tell_all(
-    player: Player,
+async fn deliver_events(
+    player: RolePlugin,
     call: AdmittedCall,
-    queue: Arc<Queue>,
-    seat: Arc<UiSeat>,
-) -> Stop {
+    queue: Arc<UiEventQueue>,
+    seat: Arc<UiCommandHandler>,
+) -> DeliveryEnd {
     let ui = player.plugin().create_ui(call.clone(), Arc::clone(&seat) as Arc<dyn UiSession>);
     loop {
         let event = match queue.next().await {
             Ok(event) => event,
             Err(stop) => return stop,
         };
-        if let Some(denial) = player.refusal(&call) {
-            player.begin(&call).finish(&CallReport::from(Outcome::Denied(denial.clone())));
-            return Stop::Broke(format!("{}: {}", denial.what, denial.why));
+        if let Some(denial) = player.run_denial(&call) {
+            player.start_run(&call).finish(&CallReport::from(Outcome::Denied(denial.clone())));
+            return DeliveryEnd::Broke(format!("{}: {}", denial.what, denial.why));
         }
         if let UiEvent::ToolCallRequested(request) = &event {
-            seat.show(request.confirmation_id);
+            seat.mark_shown(request.confirmation_id);
         }
-        let playing = player.begin_looking(&call);
+        let playing = player.start_silent_run(&call);
         let report: CallReport = ui.handle_event(event).await;
         playing.finish(&report);
-        if let Some(why) = trouble(&report) {
-            return Stop::Broke(why);
+        if let Some(why) = failure_reason(&report) {
+            return DeliveryEnd::Broke(why);
         }
     }
 }
@@ -346,15 +352,15 @@ async fn tell_all(
 mod tests {
     use sallyport_sandbox::roles::UiTextFormat;
 
-    use super::{told::said, *};
+    use super::{told::new_message_event, *};
 
     /// Draws nothing.
     struct Nowhere;
 
-    impl Canvas for Nowhere {
+    impl UiSurface for Nowhere {
         fn print(&self, _: &str, _: TextStyle) {}
 
-        fn status(&self, _: Option<&str>) {}
+        fn set_status(&self, _: Option<&str>) {}
     }
 
     fn delta(text: &str) -> UiEvent {
@@ -363,33 +369,37 @@ mod tests {
 
     #[test]
     fn pieces_melt_into_one_and_the_whole_stands_for_them() {
-        let mut waiting = Waiting::default();
+        let mut waiting = UiQueueState::default();
         for event in [delta("a"), delta("b"), UiEvent::ReadyForInput, delta("c")] {
             waiting.push(event);
         }
         assert_eq!(waiting.events, [delta("ab"), UiEvent::ReadyForInput, delta("c")]);
-        let whole = said(UiMessageAuthor::Assistant, UiTextFormat::Markdown, "abc", None);
+        let whole =
+            new_message_event(UiMessageAuthor::Assistant, UiTextFormat::Markdown, "abc", None);
         waiting.push(whole.clone());
         assert_eq!(waiting.events, [UiEvent::ReadyForInput, whole]);
     }
 
     #[test]
     fn a_flood_of_pieces_takes_no_room_and_one_of_events_ends_it() {
-        let queue = Queue::default();
+        let queue = UiEventQueue::default();
         let long = "x".repeat(DELTA_BYTES_MAX / 2);
-        (0..10).for_each(|_| queue.change(|waiting| waiting.push(delta(&long))));
+        (0..10).for_each(|_| queue.update_state(|waiting| waiting.push(delta(&long))));
         assert_eq!(queue.waiting.lock().unwrap().events.len(), 5);
-        (0..EVENTS_WAITING_MAX).for_each(|_| queue.change(|it| it.push(UiEvent::ReadyForInput)));
+        (0..EVENTS_WAITING_MAX)
+            .for_each(|_| queue.update_state(|it| it.push(UiEvent::ReadyForInput)));
         assert!(queue.waiting.lock().unwrap().events.len() <= EVENTS_WAITING_MAX);
-        assert!(matches!(queue.take(), Some(Err(Stop::Broke(why))) if why.contains("1024")));
+        assert!(
+            matches!(queue.take_event(), Some(Err(DeliveryEnd::Broke(why))) if why.contains("1024"))
+        );
     }
 
     #[tokio::test]
     async fn whoever_shows_no_more_has_nothing_to_say() {
-        let (inputs, _waiting) = Tray::new();
-        let (seat, _commands) = UiSeat::new(inputs, Arc::new(Nowhere));
-        seat.with_open(|open| open.insert(7, Seen::Shown));
-        seat.leave();
+        let (inputs, _waiting) = InputQueue::new();
+        let (seat, _commands) = UiCommandHandler::new(inputs, Arc::new(Nowhere));
+        seat.with_open_questions(|open| open.insert(7, QuestionStatus::Shown));
+        seat.close();
         let said = [
             seat.submit_input("hello".to_owned()),
             seat.answer_question(7, ApprovalAnswer::Once),
@@ -400,9 +410,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_is_answered_once_and_only_when_it_was_shown() {
-        let (inputs, _waiting) = Tray::new();
-        let (seat, mut commands) = UiSeat::new(inputs, Arc::new(Nowhere));
-        let ask = |id| seat.with_open(|open| open.insert(id, Seen::NotYet));
+        let (inputs, _waiting) = InputQueue::new();
+        let (seat, mut commands) = UiCommandHandler::new(inputs, Arc::new(Nowhere));
+        let ask = |id| seat.with_open_questions(|open| open.insert(id, QuestionStatus::NotYet));
         assert_eq!(
             seat.answer_question(7, ApprovalAnswer::Once),
             Err(SubmissionError::NoSuchQuestion)
@@ -412,29 +422,29 @@ mod tests {
             seat.answer_question(7, ApprovalAnswer::Once),
             Err(SubmissionError::NoSuchQuestion)
         );
-        seat.show(7);
+        seat.mark_shown(7);
         assert_eq!(seat.answer_question(7, ApprovalAnswer::Once), Ok(()));
         assert_eq!(
             seat.answer_question(7, ApprovalAnswer::No { reason: None }),
             Err(SubmissionError::NoSuchQuestion)
         );
-        let confirm = FromUi::Confirm { confirmation_id: 7, answer: ApprovalAnswer::Once };
+        let confirm = UiCommand::Confirm { confirmation_id: 7, answer: ApprovalAnswer::Once };
         assert_eq!(commands.recv().await, Some(confirm));
         // The question was closed before the UI received it.
-        seat.show(8);
+        seat.mark_shown(8);
         assert_eq!(
             seat.answer_question(8, ApprovalAnswer::Once),
             Err(SubmissionError::NoSuchQuestion)
         );
         for id in 0..=COMMANDS_WAITING_MAX as u64 {
             ask(id);
-            seat.show(id);
+            seat.mark_shown(id);
         }
         let answers: Vec<_> = (0..=COMMANDS_WAITING_MAX as u64)
             .map(|id| seat.answer_question(id, ApprovalAnswer::Once))
             .collect();
         assert_eq!(answers.last(), Some(&Err(SubmissionError::Full)));
-        assert!(seat.with_open(|open| open.contains_key(&(COMMANDS_WAITING_MAX as u64))));
+        assert!(seat.with_open_questions(|open| open.contains_key(&(COMMANDS_WAITING_MAX as u64))));
         drop(commands);
         assert_eq!(seat.cancel_turn(), Err(SubmissionError::Ended));
     }

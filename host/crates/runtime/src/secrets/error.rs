@@ -14,16 +14,16 @@ pub struct VaultError {
     /// The secret.
     pub name: String,
     /// The action that failed.
-    pub act: Act,
+    pub act: SecretAction,
     /// The source of the value, from the policy.
     pub place: SecretSource,
     /// The problem with the source.
-    pub problem: Problem,
+    pub problem: SecretProblem,
 }
 
 /// An action on a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum SecretAction {
     /// Fetch the value.
     Read,
     /// Write a value.
@@ -34,7 +34,7 @@ pub enum Act {
 
 /// A problem with a source or a value.
 #[derive(Debug, thiserror::Error)]
-pub enum Problem {
+pub enum SecretProblem {
     /// The value does not exist.
     #[error("it is not there")]
     Missing,
@@ -88,7 +88,7 @@ pub enum Problem {
     Io(#[from] io::Error),
 }
 
-impl fmt::Display for Act {
+impl fmt::Display for SecretAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Read => "read from",
@@ -100,7 +100,7 @@ impl fmt::Display for Act {
 
 impl VaultError {
     /// The message for a model and a plugin, without a path, variable or account.
-    pub fn for_model(&self) -> String {
+    pub fn model_message(&self) -> String {
         format!("the secret {} is not available", self.name)
     }
 
@@ -108,30 +108,32 @@ impl VaultError {
     pub fn hint(&self) -> Option<String> {
         let name = &self.name;
         let hint = match (&self.problem, &self.place) {
-            (Problem::Missing | Problem::Empty, SecretSource::Env(variable)) => {
+            (SecretProblem::Missing | SecretProblem::Empty, SecretSource::Env(variable)) => {
                 format!("set {variable} before you start sallyport")
             }
-            (Problem::Missing, _) if self.act == Act::Remove => return None,
-            (Problem::Missing, SecretSource::Keyring { .. }) => {
+            (SecretProblem::Missing, _) if self.act == SecretAction::Remove => return None,
+            (SecretProblem::Missing, SecretSource::Keyring { .. }) => {
                 format!("run sallyport secret set {name}; {}", source::KEYRING_FORGETS)
             }
-            (Problem::Missing | Problem::Empty, _) => format!("run sallyport secret set {name}"),
-            (Problem::Exposed { .. }, SecretSource::File(path)) => {
+            (SecretProblem::Missing | SecretProblem::Empty, _) => {
+                format!("run sallyport secret set {name}")
+            }
+            (SecretProblem::Exposed { .. }, SecretSource::File(path)) => {
                 format!("run chmod 600 {}, and consider who may have read it", path.display())
             }
-            (Problem::NotOurs { .. } | Problem::NotAFile, _) => {
+            (SecretProblem::NotOurs { .. } | SecretProblem::NotAFile, _) => {
                 "name a file of your own".to_owned()
             }
-            (Problem::Late { .. }, _) => {
+            (SecretProblem::Late { .. }, _) => {
                 format!(
                     "check why the source does not answer, then run sallyport secret check {name}"
                 )
             }
-            (Problem::Link, _) => "name the file itself".to_owned(),
-            (Problem::ReadOnly, SecretSource::Env(variable)) => format!(
+            (SecretProblem::Link, _) => "name the file itself".to_owned(),
+            (SecretProblem::ReadOnly, SecretSource::Env(variable)) => format!(
                 "set {variable} before you start sallyport, or name a \"file\" or a \"keyring\" entry"
             ),
-            (Problem::Keyring { .. }, _) => {
+            (SecretProblem::Keyring { .. }, _) => {
                 format!("name a \"file\" or an \"env\" variable in [secret.{name}]")
             }
             _ => return None,

@@ -15,35 +15,35 @@ use std::{
 use sallyport_contract::Secret;
 use sallyport_policy::SecretSource;
 
-use super::Problem;
+use super::SecretProblem;
 
 /// Most threads that fetch at the same time.
 const FETCHERS_MAX: usize = 16;
 
 /// Reads the value of a secret from its source.
-pub(super) type Read = Arc<dyn Fn(&SecretSource) -> Result<Secret, Problem> + Send + Sync>;
+pub(super) type Read = Arc<dyn Fn(&SecretSource) -> Result<Secret, SecretProblem> + Send + Sync>;
 
 /// A secret to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct SecretFetchRequest {
     pub(super) name: String,
     pub(super) source: SecretSource,
 }
 
 /// The result of a fetch.
 #[derive(Debug)]
-pub(super) struct Brought {
-    pub(super) wanted: Wanted,
+pub(super) struct SecretFetchResult {
+    pub(super) wanted: SecretFetchRequest,
     /// The stamp of the file before the value was read.
     pub(super) stamp: Option<Stamp>,
-    pub(super) value: Result<Secret, Problem>,
+    pub(super) value: Result<Secret, SecretProblem>,
 }
 
 /// The metadata of a file that show a change.
 pub(super) type Stamp = [i64; 6];
 
 /// The stamp of a value's file; `None` without one.
-pub(super) fn stamp(source: &SecretSource) -> Option<Stamp> {
+pub(super) fn secret_file_stamp(source: &SecretSource) -> Option<Stamp> {
     let SecretSource::File(path) = source else { return None };
     let info = fs::symlink_metadata(path).ok()?;
     let (device, inode) = (info.dev().cast_signed(), info.ino().cast_signed());
@@ -55,11 +55,15 @@ pub(super) fn stamp(source: &SecretSource) -> Option<Stamp> {
 /// # Errors
 ///
 /// No thread could be started, so nothing is fetched. If only some start, they do all the work.
-pub(super) fn begin(read: &Read, wanted: &[Wanted], brings: &Sender<Brought>) -> io::Result<()> {
+pub(super) fn start_fetching(
+    read: &Read,
+    wanted: &[SecretFetchRequest],
+    brings: &Sender<SecretFetchResult>,
+) -> io::Result<()> {
     let queue: Arc<Mutex<VecDeque<_>>> = Arc::new(Mutex::new(wanted.iter().cloned().collect()));
     for started in 0..wanted.len().min(FETCHERS_MAX) {
         let (read, queue, brings) = (Arc::clone(read), Arc::clone(&queue), brings.clone());
-        let work = move || fetch_all(&read, &queue, &brings);
+        let work = move || fetch_from_queue(&read, &queue, &brings);
         let spawned = thread::Builder::new().name("secrets".to_owned()).spawn(work);
         if let (Err(error), 0) = (spawned, started) {
             return Err(error);
@@ -68,11 +72,15 @@ pub(super) fn begin(read: &Read, wanted: &[Wanted], brings: &Sender<Brought>) ->
     Ok(())
 }
 
-fn fetch_all(read: &Read, queue: &Mutex<VecDeque<Wanted>>, brings: &Sender<Brought>) {
+fn fetch_from_queue(
+    read: &Read,
+    queue: &Mutex<VecDeque<SecretFetchRequest>>,
+    brings: &Sender<SecretFetchResult>,
+) {
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     while let Some(wanted) = next() {
-        let (stamp, value) = (stamp(&wanted.source), read(&wanted.source));
+        let (stamp, value) = (secret_file_stamp(&wanted.source), read(&wanted.source));
         // The receiver may be gone.
-        let _ = brings.send(Brought { wanted, stamp, value });
+        let _ = brings.send(SecretFetchResult { wanted, stamp, value });
     }
 }

@@ -15,27 +15,27 @@ use rustix::{fs::OFlags, io::Errno};
 use sallyport_contract::Secret;
 use zeroize::Zeroizing;
 
-use super::{Problem, VALUE_BYTES_MAX, value_of};
+use super::{SecretProblem, VALUE_BYTES_MAX, parse_secret_value};
 use crate::whole_file;
 
 /// Permission bits of the group and of all other users.
 const OTHERS: u32 = 0o077;
 
 /// Returns the value in a file.
-pub(super) fn read(path: &Path) -> Result<Secret, Problem> {
-    let file = open(path)?;
-    check(&file.metadata()?)?;
+pub(super) fn read(path: &Path) -> Result<Secret, SecretProblem> {
+    let file = open_no_follow(path)?;
+    check_permissions(&file.metadata()?)?;
     // One allocation, because a growing vector would leave copies of the value in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(VALUE_BYTES_MAX + 1));
     file.take(VALUE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
-    value_of(&bytes)
+    parse_secret_value(&bytes)
 }
 
 /// Writes a value to a file, as a whole or not at all.
-pub(super) fn write(path: &Path, value: &Secret) -> Result<(), Problem> {
+pub(super) fn write(path: &Path, value: &Secret) -> Result<(), SecretProblem> {
     match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() => return Err(Problem::Link),
-        Ok(metadata) if !metadata.is_file() => return Err(Problem::NotAFile),
+        Ok(metadata) if metadata.is_symlink() => return Err(SecretProblem::Link),
+        Ok(metadata) if !metadata.is_file() => return Err(SecretProblem::NotAFile),
         _ => {}
     }
     let folder = path.parent().unwrap_or(Path::new("/"));
@@ -44,38 +44,38 @@ pub(super) fn write(path: &Path, value: &Secret) -> Result<(), Problem> {
 }
 
 /// Removes a value's file.
-pub(super) fn remove(path: &Path) -> Result<(), Problem> {
-    check(&open(path)?.metadata()?).or_else(|problem| match problem {
+pub(super) fn remove(path: &Path) -> Result<(), SecretProblem> {
+    check_permissions(&open_no_follow(path)?.metadata()?).or_else(|problem| match problem {
         // An exposed file of the user's own should be removed all the more.
-        Problem::Exposed { .. } => Ok(()),
+        SecretProblem::Exposed { .. } => Ok(()),
         other => Err(other),
     })?;
     Ok(fs::remove_file(path)?)
 }
 
 /// Opens a file without following a symbolic link, and without waiting for the writer of a pipe.
-fn open(path: &Path) -> Result<File, Problem> {
+fn open_no_follow(path: &Path) -> Result<File, SecretProblem> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-    OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(problem_of)
+    OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(problem_from_io_error)
 }
 
-fn problem_of(error: io::Error) -> Problem {
+fn problem_from_io_error(error: io::Error) -> SecretProblem {
     match error.kind() {
-        io::ErrorKind::NotFound => Problem::Missing,
-        _ if Errno::from_io_error(&error) == Some(Errno::LOOP) => Problem::Link,
-        _ => Problem::Io(error),
+        io::ErrorKind::NotFound => SecretProblem::Missing,
+        _ if Errno::from_io_error(&error) == Some(Errno::LOOP) => SecretProblem::Link,
+        _ => SecretProblem::Io(error),
     }
 }
 
-fn check(metadata: &fs::Metadata) -> Result<(), Problem> {
+fn check_permissions(metadata: &fs::Metadata) -> Result<(), SecretProblem> {
     if !metadata.is_file() {
-        return Err(Problem::NotAFile);
+        return Err(SecretProblem::NotAFile);
     }
     if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(Problem::NotOurs { uid: metadata.uid() });
+        return Err(SecretProblem::NotOurs { uid: metadata.uid() });
     }
     let mode = metadata.mode() & 0o777;
-    if mode & OTHERS != 0 { Err(Problem::Exposed { mode }) } else { Ok(()) }
+    if mode & OTHERS != 0 { Err(SecretProblem::Exposed { mode }) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn a_file_that_is_too_long_is_read_no_further() {
         let (_folder, path) = folder_with(&vec![b'x'; VALUE_BYTES_MAX + 2], 0o600);
-        assert!(matches!(read(&path), Err(Problem::TooLong { .. })));
-        assert!(matches!(read(Path::new("/dev/zero")), Err(Problem::NotAFile)));
+        assert!(matches!(read(&path), Err(SecretProblem::TooLong { .. })));
+        assert!(matches!(read(Path::new("/dev/zero")), Err(SecretProblem::NotAFile)));
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         // Only an administrator can change a file's owner, so other users have nothing to test
         // here.
         let given = std::os::unix::fs::chown(&path, Some(65_534), None);
-        let refused = matches!(read(&path), Err(Problem::NotOurs { uid: 65_534 }));
+        let refused = matches!(read(&path), Err(SecretProblem::NotOurs { uid: 65_534 }));
         assert_eq!(refused, given.is_ok());
     }
 

@@ -13,6 +13,6 @@ pub mod source;
 mod value;
 mod vault;
 
-pub use error::{Act, Problem, VaultError};
-pub use value::{VALUE_BYTES_MAX, value_of};
-pub use vault::{FETCH_TIME_MAX, Remark, Vault, writable};
+pub use error::{SecretAction, SecretProblem, VaultError};
+pub use value::{VALUE_BYTES_MAX, parse_secret_value};
+pub use vault::{FETCH_TIME_MAX, SecretRemark, Vault, check_writable};

@@ -13,11 +13,11 @@ pub fn phrase(source: &SecretSource) -> String {
         SecretSource::File(_) => "the file",
         SecretSource::Keyring { .. } => "the keyring entry",
     };
-    format!("{what} {}", text(source))
+    format!("{what} {}", location_text(source))
 }
 
 /// Returns the word that policies use for this kind of source.
-pub fn word(source: &SecretSource) -> &'static str {
+pub fn kind_name(source: &SecretSource) -> &'static str {
     match source {
         SecretSource::Env(_) => "env",
         SecretSource::File(_) => "file",
@@ -26,7 +26,7 @@ pub fn word(source: &SecretSource) -> &'static str {
 }
 
 /// Returns the source as policies write it after that word.
-pub fn text(source: &SecretSource) -> String {
+pub fn location_text(source: &SecretSource) -> String {
     match source {
         SecretSource::Env(variable) => variable.clone(),
         SecretSource::File(path) => path.display().to_string(),

@@ -2,7 +2,7 @@
 
 use sallyport_contract::Secret;
 
-use super::Problem;
+use super::SecretProblem;
 
 /// Longest value in bytes. Keys, tokens and certificates have a few kilobytes; a longer file is a
 /// mistake.
@@ -14,14 +14,14 @@ pub const VALUE_BYTES_MAX: usize = 64 * 1024;
 /// # Errors
 ///
 /// The value is empty, too long, or not UTF-8.
-pub fn value_of(bytes: &[u8]) -> Result<Secret, Problem> {
+pub fn parse_secret_value(bytes: &[u8]) -> Result<Secret, SecretProblem> {
     if bytes.len() > VALUE_BYTES_MAX {
-        return Err(Problem::TooLong { bytes_max: VALUE_BYTES_MAX });
+        return Err(SecretProblem::TooLong { bytes_max: VALUE_BYTES_MAX });
     }
-    let text = str::from_utf8(bytes).map_err(|_| Problem::NotText)?;
+    let text = str::from_utf8(bytes).map_err(|_| SecretProblem::NotText)?;
     let line = text.strip_suffix('\n').unwrap_or(text);
     let value = line.strip_suffix('\r').unwrap_or(line);
-    if value.is_empty() { Err(Problem::Empty) } else { Ok(Secret::new(value)) }
+    if value.is_empty() { Err(SecretProblem::Empty) } else { Ok(Secret::new(value)) }
 }
 
 #[cfg(test)]
@@ -39,9 +39,16 @@ mod tests {
             ("a\nb\n", "a\nb"),
             ("ß漢\n", "ß漢"),
         ] {
-            assert_eq!(value_of(bytes.as_bytes()).unwrap(), Secret::new(want), "{bytes:?}");
+            assert_eq!(
+                parse_secret_value(bytes.as_bytes()).unwrap(),
+                Secret::new(want),
+                "{bytes:?}"
+            );
         }
-        assert_eq!(value_of(&[b'v'; VALUE_BYTES_MAX]).unwrap().expose().len(), VALUE_BYTES_MAX);
+        assert_eq!(
+            parse_secret_value(&[b'v'; VALUE_BYTES_MAX]).unwrap().expose().len(),
+            VALUE_BYTES_MAX
+        );
     }
 
     #[test]
@@ -53,7 +60,7 @@ mod tests {
             (b"hush\xff".to_vec(), "it is not UTF-8 text"),
             (vec![b'v'; VALUE_BYTES_MAX + 1], "it is longer than 65536 bytes"),
         ] {
-            assert_eq!(value_of(&bytes).unwrap_err().to_string(), want);
+            assert_eq!(parse_secret_value(&bytes).unwrap_err().to_string(), want);
         }
     }
 }

@@ -14,9 +14,9 @@ use sallyport_contract::{Redactor, Secret, redact::REDACTED_BYTES_MIN};
 use sallyport_policy::SecretSource;
 
 use super::{
-    Act, Problem, VaultError,
-    fetch::{self, Brought, Read, Stamp, Wanted, stamp},
-    file, keyring, value_of,
+    SecretAction, SecretProblem, VaultError,
+    fetch::{self, Read, SecretFetchRequest, SecretFetchResult, Stamp, secret_file_stamp},
+    file, keyring, parse_secret_value,
 };
 use crate::config::Env;
 
@@ -36,20 +36,20 @@ const EARLIER_MAX: usize = 256;
 pub struct Vault {
     read: Read,
     time_max: Duration,
-    kept: Mutex<Kept>,
+    kept: Mutex<VaultState>,
 }
 
 /// The fetched values, and the redactor that removes them from texts.
-struct Kept {
+struct VaultState {
     /// The edition of the policy whose secrets have all been tried.
     edition: Option<u64>,
     /// The secrets that the policy names, with the stamp of the file when it was read.
     named: BTreeMap<String, (SecretSource, Option<Stamp>)>,
-    present: BTreeMap<String, Value>,
+    present: BTreeMap<String, StoredSecret>,
     /// Fetches that are still running although their caller has given up.
-    under_way: Vec<Wanted>,
+    under_way: Vec<SecretFetchRequest>,
     /// The channel of fetched values.
-    arrives: (Sender<Brought>, Receiver<Brought>),
+    arrives: (Sender<SecretFetchResult>, Receiver<SecretFetchResult>),
     /// Replaced values, which may still pass through this process.
     earlier: VecDeque<(String, Secret)>,
     /// The keys that the program itself sends to servers. For a value with several names, the
@@ -62,14 +62,14 @@ struct Kept {
 }
 
 /// A value and its source.
-struct Value {
+struct StoredSecret {
     source: SecretSource,
     secret: Secret,
 }
 
 /// A remark about a secret for the operator.
 #[derive(Debug)]
-pub enum Remark {
+pub enum SecretRemark {
     /// Its value cannot be fetched, so the secret is neither used nor redacted.
     Unavailable(VaultError),
     /// Its value is too short to be redacted.
@@ -81,16 +81,16 @@ impl Vault {
     pub fn new(env: Env) -> Self {
         let read = move |source: &SecretSource| match source {
             SecretSource::Env(variable) => {
-                value_of(env.get(variable).ok_or(Problem::Missing)?.as_bytes())
+                parse_secret_value(env.get(variable).ok_or(SecretProblem::Missing)?.as_bytes())
             }
             SecretSource::File(path) => file::read(path),
             SecretSource::Keyring { service, account } => keyring::read(service, account),
         };
-        Self::reading(Arc::new(read), FETCH_TIME_MAX)
+        Self::with_reader(Arc::new(read), FETCH_TIME_MAX)
     }
 
-    fn reading(read: Read, time_max: Duration) -> Self {
-        let kept = Kept {
+    fn with_reader(read: Read, time_max: Duration) -> Self {
+        let kept = VaultState {
             edition: None,
             named: BTreeMap::new(),
             present: BTreeMap::new(),
@@ -106,32 +106,32 @@ impl Vault {
     }
 
     /// Adds the keys that the program itself sends to servers to the redactor.
-    pub fn know(&self, own: impl IntoIterator<Item = (String, Secret)>) {
-        let mut kept = self.kept();
+    pub fn add_redacted_keys(&self, own: impl IntoIterator<Item = (String, Secret)>) {
+        let mut kept = self.lock_state();
         kept.own.extend(own);
-        kept.renew();
+        kept.rebuild_redactor();
     }
 
     /// Fetches every secret that an edition of the policy names: new ones immediately, and the
     /// others again after their source changed. Returns the remarks that were not reported before.
     /// The redactor is locked meanwhile, so it always contains every value that could be fetched.
-    pub fn learn<'p>(
+    pub fn fetch_named_secrets<'p>(
         &self,
         edition: u64,
         named: impl FnOnce() -> Vec<(&'p str, &'p SecretSource)>,
-    ) -> Vec<Remark> {
-        let mut kept = self.kept();
+    ) -> Vec<SecretRemark> {
+        let mut kept = self.lock_state();
         let wanted = match kept.edition == Some(edition) {
-            true => kept.changed(),
+            true => kept.changed_secrets(),
             false => {
                 kept.edition = Some(edition);
-                kept.missing(named())
+                kept.update_named_secrets(named())
             }
         };
         if wanted.is_empty() && kept.under_way.is_empty() {
             return Vec::new();
         }
-        self.fetch(&mut kept, &wanted)
+        self.fetch_with_remarks(&mut kept, &wanted)
     }
 
     /// Returns the value of a secret, and fetches it if necessary. A redactor obtained afterwards
@@ -141,26 +141,26 @@ impl Vault {
     ///
     /// The value is missing or invalid, or does not arrive in time. The next call tries again.
     pub fn get(&self, name: &str, source: &SecretSource) -> Result<Secret, VaultError> {
-        let mut kept = self.kept();
-        let wanted = Wanted { name: name.to_owned(), source: source.clone() };
-        if let Some(secret) = kept.at_hand(&wanted) {
+        let mut kept = self.lock_state();
+        let wanted = SecretFetchRequest { name: name.to_owned(), source: source.clone() };
+        if let Some(secret) = kept.cached_secret(&wanted) {
             return Ok(secret);
         }
         let mut problem = None;
-        for brought in self.bring(&mut kept, std::slice::from_ref(&wanted)) {
+        for brought in self.fetch_values(&mut kept, std::slice::from_ref(&wanted)) {
             if brought.wanted == wanted {
                 problem = brought.value.err();
             }
         }
-        kept.at_hand(&wanted).ok_or_else(|| {
-            let late = Problem::Late { time: self.time_max };
-            failed(name, Act::Read, source)(problem.unwrap_or(late))
+        kept.cached_secret(&wanted).ok_or_else(|| {
+            let late = SecretProblem::Late { time: self.time_max };
+            vault_error(name, SecretAction::Read, source)(problem.unwrap_or(late))
         })
     }
 
     /// Returns a redactor for every value fetched so far. Later values do not change it.
     pub fn redactor(&self) -> Arc<Redactor> {
-        Arc::clone(&self.kept().redactor)
+        Arc::clone(&self.lock_state().redactor)
     }
 
     /// Writes a value to its source.
@@ -170,12 +170,12 @@ impl Vault {
     /// The source cannot be written to.
     pub fn set(&self, name: &str, source: &SecretSource, value: &Secret) -> Result<(), VaultError> {
         let done = match source {
-            SecretSource::Env(_) => Err(Problem::ReadOnly),
+            SecretSource::Env(_) => Err(SecretProblem::ReadOnly),
             SecretSource::File(path) => file::write(path, value),
             SecretSource::Keyring { service, account } => keyring::write(service, account, value),
         };
-        self.kept().forget(name);
-        done.map_err(failed(name, Act::Write, source))
+        self.lock_state().forget_value(name);
+        done.map_err(vault_error(name, SecretAction::Write, source))
     }
 
     /// Removes a value from its source.
@@ -185,69 +185,84 @@ impl Vault {
     /// The value does not exist, or cannot be removed.
     pub fn remove(&self, name: &str, source: &SecretSource) -> Result<(), VaultError> {
         let done = match source {
-            SecretSource::Env(_) => Err(Problem::ReadOnly),
+            SecretSource::Env(_) => Err(SecretProblem::ReadOnly),
             SecretSource::File(path) => file::remove(path),
             SecretSource::Keyring { service, account } => keyring::remove(service, account),
         };
-        self.kept().forget(name);
-        done.map_err(failed(name, Act::Remove, source))
+        self.lock_state().forget_value(name);
+        done.map_err(vault_error(name, SecretAction::Remove, source))
     }
 
     /// Fetches values and returns the remarks that are new.
-    fn fetch(&self, kept: &mut Kept, wanted: &[Wanted]) -> Vec<Remark> {
-        let brought = self.bring(kept, wanted);
+    fn fetch_with_remarks(
+        &self,
+        kept: &mut VaultState,
+        wanted: &[SecretFetchRequest],
+    ) -> Vec<SecretRemark> {
+        let brought = self.fetch_values(kept, wanted);
         let mut remarks = Vec::new();
-        for Brought { wanted: Wanted { name, source }, value, .. } in brought {
+        for SecretFetchResult { wanted: SecretFetchRequest { name, source }, value, .. } in brought
+        {
             // A known value stays in use even if its source can no longer be read.
             let Err(problem) = value else { continue };
             if !kept.present.contains_key(&name) {
-                let error = failed(&name, Act::Read, &source)(problem);
-                remarks.push(Remark::Unavailable(error));
+                let error = vault_error(&name, SecretAction::Read, &source)(problem);
+                remarks.push(SecretRemark::Unavailable(error));
             }
         }
         let short =
             kept.redactor.too_short_names().iter().filter(|name| kept.named.contains_key(*name));
-        remarks.extend(short.cloned().map(Remark::TooShort));
+        remarks.extend(short.cloned().map(SecretRemark::TooShort));
         remarks.retain(|remark| kept.told.insert(remark.to_string()));
         remarks
     }
 
     /// Fetches values within the time limit, and stores all that arrive, including late ones.
-    fn bring(&self, kept: &mut Kept, wanted: &[Wanted]) -> Vec<Brought> {
-        let mut brought = kept.arrived(Instant::now(), &[]);
-        let is_new = |one: &&Wanted| !kept.under_way.contains(one);
-        let new: Vec<Wanted> = wanted.iter().filter(is_new).cloned().collect();
-        let begun = fetch::begin(&self.read, &new, &kept.arrives.0);
+    fn fetch_values(
+        &self,
+        kept: &mut VaultState,
+        wanted: &[SecretFetchRequest],
+    ) -> Vec<SecretFetchResult> {
+        let mut brought = kept.receive_arrived(Instant::now(), &[]);
+        let is_new = |one: &&SecretFetchRequest| !kept.under_way.contains(one);
+        let new: Vec<SecretFetchRequest> = wanted.iter().filter(is_new).cloned().collect();
+        let begun = fetch::start_fetching(&self.read, &new, &kept.arrives.0);
         if begun.is_ok() {
             kept.under_way.extend(new.iter().cloned());
-            brought.extend(kept.arrived(Instant::now() + self.time_max, &new));
+            brought.extend(kept.receive_arrived(Instant::now() + self.time_max, &new));
         }
-        kept.keep_all(&brought);
+        kept.store_results(&brought);
         let problem = || match &begun {
-            Ok(()) => Problem::Late { time: self.time_max },
-            Err(error) => Problem::Io(error.kind().into()),
+            Ok(()) => SecretProblem::Late { time: self.time_max },
+            Err(error) => SecretProblem::Io(error.kind().into()),
         };
-        let has_come = |one: &Wanted| brought.iter().any(|brought| brought.wanted == *one);
-        let missing: Vec<Wanted> = wanted.iter().filter(|one| !has_come(one)).cloned().collect();
+        let has_come =
+            |one: &SecretFetchRequest| brought.iter().any(|brought| brought.wanted == *one);
+        let missing: Vec<SecretFetchRequest> =
+            wanted.iter().filter(|one| !has_come(one)).cloned().collect();
         let missing = missing.into_iter();
-        let missing = missing.map(|wanted| Brought { wanted, stamp: None, value: Err(problem()) });
+        let missing =
+            missing.map(|wanted| SecretFetchResult { wanted, stamp: None, value: Err(problem()) });
         brought.extend(missing);
         brought
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn lock_state(&self) -> MutexGuard<'_, VaultState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
-    fn at_hand(&self, wanted: &Wanted) -> Option<Secret> {
+impl VaultState {
+    fn cached_secret(&self, wanted: &SecretFetchRequest) -> Option<Secret> {
         let value = self.present.get(&wanted.name)?;
         (value.source == wanted.source).then(|| value.secret.clone())
     }
 
     /// Records the secrets that the policy names, and returns those without a value.
-    fn missing(&mut self, named: Vec<(&str, &SecretSource)>) -> Vec<Wanted> {
+    fn update_named_secrets(
+        &mut self,
+        named: Vec<(&str, &SecretSource)>,
+    ) -> Vec<SecretFetchRequest> {
         let mut before = mem::take(&mut self.named);
         for (name, source) in named {
             let stamp = before.remove(name).filter(|(own, _)| own == source);
@@ -255,32 +270,38 @@ impl Kept {
             self.named.insert(name.to_owned(), (source.clone(), stamp));
         }
         let all = self.named.iter();
-        let all =
-            all.map(|(name, (source, _))| Wanted { name: name.clone(), source: source.clone() });
-        all.filter(|wanted| self.at_hand(wanted).is_none()).collect()
+        let all = all.map(|(name, (source, _))| SecretFetchRequest {
+            name: name.clone(),
+            source: source.clone(),
+        });
+        all.filter(|wanted| self.cached_secret(wanted).is_none()).collect()
     }
 
     /// The secrets that may have changed since the last check: files with a new stamp, and keyrings
     /// after a while. A source that has not answered yet is skipped, because it might hang again.
-    fn changed(&mut self) -> Vec<Wanted> {
+    fn changed_secrets(&mut self) -> Vec<SecretFetchRequest> {
         let is_time = self.looked_at_keyrings.elapsed() >= KEYRING_LOOK_TIME;
         if is_time {
             self.looked_at_keyrings = Instant::now();
         }
         let all = self.named.iter().map(|(name, (source, stamp))| {
-            (Wanted { name: name.clone(), source: source.clone() }, *stamp)
+            (SecretFetchRequest { name: name.clone(), source: source.clone() }, *stamp)
         });
         let answer = all.filter(|(wanted, _)| !self.under_way.contains(wanted));
         let changed = answer.filter(|(wanted, then)| match wanted.source {
             SecretSource::Env(_) => false,
-            SecretSource::File(_) => stamp(&wanted.source) != *then,
+            SecretSource::File(_) => secret_file_stamp(&wanted.source) != *then,
             SecretSource::Keyring { .. } => is_time,
         });
         changed.map(|(wanted, _)| wanted).collect()
     }
 
     /// Values that have arrived, waiting until `end` for those in `awaited`.
-    fn arrived(&mut self, end: Instant, awaited: &[Wanted]) -> Vec<Brought> {
+    fn receive_arrived(
+        &mut self,
+        end: Instant,
+        awaited: &[SecretFetchRequest],
+    ) -> Vec<SecretFetchResult> {
         let mut all = Vec::new();
         loop {
             let is_awaited = self.under_way.iter().any(|one| awaited.contains(one));
@@ -292,30 +313,30 @@ impl Kept {
         }
     }
 
-    fn keep_all(&mut self, brought: &[Brought]) {
+    fn store_results(&mut self, brought: &[SecretFetchResult]) {
         let mut has_changed = false;
-        for Brought { wanted, stamp, value } in brought {
+        for SecretFetchResult { wanted, stamp, value } in brought {
             if let Some((source, at)) = self.named.get_mut(&wanted.name)
                 && *source == wanted.source
             {
                 *at = *stamp;
             }
             if let Ok(secret) = value
-                && self.at_hand(wanted).as_ref() != Some(secret)
+                && self.cached_secret(wanted).as_ref() != Some(secret)
             {
-                self.forget(&wanted.name);
-                let value = Value { source: wanted.source.clone(), secret: secret.clone() };
+                self.forget_value(&wanted.name);
+                let value = StoredSecret { source: wanted.source.clone(), secret: secret.clone() };
                 self.present.insert(wanted.name.clone(), value);
                 has_changed = true;
             }
         }
         if has_changed {
-            self.renew();
+            self.rebuild_redactor();
         }
     }
 
     /// Makes the next call fetch a value again. The old value is still redacted.
-    fn forget(&mut self, name: &str) {
+    fn forget_value(&mut self, name: &str) {
         if let Some((name, value)) = self.present.remove_entry(name) {
             let pair = (name, value.secret);
             if !self.earlier.contains(&pair) {
@@ -328,7 +349,7 @@ impl Kept {
     }
 
     /// Rebuilds the redactor. For a value with several names, the policy's name is shown.
-    fn renew(&mut self) {
+    fn rebuild_redactor(&mut self) {
         let present = self.present.iter().map(|(name, value)| (name.as_str(), &value.secret));
         let earlier = self.earlier.iter().map(|(name, secret)| (name.as_str(), secret));
         let own = self.own.iter().map(|(name, secret)| (name.as_str(), secret));
@@ -336,7 +357,7 @@ impl Kept {
     }
 }
 
-impl fmt::Display for Remark {
+impl fmt::Display for SecretRemark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unavailable(error) => {
@@ -355,7 +376,7 @@ impl fmt::Display for Remark {
 impl fmt::Debug for Vault {
     /// Shows names only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Vault").field(&self.kept().present.keys()).finish()
+        f.debug_tuple("Vault").field(&self.lock_state().present.keys()).finish()
     }
 }
 
@@ -364,14 +385,20 @@ impl fmt::Debug for Vault {
 /// # Errors
 ///
 /// The source is an environment variable.
-pub fn writable(name: &str, source: &SecretSource) -> Result<(), VaultError> {
+pub fn check_writable(name: &str, source: &SecretSource) -> Result<(), VaultError> {
     match source {
-        SecretSource::Env(_) => Err(failed(name, Act::Write, source)(Problem::ReadOnly)),
+        SecretSource::Env(_) => {
+            Err(vault_error(name, SecretAction::Write, source)(SecretProblem::ReadOnly))
+        }
         SecretSource::File(_) | SecretSource::Keyring { .. } => Ok(()),
     }
 }
 
-fn failed(name: &str, act: Act, place: &SecretSource) -> impl FnOnce(Problem) -> VaultError {
+fn vault_error(
+    name: &str,
+    act: SecretAction,
+    place: &SecretSource,
+) -> impl FnOnce(SecretProblem) -> VaultError {
     move |problem| VaultError { name: name.to_owned(), act, place: place.clone(), problem }
 }
 

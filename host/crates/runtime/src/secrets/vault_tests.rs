@@ -7,7 +7,7 @@ use super::*;
 const TOKEN: &str = "s3cr3t-Tok3n_9";
 
 fn vault() -> Vault {
-    Vault::new(Env::of([("TOKEN", TOKEN), ("EMPTY", ""), ("PIN", "1234")]))
+    Vault::new(Env::from_pairs([("TOKEN", TOKEN), ("EMPTY", ""), ("PIN", "1234")]))
 }
 
 fn env(variable: &str) -> SecretSource {
@@ -50,14 +50,14 @@ fn what_was_fetched_before_a_change_is_still_taken_out() {
     assert_eq!(vault.get("key", &env("TOKEN")).unwrap(), Secret::new(TOKEN));
     let text = format!("first-value other-value {TOKEN}");
     assert_eq!(redacted(&vault, &text), "[secret key] [secret key] [secret key]");
-    assert_eq!(vault.kept().earlier.len(), 2);
+    assert_eq!(vault.lock_state().earlier.len(), 2);
 }
 
 #[track_caller]
 fn check_missing(error: &VaultError, message: &str, hint: &str) {
     assert_eq!(error.to_string(), message);
     assert!(error.hint().unwrap().contains(hint), "{:?}", error.hint());
-    assert_eq!(error.for_model(), "the secret x is not available");
+    assert_eq!(error.model_message(), "the secret x is not available");
 }
 
 #[test]
@@ -94,9 +94,9 @@ fn every_problem_that_can_be_mended_says_how() {
     }
     let exposed = VaultError {
         name: "x".into(),
-        act: Act::Read,
+        act: SecretAction::Read,
         place: SecretSource::File(Path::new("/a").into()),
-        problem: Problem::Exposed { mode: 0o640 },
+        problem: SecretProblem::Exposed { mode: 0o640 },
     };
     assert!(exposed.to_string().ends_with("others may open it (mode 640)"), "{exposed}");
     assert!(exposed.hint().unwrap().starts_with("run chmod 600 /a"), "{:?}", exposed.hint());
@@ -106,7 +106,7 @@ fn every_problem_that_can_be_mended_says_how() {
 fn the_environment_is_not_written_to() {
     let (vault, place) = (vault(), env("TOKEN"));
     let tried = [
-        writable("token", &place),
+        check_writable("token", &place),
         vault.set("token", &place, &Secret::new("x")),
         vault.remove("token", &place),
     ];
@@ -159,17 +159,17 @@ fn check_keyring(vault: &Vault, place: &SecretSource) {
 
 /// A vault whose sources answer as a test defines.
 fn answering(
-    answer: impl Fn(&str) -> Result<Secret, Problem> + Send + Sync + 'static,
+    answer: impl Fn(&str) -> Result<Secret, SecretProblem> + Send + Sync + 'static,
     time_max: Duration,
 ) -> Vault {
     let read = move |source: &SecretSource| match source {
         SecretSource::Env(variable) => answer(variable),
-        SecretSource::File(_) | SecretSource::Keyring { .. } => Err(Problem::Missing),
+        SecretSource::File(_) | SecretSource::Keyring { .. } => Err(SecretProblem::Missing),
     };
-    Vault::reading(Arc::new(read), time_max)
+    Vault::with_reader(Arc::new(read), time_max)
 }
 
-fn told(remarks: &[Remark]) -> Vec<String> {
+fn told(remarks: &[SecretRemark]) -> Vec<String> {
     remarks.iter().map(ToString::to_string).collect()
 }
 
@@ -179,7 +179,7 @@ fn every_secret_that_the_policy_names_is_known_before_anybody_asks_for_one() {
     vault.set("filed", &file, &Secret::new("value-of-a-file")).unwrap();
     let (token, unset, pin) = (env("TOKEN"), env("UNSET"), env("PIN"));
     let named = || vec![("filed", &file), ("pin", &pin), ("token", &token), ("unset", &unset)];
-    let remarks = told(&vault.learn(0, named));
+    let remarks = told(&vault.fetch_named_secrets(0, named));
     assert_eq!(
         redacted(&vault, &format!("{TOKEN} value-of-a-file")),
         "[secret token] [secret filed]"
@@ -188,19 +188,22 @@ fn every_secret_that_the_policy_names_is_known_before_anybody_asks_for_one() {
     assert!(missing.contains("the secret unset cannot be read") && missing.contains("set UNSET"));
     assert!(short.contains("pin is shorter than 6 bytes"), "{short}");
     // No remark is reported twice, not even under another edition.
-    assert!(vault.learn(0, named).is_empty() && vault.learn(1, named).is_empty());
+    assert!(
+        vault.fetch_named_secrets(0, named).is_empty()
+            && vault.fetch_named_secrets(1, named).is_empty()
+    );
 }
 
 #[test]
 fn a_secret_that_the_policy_comes_to_name_is_known_with_its_edition() {
     let vault = vault();
     let (token, pin) = (env("TOKEN"), env("PIN"));
-    vault.learn(0, || vec![("pin", &pin)]);
+    vault.fetch_named_secrets(0, || vec![("pin", &pin)]);
     assert_eq!(redacted(&vault, TOKEN), TOKEN);
-    vault.learn(1, || vec![("pin", &pin), ("token", &token)]);
+    vault.fetch_named_secrets(1, || vec![("pin", &pin), ("token", &token)]);
     assert_eq!(redacted(&vault, TOKEN), "[secret token]");
     // A value that is no longer named may still pass through the process.
-    vault.learn(2, Vec::new);
+    vault.fetch_named_secrets(2, Vec::new);
     assert_eq!(redacted(&vault, TOKEN), "[secret token]");
 }
 
@@ -208,15 +211,15 @@ fn a_secret_that_the_policy_comes_to_name_is_known_with_its_edition() {
 fn of_a_file_that_changes_both_values_are_known() {
     let ((folder, file), vault) = (file(), vault());
     let named = || vec![("key", &file)];
-    vault.learn(0, named);
+    vault.fetch_named_secrets(0, named);
     for value in ["first-value", "other-value-of-it"] {
         // Writes the file as another process would.
-        Vault::new(Env::of([])).set("key", &file, &Secret::new(value)).unwrap();
-        assert!(vault.learn(0, named).is_empty());
+        Vault::new(Env::from_pairs([])).set("key", &file, &Secret::new(value)).unwrap();
+        assert!(vault.fetch_named_secrets(0, named).is_empty());
         assert_eq!(vault.get("key", &file).unwrap(), Secret::new(value));
     }
     std::fs::remove_file(folder.path().join("value")).unwrap();
-    assert!(vault.learn(0, named).is_empty(), "what is known stays in use");
+    assert!(vault.fetch_named_secrets(0, named).is_empty(), "what is known stays in use");
     let text = "first-value other-value-of-it";
     assert_eq!(redacted(&vault, text), "[secret key] [secret key]");
 }
@@ -237,16 +240,16 @@ fn a_place_that_does_not_answer_holds_nobody_up_for_good() {
     let vault = answering(answer, Duration::from_millis(200));
     let (hangs, token) = (env("HANGS"), env("TOKEN"));
     let named = || vec![("hangs", &hangs), ("token", &token)];
-    let remarks = told(&vault.learn(0, named));
+    let remarks = told(&vault.fetch_named_secrets(0, named));
     assert!(remarks.len() == 1 && remarks[0].contains("was not read within"), "{remarks:?}");
     // The others are known; this one is unused, and it is not fetched a second time.
     assert_eq!(redacted(&vault, TOKEN), "[secret token]");
     let error = vault.get("hangs", &hangs).unwrap_err();
-    assert!(matches!(error.problem, Problem::Late { .. }), "{error}");
+    assert!(matches!(error.problem, SecretProblem::Late { .. }), "{error}");
     assert_eq!(*asked.lock().unwrap(), 1);
     answers.send(()).unwrap();
     while redacted(&vault, "late-but-here") == "late-but-here" {
-        assert!(vault.learn(0, named).is_empty());
+        assert!(vault.fetch_named_secrets(0, named).is_empty());
         std::thread::yield_now();
     }
     assert_eq!(vault.get("hangs", &hangs).unwrap(), Secret::new("late-but-here"));
@@ -264,14 +267,14 @@ fn secrets_are_fetched_side_by_side() {
     let names: Vec<String> = (0..8).map(|number| format!("V{number}")).collect();
     let sources: Vec<SecretSource> = names.iter().map(|name| env(name)).collect();
     let named = names.iter().map(String::as_str).zip(&sources).collect();
-    assert!(vault.learn(0, || named).is_empty());
+    assert!(vault.fetch_named_secrets(0, || named).is_empty());
     assert_eq!(redacted(&vault, "value-of-V0 value-of-V7"), "[secret V0] [secret V7]");
 }
 
 #[test]
 fn keys_of_models_are_known_and_called_after_the_policy_where_it_names_them_too() {
     let vault = vault();
-    vault.know([
+    vault.add_redacted_keys([
         ("API_KEY".to_owned(), Secret::new(TOKEN)),
         ("K".to_owned(), Secret::new("other-key")),
     ]);

@@ -92,7 +92,7 @@ mod tests {
             (Some("lynx"), &[], false, program()),
         ];
         for (command, env, is_watched, want) in rows {
-            let way = Way::new(command, &Env::of(env.iter().copied()), is_watched);
+            let way = Way::new(command, &Env::from_pairs(env.iter().copied()), is_watched);
             assert_eq!(way, want, "{command:?} {env:?} {is_watched}");
         }
     }
@@ -103,7 +103,7 @@ mod tests {
         for command in ["none", "/there/is/no/such/program"] {
             let told = Arc::clone(&shown);
             let tell = Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()));
-            let browser = Browser::new(Some(command), &Env::of([]), true, tell);
+            let browser = Browser::new(Some(command), &Env::from_pairs([]), true, tell);
             assert_eq!(browser.open_url("https://example.com/"), UrlOpenResult::Shown);
         }
         assert_eq!(*shown.lock().unwrap(), ["open this page: https://example.com/"; 2]);

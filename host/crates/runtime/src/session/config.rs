@@ -10,11 +10,11 @@ use sallyport_session::{MemoryMode, SessionMemory, SessionOptions, TurnLimits};
 
 use super::{SessionError, check_key};
 use crate::{
-    config::Settings,
+    config::HostSettings,
     host::{Host, open_store, warnings},
     notice::{HostNotice, NoticeSink},
     recall::Memories,
-    roles::guide::Guide,
+    roles::guide::AssistantDefinition,
     services::USER,
 };
 
@@ -40,7 +40,7 @@ pub struct SessionOverrides {
 /// The configuration of sessions.
 pub struct SessionConfig {
     /// The assistant's persona, if a plugin provides one.
-    pub guide: Option<Guide>,
+    pub guide: Option<AssistantDefinition>,
     /// The merged options, without a session id.
     options: SessionOptions,
     /// Finds earlier turns by their meaning, if enabled.
@@ -55,11 +55,11 @@ impl SessionConfig {
     /// The guide, the store or the embedding model cannot be used.
     pub async fn of(
         overrides: &SessionOverrides,
-        settings: &Settings,
+        settings: &HostSettings,
         host: &Host,
     ) -> Result<Self, SessionError> {
         let guide = match &settings.chat.guide {
-            Some(plugin) => Some(Guide::ask(host.roles(), plugin).await?),
+            Some(plugin) => Some(AssistantDefinition::from_guide(host.roles(), plugin).await?),
             None => None,
         };
         let options = options(overrides, settings, guide.as_ref());
@@ -93,10 +93,10 @@ impl SessionConfig {
 
 fn options(
     overrides: &SessionOverrides,
-    settings: &Settings,
-    guide: Option<&Guide>,
+    settings: &HostSettings,
+    guide: Option<&AssistantDefinition>,
 ) -> SessionOptions {
-    let Settings { chat, budget, .. } = settings;
+    let HostSettings { chat, budget, .. } = settings;
     let of_guide = guide.map(|guide| &guide.system_prompt);
     let known = guide.map(|guide| guide.memories.as_slice()).unwrap_or_default();
     let memory = guide.and_then(|guide| guide.memory);
@@ -110,7 +110,7 @@ fn options(
             .or(chat.system.as_ref())
             .cloned(),
         memories: [known, &chat.memories].concat(),
-        memory: memory.map_or(chat.memory, |kind| chat.memory_of(kind)),
+        memory: memory.map_or(chat.memory, |kind| chat.memory_for_kind(kind)),
         temperature: guide.and_then(|guide| guide.temperature),
         tool_tokens_max: Some(chat.tool_tokens_max),
         spoken: overrides.spoken,
@@ -130,7 +130,7 @@ fn limits(overrides: &SessionOverrides, usual: TurnLimits) -> TurnLimits {
     }
 }
 
-fn memories(settings: &Settings, notices: &NoticeSink) -> Result<Arc<Memories>, SessionError> {
+fn memories(settings: &HostSettings, notices: &NoticeSink) -> Result<Arc<Memories>, SessionError> {
     let asked = settings.embedder.as_ref().filter(|asked| {
         let key = check_key(&asked.model, asked.key.as_ref(), &asked.base_url);
         key.map_err(|missing| {

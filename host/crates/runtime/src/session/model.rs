@@ -8,9 +8,9 @@ use sallyport_policy::PluginRole;
 
 use super::SessionError;
 use crate::{
-    config::{Chosen, ModelChoice, PluginModel, provider::key_variable_at},
-    registry::{Kind, Registry},
-    roles::{Roles, provider},
+    config::{ChosenModel, ModelChoice, PluginModelConfig, provider::key_variable_for_url},
+    registry::{PluginKind, Registry},
+    roles::{SessionRoles, provider},
 };
 
 /// A configured model.
@@ -21,7 +21,7 @@ pub enum ModelHandle {
     /// The built-in matcher. It needs to know the effects of the session's tools.
     Offline,
     /// A plugin. It answers on behalf of a session.
-    Plugin(Box<PluginModel>),
+    Plugin(Box<PluginModelConfig>),
 }
 
 /// Checks that a key is set if the provider requires one. The provider would refuse the request.
@@ -30,7 +30,7 @@ pub enum ModelHandle {
 ///
 /// The key is missing.
 pub fn check_key(name: &str, key: Option<&Secret>, base_url: &str) -> Result<(), SessionError> {
-    match key_variable_at(base_url).filter(|_| key.is_none()) {
+    match key_variable_for_url(base_url).filter(|_| key.is_none()) {
         None => Ok(()),
         Some(variable) => {
             Err(SessionError::KeyMissing { name: name.to_owned(), variable: variable.to_owned() })
@@ -44,7 +44,7 @@ impl ModelHandle {
     /// # Errors
     ///
     /// The settings are invalid, or a key is missing.
-    pub fn of(chosen: &Chosen) -> Result<Self, SessionError> {
+    pub fn of(chosen: &ChosenModel) -> Result<Self, SessionError> {
         match &chosen.choice {
             ModelChoice::Offline { .. } => Ok(Self::Offline),
             ModelChoice::Endpoint(endpoint) => {
@@ -62,15 +62,20 @@ impl ModelHandle {
     /// The plugin does not exist, is not a provider, or cannot be used.
     pub fn in_session(
         &self,
-        roles: &Arc<Roles>,
+        roles: &Arc<SessionRoles>,
         session_id: &str,
     ) -> Result<Arc<dyn ChatModel>, SessionError> {
         match self {
             Self::Ready(model) => Ok(Arc::clone(model)),
             Self::Offline => Ok(Arc::new(offline(roles.registry()))),
             Self::Plugin(settings) => {
-                let player = roles.player(settings.plugin.as_str(), PluginRole::Provider)?;
-                Ok(provider::connect(player, PluginModel::clone(settings), session_id))
+                let player =
+                    roles.load_role_plugin(settings.plugin.as_str(), PluginRole::Provider)?;
+                Ok(provider::plugin_chat_model(
+                    player,
+                    PluginModelConfig::clone(settings),
+                    session_id,
+                ))
             }
         }
     }
@@ -83,11 +88,11 @@ pub fn offline(registry: &Arc<Registry>) -> OfflineMatcher {
     let plugins: HashMap<String, PluginName> = registry.tools().iter().map(plugin_of).collect();
     let registry = Arc::clone(registry);
     OfflineMatcher::new(Arc::new(move |name: &str| {
-        let entry = plugins.get(name).and_then(|plugin| registry.plugin(plugin.as_str()).ok());
+        let entry = plugins.get(name).and_then(|plugin| registry.find_plugin(plugin.as_str()).ok());
         // Only a grant bounds a tool, and only in the sandbox. Internal tools are bounded by their
         // code alone.
         let is_harmless = entry.is_some_and(|entry| {
-            matches!(entry.kind(), Kind::Component | Kind::Command)
+            matches!(entry.kind(), PluginKind::Component | PluginKind::Command)
                 && !entry.grant().can_change_or_leak()
         });
         if is_harmless { ToolReach::Nothing } else { ToolReach::ChangesOrLeaks }

@@ -10,7 +10,7 @@ use sallyport_store::{HostStore, StoredSession};
 
 use super::SessionError;
 use crate::{
-    config::Settings,
+    config::HostSettings,
     history::{self, Origin, StoreJournal},
     host::{new_session_id, open_store},
 };
@@ -45,7 +45,10 @@ pub struct OpenedSession {
 /// # Errors
 ///
 /// The session does not exist, the id is ambiguous, or the store cannot be used.
-pub fn open(settings: &Settings, which: &SessionSelector) -> Result<OpenedSession, SessionError> {
+pub fn open(
+    settings: &HostSettings,
+    which: &SessionSelector,
+) -> Result<OpenedSession, SessionError> {
     match which {
         SessionSelector::Ephemeral => {
             Ok(OpenedSession { is_kept: false, ..begin(new_session_id(), Box::new(NoJournal)) })
@@ -79,7 +82,7 @@ pub fn find(store: &HostStore, prefix: &str) -> Result<StoredSession, SessionErr
 }
 
 /// Returns a session that can be resumed. Returns `None` if it was removed or cannot be read.
-pub fn kept(settings: &Settings, session_id: &str) -> Option<StoredSession> {
+pub fn kept(settings: &HostSettings, session_id: &str) -> Option<StoredSession> {
     open_store(settings).ok()?.sessions().get(session_id).ok()
 }
 
@@ -106,7 +109,7 @@ fn begin(session_id: String, journal: Box<dyn Journal>) -> OpenedSession {
 fn resume(
     store: HostStore,
     session: StoredSession,
-    settings: &Settings,
+    settings: &HostSettings,
 ) -> Result<OpenedSession, SessionError> {
     let records = history::records(&store, &session.id)?;
     let count = records.len() as u64;

@@ -17,7 +17,7 @@ use super::{BUSY_PAUSE, Desk, LEASE_MS, LOOK_EVERY, places::Place};
 use crate::{
     gate::now_ms,
     internal,
-    roles::{Run, reason},
+    roles::{RoleRunKind, unfinished_reason},
     services::apart,
 };
 
@@ -113,18 +113,18 @@ impl Desk {
     /// Calls the plugin through the gate and the audit.
     async fn call(&self, firing: TimerFiring) -> Ended {
         let (roles, timer) = (&self.parts.roles, &firing.timer);
-        let player = match roles.plugin(timer.owner.plugin.as_str()) {
+        let player = match roles.load_plugin(timer.owner.plugin.as_str()) {
             Ok(player) => player,
             // The plugin may exist again at the next start, so keep its timer.
             Err(error) => return Ended::Refused(error.to_string()),
         };
         let user_id = Some(timer.owner.user.clone());
-        let context = ToolCallContext { user_id, ..roles.context(&timer.session_id) };
-        let admitted = match player.admit(Run::Timer, context, &about(&firing)).await {
+        let context = ToolCallContext { user_id, ..roles.new_call_context(&timer.session_id) };
+        let admitted = match player.admit_run(RoleRunKind::Timer, context, &about(&firing)).await {
             Ok(admitted) => admitted,
-            Err(report) => return Ended::Refused(reason(&report)),
+            Err(report) => return Ended::Refused(unfinished_reason(&report)),
         };
-        let playing = player.begin(&admitted);
+        let playing = player.start_run(&admitted);
         let timer_id = firing.timer.id.clone();
         let TimerRunResult { report, is_told, is_unsaid } =
             player.plugin().fire_timer(admitted, firing).await;
@@ -137,10 +137,10 @@ impl Desk {
         match report.outcome {
             Outcome::Completed(_) if is_unsaid => Ended::Failed(NOT_TAKEN.to_owned()),
             Outcome::Completed(_) => Ended::Done,
-            _ if !is_told => Ended::Busy(reason(&report)),
+            _ if !is_told => Ended::Busy(unfinished_reason(&report)),
             // A change of the policy can allow it, so keep the timer until then.
             Outcome::Denied(denial) if denial.fix.is_some() => Ended::Lacking(denial.why),
-            _ => Ended::Failed(reason(&report)),
+            _ => Ended::Failed(unfinished_reason(&report)),
         }
     }
 

@@ -33,7 +33,7 @@ use self::places::{Place, Places, Room};
 use crate::{
     gate::{Tell, now_ms},
     internal,
-    roles::Roles,
+    roles::SessionRoles,
     services::{Alarm, Conversations, USER, apart},
 };
 
@@ -65,7 +65,7 @@ pub struct TimekeeperParts {
     /// Receives the messages of internal tools.
     pub conversations: Arc<Conversations>,
     /// The plugins, behind the gate.
-    pub roles: Arc<Roles>,
+    pub roles: Arc<SessionRoles>,
     /// Receives warnings.
     pub tell: Tell,
 }
@@ -190,11 +190,11 @@ impl Desk {
 
     /// Returns why a plugin cannot be called back.
     fn trouble(&self, plugin: &PluginName) -> Option<String> {
-        let entry = match self.parts.roles.registry().plugin(plugin.as_str()) {
+        let entry = match self.parts.roles.registry().find_plugin(plugin.as_str()) {
             Ok(entry) => entry,
             Err(missing) => return Some(missing.message().to_owned()),
         };
-        if let Some((reason, hint)) = entry.state().trouble(plugin) {
+        if let Some((reason, hint)) = entry.availability().problem_and_hint(plugin) {
             let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
             return Some(format!("the plugin {reason}{hint}"));
         }
@@ -219,7 +219,7 @@ impl Desk {
 
     /// Returns the current schedule grant of a plugin.
     fn schedule(&self, plugin: &PluginName) -> Option<ScheduleGrant> {
-        let entry = self.parts.roles.registry().plugin(plugin.as_str()).ok()?;
+        let entry = self.parts.roles.registry().find_plugin(plugin.as_str()).ok()?;
         entry.grant().schedule().copied()
     }
 
@@ -281,7 +281,7 @@ impl Desk {
     }
 
     fn edition(&self) -> u64 {
-        self.parts.roles.registry().gate().standing.present().number
+        self.parts.roles.registry().gate().standing.current().number
     }
 
     fn warn_once(&self, message: &str) {

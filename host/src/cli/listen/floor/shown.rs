@@ -2,7 +2,7 @@
 
 use sallyport_contract::{Outcome, text};
 use sallyport_model::ReplyDelta;
-use sallyport_runtime::roles::whose;
+use sallyport_runtime::roles::origin_text;
 use sallyport_session::SessionEvent;
 
 use super::Floor;
@@ -25,7 +25,8 @@ impl Floor<'_> {
         let is_written = matches!(&self.turn, Some(Some(origin)) if self.is_heard(origin));
         match event {
             SessionEvent::InputAccepted { text, origin: Some(origin), .. } if !is_written => {
-                let (from, text) = (whose(origin), text::escape_excerpt(text, INPUT_CHARS_MAX));
+                let (from, text) =
+                    (origin_text(origin), text::escape_excerpt(text, INPUT_CHARS_MAX));
                 self.screen.with(|out| out.note(&format!("> {from}: {text}")));
             }
             SessionEvent::Delta(ReplyDelta::Text(piece)) if !is_written => {

@@ -3,24 +3,24 @@
 use sallyport_contract::Secret;
 use sallyport_model::EmbeddingEndpoint;
 
-use super::{Asked, Chosen, ConfigError, ModelChoice, ModelEntry, Models};
+use super::{ChosenModel, ConfigError, ModelChoice, ModelEntry, ModelSources, ProviderChoice};
 
-impl Models {
+impl ModelSources {
     /// The embedding model: the one that `[embedding]` names, or the default one of the chosen
     /// model's provider. Returns `None` without either.
     ///
     /// # Errors
     ///
     /// `[embedding]` names no model, and its provider has no default one.
-    pub(in crate::config) fn embedder(
+    pub(in crate::config) fn choose_embedder(
         &self,
         entry: Option<&ModelEntry>,
-        chosen: &Chosen,
+        chosen: &ChosenModel,
     ) -> Result<Option<EmbeddingEndpoint>, ConfigError> {
         if let Some(entry) = entry {
-            return self.embedder_of(entry);
+            return self.embedder_from_entry(entry);
         }
-        let (ModelChoice::Endpoint(endpoint), Asked::Provider(provider)) =
+        let (ModelChoice::Endpoint(endpoint), ProviderChoice::Provider(provider)) =
             (&chosen.choice, &chosen.provider)
         else {
             return Ok(None);
@@ -28,16 +28,19 @@ impl Models {
         Ok(provider.embedder.map(|model| EmbeddingEndpoint::from_chat_endpoint(endpoint, model)))
     }
 
-    fn embedder_of(&self, entry: &ModelEntry) -> Result<Option<EmbeddingEndpoint>, ConfigError> {
-        let Asked::Provider(provider) = &entry.provider else { return Ok(None) };
+    fn embedder_from_entry(
+        &self,
+        entry: &ModelEntry,
+    ) -> Result<Option<EmbeddingEndpoint>, ConfigError> {
+        let ProviderChoice::Provider(provider) = &entry.provider else { return Ok(None) };
         let Some(protocol) = provider.protocol else { return Ok(None) };
         let model = entry.model.as_deref().filter(|model| !model.is_empty());
         let model = model.or(provider.embedder).ok_or_else(|| ConfigError::Model {
             message: "[embedding] has no `model`".to_owned(),
             hint: "add model = \"…\" to it".to_owned(),
         })?;
-        let (address, _) = self.address(entry, provider);
-        let key = self.key(entry, provider).map(|(key, _)| Secret::new(key));
+        let (address, _) = self.server_address(entry, provider);
+        let key = self.server_key(entry, provider).map(|(key, _)| Secret::new(key));
         Ok(Some(EmbeddingEndpoint { key, ..EmbeddingEndpoint::new(protocol, address, model) }))
     }
 }

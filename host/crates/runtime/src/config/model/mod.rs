@@ -12,13 +12,13 @@ use sallyport_contract::Secret;
 use sallyport_model::{ModelEndpoint, ProviderProtocol, TokenPrice, prices};
 
 use super::{
-    ConfigError, Env, FileConfig, Flags, Origin, env,
+    ConfigError, ConfigFlags, Env, FileConfig, SettingOrigin, env,
     file::ModelEntry,
-    provider::{self, Asked, OFFLINE, PLUGIN_PREFIX, Provider},
-    shown::Sources,
+    provider::{self, OFFLINE, PLUGIN_PREFIX, ProviderChoice, ProviderDefinition},
+    shown::ModelOrigins,
 };
 
-pub use plugin::PluginModel;
+pub use plugin::PluginModelConfig;
 
 /// Longest timeout of an answer that can be set, in seconds: a day.
 const TIMEOUT_S_MAX: u64 = 24 * 60 * 60;
@@ -34,95 +34,106 @@ pub enum ModelChoice {
     /// A model at an address.
     Endpoint(Box<ModelEndpoint>),
     /// A plugin that acts as a model.
-    Plugin(Box<PluginModel>),
+    Plugin(Box<PluginModelConfig>),
 }
 
 /// The model that was chosen.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chosen {
+pub struct ChosenModel {
     /// The name under which it was chosen: a table's, or `provider/model`.
     pub name: String,
     /// The model itself.
     pub choice: ModelChoice,
     /// The provider that serves it.
-    pub provider: Asked,
+    pub provider: ProviderChoice,
     /// Size of its context in tokens, where it is set.
     pub context_tokens: Option<u64>,
     /// The origins of its parts.
-    pub sources: Sources,
+    pub sources: ModelOrigins,
     /// The reason for the choice, in human-readable form.
     pub why: String,
 }
 
 /// Everything that a model can be chosen from.
 #[derive(Debug, Clone)]
-pub struct Models {
+pub struct ModelSources {
     /// `[model.NAME]`.
     pub entries: BTreeMap<String, ModelEntry>,
     prices: Vec<(String, TokenPrice)>,
     env: Env,
-    provider: Option<Asked>,
+    provider: Option<ProviderChoice>,
     stream: bool,
     time_max: Option<Duration>,
 }
 
-impl Models {
-    pub(super) fn new(flags: &Flags, env: &Env, file: &FileConfig) -> Result<Self, ConfigError> {
+impl ModelSources {
+    pub(super) fn new(
+        flags: &ConfigFlags,
+        env: &Env,
+        file: &FileConfig,
+    ) -> Result<Self, ConfigError> {
         Ok(Self {
             entries: file.models.clone(),
             prices: file.prices.clone(),
             env: env.clone(),
-            provider: flags.provider.as_deref().map(asked).transpose()?,
+            provider: flags.provider.as_deref().map(parse_provider).transpose()?,
             stream: !flags.no_stream,
-            time_max: timeout(env)?,
+            time_max: read_llm_timeout(env)?,
         })
     }
 
     /// Chooses the model: from the flags, then the environment, then the file. Without any of
     /// these, the only model that is set up is used, and otherwise `offline`.
-    pub(super) fn choose(
+    pub(super) fn choose_model(
         &self,
-        flags: &Flags,
-        default: Option<(&str, Origin)>,
-    ) -> Result<Chosen, ConfigError> {
-        let flag = flags.model.as_deref().map(|name| (name, Origin::Flag("--model")));
-        let variable = self.env.get(env::MODEL).map(|name| (name, Origin::Variable(env::MODEL)));
+        flags: &ConfigFlags,
+        default: Option<(&str, SettingOrigin)>,
+    ) -> Result<ChosenModel, ConfigError> {
+        let flag = flags.model.as_deref().map(|name| (name, SettingOrigin::Flag("--model")));
+        let variable =
+            self.env.get(env::MODEL).map(|name| (name, SettingOrigin::Variable(env::MODEL)));
         match &self.provider {
-            Some(Asked::Provider(provider)) => {
-                return self.at_flagged(*provider, flag.or(variable));
+            Some(ProviderChoice::Provider(provider)) => {
+                return self.choose_from_provider(*provider, flag.or(variable));
             }
-            Some(asked @ Asked::Plugin(_)) => {
-                let chosen = self.at(asked, flag.map(|(name, _)| name))?;
-                return Ok(chosen.because("the flag --provider names it"));
+            Some(asked @ ProviderChoice::Plugin(_)) => {
+                let chosen = self.model_at_provider(asked, flag.map(|(name, _)| name))?;
+                return Ok(chosen.with_reason("the flag --provider names it"));
             }
             None => {}
         }
         if let Some((name, origin)) = flag.or(variable) {
-            return Ok(self.named(name)?.because(format!("{origin} names it")));
+            return Ok(self.resolve_model_name(name)?.with_reason(format!("{origin} names it")));
         }
         if let Some((name, origin)) = default {
             let known = self.entries.contains_key(name) || name == OFFLINE;
-            let chosen = if known { self.named(name) } else { Err(self.no_table(name)) };
-            return Ok(chosen?.because(format!("default_model of {origin} names it")));
+            let chosen = if known {
+                self.resolve_model_name(name)
+            } else {
+                Err(self.unknown_table_error(name))
+            };
+            return Ok(chosen?.with_reason(format!("default_model of {origin} names it")));
         }
-        self.only_one()
+        self.choose_only_model()
     }
 
     /// Chooses a model for `--provider`: the name is one of the provider's models, never a table's.
-    fn at_flagged(
+    fn choose_from_provider(
         &self,
-        provider: Provider,
-        named: Option<(&str, Origin)>,
-    ) -> Result<Chosen, ConfigError> {
+        provider: ProviderDefinition,
+        named: Option<(&str, SettingOrigin)>,
+    ) -> Result<ChosenModel, ConfigError> {
         let own = provider.model_variable;
-        let own = own.and_then(|name| Some((self.env.get(name)?, Origin::Variable(name))));
+        let own = own.and_then(|name| Some((self.env.get(name)?, SettingOrigin::Variable(name))));
         match named.or(own) {
             Some((name, origin)) => {
-                let asked = Asked::Provider(provider);
-                Ok(self.at(&asked, Some(name))?.because(format!("{origin} names it")))
+                let asked = ProviderChoice::Provider(provider);
+                Ok(self
+                    .model_at_provider(&asked, Some(name))?
+                    .with_reason(format!("{origin} names it")))
             }
             None if provider.name == OFFLINE => {
-                Ok(offline(true).because("the flag --provider names it"))
+                Ok(offline_model(true).with_reason("the flag --provider names it"))
             }
             None => Err(ConfigError::Model {
                 message: format!("--provider {} needs a model", provider.name),
@@ -133,20 +144,22 @@ impl Models {
 
     /// Falls back to the only model that is set up. A key or an address alone names no model,
     /// because the program must not guess which model the user pays for.
-    fn only_one(&self) -> Result<Chosen, ConfigError> {
+    fn choose_only_model(&self) -> Result<ChosenModel, ConfigError> {
         for provider in provider::ALL {
             let variable = provider.model_variable;
             if let Some((variable, name)) = variable.and_then(|v| Some((v, self.env.get(v)?))) {
                 let why = format!("the variable {variable} names it, and nothing else is chosen");
-                return Ok(self.at(&Asked::Provider(provider), Some(name))?.because(why));
+                return Ok(self
+                    .model_at_provider(&ProviderChoice::Provider(provider), Some(name))?
+                    .with_reason(why));
             }
         }
         match self.entries.iter().next() {
             Some((name, entry)) if self.entries.len() == 1 => {
                 let why = format!("[model.{name}] is the only model of the file");
-                Ok(self.of_table(name, entry)?.because(why))
+                Ok(self.model_from_entry(name, entry)?.with_reason(why))
             }
-            _ => Ok(offline(false).because("nothing else is chosen")),
+            _ => Ok(offline_model(false).with_reason("nothing else is chosen")),
         }
     }
 
@@ -158,31 +171,35 @@ impl Models {
     ///
     /// The table is incomplete, or the name means no model: a conversation is sent only to a model
     /// that was named.
-    pub fn named(&self, name: &str) -> Result<Chosen, ConfigError> {
+    pub fn resolve_model_name(&self, name: &str) -> Result<ChosenModel, ConfigError> {
         if let Some(entry) = self.entries.get(name) {
-            return self.of_table(name, entry);
+            return self.model_from_entry(name, entry);
         }
         if name == OFFLINE {
-            return Ok(offline(true));
+            return Ok(offline_model(true));
         }
         let (first, rest) = name.split_once('/').map_or((name, None), |(a, b)| (a, Some(b)));
         if first.starts_with(PLUGIN_PREFIX) {
-            return self.at(&asked(first)?, rest);
+            return self.model_at_provider(&parse_provider(first)?, rest);
         }
-        match rest.and_then(|rest| Some((Provider::named(first)?, rest))) {
-            Some((provider, model)) => self.at(&Asked::Provider(provider), Some(model)),
+        match rest.and_then(|rest| Some((ProviderDefinition::from_name(first)?, rest))) {
+            Some((provider, model)) => {
+                self.model_at_provider(&ProviderChoice::Provider(provider), Some(model))
+            }
             None => {
                 let own = provider::ALL.into_iter().find(|one| one.has_own_server(&self.env));
                 match own {
-                    Some(provider) => self.at(&Asked::Provider(provider), Some(name)),
-                    None => Err(self.no_model(name)),
+                    Some(provider) => {
+                        self.model_at_provider(&ProviderChoice::Provider(provider), Some(name))
+                    }
+                    None => Err(self.unknown_model_error(name)),
                 }
             }
         }
     }
 
     /// Every server key that is set, with the name of its source.
-    pub fn keys(&self) -> impl Iterator<Item = (String, Secret)> {
+    pub fn server_keys(&self) -> impl Iterator<Item = (String, Secret)> {
         let variables = provider::ALL.into_iter().flat_map(|provider| provider.key_variables);
         let set = variables.filter_map(|name| Some(((*name).to_owned(), self.env.get(name)?)));
         let written = self
@@ -197,27 +214,33 @@ impl Models {
     /// # Errors
     ///
     /// The provider is unknown, or it has no server.
-    pub fn server(&self, provider: &str) -> Result<ModelEndpoint, ConfigError> {
-        let asked = asked(provider)?;
+    pub fn server_endpoint(&self, provider: &str) -> Result<ModelEndpoint, ConfigError> {
+        let asked = parse_provider(provider)?;
         let served = match &asked {
-            Asked::Provider(provider) => provider.protocol.map(|protocol| (*provider, protocol)),
-            Asked::Plugin(_) => None,
+            ProviderChoice::Provider(provider) => {
+                provider.protocol.map(|protocol| (*provider, protocol))
+            }
+            ProviderChoice::Plugin(_) => None,
         };
         let (provider, protocol) = served.ok_or_else(|| ConfigError::Model {
             message: format!("{} has no server", asked.name()),
             hint: "name another provider".to_owned(),
         })?;
-        let entry = ModelEntry::of(asked);
-        let key = self.key(&entry, &provider).map(|(key, _)| Secret::new(key));
+        let entry = ModelEntry::from_provider(asked);
+        let key = self.server_key(&entry, &provider).map(|(key, _)| Secret::new(key));
         Ok(ModelEndpoint {
             key,
-            ..ModelEndpoint::new(protocol, self.address(&entry, &provider).0, "")
+            ..ModelEndpoint::new(protocol, self.server_address(&entry, &provider).0, "")
         })
     }
 
     /// A model of `asked`, completed from the environment. Without a name, a plugin chooses its
     /// model itself.
-    fn at(&self, asked: &Asked, model: Option<&str>) -> Result<Chosen, ConfigError> {
+    fn model_at_provider(
+        &self,
+        asked: &ProviderChoice,
+        model: Option<&str>,
+    ) -> Result<ChosenModel, ConfigError> {
         if model.is_some_and(|model| model.trim().is_empty()) {
             return Err(ConfigError::Model {
                 message: "the model that is asked for has no name".to_owned(),
@@ -229,33 +252,37 @@ impl Models {
             None => asked.name().into_owned(),
         };
         let model = model.map(str::to_owned);
-        self.of_table(&name, &ModelEntry { model, ..ModelEntry::of(asked.clone()) })
+        self.model_from_entry(
+            &name,
+            &ModelEntry { model, ..ModelEntry::from_provider(asked.clone()) },
+        )
     }
 
-    fn of_table(&self, name: &str, entry: &ModelEntry) -> Result<Chosen, ConfigError> {
+    fn model_from_entry(&self, name: &str, entry: &ModelEntry) -> Result<ChosenModel, ConfigError> {
         match &entry.provider {
-            Asked::Plugin(plugin) => Ok(self.of_plugin(name, entry, plugin)),
-            Asked::Provider(provider) => match provider.protocol {
-                Some(protocol) => self.of_server(name, entry, provider, protocol),
-                None => Ok(offline(true)),
+            ProviderChoice::Plugin(plugin) => Ok(self.model_from_plugin(name, entry, plugin)),
+            ProviderChoice::Provider(provider) => match provider.protocol {
+                Some(protocol) => self.model_from_server(name, entry, provider, protocol),
+                None => Ok(offline_model(true)),
             },
         }
     }
 
-    fn of_server(
+    fn model_from_server(
         &self,
         name: &str,
         entry: &ModelEntry,
-        provider: &Provider,
+        provider: &ProviderDefinition,
         protocol: ProviderProtocol,
-    ) -> Result<Chosen, ConfigError> {
+    ) -> Result<ChosenModel, ConfigError> {
         let model = entry.model.as_deref().filter(|model| !model.is_empty());
         let model = model.ok_or_else(|| ConfigError::Model {
             message: format!("[model.{name}] does not say which model"),
             hint: "add model = \"…\" to it".to_owned(),
         })?;
-        let (address, key) = (self.address(entry, provider), self.key(entry, provider));
-        let time = self.time_max(entry);
+        let (address, key) =
+            (self.server_address(entry, provider), self.server_key(entry, provider));
+        let time = self.answer_time_max(entry);
         let usual = ModelEndpoint::new(protocol, address.0, model);
         let mut endpoint = ModelEndpoint {
             key: key.map(|(key, _)| Secret::new(key)),
@@ -270,44 +297,54 @@ impl Models {
         };
         endpoint.price = prices::of(&endpoint, &self.prices);
         let choice = ModelChoice::Endpoint(Box::new(endpoint));
-        Ok(Chosen {
+        Ok(ChosenModel {
             name: name.to_owned(),
             choice,
             provider: entry.provider.clone(),
             context_tokens: entry.context_tokens,
-            sources: Sources {
+            sources: ModelOrigins {
                 address: address.1,
                 key: key.map(|(_, origin)| origin),
-                time: time.map_or(Origin::Default, |(_, origin)| origin),
+                time: time.map_or(SettingOrigin::Default, |(_, origin)| origin),
             },
             why: String::new(),
         })
     }
 
-    fn address<'a>(&'a self, entry: &'a ModelEntry, provider: &Provider) -> (&'a str, Origin) {
-        let Provider { base_url, url_variable, .. } = *provider;
+    fn server_address<'a>(
+        &'a self,
+        entry: &'a ModelEntry,
+        provider: &ProviderDefinition,
+    ) -> (&'a str, SettingOrigin) {
+        let ProviderDefinition { base_url, url_variable, .. } = *provider;
         let written = entry.base_url.as_deref().map(|url| (url, entry.origin));
-        let variable = url_variable.and_then(|v| Some((self.env.get(v)?, Origin::Variable(v))));
-        written.or(variable).unwrap_or((base_url, Origin::Default))
+        let variable =
+            url_variable.and_then(|v| Some((self.env.get(v)?, SettingOrigin::Variable(v))));
+        written.or(variable).unwrap_or((base_url, SettingOrigin::Default))
     }
 
     /// Returns the key and its origin. A key from the environment is sent only to the provider's
     /// own address and to the address from the environment, not to another one that the file names.
-    fn key<'a>(&'a self, entry: &'a ModelEntry, provider: &Provider) -> Option<(&'a str, Origin)> {
-        let own_address = entry.base_url.as_deref().is_none_or(|url| provider.is_at_home(url));
+    fn server_key<'a>(
+        &'a self,
+        entry: &'a ModelEntry,
+        provider: &ProviderDefinition,
+    ) -> Option<(&'a str, SettingOrigin)> {
+        let own_address =
+            entry.base_url.as_deref().is_none_or(|url| provider.is_default_address(url));
         let written = entry.key.as_deref().map(|key| (key, entry.origin));
-        let variable = provider.key(&self.env).filter(|_| own_address);
-        written.or(variable.map(|(name, key)| (key, Origin::Variable(name))))
+        let variable = provider.key_from_env(&self.env).filter(|_| own_address);
+        written.or(variable.map(|(name, key)| (key, SettingOrigin::Variable(name))))
     }
 
-    fn time_max(&self, entry: &ModelEntry) -> Option<(Duration, Origin)> {
-        let variable = self.time_max.map(|time| (time, Origin::Variable(env::LLM_TIMEOUT)));
+    fn answer_time_max(&self, entry: &ModelEntry) -> Option<(Duration, SettingOrigin)> {
+        let variable = self.time_max.map(|time| (time, SettingOrigin::Variable(env::LLM_TIMEOUT)));
         variable.or(entry.time_max.map(|time| (time, entry.origin)))
     }
 
     /// Advice on what to add. It is specific where something is set up without a model, and general
     /// otherwise.
-    pub fn what_to_add(&self) -> String {
+    pub fn setup_advice(&self) -> String {
         let set = provider::ALL.iter().find_map(|provider| {
             provider.variables_set(&self.env).first().map(|variable| (provider, *variable))
         });
@@ -330,13 +367,13 @@ impl Models {
     }
 }
 
-impl Chosen {
+impl ChosenModel {
     /// Advice for a key that is refused or missing.
     pub fn key_advice(&self) -> String {
         let entry = "or `key` in its [model.NAME] table";
         let provider = match &self.provider {
-            Asked::Provider(provider) => provider,
-            Asked::Plugin(plugin) => {
+            ProviderChoice::Provider(provider) => provider,
+            ProviderChoice::Plugin(plugin) => {
                 return format!("check the secret that the policy gives to {plugin}");
             }
         };
@@ -349,24 +386,24 @@ impl Chosen {
 
     /// Advice for an address that cannot be reached.
     pub fn address_advice(&self) -> String {
-        if let Asked::Plugin(plugin) = &self.provider {
+        if let ProviderChoice::Plugin(plugin) = &self.provider {
             return format!("check the network, and the address that {plugin} is set up with");
         }
         let origin = self.sources.address;
         format!("check that the server runs, and its address, which comes from {origin}")
     }
 
-    fn because(self, why: impl Into<String>) -> Self {
+    fn with_reason(self, why: impl Into<String>) -> Self {
         Self { why: why.into(), ..self }
     }
 }
 
 impl ModelEntry {
     /// A table that sets only the provider.
-    pub(super) fn of(provider: Asked) -> Self {
+    pub(super) fn from_provider(provider: ProviderChoice) -> Self {
         Self {
             provider,
-            origin: Origin::Default,
+            origin: SettingOrigin::Default,
             model: None,
             base_url: None,
             key: None,
@@ -381,24 +418,24 @@ impl ModelEntry {
     }
 }
 
-fn offline(on_purpose: bool) -> Chosen {
-    Chosen {
+fn offline_model(on_purpose: bool) -> ChosenModel {
+    ChosenModel {
         name: OFFLINE.to_owned(),
         choice: ModelChoice::Offline { on_purpose },
-        provider: Asked::Provider(provider::BUILT_IN),
+        provider: ProviderChoice::Provider(provider::BUILT_IN),
         context_tokens: None,
-        sources: Sources::NONE,
+        sources: ModelOrigins::NONE,
         why: String::new(),
     }
 }
 
-fn asked(name: &str) -> Result<Asked, ConfigError> {
-    Asked::named(name)
+fn parse_provider(name: &str) -> Result<ProviderChoice, ConfigError> {
+    ProviderChoice::from_name(name)
         .map_err(|nobody| ConfigError::Model { message: nobody.message, hint: nobody.hint })
 }
 
 /// Reads `LLM_TIMEOUT`, which other programs use too.
-fn timeout(env: &Env) -> Result<Option<Duration>, ConfigError> {
+fn read_llm_timeout(env: &Env) -> Result<Option<Duration>, ConfigError> {
     let Some(text) = env.get(env::LLM_TIMEOUT) else { return Ok(None) };
     let seconds = text.trim().parse::<u64>().ok().filter(|s| (1..=TIMEOUT_S_MAX).contains(s));
     seconds.map(|s| Some(Duration::from_secs(s))).ok_or_else(|| ConfigError::Model {

@@ -5,11 +5,11 @@
 
 use sallyport_policy::source::nearest_match;
 
-use super::{ConfigError, Models, OFFLINE};
+use super::{ConfigError, ModelSources, OFFLINE};
 use crate::config::provider;
 
-impl Models {
-    pub(super) fn no_model(&self, name: &str) -> ConfigError {
+impl ModelSources {
+    pub(super) fn unknown_model_error(&self, name: &str) -> ConfigError {
         if name.trim().is_empty() {
             return ConfigError::Model {
                 message: "the model that is asked for has no name".to_owned(),
@@ -18,30 +18,30 @@ impl Models {
         }
         ConfigError::Model {
             message: format!("{name:?} is not the name of a model"),
-            hint: self.suggestion(name),
+            hint: self.suggest_model(name),
         }
     }
 
-    pub(super) fn no_table(&self, name: &str) -> ConfigError {
+    pub(super) fn unknown_table_error(&self, name: &str) -> ConfigError {
         let known: Vec<&str> = self.entries.keys().map(String::as_str).collect();
         let known = format!("known models: {OFFLINE} {}", known.join(" ")).trim_end().to_owned();
         ConfigError::Model {
             message: format!("default_model is {name:?}, but there is no [model.{name}]"),
-            hint: match nearest_match(name, self.tables()) {
+            hint: match nearest_match(name, self.table_names()) {
                 Some(near) => format!("did you mean {near:?}? {known}"),
                 None => known,
             },
         }
     }
 
-    fn tables(&self) -> impl Iterator<Item = &str> {
+    fn table_names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str).chain([OFFLINE])
     }
 
     /// Suggests a similar table or provider, a provider of a known model family, or a model of a
     /// provider for which a variable is set.
-    fn suggestion(&self, name: &str) -> String {
-        if let Some(near) = nearest_match(name, self.tables()) {
+    fn suggest_model(&self, name: &str) -> String {
+        if let Some(near) = nearest_match(name, self.table_names()) {
             return format!("did you mean {near:?}?");
         }
         let (first, rest) = name.split_once('/').unwrap_or((name, ""));
@@ -51,7 +51,7 @@ impl Models {
             return format!("did you mean {near}/{rest}?");
         }
         let last = name.rsplit('/').next().unwrap_or(name);
-        let could_have = provider::ALL.into_iter().filter(|one| one.could_have(last));
+        let could_have = provider::ALL.into_iter().filter(|one| one.can_serve_model(last));
         let could_have: Vec<String> =
             could_have.map(|provider| format!("{}/{last}", provider.name)).collect();
         if !could_have.is_empty() {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use sallyport_contract::PluginName;
 use sallyport_model::{TokenPrice, ToolCallingMode, prices};
 
-use super::{Chosen, ModelChoice, ModelEntry, Models, Origin};
-use crate::config::shown::Sources;
+use super::{ChosenModel, ModelChoice, ModelEntry, ModelSources, SettingOrigin};
+use crate::config::shown::ModelOrigins;
 
 /// Default timeout of one answer, over all attempts. The plugin's own limit, `limits.time` of its
 /// policy, is usually reached first.
@@ -14,7 +14,7 @@ const TIME_MAX: Duration = Duration::from_secs(600);
 
 /// A plugin that acts as a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PluginModel {
+pub struct PluginModelConfig {
     /// The plugin.
     pub plugin: PluginName,
     /// The model that it is to use, if it knows several.
@@ -33,13 +33,18 @@ pub struct PluginModel {
     pub price: Option<TokenPrice>,
 }
 
-impl Models {
-    pub(super) fn of_plugin(&self, name: &str, entry: &ModelEntry, plugin: &PluginName) -> Chosen {
-        let time = self.time_max(entry);
+impl ModelSources {
+    pub(super) fn model_from_plugin(
+        &self,
+        name: &str,
+        entry: &ModelEntry,
+        plugin: &PluginName,
+    ) -> ChosenModel {
+        let time = self.answer_time_max(entry);
         let model = entry.model.clone().filter(|model| !model.is_empty());
         let price =
             model.as_deref().and_then(|model| prices::configured_price(model, &self.prices));
-        let choice = PluginModel {
+        let choice = PluginModelConfig {
             plugin: plugin.clone(),
             model,
             stream: self.stream && entry.stream,
@@ -49,12 +54,15 @@ impl Models {
             time_max: time.map_or(TIME_MAX, |(time, _)| time),
             price,
         };
-        Chosen {
+        ChosenModel {
             name: name.to_owned(),
             choice: ModelChoice::Plugin(Box::new(choice)),
             provider: entry.provider.clone(),
             context_tokens: entry.context_tokens,
-            sources: Sources { time: time.map_or(Origin::Default, |(_, o)| o), ..Sources::NONE },
+            sources: ModelOrigins {
+                time: time.map_or(SettingOrigin::Default, |(_, o)| o),
+                ..ModelOrigins::NONE
+            },
             why: String::new(),
         }
     }

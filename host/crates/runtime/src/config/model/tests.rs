@@ -6,34 +6,40 @@ use super::*;
 
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
-fn chosen_of(flags: &Flags, pairs: Variables<'_>, file: &str) -> Result<Chosen, ConfigError> {
-    let env = Env::of(pairs.iter().copied());
+fn chosen_of(
+    flags: &ConfigFlags,
+    pairs: Variables<'_>,
+    file: &str,
+) -> Result<ChosenModel, ConfigError> {
+    let env = Env::from_pairs(pairs.iter().copied());
     let file = FileConfig::parse("c.toml", file, &env).unwrap();
-    let default = file.default_model.as_deref().map(|name| (name, Origin::File));
-    Models::new(flags, &env, &file)?.choose(flags, default)
+    let default = file.default_model.as_deref().map(|name| (name, SettingOrigin::File));
+    ModelSources::new(flags, &env, &file)?.choose_model(flags, default)
 }
 
-fn models(pairs: Variables<'_>, file: &str) -> Models {
-    let env = Env::of(pairs.iter().copied());
+fn models(pairs: Variables<'_>, file: &str) -> ModelSources {
+    let env = Env::from_pairs(pairs.iter().copied());
     let file = FileConfig::parse("c.toml", file, &env).unwrap();
-    Models::new(&Flags::default(), &env, &file).unwrap()
+    ModelSources::new(&ConfigFlags::default(), &env, &file).unwrap()
 }
 
 fn chosen(flag: Option<&str>, pairs: Variables<'_>, file: &str) -> Result<String, String> {
     let flags = match flag.and_then(|flag| flag.split_once(' ')) {
-        Some((provider, "")) => Flags { provider: Some(provider.to_owned()), ..Flags::default() },
-        Some((provider, model)) => Flags {
+        Some((provider, "")) => {
+            ConfigFlags { provider: Some(provider.to_owned()), ..ConfigFlags::default() }
+        }
+        Some((provider, model)) => ConfigFlags {
             provider: Some(provider.to_owned()),
             model: Some(model.to_owned()),
-            ..Flags::default()
+            ..ConfigFlags::default()
         },
-        None => Flags { model: flag.map(str::to_owned), ..Flags::default() },
+        None => ConfigFlags { model: flag.map(str::to_owned), ..ConfigFlags::default() },
     };
     let chosen = chosen_of(&flags, pairs, file).map_err(|error| error.to_string())?;
     Ok(match chosen.choice {
         ModelChoice::Offline { on_purpose } => format!("offline {on_purpose}"),
         ModelChoice::Plugin(plugin) => {
-            let PluginModel { plugin, model, stream, .. } = *plugin;
+            let PluginModelConfig { plugin, model, stream, .. } = *plugin;
             format!("plugin {plugin} {} stream={stream}", model.as_deref().unwrap_or("-"))
         }
         ModelChoice::Endpoint(e) => {
@@ -112,7 +118,7 @@ fn a_name_leads_to_its_provider() {
         assert_eq!(chosen(Some(name), pairs, "").as_deref(), Ok(want), "{name}");
     }
     for name in ["", "  ", "anthropic/", "anthropic/ "] {
-        let error = models(&[a], "").named(name).unwrap_err();
+        let error = models(&[a], "").resolve_model_name(name).unwrap_err();
         assert!(error.to_string().contains("has no name"), "{name}: {error}");
     }
     for name in ["anthropic ", "claude c"] {
@@ -144,7 +150,7 @@ fn a_public_server_is_known_to_want_a_key() {
         ("http://localhost:11434", None),
         ("http://localhost:8000/v1", None),
     ] {
-        assert_eq!(provider::key_variable_at(base_url), want, "{base_url}");
+        assert_eq!(provider::key_variable_for_url(base_url), want, "{base_url}");
     }
 }
 
@@ -175,18 +181,21 @@ fn a_name_that_means_no_model_leads_to_nobody() {
         ("ofline", &[], "", "did you mean \"offline\"?"),
     ];
     for (name, pairs, file, want) in rows {
-        let error = models(pairs, file).named(name).unwrap_err();
+        let error = models(pairs, file).resolve_model_name(name).unwrap_err();
         assert!(error.to_string().contains("is not the name of a model"), "{error}");
         let hint = error.hint().unwrap();
         assert!(hint.contains(want), "{name}: {hint}");
         // Names from every source end up here.
-        let flags = Flags { model: Some(name.to_owned()), ..Flags::default() };
+        let flags = ConfigFlags { model: Some(name.to_owned()), ..ConfigFlags::default() };
         assert_eq!(chosen_of(&flags, pairs, file).unwrap_err().hint(), Some(hint.clone()));
         let variable = [pairs, &[("SALLYPORT_MODEL", name)]].concat();
-        assert_eq!(chosen_of(&Flags::default(), &variable, file).unwrap_err().hint(), Some(hint));
+        assert_eq!(
+            chosen_of(&ConfigFlags::default(), &variable, file).unwrap_err().hint(),
+            Some(hint)
+        );
     }
     let misspelt = format!("default_model = 'quik'\n{table}");
-    let error = chosen_of(&Flags::default(), &[], &misspelt).unwrap_err();
+    let error = chosen_of(&ConfigFlags::default(), &[], &misspelt).unwrap_err();
     assert!(error.hint().unwrap().contains("did you mean \"quick\"?"), "{error}");
 }
 
@@ -195,7 +204,7 @@ fn every_key_of_a_model_reaches_its_endpoint() {
     let file = "[model.a]\nprovider = 'anthropic'\nmodel = 'c'\nkey = 'k'\ntemperature = 0.5\n\
                 max_output_tokens = 100\nreasoning = 'high'\ntools = 'json'\ntime_max = '30s'\n\
                 context_tokens = 8000\n[price.'c*']\ninput = 1\noutput = 2.5\ncached_input = 0.1";
-    let found = chosen_of(&Flags::default(), &[], file).unwrap();
+    let found = chosen_of(&ConfigFlags::default(), &[], file).unwrap();
     assert!(found.why.contains("only model"), "{}", found.why);
     assert_eq!(found.context_tokens, Some(8000));
     let ModelChoice::Endpoint(endpoint) = found.choice else { panic!("offline") };
@@ -212,7 +221,7 @@ fn every_key_of_a_model_reaches_its_endpoint() {
         ..ModelEndpoint::new(ProviderProtocol::Anthropic, "https://api.anthropic.com/v1", "c")
     };
     assert_eq!(*endpoint, want);
-    let found = chosen_of(&Flags::default(), &[("LLM_TIMEOUT", "7")], file).unwrap();
+    let found = chosen_of(&ConfigFlags::default(), &[("LLM_TIMEOUT", "7")], file).unwrap();
     let ModelChoice::Endpoint(endpoint) = found.choice else { panic!("offline") };
     assert_eq!(endpoint.time_max, Duration::from_secs(7));
 }
@@ -234,7 +243,7 @@ fn what_is_missing_is_said() {
         (&[], "[model.a]\nprovider='vllm'\n[model.b]\nprovider='vllm'", "such as a"),
     ];
     for (pairs, file, want) in rows {
-        let said = models(pairs, file).what_to_add();
+        let said = models(pairs, file).setup_advice();
         assert!(said.contains(want), "{said}");
     }
 }
@@ -255,7 +264,7 @@ fn a_plugin_can_stand_for_a_model() {
         assert!(chosen(Some(no), &[], "").is_err(), "{no}");
     }
     let priced = format!("{file}\n[price.'grey']\ninput = 1\noutput = 2");
-    let found = models(&[], &priced).named("bird").unwrap();
+    let found = models(&[], &priced).resolve_model_name("bird").unwrap();
     let ModelChoice::Plugin(plugin) = found.choice else { panic!("no plugin") };
     assert_eq!(plugin.price.unwrap().output, 2.0);
 }
@@ -263,11 +272,11 @@ fn a_plugin_can_stand_for_a_model() {
 #[test]
 fn vectors_come_from_where_the_file_says_or_from_the_models_own_provider() {
     let of = |text: &str, pairs: Variables<'_>| {
-        let env = Env::of(pairs.iter().copied());
+        let env = Env::from_pairs(pairs.iter().copied());
         let file = FileConfig::parse("c.toml", text, &env).unwrap();
-        let models = Models::new(&Flags::default(), &env, &file).unwrap();
-        let chosen = models.choose(&Flags::default(), None).unwrap();
-        let found = models.embedder(file.embedding.as_ref(), &chosen);
+        let models = ModelSources::new(&ConfigFlags::default(), &env, &file).unwrap();
+        let chosen = models.choose_model(&ConfigFlags::default(), None).unwrap();
+        let found = models.choose_embedder(file.embedding.as_ref(), &chosen);
         found.map_err(|error| error.to_string()).map(|found| {
             found.map_or("-".to_owned(), |EmbeddingEndpoint { base_url, model, key, .. }| {
                 format!("{model} {base_url} key={}", key.as_ref().map_or("-", Secret::expose))
@@ -296,7 +305,7 @@ fn vectors_come_from_where_the_file_says_or_from_the_models_own_provider() {
     assert!(of("[embedding]\nprovider = 'vllm'", &[]).unwrap_err().contains("no `model`"));
     for no in ["offline", "plugin:parrot"] {
         let file = format!("[embedding]\nprovider = '{no}'");
-        assert!(FileConfig::parse("c.toml", &file, &Env::of([])).is_err(), "{no}");
+        assert!(FileConfig::parse("c.toml", &file, &Env::from_pairs([])).is_err(), "{no}");
     }
 }
 
@@ -304,7 +313,7 @@ fn vectors_come_from_where_the_file_says_or_from_the_models_own_provider() {
 fn a_price_for_names_that_only_other_globs_know_is_refused() {
     for glob in ["gpt-?", "gpt-[45]", "gpt-{4,5}"] {
         let text = format!("[price.'{glob}']\ninput = 1\noutput = 2");
-        let error = FileConfig::parse("c.toml", &text, &Env::of([])).unwrap_err();
+        let error = FileConfig::parse("c.toml", &text, &Env::from_pairs([])).unwrap_err();
         assert!(error.to_string().contains("only * is special"), "{error}");
     }
 }

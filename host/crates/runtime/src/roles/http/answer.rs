@@ -25,11 +25,11 @@ use tokio_tungstenite::{
 };
 
 use super::{
-    Site, Talk, Target,
-    check::{self, Refusal},
+    HttpSite, RouteHandler, WebSocketHandler,
+    check::{self, HttpRefusal},
     connections::KnownPeer,
-    key::{self, Pass},
-    rate::TooMuch,
+    key::{self, CredentialCheckResult},
+    rate::LimitExceeded,
 };
 
 /// Longest body of a request in bytes: the most that a plugin receives at once.
@@ -52,122 +52,127 @@ const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Most unsent bytes for a client that does not read.
 const UNREAD_BYTES_MAX: usize = 1024 * 1024;
 
-const NOT_FOUND: Refusal =
-    Refusal { status: StatusCode::NOT_FOUND, words: "nothing is served here" };
-const NOT_UPGRADED: Refusal =
-    Refusal { status: StatusCode::UPGRADE_REQUIRED, words: "only web sockets are served here" };
-const NO_SOCKET: Refusal =
-    Refusal { status: StatusCode::BAD_REQUEST, words: "this is not a WebSocket handshake" };
-const OTHER_VERSION: Refusal =
-    Refusal { status: StatusCode::UPGRADE_REQUIRED, words: "use WebSocket version 13" };
-const TOO_LONG: Refusal =
-    Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, words: "the body is longer than 1 MiB" };
-const TOO_SLOW: Refusal =
-    Refusal { status: StatusCode::REQUEST_TIMEOUT, words: "the body did not come in time" };
-const BROKEN: Refusal =
-    Refusal { status: StatusCode::BAD_REQUEST, words: "the body ends in the middle" };
-const OFTEN: Refusal =
-    Refusal { status: StatusCode::TOO_MANY_REQUESTS, words: "too many requests: wait a second" };
-const AT_ONCE: Refusal = Refusal {
+const NOT_FOUND: HttpRefusal =
+    HttpRefusal { status: StatusCode::NOT_FOUND, words: "nothing is served here" };
+const NOT_UPGRADED: HttpRefusal =
+    HttpRefusal { status: StatusCode::UPGRADE_REQUIRED, words: "only web sockets are served here" };
+const NO_SOCKET: HttpRefusal =
+    HttpRefusal { status: StatusCode::BAD_REQUEST, words: "this is not a WebSocket handshake" };
+const OTHER_VERSION: HttpRefusal =
+    HttpRefusal { status: StatusCode::UPGRADE_REQUIRED, words: "use WebSocket version 13" };
+const TOO_LONG: HttpRefusal =
+    HttpRefusal { status: StatusCode::PAYLOAD_TOO_LARGE, words: "the body is longer than 1 MiB" };
+const TOO_SLOW: HttpRefusal =
+    HttpRefusal { status: StatusCode::REQUEST_TIMEOUT, words: "the body did not come in time" };
+const BROKEN: HttpRefusal =
+    HttpRefusal { status: StatusCode::BAD_REQUEST, words: "the body ends in the middle" };
+const OFTEN: HttpRefusal = HttpRefusal {
+    status: StatusCode::TOO_MANY_REQUESTS,
+    words: "too many requests: wait a second",
+};
+const AT_ONCE: HttpRefusal = HttpRefusal {
     status: StatusCode::SERVICE_UNAVAILABLE,
     words: "too many requests at once: wait a second",
 };
 
 /// Answers a request, or refuses it.
-pub(super) async fn answer(
-    site: &Site,
+pub(super) async fn answer_request(
+    site: &HttpSite,
     peer: SocketAddr,
     known: &KnownPeer,
     request: Request<Incoming>,
 ) -> Response<HttpBody> {
-    let mut response = pass(site, peer, known, request).await.unwrap_or_else(refuse);
+    let mut response =
+        check_and_dispatch(site, peer, known, request).await.unwrap_or_else(refusal_response);
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
 
-async fn pass(
-    site: &Site,
+async fn check_and_dispatch(
+    site: &HttpSite,
     peer: SocketAddr,
     known: &KnownPeer,
     request: Request<Incoming>,
-) -> Result<Response<HttpBody>, Refusal> {
+) -> Result<Response<HttpBody>, HttpRefusal> {
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
-    let authority = check::meant(site.addr, site.public, method, uri, headers)?;
+    let authority = check::check_target(site.addr, site.public, method, uri, headers)?;
     let is_talk = headers.contains_key(header::UPGRADE);
-    match site.look(uri, is_talk, headers) {
-        Pass::Known => {}
+    match site.check_credentials(uri, is_talk, headers) {
+        CredentialCheckResult::Known => {}
         // A WebSocket handshake cannot be redirected, so the key in its address is enough.
-        Pass::Socket | Pass::Welcome { .. } if is_talk => {}
-        Pass::Welcome { location, cookie } if is_read(method) => {
-            return Ok(welcome(&location, cookie));
+        CredentialCheckResult::Socket | CredentialCheckResult::Welcome { .. } if is_talk => {}
+        CredentialCheckResult::Welcome { location, cookie } if is_read_only_method(method) => {
+            return Ok(redirect_with_cookie(&location, cookie));
         }
-        Pass::Socket | Pass::Welcome { .. } | Pass::Unknown => return Err(check::TOKEN),
+        CredentialCheckResult::Socket
+        | CredentialCheckResult::Welcome { .. }
+        | CredentialCheckResult::Unknown => return Err(check::TOKEN),
     }
-    known.set();
-    let found = site.route(uri.path(), is_talk);
-    let route = found.ok_or_else(|| match site.route(uri.path(), !is_talk) {
+    known.mark_known();
+    let found = site.find_route(uri.path(), is_talk);
+    let route = found.ok_or_else(|| match site.find_route(uri.path(), !is_talk) {
         Some(_) if !is_talk => NOT_UPGRADED,
         _ => NOT_FOUND,
     })?;
-    site.rate.count()?;
+    site.rate.count_request()?;
     match &route.target {
-        Target::Talk(talk) => begin_talk(site, talk, peer, request),
-        Target::Page(page) => {
-            let reading = site.rate.read()?;
-            let request = whole_request(authority, request).await?;
+        RouteHandler::Talk(talk) => upgrade_to_websocket(site, talk, peer, request),
+        RouteHandler::Page(page) => {
+            let reading = site.rate.acquire_read_permit()?;
+            let request = read_whole_request(authority, request).await?;
             drop(reading);
-            let _place = site.rate.answer()?;
-            Ok(page.answer(request).await)
+            let _place = site.rate.acquire_answer_permit()?;
+            Ok(page.handle_request(request).await)
         }
     }
 }
 
-impl From<TooMuch> for Refusal {
-    fn from(why: TooMuch) -> Self {
+impl From<LimitExceeded> for HttpRefusal {
+    fn from(why: LimitExceeded) -> Self {
         match why {
-            TooMuch::Often => OFTEN,
-            TooMuch::AtOnce => AT_ONCE,
+            LimitExceeded::Often => OFTEN,
+            LimitExceeded::AtOnce => AT_ONCE,
         }
     }
 }
 
-fn is_read(method: &Method) -> bool {
+fn is_read_only_method(method: &Method) -> bool {
     [Method::GET, Method::HEAD].contains(method)
 }
 
 /// Reads the whole request, and removes everything that is not for the plugin.
-async fn whole_request(
+async fn read_whole_request(
     authority: Authority,
     request: Request<Incoming>,
-) -> Result<Request<Full<Bytes>>, Refusal> {
+) -> Result<Request<Full<Bytes>>, HttpRefusal> {
     let (mut head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let uri = Uri::builder().scheme("http").authority(authority).path_and_query(path);
     head.uri = uri.build().map_err(|_| NOT_FOUND)?;
-    key::hide(&mut head.headers);
-    let body = whole(&head.headers, body).await?;
+    key::remove_credentials(&mut head.headers);
+    let body = read_body(&head.headers, body).await?;
     Ok(Request::from_parts(head, Full::new(body)))
 }
 
-async fn whole(headers: &HeaderMap, mut body: Incoming) -> Result<Bytes, Refusal> {
+async fn read_body(headers: &HeaderMap, mut body: Incoming) -> Result<Bytes, HttpRefusal> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let length = length.and_then(|length| length.parse::<usize>().ok());
     if length.is_some_and(|length| length > BODY_BYTES_MAX) {
-        return Err(too_long(body).await);
+        return Err(drain_oversized_body(body).await);
     }
     let read = Limited::new(&mut body, BODY_BYTES_MAX).collect();
     match tokio::time::timeout(BODY_TIME_MAX, read).await {
         Err(_) => Err(TOO_SLOW),
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long(body).await),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(drain_oversized_body(body).await),
         Ok(Err(_)) => Err(BROKEN),
     }
 }
 
 /// Drains an oversized body, so that the client reads the refusal.
-async fn too_long(mut body: Incoming) -> Refusal {
+async fn drain_oversized_body(mut body: Incoming) -> HttpRefusal {
     let drained = async {
         let mut left = EXCESS_BYTES_MAX;
         while let Some(Ok(frame)) = body.frame().await {
@@ -182,13 +187,13 @@ async fn too_long(mut body: Incoming) -> Refusal {
 }
 
 /// Upgrades the connection to a WebSocket.
-fn begin_talk(
-    site: &Site,
-    talk: &Arc<dyn Talk>,
+fn upgrade_to_websocket(
+    site: &HttpSite,
+    talk: &Arc<dyn WebSocketHandler>,
     peer: SocketAddr,
     mut request: Request<Incoming>,
-) -> Result<Response<HttpBody>, Refusal> {
-    let accept = accepted(&request)?;
+) -> Result<Response<HttpBody>, HttpRefusal> {
+    let accept = websocket_accept_key(&request)?;
     let mut talks = site.talks.lock().unwrap_or_else(PoisonError::into_inner);
     while talks.try_join_next().is_some() {}
     if talks.len() >= TALKS_MAX {
@@ -198,11 +203,11 @@ fn begin_talk(
     talks.spawn(async move {
         // The upgrade fails if the client disconnects before the response is sent.
         let Ok(upgraded) = upgrade.await else { return };
-        let (io, limits) = (TokioIo::new(upgraded), Some(socket_limits()));
+        let (io, limits) = (TokioIo::new(upgraded), Some(websocket_config()));
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, limits).await;
-        talk.speak(socket, peer).await;
+        talk.handle_socket(socket, peer).await;
     });
-    let mut response = plain(StatusCode::SWITCHING_PROTOCOLS, Bytes::new());
+    let mut response = plain_text_response(StatusCode::SWITCHING_PROTOCOLS, Bytes::new());
     let headers = response.headers_mut();
     headers.remove(header::CONTENT_TYPE);
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
@@ -212,35 +217,36 @@ fn begin_talk(
 }
 
 /// Returns the accept key for a valid handshake (RFC 6455, 4.2.1).
-fn accepted<B>(request: &Request<B>) -> Result<HeaderValue, Refusal> {
+fn websocket_accept_key<B>(request: &Request<B>) -> Result<HeaderValue, HttpRefusal> {
     let headers = request.headers();
     let is_handshake = request.method() == Method::GET
         && request.version() == Version::HTTP_11
-        && lists(headers, header::CONNECTION, "upgrade")
-        && lists(headers, header::UPGRADE, "websocket");
+        && has_header_word(headers, header::CONNECTION, "upgrade")
+        && has_header_word(headers, header::UPGRADE, "websocket");
     if !is_handshake {
         return Err(NO_SOCKET);
     }
-    if check::one(headers, header::SEC_WEBSOCKET_VERSION) != Some("13") {
+    if check::single_header_value(headers, header::SEC_WEBSOCKET_VERSION) != Some("13") {
         return Err(OTHER_VERSION);
     }
-    let key = check::one(headers, header::SEC_WEBSOCKET_KEY).filter(|key| is_nonce(key));
+    let key = check::single_header_value(headers, header::SEC_WEBSOCKET_KEY)
+        .filter(|key| is_valid_nonce(key));
     let accept = derive_accept_key(key.ok_or(NO_SOCKET)?.as_bytes());
     HeaderValue::from_str(&accept).map_err(|_| NO_SOCKET)
 }
 
 /// Whether a header lists a word, in any of its lines.
-fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
+fn has_header_word(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
     let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
 }
 
 /// Whether a key is a valid nonce: 16 bytes in base64.
-fn is_nonce(key: &str) -> bool {
+fn is_valid_nonce(key: &str) -> bool {
     BASE64.decode(key.as_bytes()).is_ok_and(|bytes| bytes.len() == 16)
 }
 
-fn socket_limits() -> WebSocketConfig {
+fn websocket_config() -> WebSocketConfig {
     WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_BYTES_MAX))
         .max_frame_size(Some(MESSAGE_BYTES_MAX))
@@ -248,9 +254,9 @@ fn socket_limits() -> WebSocketConfig {
 }
 
 /// Redirects a browser to the address without the key.
-fn welcome(location: &str, cookie: HeaderValue) -> Response<HttpBody> {
-    let Ok(location) = HeaderValue::from_str(location) else { return refuse(NOT_FOUND) };
-    let mut response = plain(StatusCode::SEE_OTHER, Bytes::new());
+fn redirect_with_cookie(location: &str, cookie: HeaderValue) -> Response<HttpBody> {
+    let Ok(location) = HeaderValue::from_str(location) else { return refusal_response(NOT_FOUND) };
+    let mut response = plain_text_response(StatusCode::SEE_OTHER, Bytes::new());
     let headers = response.headers_mut();
     headers.insert(header::LOCATION, location);
     headers.insert(header::SET_COOKIE, cookie);
@@ -258,8 +264,8 @@ fn welcome(location: &str, cookie: HeaderValue) -> Response<HttpBody> {
     response
 }
 
-fn refuse(refusal: Refusal) -> Response<HttpBody> {
-    let mut response = plain(refusal.status, format!("{}\n", refusal.words).into());
+fn refusal_response(refusal: HttpRefusal) -> Response<HttpBody> {
+    let mut response = plain_text_response(refusal.status, format!("{}\n", refusal.words).into());
     let headers = response.headers_mut();
     match refusal.status {
         StatusCode::UNAUTHORIZED => {
@@ -277,7 +283,7 @@ fn refuse(refusal: Refusal) -> Response<HttpBody> {
     response
 }
 
-fn plain(status: StatusCode, body: Bytes) -> Response<HttpBody> {
+fn plain_text_response(status: StatusCode, body: Bytes) -> Response<HttpBody> {
     let mut response =
         Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = status;

@@ -17,57 +17,57 @@ const SITE: &str = "sec-fetch-site";
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct HttpRefusal {
     pub(super) status: StatusCode,
     pub(super) words: &'static str,
 }
 
-pub(super) const fn refusal(status: StatusCode, words: &'static str) -> Refusal {
-    Refusal { status, words }
+pub(super) const fn http_refusal(status: StatusCode, words: &'static str) -> HttpRefusal {
+    HttpRefusal { status, words }
 }
 
-pub(super) const HOST: Refusal =
-    refusal(StatusCode::FORBIDDEN, "this is not the host that the request is for");
-pub(super) const ORIGIN: Refusal =
-    refusal(StatusCode::FORBIDDEN, "a page of another origin sent this");
-pub(super) const TOKEN: Refusal = refusal(
+pub(super) const HOST: HttpRefusal =
+    http_refusal(StatusCode::FORBIDDEN, "this is not the host that the request is for");
+pub(super) const ORIGIN: HttpRefusal =
+    http_refusal(StatusCode::FORBIDDEN, "a page of another origin sent this");
+pub(super) const TOKEN: HttpRefusal = http_refusal(
     StatusCode::UNAUTHORIZED,
     "send the token of the printed address: Authorization: Bearer TOKEN",
 );
-pub(super) const METHOD: Refusal =
-    refusal(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here");
+pub(super) const METHOD: HttpRefusal =
+    http_refusal(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here");
 
-pub(super) const PATH: Refusal = refusal(
+pub(super) const PATH: HttpRefusal = http_refusal(
     StatusCode::BAD_REQUEST,
     "write the path in its plain form: no dot segments, no empty ones, none of them encoded",
 );
 
 /// Checks the addressed host and the sending page. Returns the address that was used. An ambiguous
 /// path is refused here, before any route is matched.
-pub(super) fn meant(
+pub(super) fn check_target(
     site: SocketAddr,
     is_public: bool,
     method: &Method,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Result<Authority, Refusal> {
+) -> Result<Authority, HttpRefusal> {
     if [Method::CONNECT, Method::TRACE].contains(method) {
         return Err(METHOD);
     }
-    let host = one(headers, header::HOST).ok_or(HOST)?;
+    let host = single_header_value(headers, header::HOST).ok_or(HOST)?;
     let authority: Authority = host.parse().map_err(|_| HOST)?;
     let is_named = uri.authority().is_none_or(|named| *named == authority);
-    if !is_named || !is_own(site, is_public, &authority) {
+    if !is_named || !is_own_host(site, is_public, &authority) {
         return Err(HOST);
     }
     if headers.contains_key(header::ORIGIN) {
-        let origin = one(headers, header::ORIGIN).ok_or(ORIGIN)?;
+        let origin = single_header_value(headers, header::ORIGIN).ok_or(ORIGIN)?;
         let host = origin.strip_prefix("http://").ok_or(ORIGIN)?;
         if host != authority.as_str() {
             return Err(ORIGIN);
         }
     }
-    if headers.contains_key(SITE) && !is_of_this_origin(method, headers) {
+    if headers.contains_key(SITE) && !is_same_origin(method, headers) {
         return Err(ORIGIN);
     }
     if !is_plain_path(uri.path()) {
@@ -78,8 +78,10 @@ pub(super) fn meant(
 
 /// Whether the user or a page of this origin sent the request. From another site, the browser may
 /// only navigate to a page here, as it does for the printed address.
-fn is_of_this_origin(method: &Method, headers: &HeaderMap) -> bool {
-    let says = |name, word: &str| one(headers, HeaderName::from_static(name)) == Some(word);
+fn is_same_origin(method: &Method, headers: &HeaderMap) -> bool {
+    let says = |name, word: &str| {
+        single_header_value(headers, HeaderName::from_static(name)) == Some(word)
+    };
     let is_visit = [Method::GET, Method::HEAD].contains(method)
         && says("sec-fetch-mode", "navigate")
         && says("sec-fetch-dest", "document");
@@ -87,7 +89,7 @@ fn is_of_this_origin(method: &Method, headers: &HeaderMap) -> bool {
 }
 
 /// The value of a header that occurs exactly once.
-pub(super) fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+pub(super) fn single_header_value(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).into_iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
@@ -95,7 +97,7 @@ pub(super) fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 
 /// Whether a host is this address: its IP address, or `localhost`, which no other site can own. A
 /// public address accepts any IP address, since any may have led here, but still no other name.
-fn is_own(site: SocketAddr, is_public: bool, authority: &Authority) -> bool {
+fn is_own_host(site: SocketAddr, is_public: bool, authority: &Authority) -> bool {
     if authority.as_str().contains('@') || authority.port_u16().unwrap_or(80) != site.port() {
         return false;
     }
@@ -118,7 +120,7 @@ mod tests {
         is_public: bool,
         host: &str,
         origin: Option<&str>,
-        want: Result<(), Refusal>,
+        want: Result<(), HttpRefusal>,
     ) {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, host.parse().unwrap());
@@ -126,7 +128,7 @@ mod tests {
             headers.insert(header::ORIGIN, origin.parse().unwrap());
         }
         let site = site.parse().unwrap();
-        let met = meant(site, is_public, &Method::GET, &Uri::from_static("/"), &headers);
+        let met = check_target(site, is_public, &Method::GET, &Uri::from_static("/"), &headers);
         assert_eq!(met.map(drop), want, "{site} {host} {origin:?}");
     }
 
@@ -202,7 +204,7 @@ mod tests {
             headers.insert("sec-fetch-site", from.parse().unwrap());
             headers.insert("sec-fetch-mode", mode.parse().unwrap());
             headers.insert("sec-fetch-dest", dest.parse().unwrap());
-            let met = meant(site, false, &method, &Uri::from_static("/ui"), &headers);
+            let met = check_target(site, false, &method, &Uri::from_static("/ui"), &headers);
             assert_eq!(met.map(drop), want, "{method} {from} {mode} {dest}");
         }
     }
@@ -216,7 +218,7 @@ mod tests {
                 let name = header::HeaderName::from_bytes(name.as_bytes()).unwrap();
                 map.append(name, value.parse().unwrap());
             }
-            meant(site, false, &method, &uri.parse().unwrap(), &map).map(drop)
+            check_target(site, false, &method, &uri.parse().unwrap(), &map).map(drop)
         };
         let own = ("host", "127.0.0.1:8077");
         let page = ("origin", "http://127.0.0.1:8077");
@@ -261,7 +263,7 @@ mod tests {
         ] {
             // The parser refuses an invalid request target.
             let Ok(uri) = path.parse::<Uri>() else { continue };
-            let met = meant(site, false, &Method::GET, &uri, &headers).map(drop);
+            let met = check_target(site, false, &Method::GET, &uri, &headers).map(drop);
             assert_eq!(met, if is_plain { Ok(()) } else { Err(PATH) }, "{path}");
         }
     }

@@ -22,11 +22,11 @@ pub(super) struct KnownPeer(Arc<AtomicBool>);
 
 impl KnownPeer {
     /// Records that the client has shown the key.
-    pub(super) fn set(&self) {
+    pub(super) fn mark_known(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn is_set(&self) -> bool {
+    fn is_known(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -45,7 +45,7 @@ impl OpenConnections {
         if self.0.len() < CONNECTIONS_MAX {
             return true;
         }
-        let unknown = self.0.iter().position(|(_, peer)| !peer.is_set());
+        let unknown = self.0.iter().position(|(_, peer)| !peer.is_known());
         let ended = unknown.and_then(|at| self.0.remove(at));
         if let Some((task, _)) = &ended {
             task.abort();
@@ -71,7 +71,7 @@ mod tests {
             assert!(open.make_room());
             open.add(tasks.spawn(std::future::pending::<()>()), peer.clone());
         }
-        peers.iter().for_each(KnownPeer::set);
+        peers.iter().for_each(KnownPeer::mark_known);
         assert!(!open.make_room(), "all of them are known");
         let (one, other) = (KnownPeer::default(), KnownPeer::default());
         // Known connections that have ended make room first.
@@ -81,10 +81,10 @@ mod tests {
         for peer in [&one, &other].into_iter().chain(&peers[2..]) {
             open.add(tasks.spawn(std::future::pending::<()>()), peer.clone());
         }
-        one.set();
+        one.mark_known();
         assert!(open.make_room());
         assert!(tasks.join_next().await.unwrap().unwrap_err().is_cancelled());
         assert_eq!(open.0.len(), CONNECTIONS_MAX - 1);
-        assert!(open.0.iter().all(|(_, peer)| peer.is_set()), "the other one has made room");
+        assert!(open.0.iter().all(|(_, peer)| peer.is_known()), "the other one has made room");
     }
 }

@@ -11,21 +11,23 @@ use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::check::{Refusal, refusal};
+use super::check::{HttpRefusal, http_refusal};
 
 /// Size limit of a head in bytes. Browsers send two to four thousand.
 pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;
 
-const TOO_LARGE: Refusal =
-    refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is longer than 32 KiB");
-const LINES: Refusal =
-    refusal(StatusCode::BAD_REQUEST, "a line of the head has to end in CR LF, and nothing else");
-const FOLDED: Refusal =
-    refusal(StatusCode::BAD_REQUEST, "a line of the head goes on in the next one");
-const FRAMED_TWICE: Refusal =
-    refusal(StatusCode::BAD_REQUEST, "the length of the body is told more than once");
-const CODED: Refusal =
-    refusal(StatusCode::BAD_REQUEST, "no transfer coding but chunked is understood");
+const TOO_LARGE: HttpRefusal =
+    http_refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is longer than 32 KiB");
+const LINES: HttpRefusal = http_refusal(
+    StatusCode::BAD_REQUEST,
+    "a line of the head has to end in CR LF, and nothing else",
+);
+const FOLDED: HttpRefusal =
+    http_refusal(StatusCode::BAD_REQUEST, "a line of the head goes on in the next one");
+const FRAMED_TWICE: HttpRefusal =
+    http_refusal(StatusCode::BAD_REQUEST, "the length of the body is told more than once");
+const CODED: HttpRefusal =
+    http_refusal(StatusCode::BAD_REQUEST, "no transfer coding but chunked is understood");
 
 /// Why a head could not be read.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub(super) enum HeadError {
     /// The client has disconnected.
     Gone,
     /// The head is refused.
-    Refused(Refusal),
+    Refused(HttpRefusal),
 }
 
 impl From<io::Error> for HeadError {
@@ -48,19 +50,19 @@ impl From<io::Error> for HeadError {
 /// # Errors
 ///
 /// The head is refused, or the client disconnects before its end.
-pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Bytes, HeadError> {
+pub(super) async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<Bytes, HeadError> {
     let mut bytes = BytesMut::with_capacity(4096);
     let mut seen = 0;
     loop {
         if stream.read_buf(&mut bytes).await? == 0 {
             return Err(HeadError::Gone);
         }
-        let length = length(&bytes, seen).map_err(HeadError::Refused)?;
+        let length = head_length(&bytes, seen).map_err(HeadError::Refused)?;
         if length.unwrap_or(bytes.len()) > HEAD_BYTES_MAX {
             return Err(HeadError::Refused(TOO_LARGE));
         }
         if let Some(length) = length {
-            check(&bytes[..length]).map_err(HeadError::Refused)?;
+            check_body_framing(&bytes[..length]).map_err(HeadError::Refused)?;
             return Ok(bytes.freeze());
         }
         // A line ending may arrive in two pieces.
@@ -69,7 +71,7 @@ pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Bytes,
 }
 
 /// The length of the head, if its end has arrived; the first `seen` bytes do not contain it.
-fn length(bytes: &[u8], seen: usize) -> Result<Option<usize>, Refusal> {
+fn head_length(bytes: &[u8], seen: usize) -> Result<Option<usize>, HttpRefusal> {
     for at in seen..bytes.len() {
         match bytes[at] {
             b'\n' if at == 0 || bytes[at - 1] != b'\r' => return Err(LINES),
@@ -82,13 +84,13 @@ fn length(bytes: &[u8], seen: usize) -> Result<Option<usize>, Refusal> {
 }
 
 /// Checks the lines that define the length of the body. The parser refuses all other mistakes.
-fn check(head: &[u8]) -> Result<(), Refusal> {
+fn check_body_framing(head: &[u8]) -> Result<(), HttpRefusal> {
     let lines = || head.split(|byte| *byte == b'\n').skip(1);
     if lines().any(|line| matches!(line.first(), Some(b' ' | b'\t'))) {
         return Err(FOLDED);
     }
-    let codings: Vec<&[u8]> = values(lines(), "transfer-encoding").collect();
-    if codings.len() + values(lines(), "content-length").count() > 1 {
+    let codings: Vec<&[u8]> = header_values(lines(), "transfer-encoding").collect();
+    if codings.len() + header_values(lines(), "content-length").count() > 1 {
         return Err(FRAMED_TWICE);
     }
     let is_chunked = |value: &&[u8]| value.eq_ignore_ascii_case(b"chunked");
@@ -96,7 +98,10 @@ fn check(head: &[u8]) -> Result<(), Refusal> {
 }
 
 /// The values of all lines with this name.
-fn values<'h>(lines: impl Iterator<Item = &'h [u8]>, name: &str) -> impl Iterator<Item = &'h [u8]> {
+fn header_values<'h>(
+    lines: impl Iterator<Item = &'h [u8]>,
+    name: &str,
+) -> impl Iterator<Item = &'h [u8]> {
     lines.filter_map(move |line| {
         let colon = line.iter().position(|byte| *byte == b':')?;
         let is_named = line[..colon].trim_ascii().eq_ignore_ascii_case(name.as_bytes());
@@ -116,7 +121,7 @@ mod tests {
             // An early-refused head is not read to its end.
             let _ = tokio::io::AsyncWriteExt::write_all(&mut far, &text).await;
         });
-        let read = read(&mut near).await;
+        let read = read_head(&mut near).await;
         drop(near);
         sent.await.unwrap();
         read

@@ -14,7 +14,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use sallyport_contract::Secret;
 use url::form_urlencoded;
 
-use super::check::one;
+use super::check::single_header_value;
 
 /// The query parameter that contains the key.
 const QUERY: &str = "token";
@@ -26,17 +26,17 @@ const KEY_BYTES: usize = 32;
 const SECRET_CHARS_MIN: usize = 16;
 
 /// The key to the UI, or to all listeners, in one run.
-pub struct Key {
+pub struct AccessKey {
     text: Secret,
     /// Compared instead of the text, because comparing digests takes the same time for every wrong
     /// key.
     digest: blake3::Hash,
-    holder: Holder,
+    holder: AccessKeyHolder,
 }
 
 /// The holder of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holder {
+pub enum AccessKeyHolder {
     /// The user, whose browser stores it.
     Person,
     /// Programs, which send it with every request.
@@ -47,7 +47,7 @@ pub enum Holder {
 
 /// Why there is not a usable key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
+pub enum AccessKeyError {
     #[error("the system gives no random numbers")]
     NoRandom,
     #[error(
@@ -59,7 +59,7 @@ pub enum KeyError {
 
 /// The result of checking the credentials of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Pass {
+pub(super) enum CredentialCheckResult {
     /// The request is allowed.
     Known,
     /// The request is allowed if it starts a WebSocket.
@@ -71,23 +71,23 @@ pub(super) enum Pass {
     Unknown,
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for AccessKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Key").finish_non_exhaustive()
     }
 }
 
-impl Key {
+impl AccessKey {
     /// Generates a key.
     ///
     /// # Errors
     ///
     /// The system provides no random numbers.
-    pub fn random(holder: Holder) -> Result<Self, KeyError> {
+    pub fn random(holder: AccessKeyHolder) -> Result<Self, AccessKeyError> {
         let mut bytes = [0; KEY_BYTES];
         let filled = getrandom(&mut bytes, GetRandomFlags::empty());
         if filled != Ok(KEY_BYTES) {
-            return Err(KeyError::NoRandom);
+            return Err(AccessKeyError::NoRandom);
         }
         Ok(Self::new(blake3::Hash::from_bytes(bytes).to_hex().to_string(), holder))
     }
@@ -98,72 +98,81 @@ impl Key {
     ///
     /// The secret is too short, or contains characters other than ASCII letters, digits, `-` and
     /// `_`.
-    pub fn of(secret: &Secret) -> Result<Self, KeyError> {
+    pub fn from_secret(secret: &Secret) -> Result<Self, AccessKeyError> {
         let text = secret.expose();
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if text.len() < SECRET_CHARS_MIN || !text.chars().all(fits) {
-            return Err(KeyError::Weak { chars: text.chars().count() });
+            return Err(AccessKeyError::Weak { chars: text.chars().count() });
         }
-        Ok(Self::new(text.to_owned(), Holder::Owner))
+        Ok(Self::new(text.to_owned(), AccessKeyHolder::Owner))
     }
 
-    pub(super) fn new(text: String, holder: Holder) -> Self {
+    pub(super) fn new(text: String, holder: AccessKeyHolder) -> Self {
         let digest = blake3::hash(text.as_bytes());
         Self { text: Secret::new(text), digest, holder }
     }
 
-    fn shown(&self) -> &str {
-        if self.holder == Holder::Owner { "TOKEN" } else { self.text.expose() }
+    fn display_text(&self) -> &str {
+        if self.holder == AccessKeyHolder::Owner { "TOKEN" } else { self.text.expose() }
     }
 
     /// An address that contains the key, to show to the user.
-    pub fn address(&self, address: &str) -> String {
-        format!("{address}?{QUERY}={}", self.shown())
+    pub fn address_with_key(&self, address: &str) -> String {
+        format!("{address}?{QUERY}={}", self.display_text())
     }
 
     /// A header line that contains the key, to show to the user.
-    pub fn header(&self) -> String {
-        format!("Authorization: Bearer {}", self.shown())
+    pub fn authorization_header(&self) -> String {
+        format!("Authorization: Bearer {}", self.display_text())
     }
 
-    fn opens(&self, text: &str) -> bool {
+    fn is_match(&self, text: &str) -> bool {
         blake3::hash(text.as_bytes()) == self.digest
     }
 
     /// Checks the credentials of a request. A key in the address counts where a user follows it,
     /// and where a WebSocket starts.
-    pub(super) fn look(&self, site: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Pass {
-        match taken_out(uri.query().unwrap_or_default()) {
-            QueryToken::Once { token, .. } if !self.opens(&token) => Pass::Unknown,
-            QueryToken::Once { rest, .. } => self.followed(site, uri.path(), &rest),
-            QueryToken::Repeated => Pass::Unknown,
-            QueryToken::None if self.is_opened_by(site, headers) => Pass::Known,
-            QueryToken::None => Pass::Unknown,
+    pub(super) fn check_credentials(
+        &self,
+        site: SocketAddr,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> CredentialCheckResult {
+        match split_query_token(uri.query().unwrap_or_default()) {
+            QueryToken::Once { token, .. } if !self.is_match(&token) => {
+                CredentialCheckResult::Unknown
+            }
+            QueryToken::Once { rest, .. } => self.accept_query_key(site, uri.path(), &rest),
+            QueryToken::Repeated => CredentialCheckResult::Unknown,
+            QueryToken::None if self.has_valid_credentials(site, headers) => {
+                CredentialCheckResult::Known
+            }
+            QueryToken::None => CredentialCheckResult::Unknown,
         }
     }
 
     /// Handles a request whose address contained the key.
-    fn followed(&self, site: SocketAddr, path: &str, rest: &str) -> Pass {
+    fn accept_query_key(&self, site: SocketAddr, path: &str, rest: &str) -> CredentialCheckResult {
         // A browser would take two leading slashes as the name of another host.
         let path = format!("/{}", path.trim_start_matches('/'));
         let location = if rest.is_empty() { path } else { format!("{path}?{rest}") };
-        match self.cookie(site) {
-            Some(cookie) => Pass::Welcome { location, cookie },
-            None => Pass::Socket,
+        match self.session_cookie(site) {
+            Some(cookie) => CredentialCheckResult::Welcome { location, cookie },
+            None => CredentialCheckResult::Socket,
         }
     }
 
     /// An `Authorization` header decides alone, because a request with contradicting credentials is
     /// ambiguous. There may be several cookies: any page of this machine can add one.
-    fn is_opened_by(&self, site: SocketAddr, headers: &HeaderMap) -> bool {
+    fn has_valid_credentials(&self, site: SocketAddr, headers: &HeaderMap) -> bool {
         match headers.contains_key(header::AUTHORIZATION) {
-            true => bearer(headers).is_some_and(|token| self.opens(token)),
-            false => cookies(headers, &cookie_name(site)).any(|token| self.opens(token)),
+            true => bearer_token(headers).is_some_and(|token| self.is_match(token)),
+            false => cookie_values(headers, &cookie_name(site)).any(|token| self.is_match(token)),
         }
     }
 
-    fn cookie(&self, site: SocketAddr) -> Option<HeaderValue> {
-        if self.holder != Holder::Person {
+    fn session_cookie(&self, site: SocketAddr) -> Option<HeaderValue> {
+        if self.holder != AccessKeyHolder::Person {
             return None;
         }
         let (name, token) = (cookie_name(site), self.text.expose());
@@ -179,13 +188,13 @@ fn cookie_name(site: SocketAddr) -> String {
     format!("sallyport-{}", site.port())
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let text = one(headers, header::AUTHORIZATION)?;
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let text = single_header_value(headers, header::AUTHORIZATION)?;
     let (scheme, token) = text.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
+fn cookie_values<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
     let lines = headers.get_all(header::COOKIE).into_iter().filter_map(|line| line.to_str().ok());
     let pairs =
         lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -202,26 +211,26 @@ enum QueryToken {
     Repeated,
 }
 
-fn taken_out(query: &str) -> QueryToken {
+fn split_query_token(query: &str) -> QueryToken {
     let (tokens, rest): (Vec<&str>, Vec<&str>) =
-        query.split('&').partition(|part| token_of(part).is_some());
+        query.split('&').partition(|part| token_value(part).is_some());
     match tokens.as_slice() {
         [] => QueryToken::None,
         [part] => {
-            QueryToken::Once { token: token_of(part).unwrap_or_default(), rest: rest.join("&") }
+            QueryToken::Once { token: token_value(part).unwrap_or_default(), rest: rest.join("&") }
         }
         _ => QueryToken::Repeated,
     }
 }
 
 /// The value of one part of a query, if it is the key.
-fn token_of(part: &str) -> Option<String> {
+fn token_value(part: &str) -> Option<String> {
     let (name, value) = form_urlencoded::parse(part.as_bytes()).next()?;
     (name == QUERY).then(|| value.into_owned())
 }
 
 /// Removes the credentials from a head, so that no plugin sees them.
-pub(super) fn hide(headers: &mut HeaderMap) {
+pub(super) fn remove_credentials(headers: &mut HeaderMap) {
     headers.remove(header::AUTHORIZATION);
     headers.remove(header::COOKIE);
 }
@@ -233,36 +242,40 @@ mod tests {
     const SITE: SocketAddr =
         SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 80);
 
-    fn key() -> Key {
-        Key::new("0123456789abcdef".to_owned(), Holder::Person)
+    fn key() -> AccessKey {
+        AccessKey::new("0123456789abcdef".to_owned(), AccessKeyHolder::Person)
     }
 
     #[track_caller]
-    fn check(uri: &str, header: Option<(&'static str, &str)>, want: &Pass) {
+    fn check(uri: &str, header: Option<(&'static str, &str)>, want: &CredentialCheckResult) {
         let mut headers = HeaderMap::new();
         if let Some((name, value)) = header {
             headers.insert(name, value.parse().unwrap());
         }
-        assert_eq!(key().look(SITE, &uri.parse().unwrap(), &headers), *want, "{uri} {header:?}");
+        assert_eq!(
+            key().check_credentials(SITE, &uri.parse().unwrap(), &headers),
+            *want,
+            "{uri} {header:?}"
+        );
     }
 
     #[test]
     fn only_who_knows_the_key_passes() {
         for (name, value, want) in [
-            ("authorization", "Bearer 0123456789abcdef", Pass::Known),
-            ("authorization", "bearer  0123456789abcdef ", Pass::Known),
-            ("cookie", "a=b; sallyport-80=0123456789abcdef", Pass::Known),
-            ("authorization", "Basic 0123456789abcdef", Pass::Unknown),
-            ("authorization", "Bearer 0123456789abcde", Pass::Unknown),
-            ("authorization", "Bearer ", Pass::Unknown),
-            ("authorization", "0123456789abcdef", Pass::Unknown),
-            ("cookie", "sallyport-81=0123456789abcdef", Pass::Unknown),
-            ("cookie", "sallyport-80=0123456789ABCDEF", Pass::Unknown),
-            ("cookie", "sallyport-80", Pass::Unknown),
+            ("authorization", "Bearer 0123456789abcdef", CredentialCheckResult::Known),
+            ("authorization", "bearer  0123456789abcdef ", CredentialCheckResult::Known),
+            ("cookie", "a=b; sallyport-80=0123456789abcdef", CredentialCheckResult::Known),
+            ("authorization", "Basic 0123456789abcdef", CredentialCheckResult::Unknown),
+            ("authorization", "Bearer 0123456789abcde", CredentialCheckResult::Unknown),
+            ("authorization", "Bearer ", CredentialCheckResult::Unknown),
+            ("authorization", "0123456789abcdef", CredentialCheckResult::Unknown),
+            ("cookie", "sallyport-81=0123456789abcdef", CredentialCheckResult::Unknown),
+            ("cookie", "sallyport-80=0123456789ABCDEF", CredentialCheckResult::Unknown),
+            ("cookie", "sallyport-80", CredentialCheckResult::Unknown),
         ] {
             check("/ui", Some((name, value)), &want);
         }
-        check("/ui", None, &Pass::Unknown);
+        check("/ui", None, &CredentialCheckResult::Unknown);
     }
 
     #[test]
@@ -275,10 +288,14 @@ mod tests {
             ("//evil.example/?token=0123456789abcdef", "/evil.example/"),
         ] {
             let cookie = HeaderValue::from_static(cookie);
-            check(uri, None, &Pass::Welcome { location: location.to_owned(), cookie });
+            check(
+                uri,
+                None,
+                &CredentialCheckResult::Welcome { location: location.to_owned(), cookie },
+            );
         }
         let known = Some(("authorization", "Bearer 0123456789abcdef"));
-        check("/ui?token=wrong", known, &Pass::Unknown);
+        check("/ui?token=wrong", known, &CredentialCheckResult::Unknown);
     }
 
     #[test]
@@ -291,35 +308,40 @@ mod tests {
             format!("/ui?{good}&a=1&to%6ben=0"),
             format!("/ui?{good}&token"),
         ] {
-            check(&uri, None, &Pass::Unknown);
+            check(&uri, None, &CredentialCheckResult::Unknown);
         }
         let mut headers = HeaderMap::new();
         let [good, bad] = ["Bearer 0123456789abcdef", "Bearer 0"].map(|text| text.parse().unwrap());
         let uri = "/ui".parse().unwrap();
         headers.append(header::AUTHORIZATION, good);
-        assert_eq!(key().look(SITE, &uri, &headers), Pass::Known);
+        assert_eq!(key().check_credentials(SITE, &uri, &headers), CredentialCheckResult::Known);
         headers.append(header::AUTHORIZATION, bad);
-        assert_eq!(key().look(SITE, &uri, &headers), Pass::Unknown);
+        assert_eq!(key().check_credentials(SITE, &uri, &headers), CredentialCheckResult::Unknown);
         let cookie = "sallyport-80=0123456789abcdef".parse().unwrap();
         headers.append(header::COOKIE, cookie);
-        assert_eq!(key().look(SITE, &uri, &headers), Pass::Unknown);
+        assert_eq!(key().check_credentials(SITE, &uri, &headers), CredentialCheckResult::Unknown);
     }
 
     #[test]
     fn no_browser_keeps_the_key_of_programs() {
-        for holder in [Holder::Programs, Holder::Owner] {
-            let key = Key::new("0123456789abcdef".to_owned(), holder);
+        for holder in [AccessKeyHolder::Programs, AccessKeyHolder::Owner] {
+            let key = AccessKey::new("0123456789abcdef".to_owned(), holder);
             let uri = "/hooks?token=0123456789abcdef".parse().unwrap();
-            assert_eq!(key.look(SITE, &uri, &HeaderMap::new()), Pass::Socket);
+            assert_eq!(
+                key.check_credentials(SITE, &uri, &HeaderMap::new()),
+                CredentialCheckResult::Socket
+            );
         }
     }
 
     #[test]
     fn keys_are_made_at_random_and_weak_ones_refused() {
-        let (one, other) =
-            (Key::random(Holder::Person).unwrap(), Key::random(Holder::Person).unwrap());
+        let (one, other) = (
+            AccessKey::random(AccessKeyHolder::Person).unwrap(),
+            AccessKey::random(AccessKeyHolder::Person).unwrap(),
+        );
         assert_eq!(one.text.expose().len(), 64);
-        assert!(!one.opens(other.text.expose()) && one.opens(one.text.expose()));
+        assert!(!one.is_match(other.text.expose()) && one.is_match(one.text.expose()));
         for (text, fits) in [
             ("0123456789abcdef", true),
             ("0123456789abcde", false),
@@ -327,7 +349,11 @@ mod tests {
             ("0123456789abcde\n", false),
             ("ääääääääääääääää", false),
         ] {
-            assert_eq!(Key::of(&Secret::new(text.to_owned())).is_ok(), fits, "{text:?}");
+            assert_eq!(
+                AccessKey::from_secret(&Secret::new(text.to_owned())).is_ok(),
+                fits,
+                "{text:?}"
+            );
         }
     }
 }

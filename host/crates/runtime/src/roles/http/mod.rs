@@ -47,15 +47,15 @@ use tokio::{
 };
 use tokio_tungstenite::WebSocketStream;
 
-use check::{Refusal, refusal};
+use check::{HttpRefusal, http_refusal};
 use connections::{KnownPeer, OpenConnections};
 use head::{HEAD_BYTES_MAX, HeadError};
-use key::Pass;
-pub use key::{Holder, Key};
-pub use page::{Looks, PluginPage};
-use patient::Patient;
-pub use rate::Bucket;
-use rate::Rate;
+use key::CredentialCheckResult;
+pub use key::{AccessKey, AccessKeyHolder};
+pub use page::{PluginRequestHandler, ReadDecisionCache};
+use patient::WriteTimeoutStream;
+use rate::RequestLimiter;
+pub use rate::TokenBucket;
 
 /// Timeout of reading a whole head.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -73,77 +73,79 @@ const FAREWELL_TIME_MAX: Duration = Duration::from_secs(1);
 /// Most refusals that are sent at the same time; further connections are dropped without an answer.
 const FAREWELLS_MAX: usize = 64;
 
-const NO_ROOM: Refusal = refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many connections");
-const NO_HEAD: Refusal = refusal(StatusCode::REQUEST_TIMEOUT, "the head did not come in time");
+const NO_ROOM: HttpRefusal =
+    http_refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many connections");
+const NO_HEAD: HttpRefusal =
+    http_refusal(StatusCode::REQUEST_TIMEOUT, "the head did not come in time");
 
 /// A connection that was upgraded to a WebSocket.
 pub type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// Answers the requests below one path.
-pub trait Page: Send + Sync {
+pub trait HttpRequestHandler: Send + Sync {
     /// Answers a request. It has passed every check, and its body is complete.
-    fn answer(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response<HttpBody>>;
+    fn handle_request(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response<HttpBody>>;
 }
 
 /// Handles the WebSockets of one path.
-pub trait Talk: Send + Sync {
+pub trait WebSocketHandler: Send + Sync {
     /// Handles one connection until it ends.
-    fn speak(&self, socket: Socket, peer: SocketAddr) -> BoxFuture<'static, ()>;
+    fn handle_socket(&self, socket: Socket, peer: SocketAddr) -> BoxFuture<'static, ()>;
 }
 
 /// The handler of a path.
 #[derive(Clone)]
-pub enum Target {
+pub enum RouteHandler {
     /// Requests.
-    Page(Arc<dyn Page>),
+    Page(Arc<dyn HttpRequestHandler>),
     /// WebSockets.
-    Talk(Arc<dyn Talk>),
+    Talk(Arc<dyn WebSocketHandler>),
 }
 
 /// A path and its handler.
 #[derive(Clone)]
-pub struct Route {
+pub struct HttpRoute {
     /// Host, port and path.
     pub address: ListenAddress,
     /// The handler.
-    pub target: Target,
+    pub target: RouteHandler,
     /// The key that grants access to it.
-    pub key: Arc<Key>,
+    pub key: Arc<AccessKey>,
 }
 
 /// The routes and limits of one address.
-struct Site {
+struct HttpSite {
     /// The address, with its actual port.
     addr: SocketAddr,
     public: bool,
-    routes: Vec<Route>,
-    rate: Rate,
+    routes: Vec<HttpRoute>,
+    rate: RequestLimiter,
     /// The tasks of the WebSockets; they end with the site.
     talks: std::sync::Mutex<JoinSet<()>>,
 }
 
 /// An address that is bound but not served yet.
-pub struct Server {
+pub struct HttpServer {
     listener: TcpListener,
-    site: Arc<Site>,
+    site: Arc<HttpSite>,
 }
 
-impl Server {
+impl HttpServer {
     /// Binds an address. All routes must be of this address.
     ///
     /// # Errors
     ///
     /// The address is in use, or does not belong to this machine.
-    pub async fn bind(addr: SocketAddr, routes: Vec<Route>) -> io::Result<Self> {
+    pub async fn bind(addr: SocketAddr, routes: Vec<HttpRoute>) -> io::Result<Self> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let public = routes.iter().any(|route| route.address.public);
-        let (rate, talks) = (Rate::default(), std::sync::Mutex::default());
-        Ok(Self { listener, site: Arc::new(Site { addr, public, routes, rate, talks }) })
+        let (rate, talks) = (RequestLimiter::default(), std::sync::Mutex::default());
+        Ok(Self { listener, site: Arc::new(HttpSite { addr, public, routes, rate, talks }) })
     }
 
     /// The address, with its actual port.
-    pub fn addr(&self) -> SocketAddr {
+    pub fn local_addr(&self) -> SocketAddr {
         self.site.addr
     }
 
@@ -156,14 +158,14 @@ impl Server {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, peer)) if open.make_room() => {
                         let known = KnownPeer::default();
-                        let connection = serve(stream, peer, Arc::clone(&self.site), known.clone());
+                        let connection = serve_connection(stream, peer, Arc::clone(&self.site), known.clone());
                         open.add(tasks.spawn(connection), known);
                     }
                     Ok((stream, _)) => {
                         if let Ok(place) = Arc::clone(&farewells).try_acquire_owned() {
                             tasks.spawn(async move {
                                 let _place = place;
-                                turn_away(stream, NO_ROOM).await;
+                                send_refusal(stream, NO_ROOM).await;
                             });
                         }
                     }
@@ -177,7 +179,7 @@ impl Server {
 
 /// Sends the reason for a refusal, and closes. Drains the request for a moment, because closing a
 /// TCP connection with unread data discards what was sent last.
-async fn turn_away(mut stream: TcpStream, Refusal { status, words }: Refusal) {
+async fn send_refusal(mut stream: TcpStream, HttpRefusal { status, words }: HttpRefusal) {
     let text = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
          connection: close\r\n\r\n{words}\n",
@@ -192,40 +194,55 @@ async fn turn_away(mut stream: TcpStream, Refusal { status, words }: Refusal) {
     let _ = tokio::time::timeout(FAREWELL_TIME_MAX, parting).await;
 }
 
-async fn serve(mut stream: TcpStream, peer: SocketAddr, site: Arc<Site>, known: KnownPeer) {
-    let ahead = match tokio::time::timeout(HEAD_TIME_MAX, head::read(&mut stream)).await {
+async fn serve_connection(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    site: Arc<HttpSite>,
+    known: KnownPeer,
+) {
+    let ahead = match tokio::time::timeout(HEAD_TIME_MAX, head::read_head(&mut stream)).await {
         Ok(Ok(ahead)) => ahead,
         Ok(Err(HeadError::Gone)) => return,
-        Ok(Err(HeadError::Refused(refusal))) => return turn_away(stream, refusal).await,
-        Err(_) => return turn_away(stream, NO_HEAD).await,
+        Ok(Err(HeadError::Refused(refusal))) => return send_refusal(stream, refusal).await,
+        Err(_) => return send_refusal(stream, NO_HEAD).await,
     };
     let service = service_fn(move |request| {
         let (site, known) = (Arc::clone(&site), known.clone());
-        async move { Ok::<_, Infallible>(answer::answer(&site, peer, &known, request).await) }
+        async move { Ok::<_, Infallible>(answer::answer_request(&site, peer, &known, request).await) }
     });
     let mut http = http1::Builder::new();
     // Every response except that of a WebSocket closes the connection; see `answer`.
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
-    let io = TokioIo::new(Patient::new(stream, ahead));
+    let io = TokioIo::new(WriteTimeoutStream::new(stream, ahead));
     // A broken connection affects only its client.
     let _ = http.serve_connection(io, service).with_upgrades().await;
 }
 
-impl Site {
+impl HttpSite {
     /// Evaluates the credentials of a request for the route of its path. Without a route, any key
     /// of this address counts, because only a client with a key may learn that nothing is served
     /// there.
-    fn look(&self, uri: &Uri, is_talk: bool, headers: &HeaderMap) -> Pass {
-        let served = self.route(uri.path(), is_talk).or_else(|| self.route(uri.path(), !is_talk));
+    fn check_credentials(
+        &self,
+        uri: &Uri,
+        is_talk: bool,
+        headers: &HeaderMap,
+    ) -> CredentialCheckResult {
+        let served =
+            self.find_route(uri.path(), is_talk).or_else(|| self.find_route(uri.path(), !is_talk));
         let routes = served.map_or(&self.routes[..], std::slice::from_ref);
-        let mut passes = routes.iter().map(|route| route.key.look(self.addr, uri, headers));
-        passes.find(|pass| *pass != Pass::Unknown).unwrap_or(Pass::Unknown)
+        let mut passes =
+            routes.iter().map(|route| route.key.check_credentials(self.addr, uri, headers));
+        passes
+            .find(|pass| *pass != CredentialCheckResult::Unknown)
+            .unwrap_or(CredentialCheckResult::Unknown)
     }
 
     /// The handler of a path: of all matching routes, the one with the longest path.
-    fn route(&self, path: &str, is_talk: bool) -> Option<&Route> {
-        let fits = |route: &&Route| {
-            matches!(route.target, Target::Talk(_)) == is_talk && route.address.serves_path(path)
+    fn find_route(&self, path: &str, is_talk: bool) -> Option<&HttpRoute> {
+        let fits = |route: &&HttpRoute| {
+            matches!(route.target, RouteHandler::Talk(_)) == is_talk
+                && route.address.serves_path(path)
         };
         self.routes.iter().filter(fits).max_by_key(|route| route.address.path.len())
     }

@@ -17,10 +17,10 @@ use sallyport_sandbox::roles::{HttpBody, ServedRequest};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::Page;
+use super::HttpRequestHandler;
 use crate::{
     gate::Tell,
-    roles::{Player, Roles, Run, trouble},
+    roles::{RolePlugin, RoleRunKind, SessionRoles, failure_reason},
 };
 
 /// How long one decision covers read-only requests to one path under one policy. A page sends
@@ -36,11 +36,11 @@ const LOOKS_MAX: usize = 64;
 const DENIED: &str = "the policy does not allow this\n";
 
 /// A plugin that answers requests.
-pub struct PluginPage {
+pub struct PluginRequestHandler {
     /// The plugins of the session.
-    pub roles: Arc<Roles>,
+    pub roles: Arc<SessionRoles>,
     /// The plugin.
-    pub player: Player,
+    pub player: RolePlugin,
     /// The session that it belongs to.
     pub session_id: String,
     /// Receives its inputs, if it is a listener.
@@ -50,91 +50,95 @@ pub struct PluginPage {
     /// Receives errors, for the operator.
     pub tell: Tell,
     /// The latest decisions on read-only requests.
-    pub looks: Looks,
+    pub looks: ReadDecisionCache,
 }
 
 /// The latest decisions on read-only requests.
 #[derive(Debug, Default)]
-pub struct Looks(Mutex<BTreeMap<String, Look>>);
+pub struct ReadDecisionCache(Mutex<BTreeMap<String, CachedReadDecision>>);
 
 /// A decision on requests that rules cannot tell apart.
 #[derive(Debug)]
-struct Look {
+struct CachedReadDecision {
     at: Instant,
     /// The edition of the policy that decided.
     edition: u64,
     call: AdmittedCall,
 }
 
-impl Looks {
-    fn last(&self, about: &Value, edition: u64) -> Option<AdmittedCall> {
+impl ReadDecisionCache {
+    fn cached_decision(&self, about: &Value, edition: u64) -> Option<AdmittedCall> {
         let looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let look = looks.get(&about.to_string())?;
         let holds = look.edition == edition && look.at.elapsed() < LOOK_TIME_MAX;
         holds.then(|| look.call.clone_for_rerun())
     }
 
-    fn keep(&self, about: &Value, edition: u64, call: &AdmittedCall) {
+    fn store_decision(&self, about: &Value, edition: u64, call: &AdmittedCall) {
         let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if looks.len() >= LOOKS_MAX {
             looks.clear();
         }
-        looks.insert(about.to_string(), Look { at: Instant::now(), edition, call: call.clone() });
+        looks.insert(
+            about.to_string(),
+            CachedReadDecision { at: Instant::now(), edition, call: call.clone() },
+        );
     }
 }
 
-impl Page for PluginPage {
-    fn answer(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response<HttpBody>> {
+impl HttpRequestHandler for PluginRequestHandler {
+    fn handle_request(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response<HttpBody>> {
         Box::pin(async move {
             let only_looks = [Method::GET, Method::HEAD].contains(request.method());
-            match self.admit(&request, only_looks).await {
-                Ok(call) => self.serve(call, only_looks, request).await,
+            match self.admit_request(&request, only_looks).await {
+                Ok(call) => self.serve_request(call, only_looks, request).await,
                 Err(report) => {
-                    self.complain(&report);
-                    denied()
+                    self.report_failure(&report);
+                    denied_response()
                 }
             }
         })
     }
 }
 
-impl PluginPage {
-    async fn admit(
+impl PluginRequestHandler {
+    async fn admit_request(
         &self,
         request: &Request<Full<Bytes>>,
         only_looks: bool,
     ) -> Result<AdmittedCall, Box<CallReport>> {
         let about = json!({ "method": request.method().as_str(), "path": request.uri().path() });
-        let edition = self.roles.registry().gate().standing.present().number;
-        let may_share = only_looks && !self.roles.is_unrecorded();
-        if let Some(call) = self.looks.last(&about, edition).filter(|_| may_share) {
+        let edition = self.roles.registry().gate().standing.current().number;
+        let may_share = only_looks && !self.roles.is_audit_failing();
+        if let Some(call) = self.looks.cached_decision(&about, edition).filter(|_| may_share) {
             return Ok(call);
         }
-        let context = self.roles.context(&self.session_id);
-        let call = self.player.admit(Run::Http, context, &about).await?;
+        let context = self.roles.new_call_context(&self.session_id);
+        let call = self.player.admit_run(RoleRunKind::Http, context, &about).await?;
         if only_looks {
-            self.looks.keep(&about, edition, &call);
+            self.looks.store_decision(&about, edition, &call);
         }
         Ok(call)
     }
 
     /// Serves a request. A read-only request is recorded only if it had effects or failed. The
     /// client may disconnect at any moment, so a separate task writes the record.
-    async fn serve(
+    async fn serve_request(
         &self,
         call: AdmittedCall,
         only_looks: bool,
         request: Request<Full<Bytes>>,
     ) -> Response<HttpBody> {
         let player = self.player.clone();
-        let playing = if only_looks { player.begin_looking(&call) } else { player.begin(&call) };
+        let playing =
+            if only_looks { player.start_silent_run(&call) } else { player.start_run(&call) };
         let (inbox, seat) = (self.inbox.clone(), self.seat.clone());
         let ServedRequest { response, report } =
             player.plugin().serve_request(call, inbox, seat, request);
         let tell = Arc::clone(&self.tell);
         tokio::spawn(async move {
             let report = report.await;
-            if let Some(why) = trouble(&report) {
+            if let Some(why) = failure_reason(&report) {
                 tell(&format!("{}: a request failed: {why}", player.name()));
             }
             playing.finish(&report);
@@ -142,13 +146,13 @@ impl PluginPage {
         response.await
     }
 
-    fn complain(&self, report: &CallReport) {
-        let why = trouble(report).unwrap_or_default();
+    fn report_failure(&self, report: &CallReport) {
+        let why = failure_reason(report).unwrap_or_default();
         (self.tell)(&format!("{}: a request was refused: {why}", self.player.name()));
     }
 }
 
-fn denied() -> Response<HttpBody> {
+fn denied_response() -> Response<HttpBody> {
     let body = Full::from(DENIED).map_err(|never| match never {}).boxed_unsync();
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::FORBIDDEN;

@@ -21,7 +21,7 @@ use tokio::{
 const TAKE_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// A connection that ends when the client stops reading.
-pub(super) struct Patient {
+pub(super) struct WriteTimeoutStream {
     stream: TcpStream,
     /// The bytes that were already read.
     ahead: Bytes,
@@ -29,12 +29,12 @@ pub(super) struct Patient {
     patience: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
+impl WriteTimeoutStream {
     pub(super) fn new(stream: TcpStream, ahead: Bytes) -> Self {
         Self { stream, ahead, patience: None }
     }
 
-    fn unless_stuck<T>(
+    fn with_write_timeout<T>(
         &mut self,
         context: &mut Context<'_>,
         sent: Poll<io::Result<T>>,
@@ -48,7 +48,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for WriteTimeoutStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -63,14 +63,14 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for WriteTimeoutStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let sent = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.unless_stuck(context, sent)
+        self.with_write_timeout(context, sent)
     }
 
     fn poll_write_vectored(
@@ -79,7 +79,7 @@ impl AsyncWrite for Patient {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let sent = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.unless_stuck(context, sent)
+        self.with_write_timeout(context, sent)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -107,7 +107,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let silent = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
-        let sent = Patient::new(stream, Bytes::new()).write_all(&vec![0; 64 << 20]).await;
+        let sent =
+            WriteTimeoutStream::new(stream, Bytes::new()).write_all(&vec![0; 64 << 20]).await;
         assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::TimedOut);
         drop(silent);
     }

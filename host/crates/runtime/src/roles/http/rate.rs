@@ -22,15 +22,15 @@ const READING_MAX: usize = 64;
 
 /// The remaining capacity of one address.
 #[derive(Debug)]
-pub(super) struct Rate {
-    bucket: Mutex<Bucket>,
+pub(super) struct RequestLimiter {
+    bucket: Mutex<TokenBucket>,
     places: Arc<Semaphore>,
     reading: Arc<Semaphore>,
 }
 
 /// A token bucket: so many per second, and a burst after a quiet moment.
 #[derive(Debug)]
-pub struct Bucket {
+pub struct TokenBucket {
     per_second: f64,
     burst_max: f64,
     left: f64,
@@ -39,21 +39,21 @@ pub struct Bucket {
 
 /// Why a request exceeds a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TooMuch {
+pub(super) enum LimitExceeded {
     /// Too many requests arrived in the last seconds.
     Often,
     /// Too many requests are being read or answered.
     AtOnce,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// Creates a full bucket.
     pub fn new(per_second: f64, burst_max: f64) -> Self {
         Self { per_second, burst_max, left: burst_max, looked_at: Instant::now() }
     }
 
     /// Takes one token, if there is one.
-    pub fn take(&mut self) -> bool {
+    pub fn take_token(&mut self) -> bool {
         let now = Instant::now();
         let more = now.duration_since(self.looked_at).as_secs_f64() * self.per_second;
         (self.left, self.looked_at) = ((self.left + more).min(self.burst_max), now);
@@ -63,31 +63,31 @@ impl Bucket {
     }
 }
 
-impl Default for Rate {
+impl Default for RequestLimiter {
     fn default() -> Self {
-        let bucket = Mutex::new(Bucket::new(REQUESTS_PER_SECOND, BURST_MAX));
+        let bucket = Mutex::new(TokenBucket::new(REQUESTS_PER_SECOND, BURST_MAX));
         let places = |count| Arc::new(Semaphore::new(count));
         Self { bucket, places: places(AT_ONCE_MAX), reading: places(READING_MAX) }
     }
 }
 
-impl Rate {
+impl RequestLimiter {
     /// Counts a request.
-    pub(super) fn count(&self) -> Result<(), TooMuch> {
-        match self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take() {
+    pub(super) fn count_request(&self) -> Result<(), LimitExceeded> {
+        match self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take_token() {
             true => Ok(()),
-            false => Err(TooMuch::Often),
+            false => Err(LimitExceeded::Often),
         }
     }
 
     /// Takes a place for reading a request's body.
-    pub(super) fn read(&self) -> Result<OwnedSemaphorePermit, TooMuch> {
-        Arc::clone(&self.reading).try_acquire_owned().map_err(|_| TooMuch::AtOnce)
+    pub(super) fn acquire_read_permit(&self) -> Result<OwnedSemaphorePermit, LimitExceeded> {
+        Arc::clone(&self.reading).try_acquire_owned().map_err(|_| LimitExceeded::AtOnce)
     }
 
     /// Takes a place for answering a request.
-    pub(super) fn answer(&self) -> Result<OwnedSemaphorePermit, TooMuch> {
-        Arc::clone(&self.places).try_acquire_owned().map_err(|_| TooMuch::AtOnce)
+    pub(super) fn acquire_answer_permit(&self) -> Result<OwnedSemaphorePermit, LimitExceeded> {
+        Arc::clone(&self.places).try_acquire_owned().map_err(|_| LimitExceeded::AtOnce)
     }
 }
 
@@ -99,22 +99,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_is_too_much_and_a_pause_helps() {
-        let rate = Rate::default();
-        let taken = (0..1000).filter(|_| rate.count().is_ok()).count();
+        let rate = RequestLimiter::default();
+        let taken = (0..1000).filter(|_| rate.count_request().is_ok()).count();
         assert_eq!(taken, 200);
-        assert_eq!(rate.count(), Err(TooMuch::Often));
+        assert_eq!(rate.count_request(), Err(LimitExceeded::Often));
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!((0..1000).filter(|_| rate.count().is_ok()).count(), 50);
+        assert_eq!((0..1000).filter(|_| rate.count_request().is_ok()).count(), 50);
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_so_many_are_answered_at_once() {
-        let rate = Rate::default();
-        let bodies: Vec<_> = (0..64).map(|_| rate.read().unwrap()).collect();
-        assert_eq!(rate.read().err(), Some(TooMuch::AtOnce));
-        let places: Vec<_> = (0..16).map(|_| rate.answer().unwrap()).collect();
-        assert_eq!(rate.answer().err(), Some(TooMuch::AtOnce));
+        let rate = RequestLimiter::default();
+        let bodies: Vec<_> = (0..64).map(|_| rate.acquire_read_permit().unwrap()).collect();
+        assert_eq!(rate.acquire_read_permit().err(), Some(LimitExceeded::AtOnce));
+        let places: Vec<_> = (0..16).map(|_| rate.acquire_answer_permit().unwrap()).collect();
+        assert_eq!(rate.acquire_answer_permit().err(), Some(LimitExceeded::AtOnce));
         drop((bodies, places));
-        assert!(rate.read().is_ok() && rate.answer().is_ok());
+        assert!(rate.acquire_read_permit().is_ok() && rate.acquire_answer_permit().is_ok());
     }
 }

@@ -18,7 +18,10 @@ use tokio::{
 };
 use tokio_tungstenite::{WebSocketStream, tungstenite::protocol::Role};
 
-use super::{Holder, Key, Page, Route, Server, Socket, Talk, Target};
+use super::{
+    AccessKey, AccessKeyHolder, HttpRequestHandler, HttpRoute, HttpServer, RouteHandler, Socket,
+    WebSocketHandler,
+};
 
 const TOKEN: &str = "0123456789abcdef";
 
@@ -31,8 +34,8 @@ struct Echo {
     seen: Mutex<Vec<String>>,
 }
 
-impl Page for Echo {
-    fn answer(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response<HttpBody>> {
+impl HttpRequestHandler for Echo {
+    fn handle_request(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response<HttpBody>> {
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let body = body.collect().await.unwrap().to_bytes();
@@ -47,8 +50,8 @@ impl Page for Echo {
 /// Sends everything back.
 struct Parrot;
 
-impl Talk for Parrot {
-    fn speak(&self, mut socket: Socket, _peer: SocketAddr) -> BoxFuture<'static, ()> {
+impl WebSocketHandler for Parrot {
+    fn handle_socket(&self, mut socket: Socket, _peer: SocketAddr) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             while let Some(Ok(message)) = socket.next().await {
                 if socket.send(message).await.is_err() {
@@ -68,20 +71,20 @@ struct World {
 async fn world() -> World {
     let page = Arc::new(Echo::default());
     let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-    let ui = Arc::new(Key::new(TOKEN.to_owned(), Holder::Person));
-    let programs = Arc::new(Key::of(&Secret::new(OTHER_TOKEN)).unwrap());
-    let route = |path: &str, target, key: &Arc<Key>| Route {
+    let ui = Arc::new(AccessKey::new(TOKEN.to_owned(), AccessKeyHolder::Person));
+    let programs = Arc::new(AccessKey::from_secret(&Secret::new(OTHER_TOKEN)).unwrap());
+    let route = |path: &str, target, key: &Arc<AccessKey>| HttpRoute {
         address: ListenAddress { addr: local, path: path.to_owned(), public: false },
         target,
         key: Arc::clone(key),
     };
     let routes = vec![
-        route("/ui", Target::Page(Arc::clone(&page) as _), &ui),
-        route("/chat", Target::Talk(Arc::new(Parrot)), &ui),
-        route("/hooks", Target::Page(Arc::clone(&page) as _), &programs),
+        route("/ui", RouteHandler::Page(Arc::clone(&page) as _), &ui),
+        route("/chat", RouteHandler::Talk(Arc::new(Parrot)), &ui),
+        route("/hooks", RouteHandler::Page(Arc::clone(&page) as _), &programs),
     ];
-    let server = Server::bind(local, routes).await.unwrap();
-    let addr = server.addr();
+    let server = HttpServer::bind(local, routes).await.unwrap();
+    let addr = server.local_addr();
     tokio::spawn(server.run());
     World { addr, page }
 }

@@ -12,9 +12,9 @@ pub const INPUTS_WAITING_MAX: usize = 64;
 
 /// Accepts inputs for a session.
 #[derive(Debug, Clone)]
-pub struct Tray(mpsc::Sender<UserInputMessage>);
+pub struct InputQueue(mpsc::Sender<UserInputMessage>);
 
-impl Tray {
+impl InputQueue {
     /// Creates a tray, and returns the receiver for the session.
     pub fn new() -> (Self, mpsc::Receiver<UserInputMessage>) {
         let (sender, inputs) = mpsc::channel(INPUTS_WAITING_MAX);
@@ -26,7 +26,7 @@ impl Tray {
     /// # Errors
     ///
     /// Too many inputs are waiting, or the session has ended.
-    pub fn put(&self, input: UserInputMessage) -> Result<(), SubmissionError> {
+    pub fn push(&self, input: UserInputMessage) -> Result<(), SubmissionError> {
         self.0.try_send(input).map_err(|error| match error {
             TrySendError::Full(_) => SubmissionError::Full,
             TrySendError::Closed(_) => SubmissionError::Ended,
@@ -35,38 +35,38 @@ impl Tray {
 }
 
 /// A tray with a place reserved for the next input.
-pub struct Kept {
-    tray: Tray,
+pub struct ReservedInputSlot {
+    tray: InputQueue,
     place: Mutex<Option<OwnedPermit<UserInputMessage>>>,
 }
 
-impl Tray {
+impl InputQueue {
     /// Waits for a place and reserves it, for a source that can wait before it reads. Returns
     /// `None` if the session has ended.
-    pub async fn keep(&self) -> Option<Kept> {
+    pub async fn reserve_slot(&self) -> Option<ReservedInputSlot> {
         let place = self.0.clone().reserve_owned().await.ok()?;
-        Some(Kept { tray: self.clone(), place: Mutex::new(Some(place)) })
+        Some(ReservedInputSlot { tray: self.clone(), place: Mutex::new(Some(place)) })
     }
 }
 
-impl SessionInbox for Tray {
+impl SessionInbox for InputQueue {
     fn submit_input(&self, text: String, origin: InputOrigin) -> Result<(), SubmissionError> {
-        self.put(from(text, origin))
+        self.push(build_user_message(text, origin))
     }
 }
 
-impl SessionInbox for Kept {
+impl SessionInbox for ReservedInputSlot {
     fn submit_input(&self, text: String, origin: InputOrigin) -> Result<(), SubmissionError> {
         let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
         match place {
-            Some(place) => drop(place.send(from(text, origin))),
-            None => self.tray.put(from(text, origin))?,
+            Some(place) => drop(place.send(build_user_message(text, origin))),
+            None => self.tray.push(build_user_message(text, origin))?,
         }
         Ok(())
     }
 }
 
-fn from(text: String, origin: InputOrigin) -> UserInputMessage {
+fn build_user_message(text: String, origin: InputOrigin) -> UserInputMessage {
     UserInputMessage { text, origin: Some(origin), ..UserInputMessage::default() }
 }
 
@@ -76,8 +76,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_taken_is_kept_in_order_and_the_rest_is_told() {
-        let (tray, mut inputs) = Tray::new();
-        let put = |text: String| tray.put(UserInputMessage::from(text.as_str()));
+        let (tray, mut inputs) = InputQueue::new();
+        let put = |text: String| tray.push(UserInputMessage::from(text.as_str()));
         for n in 0..INPUTS_WAITING_MAX {
             assert_eq!(put(n.to_string()), Ok(()));
         }
@@ -86,17 +86,17 @@ mod tests {
         assert_eq!(put("more".to_owned()), Ok(()));
         drop(inputs);
         assert_eq!(put("late".to_owned()), Err(SubmissionError::Ended));
-        assert!(tray.keep().await.is_none());
+        assert!(tray.reserve_slot().await.is_none());
     }
 
     #[tokio::test]
     async fn a_place_that_is_kept_is_nobody_elses() {
-        let (tray, mut inputs) = Tray::new();
+        let (tray, mut inputs) = InputQueue::new();
         let origin =
             || InputOrigin { plugin: "lines".parse().unwrap(), label: None, connection: None };
         let put = |text: &str| tray.submit_input(text.to_owned(), origin());
         (1..INPUTS_WAITING_MAX).for_each(|_| assert_eq!(put("another"), Ok(())));
-        let kept = tray.keep().await.unwrap();
+        let kept = tray.reserve_slot().await.unwrap();
         assert_eq!(put("more"), Err(SubmissionError::Full));
         assert_eq!(kept.submit_input("kept".to_owned(), origin()), Ok(()));
         assert_eq!(kept.submit_input("and one".to_owned(), origin()), Err(SubmissionError::Full));

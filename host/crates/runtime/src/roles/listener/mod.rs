@@ -21,8 +21,8 @@ use sallyport_sandbox::roles::{ListenerReply, ListenerSignal, PluginListener, Si
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use self::inbox::{INPUTS_WAITING_MAX, Tray};
-use super::{Player, Roles, Run, trouble};
+use self::inbox::{INPUTS_WAITING_MAX, InputQueue};
+use super::{RolePlugin, RoleRunKind, SessionRoles, failure_reason};
 use crate::gate::Tell;
 
 /// Most answers that may wait for a connection: one for each input that can wait, and one for the
@@ -30,24 +30,24 @@ use crate::gate::Tell;
 const ANSWERS_WAITING_MAX: usize = INPUTS_WAITING_MAX + 1;
 
 /// A plugin that listens for a session.
-pub struct Ear {
+pub struct SessionListener {
     /// The plugins of the session.
-    pub roles: Arc<Roles>,
+    pub roles: Arc<SessionRoles>,
     /// The plugin.
-    pub player: Player,
+    pub player: RolePlugin,
     /// The session that it listens for.
     pub session_id: String,
     /// Receives its inputs.
-    pub tray: Tray,
+    pub tray: InputQueue,
     /// Receives errors, for the operator.
     pub tell: Tell,
     /// The open connections.
-    pub lines: Lines,
+    pub lines: ListenerConnections,
 }
 
 /// The open connections, and the channels for their answers.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct ListenerConnections {
     open: Mutex<BTreeMap<String, mpsc::Sender<String>>>,
     /// Number of connections so far.
     count: AtomicU64,
@@ -58,8 +58,8 @@ pub struct Lines {
 }
 
 /// An open connection.
-pub struct Connection {
-    ear: Arc<Ear>,
+pub struct ListenerConnection {
+    ear: Arc<SessionListener>,
     /// Its name, unique within the listener.
     pub name: String,
     /// The session's answers to inputs from this connection. The channel closes when the session
@@ -67,17 +67,18 @@ pub struct Connection {
     pub answers: mpsc::Receiver<String>,
 }
 
-impl Ear {
+impl SessionListener {
     /// Notifies the plugin that signals will come.
     ///
     /// # Errors
     ///
     /// Why it does not listen, in human-readable form.
     pub async fn start(&self) -> Result<(), String> {
-        let call = self.admit("start", None).await.map_err(|report| words(&report))?;
-        let playing = self.player.begin(&call);
-        let report = self.listener(call).start().await;
-        let why = trouble(&report);
+        let call =
+            self.admit_signal("start", None).await.map_err(|report| failure_text(&report))?;
+        let playing = self.player.start_run(&call);
+        let report = self.listener_for_call(call).start().await;
+        let why = failure_reason(&report);
         self.lines.has_started.store(why.is_none(), Ordering::Relaxed);
         playing.finish(&report);
         why.map_or(Ok(()), Err)
@@ -88,37 +89,37 @@ impl Ear {
         if !self.lines.has_started.load(Ordering::Relaxed) {
             return;
         }
-        let Ok(call) = self.admit("stop", None).await else { return };
-        let playing = self.player.begin(&call);
-        let report = self.listener(call).stop().await;
-        self.complain(&report);
+        let Ok(call) = self.admit_signal("stop", None).await else { return };
+        let playing = self.player.start_run(&call);
+        let report = self.listener_for_call(call).stop().await;
+        self.report_failure(&report);
         playing.finish(&report);
     }
 
     /// Delivers a signal to the plugin and returns its replies. Inputs go to `inbox`.
-    async fn hear(
+    async fn deliver_signal(
         &self,
         connection: &str,
         signal: ListenerSignal,
         inbox: Arc<dyn SessionInbox>,
     ) -> Vec<ListenerReply> {
-        let call = match self.admit(word(&signal), Some(connection)).await {
+        let call = match self.admit_signal(signal_name(&signal), Some(connection)).await {
             Ok(call) => call,
             Err(report) => {
-                self.complain(&report);
+                self.report_failure(&report);
                 return Vec::new();
             }
         };
-        let playing = self.player.begin(&call);
+        let playing = self.player.start_run(&call);
         let listener = self.player.plugin().create_listener(call, inbox);
         let SignalResult { replies, report } = listener.handle_signal(connection, signal).await;
-        self.complain(&report);
+        self.report_failure(&report);
         playing.finish(&report);
         replies
     }
 
     /// Sends the answer to an input to the input's connection, if that is still open.
-    pub fn answered(&self, connection: &str, answer: &str) {
+    pub fn deliver_answer(&self, connection: &str, answer: &str) {
         let open = self.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(line) = open.get(connection) else { return };
         if line.try_send(answer.to_owned()).is_err() {
@@ -127,27 +128,27 @@ impl Ear {
     }
 
     /// Closes every connection after its waiting answers are sent.
-    pub fn hang_up(&self) {
+    pub fn close_connections(&self) {
         self.lines.open.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Whether any connection has not ended yet.
-    pub fn is_connected(&self) -> bool {
+    pub fn has_connections(&self) -> bool {
         self.lines.standing.load(Ordering::Relaxed) > 0
     }
 
     /// Opens a connection of this kind.
-    pub fn connect(self: &Arc<Self>, kind: &str) -> Connection {
+    pub fn open_connection(self: &Arc<Self>, kind: &str) -> ListenerConnection {
         let (line, answers) = mpsc::channel(ANSWERS_WAITING_MAX);
         let number = self.lines.count.fetch_add(1, Ordering::Relaxed) + 1;
         self.lines.standing.fetch_add(1, Ordering::Relaxed);
         let name = format!("{kind}-{number}");
         let mut open = self.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.insert(name.clone(), line);
-        Connection { ear: Arc::clone(self), name, answers }
+        ListenerConnection { ear: Arc::clone(self), name, answers }
     }
 
-    async fn admit(
+    async fn admit_signal(
         &self,
         signal: &str,
         connection: Option<&str>,
@@ -156,38 +157,38 @@ impl Ear {
             Some(connection) => json!({ "signal": signal, "connection": connection }),
             None => json!({ "signal": signal }),
         };
-        let context = self.roles.context(&self.session_id);
-        self.player.admit(Run::Listener, context, &about).await
+        let context = self.roles.new_call_context(&self.session_id);
+        self.player.admit_run(RoleRunKind::Listener, context, &about).await
     }
 
-    fn listener(&self, call: AdmittedCall) -> PluginListener {
+    fn listener_for_call(&self, call: AdmittedCall) -> PluginListener {
         self.player.plugin().create_listener(call, Arc::new(self.tray.clone()))
     }
 
-    fn complain(&self, report: &CallReport) {
-        if let Some(why) = trouble(report) {
+    fn report_failure(&self, report: &CallReport) {
+        if let Some(why) = failure_reason(report) {
             (self.tell)(&format!("{}: {why}", self.player.name()));
         }
     }
 }
 
-impl Connection {
+impl ListenerConnection {
     /// Delivers a signal on this connection to the plugin.
-    pub async fn hear(&self, signal: ListenerSignal) -> Vec<ListenerReply> {
-        self.hear_into(signal, Arc::new(self.ear.tray.clone())).await
+    pub async fn deliver_signal(&self, signal: ListenerSignal) -> Vec<ListenerReply> {
+        self.deliver_signal_to_inbox(signal, Arc::new(self.ear.tray.clone())).await
     }
 
     /// Delivers a signal on this connection to the plugin, with a separate inbox.
-    pub async fn hear_into(
+    pub async fn deliver_signal_to_inbox(
         &self,
         signal: ListenerSignal,
         inbox: Arc<dyn SessionInbox>,
     ) -> Vec<ListenerReply> {
-        self.ear.hear(&self.name, signal, inbox).await
+        self.ear.deliver_signal(&self.name, signal, inbox).await
     }
 }
 
-impl Drop for Connection {
+impl Drop for ListenerConnection {
     fn drop(&mut self) {
         let mut open = self.ear.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.remove(&self.name);
@@ -195,11 +196,11 @@ impl Drop for Connection {
     }
 }
 
-fn words(report: &CallReport) -> String {
-    trouble(report).unwrap_or_else(|| "it was not let through".to_owned())
+fn failure_text(report: &CallReport) -> String {
+    failure_reason(report).unwrap_or_else(|| "it was not let through".to_owned())
 }
 
-fn word(signal: &ListenerSignal) -> &'static str {
+fn signal_name(signal: &ListenerSignal) -> &'static str {
     match signal {
         ListenerSignal::Opened(_) => "opened",
         ListenerSignal::Text(_) => "text",

@@ -11,8 +11,8 @@ use sallyport_sandbox::roles::{ListenerReply, ListenerSignal};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Connection, Ear,
-    inbox::{Kept, Tray},
+    ListenerConnection, SessionListener,
+    inbox::{InputQueue, ReservedInputSlot},
 };
 
 /// Longest line in bytes: the limit of an input. A longer line is skipped and reported.
@@ -23,7 +23,7 @@ const LINES_WAITING_MAX: usize = 16;
 
 /// A line of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum InputLine {
     /// A line of text.
     Text(String),
     /// A line that is not UTF-8.
@@ -33,11 +33,11 @@ pub enum Line {
 }
 
 /// Reads lines in a separate thread, because reading blocks.
-pub fn lines() -> mpsc::Receiver<Line> {
+pub fn spawn_line_reader() -> mpsc::Receiver<InputLine> {
     let (sender, lines) = mpsc::channel(LINES_WAITING_MAX);
     thread::spawn(move || {
         let mut input = std::io::stdin().lock();
-        while let Some(line) = next(&mut input) {
+        while let Some(line) = read_line(&mut input) {
             if sender.blocking_send(line).is_err() {
                 return;
             }
@@ -47,7 +47,7 @@ pub fn lines() -> mpsc::Receiver<Line> {
 }
 
 /// The next line without its line break; `None` at the end of the input or after an error.
-fn next(input: &mut impl BufRead) -> Option<Line> {
+fn read_line(input: &mut impl BufRead) -> Option<InputLine> {
     let mut bytes = Vec::new();
     let count =
         input.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut bytes).ok()?;
@@ -59,23 +59,27 @@ fn next(input: &mut impl BufRead) -> Option<Line> {
         bytes.pop();
     } else if bytes.len() > LINE_BYTES_MAX {
         input.skip_until(b'\n').ok()?;
-        return Some(Line::TooLong);
+        return Some(InputLine::TooLong);
     }
-    Some(String::from_utf8(bytes).map_or_else(|error| Line::Binary(error.into_bytes()), Line::Text))
+    Some(
+        String::from_utf8(bytes)
+            .map_or_else(|error| InputLine::Binary(error.into_bytes()), InputLine::Text),
+    )
 }
 
 /// Delivers each line to a listener and prints its replies, until the session ends. A line is read
 /// only when an input has room to wait, so that piped lines do not overflow the queue.
-pub async fn attend(
-    ear: Arc<Ear>,
-    mut lines: mpsc::Receiver<Line>,
+pub async fn deliver_lines(
+    ear: Arc<SessionListener>,
+    mut lines: mpsc::Receiver<InputLine>,
     print: Arc<dyn Fn(&str) + Send + Sync>,
     ended: oneshot::Sender<()>,
 ) {
     let mut ended = Some(ended);
-    let mut desk = Desk { connection: ear.connect("stdin"), print };
+    let mut desk = StdinConnection { connection: ear.open_connection("stdin"), print };
     let tray: Arc<dyn SessionInbox> = Arc::new(ear.tray.clone());
-    let mut is_open = desk.tell(ListenerSignal::Opened("standard input".to_owned()), &tray).await;
+    let mut is_open =
+        desk.deliver_signal(ListenerSignal::Opened("standard input".to_owned()), &tray).await;
     loop {
         let (signal, inbox) = tokio::select! {
             biased;
@@ -97,35 +101,39 @@ pub async fn attend(
                 continue;
             }
         };
-        is_open &= desk.tell(signal, &inbox).await;
+        is_open &= desk.deliver_signal(signal, &inbox).await;
     }
-    desk.connection.hear(ListenerSignal::Closed).await;
+    desk.connection.deliver_signal(ListenerSignal::Closed).await;
 }
 
 /// The next line, with a reserved place for its input, and without a signal if it was too long.
 /// Returns `None` at the end. No line is lost when the future is dropped.
 async fn next_signal(
-    lines: &mut mpsc::Receiver<Line>,
-    tray: &Tray,
-) -> Option<(Option<ListenerSignal>, Kept)> {
-    let kept = tray.keep().await?;
+    lines: &mut mpsc::Receiver<InputLine>,
+    tray: &InputQueue,
+) -> Option<(Option<ListenerSignal>, ReservedInputSlot)> {
+    let kept = tray.reserve_slot().await?;
     let signal = match lines.recv().await? {
-        Line::Text(line) => Some(ListenerSignal::Text(line)),
-        Line::Binary(bytes) => Some(ListenerSignal::Binary(bytes)),
-        Line::TooLong => None,
+        InputLine::Text(line) => Some(ListenerSignal::Text(line)),
+        InputLine::Binary(bytes) => Some(ListenerSignal::Binary(bytes)),
+        InputLine::TooLong => None,
     };
     Some((signal, kept))
 }
 
-struct Desk {
-    connection: Connection,
+struct StdinConnection {
+    connection: ListenerConnection,
     print: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-impl Desk {
+impl StdinConnection {
     /// Delivers a signal. Returns whether more may follow.
-    async fn tell(&mut self, signal: ListenerSignal, inbox: &Arc<dyn SessionInbox>) -> bool {
-        for reply in self.connection.hear_into(signal, Arc::clone(inbox)).await {
+    async fn deliver_signal(
+        &mut self,
+        signal: ListenerSignal,
+        inbox: &Arc<dyn SessionInbox>,
+    ) -> bool {
+        for reply in self.connection.deliver_signal_to_inbox(signal, Arc::clone(inbox)).await {
             match reply {
                 ListenerReply::Text(text) => (self.print)(&text),
                 ListenerReply::Binary(data) => (self.print)(&String::from_utf8_lossy(&data)),
@@ -152,12 +160,12 @@ mod tests {
             b"y\nlast",
         ];
         let mut input = std::io::Cursor::new(text.concat());
-        let found: Vec<Line> = std::iter::from_fn(|| next(&mut input)).collect();
-        let line = |text: &str| Line::Text(text.to_owned());
-        let binary = Line::Binary(vec![0xff]);
+        let found: Vec<InputLine> = std::iter::from_fn(|| read_line(&mut input)).collect();
+        let line = |text: &str| InputLine::Text(text.to_owned());
+        let binary = InputLine::Binary(vec![0xff]);
         assert_eq!(
             found,
-            [line("one\r"), line(""), binary, line(&long), Line::TooLong, line("last")]
+            [line("one\r"), line(""), binary, line(&long), InputLine::TooLong, line("last")]
         );
     }
 }

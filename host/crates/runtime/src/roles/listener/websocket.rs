@@ -15,8 +15,8 @@ use tokio_tungstenite::tungstenite::{
     protocol::{CloseFrame, frame::coding::CloseCode},
 };
 
-use super::{Connection, Ear};
-use crate::roles::http::{Bucket, Socket, Talk};
+use super::{ListenerConnection, SessionListener};
+use crate::roles::http::{Socket, TokenBucket, WebSocketHandler};
 
 /// How often the other side is pinged. A connection without any message between two pings is
 /// dropped.
@@ -36,42 +36,42 @@ const MESSAGES_AT_ONCE_MAX: f64 = 50.0;
 const TOO_LONG: &str = "a message has at most 65536 bytes";
 
 /// Accepts WebSockets for a listener.
-pub struct WebSockets(pub Arc<Ear>);
+pub struct WebSocketAcceptor(pub Arc<SessionListener>);
 
-impl Talk for WebSockets {
-    fn speak(&self, socket: Socket, peer: SocketAddr) -> BoxFuture<'static, ()> {
-        let connection = self.0.connect("ws");
-        let bucket = Bucket::new(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE_MAX);
+impl WebSocketHandler for WebSocketAcceptor {
+    fn handle_socket(&self, socket: Socket, peer: SocketAddr) -> BoxFuture<'static, ()> {
+        let connection = self.0.open_connection("ws");
+        let bucket = TokenBucket::new(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE_MAX);
         let mut ping = interval(PING_EVERY);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let speech = Speech { connection, socket, bucket, ping, is_quiet: false };
-        Box::pin(speech.hold(peer))
+        let speech = WebSocketSession { connection, socket, bucket, ping, is_quiet: false };
+        Box::pin(speech.run_session(peer))
     }
 }
 
-struct Speech {
-    connection: Connection,
+struct WebSocketSession {
+    connection: ListenerConnection,
     socket: Socket,
-    bucket: Bucket,
+    bucket: TokenBucket,
     ping: Interval,
     /// Nothing has arrived since the last ping.
     is_quiet: bool,
 }
 
-impl Speech {
-    async fn hold(mut self, peer: SocketAddr) {
-        let mut flow = self.tell(ListenerSignal::Opened(peer.to_string())).await;
+impl WebSocketSession {
+    async fn run_session(mut self, peer: SocketAddr) {
+        let mut flow = self.deliver_signal(ListenerSignal::Opened(peer.to_string())).await;
         while flow.is_continue() {
-            flow = self.next().await;
+            flow = self.handle_next_event().await;
         }
-        let _ = tokio::time::timeout(FAREWELL_TIME_MAX, self.part_in_peace()).await;
-        self.connection.hear(ListenerSignal::Closed).await;
+        let _ = tokio::time::timeout(FAREWELL_TIME_MAX, self.drain_and_close()).await;
+        self.connection.deliver_signal(ListenerSignal::Closed).await;
     }
 
     /// Reads whatever still arrives, because closing a TCP connection with unread data discards
     /// what was sent last. Data after an invalid frame is not a message, so raw bytes are read at
     /// the end.
-    async fn part_in_peace(&mut self) {
+    async fn drain_and_close(&mut self) {
         // A close frame cannot be sent if the other side is gone.
         let _ = self.socket.close(None).await;
         while let Some(Ok(_)) = self.socket.next().await {}
@@ -81,31 +81,31 @@ impl Speech {
         }
     }
 
-    async fn next(&mut self) -> ControlFlow<()> {
+    async fn handle_next_event(&mut self) -> ControlFlow<()> {
         // Answers come first: their number is bounded by the number of inputs.
         tokio::select! {
             biased;
             answer = self.connection.answers.recv() => match answer {
-                Some(answer) => self.tell(ListenerSignal::Answered(answer)).await,
-                None => self.part(CloseCode::Away, "the session has ended").await,
+                Some(answer) => self.deliver_signal(ListenerSignal::Answered(answer)).await,
+                None => self.close_with_reason(CloseCode::Away, "the session has ended").await,
             },
             message = self.socket.next() => match message {
-                Some(Ok(message)) => self.take(message).await,
-                Some(Err(error)) => self.part_because_of(&error).await,
+                Some(Ok(message)) => self.handle_message(message).await,
+                Some(Err(error)) => self.close_for_error(&error).await,
                 None => ControlFlow::Break(()),
             },
             _ = self.ping.tick() => match std::mem::replace(&mut self.is_quiet, true) {
                 true => ControlFlow::Break(()),
-                false => self.send(Message::Ping(Vec::new().into())).await,
+                false => self.send_message(Message::Ping(Vec::new().into())).await,
             },
         }
     }
 
     /// Counts every message against the rate limit, including pings, which are answered.
-    async fn take(&mut self, message: Message) -> ControlFlow<()> {
+    async fn handle_message(&mut self, message: Message) -> ControlFlow<()> {
         self.is_quiet = false;
-        if !message.is_close() && !self.bucket.take() {
-            return self.part(CloseCode::Policy, "too many messages").await;
+        if !message.is_close() && !self.bucket.take_token() {
+            return self.close_with_reason(CloseCode::Policy, "too many messages").await;
         }
         let signal = match message {
             Message::Text(text) => ListenerSignal::Text(text.as_str().to_owned()),
@@ -115,22 +115,24 @@ impl Speech {
                 return ControlFlow::Continue(());
             }
         };
-        self.tell(signal).await
+        self.deliver_signal(signal).await
     }
 
     /// Delivers a signal to the plugin and sends its replies.
-    async fn tell(&mut self, signal: ListenerSignal) -> ControlFlow<()> {
-        for reply in self.connection.hear(signal).await {
+    async fn deliver_signal(&mut self, signal: ListenerSignal) -> ControlFlow<()> {
+        for reply in self.connection.deliver_signal(signal).await {
             match reply {
-                ListenerReply::Text(text) => self.send(Message::Text(text.into())).await?,
-                ListenerReply::Binary(data) => self.send(Message::Binary(data.into())).await?,
+                ListenerReply::Text(text) => self.send_message(Message::Text(text.into())).await?,
+                ListenerReply::Binary(data) => {
+                    self.send_message(Message::Binary(data.into())).await?
+                }
                 ListenerReply::Close => return ControlFlow::Break(()),
             }
         }
         ControlFlow::Continue(())
     }
 
-    async fn send(&mut self, message: Message) -> ControlFlow<()> {
+    async fn send_message(&mut self, message: Message) -> ControlFlow<()> {
         match tokio::time::timeout(SEND_TIME_MAX, self.socket.send(message)).await {
             Ok(Ok(())) => ControlFlow::Continue(()),
             Ok(Err(_)) | Err(_) => ControlFlow::Break(()),
@@ -138,7 +140,7 @@ impl Speech {
     }
 
     /// Closes with a code that describes the error (RFC 6455, 7.4.1), unless the connection broke.
-    async fn part_because_of(&mut self, error: &Error) -> ControlFlow<()> {
+    async fn close_for_error(&mut self, error: &Error) -> ControlFlow<()> {
         let (code, reason) = match error {
             Error::Capacity(_) => (CloseCode::Size, TOO_LONG),
             Error::Utf8(_) => (CloseCode::Invalid, "a text message has to be UTF-8"),
@@ -148,12 +150,16 @@ impl Speech {
             Error::Protocol(_) => (CloseCode::Protocol, "this is no frame of a web socket"),
             _ => return ControlFlow::Break(()),
         };
-        self.part(code, reason).await
+        self.close_with_reason(code, reason).await
     }
 
-    async fn part(&mut self, code: CloseCode, reason: &'static str) -> ControlFlow<()> {
+    async fn close_with_reason(
+        &mut self,
+        code: CloseCode,
+        reason: &'static str,
+    ) -> ControlFlow<()> {
         let frame = CloseFrame { code, reason: reason.into() };
-        self.send(Message::Close(Some(frame))).await?;
+        self.send_message(Message::Close(Some(frame))).await?;
         ControlFlow::Break(())
     }
 }

@@ -9,7 +9,7 @@ use sallyport_sandbox::roles::{
 use sallyport_session::{SessionActivity, SessionEvent, TurnEnd};
 use serde_json::json;
 
-use crate::roles::whose;
+use crate::roles::origin_text;
 
 /// Characters of a component's digest that are shown; enough to compare two versions by eye.
 const DIGEST_CHARS: usize = 12;
@@ -18,23 +18,23 @@ const DIGEST_CHARS: usize = 12;
 const ACT_BYTES_MAX: usize = 60 * 1024;
 
 /// Returns the UI events for an event of the session.
-pub fn events(event: &SessionEvent) -> Vec<UiEvent> {
+pub fn convert_event(event: &SessionEvent) -> Vec<UiEvent> {
     match event {
         SessionEvent::State(SessionActivity::Ready) => {
             vec![UiEvent::StateChanged(UiActivity::Ready), UiEvent::ReadyForInput]
         }
-        SessionEvent::State(state) => vec![UiEvent::StateChanged(activity(*state))],
+        SessionEvent::State(state) => vec![UiEvent::StateChanged(convert_activity(*state))],
         SessionEvent::InputAccepted { text, origin, .. } => {
-            let origin = origin.as_ref().map(whose);
-            vec![said(UiMessageAuthor::User, UiTextFormat::Text, text, origin)]
+            let origin = origin.as_ref().map(origin_text);
+            vec![new_message_event(UiMessageAuthor::User, UiTextFormat::Text, text, origin)]
         }
         SessionEvent::Delta(ReplyDelta::Text(text)) => vec![UiEvent::Delta(text.clone())],
         SessionEvent::MessageComplete { text, .. } if text.is_empty() => Vec::new(),
         SessionEvent::MessageComplete { text, .. } => {
-            vec![said(UiMessageAuthor::Assistant, UiTextFormat::Markdown, text, None)]
+            vec![new_message_event(UiMessageAuthor::Assistant, UiTextFormat::Markdown, text, None)]
         }
         SessionEvent::ApprovalNeeded { confirmation_id, request, .. } => {
-            vec![UiEvent::ToolCallRequested(question(*confirmation_id, request))]
+            vec![UiEvent::ToolCallRequested(tool_call_request(*confirmation_id, request))]
         }
         SessionEvent::ApprovalClosed { confirmation_id } => {
             vec![UiEvent::ConfirmationClosed(*confirmation_id)]
@@ -47,12 +47,17 @@ pub fn events(event: &SessionEvent) -> Vec<UiEvent> {
                 data: report.outcome.to_model_value().to_string(),
             })]
         }
-        SessionEvent::TurnEnded { reason, .. } => ending(reason).into_iter().collect(),
+        SessionEvent::TurnEnded { reason, .. } => turn_end_event(reason).into_iter().collect(),
         SessionEvent::Noticed { notice } => {
             let origin = Some(notice.plugin.to_string());
-            vec![said(UiMessageAuthor::Notice, UiTextFormat::Text, &notice.text, origin)]
+            vec![new_message_event(
+                UiMessageAuthor::Notice,
+                UiTextFormat::Text,
+                &notice.text,
+                origin,
+            )]
         }
-        SessionEvent::Notice(notice) => vec![beside(&notice.to_string())],
+        SessionEvent::Notice(notice) => vec![notice_event(&notice.to_string())],
         SessionEvent::Delta(_)
         | SessionEvent::CallRequested { .. }
         | SessionEvent::ArgumentsEdited { .. }
@@ -64,7 +69,7 @@ pub fn events(event: &SessionEvent) -> Vec<UiEvent> {
     }
 }
 
-fn activity(state: SessionActivity) -> UiActivity {
+fn convert_activity(state: SessionActivity) -> UiActivity {
     match state {
         SessionActivity::Ready => UiActivity::Ready,
         SessionActivity::Thinking => UiActivity::Thinking,
@@ -73,7 +78,7 @@ fn activity(state: SessionActivity) -> UiActivity {
     }
 }
 
-pub(super) fn said(
+pub(super) fn new_message_event(
     author: UiMessageAuthor,
     format: UiTextFormat,
     content: &str,
@@ -82,26 +87,26 @@ pub(super) fn said(
     UiEvent::NewMessage(UiMessage { author, content: content.to_owned(), format, origin })
 }
 
-fn beside(text: &str) -> UiEvent {
-    said(UiMessageAuthor::Notice, UiTextFormat::Text, text, None)
+fn notice_event(text: &str) -> UiEvent {
+    new_message_event(UiMessageAuthor::Notice, UiTextFormat::Text, text, None)
 }
 
 /// The message for the end of a turn, where the turn's own messages do not show it.
-fn ending(end: &TurnEnd) -> Option<UiEvent> {
+fn turn_end_event(end: &TurnEnd) -> Option<UiEvent> {
     match end {
         TurnEnd::Answered { .. } => None,
         TurnEnd::Spoken { text } => {
-            Some(said(UiMessageAuthor::Assistant, UiTextFormat::Text, text, None))
+            Some(new_message_event(UiMessageAuthor::Assistant, UiTextFormat::Text, text, None))
         }
-        TurnEnd::BudgetReached { what } => Some(beside(&format!("stopped: {what}"))),
-        TurnEnd::ModelFailed(error) => Some(beside(&error.to_string())),
-        TurnEnd::Cancelled => Some(beside("cancelled")),
-        TurnEnd::InputRefused(error) => Some(beside(&error.to_string())),
+        TurnEnd::BudgetReached { what } => Some(notice_event(&format!("stopped: {what}"))),
+        TurnEnd::ModelFailed(error) => Some(notice_event(&error.to_string())),
+        TurnEnd::Cancelled => Some(notice_event("cancelled")),
+        TurnEnd::InputRefused(error) => Some(notice_event(&error.to_string())),
     }
 }
 
 /// The question about a call. Arguments that are not JSON are converted into a JSON string.
-fn question(confirmation_id: u64, request: &ApprovalRequest) -> UiToolCallRequest {
+fn tool_call_request(confirmation_id: u64, request: &ApprovalRequest) -> UiToolCallRequest {
     let text = request.call.arguments.trim();
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     let arguments = match text {
@@ -114,15 +119,15 @@ fn question(confirmation_id: u64, request: &ApprovalRequest) -> UiToolCallReques
         call_id: request.call.context.call_id.clone(),
         tool: request.call.tool.to_string(),
         arguments,
-        security_warning: Some(warning(request)),
+        security_warning: Some(security_warning(request)),
         extra: request.request.as_deref().map(|shown| json!({ "request": shown }).to_string()),
     }
 }
 
 /// Describes the access with all data that would leave, the reason for the question, and the
 /// plugin's powers.
-fn warning(request: &ApprovalRequest) -> String {
-    let act = act(request);
+fn security_warning(request: &ApprovalRequest) -> String {
+    let act = access_description(request);
     let powers = match &request.powers[..] {
         [] => String::new(),
         powers => format!(" {} can: {}.", request.call.tool.plugin, powers.join("; ")),
@@ -136,17 +141,17 @@ fn warning(request: &ApprovalRequest) -> String {
 }
 
 /// Describes the access of a running call, each part on lines of its own; empty for a call.
-fn act(request: &ApprovalRequest) -> String {
+fn access_description(request: &ApprovalRequest) -> String {
     let ApprovalSubject::Access { what } = &request.subject else { return String::new() };
     match request.request.as_deref() {
-        Some(shown) => format!("It wants to {what}.{}\n", parts(shown)),
+        Some(shown) => format!("It wants to {what}.{}\n", request_parts_text(shown)),
         None => format!("It wants to {what}. "),
     }
 }
 
 /// Lists all parts of a request that would leave, each after its name. Invisible characters are
 /// escaped.
-fn parts(request: &RequestPreview) -> String {
+fn request_parts_text(request: &RequestPreview) -> String {
     let mut parts = String::new();
     if !request.query.is_empty() {
         parts += &format!("\nquery: {}", text::escape_line(&request.query));
@@ -170,6 +175,6 @@ fn parts(request: &RequestPreview) -> String {
 }
 
 /// Whether a question fits into one event of a UI. The user cannot answer a longer one there.
-pub fn fits(request: &ApprovalRequest) -> bool {
-    act(request).len() <= ACT_BYTES_MAX
+pub fn fits_in_event(request: &ApprovalRequest) -> bool {
+    access_description(request).len() <= ACT_BYTES_MAX
 }
