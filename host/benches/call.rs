@@ -65,7 +65,7 @@ async fn isolated(host: &Host, raw: &BareComponent, what: &str, arguments: &str)
             tool: "clock.get_time".parse().expect("a tool"),
             arguments: arguments.to_owned(),
         };
-        let report = host.call(call).await;
+        let report = host.call_tool(call).await;
         assert!(matches!(report.outcome, Outcome::Completed(_)), "{report:?}");
     };
     let baseline = async || {

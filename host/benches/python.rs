@@ -53,7 +53,7 @@ async fn execute(host: &Host, session: &str) -> Duration {
         arguments: r#"{"code":"1+1"}"#.to_owned(),
     };
     let begin = Instant::now();
-    let report = host.call(call).await;
+    let report = host.call_tool(call).await;
     let elapsed = begin.elapsed();
     let Outcome::Completed(output) = &report.outcome else {
         panic!("run `cargo xtask plugins` first: {report:?}")

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    sallyport_process::as_stage()
+    sallyport_process::run_if_stage()
         .or_else(sallyport_sandbox::compile::run_as_worker)
         .or_else(sallyport_sandbox::compile::run_as_queue)
         .unwrap_or_else(sallyport::cli::main)

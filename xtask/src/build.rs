@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{
     fuzz, pages,
-    process::{cargo, output, root, run},
+    process::{cargo_command, repository_root, run_command, run_for_output},
     programs, python,
     wasm::{self, TARGET},
 };
@@ -20,33 +20,38 @@ use crate::{
 pub(crate) const SCRIPTS: &str = "plugins-src/scripts";
 
 /// Adds the WebAssembly target if it is missing.
-pub(crate) fn setup() -> Result<()> {
-    let installed =
-        output(Command::new("rustup").args(["target", "list", "--installed"]).current_dir(root()))
-            .context("rustup is needed for the wasm32-wasip2 target; see https://rustup.rs")?;
+pub(crate) fn install_target() -> Result<()> {
+    let installed = run_for_output(
+        Command::new("rustup")
+            .args(["target", "list", "--installed"])
+            .current_dir(repository_root()),
+    )
+    .context("rustup is needed for the wasm32-wasip2 target; see https://rustup.rs")?;
     if installed.lines().any(|line| line == TARGET) {
         return Ok(());
     }
-    run(Command::new("rustup").args(["target", "add", TARGET]).current_dir(root()))
+    run_command(
+        Command::new("rustup").args(["target", "add", TARGET]).current_dir(repository_root()),
+    )
 }
 
 /// Makes cargo quiet unless it prints to a terminal. Its hundreds of lines would bury ours in a
 /// log.
-pub(crate) fn quiet() -> Option<&'static str> {
+pub(crate) fn quiet_flag() -> Option<&'static str> {
     (!std::io::stderr().is_terminal()).then_some("--quiet")
 }
 
 /// Builds `plugins-src` and copies the results to where the host expects them: one folder per
 /// plugin.
-pub(crate) fn plugins() -> Result<()> {
-    setup()?;
+pub(crate) fn build_plugins() -> Result<()> {
+    install_target()?;
     eprintln!("building the plugins …");
-    let source = root().join("plugins-src");
-    wasm::build(&root(), &source)?;
+    let source = repository_root().join("plugins-src");
+    wasm::build_components(&repository_root(), &source)?;
     for folder in plugin_folders(&source)? {
         let name = file_name(&folder);
-        let Some(wasm) = component(&folder, &name)? else { continue };
-        let target = built(&name);
+        let Some(wasm) = plugin_component(&folder, &name)? else { continue };
+        let target = plugin_output_folder(&name);
         fs::create_dir_all(&target)?;
         copy_if_changed(&folder.join("plugin.toml"), &target.join("plugin.toml"))?;
         copy_if_changed(&wasm, &target.join(format!("{name}.wasm")))?;
@@ -56,9 +61,11 @@ pub(crate) fn plugins() -> Result<()> {
 
 /// Names of this repository's plugins that are built.
 pub(crate) fn plugin_names() -> Result<Vec<String>> {
-    let folders = plugin_folders(&root().join("plugins-src"))?;
+    let folders = plugin_folders(&repository_root().join("plugins-src"))?;
     let names = folders.iter().map(|path| file_name(path));
-    Ok(names.filter(|name| built(name).join(format!("{name}.wasm")).is_file()).collect())
+    Ok(names
+        .filter(|name| plugin_output_folder(name).join(format!("{name}.wasm")).is_file())
+        .collect())
 }
 
 /// Names of this repository's script plugins.
@@ -67,58 +74,69 @@ pub(crate) fn script_names() -> Result<Vec<String>> {
 }
 
 /// Builds the host in the debug profile and returns the path of the program.
-pub(crate) fn host() -> Result<PathBuf> {
+pub(crate) fn build_host() -> Result<PathBuf> {
     eprintln!("building the host …");
-    run(cargo().arg("build").args(quiet()).args(["--package", "sallyport"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), Into::into);
+    run_command(cargo_command().arg("build").args(quiet_flag()).args(["--package", "sallyport"]))?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or(repository_root().join("target"), Into::into);
     Ok(target.join("debug/sallyport"))
 }
 
 /// Builds the components that the integration tests run, including those shown in the documents.
-pub(crate) fn guests() -> Result<()> {
-    setup()?;
+pub(crate) fn build_guests() -> Result<()> {
+    install_target()?;
     eprintln!("building the components of the tests …");
-    wasm::build(&root(), &root().join("tests/guests"))?;
-    wasm::build(&root(), &pages::lay_out()?)
+    wasm::build_components(&repository_root(), &repository_root().join("tests/guests"))?;
+    wasm::build_components(&repository_root(), &pages::write_page_plugins()?)
 }
 
 /// Sets up and runs every test: the plugins natively, the host and the SDK, then each fuzz target
 /// for a few seconds.
-pub(crate) fn test() -> Result<()> {
-    programs::install();
-    plugins()?;
-    guests()?;
-    run(cargo().args(["test", "--manifest-path", "plugins-src/Cargo.toml", "--workspace"]))?;
-    run(cargo().arg("test").arg("--manifest-path").arg(pages::lay_out()?.join("Cargo.toml")))?;
-    python_tests()?;
-    run(cargo().args(["test", "--workspace"]))?;
-    fuzz::fuzz(&[])
+pub(crate) fn run_all_tests() -> Result<()> {
+    programs::install_programs();
+    build_plugins()?;
+    build_guests()?;
+    run_command(cargo_command().args([
+        "test",
+        "--manifest-path",
+        "plugins-src/Cargo.toml",
+        "--workspace",
+    ]))?;
+    run_command(
+        cargo_command()
+            .arg("test")
+            .arg("--manifest-path")
+            .arg(pages::write_page_plugins()?.join("Cargo.toml")),
+    )?;
+    run_python_tests()?;
+    run_command(cargo_command().args(["test", "--workspace"]))?;
+    fuzz::run_fuzz_targets(&[])
 }
 
 /// Folder in which the host finds a plugin.
-fn built(name: &str) -> PathBuf {
-    root().join("plugins-wasm").join(name)
+fn plugin_output_folder(name: &str) -> PathBuf {
+    repository_root().join("plugins-wasm").join(name)
 }
 
 /// Returns the component of a plugin, or `None` if this machine cannot build it.
-fn component(folder: &Path, name: &str) -> Result<Option<PathBuf>> {
+fn plugin_component(folder: &Path, name: &str) -> Result<Option<PathBuf>> {
     if python::is_python(folder) {
-        return python::component(folder, name);
+        return python::build_component(folder, name);
     }
-    let release = root().join("plugins-src/target").join(TARGET).join("release");
+    let release = repository_root().join("plugins-src/target").join(TARGET).join("release");
     Ok(Some(release.join(format!("{}.wasm", name.replace('-', "_")))))
 }
 
-fn python_tests() -> Result<()> {
-    let folders = plugin_folders(&root().join("plugins-src"))?;
+fn run_python_tests() -> Result<()> {
+    let folders = plugin_folders(&repository_root().join("plugins-src"))?;
     let plugins = folders.into_iter().filter(|folder| python::is_python(folder));
-    plugins.chain(script_folders()?).try_for_each(|folder| python::test(&folder))
+    plugins.chain(script_folders()?).try_for_each(|folder| python::run_tests(&folder))
 }
 
 /// Folders of the script plugins, which need no build.
 fn script_folders() -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
-    for entry in fs::read_dir(root().join(SCRIPTS))? {
+    for entry in fs::read_dir(repository_root().join(SCRIPTS))? {
         let path = entry?.path();
         if path.join("definition.json").is_file() {
             folders.push(path);

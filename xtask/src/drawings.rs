@@ -7,7 +7,7 @@ use std::fs;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::process::root;
+use crate::process::repository_root;
 
 /// Folder of the drawings.
 const FOLDER: &str = "docs/images";
@@ -54,7 +54,7 @@ text { fill: #e6edf3; }
 type Point = (i32, i32);
 
 /// A drawing. Its text contains no character that XML reserves.
-struct Drawing {
+struct SvgDrawing {
     file: &'static str,
     title: &'static str,
     about: &'static str,
@@ -63,38 +63,38 @@ struct Drawing {
 }
 
 /// Writes the drawings, or compares them with the files.
-pub(crate) fn drawings(args: &[String]) -> Result<()> {
+pub(crate) fn update_drawings(args: &[String]) -> Result<()> {
     match args {
-        [] => all().iter().try_for_each(write),
-        [flag] if flag == "--check" => check(),
+        [] => all_drawings().iter().try_for_each(write_drawing),
+        [flag] if flag == "--check" => check_drawings(),
         _ => bail!("drawings knows --check and nothing else"),
     }
 }
 
 /// Fails if a file differs from the drawing made here.
-pub(crate) fn check() -> Result<()> {
-    for drawing in all() {
-        let path = root().join(FOLDER).join(drawing.file);
-        let is_current = fs::read_to_string(path).is_ok_and(|text| text == drawing.svg());
+pub(crate) fn check_drawings() -> Result<()> {
+    for drawing in all_drawings() {
+        let path = repository_root().join(FOLDER).join(drawing.file);
+        let is_current = fs::read_to_string(path).is_ok_and(|text| text == drawing.to_svg());
         ensure!(is_current, "{FOLDER}/{} is not current; run `cargo xtask drawings`", drawing.file);
     }
     Ok(())
 }
 
-fn write(drawing: &Drawing) -> Result<()> {
-    let folder = root().join(FOLDER);
+fn write_drawing(drawing: &SvgDrawing) -> Result<()> {
+    let folder = repository_root().join(FOLDER);
     fs::create_dir_all(&folder)?;
-    fs::write(folder.join(drawing.file), drawing.svg())
+    fs::write(folder.join(drawing.file), drawing.to_svg())
         .with_context(|| format!("cannot write {FOLDER}/{}", drawing.file))
 }
 
-fn all() -> [Drawing; 2] {
-    [call(), grant()]
+fn all_drawings() -> [SvgDrawing; 2] {
+    [draw_call(), draw_grant()]
 }
 
 /// The path of a call, from the model and back.
-fn call() -> Drawing {
-    let mut drawing = Drawing::new(
+fn draw_call() -> SvgDrawing {
+    let mut drawing = SvgDrawing::new(
         "call.svg",
         "The way of a tool call",
         "The model writes a call. The session hands it to the gate. The gate decides by your \
@@ -104,51 +104,51 @@ fn call() -> Drawing {
          and the model, and the call is recorded too.",
         336,
     );
-    drawing.rect("plain", (20, 68), (96, 84));
-    drawing.column((68, 100), &[("head", "model"), ("note", "writes"), ("note", "a call")]);
-    drawing.rect("plain", (149, 68), (96, 84));
+    drawing.add_rect("plain", (20, 68), (96, 84));
+    drawing.add_column((68, 100), &[("head", "model"), ("note", "writes"), ("note", "a call")]);
+    drawing.add_rect("plain", (149, 68), (96, 84));
     let session = [("head", "session"), ("note", "keeps the"), ("note", "conversation")];
-    drawing.column((197, 100), &session);
-    drawing.rect("gate", (278, 24), (200, 196));
-    drawing.text("head", (378, 46), "gate");
+    drawing.add_column((197, 100), &session);
+    drawing.add_rect("gate", (278, 24), (200, 196));
+    drawing.add_text("head", (378, 46), "gate");
     for (y, head, note) in [
         (60, "decision", "by your policy"),
         (110, "approval", "by you, if the policy asks"),
         (160, "audit record", "of the decision"),
     ] {
-        drawing.rect("plain", (290, y), (176, 44));
-        drawing.column((378, y + 19), &[("head", head), ("note", note)]);
+        drawing.add_rect("plain", (290, y), (176, 44));
+        drawing.add_column((378, y + 19), &[("head", head), ("note", note)]);
     }
-    drawing.rect("open", (511, 24), (169, 196));
-    drawing.text("head", (595, 46), "sandbox");
+    drawing.add_rect("open", (511, 24), (169, 196));
+    drawing.add_text("head", (595, 46), "sandbox");
     for (y, head, note) in
         [(60, "plugin", "a fresh instance"), (142, "each host call", "checked by the gate")]
     {
-        drawing.rect("plain", (523, y), (145, 62));
-        drawing.column((595, y + 27), &[("head", head), ("note", note)]);
+        drawing.add_rect("plain", (523, y), (145, 62));
+        drawing.add_column((595, y + 27), &[("head", head), ("note", note)]);
     }
-    drawing.text("note", (132, 86), "call");
-    drawing.arrow("allowed", &[(116, 93), (149, 93)]);
-    drawing.arrow("allowed", &[(245, 93), (278, 93)]);
-    drawing.arrow("allowed", &[(478, 93), (511, 93)]);
-    drawing.arrow("allowed", &[(595, 122), (595, 142)]);
-    drawing.arrow("allowed", &[(607, 220), (607, 242)]);
-    drawing.text("note", (607, 259), "files, HTTP, secrets");
-    drawing.arrow("denied", &[(378, 220), (378, 280)]);
-    drawing.text("refusal start", (388, 254), "denied: does not run");
-    drawing.arrow("allowed", &[(525, 220), (525, 280), (197, 280), (197, 152)]);
-    drawing.arrow("allowed", &[(149, 127), (116, 127)]);
+    drawing.add_text("note", (132, 86), "call");
+    drawing.add_arrow("allowed", &[(116, 93), (149, 93)]);
+    drawing.add_arrow("allowed", &[(245, 93), (278, 93)]);
+    drawing.add_arrow("allowed", &[(478, 93), (511, 93)]);
+    drawing.add_arrow("allowed", &[(595, 122), (595, 142)]);
+    drawing.add_arrow("allowed", &[(607, 220), (607, 242)]);
+    drawing.add_text("note", (607, 259), "files, HTTP, secrets");
+    drawing.add_arrow("denied", &[(378, 220), (378, 280)]);
+    drawing.add_text("refusal start", (388, 254), "denied: does not run");
+    drawing.add_arrow("allowed", &[(525, 220), (525, 280), (197, 280), (197, 152)]);
+    drawing.add_arrow("allowed", &[(149, 127), (116, 127)]);
     let outcome = [
         ("head", "outcome: result, error, refusal or timeout"),
         ("note", "the call leaves an audit record too"),
     ];
-    drawing.column((361, 302), &outcome);
+    drawing.add_column((361, 302), &outcome);
     drawing
 }
 
 /// What a plugin can do: whatever is both requested and granted.
-fn grant() -> Drawing {
-    let mut drawing = Drawing::new(
+fn draw_grant() -> SvgDrawing {
+    let mut drawing = SvgDrawing::new(
         "grant.svg",
         "What a plugin can do",
         "Two areas overlap. The left one is what the plugin's manifest requests, the right one is \
@@ -157,73 +157,73 @@ fn grant() -> Drawing {
          the overlap.",
         286,
     );
-    drawing.text("head start", (20, 34), "plugin.toml requests");
-    drawing.text("head end", (680, 50), "policy.toml grants");
-    drawing.rect("plain", (20, 44), (430, 160));
-    drawing.rect("gate", (250, 60), (430, 160));
-    drawing.rect("open", (250, 60), (200, 144));
+    drawing.add_text("head start", (20, 34), "plugin.toml requests");
+    drawing.add_text("head end", (680, 50), "policy.toml grants");
+    drawing.add_rect("plain", (20, 44), (430, 160));
+    drawing.add_rect("gate", (250, 60), (430, 160));
+    drawing.add_rect("open", (250, 60), (200, 144));
     let parts = [
         (135, "requested only", "POST https://api.example/**", "a folder, read-write"),
         (350, "requested and granted", "GET https://api.example/**", "the variable TZ"),
         (565, "granted only", "GET https://other.example/**", "the variable HOME"),
     ];
     for (x, head, first, second) in parts {
-        drawing.text("head", (x, 88), head);
-        drawing.column((x, 120), &[("item", first), ("item", second)]);
+        drawing.add_text("head", (x, 88), head);
+        drawing.add_column((x, 120), &[("item", first), ("item", second)]);
     }
-    drawing.text("refusal", (135, 180), "refused");
-    drawing.text("head", (350, 180), "the plugin can use it");
-    drawing.text("note", (565, 180), "no effect");
+    drawing.add_text("refusal", (135, 180), "refused");
+    drawing.add_text("head", (350, 180), "the plugin can use it");
+    drawing.add_text("note", (565, 180), "no effect");
     let below = [
         ("note", "A deny entry of the policy takes away from the middle."),
         ("note", "Always there: computing, clocks, random numbers, log lines, its own settings."),
     ];
-    drawing.column((350, 246), &below);
+    drawing.add_column((350, 246), &below);
     drawing
 }
 
-impl Drawing {
+impl SvgDrawing {
     fn new(file: &'static str, title: &'static str, about: &'static str, height: i32) -> Self {
         let mut drawing = Self { file, title, about, height, body: String::new() };
-        drawing.rect("page", (1, 1), (WIDTH - 2, height - 2));
+        drawing.add_rect("page", (1, 1), (WIDTH - 2, height - 2));
         drawing
     }
 
-    fn rect(&mut self, class: &str, (x, y): Point, (width, height): Point) {
+    fn add_rect(&mut self, class: &str, (x, y): Point, (width, height): Point) {
         let size = format!("width=\"{width}\" height=\"{height}\" rx=\"8\"");
-        self.line(&format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" {size}/>"));
+        self.add_line(&format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" {size}/>"));
     }
 
-    fn text(&mut self, class: &str, (x, y): Point, words: &str) {
-        self.line(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{words}</text>"));
+    fn add_text(&mut self, class: &str, (x, y): Point, words: &str) {
+        self.add_line(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{words}</text>"));
     }
 
     /// Lines of text below one another, each with its class.
-    fn column(&mut self, (x, y): Point, lines: &[(&str, &str)]) {
+    fn add_column(&mut self, (x, y): Point, lines: &[(&str, &str)]) {
         for ((class, words), below) in lines.iter().zip(0..) {
-            self.text(class, (x, y + 17 * below), words);
+            self.add_text(class, (x, y + 17 * below), words);
         }
     }
 
     /// An arrow along points. Each segment is horizontal or vertical.
-    fn arrow(&mut self, class: &str, points: &[Point]) {
+    fn add_arrow(&mut self, class: &str, points: &[Point]) {
         let [way @ .., before, tip] = points else { return };
         let (right, down) = ((tip.0 - before.0).signum(), (tip.1 - before.1).signum());
         let (length, breadth) = HEAD;
         let neck = (tip.0 - length * right, tip.1 - length * down);
         let sides = [breadth, -breadth].map(|far| (neck.0 + far * down, neck.1 + far * right));
-        let line = shown(&[way, &[*before, neck]].concat());
-        self.line(&format!("<polyline class=\"way {class}\" points=\"{line}\"/>"));
-        let head = shown(&[*tip, sides[0], sides[1]]);
-        self.line(&format!("<polygon class=\"tip {class}\" points=\"{head}\"/>"));
+        let line = svg_points(&[way, &[*before, neck]].concat());
+        self.add_line(&format!("<polyline class=\"way {class}\" points=\"{line}\"/>"));
+        let head = svg_points(&[*tip, sides[0], sides[1]]);
+        self.add_line(&format!("<polygon class=\"tip {class}\" points=\"{head}\"/>"));
     }
 
-    fn line(&mut self, line: &str) {
+    fn add_line(&mut self, line: &str) {
         self.body.push_str(line);
         self.body.push('\n');
     }
 
-    fn svg(&self) -> String {
+    fn to_svg(&self) -> String {
         let Self { title, about, height, body, .. } = self;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -238,7 +238,7 @@ impl Drawing {
 }
 
 /// Points in the notation of SVG.
-fn shown(points: &[Point]) -> String {
+fn svg_points(points: &[Point]) -> String {
     let points: Vec<String> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
     points.join(" ")
 }

@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, bail};
 
-use crate::process::{cargo, root, run};
+use crate::process::{cargo_command, repository_root, run_command};
 
 /// The targets in `tests/fuzz`. Code coverage guides their inputs.
 const TARGETS: [&str; 3] = ["policy", "manifest", "url"];
@@ -33,7 +33,7 @@ const MEMORY_MIB_MAX: usize = 2048;
 const FAILURE_LINES_MAX: usize = 80;
 
 /// Runs one target, or all, for a time each. Arguments: `[TARGET] [SECONDS]`.
-pub(crate) fn fuzz(args: &[String]) -> Result<()> {
+pub(crate) fn run_fuzz_targets(args: &[String]) -> Result<()> {
     let (target, seconds) = match args {
         [] => (None, None),
         [one] if one.parse::<u64>().is_ok() => (None, Some(one)),
@@ -45,19 +45,19 @@ pub(crate) fn fuzz(args: &[String]) -> Result<()> {
     let seconds = seconds.context("the time is a number of seconds")?;
     match target {
         None => {
-            TARGETS.iter().try_for_each(|target| guided(target, seconds))?;
-            compile(seconds)
+            TARGETS.iter().try_for_each(|target| fuzz_target(target, seconds))?;
+            fuzz_compile(seconds)
         }
-        Some(COMPILE) => compile(seconds),
-        Some(target) if TARGETS.contains(&target) => guided(target, seconds),
+        Some(COMPILE) => fuzz_compile(seconds),
+        Some(target) if TARGETS.contains(&target) => fuzz_target(target, seconds),
         Some(other) => bail!("there is no target {other:?}; there are {TARGETS:?} and {COMPILE:?}"),
     }
 }
 
 /// Checks formatting and lints of the targets, which are a separate workspace.
-pub(crate) fn check() -> Result<()> {
-    run(instrumenting_cargo().args(["fmt", "--check"]))?;
-    run(instrumenting_cargo().args([
+pub(crate) fn check_targets() -> Result<()> {
+    run_command(instrumenting_cargo().args(["fmt", "--check"]))?;
+    run_command(instrumenting_cargo().args([
         "clippy",
         "--release",
         "--quiet",
@@ -69,26 +69,26 @@ pub(crate) fn check() -> Result<()> {
     .context(NEEDS)
 }
 
-fn folder() -> PathBuf {
-    root().join("tests/fuzz")
+fn fuzz_folder() -> PathBuf {
+    repository_root().join("tests/fuzz")
 }
 
 /// A cargo that takes its flags only from the folder of the targets.
 fn instrumenting_cargo() -> Command {
-    let mut command = cargo();
+    let mut command = cargo_command();
     for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_TARGET_DIR"] {
         command.env_remove(name);
     }
-    command.current_dir(folder());
+    command.current_dir(fuzz_folder());
     command
 }
 
 /// Builds and runs a target of `tests/fuzz`.
-fn guided(target: &str, seconds: u64) -> Result<()> {
-    run(instrumenting_cargo().args(["build", "--release", "--quiet", "--bin", target]))
+fn fuzz_target(target: &str, seconds: u64) -> Result<()> {
+    run_command(instrumenting_cargo().args(["build", "--release", "--quiet", "--bin", target]))
         .context(NEEDS)?;
-    let found = folder().join("target/corpus").join(target);
-    for path in [&found, &folder().join("artifacts")] {
+    let found = fuzz_folder().join("target/corpus").join(target);
+    for path in [&found, &fuzz_folder().join("artifacts")] {
         fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
     }
     println!("fuzzing {target} for {seconds} s …");
@@ -100,11 +100,11 @@ fn guided(target: &str, seconds: u64) -> Result<()> {
     command.arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"));
     command.args(["-dict=words.dict".to_owned(), format!("-artifact_prefix=artifacts/{target}-")]);
     // libFuzzer writes new inputs to the first folder.
-    report(target, command.arg(found).arg(format!("corpus/{target}")))
+    run_and_report(target, command.arg(found).arg(format!("corpus/{target}")))
 }
 
 /// Runs a target to its end and prints the line with its number of runs and its coverage.
-fn report(target: &str, command: &mut Command) -> Result<()> {
+fn run_and_report(target: &str, command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
     let told = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = told.lines().collect();
@@ -118,12 +118,14 @@ fn report(target: &str, command: &mut Command) -> Result<()> {
 }
 
 /// Runs the test that compiles damaged components.
-fn compile(seconds: u64) -> Result<()> {
+fn fuzz_compile(seconds: u64) -> Result<()> {
     println!("fuzzing {COMPILE} for {seconds} s …");
     // Test the whole workspace as elsewhere, because another selection would rebuild all
     // dependencies.
-    run(cargo()
-        .env("SALLYPORT_FUZZ_SECONDS", seconds.to_string())
-        .args(["test", "--quiet", "--workspace", "--test", "it", "--"])
-        .args(["compile_fuzz", "--nocapture"]))
+    run_command(
+        cargo_command()
+            .env("SALLYPORT_FUZZ_SECONDS", seconds.to_string())
+            .args(["test", "--quiet", "--workspace", "--test", "it", "--"])
+            .args(["compile_fuzz", "--nocapture"]),
+    )
 }

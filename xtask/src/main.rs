@@ -49,11 +49,11 @@ cargo xtask TASK
 ";
 
 fn main() -> ExitCode {
-    if let Some(code) = wasm::as_compiler() {
+    if let Some(code) = wasm::run_if_compiler() {
         return code;
     }
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match dispatch(&args) {
+    match dispatch_task(&args) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -62,22 +62,22 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(args: &[String]) -> Result<ExitCode> {
+fn dispatch_task(args: &[String]) -> Result<ExitCode> {
     let (task, rest) = args.split_first().map_or(("help", args), |(t, rest)| (t.as_str(), rest));
     match task {
-        "chat" | "run" | "selftest" => return start::start(task, rest),
-        "test" => build::test()?,
-        "check" => tidy::check()?,
-        "ci" => tidy::check().and_then(|()| build::test())?,
-        "setup" => build::setup()?,
-        "plugins" => build::plugins()?,
-        "guests" => build::guests()?,
-        "wasm" => wasm::build_named(rest)?,
-        "tidy" => tidy::tidy()?,
-        "bench" => bench::bench(rest)?,
-        "demo" => demo::demo(rest)?,
-        "drawings" => drawings::drawings(rest)?,
-        "fuzz" => fuzz::fuzz(rest)?,
+        "chat" | "run" | "selftest" => return start::start_sallyport(task, rest),
+        "test" => build::run_all_tests()?,
+        "check" => tidy::check_all()?,
+        "ci" => tidy::check_all().and_then(|()| build::run_all_tests())?,
+        "setup" => build::install_target()?,
+        "plugins" => build::build_plugins()?,
+        "guests" => build::build_guests()?,
+        "wasm" => wasm::build_from_arguments(rest)?,
+        "tidy" => tidy::check_house_rules()?,
+        "bench" => bench::run_benchmarks(rest)?,
+        "demo" => demo::run_demo(rest)?,
+        "drawings" => drawings::update_drawings(rest)?,
+        "fuzz" => fuzz::run_fuzz_targets(rest)?,
         "help" | "-h" | "--help" => print!("{HELP}"),
         other => bail!("there is no task {other:?}\n\n{HELP}"),
     }

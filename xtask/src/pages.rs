@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::process::root;
+use crate::process::repository_root;
 
 /// Folder of the pages.
 const PAGES: &str = "docs/roles";
@@ -59,34 +59,34 @@ strip = true
 type Files = BTreeMap<(String, String), String>;
 
 /// Writes the plugins of all pages and returns the workspace of the Rust ones.
-pub(crate) fn lay_out() -> Result<PathBuf> {
-    let folder = root().join(FOLDER);
+pub(crate) fn write_page_plugins() -> Result<PathBuf> {
+    let folder = repository_root().join(FOLDER);
     let mut files = Files::new();
-    for entry in fs::read_dir(root().join(PAGES))? {
+    for entry in fs::read_dir(repository_root().join(PAGES))? {
         let page = entry?.path();
         let text = fs::read_to_string(&page)?;
-        take(&text, &mut files).with_context(|| page.display().to_string())?;
+        extract_files(&text, &mut files).with_context(|| page.display().to_string())?;
     }
     let members = files.keys().filter(|(_, file)| file == LIBRARY);
     let members: Vec<&String> = members.map(|(plugin, _)| plugin).collect();
     ensure!(!members.is_empty(), "no page of {PAGES} shows a plugin in Rust");
     for name in &members {
-        write(&folder.join(name).join("Cargo.toml"), &MEMBER.replace("{name}", name))?;
+        write_if_changed(&folder.join(name).join("Cargo.toml"), &MEMBER.replace("{name}", name))?;
     }
     let workspace = WORKSPACE.replace("{members}", &serde_json::to_string(&members)?);
-    write(&folder.join("Cargo.toml"), &workspace)?;
+    write_if_changed(&folder.join("Cargo.toml"), &workspace)?;
     for ((plugin, file), text) in &files {
-        write(&folder.join(plugin).join(file), text)?;
+        write_if_changed(&folder.join(plugin).join(file), text)?;
     }
     // Start from the versions that the rest of the repository has already downloaded.
     if !folder.join("Cargo.lock").is_file() {
-        fs::copy(root().join("plugins-src/Cargo.lock"), folder.join("Cargo.lock"))?;
+        fs::copy(repository_root().join("plugins-src/Cargo.lock"), folder.join("Cargo.lock"))?;
     }
     Ok(folder)
 }
 
 /// Extracts the files of one page.
-fn take(page: &str, files: &mut Files) -> Result<()> {
+fn extract_files(page: &str, files: &mut Files) -> Result<()> {
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
         let Some(fence) = line.strip_prefix("```") else { continue };
@@ -110,22 +110,22 @@ fn take(page: &str, files: &mut Files) -> Result<()> {
 
 /// Writes a file unless it has these contents already. A new modification time would trigger a
 /// rebuild.
-fn write(path: &Path, text: &str) -> Result<()> {
+fn write_if_changed(path: &Path, text: &str) -> Result<()> {
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return Ok(());
     }
     fs::create_dir_all(path.parent().unwrap_or(path))?;
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    if is_program(path) { executable(path) } else { Ok(()) }
+    if is_script_program(path) { make_executable(path) } else { Ok(()) }
 }
 
 /// Whether the file is the program of a script plugin.
-fn is_program(path: &Path) -> bool {
+fn is_script_program(path: &Path) -> bool {
     path.file_stem().is_some_and(|stem| stem == "run")
         && path.extension().is_some_and(|end| end != "json")
 }
 
-fn executable(path: &Path) -> Result<()> {
+fn make_executable(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
 }

@@ -17,26 +17,29 @@ const PROGRAMS: [(&str, &str); 3] =
 const APT: &str = "apt-get";
 
 /// Installs missing programs if this machine allows it.
-pub(crate) fn install() {
-    let missing: Vec<&str> =
-        PROGRAMS.iter().filter(|(name, _)| !is_there(name)).map(|(_, package)| *package).collect();
+pub(crate) fn install_programs() {
+    let missing: Vec<&str> = PROGRAMS
+        .iter()
+        .filter(|(name, _)| !is_installed(name))
+        .map(|(_, package)| *package)
+        .collect();
     if missing.is_empty() {
         return;
     }
     let list = missing.join(", ");
-    if !is_there(APT) || !rustix::process::geteuid().is_root() {
+    if !is_installed(APT) || !rustix::process::geteuid().is_root() {
         println!("not installed: {list}; tests that need them are left out");
         return;
     }
     println!("installing {list}");
     let install = [&["install", "--no-install-recommends"], &missing[..]].concat();
     // Update first: an outdated package list names files that no longer exist.
-    if !(apt(&["update"]) && apt(&install)) {
+    if !(run_apt(&["update"]) && run_apt(&install)) {
         println!("could not install {list}; tests that need them are left out");
     }
 }
 
-fn apt(args: &[&str]) -> bool {
+fn run_apt(args: &[&str]) -> bool {
     let status = Command::new(APT)
         .args(["-qq", "-y"])
         .args(args)
@@ -47,7 +50,7 @@ fn apt(args: &[&str]) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-fn is_there(program: &str) -> bool {
+fn is_installed(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

@@ -6,27 +6,28 @@ use anyhow::Result;
 
 use crate::{
     build,
-    process::{root, run, status},
+    process::{repository_root, run_command, run_for_status},
 };
 
 /// Sets up, builds, and starts `sallyport chat`, `run` or `selftest` with this repository's
 /// plugins.
-pub(crate) fn start(task: &str, args: &[String]) -> Result<ExitCode> {
+pub(crate) fn start_sallyport(task: &str, args: &[String]) -> Result<ExitCode> {
     eprintln!("setting up (the first time takes some minutes: the host contains a compiler) …");
-    build::plugins()?;
-    let program = build::host()?;
+    build::build_plugins()?;
+    let program = build::build_host()?;
     let mut host = Command::new(&program);
     if std::env::var_os("SALLYPORT_PLUGIN_DIR").is_none() {
-        let folders = [root().join("plugins-wasm"), root().join(build::SCRIPTS)];
+        let folders =
+            [repository_root().join("plugins-wasm"), repository_root().join(build::SCRIPTS)];
         let plugins = std::env::join_paths(folders)?;
         host.env("SALLYPORT_PLUGIN_DIR", &plugins);
         // The user has just built these plugins from this repository, which accepts them.
         let mut accept = Command::new(&program);
         accept.env("SALLYPORT_PLUGIN_DIR", &plugins).args(["plugin", "accept"]);
         let names = [build::plugin_names()?, build::script_names()?].concat();
-        run(accept.args(names).stdout(Stdio::null()))?;
+        run_command(accept.args(names).stdout(Stdio::null()))?;
     }
-    let status = status(host.arg(task).args(args))?;
+    let status = run_for_status(host.arg(task).args(args))?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }

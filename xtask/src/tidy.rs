@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 
 use crate::{
     drawings, fuzz,
-    process::{cargo, output, root, run},
+    process::{cargo_command, repository_root, run_command, run_for_output},
 };
 
 /// Longest source file in lines, tests included.
@@ -52,29 +52,43 @@ const FORBIDDEN: [(&str, &str, &str); 13] = [
 ];
 
 /// Checks formatting, lints, documentation, drawings, and the rules below.
-pub(crate) fn check() -> Result<()> {
-    tidy()?;
-    drawings::check()?;
+pub(crate) fn check_all() -> Result<()> {
+    check_house_rules()?;
+    drawings::check_drawings()?;
     let workspaces = ["Cargo.toml", "plugins-src/Cargo.toml", "tests/guests/Cargo.toml"];
     for manifest in workspaces {
-        run(cargo().args(["fmt", "--all", "--check", "--manifest-path", manifest]))?;
+        run_command(cargo_command().args([
+            "fmt",
+            "--all",
+            "--check",
+            "--manifest-path",
+            manifest,
+        ]))?;
     }
     // Enable the feature of the benchmarks, because clippy would skip them without it.
-    run(cargo()
-        .args(["clippy", "--workspace", "--all-targets", "--features", "sallyport/bench"])
-        .args(["--", "-D", "warnings"]))?;
-    run(cargo()
-        .args(["clippy", "--manifest-path", "plugins-src/Cargo.toml", "--workspace"])
-        .args(["--all-targets", "--", "-D", "warnings"]))?;
-    fuzz::check()?;
-    run(cargo().env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps"]))
+    run_command(
+        cargo_command()
+            .args(["clippy", "--workspace", "--all-targets", "--features", "sallyport/bench"])
+            .args(["--", "-D", "warnings"]),
+    )?;
+    run_command(
+        cargo_command()
+            .args(["clippy", "--manifest-path", "plugins-src/Cargo.toml", "--workspace"])
+            .args(["--all-targets", "--", "-D", "warnings"]),
+    )?;
+    fuzz::check_targets()?;
+    run_command(cargo_command().env("RUSTDOCFLAGS", "-D warnings").args([
+        "doc",
+        "--workspace",
+        "--no-deps",
+    ]))
 }
 
 /// Checks the house rules and reports every breach.
-pub(crate) fn tidy() -> Result<()> {
+pub(crate) fn check_house_rules() -> Result<()> {
     let mut breaches = Vec::new();
     for path in tracked_files()? {
-        let text = fs::read_to_string(root().join(&path)).unwrap_or_default();
+        let text = fs::read_to_string(repository_root().join(&path)).unwrap_or_default();
         if path.extension().is_some_and(|end| end == "rs") {
             breaches.extend(source_breaches(&path, &text));
             breaches.extend(forbidden_breaches(&path, &text));
@@ -91,8 +105,9 @@ pub(crate) fn tidy() -> Result<()> {
 
 fn tracked_files() -> Result<Vec<PathBuf>> {
     let mut git = std::process::Command::new("git");
-    let listed = output(
-        git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(root()),
+    let listed = run_for_output(
+        git.args(["ls-files", "--cached", "--others", "--exclude-standard"])
+            .current_dir(repository_root()),
     )?;
     Ok(listed.lines().map(PathBuf::from).collect())
 }
@@ -112,18 +127,20 @@ fn source_breaches(path: &Path, text: &str) -> Vec<String> {
 fn forbidden_breaches(path: &Path, text: &str) -> Vec<String> {
     let rules = FORBIDDEN.iter().filter(|(folder, word, _)| {
         let is_test = path.components().any(|part| part.as_os_str() == "tests");
-        path.starts_with(folder) && !is_test && text.lines().any(|line| code(line).contains(word))
+        path.starts_with(folder)
+            && !is_test
+            && text.lines().any(|line| strip_comment(line).contains(word))
     });
     rules.map(|(_, word, why)| format!("{}: says {word}; {why}", path.display())).collect()
 }
 
 /// A line without its comment.
-fn code(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     line.split("//").next().unwrap_or(line)
 }
 
 fn arrow_breaches(path: &Path, text: &str) -> Vec<String> {
-    let names = |package: &str| text.lines().any(|line| names_package(line, package));
+    let names = |package: &str| text.lines().any(|line| declares_package(line, package));
     let mut breaches = Vec::new();
     for (package, owners) in OWNERS {
         let may =
@@ -146,6 +163,6 @@ fn arrow_breaches(path: &Path, text: &str) -> Vec<String> {
     breaches
 }
 
-fn names_package(line: &str, package: &str) -> bool {
+fn declares_package(line: &str, package: &str) -> bool {
     line.strip_prefix(package).is_some_and(|rest| rest.starts_with([' ', '.', '=', '-']))
 }

@@ -16,8 +16,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    build::quiet,
-    process::{cargo, run, status},
+    build::quiet_flag,
+    process::{cargo_command, run_command, run_for_status},
 };
 
 /// Target triple of components.
@@ -35,46 +35,46 @@ const METADATA: &str = "metadata=";
 
 /// Builds the components of a workspace. `root` must contain all its sources that do not come from
 /// a registry.
-pub(crate) fn build(root: &Path, workspace: &Path) -> Result<()> {
+pub(crate) fn build_components(root: &Path, workspace: &Path) -> Result<()> {
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     // Cargo ignores remapped paths and the wrapper when it decides whether a build is fresh. This
     // flag separates these builds from older ones.
     let told_apart = "--cfg=built_anywhere".to_owned();
     let flags = [remap(root, "/sallyport"), remap(&cargo_home()?, "/cargo"), told_apart];
-    let mut command = cargo();
+    let mut command = cargo_command();
     // Ignore a target folder set for the host: the components are read from the workspace's own.
     command.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS");
     command.env("CARGO_ENCODED_RUSTFLAGS", flags.join(SEPARATOR));
     command.env("RUSTC_WRAPPER", env::current_exe()?).env(SOURCES, root);
-    command.arg("build").args(quiet()).args(["--release", "--target", TARGET]);
-    run(command.arg("--manifest-path").arg(workspace.join("Cargo.toml")))
+    command.arg("build").args(quiet_flag()).args(["--release", "--target", TARGET]);
+    run_command(command.arg("--manifest-path").arg(workspace.join("Cargo.toml")))
 }
 
 /// Builds with the folders given on the command line: ROOT and WORKSPACE.
-pub(crate) fn build_named(args: &[String]) -> Result<()> {
+pub(crate) fn build_from_arguments(args: &[String]) -> Result<()> {
     let [root, workspace] = args else { bail!("name the folder of the sources and the workspace") };
-    build(&std::fs::canonicalize(root)?, &std::fs::canonicalize(workspace)?)
+    build_components(&std::fs::canonicalize(root)?, &std::fs::canonicalize(workspace)?)
 }
 
 /// Runs the compiler if cargo started this program as a wrapper.
-pub(crate) fn as_compiler() -> Option<ExitCode> {
+pub(crate) fn run_if_compiler() -> Option<ExitCode> {
     let sources = env::var_os(SOURCES)?;
     let mut args = env::args_os().skip(1);
     let compiler = args.next()?;
-    let args = with_identity(args.collect(), &identity(Path::new(&sources)));
-    let ended = status(Command::new(compiler).args(args).env_remove(SOURCES));
+    let args = replace_identity(args.collect(), &crate_identity(Path::new(&sources)));
+    let ended = run_for_status(Command::new(compiler).args(args).env_remove(SOURCES));
     let code = ended.ok().and_then(|status| u8::try_from(status.code()?).ok());
     Some(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// The identity of the crate that is compiled, if its sources are below `sources`.
-fn identity(sources: &Path) -> Option<String> {
+fn crate_identity(sources: &Path) -> Option<String> {
     let folder = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)?;
     let [name, version] = ["CARGO_PKG_NAME", "CARGO_PKG_VERSION"].map(env::var);
     folder.starts_with(sources).then_some(format!("{}-{}", name.ok()?, version.ok()?))
 }
 
-fn with_identity(args: Vec<OsString>, identity: &Option<String>) -> Vec<OsString> {
+fn replace_identity(args: Vec<OsString>, identity: &Option<String>) -> Vec<OsString> {
     let Some(identity) = identity else { return args };
     let is_identity = |arg: &OsStr| arg.to_str().is_some_and(|arg| arg.starts_with(METADATA));
     let replaced = args.into_iter().map(|arg| match is_identity(&arg) {

@@ -40,7 +40,7 @@ pub(super) async fn call(
         // Poll the signal first, so that it is handled from the first question on.
         biased;
         () = compose::interrupted() => Outcome::Cancelled.into(),
-        report = host.call(call) => report,
+        report = host.call_tool(call) => report,
     };
     let recorded = compose::close(host, out).await;
     if args.emit_needed_grants

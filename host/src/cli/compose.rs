@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, fmt, fs::File, future::Future, sync::Arc};
 use sallyport_contract::Consent;
 use sallyport_policy::SecretSource;
 use sallyport_runtime::{
-    Host, HostEnd, HostError, HostNotice,
+    Host, HostError, HostNotice, HostShutdownReport,
     config::{ConfigFlags, Env, HostSettings, ModelChoice},
     host::{self, CompileWait},
-    policy_change::{ChangeError, record_change},
+    policy_change::{PolicyChangeError, record_change},
     registry::{PluginSelection, Registry},
     session::{self, ModelHandle, OpenedSession, SessionSelector},
 };
@@ -139,7 +139,7 @@ pub(super) async fn open_host(
 
 /// Closes a host, and reports records of the audit that may be missing or were modified.
 pub(super) async fn close(host: Host, out: &Output) -> Recorded {
-    let HostEnd { unwritten, tampered } = host.close().await;
+    let HostShutdownReport { unwritten, tampered } = host.close().await;
     if let Some(error) = &unwritten {
         out.error(&format!("the last records of the audit may be missing: {error}"));
         if let Some(hint) = error.hint() {
@@ -182,7 +182,7 @@ pub(super) fn open_session(
     which: &SessionSelector,
     out: &Output,
 ) -> Result<OpenedSession, Failure> {
-    let opened = session::open(settings, which)?;
+    let opened = session::open_session(settings, which)?;
     tell(&opened.past, out);
     Ok(opened)
 }
@@ -240,7 +240,7 @@ async fn look(
     wait: CompileWait,
     out: &Output,
 ) -> Result<Arc<Registry>, Failure> {
-    Ok(host::look(settings, selection, wait, &Watch::default().notices(out)).await?)
+    Ok(host::load_for_inspection(settings, selection, wait, &Watch::default().notices(out)).await?)
 }
 
 /// Changes what a plugin may do, after the record of the change is on disk.
@@ -255,12 +255,12 @@ pub(super) fn record_policy<E: Into<Failure> + fmt::Display>(
     change: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), Failure> {
     record_change(settings, plugin, what, change).map_err(|error| match error {
-        ChangeError::Store(error) => HostError::Store(error).into(),
-        ChangeError::Unrecorded(error) => {
+        PolicyChangeError::Store(error) => HostError::Store(error).into(),
+        PolicyChangeError::Unrecorded(error) => {
             let message = format!("nothing was changed: {error}");
             Failure { hint: error.hint(), ..Failure::new(Exit::AuditUnwritten, message) }
         }
-        ChangeError::Failed(error) => error.into(),
+        PolicyChangeError::Failed(error) => error.into(),
     })
 }
 
@@ -282,5 +282,5 @@ pub(super) fn model(settings: &HostSettings, out: &Output) -> Result<ModelHandle
         );
         out.hint(&settings.models.setup_advice());
     }
-    Ok(ModelHandle::of(&settings.chosen)?)
+    Ok(ModelHandle::from_choice(&settings.chosen)?)
 }

@@ -251,7 +251,7 @@ fn model(settings: &HostSettings, registry: &Registry) -> Check {
             }
         }
         ModelChoice::Endpoint(endpoint) => {
-            match ModelHandle::of(&settings.chosen).map_err(Failure::from) {
+            match ModelHandle::from_choice(&settings.chosen).map_err(Failure::from) {
                 Ok(_) => {
                     let key = if endpoint.key.is_some() { "with a key" } else { "without a key" };
                     let why = &settings.chosen.why;

@@ -45,7 +45,7 @@ struct Drawing {
 
 /// Draws the line of a place. Returns `None` if it does not exist any more.
 pub(super) fn draw(place: &SourceLocation) -> Option<String> {
-    let file = untrusted_file::open(Path::new(&place.file)).ok()?.take(FILE_BYTES_MAX);
+    let file = untrusted_file::open_regular(Path::new(&place.file)).ok()?.take(FILE_BYTES_MAX);
     let line = BufReader::new(file).lines().nth(place.line.checked_sub(1)?)?.ok()?;
     let Marked { before, token, after } = marked(&line, place.column)?;
     let label = LabeledSpan::at(before.len()..before.len() + token.len(), "here");

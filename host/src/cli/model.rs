@@ -198,7 +198,7 @@ async fn check(
             steps.iter().for_each(|step| print(step, out));
         }
     }
-    Ok(match ModelHandle::of(&chosen).map_err(Failure::from) {
+    Ok(match ModelHandle::from_choice(&chosen).map_err(Failure::from) {
         Ok(_) => exit(&steps),
         Err(failure) => failure.exit,
     })
@@ -212,7 +212,7 @@ async fn steps(
         return Ok(vec![built_in()]);
     }
     let endpoint = endpoint(&chosen.choice, settings)?;
-    let voice = ModelHandle::of(chosen).map_err(Failure::from);
+    let voice = ModelHandle::from_choice(chosen).map_err(Failure::from);
     if let Err(Failure { exit: Exit::Credentials, message, hint, .. }) = voice {
         return Ok(vec![ModelCheckStep {
             id: "credentials",

@@ -52,7 +52,7 @@ pub(super) fn create(path: &Path) -> Result<File, Failure> {
 ///
 /// The file cannot be read or is not a recording.
 pub(super) fn read(path: &Path) -> Result<SessionRecording, Failure> {
-    let file = untrusted_file::open(path).map_err(|error| {
+    let file = untrusted_file::open_regular(path).map_err(|error| {
         Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display()))
     })?;
     SessionRecording::read_from(BufReader::new(file)).map_err(|error| {

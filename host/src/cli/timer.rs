@@ -4,7 +4,7 @@ use clap::Subcommand;
 use jiff::Zoned;
 use sallyport_contract::{services::StoredTimer, text};
 use sallyport_runtime::config::ConfigFlags;
-use sallyport_schedule::{describe, repeats};
+use sallyport_schedule::{describe_moment, is_repeating};
 use serde_json::{Value, json};
 
 use super::{
@@ -81,7 +81,7 @@ fn list(timers: &[StoredTimer], most: usize, format: Format, out: &Output) {
 
 /// Formats a timer: `ID  in 5 minutes  timer  "pasta"  session 1a-2b`.
 fn line(timer: &StoredTimer, now: &Zoned) -> String {
-    let when = describe(&timer.moment, timer.next_ms, now);
+    let when = describe_moment(&timer.moment, timer.next_ms, now);
     let label = timer.label.as_deref().map(|label| text::escape_excerpt(label, LABEL_CHARS_MAX));
     let label = label.map(|label| format!("  \"{label}\"")).unwrap_or_default();
     let (id, plugin) = (&timer.id, &timer.owner.plugin);
@@ -93,9 +93,9 @@ fn about(timer: &StoredTimer, now: &Zoned) -> Value {
         "id": timer.id,
         "plugin": timer.owner.plugin.as_str(),
         "label": timer.label,
-        "when": describe(&timer.moment, timer.next_ms, now),
+        "when": describe_moment(&timer.moment, timer.next_ms, now),
         "next_ms": timer.next_ms,
-        "repeats": repeats(&timer.moment),
+        "repeats": is_repeating(&timer.moment),
         "session_id": timer.session_id,
     })
 }

@@ -157,7 +157,7 @@ struct Onlooker {
 }
 
 impl RunObserver for Onlooker {
-    fn decided(&self, run: &RequestedCall, result: &Result<AdmittedCall, Box<CallReport>>) {
+    fn on_decision(&self, run: &RequestedCall, result: &Result<AdmittedCall, Box<CallReport>>) {
         if let Some(tracer) = &self.tracer {
             tracer.decided(&run.tool.to_string(), &run.arguments, result);
         }
@@ -166,7 +166,7 @@ impl RunObserver for Onlooker {
         }
     }
 
-    fn ended(&self, tool: &ToolId, report: &CallReport) {
+    fn on_run_ended(&self, tool: &ToolId, report: &CallReport) {
         if let Some(tracer) = &self.tracer {
             tracer.finished(&tool.to_string(), report);
         }

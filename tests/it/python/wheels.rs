@@ -4,7 +4,7 @@ use std::{io::Write, sync::Arc};
 
 use data_encoding::HEXLOWER;
 use sallyport_contract::{CallReport, Services};
-use sallyport_packages::Index;
+use sallyport_packages::PackageIndex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -79,7 +79,8 @@ struct Python {
 impl Python {
     fn granted(packages: &str) -> Self {
         let (server, wheels) = (index(), TempDir::new().unwrap());
-        let index = Index::open(&format!("{}/simple", server.url()), wheels.path().join("wheels"));
+        let index =
+            PackageIndex::open(&format!("{}/simple", server.url()), wheels.path().join("wheels"));
         let services = Services { packages: Some(Arc::new(index.unwrap())), ..Services::default() };
         let manifest = repository().join("plugins-wasm/python/plugin.toml");
         let manifest = std::fs::read_to_string(manifest).unwrap();

@@ -13,9 +13,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{build, process::root};
-use provider::Provider;
-use terminal::Terminal;
+use crate::{build, process::repository_root};
+use provider::DemoProvider;
+use terminal::DemoTerminal;
 
 /// The README contains the session between these two lines.
 const BEGIN: &str = "<!-- demo: written by `cargo xtask demo --write` -->\n";
@@ -27,7 +27,7 @@ fs = [{ path = "~/notes", mount = "/notes", access = "read-write" }]
 "#;
 
 /// Plays the session and prints it, or writes it into the README.
-pub(crate) fn demo(args: &[String]) -> Result<()> {
+pub(crate) fn run_demo(args: &[String]) -> Result<()> {
     let mut program = None;
     let mut writes = false;
     let mut args = args.iter();
@@ -41,21 +41,21 @@ pub(crate) fn demo(args: &[String]) -> Result<()> {
     let program: PathBuf = match program {
         Some(program) => program,
         None => {
-            build::plugins()?;
-            build::host()?
+            build::build_plugins()?;
+            build::build_host()?
         }
     };
-    let session = play(&program)?;
-    if writes { write(&session) } else { print(&session) }
+    let session = play_session(&program)?;
+    if writes { write_to_readme(&session) } else { print_session(&session) }
 }
 
-fn print(session: &str) -> Result<()> {
+fn print_session(session: &str) -> Result<()> {
     println!("{session}");
     Ok(())
 }
 
-fn write(session: &str) -> Result<()> {
-    let readme = root().join("README.md");
+fn write_to_readme(session: &str) -> Result<()> {
+    let readme = repository_root().join("README.md");
     let text = fs::read_to_string(&readme)?;
     let (before, rest) = text.split_once(BEGIN).context("the README has no place for it")?;
     let (_, after) = rest.split_once(END).context("its place in the README has no end")?;
@@ -64,11 +64,11 @@ fn write(session: &str) -> Result<()> {
 }
 
 /// Plays the session in a temporary home, which the output shows as `~`.
-fn play(program: &Path) -> Result<String> {
-    let provider = Provider::start()?;
+fn play_session(program: &Path) -> Result<String> {
+    let provider = DemoProvider::start()?;
     let folder = tempfile::tempdir()?;
     let home = folder.path();
-    furnish(home, &provider)?;
+    prepare_home(home, &provider)?;
     let mut command = Command::new(program);
     command
         .args(["chat"])
@@ -78,15 +78,15 @@ fn play(program: &Path) -> Result<String> {
         .env("LANG", "C.UTF-8")
         .env("TERM", "xterm-256color")
         .env("SALLYPORT_HOME", home.join("sallyport"))
-        .env("SALLYPORT_PLUGIN_DIR", root().join("plugins-wasm"));
-    let mut terminal = Terminal::start(&mut command)?;
-    person::talk(&mut terminal)?;
-    let lines = terminal.end()?.replace(&home.display().to_string(), "~");
+        .env("SALLYPORT_PLUGIN_DIR", repository_root().join("plugins-wasm"));
+    let mut terminal = DemoTerminal::start(&mut command)?;
+    person::type_conversation(&mut terminal)?;
+    let lines = terminal.wait_for_exit()?.replace(&home.display().to_string(), "~");
     Ok(format!("$ sallyport chat\n{lines}"))
 }
 
 /// Writes what the session needs into a home, and nothing of the developer's own.
-fn furnish(home: &Path, provider: &Provider) -> Result<()> {
+fn prepare_home(home: &Path, provider: &DemoProvider) -> Result<()> {
     fs::create_dir_all(home.join("notes"))?;
     fs::create_dir_all(home.join("sallyport"))?;
     fs::write(home.join("sallyport/policy.toml"), POLICY)?;

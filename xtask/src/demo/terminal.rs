@@ -33,7 +33,7 @@ const QUIET: Duration = Duration::from_millis(300);
 const WHERE: &[u8] = b"\x1b[6n";
 
 /// A terminal with a program that runs in it.
-pub(super) struct Terminal {
+pub(super) struct DemoTerminal {
     outer: File,
     /// Kept open so that the program's last output is not lost when it ends.
     _inner: OwnedFd,
@@ -42,7 +42,7 @@ pub(super) struct Terminal {
     screen: vt100::Parser,
 }
 
-impl Terminal {
+impl DemoTerminal {
     pub(super) fn start(command: &mut Command) -> Result<Self> {
         let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         grantpt(&outer)?;
@@ -57,68 +57,68 @@ impl Terminal {
         // Release the terminal: the command keeps it open until it is given other streams.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let outer: File = outer.into();
-        let shown = read_all(outer.try_clone()?);
+        let shown = spawn_reader(outer.try_clone()?);
         let count = |number| NonZero::new(number).context("a window of no size");
         let screen = vt100::Parser::new(count(ROWS)?, count(COLUMNS)?, 0);
         Ok(Self { outer, _inner: inner, child, shown, screen })
     }
 
     /// Types a line.
-    pub(super) fn line(&mut self, line: &str) -> Result<()> {
-        self.key(line)?;
-        self.key("\r")
+    pub(super) fn type_line(&mut self, line: &str) -> Result<()> {
+        self.press_keys(line)?;
+        self.press_keys("\r")
     }
 
     /// Presses keys after the program has finished painting.
-    pub(super) fn key(&mut self, keys: &str) -> Result<()> {
-        self.settle()?;
+    pub(super) fn press_keys(&mut self, keys: &str) -> Result<()> {
+        self.drain_output()?;
         Ok(self.outer.write_all(keys.as_bytes())?)
     }
 
     /// Waits until a text is on the screen `times` times.
     pub(super) fn wait_for(&mut self, text: &str, times: usize) -> Result<()> {
         let end = Instant::now() + WAIT_MAX;
-        while self.contents().matches(text).count() < times {
+        while self.screen_text().matches(text).count() < times {
             let left = end.saturating_duration_since(Instant::now());
             match self.shown.recv_timeout(left) {
-                Ok(bytes) => self.show(&bytes)?,
-                Err(_) => bail!("waited for {text:?}:\n{}", self.contents()),
+                Ok(bytes) => self.show_bytes(&bytes)?,
+                Err(_) => bail!("waited for {text:?}:\n{}", self.screen_text()),
             }
         }
         Ok(())
     }
 
     /// Waits until the program has ended and returns the contents of the screen.
-    pub(super) fn end(mut self) -> Result<String> {
+    pub(super) fn wait_for_exit(mut self) -> Result<String> {
         let end = Instant::now() + WAIT_MAX;
         while self.child.try_wait()?.is_none() {
             if Instant::now() > end {
-                bail!("the program does not end:\n{}", self.contents());
+                bail!("the program does not end:\n{}", self.screen_text());
             }
-            self.settle()?;
+            self.drain_output()?;
         }
-        self.settle()?;
+        self.drain_output()?;
         let lines: Vec<String> =
-            self.contents().lines().map(|line| line.trim_end().to_owned()).collect();
+            self.screen_text().lines().map(|line| line.trim_end().to_owned()).collect();
         Ok(lines.join("\n").trim_end().to_owned())
     }
 
-    fn contents(&self) -> String {
+    fn screen_text(&self) -> String {
         self.screen.screen().contents()
     }
 
     /// Shows output until none has arrived for a moment.
-    fn settle(&mut self) -> Result<()> {
+    fn drain_output(&mut self) -> Result<()> {
         loop {
             match self.shown.recv_timeout(QUIET) {
-                Ok(bytes) => self.show(&bytes)?,
+                Ok(bytes) => self.show_bytes(&bytes)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(()),
             }
         }
     }
 
     /// Shows bytes, and answers a program that asks for the cursor's position.
-    fn show(&mut self, bytes: &[u8]) -> Result<()> {
+    fn show_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let mut rest = bytes;
         while let Some(at) = rest.windows(WHERE.len()).position(|window| window == WHERE) {
             self.screen.process(&rest[..at]);
@@ -131,7 +131,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for DemoTerminal {
     fn drop(&mut self) {
         // Either the program has ended, or the session failed and the program is not needed any
         // more.
@@ -140,7 +140,7 @@ impl Drop for Terminal {
     }
 }
 
-fn read_all(mut outer: File) -> Receiver<Vec<u8>> {
+fn spawn_reader(mut outer: File) -> Receiver<Vec<u8>> {
     let (sender, shown) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = [0; 4096];

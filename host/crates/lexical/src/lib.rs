@@ -7,6 +7,6 @@ mod index;
 mod script;
 mod words;
 
-pub use index::{Index, Match, Weight};
+pub use index::{FieldWeight, LexicalIndex, LexicalMatch};
 pub use script::is_unspaced;
-pub use words::words;
+pub use words::split_into_words;

@@ -10,20 +10,20 @@ use crate::script::is_unspaced;
 const WORD_CHARS_MAX: usize = 40;
 
 /// Returns the words of a text, in lower case. Words of more than 40 characters are skipped.
-pub fn words(text: &str) -> impl Iterator<Item = String> {
+pub fn split_into_words(text: &str) -> impl Iterator<Item = String> {
     let mut rest = text;
     let pieces = std::iter::from_fn(move || {
-        rest = rest.trim_start_matches(|c| Class::of(c) == Class::Between);
-        let (piece, behind) = rest.split_at(piece_bytes(rest));
+        rest = rest.trim_start_matches(|c| CharClass::from_char(c) == CharClass::Between);
+        let (piece, behind) = rest.split_at(first_word_bytes(rest));
         rest = behind;
         (!piece.is_empty()).then_some(piece)
     });
-    pieces.filter(|piece| piece.chars().count() <= WORD_CHARS_MAX).map(singular)
+    pieces.filter(|piece| piece.chars().count() <= WORD_CHARS_MAX).map(singular_form)
 }
 
 /// The class of a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     Letter,
     Capital,
     Digit,
@@ -32,8 +32,8 @@ enum Class {
     Between,
 }
 
-impl Class {
-    fn of(c: char) -> Self {
+impl CharClass {
+    fn from_char(c: char) -> Self {
         match c {
             '0'..='9' => Self::Digit,
             c if is_unspaced(c) => Self::Sign,
@@ -45,15 +45,15 @@ impl Class {
 }
 
 /// Returns the length of the text's first word, in bytes.
-fn piece_bytes(text: &str) -> usize {
-    let mut chars = text.char_indices().map(|(at, c)| (at, Class::of(c)));
+fn first_word_bytes(text: &str) -> usize {
+    let mut chars = text.char_indices().map(|(at, c)| (at, CharClass::from_char(c)));
     let Some((mut last_at, mut last)) = chars.next() else { return 0 };
     for (at, class) in chars {
         match (last, class) {
             // The last of several capitals belongs to the letters after it.
-            (Class::Capital, Class::Letter) if last_at > 0 => return last_at,
-            (Class::Capital, Class::Letter) => {}
-            (Class::Sign, _) => return at,
+            (CharClass::Capital, CharClass::Letter) if last_at > 0 => return last_at,
+            (CharClass::Capital, CharClass::Letter) => {}
+            (CharClass::Sign, _) => return at,
             (last, class) if last != class => return at,
             _ => {}
         }
@@ -62,7 +62,7 @@ fn piece_bytes(text: &str) -> usize {
     text.len()
 }
 
-fn singular(piece: &str) -> String {
+fn singular_form(piece: &str) -> String {
     let mut word = piece.to_lowercase();
     if word.len() < 4 || !word.is_ascii() || ["ss", "us", "is"].iter().any(|e| word.ends_with(e)) {
         return word;

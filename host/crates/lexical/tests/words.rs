@@ -1,6 +1,6 @@
 //! Tests of splitting names and descriptions into words.
 
-use sallyport_lexical::words;
+use sallyport_lexical::split_into_words;
 
 #[test]
 fn words_end_where_style_and_script_say_so() {
@@ -22,6 +22,6 @@ fn words_end_where_style_and_script_say_so() {
         ("-- __ !", ""),
     ];
     for (text, expected) in rows {
-        assert_eq!(words(text).collect::<Vec<_>>().join(" "), expected, "{text}");
+        assert_eq!(split_into_words(text).collect::<Vec<_>>().join(" "), expected, "{text}");
     }
 }

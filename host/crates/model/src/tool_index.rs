@@ -1,14 +1,15 @@
 //! Finds tools by words.
 
-use sallyport_lexical::{Index, Match, Weight};
+use sallyport_lexical::{FieldWeight, LexicalIndex, LexicalMatch};
 use serde_json::Value;
 
 use crate::chat::ModelToolDefinition;
 
-const NAME: Weight = Weight { boost: 3.0, words_usual: 4.0, words_max: 40 };
-const DESCRIPTION: Weight = Weight { boost: 1.0, words_usual: 30.0, words_max: 200 };
-const PARAMETER_NAMES: Weight = Weight { boost: 1.0, words_usual: 8.0, words_max: 100 };
-const PARAMETER_DESCRIPTIONS: Weight = Weight { boost: 0.5, words_usual: 40.0, words_max: 300 };
+const NAME: FieldWeight = FieldWeight { boost: 3.0, words_usual: 4.0, words_max: 40 };
+const DESCRIPTION: FieldWeight = FieldWeight { boost: 1.0, words_usual: 30.0, words_max: 200 };
+const PARAMETER_NAMES: FieldWeight = FieldWeight { boost: 1.0, words_usual: 8.0, words_max: 100 };
+const PARAMETER_DESCRIPTIONS: FieldWeight =
+    FieldWeight { boost: 0.5, words_usual: 40.0, words_max: 300 };
 
 /// Most levels of a schema that are searched for parameters: enough for nested objects, and a bound
 /// for endless schemas.
@@ -19,16 +20,16 @@ const PARAMETERS_MAX: usize = 200;
 
 /// An index of tool definitions, shared by tool search and the offline matcher.
 #[derive(Debug)]
-pub struct ToolIndex(Index);
+pub struct ToolIndex(LexicalIndex);
 
 impl ToolIndex {
     /// Indexes tools by name, description and parameters.
     pub fn new(tools: &[ModelToolDefinition]) -> Self {
-        let mut index = Index::default();
+        let mut index = LexicalIndex::default();
         for tool in tools {
             let mut parameters = ParameterTexts::default();
             parameters.collect_texts(&tool.parameters, DEPTH_MAX);
-            index.add([
+            index.add_document([
                 (NAME, vec![tool.name.as_str()]),
                 (DESCRIPTION, vec![tool.description.as_str()]),
                 (PARAMETER_NAMES, parameters.names),
@@ -40,8 +41,8 @@ impl ToolIndex {
 
     /// Returns the tools that contain a word of the query, the best first, and equal ones in their
     /// original order. [`Match::document`] is the tool's index in the list.
-    pub fn find_tools(&self, query: &str) -> Vec<Match> {
-        self.0.find(query)
+    pub fn find_tools(&self, query: &str) -> Vec<LexicalMatch> {
+        self.0.find_documents(query)
     }
 }
 

@@ -28,15 +28,15 @@ const WHEEL_BYTES_MAX: usize = 32 << 20;
 const PAGE_FORMS: &str = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1";
 
 /// A page of the index.
-pub(crate) struct Page {
+pub(crate) struct IndexPage {
     pub(crate) url: Url,
     pub(crate) media_type: String,
     pub(crate) text: String,
 }
 
 /// Builds a client. For a plain http index it trusts no certificate, so a redirect to https fails.
-pub(crate) fn client(is_https: bool) -> Result<Client, String> {
-    let tls = tls(is_https).map_err(|error| format!("cannot set up TLS: {error}"))?;
+pub(crate) fn build_client(is_https: bool) -> Result<Client, String> {
+    let tls = tls_config(is_https).map_err(|error| format!("cannot set up TLS: {error}"))?;
     let onwards = redirect::Policy::custom(move |attempt| {
         if attempt.previous().len() > REDIRECTS_MAX {
             attempt.error("too many redirects")
@@ -56,7 +56,7 @@ pub(crate) fn client(is_https: bool) -> Result<Client, String> {
     client.build().map_err(|error| error.to_string())
 }
 
-fn tls(is_https: bool) -> Result<ClientConfig, rustls::Error> {
+fn tls_config(is_https: bool) -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()?;
     Ok(match is_https {
@@ -66,39 +66,45 @@ fn tls(is_https: bool) -> Result<ClientConfig, rustls::Error> {
 }
 
 /// Fetches the page of a project; `None` if the index does not have the project.
-pub(crate) async fn page(client: &Client, url: Url) -> Result<Option<Page>, PackageFetchError> {
+pub(crate) async fn fetch_page(
+    client: &Client,
+    url: Url,
+) -> Result<Option<IndexPage>, PackageFetchError> {
     let request = client.get(url).header(header::ACCEPT, PAGE_FORMS);
-    let Some(response) = answered(request.send().await)? else { return Ok(None) };
+    let Some(response) = check_response(request.send().await)? else { return Ok(None) };
     let (url, header) = (response.url().clone(), response.headers().get(header::CONTENT_TYPE));
     let media_type = header.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    let bytes = body(response, PAGE_BYTES_MAX).await?;
-    Ok(Some(Page { url, media_type, text: String::from_utf8_lossy(&bytes).into_owned() }))
+    let bytes = read_body(response, PAGE_BYTES_MAX).await?;
+    Ok(Some(IndexPage { url, media_type, text: String::from_utf8_lossy(&bytes).into_owned() }))
 }
 
 /// Fetches a wheel; `None` if it does not exist.
-pub(crate) async fn wheel(client: &Client, url: Url) -> Result<Option<Vec<u8>>, PackageFetchError> {
-    match answered(client.get(url).send().await)? {
-        Some(response) => body(response, WHEEL_BYTES_MAX).await.map(Some),
+pub(crate) async fn fetch_wheel(
+    client: &Client,
+    url: Url,
+) -> Result<Option<Vec<u8>>, PackageFetchError> {
+    match check_response(client.get(url).send().await)? {
+        Some(response) => read_body(response, WHEEL_BYTES_MAX).await.map(Some),
         None => Ok(None),
     }
 }
 
-fn answered(
+fn check_response(
     result: Result<Response, reqwest::Error>,
 ) -> Result<Option<Response>, PackageFetchError> {
-    let response = result.map_err(|error| lost(&error))?;
+    let response = result.map_err(|error| connection_error(&error))?;
     match response.status() {
         StatusCode::OK => Ok(Some(response)),
         StatusCode::NOT_FOUND | StatusCode::GONE => Ok(None),
-        status => Err(unavailable(&format!("it answered {status}"))),
+        status => Err(index_unavailable(&format!("it answered {status}"))),
     }
 }
 
-async fn body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, PackageFetchError> {
+async fn read_body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, PackageFetchError> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| lost(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| connection_error(&error))? {
         if bytes.len() + chunk.len() > bytes_max {
-            return Err(unavailable(&format!("it sent more than {} MiB", bytes_max >> 20)));
+            return Err(index_unavailable(&format!("it sent more than {} MiB", bytes_max >> 20)));
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -106,8 +112,8 @@ async fn body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, Packa
 }
 
 /// Returns an error for a guest. It omits the address, which may contain the operator's password.
-fn lost(error: &reqwest::Error) -> PackageFetchError {
-    unavailable(match error {
+fn connection_error(error: &reqwest::Error) -> PackageFetchError {
+    index_unavailable(match error {
         _ if error.is_timeout() => "it did not answer in time",
         _ if error.is_connect() => "it cannot be reached",
         _ if error.is_redirect() => "it leads elsewhere",
@@ -115,6 +121,6 @@ fn lost(error: &reqwest::Error) -> PackageFetchError {
     })
 }
 
-pub(crate) fn unavailable(why: &str) -> PackageFetchError {
+pub(crate) fn index_unavailable(why: &str) -> PackageFetchError {
     PackageFetchError::Unavailable(format!("the package index cannot be used: {why}"))
 }

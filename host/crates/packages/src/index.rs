@@ -10,16 +10,16 @@ use sallyport_contract::{
 use url::Url;
 
 use crate::{
-    download::{self, unavailable},
-    kept::{self, digest},
-    listing::{self, Entry},
-    project::{self, Project, is_same_version},
+    download::{self, index_unavailable},
+    kept::{self, sha256_digest},
+    listing::{self, WheelEntry},
+    project::{self, ProjectVersion, is_same_version},
     wheel,
 };
 
 /// Why an index cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IndexError {
+pub enum PackageIndexError {
     /// The address is not an http or https URL.
     #[error("{address:?} is not the address of a package index")]
     Address {
@@ -31,7 +31,7 @@ pub enum IndexError {
     Client(String),
 }
 
-impl IndexError {
+impl PackageIndexError {
     /// Returns how to fix it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -42,94 +42,99 @@ impl IndexError {
 }
 
 /// A package index with its cache.
-pub struct Index {
+pub struct PackageIndex {
     base: Url,
     client: Client,
     folder: PathBuf,
 }
 
-impl Index {
+impl PackageIndex {
     /// Opens an index. `address` is the URL of its root, which contains a page for each project.
     /// `folder` is the cache, which is separate for each index. Sends nothing yet.
     ///
     /// # Errors
     ///
     /// The address is not an http or https URL, or the HTTP client cannot be created.
-    pub fn open(address: &str, folder: PathBuf) -> Result<Self, IndexError> {
+    pub fn open(address: &str, folder: PathBuf) -> Result<Self, PackageIndexError> {
         let parsed = Url::parse(address).ok();
         let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-        let base = parsed.clone().filter(is_web).ok_or_else(|| IndexError::Address {
+        let base = parsed.clone().filter(is_web).ok_or_else(|| PackageIndexError::Address {
             address: parsed.map(without_password).unwrap_or_else(|| address.to_owned()),
         })?;
-        let client = download::client(base.scheme() == "https").map_err(IndexError::Client)?;
-        let base = with_slash(base);
-        let folder = folder.join(kept::shelf(&without_password(base.clone())));
+        let client =
+            download::build_client(base.scheme() == "https").map_err(PackageIndexError::Client)?;
+        let base = with_trailing_slash(base);
+        let folder = folder.join(kept::cache_folder_name(&without_password(base.clone())));
         Ok(Self { base, client, folder })
     }
 
     /// Returns the wheels on the page of a project. `name` must be normalized.
-    async fn entries(&self, name: &str) -> Result<Vec<Entry>, PackageFetchError> {
+    async fn fetch_entries(&self, name: &str) -> Result<Vec<WheelEntry>, PackageFetchError> {
         let address = self.base.join(&format!("{name}/"));
-        let address = address.map_err(|_| unavailable("its address is broken"))?;
-        let page = download::page(&self.client, address).await?;
+        let address = address.map_err(|_| index_unavailable("its address is broken"))?;
+        let page = download::fetch_page(&self.client, address).await?;
         let page = page.ok_or_else(|| {
             PackageFetchError::NotFound(format!("the index has no package {name}"))
         })?;
-        Ok(listing::read(&page.url, &page.media_type, &page.text))
+        Ok(listing::parse_page(&page.url, &page.media_type, &page.text))
     }
 
-    async fn find(&self, project: &Project) -> Result<Vec<u8>, PackageFetchError> {
-        let entries = self.entries(&project.name).await?;
-        let entry = listing::choose(&entries, project)
-            .ok_or_else(|| PackageFetchError::NotFound(missing(&entries, project)))?;
-        self.download(entry, project).await
-    }
-
-    async fn download(
+    async fn fetch_from_index(
         &self,
-        entry: &Entry,
-        project: &Project,
+        project: &ProjectVersion,
     ) -> Result<Vec<u8>, PackageFetchError> {
-        let Project { name, version } = project;
+        let entries = self.fetch_entries(&project.name).await?;
+        let entry = listing::choose_entry(&entries, project)
+            .ok_or_else(|| PackageFetchError::NotFound(not_found_reason(&entries, project)))?;
+        self.download_entry(entry, project).await
+    }
+
+    async fn download_entry(
+        &self,
+        entry: &WheelEntry,
+        project: &ProjectVersion,
+    ) -> Result<Vec<u8>, PackageFetchError> {
+        let ProjectVersion { name, version } = project;
         let wanted = entry.digest.ok_or_else(|| {
-            unavailable(&format!("it gives no SHA-256 digest for {name} {version}"))
+            index_unavailable(&format!("it gives no SHA-256 digest for {name} {version}"))
         })?;
-        let bytes = download::wheel(&self.client, entry.url.clone()).await?;
+        let bytes = download::fetch_wheel(&self.client, entry.url.clone()).await?;
         let bytes = bytes.ok_or_else(|| {
-            unavailable(&format!("it lists {name} {version} and does not have it"))
+            index_unavailable(&format!("it lists {name} {version} and does not have it"))
         })?;
-        if digest(&bytes) != wanted {
-            return Err(unavailable(&format!(
+        if sha256_digest(&bytes) != wanted {
+            return Err(index_unavailable(&format!(
                 "what it sent for {name} {version} is not what it announced (its SHA-256 differs)"
             )));
         }
         Ok(bytes)
     }
 
-    async fn wheel(&self, project: &Project) -> Result<Vec<u8>, PackageFetchError> {
+    async fn load_wheel(&self, project: &ProjectVersion) -> Result<Vec<u8>, PackageFetchError> {
         let (folder, wanted) = (self.folder.clone(), project.clone());
-        if let Some(bytes) = apart(move || kept::find(&folder, &wanted)).await? {
+        if let Some(bytes) = run_blocking(move || kept::find_cached_wheel(&folder, &wanted)).await?
+        {
             return Ok(bytes);
         }
-        let bytes = self.find(project).await?;
+        let bytes = self.fetch_from_index(project).await?;
         let (folder, project) = (self.folder.clone(), project.clone());
-        apart(move || {
+        run_blocking(move || {
             // If caching fails, the wheel is downloaded again next time.
-            let _ = kept::keep(&folder, &project, &bytes);
+            let _ = kept::cache_wheel(&folder, &project, &bytes);
             bytes
         })
         .await
     }
 }
 
-impl PackageService for Index {
+impl PackageService for PackageIndex {
     fn list_releases<'a>(
         &'a self,
         name: &'a str,
     ) -> BoxFuture<'a, Result<Vec<String>, PackageFetchError>> {
         Box::pin(async move {
-            let name = project::checked_name(name)?;
-            let releases = listing::releases(&self.entries(&name).await?, &name);
+            let name = project::parse_project_name(name)?;
+            let releases = listing::available_versions(&self.fetch_entries(&name).await?, &name);
             if releases.is_empty() {
                 let why = format!("the index has no wheel of {name} in pure Python");
                 return Err(PackageFetchError::NotFound(why));
@@ -144,22 +149,22 @@ impl PackageService for Index {
         version: &'a str,
     ) -> BoxFuture<'a, Result<Arc<[PackageFile]>, PackageFetchError>> {
         Box::pin(async move {
-            let bytes = self.wheel(&Project::new(name, version)?).await?;
-            apart(move || wheel::unpack(&bytes)).await?.map(Arc::from)
+            let bytes = self.load_wheel(&ProjectVersion::new(name, version)?).await?;
+            run_blocking(move || wheel::unpack_wheel(&bytes)).await?.map(Arc::from)
         })
     }
 }
 
 /// Runs blocking work on a blocking thread.
-async fn apart<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, PackageFetchError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| unavailable("the host failed while it handled a package"))
+    done.map_err(|_| index_unavailable("the host failed while it handled a package"))
 }
 
 /// Adds a trailing slash. Without it, joining a path would drop the last segment.
-fn with_slash(mut base: Url) -> Url {
+fn with_trailing_slash(mut base: Url) -> Url {
     if !base.path().ends_with('/') {
         base.set_path(&format!("{}/", base.path()));
     }
@@ -172,8 +177,8 @@ fn without_password(mut url: Url) -> String {
     url.to_string()
 }
 
-fn missing(entries: &[Entry], project: &Project) -> String {
-    let Project { name, version } = project;
+fn not_found_reason(entries: &[WheelEntry], project: &ProjectVersion) -> String {
+    let ProjectVersion { name, version } = project;
     let of_version =
         || entries.iter().filter(|entry| is_same_version(&entry.name.version, version));
     if of_version().any(|entry| entry.leaves_https) {

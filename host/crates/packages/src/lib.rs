@@ -17,4 +17,4 @@ mod wheel;
 #[cfg(test)]
 mod tests;
 
-pub use index::{Index, IndexError};
+pub use index::{PackageIndex, PackageIndexError};

@@ -13,7 +13,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::{
-    project::{Project, is_same_version, normal_name},
+    project::{ProjectVersion, is_same_version, normalize_name},
     wheel::WheelName,
 };
 
@@ -28,7 +28,7 @@ pub(crate) type Digest = [u8; DIGEST_BYTES];
 
 /// One file of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct WheelEntry {
     pub(crate) name: WheelName,
     pub(crate) url: Url,
     /// A file without a digest is not accepted.
@@ -40,15 +40,22 @@ pub(crate) struct Entry {
 }
 
 /// Parses the wheels on a page. Invalid entries are skipped.
-pub(crate) fn read(page: &Url, media_type: &str, text: &str) -> Vec<Entry> {
+pub(crate) fn parse_page(page: &Url, media_type: &str, text: &str) -> Vec<WheelEntry> {
     let media_type = media_type.split(';').next().unwrap_or_default().trim();
-    if media_type.ends_with(JSON) { read_json(page, text) } else { read_html(page, text) }
+    if media_type.ends_with(JSON) {
+        parse_json_page(page, text)
+    } else {
+        parse_html_page(page, text)
+    }
 }
 
 /// Chooses the file to download.
-pub(crate) fn choose<'e>(entries: &'e [Entry], project: &Project) -> Option<&'e Entry> {
-    let fits = |entry: &&Entry| {
-        normal_name(&entry.name.project) == project.name
+pub(crate) fn choose_entry<'e>(
+    entries: &'e [WheelEntry],
+    project: &ProjectVersion,
+) -> Option<&'e WheelEntry> {
+    let fits = |entry: &&WheelEntry| {
+        normalize_name(&entry.name.project) == project.name
             && is_same_version(&entry.name.version, &project.version)
             && entry.name.is_pure
             && !entry.leaves_https
@@ -59,9 +66,9 @@ pub(crate) fn choose<'e>(entries: &'e [Entry], project: &Project) -> Option<&'e 
 
 /// Returns the available versions of a project, the newest first, without duplicates. Yanked files
 /// are skipped, and versions that cannot be parsed come last.
-pub(crate) fn releases(entries: &[Entry], project: &str) -> Vec<String> {
-    let fits = |entry: &&Entry| {
-        normal_name(&entry.name.project) == project
+pub(crate) fn available_versions(entries: &[WheelEntry], project: &str) -> Vec<String> {
+    let fits = |entry: &&WheelEntry| {
+        normalize_name(&entry.name.project) == project
             && entry.name.is_pure
             && entry.digest.is_some()
             && !entry.leaves_https
@@ -75,35 +82,36 @@ pub(crate) fn releases(entries: &[Entry], project: &str) -> Vec<String> {
 }
 
 #[derive(Deserialize)]
-struct Page {
-    files: Vec<File>,
+struct SimpleApiPage {
+    files: Vec<SimpleApiFile>,
 }
 
 #[derive(Deserialize)]
-struct File {
+struct SimpleApiFile {
     filename: String,
     url: String,
     #[serde(default)]
-    hashes: Hashes,
+    hashes: SimpleApiHashes,
     /// `false`, `true`, or the reason as text.
     #[serde(default)]
     yanked: Value,
 }
 
 #[derive(Default, Deserialize)]
-struct Hashes {
+struct SimpleApiHashes {
     sha256: Option<String>,
 }
 
-fn read_json(page: &Url, text: &str) -> Vec<Entry> {
-    let files = serde_json::from_str::<Page>(text).map(|page| page.files).unwrap_or_default();
-    let entry = |file: File| {
+fn parse_json_page(page: &Url, text: &str) -> Vec<WheelEntry> {
+    let files =
+        serde_json::from_str::<SimpleApiPage>(text).map(|page| page.files).unwrap_or_default();
+    let entry = |file: SimpleApiFile| {
         let url = page.join(&file.url).ok()?;
-        Some(Entry {
+        Some(WheelEntry {
             name: WheelName::parse(&file.filename)?,
             leaves_https: leaves_https(page, &url),
             url,
-            digest: file.hashes.sha256.as_deref().and_then(digest),
+            digest: file.hashes.sha256.as_deref().and_then(parse_digest),
             is_yanked: !matches!(file.yanked, Value::Null | Value::Bool(false)),
         })
     };
@@ -112,7 +120,7 @@ fn read_json(page: &Url, text: &str) -> Vec<Entry> {
 
 /// Parses an HTML page. A file's name is the last segment of its URL, and its digest is the
 /// fragment.
-fn read_html(page: &Url, text: &str) -> Vec<Entry> {
+fn parse_html_page(page: &Url, text: &str) -> Vec<WheelEntry> {
     let mut entries = Vec::new();
     for token in Tokenizer::new(text) {
         let Ok(Token::StartTag(tag)) = token else { continue };
@@ -124,23 +132,25 @@ fn read_html(page: &Url, text: &str) -> Vec<Entry> {
             std::str::from_utf8(value.as_slice()).ok()
         };
         let url = attribute(b"href").and_then(|href| page.join(href).ok());
-        entries.extend(url.and_then(|url| linked(page, url, attribute(b"data-yanked").is_some())));
+        entries.extend(
+            url.and_then(|url| entry_from_link(page, url, attribute(b"data-yanked").is_some())),
+        );
     }
     entries
 }
 
-fn linked(page: &Url, mut url: Url, is_yanked: bool) -> Option<Entry> {
-    let digest = url.fragment().and_then(|f| f.strip_prefix("sha256=")).and_then(digest);
+fn entry_from_link(page: &Url, mut url: Url, is_yanked: bool) -> Option<WheelEntry> {
+    let digest = url.fragment().and_then(|f| f.strip_prefix("sha256=")).and_then(parse_digest);
     url.set_fragment(None);
     let name = WheelName::parse(url.path_segments()?.next_back()?)?;
     let leaves_https = leaves_https(page, &url);
-    Some(Entry { name, url, digest, is_yanked, leaves_https })
+    Some(WheelEntry { name, url, digest, is_yanked, leaves_https })
 }
 
 fn leaves_https(page: &Url, file: &Url) -> bool {
     page.scheme() == "https" && file.scheme() != "https"
 }
 
-fn digest(text: &str) -> Option<Digest> {
+fn parse_digest(text: &str) -> Option<Digest> {
     HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?.try_into().ok()
 }

@@ -13,26 +13,26 @@ const TOLD_CHARS_MAX: usize = 60;
 
 /// A project and its version, both normalized.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Project {
+pub(crate) struct ProjectVersion {
     pub(crate) name: String,
     pub(crate) version: String,
 }
 
-impl Project {
+impl ProjectVersion {
     /// Validates and normalizes a guest's request.
     ///
     /// # Errors
     ///
     /// The name or the version is invalid. A valid one cannot alter a path or an address.
     pub(crate) fn new(name: &str, version: &str) -> Result<Self, PackageFetchError> {
-        let name = checked_name(name)?;
+        let name = parse_project_name(name)?;
         let is_version = version.len() <= VERSION_BYTES_MAX
             && version.starts_with(|c: char| c.is_ascii_digit())
             && version.bytes().all(|b| b.is_ascii_alphanumeric() || b".+!-_".contains(&b));
         if !is_version {
-            return Err(wrong("a version", version));
+            return Err(invalid_input_error("a version", version));
         }
-        Ok(Self { name, version: normal_version(version) })
+        Ok(Self { name, version: normalize_version(version) })
     }
 }
 
@@ -41,33 +41,37 @@ impl Project {
 /// # Errors
 ///
 /// The name is invalid. A valid one cannot alter a path or an address.
-pub(crate) fn checked_name(name: &str) -> Result<String, PackageFetchError> {
+pub(crate) fn parse_project_name(name: &str) -> Result<String, PackageFetchError> {
     let is_name = name.len() <= NAME_BYTES_MAX
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.ends_with(|c: char| c.is_ascii_alphanumeric())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
-    if is_name { Ok(normal_name(name)) } else { Err(wrong("the name of a package", name)) }
+    if is_name {
+        Ok(normalize_name(name))
+    } else {
+        Err(invalid_input_error("the name of a package", name))
+    }
 }
 
-fn wrong(what: &str, text: &str) -> PackageFetchError {
+fn invalid_input_error(what: &str, text: &str) -> PackageFetchError {
     PackageFetchError::NotFound(format!("{:?} is not {what}", escape_excerpt(text, TOLD_CHARS_MAX)))
 }
 
 /// Normalizes a name: lower case, and one dash for each run of `-`, `_` and `.`.
-pub(crate) fn normal_name(name: &str) -> String {
+pub(crate) fn normalize_name(name: &str) -> String {
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     parts.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }
 
 /// Normalizes the common spellings of a version: lower case, and `.` for `-`, `_` and `+`. File
 /// names cannot contain every separator.
-pub(crate) fn normal_version(version: &str) -> String {
+pub(crate) fn normalize_version(version: &str) -> String {
     version.to_ascii_lowercase().replace(['-', '_', '+'], ".")
 }
 
 /// Returns whether two normalized versions are equal: `1.2` equals `1.2.0`, as in policies.
 pub(crate) fn is_same_version(one: &str, other: &str) -> bool {
-    fn shortened(version: &str) -> &str {
+    fn without_trailing_zeros(version: &str) -> &str {
         let is_release = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let mut short = version;
         while let Some(front) = short.strip_suffix(".0").filter(|_| is_release) {
@@ -75,5 +79,5 @@ pub(crate) fn is_same_version(one: &str, other: &str) -> bool {
         }
         short
     }
-    shortened(one) == shortened(other)
+    without_trailing_zeros(one) == without_trailing_zeros(other)
 }

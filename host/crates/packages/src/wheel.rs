@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 use sallyport_contract::services::{PackageFetchError, PackageFile};
 use zip::{ZipArchive, result::ZipError};
 
-use crate::project::normal_version;
+use crate::project::normalize_version;
 
 /// The extension of a wheel.
 const ENDING: &str = ".whl";
@@ -44,7 +44,7 @@ impl WheelName {
         };
         let is_for_python_3 = python.split('.').any(|tag| tag.starts_with("py3"));
         let is_pure = is_for_python_3 && **abi == *"none" && **platform == *"any";
-        let version = normal_version(version);
+        let version = normalize_version(version);
         Some(Self { project: (*project).to_owned(), version, is_pure })
     }
 }
@@ -54,27 +54,30 @@ impl WheelName {
 /// # Errors
 ///
 /// The file is not a wheel, is too large, or contains a path outside of it.
-pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<PackageFile>, PackageFetchError> {
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(&error))?;
+pub(crate) fn unpack_wheel(bytes: &[u8]) -> Result<Vec<PackageFile>, PackageFetchError> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| zip_error(&error))?;
     if archive.len() > FILES_MAX {
-        return Err(bad(&format!("it holds {} files, at most {FILES_MAX}", archive.len())));
+        return Err(invalid_package(&format!(
+            "it holds {} files, at most {FILES_MAX}",
+            archive.len()
+        )));
     }
     let (mut files, mut bytes_left) = (Vec::new(), UNPACKED_BYTES_MAX);
     for index in 0..archive.len() {
-        let entry = archive.by_index(index).map_err(|error| broken(&error))?;
+        let entry = archive.by_index(index).map_err(|error| zip_error(&error))?;
         if entry.is_dir() {
             continue;
         }
-        let path = entry.name().map_err(|error| broken(&error))?.into_owned();
-        if !is_plain(&path) {
-            return Err(bad("it holds a path that leads out of it"));
+        let path = entry.name().map_err(|error| zip_error(&error))?.into_owned();
+        if !is_plain_path(&path) {
+            return Err(invalid_package("it holds a path that leads out of it"));
         }
         // Count the unpacked bytes, because the sizes in an archive are untrusted.
         let mut data = Vec::new();
         let read = entry.take(bytes_left + 1).read_to_end(&mut data);
-        read.map_err(|_| bad("it is damaged"))?;
+        read.map_err(|_| invalid_package("it is damaged"))?;
         bytes_left = bytes_left.checked_sub(data.len() as u64).ok_or_else(|| {
-            bad(&format!("unpacked it has more than {} MiB", UNPACKED_BYTES_MAX >> 20))
+            invalid_package(&format!("unpacked it has more than {} MiB", UNPACKED_BYTES_MAX >> 20))
         })?;
         files.push(PackageFile { path, data });
     }
@@ -82,15 +85,15 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<PackageFile>, PackageFetchError
 }
 
 /// Returns whether a path is relative and consists of plain names.
-fn is_plain(path: &str) -> bool {
+fn is_plain_path(path: &str) -> bool {
     let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
     !path.contains(['\\', '\0', ':']) && path.split('/').all(plain)
 }
 
-fn broken(error: &ZipError) -> PackageFetchError {
-    bad(&error.to_string())
+fn zip_error(error: &ZipError) -> PackageFetchError {
+    invalid_package(&error.to_string())
 }
 
-fn bad(why: &str) -> PackageFetchError {
+fn invalid_package(why: &str) -> PackageFetchError {
     PackageFetchError::Unavailable(format!("the package cannot be used: {why}"))
 }

@@ -37,7 +37,7 @@ const KEY_CHARS_MAX: usize = 40;
 
 /// The definition of a script.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Definition {
+pub struct ScriptDefinition {
     /// The tool's name: letters, digits, `_`, `-` and `.`; at most 128 bytes.
     pub name: String,
     /// The description for a model. It is untrusted text.
@@ -51,17 +51,17 @@ pub struct Definition {
 }
 
 /// A parsed definition, with its bytes and remarks.
-pub(crate) struct Parsed {
-    pub(crate) definition: Definition,
+pub(crate) struct DefinitionFile {
+    pub(crate) definition: ScriptDefinition,
     pub(crate) bytes: Vec<u8>,
     pub(crate) remarks: Vec<String>,
 }
 
-impl Definition {
+impl ScriptDefinition {
     /// Reads the definition in a folder.
-    pub(crate) fn read(folder: &Path) -> Result<Parsed, ScriptError> {
+    pub(crate) fn read_folder(folder: &Path) -> Result<DefinitionFile, ScriptError> {
         let path = folder.join(DEFINITION_FILE);
-        let bytes = bytes(&path)?;
+        let bytes = read_definition_bytes(&path)?;
         let not_text = |_| json::JsonError::Malformed("it is not UTF-8".into());
         let keys = std::str::from_utf8(&bytes)
             .map_err(not_text)
@@ -72,19 +72,20 @@ impl Definition {
             return Err(ScriptError::NotJson { path, error });
         };
         let mut remarks = Vec::new();
-        let definition = Keys { path: &path, keys: &mut keys }.definition(&mut remarks)?;
-        remarks.extend(unknown(&keys));
-        Ok(Parsed { definition, bytes, remarks })
+        let definition =
+            DefinitionKeys { path: &path, keys: &mut keys }.parse_definition(&mut remarks)?;
+        remarks.extend(ignored_key_remarks(&keys));
+        Ok(DefinitionFile { definition, bytes, remarks })
     }
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, ScriptError> {
+fn read_definition_bytes(path: &Path) -> Result<Vec<u8>, ScriptError> {
     let unreadable = |error: std::io::Error| ScriptError::Unreadable {
         path: path.to_owned(),
         message: error.to_string(),
     };
     let mut bytes = Vec::new();
-    let file = script::open(path)?;
+    let file = script::open_regular_file(path)?;
     file.take(DEFINITION_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > DEFINITION_BYTES_MAX {
         return Err(ScriptError::TooLarge {
@@ -96,54 +97,58 @@ fn bytes(path: &Path) -> Result<Vec<u8>, ScriptError> {
 }
 
 /// The keys of a definition that are not parsed yet.
-struct Keys<'a> {
+struct DefinitionKeys<'a> {
     path: &'a Path,
     keys: &'a mut Map<String, Value>,
 }
 
-impl Keys<'_> {
-    fn definition(mut self, remarks: &mut Vec<String>) -> Result<Definition, ScriptError> {
-        Ok(Definition {
-            name: self.name()?,
-            description: self.description()?,
-            enabled: self.enabled()?,
-            timeout: self.timeout(remarks)?,
-            parameters: self.parameters()?,
+impl DefinitionKeys<'_> {
+    fn parse_definition(
+        mut self,
+        remarks: &mut Vec<String>,
+    ) -> Result<ScriptDefinition, ScriptError> {
+        Ok(ScriptDefinition {
+            name: self.take_name()?,
+            description: self.take_description()?,
+            enabled: self.take_enabled()?,
+            timeout: self.take_timeout(remarks)?,
+            parameters: self.take_parameters()?,
         })
     }
 
-    fn name(&mut self) -> Result<String, ScriptError> {
+    fn take_name(&mut self) -> Result<String, ScriptError> {
         let wanted = "a text of letters, digits, '_', '-' and '.', at most 128 of them";
-        match self.required("name")? {
-            Value::String(name) if is_name(&name) => Ok(name),
-            _ => Err(self.invalid("name", wanted)),
+        match self.take_required("name")? {
+            Value::String(name) if is_tool_name(&name) => Ok(name),
+            _ => Err(self.invalid_value_error("name", wanted)),
         }
     }
 
-    fn description(&mut self) -> Result<String, ScriptError> {
+    fn take_description(&mut self) -> Result<String, ScriptError> {
         let wanted = "a text that is not empty, at most 16 KiB of it";
-        match self.required("description")? {
+        match self.take_required("description")? {
             Value::String(text)
                 if !text.trim().is_empty() && text.len() <= DESCRIPTION_BYTES_MAX =>
             {
                 Ok(text)
             }
-            _ => Err(self.invalid("description", wanted)),
+            _ => Err(self.invalid_value_error("description", wanted)),
         }
     }
 
-    fn enabled(&mut self) -> Result<bool, ScriptError> {
+    fn take_enabled(&mut self) -> Result<bool, ScriptError> {
         match self.keys.remove("enabled") {
             None => Ok(true),
             Some(Value::Bool(enabled)) => Ok(enabled),
-            Some(_) => Err(self.invalid("enabled", "true or false")),
+            Some(_) => Err(self.invalid_value_error("enabled", "true or false")),
         }
     }
 
-    fn timeout(&mut self, remarks: &mut Vec<String>) -> Result<Duration, ScriptError> {
+    fn take_timeout(&mut self, remarks: &mut Vec<String>) -> Result<Duration, ScriptError> {
         let Some(value) = self.keys.remove("timeout") else { return Ok(TIMEOUT_STANDARD) };
         let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
-        let seconds = seconds.ok_or_else(|| self.invalid("timeout", "a number above 0"))?;
+        let seconds =
+            seconds.ok_or_else(|| self.invalid_value_error("timeout", "a number above 0"))?;
         if seconds > TIMEOUT_MAX.as_secs_f64() {
             remarks.push(format!("timeout is cut to {} seconds", TIMEOUT_MAX.as_secs()));
             return Ok(TIMEOUT_MAX);
@@ -151,29 +156,29 @@ impl Keys<'_> {
         Ok(Duration::from_secs_f64(seconds).max(TIMEOUT_MIN))
     }
 
-    fn parameters(&mut self) -> Result<Value, ScriptError> {
-        match self.required("parameters")? {
+    fn take_parameters(&mut self) -> Result<Value, ScriptError> {
+        match self.take_required("parameters")? {
             schema @ Value::Object(_) => Ok(schema),
-            _ => Err(self.invalid("parameters", "a JSON Schema, an object")),
+            _ => Err(self.invalid_value_error("parameters", "a JSON Schema, an object")),
         }
     }
 
-    fn required(&mut self, key: &'static str) -> Result<Value, ScriptError> {
+    fn take_required(&mut self, key: &'static str) -> Result<Value, ScriptError> {
         let missing = || ScriptError::Missing { path: self.path.to_owned(), key };
         self.keys.remove(key).ok_or_else(missing)
     }
 
-    fn invalid(&self, key: &'static str, wanted: &'static str) -> ScriptError {
+    fn invalid_value_error(&self, key: &'static str, wanted: &'static str) -> ScriptError {
         ScriptError::Invalid { path: self.path.to_owned(), key, wanted }
     }
 }
 
-fn is_name(name: &str) -> bool {
+fn is_tool_name(name: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     !name.is_empty() && name.len() <= TOOL_NAME_BYTES_MAX && name.bytes().all(fits)
 }
 
-fn unknown(left: &Map<String, Value>) -> Vec<String> {
+fn ignored_key_remarks(left: &Map<String, Value>) -> Vec<String> {
     let named = left.keys().take(REMARKS_MAX);
     let mut remarks: Vec<String> = named
         .map(|key| format!("the key \"{}\" is ignored", text::escape_excerpt(key, KEY_CHARS_MAX)))
@@ -192,10 +197,10 @@ mod tests {
 
     use super::*;
 
-    fn read(text: impl AsRef<[u8]>) -> Result<Parsed, ScriptError> {
+    fn read(text: impl AsRef<[u8]>) -> Result<DefinitionFile, ScriptError> {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(DEFINITION_FILE), text).unwrap();
-        Definition::read(folder.path())
+        ScriptDefinition::read_folder(folder.path())
     }
 
     /// A minimal definition with these keys added or replaced.
@@ -210,7 +215,7 @@ mod tests {
     fn what_is_not_said_is_as_it_always_was() {
         let parameters = json!({"type": "object", "properties": {"sort": {"type": "string"}}});
         let read = read(with(json!({"parameters": parameters})).to_string()).ok().unwrap();
-        let want = Definition {
+        let want = ScriptDefinition {
             name: "ps".into(),
             description: "Lists.".into(),
             enabled: true,
@@ -293,7 +298,7 @@ mod tests {
         check_refused("[".repeat(100_000), "not valid JSON");
         check_refused(" ".repeat(DEFINITION_BYTES_MAX as usize + 1), "more than 262144 bytes");
         let folder = tempfile::tempdir().unwrap();
-        let read = |folder| Definition::read(folder).err().unwrap();
+        let read = |folder| ScriptDefinition::read_folder(folder).err().unwrap();
         assert!(matches!(read(folder.path()), ScriptError::Unreadable { .. }));
         fs::create_dir(folder.path().join(DEFINITION_FILE)).unwrap();
         assert!(matches!(read(folder.path()), ScriptError::NotAFile { .. }));

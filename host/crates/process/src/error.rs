@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use sallyport_contract::json::JsonError;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::Wall;
+use crate::spec::ProcessWall;
 
 /// Why a folder is not a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -103,7 +103,7 @@ pub enum RunError {
     #[error("this system cannot sandbox a native program: it lacks {}", list(missing))]
     NoWall {
         /// The missing walls.
-        missing: Vec<Wall>,
+        missing: Vec<ProcessWall>,
     },
     /// The program has changed since it was read.
     #[error("{program} is not the program that was read before")]
@@ -163,6 +163,6 @@ impl RunError {
     }
 }
 
-fn list(missing: &[Wall]) -> String {
-    missing.iter().map(Wall::to_string).collect::<Vec<_>>().join(", ")
+fn list(missing: &[ProcessWall]) -> String {
+    missing.iter().map(ProcessWall::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -54,14 +54,20 @@ mod wire;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 
-pub use definition::{DEFINITION_FILE, Definition, TIMEOUT_MAX, TIMEOUT_STANDARD};
+pub use definition::{DEFINITION_FILE, ScriptDefinition, TIMEOUT_MAX, TIMEOUT_STANDARD};
 pub use error::{RunError, ScriptError};
 pub use output::{OutputError, parse_output};
-pub use script::{Digest, Program, ProgramKind, Script, find_program};
-pub use spec::{Exit, Finished, Limit, Limits, Network, Spec, Wall, Walls};
+pub use script::{ProgramKind, Script, ScriptDigest, ScriptProgram, find_program};
+pub use spec::{
+    MissingWallPolicy, ProcessExit, ProcessLimits, ProcessNetwork, ProcessResult, ProcessSpec,
+    ProcessWall, ReachedProcessLimit,
+};
 
 #[cfg(target_os = "linux")]
-pub use {run::Stage, run::run, stage::as_stage, walls::missing as walls_missing};
+pub use {
+    run::StageExecutable, run::run_program, stage::run_if_stage,
+    walls::missing_walls as walls_missing,
+};
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Stage, as_stage, run, walls_missing};

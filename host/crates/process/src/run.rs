@@ -23,10 +23,10 @@ use tokio::{
 
 use crate::{
     error::RunError,
-    spec::{Finished, Limits, Spec, Walls},
-    stage::scratch::Scratch,
+    spec::{MissingWallPolicy, ProcessLimits, ProcessResult, ProcessSpec},
+    stage::scratch::PrivateFolder,
     walls,
-    wire::{self, Answer, Begun, Ended},
+    wire::{self, ProgramExitReport, ProgramResources, WatcherResponse},
 };
 
 /// On Linux, a link to the executable of the process that opens it.
@@ -48,9 +48,9 @@ const COMPLAINT_CHARS_MAX: usize = 300;
 
 /// The executable that runs as the stages between the host and a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stage(PathBuf);
+pub struct StageExecutable(PathBuf);
 
-impl Stage {
+impl StageExecutable {
     /// Uses the running executable; its `main` must begin with [`as_stage`](crate::as_stage).
     pub fn this_program() -> Self {
         // The link leads to the running executable, even after another version replaced its file.
@@ -58,7 +58,7 @@ impl Stage {
     }
 
     /// Uses an executable whose `main` begins with [`as_stage`](crate::as_stage).
-    pub fn program(program: PathBuf) -> Self {
+    pub fn from_path(program: PathBuf) -> Self {
         Self(program)
     }
 }
@@ -72,37 +72,45 @@ impl Stage {
 ///
 /// The program did not run, or its result is unknown. A program that fails or reaches a limit is
 /// not an error.
-pub async fn run(stage: &Stage, spec: &Spec, input: &[u8]) -> Result<Finished, RunError> {
+pub async fn run_program(
+    stage: &StageExecutable,
+    spec: &ProcessSpec,
+    input: &[u8],
+) -> Result<ProcessResult, RunError> {
     let (bytes, bytes_max) = (input.len() as u64, spec.limits.input_bytes);
     if bytes > bytes_max {
         return Err(RunError::Input { bytes, bytes_max });
     }
-    require(spec.walls)?;
-    let mut watcher = Watcher::start(stage).map_err(failed)?;
-    let orders = orders(spec, bytes).map_err(failed)?;
+    require_walls(spec.walls)?;
+    let mut watcher = WatcherProcess::start(stage).map_err(stage_io_error)?;
+    let orders = encode_request(spec, bytes).map_err(stage_io_error)?;
     let time = spec.limits.time.saturating_add(WATCHER_GRACE);
-    let in_time = timeout(time, watcher.ask(&orders, input, &spec.limits)).await;
-    watcher.end(in_time.is_ok()).await
+    let in_time = timeout(time, watcher.exchange_messages(&orders, input, &spec.limits)).await;
+    watcher.take_result(in_time.is_ok()).await
 }
 
-fn require(walls: Walls) -> Result<(), RunError> {
-    let missing = walls::missing();
-    if missing.is_empty() || walls == Walls::AsAvailable {
+fn require_walls(walls: MissingWallPolicy) -> Result<(), RunError> {
+    let missing = walls::missing_walls();
+    if missing.is_empty() || walls == MissingWallPolicy::AsAvailable {
         return Ok(());
     }
     Err(RunError::NoWall { missing })
 }
 
-fn orders(spec: &Spec, input_bytes: u64) -> io::Result<Vec<u8>> {
+fn encode_request(spec: &ProcessSpec, input_bytes: u64) -> io::Result<Vec<u8>> {
     let temporary = path::absolute(std::env::temp_dir())?;
-    wire::frame(&wire::Watch { spec: absolute(spec)?, temporary, input_bytes })
+    wire::encode_frame(&wire::WatcherRequest {
+        spec: with_absolute_paths(spec)?,
+        temporary,
+        input_bytes,
+    })
 }
 
 /// Makes the paths absolute, because the stages and the program run in other folders than this
 /// process.
-fn absolute(spec: &Spec) -> io::Result<Spec> {
+fn with_absolute_paths(spec: &ProcessSpec) -> io::Result<ProcessSpec> {
     let all = |paths: &[PathBuf]| paths.iter().map(path::absolute).collect::<io::Result<_>>();
-    Ok(Spec {
+    Ok(ProcessSpec {
         program: path::absolute(&spec.program)?,
         folder: path::absolute(&spec.folder)?,
         reads: all(&spec.reads)?,
@@ -112,21 +120,21 @@ fn absolute(spec: &Spec) -> io::Result<Spec> {
 }
 
 /// A running watcher.
-struct Watcher {
+struct WatcherProcess {
     child: Child,
     said: Vec<u8>,
 }
 
-impl Watcher {
-    fn start(stage: &Stage) -> io::Result<Self> {
-        let mut command = Command::from(command(&stage.0, wire::WATCHER));
+impl WatcherProcess {
+    fn start(stage: &StageExecutable) -> io::Result<Self> {
+        let mut command = Command::from(stage_command(&stage.0, wire::WATCHER));
         // Not killed on drop: when its lifeline closes, it ends its program first and then itself.
         let child = command.kill_on_drop(false).spawn()?;
         Ok(Self { child, said: Vec::new() })
     }
 
     /// Sends orders and input, and reads the answer to its end.
-    async fn ask(&mut self, orders: &[u8], input: &[u8], limits: &Limits) {
+    async fn exchange_messages(&mut self, orders: &[u8], input: &[u8], limits: &ProcessLimits) {
         let lifeline = self.child.stdin.as_mut().expect("standard input is a pipe");
         // If writing fails, the watcher has ended or will report its error.
         if lifeline.write_all(orders).await.is_ok() && lifeline.write_all(input).await.is_ok() {
@@ -140,13 +148,13 @@ impl Watcher {
     }
 
     /// Ends the watcher and returns its answer.
-    async fn end(mut self, in_time: bool) -> Result<Finished, RunError> {
-        let result = match heard(&self.said) {
+    async fn take_result(mut self, in_time: bool) -> Result<ProcessResult, RunError> {
+        let result = match parse_answer(&self.said) {
             (_, Ok(answer)) => answer,
             (begun, Err(_)) => {
                 self.kill(begun.as_ref());
-                let complaint = self.complaint(in_time).await;
-                clear_up(begun).await;
+                let complaint = self.missing_answer_error(in_time).await;
+                remove_private_folder(begun).await;
                 Err(complaint)
             }
         };
@@ -158,7 +166,7 @@ impl Watcher {
 
     /// Kills a watcher that failed, and the program that it left. The group id is valid while one
     /// member is alive, and the system does not reuse an id immediately.
-    fn kill(&mut self, begun: Option<&Begun>) {
+    fn kill(&mut self, begun: Option<&ProgramResources>) {
         if let Some(group) = begun.and_then(|begun| Pid::from_raw(begun.group)) {
             // This fails only if no member of the group is left.
             let _ = kill_process_group(group, Signal::KILL);
@@ -167,9 +175,9 @@ impl Watcher {
     }
 
     /// Returns why the answer is missing, with the watcher's own message if it printed one.
-    async fn complaint(&mut self, in_time: bool) -> RunError {
+    async fn missing_answer_error(&mut self, in_time: bool) -> RunError {
         if !in_time {
-            return stage("it does not answer");
+            return stage_error("it does not answer");
         }
         let mut words = Vec::new();
         let errors = self.child.stderr.take().expect("standard error is a pipe");
@@ -178,15 +186,15 @@ impl Watcher {
         let _ = timeout(LAST_WORDS_TIME_MAX, reading.read_to_end(&mut words)).await;
         let words = String::from_utf8_lossy(&words);
         match text::escape_excerpt(words.trim(), COMPLAINT_CHARS_MAX) {
-            empty if empty.is_empty() => stage("it ended without an answer"),
-            words => stage(&words),
+            empty if empty.is_empty() => stage_error("it ended without an answer"),
+            words => stage_error(&words),
         }
     }
 }
 
 /// Returns the command that starts a stage, with an empty environment.
 #[expect(clippy::disallowed_methods, reason = "this very program, as a stage before a script")]
-pub(crate) fn command(program: &Path, stage: &str) -> std::process::Command {
+pub(crate) fn stage_command(program: &Path, stage: &str) -> std::process::Command {
     let mut command = std::process::Command::new(program);
     command.arg0("sallyport").args([wire::ARGUMENT, stage]).env_clear().current_dir("/");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -194,36 +202,41 @@ pub(crate) fn command(program: &Path, stage: &str) -> std::process::Command {
 }
 
 /// Removes the private folder that a watcher left.
-async fn clear_up(begun: Option<Begun>) {
-    if let Some(scratch) = begun.and_then(|begun| Scratch::left(begun.scratch)) {
+async fn remove_private_folder(begun: Option<ProgramResources>) {
+    if let Some(scratch) = begun.and_then(|begun| PrivateFolder::from_leftover(begun.scratch)) {
         // If this fails, the folder remains among the temporary files.
         let _ = tokio::task::spawn_blocking(|| scratch.remove()).await;
     }
 }
 
 /// Parses the answer of a watcher: the start, if the program started, and the result.
-fn heard(mut said: &[u8]) -> (Option<Begun>, io::Result<Result<Finished, RunError>>) {
-    match wire::read(&mut said) {
-        Ok(Answer::Started(begun)) => {
-            let next = wire::read(&mut said);
-            (Some(begun), next.and_then(|answer| outcome(answer, said)))
+fn parse_answer(
+    mut said: &[u8],
+) -> (Option<ProgramResources>, io::Result<Result<ProcessResult, RunError>>) {
+    match wire::read_frame(&mut said) {
+        Ok(WatcherResponse::Started(begun)) => {
+            let next = wire::read_frame(&mut said);
+            (Some(begun), next.and_then(|answer| result_from_answer(answer, said)))
         }
-        first => (None, first.and_then(|answer| outcome(answer, said))),
+        first => (None, first.and_then(|answer| result_from_answer(answer, said))),
     }
 }
 
-fn outcome(answer: Answer, rest: &[u8]) -> io::Result<Result<Finished, RunError>> {
+fn result_from_answer(
+    answer: WatcherResponse,
+    rest: &[u8],
+) -> io::Result<Result<ProcessResult, RunError>> {
     match answer {
-        Answer::Finished(ended) => finished(ended, rest).map(Ok),
-        Answer::Failed(error) => Ok(Err(error)),
-        Answer::Started(_) => Err(io::ErrorKind::InvalidData.into()),
+        WatcherResponse::Finished(ended) => read_process_result(ended, rest).map(Ok),
+        WatcherResponse::Failed(error) => Ok(Err(error)),
+        WatcherResponse::Started(_) => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 
-fn finished(ended: Ended, mut said: &[u8]) -> io::Result<Finished> {
-    let stdout = wire::bytes(&mut said, ended.stdout_bytes)?;
-    let stderr = wire::bytes(&mut said, ended.stderr_bytes)?;
-    Ok(Finished {
+fn read_process_result(ended: ProgramExitReport, mut said: &[u8]) -> io::Result<ProcessResult> {
+    let stdout = wire::read_exact_bytes(&mut said, ended.stdout_bytes)?;
+    let stderr = wire::read_exact_bytes(&mut said, ended.stderr_bytes)?;
+    Ok(ProcessResult {
         exit: ended.exit,
         stdout,
         stderr: String::from_utf8_lossy(&stderr).into_owned(),
@@ -232,10 +245,10 @@ fn finished(ended: Ended, mut said: &[u8]) -> io::Result<Finished> {
     })
 }
 
-fn failed(error: io::Error) -> RunError {
-    stage(&error.to_string())
+fn stage_io_error(error: io::Error) -> RunError {
+    stage_error(&error.to_string())
 }
 
-fn stage(message: &str) -> RunError {
+fn stage_error(message: &str) -> RunError {
     RunError::Stage { message: message.to_owned() }
 }

@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    definition::{Definition, Parsed},
+    definition::{DefinitionFile, ScriptDefinition},
     error::ScriptError,
 };
 
@@ -42,17 +42,17 @@ pub enum ProgramKind {
 
 /// A BLAKE3 hash, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Digest(String);
+pub struct ScriptDigest(String);
 
-impl Digest {
+impl ScriptDigest {
     /// Returns the digest of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn hash_bytes(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).to_string())
     }
 
     /// Returns the digest of an open file, from its current position; `None` if it is larger than a
     /// program may be.
-    pub(crate) fn of_program(file: &mut File) -> io::Result<Option<Self>> {
+    pub(crate) fn hash_program(file: &mut File) -> io::Result<Option<Self>> {
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(file.take(PROGRAM_BYTES_MAX + 1))?;
         let fits = hasher.count() <= PROGRAM_BYTES_MAX;
@@ -65,7 +65,7 @@ impl Digest {
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for ScriptDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -73,13 +73,13 @@ impl fmt::Display for Digest {
 
 /// The program of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
+pub struct ScriptProgram {
     /// Its file.
     pub path: PathBuf,
     /// Its kind.
     pub kind: ProgramKind,
     /// The digest of its bytes when they were read.
-    pub digest: Digest,
+    pub digest: ScriptDigest,
 }
 
 /// A folder with a definition and a program.
@@ -88,11 +88,11 @@ pub struct Script {
     /// The folder.
     pub folder: PathBuf,
     /// The definition.
-    pub definition: Definition,
+    pub definition: ScriptDefinition,
     /// The program.
-    pub program: Program,
+    pub program: ScriptProgram,
     /// The digest of definition and program together. Acceptance is bound to it.
-    pub digest: Digest,
+    pub digest: ScriptDigest,
     /// Remarks for the operator. They may quote the folder's files.
     pub remarks: Vec<String>,
 }
@@ -103,24 +103,25 @@ impl Script {
     /// # Errors
     ///
     /// The definition or the program is missing or invalid.
-    pub fn read(folder: &Path) -> Result<Self, ScriptError> {
-        let Parsed { definition, bytes, mut remarks } = Definition::read(folder)?;
+    pub fn read_folder(folder: &Path) -> Result<Self, ScriptError> {
+        let DefinitionFile { definition, bytes, mut remarks } =
+            ScriptDefinition::read_folder(folder)?;
         let (program, passed_over) = find_program(folder)?;
         remarks.extend(passed_over);
-        let digest = together(&bytes, &program);
+        let digest = combined_digest(&bytes, &program);
         Ok(Self { folder: folder.to_owned(), definition, program, digest, remarks })
     }
 }
 
 /// Returns the digest of both. The length is included, so that bytes cannot move from one to the
 /// other.
-fn together(definition: &[u8], program: &Program) -> Digest {
+fn combined_digest(definition: &[u8], program: &ScriptProgram) -> ScriptDigest {
     let name = program.path.file_name().unwrap_or_default();
     let mut hasher = blake3::Hasher::new();
     hasher.update(&(definition.len() as u64).to_le_bytes());
     hasher.update(definition).update(program.digest.as_str().as_bytes());
     hasher.update(name.as_encoded_bytes());
-    Digest(hasher.finalize().to_string())
+    ScriptDigest(hasher.finalize().to_string())
 }
 
 /// Finds the program of a folder, with remarks on other candidates.
@@ -128,7 +129,7 @@ fn together(definition: &[u8], program: &Program) -> Digest {
 /// # Errors
 ///
 /// No program exists, it is not executable, or it cannot be read.
-pub fn find_program(folder: &Path) -> Result<(Program, Vec<String>), ScriptError> {
+pub fn find_program(folder: &Path) -> Result<(ScriptProgram, Vec<String>), ScriptError> {
     let there = PROGRAMS.iter().filter(|(name, _)| folder.join(name).symlink_metadata().is_ok());
     let (files, others): (Vec<_>, Vec<_>) =
         there.partition(|(name, _)| folder.join(name).is_file());
@@ -143,29 +144,29 @@ pub fn find_program(folder: &Path) -> Result<(Program, Vec<String>), ScriptError
     Ok((read_program(folder.join(name), *kind)?, other.chain(unused).collect()))
 }
 
-fn read_program(path: PathBuf, kind: ProgramKind) -> Result<Program, ScriptError> {
+fn read_program(path: PathBuf, kind: ProgramKind) -> Result<ScriptProgram, ScriptError> {
     let unreadable = |error: io::Error| ScriptError::Unreadable {
         path: path.clone(),
         message: error.to_string(),
     };
-    let mut file = open(&path)?;
+    let mut file = open_regular_file(&path)?;
     let mode = file.metadata().map_err(unreadable)?.mode();
     if kind == ProgramKind::Native && mode & EXECUTABLE == 0 {
         return Err(ScriptError::NotExecutable { path });
     }
-    match Digest::of_program(&mut file).map_err(unreadable)? {
-        Some(digest) => Ok(Program { path, kind, digest }),
+    match ScriptDigest::hash_program(&mut file).map_err(unreadable)? {
+        Some(digest) => Ok(ScriptProgram { path, kind, digest }),
         None => Err(ScriptError::TooLarge { path, bytes_max: PROGRAM_BYTES_MAX }),
     }
 }
 
 /// Opens a regular file. Does not block on any other kind of file.
-pub(crate) fn open(path: &Path) -> Result<File, ScriptError> {
+pub(crate) fn open_regular_file(path: &Path) -> Result<File, ScriptError> {
     let unreadable = |error: io::Error| ScriptError::Unreadable {
         path: path.to_owned(),
         message: error.to_string(),
     };
-    sallyport_untrusted_file::open(path).map_err(|error| match error.kind() {
+    sallyport_untrusted_file::open_regular(path).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => ScriptError::NotAFile { path: path.to_owned() },
         _ => unreadable(error),
     })
@@ -197,10 +198,10 @@ mod tests {
     #[track_caller]
     fn check(files: &[(&str, u32)], want: &str, kind: ProgramKind, remarks: &[&str]) {
         let folder = folder(files);
-        let script = Script::read(folder.path()).unwrap();
+        let script = Script::read_folder(folder.path()).unwrap();
         assert_eq!(script.program.path, folder.path().join(want));
         assert_eq!(script.program.kind, kind);
-        assert_eq!(script.program.digest, Digest::of(want.as_bytes()));
+        assert_eq!(script.program.digest, ScriptDigest::hash_bytes(want.as_bytes()));
         assert_eq!(script.remarks, remarks);
     }
 
@@ -228,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_cannot_run_is_told() {
-        let read = |files: &[(&str, u32)]| Script::read(folder(files).path()).unwrap_err();
+        let read = |files: &[(&str, u32)]| Script::read_folder(folder(files).path()).unwrap_err();
         let none = read(&[("other.sh", 0o755)]);
         assert!(matches!(none, ScriptError::NoProgram { .. }) && none.hint().contains("run.py"));
         assert!(matches!(read(&[("main/", 0o755)]), ScriptError::NotAFile { .. }));
@@ -243,9 +244,9 @@ mod tests {
         let pipe = folder.path().join("run");
         let mode = rustix::fs::Mode::RWXU;
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        let error = Script::read(folder.path()).unwrap_err();
+        let error = Script::read_folder(folder.path()).unwrap_err();
         assert!(matches!(error, ScriptError::NotAFile { .. }), "{error:?}");
-        assert!(matches!(open(&pipe), Err(ScriptError::NotAFile { .. })));
+        assert!(matches!(open_regular_file(&pipe), Err(ScriptError::NotAFile { .. })));
     }
 
     #[test]
@@ -253,7 +254,7 @@ mod tests {
         let folder = folder(&[("run", 0o755)]);
         let file = fs::OpenOptions::new().write(true).open(folder.path().join("run")).unwrap();
         file.set_len(PROGRAM_BYTES_MAX + 1).unwrap();
-        let error = Script::read(folder.path()).unwrap_err();
+        let error = Script::read_folder(folder.path()).unwrap_err();
         assert!(matches!(error, ScriptError::TooLarge { .. }), "{error:?}");
     }
 
@@ -263,7 +264,7 @@ mod tests {
             let folder = folder(&[(name, 0o755)]);
             fs::write(folder.path().join("definition.json"), definition).unwrap();
             fs::write(folder.path().join(name), program).unwrap();
-            Script::read(folder.path()).unwrap().digest
+            Script::read_folder(folder.path()).unwrap().digest
         };
         let first = digest(DEFINITION, "run", "a");
         assert_eq!(first, digest(DEFINITION, "run", "a"));

@@ -4,16 +4,16 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::script::Digest;
+use crate::script::ScriptDigest;
 
 /// One run of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spec {
+pub struct ProcessSpec {
     /// The program's file.
     #[serde(with = "paths::one")]
     pub program: PathBuf,
     /// The expected digest of that file.
-    pub digest: Digest,
+    pub digest: ScriptDigest,
     /// The script's folder. The program can read it and starts in it.
     #[serde(with = "paths::one")]
     pub folder: PathBuf,
@@ -24,18 +24,18 @@ pub struct Spec {
     #[serde(with = "paths::many")]
     pub writes: Vec<PathBuf>,
     /// Whether the program has a network.
-    pub network: Network,
+    pub network: ProcessNetwork,
     /// How to treat a missing wall.
-    pub walls: Walls,
+    pub walls: MissingWallPolicy,
     /// The resource limits.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
     /// Additional environment variables. They replace default variables of the same name.
     pub env: Vec<(String, String)>,
 }
 
 /// Whether a program has a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Network {
+pub enum ProcessNetwork {
     /// It can create only socket pairs.
     None,
     /// It can connect over IP to any address.
@@ -44,7 +44,7 @@ pub enum Network {
 
 /// How to treat a wall that the kernel lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Walls {
+pub enum MissingWallPolicy {
     /// The program does not start.
     Required,
     /// The program starts behind the walls that exist.
@@ -53,7 +53,7 @@ pub enum Walls {
 
 /// A wall that not every kernel provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wall {
+pub enum ProcessWall {
     /// Landlock's rules for files.
     Files,
     /// Landlock's rules for signals and abstract sockets.
@@ -62,7 +62,7 @@ pub enum Wall {
     Calls,
 }
 
-impl fmt::Display for Wall {
+impl fmt::Display for ProcessWall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Files => "Landlock for files (Linux 6.2 or newer)",
@@ -107,7 +107,7 @@ const ERRORS_STANDARD_BYTES: u64 = 64 << 10;
 /// Resource limits of a run. Limits on several processes apply to the program and all its
 /// descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// Wall-clock time.
     pub time: Duration,
     /// Processor time, in whole seconds.
@@ -130,7 +130,7 @@ pub struct Limits {
     pub errors_bytes: u64,
 }
 
-impl Limits {
+impl ProcessLimits {
     /// The default limits.
     pub const STANDARD: Self = Self {
         time: TIME_STANDARD,
@@ -148,7 +148,7 @@ impl Limits {
 
 /// A limit that a program reached, with its value. The program was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Limit {
+pub enum ReachedProcessLimit {
     /// Wall-clock time.
     Time(Duration),
     /// Processor time.
@@ -165,21 +165,21 @@ pub enum Limit {
     Output(u64),
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for ReachedProcessLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Time(time) => write!(f, "{time:?}"),
             Self::CpuTime(time) => write!(f, "{time:?} of processor time"),
-            Self::Memory(bytes) => write!(f, "{} of memory", size(*bytes)),
+            Self::Memory(bytes) => write!(f, "{} of memory", format_size(*bytes)),
             Self::Processes(count) => write!(f, "{count} processes and threads"),
-            Self::File(bytes) => write!(f, "{} in one file", size(*bytes)),
-            Self::Scratch(bytes) => write!(f, "{} in its private folder", size(*bytes)),
-            Self::Output(bytes) => write!(f, "{} of output", size(*bytes)),
+            Self::File(bytes) => write!(f, "{} in one file", format_size(*bytes)),
+            Self::Scratch(bytes) => write!(f, "{} in its private folder", format_size(*bytes)),
+            Self::Output(bytes) => write!(f, "{} of output", format_size(*bytes)),
         }
     }
 }
 
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     match bytes {
         whole if whole >= 1 << 20 && whole % (1 << 20) == 0 => format!("{} MiB", whole >> 20),
         whole if whole >= 1 << 10 && whole % (1 << 10) == 0 => format!("{} KiB", whole >> 10),
@@ -189,16 +189,16 @@ fn size(bytes: u64) -> String {
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Exit {
+pub enum ProcessExit {
     /// It exited with this code; zero means success.
     Code(i32),
     /// It was killed by this signal, which the host did not send.
     Signal(i32),
     /// It was killed for reaching a limit.
-    Limit(Limit),
+    Limit(ReachedProcessLimit),
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "it ended with code {code}"),
@@ -210,9 +210,9 @@ impl fmt::Display for Exit {
 
 /// The result of a run. No process of the program is alive any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
+pub struct ProcessResult {
     /// How it ended.
-    pub exit: Exit,
+    pub exit: ProcessExit,
     /// Standard output, cut at the limit.
     pub stdout: Vec<u8>,
     /// Standard error, with a mark where it was cut. It is untrusted text.
@@ -271,39 +271,54 @@ mod tests {
     #[test]
     fn a_path_need_not_be_text() {
         let odd = PathBuf::from(OsString::from_vec(b"/tmp/\xff\x01".to_vec()));
-        let spec = Spec {
+        let spec = ProcessSpec {
             program: odd.clone(),
-            digest: Digest::of(b"x"),
+            digest: ScriptDigest::hash_bytes(b"x"),
             folder: odd.clone(),
             reads: vec![odd.clone()],
             writes: vec![odd],
-            network: Network::None,
-            walls: Walls::Required,
-            limits: Limits::STANDARD,
+            network: ProcessNetwork::None,
+            walls: MissingWallPolicy::Required,
+            limits: ProcessLimits::STANDARD,
             env: vec![("A".into(), "b".into())],
         };
         let text = serde_json::to_string(&spec).unwrap();
-        assert_eq!(serde_json::from_str::<Spec>(&text).unwrap(), spec);
+        assert_eq!(serde_json::from_str::<ProcessSpec>(&text).unwrap(), spec);
     }
 
     #[test]
     fn every_end_has_words() {
         let rows = [
-            (Exit::Code(3), "it ended with code 3"),
-            (Exit::Signal(11), "it was ended by signal 11"),
-            (Exit::Limit(Limit::Time(Duration::from_secs(2))), "it reached its limit of 2s"),
+            (ProcessExit::Code(3), "it ended with code 3"),
+            (ProcessExit::Signal(11), "it was ended by signal 11"),
             (
-                Exit::Limit(Limit::CpuTime(Duration::from_secs(2))),
+                ProcessExit::Limit(ReachedProcessLimit::Time(Duration::from_secs(2))),
+                "it reached its limit of 2s",
+            ),
+            (
+                ProcessExit::Limit(ReachedProcessLimit::CpuTime(Duration::from_secs(2))),
                 "it reached its limit of 2s of processor time",
             ),
-            (Exit::Limit(Limit::Memory(3 << 20)), "it reached its limit of 3 MiB of memory"),
-            (Exit::Limit(Limit::Processes(5)), "it reached its limit of 5 processes and threads"),
-            (Exit::Limit(Limit::File(2048)), "it reached its limit of 2 KiB in one file"),
             (
-                Exit::Limit(Limit::Scratch(1000)),
+                ProcessExit::Limit(ReachedProcessLimit::Memory(3 << 20)),
+                "it reached its limit of 3 MiB of memory",
+            ),
+            (
+                ProcessExit::Limit(ReachedProcessLimit::Processes(5)),
+                "it reached its limit of 5 processes and threads",
+            ),
+            (
+                ProcessExit::Limit(ReachedProcessLimit::File(2048)),
+                "it reached its limit of 2 KiB in one file",
+            ),
+            (
+                ProcessExit::Limit(ReachedProcessLimit::Scratch(1000)),
                 "it reached its limit of 1000 bytes in its private folder",
             ),
-            (Exit::Limit(Limit::Output(1 << 20)), "it reached its limit of 1 MiB of output"),
+            (
+                ProcessExit::Limit(ReachedProcessLimit::Output(1 << 20)),
+                "it reached its limit of 1 MiB of output",
+            ),
         ];
         for (exit, words) in rows {
             assert_eq!(exit.to_string(), words);

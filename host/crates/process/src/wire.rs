@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     error::RunError,
-    spec::{Exit, Spec, paths},
+    spec::{ProcessExit, ProcessSpec, paths},
 };
 
 /// The hidden first argument. The name of the stage follows.
@@ -43,8 +43,8 @@ const FAILED: u8 = b'-';
 
 /// The orders of a watcher. `input_bytes` bytes of input follow.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Watch {
-    pub(crate) spec: Spec,
+pub(crate) struct WatcherRequest {
+    pub(crate) spec: ProcessSpec,
     /// Where temporary folders are made.
     #[serde(with = "paths::one")]
     pub(crate) temporary: PathBuf,
@@ -53,30 +53,30 @@ pub(crate) struct Watch {
 
 /// The orders of a starter.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Start {
-    pub(crate) spec: Spec,
+pub(crate) struct StarterRequest {
+    pub(crate) spec: ProcessSpec,
     /// The private folder.
     #[serde(with = "paths::one")]
     pub(crate) scratch: PathBuf,
     /// The watcher's process id.
     pub(crate) watcher: i32,
-    pub(crate) mark: Mark,
+    pub(crate) mark: StarterToken,
 }
 
 /// The answers of a watcher.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Answer {
+pub(crate) enum WatcherResponse {
     /// The program starts.
-    Started(Begun),
+    Started(ProgramResources),
     /// The program ended; output and errors follow as bytes.
-    Finished(Ended),
+    Finished(ProgramExitReport),
     /// The program did not run.
     Failed(RunError),
 }
 
 /// The resources to clean up once a program has started.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct ProgramResources {
     /// The group id.
     pub(crate) group: i32,
     /// Its private folder.
@@ -86,8 +86,8 @@ pub(crate) struct Begun {
 
 /// How a program ended, without its output.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Ended {
-    pub(crate) exit: Exit,
+pub(crate) struct ProgramExitReport {
+    pub(crate) exit: ProcessExit,
     pub(crate) cpu_time: Duration,
     pub(crate) elapsed: Duration,
     pub(crate) stdout_bytes: u64,
@@ -97,11 +97,11 @@ pub(crate) struct Ended {
 /// A secret of the starter, so that a program cannot imitate its messages. It is random, and gone
 /// from memory when the starter becomes the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Mark([u8; 16]);
+pub(crate) struct StarterToken([u8; 16]);
 
 /// The message of a starter at the beginning of standard error.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Said<'a> {
+pub(crate) enum StarterMessage<'a> {
     /// The program runs; the rest is its own output.
     Ready(&'a [u8]),
     /// The program did not start.
@@ -110,7 +110,7 @@ pub(crate) enum Said<'a> {
     Nothing,
 }
 
-impl Mark {
+impl StarterToken {
     /// Creates a random mark.
     pub(crate) fn random() -> io::Result<Self> {
         let mut bytes = [0; 16];
@@ -119,33 +119,33 @@ impl Mark {
     }
 
     /// Announces that the program starts next.
-    pub(crate) fn ready(&self, mut to: impl Write) -> io::Result<()> {
-        to.write_all(&self.then(READY))
+    pub(crate) fn write_ready(&self, mut to: impl Write) -> io::Result<()> {
+        to.write_all(&self.tagged_bytes(READY))
     }
 
     /// Reports why the program did not start, even if it was announced.
-    pub(crate) fn failed(&self, mut to: impl Write, error: &RunError) -> io::Result<()> {
-        let words = [self.then(FAILED), frame(error)?].concat();
+    pub(crate) fn write_failure(&self, mut to: impl Write, error: &RunError) -> io::Result<()> {
+        let words = [self.tagged_bytes(FAILED), encode_frame(error)?].concat();
         to.write_all(&words)
     }
 
     /// Parses the message at the beginning of standard error.
-    pub(crate) fn heard<'a>(&self, stderr: &'a [u8]) -> Said<'a> {
-        let rest = stderr.strip_prefix(&*self.then(READY));
-        match rest.unwrap_or(stderr).strip_prefix(&*self.then(FAILED)).map(read) {
-            Some(Ok(error)) => Said::Failed(error),
-            Some(Err(_)) => Said::Nothing,
-            None => rest.map_or(Said::Nothing, Said::Ready),
+    pub(crate) fn parse_message<'a>(&self, stderr: &'a [u8]) -> StarterMessage<'a> {
+        let rest = stderr.strip_prefix(&*self.tagged_bytes(READY));
+        match rest.unwrap_or(stderr).strip_prefix(&*self.tagged_bytes(FAILED)).map(read_frame) {
+            Some(Ok(error)) => StarterMessage::Failed(error),
+            Some(Err(_)) => StarterMessage::Nothing,
+            None => rest.map_or(StarterMessage::Nothing, StarterMessage::Ready),
         }
     }
 
-    fn then(&self, what: u8) -> Vec<u8> {
+    fn tagged_bytes(&self, what: u8) -> Vec<u8> {
         [self.0.as_slice(), &[what]].concat()
     }
 }
 
 /// Encodes a value as a frame.
-pub(crate) fn frame(value: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(crate) fn encode_frame(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(value)?;
     if json.len() > FRAME_BYTES_MAX {
         return Err(io::Error::other("what is to be done takes more words than are read"));
@@ -155,18 +155,18 @@ pub(crate) fn frame(value: &impl Serialize) -> io::Result<Vec<u8>> {
 }
 
 /// Reads one frame, and not a byte more.
-pub(crate) fn read<T: DeserializeOwned>(mut from: impl Read) -> io::Result<T> {
+pub(crate) fn read_frame<T: DeserializeOwned>(mut from: impl Read) -> io::Result<T> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
     if length > FRAME_BYTES_MAX {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    Ok(serde_json::from_slice(&bytes(from, length as u64)?)?)
+    Ok(serde_json::from_slice(&read_exact_bytes(from, length as u64)?)?)
 }
 
 /// Reads this many bytes, and not one more.
-pub(crate) fn bytes(from: impl Read, length: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_exact_bytes(from: impl Read, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(length).read_to_end(&mut bytes)?;
     match bytes.len() as u64 == length {
@@ -184,47 +184,53 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(write: impl Fn(&Mark, &mut Vec<u8>), want: Said<'_>) {
-        let mark = Mark::random().unwrap();
+    fn check(write: impl Fn(&StarterToken, &mut Vec<u8>), want: StarterMessage<'_>) {
+        let mark = StarterToken::random().unwrap();
         let mut stderr = Vec::new();
         write(&mark, &mut stderr);
-        assert_eq!(mark.heard(&stderr), want);
+        assert_eq!(mark.parse_message(&stderr), want);
     }
 
     #[test]
     fn what_a_starter_says_is_told_from_what_a_program_says() {
-        check(|_, _| (), Said::Nothing);
-        check(|_, to| to.extend(b"panicked"), Said::Nothing);
-        check(|mark, to| mark.ready(to).unwrap(), Said::Ready(b""));
+        check(|_, _| (), StarterMessage::Nothing);
+        check(|_, to| to.extend(b"panicked"), StarterMessage::Nothing);
+        check(|mark, to| mark.write_ready(to).unwrap(), StarterMessage::Ready(b""));
         check(
             |mark, to| {
-                mark.ready(&mut *to).unwrap();
+                mark.write_ready(&mut *to).unwrap();
                 to.extend(b"hello");
             },
-            Said::Ready(b"hello"),
+            StarterMessage::Ready(b"hello"),
         );
-        check(|mark, to| mark.failed(to, &failure()).unwrap(), Said::Failed(failure()));
+        check(
+            |mark, to| mark.write_failure(to, &failure()).unwrap(),
+            StarterMessage::Failed(failure()),
+        );
         check(
             |mark, to| {
-                mark.ready(&mut *to).unwrap();
-                mark.failed(to, &failure()).unwrap();
+                mark.write_ready(&mut *to).unwrap();
+                mark.write_failure(to, &failure()).unwrap();
             },
-            Said::Failed(failure()),
+            StarterMessage::Failed(failure()),
         );
-        check(|_, to| Mark::random().unwrap().failed(to, &failure()).unwrap(), Said::Nothing);
+        check(
+            |_, to| StarterToken::random().unwrap().write_failure(to, &failure()).unwrap(),
+            StarterMessage::Nothing,
+        );
     }
 
     #[test]
     fn a_frame_is_read_to_its_end_and_no_further() {
-        let mut bytes = frame(&"one").unwrap();
+        let mut bytes = encode_frame(&"one").unwrap();
         bytes.extend(b"rest");
         let mut from = bytes.as_slice();
-        assert_eq!(read::<String>(&mut from).unwrap(), "one");
+        assert_eq!(read_frame::<String>(&mut from).unwrap(), "one");
         assert_eq!(from, b"rest");
         for end in 0..bytes.len() - 4 {
-            assert!(read::<String>(&bytes[..end]).is_err(), "cut at {end}");
+            assert!(read_frame::<String>(&bytes[..end]).is_err(), "cut at {end}");
         }
-        assert!(read::<String>(u32::MAX.to_le_bytes().as_slice()).is_err());
-        assert!(frame(&"x".repeat(FRAME_BYTES_MAX)).is_err());
+        assert!(read_frame::<String>(u32::MAX.to_le_bytes().as_slice()).is_err());
+        assert!(encode_frame(&"x".repeat(FRAME_BYTES_MAX)).is_err());
     }
 }

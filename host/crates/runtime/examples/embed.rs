@@ -24,9 +24,9 @@ use sallyport_session::{FrontEndCommand, SessionEvent, approval};
 
 /// A model that calls a tool first and answers second.
 #[derive(Default)]
-struct Scripted(atomic::AtomicBool);
+struct ScriptedChatModel(atomic::AtomicBool);
 
-impl ChatModel for Scripted {
+impl ChatModel for ScriptedChatModel {
     fn name(&self) -> &str {
         "scripted"
     }
@@ -53,17 +53,19 @@ impl ChatModel for Scripted {
 fn main() -> ExitCode {
     // The host starts this program again to compile plugins. Such a process does nothing else.
     let hidden = sallyport_sandbox::compile::run_as_worker();
-    hidden.or_else(sallyport_sandbox::compile::run_as_queue).unwrap_or_else(|| match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            println!("error: {error}");
-            ExitCode::FAILURE
+    hidden.or_else(sallyport_sandbox::compile::run_as_queue).unwrap_or_else(|| {
+        match run_example() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                println!("error: {error}");
+                ExitCode::FAILURE
+            }
         }
     })
 }
 
 #[tokio::main]
-async fn run() -> Result<(), Box<dyn Error>> {
+async fn run_example() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os().nth(1).ok_or("name the folder of the plugins")?;
     let flags = ConfigFlags { plugin_dirs: vec![folder.into()], ..ConfigFlags::default() };
     let settings = HostSettings::resolve(&flags, Env::from_process())?;
@@ -74,14 +76,15 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let context = single_call_context("call-1".to_owned(), &new_session_id());
     let tool = "clock.get_time".parse()?;
     let arguments = r#"{"timezone":"Asia/Tokyo"}"#.to_owned();
-    println!("{:?}", host.call(RequestedCall { context, tool, arguments }).await.outcome);
+    println!("{:?}", host.call_tool(RequestedCall { context, tool, arguments }).await.outcome);
 
-    let opened = session::open(&settings, &SessionSelector::Ephemeral)?;
-    let config = SessionConfig::of(&SessionOverrides::default(), &settings, &host).await?;
-    let model = ModelHandle::Ready(Arc::new(Scripted::default()));
+    let opened = session::open_session(&settings, &SessionSelector::Ephemeral)?;
+    let config =
+        SessionConfig::from_settings(&SessionOverrides::default(), &settings, &host).await?;
+    let model = ModelHandle::Ready(Arc::new(ScriptedChatModel::default()));
     let (_desk, approvals) = approval::approval_channel();
     let parts = host.session_parts(opened, &config, &model, approvals)?;
-    let (session, mut events) = host.begin(parts, true)?;
+    let (session, mut events) = host.begin_session(parts, true)?;
     let input = UserInputMessage::from("What time is it in Tokyo?");
     session.handle.send(FrontEndCommand::SubmitInput { input }).await?;
     while let Some(event) = events.recv().await {

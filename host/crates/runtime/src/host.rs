@@ -23,7 +23,7 @@ use crate::{
     observer::{ObservedToolbox, RunObserver},
     registry::{LoadParts, PluginAvailability, PluginLookupError, PluginSelection, Registry},
     roles::{RoleError, SessionRoles, guide::GuideError},
-    services::{Attendance, Browser, Offer, OfferParts},
+    services::{Browser, HostServices, HostServicesParts, Subscription},
     timekeeper::{Timekeeper, TimekeeperParts},
 };
 
@@ -120,7 +120,7 @@ pub struct Host {
     registry: Arc<Registry>,
     toolbox: Arc<dyn Toolbox>,
     roles: Arc<SessionRoles>,
-    offer: Offer,
+    offer: HostServices,
     store: HostStore,
     log: Arc<AuditLog>,
     notices: NoticeSink,
@@ -130,7 +130,7 @@ pub struct Host {
 /// outside.
 #[must_use = "what is not on record changes how a program ends"]
 #[derive(Debug)]
-pub struct HostEnd {
+pub struct HostShutdownReport {
     /// Why the last audit records may be missing.
     pub unwritten: Option<sallyport_store::AuditError>,
     /// Changes that another program made to the audit log meanwhile.
@@ -146,17 +146,17 @@ impl Host {
     /// error: [`Registry::problems`] lists it.
     pub async fn open(settings: &HostSettings, options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { selection, consent, notices, activity, observer, .. } = options;
-        let sandbox = sandbox(settings, options.compiler, options.resolver, &notices);
+        let sandbox = create_sandbox(settings, options.compiler, options.resolver, &notices);
         let store = open_store(settings)?;
         // The log's thread opens the database while plugins are loaded.
         let log = Arc::new(store.audit_log());
-        let offer = offer(settings, store.clone(), &notices, options.is_watched);
+        let offer = create_services(settings, store.clone(), &notices, options.is_watched);
         let parts = GateParts {
             files: settings.policy.clone(),
             env: settings.env.clone(),
             consent,
             store: Some(store.clone()),
-            tell: warnings(&notices),
+            tell: warning_reporter(&notices),
             activity,
             services: offer.services.clone(),
         };
@@ -165,15 +165,15 @@ impl Host {
         // Load every secret before the first guest runs, and report those that are missing.
         gate.redactor();
         let accepts = &*options.accepts_change;
-        let loading = Loading {
+        let loading = LoadOptions {
             sandbox: Arc::clone(&sandbox),
             selection,
             pins: true,
             agrees: accepts,
             wait: USE_WAIT,
         };
-        let registry = load(settings, gate, loading, &notices).await?;
-        note_compiling(&registry, &notices);
+        let registry = load_registry(settings, gate, loading, &notices).await?;
+        report_still_compiling(&registry, &notices);
         let who = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
         let audited = Arc::new(AuditedRegistry::new(Arc::clone(&registry), Arc::clone(&log), who));
         let roles = SessionRoles::new(Arc::clone(&audited), observer.clone());
@@ -220,7 +220,7 @@ impl Host {
     }
 
     /// Calls one tool, with all checks of the gate. Dropping the future cancels the call.
-    pub async fn call(&self, call: RequestedCall) -> CallReport {
+    pub async fn call_tool(&self, call: RequestedCall) -> CallReport {
         match self.toolbox.admit_call(call).await {
             Ok(admitted) => self.toolbox.run_call(admitted).await,
             Err(report) => *report,
@@ -228,28 +228,28 @@ impl Host {
     }
 
     /// Starts to deliver messages from plugins to a session.
-    pub fn attend(&self, session_id: &str, handle: &SessionHandle) -> Attendance {
-        self.offer.conversations.attend(session_id, handle.clone())
+    pub fn subscribe_session(&self, session_id: &str, handle: &SessionHandle) -> Subscription {
+        self.offer.conversations.subscribe(session_id, handle.clone())
     }
 
     /// Starts to fire timers.
-    pub fn keep_time(&self) -> Timekeeper {
+    pub fn start_timekeeper(&self) -> Timekeeper {
         Timekeeper::start(TimekeeperParts {
             timers: self.store.timers(),
             alarm: Arc::clone(&self.offer.alarm),
             conversations: Arc::clone(&self.offer.conversations),
             roles: Arc::clone(&self.roles),
-            tell: warnings(&self.notices),
+            tell: warning_reporter(&self.notices),
         })
     }
 
     /// Notifies managed plugins of the shutdown, and waits until every record is on disk.
-    pub async fn close(self) -> HostEnd {
+    pub async fn close(self) -> HostShutdownReport {
         self.registry.shutdown().await;
         drop((self.toolbox, self.roles));
         let unwritten = self.log.flush(AUDIT_TIME_MAX).err();
         let tampered = self.log.warnings().iter().map(ToString::to_string).collect();
-        HostEnd { unwritten, tampered }
+        HostShutdownReport { unwritten, tampered }
     }
 }
 
@@ -267,7 +267,7 @@ pub enum CompileWait {
 /// # Errors
 ///
 /// The policy or the lock cannot be read.
-pub async fn look(
+pub async fn load_for_inspection(
     settings: &HostSettings,
     selection: PluginSelection,
     wait: CompileWait,
@@ -277,10 +277,10 @@ pub async fn look(
         CompileWait::Short => LIST_WAIT,
         CompileWait::Whole => WHOLE_WAIT,
     };
-    let gate = looking_gate(settings, notices)?;
-    let sandbox = sandbox(settings, None, Arc::new(SystemResolver::default()), notices);
-    let loading = Loading { sandbox, selection, pins: false, agrees: &|_, _| false, wait };
-    load(settings, gate, loading, notices).await
+    let gate = open_inspection_gate(settings, notices)?;
+    let sandbox = create_sandbox(settings, None, Arc::new(SystemResolver::default()), notices);
+    let loading = LoadOptions { sandbox, selection, pins: false, agrees: &|_, _| false, wait };
+    load_registry(settings, gate, loading, notices).await
 }
 
 /// Returns the persistent store. The database is opened at its first use.
@@ -301,7 +301,7 @@ pub fn secret_sources(
     settings: &HostSettings,
     notices: &NoticeSink,
 ) -> Result<BTreeMap<String, SecretSource>, HostError> {
-    let policy = looking_gate(settings, notices)?.standing.current().policy;
+    let policy = open_inspection_gate(settings, notices)?.standing.current().policy;
     let sources = policy.secret_sources();
     Ok(sources.map(|(name, source)| (name.to_string(), source.clone())).collect())
 }
@@ -316,7 +316,7 @@ pub fn new_session_id() -> String {
 }
 
 /// Creates the sandbox from the settings.
-fn sandbox(
+fn create_sandbox(
     settings: &HostSettings,
     compiler: Option<Compiler>,
     resolver: Arc<dyn HostNameResolver>,
@@ -335,26 +335,26 @@ fn sandbox(
 }
 
 /// Creates the services that plugins are offered. Each is opened at its first use.
-fn offer(
+fn create_services(
     settings: &HostSettings,
     store: HostStore,
     notices: &NoticeSink,
     is_watched: bool,
-) -> Offer {
+) -> HostServices {
     let command = settings.browser.command.as_deref();
     let told = Arc::clone(notices);
     let tell: Tell = Arc::new(move |words| told(HostNotice::Info(words.to_owned())));
-    Offer::new(OfferParts {
+    HostServices::new(HostServicesParts {
         store,
         browser: Browser::new(command, &settings.env, is_watched, tell),
         index: settings.packages.index.clone(),
         packages: settings.paths.cache.join("packages"),
-        tell: warnings(notices),
+        tell: warning_reporter(notices),
     })
 }
 
 /// Opens a gate for inspection.
-fn looking_gate(
+fn open_inspection_gate(
     settings: &HostSettings,
     notices: &NoticeSink,
 ) -> Result<Arc<Gate>, PolicyLoadError> {
@@ -363,20 +363,20 @@ fn looking_gate(
         env: settings.env.clone(),
         consent: Arc::new(UnattendedConsent),
         store: None,
-        tell: warnings(notices),
+        tell: warning_reporter(notices),
         activity: Arc::new(|_, _| {}),
         services: Services::default(),
     })
 }
 
 /// Returns a function that reports sentences as warnings.
-pub fn warnings(notices: &NoticeSink) -> Tell {
+pub fn warning_reporter(notices: &NoticeSink) -> Tell {
     let notices = Arc::clone(notices);
     Arc::new(move |words| notices(HostNotice::Warning(words.to_owned())))
 }
 
 /// How to load plugins.
-struct Loading<'a> {
+struct LoadOptions<'a> {
     sandbox: Arc<Sandbox>,
     selection: PluginSelection,
     pins: bool,
@@ -386,13 +386,13 @@ struct Loading<'a> {
     wait: Duration,
 }
 
-async fn load(
+async fn load_registry(
     settings: &HostSettings,
     gate: Arc<Gate>,
-    loading: Loading<'_>,
+    loading: LoadOptions<'_>,
     notices: &NoticeSink,
 ) -> Result<Arc<Registry>, HostError> {
-    let Loading { sandbox, selection, pins, agrees, wait } = loading;
+    let LoadOptions { sandbox, selection, pins, agrees, wait } = loading;
     let compile_wait = match (&selection, wait) {
         (PluginSelection::Only(_), _) | (_, WHOLE_WAIT) => WHOLE_WAIT,
         (PluginSelection::All, wait) => settings.compile.wait.unwrap_or(wait),
@@ -401,7 +401,7 @@ async fn load(
     if lock.is_lost() {
         notices(HostNotice::LockLost { path: lock.path().to_owned() });
     }
-    let progress = &|progress: CompileProgress<'_>| notices(compiling(&progress));
+    let progress = &|progress: CompileProgress<'_>| notices(compiling_notice(&progress));
     let sees_all = matches!(selection, PluginSelection::All);
     let parts = LoadParts {
         sandbox,
@@ -418,19 +418,19 @@ async fn load(
     notices(HostNotice::CompilingEnded);
     let registry = Arc::new(registry?);
     if sees_all {
-        note_unused_settings(settings, &registry, notices);
+        report_unused_settings(settings, &registry, notices);
     }
     Ok(registry)
 }
 
-fn compiling(progress: &CompileProgress<'_>) -> HostNotice {
+fn compiling_notice(progress: &CompileProgress<'_>) -> HostNotice {
     let CompileProgress { done, total, waiting } = progress;
     let stems = waiting.iter().filter_map(|path| path.file_stem());
     let waiting = stems.map(|stem| stem.to_string_lossy().into_owned()).collect();
     HostNotice::Compiling { done: *done, total: *total, waiting }
 }
 
-fn note_compiling(registry: &Registry, notices: &NoticeSink) {
+fn report_still_compiling(registry: &Registry, notices: &NoticeSink) {
     let compiling =
         registry.entries().filter(|entry| *entry.availability() == PluginAvailability::Compiling);
     let names: Vec<PluginName> = compiling.map(|entry| entry.name().clone()).collect();
@@ -441,7 +441,7 @@ fn note_compiling(registry: &Registry, notices: &NoticeSink) {
 
 /// Reports settings for plugins that do not exist, because a misspelt name would otherwise be
 /// ignored silently. A rejected plugin has its own report.
-fn note_unused_settings(settings: &HostSettings, registry: &Registry, notices: &NoticeSink) {
+fn report_unused_settings(settings: &HostSettings, registry: &Registry, notices: &NoticeSink) {
     for plugin in settings.plugin_settings.keys() {
         if matches!(registry.find_plugin(plugin.as_str()), Err(PluginLookupError::Unknown { .. })) {
             let names = registry.entries().map(|entry| entry.name().as_str());

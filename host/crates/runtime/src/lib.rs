@@ -41,7 +41,7 @@ pub mod session;
 pub mod timekeeper;
 pub mod whole_file;
 
-pub use host::{Host, HostEnd, HostError, HostOptions};
+pub use host::{Host, HostError, HostOptions, HostShutdownReport};
 pub use notice::{HostNotice, NoticeSink};
 pub use observer::RunObserver;
 pub use session::HostSession;

@@ -9,10 +9,10 @@ use sallyport_contract::{
 /// Observes calls and runs in a role, in addition to the audit.
 pub trait RunObserver: Send + Sync {
     /// The gate has decided. `Err` contains the report of a refusal.
-    fn decided(&self, call: &RequestedCall, result: &Result<AdmittedCall, Box<CallReport>>);
+    fn on_decision(&self, call: &RequestedCall, result: &Result<AdmittedCall, Box<CallReport>>);
 
     /// A call or a run has ended.
-    fn ended(&self, tool: &ToolId, report: &CallReport);
+    fn on_run_ended(&self, tool: &ToolId, report: &CallReport);
 }
 
 /// A toolbox whose calls are observed.
@@ -32,7 +32,7 @@ impl Toolbox for ObservedToolbox {
     ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
             let result = self.inner.admit_call(call.clone()).await;
-            self.observer.decided(&call, &result);
+            self.observer.on_decision(&call, &result);
             result
         })
     }
@@ -41,7 +41,7 @@ impl Toolbox for ObservedToolbox {
         Box::pin(async move {
             let tool = call.tool().clone();
             let report = self.inner.run_call(call).await;
-            self.observer.ended(&tool, &report);
+            self.observer.on_run_ended(&tool, &report);
             report
         })
     }

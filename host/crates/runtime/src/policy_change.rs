@@ -11,7 +11,7 @@ const RECORD_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Why the policy was not changed.
 #[derive(Debug)]
-pub enum ChangeError<E> {
+pub enum PolicyChangeError<E> {
     /// The store cannot be used.
     Store(StoreError),
     /// The audit cannot be written.
@@ -31,8 +31,8 @@ pub fn record_change<E: fmt::Display>(
     plugin: &str,
     what: &str,
     change: impl FnOnce() -> Result<(), E>,
-) -> Result<(), ChangeError<E>> {
-    let log = open_store(settings).map_err(ChangeError::Store)?.audit_log();
+) -> Result<(), PolicyChangeError<E>> {
+    let log = open_store(settings).map_err(PolicyChangeError::Store)?.audit_log();
     let who = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
     let record = |message: String| AuditRecord {
         plugin: Some(plugin.to_owned()),
@@ -40,9 +40,9 @@ pub fn record_change<E: fmt::Display>(
         ..AuditRecord::new(AuditKind::Policy, now_ms(), who.clone())
     };
     let written = log.append(record(what.to_owned())).and_then(|()| log.flush(RECORD_TIME_MAX));
-    written.map_err(ChangeError::Unrecorded)?;
+    written.map_err(PolicyChangeError::Unrecorded)?;
     change().map_err(|error| {
         log.append_completed(record(format!("{what}: that failed, nothing is changed: {error}")));
-        ChangeError::Failed(error)
+        PolicyChangeError::Failed(error)
     })
 }

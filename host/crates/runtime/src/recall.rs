@@ -28,7 +28,7 @@ use tokio::time::timeout;
 
 use crate::{
     gate::{Tell, now_ms},
-    services::apart,
+    services::run_blocking,
 };
 
 /// Maximum wait for embeddings before an answer. The session's remaining time is for the search.
@@ -57,7 +57,7 @@ const FOUND_MAX: usize = 64;
 const SIMILARITY_MIN: f64 = 0.3;
 
 /// The memories of one user, across sessions.
-pub struct Memories {
+pub struct UserMemories {
     store: HostStore,
     user: String,
     embedder: Option<Arc<dyn Embedder>>,
@@ -72,8 +72,8 @@ pub struct Memories {
 }
 
 /// The memories of one user, as one session recalls them.
-struct OfSession {
-    memories: Arc<Memories>,
+struct SessionRecall {
+    memories: Arc<UserMemories>,
     session_id: String,
     /// Whether the session is stored.
     is_kept: bool,
@@ -81,7 +81,7 @@ struct OfSession {
     known: Mutex<Vec<String>>,
 }
 
-impl Memories {
+impl UserMemories {
     /// Creates the memories of a user in `store`. Reports through `tell` when they are searched by
     /// words only.
     pub fn new(
@@ -103,8 +103,12 @@ impl Memories {
     }
 
     /// Returns the recall of one session. If `is_kept` is false, nothing is stored.
-    pub fn in_session(self: &Arc<Self>, session_id: &str, is_kept: bool) -> Arc<dyn SessionMemory> {
-        Arc::new(OfSession {
+    pub fn recall_for_session(
+        self: &Arc<Self>,
+        session_id: &str,
+        is_kept: bool,
+    ) -> Arc<dyn SessionMemory> {
+        Arc::new(SessionRecall {
             memories: Arc::clone(self),
             session_id: session_id.to_owned(),
             is_kept,
@@ -112,22 +116,22 @@ impl Memories {
         })
     }
 
-    fn tell_once(&self, why: &str) {
+    fn warn_once(&self, why: &str) {
         if !self.has_told.swap(true, Ordering::Relaxed) {
             (self.tell)(&format!("memories are found by words only: {why}"));
         }
     }
 
     /// Embeds texts. Returns `None` if the model is missing, is paused, or does not answer.
-    async fn vectors(&self, texts: &[&str]) -> Option<Vec<Vec<f32>>> {
+    async fn embed_texts(&self, texts: &[&str]) -> Option<Vec<Vec<f32>>> {
         let Some(embedder) = &self.embedder else {
-            self.tell_once("no embedding model is configured");
+            self.warn_once("no embedding model is configured");
             return None;
         };
-        if self.rests() {
+        if self.take_skipped_request() {
             return None;
         }
-        let why = match timeout(VECTORS_TIME_MAX, self.embed(&**embedder, texts)).await {
+        let why = match timeout(VECTORS_TIME_MAX, self.embed_with_retry(&**embedder, texts)).await {
             Ok(Ok(vectors)) => {
                 let dimensions = vectors.last().map_or(0, Vec::len);
                 self.dimensions.store(dimensions, Ordering::Relaxed);
@@ -137,19 +141,19 @@ impl Memories {
             Err(_) => format!("{} returned no embedding in time", embedder.name()),
         };
         self.resting.store(RESTING_TIMES, Ordering::Relaxed);
-        self.tell_once(&why);
+        self.warn_once(&why);
         None
     }
 
     /// Embeds texts. If the model refuses them, retries once with shorter texts, because one text
     /// that is too long would block all others.
-    async fn embed(
+    async fn embed_with_retry(
         &self,
         embedder: &dyn Embedder,
         texts: &[&str],
     ) -> Result<Vec<Vec<f32>>, ModelError> {
         let bytes_max = self.text_bytes_max.load(Ordering::Relaxed);
-        let answer = embedder.embed(&cut(texts, bytes_max)).await;
+        let answer = embedder.embed(&truncate_texts(texts, bytes_max)).await;
         let is_long = |text: &&str| text.len() > SHORT_TEXT_BYTES_MAX;
         let may_be_shorter = bytes_max > SHORT_TEXT_BYTES_MAX && texts.iter().any(is_long);
         if !may_be_shorter
@@ -157,7 +161,7 @@ impl Memories {
         {
             return answer;
         }
-        let answer = embedder.embed(&cut(texts, SHORT_TEXT_BYTES_MAX)).await;
+        let answer = embedder.embed(&truncate_texts(texts, SHORT_TEXT_BYTES_MAX)).await;
         if answer.is_ok() {
             self.text_bytes_max.store(SHORT_TEXT_BYTES_MAX, Ordering::Relaxed);
         }
@@ -165,15 +169,18 @@ impl Memories {
     }
 
     /// Counts down one skipped request. Returns whether there was one.
-    fn rests(&self) -> bool {
+    fn take_skipped_request(&self) -> bool {
         let fewer = |left: u32| left.checked_sub(1);
         self.resting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok()
     }
 
     /// Embeds a text, and some of the memories that have no vector yet. If the text is empty,
     /// embeds only the memories. Returns `None` for a vector of zeros.
-    async fn vector(self: &Arc<Self>, text: &str) -> Result<Option<Vec<f32>>, RecallError> {
-        let lacking = self.lacking().await?;
+    async fn embed_with_backlog(
+        self: &Arc<Self>,
+        text: &str,
+    ) -> Result<Option<Vec<f32>>, RecallError> {
+        let lacking = self.memories_without_vector().await?;
         let mut texts: Vec<&str> = lacking.iter().map(|memory| memory.text.as_str()).collect();
         if !text.trim().is_empty() {
             texts.push(text);
@@ -181,24 +188,24 @@ impl Memories {
         if texts.is_empty() {
             return Ok(None);
         }
-        let Some(mut vectors) = self.vectors(&texts).await else { return Ok(None) };
+        let Some(mut vectors) = self.embed_texts(&texts).await else { return Ok(None) };
         let own = if vectors.len() > lacking.len() { vectors.pop() } else { None };
-        self.give(lacking, vectors).await?;
-        Ok(own.filter(|values| points_somewhere(values)))
+        self.store_vectors(lacking, vectors).await?;
+        Ok(own.filter(|values| is_nonzero_vector(values)))
     }
 
     /// Returns the memories that have no vector of the current model and its current dimensions.
-    async fn lacking(self: &Arc<Self>) -> Result<Vec<StoredMemory>, RecallError> {
+    async fn memories_without_vector(self: &Arc<Self>) -> Result<Vec<StoredMemory>, RecallError> {
         let Some(embedder) = &self.embedder else { return Ok(Vec::new()) };
         let name = embedder.name().to_owned();
         let dimensions = Some(self.dimensions.load(Ordering::Relaxed)).filter(|n| *n > 0);
-        self.ask(move |memories, user| {
+        self.with_store(move |memories, user| {
             memories.list_without_vector(user, (&name, dimensions), CATCH_UP_MAX)
         })
         .await
     }
 
-    async fn give(
+    async fn store_vectors(
         self: &Arc<Self>,
         lacking: Vec<StoredMemory>,
         vectors: Vec<Vec<f32>>,
@@ -206,10 +213,10 @@ impl Memories {
         let Some(embedder) = self.embedder.clone().filter(|_| !lacking.is_empty()) else {
             return Ok(());
         };
-        self.ask(move |memories, user| {
+        self.with_store(move |memories, user| {
             let embedder = embedder.name();
             for (memory, values) in lacking.iter().zip(&vectors) {
-                if points_somewhere(values) {
+                if is_nonzero_vector(values) {
                     memories.store_vector(user, memory.id, EmbeddingVector { embedder, values })?;
                 } else {
                     memories.mark_unembeddable(user, memory.id, embedder)?;
@@ -221,21 +228,21 @@ impl Memories {
     }
 
     /// Runs work with the store on a blocking thread.
-    async fn ask<T: Send + 'static>(
+    async fn with_store<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(sallyport_store::MemoryStore<'_>, &str) -> Result<T, StoreError>
         + Send
         + 'static,
     ) -> Result<T, RecallError> {
         let own = Arc::clone(self);
-        let done = apart(move || work(own.store.memories(), &own.user)).await;
+        let done = run_blocking(move || work(own.store.memories(), &own.user)).await;
         let failed = |message: String| RecallError { message };
         let done = done.ok_or_else(|| failed("the host broke".to_owned()))?;
         done.map_err(|error| failed(error.to_string()))
     }
 
     /// Finds the nearest memories by vector, and those without a comparable vector by words.
-    async fn find(
+    async fn find_memories(
         self: &Arc<Self>,
         query: &str,
         vector: Option<Vec<f32>>,
@@ -244,7 +251,7 @@ impl Memories {
     ) -> Result<Vec<MemoryMatch>, RecallError> {
         let (query, session_id) = (query.to_owned(), session_id.to_owned());
         let embedder = self.embedder.clone();
-        self.ask(move |memories, user| {
+        self.with_store(move |memories, user| {
             let shown =
                 from_turn.map(|from_turn| VisibleTurns { session_id: &session_id, from_turn });
             let recall = |by| {
@@ -258,7 +265,7 @@ impl Memories {
             let by_vector =
                 recall(MemoryCriterion::Vector(EmbeddingVector { embedder: name, values }))?;
             let mut found = by_vector.found;
-            found.retain(bears_on_it);
+            found.retain(is_similar_enough);
             if by_vector.not_compared > 0 {
                 let is_other = |one: &MemoryMatch| {
                     let StoredMemory { embedder, dimensions, .. } = &one.memory;
@@ -273,20 +280,20 @@ impl Memories {
 }
 
 /// Returns whether a memory that was compared by its vector is close enough to be recalled.
-fn bears_on_it(found: &MemoryMatch) -> bool {
+fn is_similar_enough(found: &MemoryMatch) -> bool {
     found.similarity >= SIMILARITY_MIN || found.memory.kind == StoredMemoryKind::Initial
 }
 
-impl OfSession {
+impl SessionRecall {
     /// Stores the initial memories of the session, once.
-    async fn keep_known(&self, known: &[String]) -> Result<(), RecallError> {
+    async fn store_initial_memories(&self, known: &[String]) -> Result<(), RecallError> {
         let is_new = *self.known.lock().unwrap_or_else(PoisonError::into_inner) != known;
         if !self.is_kept || !is_new {
             return Ok(());
         }
         let (texts, session_id) = (known.to_vec(), self.session_id.clone());
         self.memories
-            .ask(move |memories, user| {
+            .with_store(move |memories, user| {
                 for text in texts.iter().filter(|text| !text.trim().is_empty()) {
                     let kind = StoredMemoryKind::Initial;
                     memories.store_memory(&new_memory(user, text, &session_id, 0, kind))?;
@@ -298,12 +305,16 @@ impl OfSession {
         Ok(())
     }
 
-    async fn find(&self, wanted: RecallQuery<'_>) -> Result<Vec<RecalledMemory>, RecallError> {
-        self.keep_known(wanted.memories).await?;
-        let vector = self.memories.vector(wanted.query).await?;
+    async fn recall_memories(
+        &self,
+        wanted: RecallQuery<'_>,
+    ) -> Result<Vec<RecalledMemory>, RecallError> {
+        self.store_initial_memories(wanted.memories).await?;
+        let vector = self.memories.embed_with_backlog(wanted.query).await?;
         let by_words = vector.is_none();
-        let from_turn = first_of_last(wanted.shown);
-        let found = self.memories.find(wanted.query, vector, &self.session_id, from_turn).await?;
+        let from_turn = first_turn_of_last_run(wanted.shown);
+        let found =
+            self.memories.find_memories(wanted.query, vector, &self.session_id, from_turn).await?;
         // Leave out the initial memories of other sessions.
         let is_own = |one: &MemoryMatch| {
             let text = one.memory.text.as_str();
@@ -311,12 +322,15 @@ impl OfSession {
             one.memory.kind != StoredMemoryKind::Initial || is_known()
         };
         let found: Vec<MemoryMatch> = found.into_iter().filter(is_own).collect();
-        let rest =
-            if by_words || !self.is_kept { rest(wanted.memories, &found) } else { Vec::new() };
-        Ok(found.into_iter().map(|one| self.recalled(one)).chain(rest).collect())
+        let rest = if by_words || !self.is_kept {
+            unmatched_initial_memories(wanted.memories, &found)
+        } else {
+            Vec::new()
+        };
+        Ok(found.into_iter().map(|one| self.to_recalled(one)).chain(rest).collect())
     }
 
-    fn recalled(&self, found: MemoryMatch) -> RecalledMemory {
+    fn to_recalled(&self, found: MemoryMatch) -> RecalledMemory {
         let MemoryMatch { memory, similarity } = found;
         let is_here = memory.session_id == self.session_id && memory.kind == StoredMemoryKind::Turn;
         RecalledMemory {
@@ -327,11 +341,11 @@ impl OfSession {
         }
     }
 
-    async fn write(&self, turn: &PastTurn) -> Result<(), RecallError> {
+    async fn store_turn(&self, turn: &PastTurn) -> Result<(), RecallError> {
         let Some(text) = turn.memory_text().filter(|_| self.is_kept) else { return Ok(()) };
         let (session_id, number) = (self.session_id.clone(), turn.number as u64);
         self.memories
-            .ask(move |memories, user| {
+            .with_store(move |memories, user| {
                 memories.forget(
                     user,
                     MemorySelection::Turn { session_id: &session_id, turn: number },
@@ -340,27 +354,27 @@ impl OfSession {
                 memories.store_memory(&new_memory(user, &text, &session_id, number, kind))
             })
             .await?;
-        self.memories.vector("").await.map(drop)
+        self.memories.embed_with_backlog("").await.map(drop)
     }
 }
 
-impl SessionMemory for OfSession {
+impl SessionMemory for SessionRecall {
     fn find_memories<'a>(
         &'a self,
         wanted: RecallQuery<'a>,
     ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
-        Box::pin(self.find(wanted))
+        Box::pin(self.recall_memories(wanted))
     }
 
     fn remember_turn<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
-        Box::pin(self.write(turn))
+        Box::pin(self.store_turn(turn))
     }
 
     fn forget_turn(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
         let session_id = self.session_id.clone();
         Box::pin(async move {
             let turn = turn as u64;
-            let forget = self.memories.ask(move |memories, user| {
+            let forget = self.memories.with_store(move |memories, user| {
                 memories.forget(user, MemorySelection::Turn { session_id: &session_id, turn })
             });
             forget.await.map(drop)
@@ -369,12 +383,12 @@ impl SessionMemory for OfSession {
 }
 
 /// Cuts texts to the length that is embedded.
-fn cut(texts: &[&str], bytes_max: usize) -> Vec<String> {
+fn truncate_texts(texts: &[&str], bytes_max: usize) -> Vec<String> {
     texts.iter().map(|text| text[..text.floor_char_boundary(bytes_max)].to_owned()).collect()
 }
 
 /// Returns whether a vector can be compared with others. Some models return only zeros for a text.
-fn points_somewhere(values: &[f32]) -> bool {
+fn is_nonzero_vector(values: &[f32]) -> bool {
     values.iter().any(|value| *value != 0.0)
 }
 
@@ -391,7 +405,7 @@ fn new_memory<'m>(
 
 /// Returns the initial memories that the search did not find. They are recalled anyway: a search by
 /// words shows too rarely when they matter.
-fn rest(known: &[String], found: &[MemoryMatch]) -> Vec<RecalledMemory> {
+fn unmatched_initial_memories(known: &[String], found: &[MemoryMatch]) -> Vec<RecalledMemory> {
     let is_found = |text: &str| found.iter().any(|one| one.memory.text == text.trim());
     let rest = known.iter().enumerate().filter(|(_, text)| !is_found(text));
     rest.map(|(index, text)| RecalledMemory {
@@ -404,7 +418,7 @@ fn rest(known: &[String], found: &[MemoryMatch]) -> Vec<RecalledMemory> {
 }
 
 /// Returns the first turn of the gapless run at the end of `shown`.
-fn first_of_last(shown: &[usize]) -> Option<u64> {
+fn first_turn_of_last_run(shown: &[usize]) -> Option<u64> {
     let last = shown.last().copied()?;
     let run = shown.iter().rev().zip((1..=last).rev()).take_while(|(turn, want)| *turn == want);
     run.last().map(|(turn, _)| *turn as u64)
@@ -423,7 +437,7 @@ mod tests {
             (&[1, 7, 8], Some(7)),
             (&[5], Some(5)),
         ] {
-            assert_eq!(first_of_last(shown), want, "{shown:?}");
+            assert_eq!(first_turn_of_last_run(shown), want, "{shown:?}");
         }
     }
 
@@ -433,19 +447,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = HostStore::open(&folder.path().join("state")).unwrap();
         let embedder: Arc<dyn Embedder> = Arc::new(ByFirstWord);
-        let memories = Memories::new(store.clone(), "me", Some(embedder), Arc::new(|_: &str| {}));
+        let memories =
+            UserMemories::new(store.clone(), "me", Some(embedder), Arc::new(|_: &str| {}));
         let turn = StoredMemoryKind::Turn;
         for (number, text) in (1..).zip(["locker code 4711", "puppy chews shoes"]) {
             store.memories().store_memory(&new_memory("me", text, "s-1", number, turn)).unwrap();
         }
-        memories.vector("").await.unwrap();
+        memories.embed_with_backlog("").await.unwrap();
         for (input, want) in [
             ("puppy sleeps", &["puppy chews shoes"][..]),
             ("weather", &[]),
             ("locker", &["locker code 4711"]),
         ] {
-            let vector = memories.vector(input).await.unwrap();
-            let found = memories.find(input, vector, "s-2", None).await.unwrap();
+            let vector = memories.embed_with_backlog(input).await.unwrap();
+            let found = memories.find_memories(input, vector, "s-2", None).await.unwrap();
             let texts: Vec<&str> = found.iter().map(|one| one.memory.text.as_str()).collect();
             assert_eq!(texts, want, "{input}");
         }

@@ -19,10 +19,10 @@ pub(crate) const PRIVATE_MODE: u32 = 0o600;
 /// # Errors
 ///
 /// The folder cannot be written to, or the disk is full. The old file is unchanged.
-pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let folder = folder_of(path);
-    beside(folder, bytes, mode)?.persist(path)?;
-    sync(folder)
+pub(crate) fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let folder = parent_folder(path);
+    write_temp_file(folder, bytes, mode)?.persist(path)?;
+    sync_folder(folder)
 }
 
 /// Creates a file that only its owner can access, and returns once it is on disk.
@@ -30,13 +30,13 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// # Errors
 ///
 /// The path exists, the folder cannot be written to, or the disk is full. No file is created.
-pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = folder_of(path);
-    beside(folder, bytes, PRIVATE_MODE)?.persist_noclobber(path)?;
-    sync(folder)
+pub fn create_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = parent_folder(path);
+    write_temp_file(folder, bytes, PRIVATE_MODE)?.persist_noclobber(path)?;
+    sync_folder(folder)
 }
 
-fn beside(folder: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
+fn write_temp_file(folder: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
@@ -45,12 +45,12 @@ fn beside(folder: &Path, bytes: &[u8], mode: u32) -> io::Result<NamedTempFile> {
 }
 
 /// Returns the folder of a path. The parent of a bare name is an empty path.
-fn folder_of(path: &Path) -> &Path {
+fn parent_folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Syncs the folder. A new name is on disk only when its folder is.
-fn sync(folder: &Path) -> io::Result<()> {
+fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
@@ -70,7 +70,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         for (bytes, mode) in [("one", 0o600), ("two", 0o644), ("", 0o600)] {
-            replace(&path, bytes.as_bytes(), mode).unwrap();
+            replace_file(&path, bytes.as_bytes(), mode).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), bytes);
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
             assert_eq!(names(folder.path()), ["file"]);
@@ -81,8 +81,8 @@ mod tests {
     fn nothing_takes_the_place_of_what_is_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        create(&path, b"one").unwrap();
-        let error = create(&path, b"two").unwrap_err();
+        create_file(&path, b"one").unwrap();
+        let error = create_file(&path, b"two").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
         assert_eq!(names(folder.path()), ["file"]);
@@ -94,7 +94,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("in the way");
         fs::create_dir(&path).unwrap();
-        assert!(replace(&path, b"new", PRIVATE_MODE).is_err());
+        assert!(replace_file(&path, b"new", PRIVATE_MODE).is_err());
         assert!(path.is_dir());
         assert_eq!(names(folder.path()), ["in the way"]);
     }

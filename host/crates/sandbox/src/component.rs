@@ -39,15 +39,15 @@ impl ComponentFile {
     /// error states what the file is instead.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
         let failed = |source| LoadError::Unreadable { path: path.to_owned(), source };
-        let bytes = untrusted_file::read(path, COMPONENT_BYTES_MAX).map_err(|error| match error
-            .kind()
-        {
-            io::ErrorKind::InvalidInput => not_a_component(path, "not a regular file"),
-            io::ErrorKind::FileTooLarge => {
-                let limit = COMPONENT_BYTES_MAX / (1024 * 1024);
-                not_a_component(path, &format!("larger than {limit} MiB"))
+        let bytes = untrusted_file::read_bytes(path, COMPONENT_BYTES_MAX).map_err(|error| {
+            match error.kind() {
+                io::ErrorKind::InvalidInput => not_a_component(path, "not a regular file"),
+                io::ErrorKind::FileTooLarge => {
+                    let limit = COMPONENT_BYTES_MAX / (1024 * 1024);
+                    not_a_component(path, &format!("larger than {limit} MiB"))
+                }
+                _ => failed(error),
             }
-            _ => failed(error),
         })?;
         Self::new(path, bytes)
     }

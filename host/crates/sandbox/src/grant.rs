@@ -200,11 +200,13 @@ fn read_file(mount: &FsMount) -> io::Result<Vec<u8>> {
             "a single file can only be granted for reading; grant its folder",
         ));
     }
-    untrusted_file::read(&mount.host, FILE_COPY_BYTES_MAX).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => {
-            io::Error::other("a single file may have 4 MiB at most; grant its folder")
+    untrusted_file::read_bytes(&mount.host, FILE_COPY_BYTES_MAX).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::FileTooLarge => {
+                io::Error::other("a single file may have 4 MiB at most; grant its folder")
+            }
+            io::ErrorKind::InvalidInput => io::Error::other("neither a folder nor a regular file"),
+            _ => error,
         }
-        io::ErrorKind::InvalidInput => io::Error::other("neither a folder nor a regular file"),
-        _ => error,
     })
 }

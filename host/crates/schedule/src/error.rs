@@ -71,7 +71,7 @@ fn span(ms: u64) -> String {
 
 /// Why a time expression does not yield a moment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WordsError {
+pub enum TimeExpressionError {
     /// The expression is not understood.
     #[error("\"{text}\" is not understood as a time")]
     NotUnderstood {
@@ -107,7 +107,7 @@ pub enum WordsError {
     Moment(#[from] MomentError),
 }
 
-impl WordsError {
+impl TimeExpressionError {
     /// Returns a suggestion for a valid expression.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

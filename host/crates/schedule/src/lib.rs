@@ -26,10 +26,10 @@ mod words;
 
 use sallyport_contract::services::TimerSchedule;
 
-pub use error::{MomentError, WordsError};
-use rule::Rule;
-pub use spoken::{describe, when};
-pub use words::{is_moment, length_ms, words};
+pub use error::{MomentError, TimeExpressionError};
+use rule::FiringRule;
+pub use spoken::{describe_moment, describe_time};
+pub use words::{is_moment, parse_duration_ms, parse_moment};
 
 /// Minimum time between two firings, in milliseconds. With less, a firing would be due before the
 /// last one has done much.
@@ -49,12 +49,12 @@ pub const MISSED_MAX: u32 = 10_000;
 /// # Errors
 ///
 /// The moment is invalid, never occurs, or is beyond the range of the calendar.
-pub fn next(
+pub fn next_firing_ms(
     moment: &TimerSchedule,
     set_ms: u64,
     after_ms: u64,
 ) -> Result<Option<u64>, MomentError> {
-    Rule::read(moment, set_ms)?.next(after_ms)
+    FiringRule::from_moment(moment, set_ms)?.next_firing(after_ms)
 }
 
 /// Validates a new moment, and returns the first time at which it fires.
@@ -63,19 +63,19 @@ pub fn next(
 ///
 /// As with [`next`]; it is in the past; or it fires more often than every `interval_ms_min`. Only
 /// the next firings of a calendar are checked.
-pub fn first(
+pub fn first_firing_ms(
     moment: &TimerSchedule,
     set_ms: u64,
     interval_ms_min: u64,
 ) -> Result<u64, MomentError> {
-    let rule = Rule::read(moment, set_ms)?;
+    let rule = FiringRule::from_moment(moment, set_ms)?;
     let interval_ms_min = interval_ms_min.max(INTERVAL_MS_MIN);
     match rule {
-        Rule::Once { at_ms } if at_ms < set_ms => return Err(MomentError::Past { at_ms }),
-        Rule::Once { at_ms } => return rule::timestamp(at_ms).map(|_| at_ms),
-        Rule::Every { .. } | Rule::Calendar { .. } => {}
+        FiringRule::Once { at_ms } if at_ms < set_ms => return Err(MomentError::Past { at_ms }),
+        FiringRule::Once { at_ms } => return rule::timestamp_from_ms(at_ms).map(|_| at_ms),
+        FiringRule::Every { .. } | FiringRule::Calendar { .. } => {}
     }
-    let first_ms = rule.next(set_ms)?.ok_or(MomentError::TooFar)?;
+    let first_ms = rule.next_firing(set_ms)?.ok_or(MomentError::TooFar)?;
     if let TimerSchedule::EveryMs(interval_ms) = *moment {
         check_interval(interval_ms, interval_ms_min)?;
     } else {
@@ -85,7 +85,7 @@ pub fn first(
 }
 
 /// Returns whether a moment repeats.
-pub fn repeats(moment: &TimerSchedule) -> bool {
+pub fn is_repeating(moment: &TimerSchedule) -> bool {
     match moment {
         TimerSchedule::AtMs(_) | TimerSchedule::InMs(_) => false,
         TimerSchedule::EveryMs(_) | TimerSchedule::Calendar { .. } => true,
@@ -97,16 +97,16 @@ pub fn repeats(moment: &TimerSchedule) -> bool {
 /// # Errors
 ///
 /// As with [`next`].
-pub fn missed(
+pub fn count_missed(
     moment: &TimerSchedule,
     set_ms: u64,
     due_ms: u64,
     now_ms: u64,
 ) -> Result<u32, MomentError> {
-    let rule = Rule::read(moment, set_ms)?;
+    let rule = FiringRule::from_moment(moment, set_ms)?;
     let (mut count, mut at_ms) = (0, due_ms);
     while count < MISSED_MAX
-        && let Some(next_ms) = rule.next(at_ms)?
+        && let Some(next_ms) = rule.next_firing(at_ms)?
         && next_ms <= now_ms
     {
         (count, at_ms) = (count + 1, next_ms);
@@ -123,11 +123,18 @@ fn check_interval(interval_ms: u64, interval_ms_min: u64) -> Result<(), MomentEr
 
 /// Checks the time between the next firings. A day on which clocks change is shorter or longer, but
 /// still counts as one day, so the longer of elapsed time and clock time counts.
-fn check_calendar(rule: &Rule, first_ms: u64, interval_ms_min: u64) -> Result<(), MomentError> {
+fn check_calendar(
+    rule: &FiringRule,
+    first_ms: u64,
+    interval_ms_min: u64,
+) -> Result<(), MomentError> {
     let mut at_ms = first_ms;
     for _ in 0..COMPARED_MAX {
-        let Ok(Some(next_ms)) = rule.next(at_ms) else { return Ok(()) };
-        let shown = rule.zoned(next_ms)?.datetime().duration_since(rule.zoned(at_ms)?.datetime());
+        let Ok(Some(next_ms)) = rule.next_firing(at_ms) else { return Ok(()) };
+        let shown = rule
+            .to_zoned_time(next_ms)?
+            .datetime()
+            .duration_since(rule.to_zoned_time(at_ms)?.datetime());
         let shown_ms = u64::try_from(shown.as_millis()).unwrap_or_default();
         check_interval(shown_ms.max(next_ms - at_ms), interval_ms_min)?;
         at_ms = next_ms;

@@ -21,30 +21,32 @@ const WHY_CHARS_MAX: usize = 160;
 
 /// A parsed moment.
 #[derive(Debug)]
-pub(crate) enum Rule {
+pub(crate) enum FiringRule {
     Once { at_ms: u64 },
     Every { set_ms: u64, every_ms: u64 },
     Calendar { cron: Box<Cron>, text: String, zone: TimeZone },
 }
 
-impl Rule {
+impl FiringRule {
     /// Parses a moment.
     ///
     /// # Errors
     ///
     /// The expression or the time zone is invalid, or the moment is beyond the range of the
     /// calendar.
-    pub(crate) fn read(moment: &TimerSchedule, set_ms: u64) -> Result<Self, MomentError> {
+    pub(crate) fn from_moment(moment: &TimerSchedule, set_ms: u64) -> Result<Self, MomentError> {
         match moment {
             TimerSchedule::AtMs(at_ms) => Ok(Self::Once { at_ms: *at_ms }),
-            TimerSchedule::InMs(in_ms) => Ok(Self::Once { at_ms: later(set_ms, *in_ms)? }),
+            TimerSchedule::InMs(in_ms) => Ok(Self::Once { at_ms: add_ms(set_ms, *in_ms)? }),
             TimerSchedule::EveryMs(every_ms) => {
                 Ok(Self::Every { set_ms, every_ms: (*every_ms).max(1) })
             }
             TimerSchedule::Calendar { cron, time_zone } => Ok(Self::Calendar {
-                cron: Box::new(read_cron(cron)?),
-                text: quote(cron),
-                zone: time_zone.as_deref().map_or_else(|| Ok(TimeZone::system()), read_zone)?,
+                cron: Box::new(parse_cron(cron)?),
+                text: quote_excerpt(cron),
+                zone: time_zone
+                    .as_deref()
+                    .map_or_else(|| Ok(TimeZone::system()), parse_time_zone)?,
             }),
         }
     }
@@ -54,16 +56,16 @@ impl Rule {
     /// # Errors
     ///
     /// It never fires, or the time is beyond the range of the calendar.
-    pub(crate) fn next(&self, after_ms: u64) -> Result<Option<u64>, MomentError> {
+    pub(crate) fn next_firing(&self, after_ms: u64) -> Result<Option<u64>, MomentError> {
         match self {
             Self::Once { at_ms } => Ok(Some(*at_ms).filter(|at_ms| *at_ms > after_ms)),
             Self::Every { set_ms, every_ms } => {
                 let passed = after_ms.saturating_sub(*set_ms) / every_ms;
                 let since_set = passed.saturating_add(1).saturating_mul(*every_ms);
-                later(*set_ms, since_set).map(Some)
+                add_ms(*set_ms, since_set).map(Some)
             }
             Self::Calendar { cron, text, zone } => {
-                let after = timestamp(after_ms)?.to_zoned(zone.clone());
+                let after = timestamp_from_ms(after_ms)?.to_zoned(zone.clone());
                 let never = |_| MomentError::Never { cron: text.clone() };
                 let next = cron.find_next_occurrence(&after, false).map_err(never)?;
                 u64::try_from(next.timestamp().as_millisecond())
@@ -78,12 +80,12 @@ impl Rule {
     /// # Errors
     ///
     /// The time is beyond the range of the calendar.
-    pub(crate) fn zoned(&self, at_ms: u64) -> Result<Zoned, MomentError> {
+    pub(crate) fn to_zoned_time(&self, at_ms: u64) -> Result<Zoned, MomentError> {
         let zone = match self {
             Self::Calendar { zone, .. } => zone.clone(),
             Self::Once { .. } | Self::Every { .. } => TimeZone::UTC,
         };
-        Ok(timestamp(at_ms)?.to_zoned(zone))
+        Ok(timestamp_from_ms(at_ms)?.to_zoned(zone))
     }
 }
 
@@ -92,9 +94,9 @@ impl Rule {
 /// # Errors
 ///
 /// The time is beyond the range of the calendar.
-fn later(at_ms: u64, by_ms: u64) -> Result<u64, MomentError> {
+fn add_ms(at_ms: u64, by_ms: u64) -> Result<u64, MomentError> {
     let at_ms = at_ms.checked_add(by_ms).ok_or(MomentError::TooFar)?;
-    timestamp(at_ms).map(|_| at_ms)
+    timestamp_from_ms(at_ms).map(|_| at_ms)
 }
 
 /// Converts milliseconds since 1970.
@@ -102,13 +104,13 @@ fn later(at_ms: u64, by_ms: u64) -> Result<u64, MomentError> {
 /// # Errors
 ///
 /// The time is beyond the range of the calendar.
-pub(crate) fn timestamp(at_ms: u64) -> Result<Timestamp, MomentError> {
+pub(crate) fn timestamp_from_ms(at_ms: u64) -> Result<Timestamp, MomentError> {
     let at_ms = i64::try_from(at_ms).map_err(|_| MomentError::TooFar)?;
     Timestamp::from_millisecond(at_ms).map_err(|_| MomentError::TooFar)
 }
 
-fn read_cron(text: &str) -> Result<Cron, MomentError> {
-    let wrong = |why: &str| MomentError::Cron { cron: quote(text), why: why.to_owned() };
+fn parse_cron(text: &str) -> Result<Cron, MomentError> {
+    let wrong = |why: &str| MomentError::Cron { cron: quote_excerpt(text), why: why.to_owned() };
     if text.len() > CRON_BYTES_MAX || !text.is_ascii() {
         return Err(wrong("it has at most 256 signs, all of them ASCII"));
     }
@@ -128,14 +130,14 @@ fn read_cron(text: &str) -> Result<Cron, MomentError> {
     })
 }
 
-fn read_zone(name: &str) -> Result<TimeZone, MomentError> {
+fn parse_time_zone(name: &str) -> Result<TimeZone, MomentError> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte);
     let known = (name.len() <= ZONE_BYTES_MAX && name.bytes().all(fits))
         .then(|| TimeZone::get(name).ok())
         .flatten();
-    known.ok_or_else(|| MomentError::Zone { name: quote(name) })
+    known.ok_or_else(|| MomentError::Zone { name: quote_excerpt(name) })
 }
 
-fn quote(text: &str) -> String {
+fn quote_excerpt(text: &str) -> String {
     text::escape_excerpt(text, QUOTE_CHARS_MAX)
 }

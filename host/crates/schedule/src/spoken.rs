@@ -23,7 +23,7 @@ const UNITS: [(u64, &str); 5] = [
 
 /// Formats a time, in milliseconds since 1970, relative to `now`: `in 20 minutes`, `today at
 /// 17:00`, `tomorrow at 09:00`, `on Friday at 12:00`, `on 24 December at 18:00`.
-pub fn when(at_ms: u64, now: &Zoned) -> String {
+pub fn describe_time(at_ms: u64, now: &Zoned) -> String {
     let at = i64::try_from(at_ms).ok().and_then(|at_ms| Timestamp::from_millisecond(at_ms).ok());
     let Some(at) = at.map(|at| at.to_zoned(now.time_zone().clone())) else {
         return "after the year 9999".to_owned();
@@ -31,22 +31,22 @@ pub fn when(at_ms: u64, now: &Zoned) -> String {
     let ahead_ms = at.timestamp().as_millisecond() - now.timestamp().as_millisecond();
     match u64::try_from(ahead_ms) {
         Ok(ahead_ms) if ahead_ms < SECOND_MS => "now".to_owned(),
-        Ok(ahead_ms) if ahead_ms < HOUR_MS => format!("in {}", about(ahead_ms)),
+        Ok(ahead_ms) if ahead_ms < HOUR_MS => format!("in {}", format_short_duration(ahead_ms)),
         Err(_) if ahead_ms.unsigned_abs() < HOUR_MS => {
-            format!("{} ago", about(ahead_ms.unsigned_abs()))
+            format!("{} ago", format_short_duration(ahead_ms.unsigned_abs()))
         }
-        _ => format!("{} at {:02}:{:02}", day(&at, now), at.hour(), at.minute()),
+        _ => format!("{} at {:02}:{:02}", describe_day(&at, now), at.hour(), at.minute()),
     }
 }
 
 /// Describes when a moment fires: `tomorrow at 09:00`, `every weekday at 08:30`. `next_ms` is its
 /// next firing, in milliseconds since 1970.
-pub fn describe(moment: &TimerSchedule, next_ms: u64, now: &Zoned) -> String {
+pub fn describe_moment(moment: &TimerSchedule, next_ms: u64, now: &Zoned) -> String {
     match moment {
-        TimerSchedule::AtMs(_) | TimerSchedule::InMs(_) => when(next_ms, now),
-        TimerSchedule::EveryMs(every_ms) => every(*every_ms),
+        TimerSchedule::AtMs(_) | TimerSchedule::InMs(_) => describe_time(next_ms, now),
+        TimerSchedule::EveryMs(every_ms) => describe_interval(*every_ms),
         TimerSchedule::Calendar { cron, time_zone } => {
-            let said = calendar(cron).unwrap_or_else(|| {
+            let said = describe_cron(cron).unwrap_or_else(|| {
                 format!("by the calendar \"{}\"", text::escape_excerpt(cron, CRON_CHARS_MAX))
             });
             let elsewhere =
@@ -60,14 +60,14 @@ pub fn describe(moment: &TimerSchedule, next_ms: u64, now: &Zoned) -> String {
 }
 
 /// Formats a duration below an hour, in whole seconds or minutes.
-fn about(ms: u64) -> String {
+fn format_short_duration(ms: u64) -> String {
     if ms < MINUTE_MS {
-        return counted(((ms + SECOND_MS / 2) / SECOND_MS).clamp(1, 59), "second");
+        return format_count(((ms + SECOND_MS / 2) / SECOND_MS).clamp(1, 59), "second");
     }
-    counted((ms + MINUTE_MS / 2) / MINUTE_MS, "minute")
+    format_count((ms + MINUTE_MS / 2) / MINUTE_MS, "minute")
 }
 
-fn day(at: &Zoned, now: &Zoned) -> String {
+fn describe_day(at: &Zoned, now: &Zoned) -> String {
     let days = now.date().until((Unit::Day, at.date())).map_or(i32::MAX, |span| span.get_days());
     match days {
         0 => "today".to_owned(),
@@ -81,18 +81,18 @@ fn day(at: &Zoned, now: &Zoned) -> String {
     }
 }
 
-fn every(every_ms: u64) -> String {
+fn describe_interval(every_ms: u64) -> String {
     let (unit_ms, name) = UNITS
         .into_iter()
         .find(|(unit_ms, _)| every_ms >= *unit_ms && every_ms.is_multiple_of(*unit_ms))
         .unwrap_or((1, "millisecond"));
     match every_ms / unit_ms {
         1 => format!("every {name}"),
-        count => format!("every {}", counted(count, name)),
+        count => format!("every {}", format_count(count, name)),
     }
 }
 
-fn counted(count: u64, name: &str) -> String {
+fn format_count(count: u64, name: &str) -> String {
     match count {
         1 => format!("1 {name}"),
         _ => format!("{count} {name}s"),
@@ -100,33 +100,37 @@ fn counted(count: u64, name: &str) -> String {
 }
 
 /// Describes a cron expression with one time of day on simple days; `None` for any other.
-fn calendar(cron: &str) -> Option<String> {
+fn describe_cron(cron: &str) -> Option<String> {
     let fields: Vec<&str> = cron.split_ascii_whitespace().collect();
     let [minute, hour, day, month, weekday] = fields[..] else { return None };
-    let (minute, hour) = (figures(minute, 59)?, figures(hour, 23)?);
+    let (minute, hour) = (parse_digits(minute, 59)?, parse_digits(hour, 23)?);
     let days = match (day, month, weekday) {
         ("*", "*", "*") => "day".to_owned(),
         ("*", "*", "1-5") => "weekday".to_owned(),
-        ("*", "*", weekdays) => week(weekdays)?,
+        ("*", "*", weekdays) => describe_week_field(weekdays)?,
         ("L", "*", "*") => "last day of the month".to_owned(),
-        (day, "*", "*") => format!("{} of the month", place(figures(day, 31)?)),
+        (day, "*", "*") => format!("{} of the month", format_ordinal(parse_digits(day, 31)?)),
         (day, month, "*") => {
-            let month = i8::try_from(figures(month, 12).filter(|month| *month > 0)?).ok()?;
-            format!("{} {}", figures(day, 31)?, names::month_name(month))
+            let month = i8::try_from(parse_digits(month, 12).filter(|month| *month > 0)?).ok()?;
+            format!("{} {}", parse_digits(day, 31)?, names::month_name(month))
         }
         _ => return None,
     };
     Some(format!("every {days} at {hour:02}:{minute:02}"))
 }
 
-fn week(field: &str) -> Option<String> {
+fn describe_week_field(field: &str) -> Option<String> {
     if let Some(day) = field.strip_suffix('L') {
-        return Some(format!("last {} of the month", weekday(day)?));
+        return Some(format!("last {} of the month", weekday_from_field(day)?));
     }
     if let Some((day, nth)) = field.split_once('#') {
-        return Some(format!("{} {} of the month", place(figures(nth, 5)?), weekday(day)?));
+        return Some(format!(
+            "{} {} of the month",
+            format_ordinal(parse_digits(nth, 5)?),
+            weekday_from_field(day)?
+        ));
     }
-    let mut names: Vec<String> = field.split(',').map(weekday).collect::<Option<_>>()?;
+    let mut names: Vec<String> = field.split(',').map(weekday_from_field).collect::<Option<_>>()?;
     let last = names.pop()?;
     match names.is_empty() {
         true => Some(last),
@@ -134,12 +138,12 @@ fn week(field: &str) -> Option<String> {
     }
 }
 
-fn weekday(field: &str) -> Option<String> {
-    let number = i8::try_from(figures(field, 6)?).ok()?;
+fn weekday_from_field(field: &str) -> Option<String> {
+    let number = i8::try_from(parse_digits(field, 6)?).ok()?;
     Weekday::from_sunday_zero_offset(number).ok().map(names::weekday_name)
 }
 
-fn place(number: u32) -> String {
+fn format_ordinal(number: u32) -> String {
     let end = match (number % 10, number % 100) {
         (_, 11..=13) => "th",
         (1, _) => "st",
@@ -151,7 +155,7 @@ fn place(number: u32) -> String {
 }
 
 /// Parses a number that consists of digits, up to a maximum.
-fn figures(field: &str, max: u32) -> Option<u32> {
+fn parse_digits(field: &str, max: u32) -> Option<u32> {
     let known = field.bytes().all(|byte| byte.is_ascii_digit());
     field.parse().ok().filter(|number| known && *number <= max)
 }

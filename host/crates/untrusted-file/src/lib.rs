@@ -22,12 +22,12 @@ const WRITABLE_BY_ALL: u32 = 0o002;
 /// The path is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is {0}, not a regular file")]
-struct NotRegular(&'static str);
+struct NotRegularFileError(&'static str);
 
 /// The file is longer than the caller accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is longer than {bytes_max} bytes")]
-struct TooLong {
+struct FileTooLongError {
     bytes_max: u64,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for ForeignOwner {
 /// # Errors
 ///
 /// The file cannot be opened, or is not a regular file ([`io::ErrorKind::InvalidInput`]).
-pub fn open(path: &Path) -> io::Result<File> {
+pub fn open_regular(path: &Path) -> io::Result<File> {
     // Check before opening, because opening a device may already have an effect.
     check_regular(&fs::metadata(path)?)?;
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -72,8 +72,8 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 ///
 /// As with [`open`], or the file is longer ([`io::ErrorKind::FileTooLarge`]).
-pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    read_rest(&open(path)?, bytes_max)
+pub fn read_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_open_file(&open_regular(path)?, bytes_max)
 }
 
 /// Reads a regular file of at most `bytes_max` bytes as text.
@@ -82,7 +82,7 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 ///
 /// As with [`read`], or the file is not UTF-8 ([`io::ErrorKind::InvalidData`]).
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
-    text(read(path, bytes_max)?)
+    text_from_utf8(read_bytes(path, bytes_max)?)
 }
 
 /// Reads text like [`read_text`], but only from a file that belongs to the user or to root and is
@@ -92,11 +92,11 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
 ///
 /// As with [`read_text`], or the file is foreign ([`io::ErrorKind::PermissionDenied`]).
 pub fn read_own_text(path: &Path, bytes_max: u64) -> io::Result<String> {
-    let file = open(path)?;
+    let file = open_regular(path)?;
     if let Some(owner) = foreign_owner(&file.metadata()?) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("it {owner}")));
     }
-    text(read_rest(&file, bytes_max)?)
+    text_from_utf8(read_open_file(&file, bytes_max)?)
 }
 
 /// Returns why a file or folder is foreign: it belongs neither to the user nor to root, or all
@@ -109,8 +109,8 @@ pub fn foreign_owner(info: &Metadata) -> Option<ForeignOwner> {
     (info.mode() & WRITABLE_BY_ALL != 0).then_some(ForeignOwner::Everybody)
 }
 
-fn read_rest(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, TooLong { bytes_max });
+fn read_open_file(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, FileTooLongError { bytes_max });
     let length = file.metadata()?.len();
     if length > bytes_max {
         return Err(too_long());
@@ -121,20 +121,20 @@ fn read_rest(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > bytes_max { Err(too_long()) } else { Ok(bytes) }
 }
 
-fn text(bytes: Vec<u8>) -> io::Result<String> {
+fn text_from_utf8(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
 fn check_regular(info: &Metadata) -> io::Result<()> {
-    match kind(info.file_type()) {
+    match special_file_kind(info.file_type()) {
         None => Ok(()),
-        Some(kind) => Err(io::Error::new(io::ErrorKind::InvalidInput, NotRegular(kind))),
+        Some(kind) => Err(io::Error::new(io::ErrorKind::InvalidInput, NotRegularFileError(kind))),
     }
 }
 
 /// Returns the kind of a file; `None` for a regular one.
-fn kind(file: FileType) -> Option<&'static str> {
+fn special_file_kind(file: FileType) -> Option<&'static str> {
     let kinds: [(bool, &str); 6] = [
         (file.is_file(), ""),
         (file.is_dir(), "a folder"),
@@ -180,13 +180,13 @@ mod tests {
             ("/dev/tty".into(), "it is a device, not a regular file"),
         ];
         for (path, want) in rows {
-            let error = read(&path, 10).unwrap_err();
+            let error = read_bytes(&path, 10).unwrap_err();
             assert_eq!(
                 (error.kind(), error.to_string()),
                 (io::ErrorKind::InvalidInput, want.into())
             );
         }
-        assert_eq!(open(&path("nothing")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(open_regular(&path("nothing")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
@@ -195,12 +195,12 @@ mod tests {
         let path = folder.path().join("file");
         fs::write(&path, "0123456789").unwrap();
         assert_eq!(read_text(&path, 10).unwrap(), "0123456789");
-        let error = read(&path, 9).unwrap_err();
+        let error = read_bytes(&path, 9).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         assert_eq!(error.to_string(), "it is longer than 9 bytes");
         // The length of a kernel file is not known in advance.
         assert_eq!(
-            read(Path::new("/proc/self/status"), 9).unwrap_err().to_string(),
+            read_bytes(Path::new("/proc/self/status"), 9).unwrap_err().to_string(),
             error.to_string()
         );
         fs::write(&path, [0xff]).unwrap();

@@ -101,9 +101,9 @@ impl Chat<'_> {
 
     async fn use_model(&mut self, name: String) {
         let chosen = self.settings.choose_model(&name).map_err(Failure::from);
-        let voice = chosen.and_then(|chosen| Ok(ModelHandle::of(&chosen)?));
+        let voice = chosen.and_then(|chosen| Ok(ModelHandle::from_choice(&chosen)?));
         let model = voice.and_then(|voice| {
-            let model = voice.in_session(&self.roles, &self.talk.session.session_id)?;
+            let model = voice.model_for_session(&self.roles, &self.talk.session.session_id)?;
             Ok((voice, model))
         });
         match model {
@@ -137,7 +137,7 @@ impl Chat<'_> {
 
     /// Whether the session is still stored. Another process may have removed it.
     pub(super) fn can_come_back(&self) -> bool {
-        session::kept(self.settings, &self.talk.session.session_id).is_some()
+        session::find_stored_session(self.settings, &self.talk.session.session_id).is_some()
     }
 
     /// The command that resumes the session.
@@ -155,7 +155,7 @@ impl Chat<'_> {
             true => format!("{:#}\n", history::export_json(&records)),
             false => history::export_markdown(&records),
         };
-        match whole_file::create(&path, text.as_bytes()) {
+        match whole_file::create_file(&path, text.as_bytes()) {
             Ok(()) => note(&format!("written to {}", path.display())),
             Err(error) => {
                 let message = format!("cannot write {}: {error}", path.display());
@@ -212,7 +212,7 @@ impl Chat<'_> {
                 "`sallyport memory list` shows the memories; `sallyport memory forget` deletes them.",
             ));
         }
-        if let count @ 1.. = self.manner.known().len() {
+        if let count @ 1.. = self.manner.initial_memories().len() {
             lines.push(StyledLine::plain(format!("initial memories: {count}")));
         }
         let turns = history::past_turns(&self.talk.records.all());

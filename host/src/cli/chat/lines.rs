@@ -65,15 +65,15 @@ pub(super) async fn chat(
     let tools =
         compose::open_host(&settings, Arc::new(desk), PluginSelection::All, watch, out).await?;
     compose::show_problems(tools.registry(), out);
-    let config = SessionConfig::of(&(&args.model).into(), &settings, &tools).await?;
+    let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &tools).await?;
     let parts = tools.session_parts(talk, &config, &voice, approvals)?;
     out.note(&format!(
         "{} · {} tools · /help for help, Ctrl-D to leave",
         parts.model.name(),
         tools.tools().len()
     ));
-    let (mut session, mut events) = tools.begin(parts, true)?;
-    let timekeeper = tools.keep_time();
+    let (mut session, mut events) = tools.begin_session(parts, true)?;
+    let timekeeper = tools.start_timekeeper();
     let chat = Chat {
         handle: session.handle.clone(),
         registry: tools.registry(),

@@ -100,11 +100,13 @@ pub(super) async fn chat(
     let consent = Arc::clone(&reception);
     let tools = compose::open_host(&settings, consent, PluginSelection::All, &watch, out).await?;
     compose::show_problems(tools.registry(), out);
-    let farewell = match SessionConfig::of(&(&args.model).into(), &settings, &tools).await {
+    let farewell = match SessionConfig::from_settings(&(&args.model).into(), &settings, &tools)
+        .await
+    {
         Ok(manner) => {
             let manner = &manner;
             let stage = Stage { args, settings: &settings, tools: &tools, manner, reception, out };
-            let timekeeper = tools.keep_time();
+            let timekeeper = tools.start_timekeeper();
             let farewell = talk_at(&stage, voice, files, colour, heard).await;
             timekeeper.stop().await;
             farewell

@@ -57,7 +57,7 @@ impl Stage<'_> {
         parts.journal =
             Box::new(Copied { inner: parts.journal, records: records.clone(), failed: 0 });
         let model = Arc::clone(&parts.model);
-        let (session, events) = self.tools.begin(parts, true)?;
+        let (session, events) = self.tools.begin_session(parts, true)?;
         Ok((Talk { session, model, records, is_kept }, events))
     }
 
@@ -67,7 +67,7 @@ impl Stage<'_> {
             SessionSelector::New | SessionSelector::Ephemeral => Ok(Records::default()),
             SessionSelector::Latest | SessionSelector::Named(_) => {
                 let store = compose::store(self.settings)?;
-                Ok(Records::of(history::records(&store, session_id)?))
+                Ok(Records::of(history::read_records(&store, session_id)?))
             }
         }
     }

@@ -96,14 +96,14 @@ async fn attend(
         compose::open_host(&settings, Arc::new(desk), PluginSelection::All, watch, out).await?;
     compose::show_problems(tools.registry(), out);
     let played = async {
-        let config = SessionConfig::of(&plan.model.into(), &settings, &tools).await?;
+        let config = SessionConfig::from_settings(&plan.model.into(), &settings, &tools).await?;
         let parts = tools.session_parts(talk, &config, &voice, approvals)?;
         let session_id = parts.options.session_id.clone();
         let screen = Arc::new(Screen::new(*out));
         let cast = Cast::gather(plan, tools.roles(), &session_id, &screen).await?;
         announce(&cast, parts.model.name(), &tools, out);
-        let (session, events) = tools.begin(parts, true)?;
-        let timekeeper = tools.keep_time();
+        let (session, events) = tools.begin_session(parts, true)?;
+        let timekeeper = tools.start_timekeeper();
         let floor = Floor::new(session, cast, &settings, screen);
         let held = floor.hold(events).await;
         timekeeper.stop().await;
@@ -116,7 +116,7 @@ async fn attend(
 
 /// Prints how to resume the session if it can be resumed.
 fn tell_way_back(plan: &Plan<'_>, settings: &HostSettings, session_id: &str, out: &Output) {
-    let session = sessions::kept(settings, session_id);
+    let session = sessions::find_stored_session(settings, session_id);
     if session.is_some_and(|session| session.used.turns > 0) {
         out.note(&format!("Resume with: sallyport {} --session {session_id}", plan.command()));
     }

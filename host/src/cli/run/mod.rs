@@ -78,8 +78,8 @@ async fn ask(
     let tools = compose::open_host(&settings, consent, PluginSelection::All, watch, out).await?;
     compose::show_problems(tools.registry(), out);
     // Timers wait during a recording, so that they do not disturb it.
-    let timekeeper = args.record.is_none().then(|| tools.keep_time());
-    let config = SessionConfig::of(&(&args.model).into(), &settings, &tools).await;
+    let timekeeper = args.record.is_none().then(|| tools.start_timekeeper());
+    let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &tools).await;
     let parts = config.map_err(Failure::from).and_then(|config| {
         // Approvals are answered at the terminal or not at all, so none comes through the session.
         let (_, approvals) = session::approval::approval_channel();
@@ -91,7 +91,7 @@ async fn ask(
         // until it is resumed.
         let listens = matches!(reel, Reel::None);
         let started = started(&parts);
-        let (session, events) = tools.begin(parts, listens)?;
+        let (session, events) = tools.begin_session(parts, listens)?;
         report.tell(started);
         Ok(Stage { session, events, reel, settings: Some(&settings) })
     });
@@ -149,7 +149,7 @@ async fn replay(file: &Path, report: &mut Report<'_>) -> Result<Exit, Failure> {
     let recall = player.to_session_memory();
     let parts = SessionParts { model, toolbox, approvals, journal, past, recall, options };
     let started = started(&parts);
-    let (session, events) = HostSession::detached(parts)?;
+    let (session, events) = HostSession::start_detached(parts)?;
     report.tell(started);
     let mut stage = Stage { session, events, reel: Reel::Plays(player), settings: None };
     let mut exit = Err(Failure::new(Exit::Failed, "the recording contains no input"));

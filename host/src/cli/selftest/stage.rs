@@ -9,7 +9,7 @@ use sallyport_runtime::{
     config::{ConfigFlags, Env, HostSettings, SettingOrigin, env},
     registry::PluginSelection,
     services::{USER, browser},
-    session::{Events, OpenedSession, SessionSelector, offline},
+    session::{Events, OpenedSession, SessionSelector, offline_matcher},
 };
 use sallyport_session::{self as session, FrontEndCommand, SessionEvent, SessionParts, TurnEnd};
 use sallyport_store::AuditVerification;
@@ -60,7 +60,7 @@ impl Stage {
         compose::show_problems(tools.registry(), out);
         let talk = compose::open_session(&settings, &SessionSelector::New, out)?;
         let parts = parts(&settings, talk, &tools);
-        let (session, events) = tools.begin(parts, false)?;
+        let (session, events) = tools.begin_session(parts, false)?;
         Ok(Self { tools, settings, session, events, asides, _folder: folder })
     }
 
@@ -150,7 +150,7 @@ fn parts(settings: &HostSettings, talk: OpenedSession, tools: &Host) -> SessionP
     };
     let (_, approvals) = session::approval::approval_channel();
     let toolbox = Arc::clone(tools.toolbox());
-    let model = Arc::new(offline(tools.registry()));
+    let model = Arc::new(offline_matcher(tools.registry()));
     SessionParts { model, toolbox, approvals, journal, past, recall: None, options }
 }
 

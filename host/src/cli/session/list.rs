@@ -2,7 +2,7 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 use sallyport_contract::text;
-use sallyport_runtime::session::folder;
+use sallyport_runtime::session::current_folder;
 use sallyport_store::{HostStore, SessionFilter, SessionSearchMatch, StoredSession};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(super) fn list(
     format: Format,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let folder = folder().filter(|_| here);
+    let folder = current_folder().filter(|_| here);
     let filter = SessionFilter { folder: folder.as_deref(), ..SessionFilter::default() };
     let mut sessions = store.sessions().list(&filter)?;
     // A program that was stopped right after its start leaves a session without records.

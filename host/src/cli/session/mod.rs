@@ -11,7 +11,7 @@ use sallyport_runtime::{
     history,
     host::new_session_id,
     services::USER,
-    session::find,
+    session::find_session,
 };
 use sallyport_session::{
     JournalRecord,
@@ -68,8 +68,8 @@ fn fork(
     format: Format,
     out: &Output,
 ) -> Result<Exit, Failure> {
-    let session = find(store, id)?;
-    let records = history::records(store, &session.id)?;
+    let session = find_session(store, id)?;
+    let records = history::read_records(store, &session.id)?;
     let count = match turn {
         None => records.len(),
         Some(turn) => shared(&records, turn)?,
@@ -99,7 +99,7 @@ fn remove(
 ) -> Result<Exit, Failure> {
     let mut sessions: Vec<StoredSession> = Vec::new();
     for id in ids {
-        let session = find(store, id)?;
+        let session = find_session(store, id)?;
         // Two prefixes may name the same session.
         if !sessions.iter().any(|known| known.id == session.id) {
             sessions.push(session);
@@ -130,7 +130,7 @@ fn prune(
     if !consent.yes && !compose::confirms(question, out)? {
         return Ok(Exit::Done);
     }
-    let removed = history::clear_up(store, settings.sessions)?;
+    let removed = history::prune_sessions(store, settings.sessions)?;
     out.line(&format!("{} removed.", counted(removed)));
     Ok(Exit::Done)
 }

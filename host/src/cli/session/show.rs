@@ -1,7 +1,7 @@
 //! One session: printed for the user, or exported as a document.
 
 use sallyport_contract::text;
-use sallyport_runtime::{history, roles::origin_text, session::find};
+use sallyport_runtime::{history, roles::origin_text, session::find_session};
 use sallyport_session::{
     JournalRecord,
     history::{PastCall, PastTurn, TurnStep, export_json, export_markdown, past_turns},
@@ -57,8 +57,8 @@ pub(super) fn export(
 }
 
 fn read(store: &HostStore, id: &str) -> Result<(StoredSession, Vec<JournalRecord>), Failure> {
-    let session = find(store, id)?;
-    let records = history::records(store, &session.id)?;
+    let session = find_session(store, id)?;
+    let records = history::read_records(store, &session.id)?;
     Ok((session, records))
 }
 

@@ -85,7 +85,7 @@ fn describe_parameter(param: &ToolParameter<'_>) -> String {
 
 /// Returns a sentence that calls a tool; `None` if the matcher would not understand it.
 fn example_sentence(catalogue: &ToolCatalog<'_>, tool: &CatalogTool<'_>) -> Option<String> {
-    let name = sallyport_lexical::words(tool::own_tool_name(&tool.definition.name));
+    let name = sallyport_lexical::split_into_words(tool::own_tool_name(&tool.definition.name));
     let name = name.collect::<Vec<_>>().join(" ");
     let plugin = tool.definition.name.split_once("__").map_or("", |(plugin, _)| plugin);
     let values: Option<Vec<&str>> =

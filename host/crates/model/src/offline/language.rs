@@ -5,7 +5,7 @@
 
 use std::{collections::HashSet, sync::LazyLock};
 
-use sallyport_lexical::words;
+use sallyport_lexical::split_into_words;
 
 /// Introductions that do not change a request.
 const LEADS: &str = "\
@@ -224,7 +224,7 @@ pub(super) fn synonyms_of(noun: &str) -> impl Iterator<Item = &'static str> {
 /// Returns the common form of a word: `timer` for `timers`, `rain` for `raining`, `email` for
 /// `e-mail`.
 pub(super) fn word_root(word: &str) -> String {
-    let word: String = words(word).collect();
+    let word: String = split_into_words(word).collect();
     let stem = word.strip_suffix("ing").filter(|stem| stem.len() > 2);
     match stem.map(str::as_bytes) {
         Some([.., a, b]) if a == b && !b"lsz".contains(b) => word[..word.len() - 4].to_owned(),

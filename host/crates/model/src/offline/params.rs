@@ -4,7 +4,7 @@
 //! Each parameter is reduced to one [`Sort`], which determines where a sentence may contain its
 //! value.
 
-use sallyport_lexical::words;
+use sallyport_lexical::split_into_words;
 use serde_json::Value;
 
 /// Most references that are followed. More are taken for a cycle.
@@ -94,7 +94,7 @@ impl<'a> ToolParameter<'a> {
         let about = schema.get("description").and_then(Value::as_str);
         let schema = resolve_schema(schema, root);
         let about = about.or_else(|| schema.get("description")?.as_str()).unwrap_or("");
-        let words: Vec<String> = words(name).collect();
+        let words: Vec<String> = split_into_words(name).collect();
         let sort = parameter_kind(&words, about, schema);
         Self { name, words, about, schema, sort, is_required }
     }
@@ -164,7 +164,7 @@ fn number_kind<'a>(names: &[String], about: &str) -> ParameterKind<'a> {
     let is_called = |name: &str| names.iter().any(|word| word == name);
     let by_name = names.iter().find_map(|word| unit_in(word));
     let is_time = ["duration", "delay", "timeout", "interval"].into_iter().any(is_called);
-    let by_text = || words(about).find_map(|word| unit_in(&word)).unwrap_or(1_000);
+    let by_text = || split_into_words(about).find_map(|word| unit_in(&word)).unwrap_or(1_000);
     match by_name.or_else(|| is_time.then(by_text)) {
         Some(unit_ms) => ParameterKind::Duration(unit_ms),
         None => ParameterKind::Number,
@@ -198,7 +198,8 @@ fn text_kind<'a>(names: &[String], about: &str, schema: &Value) -> ParameterKind
         (&["when", "moment", "due"], ParameterKind::Moment),
     ];
     let by_name = rows.into_iter().find(|(names, _)| called(names)).map(|(_, sort)| sort);
-    let speaks_of = |known: &[&str]| words(about).any(|word| known.contains(&word.as_str()));
+    let speaks_of =
+        |known: &[&str]| split_into_words(about).any(|word| known.contains(&word.as_str()));
     by_name.unwrap_or_else(|| match () {
         () if speaks_of(&["url", "uri"]) => ParameterKind::Url,
         () if speaks_of(&["path"]) => ParameterKind::Path,

@@ -97,7 +97,7 @@ impl<'t> ParsedSentence<'t> {
         let (lengths, moments) = (Vec::new(), Vec::new());
         let mut sentence =
             Self { text, tokens, tail, lead, is_polite, is_question, lengths, moments };
-        sentence.lengths = sentence.find_times(sallyport_schedule::length_ms);
+        sentence.lengths = sentence.find_times(sallyport_schedule::parse_duration_ms);
         let moments = sentence.find_times(|said| sallyport_schedule::is_moment(said).then_some(()));
         sentence.moments = moments.into_iter().map(|(range, ())| range).collect();
         Some(sentence)

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use sallyport_lexical::words;
+use sallyport_lexical::split_into_words;
 
 use super::{
     ToolReach,
@@ -64,7 +64,7 @@ pub(super) struct VerbRequest<'a> {
 impl<'a> CatalogTool<'a> {
     pub(super) fn new(definition: &'a ModelToolDefinition, reach: ToolReach) -> Self {
         let (plugin, name) = definition.name.split_once("__").unwrap_or(("", &definition.name));
-        let mut name: Vec<String> = words(name).collect();
+        let mut name: Vec<String> = split_into_words(name).collect();
         if let [only] = name.as_slice()
             && let Some((verb, object)) = language::short_form(only)
         {
@@ -79,7 +79,7 @@ impl<'a> CatalogTool<'a> {
         let object = |words: &[String]| -> HashSet<String> {
             words.iter().filter(|word| Some(*word) != own_verb.as_ref()).cloned().collect()
         };
-        let plugin: Vec<String> = words(plugin).collect();
+        let plugin: Vec<String> = split_into_words(plugin).collect();
         let own = Some(object(&name)).filter(|own| !own.is_empty());
         let own = own.unwrap_or_else(|| object(&plugin));
         let params = params::parse_parameters(&definition.parameters);
@@ -124,14 +124,15 @@ impl<'a> CatalogTool<'a> {
             let telling = |word: &String| {
                 !language::is_determiner(word) && !language::is_meaning_modifier(word)
             };
-            self.known.extend(words(about).filter(telling).map(|word| word_root(&word)));
+            self.known.extend(split_into_words(about).filter(telling).map(|word| word_root(&word)));
         }
     }
 
     /// Returns the request that a verb makes to this tool; `None` if it makes none.
     pub(super) fn verb_request(&self, word: &str) -> Option<VerbRequest<'a>> {
         let joined = || {
-            let name: Vec<String> = words(own_tool_name(&self.definition.name)).collect();
+            let name: Vec<String> =
+                split_into_words(own_tool_name(&self.definition.name)).collect();
             name.len() > 1 && name.concat() == word
         };
         let (verb, object) = match language::short_form(word) {
@@ -202,7 +203,7 @@ impl<'a> CatalogTool<'a> {
 
     /// Returns all words that name the tool.
     pub(super) fn naming_words(&self) -> impl Iterator<Item = String> {
-        let joined = words(own_tool_name(&self.definition.name)).collect::<String>();
+        let joined = split_into_words(own_tool_name(&self.definition.name)).collect::<String>();
         self.verbs.iter().chain(&self.own).cloned().chain([joined])
     }
 }
@@ -240,7 +241,8 @@ fn find_verb(name: &[String], head: &[String]) -> Option<(String, VerbEffect)> {
 /// Returns the first words of a description, up to the end of its first noun phrase.
 fn head_words(about: &str) -> Vec<String> {
     let end = about.find([':', '.', ',', ';', '(']).unwrap_or(about.len());
-    let head = words(&about[..end]).take_while(|word| !HEAD_ENDS.contains(&word.as_str()));
+    let head =
+        split_into_words(&about[..end]).take_while(|word| !HEAD_ENDS.contains(&word.as_str()));
     head.filter(|word| !language::is_filler(word)).take(HEAD_WORDS_MAX).collect()
 }
 

@@ -9,7 +9,9 @@ use data_encoding::HEXLOWER;
 use sallyport_contract::services::{PackageFetchError, PackageFile, PackageService};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
-use crate::{Index, kept::digest, listing, project::Project, wheel, wheel::WheelName};
+use crate::{
+    PackageIndex, kept::sha256_digest, listing, project::ProjectVersion, wheel, wheel::WheelName,
+};
 use server::{Answer, Server};
 
 const JSON: &str = "application/vnd.pypi.simple.v1+json";
@@ -31,7 +33,7 @@ fn small() -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    HEXLOWER.encode(&digest(bytes))
+    HEXLOWER.encode(&sha256_digest(bytes))
 }
 
 fn html(file: &str, fragment: &str) -> Answer {
@@ -53,7 +55,8 @@ async fn fetch(page: Answer, file: Answer, name: &str, version: &str) -> Fetched
         _ => Answer::status(404),
     });
     let folder = tempfile::tempdir().unwrap();
-    let index = Index::open(&server.address("/simple"), folder.path().join("wheels")).unwrap();
+    let index =
+        PackageIndex::open(&server.address("/simple"), folder.path().join("wheels")).unwrap();
     index.fetch_package(name, version).await
 }
 
@@ -109,7 +112,7 @@ async fn a_wheel_that_was_fetched_needs_no_index_any_more_and_a_changed_one_is_f
         "/simple/six/" => page.clone(),
         _ => Answer::ok("", small()),
     });
-    let index = Index::open(&server.address("/simple/"), wheels.clone()).unwrap();
+    let index = PackageIndex::open(&server.address("/simple/"), wheels.clone()).unwrap();
     index.fetch_package("six", "1.0").await.unwrap();
     let asked = server.asked();
     index.fetch_package("six", "1.0").await.unwrap();
@@ -139,7 +142,8 @@ async fn what_one_index_gave_out_is_not_taken_for_what_another_one_has() {
             "/simple/six/" => page.clone(),
             _ => Answer::ok("", wheel.clone()),
         });
-        let index = Index::open(&server.address("/simple/"), folder.path().to_owned()).unwrap();
+        let index =
+            PackageIndex::open(&server.address("/simple/"), folder.path().to_owned()).unwrap();
         assert_eq!(index.fetch_package("six", "1.0").await.unwrap()[0].data, source);
     }
 }
@@ -156,7 +160,7 @@ fn wheels_that_are_not_taken() {
         (wheel_of(&[("big", &over)]), "more than 64 MiB"),
     ];
     for (bytes, words) in rows {
-        let error = wheel::unpack(&bytes).unwrap_err().to_string();
+        let error = wheel::unpack_wheel(&bytes).unwrap_err().to_string();
         assert!(error.contains(words), "{error:?} does not say {words:?}");
     }
 }
@@ -188,14 +192,15 @@ fn a_file_that_was_taken_back_is_the_last_choice() {
         file("six-1.0-1-py3-none-any.whl", false.into()),
     ];
     let text = serde_json::json!({ "files": files }).to_string();
-    let entries = listing::read(&page, JSON, &text);
-    let chosen = listing::choose(&entries, &Project::new("six", "1.0").unwrap()).unwrap();
+    let entries = listing::parse_page(&page, JSON, &text);
+    let chosen =
+        listing::choose_entry(&entries, &ProjectVersion::new("six", "1.0").unwrap()).unwrap();
     assert_eq!(chosen.url.path(), "/simple/six/six-1.0-1-py3-none-any.whl");
 }
 
 #[test]
 fn a_page_of_https_leads_to_nothing_without() {
-    let wanted = Project::new("six", "1.0").unwrap();
+    let wanted = ProjectVersion::new("six", "1.0").unwrap();
     for (page, file, is_taken) in [
         ("https://i.example/simple/six/", "http://i.example/", false),
         ("https://i.example/simple/six/", "ftp://i.example/", false),
@@ -207,8 +212,8 @@ fn a_page_of_https_leads_to_nothing_without() {
         let json = serde_json::json!({"files": [{"filename": WHEEL, "url": url}]}).to_string();
         let html = format!("<a href='{url}'>{WHEEL}</a>");
         for (form, text) in [(JSON, json), (HTML, html)] {
-            let entries = listing::read(&page, form, &text);
-            let chosen = listing::choose(&entries, &wanted);
+            let entries = listing::parse_page(&page, form, &text);
+            let chosen = listing::choose_entry(&entries, &wanted);
             assert_eq!((entries.len(), chosen.is_some()), (1, is_taken), "{page} {url}");
         }
     }
@@ -227,8 +232,8 @@ fn a_version_is_the_same_with_and_without_zeros_at_its_end() {
         ("1rc1", "1rc1.0", false),
     ] {
         let text = format!("<a href='six-{file}-py3-none-any.whl'>");
-        let entries = listing::read(&page, HTML, &text);
-        let chosen = listing::choose(&entries, &Project::new("six", wanted).unwrap());
+        let entries = listing::parse_page(&page, HTML, &text);
+        let chosen = listing::choose_entry(&entries, &ProjectVersion::new("six", wanted).unwrap());
         assert_eq!(chosen.is_some(), is_it, "{wanted} {file}");
     }
 }
@@ -237,12 +242,12 @@ fn a_version_is_the_same_with_and_without_zeros_at_its_end() {
 fn addresses() {
     let folder = std::path::PathBuf::from("/nowhere");
     for good in ["http://127.0.0.1:1/simple", "https://user:pin@i.example/"] {
-        assert!(Index::open(good, folder.clone()).is_ok(), "{good}");
+        assert!(PackageIndex::open(good, folder.clone()).is_ok(), "{good}");
     }
     for bad in ["", "i.example", "ftp://i.example/", "file:///etc"] {
-        let error = Index::open(bad, folder.clone()).err().unwrap();
+        let error = PackageIndex::open(bad, folder.clone()).err().unwrap();
         assert!(error.hint().is_some(), "{bad}");
     }
-    let error = Index::open("ftp://user:pin@i.example/", folder).err().unwrap();
+    let error = PackageIndex::open("ftp://user:pin@i.example/", folder).err().unwrap();
     assert!(!error.to_string().contains("pin"), "{error}");
 }

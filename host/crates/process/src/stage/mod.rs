@@ -16,14 +16,14 @@ use crate::wire::{ARGUMENT, STARTER, WATCHER};
 /// Runs a stage if this process was started as one. The caller must exit with the returned code.
 ///
 /// `main` must call this first: earlier effects are not undone.
-pub fn as_stage() -> Option<ExitCode> {
+pub fn run_if_stage() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {
         return None;
     }
     let worked = match arguments.next() {
-        Some(stage) if stage == WATCHER => watcher::work(),
-        Some(stage) if stage == STARTER => starter::work(),
+        Some(stage) if stage == WATCHER => watcher::run_watcher(),
+        Some(stage) if stage == STARTER => starter::run_starter(),
         _ => Err(io::Error::other("there is no such stage")),
     };
     Some(match worked {

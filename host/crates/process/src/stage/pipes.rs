@@ -25,7 +25,7 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 const PIECE_BYTES: usize = 64 << 10;
 
 /// The pipes of a program.
-pub(super) struct Pipes {
+pub(super) struct ProgramPipes {
     /// Standard output, at most one read longer than the limit.
     pub(super) stdout: Vec<u8>,
     /// Standard error, cut likewise.
@@ -40,7 +40,7 @@ pub(super) struct Pipes {
 }
 
 /// The pipes that are ready.
-pub(super) struct Ready {
+pub(super) struct ReadyProgramPipes {
     /// The host no longer waits for the result.
     pub(super) lifeline: bool,
     /// The program has just ended.
@@ -50,11 +50,11 @@ pub(super) struct Ready {
     errors: bool,
 }
 
-impl Pipes {
+impl ProgramPipes {
     /// Starts a starter in its own process group, which is sent these bytes.
-    pub(super) fn start(unsent: Vec<u8>, errors_bytes_max: u64) -> io::Result<(Pid, Self)> {
+    pub(super) fn spawn_starter(unsent: Vec<u8>, errors_bytes_max: u64) -> io::Result<(Pid, Self)> {
         let mut child =
-            run::command(Path::new(OWN_PROGRAM), wire::STARTER).process_group(0).spawn()?;
+            run::stage_command(Path::new(OWN_PROGRAM), wire::STARTER).process_group(0).spawn()?;
         let program = Pid::from_child(&child);
         let pipes = Self {
             stdout: Vec::new(),
@@ -67,11 +67,11 @@ impl Pipes {
             errors: child.stderr.take(),
             errors_bytes_max: errors_bytes_max as usize,
         };
-        pipes.unblock()?;
+        pipes.set_nonblocking()?;
         Ok((program, pipes))
     }
 
-    fn unblock(&self) -> io::Result<()> {
+    fn set_nonblocking(&self) -> io::Result<()> {
         let [input, output, errors] = self.descriptors();
         let pipes = [input, output, errors].into_iter().flatten();
         pipes.map(|pipe| rustix::io::ioctl_fionbio(pipe, true)).try_for_each(|done| Ok(done?))
@@ -86,10 +86,10 @@ impl Pipes {
     }
 
     /// Waits until a pipe is ready, or until the given time.
-    pub(super) fn wait(&self, until: Instant) -> io::Result<Ready> {
+    pub(super) fn wait_ready(&self, until: Instant) -> io::Result<ReadyProgramPipes> {
         let stdin = io::stdin();
         let [input, output, errors] = self.descriptors();
-        let ready = ready(
+        let ready = poll_ready(
             [
                 (Some(stdin.as_fd()), PollFlags::IN),
                 (self.exited.as_ref().map(AsFd::as_fd), PollFlags::IN),
@@ -100,37 +100,37 @@ impl Pipes {
             until,
         )?;
         let [lifeline, exited, input, output, errors] = ready;
-        Ok(Ready { lifeline, exited, input, output, errors })
+        Ok(ReadyProgramPipes { lifeline, exited, input, output, errors })
     }
 
     /// Serves the pipes that are ready.
-    pub(super) fn serve(&mut self, ready: &Ready) {
+    pub(super) fn serve_ready(&mut self, ready: &ReadyProgramPipes) {
         if ready.exited {
             // The descriptor would stay ready for ever.
             self.exited = None;
         }
         if ready.input {
-            self.send();
+            self.write_input();
         }
         if ready.output {
-            self.hear_output();
+            self.read_output();
         }
         if ready.errors {
-            self.hear_errors();
+            self.read_errors();
         }
     }
 
     /// Whether no process is left that could write.
-    pub(super) fn are_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.output.is_none() && self.errors.is_none()
     }
 
     /// Writes as much as the program accepts. A program that stops reading has closed its end.
-    fn send(&mut self) {
+    fn write_input(&mut self) {
         let Some(pipe) = &mut self.input else { return };
         match pipe.write(&self.unsent[self.sent..]) {
             Ok(sent) => self.sent += sent,
-            Err(error) if is_passing(&error) => return,
+            Err(error) if is_temporary(&error) => return,
             Err(_) => self.sent = self.unsent.len(),
         }
         if self.sent == self.unsent.len() {
@@ -138,8 +138,8 @@ impl Pipes {
         }
     }
 
-    fn hear_output(&mut self) {
-        let heard = self.output.as_mut().map(piece);
+    fn read_output(&mut self) {
+        let heard = self.output.as_mut().map(read_available);
         match heard {
             Some(Some(bytes)) => self.stdout.extend(bytes),
             _ => self.output = None,
@@ -147,8 +147,8 @@ impl Pipes {
     }
 
     /// Keeps reading beyond the limit, so that a program with a lot of output does not block.
-    fn hear_errors(&mut self) {
-        let heard = self.errors.as_mut().map(piece);
+    fn read_errors(&mut self) {
+        let heard = self.errors.as_mut().map(read_available);
         match heard {
             Some(Some(bytes)) if self.stderr.len() <= self.errors_bytes_max => {
                 self.stderr.extend(bytes);
@@ -160,10 +160,10 @@ impl Pipes {
 }
 
 /// Reads the available bytes; `None` at the end.
-fn piece(pipe: &mut impl Read) -> Option<Vec<u8>> {
+fn read_available(pipe: &mut impl Read) -> Option<Vec<u8>> {
     let mut bytes = vec![0; PIECE_BYTES];
     match pipe.read(&mut bytes) {
-        Err(error) if is_passing(&error) => Some(Vec::new()),
+        Err(error) if is_temporary(&error) => Some(Vec::new()),
         Ok(0) | Err(_) => None,
         Ok(length) => {
             bytes.truncate(length);
@@ -173,7 +173,7 @@ fn piece(pipe: &mut impl Read) -> Option<Vec<u8>> {
 }
 
 /// Waits for any of the open pipes, and returns which are ready.
-fn ready<const N: usize>(
+fn poll_ready<const N: usize>(
     pipes: [(Option<BorrowedFd<'_>>, PollFlags); N],
     until: Instant,
 ) -> io::Result<[bool; N]> {
@@ -192,6 +192,6 @@ fn ready<const N: usize>(
 }
 
 /// Whether an error is only temporary.
-fn is_passing(error: &io::Error) -> bool {
+fn is_temporary(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

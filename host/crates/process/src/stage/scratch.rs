@@ -28,13 +28,13 @@ const PRIVATE: u32 = 0o700;
 
 /// The private folder of one run.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct PrivateFolder {
     path: PathBuf,
 }
 
-impl Scratch {
+impl PrivateFolder {
     /// Creates a folder among the temporary ones.
-    pub(super) fn make(temporary: &Path) -> io::Result<Self> {
+    pub(super) fn create_in(temporary: &Path) -> io::Result<Self> {
         let private = fs::Permissions::from_mode(PRIVATE);
         let folder =
             tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(temporary)?;
@@ -42,7 +42,7 @@ impl Scratch {
     }
 
     /// Returns the folder that a watcher left, if the name is one that a watcher makes.
-    pub(crate) fn left(path: PathBuf) -> Option<Self> {
+    pub(crate) fn from_leftover(path: PathBuf) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         (name.starts_with(PREFIX) && path.is_dir()).then_some(Self { path })
     }
@@ -53,7 +53,7 @@ impl Scratch {
     }
 
     /// Returns its size on disk; [`u64::MAX`] if it contains too much to count.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(super) fn size_on_disk(&self) -> u64 {
         let mut folders = vec![(self.path.clone(), 0)];
         let (mut entries, mut bytes) = (0, 0_u64);
         while let Some((folder, depth)) = folders.pop() {
@@ -76,10 +76,10 @@ impl Scratch {
     /// Removes it with its contents. No process may still be able to change it.
     pub(crate) fn remove(self) -> io::Result<()> {
         let mut moved = 0_u64;
-        while let Some(folder) = self.first_folder(&mut moved)? {
-            open_up(&folder)?;
+        while let Some(folder) = self.remove_until_folder(&mut moved)? {
+            make_accessible(&folder)?;
             for entry in fs::read_dir(&folder)? {
-                self.lift(&entry?, &mut moved)?;
+                self.remove_or_move_up(&entry?, &mut moved)?;
             }
             fs::remove_dir(&folder)?;
         }
@@ -87,24 +87,24 @@ impl Scratch {
     }
 
     /// Removes files at the top until it finds a folder, and returns that.
-    fn first_folder(&self, moved: &mut u64) -> io::Result<Option<PathBuf>> {
+    fn remove_until_folder(&self, moved: &mut u64) -> io::Result<Option<PathBuf>> {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {
                 return Ok(Some(entry.path()));
             }
-            self.lift(&entry, moved)?;
+            self.remove_or_move_up(&entry, moved)?;
         }
         Ok(None)
     }
 
     /// Removes a file, or moves a folder to the top under an unused name.
-    fn lift(&self, entry: &fs::DirEntry, moved: &mut u64) -> io::Result<()> {
+    fn remove_or_move_up(&self, entry: &fs::DirEntry, moved: &mut u64) -> io::Result<()> {
         let path = entry.path();
         if !entry.file_type()?.is_dir() {
             return fs::remove_file(path);
         }
-        open_up(&path)?;
+        make_accessible(&path)?;
         loop {
             *moved += 1;
             let place = self.path.join(format!(".{moved}"));
@@ -115,7 +115,7 @@ impl Scratch {
     }
 }
 
-fn open_up(folder: &Path) -> io::Result<()> {
+fn make_accessible(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(PRIVATE))
 }
 
@@ -128,9 +128,9 @@ mod tests {
     use super::*;
 
     /// A private folder among temporary ones of its own.
-    fn scratch() -> (tempfile::TempDir, Scratch) {
+    fn scratch() -> (tempfile::TempDir, PrivateFolder) {
         let temporary = tempfile::tempdir().unwrap();
-        let scratch = Scratch::make(temporary.path()).unwrap();
+        let scratch = PrivateFolder::create_in(temporary.path()).unwrap();
         (temporary, scratch)
     }
 
@@ -190,13 +190,13 @@ mod tests {
     #[test]
     fn what_it_holds_is_counted_up_to_a_limit() {
         let (_temporary, scratch) = scratch();
-        assert_eq!(scratch.bytes(), 0);
+        assert_eq!(scratch.size_on_disk(), 0);
         fs::write(scratch.path().join("file"), vec![1; 100_000]).unwrap();
         fs::create_dir(scratch.path().join("folder")).unwrap();
         fs::write(scratch.path().join("folder/file"), vec![1; 100_000]).unwrap();
-        assert!((200_000..300_000).contains(&scratch.bytes()), "{}", scratch.bytes());
+        assert!((200_000..300_000).contains(&scratch.size_on_disk()), "{}", scratch.size_on_disk());
         nest(scratch.path(), DEPTH_MAX + 3);
-        assert_eq!(scratch.bytes(), u64::MAX);
+        assert_eq!(scratch.size_on_disk(), u64::MAX);
         scratch.remove().unwrap();
     }
 }

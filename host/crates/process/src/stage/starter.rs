@@ -25,10 +25,10 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use crate::{
     error::RunError,
-    script::{self, Digest},
-    spec::Spec,
+    script::{self, ScriptDigest},
+    spec::ProcessSpec,
     walls,
-    wire::{self, Start},
+    wire::{self, StarterRequest},
 };
 
 /// The search path for programs. Every system has these folders.
@@ -48,18 +48,18 @@ const DESCRIPTORS: &str = "/proc/self/fd";
 const OUT_OF_MEMORY_SCORE: (&str, &str) = ("/proc/self/oom_score_adj", "1000");
 
 /// Runs as the starter. Returns only if the program did not start.
-pub(super) fn work() -> io::Result<()> {
+pub(super) fn run_starter() -> io::Result<()> {
     // Unbuffered, so that no byte of the program's own input is consumed.
     let stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let orders: Start = wire::read(&stdin)?;
+    let orders: StarterRequest = wire::read_frame(&stdin)?;
     drop(stdin);
-    die_with(orders.watcher)?;
-    let Err(error) = become_program(&orders);
-    orders.mark.failed(io::stderr(), &error)
+    exit_with_parent(orders.watcher)?;
+    let Err(error) = exec_program(&orders);
+    orders.mark.write_failure(io::stderr(), &error)
 }
 
 /// Ends this process with its watcher. Without one, its result would be lost.
-fn die_with(watcher: i32) -> io::Result<()> {
+fn exit_with_parent(watcher: i32) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     match getppid().is_some_and(|parent| parent.as_raw_pid() == watcher) {
         true => Ok(()),
@@ -67,31 +67,32 @@ fn die_with(watcher: i32) -> io::Result<()> {
     }
 }
 
-fn become_program(orders: &Start) -> Result<Infallible, RunError> {
+fn exec_program(orders: &StarterRequest) -> Result<Infallible, RunError> {
     let spec = &orders.spec;
     // If this fails, the system's default applies.
     let _ = fs::write(OUT_OF_MEMORY_SCORE.0, OUT_OF_MEMORY_SCORE.1);
-    let file = open(spec)?;
-    let name = name(&spec.program, &file)?;
-    walls::raise(spec, &orders.scratch)?;
-    orders.mark.ready(io::stderr()).map_err(|error| cannot_start(spec, &error))?;
-    let error = command(spec, name, &orders.scratch).exec();
-    Err(cannot_start(spec, &error))
+    let file = open_verified_program(spec)?;
+    let name = executable_path(&spec.program, &file)?;
+    walls::apply_walls(spec, &orders.scratch)?;
+    orders.mark.write_ready(io::stderr()).map_err(|error| start_error(spec, &error))?;
+    let error = program_command(spec, name, &orders.scratch).exec();
+    Err(start_error(spec, &error))
 }
 
 /// Opens the program, if it is the one that was read before.
-fn open(spec: &Spec) -> Result<File, RunError> {
-    let opened = script::open(&spec.program);
-    let mut file = opened.map_err(|error| cannot_start(spec, &io::Error::other(error)))?;
-    let digest = Digest::of_program(&mut file).map_err(|error| cannot_start(spec, &error))?;
+fn open_verified_program(spec: &ProcessSpec) -> Result<File, RunError> {
+    let opened = script::open_regular_file(&spec.program);
+    let mut file = opened.map_err(|error| start_error(spec, &io::Error::other(error)))?;
+    let digest =
+        ScriptDigest::hash_program(&mut file).map_err(|error| start_error(spec, &error))?;
     match digest == Some(spec.digest.clone()) {
         true => Ok(file),
-        false => Err(changed(&spec.program)),
+        false => Err(program_changed_error(&spec.program)),
     }
 }
 
 /// Returns the path by which the open file is started.
-fn name(program: &Path, file: &File) -> Result<PathBuf, RunError> {
+fn executable_path(program: &Path, file: &File) -> Result<PathBuf, RunError> {
     let mut begins = [0; NATIVE.len()];
     let is_native = file.read_exact_at(&mut begins, 0).is_ok() && begins == *NATIVE;
     if is_native {
@@ -102,12 +103,12 @@ fn name(program: &Path, file: &File) -> Result<PathBuf, RunError> {
     };
     match (fs::metadata(program), file.metadata()) {
         (Ok(named), Ok(opened)) if same(&named, &opened) => Ok(program.to_owned()),
-        _ => Err(changed(program)),
+        _ => Err(program_changed_error(program)),
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the program that a grant allows, behind its walls")]
-fn command(spec: &Spec, name: PathBuf, scratch: &Path) -> Command {
+fn program_command(spec: &ProcessSpec, name: PathBuf, scratch: &Path) -> Command {
     let mut command = Command::new(name);
     command.arg0(&spec.program).current_dir(&spec.folder).env_clear();
     command.env("PATH", PATH).env("LANG", LANG).env("HOME", scratch).env("TMPDIR", scratch);
@@ -115,10 +116,10 @@ fn command(spec: &Spec, name: PathBuf, scratch: &Path) -> Command {
     command
 }
 
-fn changed(program: &Path) -> RunError {
+fn program_changed_error(program: &Path) -> RunError {
     RunError::Changed { program: program.display().to_string() }
 }
 
-fn cannot_start(spec: &Spec, error: &io::Error) -> RunError {
+fn start_error(spec: &ProcessSpec, error: &io::Error) -> RunError {
     RunError::Start { program: spec.program.display().to_string(), message: error.to_string() }
 }

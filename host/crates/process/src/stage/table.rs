@@ -12,7 +12,7 @@ const PROCESSES: &str = "/proc";
 
 /// One process in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Process {
+pub(super) struct ProcessEntry {
     pub(super) pid: i32,
     pub(super) is_zombie: bool,
     parent: i32,
@@ -24,7 +24,7 @@ pub(super) struct Process {
 
 /// The resources that a set of processes uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(super) struct ProcessUsage {
     /// Number of processes and threads.
     pub(super) tasks: u64,
     /// Resident memory, in bytes. Shared memory counts once per process.
@@ -33,7 +33,7 @@ pub(super) struct Usage {
     pub(super) cpu_time: Duration,
 }
 
-impl Process {
+impl ProcessEntry {
     /// Parses a line of the table. A program chooses its own name, which may contain any bytes, so
     /// parsing starts after the last bracket.
     fn parse(line: &str) -> Option<Self> {
@@ -52,7 +52,7 @@ impl Process {
     }
 
     /// Reads the line of one process, which may be gone.
-    fn read(pid: &str) -> Option<Self> {
+    fn read_from_proc(pid: &str) -> Option<Self> {
         // A name need not be UTF-8.
         let line = fs::read(format!("{PROCESSES}/{pid}/stat")).ok()?;
         Self::parse(&String::from_utf8_lossy(&line))
@@ -70,9 +70,9 @@ impl Process {
 }
 
 /// Returns all descendants of this process.
-pub(super) fn descendants() -> io::Result<Vec<Process>> {
-    let mut by_parent: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
-    for process in numbers()?.iter().filter_map(|pid| Process::read(pid)) {
+pub(super) fn list_descendants() -> io::Result<Vec<ProcessEntry>> {
+    let mut by_parent: BTreeMap<i32, Vec<ProcessEntry>> = BTreeMap::new();
+    for process in list_process_ids()?.iter().filter_map(|pid| ProcessEntry::read_from_proc(pid)) {
         by_parent.entry(process.parent).or_default().push(process);
     }
     let mut found = by_parent.remove(&getpid().as_raw_pid()).unwrap_or_default();
@@ -86,46 +86,46 @@ pub(super) fn descendants() -> io::Result<Vec<Process>> {
 
 /// Returns the resources of these processes, including the processor time of this process's reaped
 /// children.
-pub(super) fn usage(processes: &[Process]) -> Usage {
+pub(super) fn total_usage(processes: &[ProcessEntry]) -> ProcessUsage {
     let ticks = processes.iter().map(|process| process.ticks + process.children_ticks);
-    Usage {
+    ProcessUsage {
         tasks: processes.iter().map(|process| u64::from(process.threads.max(1))).sum(),
         memory_bytes: processes.iter().map(|process| process.pages * page_size() as u64).sum(),
-        cpu_time: time(ticks.sum::<u64>() + gone_ticks()),
+        cpu_time: ticks_to_duration(ticks.sum::<u64>() + reaped_ticks()),
     }
 }
 
 /// Returns the processor time of all descendants that were reaped.
-pub(super) fn time_of_gone() -> Duration {
-    time(gone_ticks())
+pub(super) fn reaped_cpu_time() -> Duration {
+    ticks_to_duration(reaped_ticks())
 }
 
 /// Returns the number of processes and threads of a user.
-pub(crate) fn tasks_of(user: Uid) -> io::Result<u64> {
+pub(crate) fn count_user_tasks(user: Uid) -> io::Result<u64> {
     let is_theirs = |pid: &&String| {
         fs::metadata(format!("{PROCESSES}/{pid}")).is_ok_and(|about| about.uid() == user.as_raw())
     };
-    let pids = numbers()?;
-    let theirs = pids.iter().filter(is_theirs).filter_map(|pid| Process::read(pid));
+    let pids = list_process_ids()?;
+    let theirs = pids.iter().filter(is_theirs).filter_map(|pid| ProcessEntry::read_from_proc(pid));
     Ok(theirs.map(|process| u64::from(process.threads)).sum())
 }
 
 /// Returns the number of processes and threads of the whole system. The system's counter wraps at
 /// 16 bits.
-pub(super) fn tasks_of_all() -> u16 {
+pub(super) fn count_system_tasks() -> u16 {
     rustix::system::sysinfo().procs
 }
 
-fn gone_ticks() -> u64 {
-    Process::read("self").map_or(0, |this| this.children_ticks)
+fn reaped_ticks() -> u64 {
+    ProcessEntry::read_from_proc("self").map_or(0, |this| this.children_ticks)
 }
 
-fn time(ticks: u64) -> Duration {
+fn ticks_to_duration(ticks: u64) -> Duration {
     Duration::from_millis(ticks.saturating_mul(1000) / clock_ticks_per_second().max(1))
 }
 
 /// Returns the process ids, as the names of their folders.
-fn numbers() -> io::Result<Vec<String>> {
+fn list_process_ids() -> io::Result<Vec<String>> {
     let names =
         fs::read_dir(PROCESSES)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     Ok(names.filter(|name| name.bytes().all(|b| b.is_ascii_digit())).collect())
@@ -141,7 +141,7 @@ mod tests {
             let line = format!(
                 "77 ({name}) S 5 77 7 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 9 0 1 1000 321 99 1 1"
             );
-            let want = Process {
+            let want = ProcessEntry {
                 pid: 77,
                 is_zombie: false,
                 parent: 5,
@@ -150,18 +150,18 @@ mod tests {
                 children_ticks: 70,
                 pages: 321,
             };
-            assert_eq!(Process::parse(&line), Some(want), "{name:?}");
+            assert_eq!(ProcessEntry::parse(&line), Some(want), "{name:?}");
         }
         for line in ["", "77", "77 (sh)", "77 (sh) S 5", "x (sh) S 5 7"] {
-            assert_eq!(Process::parse(line), None, "{line:?}");
+            assert_eq!(ProcessEntry::parse(line), None, "{line:?}");
         }
     }
 
     #[test]
     fn this_process_is_in_the_table_with_its_threads() {
-        let this = Process::read("self").unwrap();
+        let this = ProcessEntry::read_from_proc("self").unwrap();
         assert_eq!(this.pid, getpid().as_raw_pid());
         assert!(this.threads >= 1 && this.pages > 0, "{this:?}");
-        assert!(tasks_of(rustix::process::getuid()).unwrap() >= u64::from(this.threads));
+        assert!(count_user_tasks(rustix::process::getuid()).unwrap() >= u64::from(this.threads));
     }
 }

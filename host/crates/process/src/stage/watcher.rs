@@ -18,14 +18,17 @@ use rustix::process::{
 use sallyport_contract::text;
 
 use super::{
-    pipes::{Pipes, Ready},
-    scratch::Scratch,
-    table::{self, Process},
+    pipes::{ProgramPipes, ReadyProgramPipes},
+    scratch::PrivateFolder,
+    table::{self, ProcessEntry},
 };
 use crate::{
     error::RunError,
-    spec::{Exit, Limit, Spec},
-    wire::{self, Answer, Begun, Ended, Mark, Said, Start, Watch},
+    spec::{ProcessExit, ProcessSpec, ReachedProcessLimit},
+    wire::{
+        self, ProgramExitReport, ProgramResources, StarterMessage, StarterRequest, StarterToken,
+        WatcherRequest, WatcherResponse,
+    },
 };
 
 /// The maximum time limit: one year. A much longer one could overflow the clock.
@@ -69,59 +72,60 @@ const CUT: &str = "\n[cut here]";
 const BURIAL_EVERY: Duration = Duration::from_millis(1);
 
 /// Why the watcher stops waiting for a program.
-enum Ending {
+enum WatchStopReason {
     /// It ended by itself.
     Own,
     /// It reached a limit.
-    Limit(Limit),
+    Limit(ReachedProcessLimit),
     /// The host no longer waits for the result.
     Abandoned,
 }
 
 /// Runs as the watcher.
-pub(super) fn work() -> io::Result<()> {
-    crate::walls::close_inherited()?;
+pub(super) fn run_watcher() -> io::Result<()> {
+    crate::walls::close_inherited_descriptors()?;
     // Leave the terminal, so that signals typed there do not arrive. This fails only for a group
     // leader, and a watcher is started in the group of its parent.
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;
     let mut stdin = io::stdin().lock();
-    let orders: Watch = wire::read(&mut stdin)?;
-    let input = wire::bytes(&mut stdin, orders.input_bytes)?;
-    let scratch = Scratch::make(&orders.temporary)?;
-    let watched = Run::start(&orders.spec, &scratch, &input).and_then(Run::finish);
+    let orders: WatcherRequest = wire::read_frame(&mut stdin)?;
+    let input = wire::read_exact_bytes(&mut stdin, orders.input_bytes)?;
+    let scratch = PrivateFolder::create_in(&orders.temporary)?;
+    let watched =
+        RunningProgram::start(&orders.spec, &scratch, &input).and_then(RunningProgram::finish);
     // If this fails, the folder remains among the temporary files; the result matters more.
     let _ = scratch.remove();
     match watched? {
         Some(Ok((ended, pipes))) => {
-            say(&Answer::Finished(ended))?;
+            send_response(&WatcherResponse::Finished(ended))?;
             let mut stdout = io::stdout();
             stdout.write_all(&pipes.stdout)?;
             stdout.write_all(&pipes.stderr)?;
             stdout.flush()
         }
-        Some(Err(error)) => say(&Answer::Failed(error)),
+        Some(Err(error)) => send_response(&WatcherResponse::Failed(error)),
         None => Ok(()),
     }
 }
 
-fn say(answer: &Answer) -> io::Result<()> {
+fn send_response(answer: &WatcherResponse) -> io::Result<()> {
     let mut stdout = io::stdout();
-    stdout.write_all(&wire::frame(answer)?)?;
+    stdout.write_all(&wire::encode_frame(answer)?)?;
     stdout.flush()
 }
 
 /// The end of a run with its pipes, or an error; `None` if the host no longer waits for it.
-type Watched = Option<Result<(Ended, Pipes), RunError>>;
+type Watched = Option<Result<(ProgramExitReport, ProgramPipes), RunError>>;
 
 /// A running program. Its process id is also its group id. The id cannot be reused until its status
 /// is reaped, which happens last.
-struct Run<'a> {
-    spec: &'a Spec,
-    scratch: &'a Scratch,
-    mark: Mark,
+struct RunningProgram<'a> {
+    spec: &'a ProcessSpec,
+    scratch: &'a PrivateFolder,
+    mark: StarterToken,
     program: Pid,
-    pipes: Pipes,
+    pipes: ProgramPipes,
     started: Instant,
     deadline: Instant,
     closing: Option<Instant>,
@@ -129,10 +133,10 @@ struct Run<'a> {
     tasks_of_all: u16,
 }
 
-impl<'a> Run<'a> {
-    fn start(spec: &'a Spec, scratch: &'a Scratch, input: &[u8]) -> io::Result<Self> {
-        let mark = Mark::random()?;
-        let mut orders = wire::frame(&Start {
+impl<'a> RunningProgram<'a> {
+    fn start(spec: &'a ProcessSpec, scratch: &'a PrivateFolder, input: &[u8]) -> io::Result<Self> {
+        let mark = StarterToken::random()?;
+        let mut orders = wire::encode_frame(&StarterRequest {
             spec: spec.clone(),
             scratch: scratch.path().to_owned(),
             watcher: getpid().as_raw_pid(),
@@ -140,7 +144,7 @@ impl<'a> Run<'a> {
         })?;
         orders.extend_from_slice(input);
         let errors_bytes_max = spec.limits.errors_bytes.saturating_add(SAID_BYTES_MAX);
-        let (program, pipes) = Pipes::start(orders, errors_bytes_max)?;
+        let (program, pipes) = ProgramPipes::spawn_starter(orders, errors_bytes_max)?;
         // The program was started before, so it keeps the priority of the host.
         let _ = setpriority_process(None, URGENT);
         let started = Instant::now();
@@ -154,70 +158,76 @@ impl<'a> Run<'a> {
             deadline: started + spec.limits.time.min(TIME_MAX),
             closing: None,
             next_look: started + LOOK_EVERY,
-            tasks_of_all: table::tasks_of_all(),
+            tasks_of_all: table::count_system_tasks(),
         })
     }
 
     /// Watches the program to its end, and kills all its processes.
     fn finish(mut self) -> io::Result<Watched> {
-        let ending = self.watch();
-        let status = self.bury();
+        let ending = self.watch_program();
+        let status = self.kill_and_reap();
         match ending? {
-            Ending::Abandoned => Ok(None),
-            Ending::Own => Ok(Some(self.report(None, status))),
-            Ending::Limit(limit) => Ok(Some(self.report(Some(limit), status))),
+            WatchStopReason::Abandoned => Ok(None),
+            WatchStopReason::Own => Ok(Some(self.into_report(None, status))),
+            WatchStopReason::Limit(limit) => Ok(Some(self.into_report(Some(limit), status))),
         }
     }
 
-    fn watch(&mut self) -> io::Result<Ending> {
+    fn watch_program(&mut self) -> io::Result<WatchStopReason> {
         let group = self.program.as_raw_pid();
-        say(&Answer::Started(Begun { group, scratch: self.scratch.path().to_owned() }))?;
+        send_response(&WatcherResponse::Started(ProgramResources {
+            group,
+            scratch: self.scratch.path().to_owned(),
+        }))?;
         loop {
-            let ready = self.pipes.wait(self.until())?;
+            let ready = self.pipes.wait_ready(self.next_check_time())?;
             if ready.lifeline {
-                return Ok(Ending::Abandoned);
+                return Ok(WatchStopReason::Abandoned);
             }
-            if let Some(ending) = self.serve(&ready) {
+            if let Some(ending) = self.serve_pipes(&ready) {
                 return Ok(ending);
             }
-            if let Some(limit) = self.look()? {
-                return Ok(Ending::Limit(limit));
+            if let Some(limit) = self.check_resources()? {
+                return Ok(WatchStopReason::Limit(limit));
             }
         }
     }
 
     /// Returns the time of the next check that does not depend on the pipes.
-    fn until(&self) -> Instant {
+    fn next_check_time(&self) -> Instant {
         let glance = Instant::now() + GLANCE_EVERY;
         self.closing.unwrap_or(self.deadline).min(self.next_look).min(glance)
     }
 
-    fn serve(&mut self, ready: &Ready) -> Option<Ending> {
-        self.pipes.serve(ready);
+    fn serve_pipes(&mut self, ready: &ReadyProgramPipes) -> Option<WatchStopReason> {
+        self.pipes.serve_ready(ready);
         let limits = &self.spec.limits;
         if self.pipes.stdout.len() as u64 > limits.output_bytes {
-            return Some(Ending::Limit(Limit::Output(limits.output_bytes)));
+            return Some(WatchStopReason::Limit(ReachedProcessLimit::Output(limits.output_bytes)));
         }
         let now = Instant::now();
         if ready.exited {
             self.closing = Some(now + PIPES_GRACE);
         }
         match self.closing {
-            Some(closing) => (self.pipes.are_closed() || now >= closing).then_some(Ending::Own),
-            None => (now >= self.deadline).then_some(Ending::Limit(Limit::Time(limits.time))),
+            Some(closing) => {
+                (self.pipes.is_closed() || now >= closing).then_some(WatchStopReason::Own)
+            }
+            None => (now >= self.deadline)
+                .then_some(WatchStopReason::Limit(ReachedProcessLimit::Time(limits.time))),
         }
     }
 
     /// Counts resources, if it is time to.
-    fn look(&mut self) -> io::Result<Option<Limit>> {
+    fn check_resources(&mut self) -> io::Result<Option<ReachedProcessLimit>> {
         let begun = Instant::now();
         if begun < self.next_look && !self.is_flooded() {
             return Ok(None);
         }
-        self.tasks_of_all = table::tasks_of_all();
-        let family = table::descendants()?;
-        self.take_orphans(&family);
-        let limit = self.over(&family);
+        self.tasks_of_all = table::count_system_tasks();
+        let family = table::list_descendants()?;
+        self.reap_orphans(&family);
+        let limit = self.exceeded_limit(&family);
         let now = Instant::now();
         self.next_look = now + LOOK_EVERY.max((now - begun) * LOOK_SHARE);
         Ok(limit)
@@ -226,36 +236,36 @@ impl<'a> Run<'a> {
     /// Whether so many processes were created on the whole system that this program may be over its
     /// limit.
     fn is_flooded(&self) -> bool {
-        let more = table::tasks_of_all().wrapping_sub(self.tasks_of_all).cast_signed();
+        let more = table::count_system_tasks().wrapping_sub(self.tasks_of_all).cast_signed();
         u32::try_from(more).is_ok_and(|more| more > self.spec.limits.processes)
     }
 
-    fn over(&self, family: &[Process]) -> Option<Limit> {
+    fn exceeded_limit(&self, family: &[ProcessEntry]) -> Option<ReachedProcessLimit> {
         let limits = &self.spec.limits;
-        let usage = table::usage(family);
+        let usage = table::total_usage(family);
         if usage.tasks > u64::from(limits.processes) {
-            Some(Limit::Processes(limits.processes))
+            Some(ReachedProcessLimit::Processes(limits.processes))
         } else if usage.memory_bytes > limits.memory_bytes {
-            Some(Limit::Memory(limits.memory_bytes))
+            Some(ReachedProcessLimit::Memory(limits.memory_bytes))
         } else if usage.cpu_time > limits.cpu_time {
-            Some(Limit::CpuTime(limits.cpu_time))
-        } else if self.scratch.bytes() > limits.scratch_bytes {
-            Some(Limit::Scratch(limits.scratch_bytes))
+            Some(ReachedProcessLimit::CpuTime(limits.cpu_time))
+        } else if self.scratch.size_on_disk() > limits.scratch_bytes {
+            Some(ReachedProcessLimit::Scratch(limits.scratch_bytes))
         } else {
             None
         }
     }
 
     /// Reaps orphans that have ended. No other process does.
-    fn take_orphans(&self, family: &[Process]) {
+    fn reap_orphans(&self, family: &[ProcessEntry]) {
         let orphans = family.iter().filter(|process| process.is_zombie && process.is_child());
-        for orphan in orphans.filter_map(Process::id).filter(|pid| *pid != self.program) {
+        for orphan in orphans.filter_map(ProcessEntry::id).filter(|pid| *pid != self.program) {
             let _ = waitpid(Some(orphan), WaitOptions::NOHANG);
         }
     }
 
     /// Kills the program and all its descendants, waits for them, and returns the program's status.
-    fn bury(&self) -> Option<WaitStatus> {
+    fn kill_and_reap(&self) -> Option<WaitStatus> {
         // The signal reaches the whole group at the same time, so that no member can start another
         // process first.
         let _ = kill_process_group(self.program, Signal::KILL);
@@ -266,7 +276,7 @@ impl<'a> Run<'a> {
                 Ok(Some((pid, ended))) if pid == self.program => status = Some(ended),
                 Ok(Some(_)) => {}
                 Ok(None) => {
-                    kill_rest();
+                    kill_escaped_descendants();
                     std::thread::sleep(BURIAL_EVERY);
                 }
                 Err(_) => break,
@@ -275,22 +285,24 @@ impl<'a> Run<'a> {
         status
     }
 
-    fn report(
+    fn into_report(
         mut self,
-        limit: Option<Limit>,
+        limit: Option<ReachedProcessLimit>,
         status: Option<WaitStatus>,
-    ) -> Result<(Ended, Pipes), RunError> {
-        let rest = match self.mark.heard(&self.pipes.stderr) {
-            Said::Failed(error) => return Err(error),
-            Said::Ready(rest) => rest.to_vec(),
-            Said::Nothing if limit.is_some() => Vec::new(),
-            Said::Nothing => return Err(RunError::Stage { message: self.last_words() }),
+    ) -> Result<(ProgramExitReport, ProgramPipes), RunError> {
+        let rest = match self.mark.parse_message(&self.pipes.stderr) {
+            StarterMessage::Failed(error) => return Err(error),
+            StarterMessage::Ready(rest) => rest.to_vec(),
+            StarterMessage::Nothing if limit.is_some() => Vec::new(),
+            StarterMessage::Nothing => {
+                return Err(RunError::Stage { message: self.starter_error_text() });
+            }
         };
-        self.pipes.stderr = cut(rest, self.spec.limits.errors_bytes);
+        self.pipes.stderr = truncate_with_mark(rest, self.spec.limits.errors_bytes);
         self.pipes.stdout.truncate(self.spec.limits.output_bytes as usize);
-        let cpu_time = table::time_of_gone();
-        let ended = Ended {
-            exit: limit.map_or_else(|| self.exit(status, cpu_time), Exit::Limit),
+        let cpu_time = table::reaped_cpu_time();
+        let ended = ProgramExitReport {
+            exit: limit.map_or_else(|| self.program_exit(status, cpu_time), ProcessExit::Limit),
             cpu_time,
             elapsed: self.started.elapsed(),
             stdout_bytes: self.pipes.stdout.len() as u64,
@@ -300,7 +312,7 @@ impl<'a> Run<'a> {
     }
 
     /// Returns the error output of a starter that did not start its program.
-    fn last_words(&self) -> String {
+    fn starter_error_text(&self) -> String {
         let words = String::from_utf8_lossy(&self.pipes.stderr);
         match text::escape_excerpt(words.trim(), LAST_WORDS_CHARS_MAX) {
             none if none.is_empty() => "it ended before the program began".into(),
@@ -309,32 +321,32 @@ impl<'a> Run<'a> {
     }
 
     /// Returns how the program ended. Some signals mean that a limit was reached.
-    fn exit(&self, status: Option<WaitStatus>, cpu_time: Duration) -> Exit {
+    fn program_exit(&self, status: Option<WaitStatus>, cpu_time: Duration) -> ProcessExit {
         let limits = &self.spec.limits;
         let signal = status.and_then(WaitStatus::terminating_signal);
         let is = |one: Signal| signal == Some(one.as_raw());
         if is(Signal::XFSZ) {
-            Exit::Limit(Limit::File(limits.file_bytes))
+            ProcessExit::Limit(ReachedProcessLimit::File(limits.file_bytes))
         } else if is(Signal::XCPU) || is(Signal::KILL) && cpu_time >= limits.cpu_time {
-            Exit::Limit(Limit::CpuTime(limits.cpu_time))
+            ProcessExit::Limit(ReachedProcessLimit::CpuTime(limits.cpu_time))
         } else if let Some(signal) = signal {
-            Exit::Signal(signal)
+            ProcessExit::Signal(signal)
         } else {
-            Exit::Code(status.and_then(WaitStatus::exit_status).unwrap_or(-1))
+            ProcessExit::Code(status.and_then(WaitStatus::exit_status).unwrap_or(-1))
         }
     }
 }
 
 /// Kills the descendants that left the group, which only a program without seccomp can do.
-fn kill_rest() {
-    let rest = table::descendants().unwrap_or_default();
-    for pid in rest.iter().filter(|process| !process.is_zombie).filter_map(Process::id) {
+fn kill_escaped_descendants() {
+    let rest = table::list_descendants().unwrap_or_default();
+    for pid in rest.iter().filter(|process| !process.is_zombie).filter_map(ProcessEntry::id) {
         let _ = kill_process(pid, Signal::KILL);
     }
 }
 
 /// Returns the beginning of a text, with a mark if it was cut.
-fn cut(mut text: Vec<u8>, bytes_max: u64) -> Vec<u8> {
+fn truncate_with_mark(mut text: Vec<u8>, bytes_max: u64) -> Vec<u8> {
     if text.len() as u64 > bytes_max {
         text.truncate(bytes_max as usize);
         text.extend_from_slice(CUT.as_bytes());

@@ -12,7 +12,7 @@ use landlock::{
 
 use crate::{
     error::RunError,
-    spec::{Network, Spec, Wall, Walls},
+    spec::{MissingWallPolicy, ProcessNetwork, ProcessSpec, ProcessWall},
 };
 
 /// The required version: the first that confines signals.
@@ -103,58 +103,60 @@ const NETWORK: [&str; 7] = [
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Returns the walls of Landlock that the kernel lacks.
-pub(super) fn missing() -> Vec<Wall> {
-    let lacks = |abi: ABI, scope: bool| required(abi, scope).and_then(Ruleset::create).is_err();
+pub(super) fn missing_landlock_walls() -> Vec<ProcessWall> {
+    let lacks =
+        |abi: ABI, scope: bool| required_ruleset(abi, scope).and_then(Ruleset::create).is_err();
     match (lacks(FILES, false), lacks(REQUIRED, true)) {
-        (true, _) => vec![Wall::Files, Wall::Signals],
-        (false, true) => vec![Wall::Signals],
+        (true, _) => vec![ProcessWall::Files, ProcessWall::Signals],
+        (false, true) => vec![ProcessWall::Signals],
         (false, false) => Vec::new(),
     }
 }
 
 /// Restricts this process and all its descendants to the files of the specification.
-pub(super) fn raise(spec: &Spec, scratch: &Path) -> Result<(), RunError> {
-    let rules = ruleset(spec).and_then(Ruleset::create).map_err(no_wall)?;
-    let rules = add(rules, &system(spec.network)).map_err(no_wall)?;
-    let rules = granted(spec, scratch).iter().try_fold(rules, grant)?;
-    rules.restrict_self().map(drop).map_err(no_wall)
+pub(super) fn apply_landlock(spec: &ProcessSpec, scratch: &Path) -> Result<(), RunError> {
+    let rules = deny_all_ruleset(spec).and_then(Ruleset::create).map_err(missing_wall_error)?;
+    let rules =
+        add_existing_paths(rules, &system_paths(spec.network)).map_err(missing_wall_error)?;
+    let rules = granted_paths(spec, scratch).iter().try_fold(rules, add_granted_path)?;
+    rules.restrict_self().map(drop).map_err(missing_wall_error)
 }
 
 /// Returns rules for a version that the kernel must support.
-fn required(abi: ABI, scope: bool) -> Result<Ruleset, RulesetError> {
+fn required_ruleset(abi: ABI, scope: bool) -> Result<Ruleset, RulesetError> {
     let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let rules = rules.handle_access(AccessFs::from_all(abi))?;
     if scope { rules.scope(Scope::from_all(abi)) } else { Ok(rules) }
 }
 
 /// Returns rules that deny every kind of access unless a later rule allows it.
-fn ruleset(spec: &Spec) -> Result<Ruleset, RulesetError> {
+fn deny_all_ruleset(spec: &ProcessSpec) -> Result<Ruleset, RulesetError> {
     let rules = match spec.walls {
-        Walls::Required => required(REQUIRED, true)?,
-        Walls::AsAvailable => Ruleset::default(),
+        MissingWallPolicy::Required => required_ruleset(REQUIRED, true)?,
+        MissingWallPolicy::AsAvailable => Ruleset::default(),
     };
     let rules = rules.set_compatibility(CompatLevel::BestEffort);
     let rules = rules.handle_access(AccessFs::from_all(NEWEST))?.scope(Scope::from_all(NEWEST))?;
     match spec.network {
-        Network::None => rules.handle_access(AccessNet::from_all(NEWEST)),
-        Network::Open => Ok(rules),
+        ProcessNetwork::None => rules.handle_access(AccessNet::from_all(NEWEST)),
+        ProcessNetwork::Open => Ok(rules),
     }
 }
 
 type Rights = BitFlags<AccessFs>;
 
-fn look() -> Rights {
+fn read_rights() -> Rights {
     AccessFs::ReadFile | AccessFs::ReadDir
 }
 
 /// Reading implies executing, because an interpreter can run any program that it can read.
-fn look_and_run() -> Rights {
-    look() | AccessFs::Execute
+fn read_execute_rights() -> Rights {
+    read_rights() | AccessFs::Execute
 }
 
 /// Excludes making devices and sockets, and executing written files directly.
-fn change() -> Rights {
-    look()
+fn read_write_rights() -> Rights {
+    read_rights()
         | AccessFs::WriteFile
         | AccessFs::Truncate
         | AccessFs::MakeReg
@@ -167,41 +169,41 @@ fn change() -> Rights {
 }
 
 /// Returns the paths that every program can access.
-fn system(network: Network) -> Vec<(PathBuf, Rights)> {
+fn system_paths(network: ProcessNetwork) -> Vec<(PathBuf, Rights)> {
     let with = |rights: Rights| move |path: &&str| (PathBuf::from(path), rights);
     let lookup: &[&str] = match network {
-        Network::None => &[],
-        Network::Open => &NETWORK,
+        ProcessNetwork::None => &[],
+        ProcessNetwork::Open => &NETWORK,
     };
-    let read = SETTINGS.iter().chain(&ITSELF).chain(lookup).map(with(look()));
-    let run = PROGRAMS.iter().map(with(look_and_run()));
+    let read = SETTINGS.iter().chain(&ITSELF).chain(lookup).map(with(read_rights()));
+    let run = PROGRAMS.iter().map(with(read_execute_rights()));
     let devices = DEVICES.iter().map(with(AccessFs::ReadFile | AccessFs::WriteFile));
     read.chain(run).chain(devices).collect()
 }
 
 /// Returns the paths that this program can access.
-fn granted(spec: &Spec, scratch: &Path) -> Vec<(PathBuf, Rights)> {
+fn granted_paths(spec: &ProcessSpec, scratch: &Path) -> Vec<(PathBuf, Rights)> {
     let own = [&spec.folder, &spec.program].into_iter().chain(&spec.reads);
-    let own = own.map(|path| (path.clone(), look_and_run()));
+    let own = own.map(|path| (path.clone(), read_execute_rights()));
     let writes = spec.writes.iter().map(PathBuf::as_path).chain([scratch]);
-    own.chain(writes.map(|path| (path.to_owned(), change()))).collect()
+    own.chain(writes.map(|path| (path.to_owned(), read_write_rights()))).collect()
 }
 
 /// Adds those of the system's paths that exist.
-fn add(
+fn add_existing_paths(
     mut rules: RulesetCreated,
     paths: &[(PathBuf, Rights)],
 ) -> Result<RulesetCreated, RulesetError> {
     for (path, rights) in paths {
         if let Ok(opened) = PathFd::new(path) {
-            rules = rules.add_rule(PathBeneath::new(opened, fitting(path, *rights)))?;
+            rules = rules.add_rule(PathBeneath::new(opened, rights_for_path(path, *rights)))?;
         }
     }
     Ok(rules)
 }
 
 /// Adds one path, which must exist.
-fn grant(
+fn add_granted_path(
     rules: RulesetCreated,
     (path, rights): &(PathBuf, Rights),
 ) -> Result<RulesetCreated, RunError> {
@@ -209,11 +211,13 @@ fn grant(
         path: path.display().to_string(),
         message: root_cause(&error),
     })?;
-    rules.add_rule(PathBeneath::new(opened, fitting(path, *rights))).map_err(no_wall)
+    rules
+        .add_rule(PathBeneath::new(opened, rights_for_path(path, *rights)))
+        .map_err(missing_wall_error)
 }
 
 /// Removes the rights that apply only to folders from those of a file.
-fn fitting(path: &Path, rights: Rights) -> Rights {
+fn rights_for_path(path: &Path, rights: Rights) -> Rights {
     if path.is_dir() { rights } else { rights & AccessFs::from_file(NEWEST) }
 }
 
@@ -221,6 +225,6 @@ fn root_cause(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), root_cause)
 }
 
-fn no_wall(_: RulesetError) -> RunError {
-    RunError::NoWall { missing: vec![Wall::Files, Wall::Signals] }
+fn missing_wall_error(_: RulesetError) -> RunError {
+    RunError::NoWall { missing: vec![ProcessWall::Files, ProcessWall::Signals] }
 }

@@ -17,38 +17,41 @@ mod seccomp;
 
 use std::{io, path::Path};
 
-pub(crate) use rights::close_inherited;
+pub(crate) use rights::close_inherited_descriptors;
 
 use crate::{
     error::RunError,
-    spec::{Spec, Wall, Walls},
+    spec::{MissingWallPolicy, ProcessSpec, ProcessWall},
 };
 
 /// Returns the walls that this kernel lacks.
-pub fn missing() -> Vec<Wall> {
-    let mut missing = landlock::missing();
-    if !seccomp::is_there() {
-        missing.push(Wall::Calls);
+pub fn missing_walls() -> Vec<ProcessWall> {
+    let mut missing = landlock::missing_landlock_walls();
+    if !seccomp::is_supported() {
+        missing.push(ProcessWall::Calls);
     }
     missing
 }
 
 /// Raises all walls around this process, permanently.
-pub(crate) fn raise(spec: &Spec, scratch: &Path) -> Result<(), RunError> {
-    rights::drop_all().map_err(|error| failed(&error))?;
-    rlimit::lower(&spec.limits).map_err(|error| failed(&error))?;
-    unless_missing(spec.walls, landlock::raise(spec, scratch))?;
-    unless_missing(spec.walls, seccomp::raise(spec.network))
+pub(crate) fn apply_walls(spec: &ProcessSpec, scratch: &Path) -> Result<(), RunError> {
+    rights::drop_capabilities().map_err(|error| stage_error(&error))?;
+    rlimit::apply_rlimits(&spec.limits).map_err(|error| stage_error(&error))?;
+    tolerate_missing_wall(spec.walls, landlock::apply_landlock(spec, scratch))?;
+    tolerate_missing_wall(spec.walls, seccomp::apply_seccomp(spec.network))
 }
 
 /// Ignores a missing wall if the specification accepts that.
-fn unless_missing(walls: Walls, raised: Result<(), RunError>) -> Result<(), RunError> {
+fn tolerate_missing_wall(
+    walls: MissingWallPolicy,
+    raised: Result<(), RunError>,
+) -> Result<(), RunError> {
     match raised {
-        Err(RunError::NoWall { .. }) if walls == Walls::AsAvailable => Ok(()),
+        Err(RunError::NoWall { .. }) if walls == MissingWallPolicy::AsAvailable => Ok(()),
         raised => raised,
     }
 }
 
-fn failed(error: &io::Error) -> RunError {
+fn stage_error(error: &io::Error) -> RunError {
     RunError::Stage { message: error.to_string() }
 }

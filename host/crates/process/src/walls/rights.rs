@@ -18,10 +18,10 @@ const FIRST_FURTHER: libc::c_uint = 3;
 const CAPABILITIES: u32 = 64;
 
 /// Drops all rights beyond those of the user, permanently.
-pub(super) fn drop_all() -> io::Result<()> {
+pub(super) fn drop_capabilities() -> io::Result<()> {
     // From here on, a started program cannot gain rights that this process lacks.
     set_no_new_privs(true)?;
-    (0..CAPABILITIES).try_for_each(unbound)?;
+    (0..CAPABILITIES).try_for_each(drop_bounding_capability)?;
     clear_ambient_capability_set()?;
     let none = CapabilitySet::empty();
     let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
@@ -29,7 +29,7 @@ pub(super) fn drop_all() -> io::Result<()> {
 }
 
 /// Removes one capability from the bounding set.
-fn unbound(number: u32) -> io::Result<()> {
+fn drop_bounding_capability(number: u32) -> io::Result<()> {
     match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number)) {
         // The capability does not exist, or this process lacks the right to remove it. Without that
         // right, it cannot gain the capability either.
@@ -41,7 +41,7 @@ fn unbound(number: u32) -> io::Result<()> {
 /// Marks all inherited descriptors close-on-exec, because the walls do not restrict files that are
 /// already open.
 #[expect(unsafe_code, reason = "descriptors that nobody here owns have no other interface")]
-pub(crate) fn close_inherited() -> io::Result<()> {
+pub(crate) fn close_inherited_descriptors() -> io::Result<()> {
     let flags = libc::CLOSE_RANGE_CLOEXEC;
     // SAFETY: the call takes three numbers and touches no memory. It closes nothing now, so no
     // owned descriptor changes its meaning; they are closed when another program is executed.

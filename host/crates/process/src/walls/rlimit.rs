@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
 
-use crate::{spec::Limits, stage::table};
+use crate::{spec::ProcessLimits, stage::table};
 
 /// Additional address space for reservations that are never used, such as those of JavaScript and
 /// Java runtimes. Memory that is written to counts as data and as resident.
@@ -18,27 +18,27 @@ const CPU_GRACE_SECONDS: u64 = 1;
 const USER_TASKS_MORE: u64 = 256;
 
 /// Sets the limits.
-pub(super) fn lower(limits: &Limits) -> io::Result<()> {
+pub(super) fn apply_rlimits(limits: &ProcessLimits) -> io::Result<()> {
     // Rounded up to whole seconds, so that it is not too early; the watcher counts exactly.
     let seconds = limits.cpu_time.as_secs() + u64::from(limits.cpu_time.subsec_nanos() > 0);
     let seconds = seconds.max(1);
-    set(Resource::Cpu, seconds, seconds.saturating_add(CPU_GRACE_SECONDS))?;
-    fix(Resource::Data, limits.memory_bytes)?;
-    fix(Resource::As, limits.memory_bytes.saturating_add(RESERVED_BYTES))?;
-    fix(Resource::Nofile, u64::from(limits.open_files))?;
-    fix(Resource::Fsize, limits.file_bytes)?;
-    fix(Resource::Core, 0)?;
+    set_limit(Resource::Cpu, seconds, seconds.saturating_add(CPU_GRACE_SECONDS))?;
+    set_fixed_limit(Resource::Data, limits.memory_bytes)?;
+    set_fixed_limit(Resource::As, limits.memory_bytes.saturating_add(RESERVED_BYTES))?;
+    set_fixed_limit(Resource::Nofile, u64::from(limits.open_files))?;
+    set_fixed_limit(Resource::Fsize, limits.file_bytes)?;
+    set_fixed_limit(Resource::Core, 0)?;
     // This limit does not apply to the superuser, for whom only the watcher counts.
-    let tasks = table::tasks_of(getuid())?.saturating_add(USER_TASKS_MORE);
-    fix(Resource::Nproc, tasks.saturating_add(u64::from(limits.processes)))
+    let tasks = table::count_user_tasks(getuid())?.saturating_add(USER_TASKS_MORE);
+    set_fixed_limit(Resource::Nproc, tasks.saturating_add(u64::from(limits.processes)))
 }
 
-fn fix(resource: Resource, most: u64) -> io::Result<()> {
-    set(resource, most, most)
+fn set_fixed_limit(resource: Resource, most: u64) -> io::Result<()> {
+    set_limit(resource, most, most)
 }
 
 /// Sets a limit, unless the current one is lower.
-fn set(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
+fn set_limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
     let now = getrlimit(resource);
     let hard = now.maximum.map_or(hard, |maximum| maximum.min(hard));
     let soft = now.current.map_or(soft, |current| current.min(soft)).min(hard);

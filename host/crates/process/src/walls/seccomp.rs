@@ -18,7 +18,7 @@ use seccompiler::{
 
 use crate::{
     error::RunError,
-    spec::{Network, Wall},
+    spec::{ProcessNetwork, ProcessWall},
 };
 
 /// The file that lists the actions of the kernel's filters, and the action that is required.
@@ -178,59 +178,72 @@ const PRIORITY_OF_PROCESS: u64 = 0;
 const IO_PRIORITY_OF_PROCESS: u64 = 1;
 
 /// Whether the kernel has filters.
-pub(super) fn is_there() -> bool {
+pub(super) fn is_supported() -> bool {
     fs::read_to_string(ACTIONS.0).is_ok_and(|actions| actions.contains(ACTIONS.1))
 }
 
 /// Denies the calls to this process and all its descendants.
-pub(super) fn raise(network: Network) -> Result<(), RunError> {
+pub(super) fn apply_seccomp(network: ProcessNetwork) -> Result<(), RunError> {
     let broken = |error: BackendError| RunError::Stage { message: error.to_string() };
-    for filter in [refused(network).map_err(broken)?, absent().map_err(broken)?, other_numbers()] {
-        let missing = |_| RunError::NoWall { missing: vec![Wall::Calls] };
+    for filter in [
+        denied_calls_filter(network).map_err(broken)?,
+        unknown_calls_filter().map_err(broken)?,
+        foreign_abi_filter(),
+    ] {
+        let missing = |_| RunError::NoWall { missing: vec![ProcessWall::Calls] };
         seccompiler::apply_filter_all_threads(&filter).map_err(missing)?;
     }
     Ok(())
 }
 
 /// Returns the filter of calls that fail with `EPERM`.
-fn refused(network: Network) -> Result<BpfProgram, BackendError> {
+fn denied_calls_filter(network: ProcessNetwork) -> Result<BpfProgram, BackendError> {
     let always = [&POWERS[..], &MOUNTS, &GROUP, &NATURE, &SPYING, &MEMORY, &OLD].concat();
     let mut rules: BTreeMap<i64, Vec<Rule>> =
         always.into_iter().map(|call| (call, Vec::new())).collect();
-    rules.extend(of_arguments()?);
-    rules.extend(sockets(network)?);
-    filter(rules, EPERM)
+    rules.extend(argument_rules()?);
+    rules.extend(socket_rules(network)?);
+    build_filter(rules, EPERM)
 }
 
 /// Returns the calls that are denied depending on their arguments.
-fn of_arguments() -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
-    let others = |call: &i64| Ok((*call, vec![Rule::new(vec![not(0, 0)?])?]));
+fn argument_rules() -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
+    let others = |call: &i64| Ok((*call, vec![Rule::new(vec![argument_differs(0, 0)?])?]));
     let mut rules = OF_A_PROCESS.iter().map(others).collect::<Result<Vec<_>, BackendError>>()?;
-    let spaces = NAMESPACES.iter().map(|space| Rule::new(vec![has(0, *space)?]));
+    let spaces = NAMESPACES.iter().map(|space| Rule::new(vec![argument_has_bit(0, *space)?]));
     rules.push((libc::SYS_clone, spaces.collect::<Result<_, _>>()?));
     // Reading the limits of another process is harmless; setting them is not.
-    rules.push((libc::SYS_prlimit64, vec![Rule::new(vec![not(0, 0)?, is_given(2)?])?]));
+    rules.push((
+        libc::SYS_prlimit64,
+        vec![Rule::new(vec![argument_differs(0, 0)?, argument_is_not_null(2)?])?],
+    ));
     // With a path, they would reach every file, and a file that is open for reading could get any
     // time. Only setting an open file's times to now is allowed.
-    let times = vec![Rule::new(vec![is_given(1)?])?, Rule::new(vec![is_given(2)?])?];
+    let times = vec![
+        Rule::new(vec![argument_is_not_null(1)?])?,
+        Rule::new(vec![argument_is_not_null(2)?])?,
+    ];
     rules.push((libc::SYS_utimensat, times));
-    rules.push((libc::SYS_ioctl, questions()?));
+    rules.push((libc::SYS_ioctl, ioctl_rules()?));
     // A program that kills "its group" means the one that it tried to create, as `timeout` does.
     // Here that would be the whole program.
     let own_group = Condition::new(0, Length::Dword, Is::Eq, 0)?;
-    rules.push((libc::SYS_kill, vec![Rule::new(vec![own_group, not(1, 0)?])?]));
-    rules.push((libc::SYS_setpriority, all_but(PRIORITY_OF_PROCESS)?));
-    rules.push((libc::SYS_ioprio_set, all_but(IO_PRIORITY_OF_PROCESS)?));
+    rules.push((libc::SYS_kill, vec![Rule::new(vec![own_group, argument_differs(1, 0)?])?]));
+    rules.push((libc::SYS_setpriority, deny_other_targets(PRIORITY_OF_PROCESS)?));
+    rules.push((libc::SYS_ioprio_set, deny_other_targets(IO_PRIORITY_OF_PROCESS)?));
     Ok(rules)
 }
 
 /// Denies every other kind of target, and every target of this kind except the process itself.
-fn all_but(kind: u64) -> Result<Vec<Rule>, BackendError> {
-    Ok(vec![Rule::new(vec![not(0, kind)?])?, Rule::new(vec![not(1, 0)?])?])
+fn deny_other_targets(kind: u64) -> Result<Vec<Rule>, BackendError> {
+    Ok(vec![
+        Rule::new(vec![argument_differs(0, kind)?])?,
+        Rule::new(vec![argument_differs(1, 0)?])?,
+    ])
 }
 
 /// Denies the requests before, between and after the allowed ranges.
-fn questions() -> Result<Vec<Rule>, BackendError> {
+fn ioctl_rules() -> Result<Vec<Rule>, BackendError> {
     let asked = |is: Is, number: &u64| Condition::new(1, Length::Dword, is, *number);
     let [first, second] = &QUESTIONS;
     Ok(vec![
@@ -240,28 +253,30 @@ fn questions() -> Result<Vec<Rule>, BackendError> {
     ])
 }
 
-fn sockets(network: Network) -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
+fn socket_rules(network: ProcessNetwork) -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
     let number = |value: i32| u64::from(value.cast_unsigned());
     let kind =
         |kind: i32| Condition::new(1, Length::Dword, Is::MaskedEq(SOCKET_KIND), number(kind));
     // A datagram pair could send to any socket of the system.
     let pairs = vec![
-        Rule::new(vec![not(0, number(AF_UNIX))?])?,
+        Rule::new(vec![argument_differs(0, number(AF_UNIX))?])?,
         Rule::new(vec![kind(SOCK_DGRAM)?])?,
         Rule::new(vec![kind(SOCK_RAW)?])?,
     ];
     let mut rules = vec![(libc::SYS_socketpair, pairs)];
     match network {
-        Network::None => {
+        ProcessNetwork::None => {
             rules.push((libc::SYS_socket, Vec::new()));
             rules.extend(SOCKETS.map(|call| (call, Vec::new())));
         }
         // The C library asks the kernel for its addresses over a netlink socket.
-        Network::Open => {
-            let families = [AF_INET, AF_INET6, AF_NETLINK].map(|family| not(0, number(family)));
+        ProcessNetwork::Open => {
+            let families =
+                [AF_INET, AF_INET6, AF_NETLINK].map(|family| argument_differs(0, number(family)));
             let other = Rule::new(families.into_iter().collect::<Result<_, _>>()?)?;
             let is_netlink = Condition::new(0, Length::Dword, Is::Eq, number(AF_NETLINK))?;
-            let not_routes = Rule::new(vec![is_netlink, not(2, number(NETLINK_ROUTE))?])?;
+            let not_routes =
+                Rule::new(vec![is_netlink, argument_differs(2, number(NETLINK_ROUTE))?])?;
             rules.push((libc::SYS_socket, vec![other, not_routes]));
         }
     }
@@ -270,11 +285,11 @@ fn sockets(network: Network) -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
 
 /// Returns the filter of calls that fail as if the kernel did not know them. The C library then
 /// uses the older call, whose arguments a filter can check.
-fn absent() -> Result<BpfProgram, BackendError> {
-    filter([(libc::SYS_clone3, Vec::new())].into(), ENOSYS)
+fn unknown_calls_filter() -> Result<BpfProgram, BackendError> {
+    build_filter([(libc::SYS_clone3, Vec::new())].into(), ENOSYS)
 }
 
-fn filter(rules: BTreeMap<i64, Vec<Rule>>, errno: i32) -> Result<BpfProgram, BackendError> {
+fn build_filter(rules: BTreeMap<i64, Vec<Rule>>, errno: i32) -> Result<BpfProgram, BackendError> {
     let arch = std::env::consts::ARCH.try_into()?;
     let refuse = Action::Errno(errno.cast_unsigned());
     // The filter begins with a check that kills callers that use another architecture.
@@ -283,7 +298,7 @@ fn filter(rules: BTreeMap<i64, Vec<Rule>>, errno: i32) -> Result<BpfProgram, Bac
 
 /// Returns the filter for the second set of numbers that a kernel may accept. The lists above do
 /// not match those numbers, which all have this bit.
-fn other_numbers() -> BpfProgram {
+fn foreign_abi_filter() -> BpfProgram {
     const OTHER_BIT: u32 = 0x4000_0000;
     let load_number = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     let is_at_least = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
@@ -298,17 +313,17 @@ fn other_numbers() -> BpfProgram {
 }
 
 /// Matches an argument that differs from this number.
-fn not(argument: u8, value: u64) -> Result<Condition, BackendError> {
+fn argument_differs(argument: u8, value: u64) -> Result<Condition, BackendError> {
     Condition::new(argument, Length::Dword, Is::Ne, value)
 }
 
 /// Matches an argument that is not a null pointer.
-fn is_given(argument: u8) -> Result<Condition, BackendError> {
+fn argument_is_not_null(argument: u8) -> Result<Condition, BackendError> {
     Condition::new(argument, Length::Qword, Is::Ne, 0)
 }
 
 /// Matches an argument that has this bit.
-fn has(argument: u8, bit: i32) -> Result<Condition, BackendError> {
+fn argument_has_bit(argument: u8, bit: i32) -> Result<Condition, BackendError> {
     let bit = u64::from(bit.cast_unsigned());
     Condition::new(argument, Length::Dword, Is::MaskedEq(bit), bit)
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_process::{Spec, Stage};
+use sallyport_process::{ProcessSpec, StageExecutable};
 
 use crate::attempts;
 
@@ -50,7 +50,7 @@ pub(crate) fn host() -> ExitCode {
     });
     let mut text = String::new();
     io::stdin().read_to_string(&mut text).expect("a description");
-    let spec: Spec = serde_json::from_str(&text).expect("a description");
+    let spec: ProcessSpec = serde_json::from_str(&text).expect("a description");
     match std::env::args().nth(2).as_deref() {
         Some("without-landlock") => attempts::forget(libc::SYS_landlock_create_ruleset),
         Some("without-seccomp") => attempts::forget(libc::SYS_seccomp),
@@ -58,8 +58,9 @@ pub(crate) fn host() -> ExitCode {
     }
     println!("{:?}", sallyport_process::walls_missing());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let stage = Stage::program(std::env::current_exe().expect("this program"));
-    let ran = runtime.expect("a runtime").block_on(sallyport_process::run(&stage, &spec, b"{}"));
+    let stage = StageExecutable::from_path(std::env::current_exe().expect("this program"));
+    let ran =
+        runtime.expect("a runtime").block_on(sallyport_process::run_program(&stage, &spec, b"{}"));
     if let Ok(finished) = &ran {
         println!("{}", String::from_utf8_lossy(&finished.stdout));
     }

@@ -12,7 +12,7 @@ mod attempts;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    sallyport_process::as_stage().unwrap_or_else(work)
+    sallyport_process::run_if_stage().unwrap_or_else(work)
 }
 
 #[cfg(target_os = "linux")]

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use sallyport_process::{Exit, RunError};
+use sallyport_process::{ProcessExit, RunError};
 
 use crate::{Tool, secret, shown};
 
@@ -10,7 +10,7 @@ use crate::{Tool, secret, shown};
 #[track_caller]
 fn check_denied(what: &str, tool: &Tool) {
     let finished = tool.run(b"{}").unwrap();
-    assert!(!matches!(finished.exit, Exit::Code(0)), "{what}: {finished:?}");
+    assert!(!matches!(finished.exit, ProcessExit::Code(0)), "{what}: {finished:?}");
     let told = finished.stderr.to_lowercase();
     let denied = ["denied", "not permitted", "cannot create", "cannot open", "cross-device"];
     assert!(denied.iter().any(|words| told.contains(words)), "{what}: {finished:?}");
@@ -135,7 +135,7 @@ fn a_grant_of_what_is_not_there_is_told() {
 fn a_folder_that_is_removed_meanwhile_is_an_error_of_the_program() {
     let tool = Tool::script("mkdir $TMPDIR/a && cd $TMPDIR/a && rmdir $TMPDIR/a && echo x > file");
     let finished = tool.run(b"{}").unwrap();
-    assert!(!matches!(finished.exit, Exit::Code(0)), "{finished:?}");
+    assert!(!matches!(finished.exit, ProcessExit::Code(0)), "{finished:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use sallyport_process::{Exit, RunError, Stage, run};
+use sallyport_process::{ProcessExit, RunError, StageExecutable, run_program};
 
 use crate::{HOSTILE, Tool, alive, host, marked, runtime, shown, soon};
 
@@ -16,7 +16,7 @@ use crate::{HOSTILE, Tool, alive, host, marked, runtime, shown, soon};
 fn input_comes_in_and_output_and_errors_go_out() {
     let tool = Tool::script("cat; echo oops >&2; exit 3");
     let finished = tool.run(br#"{"a": 1}"#).unwrap();
-    assert_eq!(finished.exit, Exit::Code(3));
+    assert_eq!(finished.exit, ProcessExit::Code(3));
     assert_eq!(finished.stdout, br#"{"a": 1}"#);
     assert_eq!(finished.stderr, "oops\n");
 }
@@ -33,7 +33,11 @@ fn h69_input_that_is_never_read_holds_nobody_up() {
     let input = vec![b'x'; 3 << 20];
     for body in ["echo done", "exec <&-; echo done", "head -c 1 >/dev/null; echo done"] {
         let finished = Tool::script(body).run(&input).unwrap();
-        assert_eq!((finished.exit, &*finished.stdout), (Exit::Code(0), &b"done\n"[..]), "{body}");
+        assert_eq!(
+            (finished.exit, &*finished.stdout),
+            (ProcessExit::Code(0), &b"done\n"[..]),
+            "{body}"
+        );
     }
 }
 
@@ -41,7 +45,7 @@ fn h69_input_that_is_never_read_holds_nobody_up() {
 fn a_signal_that_ends_it_is_told() {
     for signal in [Signal::SEGV, Signal::TERM, Signal::KILL] {
         let tool = Tool::script(&format!("kill -{} $$", signal.as_raw()));
-        tool.ends(Exit::Signal(signal.as_raw()));
+        tool.ends(ProcessExit::Signal(signal.as_raw()));
     }
 }
 
@@ -108,7 +112,7 @@ fn a_program_that_ended_in_time_did_so_whoever_holds_its_output() {
     let tool = tool.with(|spec| spec.limits.time = Duration::from_millis(900));
     let mut ended = std::iter::repeat_with(|| tool.run(b"{}").unwrap()).take(20);
     let ended = ended.find(|finished| finished.stdout == b"done\n").expect("it has ended");
-    assert_eq!(ended.exit, Exit::Code(0));
+    assert_eq!(ended.exit, ProcessExit::Code(0));
 }
 
 #[test]
@@ -119,10 +123,10 @@ fn a_run_that_nobody_waits_for_is_ended() {
         spec.env.push(("OUT".into(), shown(out.path())));
         spec.writes.push(out.path().to_owned());
     });
-    let stage = Stage::program(HOSTILE.into());
+    let stage = StageExecutable::from_path(HOSTILE.into());
     let home = out.path().join("home");
     runtime().block_on(async {
-        let running = run(&stage, &tool.spec, b"{}");
+        let running = run_program(&stage, &tool.spec, b"{}");
         let begun = async {
             while !fs::read(&home).is_ok_and(|text| text.ends_with(b"\n")) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -194,14 +198,14 @@ fn a_program_dies_with_its_watcher_also_when_the_host_does_nothing() {
 #[test]
 fn many_run_at_once() {
     let tool = Tool::script("cat");
-    let stage = Stage::program(HOSTILE.into());
+    let stage = StageExecutable::from_path(HOSTILE.into());
     runtime().block_on(async {
         let inputs: Vec<String> = (0..8).map(|number| format!("{number}")).collect();
         let mut running = tokio::task::JoinSet::new();
         for input in inputs {
             let (stage, spec) = (stage.clone(), tool.spec.clone());
             running.spawn(async move {
-                let finished = run(&stage, &spec, input.as_bytes()).await.unwrap();
+                let finished = run_program(&stage, &spec, input.as_bytes()).await.unwrap();
                 assert_eq!(finished.stdout, input.as_bytes());
             });
         }

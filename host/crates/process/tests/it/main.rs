@@ -21,7 +21,8 @@ use std::{
 };
 
 use sallyport_process::{
-    Digest, Exit, Finished, Limits, Network, RunError, Spec, Stage, Walls, run,
+    MissingWallPolicy, ProcessExit, ProcessLimits, ProcessNetwork, ProcessResult, ProcessSpec,
+    RunError, ScriptDigest, StageExecutable, run_program,
 };
 use tokio::time::timeout;
 
@@ -40,7 +41,7 @@ const RUN_TIME_MAX: Duration = Duration::from_secs(180);
 /// A folder with a program, and the specification of its run.
 struct Tool {
     folder: tempfile::TempDir,
-    spec: Spec,
+    spec: ProcessSpec,
 }
 
 impl Tool {
@@ -61,29 +62,29 @@ impl Tool {
         let program = folder.path().join(name);
         fs::write(&program, bytes).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let spec = Spec {
+        let spec = ProcessSpec {
             program,
-            digest: Digest::of(bytes),
+            digest: ScriptDigest::hash_bytes(bytes),
             folder: folder.path().to_owned(),
             reads: Vec::new(),
             writes: Vec::new(),
-            network: Network::None,
-            walls: Walls::Required,
-            limits: Limits { time: PATIENCE, ..Limits::STANDARD },
+            network: ProcessNetwork::None,
+            walls: MissingWallPolicy::Required,
+            limits: ProcessLimits { time: PATIENCE, ..ProcessLimits::STANDARD },
             env: Vec::new(),
         };
         Self { folder, spec }
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Spec)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut ProcessSpec)) -> Self {
         change(&mut self.spec);
         self
     }
 
     /// Runs it with this input.
-    fn run(&self, input: &[u8]) -> Result<Finished, RunError> {
-        let stage = Stage::program(HOSTILE.into());
-        let in_time = async { timeout(RUN_TIME_MAX, run(&stage, &self.spec, input)).await };
+    fn run(&self, input: &[u8]) -> Result<ProcessResult, RunError> {
+        let stage = StageExecutable::from_path(HOSTILE.into());
+        let in_time = async { timeout(RUN_TIME_MAX, run_program(&stage, &self.spec, input)).await };
         runtime().block_on(in_time).expect("it hangs")
     }
 
@@ -91,13 +92,13 @@ impl Tool {
     #[track_caller]
     fn prints(&self) -> String {
         let finished = self.run(b"{}").unwrap();
-        assert_eq!(finished.exit, Exit::Code(0), "{finished:?}");
+        assert_eq!(finished.exit, ProcessExit::Code(0), "{finished:?}");
         String::from_utf8(finished.stdout).unwrap()
     }
 
     /// Runs it, and checks how it ended.
     #[track_caller]
-    fn ends(&self, want: Exit) -> Finished {
+    fn ends(&self, want: ProcessExit) -> ProcessResult {
         let finished = self.run(b"{}").unwrap();
         assert_eq!(finished.exit, want, "{}", finished.stderr);
         finished

@@ -2,7 +2,7 @@
 
 use std::{fs, io::Read, path::Path};
 
-use sallyport_process::{Exit, RunError, Stage, Walls, run};
+use sallyport_process::{MissingWallPolicy, ProcessExit, RunError, StageExecutable, run_program};
 
 use crate::{Tool, alive, host, marked, runtime, secret, shown};
 
@@ -50,7 +50,7 @@ fn a_text_without_a_first_line_is_the_shells_as_everywhere() {
     assert_eq!(Tool::of("run", b"echo yes").prints(), "yes\n");
     assert_eq!(Tool::of("run", b"").prints(), "");
     let finished = Tool::of("run", b"\x7fELF and no more").run(b"{}").unwrap();
-    assert!(matches!(finished.exit, Exit::Code(2..=127)), "{finished:?}");
+    assert!(matches!(finished.exit, ProcessExit::Code(2..=127)), "{finished:?}");
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn a_program_of_a_link_runs() {
 fn a_stage_that_is_none_is_told() {
     let tool = Tool::script("true");
     for program in ["/no/such/program", "/bin/true", "/bin/cat", "/bin/yes"] {
-        let stage = Stage::program(program.into());
-        let error = runtime().block_on(run(&stage, &tool.spec, b"{}")).unwrap_err();
+        let stage = StageExecutable::from_path(program.into());
+        let error = runtime().block_on(run_program(&stage, &tool.spec, b"{}")).unwrap_err();
         assert!(matches!(error, RunError::Stage { .. }), "{program}: {error:?}");
     }
 }
@@ -109,7 +109,7 @@ fn on_an_old_kernel(tool: &Tool, lack: &str) -> String {
 
 #[test]
 fn without_a_wall_nothing_starts_unless_that_is_accepted() {
-    let ended = format!("{:?}", Exit::Code(0));
+    let ended = format!("{:?}", ProcessExit::Code(0));
     for (lack, refused) in [
         ("without-landlock", "[Files, Signals]\nErr(NoWall { missing: [Files, Signals] })"),
         // The kernel reports seccomp as available, so only the starter detects that it is missing.
@@ -118,7 +118,7 @@ fn without_a_wall_nothing_starts_unless_that_is_accepted() {
         let tool = Tool::script("echo yes");
         let printed = on_an_old_kernel(&tool, lack);
         assert!(printed.contains(refused), "{printed}");
-        let accepted = tool.with(|spec| spec.walls = Walls::AsAvailable);
+        let accepted = tool.with(|spec| spec.walls = MissingWallPolicy::AsAvailable);
         let printed = on_an_old_kernel(&accepted, lack);
         assert!(printed.contains(&ended), "{printed}");
     }
@@ -130,10 +130,10 @@ fn the_wall_that_there_is_stands_alone() {
     let read = Tool::script(&format!("! cat {}", shown(&file)));
     let connect = Tool::act("sockets");
     for (tool, lack, want) in [
-        (read, "without-seccomp", format!("{:?}", Exit::Code(0))),
+        (read, "without-seccomp", format!("{:?}", ProcessExit::Code(0))),
         (connect, "without-landlock", format!("\"tcp connect\":{}", libc::EPERM)),
     ] {
-        let tool = tool.with(|spec| spec.walls = Walls::AsAvailable);
+        let tool = tool.with(|spec| spec.walls = MissingWallPolicy::AsAvailable);
         let printed = on_an_old_kernel(&tool, lack);
         assert!(printed.contains(&want), "{lack}: {printed}");
     }
@@ -143,7 +143,7 @@ fn the_wall_that_there_is_stands_alone() {
 fn whoever_leaves_the_group_is_ended_too() {
     for body in ["setsid sleep 60 & echo done", "(setsid sh -c 'sleep 60 & sleep 60' &)"] {
         let (tool, mark) = marked(Tool::script(body));
-        let tool = tool.with(|spec| spec.walls = Walls::AsAvailable);
+        let tool = tool.with(|spec| spec.walls = MissingWallPolicy::AsAvailable);
         on_an_old_kernel(&tool, "without-seccomp");
         assert_eq!(alive(&mark), 0, "{body}");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sallyport_process::{Network, parse_output, walls_missing};
+use sallyport_process::{ProcessNetwork, parse_output, walls_missing};
 use serde_json::Value;
 
 use crate::{HOSTILE, Tool};
@@ -10,7 +10,7 @@ use crate::{HOSTILE, Tool};
 /// The error numbers for "not permitted" and "permission denied".
 const REFUSED: [i64; 2] = [libc::EPERM as i64, libc::EACCES as i64];
 
-fn tried(act: &str, network: Network) -> BTreeMap<String, Value> {
+fn tried(act: &str, network: ProcessNetwork) -> BTreeMap<String, Value> {
     let printed = Tool::act(act).with(|spec| spec.network = network).prints();
     let Ok(Value::Object(tried)) = parse_output(printed.as_bytes()) else { panic!("{printed}") };
     tried.into_iter().collect()
@@ -30,21 +30,21 @@ fn this_kernel_has_them_all() {
 
 #[test]
 fn h69_what_reaches_past_the_walls_is_refused() {
-    let tried = tried("attempts", Network::None);
+    let tried = tried("attempts", ProcessNetwork::None);
     assert_eq!(tried.len(), 42);
     check_refused(&tried);
 }
 
 #[test]
 fn h69_there_are_no_sockets() {
-    let tried = tried("sockets", Network::None);
+    let tried = tried("sockets", ProcessNetwork::None);
     assert_eq!(tried.len(), 8);
     check_refused(&tried);
 }
 
 #[test]
 fn a_granted_network_is_ip_and_nothing_else() {
-    let mut tried = tried("sockets", Network::Open);
+    let mut tried = tried("sockets", ProcessNetwork::Open);
     let refused = i64::from(libc::ECONNREFUSED);
     assert_eq!(tried.remove("tcp connect").unwrap(), refused, "the network was reached");
     assert_eq!(tried.remove("tcp listen").unwrap(), "done");

@@ -66,5 +66,5 @@ pub fn write_policy(path: &Path, text: &str) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mode =
         fs::metadata(&path).map_or(whole_file::PRIVATE_MODE, |info| info.permissions().mode());
-    whole_file::replace(&path, text.as_bytes(), mode)
+    whole_file::replace_file(&path, text.as_bytes(), mode)
 }

@@ -12,8 +12,8 @@ mod tests;
 use sallyport_session::JournalRecord;
 use sallyport_store::{HostStore, StoreError, StoredUsage};
 
-pub use journal::{Origin, StoreJournal};
-pub use retention::clear_up;
+pub use journal::{SessionOrigin, StoreJournal};
+pub use retention::prune_sessions;
 
 /// Returns the records of a session in order. A record that cannot be read is returned as
 /// [`Record::Unknown`].
@@ -21,13 +21,13 @@ pub use retention::clear_up;
 /// # Errors
 ///
 /// The session does not exist, or the database cannot be read.
-pub fn records(store: &HostStore, id: &str) -> Result<Vec<JournalRecord>, StoreError> {
+pub fn read_records(store: &HostStore, id: &str) -> Result<Vec<JournalRecord>, StoreError> {
     let rows = store.sessions().read_records(id)?;
     rows.map(|row| Ok(JournalRecord::from_json(&row?.body))).collect()
 }
 
 /// The usage that a record adds to its session: turns, tokens and cost.
-fn used(record: &JournalRecord) -> StoredUsage {
+fn record_usage(record: &JournalRecord) -> StoredUsage {
     let turns = u64::from(matches!(record, JournalRecord::Input { .. }));
     let Some((usage, cost)) = record.exchange_usage() else {
         return StoredUsage { turns, ..StoredUsage::default() };

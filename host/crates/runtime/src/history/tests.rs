@@ -34,8 +34,8 @@ fn store() -> (TempDir, HostStore) {
 }
 
 fn begin(store: &HostStore, id: &str) -> StoreJournal {
-    let origin = Origin { id: id.to_owned(), folder: Some("/work".to_owned()) };
-    StoreJournal::begin(store.clone(), origin, LIMITS)
+    let origin = SessionOrigin { id: id.to_owned(), folder: Some("/work".to_owned()) };
+    StoreJournal::begin_session(store.clone(), origin, LIMITS)
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn what_is_written_is_read_again_and_counted() {
     );
     assert_eq!((session.model.len(), session.records), (200, 4));
     assert_eq!(session.used, StoredUsage { turns: 1, tokens: 9, cost_micro_usd: Some(11) });
-    let read = records(&store, "one").unwrap();
+    let read = read_records(&store, "one").unwrap();
     assert_eq!(read[..2], first);
     assert_eq!(restore_session(read).turn_count(), 1);
     assert_eq!(store.sessions().search_records("8848", 5).unwrap().len(), 1);
@@ -76,12 +76,12 @@ async fn a_session_that_begins_with_what_it_is_told_is_named_by_what_is_said_fir
 async fn two_that_go_on_with_one_session_never_mix() {
     let (_folder, store) = store();
     begin(&store, "one").write_records(vec![input("hello")]).await.unwrap();
-    let mut here = StoreJournal::go_on(store.clone(), "one", 1, LIMITS);
-    let mut there = StoreJournal::go_on(store.clone(), "one", 1, LIMITS);
+    let mut here = StoreJournal::resume_session(store.clone(), "one", 1, LIMITS);
+    let mut there = StoreJournal::resume_session(store.clone(), "one", 1, LIMITS);
     there.write_records(vec![answer("from there")]).await.unwrap();
     let error = here.write_records(vec![answer("from here")]).await.unwrap_err();
     assert!(error.message.contains("another process went on"), "{error}");
-    assert_eq!(records(&store, "one").unwrap(), [input("hello"), answer("from there")]);
+    assert_eq!(read_records(&store, "one").unwrap(), [input("hello"), answer("from there")]);
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_session_that_goes_on_is_not_cleared_away_with_the_old() {
     // Of two sessions used in the same millisecond, the one that began later counts as newer.
     tokio::time::sleep(Duration::from_millis(2)).await;
     let one = SessionRetention { keep_max: 1, ..LIMITS };
-    let mut journal = StoreJournal::go_on(store.clone(), "older", 1, one);
+    let mut journal = StoreJournal::resume_session(store.clone(), "older", 1, one);
     journal.write_records(vec![answer("still here")]).await.unwrap();
     let ids = || -> Vec<String> {
         let sessions = store.sessions().list(&SessionFilter::default()).unwrap();

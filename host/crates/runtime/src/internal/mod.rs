@@ -29,15 +29,15 @@ pub trait InternalTool: Send + Sync {
     fn tools(&self) -> Vec<ToolDescriptor>;
 
     /// Answers a call that has passed the gate. May block.
-    fn call(&self, call: &AdmittedCall, from: &Caller) -> CallReport;
+    fn call_tool(&self, call: &AdmittedCall, from: &InternalCallContext) -> CallReport;
 
     /// Returns the message for a timer of this tool that has fired.
-    fn fired(&self, firing: &TimerFiring) -> PluginNotice;
+    fn firing_notice(&self, firing: &TimerFiring) -> PluginNotice;
 }
 
 /// The user and time of a call. The session is in the call's context.
 #[derive(Debug)]
-pub struct Caller {
+pub struct InternalCallContext {
     /// The user who makes the call.
     pub user: String,
     /// The current time in the user's time zone.
@@ -47,33 +47,35 @@ pub struct Caller {
 }
 
 /// Returns the tools that are switched on.
-pub fn tools(settings: InternalToolSettings) -> Vec<Arc<dyn InternalTool>> {
-    let known = [(settings.reminder, reminder())];
+pub fn enabled_tools(settings: InternalToolSettings) -> Vec<Arc<dyn InternalTool>> {
+    let known = [(settings.reminder, reminder_tool())];
     known.into_iter().filter_map(|(is_on, tool)| is_on.then_some(tool)).collect()
 }
 
-fn reminder() -> Arc<dyn InternalTool> {
-    Arc::new(reminder::Reminder)
+fn reminder_tool() -> Arc<dyn InternalTool> {
+    Arc::new(reminder::ReminderTool)
 }
 
 /// Returns the message for a fired timer of an internal tool, even if the tool is now switched off.
 /// Returns `None` if the timer belongs to another plugin.
-pub fn fired(firing: &TimerFiring) -> Option<PluginNotice> {
-    Some(named(&firing.timer.owner.plugin)?.fired(firing))
+pub fn firing_notice(firing: &TimerFiring) -> Option<PluginNotice> {
+    Some(find_tool(&firing.timer.owner.plugin)?.firing_notice(firing))
 }
 
 /// Returns whether a name belongs to an internal tool. The name stays reserved while the tool is
 /// switched off, because its timers keep firing.
-pub fn owns(plugin: &PluginName) -> bool {
-    named(plugin).is_some()
+pub fn is_internal_plugin(plugin: &PluginName) -> bool {
+    find_tool(plugin).is_some()
 }
 
-fn named(plugin: &PluginName) -> Option<Arc<dyn InternalTool>> {
-    tools(InternalToolSettings::ALL).into_iter().find(|tool| tool.manifest().name == *plugin)
+fn find_tool(plugin: &PluginName) -> Option<Arc<dyn InternalTool>> {
+    enabled_tools(InternalToolSettings::ALL)
+        .into_iter()
+        .find(|tool| tool.manifest().name == *plugin)
 }
 
 /// Runs a call of an internal tool on a blocking thread.
-pub(crate) async fn run(
+pub(crate) async fn run_tool_call(
     tool: &Arc<dyn InternalTool>,
     warden: &Arc<impl HostCallAuthorizer + 'static>,
     call: AdmittedCall,
@@ -81,17 +83,17 @@ pub(crate) async fn run(
     let (tool, warden, started) = (Arc::clone(tool), Arc::clone(warden), Instant::now());
     let work = tokio::task::spawn_blocking(move || {
         let user = warden.default_user().to_owned();
-        let from = Caller { user, now: Zoned::now(), services: warden.services() };
-        let mut report = tool.call(&call, &from);
+        let from = InternalCallContext { user, now: Zoned::now(), services: warden.services() };
+        let mut report = tool.call_tool(&call, &from);
         warden.redactor().redact_report(&mut report);
         report
     });
     // A panic in the tool is a bug of the host, but it must not end the session.
-    let report = work.await.unwrap_or_else(|error| broken(&error.to_string()).into());
+    let report = work.await.unwrap_or_else(|error| internal_failure(&error.to_string()).into());
     CallReport { elapsed: started.elapsed(), ..report }
 }
 
-fn broken(why: &str) -> Outcome {
+fn internal_failure(why: &str) -> Outcome {
     let failure =
         CallFailure::new(FailureKind::Internal, "the tool broke; this is a bug of the host");
     Outcome::Failed(failure.with_detail(why))

@@ -16,10 +16,10 @@ use sallyport_contract::{
     text,
 };
 use sallyport_policy::{Capability, Manifest};
-use sallyport_schedule::{WordsError, describe, repeats, words};
+use sallyport_schedule::{TimeExpressionError, describe_moment, is_repeating, parse_moment};
 use serde_json::{Value, json};
 
-use super::{Caller, InternalTool};
+use super::{InternalCallContext, InternalTool};
 
 /// The name of the tool group.
 const NAME: &str = "reminder";
@@ -48,42 +48,44 @@ const LIST: &str = "list";
 const CANCEL: &str = "cancel";
 
 /// The reminder tools.
-pub(super) struct Reminder;
+pub(super) struct ReminderTool;
 
-impl InternalTool for Reminder {
+impl InternalTool for ReminderTool {
     fn manifest(&self) -> Manifest {
         Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             description: "Reminds the user of something at a time that they say.".to_owned(),
-            ..Manifest::for_bare_component(name())
+            ..Manifest::for_bare_component(plugin_name())
         }
     }
 
     fn tools(&self) -> Vec<ToolDescriptor> {
-        vec![create(), list(), cancel()]
+        vec![create_tool_spec(), list_tool_spec(), cancel_tool_spec()]
     }
 
-    fn call(&self, call: &AdmittedCall, from: &Caller) -> CallReport {
+    fn call_tool(&self, call: &AdmittedCall, from: &InternalCallContext) -> CallReport {
         let Some(timers) = &from.services.timers else {
             let why = "reminders cannot be kept: this host has no timers";
-            return failed(FailureKind::Unavailable, why).into();
+            return failure_outcome(FailureKind::Unavailable, why).into();
         };
-        let desk = Desk { timers: &**timers, call, from, owner: owner(from) };
+        let desk = ReminderCall { timers: &**timers, call, from, owner: timer_owner(from) };
         let answered = match call.tool().tool.as_str() {
-            CREATE => desk.create(),
-            LIST => desk.list().map(CallReport::from),
-            CANCEL => desk.cancel(),
-            other => Err(failed(FailureKind::NotFound, format!("there is no tool {other}"))),
+            CREATE => desk.create_reminder(),
+            LIST => desk.list_reminders().map(CallReport::from),
+            CANCEL => desk.cancel_reminder(),
+            other => {
+                Err(failure_outcome(FailureKind::NotFound, format!("there is no tool {other}")))
+            }
         };
         answered.unwrap_or_else(CallReport::from)
     }
 
-    fn fired(&self, firing: &TimerFiring) -> PluginNotice {
-        let said = said(&firing.timer);
+    fn firing_notice(&self, firing: &TimerFiring) -> PluginNotice {
+        let said = reminder_text(&firing.timer);
         PluginNotice {
-            plugin: name(),
+            plugin: plugin_name(),
             session_id: firing.timer.session_id.clone(),
-            text: format!("Reminder: {said}{}", remark(firing)),
+            text: format!("Reminder: {said}{}", firing_remark(firing)),
             speech: Some(said),
             audience: NoticeAudience::Conversation,
             late: firing.late,
@@ -92,7 +94,7 @@ impl InternalTool for Reminder {
 }
 
 /// Joins at most [`NAMED_MAX`] names, and appends the number of the others.
-fn named(mut all: impl Iterator<Item = String>) -> String {
+fn join_names(mut all: impl Iterator<Item = String>) -> String {
     let named = all.by_ref().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
     match all.count() {
         0 => named,
@@ -101,7 +103,7 @@ fn named(mut all: impl Iterator<Item = String>) -> String {
 }
 
 /// Returns a remark about missed or repeated firings.
-fn remark(firing: &TimerFiring) -> String {
+fn firing_remark(firing: &TimerFiring) -> String {
     match (firing.missed, firing.again) {
         (0, false) => String::new(),
         (0, true) => " (it may have been said already)".to_owned(),
@@ -110,18 +112,23 @@ fn remark(firing: &TimerFiring) -> String {
     }
 }
 
-fn name() -> PluginName {
+fn plugin_name() -> PluginName {
     NAME.parse().expect("it is a plugin's name")
 }
 
-fn owner(from: &Caller) -> DataOwner {
-    DataOwner { plugin: name(), user: from.user.clone() }
+fn timer_owner(from: &InternalCallContext) -> DataOwner {
+    DataOwner { plugin: plugin_name(), user: from.user.clone() }
 }
 
-fn spec(tool: &str, description: &str, properties: Value, required: &[&str]) -> ToolDescriptor {
+fn tool_spec(
+    tool: &str,
+    description: &str,
+    properties: Value,
+    required: &[&str],
+) -> ToolDescriptor {
     let tool: ToolName = tool.parse().expect("it is a tool's name");
     ToolDescriptor {
-        id: ToolId::new(name(), tool),
+        id: ToolId::new(plugin_name(), tool),
         title: None,
         description: description.to_owned(),
         parameters: json!({
@@ -135,7 +142,7 @@ fn spec(tool: &str, description: &str, properties: Value, required: &[&str]) -> 
     }
 }
 
-fn create() -> ToolDescriptor {
+fn create_tool_spec() -> ToolDescriptor {
     let description = "Sets a reminder: reminds the user of something, once or again and again, in \
                        this conversation.";
     let properties = json!({
@@ -149,17 +156,17 @@ fn create() -> ToolDescriptor {
                             \"on Friday at noon\", \"2026-12-24 18:00\", \"every weekday at 8:30\".",
         },
     });
-    spec(CREATE, description, properties, &["text", "when"])
+    tool_spec(CREATE, description, properties, &["text", "when"])
 }
 
-fn list() -> ToolDescriptor {
+fn list_tool_spec() -> ToolDescriptor {
     let description = "Lists the user's reminders with their ids, the next one first.";
-    let mut spec = spec(LIST, description, json!({}), &[]);
+    let mut spec = tool_spec(LIST, description, json!({}), &[]);
     spec.hints.read_only = Some(true);
     spec
 }
 
-fn cancel() -> ToolDescriptor {
+fn cancel_tool_spec() -> ToolDescriptor {
     let description = "Cancels a reminder, by its id or by words of its text.";
     let properties = json!({
         "reminder": {
@@ -167,34 +174,37 @@ fn cancel() -> ToolDescriptor {
             "description": "The id of the reminder, or words of its text.",
         },
     });
-    let mut spec = spec(CANCEL, description, properties, &["reminder"]);
+    let mut spec = tool_spec(CANCEL, description, properties, &["reminder"]);
     spec.hints.destructive = Some(true);
     spec
 }
 
 /// One call, with everything that it needs.
-struct Desk<'a> {
+struct ReminderCall<'a> {
     timers: &'a dyn TimerStore,
     call: &'a AdmittedCall,
-    from: &'a Caller,
+    from: &'a InternalCallContext,
     owner: DataOwner,
 }
 
-impl Desk<'_> {
-    fn create(&self) -> Result<CallReport, Outcome> {
-        let (text, when) = (self.argument("text"), self.argument("when"));
-        let moment = words(when, &self.from.now).map_err(not_a_time)?;
-        let timer = self.timers.add_timer(&self.owner, self.plan(text, moment)).map_err(refused)?;
-        let when = self.when(&timer);
+impl ReminderCall<'_> {
+    fn create_reminder(&self) -> Result<CallReport, Outcome> {
+        let (text, when) = (self.text_argument("text"), self.text_argument("when"));
+        let moment = parse_moment(when, &self.from.now).map_err(invalid_time_outcome)?;
+        let timer = self
+            .timers
+            .add_timer(&self.owner, self.timer_plan(text, moment))
+            .map_err(timer_error_outcome)?;
+        let when = self.describe_time(&timer);
         let output = ToolOutput {
-            data: self.shown(&timer),
+            data: self.to_json(&timer),
             speech: Some(format!("I will remind you {when}.")),
             ..ToolOutput::default()
         };
-        Ok(planned(format!("set reminder {}, {when}", timer.id), output))
+        Ok(completed_report(format!("set reminder {}, {when}", timer.id), output))
     }
 
-    fn plan(&self, text: &str, moment: TimerSchedule) -> TimerRequest {
+    fn timer_plan(&self, text: &str, moment: TimerSchedule) -> TimerRequest {
         TimerRequest {
             moment,
             label: Some(text::escape_excerpt(text, SHOWN_CHARS_MAX)),
@@ -205,44 +215,44 @@ impl Desk<'_> {
         }
     }
 
-    fn list(&self) -> Result<Outcome, Outcome> {
-        let timers = self.timers.list_timers(&self.owner).map_err(refused)?;
-        let reminders: Value = timers.iter().map(|timer| self.shown(timer)).collect();
+    fn list_reminders(&self) -> Result<Outcome, Outcome> {
+        let timers = self.timers.list_timers(&self.owner).map_err(timer_error_outcome)?;
+        let reminders: Value = timers.iter().map(|timer| self.to_json(timer)).collect();
         let data = json!({ "reminders": reminders });
-        let speech = Some(self.summary(&timers));
+        let speech = Some(self.list_summary(&timers));
         Ok(Outcome::Completed(ToolOutput { data, speech, ..ToolOutput::default() }))
     }
 
-    fn summary(&self, timers: &[StoredTimer]) -> String {
+    fn list_summary(&self, timers: &[StoredTimer]) -> String {
         match timers {
             [] => "No reminders.".to_owned(),
-            [one] => format!("There is one reminder, {}.", self.brief(one)),
+            [one] => format!("There is one reminder, {}.", self.describe_one(one)),
             several => {
-                let briefs = several.iter().map(|timer| self.brief(timer));
-                format!("There are {} reminders: {}.", several.len(), named(briefs))
+                let briefs = several.iter().map(|timer| self.describe_one(timer));
+                format!("There are {} reminders: {}.", several.len(), join_names(briefs))
             }
         }
     }
 
-    fn cancel(&self) -> Result<CallReport, Outcome> {
-        let timers = self.timers.list_timers(&self.owner).map_err(refused)?;
-        let timer = self.meant(&timers, self.argument("reminder").trim())?;
-        if !self.timers.cancel_timer(&self.owner, &timer.id).map_err(refused)? {
+    fn cancel_reminder(&self) -> Result<CallReport, Outcome> {
+        let timers = self.timers.list_timers(&self.owner).map_err(timer_error_outcome)?;
+        let timer = self.find_reminder(&timers, self.text_argument("reminder").trim())?;
+        if !self.timers.cancel_timer(&self.owner, &timer.id).map_err(timer_error_outcome)? {
             // The timer fired between `list` and `cancel`.
-            let message = format!("the reminder \"{}\" has just come", said(timer));
-            return Err(failed(FailureKind::NotFound, message));
+            let message = format!("the reminder \"{}\" has just come", reminder_text(timer));
+            return Err(failure_outcome(FailureKind::NotFound, message));
         }
         let output = ToolOutput {
-            data: json!({ "cancelled": self.shown(timer) }),
+            data: json!({ "cancelled": self.to_json(timer) }),
             speech: Some("The reminder is cancelled.".to_owned()),
             ..ToolOutput::default()
         };
-        Ok(planned(format!("cancelled reminder {}", timer.id), output))
+        Ok(completed_report(format!("cancelled reminder {}", timer.id), output))
     }
 
     /// Finds the reminder that the user means: by its id, else by part of its text. Reminders of
     /// this conversation take precedence.
-    fn meant<'t>(
+    fn find_reminder<'t>(
         &self,
         timers: &'t [StoredTimer],
         which: &str,
@@ -251,89 +261,96 @@ impl Desk<'_> {
             return Ok(timer);
         }
         let wanted = which.to_lowercase();
-        let fitting = timers.iter().filter(|timer| said(timer).to_lowercase().contains(&wanted));
-        let (here, elsewhere): (Vec<_>, Vec<_>) = fitting.partition(|timer| self.is_here(timer));
+        let fitting =
+            timers.iter().filter(|timer| reminder_text(timer).to_lowercase().contains(&wanted));
+        let (here, elsewhere): (Vec<_>, Vec<_>) =
+            fitting.partition(|timer| self.is_in_this_conversation(timer));
         match (here.as_slice(), elsewhere.as_slice()) {
             ([one], _) | ([], [one]) => Ok(one),
             ([], []) => {
                 let quoted = text::escape_excerpt(which, SHOWN_CHARS_MAX);
-                let message = format!("there is no reminder \"{quoted}\"; {}", self.all(timers));
-                Err(failed(FailureKind::NotFound, message))
+                let message =
+                    format!("there is no reminder \"{quoted}\"; {}", self.describe_all(timers));
+                Err(failure_outcome(FailureKind::NotFound, message))
             }
             ([], several) | (several, _) => {
                 let several = several.iter().copied();
-                let message = format!("several reminders fit: {}", self.briefs(several));
-                Err(failed(FailureKind::Failed, message + "; name one by its id"))
+                let message = format!("several reminders fit: {}", self.describe_several(several));
+                Err(failure_outcome(FailureKind::Failed, message + "; name one by its id"))
             }
         }
     }
 
-    fn all(&self, timers: &[StoredTimer]) -> String {
+    fn describe_all(&self, timers: &[StoredTimer]) -> String {
         match timers {
             [] => "there is none at all".to_owned(),
-            some => format!("there is {}", self.briefs(some.iter())),
+            some => format!("there is {}", self.describe_several(some.iter())),
         }
     }
 
-    fn briefs<'t>(&self, timers: impl Iterator<Item = &'t StoredTimer>) -> String {
-        named(timers.map(|timer| format!("{} ({})", timer.id, self.brief(timer))))
+    fn describe_several<'t>(&self, timers: impl Iterator<Item = &'t StoredTimer>) -> String {
+        join_names(timers.map(|timer| format!("{} ({})", timer.id, self.describe_one(timer))))
     }
 
-    fn brief(&self, timer: &StoredTimer) -> String {
-        format!("\"{}\" {}", text::escape_excerpt(&said(timer), SHOWN_CHARS_MAX), self.when(timer))
+    fn describe_one(&self, timer: &StoredTimer) -> String {
+        format!(
+            "\"{}\" {}",
+            text::escape_excerpt(&reminder_text(timer), SHOWN_CHARS_MAX),
+            self.describe_time(timer)
+        )
     }
 
-    fn when(&self, timer: &StoredTimer) -> String {
-        describe(&timer.moment, timer.next_ms, &self.from.now)
+    fn describe_time(&self, timer: &StoredTimer) -> String {
+        describe_moment(&timer.moment, timer.next_ms, &self.from.now)
     }
 
-    fn shown(&self, timer: &StoredTimer) -> Value {
+    fn to_json(&self, timer: &StoredTimer) -> Value {
         json!({
             "id": timer.id,
-            "text": said(timer),
-            "when": self.when(timer),
-            "next": stamp(timer.next_ms, &self.from.now),
-            "repeats": repeats(&timer.moment),
-            "in_this_conversation": self.is_here(timer),
+            "text": reminder_text(timer),
+            "when": self.describe_time(timer),
+            "next": format_timestamp(timer.next_ms, &self.from.now),
+            "repeats": is_repeating(&timer.moment),
+            "in_this_conversation": self.is_in_this_conversation(timer),
         })
     }
 
-    fn is_here(&self, timer: &StoredTimer) -> bool {
+    fn is_in_this_conversation(&self, timer: &StoredTimer) -> bool {
         timer.session_id == self.call.context().session_id
     }
 
     /// Returns an argument that the schema requires.
-    fn argument(&self, name: &str) -> &str {
+    fn text_argument(&self, name: &str) -> &str {
         self.call.arguments()[name].as_str().unwrap_or_default()
     }
 }
 
 /// Returns the text of a reminder.
-fn said(timer: &StoredTimer) -> String {
+fn reminder_text(timer: &StoredTimer) -> String {
     let payload: Option<Value> = serde_json::from_str(&timer.payload).ok();
     let text = payload.as_ref().and_then(|payload| payload["text"].as_str());
     text.or(timer.label.as_deref()).unwrap_or("something").to_owned()
 }
 
 /// Formats a time as RFC 3339 in the user's time zone.
-fn stamp(at_ms: u64, now: &Zoned) -> Option<String> {
+fn format_timestamp(at_ms: u64, now: &Zoned) -> Option<String> {
     let at = Timestamp::from_millisecond(i64::try_from(at_ms).ok()?).ok()?;
     Some(at.to_zoned(now.time_zone().clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
 }
 
-fn planned(what: String, output: ToolOutput) -> CallReport {
+fn completed_report(what: String, output: ToolOutput) -> CallReport {
     let capability = Capability::Schedule.as_str().to_owned();
     let effects = vec![Effect::Used { capability, what }];
     CallReport { effects, ..CallReport::from(Outcome::Completed(output)) }
 }
 
-fn not_a_time(error: WordsError) -> Outcome {
+fn invalid_time_outcome(error: TimeExpressionError) -> Outcome {
     let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
     let failure = CallFailure::new(FailureKind::InvalidArguments, format!("{error}{hint}"));
     Outcome::InvalidArguments(failure)
 }
 
-fn refused(error: TimerError) -> Outcome {
+fn timer_error_outcome(error: TimerError) -> Outcome {
     match error {
         TimerError::Invalid(_) => {
             let failure = CallFailure::new(FailureKind::InvalidArguments, error.to_string());
@@ -341,7 +358,7 @@ fn refused(error: TimerError) -> Outcome {
         }
         TimerError::TooMany { max } => {
             let message = format!("there are {max} reminders already; cancel one first");
-            failed(FailureKind::LimitReached, message)
+            failure_outcome(FailureKind::LimitReached, message)
         }
         TimerError::Unavailable(why) => {
             let message = "reminders cannot be kept for now";
@@ -350,7 +367,7 @@ fn refused(error: TimerError) -> Outcome {
     }
 }
 
-fn failed(kind: FailureKind, message: impl Into<String>) -> Outcome {
+fn failure_outcome(kind: FailureKind, message: impl Into<String>) -> Outcome {
     Outcome::Failed(CallFailure::new(kind, message))
 }
 

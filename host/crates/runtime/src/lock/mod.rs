@@ -170,7 +170,7 @@ impl LockFile {
         if !self.trace.exists() {
             // Without the marker, a later loss of the lock goes unnoticed; nothing else depends on
             // it.
-            let _ = whole_file::create(&self.trace, b"");
+            let _ = whole_file::create_file(&self.trace, b"");
         }
         *self.pins() = pins;
         Ok(())
@@ -204,7 +204,7 @@ fn write_lock_file(path: &Path, pins: &Pins) -> io::Result<()> {
     let plugin = pins.iter().map(|(name, pin)| (name.to_string(), pin.clone())).collect();
     let contents = LockFileContents { version: VERSION, plugin };
     let text = toml::to_string(&contents).map_err(io::Error::other)?;
-    whole_file::replace(path, [HEAD, &text].concat().as_bytes(), whole_file::PRIVATE_MODE)
+    whole_file::replace_file(path, [HEAD, &text].concat().as_bytes(), whole_file::PRIVATE_MODE)
 }
 
 #[cfg(test)]

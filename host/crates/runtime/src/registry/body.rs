@@ -14,7 +14,7 @@ use sallyport_sandbox::{
 };
 use serde_json::{Map, Value};
 
-use crate::{gate::warden::PluginAuthorizer, internal::InternalTool, script::Native};
+use crate::{gate::warden::PluginAuthorizer, internal::InternalTool, script::NativeScript};
 
 /// The kind of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(super) enum PluginImplementation {
     /// A component, in the sandbox.
     Component(LazyComponent),
     /// A native program of this machine, confined by the host.
-    Script { native: Native, file: PathBuf },
+    Script { native: NativeScript, file: PathBuf },
     /// A plugin that is compiled into the host.
     Internal(Arc<dyn InternalTool>),
 }
@@ -162,8 +162,8 @@ impl PluginImplementation {
                 Ok(plugin) => plugin.call(call).await,
                 Err(failure) => Outcome::Failed(failure).into(),
             },
-            Self::Script { native, .. } => native.run(&**owner.warden, &call).await,
-            Self::Internal(tool) => crate::internal::run(tool, owner.warden, call).await,
+            Self::Script { native, .. } => native.run_call(&**owner.warden, &call).await,
+            Self::Internal(tool) => crate::internal::run_tool_call(tool, owner.warden, call).await,
         }
     }
 

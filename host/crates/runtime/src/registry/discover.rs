@@ -18,7 +18,7 @@ use sallyport_untrusted_file as untrusted_file;
 
 use crate::{
     internal::InternalTool,
-    script::{DEFINITION_FILE, Described},
+    script::{DEFINITION_FILE, ScriptPlugin},
 };
 
 /// Name of the manifest in a plugin's folder.
@@ -41,7 +41,7 @@ pub(super) enum CandidateSource {
     /// A component with tools of its own.
     Component(PathBuf),
     /// A folder with a definition and a program.
-    Script(Box<Described>),
+    Script(Box<ScriptPlugin>),
     /// A plugin that is compiled into the host.
     Internal(Arc<dyn InternalTool>),
 }
@@ -52,7 +52,7 @@ impl PluginCandidate {
         Self { manifest: tool.manifest(), source: CandidateSource::Internal(tool) }
     }
 
-    fn from_script(described: Described) -> Self {
+    fn from_script(described: ScriptPlugin) -> Self {
         let manifest = described.manifest.clone();
         Self { manifest, source: CandidateSource::Script(Box::new(described)) }
     }
@@ -173,7 +173,7 @@ fn script_candidate(
     folder: &Path,
     manifest: Option<Manifest>,
 ) -> Result<PluginCandidate, PluginProblem> {
-    let described = Described::read(folder, manifest);
+    let described = ScriptPlugin::read_folder(folder, manifest);
     described
         .map(PluginCandidate::from_script)
         .map_err(|error| PluginProblem::new(folder, error.to_string(), error.hint()))

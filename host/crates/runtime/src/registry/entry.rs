@@ -136,7 +136,7 @@ impl RegisteredPlugin {
         let grant = self.grant();
         let is_barred =
             self.kind() == PluginKind::Script && !grant.has_capability(Capability::Process);
-        is_barred.then(|| script::barred(&grant))
+        is_barred.then(|| script::native_run_denial(&grant))
     }
 
     /// Its pin, for the lock.

@@ -37,7 +37,7 @@ use crate::{
     },
     internal::{self, InternalTool},
     lock::{LockError, LockFile, PinComparison, PluginPin},
-    script::{Described, Native},
+    script::{NativeScript, ScriptPlugin},
 };
 
 /// The plugins that a command needs.
@@ -92,7 +92,9 @@ impl Registry {
         let named = settings.plugin_dirs_origin != SettingOrigin::Default;
         let (mut candidates, mut problems) = discover_plugins(&settings.plugin_dirs, named);
         candidates.extend(
-            internal::tools(settings.internal).into_iter().map(PluginCandidate::from_internal_tool),
+            internal::enabled_tools(settings.internal)
+                .into_iter()
+                .map(PluginCandidate::from_internal_tool),
         );
         let candidates = remove_duplicate_names(candidates, &mut problems);
         let names = candidates.iter().map(|one| one.manifest.name.clone()).collect();
@@ -142,7 +144,7 @@ fn remove_duplicate_names(
     for (name, namesakes) in by_name {
         let (mut own, mut others): (Vec<_>, Vec<_>) =
             namesakes.into_iter().partition(|one| one.file().is_none());
-        let is_own = internal::owns(&name);
+        let is_own = internal::is_internal_plugin(&name);
         if !is_own && others.len() == 1 {
             single.append(&mut others);
         } else {
@@ -300,10 +302,10 @@ fn unnamed_role_remarks(metadata: &ComponentMetadata, manifest: &Manifest) -> Ve
 
 fn load_script_plugin(
     parts: &LoadParts<'_>,
-    described: Described,
+    described: ScriptPlugin,
     component: Option<PreparedComponent>,
 ) -> LoadedPlugin {
-    let Described { script, manifest, tool, remarks } = described;
+    let ScriptPlugin { script, manifest, tool, remarks } = described;
     let says_no = "its definition.json says that it is not enabled";
     let disabled = (!script.definition.enabled).then(|| says_no.to_owned());
     let (digest, path) = (script.digest.to_string(), script.program.path.clone());
@@ -313,7 +315,9 @@ fn load_script_plugin(
         Some(PreparedComponent { readiness: ComponentReadiness::Compiling, .. })
     );
     let (body, to_set_up) = match component {
-        None => (PluginImplementation::Script { native: Native::new(script), file: path }, None),
+        None => {
+            (PluginImplementation::Script { native: NativeScript::new(script), file: path }, None)
+        }
         Some(PreparedComponent { file, .. }) => {
             let body = PluginImplementation::Component(LazyComponent::new_command(
                 &file,

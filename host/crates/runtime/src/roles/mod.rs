@@ -243,7 +243,7 @@ impl RolePlugin {
             RequestedCall { context, tool: run.tool_id(&self.name), arguments: about.to_string() };
         let result = self.roles.audited.admit_role_run(run.clone()).await;
         if let Some(observer) = &self.roles.observer {
-            observer.decided(&run, &result);
+            observer.on_decision(&run, &result);
         }
         result
     }
@@ -282,7 +282,7 @@ impl RoleRun {
             return self.record.discard_record();
         }
         if let Some(observer) = &self.observer {
-            observer.ended(&self.tool, report);
+            observer.on_run_ended(&self.tool, report);
         }
         self.record.finish_record(report);
     }

@@ -17,7 +17,7 @@ pub(crate) use sallyport_process::DEFINITION_FILE;
 
 /// A script folder, as a plugin.
 #[derive(Debug)]
-pub(crate) struct Described {
+pub(crate) struct ScriptPlugin {
     pub(crate) script: Script,
     pub(crate) manifest: Manifest,
     pub(crate) tool: ToolDescriptor,
@@ -27,7 +27,7 @@ pub(crate) struct Described {
 
 /// Why a folder cannot be a plugin.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Misdescribed {
+pub(crate) enum ScriptPluginError {
     /// The folder is not a script.
     #[error(transparent)]
     Script(#[from] ScriptError),
@@ -39,7 +39,7 @@ pub(crate) enum Misdescribed {
     Tool(String),
 }
 
-impl Misdescribed {
+impl ScriptPluginError {
     /// Returns how to fix it.
     pub(crate) fn hint(&self) -> String {
         match self {
@@ -50,35 +50,38 @@ impl Misdescribed {
     }
 }
 
-impl Described {
+impl ScriptPlugin {
     /// Reads a folder. If there is a manifest, it defines the plugin and its requests, and the
     /// definition describes the tool.
-    pub(crate) fn read(folder: &Path, manifest: Option<Manifest>) -> Result<Self, Misdescribed> {
-        let script = Script::read(folder)?;
+    pub(crate) fn read_folder(
+        folder: &Path,
+        manifest: Option<Manifest>,
+    ) -> Result<Self, ScriptPluginError> {
+        let script = Script::read_folder(folder)?;
         let definition = &script.definition;
         let mut remarks: Vec<String> =
             script.remarks.iter().map(|remark| format!("{DEFINITION_FILE}: {remark}")).collect();
         let manifest = match manifest {
             Some(manifest) => manifest,
-            None => own_manifest(&script, &mut remarks)?,
+            None => derive_manifest(&script, &mut remarks)?,
         };
         let tool: ToolName = definition.name.parse()?;
         let spec = ToolDescriptor {
             id: ToolId::new(manifest.name.clone(), tool),
             title: None,
             description: definition.description.clone(),
-            parameters: as_object(definition.parameters.clone()),
+            parameters: with_object_type(definition.parameters.clone()),
             output: None,
             hints: ToolHints::default(),
         };
-        let tool = metadata::check_and_trim_tool(spec).map_err(Misdescribed::Tool)?;
+        let tool = metadata::check_and_trim_tool(spec).map_err(ScriptPluginError::Tool)?;
         Ok(Self { manifest, tool, remarks, script })
     }
 }
 
 /// Returns the manifest of a folder that has none. A component runs in the sandbox, so it requests
 /// nothing. A native program requests to run as one.
-fn own_manifest(script: &Script, remarks: &mut Vec<String>) -> Result<Manifest, NameError> {
+fn derive_manifest(script: &Script, remarks: &mut Vec<String>) -> Result<Manifest, NameError> {
     let written = &script.definition.name;
     let name: PluginName = written.to_ascii_lowercase().replace('.', "_").parse()?;
     if name.as_str() != written {
@@ -93,7 +96,7 @@ fn own_manifest(script: &Script, remarks: &mut Vec<String>) -> Result<Manifest, 
 }
 
 /// Adds the type "object" to a schema without a type. Definitions usually omit it.
-fn as_object(mut parameters: Value) -> Value {
+fn with_object_type(mut parameters: Value) -> Value {
     if let Value::Object(keys) = &mut parameters {
         keys.entry("type").or_insert_with(|| "object".into());
     }

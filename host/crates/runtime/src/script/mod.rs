@@ -14,31 +14,31 @@ use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, Denial, Effect, FailureKind, Outcome,
 };
 use sallyport_policy::{Capability, Grant};
-use sallyport_process::{Finished, RunError, Script, Stage};
+use sallyport_process::{ProcessResult, RunError, Script, StageExecutable};
 use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
 
-pub(crate) use described::{DEFINITION_FILE, Described};
-use outcome::Ended;
+pub(crate) use described::{DEFINITION_FILE, ScriptPlugin};
+use outcome::FinishedScriptRun;
 
 /// The action of a script, in the message of a refusal.
 const RUN: &str = "run as a program of this machine";
 
 /// A script that runs as a native program.
-pub(crate) struct Native {
+pub(crate) struct NativeScript {
     script: Script,
-    stage: Stage,
+    stage: StageExecutable,
     places: CallSlots,
 }
 
-impl Native {
+impl NativeScript {
     /// Wraps a script with a native program. This same executable, started again, runs between the
     /// host and the script.
     pub(crate) fn new(script: Script) -> Self {
-        Self { script, stage: Stage::this_program(), places: CallSlots::new() }
+        Self { script, stage: StageExecutable::this_program(), places: CallSlots::new() }
     }
 
     /// Runs a call that has passed the gate. Dropping the future ends the program.
-    pub(crate) async fn run(
+    pub(crate) async fn run_call(
         &self,
         warden: &dyn HostCallAuthorizer,
         call: &AdmittedCall,
@@ -46,7 +46,7 @@ impl Native {
         let started = Instant::now();
         let grant = warden.current_grant();
         let mut report = match self.places.acquire_slot(grant.limits()).await {
-            Ok(_place) => self.run_in_place(warden, call).await,
+            Ok(_place) => self.run_in_slot(warden, call).await,
             Err(none) => {
                 let message = format!("{} {none}", grant.plugin());
                 Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message)).into()
@@ -56,7 +56,7 @@ impl Native {
         CallReport { elapsed: started.elapsed(), ..report }
     }
 
-    async fn run_in_place(
+    async fn run_in_slot(
         &self,
         warden: &dyn HostCallAuthorizer,
         call: &AdmittedCall,
@@ -64,35 +64,37 @@ impl Native {
         // Read the grant again, because it may have been revoked while the call waited for a place.
         let grant = warden.current_grant();
         let Some(process) = grant.process() else {
-            return denied(barred(&grant));
+            return denied_report(native_run_denial(&grant));
         };
-        let spec = spec::of(&self.script, &grant, process, warden);
-        let mut work = Work { program: &spec.program, call, is_over: false };
+        let spec = spec::build_spec(&self.script, &grant, process, warden);
+        let mut work = ProgramRunGuard { program: &spec.program, call, is_over: false };
         let ended =
-            sallyport_process::run(&self.stage, &spec, call.arguments_text().as_bytes()).await;
+            sallyport_process::run_program(&self.stage, &spec, call.arguments_text().as_bytes())
+                .await;
         work.is_over = true;
         match ended {
             Ok(finished) => {
                 // Redact before the text is cut, because a cut inside a secret would hide it from
                 // the redactor.
                 let stderr = warden.redactor().redact_text(&finished.stderr).into_owned();
-                let finished = Finished { stderr, ..finished };
-                Ended { script: &self.script, spec: &spec, finished, grant: &grant }.report()
+                let finished = ProcessResult { stderr, ..finished };
+                FinishedScriptRun { script: &self.script, spec: &spec, finished, grant: &grant }
+                    .call_report()
             }
-            Err(RunError::NoWall { .. }) => denied(grant.deny_unsandboxed(RUN)),
-            Err(error) => outcome::not_run(grant.plugin(), &error).into(),
+            Err(RunError::NoWall { .. }) => denied_report(grant.deny_unsandboxed(RUN)),
+            Err(error) => outcome::not_run_outcome(grant.plugin(), &error).into(),
         }
     }
 }
 
 /// A running program. If the call is cancelled, dropping this records that the program ran.
-struct Work<'a> {
+struct ProgramRunGuard<'a> {
     program: &'a Path,
     call: &'a AdmittedCall,
     is_over: bool,
 }
 
-impl Drop for Work<'_> {
+impl Drop for ProgramRunGuard<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             let what = format!("{}: ended, since the call was", self.program.display());
@@ -103,11 +105,11 @@ impl Drop for Work<'_> {
 }
 
 /// Returns the refusal of a script that may not run as a native program.
-pub(crate) fn barred(grant: &Grant) -> Denial {
+pub(crate) fn native_run_denial(grant: &Grant) -> Denial {
     grant.deny_capability(Capability::Process, RUN)
 }
 
-fn denied(denial: Denial) -> CallReport {
+fn denied_report(denial: Denial) -> CallReport {
     let effects = vec![Effect::Refused(denial.clone())];
     CallReport { effects, ..CallReport::from(Outcome::Denied(denial)) }
 }

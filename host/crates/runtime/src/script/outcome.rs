@@ -5,7 +5,10 @@ use sallyport_contract::{
     ToolOutput, text,
 };
 use sallyport_policy::{Capability, FsAccess, Grant};
-use sallyport_process::{Exit, Finished, Limit, OutputError, RunError, Script, Spec, parse_output};
+use sallyport_process::{
+    OutputError, ProcessExit, ProcessResult, ProcessSpec, ReachedProcessLimit, RunError, Script,
+    parse_output,
+};
 
 /// Maximum length of standard error in a failure message, in characters. The end is kept: a trace
 /// ends with its reason.
@@ -18,10 +21,10 @@ const LOG_LINES_MAX: usize = 200;
 const LOG_LINE_CHARS_MAX: usize = 500;
 
 /// A finished run, with its script, specification and grant.
-pub(super) struct Ended<'a> {
+pub(super) struct FinishedScriptRun<'a> {
     pub(super) script: &'a Script,
-    pub(super) spec: &'a Spec,
-    pub(super) finished: Finished,
+    pub(super) spec: &'a ProcessSpec,
+    pub(super) finished: ProcessResult,
     pub(super) grant: &'a Grant,
 }
 
@@ -29,43 +32,47 @@ pub(super) struct Ended<'a> {
 /// name of the error, and Python's exception.
 const REFUSED: [&str; 3] = ["Permission denied", "EACCES", "PermissionError"];
 
-impl Ended<'_> {
+impl FinishedScriptRun<'_> {
     /// Returns the report of the call.
-    pub(super) fn report(&self) -> CallReport {
-        let mut effects = vec![self.used()];
-        effects.extend(self.log());
-        effects.extend(self.shortened());
+    pub(super) fn call_report(&self) -> CallReport {
+        let mut effects = vec![self.usage_effect()];
+        effects.extend(self.log_effects());
+        effects.extend(self.time_limit_warning());
         CallReport { effects, ..CallReport::from(self.outcome()) }
     }
 
-    fn name(&self) -> &str {
+    fn tool_name(&self) -> &str {
         &self.script.definition.name
     }
 
     fn outcome(&self) -> Outcome {
         match self.finished.exit {
-            Exit::Code(0) => match parse_output(&self.finished.stdout) {
+            ProcessExit::Code(0) => match parse_output(&self.finished.stdout) {
                 Ok(data) => Outcome::Completed(ToolOutput { data, ..ToolOutput::default() }),
-                Err(error) => self.no_answer(&error),
+                Err(error) => self.bad_output_outcome(&error),
             },
-            Exit::Code(code) => self.failed(FailureKind::Failed, format!("exit code {code}")),
-            Exit::Signal(signal) => self.failed(FailureKind::Trapped, format!("signal {signal}")),
-            Exit::Limit(Limit::Time(limit)) => Outcome::TimedOut { limit },
-            Exit::Limit(limit) => {
-                let message = format!("{} was stopped at its limit of {limit}", self.name());
+            ProcessExit::Code(code) => {
+                self.failure_outcome(FailureKind::Failed, format!("exit code {code}"))
+            }
+            ProcessExit::Signal(signal) => {
+                self.failure_outcome(FailureKind::Trapped, format!("signal {signal}"))
+            }
+            ProcessExit::Limit(ReachedProcessLimit::Time(limit)) => Outcome::TimedOut { limit },
+            ProcessExit::Limit(limit) => {
+                let message = format!("{} was stopped at its limit of {limit}", self.tool_name());
                 Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message))
             }
         }
     }
 
-    fn failed(&self, kind: FailureKind, how: String) -> Outcome {
-        let said = last(self.finished.stderr.trim());
-        if let Some(denial) = self.denial(&how, &said) {
+    fn failure_outcome(&self, kind: FailureKind, how: String) -> Outcome {
+        let said = end_of_text(self.finished.stderr.trim());
+        if let Some(denial) = self.file_access_denial(&how, &said) {
             return Outcome::Denied(denial);
         }
         let message = match said.is_empty() {
-            true => format!("{} failed ({how}) without a message", self.name()),
-            false => format!("{} failed ({how}): {said}", self.name()),
+            true => format!("{} failed ({how}) without a message", self.tool_name()),
+            false => format!("{} failed ({how}): {said}", self.tool_name()),
         };
         Outcome::Failed(CallFailure::new(kind, message))
     }
@@ -73,7 +80,7 @@ impl Ended<'_> {
     /// Returns a denial if standard error shows that a file was not accessible. Only the program
     /// knows which file, so this text is the only evidence. It decides only how the failure is
     /// reported.
-    fn denial(&self, how: &str, said: &str) -> Option<Denial> {
+    fn file_access_denial(&self, how: &str, said: &str) -> Option<Denial> {
         if !REFUSED.iter().any(|words| said.contains(words)) {
             return None;
         }
@@ -82,21 +89,21 @@ impl Ended<'_> {
             false => "the file may lie outside the folders that its policy grants",
         };
         Some(Denial {
-            what: format!("{} failed ({how}): {said}", self.name()),
+            what: format!("{} failed ({how}): {said}", self.tool_name()),
             why: why.to_owned(),
             fix: self.grant.missing_files_fix(None, FsAccess::Read),
             nobody_to_ask: false,
         })
     }
 
-    fn no_answer(&self, error: &OutputError) -> Outcome {
-        let message = format!("{} gave no answer: {error}", self.name());
+    fn bad_output_outcome(&self, error: &OutputError) -> Outcome {
+        let message = format!("{} gave no answer: {error}", self.tool_name());
         let failure = CallFailure::new(FailureKind::BadOutput, message);
         Outcome::Failed(failure.with_detail(error.hint()))
     }
 
-    fn used(&self) -> Effect {
-        let Finished { exit, cpu_time, .. } = &self.finished;
+    fn usage_effect(&self) -> Effect {
+        let ProcessResult { exit, cpu_time, .. } = &self.finished;
         let program = self.spec.program.display();
         Effect::Used {
             capability: Capability::Process.as_str().to_owned(),
@@ -105,7 +112,7 @@ impl Ended<'_> {
     }
 
     /// Returns the lines of standard error as log entries.
-    fn log(&self) -> impl Iterator<Item = Effect> {
+    fn log_effects(&self) -> impl Iterator<Item = Effect> {
         let lines = self.finished.stderr.lines().filter(|line| !line.trim().is_empty());
         lines.take(LOG_LINES_MAX).map(|line| Effect::Logged {
             level: LogLevel::Info,
@@ -114,9 +121,10 @@ impl Ended<'_> {
     }
 
     /// Returns a warning if the policy's time limit ended the program before its own timeout.
-    fn shortened(&self) -> Option<Effect> {
+    fn time_limit_warning(&self) -> Option<Effect> {
         let (wanted, given) = (self.script.definition.timeout, self.spec.limits.time);
-        let is_shortened = matches!(self.finished.exit, Exit::Limit(Limit::Time(_)));
+        let is_shortened =
+            matches!(self.finished.exit, ProcessExit::Limit(ReachedProcessLimit::Time(_)));
         (is_shortened && given < wanted).then(|| Effect::Logged {
             level: LogLevel::Warn,
             text: format!(
@@ -127,7 +135,7 @@ impl Ended<'_> {
 }
 
 /// Returns the end of a text, made safe to show.
-fn last(said: &str) -> String {
+fn end_of_text(said: &str) -> String {
     let skipped = said.chars().count().saturating_sub(ERRORS_CHARS_MAX);
     let end: String = said.chars().skip(skipped).collect();
     let mark = if skipped > 0 { "… " } else { "" };
@@ -136,7 +144,7 @@ fn last(said: &str) -> String {
 
 /// Returns the outcome of a program that did not run. The message is for the model; the detail
 /// contains the reason for the user.
-pub(super) fn not_run(plugin: &PluginName, error: &RunError) -> Outcome {
+pub(super) fn not_run_outcome(plugin: &PluginName, error: &RunError) -> Outcome {
     let (kind, message) = match error {
         RunError::Changed { .. } => {
             (FailureKind::Unavailable, format!("{plugin} has changed on disk since it was loaded"))

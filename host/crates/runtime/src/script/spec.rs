@@ -3,39 +3,43 @@
 use std::{path::PathBuf, time::Duration};
 
 use sallyport_policy::{FsAccess, Grant, ProcessGrant};
-use sallyport_process::{Limits, Network, Script, Spec, Walls};
+use sallyport_process::{MissingWallPolicy, ProcessLimits, ProcessNetwork, ProcessSpec, Script};
 use sallyport_sandbox::HostCallAuthorizer;
 
 /// Minimum processor time. It is counted in whole seconds, so zero would stop every program.
 const CPU_TIME_MIN: Duration = Duration::from_secs(1);
 
 /// Returns the specification of a run of the plugin's script.
-pub(super) fn of(
+pub(super) fn build_spec(
     script: &Script,
     grant: &Grant,
     process: &ProcessGrant,
     warden: &dyn HostCallAuthorizer,
-) -> Spec {
-    Spec {
+) -> ProcessSpec {
+    ProcessSpec {
         program: script.program.path.clone(),
         digest: script.program.digest.clone(),
         folder: script.folder.clone(),
-        reads: paths(grant, FsAccess::Read),
-        writes: paths(grant, FsAccess::ReadWrite),
-        network: if process.network { Network::Open } else { Network::None },
-        walls: if process.unwalled { Walls::AsAvailable } else { Walls::Required },
-        limits: limits(script, grant),
-        env: variables(grant, warden),
+        reads: granted_paths(grant, FsAccess::Read),
+        writes: granted_paths(grant, FsAccess::ReadWrite),
+        network: if process.network { ProcessNetwork::Open } else { ProcessNetwork::None },
+        walls: if process.unwalled {
+            MissingWallPolicy::AsAvailable
+        } else {
+            MissingWallPolicy::Required
+        },
+        limits: process_limits(script, grant),
+        env: granted_variables(grant, warden),
     }
 }
 
-fn paths(grant: &Grant, access: FsAccess) -> Vec<PathBuf> {
+fn granted_paths(grant: &Grant, access: FsAccess) -> Vec<PathBuf> {
     let mounts = grant.fs().iter().filter(|mount| mount.access == access);
     mounts.map(|mount| mount.host.clone()).collect()
 }
 
 /// Returns the granted variables that are set.
-fn variables(grant: &Grant, warden: &dyn HostCallAuthorizer) -> Vec<(String, String)> {
+fn granted_variables(grant: &Grant, warden: &dyn HostCallAuthorizer) -> Vec<(String, String)> {
     let set = grant
         .env()
         .iter()
@@ -45,16 +49,16 @@ fn variables(grant: &Grant, warden: &dyn HostCallAuthorizer) -> Vec<(String, Str
 
 /// Returns the limits of the policy, with the script's own timeout if that is shorter. Limits that
 /// the policy does not have, such as the number of processes, are [`Limits::STANDARD`].
-fn limits(script: &Script, grant: &Grant) -> Limits {
+fn process_limits(script: &Script, grant: &Grant) -> ProcessLimits {
     let limits = grant.limits();
     let time = script.definition.timeout.min(limits.time);
-    Limits {
+    ProcessLimits {
         time,
         cpu_time: limits.cpu.unwrap_or(time).max(CPU_TIME_MIN),
         memory_bytes: limits.memory_bytes,
         open_files: limits.handles,
         output_bytes: limits.output_bytes,
         errors_bytes: limits.log_bytes,
-        ..Limits::STANDARD
+        ..ProcessLimits::STANDARD
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn write(path: &Path, value: &Secret) -> Result<(), SecretProblem> {
     }
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    Ok(whole_file::replace(path, value.expose().as_bytes(), whole_file::PRIVATE_MODE)?)
+    Ok(whole_file::replace_file(path, value.expose().as_bytes(), whole_file::PRIVATE_MODE)?)
 }
 
 /// Removes a value's file.

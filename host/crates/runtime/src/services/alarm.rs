@@ -6,30 +6,30 @@ use tokio::sync::Notify;
 
 /// Rings when a timer is set in this program.
 #[derive(Debug, Default)]
-pub struct Alarm(Notify);
+pub struct TimerAlarm(Notify);
 
-impl Alarm {
+impl TimerAlarm {
     /// Wakes the waiting task, or the next one that waits.
-    pub fn ring(&self) {
+    pub fn notify_waiter(&self) {
         self.0.notify_one();
     }
 
     /// Waits until the alarm rings. Returns immediately if it rang before.
-    pub async fn rings(&self) {
+    pub async fn wait_for_notification(&self) {
         self.0.notified().await;
     }
 }
 
 /// The timers of the store. Adding one rings the alarm, so that it need not wait for the next look.
-pub(super) struct RungTimers {
+pub(super) struct NotifyingTimers {
     pub(super) kept: PersistentTimerStore,
-    pub(super) alarm: std::sync::Arc<Alarm>,
+    pub(super) alarm: std::sync::Arc<TimerAlarm>,
 }
 
-impl TimerStore for RungTimers {
+impl TimerStore for NotifyingTimers {
     fn add_timer(&self, owner: &DataOwner, plan: TimerRequest) -> Result<StoredTimer, TimerError> {
         let timer = self.kept.add_timer(owner, plan)?;
-        self.alarm.ring();
+        self.alarm.notify_waiter();
         Ok(timer)
     }
 

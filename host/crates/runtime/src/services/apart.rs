@@ -2,7 +2,7 @@
 
 /// Runs blocking work and returns its result. Returns `None` if it panicked or the program is
 /// ending.
-pub(crate) async fn apart<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()

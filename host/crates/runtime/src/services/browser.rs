@@ -14,13 +14,13 @@ const DESKTOPS: [&str; 2] = ["WAYLAND_DISPLAY", "DISPLAY"];
 
 /// Opens pages.
 pub struct Browser {
-    way: Way,
+    way: PageOpenMethod,
     tell: Tell,
 }
 
 /// The means by which pages are opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Way {
+enum PageOpenMethod {
     /// Shows the address, so that the user opens it.
     Shown,
     /// The desktop's default program.
@@ -33,11 +33,11 @@ impl Browser {
     /// Creates a browser from the configuration. `is_watched` is whether a user is at the terminal;
     /// `tell` shows the user an address.
     pub fn new(command: Option<&str>, env: &Env, is_watched: bool, tell: Tell) -> Self {
-        Self { way: Way::new(command, env, is_watched), tell }
+        Self { way: PageOpenMethod::new(command, env, is_watched), tell }
     }
 }
 
-impl Way {
+impl PageOpenMethod {
     fn new(command: Option<&str>, env: &Env, is_watched: bool) -> Self {
         // Only Linux has variables that indicate a desktop.
         let is_desktop =
@@ -80,19 +80,20 @@ mod tests {
     #[test]
     fn a_page_is_opened_where_there_is_a_desktop_and_somebody_to_see_it() {
         let desk = [("DISPLAY", ":0")];
-        let program = || Way::Program("lynx".to_owned());
-        type Row<'r> = (Option<&'r str>, &'r [(&'r str, &'r str)], bool, Way);
+        let program = || PageOpenMethod::Program("lynx".to_owned());
+        type Row<'r> = (Option<&'r str>, &'r [(&'r str, &'r str)], bool, PageOpenMethod);
         let rows: [Row<'_>; 7] = [
-            (None, &desk, true, Way::Desktop),
-            (None, &[("WAYLAND_DISPLAY", "w")], true, Way::Desktop),
-            (None, &desk, false, Way::Shown),
-            (None, &[("DISPLAY", "")], true, Way::Shown),
-            (Some("none"), &desk, true, Way::Shown),
+            (None, &desk, true, PageOpenMethod::Desktop),
+            (None, &[("WAYLAND_DISPLAY", "w")], true, PageOpenMethod::Desktop),
+            (None, &desk, false, PageOpenMethod::Shown),
+            (None, &[("DISPLAY", "")], true, PageOpenMethod::Shown),
+            (Some("none"), &desk, true, PageOpenMethod::Shown),
             (Some("lynx"), &desk, true, program()),
             (Some("lynx"), &[], false, program()),
         ];
         for (command, env, is_watched, want) in rows {
-            let way = Way::new(command, &Env::from_pairs(env.iter().copied()), is_watched);
+            let way =
+                PageOpenMethod::new(command, &Env::from_pairs(env.iter().copied()), is_watched);
             assert_eq!(way, want, "{command:?} {env:?} {is_watched}");
         }
     }

@@ -20,7 +20,7 @@ use sallyport_session::SessionHandle;
 use sallyport_store::{HostStore, StoreError};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
-use super::{USER, courier::Courier};
+use super::{USER, courier::NotificationDelivery};
 use crate::gate::{Tell, now_ms};
 
 /// Maximum number of events that wait for a courier. Further progress is dropped; only the latest
@@ -31,42 +31,43 @@ const WORDS_WAITING_MAX: usize = 64;
 const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The open conversations of this program.
-pub struct Conversations {
+pub struct NotificationHub {
     store: HostStore,
     tell: Tell,
-    open: Mutex<Vec<Open>>,
+    open: Mutex<Vec<OpenConversation>>,
 }
 
-struct Open {
+struct OpenConversation {
     session_id: String,
-    words: mpsc::Sender<Word>,
+    words: mpsc::Sender<DeliveryEvent>,
 }
 
 /// An event for a courier.
-pub(super) enum Word {
+pub(super) enum DeliveryEvent {
     /// There may be messages for its conversation.
     Look,
     /// A call of its conversation has made progress.
     Progress { call_id: String, progress: CallProgress },
 }
 
-impl Conversations {
+impl NotificationHub {
     pub(super) fn new(store: HostStore, tell: Tell) -> Self {
         Self { store, tell, open: Mutex::default() }
     }
 
     /// Starts to deliver messages to a session, stored ones first. Must be called within a tokio
     /// runtime.
-    pub fn attend(self: &Arc<Self>, session_id: &str, handle: SessionHandle) -> Attendance {
+    pub fn subscribe(self: &Arc<Self>, session_id: &str, handle: SessionHandle) -> Subscription {
         let (words, inbox) = mpsc::channel(WORDS_WAITING_MAX);
         let (store, tell) = (self.store.clone(), Arc::clone(&self.tell));
         let session_id = session_id.to_owned();
         let carried = session_id.clone();
         let (handed, told) = (AtomicU64::new(0), OnceLock::new());
-        let courier = Courier { session_id: carried, store, handle, tell, handed, told };
-        let courier = tokio::spawn(courier.carry(inbox));
-        self.open().push(Open { session_id: session_id.clone(), words });
-        Attendance { conversations: Arc::clone(self), session_id, courier }
+        let courier =
+            NotificationDelivery { session_id: carried, store, handle, tell, handed, told };
+        let courier = tokio::spawn(courier.run_delivery(inbox));
+        self.open_conversations().push(OpenConversation { session_id: session_id.clone(), words });
+        Subscription { conversations: Arc::clone(self), session_id, courier }
     }
 
     /// Stores a message and wakes the couriers. May block.
@@ -74,10 +75,16 @@ impl Conversations {
     /// # Errors
     ///
     /// The message cannot be stored, or too many messages are gathered already.
-    pub fn post(&self, notice: &PluginNotice, delivery: DeliveryTime) -> Result<(), NoticeError> {
+    pub fn post_notice(
+        &self,
+        notice: &PluginNotice,
+        delivery: DeliveryTime,
+    ) -> Result<(), NoticeError> {
         let unkept = |error: StoreError| NoticeError::Unavailable(error.to_string());
-        let notice =
-            PluginNotice { audience: self.audience(notice).map_err(unkept)?, ..notice.clone() };
+        let notice = PluginNotice {
+            audience: self.effective_audience(notice).map_err(unkept)?,
+            ..notice.clone()
+        };
         let kept = self.store.notices();
         match delivery {
             DeliveryTime::AtOnce => kept.store_notice(USER, &notice).map_err(unkept)?,
@@ -88,16 +95,16 @@ impl Conversations {
                 return if is_kept { Ok(()) } else { Err(NoticeError::Full) };
             }
         }
-        for open in self.open().iter() {
+        for open in self.open_conversations().iter() {
             // A full queue does no harm: that courier looks soon anyway.
-            let _ = open.words.try_send(Word::Look);
+            let _ = open.words.try_send(DeliveryEvent::Look);
         }
         Ok(())
     }
 
     /// Returns the audience of a message. A conversation that is closed and not stored can never be
     /// resumed to show it, so it then goes to the user.
-    fn audience(&self, notice: &PluginNotice) -> Result<NoticeAudience, StoreError> {
+    fn effective_audience(&self, notice: &PluginNotice) -> Result<NoticeAudience, StoreError> {
         let id = &notice.session_id;
         if self.store.presence().is_open(id, now_ms())? {
             return Ok(notice.audience);
@@ -111,20 +118,20 @@ impl Conversations {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, Vec<Open>> {
+    fn open_conversations(&self) -> MutexGuard<'_, Vec<OpenConversation>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl NoticeService for Conversations {
+impl NoticeService for NotificationHub {
     fn notify(&self, notice: PluginNotice, delivery: DeliveryTime) -> Result<(), NoticeError> {
-        self.post(&notice, delivery)
+        self.post_notice(&notice, delivery)
     }
 
     fn report_progress(&self, call: &ToolCallContext, _: &ToolId, progress: CallProgress) {
-        let open = self.open();
+        let open = self.open_conversations();
         let of_call = open.iter().find(|open| open.session_id == call.session_id);
-        let word = Word::Progress { call_id: call.call_id.clone(), progress };
+        let word = DeliveryEvent::Progress { call_id: call.call_id.clone(), progress };
         if let Some(open) = of_call {
             // A dropped update is followed by a newer one.
             let _ = open.words.try_send(word);
@@ -133,23 +140,23 @@ impl NoticeService for Conversations {
 }
 
 /// A session that receives messages.
-pub struct Attendance {
-    conversations: Arc<Conversations>,
+pub struct Subscription {
+    conversations: Arc<NotificationHub>,
     session_id: String,
     courier: JoinHandle<()>,
 }
 
-impl Attendance {
+impl Subscription {
     /// Stops delivery. Later messages wait until the session is resumed. Call this before the
     /// session is closed, so that it still records the delivered messages.
-    pub async fn leave(mut self) {
+    pub async fn unsubscribe(mut self) {
         // The courier ends when its sender is dropped.
-        self.conversations.open().retain(|open| open.session_id != self.session_id);
+        self.conversations.open_conversations().retain(|open| open.session_id != self.session_id);
         let _ = timeout(LEAVE_TIME_MAX, &mut self.courier).await;
     }
 }
 
-impl Drop for Attendance {
+impl Drop for Subscription {
     fn drop(&mut self) {
         self.courier.abort();
     }

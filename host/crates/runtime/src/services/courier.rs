@@ -16,13 +16,13 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{USER, apart, conversations::Word};
+use super::{USER, apart, conversations::DeliveryEvent};
 use crate::gate::{Tell, now_ms};
 
 /// How often a courier looks for messages that other processes stored.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-pub(super) struct Courier {
+pub(super) struct NotificationDelivery {
     pub(super) session_id: String,
     pub(super) store: HostStore,
     pub(super) handle: SessionHandle,
@@ -34,30 +34,31 @@ pub(super) struct Courier {
 }
 
 /// The session or the sender is gone, so the courier stops.
-struct Ended;
+struct DeliveryStop;
 
-impl Courier {
+impl NotificationDelivery {
     /// Delivers messages until the sender is dropped or the session ends.
-    pub(super) async fn carry(self, mut words: mpsc::Receiver<Word>) {
-        let entered = self.enter().await;
-        let (mut look, mut beat) = (Instant::now() + LOOK_EVERY, Instant::now() + beat_every());
+    pub(super) async fn run_delivery(self, mut words: mpsc::Receiver<DeliveryEvent>) {
+        let entered = self.register_presence().await;
+        let (mut look, mut beat) =
+            (Instant::now() + LOOK_EVERY, Instant::now() + heartbeat_interval());
         // Messages that waited for the session to be resumed are late.
-        let mut last = self.bring(true).await;
+        let mut last = self.deliver_waiting(true).await;
         while last.is_ok() {
             last = tokio::select! {
                 word = words.recv() => match word {
-                    Some(Word::Look) => self.bring(false).await,
-                    Some(Word::Progress { call_id, progress }) => {
-                        self.say(FrontEndCommand::Progress { call_id, progress }).await
+                    Some(DeliveryEvent::Look) => self.deliver_waiting(false).await,
+                    Some(DeliveryEvent::Progress { call_id, progress }) => {
+                        self.send_command(FrontEndCommand::Progress { call_id, progress }).await
                     }
-                    None => Err(Ended),
+                    None => Err(DeliveryStop),
                 },
                 () = sleep_until(look) => {
                     look = Instant::now() + LOOK_EVERY;
-                    self.bring(false).await
+                    self.deliver_waiting(false).await
                 }
                 () = sleep_until(beat) => {
-                    beat = Instant::now() + beat_every();
+                    beat = Instant::now() + heartbeat_interval();
                     self.with_store(|store, _| store.presence().send_heartbeat(now_ms())).await;
                     Ok(())
                 }
@@ -68,13 +69,13 @@ impl Courier {
         }
     }
 
-    async fn enter(&self) -> bool {
+    async fn register_presence(&self) -> bool {
         let enter = |store: &HostStore, id: &str| store.presence().mark_open(USER, id, now_ms());
         self.with_store(enter).await.is_some()
     }
 
     /// Takes the waiting messages and hands them over.
-    async fn bring(&self, is_late: bool) -> Result<(), Ended> {
+    async fn deliver_waiting(&self, is_late: bool) -> Result<(), DeliveryStop> {
         let take = |store: &HostStore, id: &str| store.notices().take_batch(USER, id, now_ms());
         let Some(mut taken) = self.with_store(take).await.filter(|taken| !taken.is_empty()) else {
             return Ok(());
@@ -82,9 +83,9 @@ impl Courier {
         if taken.more > 0 {
             (self.tell)(&format!("{} older messages were dropped", taken.more));
         }
-        if self.hand_over(std::mem::take(&mut taken.notices), is_late).await.is_err() {
-            self.give_back(taken).await;
-            return Err(Ended);
+        if self.send_to_session(std::mem::take(&mut taken.notices), is_late).await.is_err() {
+            self.return_to_store(taken).await;
+            return Err(DeliveryStop);
         }
         self.with_store(move |store, _| store.notices().confirm_shown(&taken)).await;
         Ok(())
@@ -92,25 +93,29 @@ impl Courier {
 
     /// Hands messages over, and returns once the session has recorded them. The store keeps them
     /// until then.
-    async fn hand_over(&self, notices: Vec<PluginNotice>, is_late: bool) -> Result<(), Ended> {
+    async fn send_to_session(
+        &self,
+        notices: Vec<PluginNotice>,
+        is_late: bool,
+    ) -> Result<(), DeliveryStop> {
         let count = notices.len() as u64;
         let handed = self.handed.fetch_add(count, Ordering::Relaxed) + count;
         for notice in notices {
             let notice = PluginNotice { late: notice.late || is_late, ..notice };
-            self.say(FrontEndCommand::Notice(notice)).await?;
+            self.send_command(FrontEndCommand::Notice(notice)).await?;
         }
-        self.handle.wait_for_notices(handed).await.map_err(|_| Ended)
+        self.handle.wait_for_notices(handed).await.map_err(|_| DeliveryStop)
     }
 
-    async fn give_back(&self, taken: NoticeBatch) {
+    async fn return_to_store(&self, taken: NoticeBatch) {
         self.with_store(move |store, _| store.notices().release_batch(&taken)).await;
     }
 
-    async fn say(&self, command: FrontEndCommand) -> Result<(), Ended> {
-        self.handle.send(command).await.map_err(|_| Ended)
+    async fn send_command(&self, command: FrontEndCommand) -> Result<(), DeliveryStop> {
+        self.handle.send(command).await.map_err(|_| DeliveryStop)
     }
 
-    fn complain(&self, error: &StoreError) {
+    fn report_store_error(&self, error: &StoreError) {
         if self.told.set(()).is_ok() {
             (self.tell)(&format!("messages of plugins cannot be read: {error}"));
         }
@@ -122,12 +127,12 @@ impl Courier {
         work: impl FnOnce(&HostStore, &str) -> Result<T, StoreError> + Send + 'static,
     ) -> Option<T> {
         let (store, session_id) = (self.store.clone(), self.session_id.clone());
-        let done = apart(move || work(&store, &session_id)).await?;
-        done.map_err(|error| self.complain(&error)).ok()
+        let done = run_blocking(move || work(&store, &session_id)).await?;
+        done.map_err(|error| self.report_store_error(&error)).ok()
     }
 }
 
-fn beat_every() -> Duration {
+fn heartbeat_interval() -> Duration {
     Duration::from_millis(BEAT_MS)
 }
 
@@ -150,7 +155,7 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
-    use crate::services::Conversations;
+    use crate::services::NotificationHub;
 
     const ID: &str = "s-1";
 
@@ -208,7 +213,7 @@ mod tests {
     async fn what_a_session_did_not_write_down_waits_for_the_next() {
         let folder = tempfile::tempdir().unwrap();
         let store = HostStore::open(&folder.path().join("state")).unwrap();
-        let conversations = Arc::new(Conversations::new(store.clone(), Arc::new(|_: &str| {})));
+        let conversations = Arc::new(NotificationHub::new(store.clone(), Arc::new(|_: &str| {})));
         let written = Arc::new(AtomicUsize::new(0));
         let (_, approvals) = session::approval::approval_channel();
         let parts = SessionParts {
@@ -221,16 +226,16 @@ mod tests {
             options: SessionOptions::new(ID),
         };
         let (handle, events) = session::spawn_session(parts).unwrap();
-        let attendance = conversations.attend(ID, handle);
+        let attendance = conversations.subscribe(ID, handle);
         for _ in 0..MANY / 40 {
             for _ in 0..40 {
-                conversations.post(&notice(), DeliveryTime::AtOnce).unwrap();
+                conversations.post_notice(&notice(), DeliveryTime::AtOnce).unwrap();
             }
             // Time to take the messages, and to treat them as shown.
             sleep(Duration::from_millis(400)).await;
         }
         drop(events);
-        attendance.leave().await;
+        attendance.unsubscribe().await;
         let mut kept = 0;
         loop {
             let taken = store.notices().take_batch(USER, ID, now_ms()).unwrap();

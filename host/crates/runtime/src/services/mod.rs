@@ -16,14 +16,14 @@ use std::{path::PathBuf, sync::Arc};
 use sallyport_contract::{Services, ToolCallContext};
 use sallyport_store::HostStore;
 
-pub use alarm::Alarm;
-pub(crate) use apart::apart;
+pub use alarm::TimerAlarm;
+pub(crate) use apart::run_blocking;
 pub use browser::Browser;
-pub use conversations::{Attendance, Conversations};
+pub use conversations::{NotificationHub, Subscription};
 
 use crate::gate::Tell;
-use alarm::RungTimers;
-use packages::Shelf;
+use alarm::NotifyingTimers;
+use packages::LazyPackageIndex;
 
 /// The id of the only user of this host.
 pub const USER: &str = "local";
@@ -46,7 +46,7 @@ pub fn single_call_context(call_id: String, session_id: &str) -> ToolCallContext
 }
 
 /// The parts that the services are made of.
-pub struct OfferParts {
+pub struct HostServicesParts {
     /// The store.
     pub store: HostStore,
     /// Opens pages.
@@ -60,27 +60,30 @@ pub struct OfferParts {
 }
 
 /// The services of a program for its plugins, with handles to the parts that keep running.
-pub struct Offer {
+pub struct HostServices {
     /// The services that the sandbox uses.
     pub services: Services,
     /// The open conversations.
-    pub conversations: Arc<Conversations>,
+    pub conversations: Arc<NotificationHub>,
     /// Rings when timers are set.
-    pub alarm: Arc<Alarm>,
+    pub alarm: Arc<TimerAlarm>,
 }
 
-impl Offer {
+impl HostServices {
     /// Creates the services. Each is opened at its first use.
-    pub fn new(parts: OfferParts) -> Self {
-        let OfferParts { store, browser, index, packages, tell } = parts;
-        let alarm = Arc::new(Alarm::default());
-        let conversations = Arc::new(Conversations::new(store.clone(), tell));
+    pub fn new(parts: HostServicesParts) -> Self {
+        let HostServicesParts { store, browser, index, packages, tell } = parts;
+        let alarm = Arc::new(TimerAlarm::default());
+        let conversations = Arc::new(NotificationHub::new(store.clone(), tell));
         let services = Services {
             state: Some(Arc::new(store.state())),
-            timers: Some(Arc::new(RungTimers { kept: store.timers(), alarm: Arc::clone(&alarm) })),
+            timers: Some(Arc::new(NotifyingTimers {
+                kept: store.timers(),
+                alarm: Arc::clone(&alarm),
+            })),
             notices: Some(Arc::clone(&conversations) as Arc<_>),
             opener: Some(Arc::new(browser)),
-            packages: Some(Arc::new(Shelf::new(index, packages))),
+            packages: Some(Arc::new(LazyPackageIndex::new(index, packages))),
         };
         Self { services, conversations, alarm }
     }

@@ -11,9 +11,9 @@ use sallyport_session::{MemoryMode, SessionMemory, SessionOptions, TurnLimits};
 use super::{SessionError, check_key};
 use crate::{
     config::HostSettings,
-    host::{Host, open_store, warnings},
+    host::{Host, open_store, warning_reporter},
     notice::{HostNotice, NoticeSink},
-    recall::Memories,
+    recall::UserMemories,
     roles::guide::AssistantDefinition,
     services::USER,
 };
@@ -44,7 +44,7 @@ pub struct SessionConfig {
     /// The merged options, without a session id.
     options: SessionOptions,
     /// Finds earlier turns by their meaning, if enabled.
-    memories: Option<Arc<Memories>>,
+    memories: Option<Arc<UserMemories>>,
 }
 
 impl SessionConfig {
@@ -53,7 +53,7 @@ impl SessionConfig {
     /// # Errors
     ///
     /// The guide, the store or the embedding model cannot be used.
-    pub async fn of(
+    pub async fn from_settings(
         overrides: &SessionOverrides,
         settings: &HostSettings,
         host: &Host,
@@ -62,16 +62,16 @@ impl SessionConfig {
             Some(plugin) => Some(AssistantDefinition::from_guide(host.roles(), plugin).await?),
             None => None,
         };
-        let options = options(overrides, settings, guide.as_ref());
+        let options = merge_options(overrides, settings, guide.as_ref());
         let memories = match options.memory {
-            MemoryMode::ByMeaning { .. } => Some(memories(settings, host.notices())?),
+            MemoryMode::ByMeaning { .. } => Some(open_memories(settings, host.notices())?),
             _ => None,
         };
         Ok(Self { guide, options, memories })
     }
 
     /// Returns the options of one session.
-    pub fn options(&self, session_id: &str) -> SessionOptions {
+    pub fn session_options(&self, session_id: &str) -> SessionOptions {
         SessionOptions { session_id: session_id.to_owned(), ..self.options.clone() }
     }
 
@@ -81,17 +81,21 @@ impl SessionConfig {
     }
 
     /// Returns the initial memories of the model.
-    pub fn known(&self) -> &[String] {
+    pub fn initial_memories(&self) -> &[String] {
         &self.options.memories
     }
 
     /// Returns the recall of one session. If `is_kept` is false, nothing is stored.
-    pub fn recall(&self, session_id: &str, is_kept: bool) -> Option<Arc<dyn SessionMemory>> {
-        self.memories.as_ref().map(|memories| memories.in_session(session_id, is_kept))
+    pub fn session_recall(
+        &self,
+        session_id: &str,
+        is_kept: bool,
+    ) -> Option<Arc<dyn SessionMemory>> {
+        self.memories.as_ref().map(|memories| memories.recall_for_session(session_id, is_kept))
     }
 }
 
-fn options(
+fn merge_options(
     overrides: &SessionOverrides,
     settings: &HostSettings,
     guide: Option<&AssistantDefinition>,
@@ -114,12 +118,12 @@ fn options(
         temperature: guide.and_then(|guide| guide.temperature),
         tool_tokens_max: Some(chat.tool_tokens_max),
         spoken: overrides.spoken,
-        limits: limits(overrides, budget.turn),
+        limits: merge_limits(overrides, budget.turn),
         session_limits: budget.session,
     }
 }
 
-fn limits(overrides: &SessionOverrides, usual: TurnLimits) -> TurnLimits {
+fn merge_limits(overrides: &SessionOverrides, usual: TurnLimits) -> TurnLimits {
     TurnLimits {
         turns_max: overrides.turns_max.unwrap_or(usual.turns_max),
         calls_max: overrides.calls_max.unwrap_or(usual.calls_max),
@@ -130,7 +134,10 @@ fn limits(overrides: &SessionOverrides, usual: TurnLimits) -> TurnLimits {
     }
 }
 
-fn memories(settings: &HostSettings, notices: &NoticeSink) -> Result<Arc<Memories>, SessionError> {
+fn open_memories(
+    settings: &HostSettings,
+    notices: &NoticeSink,
+) -> Result<Arc<UserMemories>, SessionError> {
     let asked = settings.embedder.as_ref().filter(|asked| {
         let key = check_key(&asked.model, asked.key.as_ref(), &asked.base_url);
         key.map_err(|missing| {
@@ -139,10 +146,10 @@ fn memories(settings: &HostSettings, notices: &NoticeSink) -> Result<Arc<Memorie
         .is_ok()
     });
     let embedder = asked.map(connect_embedder).transpose()?;
-    Ok(Memories::new(
+    Ok(UserMemories::new(
         open_store(settings).map_err(SessionError::NoStore)?,
         USER,
         embedder,
-        warnings(notices),
+        warning_reporter(notices),
     ))
 }

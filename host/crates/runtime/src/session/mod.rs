@@ -19,13 +19,16 @@ use tokio::sync::mpsc;
 
 pub use self::{
     config::{SessionConfig, SessionOverrides},
-    model::{ModelHandle, check_key, offline},
-    selector::{OpenedSession, SessionSelector, find, folder, kept, open},
+    model::{ModelHandle, check_key, offline_matcher},
+    selector::{
+        OpenedSession, SessionSelector, current_folder, find_session, find_stored_session,
+        open_session,
+    },
 };
 use crate::{
     host::Host,
     roles::{RoleError, guide::GuideError},
-    services::Attendance,
+    services::Subscription,
 };
 
 /// Why a session cannot be opened or started.
@@ -90,7 +93,7 @@ pub struct HostSession {
     /// Sends commands.
     pub handle: SessionHandle,
     /// Delivers plugin messages. `None` if the session does not listen.
-    attendance: Option<Attendance>,
+    attendance: Option<Subscription>,
 }
 
 impl Host {
@@ -108,16 +111,16 @@ impl Host {
         approvals: PendingApprovals,
     ) -> Result<SessionParts, SessionError> {
         let OpenedSession { session_id, journal, past, is_kept } = opened;
-        let mut options = config.options(&session_id);
+        let mut options = config.session_options(&session_id);
         // The matcher cannot write sentences, so a sentence from the tool is the better answer.
         options.spoken |= matches!(model, ModelHandle::Offline);
         Ok(SessionParts {
-            model: model.in_session(self.roles(), &session_id)?,
+            model: model.model_for_session(self.roles(), &session_id)?,
             toolbox: Arc::clone(self.toolbox()),
             approvals,
             journal,
             past,
-            recall: config.recall(&session_id, is_kept),
+            recall: config.session_recall(&session_id, is_kept),
             options,
         })
     }
@@ -127,14 +130,14 @@ impl Host {
     /// # Errors
     ///
     /// A model could not distinguish two tools.
-    pub fn begin(
+    pub fn begin_session(
         &self,
         parts: SessionParts,
         listens: bool,
     ) -> Result<(HostSession, Events), SessionError> {
-        let (mut session, events) = HostSession::detached(parts)?;
+        let (mut session, events) = HostSession::start_detached(parts)?;
         if listens {
-            session.attendance = Some(self.attend(&session.session_id, &session.handle));
+            session.attendance = Some(self.subscribe_session(&session.session_id, &session.handle));
         }
         Ok((session, events))
     }
@@ -146,7 +149,7 @@ impl HostSession {
     /// # Errors
     ///
     /// A model could not distinguish two tools.
-    pub fn detached(parts: SessionParts) -> Result<(Self, Events), SessionError> {
+    pub fn start_detached(parts: SessionParts) -> Result<(Self, Events), SessionError> {
         let session_id = parts.options.session_id.clone();
         let (handle, events) =
             sallyport_session::spawn_session(parts).map_err(SessionError::Collision)?;
@@ -156,7 +159,7 @@ impl HostSession {
     /// Stops the delivery of plugin messages. Those delivered until now are among the events.
     pub async fn stop_listening(&mut self) {
         if let Some(attendance) = self.attendance.take() {
-            attendance.leave().await;
+            attendance.unsubscribe().await;
         }
     }
 

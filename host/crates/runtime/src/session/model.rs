@@ -44,7 +44,7 @@ impl ModelHandle {
     /// # Errors
     ///
     /// The settings are invalid, or a key is missing.
-    pub fn of(chosen: &ChosenModel) -> Result<Self, SessionError> {
+    pub fn from_choice(chosen: &ChosenModel) -> Result<Self, SessionError> {
         match &chosen.choice {
             ModelChoice::Offline { .. } => Ok(Self::Offline),
             ModelChoice::Endpoint(endpoint) => {
@@ -60,14 +60,14 @@ impl ModelHandle {
     /// # Errors
     ///
     /// The plugin does not exist, is not a provider, or cannot be used.
-    pub fn in_session(
+    pub fn model_for_session(
         &self,
         roles: &Arc<SessionRoles>,
         session_id: &str,
     ) -> Result<Arc<dyn ChatModel>, SessionError> {
         match self {
             Self::Ready(model) => Ok(Arc::clone(model)),
-            Self::Offline => Ok(Arc::new(offline(roles.registry()))),
+            Self::Offline => Ok(Arc::new(offline_matcher(roles.registry()))),
             Self::Plugin(settings) => {
                 let player =
                     roles.load_role_plugin(settings.plugin.as_str(), PluginRole::Provider)?;
@@ -83,7 +83,7 @@ impl ModelHandle {
 
 /// Returns the matcher for the tools of a registry. It reads the effective grant of a tool at each
 /// message, since the policy may change meanwhile.
-pub fn offline(registry: &Arc<Registry>) -> OfflineMatcher {
+pub fn offline_matcher(registry: &Arc<Registry>) -> OfflineMatcher {
     let plugin_of = |tool: &ToolDescriptor| (model_tool_name(&tool.id), tool.id.plugin.clone());
     let plugins: HashMap<String, PluginName> = registry.tools().iter().map(plugin_of).collect();
     let registry = Arc::clone(registry);

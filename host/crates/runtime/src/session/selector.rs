@@ -11,7 +11,7 @@ use sallyport_store::{HostStore, StoredSession};
 use super::SessionError;
 use crate::{
     config::HostSettings,
-    history::{self, Origin, StoreJournal},
+    history::{self, SessionOrigin, StoreJournal},
     host::{new_session_id, open_store},
 };
 
@@ -45,29 +45,30 @@ pub struct OpenedSession {
 /// # Errors
 ///
 /// The session does not exist, the id is ambiguous, or the store cannot be used.
-pub fn open(
+pub fn open_session(
     settings: &HostSettings,
     which: &SessionSelector,
 ) -> Result<OpenedSession, SessionError> {
     match which {
-        SessionSelector::Ephemeral => {
-            Ok(OpenedSession { is_kept: false, ..begin(new_session_id(), Box::new(NoJournal)) })
-        }
+        SessionSelector::Ephemeral => Ok(OpenedSession {
+            is_kept: false,
+            ..new_opened_session(new_session_id(), Box::new(NoJournal))
+        }),
         SessionSelector::New => {
-            let origin = Origin { id: new_session_id(), folder: folder() };
+            let origin = SessionOrigin { id: new_session_id(), folder: current_folder() };
             let store = open_store(settings).map_err(SessionError::NoStore)?;
-            let journal = StoreJournal::begin(store, origin.clone(), settings.sessions);
-            Ok(begin(origin.id, Box::new(journal)))
+            let journal = StoreJournal::begin_session(store, origin.clone(), settings.sessions);
+            Ok(new_opened_session(origin.id, Box::new(journal)))
         }
         SessionSelector::Latest => {
             let store = open_store(settings).map_err(SessionError::NoStore)?;
-            let session = latest(&store)?;
-            resume(store, session, settings)
+            let session = latest_session(&store)?;
+            resume_session(store, session, settings)
         }
         SessionSelector::Named(prefix) => {
             let store = open_store(settings).map_err(SessionError::NoStore)?;
-            let session = find(&store, prefix)?;
-            resume(store, session, settings)
+            let session = find_session(&store, prefix)?;
+            resume_session(store, session, settings)
         }
     }
 }
@@ -77,18 +78,18 @@ pub fn open(
 /// # Errors
 ///
 /// No session or several sessions match, or the store cannot be read.
-pub fn find(store: &HostStore, prefix: &str) -> Result<StoredSession, SessionError> {
+pub fn find_session(store: &HostStore, prefix: &str) -> Result<StoredSession, SessionError> {
     Ok(store.sessions().find_by_prefix(prefix)?)
 }
 
 /// Returns a session that can be resumed. Returns `None` if it was removed or cannot be read.
-pub fn kept(settings: &HostSettings, session_id: &str) -> Option<StoredSession> {
+pub fn find_stored_session(settings: &HostSettings, session_id: &str) -> Option<StoredSession> {
     open_store(settings).ok()?.sessions().get(session_id).ok()
 }
 
-fn latest(store: &HostStore) -> Result<StoredSession, SessionError> {
+fn latest_session(store: &HostStore) -> Result<StoredSession, SessionError> {
     let sessions = store.sessions();
-    let here = match folder() {
+    let here = match current_folder() {
         Some(folder) => sessions.latest_session(Some(&folder))?,
         None => None,
     };
@@ -97,23 +98,23 @@ fn latest(store: &HostStore) -> Result<StoredSession, SessionError> {
 }
 
 /// Returns the current folder, as sessions store it.
-pub fn folder() -> Option<String> {
+pub fn current_folder() -> Option<String> {
     let folder: PathBuf = std::env::current_dir().ok()?;
     Some(folder.to_str()?.to_owned())
 }
 
-fn begin(session_id: String, journal: Box<dyn Journal>) -> OpenedSession {
+fn new_opened_session(session_id: String, journal: Box<dyn Journal>) -> OpenedSession {
     OpenedSession { session_id, journal, past: RestoredSession::default(), is_kept: true }
 }
 
-fn resume(
+fn resume_session(
     store: HostStore,
     session: StoredSession,
     settings: &HostSettings,
 ) -> Result<OpenedSession, SessionError> {
-    let records = history::records(&store, &session.id)?;
+    let records = history::read_records(&store, &session.id)?;
     let count = records.len() as u64;
     let past = restore_session(records);
-    let journal = StoreJournal::go_on(store, &session.id, count, settings.sessions);
+    let journal = StoreJournal::resume_session(store, &session.id, count, settings.sessions);
     Ok(OpenedSession { session_id: session.id, journal: Box::new(journal), past, is_kept: true })
 }

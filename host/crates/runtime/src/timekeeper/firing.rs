@@ -13,12 +13,12 @@ use sallyport_store::TimerClaim;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{BUSY_PAUSE, Desk, LEASE_MS, LOOK_EVERY, places::Place};
+use super::{BUSY_PAUSE, LEASE_MS, LOOK_EVERY, TimekeeperState, places::FiringSlot};
 use crate::{
     gate::now_ms,
     internal,
     roles::{RoleRunKind, unfinished_reason},
-    services::apart,
+    services::run_blocking,
 };
 
 /// How often a claim is renewed during its firing.
@@ -34,7 +34,7 @@ const UNSAID_PAUSE: Duration = Duration::from_secs(61);
 const NOT_TAKEN: &str = "a message of its plugin was not accepted";
 
 /// The result of a firing.
-enum Ended {
+enum FiringResult {
     /// It succeeded.
     Done,
     /// It began and failed.
@@ -49,81 +49,82 @@ enum Ended {
     Unsaid(String),
 }
 
-impl Desk {
+impl TimekeeperState {
     /// Fires a timer and settles its claim. The place is taken until then.
-    pub(super) async fn fire(self: Arc<Self>, claim: TimerClaim, _place: Option<Place>) {
+    pub(super) async fn fire_timer(self: Arc<Self>, claim: TimerClaim, _place: Option<FiringSlot>) {
         let firing = claim.firing.clone();
-        let shown = shown(&firing.timer);
-        let run = AssertUnwindSafe(self.run(firing)).catch_unwind();
+        let shown = timer_description(&firing.timer);
+        let run = AssertUnwindSafe(self.run_firing(firing)).catch_unwind();
         let ended = tokio::select! {
-            ended = run => ended.unwrap_or_else(|_| Ended::Failed("the host broke".to_owned())),
-            never = self.renew(&claim) => match never {},
+            ended = run => ended.unwrap_or_else(|_| FiringResult::Failed("the host broke".to_owned())),
+            never = self.renew_claim(&claim) => match never {},
         };
         match ended {
-            Ended::Done => self.settle(claim).await,
-            Ended::Failed(why) => {
-                self.settle(claim).await;
+            FiringResult::Done => self.settle_claim(claim).await,
+            FiringResult::Failed(why) => {
+                self.settle_claim(claim).await;
                 (self.parts.tell)(&format!("{shown} has fired and failed: {why}"));
             }
-            Ended::Refused(why) => {
-                self.refuse(&claim.firing.timer);
-                self.release(claim).await;
+            FiringResult::Refused(why) => {
+                self.block_until_policy_change(&claim.firing.timer);
+                self.release_claim(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
-            Ended::Lacking(why) => {
-                self.refuse(&claim.firing.timer);
-                self.release_begun(claim).await;
+            FiringResult::Lacking(why) => {
+                self.block_until_policy_change(&claim.firing.timer);
+                self.release_begun_claim(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
-            Ended::Busy(why) => {
-                self.put_off(&claim.firing.timer, BUSY_PAUSE);
-                self.release(claim).await;
+            FiringResult::Busy(why) => {
+                self.delay_timer(&claim.firing.timer, BUSY_PAUSE);
+                self.release_claim(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
-            Ended::Unsaid(why) => {
-                self.put_off(&claim.firing.timer, UNSAID_PAUSE);
-                self.release_begun(claim).await;
+            FiringResult::Unsaid(why) => {
+                self.delay_timer(&claim.firing.timer, UNSAID_PAUSE);
+                self.release_begun_claim(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
         }
     }
 
-    async fn run(&self, firing: TimerFiring) -> Ended {
-        match internal::fired(&firing) {
-            Some(notice) => self.post(notice).await,
-            None => self.call(firing).await,
+    async fn run_firing(&self, firing: TimerFiring) -> FiringResult {
+        match internal::firing_notice(&firing) {
+            Some(notice) => self.post_notice(notice).await,
+            None => self.call_plugin(firing).await,
         }
     }
 
     /// Posts the message of an internal tool. Nothing runs, so the gate is not asked; the user
     /// approved the call that set the timer.
-    async fn post(&self, notice: PluginNotice) -> Ended {
+    async fn post_notice(&self, notice: PluginNotice) -> FiringResult {
         let conversations = Arc::clone(&self.parts.conversations);
-        match apart(move || conversations.post(&notice, DeliveryTime::AtOnce)).await {
-            Some(Ok(())) => Ended::Done,
+        match run_blocking(move || conversations.post_notice(&notice, DeliveryTime::AtOnce)).await {
+            Some(Ok(())) => FiringResult::Done,
             Some(Err(error)) => {
                 // The user has not seen the message, so it is repeated after a pause.
                 sleep(LOOK_EVERY).await;
-                Ended::Refused(error.to_string())
+                FiringResult::Refused(error.to_string())
             }
-            None => Ended::Failed("the host broke".to_owned()),
+            None => FiringResult::Failed("the host broke".to_owned()),
         }
     }
 
     /// Calls the plugin through the gate and the audit.
-    async fn call(&self, firing: TimerFiring) -> Ended {
+    async fn call_plugin(&self, firing: TimerFiring) -> FiringResult {
         let (roles, timer) = (&self.parts.roles, &firing.timer);
         let player = match roles.load_plugin(timer.owner.plugin.as_str()) {
             Ok(player) => player,
             // The plugin may exist again at the next start, so keep its timer.
-            Err(error) => return Ended::Refused(error.to_string()),
+            Err(error) => return FiringResult::Refused(error.to_string()),
         };
         let user_id = Some(timer.owner.user.clone());
         let context = ToolCallContext { user_id, ..roles.new_call_context(&timer.session_id) };
-        let admitted = match player.admit_run(RoleRunKind::Timer, context, &about(&firing)).await {
-            Ok(admitted) => admitted,
-            Err(report) => return Ended::Refused(unfinished_reason(&report)),
-        };
+        let admitted =
+            match player.admit_run(RoleRunKind::Timer, context, &firing_arguments(&firing)).await {
+                Ok(admitted) => admitted,
+                Err(report) => return FiringResult::Refused(unfinished_reason(&report)),
+            };
         let playing = player.start_run(&admitted);
         let timer_id = firing.timer.id.clone();
         let TimerRunResult { report, is_told, is_unsaid } =
@@ -131,48 +132,48 @@ impl Desk {
         playing.finish(&report);
         // This also applies if the plugin ignored the error: the user has not heard of the timer
         // yet.
-        if is_unsaid && self.may_say_later(&timer_id) {
-            return Ended::Unsaid(format!("{NOT_TAKEN}; retrying every minute"));
+        if is_unsaid && self.can_retry_notice(&timer_id) {
+            return FiringResult::Unsaid(format!("{NOT_TAKEN}; retrying every minute"));
         }
         match report.outcome {
-            Outcome::Completed(_) if is_unsaid => Ended::Failed(NOT_TAKEN.to_owned()),
-            Outcome::Completed(_) => Ended::Done,
-            _ if !is_told => Ended::Busy(unfinished_reason(&report)),
+            Outcome::Completed(_) if is_unsaid => FiringResult::Failed(NOT_TAKEN.to_owned()),
+            Outcome::Completed(_) => FiringResult::Done,
+            _ if !is_told => FiringResult::Busy(unfinished_reason(&report)),
             // A change of the policy can allow it, so keep the timer until then.
-            Outcome::Denied(denial) if denial.fix.is_some() => Ended::Lacking(denial.why),
-            _ => Ended::Failed(unfinished_reason(&report)),
+            Outcome::Denied(denial) if denial.fix.is_some() => FiringResult::Lacking(denial.why),
+            _ => FiringResult::Failed(unfinished_reason(&report)),
         }
     }
 
     /// Renews a claim until its firing ends. A claim that was taken over or cancelled is detected
     /// when it is settled.
-    async fn renew(&self, claim: &TimerClaim) -> std::convert::Infallible {
+    async fn renew_claim(&self, claim: &TimerClaim) -> std::convert::Infallible {
         loop {
             sleep(RENEW_EVERY).await;
             let (timers, claim) = (self.parts.timers.clone(), claim.clone());
-            self.store(move || timers.renew_claim(&claim, now_ms(), LEASE_MS)).await;
+            self.with_store(move || timers.renew_claim(&claim, now_ms(), LEASE_MS)).await;
         }
     }
 
-    async fn settle(&self, claim: TimerClaim) {
-        self.forget(&claim.firing.timer);
+    async fn settle_claim(&self, claim: TimerClaim) {
+        self.forget_retries(&claim.firing.timer);
         let timers = self.parts.timers.clone();
-        self.store(move || timers.complete_claim(&claim)).await;
+        self.with_store(move || timers.complete_claim(&claim)).await;
     }
 
-    async fn release(&self, claim: TimerClaim) {
+    async fn release_claim(&self, claim: TimerClaim) {
         let timers = self.parts.timers.clone();
-        self.store(move || timers.release_claim(&claim)).await;
+        self.with_store(move || timers.release_claim(&claim)).await;
     }
 
-    async fn release_begun(&self, claim: TimerClaim) {
+    async fn release_begun_claim(&self, claim: TimerClaim) {
         let timers = self.parts.timers.clone();
-        self.store(move || timers.release_started_claim(&claim)).await;
+        self.with_store(move || timers.release_started_claim(&claim)).await;
     }
 }
 
 /// Returns the arguments that rules match and approval prompts show.
-fn about(firing: &TimerFiring) -> Value {
+fn firing_arguments(firing: &TimerFiring) -> Value {
     let timer = &firing.timer;
     let payload: Result<Value, _> = serde_json::from_str(&timer.payload);
     json!({
@@ -187,7 +188,7 @@ fn about(firing: &TimerFiring) -> Value {
 }
 
 /// Describes a timer for the user.
-fn shown(timer: &StoredTimer) -> String {
+fn timer_description(timer: &StoredTimer) -> String {
     let label = timer.label.as_deref().map(|label| text::escape_excerpt(label, LABEL_CHARS_MAX));
     let label = label.map(|label| format!(" \"{label}\"")).unwrap_or_default();
     format!("the timer{label} of {}", timer.owner.plugin)

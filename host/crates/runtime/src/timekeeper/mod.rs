@@ -29,12 +29,12 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use self::places::{Place, Places, Room};
+use self::places::{FiringSlot, FiringSlots, SlotAvailability};
 use crate::{
     gate::{Tell, now_ms},
     internal,
     roles::SessionRoles,
-    services::{Alarm, Conversations, USER, apart},
+    services::{NotificationHub, TimerAlarm, USER, run_blocking},
 };
 
 /// How often it looks for timers that other processes set. Such a timer fires at most this late, so
@@ -61,9 +61,9 @@ pub struct TimekeeperParts {
     /// All timers.
     pub timers: PersistentTimerStore,
     /// Rings when timers are set in this process.
-    pub alarm: Arc<Alarm>,
+    pub alarm: Arc<TimerAlarm>,
     /// Receives the messages of internal tools.
-    pub conversations: Arc<Conversations>,
+    pub conversations: Arc<NotificationHub>,
     /// The plugins, behind the gate.
     pub roles: Arc<SessionRoles>,
     /// Receives warnings.
@@ -77,9 +77,9 @@ pub struct Timekeeper {
 }
 
 /// The state that the timekeeper and the firings share.
-struct Desk {
+struct TimekeeperState {
     parts: TimekeeperParts,
-    places: Arc<Places>,
+    places: Arc<FiringSlots>,
     warned: Mutex<BTreeSet<String>>,
     /// Timers that were refused, with the revision of the policy that refused them.
     refused: Mutex<BTreeMap<String, u64>>,
@@ -94,8 +94,8 @@ impl Timekeeper {
     pub fn start(parts: TimekeeperParts) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (places, warned, refused, put_off, unsaid) = Default::default();
-        let desk = Desk { parts, places, warned, refused, put_off, unsaid };
-        Self { stop, task: tokio::spawn(Arc::new(desk).keep(stopped)) }
+        let desk = TimekeeperState { parts, places, warned, refused, put_off, unsaid };
+        Self { stop, task: tokio::spawn(Arc::new(desk).run_loop(stopped)) }
     }
 
     /// Stops firing timers, and waits briefly for running firings.
@@ -106,16 +106,16 @@ impl Timekeeper {
     }
 }
 
-impl Desk {
-    async fn keep(self: Arc<Self>, mut stopped: oneshot::Receiver<()>) {
+impl TimekeeperState {
+    async fn run_loop(self: Arc<Self>, mut stopped: oneshot::Receiver<()>) {
         let mut firings = JoinSet::new();
         loop {
             let looked_ms = now_ms();
-            self.begin_due(&mut firings, looked_ms).await;
-            let wait = self.wait(looked_ms).await;
+            self.start_due_firings(&mut firings, looked_ms).await;
+            let wait = self.time_until_next(looked_ms).await;
             tokio::select! {
                 _ = &mut stopped => break,
-                () = self.parts.alarm.rings() => {}
+                () = self.parts.alarm.wait_for_notification() => {}
                 Some(_) = firings.join_next() => {}
                 () = sleep(wait) => {}
             }
@@ -125,20 +125,24 @@ impl Desk {
     }
 
     /// Starts as many firings as there are free places.
-    async fn begin_due(self: &Arc<Self>, firings: &mut JoinSet<()>, now_ms: u64) {
+    async fn start_due_firings(self: &Arc<Self>, firings: &mut JoinSet<()>, now_ms: u64) {
         let desk = Arc::clone(self);
-        let claims = self.store(move || desk.claim_due(now_ms)).await.unwrap_or_default();
+        let claims =
+            self.with_store(move || desk.claim_due_timers(now_ms)).await.unwrap_or_default();
         for (claim, place) in claims {
-            firings.spawn(Arc::clone(self).fire(claim, place));
+            firings.spawn(Arc::clone(self).fire_timer(claim, place));
         }
     }
 
-    fn claim_due(&self, now_ms: u64) -> Result<Vec<(TimerClaim, Option<Place>)>, StoreError> {
+    fn claim_due_timers(
+        &self,
+        now_ms: u64,
+    ) -> Result<Vec<(TimerClaim, Option<FiringSlot>)>, StoreError> {
         let mut claims = Vec::new();
-        for timer in self.due(now_ms)? {
+        for timer in self.due_timers(now_ms)? {
             let plugin = &timer.owner.plugin;
-            let is_own = internal::owns(plugin);
-            if !is_own && !self.has_place(plugin) {
+            let is_own = internal::is_internal_plugin(plugin);
+            if !is_own && !self.has_free_slot(plugin) {
                 continue;
             }
             match self.parts.timers.claim(&timer.id, now_ms, LEASE_MS) {
@@ -146,7 +150,7 @@ impl Desk {
                 // Internal tools need no place: their messages take no time and need no approval.
                 Ok(Some(claim)) if is_own => claims.push((claim, None)),
                 Ok(Some(claim)) => {
-                    claims.push((claim, Some(self.places.take(plugin, Instant::now()))));
+                    claims.push((claim, Some(self.places.take_slot(plugin, Instant::now()))));
                 }
                 Err(error) if claims.is_empty() => return Err(error),
                 // Keep the claims so far, because they would otherwise stay unusable until their
@@ -160,7 +164,7 @@ impl Desk {
     /// Returns the timers that are due and can fire. The store limits a list, and blocked timers
     /// could hide the others for ever. If none of the first ones can fire, it therefore searches
     /// all timers.
-    fn due(&self, now_ms: u64) -> Result<Vec<StoredTimer>, StoreError> {
+    fn due_timers(&self, now_ms: u64) -> Result<Vec<StoredTimer>, StoreError> {
         let mut due = self.parts.timers.list_due(now_ms)?;
         let found = due.len();
         due.retain(|timer| self.can_fire(timer));
@@ -176,11 +180,13 @@ impl Desk {
         if timer.owner.user != USER {
             return false;
         }
-        if internal::owns(plugin) {
+        if internal::is_internal_plugin(plugin) {
             return true;
         }
-        match self.trouble(plugin).or_else(|| self.haste(timer)) {
-            None => !self.is_refused(timer) && !self.is_put_off(timer) && self.has_place(plugin),
+        match self.unavailable_reason(plugin).or_else(|| self.interval_violation(timer)) {
+            None => {
+                !self.is_blocked(timer) && !self.is_delayed(timer) && self.has_free_slot(plugin)
+            }
             Some(trouble) => {
                 self.warn_once(&format!("{plugin} has a timer that waits: {trouble}"));
                 false
@@ -189,7 +195,7 @@ impl Desk {
     }
 
     /// Returns why a plugin cannot be called back.
-    fn trouble(&self, plugin: &PluginName) -> Option<String> {
+    fn unavailable_reason(&self, plugin: &PluginName) -> Option<String> {
         let entry = match self.parts.roles.registry().find_plugin(plugin.as_str()) {
             Ok(entry) => entry,
             Err(missing) => return Some(missing.message().to_owned()),
@@ -204,12 +210,12 @@ impl Desk {
     }
 
     /// Returns whether a plugin has a free place for another firing.
-    fn has_place(&self, plugin: &PluginName) -> bool {
-        let Some(grant) = self.schedule(plugin) else { return false };
-        match self.places.room(plugin, &grant, Instant::now()) {
-            Room::Free => true,
-            Room::Full => false,
-            Room::Spent { per_minute } => {
+    fn has_free_slot(&self, plugin: &PluginName) -> bool {
+        let Some(grant) = self.schedule_grant(plugin) else { return false };
+        match self.places.check_availability(plugin, &grant, Instant::now()) {
+            SlotAvailability::Free => true,
+            SlotAvailability::Full => false,
+            SlotAvailability::Spent { per_minute } => {
                 let most = format!("more than {per_minute} times a minute");
                 self.warn_once(&format!("{plugin} fires timers {most}; the others wait"));
                 false
@@ -218,43 +224,43 @@ impl Desk {
     }
 
     /// Returns the current schedule grant of a plugin.
-    fn schedule(&self, plugin: &PluginName) -> Option<ScheduleGrant> {
+    fn schedule_grant(&self, plugin: &PluginName) -> Option<ScheduleGrant> {
         let entry = self.parts.roles.registry().find_plugin(plugin.as_str()).ok()?;
         entry.grant().schedule().copied()
     }
 
     /// Returns why the policy no longer allows a repeated timer that was set before.
-    fn haste(&self, timer: &StoredTimer) -> Option<String> {
-        if !sallyport_schedule::repeats(&timer.moment) {
+    fn interval_violation(&self, timer: &StoredTimer) -> Option<String> {
+        if !sallyport_schedule::is_repeating(&timer.moment) {
             return None;
         }
-        let least = self.schedule(&timer.owner.plugin)?.interval_min.as_millis();
+        let least = self.schedule_grant(&timer.owner.plugin)?.interval_min.as_millis();
         let least = u64::try_from(least).unwrap_or(u64::MAX);
-        let found = sallyport_schedule::first(&timer.moment, now_ms(), least);
+        let found = sallyport_schedule::first_firing_ms(&timer.moment, now_ms(), least);
         found.err().map(|error| format!("{error} (schedule.interval)"))
     }
 
-    fn is_refused(&self, timer: &StoredTimer) -> bool {
+    fn is_blocked(&self, timer: &StoredTimer) -> bool {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.get(&timer.id) == Some(&self.edition())
+        refused.get(&timer.id) == Some(&self.policy_revision())
     }
 
     /// Blocks a timer until the policy changes. Other timers of its plugin stay unblocked; other
     /// rules may apply to them.
-    fn refuse(&self, timer: &StoredTimer) {
-        let edition = self.edition();
+    fn block_until_policy_change(&self, timer: &StoredTimer) {
+        let edition = self.policy_revision();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.retain(|_, of| *of == edition);
         refused.insert(timer.id.clone(), edition);
     }
 
-    fn is_put_off(&self, timer: &StoredTimer) -> bool {
+    fn is_delayed(&self, timer: &StoredTimer) -> bool {
         let put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
         put_off.get(&timer.id).is_some_and(|until| Instant::now() < *until)
     }
 
     /// Delays a timer whose plugin is too busy or sends too many messages.
-    fn put_off(&self, timer: &StoredTimer, pause: Duration) {
+    fn delay_timer(&self, timer: &StoredTimer, pause: Duration) {
         let now = Instant::now();
         let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
         put_off.retain(|_, until| now < *until);
@@ -264,7 +270,7 @@ impl Desk {
     /// Returns whether a timer whose plugin could not notify the user fires again for the same
     /// time. The number of tries is limited, because a firing may always send more messages than
     /// are accepted.
-    fn may_say_later(&self, timer_id: &str) -> bool {
+    fn can_retry_notice(&self, timer_id: &str) -> bool {
         let mut unsaid = self.unsaid.lock().unwrap_or_else(PoisonError::into_inner);
         let tries = unsaid.entry(timer_id.to_owned()).or_default();
         *tries += 1;
@@ -276,11 +282,11 @@ impl Desk {
     }
 
     /// Forgets the failed tries of a timer that was settled.
-    fn forget(&self, timer: &StoredTimer) {
+    fn forget_retries(&self, timer: &StoredTimer) {
         self.unsaid.lock().unwrap_or_else(PoisonError::into_inner).remove(&timer.id);
     }
 
-    fn edition(&self) -> u64 {
+    fn policy_revision(&self) -> u64 {
         self.parts.roles.registry().gate().standing.current().number
     }
 
@@ -293,19 +299,19 @@ impl Desk {
 
     /// Returns the time until the next timer becomes due, at most [`LOOK_EVERY`]. Timers that were
     /// due already are ignored; they wait for a place or for an event without a known time.
-    async fn wait(&self, looked_ms: u64) -> Duration {
+    async fn time_until_next(&self, looked_ms: u64) -> Duration {
         let timers = self.parts.timers.clone();
-        let next_ms = self.store(move || timers.next_due_ms(looked_ms)).await.flatten();
+        let next_ms = self.with_store(move || timers.next_due_ms(looked_ms)).await.flatten();
         let until = next_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms())));
         until.map_or(LOOK_EVERY, |until| until.min(LOOK_EVERY))
     }
 
     /// Runs work with the store. An error is reported once; the next look tries again.
-    async fn store<T: Send + 'static>(
+    async fn with_store<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
     ) -> Option<T> {
-        let done = apart(work).await?;
+        let done = run_blocking(work).await?;
         done.map_err(|error| self.warn_once(&format!("timers cannot be read: {error}"))).ok()
     }
 }

@@ -29,10 +29,10 @@ const PER_MINUTE_MIN: u64 = 60;
 
 /// The running firings of each plugin, and those of the current minute.
 #[derive(Debug, Default)]
-pub(super) struct Places(Mutex<BTreeMap<PluginName, Taken>>);
+pub(super) struct FiringSlots(Mutex<BTreeMap<PluginName, PluginFirings>>);
 
 #[derive(Debug)]
-struct Taken {
+struct PluginFirings {
     now: usize,
     minute: Instant,
     in_minute: u64,
@@ -40,7 +40,7 @@ struct Taken {
 
 /// Whether a plugin has a free place for a timer that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
+pub(super) enum SlotAvailability {
     /// It can fire.
     Free,
     /// All places are taken by running firings.
@@ -54,53 +54,62 @@ pub(super) enum Room {
 
 /// A place that is taken until this value is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Arc<Places>,
+pub(super) struct FiringSlot {
+    places: Arc<FiringSlots>,
     plugin: PluginName,
 }
 
-impl Places {
-    pub(super) fn room(&self, plugin: &PluginName, grant: &ScheduleGrant, now: Instant) -> Room {
-        let rows = self.rows();
+impl FiringSlots {
+    pub(super) fn check_availability(
+        &self,
+        plugin: &PluginName,
+        grant: &ScheduleGrant,
+        now: Instant,
+    ) -> SlotAvailability {
+        let rows = self.lock_rows();
         let own = rows.get(plugin);
         let all: usize = rows.values().map(|taken| taken.now).sum();
         if all >= FIRINGS_MAX || own.is_some_and(|own| own.now >= OF_PLUGIN_MAX) {
-            return Room::Full;
+            return SlotAvailability::Full;
         }
-        let per_minute = per_minute(grant);
+        let per_minute = firings_per_minute(grant);
         match own {
-            Some(own) if own.is_of(now) && own.in_minute >= per_minute => {
-                Room::Spent { per_minute }
+            Some(own) if own.is_same_minute(now) && own.in_minute >= per_minute => {
+                SlotAvailability::Spent { per_minute }
             }
-            _ => Room::Free,
+            _ => SlotAvailability::Free,
         }
     }
 
-    pub(super) fn take(self: &Arc<Self>, plugin: &PluginName, now: Instant) -> Place {
-        let mut rows = self.rows();
-        let own = rows.entry(plugin.clone()).or_insert(Taken { now: 0, minute: now, in_minute: 0 });
-        if !own.is_of(now) {
+    pub(super) fn take_slot(self: &Arc<Self>, plugin: &PluginName, now: Instant) -> FiringSlot {
+        let mut rows = self.lock_rows();
+        let own = rows.entry(plugin.clone()).or_insert(PluginFirings {
+            now: 0,
+            minute: now,
+            in_minute: 0,
+        });
+        if !own.is_same_minute(now) {
             (own.minute, own.in_minute) = (now, 0);
         }
         (own.now, own.in_minute) = (own.now + 1, own.in_minute + 1);
-        Place { places: Arc::clone(self), plugin: plugin.clone() }
+        FiringSlot { places: Arc::clone(self), plugin: plugin.clone() }
     }
 
-    fn rows(&self) -> MutexGuard<'_, BTreeMap<PluginName, Taken>> {
+    fn lock_rows(&self) -> MutexGuard<'_, BTreeMap<PluginName, PluginFirings>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taken {
+impl PluginFirings {
     /// Returns whether the counted minute includes `now`.
-    fn is_of(&self, now: Instant) -> bool {
+    fn is_same_minute(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.minute) < MINUTE
     }
 }
 
-impl Drop for Place {
+impl Drop for FiringSlot {
     fn drop(&mut self) {
-        if let Some(own) = self.places.rows().get_mut(&self.plugin) {
+        if let Some(own) = self.places.lock_rows().get_mut(&self.plugin) {
             own.now = own.now.saturating_sub(1);
         }
     }
@@ -108,7 +117,7 @@ impl Drop for Place {
 
 /// Returns the maximum number of firings per minute: as many as the plugin's maximum number of
 /// timers would have at the minimum interval.
-fn per_minute(grant: &ScheduleGrant) -> u64 {
+fn firings_per_minute(grant: &ScheduleGrant) -> u64 {
     let interval_ms = grant.interval_min.as_millis().max(1);
     let of_each = u64::try_from(MINUTE.as_millis().div_ceil(interval_ms)).unwrap_or(u64::MAX);
     u64::from(grant.timers_max).saturating_mul(of_each).max(PER_MINUTE_MIN)
@@ -128,19 +137,22 @@ mod tests {
 
     #[test]
     fn a_plugin_that_is_slow_leaves_places_to_others() {
-        let (places, now, may) = (Arc::new(Places::default()), Instant::now(), grant(64, 60));
-        let room = |name: &str| places.room(&plugin(name), &may, now);
+        let (places, now, may) = (Arc::new(FiringSlots::default()), Instant::now(), grant(64, 60));
+        let room = |name: &str| places.check_availability(&plugin(name), &may, now);
         let mut taken = Vec::new();
         for name in ["a", "b", "c", "d"] {
             for _ in 0..OF_PLUGIN_MAX {
-                assert_eq!(room(name), Room::Free, "{name}");
-                taken.push(places.take(&plugin(name), now));
+                assert_eq!(room(name), SlotAvailability::Free, "{name}");
+                taken.push(places.take_slot(&plugin(name), now));
             }
-            assert_eq!(room(name), Room::Full, "{name}");
+            assert_eq!(room(name), SlotAvailability::Full, "{name}");
         }
-        assert_eq!((taken.len(), room("e")), (FIRINGS_MAX, Room::Full));
+        assert_eq!((taken.len(), room("e")), (FIRINGS_MAX, SlotAvailability::Full));
         taken.remove(0);
-        assert_eq!((room("a"), room("b"), room("e")), (Room::Free, Room::Full, Room::Free));
+        assert_eq!(
+            (room("a"), room("b"), room("e")),
+            (SlotAvailability::Free, SlotAvailability::Full, SlotAvailability::Free)
+        );
     }
 
     #[test]
@@ -152,19 +164,23 @@ mod tests {
             (100, 40, 200),
             (u32::MAX, 1, 257_698_037_700),
         ] {
-            assert_eq!(super::per_minute(&grant(timers_max, interval_s)), per_minute);
+            assert_eq!(super::firings_per_minute(&grant(timers_max, interval_s)), per_minute);
         }
-        let (places, begun, may) = (Arc::new(Places::default()), Instant::now(), grant(64, 60));
+        let (places, begun, may) =
+            (Arc::new(FiringSlots::default()), Instant::now(), grant(64, 60));
         let (chain, other) = (plugin("chain"), plugin("other"));
         for minute in 0..3 {
             let now = begun + minute * MINUTE;
             for _ in 0..64 {
-                assert_eq!(places.room(&chain, &may, now), Room::Free);
-                drop(places.take(&chain, now));
+                assert_eq!(places.check_availability(&chain, &may, now), SlotAvailability::Free);
+                drop(places.take_slot(&chain, now));
             }
             let last = now + MINUTE - Duration::from_millis(1);
-            assert_eq!(places.room(&chain, &may, last), Room::Spent { per_minute: 64 });
-            assert_eq!(places.room(&other, &may, last), Room::Free);
+            assert_eq!(
+                places.check_availability(&chain, &may, last),
+                SlotAvailability::Spent { per_minute: 64 }
+            );
+            assert_eq!(places.check_availability(&other, &may, last), SlotAvailability::Free);
         }
     }
 }

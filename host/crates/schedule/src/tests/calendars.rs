@@ -7,7 +7,7 @@ fn check(cron: &str, after: &str, want: &[&str]) {
     let moment = calendar(cron);
     let mut at_ms = ms(&vienna(after));
     for want in want {
-        at_ms = next(&moment, 0, at_ms).unwrap().unwrap();
+        at_ms = next_firing_ms(&moment, 0, at_ms).unwrap().unwrap();
         assert_eq!(shown(at_ms), *want, "{cron} after {after}");
     }
 }
@@ -66,8 +66,12 @@ fn once_is_once_and_intervals_count_from_when_they_were_set() {
         (TimerSchedule::EveryMs(5000), 1000, 1_000_000, Some(1_001_000)),
     ];
     for (moment, set_ms, after_ms, want) in rows {
-        assert_eq!(next(&moment, set_ms, after_ms).unwrap(), want, "{moment:?} after {after_ms}");
-        assert_eq!(repeats(&moment), matches!(moment, TimerSchedule::EveryMs(_)));
+        assert_eq!(
+            next_firing_ms(&moment, set_ms, after_ms).unwrap(),
+            want,
+            "{moment:?} after {after_ms}"
+        );
+        assert_eq!(is_repeating(&moment), matches!(moment, TimerSchedule::EveryMs(_)));
     }
 }
 
@@ -86,13 +90,13 @@ fn what_was_missed_is_counted_to_an_end() {
         (calendar("* * * * * *"), noon + 300 * day, MISSED_MAX),
     ];
     for (moment, now_ms, want) in rows {
-        assert_eq!(missed(&moment, noon, noon, now_ms).unwrap(), want, "{moment:?}");
+        assert_eq!(count_missed(&moment, noon, noon, now_ms).unwrap(), want, "{moment:?}");
     }
 }
 
 fn check_refused(moment: &TimerSchedule, interval_ms_min: u64, want: &str) {
     let now_ms = ms(&vienna("2026-11-20 12:00"));
-    let error = first(moment, now_ms, interval_ms_min).unwrap_err().to_string();
+    let error = first_firing_ms(moment, now_ms, interval_ms_min).unwrap_err().to_string();
     assert!(error.starts_with(want), "{moment:?}: {error}");
 }
 
@@ -147,8 +151,8 @@ fn a_change_of_clocks_makes_nothing_too_often() {
         ("0 * * * *", hour, "2026-10-25 00:30"),
         ("0 * * * *", hour, "2026-03-29 00:30"),
     ] {
-        first(&calendar(cron), ms(&vienna(now)), interval_ms).unwrap();
-        assert!(first(&calendar(cron), ms(&vienna(now)), interval_ms + 1).is_err());
+        first_firing_ms(&calendar(cron), ms(&vienna(now)), interval_ms).unwrap();
+        assert!(first_firing_ms(&calendar(cron), ms(&vienna(now)), interval_ms + 1).is_err());
     }
 }
 
@@ -163,6 +167,6 @@ fn the_first_time_is_the_next_one() {
         (calendar("0 12 * * *"), now_ms + 86_400_000),
     ];
     for (moment, want) in rows {
-        assert_eq!(first(&moment, now_ms, 60_000).unwrap(), want, "{moment:?}");
+        assert_eq!(first_firing_ms(&moment, now_ms, 60_000).unwrap(), want, "{moment:?}");
     }
 }

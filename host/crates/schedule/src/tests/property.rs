@@ -88,11 +88,11 @@ fn any_now() -> impl Strategy<Value = Zoned> {
 
 /// A moment from a time expression is in the future, and can be described.
 fn check_words(said: &str, now: &Zoned) {
-    let Ok(moment) = words(said, now) else { return };
+    let Ok(moment) = parse_moment(said, now) else { return };
     let now_ms = ms(now);
-    let first_ms = first(&moment, now_ms, 0).unwrap();
+    let first_ms = first_firing_ms(&moment, now_ms, 0).unwrap();
     assert!(first_ms > now_ms, "{said:?} from {now} leads to {moment:?}");
-    assert!(!describe(&moment, first_ms, now).is_empty());
+    assert!(!describe_moment(&moment, first_ms, now).is_empty());
 }
 
 proptest! {
@@ -117,7 +117,7 @@ proptest! {
             let moment = TimerSchedule::Calendar { cron, time_zone: now.time_zone().iana_name().map(str::to_owned) };
             let mut at_ms = ms(&now);
             for _ in 0..4 {
-                let Ok(Some(next_ms)) = next(&moment, 0, at_ms) else { break };
+                let Ok(Some(next_ms)) = next_firing_ms(&moment, 0, at_ms) else { break };
                 prop_assert!(next_ms > at_ms, "{:?} after {}", moment, at_ms);
                 at_ms = next_ms;
             }
@@ -128,13 +128,13 @@ proptest! {
     fn no_number_panics(a in any::<u64>(), b in any::<u64>(), c in any::<u64>()) {
         for moment in [TimerSchedule::AtMs(a), TimerSchedule::InMs(a), TimerSchedule::EveryMs(a)] {
             for (set_ms, after_ms) in [(b, c), (b % 10_000, c), (b, c % 10_000)] {
-                if let Ok(Some(next_ms)) = next(&moment, set_ms, after_ms) {
+                if let Ok(Some(next_ms)) = next_firing_ms(&moment, set_ms, after_ms) {
                     prop_assert!(next_ms > after_ms);
                 }
-                let _ = first(&moment, set_ms, after_ms);
+                let _ = first_firing_ms(&moment, set_ms, after_ms);
             }
         }
         let now = Timestamp::from_second(1_800_000_000).unwrap().to_zoned(TimeZone::UTC);
-        when(a, &now);
+        describe_time(a, &now);
     }
 }

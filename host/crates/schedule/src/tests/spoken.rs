@@ -24,9 +24,9 @@ fn moments_are_said_shortly() {
         ("2026-11-10 09:00", "on 10 November at 09:00"),
     ];
     for (at, want) in rows {
-        assert_eq!(when(ms(&vienna(at)), &vienna(NOW)), want);
+        assert_eq!(describe_time(ms(&vienna(at)), &vienna(NOW)), want);
     }
-    assert_eq!(when(u64::MAX, &vienna(NOW)), "after the year 9999");
+    assert_eq!(describe_time(u64::MAX, &vienna(NOW)), "after the year 9999");
 }
 
 #[test]
@@ -49,8 +49,8 @@ fn repetitions_are_said_as_people_say_them() {
         "every 24 December at 18:00",
     ];
     for said in said {
-        let moment = words(said, &vienna(NOW)).unwrap();
-        assert_eq!(describe(&moment, 0, &vienna(NOW)), said);
+        let moment = parse_moment(said, &vienna(NOW)).unwrap();
+        assert_eq!(describe_moment(&moment, 0, &vienna(NOW)), said);
     }
     let at = ms(&vienna("2026-11-19 09:00"));
     let rows = [
@@ -63,9 +63,9 @@ fn repetitions_are_said_as_people_say_them() {
         (calendar("\u{1b} 9 * * *"), "by the calendar \"\\u{1b} 9 * * *\""),
     ];
     for (moment, want) in rows {
-        assert_eq!(describe(&moment, at, &vienna(NOW)), want);
+        assert_eq!(describe_moment(&moment, at, &vienna(NOW)), want);
     }
     let tokyo = Some("Asia/Tokyo".to_owned());
     let moment = TimerSchedule::Calendar { cron: "0 9 * * *".to_owned(), time_zone: tokyo };
-    assert_eq!(describe(&moment, at, &vienna(NOW)), "every day at 09:00 in Asia/Tokyo");
+    assert_eq!(describe_moment(&moment, at, &vienna(NOW)), "every day at 09:00 in Asia/Tokyo");
 }

@@ -6,7 +6,7 @@ const NOW: &str = "2026-11-18 14:00";
 
 /// Returns what a text means: a duration in seconds, a time, or a cron expression.
 fn meant(said: &str, now: &str) -> String {
-    match words(said, &vienna(now)) {
+    match parse_moment(said, &vienna(now)) {
         Ok(TimerSchedule::InMs(in_ms)) => format!("in {}", in_ms as f64 / 1000.0),
         Ok(TimerSchedule::AtMs(at_ms)) => shown(at_ms)[..16].to_owned(),
         Ok(TimerSchedule::EveryMs(every_ms)) => format!("every {}", every_ms / 1000),
@@ -253,15 +253,15 @@ fn what_is_over_or_not_understood_is_said() {
         "every 6th monday of the month",
     ];
     for said in unknown {
-        let error = words(said, &vienna(NOW)).unwrap_err();
-        let is_known = !matches!(error, WordsError::Moment(_));
+        let error = parse_moment(said, &vienna(NOW)).unwrap_err();
+        let is_known = !matches!(error, TimeExpressionError::Moment(_));
         assert!(is_known && error.hint().is_some(), "{said}: {error}");
     }
-    let error = words(&"a ".repeat(101), &vienna(NOW)).unwrap_err();
+    let error = parse_moment(&"a ".repeat(101), &vienna(NOW)).unwrap_err();
     assert!(error.to_string().len() < 100, "{error}");
     let padded = format!("in 20 minutes{}", " ".repeat(200));
-    assert!(words(&padded, &vienna(NOW)).is_err());
-    let error = words("\u{1b}[31m", &vienna(NOW)).unwrap_err();
+    assert!(parse_moment(&padded, &vienna(NOW)).is_err());
+    let error = parse_moment("\u{1b}[31m", &vienna(NOW)).unwrap_err();
     assert!(!error.to_string().contains('\u{1b}'), "{error}");
 }
 
@@ -295,15 +295,15 @@ fn dates_in_figures_mean_one_day_or_none() {
         ("18:00 on 24.12.2026", "2026-12-24 18:00"),
     ]);
     for said in ["3/4/2027 at 9", "3/4 at 9", "at 9 on 11/12/2026"] {
-        let error = words(said, &vienna(NOW)).unwrap_err();
-        assert!(matches!(error, WordsError::Ambiguous { .. }), "{said}: {error}");
+        let error = parse_moment(said, &vienna(NOW)).unwrap_err();
+        assert!(matches!(error, TimeExpressionError::Ambiguous { .. }), "{said}: {error}");
         assert!(error.hint().unwrap().contains("2026-12-24"));
     }
     for said in
         ["31.02.2027", "24.13.2026 18:00", "13/13/2026", "1.2.3", "24.12.26 at 9", "5/6/7/8"]
     {
-        let error = words(said, &vienna(NOW)).unwrap_err();
-        assert!(matches!(error, WordsError::NotUnderstood { .. }), "{said}: {error}");
+        let error = parse_moment(said, &vienna(NOW)).unwrap_err();
+        assert!(matches!(error, TimeExpressionError::NotUnderstood { .. }), "{said}: {error}");
     }
 }
 
@@ -316,14 +316,14 @@ fn what_no_calendar_can_hold_and_other_languages_are_named() {
         "every three weeks on monday",
         "every other friday at noon",
     ] {
-        let error = words(said, &vienna(NOW)).unwrap_err();
-        assert!(matches!(error, WordsError::WeeksApart { .. }), "{said}: {error}");
+        let error = parse_moment(said, &vienna(NOW)).unwrap_err();
+        assert!(matches!(error, TimeExpressionError::WeeksApart { .. }), "{said}: {error}");
         assert!(error.hint().unwrap().contains("every 2 weeks"));
     }
     check(&[("every 2 weeks", "every 1209600"), ("every other week", "every 1209600")]);
     for said in ["morgen um 9", "demain à 9h", "mañana a las 9"] {
-        let error = words(said, &vienna(NOW)).unwrap_err();
-        assert!(matches!(error, WordsError::NotUnderstood { .. }), "{said}: {error}");
+        let error = parse_moment(said, &vienna(NOW)).unwrap_err();
+        assert!(matches!(error, TimeExpressionError::NotUnderstood { .. }), "{said}: {error}");
         assert!(error.hint().unwrap().contains("in English"));
     }
 }
@@ -345,9 +345,9 @@ fn a_length_is_told_from_everything_else() {
         ("", None),
     ];
     for (said, want) in rows {
-        assert_eq!(crate::length_ms(said), want, "{said}");
+        assert_eq!(crate::parse_duration_ms(said), want, "{said}");
     }
-    assert_eq!(crate::length_ms(&"1 day and ".repeat(50)), None);
+    assert_eq!(crate::parse_duration_ms(&"1 day and ".repeat(50)), None);
     for said in ["tomorrow at 9", "in 20 minutes", "every weekday at 8:30", "2026-12-24 18:00"] {
         assert!(crate::is_moment(said), "{said}");
     }

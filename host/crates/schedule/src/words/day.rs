@@ -6,9 +6,9 @@ use jiff::{
 };
 
 use super::{
-    clock::{self, Clock, Part, TimeOfDay},
-    names::{self, Count},
-    reader::Reader,
+    clock::{self, ClockTime, DayPart, TimeOfDay},
+    names::{self, GrammaticalNumber},
+    reader::WordCursor,
 };
 
 /// The default hour of a day: the usual start of work.
@@ -20,7 +20,7 @@ const YEARS_MAX: i16 = 8;
 
 /// A parsed day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Day {
+enum DayExpression {
     Today,
     In(i32),
     Next(Weekday),
@@ -32,7 +32,7 @@ enum Day {
 
 /// Why a text does not mean a future time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unresolved {
+pub(super) enum ResolveFailure {
     Past,
     NoSuchDay,
     /// The time is beyond the range of the calendar.
@@ -41,41 +41,41 @@ pub(super) enum Unresolved {
 
 /// The parsed day, part of the day and time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Said {
-    day: Option<Day>,
-    part: Option<Part>,
-    clock: Option<Clock>,
+pub(super) struct DayAndTime {
+    day: Option<DayExpression>,
+    part: Option<DayPart>,
+    clock: Option<ClockTime>,
 }
 
-impl Said {
+impl DayAndTime {
     /// Parses day and time in any order, each at most once.
-    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    pub(super) fn parse(reader: &mut WordCursor<'_>) -> Option<Self> {
         let mut said = Self::default();
         loop {
             reader.skip_fillers();
-            if !said.read_one(reader) {
+            if !said.parse_next_part(reader) {
                 break;
             }
         }
         (said != Self::default()).then_some(said)
     }
 
-    fn read_one(&mut self, reader: &mut Reader<'_>) -> bool {
+    fn parse_next_part(&mut self, reader: &mut WordCursor<'_>) -> bool {
         if self.day.is_none()
-            && let Some((day, part)) = reader.attempt(read_day)
+            && let Some((day, part)) = reader.try_parse(parse_day)
         {
             self.day = Some(day);
             self.part = self.part.or(part);
             return true;
         }
         if self.clock.is_none()
-            && let Some(clock) = Clock::read(reader)
+            && let Some(clock) = ClockTime::parse(reader)
         {
             self.clock = Some(clock);
             return true;
         }
         if self.part.is_none()
-            && let Some(part) = reader.attempt(read_part)
+            && let Some(part) = reader.try_parse(parse_day_part)
         {
             self.part = Some(part);
             return true;
@@ -88,40 +88,41 @@ impl Said {
     /// # Errors
     ///
     /// No such time exists.
-    pub(super) fn resolve(self, now: &Zoned) -> Result<Zoned, Unresolved> {
-        let is_today = matches!(self.day, None | Some(Day::Today));
+    pub(super) fn resolve(self, now: &Zoned) -> Result<Zoned, ResolveFailure> {
+        let is_today = matches!(self.day, None | Some(DayExpression::Today));
         let otherwise = self.day.filter(|_| !is_today).map(|_| DAY_HOUR);
-        let times = clock::times(self.clock, self.part, is_today, otherwise);
-        let days = self.days(now.date());
+        let times = clock::candidate_times(self.clock, self.part, is_today, otherwise);
+        let days = self.candidate_days(now.date());
         let meant = days.iter().flat_map(|day| times.iter().map(|time| (*day, *time)));
-        let first = meant.filter_map(|(day, time)| at(now, day, time)).find(|moment| moment > now);
+        let first =
+            meant.filter_map(|(day, time)| zoned_time(now, day, time)).find(|moment| moment > now);
         first.ok_or_else(|| match days.as_slice() {
-            [] => Unresolved::NoSuchDay,
-            days if days.iter().any(|day| *day > now.date()) => Unresolved::TooFar,
-            _ => Unresolved::Past,
+            [] => ResolveFailure::NoSuchDay,
+            days if days.iter().any(|day| *day > now.date()) => ResolveFailure::TooFar,
+            _ => ResolveFailure::Past,
         })
     }
 
     /// Returns the possible days, in order.
-    fn days(self, today: Date) -> Vec<Date> {
+    fn candidate_days(self, today: Date) -> Vec<Date> {
         match self.day {
-            None => ahead(today, &[0, 1]),
-            Some(Day::Today) => vec![today],
-            Some(Day::In(days)) => ahead(today, &[days]),
-            Some(Day::Next(weekday)) => {
-                let days = (until(today, weekday) + 6) % 7 + 1;
-                ahead(today, &[days])
+            None => dates_ahead(today, &[0, 1]),
+            Some(DayExpression::Today) => vec![today],
+            Some(DayExpression::In(days)) => dates_ahead(today, &[days]),
+            Some(DayExpression::Next(weekday)) => {
+                let days = (days_until(today, weekday) + 6) % 7 + 1;
+                dates_ahead(today, &[days])
             }
-            Some(Day::Coming(weekday)) => {
-                let days = until(today, weekday);
-                ahead(today, &[days, days + 7])
+            Some(DayExpression::Coming(weekday)) => {
+                let days = days_until(today, weekday);
+                dates_ahead(today, &[days, days + 7])
             }
-            Some(Day::Of(date)) => vec![date],
-            Some(Day::OfYear { month, day }) => {
+            Some(DayExpression::Of(date)) => vec![date],
+            Some(DayExpression::OfYear { month, day }) => {
                 let years = today.year()..=today.year().saturating_add(YEARS_MAX);
                 years.filter_map(|year| Date::new(year, month, day).ok()).collect()
             }
-            Some(Day::OfMonth(day)) => {
+            Some(DayExpression::OfMonth(day)) => {
                 let months = (0..12)
                     .filter_map(|n| today.first_of_month().checked_add(Span::new().months(n)).ok());
                 let of_month = |month: Date| Date::new(month.year(), month.month(), day).ok();
@@ -132,105 +133,105 @@ impl Said {
 }
 
 /// Returns the days until the next day of this name; 0 if today is one.
-fn until(today: Date, weekday: Weekday) -> i32 {
+fn days_until(today: Date, weekday: Weekday) -> i32 {
     i32::from(today.weekday().until(weekday))
 }
 
-fn ahead(today: Date, days: &[i32]) -> Vec<Date> {
+fn dates_ahead(today: Date, days: &[i32]) -> Vec<Date> {
     days.iter().filter_map(|days| today.checked_add(Span::new().days(*days)).ok()).collect()
 }
 
 /// Returns a time on a day. A time that the clock skips on that day is as much later.
-fn at(now: &Zoned, day: Date, time: TimeOfDay) -> Option<Zoned> {
+fn zoned_time(now: &Zoned, day: Date, time: TimeOfDay) -> Option<Zoned> {
     let day = day.checked_add(Span::new().days(time.days)).ok()?;
     day.at(time.hour, time.minute, 0, 0).to_zoned(now.time_zone().clone()).ok()
 }
 
 /// Parses `in the morning` or `this evening` without a day.
-fn read_part(reader: &mut Reader<'_>) -> Option<Part> {
-    reader.eat("in");
+fn parse_day_part(reader: &mut WordCursor<'_>) -> Option<DayPart> {
+    reader.consume_words("in");
     reader.skip_fillers();
-    Part::read(reader)
+    DayPart::parse(reader)
 }
 
 /// Parses a day, with the part of the day that its name includes.
-fn read_day(reader: &mut Reader<'_>) -> Option<(Day, Option<Part>)> {
-    if reader.eat("tonight") {
-        return Some((Day::Today, Some(Part::Night)));
+fn parse_day(reader: &mut WordCursor<'_>) -> Option<(DayExpression, Option<DayPart>)> {
+    if reader.consume_words("tonight") {
+        return Some((DayExpression::Today, Some(DayPart::Night)));
     }
-    if let Some(part) =
-        reader.attempt(|reader| reader.eat("this").then(|| Part::read(reader)).flatten())
+    if let Some(part) = reader
+        .try_parse(|reader| reader.consume_words("this").then(|| DayPart::parse(reader)).flatten())
     {
-        return Some((Day::Today, Some(part)));
+        return Some((DayExpression::Today, Some(part)));
     }
     let day = reader
-        .attempt(read_near)
-        .or_else(|| reader.attempt(read_weekday))
-        .or_else(|| reader.attempt(read_date))?;
-    Some((day, Part::read(reader)))
+        .try_parse(parse_relative_day)
+        .or_else(|| reader.try_parse(parse_weekday_day))
+        .or_else(|| reader.try_parse(parse_date))?;
+    Some((day, DayPart::parse(reader)))
 }
 
-fn read_near(reader: &mut Reader<'_>) -> Option<Day> {
-    if reader.eat("today") {
-        Some(Day::Today)
-    } else if reader.eat("tomorrow") {
-        Some(Day::In(1))
-    } else if reader.eat("day after tomorrow") {
-        Some(Day::In(2))
-    } else if reader.eat("next week") {
-        Some(Day::In(7))
+fn parse_relative_day(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
+    if reader.consume_words("today") {
+        Some(DayExpression::Today)
+    } else if reader.consume_words("tomorrow") {
+        Some(DayExpression::In(1))
+    } else if reader.consume_words("day after tomorrow") {
+        Some(DayExpression::In(2))
+    } else if reader.consume_words("next week") {
+        Some(DayExpression::In(7))
     } else {
         None
     }
 }
 
-fn read_weekday(reader: &mut Reader<'_>) -> Option<Day> {
-    let next = reader.eat("next");
+fn parse_weekday_day(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
+    let next = reader.consume_words("next");
     if !next {
-        reader.eat_any(&["this", "coming"]);
+        reader.consume_any(&["this", "coming"]);
     }
-    let (weekday, count) = reader.one(names::weekday)?;
+    let (weekday, count) = reader.parse_word(names::parse_weekday)?;
     match count {
-        Count::One if next => Some(Day::Next(weekday)),
-        Count::One => Some(Day::Coming(weekday)),
-        Count::Many => None,
+        GrammaticalNumber::One if next => Some(DayExpression::Next(weekday)),
+        GrammaticalNumber::One => Some(DayExpression::Coming(weekday)),
+        GrammaticalNumber::Many => None,
     }
 }
 
 /// `2026-12-24`, `24 December`, `December 24th, 2026`, `the 24th`, `the 24th of December`.
-fn read_date(reader: &mut Reader<'_>) -> Option<Day> {
-    if let Some(date) = reader.one(date) {
-        return Some(Day::Of(date));
+fn parse_date(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
+    if let Some(date) = reader.parse_word(parse_numeric_date) {
+        return Some(DayExpression::Of(date));
     }
-    let (month, day) = match reader.attempt(read_day_and_month) {
+    let (month, day) = match reader.try_parse(parse_day_and_month) {
         Some(both) => both,
         None => {
-            let day = names::ordinal(reader)?;
-            return day_number(day).map(Day::OfMonth);
+            let day = names::parse_ordinal(reader)?;
+            return day_of_month(day).map(DayExpression::OfMonth);
         }
     };
-    let year = reader.attempt(|reader| {
-        reader.eat(",");
-        reader.one(|word| word.parse().ok().filter(|year: &i16| *year > 1969))
+    let year = reader.try_parse(|reader| {
+        reader.consume_words(",");
+        reader.parse_word(|word| word.parse().ok().filter(|year: &i16| *year > 1969))
     });
     match year {
-        Some(year) => Date::new(year, month, day).ok().map(Day::Of),
-        None => Some(Day::OfYear { month, day }),
+        Some(year) => Date::new(year, month, day).ok().map(DayExpression::Of),
+        None => Some(DayExpression::OfYear { month, day }),
     }
 }
 
 /// Parses a word that is a date alone: `2026-12-24`, `2026/12/24`, `24.12.2026`, `12/24/2026`,
 /// `24/12/2026`. Only digits and dashes reach the date parser, which would otherwise accept a date
 /// with a time and drop the time.
-fn date(word: &str) -> Option<Date> {
-    if let Some([day, month, year]) = figures(word, '.') {
-        return in_full(year, month, day);
+fn parse_numeric_date(word: &str) -> Option<Date> {
+    if let Some([day, month, year]) = split_numbers(word, '.') {
+        return full_date(year, month, day);
     }
-    match figures(word, '/') {
-        Some([year, month, day]) if year > 31 => in_full(year, month, day),
-        Some([one, other, year]) => match day_and_month(one, other) {
-            Slashed::Day { day, month } => in_full(year, month, day),
-            Slashed::Either | Slashed::Neither => None,
+    match split_numbers(word, '/') {
+        Some([year, month, day]) if year > 31 => full_date(year, month, day),
+        Some([one, other, year]) => match interpret_slash_date(one, other) {
+            SlashDate::Day { day, month } => full_date(year, month, day),
+            SlashDate::Either | SlashDate::Neither => None,
         },
         None => word
             .bytes()
@@ -241,30 +242,31 @@ fn date(word: &str) -> Option<Date> {
 
 /// The meaning of two numbers with a slash between them. Some people write the day first, others
 /// the month.
-enum Slashed {
+enum SlashDate {
     Day { day: u32, month: u32 },
     Either,
     Neither,
 }
 
-fn day_and_month(one: u32, other: u32) -> Slashed {
+fn interpret_slash_date(one: u32, other: u32) -> SlashDate {
     match (one, other) {
-        (1..=12, 1..=12) if one != other => Slashed::Either,
-        (1..=31, 1..=12) => Slashed::Day { day: one, month: other },
-        (1..=12, 1..=31) => Slashed::Day { day: other, month: one },
-        _ => Slashed::Neither,
+        (1..=12, 1..=12) if one != other => SlashDate::Either,
+        (1..=31, 1..=12) => SlashDate::Day { day: one, month: other },
+        (1..=12, 1..=31) => SlashDate::Day { day: other, month: one },
+        _ => SlashDate::Neither,
     }
 }
 
 /// Returns whether a word is a date that means different days to different readers.
-pub(super) fn is_ambiguous(word: &str) -> bool {
-    let pair = figures::<2>(word, '/').map(|[one, other]| (one, other));
+pub(super) fn is_ambiguous_date(word: &str) -> bool {
+    let pair = split_numbers::<2>(word, '/').map(|[one, other]| (one, other));
     let triple =
-        figures(word, '/').and_then(|[one, other, year]| (year > 31).then_some((one, other)));
-    pair.or(triple).is_some_and(|(one, other)| matches!(day_and_month(one, other), Slashed::Either))
+        split_numbers(word, '/').and_then(|[one, other, year]| (year > 31).then_some((one, other)));
+    pair.or(triple)
+        .is_some_and(|(one, other)| matches!(interpret_slash_date(one, other), SlashDate::Either))
 }
 
-fn figures<const COUNT: usize>(word: &str, between: char) -> Option<[u32; COUNT]> {
+fn split_numbers<const COUNT: usize>(word: &str, between: char) -> Option<[u32; COUNT]> {
     let parts: Vec<&str> = word.split(between).collect();
     let parts: [&str; COUNT] = parts.try_into().ok()?;
     let numbers: Vec<u32> = parts
@@ -275,25 +277,26 @@ fn figures<const COUNT: usize>(word: &str, between: char) -> Option<[u32; COUNT]
     numbers.try_into().ok()
 }
 
-fn in_full(year: u32, month: u32, day: u32) -> Option<Date> {
+fn full_date(year: u32, month: u32, day: u32) -> Option<Date> {
     let year = i16::try_from(year).ok().filter(|year| *year > 1969)?;
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
 /// Parses a day and a month, in either order.
-pub(super) fn read_day_and_month(reader: &mut Reader<'_>) -> Option<(i8, i8)> {
-    if let Some(month) = reader.one(names::month) {
-        reader.eat("the");
-        let day = names::ordinal(reader).or_else(|| reader.one(names::number))?;
-        return Some((month, day_number(day)?));
+pub(super) fn parse_day_and_month(reader: &mut WordCursor<'_>) -> Option<(i8, i8)> {
+    if let Some(month) = reader.parse_word(names::parse_month) {
+        reader.consume_words("the");
+        let day =
+            names::parse_ordinal(reader).or_else(|| reader.parse_word(names::parse_number))?;
+        return Some((month, day_of_month(day)?));
     }
-    let day = names::ordinal(reader).or_else(|| reader.one(names::number))?;
-    reader.eat("of");
-    let month = reader.one(names::month)?;
-    Some((month, day_number(day)?))
+    let day = names::parse_ordinal(reader).or_else(|| reader.parse_word(names::parse_number))?;
+    reader.consume_words("of");
+    let month = reader.parse_word(names::parse_month)?;
+    Some((month, day_of_month(day)?))
 }
 
 /// Checks the number of a day of the month.
-pub(super) fn day_number(number: u32) -> Option<i8> {
+pub(super) fn day_of_month(number: u32) -> Option<i8> {
     i8::try_from(number).ok().filter(|day| (1..=31).contains(day))
 }

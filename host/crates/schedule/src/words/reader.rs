@@ -5,14 +5,14 @@ const FILLERS: [&str; 5] = ["at", "on", "by", "the", ","];
 
 /// Splits a text into lower-case words. Digits are separated from what follows them (`2h30m`,
 /// `9:30pm`, `24th`), points of abbreviations are removed, and commas are words of their own.
-pub(super) fn split(text: &str) -> Vec<String> {
+pub(super) fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for part in text.to_lowercase().replace(',', " , ").split_whitespace() {
-        let word = without_points(part);
+        let word = remove_periods(part);
         if word.contains('-') {
             words.push(word);
         } else {
-            split_figures(&word, &mut words);
+            split_digits(&word, &mut words);
         }
     }
     words.retain(|word| !word.is_empty());
@@ -20,7 +20,7 @@ pub(super) fn split(text: &str) -> Vec<String> {
 }
 
 /// Turns `p.m.` into `pm`, but keeps `1.5`.
-fn without_points(word: &str) -> String {
+fn remove_periods(word: &str) -> String {
     let word = word.trim_end_matches(['.', '!', '?', ';']);
     if word.contains(|c: char| c.is_ascii_digit()) {
         word.to_owned()
@@ -29,10 +29,10 @@ fn without_points(word: &str) -> String {
     }
 }
 
-fn split_figures(word: &str, words: &mut Vec<String>) {
+fn split_digits(word: &str, words: &mut Vec<String>) {
     let mut current = String::new();
     for c in word.chars() {
-        if !current.is_empty() && current.ends_with(is_of_name) != is_of_name(c) {
+        if !current.is_empty() && current.ends_with(is_name_char) != is_name_char(c) {
             words.push(std::mem::take(&mut current));
         }
         current.push(c);
@@ -41,17 +41,17 @@ fn split_figures(word: &str, words: &mut Vec<String>) {
 }
 
 /// Letters, and the apostrophe in `o'clock`.
-fn is_of_name(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_alphabetic() || matches!(c, '\'' | '’')
 }
 
 /// The words that are left to read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader<'w> {
+pub(super) struct WordCursor<'w> {
     rest: &'w [String],
 }
 
-impl<'w> Reader<'w> {
+impl<'w> WordCursor<'w> {
     pub(super) fn new(words: &'w [String]) -> Self {
         Self { rest: words }
     }
@@ -60,32 +60,32 @@ impl<'w> Reader<'w> {
         self.rest.is_empty()
     }
 
-    pub(super) fn word(&mut self) -> Option<&'w str> {
+    pub(super) fn next_word(&mut self) -> Option<&'w str> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
     }
 
     /// Consumes these words if they are next; otherwise nothing.
-    pub(super) fn eat(&mut self, words: &str) -> bool {
-        self.attempt(|reader| {
-            words.split(' ').all(|word| reader.word() == Some(word)).then_some(())
+    pub(super) fn consume_words(&mut self, words: &str) -> bool {
+        self.try_parse(|reader| {
+            words.split(' ').all(|word| reader.next_word() == Some(word)).then_some(())
         })
         .is_some()
     }
 
     /// Consumes one of these if it is next.
-    pub(super) fn eat_any(&mut self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.eat(word))
+    pub(super) fn consume_any(&mut self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.consume_words(word))
     }
 
     /// Skips words without meaning of their own.
     pub(super) fn skip_fillers(&mut self) {
-        while self.eat_any(&FILLERS) {}
+        while self.consume_any(&FILLERS) {}
     }
 
     /// Applies a parser, and consumes nothing if it fails.
-    pub(super) fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+    pub(super) fn try_parse<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let mut ahead = *self;
         let value = read(&mut ahead)?;
         *self = ahead;
@@ -93,7 +93,7 @@ impl<'w> Reader<'w> {
     }
 
     /// Consumes one word if `known` accepts it.
-    pub(super) fn one<T>(&mut self, known: impl FnOnce(&str) -> Option<T>) -> Option<T> {
-        self.attempt(|reader| reader.word().and_then(known))
+    pub(super) fn parse_word<T>(&mut self, known: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        self.try_parse(|reader| reader.next_word().and_then(known))
     }
 }

@@ -59,7 +59,7 @@ impl TimerRow {
         let Self { timer, set_ms, process, again, .. } = self;
         let again = *again || process.is_some();
         let late = again || now_ms - due_ms > LATE_MS;
-        let missed = sallyport_schedule::missed(&timer.moment, *set_ms, due_ms, now_ms);
+        let missed = sallyport_schedule::count_missed(&timer.moment, *set_ms, due_ms, now_ms);
         let timer = StoredTimer { next_ms: next_ms.unwrap_or(due_ms), ..timer.clone() };
         TimerFiring { timer, due_ms, late, missed: missed.unwrap_or(0), again }
     }
@@ -67,7 +67,7 @@ impl TimerRow {
     /// Returns the next time of a repeated timer. A timer whose calendar can no longer be parsed,
     /// or has ended, fires for the last time.
     fn next_firing_ms(&self, now_ms: u64) -> Option<u64> {
-        sallyport_schedule::next(&self.timer.moment, self.set_ms, now_ms).ok().flatten()
+        sallyport_schedule::next_firing_ms(&self.timer.moment, self.set_ms, now_ms).ok().flatten()
     }
 }
 

@@ -106,7 +106,7 @@ pub(super) fn insert_timer(
             label,
             payload,
             written,
-            sallyport_schedule::repeats(&moment),
+            sallyport_schedule::is_repeating(&moment),
             to_sql_integer(set_ms),
             to_sql_integer(due_ms)
         ],

@@ -63,7 +63,7 @@ impl FileSource for LocalFiles {
 
     fn read_file(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        sallyport_untrusted_file::open(&self.resolve_path(path))?
+        sallyport_untrusted_file::open_regular(&self.resolve_path(path))?
             .take(bytes_max)
             .read_to_end(&mut bytes)?;
         Ok(bytes)

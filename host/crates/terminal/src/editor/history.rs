@@ -77,7 +77,7 @@ fn private_open_options() -> OpenOptions {
 
 fn read_entries(path: &Path) -> io::Result<Vec<String>> {
     let mut bytes = Vec::new();
-    match sallyport_untrusted_file::open(path) {
+    match sallyport_untrusted_file::open_regular(path) {
         Ok(file) => file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),

@@ -82,7 +82,7 @@ impl MessageFile {
 
     fn read_text(&self) -> Result<String, ExternalEditorError> {
         let mut text = String::new();
-        let file = sallyport_untrusted_file::open(&self.0)?;
+        let file = sallyport_untrusted_file::open_regular(&self.0)?;
         file.take(MESSAGE_BYTES_MAX + 1).read_to_string(&mut text)?;
         if text.len() as u64 > MESSAGE_BYTES_MAX {
             return Err(ExternalEditorError::TooLong { bytes_max: MESSAGE_BYTES_MAX });

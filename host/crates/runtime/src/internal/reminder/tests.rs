@@ -11,7 +11,7 @@ use crate::internal::Services;
 
 /// A store of reminders, and the user's current time.
 struct Table {
-    from: Caller,
+    from: InternalCallContext,
     _folder: tempfile::TempDir,
 }
 
@@ -20,12 +20,15 @@ impl Table {
         let folder = tempfile::tempdir().unwrap();
         let timers = HostStore::open(&folder.path().join("state")).unwrap().timers();
         let services = Services { timers: Some(Arc::new(timers)), ..Services::default() };
-        Self { from: Caller { user: "local".into(), now: Zoned::now(), services }, _folder: folder }
+        Self {
+            from: InternalCallContext { user: "local".into(), now: Zoned::now(), services },
+            _folder: folder,
+        }
     }
 
     /// Calls a tool from a session.
     fn call(&self, session: &str, tool: &str, arguments: Value) -> CallReport {
-        Reminder.call(&admitted(session, tool, arguments), &self.from)
+        ReminderTool.call_tool(&admitted(session, tool, arguments), &self.from)
     }
 
     /// Calls a tool that has to succeed.
@@ -52,7 +55,7 @@ impl Table {
 
     fn timer(&self) -> StoredTimer {
         let timers = self.from.services.timers.as_ref().unwrap();
-        timers.list_timers(&owner(&self.from)).unwrap().remove(0)
+        timers.list_timers(&timer_owner(&self.from)).unwrap().remove(0)
     }
 }
 
@@ -66,10 +69,10 @@ fn admitted(session: &str, tool: &str, arguments: Value) -> AdmittedCall {
 
 #[test]
 fn the_tools_are_described_as_the_host_wants_it() {
-    for tool in Reminder.tools() {
+    for tool in ReminderTool.tools() {
         sallyport_sandbox::metadata::check_and_trim_tool(tool).unwrap();
     }
-    assert_eq!(Reminder.manifest().name, name());
+    assert_eq!(ReminderTool.manifest().name, plugin_name());
 }
 
 #[test]
@@ -160,8 +163,8 @@ fn there_is_an_end_to_reminders() {
 
 #[test]
 fn a_host_without_timers_says_so() {
-    let from = Caller { services: Services::default(), ..Table::new().from };
-    let report = Reminder.call(&admitted("s", LIST, json!({})), &from);
+    let from = InternalCallContext { services: Services::default(), ..Table::new().from };
+    let report = ReminderTool.call_tool(&admitted("s", LIST, json!({})), &from);
     assert!(
         matches!(&report.outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Unavailable)
     );
@@ -183,7 +186,7 @@ fn what_fires_goes_back_to_its_conversation() {
         (firing(3, false, true), "Reminder: call mum (it was missed 3 more times)"),
     ];
     for (firing, text) in rows {
-        let notice = crate::internal::fired(&firing).unwrap();
+        let notice = crate::internal::firing_notice(&firing).unwrap();
         assert_eq!((notice.text.as_str(), notice.late), (text, firing.late));
         assert_eq!(
             (notice.session_id.as_str(), notice.audience),
@@ -193,7 +196,7 @@ fn what_fires_goes_back_to_its_conversation() {
     }
     let mut strange = firing(0, false, false);
     strange.timer.payload = "{".into();
-    assert_eq!(Reminder.fired(&strange).text, "Reminder: call mum");
+    assert_eq!(ReminderTool.firing_notice(&strange).text, "Reminder: call mum");
     strange.timer.owner.plugin = "timer".parse().unwrap();
-    assert_eq!(crate::internal::fired(&strange), None);
+    assert_eq!(crate::internal::firing_notice(&strange), None);
 }
