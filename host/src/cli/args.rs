@@ -32,7 +32,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 configuration or policy, 4 the provider
 credentials, 5 the provider is unreachable, 6 an approval was needed and nobody was there to ask,
 7 a tool failed, 8 a budget was reached, 9 a plugin was rejected, 10 the audit could not be written,
 130 interrupted.")]
-pub(super) struct Args {
+pub(super) struct CliArgs {
     /// Folder of plugins (repeatable); replaces all other plugin folders
     #[arg(long, global = true, value_name = "DIR")]
     plugin_dir: Vec<PathBuf>,
@@ -50,11 +50,11 @@ pub(super) struct Args {
     pub(super) verbose: bool,
 
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(super) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum CliCommand {
     /// Chat with a model that can use your tools
     Chat(ChatArgs),
     /// Ask one question and print the answer
@@ -101,8 +101,8 @@ pub(super) enum Command {
     /// Print the JSON Schema of events, results or the configuration
     Schema {
         /// What
-        #[arg(value_enum, default_value_t = SchemaOf::Events)]
-        of: SchemaOf,
+        #[arg(value_enum, default_value_t = SchemaSubject::Events)]
+        of: SchemaSubject,
     },
     /// Check configuration, policy, plugins, sandbox and store
     Doctor(DoctorArgs),
@@ -384,13 +384,13 @@ pub(super) struct DoctorArgs {
 #[derive(Debug, Clone, Copy, ClapArgs)]
 pub(super) struct OutputArgs {
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(super) output: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(super) output: OutputFormat,
 }
 
 /// Data formats with a published schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum SchemaOf {
+pub(super) enum SchemaSubject {
     /// A line of `run --output jsonl`
     Events,
     /// The answer of `run --output json`
@@ -400,21 +400,21 @@ pub(super) enum SchemaOf {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum OutputFormat {
     /// For people
     Text,
     /// For programs
     Json,
 }
 
-impl Args {
+impl CliArgs {
     /// Returns the flags that affect the configuration.
-    pub(super) fn flags(&self) -> ConfigFlags {
+    pub(super) fn config_flags(&self) -> ConfigFlags {
         let model = match &self.command {
-            Command::Chat(chat) => Some(&chat.model),
-            Command::Run(run) => Some(&run.model),
-            Command::Listen(listen) => Some(&listen.model),
-            Command::Session(SessionCommand::Resume { model, .. }) => Some(model),
+            CliCommand::Chat(chat) => Some(&chat.model),
+            CliCommand::Run(run) => Some(&run.model),
+            CliCommand::Listen(listen) => Some(&listen.model),
+            CliCommand::Session(SessionCommand::Resume { model, .. }) => Some(model),
             _ => None,
         };
         ConfigFlags {
@@ -472,6 +472,6 @@ mod tests {
 
     #[test]
     fn the_definition_is_sound() {
-        Args::command().debug_assert();
+        CliArgs::command().debug_assert();
     }
 }

@@ -9,11 +9,11 @@ use sallyport_terminal::attach::{
 
 use super::{
     args::FileArgs,
-    exit::{Exit, Failure},
+    exit::{CommandFailure, ExitStatus},
 };
 
 /// Returns the folders in which files are searched.
-pub(super) fn disk(settings: &HostSettings) -> LocalFiles {
+pub(super) fn search_folders(settings: &HostSettings) -> LocalFiles {
     LocalFiles {
         // Without a current folder, relative paths start at the root.
         folder: std::env::current_dir().unwrap_or_else(|_| "/".into()),
@@ -26,14 +26,17 @@ pub(super) fn disk(settings: &HostSettings) -> LocalFiles {
 /// # Errors
 ///
 /// A file cannot be read, or no model accepts its type.
-pub(super) fn named(args: &FileArgs, disk: &LocalFiles) -> Result<Vec<FileAttachment>, Failure> {
+pub(super) fn read_flag_files(
+    args: &FileArgs,
+    disk: &LocalFiles,
+) -> Result<Vec<FileAttachment>, CommandFailure> {
     let mentions: Vec<FileMention> =
         args.attach.iter().map(|path| FileMention { span: 0..0, path: path.clone() }).collect();
     let mut files = attach_mentions(disk, &mentions)?;
     if let Some(path) = &args.audio {
         files.push(attach_audio(disk, path)?);
     }
-    Ok(files.into_iter().map(attachment).collect())
+    Ok(files.into_iter().map(to_attachment).collect())
 }
 
 /// Parses a line with the files that it mentions. Also returns the words that look like a mention
@@ -42,25 +45,25 @@ pub(super) fn named(args: &FileArgs, disk: &LocalFiles) -> Result<Vec<FileAttach
 /// # Errors
 ///
 /// A file cannot be read, no model accepts its type, or there are too many files.
-pub(super) fn message(
+pub(super) fn parse_message(
     text: &str,
     disk: &LocalFiles,
 ) -> Result<(UserInputMessage, Vec<String>), AttachError> {
     let found = find_mentions(text, disk);
     let files = attach_mentions(disk, &found.files)?;
-    let attachments = files.into_iter().map(attachment).collect();
+    let attachments = files.into_iter().map(to_attachment).collect();
     Ok((
         UserInputMessage { text: found.text, attachments, ..UserInputMessage::default() },
         found.told,
     ))
 }
 
-fn attachment(LocalAttachment { name, media_type, data }: LocalAttachment) -> FileAttachment {
+fn to_attachment(LocalAttachment { name, media_type, data }: LocalAttachment) -> FileAttachment {
     FileAttachment { name, media_type: media_type.to_owned(), data: data.into() }
 }
 
-impl From<AttachError> for Failure {
+impl From<AttachError> for CommandFailure {
     fn from(error: AttachError) -> Self {
-        Self::new(Exit::Usage, error.to_string()).with_hint(error.hint())
+        Self::new(ExitStatus::Usage, error.to_string()).with_hint(error.hint())
     }
 }

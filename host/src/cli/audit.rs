@@ -14,10 +14,10 @@ use sallyport_store::{
 use serde_json::{Value, json};
 
 use super::{
-    args::{AuditCommand, AuditShowArgs, Format},
+    args::{AuditCommand, AuditShowArgs, OutputFormat},
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 const KINDS: [AuditKind; 5] = [
@@ -31,48 +31,52 @@ const KINDS: [AuditKind; 5] = [
 const DECISIONS: [Decision; 3] = [Decision::Allow, Decision::Ask, Decision::Deny];
 
 /// Runs the command.
-pub(super) fn audit(
+pub(super) fn run_audit_command(
     flags: &ConfigFlags,
     command: &AuditCommand,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
-    let store = compose::store(&settings)?;
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
+    let store = compose::open_store(&settings)?;
     match command {
-        AuditCommand::Show(args) => show(&store, args, out),
+        AuditCommand::Show(args) => show_records(&store, args, out),
         AuditCommand::Verify { head, output } => {
-            verify(&store, head.as_deref(), output.output, out)
+            verify_audit(&store, head.as_deref(), output.output, out)
         }
-        AuditCommand::Prune { before, yes } => prune(&store, before, *yes, out),
+        AuditCommand::Prune { before, yes } => prune_records(&store, before, *yes, out),
     }
 }
 
-fn show(store: &HostStore, args: &AuditShowArgs, out: &Output) -> Result<Exit, Failure> {
+fn show_records(
+    store: &HostStore,
+    args: &AuditShowArgs,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let mut entries = Vec::new();
-    for entry in store.audit().read_records(filter(args)?) {
+    for entry in store.audit().read_records(filter_from_args(args)?) {
         entries.push(entry?);
     }
     // A limit selects the newest records, so they come first. Print them in chronological order.
     for entry in entries.iter().rev() {
         match args.output.output {
-            Format::Text => print(entry, out),
-            Format::Json => out.json_line(&entry_json(entry)),
+            OutputFormat::Text => print_entry(entry, out),
+            OutputFormat::Json => out.print_json_line(&entry_json(entry)),
         }
     }
-    if entries.is_empty() && args.output.output == Format::Text {
-        out.note("No record matches.");
+    if entries.is_empty() && args.output.output == OutputFormat::Text {
+        out.print_note("No record matches.");
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn filter(args: &AuditShowArgs) -> Result<AuditFilter, Failure> {
-    let moment = |text: &Option<String>| text.as_deref().map(moment).transpose();
+fn filter_from_args(args: &AuditShowArgs) -> Result<AuditFilter, CommandFailure> {
+    let moment = |text: &Option<String>| text.as_deref().map(parse_time).transpose();
     Ok(AuditFilter {
         plugin: args.plugin.clone(),
         tool: args.tool.clone(),
         outcome: args.outcome.clone(),
-        decision: args.decision.as_deref().map(decision).transpose()?,
-        kind: args.kind.as_deref().map(kind).transpose()?,
+        decision: args.decision.as_deref().map(parse_decision).transpose()?,
+        kind: args.kind.as_deref().map(parse_kind).transpose()?,
         session: args.session.clone(),
         since_ms: moment(&args.since)?,
         until_ms: moment(&args.until)?,
@@ -81,59 +85,59 @@ fn filter(args: &AuditShowArgs) -> Result<AuditFilter, Failure> {
     })
 }
 
-fn kind(word: &str) -> Result<AuditKind, Failure> {
-    one_of(word, "kind", KINDS.map(|kind| (kind.as_str(), kind)))
+fn parse_kind(word: &str) -> Result<AuditKind, CommandFailure> {
+    parse_choice(word, "kind", KINDS.map(|kind| (kind.as_str(), kind)))
 }
 
-fn decision(word: &str) -> Result<Decision, Failure> {
-    one_of(word, "decision", DECISIONS.map(|decision| (decision.as_str(), decision)))
+fn parse_decision(word: &str) -> Result<Decision, CommandFailure> {
+    parse_choice(word, "decision", DECISIONS.map(|decision| (decision.as_str(), decision)))
 }
 
-fn one_of<T: Copy, const N: usize>(
+fn parse_choice<T: Copy, const N: usize>(
     word: &str,
     what: &str,
     known: [(&'static str, T); N],
-) -> Result<T, Failure> {
+) -> Result<T, CommandFailure> {
     let found = known.iter().find(|(name, _)| *name == word);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names = known.map(|(name, _)| name).join(", ");
         let message = format!("{:?} is not a {what} of a record", text::escape_excerpt(word, 40));
-        Failure::new(Exit::Usage, message).with_hint(format!("write one of {names}"))
+        CommandFailure::new(ExitStatus::Usage, message).with_hint(format!("write one of {names}"))
     })
 }
 
 /// Parses a time such as `2026-01-31T12:00:00Z`, or an age such as `90m` or `12h`.
-fn moment(written: &str) -> Result<u64, Failure> {
+fn parse_time(written: &str) -> Result<u64, CommandFailure> {
     if let Ok(TimeSpan(ago)) = written.parse() {
-        return Ok(now_ms().saturating_sub(millis(ago)));
+        return Ok(now_ms().saturating_sub(to_millis(ago)));
     }
     let at: Result<Timestamp, _> = written.parse();
     at.ok().and_then(|at| u64::try_from(at.as_millisecond()).ok()).ok_or_else(|| {
         let message = format!("{:?} is not a time", text::escape_excerpt(written, 40));
         let hint = "use 2026-01-31T12:00:00Z or an age such as 90m or 12h";
-        Failure::new(Exit::Usage, message).with_hint(hint)
+        CommandFailure::new(ExitStatus::Usage, message).with_hint(hint)
     })
 }
 
-fn millis(span: Duration) -> u64 {
+fn to_millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn print(entry: &AuditEntry, out: &Output) {
+fn print_entry(entry: &AuditEntry, out: &CliOutput) {
     let Some(record) = &entry.record else {
-        out.line(&format!("#{} of a form that is not known here: {}", entry.seq, entry.text));
+        out.print_line(&format!("#{} of a form that is not known here: {}", entry.seq, entry.text));
         return;
     };
-    out.line(&text::escape_line(&headline(entry.seq, record)));
-    for line in details(record) {
-        out.line(&format!("    {}", text::escape_line(&line)));
+    out.print_line(&text::escape_line(&record_headline(entry.seq, record)));
+    for line in record_details(record) {
+        out.print_line(&format!("    {}", text::escape_line(&line)));
     }
 }
 
 /// The first line of a record, such as `#12 2026-01-31T12:00:00Z call weather.get_weather completed
 /// in 12 ms`.
-fn headline(seq: u64, record: &AuditRecord) -> String {
-    let mut line = format!("#{seq} {} {}", time(record.at_ms), record.kind.as_str());
+fn record_headline(seq: u64, record: &AuditRecord) -> String {
+    let mut line = format!("#{seq} {} {}", format_time(record.at_ms), record.kind.as_str());
     if let (Some(plugin), Some(tool)) = (&record.plugin, &record.tool) {
         line.push_str(&format!(" {plugin}.{tool}"));
     }
@@ -152,14 +156,14 @@ fn headline(seq: u64, record: &AuditRecord) -> String {
     line
 }
 
-fn details(record: &AuditRecord) -> Vec<String> {
+fn record_details(record: &AuditRecord) -> Vec<String> {
     let words = [("grounds", &record.grounds), ("message", &record.message)];
     let words =
         words.into_iter().filter_map(|(name, text)| Some(format!("{name} {}", text.as_ref()?)));
-    words.chain(record.effects.iter().map(effect)).collect()
+    words.chain(record.effects.iter().map(describe_effect)).collect()
 }
 
-fn effect(effect: &AuditEffect) -> String {
+fn describe_effect(effect: &AuditEffect) -> String {
     match effect {
         AuditEffect::Requested { what, status, sent_bytes, received_bytes } => {
             let status = status.map_or("no answer".to_owned(), |status| status.to_string());
@@ -175,7 +179,7 @@ fn effect(effect: &AuditEffect) -> String {
     }
 }
 
-fn time(at_ms: u64) -> String {
+fn format_time(at_ms: u64) -> String {
     let at = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     at.map_or_else(|| format!("{at_ms} ms"), |at| at.to_string())
 }
@@ -184,51 +188,59 @@ fn entry_json(entry: &AuditEntry) -> Value {
     json!({ "seq": entry.seq, "hash": entry.hash, "record": entry.record })
 }
 
-fn verify(
+fn verify_audit(
     store: &HostStore,
     head: Option<&str>,
-    format: Format,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let found = store.audit().verify(head)?;
     match format {
-        Format::Json => out.json(&json!({
+        OutputFormat::Json => out.print_json(&json!({
             "whole": found.is_intact(),
             "records": found.records,
             "pruned": found.pruned,
             "head": found.head,
             "problems": found.problems.iter().map(problem_json).collect::<Value>(),
         })),
-        Format::Text => {
+        OutputFormat::Text => {
             for problem in &found.problems {
-                out.error(&problem.to_string());
+                out.print_error(&problem.to_string());
             }
             let is = if found.is_intact() { "is whole" } else { "is not whole" };
-            out.line(&format!("The audit {is}: {} records, head {}", found.records, found.head));
+            out.print_line(&format!(
+                "The audit {is}: {} records, head {}",
+                found.records, found.head
+            ));
         }
     }
-    Ok(if found.is_intact() { Exit::Done } else { Exit::Failed })
+    Ok(if found.is_intact() { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
 fn problem_json(problem: &AuditProblem) -> Value {
     json!({ "seq": problem.seq, "what": problem.what })
 }
 
-fn prune(store: &HostStore, before: &str, yes: bool, out: &Output) -> Result<Exit, Failure> {
-    let before_ms = moment(before)?;
-    let question = format!("Remove every record before {}?", time(before_ms));
-    if !yes && !compose::confirms(&question, out)? {
-        return Ok(Exit::Done);
+fn prune_records(
+    store: &HostStore,
+    before: &str,
+    yes: bool,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let before_ms = parse_time(before)?;
+    let question = format!("Remove every record before {}?", format_time(before_ms));
+    if !yes && !compose::ask_confirmation(&question, out)? {
+        return Ok(ExitStatus::Done);
     }
     let removed = store.audit().prune(before_ms)?;
-    out.line(&format!("Removed {removed} records."));
-    Ok(Exit::Done)
+    out.print_line(&format!("Removed {removed} records."));
+    Ok(ExitStatus::Done)
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for CommandFailure {
     fn from(error: StoreError) -> Self {
         let hint = error.hint();
-        Self { hint, ..Self::new(Exit::Failed, error.to_string()) }
+        Self { hint, ..Self::new(ExitStatus::Failed, error.to_string()) }
     }
 }
 
@@ -238,19 +250,19 @@ mod tests {
 
     #[test]
     fn moments_are_times_or_so_long_ago() {
-        assert_eq!(moment("2026-01-31T12:00:00Z").unwrap(), 1_769_860_800_000);
-        let ago = now_ms() - moment("2h").unwrap();
+        assert_eq!(parse_time("2026-01-31T12:00:00Z").unwrap(), 1_769_860_800_000);
+        let ago = now_ms() - parse_time("2h").unwrap();
         assert!((7_200_000..7_201_000).contains(&ago), "{ago}");
         for no in ["", "yesterday", "1969-01-01T00:00:00Z", "12"] {
-            assert!(moment(no).is_err(), "{no}");
+            assert!(parse_time(no).is_err(), "{no}");
         }
     }
 
     #[test]
     fn words_that_no_record_has_are_refused() {
-        assert_eq!(kind("call").unwrap(), AuditKind::Call);
-        assert_eq!(decision("deny").unwrap(), Decision::Deny);
-        let failure = kind("calls").unwrap_err();
+        assert_eq!(parse_kind("call").unwrap(), AuditKind::Call);
+        assert_eq!(parse_decision("deny").unwrap(), Decision::Deny);
+        let failure = parse_kind("calls").unwrap_err();
         assert!(failure.hint.unwrap().contains("decision, call, policy"));
     }
 }

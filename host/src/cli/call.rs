@@ -14,91 +14,94 @@ use sallyport_runtime::{
 use serde_json::json;
 
 use super::{
-    args::{CallArgs, Format},
+    args::{CallArgs, OutputFormat},
     compose, consent,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
     show,
-    watch::Watch,
+    watch::CallObservers,
 };
 
-pub(super) async fn call(
+pub(super) async fn run_call_command(
     flags: &ConfigFlags,
     args: &CallArgs,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let tool: ToolId =
-        args.tool.parse().map_err(|error| Failure::new(Exit::Usage, format!("{error}")))?;
-    let settings = compose::settings(flags)?;
-    let consent = Arc::new(consent::AtTerminal { out: *out });
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let tool: ToolId = args
+        .tool
+        .parse()
+        .map_err(|error| CommandFailure::new(ExitStatus::Usage, format!("{error}")))?;
+    let settings = compose::read_settings(flags)?;
+    let consent = Arc::new(consent::TerminalConsent { out: *out });
     let only = PluginSelection::Only(tool.plugin.clone());
     let host = compose::open_host(&settings, consent, only, watch, out).await?;
-    host.registry().find_tool(&tool).map_err(Failure::from)?;
-    let call = RequestedCall { context: context(), tool, arguments: args.arguments.clone() };
+    host.registry().find_tool(&tool).map_err(CommandFailure::from)?;
+    let call =
+        RequestedCall { context: command_call_context(), tool, arguments: args.arguments.clone() };
     let report = tokio::select! {
         // Poll the signal first, so that it is handled from the first question on.
         biased;
-        () = compose::interrupted() => Outcome::Cancelled.into(),
+        () = compose::wait_for_interrupt() => Outcome::Cancelled.into(),
         report = host.call_tool(call) => report,
     };
-    let recorded = compose::close(host, out).await;
+    let recorded = compose::close_host(host, out).await;
     if args.emit_needed_grants
         && let Outcome::Denied(denial) = &report.outcome
     {
-        out.error(&show::reason(&report.outcome).unwrap_or_default());
-        show::needed([denial], out);
+        out.print_error(&show::failure_reason(&report.outcome).unwrap_or_default());
+        show::print_needed_grants([denial], out);
     } else {
-        print(&report, args.output.output, &settings, watch.verbose, out);
+        print_report(&report, args.output.output, &settings, watch.verbose, out);
     }
-    recorded.end(Ok(Exit::of_outcome(&report.outcome)))
+    recorded.apply_to_result(Ok(ExitStatus::from_outcome(&report.outcome)))
 }
 
 /// Returns the context of a call from the command line.
-pub(super) fn context() -> ToolCallContext {
+pub(super) fn command_call_context() -> ToolCallContext {
     services::single_call_context("call-1".to_owned(), &new_session_id())
 }
 
-fn print(
+fn print_report(
     report: &CallReport,
-    format: Format,
+    format: OutputFormat,
     settings: &HostSettings,
     verbose: bool,
-    out: &Output,
+    out: &CliOutput,
 ) {
     match (&report.outcome, format) {
-        (Outcome::Completed(output), Format::Text) => print_output(output, out),
-        (outcome, Format::Json) => {
-            out.json(&json!({
+        (Outcome::Completed(output), OutputFormat::Text) => print_output(output, out),
+        (outcome, OutputFormat::Json) => {
+            out.print_json(&json!({
                 "outcome": outcome.as_str(),
                 "result": outcome.to_model_value(),
                 "elapsed_ms": report.elapsed.as_secs_f64() * 1000.0,
                 "memory_bytes_peak": report.memory_bytes_peak,
             }));
         }
-        (outcome, Format::Text) => print_failure(outcome, settings, verbose, out),
+        (outcome, OutputFormat::Text) => print_failure(outcome, settings, verbose, out),
     }
 }
 
-fn print_output(output: &ToolOutput, out: &Output) {
-    out.json(&output.data);
+fn print_output(output: &ToolOutput, out: &CliOutput) {
+    out.print_json(&output.data);
     for part in &output.content {
         match part {
-            ContentPart::Text { text } => out.line(&text::escape_multiline(text)),
+            ContentPart::Text { text } => out.print_line(&text::escape_multiline(text)),
             ContentPart::Image { media_type, data } | ContentPart::Audio { media_type, data } => {
-                out.note(&format!("({media_type}, {} bytes)", data.len()));
+                out.print_note(&format!("({media_type}, {} bytes)", data.len()));
             }
-            ContentPart::Resource { uri, .. } => out.note(&format!("({uri})")),
+            ContentPart::Resource { uri, .. } => out.print_note(&format!("({uri})")),
         }
     }
 }
 
-fn print_failure(outcome: &Outcome, settings: &HostSettings, verbose: bool, out: &Output) {
-    out.error(&show::reason(outcome).unwrap_or_default());
+fn print_failure(outcome: &Outcome, settings: &HostSettings, verbose: bool, out: &CliOutput) {
+    out.print_error(&show::failure_reason(outcome).unwrap_or_default());
     if let Outcome::Denied(denial) = outcome {
-        show::fix(denial, settings.policy.user_file(), out);
+        show::print_denial_fix(denial, settings.policy.user_file(), out);
     }
-    if show::detail(outcome).is_some() && !verbose {
-        out.hint("run again with -v for details");
+    if show::failure_detail(outcome).is_some() && !verbose {
+        out.print_hint("run again with -v for details");
     }
 }

@@ -12,10 +12,10 @@ use sallyport_runtime::config::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    args::{Format, OutputArgs},
+    args::{OutputArgs, OutputFormat},
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 /// Commands for the configuration.
@@ -44,37 +44,37 @@ pub(super) struct TrustArgs {
     pub(super) folder: Option<PathBuf>,
 }
 
-pub(super) fn config(
+pub(super) fn run_config_command(
     flags: &ConfigFlags,
     command: &ConfigCommand,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     match command {
-        ConfigCommand::Path(args) => paths(flags, args.output, out)?,
+        ConfigCommand::Path(args) => print_paths(flags, args.output, out)?,
         ConfigCommand::Show { origin, output } => {
-            let rows = compose::settings(flags)?.setting_rows();
+            let rows = compose::read_settings(flags)?.setting_rows();
             match output.output {
-                Format::Text => rows.iter().for_each(|row| print(row, *origin, out)),
-                Format::Json => out.json(&as_json(&rows)),
+                OutputFormat::Text => rows.iter().for_each(|row| print_row(row, *origin, out)),
+                OutputFormat::Json => out.print_json(&rows_to_json(&rows)),
             }
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Prints a line of TOML that can be copied into a file. An unset value becomes a comment.
-fn print(row: &SettingRow, with_origin: bool, out: &Output) {
+fn print_row(row: &SettingRow, with_origin: bool, out: &CliOutput) {
     let line = match &row.value {
         Value::Null => format!("# {} is not set", row.key),
         value => format!("{} = {value}", row.key),
     };
     match with_origin {
-        true => out.line(&format!("{line}  # {}", row.origin)),
-        false => out.line(&line),
+        true => out.print_line(&format!("{line}  # {}", row.origin)),
+        false => out.print_line(&line),
     }
 }
 
-fn as_json(rows: &[SettingRow]) -> Value {
+fn rows_to_json(rows: &[SettingRow]) -> Value {
     let pairs = rows
         .iter()
         .map(|row| (row.key.clone(), json!({ "value": row.value, "origin": row.origin })));
@@ -82,11 +82,16 @@ fn as_json(rows: &[SettingRow]) -> Value {
 }
 
 /// Prints the paths of files and folders without reading them, so that a broken file can be found.
-fn paths(flags: &ConfigFlags, format: Format, out: &Output) -> Result<(), Failure> {
+fn print_paths(
+    flags: &ConfigFlags,
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<(), CommandFailure> {
     let paths = HostPaths::new(&Env::from_process())?;
     let user = config::config_file_path(flags, &paths);
-    let project =
-        folder(None).ok().and_then(|folder| project::find_nearest_project(&folder, &user).0);
+    let project = canonical_folder(None)
+        .ok()
+        .and_then(|folder| project::find_nearest_project(&folder, &user).0);
     let rows = [
         ("config", Some(user)),
         ("project", project),
@@ -96,28 +101,32 @@ fn paths(flags: &ConfigFlags, format: Format, out: &Output) -> Result<(), Failur
         ("cache", Some(paths.cache)),
     ];
     match format {
-        Format::Text => {
+        OutputFormat::Text => {
             let there = rows.iter().filter_map(|(name, path)| Some((name, path.as_ref()?)));
-            there.for_each(|(name, path)| out.pair(name, 8, &path.display().to_string()));
+            there.for_each(|(name, path)| out.print_pair(name, 8, &path.display().to_string()));
         }
-        Format::Json => {
+        OutputFormat::Json => {
             let pairs = rows.map(|(name, path)| (name.to_owned(), json!(path)));
-            out.json(&Value::Object(Map::from_iter(pairs)));
+            out.print_json(&Value::Object(Map::from_iter(pairs)));
         }
     }
     Ok(())
 }
 
 /// Trusts the configuration of a project and prints it for review.
-pub(super) fn trust(flags: &ConfigFlags, args: &TrustArgs, out: &Output) -> Result<Exit, Failure> {
+pub(super) fn trust_project(
+    flags: &ConfigFlags,
+    args: &TrustArgs,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let env = Env::from_process();
     let paths = HostPaths::new(&env)?;
-    let folder = folder(args.folder.as_deref())?;
+    let folder = canonical_folder(args.folder.as_deref())?;
     let file = project::find_nearest_project(&folder, &config::config_file_path(flags, &paths))
         .0
         .ok_or_else(|| {
         let message = format!("{} is in no project that has a configuration", folder.display());
-        Failure::new(Exit::Policy, message)
+        CommandFailure::new(ExitStatus::Policy, message)
             .with_hint("a project configuration is called .sallyport/sallyport.toml")
     })?;
     let trusted = TrustedProjects::read(&paths.state)?;
@@ -126,22 +135,25 @@ pub(super) fn trust(flags: &ConfigFlags, args: &TrustArgs, out: &Output) -> Resu
             true => "is not trusted any more",
             false => "was not trusted",
         };
-        out.line(&format!("{} {said}.", file.display()));
-        return Ok(Exit::Done);
+        out.print_line(&format!("{} {said}.", file.display()));
+        return Ok(ExitStatus::Done);
     }
     // Trust exactly the text that was read, because the file may change meanwhile.
     let text = project::read_project_file(&file, &env)?;
     trusted.add(&file, trust::content_digest(&text))?;
-    out.line(&format!("{} is trusted as it is now. It says:", file.display()));
-    text.lines().for_each(|line| out.line(&format!("    {line}")));
-    Ok(Exit::Done)
+    out.print_line(&format!("{} is trusted as it is now. It says:", file.display()));
+    text.lines().for_each(|line| out.print_line(&format!("    {line}")));
+    Ok(ExitStatus::Done)
 }
 
 /// Canonical path of a folder, so that trust does not depend on how the user reached it.
-fn folder(named: Option<&Path>) -> Result<PathBuf, Failure> {
+fn canonical_folder(named: Option<&Path>) -> Result<PathBuf, CommandFailure> {
     let folder = named.unwrap_or(Path::new("."));
     folder.canonicalize().map_err(|error| {
-        Failure::new(Exit::Usage, format!("there is no folder {}: {error}", folder.display()))
+        CommandFailure::new(
+            ExitStatus::Usage,
+            format!("there is no folder {}: {error}", folder.display()),
+        )
     })
 }
 

@@ -3,34 +3,34 @@
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, PluginName, text};
 use sallyport_terminal::card::{is_summary_cut, subject_line};
 
-use super::{output::Output, show};
+use super::{output::CliOutput, show};
 
 /// Most characters of the subject above the prompt.
 const SUBJECT_CHARS_MAX: usize = 100;
 
 /// Asks on standard error and reads one line. Without a terminal there is no answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AtTerminal {
-    pub(super) out: Output,
+pub(super) struct TerminalConsent {
+    pub(super) out: CliOutput,
 }
 
-impl Consent for AtTerminal {
+impl Consent for TerminalConsent {
     fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
             if !self.out.can_ask {
                 return ApprovalAnswer::Nobody;
             }
-            self.out.forget_typed();
-            let mut asked = Asked::about(&request, &self.out);
-            if !self.out.is_seen() {
+            self.out.discard_typed_input();
+            let mut asked = ShownQuestion::show_question(&request, &self.out);
+            if !self.out.is_stderr_intact() {
                 return ApprovalAnswer::Nobody;
             }
             loop {
                 let line = tokio::task::spawn_blocking(read_line).await.ok().flatten();
-                if !asked.wants_more(&request, line.as_deref()) {
-                    return parse(line.as_deref(), request.rule.is_some());
+                if !asked.must_show_rest(&request, line.as_deref()) {
+                    return parse_answer(line.as_deref(), request.rule.is_some());
                 }
-                self.out.forget_typed();
+                self.out.discard_typed_input();
                 asked.show_rest(&request, &self.out);
             }
         })
@@ -39,17 +39,17 @@ impl Consent for AtTerminal {
 
 /// A question on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ShownQuestion {
     /// Whether all of it was shown.
     is_whole: bool,
 }
 
-impl Asked {
+impl ShownQuestion {
     /// Shows a question and the possible answers.
-    pub(super) fn about(request: &ApprovalRequest, out: &Output) -> Self {
-        show::question(request, out);
+    pub(super) fn show_question(request: &ApprovalRequest, out: &CliOutput) -> Self {
+        show::print_approval_request(request, out);
         let asked = Self { is_whole: !is_summary_cut(request) };
-        asked.prompt(request, out);
+        asked.print_prompt(request, out);
         asked
     }
 
@@ -57,25 +57,25 @@ impl Asked {
     ///
     /// Such a line is not an answer. Input typed after it has to be discarded before the rest is
     /// shown.
-    pub(super) fn wants_more(self, request: &ApprovalRequest, line: Option<&str>) -> bool {
+    pub(super) fn must_show_rest(self, request: &ApprovalRequest, line: Option<&str>) -> bool {
         let asks = line.is_some_and(|line| line.trim() == "?");
-        let is_yes = parse(line, request.rule.is_some()).is_yes();
+        let is_yes = parse_answer(line, request.rule.is_some()).is_yes();
         (asks && request.request.is_some()) || (is_yes && !self.is_whole)
     }
 
     /// Shows the whole outgoing request and the possible answers.
-    pub(super) fn show_rest(&mut self, request: &ApprovalRequest, out: &Output) {
-        show::whole_request(request, out);
+    pub(super) fn show_rest(&mut self, request: &ApprovalRequest, out: &CliOutput) {
+        show::print_whole_request(request, out);
         self.is_whole = true;
-        self.prompt(request, out);
+        self.print_prompt(request, out);
     }
 
     /// Prints the possible answers. "always" is offered only if a rule would help.
-    fn prompt(self, request: &ApprovalRequest, out: &Output) {
+    fn print_prompt(self, request: &ApprovalRequest, out: &CliOutput) {
         if let Some(line) = subject_line(request, SUBJECT_CHARS_MAX) {
-            out.block(&line);
+            out.print_block(&line);
         }
-        out.aside(match (self.is_whole, &request.rule) {
+        out.print_note_piece(match (self.is_whole, &request.rule) {
             (false, _) => "not everything is shown: [?] show the rest / [n]o / no, REASON: ",
             (true, Some(_)) => {
                 "allow? [y]es, once / for this [s]ession / [a]lways / [n]o / no, REASON: "
@@ -87,18 +87,18 @@ impl Asked {
 
 /// Parses an answer. Only an explicit yes approves, never an empty line, the end of input, or an
 /// answer that was not offered.
-pub(super) fn parse(line: Option<&str>, offers_always: bool) -> ApprovalAnswer {
+pub(super) fn parse_answer(line: Option<&str>, offers_always: bool) -> ApprovalAnswer {
     let line = line.unwrap_or_default().trim();
     match line.to_ascii_lowercase().as_str() {
         "y" | "yes" => ApprovalAnswer::Once,
         "s" | "session" => ApprovalAnswer::Session,
         "a" | "always" if offers_always => ApprovalAnswer::Always,
-        _ => ApprovalAnswer::No { reason: reason(line) },
+        _ => ApprovalAnswer::No { reason: denial_reason(line) },
     }
 }
 
 /// Returns the text after a no. It is the reason that the model receives.
-fn reason(line: &str) -> Option<String> {
+fn denial_reason(line: &str) -> Option<String> {
     let rest = line.split_once([',', ' ']).map(|(_, rest)| rest.trim())?;
     (!rest.is_empty()).then(|| rest.to_owned())
 }
@@ -106,21 +106,26 @@ fn reason(line: &str) -> Option<String> {
 /// Shows what has changed about a plugin since it was accepted, and asks for confirmation.
 ///
 /// Without a terminal the change is not accepted.
-pub(super) fn agrees_to_change(plugin: &PluginName, differences: &[String], out: &Output) -> bool {
-    out.warn(&format!("{plugin} has changed since you accepted it"));
-    differences.iter().for_each(|difference| out.block(&text::escape_line(difference)));
+pub(super) fn confirm_plugin_change(
+    plugin: &PluginName,
+    differences: &[String],
+    out: &CliOutput,
+) -> bool {
+    out.print_warning(&format!("{plugin} has changed since you accepted it"));
+    differences.iter().for_each(|difference| out.print_block(&text::escape_line(difference)));
     if !out.can_ask {
-        out.hint(&format!("accept the change with `sallyport plugin accept {plugin}`"));
+        out.print_hint(&format!("accept the change with `sallyport plugin accept {plugin}`"));
         return false;
     }
-    out.forget_typed();
-    out.aside("accept the change? [y]es / [n]o: ");
-    says_yes(out)
+    out.discard_typed_input();
+    out.print_note_piece("accept the change? [y]es / [n]o: ");
+    read_confirmation(out)
 }
 
 /// Reads a line from the terminal. Returns whether it confirms a question that was visible.
-pub(super) fn says_yes(out: &Output) -> bool {
-    out.is_seen() && matches!(parse(read_line().as_deref(), false), ApprovalAnswer::Once)
+pub(super) fn read_confirmation(out: &CliOutput) -> bool {
+    out.is_stderr_intact()
+        && matches!(parse_answer(read_line().as_deref(), false), ApprovalAnswer::Once)
 }
 
 fn read_line() -> Option<String> {
@@ -149,20 +154,20 @@ mod tests {
             ("ALWAYS", ApprovalAnswer::Always),
         ];
         for (line, answer) in rows {
-            assert_eq!(parse(Some(line), true), answer, "{line:?}");
+            assert_eq!(parse_answer(Some(line), true), answer, "{line:?}");
         }
         for no in [None, Some(""), Some("\n"), Some("n"), Some("maybe"), Some("yess"), Some("all")]
         {
-            assert!(matches!(parse(no, true), ApprovalAnswer::No { .. }), "{no:?}");
+            assert!(matches!(parse_answer(no, true), ApprovalAnswer::No { .. }), "{no:?}");
         }
         let reason = ApprovalAnswer::No { reason: Some("use the other folder".into()) };
-        assert_eq!(parse(Some("no, use the other folder"), true), reason);
+        assert_eq!(parse_answer(Some("no, use the other folder"), true), reason);
     }
 
     #[test]
     fn always_is_no_answer_where_it_was_not_offered() {
         for line in ["a", "always"] {
-            assert!(matches!(parse(Some(line), false), ApprovalAnswer::No { .. }));
+            assert!(matches!(parse_answer(Some(line), false), ApprovalAnswer::No { .. }));
         }
     }
 
@@ -194,22 +199,25 @@ mod tests {
 
     #[test]
     fn a_yes_to_what_was_not_shown_whole_shows_it_first() {
-        let out = Output::new();
+        let out = CliOutput::new();
         for (chars, is_cut) in [(10, false), (9_000, true)] {
             for yes in ["y", "s", "?"] {
                 let request = request(chars);
-                let mut asked = Asked { is_whole: !super::is_summary_cut(&request) };
+                let mut asked = ShownQuestion { is_whole: !super::is_summary_cut(&request) };
                 assert_eq!(asked.is_whole, !is_cut);
                 assert_eq!(
-                    asked.wants_more(&request, Some(yes)),
+                    asked.must_show_rest(&request, Some(yes)),
                     is_cut || yes == "?",
                     "{chars} {yes}"
                 );
                 asked.show_rest(&request, &out);
-                assert!(!asked.wants_more(&request, Some("y")), "it was shown");
+                assert!(!asked.must_show_rest(&request, Some("y")), "it was shown");
             }
             for no in [Some("n"), Some(""), None] {
-                assert!(!Asked { is_whole: !is_cut }.wants_more(&request(chars), no), "{no:?}");
+                assert!(
+                    !ShownQuestion { is_whole: !is_cut }.must_show_rest(&request(chars), no),
+                    "{no:?}"
+                );
             }
         }
     }

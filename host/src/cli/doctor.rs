@@ -18,10 +18,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    args::{DoctorArgs, Format},
+    args::{DoctorArgs, OutputFormat},
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 /// Largest store whose audit is verified, in bytes. This takes a few seconds.
@@ -29,106 +29,110 @@ const AUDIT_CHECKED_BYTES_MAX: u64 = 64 << 20;
 
 /// The result of one check.
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     id: &'static str,
-    status: Status,
+    status: CheckStatus,
     finding: String,
     remedy: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Status {
+enum CheckStatus {
     Ok,
     Warning,
     Failed,
 }
 
-impl Check {
+impl DoctorCheck {
     fn ok(id: &'static str, finding: impl Into<String>) -> Self {
-        Self { id, status: Status::Ok, finding: finding.into(), remedy: None }
+        Self { id, status: CheckStatus::Ok, finding: finding.into(), remedy: None }
     }
 
     fn warning(id: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
         let remedy = Some(remedy.into());
-        Self { id, status: Status::Warning, finding: finding.into(), remedy }
+        Self { id, status: CheckStatus::Warning, finding: finding.into(), remedy }
     }
 
-    fn failed(self) -> Self {
-        Self { status: Status::Failed, ..self }
+    fn as_failed(self) -> Self {
+        Self { status: CheckStatus::Failed, ..self }
     }
 }
 
-pub(super) async fn doctor(
+pub(super) async fn run_doctor_command(
     flags: &ConfigFlags,
     args: &DoctorArgs,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let checks = match HostSettings::resolve(flags, sallyport_runtime::config::Env::from_process())
     {
         Ok(settings) => {
-            compose::warn_of_foreign(&settings);
-            all(&settings, out).await
+            compose::warn_of_ignored_files(&settings);
+            run_checks(&settings, out).await
         }
         Err(error) => {
             let remedy = error.hint().unwrap_or_else(|| "mend the file".into());
-            vec![Check::warning("configuration", error.to_string(), remedy).failed()]
+            vec![DoctorCheck::warning("configuration", error.to_string(), remedy).as_failed()]
         }
     };
     match args.output.output {
-        Format::Text => checks.iter().for_each(|check| print(check, out)),
-        Format::Json => out.json(&json!(checks)),
+        OutputFormat::Text => checks.iter().for_each(|check| print_check(check, out)),
+        OutputFormat::Json => out.print_json(&json!(checks)),
     }
-    let failed = checks.iter().any(|check| check.status == Status::Failed);
-    Ok(if failed { Exit::Failed } else { Exit::Done })
+    let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
+    Ok(if failed { ExitStatus::Failed } else { ExitStatus::Done })
 }
 
-async fn all(settings: &HostSettings, out: &Output) -> Vec<Check> {
-    let registry = match compose::whole_registry(settings, out).await {
+async fn run_checks(settings: &HostSettings, out: &CliOutput) -> Vec<DoctorCheck> {
+    let registry = match compose::load_compiled_registry(settings, out).await {
         Ok(registry) => registry,
         Err(failure) => {
             let remedy = failure.hint.unwrap_or_else(|| "mend the file".to_owned());
-            return vec![Check::warning("policy", failure.message, remedy).failed()];
+            return vec![DoctorCheck::warning("policy", failure.message, remedy).as_failed()];
         }
     };
     let unready = registry.warm_up();
-    let mut checks = vec![configuration(settings), policy(settings), model(settings, &registry)];
-    checks.extend(wide_rules(&registry));
-    checks.extend(project(settings));
-    checks.extend(secrets(settings, &registry));
-    checks.push(audit(settings));
-    checks.push(sessions(settings));
-    checks.push(terminal(settings, out));
-    checks.push(folders(settings, &registry));
-    checks.extend(plugins(&registry));
+    let mut checks = vec![
+        check_configuration(settings),
+        check_policy(settings),
+        check_model(settings, &registry),
+    ];
+    checks.extend(check_wide_rules(&registry));
+    checks.extend(check_project(settings));
+    checks.extend(check_secrets(settings, &registry));
+    checks.push(check_audit(settings));
+    checks.push(check_sessions(settings));
+    checks.push(check_terminal(settings, out));
+    checks.push(check_plugin_folders(settings, &registry));
+    checks.extend(check_plugins(&registry));
     checks.extend(unready.into_iter().map(|(name, reason)| {
         let finding = format!("{name} cannot be loaded: {reason}");
-        Check::warning("plugin", finding, "rebuild the plugin").failed()
+        DoctorCheck::warning("plugin", finding, "rebuild the plugin").as_failed()
     }));
-    checks.push(compiler(&registry));
-    checks.push(scripts(&registry));
-    checks.push(cache(settings, &registry));
+    checks.push(check_compiler(&registry));
+    checks.push(check_scripts(&registry));
+    checks.push(check_cache(settings, &registry));
     registry.shutdown().await;
     checks
 }
 
-fn configuration(settings: &HostSettings) -> Check {
+fn check_configuration(settings: &HostSettings) -> DoctorCheck {
     let file = &settings.config_file;
     let is = if file.exists() { "is sound" } else { "does not exist; the defaults are used" };
-    Check::ok("configuration", format!("{} {is}", file.display()))
+    DoctorCheck::ok("configuration", format!("{} {is}", file.display()))
 }
 
 /// Checks the configuration of the project around the current folder, and whether it is trusted.
-fn project(settings: &HostSettings) -> Option<Check> {
+fn check_project(settings: &HostSettings) -> Option<DoctorCheck> {
     let project = settings.project.as_ref()?;
     let trust = match project.is_trusted {
         true => "is sound, and trusted",
         false => "is sound; it is not trusted, so it chooses a model and lowers budgets at most",
     };
-    Some(Check::ok("project", format!("{} {trust}", project.file.display())))
+    Some(DoctorCheck::ok("project", format!("{} {trust}", project.file.display())))
 }
 
-fn policy(settings: &HostSettings) -> Check {
+fn check_policy(settings: &HostSettings) -> DoctorCheck {
     let there = settings.policy.files.iter().filter(|file| file.path.exists());
     let files: Vec<String> =
         there.map(|file| format!("{} ({})", file.path.display(), file.tier.as_str())).collect();
@@ -139,80 +143,82 @@ fn policy(settings: &HostSettings) -> Check {
         [file] => format!("{file} is sound"),
         files => format!("{} are valid", files.join(", ")),
     };
-    Check::ok("policy", finding)
+    DoctorCheck::ok("policy", finding)
 }
 
 /// Reports secrets without a value. They are only a warning because a plugin fails only when it
 /// needs one.
-fn secrets(settings: &HostSettings, registry: &Registry) -> Vec<Check> {
+fn check_secrets(settings: &HostSettings, registry: &Registry) -> Vec<DoctorCheck> {
     let vault = Vault::new(settings.env.clone());
     let policy = registry.gate().standing.current().policy;
     let unresolved = policy.secret_sources().filter_map(|(name, source)| {
         let error = vault.get(name.as_str(), source).err()?;
         let remedy =
             error.hint().unwrap_or_else(|| "set it with `sallyport secret set NAME`".to_owned());
-        Some(Check::warning("secret", error.to_string(), remedy))
+        Some(DoctorCheck::warning("secret", error.to_string(), remedy))
     });
     unresolved.collect()
 }
 
 /// Verifies the audit. The check adds no record.
-fn audit(settings: &HostSettings) -> Check {
+fn check_audit(settings: &HostSettings) -> DoctorCheck {
     let id = "audit";
     let folder = &settings.paths.state;
     match folder_bytes(folder) {
-        None => return Check::ok(id, "there is no record yet"),
+        None => return DoctorCheck::ok(id, "there is no record yet"),
         Some(bytes) if bytes > AUDIT_CHECKED_BYTES_MAX => {
             let finding = format!("{} is too large to be checked here", folder.display());
-            return Check::ok(id, finding + "; run `sallyport audit verify`");
+            return DoctorCheck::ok(id, finding + "; run `sallyport audit verify`");
         }
         Some(_) => {}
     }
-    let found = compose::store(settings).and_then(|store| Ok(store.audit().verify(None)?));
+    let found = compose::open_store(settings).and_then(|store| Ok(store.audit().verify(None)?));
     match found {
         Ok(found) if found.is_intact() => {
-            Check::ok(id, format!("{} records, intact", found.records))
+            DoctorCheck::ok(id, format!("{} records, intact", found.records))
         }
-        Ok(_) => Check::warning(id, "it is not whole", "`sallyport audit verify` tells where"),
+        Ok(_) => {
+            DoctorCheck::warning(id, "it is not whole", "`sallyport audit verify` tells where")
+        }
         Err(failure) => {
             let remedy = failure.hint.unwrap_or_else(|| "mend the folder".to_owned());
-            Check::warning(id, failure.message, remedy).failed()
+            DoctorCheck::warning(id, failure.message, remedy).as_failed()
         }
     }
 }
 
 /// Counts the stored sessions. The check creates no database.
-fn sessions(settings: &HostSettings) -> Check {
+fn check_sessions(settings: &HostSettings) -> DoctorCheck {
     let id = "sessions";
     if folder_bytes(&settings.paths.state).is_none() {
-        return Check::ok(id, "none yet");
+        return DoctorCheck::ok(id, "none yet");
     }
     let filter = SessionFilter::default();
-    let found = compose::store(settings).map(|store| store.sessions().list(&filter));
+    let found = compose::open_store(settings).map(|store| store.sessions().list(&filter));
     match found {
-        Ok(Ok(found)) => Check::ok(id, format!("{} are kept", found.len())),
+        Ok(Ok(found)) => DoctorCheck::ok(id, format!("{} are kept", found.len())),
         Ok(Err(error)) => {
             let remedy = error.hint().unwrap_or_else(|| "mend the folder".to_owned());
-            Check::warning(id, error.to_string(), remedy).failed()
+            DoctorCheck::warning(id, error.to_string(), remedy).as_failed()
         }
         Err(failure) => {
             let remedy = failure.hint.unwrap_or_else(|| "mend the folder".to_owned());
-            Check::warning(id, failure.message, remedy).failed()
+            DoctorCheck::warning(id, failure.message, remedy).as_failed()
         }
     }
 }
 
 /// Checks the terminal that `chat` would use.
-fn terminal(settings: &HostSettings, out: &Output) -> Check {
+fn check_terminal(settings: &HostSettings, out: &CliOutput) -> DoctorCheck {
     let id = "terminal";
     if !out.can_ask {
         let finding = "there is none here: a call that needs an approval would be denied";
-        return Check::ok(id, finding);
+        return DoctorCheck::ok(id, finding);
     }
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
     let size = size.map_or(String::new(), |size| format!(", {}×{}", size.ws_col, size.ws_row));
     match settings.env.get("TERM") {
-        None | Some("dumb") => Check::warning(
+        None | Some("dumb") => DoctorCheck::warning(
             id,
             format!("plain mode{size}: no line editor, no cards"),
             "set TERM to the type of your terminal, such as xterm-256color",
@@ -220,7 +226,7 @@ fn terminal(settings: &HostSettings, out: &Output) -> Check {
         Some(term) => {
             let is_plain = settings.env.get("NO_COLOR").is_some();
             let colours = if is_plain { "without colours" } else { "with colours" };
-            Check::ok(id, format!("{term}{size}, {colours}"))
+            DoctorCheck::ok(id, format!("{term}{size}, {colours}"))
         }
     }
 }
@@ -236,39 +242,41 @@ fn folder_bytes(folder: &Path) -> Option<u64> {
     bytes.reduce(u64::saturating_add)
 }
 
-fn model(settings: &HostSettings, registry: &Registry) -> Check {
+fn check_model(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
     match &settings.model {
         ModelChoice::Plugin(plugin) => {
             let name = plugin.plugin.as_str();
             let (found, why) =
                 (find_role_plugin(registry, name, PluginRole::Provider), &settings.chosen.why);
             match found {
-                Ok(_) => Check::ok("model", format!("the plugin {name} ({why})")),
+                Ok(_) => DoctorCheck::ok("model", format!("the plugin {name} ({why})")),
                 Err(error) => {
                     let remedy = "choose another model, or fix the plugin";
-                    Check::warning("model", error.to_string(), remedy).failed()
+                    DoctorCheck::warning("model", error.to_string(), remedy).as_failed()
                 }
             }
         }
         ModelChoice::Endpoint(endpoint) => {
-            match ModelHandle::from_choice(&settings.chosen).map_err(Failure::from) {
+            match ModelHandle::from_choice(&settings.chosen).map_err(CommandFailure::from) {
                 Ok(_) => {
                     let key = if endpoint.key.is_some() { "with a key" } else { "without a key" };
                     let why = &settings.chosen.why;
                     let model = format!("{} at {}, {key}", endpoint.model, endpoint.base_url);
-                    Check::ok("model", format!("{model} ({why})"))
+                    DoctorCheck::ok("model", format!("{model} ({why})"))
                 }
-                Err(failure) if failure.exit == Exit::Credentials => {
-                    Check::warning("model", failure.message, failure.hint.unwrap_or_default())
+                Err(failure) if failure.exit == ExitStatus::Credentials => {
+                    DoctorCheck::warning("model", failure.message, failure.hint.unwrap_or_default())
                 }
                 Err(failure) => {
                     let remedy = failure.hint.unwrap_or_default();
-                    Check::warning("model", failure.message, remedy).failed()
+                    DoctorCheck::warning("model", failure.message, remedy).as_failed()
                 }
             }
         }
-        ModelChoice::Offline { on_purpose: true } => Check::ok("model", "offline, as configured"),
-        ModelChoice::Offline { on_purpose: false } => Check::warning(
+        ModelChoice::Offline { on_purpose: true } => {
+            DoctorCheck::ok("model", "offline, as configured")
+        }
+        ModelChoice::Offline { on_purpose: false } => DoctorCheck::warning(
             "model",
             "none configured: the offline matcher answers; it is not a language model",
             settings.models.setup_advice(),
@@ -276,55 +284,60 @@ fn model(settings: &HostSettings, registry: &Registry) -> Check {
     }
 }
 
-fn folders(settings: &HostSettings, registry: &Registry) -> Check {
+fn check_plugin_folders(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
     let names: Vec<String> =
         settings.plugin_dirs.iter().map(|folder| folder.display().to_string()).collect();
     let count = registry.entries().filter(|entry| entry.kind() != PluginKind::Internal).count();
     let origin = settings.plugin_dirs_origin;
     let finding = format!("{count} plugins in {} (from {origin})", names.join(", "));
     match count {
-        0 => Check::warning("plugin-folders", finding, "name a folder with --plugin-dir"),
-        _ => Check::ok("plugin-folders", finding),
+        0 => DoctorCheck::warning("plugin-folders", finding, "name a folder with --plugin-dir"),
+        _ => DoctorCheck::ok("plugin-folders", finding),
     }
 }
 
-fn plugins(registry: &Registry) -> Vec<Check> {
-    let mut checks: Vec<Check> = registry
+fn check_plugins(registry: &Registry) -> Vec<DoctorCheck> {
+    let mut checks: Vec<DoctorCheck> = registry
         .problems()
         .iter()
         .map(|problem| {
             let finding = format!("{}: {}", problem.place.display(), problem.message);
-            Check::warning("plugin", finding, problem.hint.clone().unwrap_or_default()).failed()
+            DoctorCheck::warning("plugin", finding, problem.hint.clone().unwrap_or_default())
+                .as_failed()
         })
         .collect();
     checks.extend(registry.entries().map(|entry| match entry.availability() {
-        PluginAvailability::Ready => ready(entry),
-        PluginAvailability::Compiling => Check::warning(
+        PluginAvailability::Ready => check_ready_plugin(entry),
+        PluginAvailability::Compiling => DoctorCheck::warning(
             "plugin",
             format!("{} is still being compiled", entry.name()),
             "increase `[compile] wait` in sallyport.toml",
         ),
         PluginAvailability::Disabled { reason } => {
             let finding = format!("{} is disabled: {reason}", entry.name());
-            Check::warning("plugin", finding, "add the missing settings, or remove the plugin")
+            DoctorCheck::warning(
+                "plugin",
+                finding,
+                "add the missing settings, or remove the plugin",
+            )
         }
         PluginAvailability::Changed { differences } => {
             let finding = format!("{} has changed: {}", entry.name(), differences.join("; "));
             let remedy =
                 format!("accept the change with `sallyport plugin accept {}`", entry.name());
-            Check::warning("plugin", finding, remedy)
+            DoctorCheck::warning("plugin", finding, remedy)
         }
     }));
     checks
 }
 
 /// Checks a plugin that can be called, and whether the policy grants what it needs.
-fn ready(entry: &RegisteredPlugin) -> Check {
+fn check_ready_plugin(entry: &RegisteredPlugin) -> DoctorCheck {
     let name = entry.name();
     let lacking = entry.grant().ungranted_requests();
     let needed: Vec<_> = lacking.iter().filter(|request| request.is_needed()).collect();
     let Some(first) = needed.first() else {
-        return Check::ok("plugin", format!("{name} is ready"));
+        return DoctorCheck::ok("plugin", format!("{name} is ready"));
     };
     let requests: Vec<String> = needed.iter().map(ToString::to_string).collect();
     let finding = format!("{name} is ready, but is not granted {}", requests.join(", "));
@@ -332,40 +345,40 @@ fn ready(entry: &RegisteredPlugin) -> Check {
         Some(flags) => format!("grant it with `sallyport policy grant {name} {flags}`"),
         None => format!("run `sallyport policy explain {name}` to see which line denies it"),
     };
-    Check::warning("plugin", finding, remedy)
+    DoctorCheck::warning("plugin", finding, remedy)
 }
 
 /// Reports rules that allow more than the user can have reviewed.
-fn wide_rules(registry: &Registry) -> Vec<Check> {
+fn check_wide_rules(registry: &Registry) -> Vec<DoctorCheck> {
     let policy = registry.gate().standing.current().policy;
     let wide = policy.wide_rule_remarks().map(|remark| {
         let finding = format!("the rule at {} {}", remark.place, remark.message);
-        Check::warning("policy", finding, "name the plugin, or bind the rule to a digest")
+        DoctorCheck::warning("policy", finding, "name the plugin, or bind the rule to a digest")
     });
     wide.collect()
 }
 
-fn compiler(registry: &Registry) -> Check {
+fn check_compiler(registry: &Registry) -> DoctorCheck {
     let id = "compiler";
     match registry.compiler_restrictions() {
         Ok(CompilerIsolation {
             landlock: IsolationLayerStatus::Up,
             seccomp: IsolationLayerStatus::Up,
-        }) => Check::ok(id, "a process of its own, behind limits, Landlock and seccomp"),
-        Ok(CompilerIsolation { landlock, seccomp }) => Check::warning(
+        }) => DoctorCheck::ok(id, "a process of its own, behind limits, Landlock and seccomp"),
+        Ok(CompilerIsolation { landlock, seccomp }) => DoctorCheck::warning(
             id,
             format!(
                 "a process of its own, behind limits; Landlock is {}, seccomp is {}",
-                standing(landlock),
-                standing(seccomp)
+                wall_status_text(landlock),
+                wall_status_text(seccomp)
             ),
             "use a Linux kernel with both if you run plugins of others",
         ),
-        Err(error) => Check::warning(id, error.to_string(), error.hint()).failed(),
+        Err(error) => DoctorCheck::warning(id, error.to_string(), error.hint()).as_failed(),
     }
 }
 
-fn standing(wall: IsolationLayerStatus) -> &'static str {
+fn wall_status_text(wall: IsolationLayerStatus) -> &'static str {
     match wall {
         IsolationLayerStatus::Up => "up",
         IsolationLayerStatus::Partly => "partly available",
@@ -374,17 +387,18 @@ fn standing(wall: IsolationLayerStatus) -> &'static str {
 }
 
 /// Checks the sandbox of native scripts. A missing one matters only if there is such a script.
-fn scripts(registry: &Registry) -> Check {
+fn check_scripts(registry: &Registry) -> DoctorCheck {
     let id = "scripts";
     let missing: Vec<String> =
         sallyport_process::walls_missing().iter().map(ToString::to_string).collect();
     let lacks = missing.join(", ");
     match (missing.is_empty(), registry.entries().any(|entry| entry.kind() == PluginKind::Script)) {
-        (true, _) => Check::ok(id, "native scripts run with Landlock and seccomp"),
-        (false, false) => {
-            Check::ok(id, format!("there is none; this kernel would lack walls for it: {lacks}"))
-        }
-        (false, true) => Check::warning(
+        (true, _) => DoctorCheck::ok(id, "native scripts run with Landlock and seccomp"),
+        (false, false) => DoctorCheck::ok(
+            id,
+            format!("there is none; this kernel would lack walls for it: {lacks}"),
+        ),
+        (false, true) => DoctorCheck::warning(
             id,
             format!("this kernel cannot sandbox native scripts, it lacks {lacks}"),
             "use a newer Linux kernel; until then scripts are refused unless the policy says `unwalled`",
@@ -392,24 +406,28 @@ fn scripts(registry: &Registry) -> Check {
     }
 }
 
-fn cache(settings: &HostSettings, registry: &Registry) -> Check {
+fn check_cache(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
     let uses = registry.cache_use();
     let folder = settings.paths.cache.display();
-    Check::ok(
+    DoctorCheck::ok(
         "cache",
         format!("{folder}: {} plugins came from it, {} were compiled", uses.hits, uses.compiled),
     )
 }
 
-fn print(check: &Check, out: &Output) {
+fn print_check(check: &DoctorCheck, out: &CliOutput) {
     let status = match check.status {
-        Status::Ok => "ok",
-        Status::Warning => "warning",
-        Status::Failed => "failed",
+        CheckStatus::Ok => "ok",
+        CheckStatus::Warning => "warning",
+        CheckStatus::Failed => "failed",
     };
     let finding = sallyport_contract::text::escape_line(&check.finding);
-    out.pair(check.id, 14, &format!("{status:8} {finding}"));
+    out.print_pair(check.id, 14, &format!("{status:8} {finding}"));
     if let Some(remedy) = &check.remedy {
-        out.pair("", 14, &format!("{:8} → {}", "", sallyport_contract::text::escape_line(remedy)));
+        out.print_pair(
+            "",
+            14,
+            &format!("{:8} → {}", "", sallyport_contract::text::escape_line(remedy)),
+        );
     }
 }

@@ -29,7 +29,7 @@ const LEFT_OUT: &str = "…";
 
 /// A line split around its marked part.
 #[derive(Debug, PartialEq)]
-struct Marked {
+struct MarkedLine {
     before: String,
     token: String,
     after: &'static str,
@@ -37,19 +37,19 @@ struct Marked {
 
 /// A marked line in the form that the renderer needs.
 #[derive(Debug)]
-struct Drawing {
+struct ExcerptDiagnostic {
     place: SourceLocation,
     line: String,
     label: LabeledSpan,
 }
 
 /// Draws the line of a place. Returns `None` if it does not exist any more.
-pub(super) fn draw(place: &SourceLocation) -> Option<String> {
+pub(super) fn draw_excerpt(place: &SourceLocation) -> Option<String> {
     let file = untrusted_file::open_regular(Path::new(&place.file)).ok()?.take(FILE_BYTES_MAX);
     let line = BufReader::new(file).lines().nth(place.line.checked_sub(1)?)?.ok()?;
-    let Marked { before, token, after } = marked(&line, place.column)?;
+    let MarkedLine { before, token, after } = mark_line(&line, place.column)?;
     let label = LabeledSpan::at(before.len()..before.len() + token.len(), "here");
-    let drawing = Drawing { place: place.clone(), line: before + &token + after, label };
+    let drawing = ExcerptDiagnostic { place: place.clone(), line: before + &token + after, label };
     let mut drawn = String::new();
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode());
     handler.render_report(&mut drawn, &drawing).ok()?;
@@ -58,23 +58,23 @@ pub(super) fn draw(place: &SourceLocation) -> Option<String> {
     Some(lines.map(|line| format!("{}\n", line.trim_end())).collect())
 }
 
-fn marked(line: &str, column: usize) -> Option<Marked> {
+fn mark_line(line: &str, column: usize) -> Option<MarkedLine> {
     let (at, _) = line.char_indices().nth(column.checked_sub(1)?)?;
     let (before, rest) = line.split_at(at);
-    let token = token(rest);
+    let token = first_token(rest);
     let name = before.trim_end().strip_suffix('=').unwrap_or_default();
     let is_secret = name.split_whitespace().next_back().is_some_and(is_secret_name);
     let after = if rest.len() > token.len() { " …" } else { "" };
     let token =
         if is_secret { LEFT_OUT.to_owned() } else { text::escape_excerpt(token, LINE_CHARS_MAX) };
-    let before = without_strings(before);
+    let before = strip_strings(before);
     let is_short = before.chars().count() <= LINE_CHARS_MAX;
     let before = if is_short { text::escape_line(&before) } else { format!("{LEFT_OUT} ") };
-    Some(Marked { before, token, after })
+    Some(MarkedLine { before, token, after })
 }
 
 /// The first token of the rest of a line: a string with its quotation marks, or a word.
-fn token(rest: &str) -> &str {
+fn first_token(rest: &str) -> &str {
     let end = match rest.chars().next() {
         Some(quote @ ('"' | '\'')) => rest[1..].find(quote).map_or(rest.len(), |end| end + 2),
         Some(first) => {
@@ -88,7 +88,7 @@ fn token(rest: &str) -> &str {
 }
 
 /// Removes quoted text.
-fn without_strings(text: &str) -> String {
+fn strip_strings(text: &str) -> String {
     let mut kept = String::new();
     let mut quote = None;
     for c in text.chars() {
@@ -108,15 +108,15 @@ fn without_strings(text: &str) -> String {
     kept
 }
 
-impl fmt::Display for Drawing {
+impl fmt::Display for ExcerptDiagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.place.fmt(f)
     }
 }
 
-impl std::error::Error for Drawing {}
+impl std::error::Error for ExcerptDiagnostic {}
 
-impl Diagnostic for Drawing {
+impl Diagnostic for ExcerptDiagnostic {
     fn source_code(&self) -> Option<&dyn SourceCode> {
         Some(self)
     }
@@ -126,7 +126,7 @@ impl Diagnostic for Drawing {
     }
 }
 
-impl SourceCode for Drawing {
+impl SourceCode for ExcerptDiagnostic {
     /// Returns the one line, regardless of the span. The header requests no lines of context, and
     /// only it gets the column.
     fn read_span<'a>(
@@ -161,11 +161,11 @@ mod tests {
             ("a\u{1b}[2J = 1", 2, "a", "\\u{1b}[2J", " …"),
         ];
         for (line, column, before, token, after) in rows {
-            let want = Marked { before: before.into(), token: token.into(), after };
-            assert_eq!(marked(line, column), Some(want), "{line}");
+            let want = MarkedLine { before: before.into(), token: token.into(), after };
+            assert_eq!(mark_line(line, column), Some(want), "{line}");
         }
         for (line, column) in [("", 1), ("ab", 3), ("ab", 0)] {
-            assert_eq!(marked(line, column), None);
+            assert_eq!(mark_line(line, column), None);
         }
     }
 
@@ -175,11 +175,15 @@ mod tests {
         let path = folder.path().join("sallyport.toml");
         std::fs::write(&path, "\n\n[chat]\nmemry = 'none'\n").unwrap();
         let file = path.display().to_string();
-        let drawn = draw(&SourceLocation { file: file.clone(), line: 4, column: 1 }).unwrap();
+        let drawn =
+            draw_excerpt(&SourceLocation { file: file.clone(), line: 4, column: 1 }).unwrap();
         let plain = anstream::adapter::strip_str(&drawn).to_string();
         assert!(plain.contains("4 │ memry …") && plain.contains("here"), "{plain}");
         assert!(plain.contains(":4:1]"), "{plain}");
-        assert_eq!(draw(&SourceLocation { file, line: 9, column: 1 }), None);
-        assert_eq!(draw(&SourceLocation { file: "/nowhere".into(), line: 1, column: 1 }), None);
+        assert_eq!(draw_excerpt(&SourceLocation { file, line: 9, column: 1 }), None);
+        assert_eq!(
+            draw_excerpt(&SourceLocation { file: "/nowhere".into(), line: 1, column: 1 }),
+            None
+        );
     }
 }

@@ -20,7 +20,7 @@ use sallyport_store::StoreError;
 
 /// The exit codes of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Exit {
+pub(super) enum ExitStatus {
     /// Done.
     Done = 0,
     /// Failed, for a reason without a code of its own.
@@ -49,22 +49,22 @@ pub(super) enum Exit {
 
 /// A failure of a command.
 #[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) exit: Exit,
+pub(super) struct CommandFailure {
+    pub(super) exit: ExitStatus,
     pub(super) message: String,
     pub(super) hint: Option<String>,
     /// The place of the mistake in a file.
     pub(super) place: Option<SourceLocation>,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ExitStatus> for ExitCode {
+    fn from(exit: ExitStatus) -> Self {
         ExitCode::from(exit as u8)
     }
 }
 
-impl Failure {
-    pub(super) fn new(exit: Exit, message: impl Into<String>) -> Self {
+impl CommandFailure {
+    pub(super) fn new(exit: ExitStatus, message: impl Into<String>) -> Self {
         Self { exit, message: message.into(), hint: None, place: None }
     }
 
@@ -73,100 +73,100 @@ impl Failure {
     }
 }
 
-impl From<ConfigError> for Failure {
+impl From<ConfigError> for CommandFailure {
     fn from(error: ConfigError) -> Self {
         let (hint, message) = (error.hint(), error.to_string());
         let place = match error {
             ConfigError::Mistake(mistake) => Some(mistake.place()),
             _ => None,
         };
-        Self { exit: Exit::Policy, message, hint, place }
+        Self { exit: ExitStatus::Policy, message, hint, place }
     }
 }
 
-impl From<HostError> for Failure {
+impl From<HostError> for CommandFailure {
     fn from(error: HostError) -> Self {
         match error {
             HostError::Config(error) => error.into(),
             HostError::Policy(error) => error.into(),
             HostError::Lock(error) => error.into(),
             HostError::Store(error) => {
-                let failure = Self::new(Exit::Policy, error.to_string());
+                let failure = Self::new(ExitStatus::Policy, error.to_string());
                 Self { hint: error.hint(), ..failure }
             }
             HostError::Missing(missing) => missing.into(),
             HostError::Role(error) => error.into(),
             HostError::Guide(error) => error.into(),
-            HostError::Collision(error) => Self::new(Exit::PluginRejected, error.to_string()),
+            HostError::Collision(error) => Self::new(ExitStatus::PluginRejected, error.to_string()),
         }
     }
 }
 
-impl From<SessionError> for Failure {
+impl From<SessionError> for CommandFailure {
     fn from(error: SessionError) -> Self {
         let (message, hint) = (error.to_string(), error.hint());
         let exit = match error {
             SessionError::Store(
                 StoreError::NoSession { .. } | StoreError::SessionUnclear { .. },
             )
-            | SessionError::NothingToContinue => Exit::Usage,
-            SessionError::Store(_) => Exit::Failed,
-            SessionError::NoStore(_) => Exit::Policy,
-            SessionError::KeyMissing { .. } => Exit::Credentials,
-            SessionError::Model(_) => Exit::Policy,
+            | SessionError::NothingToContinue => ExitStatus::Usage,
+            SessionError::Store(_) => ExitStatus::Failed,
+            SessionError::NoStore(_) => ExitStatus::Policy,
+            SessionError::KeyMissing { .. } => ExitStatus::Credentials,
+            SessionError::Model(_) => ExitStatus::Policy,
             SessionError::Role(error) => return error.into(),
-            SessionError::Guide(error) => return no_guide(error),
-            SessionError::Collision(_) => Exit::PluginRejected,
+            SessionError::Guide(error) => return guide_failure(error),
+            SessionError::Collision(_) => ExitStatus::PluginRejected,
         };
         Self { hint, ..Self::new(exit, message) }
     }
 }
 
 /// Adds how a guide is selected. The configuration may have done so long ago.
-fn no_guide(error: GuideError) -> Failure {
-    let failure = Failure::from(error);
+fn guide_failure(error: GuideError) -> CommandFailure {
+    let failure = CommandFailure::from(error);
     let names = "--guide names it, or `guide` under [chat] in the configuration";
     let hint = failure.hint.as_ref().map(|hint| format!("{hint}; {names}"));
     failure.with_hint(hint.unwrap_or_else(|| names.to_owned()))
 }
 
-impl From<PluginLookupError> for Failure {
+impl From<PluginLookupError> for CommandFailure {
     fn from(missing: PluginLookupError) -> Self {
         match missing {
             PluginLookupError::Unknown { message, near } => {
-                let failure = Self::new(Exit::Usage, message);
+                let failure = Self::new(ExitStatus::Usage, message);
                 match near {
                     Some(near) => failure.with_hint(format!("did you mean {near}?")),
                     None => failure.with_hint("`sallyport tool list` shows what there is"),
                 }
             }
             PluginLookupError::Unusable { message, hint, rejected } => {
-                let exit = if rejected { Exit::PluginRejected } else { Exit::Policy };
+                let exit = if rejected { ExitStatus::PluginRejected } else { ExitStatus::Policy };
                 Self { hint, ..Self::new(exit, message) }
             }
         }
     }
 }
 
-impl From<VaultError> for Failure {
+impl From<VaultError> for CommandFailure {
     fn from(error: VaultError) -> Self {
         let hint = error.hint();
-        Self { hint, ..Self::new(Exit::Policy, error.to_string()) }
+        Self { hint, ..Self::new(ExitStatus::Policy, error.to_string()) }
     }
 }
 
-impl From<PolicyLoadError> for Failure {
+impl From<PolicyLoadError> for CommandFailure {
     fn from(error: PolicyLoadError) -> Self {
         let (hint, message) = (error.hint(), error.to_string());
         let place = match error {
             PolicyLoadError::Mistake(mistake) => Some(mistake.place()),
             PolicyLoadError::Unreadable { .. } => None,
         };
-        Self { exit: Exit::Policy, message, hint, place }
+        Self { exit: ExitStatus::Policy, message, hint, place }
     }
 }
 
-impl From<RoleError> for Failure {
+impl From<RoleError> for CommandFailure {
     fn from(error: RoleError) -> Self {
         let message = error.to_string();
         match error {
@@ -176,42 +176,42 @@ impl From<RoleError> for Failure {
                     Some(near) => format!("did you mean {near}?"),
                     None => "list the plugins with `sallyport plugin list`".to_owned(),
                 };
-                Self::new(Exit::Policy, message).with_hint(hint)
+                Self::new(ExitStatus::Policy, message).with_hint(hint)
             }
             RoleError::OtherRole { .. } => {
                 let hint = "list the plugins and their roles with `sallyport plugin list`";
-                Self::new(Exit::Policy, message).with_hint(hint)
+                Self::new(ExitStatus::Policy, message).with_hint(hint)
             }
-            RoleError::Broken(_) => Self::new(Exit::PluginRejected, message),
+            RoleError::Broken(_) => Self::new(ExitStatus::PluginRejected, message),
         }
     }
 }
 
-impl From<GuideError> for Failure {
+impl From<GuideError> for CommandFailure {
     fn from(error: GuideError) -> Self {
         let (hint, message) = (error.hint(), error.to_string());
         match error {
             GuideError::Role(error) => error.into(),
-            _ => Self::new(Exit::Policy, message).with_hint(hint),
+            _ => Self::new(ExitStatus::Policy, message).with_hint(hint),
         }
     }
 }
 
-impl From<LockError> for Failure {
+impl From<LockError> for CommandFailure {
     fn from(error: LockError) -> Self {
-        Self::new(Exit::Policy, error.to_string()).with_hint(error.hint())
+        Self::new(ExitStatus::Policy, error.to_string()).with_hint(error.hint())
     }
 }
 
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for CommandFailure {
     fn from(error: std::io::Error) -> Self {
-        Self::new(Exit::Failed, error.to_string())
+        Self::new(ExitStatus::Failed, error.to_string())
     }
 }
 
-impl Exit {
+impl ExitStatus {
     /// The exit code for a command that made one call.
-    pub(super) fn of_outcome(outcome: &Outcome) -> Self {
+    pub(super) fn from_outcome(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Completed(_) => Self::Done,
             Outcome::InvalidArguments(_) => Self::Usage,
@@ -224,7 +224,7 @@ impl Exit {
     }
 
     /// The exit code for a model that returned no answer.
-    pub(super) fn of_model(error: &ModelError) -> Self {
+    pub(super) fn from_model_error(error: &ModelError) -> Self {
         match error {
             ModelError::Credentials { .. } => Self::Credentials,
             ModelError::Unreachable { .. } | ModelError::TimedOut { .. } => Self::Unreachable,
@@ -235,18 +235,18 @@ impl Exit {
     }
 
     /// The exit code for a turn.
-    pub(super) fn of_turn(end: &TurnEnd) -> Self {
+    pub(super) fn from_turn_end(end: &TurnEnd) -> Self {
         match end {
             TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => Self::Done,
             TurnEnd::BudgetReached { .. } => Self::Budget,
-            TurnEnd::ModelFailed(error) => Self::of_model(error),
+            TurnEnd::ModelFailed(error) => Self::from_model_error(error),
             TurnEnd::Cancelled => Self::Interrupted,
             TurnEnd::InputRefused(_) => Self::Usage,
         }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }

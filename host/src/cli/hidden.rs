@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 
 use super::{
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 /// Longest line that a terminal delivers, in bytes with its end. It silently drops the rest of a
@@ -21,30 +21,34 @@ use super::{
 const TERMINAL_LINE_BYTES_MAX: usize = 4096;
 
 /// Reads a value from standard input. Returns `None` if the user interrupted.
-pub(super) async fn read(prompt: &str, out: &Output) -> Result<Option<Secret>, Failure> {
+pub(super) async fn read_secret(
+    prompt: &str,
+    out: &CliOutput,
+) -> Result<Option<Secret>, CommandFailure> {
     let bytes = tokio::select! {
         // Poll the signal first, so that the terminal is restored in any case.
         biased;
-        () = compose::interrupted() => {
-            out.note("interrupted");
+        () = compose::wait_for_interrupt() => {
+            out.print_note("interrupted");
             return Ok(None);
         }
-        bytes = ask(prompt, out) => bytes?,
+        bytes = prompt_for_secret(prompt, out) => bytes?,
     };
     if io::stdin().is_terminal() && bytes.len() >= TERMINAL_LINE_BYTES_MAX - 1 {
-        let failure = Failure::new(Exit::Usage, "the value is too long for a terminal line");
+        let failure =
+            CommandFailure::new(ExitStatus::Usage, "the value is too long for a terminal line");
         return Err(failure.with_hint("pipe it in, or redirect a file to standard input"));
     }
     let refused = |problem| format!("the value on standard input cannot be used: {problem}");
     parse_secret_value(&bytes)
         .map(Some)
-        .map_err(|problem| Failure::new(Exit::Usage, refused(problem)))
+        .map_err(|problem| CommandFailure::new(ExitStatus::Usage, refused(problem)))
 }
 
-async fn ask(prompt: &str, out: &Output) -> io::Result<Zeroizing<Vec<u8>>> {
-    let hidden = io::stdin().is_terminal().then(Hidden::at_terminal).transpose()?;
+async fn prompt_for_secret(prompt: &str, out: &CliOutput) -> io::Result<Zeroizing<Vec<u8>>> {
+    let hidden = io::stdin().is_terminal().then(EchoGuard::disable_echo).transpose()?;
     if hidden.is_some() {
-        out.aside(prompt);
+        out.print_note_piece(prompt);
     }
     tokio::task::spawn_blocking(read_bytes).await.map_err(io::Error::other)?
 }
@@ -62,12 +66,12 @@ fn read_bytes() -> io::Result<Zeroizing<Vec<u8>>> {
 }
 
 /// Guard that disables echo on a terminal.
-struct Hidden {
+struct EchoGuard {
     before: Termios,
 }
 
-impl Hidden {
-    fn at_terminal() -> io::Result<Self> {
+impl EchoGuard {
+    fn disable_echo() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut attributes = before.clone();
         attributes.local_modes.remove(LocalModes::ECHO);
@@ -77,7 +81,7 @@ impl Hidden {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for EchoGuard {
     fn drop(&mut self) {
         // A terminal that is gone needs no restoring.
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);

@@ -7,11 +7,11 @@ use sallyport_store::{HostStore, MemorySelection, StoredMemory};
 use serde_json::{Value, json};
 
 use super::{
-    args::{Format, OutputArgs},
+    args::{OutputArgs, OutputFormat},
     compose,
-    exit::{Exit, Failure},
-    output::Output,
-    session::moment,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
+    session::format_utc_time,
 };
 
 /// Most memories that are searched for a session, which is as many as are stored.
@@ -62,40 +62,40 @@ pub(super) enum MemoryCommand {
     },
 }
 
-pub(super) fn memory(
+pub(super) fn run_memory_command(
     flags: &ConfigFlags,
     command: &MemoryCommand,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
-    let store = compose::store(&settings)?;
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
+    let store = compose::open_store(&settings)?;
     match command {
         MemoryCommand::List { session, number, output } => {
-            let memories = listed(&store, session.as_deref(), *number)?;
-            show(&memories, output.output, "Nothing is remembered.", out);
-            Ok(Exit::Done)
+            let memories = list_memories(&store, session.as_deref(), *number)?;
+            print_memories(&memories, output.output, "Nothing is remembered.", out);
+            Ok(ExitStatus::Done)
         }
         MemoryCommand::Search { words, number, output } => {
             let found = store.memories().search(USER, &words.join(" "), *number)?;
-            show(&found, output.output, "Nothing is found.", out);
-            Ok(if found.is_empty() { Exit::Failed } else { Exit::Done })
+            print_memories(&found, output.output, "Nothing is found.", out);
+            Ok(if found.is_empty() { ExitStatus::Failed } else { ExitStatus::Done })
         }
         MemoryCommand::Forget { ids, session, all, yes } => {
             let count = match (session, all) {
-                (Some(session), _) => of_session(&store, session, *yes, out)?,
-                (None, true) => everything(&store, *yes, out)?,
+                (Some(session), _) => forget_session_memories(&store, session, *yes, out)?,
+                (None, true) => forget_all_memories(&store, *yes, out)?,
                 (None, false) => Some(store.memories().forget(USER, MemorySelection::Ids(ids))?),
             };
-            Ok(told(count, out))
+            Ok(report_forgotten(count, out))
         }
     }
 }
 
-fn listed(
+fn list_memories(
     store: &HostStore,
     session: Option<&str>,
     number: usize,
-) -> Result<Vec<StoredMemory>, Failure> {
+) -> Result<Vec<StoredMemory>, CommandFailure> {
     let count_max = if session.is_some() { LISTED_MAX } else { number };
     let mut memories = store.memories().list_newest(USER, count_max)?;
     if let Some(session) = session {
@@ -107,54 +107,62 @@ fn listed(
 
 /// Deletes the memories of the one session whose id starts with `id`. The session itself may have
 /// been removed.
-fn of_session(
+fn forget_session_memories(
     store: &HostStore,
     id: &str,
     yes: bool,
-    out: &Output,
-) -> Result<Option<usize>, Failure> {
-    let memories = listed(store, Some(id), LISTED_MAX)?;
+    out: &CliOutput,
+) -> Result<Option<usize>, CommandFailure> {
+    let memories = list_memories(store, Some(id), LISTED_MAX)?;
     let Some(first) = memories.first() else { return Ok(Some(0)) };
     let session = &first.session_id;
     if let Some(other) = memories.iter().find(|memory| memory.session_id != *session) {
         let message = format!("{id:?} could be {session} or {}", other.session_id);
-        return Err(Failure::new(Exit::Usage, message).with_hint("type more of the ID"));
+        return Err(
+            CommandFailure::new(ExitStatus::Usage, message).with_hint("type more of the ID")
+        );
     }
-    if !yes && !compose::confirms(&format!("Delete the memories of session {session}?"), out)? {
+    if !yes
+        && !compose::ask_confirmation(&format!("Delete the memories of session {session}?"), out)?
+    {
         return Ok(None);
     }
     Ok(Some(store.memories().forget(USER, MemorySelection::Session(session))?))
 }
 
-fn everything(store: &HostStore, yes: bool, out: &Output) -> Result<Option<usize>, Failure> {
-    if !yes && !compose::confirms("Delete all memories?", out)? {
+fn forget_all_memories(
+    store: &HostStore,
+    yes: bool,
+    out: &CliOutput,
+) -> Result<Option<usize>, CommandFailure> {
+    if !yes && !compose::ask_confirmation("Delete all memories?", out)? {
         return Ok(None);
     }
     Ok(Some(store.memories().forget(USER, MemorySelection::All)?))
 }
 
 /// Reports the number of deleted memories, or nothing if the user declined.
-fn told(count: Option<usize>, out: &Output) -> Exit {
+fn report_forgotten(count: Option<usize>, out: &CliOutput) -> ExitStatus {
     match count {
-        None => Exit::Done,
+        None => ExitStatus::Done,
         Some(0) => {
-            out.note("There is no such memory.");
-            Exit::Failed
+            out.print_note("There is no such memory.");
+            ExitStatus::Failed
         }
         Some(1) => {
-            out.line("1 memory forgotten.");
-            Exit::Done
+            out.print_line("1 memory forgotten.");
+            ExitStatus::Done
         }
         Some(count) => {
-            out.line(&format!("{count} memories forgotten."));
-            Exit::Done
+            out.print_line(&format!("{count} memories forgotten."));
+            ExitStatus::Done
         }
     }
 }
 
-fn show(memories: &[StoredMemory], format: Format, none: &str, out: &Output) {
-    if format == Format::Json {
-        return out.json(&memories.iter().map(about).collect());
+fn print_memories(memories: &[StoredMemory], format: OutputFormat, none: &str, out: &CliOutput) {
+    if format == OutputFormat::Json {
+        return out.print_json(&memories.iter().map(memory_json).collect());
     }
     for memory in memories {
         let StoredMemory { id, at_ms, session_id, .. } = memory;
@@ -162,16 +170,16 @@ fn show(memories: &[StoredMemory], format: Format, none: &str, out: &Output) {
             0 => format!("{session_id}, from the start"),
             turn => format!("{session_id}, turn {turn}"),
         };
-        out.line(&format!("{id}  {}  {place}", moment(*at_ms)));
+        out.print_line(&format!("{id}  {}  {place}", format_utc_time(*at_ms)));
         let words = memory.text.replace('\n', " ");
-        out.line(&format!("    {}", text::escape_excerpt(&words, TEXT_CHARS_MAX)));
+        out.print_line(&format!("    {}", text::escape_excerpt(&words, TEXT_CHARS_MAX)));
     }
     if memories.is_empty() {
-        out.note(none);
+        out.print_note(none);
     }
 }
 
-fn about(memory: &StoredMemory) -> Value {
+fn memory_json(memory: &StoredMemory) -> Value {
     json!({
         "id": memory.id,
         "text": memory.text,

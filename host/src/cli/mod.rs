@@ -44,57 +44,79 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use args::{Args, Command};
-use exit::{Exit, Failure};
-use output::Output;
+use args::{CliArgs, CliCommand};
+use exit::{CommandFailure, ExitStatus};
+use output::CliOutput;
 use session::SessionCommand;
-use watch::Watch;
+use watch::CallObservers;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let out = Output::new();
-    let exit = match Args::try_parse() {
-        Ok(args) => dispatch(&args, &out).unwrap_or_else(|failure| out.failure(&failure)),
-        Err(error) => out.usage(&error),
+    let out = CliOutput::new();
+    let exit = match CliArgs::try_parse() {
+        Ok(args) => {
+            dispatch_command(&args, &out).unwrap_or_else(|failure| out.print_failure(&failure))
+        }
+        Err(error) => out.print_clap_message(&error),
     };
     out.finish(exit).into()
 }
 
-fn dispatch(args: &Args, out: &Output) -> Result<Exit, Failure> {
-    let flags = args.flags();
-    let watch = Watch { verbose: args.verbose, ..Watch::default() };
+fn dispatch_command(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, CommandFailure> {
+    let flags = args.config_flags();
+    let watch = CallObservers { verbose: args.verbose, ..CallObservers::default() };
     match &args.command {
-        Command::Chat(chat) => compose::on_threads(chat::chat(&flags, chat, &watch, out)),
-        Command::Listen(args) => compose::on_threads(listen::listen(&flags, args, &watch, out)),
-        Command::Run(run) => compose::on_threads(run::run(&flags, run, &watch, out)),
-        Command::Call(call) => compose::on_this_thread(call::call(&flags, call, &watch, out)),
-        Command::Plugin(plugin) => compose::on_this_thread(plugin::plugin(&flags, plugin, out)),
-        Command::Tool(tool) => compose::on_this_thread(tool::tool(&flags, tool, out)),
-        Command::Policy(policy) => policy::policy(&flags, policy, &watch, out),
-        Command::Audit(command) => audit::audit(&flags, command, out),
-        Command::Secret(secret) => compose::on_this_thread(secret::secret(&flags, secret, out)),
-        Command::Session(SessionCommand::Kept(command)) => session::session(&flags, command, out),
-        Command::Session(SessionCommand::Resume { id, model, files }) => {
-            let args = session::resumed(id, model, files);
-            compose::on_threads(chat::chat(&flags, &args, &watch, out))
+        CliCommand::Chat(chat) => {
+            compose::run_on_thread_pool(chat::run_chat_command(&flags, chat, &watch, out))
         }
-        Command::Timer(command) => timer::timer(&flags, command, out),
-        Command::State(command) => state::state(&flags, command, out),
-        Command::Memory(command) => memory::memory(&flags, command, out),
-        Command::Schema { of } => Ok(schema::schema(*of, out)),
-        Command::Model(model) => compose::on_this_thread(model::model(&flags, model, out)),
-        Command::Config(config) => config::config(&flags, config, out),
-        Command::Trust(trust) => config::trust(&flags, trust, out),
-        Command::Doctor(doctor) => compose::on_this_thread(doctor::doctor(&flags, doctor, out)),
-        Command::Selftest(test) => {
-            compose::on_threads(selftest::selftest(&flags, test, &watch, out))
+        CliCommand::Listen(args) => {
+            compose::run_on_thread_pool(listen::run_listen_command(&flags, args, &watch, out))
         }
-        Command::Man { folder } => man::man(folder.as_deref(), out),
-        Command::Completions { shell } => {
+        CliCommand::Run(run) => {
+            compose::run_on_thread_pool(run::run_prompt(&flags, run, &watch, out))
+        }
+        CliCommand::Call(call) => {
+            compose::run_on_current_thread(call::run_call_command(&flags, call, &watch, out))
+        }
+        CliCommand::Plugin(plugin) => {
+            compose::run_on_current_thread(plugin::run_plugin_command(&flags, plugin, out))
+        }
+        CliCommand::Tool(tool) => {
+            compose::run_on_current_thread(tool::run_tool_command(&flags, tool, out))
+        }
+        CliCommand::Policy(policy) => policy::run_policy_command(&flags, policy, &watch, out),
+        CliCommand::Audit(command) => audit::run_audit_command(&flags, command, out),
+        CliCommand::Secret(secret) => {
+            compose::run_on_current_thread(secret::run_secret_command(&flags, secret, out))
+        }
+        CliCommand::Session(SessionCommand::Kept(command)) => {
+            session::run_session_command(&flags, command, out)
+        }
+        CliCommand::Session(SessionCommand::Resume { id, model, files }) => {
+            let args = session::resume_args(id, model, files);
+            compose::run_on_thread_pool(chat::run_chat_command(&flags, &args, &watch, out))
+        }
+        CliCommand::Timer(command) => timer::run_timer_command(&flags, command, out),
+        CliCommand::State(command) => state::run_state_command(&flags, command, out),
+        CliCommand::Memory(command) => memory::run_memory_command(&flags, command, out),
+        CliCommand::Schema { of } => Ok(schema::print_schema(*of, out)),
+        CliCommand::Model(model) => {
+            compose::run_on_current_thread(model::run_model_command(&flags, model, out))
+        }
+        CliCommand::Config(config) => config::run_config_command(&flags, config, out),
+        CliCommand::Trust(trust) => config::trust_project(&flags, trust, out),
+        CliCommand::Doctor(doctor) => {
+            compose::run_on_current_thread(doctor::run_doctor_command(&flags, doctor, out))
+        }
+        CliCommand::Selftest(test) => {
+            compose::run_on_thread_pool(selftest::run_selftest_command(&flags, test, &watch, out))
+        }
+        CliCommand::Man { folder } => man::run_man_command(folder.as_deref(), out),
+        CliCommand::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Args::command(), "sallyport", &mut script);
-            out.generated(&script);
-            Ok(Exit::Done)
+            clap_complete::generate(*shell, &mut CliArgs::command(), "sallyport", &mut script);
+            out.print_generated(&script);
+            Ok(ExitStatus::Done)
         }
     }
 }

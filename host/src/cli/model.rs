@@ -18,10 +18,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    args::{Format, OutputArgs},
+    args::{OutputArgs, OutputFormat},
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 /// Commands for models.
@@ -47,27 +47,29 @@ pub(super) enum ModelCommand {
     },
 }
 
-pub(super) async fn model(
+pub(super) async fn run_model_command(
     flags: &ConfigFlags,
     command: &ModelCommand,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
     match command {
-        ModelCommand::List { remote: false, output, .. } => list(&settings, output.output, out),
+        ModelCommand::List { remote: false, output, .. } => {
+            print_models(&settings, output.output, out)
+        }
         ModelCommand::List { provider, output, .. } => {
-            remote(&settings, provider.as_deref(), output.output, out).await?;
+            print_remote_models(&settings, provider.as_deref(), output.output, out).await?;
         }
         ModelCommand::Check { name, output } => {
-            return check(&settings, name.as_deref(), output.output, out).await;
+            return check_model(&settings, name.as_deref(), output.output, out).await;
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// A model in the list.
 #[derive(Debug, Serialize)]
-struct Shown<'a> {
+struct ListedModel<'a> {
     name: &'a str,
     provider: Cow<'static, str>,
     model: Option<&'a str>,
@@ -75,13 +77,13 @@ struct Shown<'a> {
 }
 
 /// Returns the models of the configuration. The current model is added if it has no table there.
-fn shown(settings: &HostSettings) -> Vec<Shown<'_>> {
+fn listed_models(settings: &HostSettings) -> Vec<ListedModel<'_>> {
     let used = &settings.chosen;
     let entries = settings.models.entries.iter();
-    let mut models: Vec<Shown<'_>> = entries
+    let mut models: Vec<ListedModel<'_>> = entries
         .map(|(name, entry)| {
             let model = entry.model.as_deref();
-            Shown { name, provider: entry.provider.name(), model, used: *name == used.name }
+            ListedModel { name, provider: entry.provider.name(), model, used: *name == used.name }
         })
         .collect();
     if models.iter().all(|model| !model.used) {
@@ -91,51 +93,53 @@ fn shown(settings: &HostSettings) -> Vec<Shown<'_>> {
             ModelChoice::Offline { .. } => None,
         };
         let provider = used.provider.name();
-        models.push(Shown { name: &used.name, provider, model, used: true });
+        models.push(ListedModel { name: &used.name, provider, model, used: true });
     }
     models
 }
 
-fn list(settings: &HostSettings, format: Format, out: &Output) {
-    let (models, why) = (shown(settings), &settings.chosen.why);
-    if format == Format::Json {
-        return out.json(&json!({ "models": models, "why": why }));
+fn print_models(settings: &HostSettings, format: OutputFormat, out: &CliOutput) {
+    let (models, why) = (listed_models(settings), &settings.chosen.why);
+    if format == OutputFormat::Json {
+        return out.print_json(&json!({ "models": models, "why": why }));
     }
     let width = models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
-    for Shown { name, provider, model, used } in models {
+    for ListedModel { name, provider, model, used } in models {
         let why = used.then(|| format!("(used: {why})"));
         let parts = [Some(&*provider), model, why.as_deref()];
-        out.pair(name, width, &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
+        out.print_pair(name, width, &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
     }
     if settings.model == (ModelChoice::Offline { on_purpose: false }) {
-        out.hint(&settings.models.setup_advice());
+        out.print_hint(&settings.models.setup_advice());
     }
 }
 
-async fn remote(
+async fn print_remote_models(
     settings: &HostSettings,
     provider: Option<&str>,
-    format: Format,
-    out: &Output,
-) -> Result<(), Failure> {
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<(), CommandFailure> {
     let endpoint = match provider {
         Some(provider) => settings.models.server_endpoint(provider)?,
-        None => endpoint(&settings.model, settings)?,
+        None => require_endpoint(&settings.model, settings)?,
     };
     let asked = provider.unwrap_or(&settings.chosen.name);
     check_key(asked, endpoint.key.as_ref(), &endpoint.base_url)?;
-    let listed = catalog::list_models(&endpoint).await.map_err(|error| lost(&error))?;
+    let listed = catalog::list_models(&endpoint).await.map_err(|error| catalog_failure(&error))?;
     match format {
-        Format::Json => out.json(&json!({ "models": listed })),
-        Format::Text => {
+        OutputFormat::Json => out.print_json(&json!({ "models": listed })),
+        OutputFormat::Text => {
             let width = listed.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
-            listed.iter().for_each(|model| out.pair(&model.name, width, &described(model)));
+            listed
+                .iter()
+                .for_each(|model| out.print_pair(&model.name, width, &describe_model(model)));
         }
     }
     Ok(())
 }
 
-fn described(model: &CatalogModel) -> String {
+fn describe_model(model: &CatalogModel) -> String {
     let tokens = |what: &str, tokens: Option<u64>| tokens.map(|tokens| format!("{what} {tokens}"));
     let parts = [
         model.title.clone(),
@@ -145,75 +149,81 @@ fn described(model: &CatalogModel) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn endpoint(choice: &ModelChoice, settings: &HostSettings) -> Result<ModelEndpoint, Failure> {
+fn require_endpoint(
+    choice: &ModelChoice,
+    settings: &HostSettings,
+) -> Result<ModelEndpoint, CommandFailure> {
     match choice {
         ModelChoice::Endpoint(endpoint) => Ok(ModelEndpoint::clone(endpoint)),
         ModelChoice::Plugin(plugin) => {
             let message = format!("the plugin {} answers itself and has no server", plugin.plugin);
-            let failure = Failure::new(Exit::Policy, message);
+            let failure = CommandFailure::new(ExitStatus::Policy, message);
             Err(failure.with_hint("name a provider with --provider"))
         }
         ModelChoice::Offline { on_purpose: true } => {
-            let failure = Failure::new(Exit::Policy, "the offline matcher has no server");
+            let failure =
+                CommandFailure::new(ExitStatus::Policy, "the offline matcher has no server");
             Err(failure.with_hint("name a provider with --provider"))
         }
         ModelChoice::Offline { on_purpose: false } => {
-            let failure = Failure::new(Exit::Policy, "no model is configured");
+            let failure = CommandFailure::new(ExitStatus::Policy, "no model is configured");
             Err(failure.with_hint(settings.models.setup_advice()))
         }
     }
 }
 
-fn lost(error: &ModelCatalogError) -> Failure {
+fn catalog_failure(error: &ModelCatalogError) -> CommandFailure {
     let exit = match error {
-        ModelCatalogError::Settings(_) => Exit::Policy,
-        ModelCatalogError::Model(error) => Exit::of_model(error),
+        ModelCatalogError::Settings(_) => ExitStatus::Policy,
+        ModelCatalogError::Model(error) => ExitStatus::from_model_error(error),
     };
-    Failure::new(exit, error.to_string()).with_hint(error.hint())
+    CommandFailure::new(exit, error.to_string()).with_hint(error.hint())
 }
 
-async fn check(
+async fn check_model(
     settings: &HostSettings,
     name: Option<&str>,
-    format: Format,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let chosen = match name {
         Some(name) => settings.models.resolve_model_name(name)?,
         None => settings.chosen.clone(),
     };
     let steps = match &chosen.choice {
-        ModelChoice::Plugin(plugin) => plugin_check::steps(plugin, settings, out).await?,
-        _ => steps(&chosen, settings).await?,
+        ModelChoice::Plugin(plugin) => {
+            plugin_check::check_plugin_model(plugin, settings, out).await?
+        }
+        _ => check_steps(&chosen, settings).await?,
     };
     match format {
-        Format::Json => out.json(&json!({ "model": chosen.name, "steps": steps })),
-        Format::Text => {
+        OutputFormat::Json => out.print_json(&json!({ "model": chosen.name, "steps": steps })),
+        OutputFormat::Text => {
             let key = chosen.sources.key.map(|origin| format!("; the key is from {origin}"));
             let address = match &chosen.choice {
                 ModelChoice::Endpoint(_) => format!("; the address is {}", chosen.sources.address),
                 ModelChoice::Offline { .. } | ModelChoice::Plugin(_) => String::new(),
             };
-            out.note(&format!("{}{address}{}", chosen.name, key.unwrap_or_default()));
-            steps.iter().for_each(|step| print(step, out));
+            out.print_note(&format!("{}{address}{}", chosen.name, key.unwrap_or_default()));
+            steps.iter().for_each(|step| print_step(step, out));
         }
     }
-    Ok(match ModelHandle::from_choice(&chosen).map_err(Failure::from) {
-        Ok(_) => exit(&steps),
+    Ok(match ModelHandle::from_choice(&chosen).map_err(CommandFailure::from) {
+        Ok(_) => exit_from_steps(&steps),
         Err(failure) => failure.exit,
     })
 }
 
-async fn steps(
+async fn check_steps(
     chosen: &ChosenModel,
     settings: &HostSettings,
-) -> Result<Vec<ModelCheckStep>, Failure> {
+) -> Result<Vec<ModelCheckStep>, CommandFailure> {
     if chosen.choice == (ModelChoice::Offline { on_purpose: true }) {
-        return Ok(vec![built_in()]);
+        return Ok(vec![offline_step()]);
     }
-    let endpoint = endpoint(&chosen.choice, settings)?;
-    let voice = ModelHandle::from_choice(chosen).map_err(Failure::from);
-    if let Err(Failure { exit: Exit::Credentials, message, hint, .. }) = voice {
+    let endpoint = require_endpoint(&chosen.choice, settings)?;
+    let voice = ModelHandle::from_choice(chosen).map_err(CommandFailure::from);
+    if let Err(CommandFailure { exit: ExitStatus::Credentials, message, hint, .. }) = voice {
         return Ok(vec![ModelCheckStep {
             id: "credentials",
             status: ModelCheckStatus::Failed,
@@ -223,20 +233,20 @@ async fn steps(
     }
     let steps = catalog::check_endpoint(&endpoint).await;
     Ok(match voice {
-        Ok(_) => steps.into_iter().map(|step| advised(step, chosen)).collect(),
+        Ok(_) => steps.into_iter().map(|step| with_advice(step, chosen)).collect(),
         // The steps report already what is wrong with the settings.
         Err(_) => steps,
     })
 }
 
 /// The result for the built-in matcher, which is always available.
-fn built_in() -> ModelCheckStep {
+fn offline_step() -> ModelCheckStep {
     let detail = "the built-in matcher needs no server and no key".to_owned();
     ModelCheckStep { id: "answer", status: ModelCheckStatus::Ok, detail, remedy: None }
 }
 
 /// Adds remedies that name the origin of the key and the address. The steps do not know it.
-fn advised(step: ModelCheckStep, chosen: &ChosenModel) -> ModelCheckStep {
+fn with_advice(step: ModelCheckStep, chosen: &ChosenModel) -> ModelCheckStep {
     let remedy = match (step.status, step.id) {
         (ModelCheckStatus::Failed, "credentials") => Some(chosen.key_advice()),
         (ModelCheckStatus::Failed, "address") => Some(chosen.address_advice()),
@@ -246,25 +256,25 @@ fn advised(step: ModelCheckStep, chosen: &ChosenModel) -> ModelCheckStep {
 }
 
 /// The exit code follows from the first step that failed.
-fn exit(steps: &[ModelCheckStep]) -> Exit {
+fn exit_from_steps(steps: &[ModelCheckStep]) -> ExitStatus {
     let failed = steps.iter().find(|step| step.status == ModelCheckStatus::Failed);
     match failed.map(|step| step.id) {
-        None => Exit::Done,
-        Some("credentials") => Exit::Credentials,
-        Some("address") => Exit::Unreachable,
-        Some("plugin" | "policy") => Exit::Policy,
-        Some(_) => Exit::Failed,
+        None => ExitStatus::Done,
+        Some("credentials") => ExitStatus::Credentials,
+        Some("address") => ExitStatus::Unreachable,
+        Some("plugin" | "policy") => ExitStatus::Policy,
+        Some(_) => ExitStatus::Failed,
     }
 }
 
-fn print(step: &ModelCheckStep, out: &Output) {
+fn print_step(step: &ModelCheckStep, out: &CliOutput) {
     let status = match step.status {
         ModelCheckStatus::Ok => "ok",
         ModelCheckStatus::Failed => "failed",
         ModelCheckStatus::Skipped => "skipped",
     };
-    out.pair(step.id, 11, &format!("{status:8} {}", text::escape_line(&step.detail)));
+    out.print_pair(step.id, 11, &format!("{status:8} {}", text::escape_line(&step.detail)));
     if let Some(remedy) = &step.remedy {
-        out.pair("", 11, &format!("{:8} → {}", "", text::escape_line(remedy)));
+        out.print_pair("", 11, &format!("{:8} → {}", "", text::escape_line(remedy)));
     }
 }

@@ -45,7 +45,7 @@ const ALLOW: &str = "nothing is allowed all at once here: `sallyport policy gran
     thing, and `sallyport policy learn` proposes what was missing";
 
 /// Returns a hint if the command line was written for another program.
-pub(super) fn hint(error: &Error) -> Option<&'static str> {
+pub(super) fn foreign_command_hint(error: &Error) -> Option<&'static str> {
     let kind = match error.kind() {
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
@@ -59,16 +59,16 @@ pub(super) fn hint(error: &Error) -> Option<&'static str> {
 mod tests {
     use clap::{CommandFactory, Parser};
 
-    use super::{super::args::Args, *};
+    use super::{super::args::CliArgs, *};
 
     #[test]
     fn every_word_of_another_program_is_answered() {
         for (word, want) in WORDS {
-            let error = Args::try_parse_from(["sallyport", word]).unwrap_err();
-            assert_eq!(hint(&error), Some(want), "{word}");
+            let error = CliArgs::try_parse_from(["sallyport", word]).unwrap_err();
+            assert_eq!(foreign_command_hint(&error), Some(want), "{word}");
         }
-        let error = Args::try_parse_from(["sallyport", "chta"]).unwrap_err();
-        assert_eq!(hint(&error), None);
+        let error = CliArgs::try_parse_from(["sallyport", "chta"]).unwrap_err();
+        assert_eq!(foreign_command_hint(&error), None);
     }
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
                 let words = named
                     .split(' ')
                     .take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
-                let mut command = Args::command();
+                let mut command = CliArgs::command();
                 for word in words {
                     let next = command.find_subcommand(word).cloned();
                     command = next.unwrap_or_else(|| panic!("{word} of {named}"));

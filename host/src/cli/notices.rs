@@ -8,7 +8,7 @@ use std::{
 use sallyport_contract::text;
 use sallyport_runtime::HostNotice;
 
-use super::output::Output;
+use super::output::CliOutput;
 
 /// Waits shorter than this are not reported.
 const SILENT_WAIT: Duration = Duration::from_millis(400);
@@ -19,22 +19,22 @@ const PROGRESS_CHARS_MAX: usize = 76;
 /// Prints notices and the progress of compilation: a changing line at a terminal, one line
 /// elsewhere.
 pub(super) struct NoticePrinter {
-    out: Output,
-    compiling: Mutex<Compiling>,
+    out: CliOutput,
+    compiling: Mutex<CompileDisplayState>,
 }
 
 #[derive(Default)]
-struct Compiling {
+struct CompileDisplayState {
     began: Option<Instant>,
     is_shown: bool,
 }
 
 impl NoticePrinter {
-    pub(super) fn new(out: &Output) -> Self {
+    pub(super) fn new(out: &CliOutput) -> Self {
         Self { out: *out, compiling: Mutex::default() }
     }
 
-    pub(super) fn show(&self, notice: &HostNotice) {
+    pub(super) fn show_notice(&self, notice: &HostNotice) {
         let mut compiling = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
         match notice {
             HostNotice::Compiling { done, total, waiting } => {
@@ -46,11 +46,11 @@ impl NoticePrinter {
             }
             HostNotice::CompilingEnded => {
                 if self.out.stderr_is_terminal && compiling.is_shown {
-                    self.out.status(None);
+                    self.out.set_status(None);
                 }
-                *compiling = Compiling::default();
+                *compiling = CompileDisplayState::default();
             }
-            notice => show(notice, &self.out),
+            notice => print_notice(notice, &self.out),
         }
     }
 
@@ -59,53 +59,53 @@ impl NoticePrinter {
         let names = waiting.join(", ");
         if self.out.stderr_is_terminal {
             let words = format!("{preparing}: {done} of {total} done, {names} …");
-            self.out.status(Some(&text::escape_excerpt(&words, PROGRESS_CHARS_MAX)));
+            self.out.set_status(Some(&text::escape_excerpt(&words, PROGRESS_CHARS_MAX)));
         } else if !was_shown {
-            self.out.note(&format!("{preparing}: {names} …"));
+            self.out.print_note(&format!("{preparing}: {names} …"));
         }
     }
 }
 
 /// Prints a notice that is not about progress.
-pub(super) fn show(notice: &HostNotice, out: &Output) {
+pub(super) fn print_notice(notice: &HostNotice, out: &CliOutput) {
     match notice {
         HostNotice::ForeignFile(file) => {
-            out.warn(&file.to_string());
-            out.hint(
+            out.print_warning(&file.to_string());
+            out.print_hint(
                 "if it is yours: make file and folder your own, and let nobody else write there",
             );
         }
-        HostNotice::Sandbox(words) | HostNotice::Warning(words) => out.warn(words),
-        HostNotice::Info(words) => out.note(words),
+        HostNotice::Sandbox(words) | HostNotice::Warning(words) => out.print_warning(words),
+        HostNotice::Info(words) => out.print_note(words),
         HostNotice::LockLost { path } => {
             let path = path.display();
-            out.warn(&format!(
+            out.print_warning(&format!(
                 "{path} is missing, so it is not known which plugins you accepted: all count as \
                  new, and a plugin that was changed is not noticed"
             ));
-            out.hint(
+            out.print_hint(
                 "restore the file from a backup, or look at every plugin: sallyport plugin list",
             );
         }
         HostNotice::UnusedSettings { plugin, near } => {
-            out.warn(&format!(
+            out.print_warning(&format!(
                 "[settings.{plugin}] has no effect, because there is no plugin {plugin}"
             ));
             if let Some(near) = near {
-                out.hint(&format!("did you mean [settings.{near}]?"));
+                out.print_hint(&format!("did you mean [settings.{near}]?"));
             }
         }
         HostNotice::MemoriesByWords { why, hint } => {
-            out.warn(&format!("memories are found by words alone: {why}"));
+            out.print_warning(&format!("memories are found by words alone: {why}"));
             if let Some(hint) = hint {
-                out.hint(hint);
+                out.print_hint(hint);
             }
         }
         HostNotice::StillCompiling(plugins) => {
             let are = if plugins.len() == 1 { "is" } else { "are" };
             let names: Vec<&str> = plugins.iter().map(|plugin| plugin.as_str()).collect();
             let names = names.join(", ");
-            out.note(&format!(
+            out.print_note(&format!(
                 "{names} {are} still being compiled, which is done once; the next start has the tools."
             ));
         }

@@ -5,19 +5,19 @@ use schemars::schema_for;
 use serde_json::Value;
 
 use super::{
-    args::SchemaOf,
-    events::{Line, Summary},
-    exit::Exit,
-    output::Output,
+    args::SchemaSubject,
+    events::{JsonEventLine, JsonRunResult},
+    exit::ExitStatus,
+    output::CliOutput,
 };
 
 /// Prints a JSON Schema.
-pub(super) fn schema(of: SchemaOf, out: &Output) -> Exit {
+pub(super) fn print_schema(of: SchemaSubject, out: &CliOutput) -> ExitStatus {
     let schema: Value = match of {
-        SchemaOf::Events => schema_for!(Line).into(),
-        SchemaOf::Result => schema_for!(Summary).into(),
-        SchemaOf::Config => config::config_schema(),
+        SchemaSubject::Events => schema_for!(JsonEventLine).into(),
+        SchemaSubject::Result => schema_for!(JsonRunResult).into(),
+        SchemaSubject::Config => config::config_schema(),
     };
-    out.json(&schema);
-    Exit::Done
+    out.print_json(&schema);
+    ExitStatus::Done
 }

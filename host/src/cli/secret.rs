@@ -11,66 +11,76 @@ use sallyport_runtime::{
 use serde_json::{Value, json};
 
 use super::{
-    args::{Format, SecretCommand},
+    args::{OutputFormat, SecretCommand},
     compose,
-    exit::{Exit, Failure},
+    exit::{CommandFailure, ExitStatus},
     hidden,
-    output::Output,
+    output::CliOutput,
 };
 
 /// Every secret in the policy.
 type Sources = BTreeMap<String, SecretSource>;
 
-pub(super) async fn secret(
+pub(super) async fn run_secret_command(
     flags: &ConfigFlags,
     command: &SecretCommand,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
     let sources = compose::secret_sources(&settings, out)?;
     let vault = Vault::new(settings.env);
     match command {
-        SecretCommand::List(args) => list(&vault, &sources, args.output, out),
-        SecretCommand::Check { name: None } => Ok(check(&vault, &sources, out)),
+        SecretCommand::List(args) => print_secrets(&vault, &sources, args.output, out),
+        SecretCommand::Check { name: None } => Ok(check_secrets(&vault, &sources, out)),
         SecretCommand::Check { name: Some(name) } => {
-            let one = Sources::from([(name.clone(), place(&sources, name)?.clone())]);
-            Ok(check(&vault, &one, out))
+            let one = Sources::from([(name.clone(), find_source(&sources, name)?.clone())]);
+            Ok(check_secrets(&vault, &one, out))
         }
-        SecretCommand::Set { name } => set(&vault, name, place(&sources, name)?, out).await,
+        SecretCommand::Set { name } => {
+            set_secret(&vault, name, find_source(&sources, name)?, out).await
+        }
         SecretCommand::Remove { name } => {
-            vault.remove(name, place(&sources, name)?)?;
-            out.note(&format!("Removed the value of {name}."));
-            Ok(Exit::Done)
+            vault.remove(name, find_source(&sources, name)?)?;
+            out.print_note(&format!("Removed the value of {name}."));
+            Ok(ExitStatus::Done)
         }
     }
 }
 
-fn place<'s>(sources: &'s Sources, name: &str) -> Result<&'s SecretSource, Failure> {
+fn find_source<'s>(sources: &'s Sources, name: &str) -> Result<&'s SecretSource, CommandFailure> {
     sources.get(name).ok_or_else(|| {
         let hint = format!(
             "add a [secret.{name}] table with \"env\", \"file\" or \"keyring\" to your policy"
         );
-        Failure::new(Exit::Policy, format!("no policy names the secret {name:?}")).with_hint(hint)
+        CommandFailure::new(ExitStatus::Policy, format!("no policy names the secret {name:?}"))
+            .with_hint(hint)
     })
 }
 
-fn list(vault: &Vault, sources: &Sources, form: Format, out: &Output) -> Result<Exit, Failure> {
-    if form == Format::Json {
-        out.json(&sources.iter().map(|(name, place)| to_json(vault, name, place)).collect());
-        return Ok(Exit::Done);
+fn print_secrets(
+    vault: &Vault,
+    sources: &Sources,
+    form: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    if form == OutputFormat::Json {
+        out.print_json(
+            &sources.iter().map(|(name, place)| secret_to_json(vault, name, place)).collect(),
+        );
+        return Ok(ExitStatus::Done);
     }
     let width = sources.keys().map(String::len).max().unwrap_or(0);
     for (name, place) in sources {
         let state = if vault.get(name, place).is_ok() { "ready" } else { "no value" };
-        out.pair(name, width, &format!("{state:8}  {}", source::phrase(place)));
+        out.print_pair(name, width, &format!("{state:8}  {}", source::phrase(place)));
     }
     if sources.is_empty() {
-        out.note("The policy names no secrets. Add a [secret.NAME] table to name one.");
+        out.print_note("The policy names no secrets. Add a [secret.NAME] table to name one.");
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn to_json(vault: &Vault, name: &str, place: &SecretSource) -> Value {
+fn secret_to_json(vault: &Vault, name: &str, place: &SecretSource) -> Value {
     let problem = vault.get(name, place).err().map(|error| error.to_string());
     json!({
         "name": name,
@@ -82,43 +92,45 @@ fn to_json(vault: &Vault, name: &str, place: &SecretSource) -> Value {
 }
 
 /// Reports every secret without a value, not only the first.
-fn check(vault: &Vault, sources: &Sources, out: &Output) -> Exit {
-    let mut exit = Exit::Done;
+fn check_secrets(vault: &Vault, sources: &Sources, out: &CliOutput) -> ExitStatus {
+    let mut exit = ExitStatus::Done;
     for (name, place) in sources {
         match vault.get(name, place) {
-            Ok(_) => out.line(&format!("{name} is ready.")),
-            Err(error) => exit = out.failure(&error.into()),
+            Ok(_) => out.print_line(&format!("{name} is ready.")),
+            Err(error) => exit = out.print_failure(&error.into()),
         }
     }
     for name in vault.redactor().too_short_names() {
-        warn_of_length(name, out);
+        warn_of_short_value(name, out);
     }
     exit
 }
 
-async fn set(
+async fn set_secret(
     vault: &Vault,
     name: &str,
     place: &SecretSource,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     // Check the place first, because the user should not type a value that cannot be stored.
     check_writable(name, place)?;
     let prompt = format!("value of {name} (it is not shown): ");
-    let Some(value) = hidden::read(&prompt, out).await? else { return Ok(Exit::Interrupted) };
+    let Some(value) = hidden::read_secret(&prompt, out).await? else {
+        return Ok(ExitStatus::Interrupted);
+    };
     vault.set(name, place, &value)?;
-    out.note(&format!("{name} is in {}.", source::phrase(place)));
+    out.print_note(&format!("{name} is in {}.", source::phrase(place)));
     if let SecretSource::Keyring { .. } = place {
-        out.note(&format!("Note that {}.", source::KEYRING_FORGETS));
+        out.print_note(&format!("Note that {}.", source::KEYRING_FORGETS));
     }
     if value.expose().trim().len() < REDACTED_BYTES_MIN {
-        warn_of_length(name, out);
+        warn_of_short_value(name, out);
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn warn_of_length(name: &str, out: &Output) {
-    out.warn(&format!(
+fn warn_of_short_value(name: &str, out: &CliOutput) {
+    out.print_warning(&format!(
         "{name} is shorter than {REDACTED_BYTES_MIN} bytes: it is not taken out of what plugins \
          and servers answer"
     ));

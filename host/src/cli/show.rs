@@ -11,7 +11,7 @@ use sallyport_runtime::{gate::needed, registry::RegisteredPlugin};
 use sallyport_terminal::card::request_lines;
 use serde_json::{Value, json};
 
-use super::output::Output;
+use super::output::CliOutput;
 
 /// Most characters shown of an argument. The rest is counted.
 const ARGUMENT_CHARS_MAX: usize = 500;
@@ -20,7 +20,7 @@ const ARGUMENT_CHARS_MAX: usize = 500;
 const SUBJECT_CHARS_MAX: usize = 400;
 
 /// Describes the end of a call, such as `completed in 12 ms`.
-pub(super) fn ending(report: &CallReport) -> String {
+pub(super) fn call_end_text(report: &CallReport) -> String {
     // A call that the gate refused took no time.
     if report.elapsed.is_zero() {
         return report.outcome.as_str().to_owned();
@@ -33,12 +33,12 @@ pub(super) fn ending(report: &CallReport) -> String {
 }
 
 /// Describes the wait before the next request to a provider.
-pub(super) fn retry(wait: Duration, reason: &str) -> String {
+pub(super) fn retry_text(wait: Duration, reason: &str) -> String {
     format!("retrying in {:.1} s: {}", wait.as_secs_f64(), text::escape_line(reason))
 }
 
 /// Returns the reason why a call did not complete, for the user.
-pub(super) fn reason(outcome: &Outcome) -> Option<String> {
+pub(super) fn failure_reason(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Completed(_) => None,
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {
@@ -53,7 +53,7 @@ pub(super) fn reason(outcome: &Outcome) -> Option<String> {
 }
 
 /// Returns details of a failure. Models never receive them.
-pub(super) fn detail(outcome: &Outcome) -> Option<&str> {
+pub(super) fn failure_detail(outcome: &Outcome) -> Option<&str> {
     match outcome {
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => failure.detail.as_deref(),
         Outcome::Completed(_)
@@ -65,7 +65,7 @@ pub(super) fn detail(outcome: &Outcome) -> Option<&str> {
 
 /// Names the source of a notice, such as `timer says aloud, late`. A plugin's name is safe to
 /// print.
-pub(super) fn speaker(notice: &PluginNotice) -> String {
+pub(super) fn notice_source(notice: &PluginNotice) -> String {
     let aloud = if notice.speech.is_some() { " aloud" } else { "" };
     let late = if notice.late { ", late" } else { "" };
     format!("{} says{aloud}{late}", notice.plugin)
@@ -73,7 +73,7 @@ pub(super) fn speaker(notice: &PluginNotice) -> String {
 
 /// Returns the lines of a notice. Repeated lines, such as those of timers that end at the same
 /// time, become one line with a count.
-pub(super) fn lines(notice: &PluginNotice) -> Vec<String> {
+pub(super) fn notice_lines(notice: &PluginNotice) -> Vec<String> {
     let mut lines: Vec<(&str, usize)> = Vec::new();
     for line in notice.text.lines() {
         match lines.last_mut() {
@@ -89,20 +89,20 @@ pub(super) fn lines(notice: &PluginNotice) -> Vec<String> {
 }
 
 /// Prints the policy text that would allow a denied call, with its place.
-pub(super) fn fix(denial: &Denial, policy_file: &Path, out: &Output) {
+pub(super) fn print_denial_fix(denial: &Denial, policy_file: &Path, out: &CliOutput) {
     if let Some(fix) = &denial.fix {
-        lifted_by(fix, policy_file, out);
+        print_fix_text(fix, policy_file, out);
     }
 }
 
 /// Prints a policy text with an instruction.
-pub(super) fn lifted_by(fix: &str, policy_file: &Path, out: &Output) {
-    out.hint(&format!("to allow this, {}:", where_to_put(fix, policy_file)));
-    out.block(fix);
+pub(super) fn print_fix_text(fix: &str, policy_file: &Path, out: &CliOutput) {
+    out.print_hint(&format!("to allow this, {}:", fix_location(fix, policy_file)));
+    out.print_block(fix);
 }
 
 /// Describes where a policy text belongs.
-pub(super) fn where_to_put(fix: &str, policy_file: &Path) -> String {
+pub(super) fn fix_location(fix: &str, policy_file: &Path) -> String {
     // The text replaces the existing table, which would otherwise occur twice.
     let replaced =
         if fix.starts_with("[plugin.") { " (in place of the same table there)" } else { "" };
@@ -110,53 +110,60 @@ pub(super) fn where_to_put(fix: &str, policy_file: &Path) -> String {
 }
 
 /// Prints the policy text that all denied calls need, as the answer of the command.
-pub(super) fn needed<'d>(denials: impl IntoIterator<Item = &'d Denial>, out: &Output) {
+pub(super) fn print_needed_grants<'d>(
+    denials: impl IntoIterator<Item = &'d Denial>,
+    out: &CliOutput,
+) {
     let text =
         needed::merge_grant_texts(denials.into_iter().filter_map(|denial| denial.fix.as_deref()));
     if text.is_empty() {
-        out.note("No policy entry would allow it.");
+        out.print_note("No policy entry would allow it.");
     }
-    text.lines().for_each(|line| out.line(line));
+    text.lines().for_each(|line| out.print_line(line));
 }
 
 /// Prints everything that the user needs to decide about a question.
-pub(super) fn question(request: &ApprovalRequest, out: &Output) {
+pub(super) fn print_approval_request(request: &ApprovalRequest, out: &CliOutput) {
     let digest: String = request.plugin_digest.chars().take(12).collect();
     let call = &request.call;
-    out.question(&match &request.subject {
+    out.print_question(&match &request.subject {
         ApprovalSubject::Call => format!("{} asks to run", call.tool),
         ApprovalSubject::Access { what } => {
             format!("{} wants {}", call.tool.plugin, text::escape_excerpt(what, SUBJECT_CHARS_MAX))
         }
     });
     let version = &request.plugin_version;
-    out.block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
+    out.print_block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
     if request.subject != ApprovalSubject::Call {
-        out.block(&format!("tool       {}", call.tool));
+        out.print_block(&format!("tool       {}", call.tool));
     }
     if let Some(shown) = &request.request {
-        request_lines(shown, false).iter().for_each(|line| out.block(line));
+        request_lines(shown, false).iter().for_each(|line| out.print_block(line));
     }
     for line in argument_lines(&call.arguments) {
-        out.block(&format!("argument   {line}"));
+        out.print_block(&format!("argument   {line}"));
     }
     for power in &request.powers {
-        out.block(&format!("can        {}", text::escape_line(power)));
+        out.print_block(&format!("can        {}", text::escape_line(power)));
     }
-    out.block(&format!("asked by   {}", text::escape_line(&request.reason)));
+    out.print_block(&format!("asked by   {}", text::escape_line(&request.reason)));
     if let Some(rule) = &request.rule {
-        out.block("always would write into your policy:");
-        rule.lines().for_each(|line| out.block(&format!("    {line}")));
+        out.print_block("always would write into your policy:");
+        rule.lines().for_each(|line| out.print_block(&format!("    {line}")));
     }
 }
 
 /// Prints the whole outgoing request.
-pub(super) fn whole_request(request: &ApprovalRequest, out: &Output) {
+pub(super) fn print_whole_request(request: &ApprovalRequest, out: &CliOutput) {
     if let ApprovalSubject::Access { what } = &request.subject {
-        out.question(&format!("{} wants {}", request.call.tool.plugin, text::escape_line(what)));
+        out.print_question(&format!(
+            "{} wants {}",
+            request.call.tool.plugin,
+            text::escape_line(what)
+        ));
     }
     if let Some(shown) = &request.request {
-        request_lines(shown, true).iter().for_each(|line| out.block(line));
+        request_lines(shown, true).iter().for_each(|line| out.print_block(line));
     }
 }
 
@@ -181,7 +188,7 @@ fn argument_lines(arguments: &str) -> Vec<String> {
 }
 
 /// Returns one line per request that is not granted, with the command that grants it.
-pub(super) fn ungranted(entry: &RegisteredPlugin) -> Vec<String> {
+pub(super) fn ungranted_lines(entry: &RegisteredPlugin) -> Vec<String> {
     let name = entry.name();
     let line = |request: &UngrantedRequest| match request.grant_flags() {
         Some(flags) => {

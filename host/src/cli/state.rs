@@ -11,10 +11,10 @@ use sallyport_store::{PersistentStateStore, StateOwner};
 use serde_json::{Value, json};
 
 use super::{
-    args::{Format, OutputArgs},
+    args::{OutputArgs, OutputFormat},
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 /// Keys per page read from the store.
@@ -54,57 +54,62 @@ pub(super) enum StateCommand {
     },
 }
 
-pub(super) fn state(
+pub(super) fn run_state_command(
     flags: &ConfigFlags,
     command: &StateCommand,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
-    let state = compose::store(&settings)?.state();
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
+    let state = compose::open_store(&settings)?.state();
     match command {
         StateCommand::List { plugin: None, output } => {
             let owners = state.list_owners()?;
             list_owners(&owners, output.output, out);
         }
         StateCommand::List { plugin: Some(plugin), output } => {
-            let keys = keys(&state, &owner(plugin))?;
+            let keys = read_keys(&state, &state_owner(plugin))?;
             list_keys(plugin, &keys, output.output, out);
         }
         StateCommand::Get { plugin, key, output } => {
-            let kept = state.get(&owner(plugin), key)?.ok_or_else(|| missing(plugin, key))?;
-            print(key, &kept, output.output, out);
+            let kept = state
+                .get(&state_owner(plugin), key)?
+                .ok_or_else(|| missing_key_failure(plugin, key))?;
+            print_value(key, &kept, output.output, out);
         }
         StateCommand::Clear { plugin, key, yes } => {
-            if *yes || compose::confirms(&question(plugin, key.as_deref()), out)? {
-                clear(&state, plugin, key.as_deref(), out)?;
+            if *yes || compose::ask_confirmation(&clear_question(plugin, key.as_deref()), out)? {
+                clear_state(&state, plugin, key.as_deref(), out)?;
             }
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn owner(plugin: &PluginName) -> DataOwner {
+fn state_owner(plugin: &PluginName) -> DataOwner {
     DataOwner { plugin: plugin.clone(), user: USER.to_owned() }
 }
 
-fn list_owners(owners: &[StateOwner], format: Format, out: &Output) {
-    if format == Format::Json {
+fn list_owners(owners: &[StateOwner], format: OutputFormat, out: &CliOutput) {
+    if format == OutputFormat::Json {
         let about = |kept: &StateOwner| {
             let plugin = kept.owner.plugin.as_str();
             json!({ "plugin": plugin, "keys": kept.keys, "bytes": kept.bytes })
         };
-        return out.json(&owners.iter().map(about).collect());
+        return out.print_json(&owners.iter().map(about).collect());
     }
     for kept in owners {
-        let keys = counted(kept.keys);
-        out.line(&format!("{}  {keys}, {} bytes", kept.owner.plugin, kept.bytes));
+        let keys = format_key_count(kept.keys);
+        out.print_line(&format!("{}  {keys}, {} bytes", kept.owner.plugin, kept.bytes));
     }
     if owners.is_empty() {
-        out.note("No plugin has state.");
+        out.print_note("No plugin has state.");
     }
 }
 
-fn keys(state: &PersistentStateStore, owner: &DataOwner) -> Result<Vec<String>, StateStoreError> {
+fn read_keys(
+    state: &PersistentStateStore,
+    owner: &DataOwner,
+) -> Result<Vec<String>, StateStoreError> {
     let mut keys: Vec<String> = Vec::new();
     loop {
         let page = state.list_keys(owner, "", keys.last().map(String::as_str), PAGE_KEYS)?;
@@ -116,41 +121,41 @@ fn keys(state: &PersistentStateStore, owner: &DataOwner) -> Result<Vec<String>, 
     }
 }
 
-fn list_keys(plugin: &PluginName, keys: &[String], format: Format, out: &Output) {
+fn list_keys(plugin: &PluginName, keys: &[String], format: OutputFormat, out: &CliOutput) {
     match format {
-        Format::Json => out.json(&json!(keys)),
-        Format::Text if keys.is_empty() => out.note(&format!("{plugin} has no state.")),
-        Format::Text => keys.iter().for_each(|key| out.line(&text::escape_line(key))),
+        OutputFormat::Json => out.print_json(&json!(keys)),
+        OutputFormat::Text if keys.is_empty() => out.print_note(&format!("{plugin} has no state.")),
+        OutputFormat::Text => keys.iter().for_each(|key| out.print_line(&text::escape_line(key))),
     }
 }
 
 /// Prints a value. One that is not UTF-8 text is printed in hexadecimal.
-fn print(key: &str, kept: &StoredValue, format: Format, out: &Output) {
+fn print_value(key: &str, kept: &StoredValue, format: OutputFormat, out: &CliOutput) {
     let shown = std::str::from_utf8(&kept.value);
     match format {
-        Format::Json => {
+        OutputFormat::Json => {
             let value = match shown {
                 Ok(text) => json!(text),
                 Err(_) => Value::Null,
             };
             let (bytes, version) = (kept.value.len(), kept.version);
-            let hex = shown.is_err().then(|| hex(&kept.value));
-            out.json(&json!({
+            let hex = shown.is_err().then(|| to_hex(&kept.value));
+            out.print_json(&json!({
                 "key": key, "value": value, "hex": hex, "bytes": bytes, "version": version,
             }));
         }
-        Format::Text => match shown {
-            Ok(text) => out.line(text),
-            Err(_) => out.line(&hex(&kept.value)),
+        OutputFormat::Text => match shown {
+            Ok(text) => out.print_line(text),
+            Err(_) => out.print_line(&to_hex(&kept.value)),
         },
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn question(plugin: &PluginName, key: Option<&str>) -> String {
+fn clear_question(plugin: &PluginName, key: Option<&str>) -> String {
     match key {
         Some(key) => {
             format!("Delete {} of {plugin}?", text::escape_excerpt(key, KEY_CHARS_MAX))
@@ -159,34 +164,34 @@ fn question(plugin: &PluginName, key: Option<&str>) -> String {
     }
 }
 
-fn clear(
+fn clear_state(
     state: &PersistentStateStore,
     plugin: &PluginName,
     key: Option<&str>,
-    out: &Output,
-) -> Result<(), Failure> {
-    let owner = owner(plugin);
+    out: &CliOutput,
+) -> Result<(), CommandFailure> {
+    let owner = state_owner(plugin);
     let count = match key {
         None => state.clear_owner(&owner)?,
         Some(key) if state.delete(&owner, key)? => 1,
-        Some(key) => return Err(missing(plugin, key)),
+        Some(key) => return Err(missing_key_failure(plugin, key)),
     };
-    out.line(&format!("Deleted {}.", counted(count as u64)));
+    out.print_line(&format!("Deleted {}.", format_key_count(count as u64)));
     Ok(())
 }
 
-fn counted(keys: u64) -> String {
+fn format_key_count(keys: u64) -> String {
     if keys == 1 { "1 key".to_owned() } else { format!("{keys} keys") }
 }
 
-fn missing(plugin: &PluginName, key: &str) -> Failure {
+fn missing_key_failure(plugin: &PluginName, key: &str) -> CommandFailure {
     let message = format!("{plugin} has no key {}", text::escape_excerpt(key, KEY_CHARS_MAX));
     let hint = format!("list its keys with `sallyport state list {plugin}`");
-    Failure::new(Exit::Failed, message).with_hint(hint)
+    CommandFailure::new(ExitStatus::Failed, message).with_hint(hint)
 }
 
-impl From<StateStoreError> for Failure {
+impl From<StateStoreError> for CommandFailure {
     fn from(error: StateStoreError) -> Self {
-        Self::new(Exit::Failed, error.to_string())
+        Self::new(ExitStatus::Failed, error.to_string())
     }
 }

@@ -56,7 +56,7 @@ impl OutputStream {
 
     /// Writes text, with its colours if they are enabled.
     pub(super) fn write(&self, text: fmt::Arguments<'_>) {
-        let mut rendered = AutoStream::new(Vec::new(), self.colours());
+        let mut rendered = AutoStream::new(Vec::new(), self.colour_choice());
         // Writing into memory cannot fail.
         let _ = rendered.write_fmt(text);
         self.write_bytes(&rendered.into_inner());
@@ -65,7 +65,7 @@ impl OutputStream {
     /// Writes bytes unchanged.
     pub(super) fn write_bytes(&self, bytes: &[u8]) {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.loss().is_some() {
+        if self.write_error().is_some() {
             return;
         }
         let written = match self.kind {
@@ -80,22 +80,22 @@ impl OutputStream {
     }
 
     /// Returns the error that ended output to the stream.
-    pub(super) fn loss(&self) -> Option<&io::Error> {
+    pub(super) fn write_error(&self) -> Option<&io::Error> {
         self.loss.get()
     }
 
     /// Waits until output to the stream ends with an error.
-    pub(super) async fn lost(&self) {
+    pub(super) async fn wait_for_loss(&self) {
         let mut lost = std::pin::pin!(self.lost.notified());
         // Register first, because a loss after the check would otherwise be missed.
         lost.as_mut().enable();
-        if self.loss().is_none() {
+        if self.write_error().is_none() {
             lost.await;
         }
     }
 
     /// Returns the colour setting of the stream.
-    pub(super) fn colours(&self) -> ColorChoice {
+    pub(super) fn colour_choice(&self) -> ColorChoice {
         *self.colours.get_or_init(|| match self.kind {
             StreamKind::Stdout => AutoStream::choice(&io::stdout()),
             StreamKind::Stderr => AutoStream::choice(&io::stderr()),

@@ -15,10 +15,10 @@ use sallyport_session::{
 };
 use sallyport_untrusted_file as untrusted_file;
 
-use super::exit::{Exit, Failure};
+use super::exit::{CommandFailure, ExitStatus};
 
 /// The recording of a run.
-pub(super) enum Reel {
+pub(super) enum RunRecording {
     /// No recording.
     None,
     /// The run is recorded.
@@ -32,11 +32,13 @@ pub(super) enum Reel {
 /// # Errors
 ///
 /// The file exists or cannot be created.
-pub(super) fn create(path: &Path) -> Result<File, Failure> {
+pub(super) fn create_recording(path: &Path) -> Result<File, CommandFailure> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file.map_err(|error| {
-        let failure =
-            Failure::new(Exit::Usage, format!("cannot create {}: {error}", path.display()));
+        let failure = CommandFailure::new(
+            ExitStatus::Usage,
+            format!("cannot create {}: {error}", path.display()),
+        );
         match error.kind() {
             io::ErrorKind::AlreadyExists => {
                 failure.with_hint("choose another name; no file is overwritten")
@@ -51,33 +53,33 @@ pub(super) fn create(path: &Path) -> Result<File, Failure> {
 /// # Errors
 ///
 /// The file cannot be read or is not a recording.
-pub(super) fn read(path: &Path) -> Result<SessionRecording, Failure> {
+pub(super) fn read_recording(path: &Path) -> Result<SessionRecording, CommandFailure> {
     let file = untrusted_file::open_regular(path).map_err(|error| {
-        Failure::new(Exit::Usage, format!("cannot read {}: {error}", path.display()))
+        CommandFailure::new(ExitStatus::Usage, format!("cannot read {}: {error}", path.display()))
     })?;
     SessionRecording::read_from(BufReader::new(file)).map_err(|error| {
         let message = format!("{}: {error}", path.display());
-        Failure::new(Exit::Failed, message).with_hint(error.hint())
+        CommandFailure::new(ExitStatus::Failed, message).with_hint(error.hint())
     })
 }
 
-impl Reel {
+impl RunRecording {
     /// Records an input before it is submitted.
-    pub(super) fn input(&self, message: &UserInputMessage) {
+    pub(super) fn record_input(&self, message: &UserInputMessage) {
         if let Self::Records(recording) = self {
             recording.record_input(message);
         }
     }
 
     /// Records that the turn is cancelled.
-    pub(super) fn cancel(&self) {
+    pub(super) fn record_cancel(&self) {
         if let Self::Records(recording) = self {
             recording.record_cancellation();
         }
     }
 
     /// Records an event. Returns the event to show.
-    pub(super) fn event(&self, event: SessionEvent) -> SessionEvent {
+    pub(super) fn record_event(&self, event: SessionEvent) -> SessionEvent {
         match self {
             Self::None => event,
             Self::Records(recording) => {
@@ -89,7 +91,7 @@ impl Reel {
     }
 
     /// Waits until the recording cancels the turn.
-    pub(super) async fn cancel_due(&self) {
+    pub(super) async fn wait_for_cancel(&self) {
         match self {
             Self::Plays(replay) => replay.wait_for_cancellation().await,
             Self::None | Self::Records(_) => future::pending().await,
@@ -101,15 +103,18 @@ impl Reel {
     /// # Errors
     ///
     /// The recording could not be written completely, or the replay differed from it.
-    pub(super) fn settle(&self) -> Result<(), Failure> {
+    pub(super) fn finish_recording(&self) -> Result<(), CommandFailure> {
         match self {
             Self::None => Ok(()),
             Self::Records(recording) => recording.finish().map_err(|error| {
-                Failure::new(Exit::Failed, format!("the tape cannot be written: {error}"))
+                CommandFailure::new(
+                    ExitStatus::Failed,
+                    format!("the tape cannot be written: {error}"),
+                )
             }),
             Self::Plays(replay) => match replay.first_problem() {
                 None => Ok(()),
-                Some(problem) => Err(Failure::new(Exit::Failed, problem.to_string())),
+                Some(problem) => Err(CommandFailure::new(ExitStatus::Failed, problem.to_string())),
             },
         }
     }

@@ -8,10 +8,10 @@ use sallyport_schedule::{describe_moment, is_repeating};
 use serde_json::{Value, json};
 
 use super::{
-    args::{Format, OutputArgs},
+    args::{OutputArgs, OutputFormat},
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 /// Most timers in a list without `--all`: one screen. JSON output contains all.
@@ -39,48 +39,48 @@ pub(super) enum TimerCommand {
     },
 }
 
-pub(super) fn timer(
+pub(super) fn run_timer_command(
     flags: &ConfigFlags,
     command: &TimerCommand,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
-    let timers = compose::store(&settings)?.timers();
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
+    let timers = compose::open_store(&settings)?.timers();
     match command {
         TimerCommand::List { all, output } => {
             let timers = timers.all()?;
             let most = if *all { usize::MAX } else { SHOWN_MAX };
-            list(&timers, most, output.output, out);
+            print_timers(&timers, most, output.output, out);
         }
         TimerCommand::Cancel { id } => {
             let timer = timers.cancel_for_any_owner(id)?.ok_or_else(|| {
                 let message = format!("there is no timer {}", text::escape_excerpt(id, 40));
-                let failure = Failure::new(Exit::Failed, message);
+                let failure = CommandFailure::new(ExitStatus::Failed, message);
                 failure.with_hint("list the timers with `sallyport timer list --all`")
             })?;
-            out.line(&format!("Cancelled: {}", line(&timer, &Zoned::now())));
+            out.print_line(&format!("Cancelled: {}", format_timer(&timer, &Zoned::now())));
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn list(timers: &[StoredTimer], most: usize, format: Format, out: &Output) {
+fn print_timers(timers: &[StoredTimer], most: usize, format: OutputFormat, out: &CliOutput) {
     let now = Zoned::now();
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         // List all, because a program would not notice that some are missing.
-        return out.json(&timers.iter().map(|timer| about(timer, &now)).collect());
+        return out.print_json(&timers.iter().map(|timer| timer_to_json(timer, &now)).collect());
     }
     let shown = timers.get(..most).unwrap_or(timers);
-    shown.iter().for_each(|timer| out.line(&line(timer, &now)));
+    shown.iter().for_each(|timer| out.print_line(&format_timer(timer, &now)));
     match timers.len() - shown.len() {
-        0 if timers.is_empty() => out.note("No timer is set."),
+        0 if timers.is_empty() => out.print_note("No timer is set."),
         0 => {}
-        more => out.note(&format!("{more} more; show them with --all")),
+        more => out.print_note(&format!("{more} more; show them with --all")),
     }
 }
 
 /// Formats a timer: `ID  in 5 minutes  timer  "pasta"  session 1a-2b`.
-fn line(timer: &StoredTimer, now: &Zoned) -> String {
+fn format_timer(timer: &StoredTimer, now: &Zoned) -> String {
     let when = describe_moment(&timer.moment, timer.next_ms, now);
     let label = timer.label.as_deref().map(|label| text::escape_excerpt(label, LABEL_CHARS_MAX));
     let label = label.map(|label| format!("  \"{label}\"")).unwrap_or_default();
@@ -88,7 +88,7 @@ fn line(timer: &StoredTimer, now: &Zoned) -> String {
     format!("{id}  {when}  {plugin}{label}  session {}", text::escape_line(&timer.session_id))
 }
 
-fn about(timer: &StoredTimer, now: &Zoned) -> Value {
+fn timer_to_json(timer: &StoredTimer, now: &Zoned) -> Value {
     json!({
         "id": timer.id,
         "plugin": timer.owner.plugin.as_str(),

@@ -7,51 +7,52 @@ use sallyport_runtime::{
 };
 
 use super::{
-    args::{Format, ToolCommand},
+    args::{OutputFormat, ToolCommand},
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
-pub(super) async fn tool(
+pub(super) async fn run_tool_command(
     flags: &ConfigFlags,
     command: &ToolCommand,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
-    let registry = compose::registry(&settings, out).await?;
-    compose::show_problems(&registry, out);
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
+    let registry = compose::load_registry(&settings, out).await?;
+    compose::print_load_problems(&registry, out);
     match command {
         ToolCommand::List(args) => match args.output {
-            Format::Text => list(&registry, out),
-            Format::Json => out.json(&registry.tool_definitions()),
+            OutputFormat::Text => print_tools(&registry, out),
+            OutputFormat::Json => out.print_json(&registry.tool_definitions()),
         },
         ToolCommand::Show { name, output } => {
-            let id: ToolId = name.parse().map_err(|e| Failure::new(Exit::Usage, format!("{e}")))?;
-            let (_, tool) = registry.find_tool(&id).map_err(Failure::from)?;
+            let id: ToolId =
+                name.parse().map_err(|e| CommandFailure::new(ExitStatus::Usage, format!("{e}")))?;
+            let (_, tool) = registry.find_tool(&id).map_err(CommandFailure::from)?;
             match output.output {
-                Format::Text => show(tool, out),
-                Format::Json => out.json(&registry::tool_definition(tool)),
+                OutputFormat::Text => print_tool(tool, out),
+                OutputFormat::Json => out.print_json(&registry::tool_definition(tool)),
             }
         }
     }
     registry.shutdown().await;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn list(registry: &Registry, out: &Output) {
+fn print_tools(registry: &Registry, out: &CliOutput) {
     let width = registry.tools().iter().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
     for tool in registry.tools() {
-        out.pair(&tool.id.to_string(), width, &text::escape_excerpt(&tool.description, 90));
+        out.print_pair(&tool.id.to_string(), width, &text::escape_excerpt(&tool.description, 90));
     }
     if registry.tools().is_empty() {
-        out.note("No tools found. Choose a folder of plugins with --plugin-dir.");
+        out.print_note("No tools found. Choose a folder of plugins with --plugin-dir.");
     }
 }
 
-fn show(tool: &ToolDescriptor, out: &Output) {
-    out.heading(&tool.id.to_string());
-    out.line(&text::escape_multiline(&tool.description));
+fn print_tool(tool: &ToolDescriptor, out: &CliOutput) {
+    out.print_heading(&tool.id.to_string());
+    out.print_line(&text::escape_multiline(&tool.description));
     let hints = [
         ("changes nothing", tool.hints.read_only),
         ("destructive", tool.hints.destructive),
@@ -61,14 +62,14 @@ fn show(tool: &ToolDescriptor, out: &Output) {
     let claims = hints.iter().filter(|(_, claim)| *claim == Some(true)).map(|(text, _)| *text);
     let claims: Vec<&str> = claims.collect();
     if !claims.is_empty() {
-        out.line(&format!("The author marks it {}.", claims.join(", ")));
+        out.print_line(&format!("The author marks it {}.", claims.join(", ")));
     }
-    out.line("");
-    out.heading("Arguments");
-    out.json(&tool.parameters);
+    out.print_line("");
+    out.print_heading("Arguments");
+    out.print_json(&tool.parameters);
     if let Some(output) = &tool.output {
-        out.line("");
-        out.heading("Result");
-        out.json(output);
+        out.print_line("");
+        out.print_heading("Result");
+        out.print_json(output);
     }
 }

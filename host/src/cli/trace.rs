@@ -9,13 +9,13 @@ use super::show;
 const ARGUMENTS_CHARS_MAX: usize = 200;
 
 /// Reports calls, one line per event.
-pub(super) struct Tracer {
+pub(super) struct CallTracer {
     pub(super) tell: Tell,
 }
 
-impl Tracer {
+impl CallTracer {
     /// Reports a decision.
-    pub(super) fn decided(
+    pub(super) fn trace_decision(
         &self,
         tool: &str,
         arguments: &str,
@@ -28,18 +28,18 @@ impl Tracer {
             }
             Err(report) => {
                 (self.tell)(&format!("→ {tool} {arguments}"));
-                self.finished(tool, report);
+                self.trace_call_end(tool, report);
             }
         }
     }
 
     /// Reports the end of a call, after its effects.
-    pub(super) fn finished(&self, tool: &str, report: &CallReport) {
+    pub(super) fn trace_call_end(&self, tool: &str, report: &CallReport) {
         for effect in &report.effects {
             (self.tell)(&format!("  {}", effect_line(effect)));
         }
-        (self.tell)(&format!("← {tool} {}", show::ending(report)));
-        for line in show::detail(&report.outcome).into_iter().flat_map(str::lines) {
+        (self.tell)(&format!("← {tool} {}", show::call_end_text(report)));
+        for line in show::failure_detail(&report.outcome).into_iter().flat_map(str::lines) {
             (self.tell)(&format!("  | {line}"));
         }
     }

@@ -12,25 +12,25 @@ use sallyport_runtime::{
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{consent, notices::NoticePrinter, output::Output, trace::Tracer};
+use super::{consent, notices::NoticePrinter, output::CliOutput, trace::CallTracer};
 
 /// Most refusals kept per run. A plugin can repeat requests forever.
 const REFUSALS_MAX: usize = 1000;
 
 /// Settings for the observation of a command's calls.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Watch {
+pub(super) struct CallObservers {
     /// Whether each call is shown.
     pub(super) verbose: bool,
     /// Collects refusals, for `policy learn`.
-    pub(super) notebook: Option<Arc<Notebook>>,
+    pub(super) notebook: Option<Arc<RefusalLog>>,
     /// Receives messages other than the answer. `None` sends them to standard error.
-    pub(super) asides: Option<UnboundedSender<Aside>>,
+    pub(super) asides: Option<UnboundedSender<SideMessage>>,
 }
 
 /// A message that is not part of the answer.
 #[derive(Debug)]
-pub(super) enum Aside {
+pub(super) enum SideMessage {
     /// A warning.
     Warning(String),
     /// A line about a call, in verbose mode.
@@ -46,60 +46,62 @@ pub(super) enum Aside {
     },
 }
 
-impl Watch {
+impl CallObservers {
     /// Returns the options to open a host with.
-    pub(super) fn options(
+    pub(super) fn host_options(
         &self,
         consent: Arc<dyn Consent>,
         selection: PluginSelection,
-        out: &Output,
+        out: &CliOutput,
     ) -> HostOptions {
         let asking = *out;
         HostOptions {
             consent,
-            activity: self.activity(),
-            observer: self.observer(out),
+            activity: self.activity_reporter(),
+            observer: self.run_observer(out),
             accepts_change: Box::new(move |plugin, differences| {
-                consent::agrees_to_change(plugin, differences, &asking)
+                consent::confirm_plugin_change(plugin, differences, &asking)
             }),
             is_watched: out.stderr_is_terminal,
-            ..HostOptions::unattended(selection, self.notices(out))
+            ..HostOptions::unattended(selection, self.notice_sink(out))
         }
     }
 
     /// Returns the sink for notices of the host.
-    pub(super) fn notices(&self, out: &Output) -> NoticeSink {
+    pub(super) fn notice_sink(&self, out: &CliOutput) -> NoticeSink {
         let (printer, asides) = (NoticePrinter::new(out), self.asides.clone());
         Arc::new(move |notice| match (&asides, notice) {
-            (Some(asides), HostNotice::Warning(words)) => drop(asides.send(Aside::Warning(words))),
-            (Some(asides), HostNotice::Info(words)) => drop(asides.send(Aside::Told(words))),
-            (_, notice) => printer.show(&notice),
+            (Some(asides), HostNotice::Warning(words)) => {
+                drop(asides.send(SideMessage::Warning(words)))
+            }
+            (Some(asides), HostNotice::Info(words)) => drop(asides.send(SideMessage::Told(words))),
+            (_, notice) => printer.show_notice(&notice),
         })
     }
 
     /// Returns the observer of calls, if one is needed.
-    fn observer(&self, out: &Output) -> Option<Arc<dyn RunObserver>> {
-        let tracer = self.verbose.then(|| Tracer { tell: self.traces(out) });
-        let onlooker = Onlooker { tracer, notebook: self.notebook.clone() };
+    fn run_observer(&self, out: &CliOutput) -> Option<Arc<dyn RunObserver>> {
+        let tracer = self.verbose.then(|| CallTracer { tell: self.trace_printer(out) });
+        let onlooker = CliRunObserver { tracer, notebook: self.notebook.clone() };
         let wants = onlooker.tracer.is_some() || onlooker.notebook.is_some();
         wants.then(|| Arc::new(onlooker) as Arc<dyn RunObserver>)
     }
 
     /// Returns the function that prints lines about calls.
-    fn traces(&self, out: &Output) -> Tell {
+    fn trace_printer(&self, out: &CliOutput) -> Tell {
         let (asides, out) = (self.asides.clone(), *out);
         Arc::new(move |line| match &asides {
-            Some(asides) => drop(asides.send(Aside::Traced(line.to_owned()))),
-            None => out.note(line),
+            Some(asides) => drop(asides.send(SideMessage::Traced(line.to_owned()))),
+            None => out.print_note(line),
         })
     }
 
     /// Returns the function that reports the hosts contacted by running calls.
-    fn activity(&self) -> Activity {
+    fn activity_reporter(&self) -> Activity {
         match self.asides.clone() {
             Some(asides) => Arc::new(move |call, host| {
                 let (call_id, host) = (call.call_id.clone(), host.to_owned());
-                drop(asides.send(Aside::Turned { call_id, host }));
+                drop(asides.send(SideMessage::Turned { call_id, host }));
             }),
             None => Arc::new(|_, _| {}),
         }
@@ -111,11 +113,11 @@ impl Watch {
 /// A denial that the plugin itself returned counts if the host has a fix for it: a path outside
 /// every granted folder never reaches the host, so only the plugin can report it.
 #[derive(Debug, Default)]
-pub(super) struct Notebook(Mutex<Vec<(PluginName, Denial)>>);
+pub(super) struct RefusalLog(Mutex<Vec<(PluginName, Denial)>>);
 
-impl Notebook {
+impl RefusalLog {
     /// Returns the refusals of one plugin.
-    pub(super) fn refused(&self, plugin: &PluginName) -> Vec<Denial> {
+    pub(super) fn refusals_of(&self, plugin: &PluginName) -> Vec<Denial> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_plugin = kept.iter().filter(|(who, _)| who == plugin);
         of_plugin.map(|(_, denial)| denial.clone()).collect()
@@ -123,7 +125,7 @@ impl Notebook {
 
     fn note_decision(&self, plugin: &PluginName, report: &CallReport) {
         if let Outcome::Denied(denial) = &report.outcome {
-            self.note(plugin, denial);
+            self.add_refusal(plugin, denial);
         }
     }
 
@@ -134,15 +136,17 @@ impl Notebook {
         });
         match (refused.next(), &report.outcome) {
             (Some(first), _) => {
-                std::iter::once(first).chain(refused).for_each(|one| self.note(plugin, one));
+                std::iter::once(first).chain(refused).for_each(|one| self.add_refusal(plugin, one));
             }
             // A fix always comes from the host, even if the plugin denied the call.
-            (None, Outcome::Denied(denial)) if denial.fix.is_some() => self.note(plugin, denial),
+            (None, Outcome::Denied(denial)) if denial.fix.is_some() => {
+                self.add_refusal(plugin, denial)
+            }
             (None, _) => {}
         }
     }
 
-    fn note(&self, plugin: &PluginName, denial: &Denial) {
+    fn add_refusal(&self, plugin: &PluginName, denial: &Denial) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < REFUSALS_MAX {
             kept.push((plugin.clone(), denial.clone()));
@@ -151,15 +155,15 @@ impl Notebook {
 }
 
 /// Shows calls and collects refusals.
-struct Onlooker {
-    tracer: Option<Tracer>,
-    notebook: Option<Arc<Notebook>>,
+struct CliRunObserver {
+    tracer: Option<CallTracer>,
+    notebook: Option<Arc<RefusalLog>>,
 }
 
-impl RunObserver for Onlooker {
+impl RunObserver for CliRunObserver {
     fn on_decision(&self, run: &RequestedCall, result: &Result<AdmittedCall, Box<CallReport>>) {
         if let Some(tracer) = &self.tracer {
-            tracer.decided(&run.tool.to_string(), &run.arguments, result);
+            tracer.trace_decision(&run.tool.to_string(), &run.arguments, result);
         }
         if let (Some(notebook), Err(report)) = (&self.notebook, result) {
             notebook.note_decision(&run.tool.plugin, report);
@@ -168,7 +172,7 @@ impl RunObserver for Onlooker {
 
     fn on_run_ended(&self, tool: &ToolId, report: &CallReport) {
         if let Some(tracer) = &self.tracer {
-            tracer.finished(&tool.to_string(), report);
+            tracer.trace_call_end(&tool.to_string(), report);
         }
         if let Some(notebook) = &self.notebook {
             notebook.note_run(&tool.plugin, report);

@@ -19,88 +19,100 @@ use sallyport_terminal::{
 
 use super::{
     lists,
-    person::{Chat, Doing, Next},
-    view::{self, note, pair},
-    waiting::tokens,
+    person::{ChatActivity, InteractiveChat, NextAction},
+    view::{self, note_lines, pair_line},
+    waiting::total_tokens,
 };
-use crate::cli::{attached, exit::Failure};
+use crate::cli::{attached, exit::CommandFailure};
 
 /// Most characters of a pinned input that are shown.
 const PINNED_CHARS_MAX: usize = 60;
 
-impl Chat<'_> {
-    pub(super) async fn take_line(&mut self, line: String) {
+impl InteractiveChat<'_> {
+    pub(super) async fn handle_line(&mut self, line: String) {
         match slash::parse_line(&line, InputState::Ready) {
             Ok(Meaning::Nothing) => {}
-            Ok(Meaning::Text(text)) => self.submit(&text, &line, false).await,
-            Ok(Meaning::Command(command)) => self.obey(command, &line).await,
+            Ok(Meaning::Text(text)) => self.submit_message(&text, &line, false).await,
+            Ok(Meaning::Command(command)) => self.run_slash_command(command, &line).await,
             Err(error) => {
-                self.tell(&[view::error(&error.to_string()), view::hint(&error.hint())]);
+                self.show_lines(&[
+                    view::error_line(&error.to_string()),
+                    view::hint_line(&error.hint()),
+                ]);
             }
         }
-        if self.doing == Doing::Nothing && self.next.is_none() && self.line.is_none() {
-            self.listen(InitialInput::With(String::new()));
+        if self.doing == ChatActivity::Nothing && self.next.is_none() && self.line.is_none() {
+            self.read_next_line(InitialInput::With(String::new()));
         }
     }
 
     /// Sends a message with the files that it mentions. If that fails, the line is in the editor
     /// again.
-    async fn submit(&mut self, text: &str, line: &str, is_pinned: bool) {
-        match attached::message(text, &self.disk) {
+    async fn submit_message(&mut self, text: &str, line: &str, is_pinned: bool) {
+        match attached::parse_message(text, &self.disk) {
             Ok((mut input, told)) => {
-                told.iter().for_each(|told| self.tell(&note(told)));
+                told.iter().for_each(|told| self.show_lines(&note_lines(told)));
                 input.attachments.append(&mut self.files);
                 let names = input.attachments.iter().map(|file| file.name.as_str());
                 let names: Vec<&str> = names.collect();
                 if !names.is_empty() {
-                    self.tell(&note(&format!("attached: {}", names.join(", "))));
+                    self.show_lines(&note_lines(&format!("attached: {}", names.join(", "))));
                 }
-                self.doing = Doing::Turn { is_pinned };
+                self.doing = ChatActivity::Turn { is_pinned };
                 self.send(Order::SubmitInput { input }).await;
             }
             Err(error) => {
-                self.tell(&[view::error(&error.to_string()), view::hint(error.hint())]);
-                self.listen(InitialInput::With(line.to_owned()));
+                self.show_lines(&[
+                    view::error_line(&error.to_string()),
+                    view::hint_line(error.hint()),
+                ]);
+                self.read_next_line(InitialInput::With(line.to_owned()));
             }
         }
     }
 
-    async fn obey(&mut self, command: SlashCommand, line: &str) {
+    async fn run_slash_command(&mut self, command: SlashCommand, line: &str) {
         match command {
-            SlashCommand::Help(entry) => self.tell(&help(entry)),
-            SlashCommand::Tools(words) => self.tell(&lists::tools(self.registry, words.as_deref())),
-            SlashCommand::Plugins(name) => self.tell(&lists::plugins(self.registry, name.as_ref())),
-            SlashCommand::Grants(name) => self.tell(&lists::grants(self.registry, name.as_ref())),
-            SlashCommand::Model(None) => {
-                self.tell(&lists::models(&self.models(), &self.model_name));
+            SlashCommand::Help(entry) => self.show_lines(&help_lines(entry)),
+            SlashCommand::Tools(words) => {
+                self.show_lines(&lists::tool_lines(self.registry, words.as_deref()))
             }
-            SlashCommand::Model(Some(name)) => self.use_model(name).await,
-            SlashCommand::Session => self.tell(&self.session()),
-            SlashCommand::New => self.next = Some(Next::New),
-            SlashCommand::Undo => self.run_errand(Order::Undo).await,
+            SlashCommand::Plugins(name) => {
+                self.show_lines(&lists::plugin_lines(self.registry, name.as_ref()))
+            }
+            SlashCommand::Grants(name) => {
+                self.show_lines(&lists::grant_lines(self.registry, name.as_ref()))
+            }
+            SlashCommand::Model(None) => {
+                self.show_lines(&lists::model_lines(&self.model_names(), &self.model_name));
+            }
+            SlashCommand::Model(Some(name)) => self.switch_model(name).await,
+            SlashCommand::Session => self.show_lines(&self.session_lines()),
+            SlashCommand::New => self.next = Some(NextAction::New),
+            SlashCommand::Undo => self.run_session_operation(Order::Undo).await,
             SlashCommand::Retry => {
-                self.doing = Doing::Turn { is_pinned: false };
+                self.doing = ChatActivity::Turn { is_pinned: false };
                 self.send(Order::Retry).await;
             }
-            SlashCommand::Save(path) => self.tell(&self.save(path)),
-            SlashCommand::Cost => self.tell(&self.cost()),
-            SlashCommand::Memory => self.tell(&self.memory()),
-            SlashCommand::Guide => self.tell(&self.guide()),
-            SlashCommand::Pin(None) => self.run_errand(Order::Pin).await,
-            SlashCommand::Pin(Some(text)) => self.submit(&text, line, true).await,
-            SlashCommand::Compact => self.run_errand(Order::Summarize).await,
-            SlashCommand::Quit => self.next = Some(Next::Leave),
-            SlashCommand::Edit(text) => self.listen(InitialInput::Outside(text)),
+            SlashCommand::Save(path) => self.show_lines(&self.save_session(path)),
+            SlashCommand::Cost => self.show_lines(&self.cost_lines()),
+            SlashCommand::Memory => self.show_lines(&self.memory_lines()),
+            SlashCommand::Guide => self.show_lines(&self.guide_lines()),
+            SlashCommand::Pin(None) => self.run_session_operation(Order::Pin).await,
+            SlashCommand::Pin(Some(text)) => self.submit_message(&text, line, true).await,
+            SlashCommand::Compact => self.run_session_operation(Order::Summarize).await,
+            SlashCommand::Quit => self.next = Some(NextAction::Leave),
+            SlashCommand::Edit(text) => self.read_next_line(InitialInput::Outside(text)),
         }
     }
 
-    async fn run_errand(&mut self, order: Order) {
-        self.doing = Doing::Errand;
+    async fn run_session_operation(&mut self, order: Order) {
+        self.doing = ChatActivity::Errand;
         self.send(order).await;
     }
 
-    async fn use_model(&mut self, name: String) {
-        let chosen = self.settings.choose_model(&name).map_err(Failure::from);
+    async fn switch_model(&mut self, name: String) {
+        let chosen = self.settings.choose_model(&name).map_err(CommandFailure::from);
         let voice = chosen.and_then(|chosen| Ok(ModelHandle::from_choice(&chosen)?));
         let model = voice.and_then(|voice| {
             let model = voice.model_for_session(&self.roles, &self.talk.session.session_id)?;
@@ -111,88 +123,89 @@ impl Chat<'_> {
                 self.voice = voice;
                 self.model = model.clone();
                 self.model_name = name;
-                self.run_errand(Order::UseModel(CommandModel(model))).await;
+                self.run_session_operation(Order::UseModel(CommandModel(model))).await;
             }
-            Err(failure) => self.fail(&failure),
+            Err(failure) => self.show_failure(&failure),
         }
     }
 
-    fn session(&self) -> Vec<StyledLine> {
-        let past = restore_session(self.talk.records.all());
+    fn session_lines(&self) -> Vec<StyledLine> {
+        let past = restore_session(self.talk.records.to_vec());
         let spent = past.spending();
         let mut lines = vec![
-            pair("session", 8, &self.talk.session.session_id),
-            pair("model", 8, self.model.name()),
-            pair("turns", 8, &past.turn_count().to_string()),
-            pair("tokens", 8, &spent.tokens.to_string()),
+            pair_line("session", 8, &self.talk.session.session_id),
+            pair_line("model", 8, self.model.name()),
+            pair_line("turns", 8, &past.turn_count().to_string()),
+            pair_line("tokens", 8, &spent.tokens.to_string()),
         ];
         lines.extend(match past.turn_count() {
-            _ if !self.talk.is_kept => note("This session is not saved."),
-            0 => note("This session is saved from its first message on."),
-            _ if !self.can_come_back() => note("This session was removed."),
-            _ => note(&format!("Resume with: {}", self.resumption())),
+            _ if !self.talk.is_kept => note_lines("This session is not saved."),
+            0 => note_lines("This session is saved from its first message on."),
+            _ if !self.is_stored() => note_lines("This session was removed."),
+            _ => note_lines(&format!("Resume with: {}", self.resume_command())),
         });
         lines
     }
 
     /// Whether the session is still stored. Another process may have removed it.
-    pub(super) fn can_come_back(&self) -> bool {
+    pub(super) fn is_stored(&self) -> bool {
         session::find_stored_session(self.settings, &self.talk.session.session_id).is_some()
     }
 
     /// The command that resumes the session.
-    pub(super) fn resumption(&self) -> String {
+    pub(super) fn resume_command(&self) -> String {
         format!("sallyport chat --session {}", self.talk.session.session_id)
     }
 
     /// Writes the session to a new file and never overwrites one.
-    fn save(&self, path: Option<PathBuf>) -> Vec<StyledLine> {
+    fn save_session(&self, path: Option<PathBuf>) -> Vec<StyledLine> {
         let named = path.unwrap_or_else(|| format!("{}.md", self.talk.session.session_id).into());
         let path = self.disk.resolve_path(&named);
-        let records = self.talk.records.all();
+        let records = self.talk.records.to_vec();
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         let text = match is_json {
             true => format!("{:#}\n", history::export_json(&records)),
             false => history::export_markdown(&records),
         };
         match whole_file::create_file(&path, text.as_bytes()) {
-            Ok(()) => note(&format!("written to {}", path.display())),
+            Ok(()) => note_lines(&format!("written to {}", path.display())),
             Err(error) => {
                 let message = format!("cannot write {}: {error}", path.display());
                 let hint = match error.kind() {
                     io::ErrorKind::AlreadyExists => "nothing is overwritten: name another file",
                     _ => "choose a folder that you can write to",
                 };
-                vec![view::error(&message), view::hint(hint)]
+                vec![view::error_line(&message), view::hint_line(hint)]
             }
         }
     }
 
-    fn cost(&self) -> Vec<StyledLine> {
-        let spent = restore_session(self.talk.records.all()).spending();
+    fn cost_lines(&self) -> Vec<StyledLine> {
+        let spent = restore_session(self.talk.records.to_vec()).spending();
         let known = self.model.price().is_some() || spent.cost != TokenCost::default();
-        let cost = if known { dollars(spent.cost) } else { "price not known".to_owned() };
-        let last = self.last_turn.as_ref().map(|usage| pair("turn", 7, &used(usage)));
-        let session = pair("session", 7, &format!("{} tokens, {cost}", spent.tokens));
+        let cost = if known { format_dollars(spent.cost) } else { "price not known".to_owned() };
+        let last = self.last_turn.as_ref().map(|usage| pair_line("turn", 7, &format_usage(usage)));
+        let session = pair_line("session", 7, &format!("{} tokens, {cost}", spent.tokens));
         last.into_iter().chain([session]).collect()
     }
 
     /// Describes the assistant.
-    fn guide(&self) -> Vec<StyledLine> {
+    fn guide_lines(&self) -> Vec<StyledLine> {
         let Some(guide) = &self.manner.guide else {
-            return note("No guide is set. Start with --guide NAME to set one.");
+            return note_lines("No guide is set. Start with --guide NAME to set one.");
         };
         let temperature =
-            guide.temperature.map(|number| pair("temperature", 11, &number.to_string()));
-        let memory = guide.memory.map(|kind| pair("memory", 11, kind.as_str()));
-        let known = guide.memories.iter().map(|text| pair("knows", 11, &text::escape_line(text)));
+            guide.temperature.map(|number| pair_line("temperature", 11, &number.to_string()));
+        let memory = guide.memory.map(|kind| pair_line("memory", 11, kind.as_str()));
+        let known =
+            guide.memories.iter().map(|text| pair_line("knows", 11, &text::escape_line(text)));
         let prompt = text::escape_multiline(&guide.system_prompt);
-        let lines = std::iter::once(pair("guide", 11, guide.plugin.as_str()));
+        let lines = std::iter::once(pair_line("guide", 11, guide.plugin.as_str()));
         let lines = lines.chain(temperature).chain(memory).chain(known);
         lines.chain(prompt.lines().map(StyledLine::plain)).collect()
     }
 
-    fn memory(&self) -> Vec<StyledLine> {
+    fn memory_lines(&self) -> Vec<StyledLine> {
         let memory = match self.manner.memory() {
             MemoryMode::None => "The model gets the whole session.".to_owned(),
             MemoryMode::SlidingWindow { tokens_max } => {
@@ -208,43 +221,44 @@ impl Chat<'_> {
         };
         let mut lines = vec![StyledLine::plain(memory)];
         if matches!(self.manner.memory(), MemoryMode::ByMeaning { .. }) {
-            lines.extend(note(
+            lines.extend(note_lines(
                 "`sallyport memory list` shows the memories; `sallyport memory forget` deletes them.",
             ));
         }
         if let count @ 1.. = self.manner.initial_memories().len() {
             lines.push(StyledLine::plain(format!("initial memories: {count}")));
         }
-        let turns = history::past_turns(&self.talk.records.all());
+        let turns = history::past_turns(&self.talk.records.to_vec());
         lines.extend(turns.iter().filter(|turn| turn.is_pinned).map(|turn| {
             let input = text::escape_excerpt(&turn.input.text, PINNED_CHARS_MAX);
-            pair(&format!("pinned {}", turn.number), 0, &input)
+            pair_line(&format!("pinned {}", turn.number), 0, &input)
         }));
         lines
     }
 }
 
-fn help(entry: Option<&'static slash::SlashCommandEntry>) -> Vec<StyledLine> {
+fn help_lines(entry: Option<&'static slash::SlashCommandEntry>) -> Vec<StyledLine> {
     if let Some(entry) = entry {
         return slash::command_help_lines(entry);
     }
     let width = KEYS.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
-    let keys = KEYS.iter().map(|(key, words)| pair(key, width, words));
+    let keys = KEYS.iter().map(|(key, words)| pair_line(key, width, words));
     slash::help_lines().into_iter().chain([StyledLine::default()]).chain(keys).collect()
 }
 
-fn used(usage: &TurnUsage) -> String {
-    let cost = usage.cost.map_or_else(|| "price not known".to_owned(), dollars);
-    let (answers, calls) = (counted(usage.answers, "answer"), counted(usage.calls, "call"));
-    format!("{} tokens, {cost}, {answers}, {calls}", tokens(&usage.tokens))
+fn format_usage(usage: &TurnUsage) -> String {
+    let cost = usage.cost.map_or_else(|| "price not known".to_owned(), format_dollars);
+    let (answers, calls) =
+        (format_count(usage.answers, "answer"), format_count(usage.calls, "call"));
+    format!("{} tokens, {cost}, {answers}, {calls}", total_tokens(&usage.tokens))
 }
 
-fn counted(count: u32, what: &str) -> String {
+fn format_count(count: u32, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// Formats an amount with at least two decimals, and with as many as it needs.
-fn dollars(cost: TokenCost) -> String {
+fn format_dollars(cost: TokenCost) -> String {
     let part = format!("{:06}", cost.micro_usd % 1_000_000);
     let (cents, rest) = part.split_at(2);
     format!("${}.{cents}{}", cost.micro_usd / 1_000_000, rest.trim_end_matches('0'))
@@ -258,7 +272,7 @@ mod tests {
     fn money_has_at_least_cents() {
         let rows = [(0, "$0.00"), (1_500_000, "$1.50"), (42, "$0.000042"), (12_340_000, "$12.34")];
         for (micro_usd, want) in rows {
-            assert_eq!(dollars(TokenCost { micro_usd }), want);
+            assert_eq!(format_dollars(TokenCost { micro_usd }), want);
         }
     }
 }

@@ -7,30 +7,30 @@ use sallyport_session::{Journal, JournalError, JournalRecord};
 
 /// All records of a session so far. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Records(Arc<Mutex<Vec<JournalRecord>>>);
+pub(super) struct SharedRecords(Arc<Mutex<Vec<JournalRecord>>>);
 
-impl Records {
+impl SharedRecords {
     /// Wraps existing records.
-    pub(super) fn of(records: Vec<JournalRecord>) -> Self {
+    pub(super) fn from_records(records: Vec<JournalRecord>) -> Self {
         Self(Arc::new(Mutex::new(records)))
     }
 
     /// Returns a copy of the records. Large contents are shared.
-    pub(super) fn all(&self) -> Vec<JournalRecord> {
+    pub(super) fn to_vec(&self) -> Vec<JournalRecord> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// A journal that also keeps its records in memory.
-pub(super) struct Copied {
+pub(super) struct CopyingJournal {
     pub(super) inner: Box<dyn Journal>,
-    pub(super) records: Records,
+    pub(super) records: SharedRecords,
     /// Number of records in a failed write. The next write repeats them, so they are not added
     /// again.
     pub(super) failed: usize,
 }
 
-impl Journal for Copied {
+impl Journal for CopyingJournal {
     fn write_records(
         &mut self,
         records: Vec<JournalRecord>,
@@ -71,14 +71,14 @@ mod tests {
 
     #[tokio::test]
     async fn records_that_come_again_are_copied_once() {
-        let records = Records::of(vec![note("before")]);
+        let records = SharedRecords::from_records(vec![note("before")]);
         let inner = Box::new(Failing(2));
-        let mut journal = Copied { inner, records: records.clone(), failed: 0 };
+        let mut journal = CopyingJournal { inner, records: records.clone(), failed: 0 };
         let all = [note("a"), note("b"), note("c"), note("d")];
         assert!(journal.write_records(all[..1].to_vec()).await.is_err());
         assert!(journal.write_records(all[..3].to_vec()).await.is_err());
         assert!(journal.write_records(all[..3].to_vec()).await.is_ok());
         assert!(journal.write_records(all[3..].to_vec()).await.is_ok());
-        assert_eq!(records.all(), [&[note("before")], &all[..]].concat());
+        assert_eq!(records.to_vec(), [&[note("before")], &all[..]].concat());
     }
 }

@@ -8,25 +8,25 @@ use sallyport_session::{ApprovalSender, PendingApprovals, UnattendedConsent, app
 
 /// Forwards the gate's questions to the current session.
 #[derive(Debug, Default)]
-pub(super) struct Reception(Mutex<Option<ApprovalSender>>);
+pub(super) struct ApprovalRouter(Mutex<Option<ApprovalSender>>);
 
-impl Reception {
+impl ApprovalRouter {
     /// Sends all further questions to a new session, through the returned channel.
-    pub(super) fn redirect(&self) -> PendingApprovals {
+    pub(super) fn redirect_questions(&self) -> PendingApprovals {
         let (desk, approvals) = approval::approval_channel();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk);
         approvals
     }
 
-    fn desk(&self) -> Option<ApprovalSender> {
+    fn current_sender(&self) -> Option<ApprovalSender> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Consent for Reception {
+impl Consent for ApprovalRouter {
     fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
-            match self.desk() {
+            match self.current_sender() {
                 Some(desk) => desk.ask_user(request).await,
                 None => UnattendedConsent.ask_user(request).await,
             }

@@ -9,13 +9,13 @@ use tokio::{
     time::{Interval, MissedTickBehavior, interval},
 };
 
-use crate::cli::watch::Aside;
+use crate::cli::watch::SideMessage;
 
 /// Interval between movements of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Input from the keyboard.
-pub(super) enum Typed {
+pub(super) enum KeyboardInput {
     /// A line, or the reason why there is none.
     Line(LineInput),
     /// A key that answers the question with this id.
@@ -27,9 +27,9 @@ pub(super) enum Typed {
 }
 
 /// Receivers of all inputs that are not session events.
-pub(super) struct Ears {
-    pub(super) typed: UnboundedReceiver<Typed>,
-    pub(super) asides: UnboundedReceiver<Aside>,
+pub(super) struct ChatInputs {
+    pub(super) typed: UnboundedReceiver<KeyboardInput>,
+    pub(super) asides: UnboundedReceiver<SideMessage>,
     pub(super) interrupts: Signal,
     pub(super) terminations: Signal,
     pub(super) hangups: Signal,
@@ -37,10 +37,10 @@ pub(super) struct Ears {
     pub(super) ticks: Interval,
 }
 
-impl Ears {
+impl ChatInputs {
     pub(super) fn new(
-        typed: UnboundedReceiver<Typed>,
-        asides: UnboundedReceiver<Aside>,
+        typed: UnboundedReceiver<KeyboardInput>,
+        asides: UnboundedReceiver<SideMessage>,
     ) -> Result<Self, io::Error> {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

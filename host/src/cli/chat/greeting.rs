@@ -8,7 +8,9 @@ use sallyport_runtime::config::provider::PLUGIN_PREFIX;
 use sallyport_session::history::{self, PastTurn, TurnStep};
 use sallyport_terminal::{editor::CompletionNames, style::StyledLine};
 
-use super::{person::Chat, talk::Talk, view::note, waiting::Waiting};
+use super::{
+    person::InteractiveChat, talk::ChatSession, view::note_lines, waiting::ActivityTracker,
+};
 
 /// Number of turns shown from a resumed session. They suffice to recall the topic.
 const TURNS_SHOWN: usize = 2;
@@ -16,69 +18,73 @@ const TURNS_SHOWN: usize = 2;
 /// Most characters shown of an input or an answer.
 const SAID_CHARS_MAX: usize = 400;
 
-impl Chat<'_> {
-    pub(super) fn welcome(&mut self) {
-        self.keyboard.set_completion_names(self.vocabulary());
+impl InteractiveChat<'_> {
+    pub(super) fn show_welcome(&mut self) {
+        self.keyboard.set_completion_names(self.completion_vocabulary());
         let tools = match self.registry.tools().len() {
             1 => "1 tool".to_owned(),
             count => format!("{count} tools"),
         };
         let name = self.model.name();
-        self.view.print(&note(&format!("{name} · {tools} · /help for help, Ctrl-D to leave")));
+        self.view.print_lines(&note_lines(&format!(
+            "{name} · {tools} · /help for help, Ctrl-D to leave"
+        )));
         if let Some(guide) = &self.manner.guide {
-            self.view.print(&note(&format!("guide: {} · /guide shows it", guide.plugin)));
+            self.view
+                .print_lines(&note_lines(&format!("guide: {} · /guide shows it", guide.plugin)));
         }
-        let turns = history::past_turns(&self.talk.records.all());
-        self.view.print(&recalled(&turns));
+        let turns = history::past_turns(&self.talk.records.to_vec());
+        self.view.print_lines(&recent_turn_lines(&turns));
     }
 
     /// Switches to another session and returns the previous one.
-    pub(super) fn renew(&mut self, talk: Talk) -> Talk {
-        self.waiting = Waiting::default();
+    pub(super) fn replace_session(&mut self, talk: ChatSession) -> ChatSession {
+        self.waiting = ActivityTracker::default();
         self.last_turn = None;
-        self.view.print(&note("New session."));
+        self.view.print_lines(&note_lines("New session."));
         self.model = Arc::clone(&talk.model);
         std::mem::replace(&mut self.talk, talk)
     }
 
     /// Explains how to resume the session if it can be resumed.
-    pub(super) fn farewell(&self) -> Option<String> {
-        let was_anything_said = !history::past_turns(&self.talk.records.all()).is_empty();
+    pub(super) fn farewell_text(&self) -> Option<String> {
+        let was_anything_said = !history::past_turns(&self.talk.records.to_vec()).is_empty();
         let is_kept = self.talk.is_kept && was_anything_said;
-        let is_there = is_kept && self.can_come_back();
-        is_there.then(|| format!("Resume with: {}", self.resumption()))
+        let is_there = is_kept && self.is_stored();
+        is_there.then(|| format!("Resume with: {}", self.resume_command()))
     }
 
     /// Lists the models that have a name: those of the configuration, and provider plugins.
-    pub(super) fn models(&self) -> Vec<String> {
+    pub(super) fn model_names(&self) -> Vec<String> {
         let configured = self.settings.models.entries.keys().cloned();
         let plugins = self.roles.plugins_with_role(PluginRole::Provider);
         configured.chain(plugins.map(|entry| format!("{PLUGIN_PREFIX}{}", entry.name()))).collect()
     }
 
-    fn vocabulary(&self) -> CompletionNames {
+    fn completion_vocabulary(&self) -> CompletionNames {
         let tools = self.registry.tools().iter();
         CompletionNames {
             tools: tools.map(|tool| (tool.id.to_string(), tool.description.clone())).collect(),
             plugins: self.registry.entries().map(|entry| entry.name().to_string()).collect(),
-            models: self.models(),
+            models: self.model_names(),
         }
     }
 }
 
 /// The last turns of a resumed session.
-fn recalled(turns: &[PastTurn]) -> Vec<StyledLine> {
+fn recent_turn_lines(turns: &[PastTurn]) -> Vec<StyledLine> {
     let first = turns.len().saturating_sub(TURNS_SHOWN);
     let earlier = match first {
         0 => Vec::new(),
-        1 => note("… 1 earlier turn"),
-        count => note(&format!("… {count} earlier turns")),
+        1 => note_lines("… 1 earlier turn"),
+        count => note_lines(&format!("… {count} earlier turns")),
     };
-    earlier.into_iter().chain(turns[first..].iter().flat_map(said)).collect()
+    earlier.into_iter().chain(turns[first..].iter().flat_map(past_turn_lines)).collect()
 }
 
-fn said(turn: &PastTurn) -> Vec<StyledLine> {
-    let mut lines = note(&format!("> {}", text::escape_excerpt(&turn.input.text, SAID_CHARS_MAX)));
+fn past_turn_lines(turn: &PastTurn) -> Vec<StyledLine> {
+    let mut lines =
+        note_lines(&format!("> {}", text::escape_excerpt(&turn.input.text, SAID_CHARS_MAX)));
     for step in &turn.steps {
         let words = match step {
             TurnStep::Said { text } | TurnStep::Noted { text } => {
@@ -89,7 +95,7 @@ fn said(turn: &PastTurn) -> Vec<StyledLine> {
                 format!("· {} {ending}", call.tool)
             }
         };
-        lines.extend(note(&words));
+        lines.extend(note_lines(&words));
     }
     lines
 }

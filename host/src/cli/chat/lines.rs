@@ -18,11 +18,11 @@ use tokio::sync::mpsc;
 use crate::cli::{
     args::ChatArgs,
     attached, compose,
-    consent::{self, Asked},
-    exit::{Exit, Failure},
-    output::Output,
+    consent::{self, ShownQuestion},
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
     run, show,
-    watch::Watch,
+    watch::CallObservers,
 };
 
 /// Most lines that are read ahead.
@@ -36,45 +36,45 @@ const HELP: &str = "\
 const COMMANDS: [&str; 3] = ["/help", "/tools", "/quit"];
 
 /// The terminal's side of a session.
-struct Chat<'a> {
+struct PlainChat<'a> {
     handle: SessionHandle,
     registry: &'a Registry,
     settings: &'a HostSettings,
-    out: &'a Output,
+    out: &'a CliOutput,
     verbose: bool,
     /// Files for the first message.
     files: Vec<FileAttachment>,
     /// The open question, with the extent to which it was shown.
-    question: Option<(u64, ApprovalRequest, Asked)>,
+    question: Option<(u64, ApprovalRequest, ShownQuestion)>,
     busy: bool,
     streamed: bool,
     leaving: bool,
 }
 
-pub(super) async fn chat(
+pub(super) async fn run_plain_chat(
     flags: &ConfigFlags,
     args: &ChatArgs,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
-    let files = attached::named(&args.files, &attached::disk(&settings))?;
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
+    let files = attached::read_flag_files(&args.files, &attached::search_folders(&settings))?;
     let talk = compose::open_session(&settings, &SessionSelector::from(&args.session), out)?;
-    let voice = compose::model(&settings, out)?;
+    let voice = compose::prepare_model(&settings, out)?;
     let (desk, approvals) = session::approval::approval_channel();
     let tools =
         compose::open_host(&settings, Arc::new(desk), PluginSelection::All, watch, out).await?;
-    compose::show_problems(tools.registry(), out);
+    compose::print_load_problems(tools.registry(), out);
     let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &tools).await?;
     let parts = tools.session_parts(talk, &config, &voice, approvals)?;
-    out.note(&format!(
+    out.print_note(&format!(
         "{} · {} tools · /help for help, Ctrl-D to leave",
         parts.model.name(),
         tools.tools().len()
     ));
     let (mut session, mut events) = tools.begin_session(parts, true)?;
     let timekeeper = tools.start_timekeeper();
-    let chat = Chat {
+    let chat = PlainChat {
         handle: session.handle.clone(),
         registry: tools.registry(),
         settings: &settings,
@@ -86,25 +86,25 @@ pub(super) async fn chat(
         streamed: false,
         leaving: false,
     };
-    chat.converse(&mut events).await;
+    chat.run_event_loop(&mut events).await;
     session.stop_listening().await;
     timekeeper.stop().await;
     drop(session);
     // Without a handle the session ends after its remaining work.
     while let Some(event) = events.recv().await {
         if let SessionEvent::Noticed { notice } = event {
-            out.notice(&notice);
+            out.print_notice(&notice);
         }
     }
-    compose::close(tools, out).await.end(Ok(Exit::Done))
+    compose::close_host(tools, out).await.apply_to_result(Ok(ExitStatus::Done))
 }
 
-impl Chat<'_> {
-    async fn converse(mut self, events: &mut mpsc::Receiver<SessionEvent>) {
+impl PlainChat<'_> {
+    async fn run_event_loop(mut self, events: &mut mpsc::Receiver<SessionEvent>) {
         let mut lines = read_lines();
         let mut more_lines = true;
-        let mut terminated = pin!(compose::terminated());
-        self.prompt();
+        let mut terminated = pin!(compose::wait_for_termination());
+        self.show_prompt();
         loop {
             // Input that was typed ahead or piped waits for the end of the current turn.
             let listening = more_lines && (!self.busy || self.question.is_some());
@@ -113,27 +113,27 @@ impl Chat<'_> {
                     Some(event) => {
                         if matches!(event, SessionEvent::ApprovalNeeded { .. }) && self.out.can_ask {
                             // Discard earlier input: it cannot be an answer to this question.
-                            self.out.forget_typed();
+                            self.out.discard_typed_input();
                             while lines.try_recv().is_ok() {}
                         }
-                        self.show(event).await;
+                        self.show_event(event).await;
                     }
                     None => return,
                 },
                 line = lines.recv(), if listening => match line {
                     Some(line) => {
-                        let wants_more = |(_, request, asked): &(_, ApprovalRequest, Asked)| {
-                            asked.wants_more(request, Some(&line))
+                        let wants_more = |(_, request, asked): &(_, ApprovalRequest, ShownQuestion)| {
+                            asked.must_show_rest(request, Some(&line))
                         };
                         if self.question.as_ref().is_some_and(wants_more) {
-                            self.out.forget_typed();
+                            self.out.discard_typed_input();
                             while lines.try_recv().is_ok() {}
                         }
-                        self.take(&line).await;
+                        self.handle_line(&line).await;
                     }
-                    None => { more_lines = false; self.leave().await; }
+                    None => { more_lines = false; self.leave_after_turn().await; }
                 },
-                _ = tokio::signal::ctrl_c() => self.interrupt().await,
+                _ = tokio::signal::ctrl_c() => self.handle_interrupt().await,
                 () = &mut terminated, if !self.leaving => {
                     self.leaving = true;
                     self.send(FrontEndCommand::Cancel).await;
@@ -145,26 +145,26 @@ impl Chat<'_> {
         }
     }
 
-    async fn take(&mut self, line: &str) {
+    async fn handle_line(&mut self, line: &str) {
         if let Some((id, request, mut asked)) = self.question.take() {
-            if asked.wants_more(&request, Some(line)) {
+            if asked.must_show_rest(&request, Some(line)) {
                 asked.show_rest(&request, self.out);
                 self.question = Some((id, request, asked));
                 return;
             }
-            let answer = consent::parse(Some(line), request.rule.is_some());
+            let answer = consent::parse_answer(Some(line), request.rule.is_some());
             self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
             if !self.busy {
-                self.prompt();
+                self.show_prompt();
             }
             return;
         }
         match line.trim() {
-            "" => self.prompt(),
-            "/quit" | "/exit" => self.leave().await,
-            "/help" => self.aside(HELP),
-            "/tools" => self.tools(),
-            command if command.starts_with('/') => self.unknown(command),
+            "" => self.show_prompt(),
+            "/quit" | "/exit" => self.leave_after_turn().await,
+            "/help" => self.show_note(HELP),
+            "/tools" => self.show_tools(),
+            command if command.starts_with('/') => self.refuse_unknown_command(command),
             text => {
                 self.busy = true;
                 let attachments = std::mem::take(&mut self.files);
@@ -175,78 +175,80 @@ impl Chat<'_> {
     }
 
     /// Refuses a mistyped command, so that it never goes to the model.
-    fn unknown(&self, command: &str) {
+    fn refuse_unknown_command(&self, command: &str) {
         let near = sallyport_policy::source::nearest_match(command, COMMANDS);
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-        self.aside(&format!("there is no command {}{hint}", text::escape_line(command)));
+        self.show_note(&format!("there is no command {}{hint}", text::escape_line(command)));
     }
 
-    fn tools(&self) {
+    fn show_tools(&self) {
         let lines =
             self.registry.tools().iter().map(|tool| {
                 format!("{}  {}", tool.id, text::escape_excerpt(&tool.description, 80))
             });
-        self.aside(&lines.collect::<Vec<_>>().join("\n"));
+        self.show_note(&lines.collect::<Vec<_>>().join("\n"));
     }
 
-    fn aside(&self, text: &str) {
-        self.out.note(text);
-        self.prompt();
+    fn show_note(&self, text: &str) {
+        self.out.print_note(text);
+        self.show_prompt();
     }
 
-    async fn show(&mut self, event: SessionEvent) {
+    async fn show_event(&mut self, event: SessionEvent) {
         match event {
             SessionEvent::Delta(ReplyDelta::Text(text)) => {
                 self.streamed = true;
-                self.out.piece(&text);
+                self.out.print_piece(&text);
             }
-            SessionEvent::Delta(ReplyDelta::Reasoning(text)) => self.out.aside(&text),
-            SessionEvent::Delta(ReplyDelta::LeftOut(what)) => self.out.warn(&what.to_string()),
+            SessionEvent::Delta(ReplyDelta::Reasoning(text)) => self.out.print_note_piece(&text),
+            SessionEvent::Delta(ReplyDelta::LeftOut(what)) => {
+                self.out.print_warning(&what.to_string())
+            }
             SessionEvent::Delta(ReplyDelta::Retry { wait, reason, .. }) => {
-                self.out.note(&show::retry(wait, &reason));
+                self.out.print_note(&show::retry_text(wait, &reason));
             }
-            SessionEvent::MessageComplete { .. } if self.streamed => self.out.line(""),
+            SessionEvent::MessageComplete { .. } if self.streamed => self.out.print_line(""),
             SessionEvent::CallFinished { tool, report, .. } => {
                 if !self.verbose {
-                    self.out.note(&format!("· {tool} {}", show::ending(&report)));
+                    self.out.print_note(&format!("· {tool} {}", show::call_end_text(&report)));
                 }
                 if let Outcome::Denied(denial) = &report.outcome {
-                    show::fix(denial, self.settings.policy.user_file(), self.out);
+                    show::print_denial_fix(denial, self.settings.policy.user_file(), self.out);
                 }
             }
             SessionEvent::ApprovalNeeded { confirmation_id, request, .. } => {
-                self.ask(confirmation_id, request).await;
+                self.ask_question(confirmation_id, request).await;
             }
             SessionEvent::ApprovalClosed { confirmation_id } => {
                 self.question.take_if(|(id, ..)| *id == confirmation_id);
             }
-            SessionEvent::Notice(notice) => self.out.warn(&notice.to_string()),
-            SessionEvent::Noticed { notice } => self.announce(&notice),
+            SessionEvent::Notice(notice) => self.out.print_warning(&notice.to_string()),
+            SessionEvent::Noticed { notice } => self.show_notice(&notice),
             SessionEvent::TurnEnded { reason, .. } => {
-                run::print_end(&reason, self.streamed, Some(self.settings), self.out);
+                run::print_turn_end(&reason, self.streamed, Some(self.settings), self.out);
                 (self.busy, self.streamed) = (false, false);
-                self.prompt();
+                self.show_prompt();
             }
             _ => {}
         }
     }
 
     /// Shows a notice from a plugin. It starts a new line even after a prompt or a partial answer.
-    fn announce(&self, notice: &services::PluginNotice) {
+    fn show_notice(&self, notice: &services::PluginNotice) {
         if self.streamed || (self.out.can_ask && !self.busy) {
-            self.out.note("");
+            self.out.print_note("");
         }
-        self.out.notice(notice);
+        self.out.print_notice(notice);
         if !self.busy {
-            self.prompt();
+            self.show_prompt();
         }
     }
 
     /// Asks only at a terminal, because a line from a pipe was written before the question.
-    async fn ask(&mut self, id: u64, request: ApprovalRequest) {
+    async fn ask_question(&mut self, id: u64, request: ApprovalRequest) {
         if self.out.can_ask {
-            let asked = Asked::about(&request, self.out);
-            if self.out.is_seen() {
+            let asked = ShownQuestion::show_question(&request, self.out);
+            if self.out.is_stderr_intact() {
                 self.question = Some((id, request, asked));
                 return;
             }
@@ -255,16 +257,16 @@ impl Chat<'_> {
             .await;
     }
 
-    async fn interrupt(&mut self) {
+    async fn handle_interrupt(&mut self) {
         if self.busy {
             self.send(FrontEndCommand::Cancel).await;
         } else {
-            self.aside("\n(Ctrl-D or /quit to leave)");
+            self.show_note("\n(Ctrl-D or /quit to leave)");
         }
     }
 
     /// Leaves after the current turn, so that all piped questions are answered.
-    async fn leave(&mut self) {
+    async fn leave_after_turn(&mut self) {
         self.leaving = true;
         if self.question.is_some() {
             self.send(FrontEndCommand::Cancel).await;
@@ -276,9 +278,9 @@ impl Chat<'_> {
         let _ = self.handle.send(command).await;
     }
 
-    fn prompt(&self) {
+    fn show_prompt(&self) {
         if self.out.can_ask && !self.leaving {
-            self.out.aside("> ");
+            self.out.print_note_piece("> ");
         }
     }
 }

@@ -24,29 +24,31 @@ use sallyport_terminal::screen::OutputCapabilities;
 
 use super::{
     args::ChatArgs,
-    exit::{Exit, Failure},
+    exit::{CommandFailure, ExitStatus},
     listen,
-    output::Output,
-    watch::Watch,
+    output::CliOutput,
+    watch::CallObservers,
 };
 
-pub(super) async fn chat(
+pub(super) async fn run_chat_command(
     flags: &ConfigFlags,
     args: &ChatArgs,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     if let Some(ui) = &args.ui {
-        return listen::chat(flags, args, ui, watch, out).await;
+        return listen::run_ui_chat(flags, args, ui, watch, out).await;
     }
-    match look(out) {
-        OutputCapabilities::Live(colour) => person::chat(flags, args, watch, colour, out).await,
-        OutputCapabilities::Passing => lines::chat(flags, args, watch, out).await,
+    match detect_look(out) {
+        OutputCapabilities::Live(colour) => {
+            person::run_interactive_chat(flags, args, watch, colour, out).await
+        }
+        OutputCapabilities::Passing => lines::run_plain_chat(flags, args, watch, out).await,
     }
 }
 
 /// Returns the capabilities that all three streams share.
-fn look(out: &Output) -> OutputCapabilities {
+fn detect_look(out: &CliOutput) -> OutputCapabilities {
     let all = out.stdout_is_terminal && out.stderr_is_terminal && std::io::stdin().is_terminal();
     let env = Env::from_process();
     OutputCapabilities::from_environment(all, env.get("TERM"), env.get("NO_COLOR"))

@@ -21,24 +21,24 @@ use sallyport_terminal::{
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::{
-    asking::Questions,
-    desk::Reception,
-    ears::{Ears, Typed},
-    talk::{Stage, Talk},
-    view::{self, View},
-    waiting::Waiting,
+    asking::QuestionQueue,
+    desk::ApprovalRouter,
+    ears::{ChatInputs, KeyboardInput},
+    talk::{ChatContext, ChatSession},
+    view::{self, ChatView},
+    waiting::ActivityTracker,
 };
 use crate::cli::{
     args::ChatArgs,
     attached, compose,
-    exit::{Exit, Failure},
-    output::Output,
-    watch::{Aside, Watch},
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
+    watch::{CallObservers, SideMessage},
 };
 
 /// The current activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum ChatActivity {
     /// None. The user can type.
     Nothing,
     /// A turn. `is_pinned` pins it at its end.
@@ -49,34 +49,34 @@ pub(super) enum Doing {
 
 /// The action after the current session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextAction {
     Leave,
     New,
 }
 
 /// The user's side of a session.
-pub(super) struct Chat<'a> {
+pub(super) struct InteractiveChat<'a> {
     pub(super) settings: &'a HostSettings,
     pub(super) registry: &'a Registry,
     pub(super) manner: &'a SessionConfig,
     pub(super) keyboard: Keyboard,
-    pub(super) typed: UnboundedSender<Typed>,
-    pub(super) view: View,
+    pub(super) typed: UnboundedSender<KeyboardInput>,
+    pub(super) view: ChatView,
     pub(super) disk: LocalFiles,
-    pub(super) talk: Talk,
+    pub(super) talk: ChatSession,
     pub(super) roles: Arc<SessionRoles>,
     /// The model: for any session, for this session, and the name that selected it.
     pub(super) voice: ModelHandle,
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) model_name: String,
-    pub(super) doing: Doing,
-    pub(super) next: Option<Next>,
+    pub(super) doing: ChatActivity,
+    pub(super) next: Option<NextAction>,
     /// The line that is being typed.
     pub(super) line: Option<PromptTicket>,
     /// The text of a line that a question interrupted.
     pub(super) put_off: Option<String>,
-    pub(super) questions: Questions,
-    pub(super) waiting: Waiting,
+    pub(super) questions: QuestionQueue,
+    pub(super) waiting: ActivityTracker,
     /// Whether part of the current answer is on the screen.
     pub(super) is_streamed: bool,
     /// Files for the next message.
@@ -84,68 +84,70 @@ pub(super) struct Chat<'a> {
     pub(super) last_turn: Option<TurnUsage>,
 }
 
-pub(super) async fn chat(
+pub(super) async fn run_interactive_chat(
     flags: &ConfigFlags,
     args: &ChatArgs,
-    watch: &Watch,
+    watch: &CallObservers,
     colour: ColourMode,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
-    let files = attached::named(&args.files, &attached::disk(&settings))?;
-    let voice = compose::model(&settings, out)?;
-    let reception = Arc::new(Reception::default());
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
+    let files = attached::read_flag_files(&args.files, &attached::search_folders(&settings))?;
+    let voice = compose::prepare_model(&settings, out)?;
+    let reception = Arc::new(ApprovalRouter::default());
     let (asides, heard) = mpsc::unbounded_channel();
-    let watch = Watch { asides: Some(asides), ..watch.clone() };
+    let watch = CallObservers { asides: Some(asides), ..watch.clone() };
     let consent = Arc::clone(&reception);
     let tools = compose::open_host(&settings, consent, PluginSelection::All, &watch, out).await?;
-    compose::show_problems(tools.registry(), out);
+    compose::print_load_problems(tools.registry(), out);
     let farewell = match SessionConfig::from_settings(&(&args.model).into(), &settings, &tools)
         .await
     {
         Ok(manner) => {
             let manner = &manner;
-            let stage = Stage { args, settings: &settings, tools: &tools, manner, reception, out };
+            let stage =
+                ChatContext { args, settings: &settings, tools: &tools, manner, reception, out };
             let timekeeper = tools.start_timekeeper();
-            let farewell = talk_at(&stage, voice, files, colour, heard).await;
+            let farewell = run_sessions(&stage, voice, files, colour, heard).await;
             timekeeper.stop().await;
             farewell
         }
         Err(error) => Err(error.into()),
     };
-    let recorded = compose::close(tools, out).await;
-    recorded.end(farewell.map(|farewell| {
-        farewell.into_iter().for_each(|line| out.note(&line));
-        Exit::Done
+    let recorded = compose::close_host(tools, out).await;
+    recorded.apply_to_result(farewell.map(|farewell| {
+        farewell.into_iter().for_each(|line| out.print_note(&line));
+        ExitStatus::Done
     }))
 }
 
 /// Runs one session after another at the terminal. Returns the farewell message.
-async fn talk_at(
-    stage: &Stage<'_>,
+async fn run_sessions(
+    stage: &ChatContext<'_>,
     voice: ModelHandle,
     files: Vec<FileAttachment>,
     colour: ColourMode,
-    heard: UnboundedReceiver<Aside>,
-) -> Result<Option<String>, Failure> {
-    let (talk, mut events) = stage.begin(&SessionSelector::from(&stage.args.session), &voice)?;
+    heard: UnboundedReceiver<SideMessage>,
+) -> Result<Option<String>, CommandFailure> {
+    let (talk, mut events) =
+        stage.begin_session(&SessionSelector::from(&stage.args.session), &voice)?;
     let (typed, typing) = mpsc::unbounded_channel();
-    let mut ears = Ears::new(typing, heard)?;
-    let mut chat = Chat::new(stage, talk, voice, files, typed, colour)?;
-    chat.welcome();
-    while chat.converse(&mut events, &mut ears).await == Next::New {
+    let mut ears = ChatInputs::new(typing, heard)?;
+    let mut chat = InteractiveChat::new(stage, talk, voice, files, typed, colour)?;
+    chat.show_welcome();
+    while chat.run_event_loop(&mut events, &mut ears).await == NextAction::New {
         chat.next = None;
-        match stage.begin(&chat.talk.another(), &chat.voice) {
+        match stage.begin_session(&chat.talk.next_selector(), &chat.voice) {
             Ok((talk, new)) => {
-                let old = chat.renew(talk);
+                let old = chat.replace_session(talk);
                 let ended = std::mem::replace(&mut events, new);
                 old.close(ended, stage.tools.registry()).await;
             }
-            Err(failure) => chat.fail(&failure),
+            Err(failure) => chat.show_failure(&failure),
         }
     }
-    let farewell = chat.farewell();
-    let Chat { keyboard, talk, view, .. } = chat;
+    let farewell = chat.farewell_text();
+    let InteractiveChat { keyboard, talk, view, .. } = chat;
     view.finish();
     // This restores the terminal's modes.
     drop(keyboard);
@@ -153,12 +155,12 @@ async fn talk_at(
     Ok(farewell)
 }
 
-fn keyboard(
+fn start_keyboard(
     settings: &HostSettings,
     disk: &LocalFiles,
-    view: &View,
+    view: &ChatView,
     colour: ColourMode,
-) -> Result<Keyboard, Failure> {
+) -> Result<Keyboard, CommandFailure> {
     let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| settings.env.get(name));
     let of_editor = editor::EditorSettings {
         folder: Some(settings.paths.state.join("terminal")),
@@ -171,16 +173,17 @@ fn keyboard(
         disk: disk.clone(),
     };
     let shown = view.clone();
-    let show = Box::new(move |lines: &[StyledLine]| shown.print(lines));
-    let unusable = |error: KeyboardError| Failure::new(Exit::Failed, error.to_string());
+    let show = Box::new(move |lines: &[StyledLine]| shown.print_lines(lines));
+    let unusable =
+        |error: KeyboardError| CommandFailure::new(ExitStatus::Failed, error.to_string());
     let (keyboard, notices) = Keyboard::start(of_editor, show).map_err(unusable)?;
-    restore_after_panic(keyboard.original_modes());
-    view.print(&notices);
+    restore_terminal_on_panic(keyboard.original_modes());
+    view.print_lines(&notices);
     Ok(keyboard)
 }
 
 /// Restores the terminal on a panic, so that the message is readable.
-fn restore_after_panic(original: TerminalModes) {
+fn restore_terminal_on_panic(original: TerminalModes) {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         original.restore();
@@ -188,22 +191,22 @@ fn restore_after_panic(original: TerminalModes) {
     }));
 }
 
-impl<'a> Chat<'a> {
+impl<'a> InteractiveChat<'a> {
     fn new(
-        stage: &Stage<'a>,
-        talk: Talk,
+        stage: &ChatContext<'a>,
+        talk: ChatSession,
         voice: ModelHandle,
         files: Vec<FileAttachment>,
-        typed: UnboundedSender<Typed>,
+        typed: UnboundedSender<KeyboardInput>,
         colour: ColourMode,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let settings = stage.settings;
-        let (view, disk) = (View::new(colour), attached::disk(settings));
+        let (view, disk) = (ChatView::new(colour), attached::search_folders(settings));
         Ok(Self {
             settings,
             registry: stage.tools.registry(),
             manner: stage.manner,
-            keyboard: keyboard(settings, &disk, &view, colour)?,
+            keyboard: start_keyboard(settings, &disk, &view, colour)?,
             typed,
             view,
             disk,
@@ -212,12 +215,12 @@ impl<'a> Chat<'a> {
             talk,
             voice,
             model_name: settings.chosen.name.clone(),
-            doing: Doing::Nothing,
+            doing: ChatActivity::Nothing,
             next: None,
             line: None,
             put_off: None,
-            questions: Questions::default(),
-            waiting: Waiting::default(),
+            questions: QuestionQueue::default(),
+            waiting: ActivityTracker::default(),
             is_streamed: false,
             files,
             last_turn: None,
@@ -225,104 +228,108 @@ impl<'a> Chat<'a> {
     }
 
     /// Handles inputs until the user leaves or starts a new session.
-    async fn converse(&mut self, events: &mut Events, ears: &mut Ears) -> Next {
-        self.listen(InitialInput::With(String::new()));
+    async fn run_event_loop(&mut self, events: &mut Events, ears: &mut ChatInputs) -> NextAction {
+        self.read_next_line(InitialInput::With(String::new()));
         loop {
-            if let (Some(next), Doing::Nothing) = (self.next, self.doing) {
+            if let (Some(next), ChatActivity::Nothing) = (self.next, self.doing) {
                 return next;
             }
-            let is_busy = self.doing != Doing::Nothing && self.questions.is_empty();
+            let is_busy = self.doing != ChatActivity::Nothing && self.questions.is_empty();
             tokio::select! {
                 event = events.recv() => match event {
-                    Some(event) => self.hear(event).await,
-                    None => return Next::Leave,
+                    Some(event) => self.handle_event(event).await,
+                    None => return NextAction::Leave,
                 },
-                Some(typed) = ears.typed.recv() => self.take(typed).await,
-                Some(aside) = ears.asides.recv() => self.overhear(aside),
-                _ = ears.interrupts.recv() => self.interrupt().await,
-                _ = ears.terminations.recv() => self.leave().await,
-                _ = ears.hangups.recv() => self.leave().await,
+                Some(typed) = ears.typed.recv() => self.handle_input(typed).await,
+                Some(aside) = ears.asides.recv() => self.show_side_message(aside),
+                _ = ears.interrupts.recv() => self.handle_interrupt().await,
+                _ = ears.terminations.recv() => self.leave_chat().await,
+                _ = ears.hangups.recv() => self.leave_chat().await,
                 _ = ears.resizes.recv() => self.view.resize(),
-                _ = ears.ticks.tick(), if is_busy => self.view.tick(),
+                _ = ears.ticks.tick(), if is_busy => self.view.tick_spinner(),
             }
         }
     }
 
     /// Reads the next line.
-    pub(super) fn listen(&mut self, begin: InitialInput) {
+    pub(super) fn read_next_line(&mut self, begin: InitialInput) {
         let typed = self.typed.clone();
         let prompt = InputPrompt::Message { model: self.model_name.clone() };
-        let reply = move |input| drop(typed.send(Typed::Line(input)));
+        let reply = move |input| drop(typed.send(KeyboardInput::Line(input)));
         self.line = Some(self.keyboard.read_line(prompt, begin, reply));
     }
 
     /// Resumes an interrupted line once no question is open.
-    pub(super) fn resume(&mut self) {
+    pub(super) fn resume_line(&mut self) {
         let is_free = self.line.is_none() && self.questions.is_empty();
         if let Some(begun) = self.put_off.take_if(|_| is_free) {
-            self.listen(InitialInput::With(begun));
+            self.read_next_line(InitialInput::With(begun));
         }
     }
 
-    async fn take(&mut self, typed: Typed) {
+    async fn handle_input(&mut self, typed: KeyboardInput) {
         match typed {
-            Typed::Line(input) => {
+            KeyboardInput::Line(input) => {
                 self.line = None;
                 match input {
-                    LineInput::Line(line) => self.take_line(line).await,
-                    LineInput::Interrupted | LineInput::End => self.next = Some(Next::Leave),
+                    LineInput::Line(line) => self.handle_line(line).await,
+                    LineInput::Interrupted | LineInput::End => self.next = Some(NextAction::Leave),
                     LineInput::Withdrawn(begun) => {
                         self.put_off = Some(begun);
-                        self.resume();
+                        self.resume_line();
                     }
                 }
             }
-            Typed::Key(id, answer) => self.take_key(id, answer).await,
-            Typed::Arguments(id, input) => self.take_arguments(id, input).await,
-            Typed::Reason(id, input) => self.take_reason(id, input).await,
+            KeyboardInput::Key(id, answer) => self.handle_answer_key(id, answer).await,
+            KeyboardInput::Arguments(id, input) => self.handle_edited_arguments(id, input).await,
+            KeyboardInput::Reason(id, input) => self.handle_denial_reason(id, input).await,
         }
     }
 
     /// Handles Ctrl-C while no line is typed.
-    async fn interrupt(&mut self) {
+    async fn handle_interrupt(&mut self) {
         match self.doing {
-            Doing::Nothing => self.next = Some(Next::Leave),
-            Doing::Turn { .. } | Doing::Errand => self.send(FrontEndCommand::Cancel).await,
+            ChatActivity::Nothing => self.next = Some(NextAction::Leave),
+            ChatActivity::Turn { .. } | ChatActivity::Errand => {
+                self.send(FrontEndCommand::Cancel).await
+            }
         }
     }
 
     /// Ends the current activity, and then the program.
-    pub(super) async fn leave(&mut self) {
-        self.next = Some(Next::Leave);
-        if self.doing != Doing::Nothing {
+    pub(super) async fn leave_chat(&mut self) {
+        self.next = Some(NextAction::Leave);
+        if self.doing != ChatActivity::Nothing {
             self.send(FrontEndCommand::Cancel).await;
         }
     }
 
     /// Shows lines next to the answer, or above the line that is being typed.
-    pub(super) fn tell(&self, lines: &[StyledLine]) {
+    pub(super) fn show_lines(&self, lines: &[StyledLine]) {
         if self.line.is_some() {
             // Lines beyond the printer's limit are dropped. The user could not read that many
             // either.
             let _ = self.keyboard.printer().print_lines(lines);
         } else {
-            self.view.print(lines);
+            self.view.print_lines(lines);
         }
     }
 
-    pub(super) fn fail(&self, failure: &Failure) {
-        let hint = failure.hint.as_deref().map(view::hint);
-        let lines = [Some(view::error(&failure.message)), hint];
-        self.tell(&lines.into_iter().flatten().collect::<Vec<_>>());
+    pub(super) fn show_failure(&self, failure: &CommandFailure) {
+        let hint = failure.hint.as_deref().map(view::hint_line);
+        let lines = [Some(view::error_line(&failure.message)), hint];
+        self.show_lines(&lines.into_iter().flatten().collect::<Vec<_>>());
     }
 
-    fn overhear(&mut self, aside: Aside) {
+    fn show_side_message(&mut self, aside: SideMessage) {
         match aside {
-            Aside::Warning(message) => self.tell(&[view::warning(&message)]),
-            Aside::Traced(line) | Aside::Told(line) => self.tell(&view::note(&line)),
-            Aside::Turned { call_id, host } => {
-                self.waiting.turn_to(&call_id, host, self.view.now());
-                self.show_waiting();
+            SideMessage::Warning(message) => self.show_lines(&[view::warning_line(&message)]),
+            SideMessage::Traced(line) | SideMessage::Told(line) => {
+                self.show_lines(&view::note_lines(&line))
+            }
+            SideMessage::Turned { call_id, host } => {
+                self.waiting.set_contacted_host(&call_id, host, self.view.elapsed_time());
+                self.show_status();
             }
         }
     }

@@ -12,70 +12,74 @@ use sallyport_runtime::{
 };
 
 use super::{
-    copied::{Copied, Records},
-    desk::Reception,
+    copied::{CopyingJournal, SharedRecords},
+    desk::ApprovalRouter,
 };
-use crate::cli::{args::ChatArgs, compose, exit::Failure, output::Output};
+use crate::cli::{args::ChatArgs, compose, exit::CommandFailure, output::CliOutput};
 
 /// The parts that all sessions of the program share.
-pub(super) struct Stage<'a> {
+pub(super) struct ChatContext<'a> {
     pub(super) args: &'a ChatArgs,
     pub(super) settings: &'a HostSettings,
     pub(super) tools: &'a Host,
     pub(super) manner: &'a SessionConfig,
-    pub(super) reception: Arc<Reception>,
-    pub(super) out: &'a Output,
+    pub(super) reception: Arc<ApprovalRouter>,
+    pub(super) out: &'a CliOutput,
 }
 
 /// One session.
-pub(super) struct Talk {
+pub(super) struct ChatSession {
     pub(super) session: HostSession,
     /// The model at the start of the session.
     pub(super) model: Arc<dyn ChatModel>,
-    pub(super) records: Records,
+    pub(super) records: SharedRecords,
     /// Whether it can be resumed.
     pub(super) is_kept: bool,
 }
 
-impl Stage<'_> {
+impl ChatContext<'_> {
     /// Starts or resumes a session.
     ///
     /// # Errors
     ///
     /// There is no such session, the store cannot be used, or two tools have the same name for a
     /// model.
-    pub(super) fn begin(
+    pub(super) fn begin_session(
         &self,
         which: &SessionSelector,
         voice: &ModelHandle,
-    ) -> Result<(Talk, Events), Failure> {
+    ) -> Result<(ChatSession, Events), CommandFailure> {
         let opened = compose::open_session(self.settings, which, self.out)?;
         let is_kept = opened.is_kept;
-        let records = self.said(which, &opened.session_id)?;
-        let approvals = self.reception.redirect();
+        let records = self.load_records(which, &opened.session_id)?;
+        let approvals = self.reception.redirect_questions();
         let mut parts = self.tools.session_parts(opened, self.manner, voice, approvals)?;
         parts.journal =
-            Box::new(Copied { inner: parts.journal, records: records.clone(), failed: 0 });
+            Box::new(CopyingJournal { inner: parts.journal, records: records.clone(), failed: 0 });
         let model = Arc::clone(&parts.model);
         let (session, events) = self.tools.begin_session(parts, true)?;
-        Ok((Talk { session, model, records, is_kept }, events))
+        Ok((ChatSession { session, model, records, is_kept }, events))
     }
 
     /// Returns the earlier records of a resumed session.
-    fn said(&self, which: &SessionSelector, session_id: &str) -> Result<Records, Failure> {
+    fn load_records(
+        &self,
+        which: &SessionSelector,
+        session_id: &str,
+    ) -> Result<SharedRecords, CommandFailure> {
         match which {
-            SessionSelector::New | SessionSelector::Ephemeral => Ok(Records::default()),
+            SessionSelector::New | SessionSelector::Ephemeral => Ok(SharedRecords::default()),
             SessionSelector::Latest | SessionSelector::Named(_) => {
-                let store = compose::store(self.settings)?;
-                Ok(Records::of(history::read_records(&store, session_id)?))
+                let store = compose::open_store(self.settings)?;
+                Ok(SharedRecords::from_records(history::read_records(&store, session_id)?))
             }
         }
     }
 }
 
-impl Talk {
+impl ChatSession {
     /// Selects the kind of session that follows this one.
-    pub(super) fn another(&self) -> SessionSelector {
+    pub(super) fn next_selector(&self) -> SessionSelector {
         if self.is_kept { SessionSelector::New } else { SessionSelector::Ephemeral }
     }
 

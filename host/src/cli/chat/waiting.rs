@@ -9,7 +9,7 @@ use sallyport_terminal::screen::{StatusActivity, StatusLine};
 
 /// The current activity.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct ActivityTracker {
     activity: Option<StatusActivity>,
     since: Duration,
     tokens: u64,
@@ -17,41 +17,42 @@ pub(super) struct Waiting {
     calls: Vec<(String, String)>,
 }
 
-impl Waiting {
+impl ActivityTracker {
     /// Updates the activity after a session event.
-    pub(super) fn heed(&mut self, event: &SessionEvent, now: Duration) {
+    pub(super) fn apply_event(&mut self, event: &SessionEvent, now: Duration) {
         match event {
-            SessionEvent::State(state) => self.enter(*state, now),
-            SessionEvent::Delta(delta) => self.arrives(delta, now),
+            SessionEvent::State(state) => self.enter_state(*state, now),
+            SessionEvent::Delta(delta) => self.apply_delta(delta, now),
             SessionEvent::MessageComplete { usage: Some(usage), .. } => {
-                self.tokens = self.tokens.saturating_add(tokens(usage));
+                self.tokens = self.tokens.saturating_add(total_tokens(usage));
             }
             SessionEvent::CallRequested { call_id, tool, .. } => {
                 self.calls.push((call_id.clone(), tool.to_string()));
                 if let Some(StatusActivity::Calling { .. }) = self.activity {
-                    self.begin(self.calling(), now);
+                    self.begin_activity(self.calling_activity(), now);
                 }
             }
             SessionEvent::CallFinished { call_id, .. } => self.end_call(call_id, now),
-            SessionEvent::Progress { call_id, progress } => self.come_further(call_id, progress),
+            SessionEvent::Progress { call_id, progress } => self.update_progress(call_id, progress),
             SessionEvent::TurnEnded { .. } => *self = Self::default(),
             _ => {}
         }
     }
 
     /// Records that a running call waits for a host.
-    pub(super) fn turn_to(&mut self, call_id: &str, host: String, now: Duration) {
+    pub(super) fn set_contacted_host(&mut self, call_id: &str, host: String, now: Duration) {
         let call = self.calls.iter().find(|(id, _)| id == call_id);
         if let Some((_, tool)) = call.filter(|_| self.activity.is_some()) {
-            self.begin(StatusActivity::Waiting { tool: tool.clone(), host }, now);
+            self.begin_activity(StatusActivity::Waiting { tool: tool.clone(), host }, now);
         }
     }
 
     /// Records the progress of a running call. The elapsed time continues.
-    fn come_further(&mut self, call_id: &str, progress: &CallProgress) {
+    fn update_progress(&mut self, call_id: &str, progress: &CallProgress) {
         let call = self.calls.iter().find(|(id, _)| id == call_id);
         if let Some((_, tool)) = call.filter(|_| self.activity.is_some()) {
-            self.activity = Some(StatusActivity::Other(format!("{tool}: {}", words(progress))));
+            self.activity =
+                Some(StatusActivity::Other(format!("{tool}: {}", format_progress(progress))));
         }
     }
 
@@ -62,24 +63,24 @@ impl Waiting {
         Some(StatusLine { activity, since: self.since, tokens })
     }
 
-    fn enter(&mut self, state: SessionActivity, now: Duration) {
+    fn enter_state(&mut self, state: SessionActivity, now: Duration) {
         match state {
-            SessionActivity::Thinking => self.begin(StatusActivity::Thinking, now),
-            SessionActivity::Executing => self.begin(self.calling(), now),
+            SessionActivity::Thinking => self.begin_activity(StatusActivity::Thinking, now),
+            SessionActivity::Executing => self.begin_activity(self.calling_activity(), now),
             SessionActivity::Ready | SessionActivity::WaitingForApproval => self.activity = None,
         }
     }
 
-    fn arrives(&mut self, delta: &ReplyDelta, now: Duration) {
+    fn apply_delta(&mut self, delta: &ReplyDelta, now: Duration) {
         match delta {
-            ReplyDelta::Text(_) => self.begin(StatusActivity::Answering, now),
-            ReplyDelta::Reasoning(_) => self.begin(StatusActivity::Thinking, now),
+            ReplyDelta::Text(_) => self.begin_activity(StatusActivity::Answering, now),
+            ReplyDelta::Reasoning(_) => self.begin_activity(StatusActivity::Thinking, now),
             ReplyDelta::CallBegun { name } => {
-                self.begin(StatusActivity::Other(format!("preparing {name}")), now);
+                self.begin_activity(StatusActivity::Other(format!("preparing {name}")), now);
             }
             ReplyDelta::Retry { wait, reason, .. } => {
-                let words = format!("retrying in {}: {reason}", seconds(*wait));
-                self.begin(StatusActivity::Other(words), now);
+                let words = format!("retrying in {}: {reason}", format_seconds(*wait));
+                self.begin_activity(StatusActivity::Other(words), now);
             }
             ReplyDelta::LeftOut(_) => {}
         }
@@ -88,16 +89,16 @@ impl Waiting {
     fn end_call(&mut self, call_id: &str, now: Duration) {
         self.calls.retain(|(id, _)| id != call_id);
         if self.activity.is_some() && !self.calls.is_empty() {
-            self.begin(self.calling(), now);
+            self.begin_activity(self.calling_activity(), now);
         }
     }
 
-    fn calling(&self) -> StatusActivity {
+    fn calling_activity(&self) -> StatusActivity {
         StatusActivity::Calling { tools: self.calls.iter().map(|(_, tool)| tool.clone()).collect() }
     }
 
     /// Starts an activity. One that is already current keeps its start time.
-    fn begin(&mut self, activity: StatusActivity, now: Duration) {
+    fn begin_activity(&mut self, activity: StatusActivity, now: Duration) {
         if self.activity.as_ref() != Some(&activity) {
             (self.activity, self.since) = (Some(activity), now);
         }
@@ -105,12 +106,12 @@ impl Waiting {
 }
 
 /// Total tokens read and written.
-pub(super) fn tokens(usage: &TokenUsage) -> u64 {
+pub(super) fn total_tokens(usage: &TokenUsage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
 /// Formats the progress of a call, such as `reading the file, 40 %`.
-fn words(progress: &CallProgress) -> String {
+fn format_progress(progress: &CallProgress) -> String {
     // The part is a fraction of 1, so rounding is harmless.
     let part = progress.part.map(|part| format!("{:.0} %", part.clamp(0.0, 1.0) * 100.0));
     let message = progress.message.as_deref().map(text::escape_line);
@@ -123,7 +124,7 @@ fn words(progress: &CallProgress) -> String {
 }
 
 /// Formats a wait in whole seconds, rounded up.
-fn seconds(wait: Duration) -> String {
+fn format_seconds(wait: Duration) -> String {
     let part = u64::from(wait.subsec_nanos() > 0);
     format!("{} s", wait.as_secs().saturating_add(part))
 }
@@ -147,9 +148,9 @@ mod tests {
 
     /// Feeds events one second apart. Returns the final activity and its start.
     fn after(events: &[SessionEvent]) -> Option<(StatusActivity, u64)> {
-        let mut waiting = Waiting::default();
+        let mut waiting = ActivityTracker::default();
         for (second, event) in (0..).zip(events) {
-            waiting.heed(event, Duration::from_secs(second));
+            waiting.apply_event(event, Duration::from_secs(second));
         }
         waiting.status().map(|status| (status.activity, status.since.as_secs()))
     }
@@ -190,11 +191,11 @@ mod tests {
     #[test]
     fn a_call_says_how_far_it_has_come() {
         let after = |progress: CallProgress| {
-            let mut waiting = Waiting::default();
-            waiting.heed(&SessionEvent::State(SessionActivity::Executing), Duration::ZERO);
-            waiting.heed(&requested("1", "a"), Duration::from_secs(1));
+            let mut waiting = ActivityTracker::default();
+            waiting.apply_event(&SessionEvent::State(SessionActivity::Executing), Duration::ZERO);
+            waiting.apply_event(&requested("1", "a"), Duration::from_secs(1));
             let event = SessionEvent::Progress { call_id: "1".to_owned(), progress };
-            waiting.heed(&event, Duration::from_secs(5));
+            waiting.apply_event(&event, Duration::from_secs(5));
             waiting.status().map(|status| (status.activity, status.since.as_secs()))
         };
         let rows = [
@@ -211,19 +212,19 @@ mod tests {
 
     #[test]
     fn a_call_that_turns_to_a_host_waits_for_it() {
-        let mut waiting = Waiting::default();
-        waiting.heed(&requested("1", "a"), Duration::ZERO);
-        waiting.turn_to("1", "early.example".to_owned(), Duration::ZERO);
+        let mut waiting = ActivityTracker::default();
+        waiting.apply_event(&requested("1", "a"), Duration::ZERO);
+        waiting.set_contacted_host("1", "early.example".to_owned(), Duration::ZERO);
         assert_eq!(waiting.status(), None, "the person is being asked");
-        waiting.heed(&SessionEvent::State(SessionActivity::Executing), Duration::ZERO);
-        waiting.turn_to("2", "other.example".to_owned(), Duration::ZERO);
+        waiting.apply_event(&SessionEvent::State(SessionActivity::Executing), Duration::ZERO);
+        waiting.set_contacted_host("2", "other.example".to_owned(), Duration::ZERO);
         assert_eq!(waiting.status().unwrap().activity, calling(&["a"]));
-        waiting.turn_to("1", "host.example".to_owned(), Duration::ZERO);
+        waiting.set_contacted_host("1", "host.example".to_owned(), Duration::ZERO);
         let (tool, host) = ("a".to_owned(), "host.example".to_owned());
         assert_eq!(waiting.status().unwrap().activity, StatusActivity::Waiting { tool, host });
         let (reason, usage) = (TurnEnd::Cancelled, TurnUsage::default());
-        waiting.heed(&SessionEvent::TurnEnded { reason, usage }, Duration::ZERO);
-        waiting.turn_to("1", "late.example".to_owned(), Duration::ZERO);
+        waiting.apply_event(&SessionEvent::TurnEnded { reason, usage }, Duration::ZERO);
+        waiting.set_contacted_host("1", "late.example".to_owned(), Duration::ZERO);
         assert_eq!(waiting.status(), None);
     }
 }

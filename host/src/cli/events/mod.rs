@@ -13,28 +13,28 @@ use sallyport_session::{CallPosition, SessionEvent, TurnEnd, TurnUsage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::exit::{Exit, Failure};
-use parts::{Problem, StateWord, Tokens, TurnFigures, milliseconds};
+use super::exit::{CommandFailure, ExitStatus};
+use parts::{JsonProblem, JsonSessionState, JsonTokenCounts, JsonTurnUsage, to_milliseconds};
 
-pub(super) use parts::FinishedCall;
+pub(super) use parts::JsonFinishedCall;
 
 /// Version of the format. It changes whenever it could mislead a reader of the previous one.
 pub(super) const VERSION: u32 = 1;
 
 /// One line: an event with the version of its form.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Line {
+pub(super) struct JsonEventLine {
     /// Version of this form.
     v: u32,
     #[serde(flatten)]
-    event: Told,
+    event: JsonEvent,
 }
 
 /// An event. The last one is always `turn-ended` or `error`, and there is only one of these, but for
 /// a tape of several turns, where each has its end.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub(super) enum Told {
+pub(super) enum JsonEvent {
     /// The first event: everything is ready.
     SessionStarted {
         /// Names the session; another run can go on with it unless it is not kept.
@@ -49,7 +49,7 @@ pub(super) enum Told {
     /// The session now does something else.
     State {
         /// What it does.
-        state: StateWord,
+        state: JsonSessionState,
     },
     /// A turn begins.
     TurnStarted {
@@ -88,7 +88,7 @@ pub(super) enum Told {
         text: String,
         /// Tokens used, when the provider says so.
         #[serde(skip_serializing_if = "Option::is_none")]
-        usage: Option<Tokens>,
+        usage: Option<JsonTokenCounts>,
     },
     /// The model wants a call made. Nothing about it has been checked.
     CallRequested {
@@ -138,7 +138,7 @@ pub(super) enum Told {
         arguments: String,
     },
     /// A call has ended.
-    CallFinished(FinishedCall),
+    CallFinished(JsonFinishedCall),
     /// The last turn was taken back.
     Undone {
         /// The words of its input.
@@ -190,19 +190,19 @@ pub(super) enum Told {
         message: String,
     },
     /// The turn is over.
-    TurnEnded(Ending),
+    TurnEnded(JsonTurnEnd),
     /// There was no turn, or it could not be brought to its end.
     Error {
         /// The exit code of the program.
         exit_code: u8,
         #[serde(flatten)]
-        problem: Problem,
+        problem: JsonProblem,
     },
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Ending {
+pub(super) struct JsonTurnEnd {
     /// The session.
     session_id: String,
     /// `answered`, `spoken`, `budget-reached`, `model-failed`, `cancelled` or `input-refused`.
@@ -216,67 +216,72 @@ pub(super) struct Ending {
     exit_code: u8,
     /// Why there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Problem>,
+    error: Option<JsonProblem>,
     /// What the turn used.
-    usage: TurnFigures,
+    usage: JsonTurnUsage,
 }
 
 /// The answer of `--output json`: how it ended, and what came before that.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Summary {
+pub(super) struct JsonRunResult {
     #[serde(flatten)]
-    last: Line,
+    last: JsonEventLine,
     /// The calls that were made or refused, in the order in which they ended.
-    calls: Vec<FinishedCall>,
+    calls: Vec<JsonFinishedCall>,
     /// What was worth telling.
     notices: Vec<String>,
 }
 
 /// Converts an event. Returns `None` for the end of a turn, which [`ending`] converts.
-pub(super) fn told(event: &SessionEvent) -> Option<Told> {
+pub(super) fn convert_event(event: &SessionEvent) -> Option<JsonEvent> {
     Some(match event.clone() {
-        SessionEvent::State(state) => Told::State { state: state.into() },
-        SessionEvent::InputAccepted { turn, text, .. } => Told::TurnStarted { turn, text },
-        SessionEvent::Delta(delta) => of_delta(delta),
+        SessionEvent::State(state) => JsonEvent::State { state: state.into() },
+        SessionEvent::InputAccepted { turn, text, .. } => JsonEvent::TurnStarted { turn, text },
+        SessionEvent::Delta(delta) => convert_delta(delta),
         SessionEvent::MessageComplete { text, usage } => {
-            Told::Message { text, usage: usage.map(Tokens::from) }
+            JsonEvent::Message { text, usage: usage.map(JsonTokenCounts::from) }
         }
         SessionEvent::CallRequested { call_id, tool, arguments } => {
-            Told::CallRequested { call_id, tool: tool.to_string(), arguments }
+            JsonEvent::CallRequested { call_id, tool: tool.to_string(), arguments }
         }
         SessionEvent::ApprovalNeeded { confirmation_id, position, request } => {
-            of_question(confirmation_id, position, request)
+            convert_approval(confirmation_id, position, request)
         }
         SessionEvent::ApprovalClosed { confirmation_id } => {
-            Told::ApprovalClosed { confirmation_id }
+            JsonEvent::ApprovalClosed { confirmation_id }
         }
         SessionEvent::ArgumentsEdited { call_id, arguments } => {
-            Told::ArgumentsEdited { call_id, arguments }
+            JsonEvent::ArgumentsEdited { call_id, arguments }
         }
         SessionEvent::CallFinished { call_id, tool, report } => {
-            Told::CallFinished(FinishedCall::new(call_id, tool.to_string(), &report))
+            JsonEvent::CallFinished(JsonFinishedCall::new(call_id, tool.to_string(), &report))
         }
-        SessionEvent::Undone { text } => Told::Undone { text },
-        SessionEvent::ModelChanged { name } => Told::ModelChanged { name },
-        SessionEvent::Summarized { messages, text } => Told::Summarized { messages, text },
-        SessionEvent::Pinned { turn } => Told::Pinned { turn },
+        SessionEvent::Undone { text } => JsonEvent::Undone { text },
+        SessionEvent::ModelChanged { name } => JsonEvent::ModelChanged { name },
+        SessionEvent::Summarized { messages, text } => JsonEvent::Summarized { messages, text },
+        SessionEvent::Pinned { turn } => JsonEvent::Pinned { turn },
         SessionEvent::Progress { call_id, progress } => {
-            Told::Progress { call_id, part: progress.part, message: progress.message }
+            JsonEvent::Progress { call_id, part: progress.part, message: progress.message }
         }
-        SessionEvent::Noticed { notice } => Told::Notified {
+        SessionEvent::Noticed { notice } => JsonEvent::Notified {
             plugin: notice.plugin.to_string(),
             text: notice.text,
             speech: notice.speech,
             late: notice.late,
         },
-        SessionEvent::Notice(notice) => Told::Notice { message: notice.to_string() },
+        SessionEvent::Notice(notice) => JsonEvent::Notice { message: notice.to_string() },
         SessionEvent::TurnEnded { .. } => return None,
     })
 }
 
 /// Converts the end of a turn, with the exit code of the program.
-pub(super) fn ending(session_id: &str, end: &TurnEnd, usage: &TurnUsage, exit: Exit) -> Told {
-    Told::TurnEnded(Ending {
+pub(super) fn convert_turn_end(
+    session_id: &str,
+    end: &TurnEnd,
+    usage: &TurnUsage,
+    exit: ExitStatus,
+) -> JsonEvent {
+    JsonEvent::TurnEnded(JsonTurnEnd {
         session_id: session_id.to_owned(),
         end: end.as_str().to_owned(),
         text: match end {
@@ -285,14 +290,14 @@ pub(super) fn ending(session_id: &str, end: &TurnEnd, usage: &TurnUsage, exit: E
         },
         incomplete_text: None,
         exit_code: exit as u8,
-        error: problem(end),
+        error: turn_problem(end),
         usage: usage.into(),
     })
 }
 
-impl Told {
+impl JsonEvent {
     /// Adds the text that had arrived to the end of a turn without an answer.
-    pub(super) fn with_arrived(mut self, arrived: &str) -> Self {
+    pub(super) fn with_incomplete_text(mut self, arrived: &str) -> Self {
         if let Self::TurnEnded(ending) = &mut self
             && ending.error.is_some()
             && !arrived.is_empty()
@@ -303,7 +308,7 @@ impl Told {
     }
 }
 
-fn problem(end: &TurnEnd) -> Option<Problem> {
+fn turn_problem(end: &TurnEnd) -> Option<JsonProblem> {
     let (message, hint) = match end {
         TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => return None,
         TurnEnd::BudgetReached { what } => (format!("stopped: {what}"), None),
@@ -315,25 +320,29 @@ fn problem(end: &TurnEnd) -> Option<Problem> {
         TurnEnd::Cancelled => ("cancelled".to_owned(), None),
         TurnEnd::InputRefused(error) => (error.to_string(), Some(error.hint().to_owned())),
     };
-    Some(Problem { message, hint })
+    Some(JsonProblem { message, hint })
 }
 
-fn of_delta(delta: ReplyDelta) -> Told {
+fn convert_delta(delta: ReplyDelta) -> JsonEvent {
     match delta {
-        ReplyDelta::Text(text) => Told::TextDelta { text },
-        ReplyDelta::Reasoning(text) => Told::ReasoningDelta { text },
-        ReplyDelta::CallBegun { name } => Told::CallBegun { name },
+        ReplyDelta::Text(text) => JsonEvent::TextDelta { text },
+        ReplyDelta::Reasoning(text) => JsonEvent::ReasoningDelta { text },
+        ReplyDelta::CallBegun { name } => JsonEvent::CallBegun { name },
         ReplyDelta::Retry { attempt, wait, reason } => {
-            Told::Retry { attempt, wait_ms: milliseconds(wait), reason }
+            JsonEvent::Retry { attempt, wait_ms: to_milliseconds(wait), reason }
         }
-        ReplyDelta::LeftOut(what) => Told::Notice { message: what.to_string() },
+        ReplyDelta::LeftOut(what) => JsonEvent::Notice { message: what.to_string() },
     }
 }
 
-fn of_question(confirmation_id: u64, position: CallPosition, request: ApprovalRequest) -> Told {
+fn convert_approval(
+    confirmation_id: u64,
+    position: CallPosition,
+    request: ApprovalRequest,
+) -> JsonEvent {
     let call = request.call;
     let shown = request.request.map(Arc::unwrap_or_clone);
-    Told::ApprovalNeeded {
+    JsonEvent::ApprovalNeeded {
         confirmation_id,
         index: position.index,
         count: position.count,
@@ -350,23 +359,23 @@ fn of_question(confirmation_id: u64, position: CallPosition, request: ApprovalRe
     }
 }
 
-impl From<Told> for Line {
-    fn from(event: Told) -> Self {
+impl From<JsonEvent> for JsonEventLine {
+    fn from(event: JsonEvent) -> Self {
         Self { v: VERSION, event }
     }
 }
 
-impl From<&Failure> for Told {
-    fn from(failure: &Failure) -> Self {
-        let Failure { exit, message, hint, place: _ } = failure;
-        let problem = Problem { message: message.clone(), hint: hint.clone() };
+impl From<&CommandFailure> for JsonEvent {
+    fn from(failure: &CommandFailure) -> Self {
+        let CommandFailure { exit, message, hint, place: _ } = failure;
+        let problem = JsonProblem { message: message.clone(), hint: hint.clone() };
         Self::Error { exit_code: *exit as u8, problem }
     }
 }
 
-impl Summary {
+impl JsonRunResult {
     /// Combines the end of a run with the calls and notices before it.
-    pub(super) fn new(last: Told, calls: Vec<FinishedCall>, notices: Vec<String>) -> Self {
+    pub(super) fn new(last: JsonEvent, calls: Vec<JsonFinishedCall>, notices: Vec<String>) -> Self {
         Self { last: last.into(), calls, notices }
     }
 }

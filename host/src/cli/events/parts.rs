@@ -13,7 +13,7 @@ use super::super::show;
 
 /// A call that has ended.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(in super::super) struct FinishedCall {
+pub(in super::super) struct JsonFinishedCall {
     /// Unique within the session.
     call_id: String,
     /// The tool.
@@ -27,9 +27,9 @@ pub(in super::super) struct FinishedCall {
     error: Option<String>,
     /// The refusal, when there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    denial: Option<Refusal>,
+    denial: Option<JsonDenial>,
     /// What it did or tried to do outside of its own memory, in order.
-    effects: Vec<Did>,
+    effects: Vec<JsonEffect>,
     /// How long it took.
     elapsed_ms: u64,
     /// Most memory that the plugin held.
@@ -38,7 +38,7 @@ pub(in super::super) struct FinishedCall {
 
 /// What went wrong, and what to do about it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(in super::super) struct Problem {
+pub(in super::super) struct JsonProblem {
     /// What went wrong.
     pub(super) message: String,
     /// What to do about it.
@@ -49,7 +49,7 @@ pub(in super::super) struct Problem {
 /// What a session does.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(in super::super) enum StateWord {
+pub(in super::super) enum JsonSessionState {
     /// It waits for input.
     Ready,
     /// It waits for the model.
@@ -62,7 +62,7 @@ pub(in super::super) enum StateWord {
 
 /// Tokens of one or more exchanges.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub(in super::super) struct Tokens {
+pub(in super::super) struct JsonTokenCounts {
     /// Tokens read, those from and into a cache included.
     input: u64,
     /// Tokens written, those of thinking included.
@@ -77,13 +77,13 @@ pub(in super::super) struct Tokens {
 
 /// What a turn used.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-pub(in super::super) struct TurnFigures {
+pub(in super::super) struct JsonTurnUsage {
     /// How often the model was asked.
     answers: u32,
     /// Calls made.
     calls: u32,
     /// Tokens, estimated where the provider does not say.
-    tokens: Tokens,
+    tokens: JsonTokenCounts,
     /// What they cost, in millionths of a US dollar, when the price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_micro_usd: Option<u64>,
@@ -93,7 +93,7 @@ pub(in super::super) struct TurnFigures {
 
 /// A refusal, with the way to lift it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(in super::super) struct Refusal {
+pub(in super::super) struct JsonDenial {
     /// What was refused.
     what: String,
     /// Why.
@@ -108,7 +108,7 @@ pub(in super::super) struct Refusal {
 /// Something that a call did or tried to do outside of its own memory.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub(in super::super) enum Did {
+pub(in super::super) enum JsonEffect {
     /// The plugin logged a line.
     Logged {
         /// `trace`, `debug`, `info`, `warn` or `error`.
@@ -156,33 +156,33 @@ pub(in super::super) enum Did {
         answer: String,
     },
     /// The gate refused something.
-    Refused(Refusal),
+    Refused(JsonDenial),
 }
 
-pub(super) fn milliseconds(time: Duration) -> u64 {
+pub(super) fn to_milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl FinishedCall {
+impl JsonFinishedCall {
     pub(super) fn new(call_id: String, tool: String, report: &CallReport) -> Self {
         Self {
             call_id,
             tool,
             outcome: report.outcome.as_str().to_owned(),
             result: report.outcome.to_model_value(),
-            error: show::reason(&report.outcome),
+            error: show::failure_reason(&report.outcome),
             denial: match &report.outcome {
                 Outcome::Denied(denial) => Some(denial.into()),
                 _ => None,
             },
-            effects: report.effects.iter().map(Did::from).collect(),
-            elapsed_ms: milliseconds(report.elapsed),
+            effects: report.effects.iter().map(JsonEffect::from).collect(),
+            elapsed_ms: to_milliseconds(report.elapsed),
             memory_bytes_peak: report.memory_bytes_peak,
         }
     }
 }
 
-impl From<SessionActivity> for StateWord {
+impl From<SessionActivity> for JsonSessionState {
     fn from(state: SessionActivity) -> Self {
         match state {
             SessionActivity::Ready => Self::Ready,
@@ -193,7 +193,7 @@ impl From<SessionActivity> for StateWord {
     }
 }
 
-impl From<TokenUsage> for Tokens {
+impl From<TokenUsage> for JsonTokenCounts {
     fn from(usage: TokenUsage) -> Self {
         Self {
             input: usage.input_tokens,
@@ -205,26 +205,26 @@ impl From<TokenUsage> for Tokens {
     }
 }
 
-impl From<&TurnUsage> for TurnFigures {
+impl From<&TurnUsage> for JsonTurnUsage {
     fn from(usage: &TurnUsage) -> Self {
         Self {
             answers: usage.answers,
             calls: usage.calls,
             tokens: usage.tokens.into(),
             cost_micro_usd: usage.cost.map(|cost| cost.micro_usd),
-            elapsed_ms: milliseconds(usage.elapsed),
+            elapsed_ms: to_milliseconds(usage.elapsed),
         }
     }
 }
 
-impl From<&Denial> for Refusal {
+impl From<&Denial> for JsonDenial {
     fn from(denial: &Denial) -> Self {
         let Denial { what, why, fix, nobody_to_ask } = denial.clone();
         Self { what, why, fix, nobody_to_ask }
     }
 }
 
-impl From<&Effect> for Did {
+impl From<&Effect> for JsonEffect {
     fn from(effect: &Effect) -> Self {
         match effect.clone() {
             Effect::Logged { level, text } => {
@@ -237,7 +237,7 @@ impl From<&Effect> for Did {
             Effect::SecretUsed { name, to } => Self::SecretUsed { name, to },
             Effect::Asked { what, answer } => Self::Asked { what, answer },
             Effect::Used { capability, what } => Self::Used { capability, what },
-            Effect::Refused(denial) => Self::Refused(Refusal::from(&denial)),
+            Effect::Refused(denial) => Self::Refused(JsonDenial::from(&denial)),
         }
     }
 }

@@ -28,9 +28,9 @@ pub(in super::super) struct ListenArgs {
 }
 
 /// The options of either command.
-pub(super) struct Plan<'a> {
+pub(super) struct AttendedSessionOptions<'a> {
     /// The selected listeners. A chat has none.
-    pub(super) listeners: Listeners<'a>,
+    pub(super) listeners: ListenerSelection<'a>,
     pub(super) ui: Option<&'a str>,
     /// Name of the secret that is the listeners' token.
     pub(super) token: Option<&'a str>,
@@ -40,30 +40,30 @@ pub(super) struct Plan<'a> {
 
 /// Selection of listeners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Listeners<'a> {
+pub(super) enum ListenerSelection<'a> {
     None,
     /// Those with a `listen` grant.
     Granted,
     Named(&'a [String]),
 }
 
-impl<'a> Plan<'a> {
-    pub(super) fn of_listen(args: &'a ListenArgs) -> Self {
+impl<'a> AttendedSessionOptions<'a> {
+    pub(super) fn from_listen(args: &'a ListenArgs) -> Self {
         let listeners = match &args.listener[..] {
-            [] => Listeners::Granted,
-            names => Listeners::Named(names),
+            [] => ListenerSelection::Granted,
+            names => ListenerSelection::Named(names),
         };
         let (ui, token) = (args.ui.as_deref(), args.token.as_deref());
         Self { listeners, ui, token, model: &args.model, session: &args.session }
     }
 
     /// Returns the command line that starts such a session again.
-    pub(super) fn command(&self) -> String {
+    pub(super) fn command_line(&self) -> String {
         let ui = self.ui.map(|ui| format!(" --ui {ui}")).unwrap_or_default();
         let listeners = match self.listeners {
-            Listeners::None => return format!("chat{ui}"),
-            Listeners::Granted => String::new(),
-            Listeners::Named(names) => {
+            ListenerSelection::None => return format!("chat{ui}"),
+            ListenerSelection::Granted => String::new(),
+            ListenerSelection::Named(names) => {
                 let names: BTreeSet<&String> = names.iter().collect();
                 names.into_iter().map(|name| format!(" --listener {name}")).collect()
             }
@@ -71,8 +71,8 @@ impl<'a> Plan<'a> {
         format!("listen{listeners}{ui}")
     }
 
-    pub(super) fn of_chat(args: &'a ChatArgs, ui: &'a str) -> Self {
-        let (listeners, ui, token) = (Listeners::None, Some(ui), None);
+    pub(super) fn from_chat(args: &'a ChatArgs, ui: &'a str) -> Self {
+        let (listeners, ui, token) = (ListenerSelection::None, Some(ui), None);
         Self { listeners, ui, token, model: &args.model, session: &args.session }
     }
 }

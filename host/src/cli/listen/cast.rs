@@ -28,14 +28,14 @@ use sallyport_runtime::{
 use tokio::sync::mpsc;
 
 use super::{
-    Trouble,
-    args::{Listeners, Plan},
-    canvas::Screen,
+    SessionStartError,
+    args::{AttendedSessionOptions, ListenerSelection},
+    canvas::TerminalSurface,
 };
-use crate::cli::exit::{Exit, Failure};
+use crate::cli::exit::{CommandFailure, ExitStatus};
 
 /// The selected UI.
-pub(super) struct Show {
+pub(super) struct SelectedUi {
     pub(super) player: RolePlugin,
     pub(super) seat: Arc<UiCommandHandler>,
     pub(super) commands: mpsc::Receiver<UiCommand>,
@@ -44,10 +44,10 @@ pub(super) struct Show {
 }
 
 /// All participants.
-pub(super) struct Cast {
+pub(super) struct Participants {
     pub(super) roles: Arc<SessionRoles>,
     pub(super) session_id: String,
-    pub(super) ui: Option<Show>,
+    pub(super) ui: Option<SelectedUi>,
     pub(super) ears: Vec<Arc<SessionListener>>,
     /// The listener that reads standard input.
     pub(super) stdin: Option<Arc<SessionListener>>,
@@ -57,7 +57,7 @@ pub(super) struct Cast {
 }
 
 /// Shared parts while the participants are gathered.
-struct Backstage<'a> {
+struct ParticipantBuilder<'a> {
     roles: &'a Arc<SessionRoles>,
     session_id: &'a str,
     tray: InputQueue,
@@ -65,50 +65,50 @@ struct Backstage<'a> {
 }
 
 /// An address or stream, with the plugin that serves it.
-struct Door {
+struct ListenEndpoint {
     player: RolePlugin,
     grant: ListenGrant,
-    part: Part,
+    part: EndpointHandler,
 }
 
 #[derive(Clone)]
-enum Part {
+enum EndpointHandler {
     Ear(Arc<SessionListener>),
     Ui(Arc<UiCommandHandler>),
 }
 
-impl Cast {
+impl Participants {
     pub(super) async fn gather(
-        plan: &Plan<'_>,
+        plan: &AttendedSessionOptions<'_>,
         roles: &Arc<SessionRoles>,
         session_id: &str,
-        screen: &Arc<Screen>,
-    ) -> Result<Self, Trouble> {
+        screen: &Arc<TerminalSurface>,
+    ) -> Result<Self, SessionStartError> {
         let (tray, inputs) = InputQueue::new();
         let told = Arc::clone(screen);
-        let tell: Tell = Arc::new(move |what| told.with(|out| out.warn(what)));
-        let stage = Backstage { roles, session_id, tray, tell };
+        let tell: Tell = Arc::new(move |what| told.with_output(|out| out.print_warning(what)));
+        let stage = ParticipantBuilder { roles, session_id, tray, tell };
         let mut doors = Vec::new();
-        let ui = plan.ui.map(|name| stage.ui(name, screen, &mut doors)).transpose()?;
-        let ears = stage.ears(plan.listeners, &mut doors)?;
-        check_shared(&doors)?;
+        let ui = plan.ui.map(|name| stage.select_ui(name, screen, &mut doors)).transpose()?;
+        let ears = stage.select_listeners(plan.listeners, &mut doors)?;
+        check_unique_places(&doors)?;
         let stdin = doors.iter().find_map(|door| match (&door.part, door.grant.kind) {
-            (Part::Ear(ear), ListenKind::Stdin) => Some(Arc::clone(ear)),
+            (EndpointHandler::Ear(ear), ListenKind::Stdin) => Some(Arc::clone(ear)),
             _ => None,
         });
-        let keys = Keys::new(plan.token, roles)?;
-        let (servers, places) = stage.open(&doors, &keys).await?;
+        let keys = AccessKeys::new(plan.token, roles)?;
+        let (servers, places) = stage.bind_addresses(&doors, &keys).await?;
         let (roles, session_id) = (Arc::clone(roles), session_id.to_owned());
         Ok(Self { roles, session_id, ui, ears, stdin, servers, inputs, places })
     }
 
     /// Describes each address that can be used, one sentence each.
-    pub(super) fn places(&self) -> Vec<String> {
+    pub(super) fn address_lines(&self) -> Vec<String> {
         self.places.clone()
     }
 
     /// Returns a message if the UI requests more than its grant. It explains missing buttons.
-    pub(super) fn watching(&self) -> Option<String> {
+    pub(super) fn missing_grant_message(&self) -> Option<String> {
         let show = self.ui.as_ref().filter(|show| !show.may_confirm)?;
         let grant = show.player.grant()?;
         grant.deny_capability(Capability::Ui, "answer questions").fix?;
@@ -120,12 +120,18 @@ impl Cast {
     }
 }
 
-impl Backstage<'_> {
-    fn ui(&self, name: &str, screen: &Arc<Screen>, doors: &mut Vec<Door>) -> Result<Show, Trouble> {
-        let player = self.roles.load_role_plugin(name, PluginRole::Ui).map_err(Failure::from)?;
-        let grant = player.grant().ok_or_else(|| gone(&player))?;
+impl ParticipantBuilder<'_> {
+    fn select_ui(
+        &self,
+        name: &str,
+        screen: &Arc<TerminalSurface>,
+        doors: &mut Vec<ListenEndpoint>,
+    ) -> Result<SelectedUi, SessionStartError> {
+        let player =
+            self.roles.load_role_plugin(name, PluginRole::Ui).map_err(CommandFailure::from)?;
+        let grant = player.grant().ok_or_else(|| plugin_gone_failure(&player))?;
         let Some(UiGrant { confirm: may_confirm }) = grant.ui() else {
-            return denied(
+            return denied_result(
                 grant.deny_capability(Capability::Ui, "be the user's side of a session"),
             );
         };
@@ -135,30 +141,30 @@ impl Backstage<'_> {
         let pages = grant.listen().iter().filter(|grant| grant.kind == ListenKind::Http);
         let before = doors.len();
         for grant in pages.filter(|_| has_page) {
-            let (player, part) = (player.clone(), Part::Ui(Arc::clone(&seat)));
-            doors.push(Door { player, grant: grant.clone(), part });
+            let (player, part) = (player.clone(), EndpointHandler::Ui(Arc::clone(&seat)));
+            doors.push(ListenEndpoint { player, grant: grant.clone(), part });
         }
         if has_page && doors.len() == before {
-            return denied(grant.deny_capability(Capability::Listen, "serve its page"));
+            return denied_result(grant.deny_capability(Capability::Listen, "serve its page"));
         }
-        Ok(Show { player, seat, commands, may_confirm, has_page })
+        Ok(SelectedUi { player, seat, commands, may_confirm, has_page })
     }
 
-    fn ears(
+    fn select_listeners(
         &self,
-        wanted: Listeners<'_>,
-        doors: &mut Vec<Door>,
-    ) -> Result<Vec<Arc<SessionListener>>, Trouble> {
+        wanted: ListenerSelection<'_>,
+        doors: &mut Vec<ListenEndpoint>,
+    ) -> Result<Vec<Arc<SessionListener>>, SessionStartError> {
         let players = match wanted {
-            Listeners::None => Vec::new(),
-            Listeners::Granted => self.granted()?,
-            Listeners::Named(names) => {
+            ListenerSelection::None => Vec::new(),
+            ListenerSelection::Granted => self.granted_listeners()?,
+            ListenerSelection::Named(names) => {
                 // A listener that is named twice listens once.
                 let names: BTreeSet<&String> = names.iter().collect();
                 let found = names
                     .into_iter()
                     .map(|name| self.roles.load_role_plugin(name, PluginRole::Listener));
-                found.collect::<Result<Vec<_>, _>>().map_err(Failure::from)?
+                found.collect::<Result<Vec<_>, _>>().map_err(CommandFailure::from)?
             }
         };
         let mut ears = Vec::new();
@@ -171,58 +177,58 @@ impl Backstage<'_> {
                 tell: Arc::clone(&self.tell),
                 lines: Default::default(),
             });
-            self.open_ear(&player, &ear, doors)?;
+            self.add_listener_endpoints(&player, &ear, doors)?;
             ears.push(ear);
         }
         Ok(ears)
     }
 
     /// Returns all listeners with a `listen` grant. There must be at least one.
-    fn granted(&self) -> Result<Vec<RolePlugin>, Trouble> {
+    fn granted_listeners(&self) -> Result<Vec<RolePlugin>, SessionStartError> {
         let playing = self.roles.plugins_with_role(PluginRole::Listener);
         let granted = playing.filter(|entry| !entry.grant().listen().is_empty());
         let names: Vec<&str> = granted.map(|entry| entry.name().as_str()).collect();
         if names.is_empty() {
-            let failure = Failure::new(Exit::Policy, "no plugin has a `listen` grant");
+            let failure = CommandFailure::new(ExitStatus::Policy, "no plugin has a `listen` grant");
             let hint = "run with --listener NAME to see what it needs";
             return Err(failure.with_hint(hint).into());
         }
         let players =
             names.into_iter().map(|name| self.roles.load_role_plugin(name, PluginRole::Listener));
-        Ok(players.collect::<Result<_, _>>().map_err(Failure::from)?)
+        Ok(players.collect::<Result<_, _>>().map_err(CommandFailure::from)?)
     }
 
-    fn open_ear(
+    fn add_listener_endpoints(
         &self,
         player: &RolePlugin,
         ear: &Arc<SessionListener>,
-        doors: &mut Vec<Door>,
-    ) -> Result<(), Trouble> {
-        let grant = player.grant().ok_or_else(|| gone(player))?;
+        doors: &mut Vec<ListenEndpoint>,
+    ) -> Result<(), SessionStartError> {
+        let grant = player.grant().ok_or_else(|| plugin_gone_failure(player))?;
         if grant.listen().is_empty() {
-            return denied(grant.deny_capability(Capability::Listen, "listen"));
+            return denied_result(grant.deny_capability(Capability::Listen, "listen"));
         }
         for grant in grant.listen() {
             if grant.kind == ListenKind::Http && !player.plugin().has_http_handler() {
                 let message = format!("{} does not answer HTTP requests: {grant}", player.name());
-                let failure = Failure::new(Exit::PluginRejected, message);
+                let failure = CommandFailure::new(ExitStatus::PluginRejected, message);
                 return Err(failure
                     .with_hint("the component must export wasi:http/incoming-handler")
                     .into());
             }
-            let (player, part) = (player.clone(), Part::Ear(Arc::clone(ear)));
-            doors.push(Door { player, grant: grant.clone(), part });
+            let (player, part) = (player.clone(), EndpointHandler::Ear(Arc::clone(ear)));
+            doors.push(ListenEndpoint { player, grant: grant.clone(), part });
         }
         Ok(())
     }
 
     /// Binds every address. No request is served yet.
-    async fn open(
+    async fn bind_addresses(
         &self,
-        doors: &[Door],
-        keys: &Keys,
-    ) -> Result<(Vec<HttpServer>, Vec<String>), Failure> {
-        let mut sites: BTreeMap<SocketAddr, Vec<&Door>> = BTreeMap::new();
+        doors: &[ListenEndpoint],
+        keys: &AccessKeys,
+    ) -> Result<(Vec<HttpServer>, Vec<String>), CommandFailure> {
+        let mut sites: BTreeMap<SocketAddr, Vec<&ListenEndpoint>> = BTreeMap::new();
         let mut places = Vec::new();
         for door in doors {
             match &door.grant.at {
@@ -232,15 +238,15 @@ impl Backstage<'_> {
         }
         let mut servers = Vec::new();
         for (addr, doors) in sites {
-            let routes = doors.iter().filter_map(|door| self.route(door, keys)).collect();
+            let routes = doors.iter().filter_map(|door| self.build_route(door, keys)).collect();
             let server = HttpServer::bind(addr, routes).await;
-            let server = server.map_err(|error| taken(doors[0], &error))?;
-            places.extend(
-                doors.iter().filter_map(|door| place(door, server.local_addr(), keys.of(door))),
-            );
+            let server = server.map_err(|error| bind_failure(doors[0], &error))?;
+            places.extend(doors.iter().filter_map(|door| {
+                describe_address(door, server.local_addr(), keys.key_for(door))
+            }));
             servers.push(server);
         }
-        if doors.iter().any(Door::is_for_programs) {
+        if doors.iter().any(ListenEndpoint::is_for_programs) {
             places.push(format!(
                 "send this header with each request: {}",
                 keys.programs.authorization_header()
@@ -249,21 +255,23 @@ impl Backstage<'_> {
         Ok((servers, places))
     }
 
-    fn route(&self, door: &Door, keys: &Keys) -> Option<HttpRoute> {
+    fn build_route(&self, door: &ListenEndpoint, keys: &AccessKeys) -> Option<HttpRoute> {
         let address = door.grant.at.clone()?;
         let target = match (door.grant.kind, &door.part) {
-            (ListenKind::WebSocket, Part::Ear(ear)) => {
+            (ListenKind::WebSocket, EndpointHandler::Ear(ear)) => {
                 RouteHandler::Talk(Arc::new(WebSocketAcceptor(Arc::clone(ear))))
             }
-            _ => RouteHandler::Page(Arc::new(self.page(door))),
+            _ => RouteHandler::Page(Arc::new(self.build_page(door))),
         };
-        Some(HttpRoute { address, target, key: Arc::clone(keys.of(door)) })
+        Some(HttpRoute { address, target, key: Arc::clone(keys.key_for(door)) })
     }
 
-    fn page(&self, door: &Door) -> PluginRequestHandler {
+    fn build_page(&self, door: &ListenEndpoint) -> PluginRequestHandler {
         let (inbox, seat) = match &door.part {
-            Part::Ear(ear) => (Some(Arc::new(ear.tray.clone()) as Arc<dyn SessionInbox>), None),
-            Part::Ui(seat) => (None, Some(Arc::clone(seat) as Arc<dyn UiSession>)),
+            EndpointHandler::Ear(ear) => {
+                (Some(Arc::new(ear.tray.clone()) as Arc<dyn SessionInbox>), None)
+            }
+            EndpointHandler::Ui(seat) => (None, Some(Arc::clone(seat) as Arc<dyn UiSession>)),
         };
         PluginRequestHandler {
             roles: Arc::clone(self.roles),
@@ -277,23 +285,26 @@ impl Backstage<'_> {
     }
 }
 
-fn denied<T>(denial: sallyport_contract::Denial) -> Result<T, Trouble> {
-    Err(Trouble::Denied(Box::new(denial)))
+fn denied_result<T>(denial: sallyport_contract::Denial) -> Result<T, SessionStartError> {
+    Err(SessionStartError::Denied(Box::new(denial)))
 }
 
-fn gone(player: &RolePlugin) -> Failure {
-    Failure::new(Exit::PluginRejected, format!("{} is not there any more", player.name()))
+fn plugin_gone_failure(player: &RolePlugin) -> CommandFailure {
+    CommandFailure::new(
+        ExitStatus::PluginRejected,
+        format!("{} is not there any more", player.name()),
+    )
 }
 
 /// Refuses two plugins at the same place.
-fn check_shared(doors: &[Door]) -> Result<(), Failure> {
+fn check_unique_places(doors: &[ListenEndpoint]) -> Result<(), CommandFailure> {
     for (index, door) in doors.iter().enumerate() {
-        let same = |other: &&Door| is_same(&other.grant, &door.grant);
+        let same = |other: &&ListenEndpoint| is_same_grant_place(&other.grant, &door.grant);
         if let Some(other) = doors[..index].iter().find(same) {
             let (first, second) = (other.player.name(), door.player.name());
             let message = format!("{first} and {second} both listen at {}", door.grant);
             let hint = "grant one of them another path, or choose one with --listener";
-            return Err(Failure::new(Exit::Policy, message).with_hint(hint));
+            return Err(CommandFailure::new(ExitStatus::Policy, message).with_hint(hint));
         }
     }
     Ok(())
@@ -303,7 +314,7 @@ fn check_shared(doors: &[Door]) -> Result<(), Failure> {
 ///
 /// At a fixed port this includes an HTTP grant and a WebSocket grant: the address would not show
 /// which plugin answers.
-fn is_same(one: &ListenGrant, other: &ListenGrant) -> bool {
+fn is_same_grant_place(one: &ListenGrant, other: &ListenGrant) -> bool {
     let is_same_kind = one.kind == other.kind;
     match (&one.at, &other.at) {
         (None, None) => true,
@@ -316,78 +327,85 @@ fn is_same(one: &ListenGrant, other: &ListenGrant) -> bool {
 }
 
 /// The access keys of this run.
-struct Keys {
+struct AccessKeys {
     ui: Arc<AccessKey>,
     programs: Arc<AccessKey>,
 }
 
-impl Keys {
-    fn new(token: Option<&str>, roles: &SessionRoles) -> Result<Self, Failure> {
-        let ui = random(AccessKeyHolder::Person)?;
-        Ok(Self { ui: Arc::new(ui), programs: Arc::new(key(token, roles)?) })
+impl AccessKeys {
+    fn new(token: Option<&str>, roles: &SessionRoles) -> Result<Self, CommandFailure> {
+        let ui = random_key(AccessKeyHolder::Person)?;
+        Ok(Self { ui: Arc::new(ui), programs: Arc::new(load_program_key(token, roles)?) })
     }
 
-    fn of(&self, door: &Door) -> &Arc<AccessKey> {
+    fn key_for(&self, door: &ListenEndpoint) -> &Arc<AccessKey> {
         match &door.part {
-            Part::Ui(_) => &self.ui,
-            Part::Ear(_) => &self.programs,
+            EndpointHandler::Ui(_) => &self.ui,
+            EndpointHandler::Ear(_) => &self.programs,
         }
     }
 }
 
-fn random(holder: AccessKeyHolder) -> Result<AccessKey, Failure> {
-    AccessKey::random(holder).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+fn random_key(holder: AccessKeyHolder) -> Result<AccessKey, CommandFailure> {
+    AccessKey::random(holder)
+        .map_err(|error| CommandFailure::new(ExitStatus::Failed, error.to_string()))
 }
 
 /// The key for programs: a secret of the user's, or a random one.
-fn key(token: Option<&str>, roles: &SessionRoles) -> Result<AccessKey, Failure> {
+fn load_program_key(
+    token: Option<&str>,
+    roles: &SessionRoles,
+) -> Result<AccessKey, CommandFailure> {
     let Some(name) = token else {
-        return random(AccessKeyHolder::Programs);
+        return random_key(AccessKeyHolder::Programs);
     };
     let secret = roles.registry().gate().secret_value(name).map_err(|error| match error {
         SecretLookupError::Unnamed => {
-            let failure = Failure::new(Exit::Policy, format!("the policy has no secret {name:?}"));
+            let failure = CommandFailure::new(
+                ExitStatus::Policy,
+                format!("the policy has no secret {name:?}"),
+            );
             failure.with_hint("list the secrets with `sallyport secret list`")
         }
         SecretLookupError::Vault(error) => error.into(),
     })?;
     AccessKey::from_secret(&secret).map_err(|error| {
-        let failure = Failure::new(Exit::Policy, error.to_string());
+        let failure = CommandFailure::new(ExitStatus::Policy, error.to_string());
         failure.with_hint(format!("set another value with `sallyport secret set {name}`"))
     })
 }
 
-impl Door {
+impl ListenEndpoint {
     /// Whether it serves requests that programs send.
     fn is_for_programs(&self) -> bool {
-        matches!((&self.part, self.grant.kind), (Part::Ear(_), ListenKind::Http))
+        matches!((&self.part, self.grant.kind), (EndpointHandler::Ear(_), ListenKind::Http))
     }
 }
 
 /// Describes the address of a door. It includes the key where the address alone is enough to
 /// connect.
-fn place(door: &Door, addr: SocketAddr, key: &AccessKey) -> Option<String> {
+fn describe_address(door: &ListenEndpoint, addr: SocketAddr, key: &AccessKey) -> Option<String> {
     let (at, name) = (door.grant.at.as_ref()?, door.player.name());
     Some(match (&door.part, door.grant.kind) {
-        (Part::Ui(_), _) => {
+        (EndpointHandler::Ui(_), _) => {
             let path = at.path.trim_end_matches('/');
             format!(
                 "{name} shows the session at {}",
                 key.address_with_key(&format!("http://{addr}{path}/"))
             )
         }
-        (Part::Ear(_), ListenKind::WebSocket) => {
+        (EndpointHandler::Ear(_), ListenKind::WebSocket) => {
             format!(
                 "{name} listens at {}",
                 key.address_with_key(&format!("ws://{addr}{}", at.path))
             )
         }
-        (Part::Ear(_), _) => format!("{name} listens at http://{addr}{}", at.path),
+        (EndpointHandler::Ear(_), _) => format!("{name} listens at http://{addr}{}", at.path),
     })
 }
 
 /// Explains why an address cannot be bound.
-fn taken(door: &Door, error: &io::Error) -> Failure {
+fn bind_failure(door: &ListenEndpoint, error: &io::Error) -> CommandFailure {
     let (grant, place) = (&door.grant, &door.grant.place);
     let why = match error.kind() {
         io::ErrorKind::AddrInUse => "the address is already in use".to_owned(),
@@ -396,7 +414,7 @@ fn taken(door: &Door, error: &io::Error) -> Failure {
         _ => error.to_string(),
     };
     let message = format!("{} cannot listen at {grant}: {why}", door.player.name());
-    let failure = Failure::new(Exit::Failed, message);
+    let failure = CommandFailure::new(ExitStatus::Failed, message);
     failure.with_hint(format!(
         "change the port in line {} of the policy; 0 means any free port",
         place.line

@@ -36,16 +36,16 @@ use tokio::{
 };
 
 use super::{
-    Trouble,
-    canvas::Screen,
-    cast::Cast,
-    questions::{Answers, Questions},
-    waiting::{at_end, news, next_command, next_line},
+    SessionStartError,
+    canvas::TerminalSurface,
+    cast::Participants,
+    questions::{AnswerSource, OpenQuestions},
+    waiting::{next_command, next_line, next_ui_status, wait_for_end},
 };
 use crate::cli::{
     compose,
-    consent::{self, Asked},
-    exit::{Exit, Failure},
+    consent::{self, ShownQuestion},
+    exit::{CommandFailure, ExitStatus},
     run,
 };
 
@@ -60,7 +60,7 @@ const NO_ANSWER: &str = "There was no answer.";
 
 /// Destination of lines from standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Typing {
+enum StdinDestination {
     /// A listener is the only reader.
     Listener,
     /// The UI, and questions at the terminal.
@@ -69,16 +69,16 @@ enum Typing {
 }
 
 /// A session that plugins attend.
-pub(super) struct Floor<'a> {
+pub(super) struct AttendedSession<'a> {
     session: HostSession,
     settings: &'a HostSettings,
-    screen: Arc<Screen>,
-    cast: Cast,
+    screen: Arc<TerminalSurface>,
+    cast: Participants,
     ui: Option<UiPluginHandle>,
-    questions: Questions,
+    questions: OpenQuestions,
     /// The extent to which the first question at the terminal was shown.
-    asked: Option<Asked>,
-    typing: Typing,
+    asked: Option<ShownQuestion>,
+    typing: StdinDestination,
     /// Typed or piped lines, until they end. `None` if a listener reads them.
     lines: Option<mpsc::Receiver<InputLine>>,
     has_typed: bool,
@@ -87,37 +87,37 @@ pub(super) struct Floor<'a> {
     turn: Option<Option<InputOrigin>>,
     is_streamed: bool,
     /// Whether the session is ending: immediately, or after all piped input.
-    leaving: Option<Leaving>,
-    exit: Exit,
+    leaving: Option<ShutdownMode>,
+    exit: ExitStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leaving {
+enum ShutdownMode {
     /// No further turn is started.
     Now,
     /// Pending input is handled first.
     Done,
 }
 
-impl<'a> Floor<'a> {
+impl<'a> AttendedSession<'a> {
     pub(super) fn new(
         session: HostSession,
-        cast: Cast,
+        cast: Participants,
         settings: &'a HostSettings,
-        screen: Arc<Screen>,
+        screen: Arc<TerminalSurface>,
     ) -> Self {
-        let can_ask = screen.with(|out| out.can_ask);
+        let can_ask = screen.with_output(|out| out.can_ask);
         let typing = match (&cast.stdin, &cast.ui) {
-            (Some(_), _) => Typing::Listener,
-            (None, Some(_)) => Typing::Person,
-            (None, None) if can_ask => Typing::Person,
-            (None, None) => Typing::Nobody,
+            (Some(_), _) => StdinDestination::Listener,
+            (None, Some(_)) => StdinDestination::Person,
+            (None, None) if can_ask => StdinDestination::Person,
+            (None, None) => StdinDestination::Nobody,
         };
-        let at_terminal = can_ask && typing == Typing::Person;
+        let at_terminal = can_ask && typing == StdinDestination::Person;
         let answers = match &cast.ui {
-            Some(show) if show.may_confirm && (show.has_page || at_terminal) => Answers::Ui,
-            _ if at_terminal => Answers::Terminal,
-            _ => Answers::Nobody,
+            Some(show) if show.may_confirm && (show.has_page || at_terminal) => AnswerSource::Ui,
+            _ if at_terminal => AnswerSource::Terminal,
+            _ => AnswerSource::Nobody,
         };
         Self {
             session,
@@ -125,7 +125,7 @@ impl<'a> Floor<'a> {
             screen,
             cast,
             ui: None,
-            questions: Questions::new(answers),
+            questions: OpenQuestions::new(answers),
             asked: None,
             typing,
             lines: None,
@@ -134,40 +134,40 @@ impl<'a> Floor<'a> {
             turn: None,
             is_streamed: false,
             leaving: None,
-            exit: Exit::Done,
+            exit: ExitStatus::Done,
         }
     }
 
     /// Runs the session to its end.
-    pub(super) async fn hold(mut self, mut events: Events) -> Result<Exit, Trouble> {
+    pub(super) async fn run(mut self, mut events: Events) -> Result<ExitStatus, SessionStartError> {
         let mut tasks = JoinSet::new();
-        let mut stop = pin!(compose::interrupted());
-        self.lines = (self.typing == Typing::Person).then(stdin::spawn_line_reader);
-        let began = self.begin(&mut events, stop.as_mut()).await;
+        let mut stop = pin!(compose::wait_for_interrupt());
+        self.lines = (self.typing == StdinDestination::Person).then(stdin::spawn_line_reader);
+        let began = self.start_participants(&mut events, stop.as_mut()).await;
         if began.is_ok() && self.leaving.is_none() {
             for server in self.cast.servers.drain(..) {
                 tasks.spawn(server.run());
             }
-            self.converse(&mut events, &mut tasks, stop).await;
-            self.tell_what_waits();
+            self.run_event_loop(&mut events, &mut tasks, stop).await;
+            self.warn_of_unanswered();
         }
         self.session.stop_listening().await;
         let _ = self.session.handle.send(FrontEndCommand::Close).await;
         while let Some(event) = events.recv().await {
-            self.take(event).await;
+            self.handle_event(event).await;
         }
-        self.part(tasks).await;
+        self.stop_participants(tasks).await;
         began.map(|()| self.exit)
     }
 
     /// Asks the gate to admit the UI, and starts the listeners.
     ///
     /// Either may need an approval, so events and answers are handled meanwhile.
-    async fn begin(
+    async fn start_participants(
         &mut self,
         events: &mut mpsc::Receiver<SessionEvent>,
         mut stop: Pin<&mut impl Future<Output = ()>>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SessionStartError> {
         let (roles, session) = (Arc::clone(&self.cast.roles), self.cast.session_id.clone());
         let show = self.cast.ui.as_ref().map(|show| show.player.clone());
         let ears = self.cast.ears.clone();
@@ -177,15 +177,18 @@ impl<'a> Floor<'a> {
                 let call = player
                     .admit_run(RoleRunKind::Ui, roles.new_call_context(&session), &json!({}))
                     .await;
-                admitted = Some(call.map_err(|report| refused(report.outcome))?);
+                admitted = Some(call.map_err(|report| admission_failure(report.outcome))?);
             }
             for ear in ears {
                 let name = ear.player.name().clone();
                 ear.start().await.map_err(|why| {
-                    Failure::new(Exit::PluginRejected, format!("{name} cannot listen: {why}"))
+                    CommandFailure::new(
+                        ExitStatus::PluginRejected,
+                        format!("{name} cannot listen: {why}"),
+                    )
                 })?;
             }
-            Ok::<_, Trouble>(admitted)
+            Ok::<_, SessionStartError>(admitted)
         });
         let mut early = Vec::new();
         let admitted = loop {
@@ -193,13 +196,13 @@ impl<'a> Floor<'a> {
                 admitted = &mut beginning => break admitted?,
                 Some(event) = events.recv() => {
                     early.extend(ui::convert_event(&event));
-                    self.take(event).await;
+                    self.handle_event(event).await;
                 }
-                line = next_line(&mut self.lines), if self.questions.is_asking() => {
-                    self.hear(line).await;
+                line = next_line(&mut self.lines), if self.questions.has_terminal_question() => {
+                    self.handle_stdin(line).await;
                 }
                 () = &mut stop => {
-                    self.leaving = Some(Leaving::Now);
+                    self.leaving = Some(ShutdownMode::Now);
                     return Ok(());
                 }
             }
@@ -214,38 +217,38 @@ impl<'a> Floor<'a> {
         Ok(())
     }
 
-    async fn converse(
+    async fn run_event_loop(
         &mut self,
         events: &mut mpsc::Receiver<SessionEvent>,
         tasks: &mut JoinSet<()>,
         mut stop: Pin<&mut impl Future<Output = ()>>,
     ) {
-        let mut piped = self.attend_stdin(tasks);
+        let mut piped = self.spawn_stdin_listener(tasks);
         loop {
             if self.is_over() {
                 return;
             }
-            let is_listening = self.is_listening();
-            let may_begin = self.turn.is_none() && self.leaving != Some(Leaving::Now);
+            let is_listening = self.can_read_line();
+            let may_begin = self.turn.is_none() && self.leaving != Some(ShutdownMode::Now);
             tokio::select! {
                 event = events.recv() => match event {
-                    Some(event) => self.take(event).await,
+                    Some(event) => self.handle_event(event).await,
                     None => return,
                 },
-                Some(command) = next_command(&mut self.cast.ui) => self.obey(command).await,
-                news = news(&mut self.ui) => if let UiStatus::Broken(why) = news {
-                    self.lose_ui(&why).await;
+                Some(command) = next_command(&mut self.cast.ui) => self.handle_ui_command(command).await,
+                news = next_ui_status(&mut self.ui) => if let UiStatus::Broken(why) = news {
+                    self.handle_lost_ui(&why).await;
                 },
-                Some(input) = self.cast.inputs.recv(), if may_begin => self.submit(input).await,
-                line = next_line(&mut self.lines), if is_listening => self.hear(line).await,
-                Ok(()) = at_end(&mut piped) => {
+                Some(input) = self.cast.inputs.recv(), if may_begin => self.submit_input(input).await,
+                line = next_line(&mut self.lines), if is_listening => self.handle_stdin(line).await,
+                Ok(()) = wait_for_end(&mut piped) => {
                     piped = None;
                     if self.cast.ears.len() == 1 && self.cast.ui.is_none() {
-                        self.leave(Leaving::Done).await;
+                        self.begin_shutdown(ShutdownMode::Done).await;
                     }
                 }
-                () = &mut stop, if self.leaving != Some(Leaving::Now) => {
-                    self.leave(Leaving::Now).await;
+                () = &mut stop, if self.leaving != Some(ShutdownMode::Now) => {
+                    self.begin_shutdown(ShutdownMode::Now).await;
                 }
                 () = tokio::time::sleep(LOOK_EVERY), if self.leaving.is_some() => {}
             }
@@ -253,10 +256,10 @@ impl<'a> Floor<'a> {
     }
 
     /// Starts to read standard input for the listener that handles it, if there is one.
-    fn attend_stdin(&self, tasks: &mut JoinSet<()>) -> Option<oneshot::Receiver<()>> {
-        let ear = self.cast.stdin.as_ref().filter(|_| self.typing == Typing::Listener)?;
+    fn spawn_stdin_listener(&self, tasks: &mut JoinSet<()>) -> Option<oneshot::Receiver<()>> {
+        let ear = self.cast.stdin.as_ref().filter(|_| self.typing == StdinDestination::Listener)?;
         let screen = Arc::clone(&self.screen);
-        let print = Arc::new(move |text: &str| screen.with(|out| out.line(text)));
+        let print = Arc::new(move |text: &str| screen.with_output(|out| out.print_line(text)));
         let (end, ended) = oneshot::channel();
         tasks.spawn(stdin::deliver_lines(Arc::clone(ear), stdin::spawn_line_reader(), print, end));
         Some(ended)
@@ -264,12 +267,12 @@ impl<'a> Floor<'a> {
 
     /// Whether a line may be read. Piped lines wait for all earlier work, but typed ones may
     /// concern the current turn.
-    fn is_listening(&self) -> bool {
-        self.leaving.is_none() && (self.can_ask || self.is_quiet())
+    fn can_read_line(&self) -> bool {
+        self.leaving.is_none() && (self.can_ask || self.is_idle())
     }
 
     /// Whether the session is idle.
-    fn is_quiet(&self) -> bool {
+    fn is_idle(&self) -> bool {
         let ui_is_idle = self.ui.as_ref().is_none_or(UiPluginHandle::is_idle);
         self.turn.is_none() && ui_is_idle && self.cast.inputs.is_empty()
     }
@@ -277,40 +280,41 @@ impl<'a> Floor<'a> {
     fn is_over(&self) -> bool {
         match self.leaving {
             None => false,
-            Some(Leaving::Now) => self.turn.is_none(),
-            Some(Leaving::Done) => self.is_quiet(),
+            Some(ShutdownMode::Now) => self.turn.is_none(),
+            Some(ShutdownMode::Done) => self.is_idle(),
         }
     }
 
     /// Whether the end of standard input ends the session: the user left the terminal, or no other
     /// input is possible. Without any typed line a page may still be opened.
-    fn ends_with_lines(&self) -> bool {
+    fn is_ended_by_stdin(&self) -> bool {
         let has_page = self.cast.ui.as_ref().is_some_and(|show| show.has_page);
         self.can_ask || (self.cast.ears.is_empty() && (self.has_typed || !has_page))
     }
 
     /// Discards input that was typed before the question was shown.
-    fn forget_typed(&mut self) {
+    fn discard_typed_input(&mut self) {
         if let (true, Some(lines)) = (self.can_ask, &mut self.lines) {
-            self.screen.with(|out| out.forget_typed());
+            self.screen.with_output(|out| out.discard_typed_input());
             while lines.try_recv().is_ok() {}
         }
     }
 
     /// Shows the first question at the terminal.
-    fn ask(&mut self) {
-        self.forget_typed();
-        if let Some(request) = self.questions.asked() {
-            self.asked = self.screen.with(|out| Some(Asked::about(request, out)));
+    fn show_question(&mut self) {
+        self.discard_typed_input();
+        if let Some(request) = self.questions.first_terminal_question() {
+            self.asked =
+                self.screen.with_output(|out| Some(ShownQuestion::show_question(request, out)));
         }
     }
 
-    async fn submit(&mut self, input: UserInputMessage) {
+    async fn submit_input(&mut self, input: UserInputMessage) {
         self.turn = Some(input.origin.clone());
         self.send(FrontEndCommand::SubmitInput { input }).await;
     }
 
-    async fn obey(&mut self, command: UiCommand) {
+    async fn handle_ui_command(&mut self, command: UiCommand) {
         match command {
             UiCommand::Confirm { confirmation_id: id, answer } => {
                 self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
@@ -320,74 +324,81 @@ impl<'a> Floor<'a> {
     }
 
     /// Handles a line, or the end of standard input.
-    async fn hear(&mut self, line: Option<InputLine>) {
+    async fn handle_stdin(&mut self, line: Option<InputLine>) {
         if let Some(line) = line {
             self.has_typed = true;
-            return self.take_line(line).await;
+            return self.handle_line(line).await;
         }
         self.lines = None;
-        for id in self.questions.without_terminal() {
+        for id in self.questions.remove_terminal() {
             self.send(FrontEndCommand::ProvideConfirmation { id, answer: ApprovalAnswer::Nobody })
                 .await;
         }
-        if self.ends_with_lines() {
-            self.leave(Leaving::Done).await;
+        if self.is_ended_by_stdin() {
+            self.begin_shutdown(ShutdownMode::Done).await;
         }
     }
 
-    async fn take_line(&mut self, line: InputLine) {
+    async fn handle_line(&mut self, line: InputLine) {
         let InputLine::Text(line) = line else {
-            return self.screen.with(|out| out.warn("skipped a line that is not UTF-8 text"));
+            return self
+                .screen
+                .with_output(|out| out.print_warning("skipped a line that is not UTF-8 text"));
         };
-        let wants_more = |request| self.asked.is_some_and(|it| it.wants_more(request, Some(&line)));
-        if self.questions.asked().is_some_and(wants_more) {
-            self.forget_typed();
-            if let (Some(request), Some(asked)) = (self.questions.asked(), &mut self.asked) {
-                self.screen.with(|out| asked.show_rest(request, out));
+        let wants_more =
+            |request| self.asked.is_some_and(|it| it.must_show_rest(request, Some(&line)));
+        if self.questions.first_terminal_question().is_some_and(wants_more) {
+            self.discard_typed_input();
+            if let (Some(request), Some(asked)) =
+                (self.questions.first_terminal_question(), &mut self.asked)
+            {
+                self.screen.with_output(|out| asked.show_rest(request, out));
             }
             return;
         }
-        if let Some((id, request)) = self.questions.take_asked() {
-            let answer = consent::parse(Some(&line), request.rule.is_some());
+        if let Some((id, request)) = self.questions.take_first_question() {
+            let answer = consent::parse_answer(Some(&line), request.rule.is_some());
             self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
-            return self.ask();
+            return self.show_question();
         }
         match &self.ui {
             Some(ui) => ui.send_event(UiEvent::Line(line)),
             None if line.trim().is_empty() => {}
-            None => self.screen.with(|out| {
-                out.note(
+            None => self.screen.with_output(|out| {
+                out.print_note(
                     "`listen` ignores typed lines. Use `sallyport chat` to talk to the model.",
                 );
             }),
         }
     }
 
-    async fn leave(&mut self, leaving: Leaving) {
+    async fn begin_shutdown(&mut self, leaving: ShutdownMode) {
         self.leaving = Some(leaving);
-        if leaving == Leaving::Now && self.turn.is_some() {
+        if leaving == ShutdownMode::Now && self.turn.is_some() {
             self.send(FrontEndCommand::Cancel).await;
         }
     }
 
     /// Continues without the UI and denies its open questions.
-    async fn lose_ui(&mut self, why: &str) {
+    async fn handle_lost_ui(&mut self, why: &str) {
         self.ui = None;
         let show = self.cast.ui.as_ref();
         show.inspect(|show| show.seat.close());
         let name = show.map(|show| show.player.name().to_string()).unwrap_or_default();
-        self.screen.with(|out| {
-            out.error(&format!("{name} stopped showing this session: {why}"));
-            out.hint("the session continues without it; calls that need an approval are denied");
+        self.screen.with_output(|out| {
+            out.print_error(&format!("{name} stopped showing this session: {why}"));
+            out.print_hint(
+                "the session continues without it; calls that need an approval are denied",
+            );
         });
-        self.exit = Exit::PluginRejected;
-        for id in self.questions.without_ui() {
+        self.exit = ExitStatus::PluginRejected;
+        for id in self.questions.remove_ui() {
             self.send(FrontEndCommand::ProvideConfirmation { id, answer: ApprovalAnswer::Nobody })
                 .await;
         }
     }
 
-    async fn take(&mut self, event: SessionEvent) {
+    async fn handle_event(&mut self, event: SessionEvent) {
         if let Some(ui) = &self.ui {
             let is_for_ui = !matches!(event, SessionEvent::ApprovalNeeded { .. });
             ui::convert_event(&event)
@@ -395,23 +406,23 @@ impl<'a> Floor<'a> {
                 .filter(|_| is_for_ui)
                 .for_each(|event| ui.send_event(event));
         } else {
-            self.show(&event);
+            self.show_event(&event);
         }
         match event {
             SessionEvent::ApprovalNeeded { confirmation_id, ref request, .. } => {
                 match (self.questions.open(confirmation_id, request), &self.ui) {
-                    (Answers::Ui, Some(ui)) => {
+                    (AnswerSource::Ui, Some(ui)) => {
                         ui::convert_event(&event)
                             .into_iter()
                             .for_each(|event| ui.send_event(event));
-                        self.forget_typed();
+                        self.discard_typed_input();
                     }
                     // Show one question at a time, so that each answer belongs to the one shown.
-                    (Answers::Terminal, _) if self.questions.is_first(confirmation_id) => {
-                        self.ask()
+                    (AnswerSource::Terminal, _) if self.questions.is_first(confirmation_id) => {
+                        self.show_question()
                     }
-                    (Answers::Terminal, _) => {}
-                    (Answers::Ui | Answers::Nobody, _) => {
+                    (AnswerSource::Terminal, _) => {}
+                    (AnswerSource::Ui | AnswerSource::Nobody, _) => {
                         let (id, answer) = (confirmation_id, ApprovalAnswer::Nobody);
                         self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
                     }
@@ -421,7 +432,7 @@ impl<'a> Floor<'a> {
                 let was_shown = self.questions.is_first(confirmation_id);
                 self.questions.close(confirmation_id);
                 if was_shown {
-                    self.ask();
+                    self.show_question();
                 }
             }
             SessionEvent::CallFinished { report, .. } => self.show_fix(&report.outcome),
@@ -432,10 +443,11 @@ impl<'a> Floor<'a> {
 
     fn end_turn(&mut self, end: &TurnEnd) {
         let origin = self.turn.take().flatten();
-        let is_written = origin.as_ref().is_some_and(|origin| self.is_heard(origin));
+        let is_written = origin.as_ref().is_some_and(|origin| self.is_answered_on_stdin(origin));
         if self.ui.is_none() && !is_written {
             let settings = Some(self.settings);
-            self.screen.with(|out| run::print_end(end, self.is_streamed, settings, out));
+            self.screen
+                .with_output(|out| run::print_turn_end(end, self.is_streamed, settings, out));
         }
         self.is_streamed = false;
         let Some(InputOrigin { plugin, connection: Some(connection), .. }) = origin else { return };
@@ -451,24 +463,24 @@ impl<'a> Floor<'a> {
 
     /// Whether the listener on standard input writes the answer where it would otherwise be
     /// printed.
-    fn is_heard(&self, origin: &InputOrigin) -> bool {
+    fn is_answered_on_stdin(&self, origin: &InputOrigin) -> bool {
         let is_answer = |ear: &Arc<SessionListener>| *ear.player.name() == origin.plugin;
         let is_stdin = origin.connection.as_deref().is_some_and(|name| name.starts_with("stdin-"));
         is_stdin && self.cast.stdin.as_ref().is_some_and(is_answer)
     }
 
     /// Warns about accepted inputs that got no answer.
-    fn tell_what_waits(&mut self) {
+    fn warn_of_unanswered(&mut self) {
         self.cast.inputs.close();
         let waiting = std::iter::from_fn(|| self.cast.inputs.try_recv().ok()).count();
         if waiting > 0 {
             let words = format!("{waiting} accepted inputs got no answer");
-            self.screen.with(|out| out.warn(&words));
+            self.screen.with_output(|out| out.print_warning(&words));
         }
     }
 
     /// Ends the UI, the connections and the listeners.
-    async fn part(&mut self, mut tasks: JoinSet<()>) {
+    async fn stop_participants(&mut self, mut tasks: JoinSet<()>) {
         if let Some(ui) = self.ui.take() {
             ui.close().await;
         }
@@ -493,13 +505,13 @@ impl<'a> Floor<'a> {
     }
 }
 
-fn refused(outcome: Outcome) -> Trouble {
+fn admission_failure(outcome: Outcome) -> SessionStartError {
     match outcome {
-        Outcome::Denied(denial) => Trouble::Denied(Box::new(denial)),
+        Outcome::Denied(denial) => SessionStartError::Denied(Box::new(denial)),
         outcome => {
             let why =
                 failure_reason(&outcome.into()).unwrap_or_else(|| "it was cancelled".to_owned());
-            Trouble::Failure(Failure::new(Exit::PluginRejected, why))
+            SessionStartError::Failure(CommandFailure::new(ExitStatus::PluginRejected, why))
         }
     }
 }

@@ -26,126 +26,137 @@ use sallyport_session::{self as session};
 use super::{
     args::ChatArgs,
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
     show,
-    watch::Watch,
+    watch::CallObservers,
 };
 
+use args::AttendedSessionOptions;
 pub(super) use args::ListenArgs;
-use args::Plan;
-use canvas::Screen;
-use cast::Cast;
-use floor::Floor;
+use canvas::TerminalSurface;
+use cast::Participants;
+use floor::AttendedSession;
 
 /// The reason why the session cannot start.
-enum Trouble {
-    Failure(Failure),
+enum SessionStartError {
+    Failure(CommandFailure),
     /// The policy does not grant the selected role to a plugin.
     Denied(Box<Denial>),
 }
 
-impl From<SessionError> for Trouble {
+impl From<SessionError> for SessionStartError {
     fn from(error: SessionError) -> Self {
         Self::Failure(error.into())
     }
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
+impl From<CommandFailure> for SessionStartError {
+    fn from(failure: CommandFailure) -> Self {
         Self::Failure(failure)
     }
 }
 
 /// Runs a session with input from listeners.
-pub(super) async fn listen(
+pub(super) async fn run_listen_command(
     flags: &ConfigFlags,
     args: &ListenArgs,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    attend(flags, &Plan::of_listen(args), watch, out).await
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    run_attended_session(flags, &AttendedSessionOptions::from_listen(args), watch, out).await
 }
 
 /// Runs a session with a plugin as its UI.
-pub(super) async fn chat(
+pub(super) async fn run_ui_chat(
     flags: &ConfigFlags,
     args: &ChatArgs,
     ui: &str,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     if !args.files.attach.is_empty() || args.files.audio.is_some() {
-        let failure = Failure::new(Exit::Usage, "files cannot be sent along where a plugin shows");
+        let failure = CommandFailure::new(
+            ExitStatus::Usage,
+            "files cannot be sent along where a plugin shows",
+        );
         return Err(failure.with_hint("leave them out"));
     }
-    attend(flags, &Plan::of_chat(args, ui), watch, out).await
+    run_attended_session(flags, &AttendedSessionOptions::from_chat(args, ui), watch, out).await
 }
 
-async fn attend(
+async fn run_attended_session(
     flags: &ConfigFlags,
-    plan: &Plan<'_>,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
+    plan: &AttendedSessionOptions<'_>,
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
     let talk = compose::open_session(&settings, &SessionSelector::from(plan.session), out)?;
-    let voice = compose::model(&settings, out)?;
+    let voice = compose::prepare_model(&settings, out)?;
     let (desk, approvals) = session::approval::approval_channel();
     let tools =
         compose::open_host(&settings, Arc::new(desk), PluginSelection::All, watch, out).await?;
-    compose::show_problems(tools.registry(), out);
+    compose::print_load_problems(tools.registry(), out);
     let played = async {
         let config = SessionConfig::from_settings(&plan.model.into(), &settings, &tools).await?;
         let parts = tools.session_parts(talk, &config, &voice, approvals)?;
         let session_id = parts.options.session_id.clone();
-        let screen = Arc::new(Screen::new(*out));
-        let cast = Cast::gather(plan, tools.roles(), &session_id, &screen).await?;
-        announce(&cast, parts.model.name(), &tools, out);
+        let screen = Arc::new(TerminalSurface::new(*out));
+        let cast = Participants::gather(plan, tools.roles(), &session_id, &screen).await?;
+        print_overview(&cast, parts.model.name(), &tools, out);
         let (session, events) = tools.begin_session(parts, true)?;
         let timekeeper = tools.start_timekeeper();
-        let floor = Floor::new(session, cast, &settings, screen);
-        let held = floor.hold(events).await;
+        let floor = AttendedSession::new(session, cast, &settings, screen);
+        let held = floor.run(events).await;
         timekeeper.stop().await;
-        tell_way_back(plan, &settings, &session_id, out);
+        print_resume_hint(plan, &settings, &session_id, out);
         held
     };
-    let exit = settle(played.await, &settings, out);
-    compose::close(tools, out).await.end(exit)
+    let exit = report_session_result(played.await, &settings, out);
+    compose::close_host(tools, out).await.apply_to_result(exit)
 }
 
 /// Prints how to resume the session if it can be resumed.
-fn tell_way_back(plan: &Plan<'_>, settings: &HostSettings, session_id: &str, out: &Output) {
+fn print_resume_hint(
+    plan: &AttendedSessionOptions<'_>,
+    settings: &HostSettings,
+    session_id: &str,
+    out: &CliOutput,
+) {
     let session = sessions::find_stored_session(settings, session_id);
     if session.is_some_and(|session| session.used.turns > 0) {
-        out.note(&format!("Resume with: sallyport {} --session {session_id}", plan.command()));
+        out.print_note(&format!(
+            "Resume with: sallyport {} --session {session_id}",
+            plan.command_line()
+        ));
     }
 }
 
-fn settle(
-    played: Result<Exit, Trouble>,
+fn report_session_result(
+    played: Result<ExitStatus, SessionStartError>,
     settings: &HostSettings,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     match played {
         Ok(exit) => Ok(exit),
-        Err(Trouble::Failure(failure)) => Err(failure),
-        Err(Trouble::Denied(denial)) => {
-            out.error(&format!("{}: {}", denial.what, denial.why));
-            show::fix(&denial, settings.policy.user_file(), out);
-            Ok(Exit::Policy)
+        Err(SessionStartError::Failure(failure)) => Err(failure),
+        Err(SessionStartError::Denied(denial)) => {
+            out.print_error(&format!("{}: {}", denial.what, denial.why));
+            show::print_denial_fix(&denial, settings.policy.user_file(), out);
+            Ok(ExitStatus::Policy)
         }
     }
 }
 
 /// Prints the model, the tools and the addresses.
-fn announce(cast: &Cast, model: &str, tools: &Host, out: &Output) {
+fn print_overview(cast: &Participants, model: &str, tools: &Host, out: &CliOutput) {
     let end = if std::io::stdin().is_terminal() { " · Ctrl-C to leave" } else { "" };
-    out.note(&format!("{model} · {} tools{end}", tools.registry().tools().len()));
-    for place in cast.places() {
-        out.note(&place);
+    out.print_note(&format!("{model} · {} tools{end}", tools.registry().tools().len()));
+    for place in cast.address_lines() {
+        out.print_note(&place);
     }
-    if let Some(words) = cast.watching() {
-        out.note(&words);
+    if let Some(words) = cast.missing_grant_message() {
+        out.print_note(&words);
     }
 }

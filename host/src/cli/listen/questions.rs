@@ -13,7 +13,7 @@ use sallyport_runtime::roles::ui;
 
 /// The current source of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answers {
+pub(super) enum AnswerSource {
     Ui,
     Terminal,
     Nobody,
@@ -21,33 +21,33 @@ pub(super) enum Answers {
 
 /// The source of answers, and the open questions.
 #[derive(Debug)]
-pub(super) struct Questions {
-    answers: Answers,
+pub(super) struct OpenQuestions {
+    answers: AnswerSource,
     /// Questions that the UI shows.
     with_ui: BTreeSet<u64>,
     /// Questions at the terminal. The first one is shown.
     at_terminal: VecDeque<(u64, ApprovalRequest)>,
 }
 
-impl Questions {
-    pub(super) fn new(answers: Answers) -> Self {
+impl OpenQuestions {
+    pub(super) fn new(answers: AnswerSource) -> Self {
         Self { answers, with_ui: BTreeSet::new(), at_terminal: VecDeque::new() }
     }
 
     /// Registers a question and returns who answers it.
-    pub(super) fn open(&mut self, id: u64, request: &ApprovalRequest) -> Answers {
+    pub(super) fn open(&mut self, id: u64, request: &ApprovalRequest) -> AnswerSource {
         let is_of_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
         match self.answers {
-            Answers::Ui if is_of_role || !ui::fits_in_event(request) => Answers::Nobody,
-            Answers::Ui => {
+            AnswerSource::Ui if is_of_role || !ui::fits_in_event(request) => AnswerSource::Nobody,
+            AnswerSource::Ui => {
                 self.with_ui.insert(id);
-                Answers::Ui
+                AnswerSource::Ui
             }
-            Answers::Terminal => {
+            AnswerSource::Terminal => {
                 self.at_terminal.push_back((id, request.clone()));
-                Answers::Terminal
+                AnswerSource::Terminal
             }
-            Answers::Nobody => Answers::Nobody,
+            AnswerSource::Nobody => AnswerSource::Nobody,
         }
     }
 
@@ -62,32 +62,32 @@ impl Questions {
     }
 
     /// Whether a question waits at the terminal.
-    pub(super) fn is_asking(&self) -> bool {
+    pub(super) fn has_terminal_question(&self) -> bool {
         !self.at_terminal.is_empty()
     }
 
     /// Returns the first question at the terminal.
-    pub(super) fn asked(&self) -> Option<&ApprovalRequest> {
+    pub(super) fn first_terminal_question(&self) -> Option<&ApprovalRequest> {
         self.at_terminal.front().map(|(_, request)| request)
     }
 
     /// Takes the first question at the terminal.
-    pub(super) fn take_asked(&mut self) -> Option<(u64, ApprovalRequest)> {
+    pub(super) fn take_first_question(&mut self) -> Option<(u64, ApprovalRequest)> {
         self.at_terminal.pop_front()
     }
 
     /// Records that the terminal cannot answer any more. Returns its open questions.
-    pub(super) fn without_terminal(&mut self) -> Vec<u64> {
-        if self.answers == Answers::Terminal {
-            self.answers = Answers::Nobody;
+    pub(super) fn remove_terminal(&mut self) -> Vec<u64> {
+        if self.answers == AnswerSource::Terminal {
+            self.answers = AnswerSource::Nobody;
         }
         self.at_terminal.drain(..).map(|(id, _)| id).collect()
     }
 
     /// Records that the UI is gone and that nothing replaces it. Returns its open questions.
-    pub(super) fn without_ui(&mut self) -> BTreeSet<u64> {
-        if self.answers == Answers::Ui {
-            self.answers = Answers::Nobody;
+    pub(super) fn remove_ui(&mut self) -> BTreeSet<u64> {
+        if self.answers == AnswerSource::Ui {
+            self.answers = AnswerSource::Nobody;
         }
         std::mem::take(&mut self.with_ui)
     }

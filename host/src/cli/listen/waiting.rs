@@ -8,16 +8,16 @@ use sallyport_runtime::roles::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-use super::cast::Show;
+use super::cast::SelectedUi;
 
-pub(super) async fn next_command(show: &mut Option<Show>) -> Option<UiCommand> {
+pub(super) async fn next_command(show: &mut Option<SelectedUi>) -> Option<UiCommand> {
     match show {
         Some(show) => show.commands.recv().await,
         None => future::pending().await,
     }
 }
 
-pub(super) async fn news(ui: &mut Option<UiPluginHandle>) -> UiStatus {
+pub(super) async fn next_ui_status(ui: &mut Option<UiPluginHandle>) -> UiStatus {
     match ui {
         Some(ui) => ui.wait_for_status().await,
         None => future::pending().await,
@@ -31,7 +31,7 @@ pub(super) async fn next_line(lines: &mut Option<mpsc::Receiver<InputLine>>) -> 
     }
 }
 
-pub(super) async fn at_end(
+pub(super) async fn wait_for_end(
     ended: &mut Option<oneshot::Receiver<()>>,
 ) -> Result<(), oneshot::error::RecvError> {
     match ended {

@@ -14,7 +14,7 @@ use sallyport_runtime::{
     roles::provider,
 };
 
-use crate::cli::{compose, consent, exit::Failure, output::Output, watch::Watch};
+use crate::cli::{compose, consent, exit::CommandFailure, output::CliOutput, watch::CallObservers};
 
 /// The question for the model. It costs a few tokens.
 const QUESTION: &str = "Answer with the one word: yes";
@@ -25,40 +25,44 @@ const SHOWN_CHARS_MAX: usize = 60;
 /// Follows the path of a conversation: finds the plugin and asks it a question.
 ///
 /// The run passes the gate and is recorded like any other.
-pub(super) async fn steps(
+pub(super) async fn check_plugin_model(
     plugin: &PluginModelConfig,
     settings: &HostSettings,
-    out: &Output,
-) -> Result<Vec<ModelCheckStep>, Failure> {
-    let consent = Arc::new(consent::AtTerminal { out: *out });
+    out: &CliOutput,
+) -> Result<Vec<ModelCheckStep>, CommandFailure> {
+    let consent = Arc::new(consent::TerminalConsent { out: *out });
     let only = PluginSelection::Only(plugin.plugin.clone());
-    let tools = compose::open_host(settings, consent, only, &Watch::default(), out).await?;
+    let tools = compose::open_host(settings, consent, only, &CallObservers::default(), out).await?;
     let name = plugin.plugin.as_str();
     let steps = match tools.roles().load_role_plugin(name, PluginRole::Provider) {
         Ok(player) => {
-            let found = step("plugin", ModelCheckStatus::Ok, format!("{name} is a provider"), None);
+            let found =
+                build_step("plugin", ModelCheckStatus::Ok, format!("{name} is a provider"), None);
             let session = new_session_id();
             let model = provider::plugin_chat_model(player, plugin.clone(), &session);
             let messages = [ChatMessage::user(QUESTION)];
             let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
             let answer = model.generate(request, &mut |_| {}).await;
-            vec![found, answer.map_or_else(|error| lost(&error), |r| answered(&r.message.text))]
+            vec![
+                found,
+                answer.map_or_else(|error| failure_step(&error), |r| answer_step(&r.message.text)),
+            ]
         }
         Err(error) => {
-            let failure = Failure::from(error);
-            vec![step("plugin", ModelCheckStatus::Failed, failure.message, failure.hint)]
+            let failure = CommandFailure::from(error);
+            vec![build_step("plugin", ModelCheckStatus::Failed, failure.message, failure.hint)]
         }
     };
-    compose::close(tools, out).await.check()?;
+    compose::close_host(tools, out).await.check_complete()?;
     Ok(steps)
 }
 
-fn answered(text: &str) -> ModelCheckStep {
+fn answer_step(text: &str) -> ModelCheckStep {
     let text = sallyport_contract::text::escape_excerpt(text, SHOWN_CHARS_MAX);
-    step("answer", ModelCheckStatus::Ok, format!("it says {text:?}"), None)
+    build_step("answer", ModelCheckStatus::Ok, format!("it says {text:?}"), None)
 }
 
-fn lost(error: &ModelError) -> ModelCheckStep {
+fn failure_step(error: &ModelError) -> ModelCheckStep {
     let (id, remedy) = match error {
         ModelError::Credentials { .. } => {
             ("credentials", "check the secret that the policy gives it")
@@ -69,7 +73,7 @@ fn lost(error: &ModelError) -> ModelCheckStep {
             "run `sallyport run --emit-needed-grants` with it to print the policy that it needs",
         ),
         _ => {
-            return step(
+            return build_step(
                 "answer",
                 ModelCheckStatus::Failed,
                 error.to_string(),
@@ -77,10 +81,10 @@ fn lost(error: &ModelError) -> ModelCheckStep {
             );
         }
     };
-    step(id, ModelCheckStatus::Failed, error.to_string(), Some(remedy.to_owned()))
+    build_step(id, ModelCheckStatus::Failed, error.to_string(), Some(remedy.to_owned()))
 }
 
-fn step(
+fn build_step(
     id: &'static str,
     status: ModelCheckStatus,
     detail: String,

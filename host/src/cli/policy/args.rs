@@ -241,7 +241,7 @@ pub(in crate::cli) struct RevokeArgs {
     pub(super) rule_page: Option<String>,
     /// Only the rules that say this
     #[arg(long, requires = "rule", value_enum)]
-    pub(super) decision: Option<DecisionWord>,
+    pub(super) decision: Option<DecisionArg>,
     /// The plugin's whole table; rules stay
     #[arg(long)]
     pub(super) all: bool,
@@ -253,18 +253,18 @@ pub(in crate::cli) struct RevokeArgs {
 
 /// The decision of a rule.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum DecisionWord {
+pub(super) enum DecisionArg {
     Allow,
     Ask,
     Deny,
 }
 
-impl From<DecisionWord> for Decision {
-    fn from(word: DecisionWord) -> Self {
+impl From<DecisionArg> for Decision {
+    fn from(word: DecisionArg) -> Self {
         match word {
-            DecisionWord::Allow => Self::Allow,
-            DecisionWord::Ask => Self::Ask,
-            DecisionWord::Deny => Self::Deny,
+            DecisionArg::Allow => Self::Allow,
+            DecisionArg::Ask => Self::Ask,
+            DecisionArg::Deny => Self::Deny,
         }
     }
 }

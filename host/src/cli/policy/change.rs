@@ -13,12 +13,12 @@ use sallyport_runtime::{
 
 use crate::cli::{
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 /// A requested change.
-pub(super) struct Wish<'a> {
+pub(super) struct PolicyChangeRequest<'a> {
     /// The plugin, or a pattern that matches several.
     pub(super) plugin: &'a str,
     /// Description for the record, such as `grants GET https://example.org/`.
@@ -29,60 +29,63 @@ pub(super) struct Wish<'a> {
 
 /// Changes the user's policy if the result is valid together with the other files and the user
 /// confirms. Returns whether the file was written.
-pub(super) fn change(
+pub(super) fn change_policy(
     settings: &HostSettings,
-    wish: &Wish<'_>,
+    wish: &PolicyChangeRequest<'_>,
     edit: impl FnOnce(&str) -> Result<String, EditError>,
-    out: &Output,
-) -> Result<bool, Failure> {
+    out: &CliOutput,
+) -> Result<bool, CommandFailure> {
     let file = settings.policy.user_file();
-    let before = rulebook::read_policy(file).map_err(|error| unusable(file, &error))?;
-    let after = edit(&before).map_err(|error| uneditable(file, &error))?;
+    let before = rulebook::read_policy(file).map_err(|error| file_failure(file, &error))?;
+    let after = edit(&before).map_err(|error| edit_failure(file, &error))?;
     standing::parse_proposed_policy(&settings.policy, &after)?;
     if after == before {
-        out.line(&format!("{} says so already.", file.display()));
+        out.print_line(&format!("{} says so already.", file.display()));
         return Ok(false);
     }
-    out.line(&file.display().to_string());
-    edit::diff_lines(&before, &after).iter().for_each(|line| print(line, out));
-    if !wish.yes && !compose::confirms("Write this?", out)? {
-        out.note("Nothing was changed.");
+    out.print_line(&file.display().to_string());
+    edit::diff_lines(&before, &after).iter().for_each(|line| print_diff_line(line, out));
+    if !wish.yes && !compose::ask_confirmation("Write this?", out)? {
+        out.print_note("Nothing was changed.");
         return Ok(false);
     }
     if rulebook::read_policy(file)? != before {
         let message = format!("{} changed in the meantime; nothing was written", file.display());
-        return Err(Failure::new(Exit::Failed, message).with_hint("run the command again"));
+        return Err(
+            CommandFailure::new(ExitStatus::Failed, message).with_hint("run the command again")
+        );
     }
-    compose::record_policy(settings, wish.plugin, &wish.what, || {
-        rulebook::write_policy(file, &after).map_err(|error| unusable(file, &error))
+    compose::record_policy_change(settings, wish.plugin, &wish.what, || {
+        rulebook::write_policy(file, &after).map_err(|error| file_failure(file, &error))
     })?;
-    out.line("Saved. Running sessions use it from the next call.");
+    out.print_line("Saved. Running sessions use it from the next call.");
     Ok(true)
 }
 
-fn print(line: &DiffLine, out: &Output) {
+fn print_diff_line(line: &DiffLine, out: &CliOutput) {
     let mark = match line.change {
         LineChange::Kept => ' ',
         LineChange::Added => '+',
         LineChange::Removed => '-',
     };
-    out.line(&format!("{:5} {mark} {}", line.number, line.text));
+    out.print_line(&format!("{:5} {mark} {}", line.number, line.text));
 }
 
-fn unusable(file: &Path, error: &std::io::Error) -> Failure {
-    let failure = Failure::new(Exit::Policy, format!("cannot use {}: {error}", file.display()));
+fn file_failure(file: &Path, error: &std::io::Error) -> CommandFailure {
+    let failure =
+        CommandFailure::new(ExitStatus::Policy, format!("cannot use {}: {error}", file.display()));
     failure.with_hint("check the path and its permissions")
 }
 
 /// A fault in the file is a policy error. All others are usage errors.
-fn uneditable(file: &Path, error: &EditError) -> Failure {
+fn edit_failure(file: &Path, error: &EditError) -> CommandFailure {
     let failure = match error {
         EditError::Syntax { .. } | EditError::Shape { .. } => {
-            Failure::new(Exit::Policy, format!("{}:{error}", file.display()))
+            CommandFailure::new(ExitStatus::Policy, format!("{}:{error}", file.display()))
         }
         EditError::Unfit { .. } | EditError::Absent { .. } | EditError::Ambiguous { .. } => {
-            Failure::new(Exit::Usage, error.to_string())
+            CommandFailure::new(ExitStatus::Usage, error.to_string())
         }
     };
-    Failure { hint: error.hint(), ..failure }
+    CommandFailure { hint: error.hint(), ..failure }
 }

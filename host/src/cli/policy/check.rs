@@ -10,101 +10,103 @@ use sallyport_runtime::{
 use serde_json::{Value, json};
 
 use crate::cli::{
-    args::Format,
+    args::OutputFormat,
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
     show,
 };
 
-pub(super) async fn check(
+pub(super) async fn run_check_command(
     settings: &HostSettings,
-    format: Format,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let registry = compose::registry(settings, out).await?;
-    compose::show_problems(&registry, out);
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let registry = compose::load_registry(settings, out).await?;
+    compose::print_load_problems(&registry, out);
     let policy = registry.gate().standing.current().policy;
-    let remarks = policy.find_remarks(&installed(&registry));
+    let remarks = policy.find_remarks(&installed_plugins(&registry));
     match format {
-        Format::Json => out.json(&to_json(settings, &registry, &policy, &remarks)),
-        Format::Text => print(settings, &registry, &policy, &remarks, out),
+        OutputFormat::Json => {
+            out.print_json(&report_to_json(settings, &registry, &policy, &remarks))
+        }
+        OutputFormat::Text => print_report(settings, &registry, &policy, &remarks, out),
     }
     registry.shutdown().await;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// The installed plugins with their tools.
-pub(super) fn installed(registry: &Registry) -> Installed {
+pub(super) fn installed_plugins(registry: &Registry) -> Installed {
     let tools =
         |entry: &RegisteredPlugin| entry.tools().iter().map(|tool| tool.id.tool.clone()).collect();
     registry.entries().map(|entry| (entry.name().clone(), tools(entry))).collect()
 }
 
-fn print(
+fn print_report(
     settings: &HostSettings,
     registry: &Registry,
     policy: &Policy,
     remarks: &[PolicyRemark],
-    out: &Output,
+    out: &CliOutput,
 ) {
     print_files(settings, out);
     print_shared_limits(policy, out);
     registry.entries().for_each(|entry| print_plugin(entry, policy, out));
     for remark in remarks {
-        out.warn(&format!("{}: {}", remark.place, remark.message));
+        out.print_warning(&format!("{}: {}", remark.place, remark.message));
     }
 }
 
-fn print_files(settings: &HostSettings, out: &Output) {
+fn print_files(settings: &HostSettings, out: &CliOutput) {
     for file in &settings.policy.files {
         let path = file.path.display();
         if file.path.exists() {
-            out.line(&format!("{path} is sound."));
+            out.print_line(&format!("{path} is sound."));
         } else if file.path == settings.policy.user_file() {
-            out.line(&format!("{path} does not exist, so it grants nothing."));
+            out.print_line(&format!("{path} does not exist, so it grants nothing."));
         }
     }
 }
 
-fn print_shared_limits(policy: &Policy, out: &Output) {
+fn print_shared_limits(policy: &Policy, out: &CliOutput) {
     let GlobalLimits { calls_per_minute, concurrent_calls } = policy.shared_limits();
     if let Some(calls) = calls_per_minute {
-        out.line(&format!("All plugins together may be called {calls} times a minute."));
+        out.print_line(&format!("All plugins together may be called {calls} times a minute."));
     }
     if let Some(calls) = concurrent_calls {
-        out.line(&format!("All plugins together may run {calls} calls at a time."));
+        out.print_line(&format!("All plugins together may run {calls} calls at a time."));
     }
 }
 
-fn print_plugin(entry: &RegisteredPlugin, policy: &Policy, out: &Output) {
-    out.line("");
-    out.heading(entry.name().as_str());
+fn print_plugin(entry: &RegisteredPlugin, policy: &Policy, out: &CliOutput) {
+    out.print_line("");
+    out.print_heading(entry.name().as_str());
     let grant = entry.grant();
     let powers = grant.permission_lines();
     if powers.is_empty() {
         let can =
             if entry.unconditional_denial().is_some() { "cannot run" } else { "nothing granted" };
-        out.line(&format!("  {can}"));
+        out.print_line(&format!("  {can}"));
     }
     for power in powers {
-        out.line(&format!("  can {}", text::escape_line(&power)));
+        out.print_line(&format!("  can {}", text::escape_line(&power)));
     }
-    for line in show::ungranted(entry) {
-        out.line(&format!("  {line}"));
+    for line in show::ungranted_lines(entry) {
+        out.print_line(&format!("  {line}"));
     }
     for tool in entry.tools() {
-        let (decision, reason) = outlook(entry, policy, &tool.id);
+        let (decision, reason) = likely_decision(entry, policy, &tool.id);
         let reason = text::escape_line(&reason);
-        out.line(&format!("  {}: {} ({reason})", tool.id.tool, decision.as_str()));
+        out.print_line(&format!("  {}: {} ({reason})", tool.id.tool, decision.as_str()));
     }
     for note in grant.notes() {
-        out.line(&format!("  note: {}", text::escape_line(&note)));
+        out.print_line(&format!("  note: {}", text::escape_line(&note)));
     }
 }
 
 /// Returns the likely decision about calls of a tool, with the reason.
-fn outlook(entry: &RegisteredPlugin, policy: &Policy, tool: &ToolId) -> (Decision, String) {
+fn likely_decision(entry: &RegisteredPlugin, policy: &Policy, tool: &ToolId) -> (Decision, String) {
     match entry.unconditional_denial() {
         Some(denial) => (Decision::Deny, denial.why),
         None => {
@@ -114,7 +116,7 @@ fn outlook(entry: &RegisteredPlugin, policy: &Policy, tool: &ToolId) -> (Decisio
     }
 }
 
-fn to_json(
+fn report_to_json(
     settings: &HostSettings,
     registry: &Registry,
     policy: &Policy,
@@ -143,7 +145,7 @@ fn to_json(
 fn plugin_json(entry: &RegisteredPlugin, policy: &Policy) -> Value {
     let grant = entry.grant();
     let tools = entry.tools().iter().map(|tool| {
-        let (decision, reason) = outlook(entry, policy, &tool.id);
+        let (decision, reason) = likely_decision(entry, policy, &tool.id);
         json!({ "tool": tool.id.tool, "decision": decision, "reason": reason })
     });
     json!({

@@ -5,38 +5,44 @@ use sallyport_runtime::{config::HostSettings, gate::PolicyStore};
 use serde_json::{Value, json};
 
 use crate::cli::{
-    args::Format,
-    exit::{Exit, Failure},
-    output::Output,
+    args::OutputFormat,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 /// Runs the command. A policy with a failing example is rejected when it is read, so every example
 /// shown here passes.
-pub(super) fn test(settings: &HostSettings, format: Format, out: &Output) -> Result<Exit, Failure> {
+pub(super) fn run_test_command(
+    settings: &HostSettings,
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let standing = PolicyStore::open(settings.policy.clone(), Box::new(|_| {}))?;
     let results: Vec<RuleExampleResult> = standing.current().policy.example_results().collect();
     match format {
-        Format::Json => out.json(&results.iter().map(to_json).collect::<Value>()),
-        Format::Text => print(&results, out),
+        OutputFormat::Json => {
+            out.print_json(&results.iter().map(result_to_json).collect::<Value>())
+        }
+        OutputFormat::Text => print_results(&results, out),
     }
     let failed = results.iter().any(|result| result.expected != result.got);
-    Ok(if failed { Exit::Policy } else { Exit::Done })
+    Ok(if failed { ExitStatus::Policy } else { ExitStatus::Done })
 }
 
-fn print(results: &[RuleExampleResult], out: &Output) {
+fn print_results(results: &[RuleExampleResult], out: &CliOutput) {
     for result in results {
         let (expected, got) = (result.expected.as_str(), result.got.as_str());
         let arguments = &result.arguments;
-        out.line(&format!("{}: expected {expected}, got {got}: {arguments}", result.place));
+        out.print_line(&format!("{}: expected {expected}, got {got}: {arguments}", result.place));
     }
     match results.len() {
-        0 => out.line("No rule has an example. Add one with match = [{ …, decision = … }]."),
-        1 => out.line("The one example comes out."),
-        count => out.line(&format!("All {count} examples come out.")),
+        0 => out.print_line("No rule has an example. Add one with match = [{ …, decision = … }]."),
+        1 => out.print_line("The one example comes out."),
+        count => out.print_line(&format!("All {count} examples come out.")),
     }
 }
 
-fn to_json(result: &RuleExampleResult) -> Value {
+fn result_to_json(result: &RuleExampleResult) -> Value {
     json!({
         "file": result.place.file,
         "line": result.place.line,

@@ -19,61 +19,64 @@ use sallyport_runtime::{
 
 use super::{
     args::LearnArgs,
-    change::{Wish, change},
+    change::{PolicyChangeRequest, change_policy},
 };
 use crate::cli::{
-    args::{Args, Command},
+    args::{CliArgs, CliCommand},
     call, compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
     run,
-    watch::{Notebook, Watch},
+    watch::{CallObservers, RefusalLog},
 };
 
 /// Most runs. A plugin that is refused something new every time needs more than it declares.
 const RUNS_MAX: usize = 8;
 
 /// Runs the command.
-pub(super) fn learn(
+pub(super) fn run_learn_command(
     flags: &ConfigFlags,
     args: &LearnArgs,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let plugin = super::plugin_name(&args.plugin)?;
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let plugin = super::parse_plugin_name(&args.plugin)?;
     let line = std::iter::once("sallyport").chain(args.command.iter().map(String::as_str));
-    let inner = match Args::try_parse_from(line) {
+    let inner = match CliArgs::try_parse_from(line) {
         Ok(inner) => inner,
-        Err(error) => return Ok(out.usage(&error)),
+        Err(error) => return Ok(out.print_clap_message(&error)),
     };
-    let flags = inner_flags(flags, &inner);
-    let settings = compose::settings(&flags)?;
+    let flags = merge_flags(flags, &inner);
+    let settings = compose::read_settings(&flags)?;
     // Check the name first: a misspelt plugin would appear to be refused nothing.
-    compose::on_this_thread(proposal(&settings, &plugin, &[], out))?;
+    compose::run_on_current_thread(build_proposal(&settings, &plugin, &[], out))?;
     for _ in 0..RUNS_MAX {
-        let notebook = Arc::new(Notebook::default());
-        let watch = Watch {
+        let notebook = Arc::new(RefusalLog::default());
+        let watch = CallObservers {
             verbose: watch.verbose || inner.verbose,
             notebook: Some(Arc::clone(&notebook)),
-            ..Watch::default()
+            ..CallObservers::default()
         };
-        let exit = run_once(&flags, &inner.command, &watch, out)?;
-        let refused = notebook.refused(&plugin);
+        let exit = run_learned_command(&flags, &inner.command, &watch, out)?;
+        let refused = notebook.refusals_of(&plugin);
         if refused.is_empty() {
-            out.note(&format!("{plugin} was refused nothing."));
+            out.print_note(&format!("{plugin} was refused nothing."));
             return Ok(exit);
         }
-        if exit == Exit::Interrupted || !propose(&settings, &plugin, &refused, args.yes, out)? {
+        if exit == ExitStatus::Interrupted
+            || !propose_grant(&settings, &plugin, &refused, args.yes, out)?
+        {
             return Ok(exit);
         }
     }
     let message = format!("{plugin} was still refused something after {RUNS_MAX} runs");
-    Err(Failure::new(Exit::Failed, message).with_hint("run `sallyport audit show` to see what"))
+    Err(CommandFailure::new(ExitStatus::Failed, message)
+        .with_hint("run `sallyport audit show` to see what"))
 }
 
 /// Combines the flags. Those of the inner command take precedence.
-fn inner_flags(outer: &ConfigFlags, inner: &Args) -> ConfigFlags {
-    let inner = inner.flags();
+fn merge_flags(outer: &ConfigFlags, inner: &CliArgs) -> ConfigFlags {
+    let inner = inner.config_flags();
     let own_dirs = !inner.plugin_dirs.is_empty();
     ConfigFlags {
         plugin_dirs: if own_dirs { inner.plugin_dirs } else { outer.plugin_dirs.clone() },
@@ -83,17 +86,22 @@ fn inner_flags(outer: &ConfigFlags, inner: &Args) -> ConfigFlags {
     }
 }
 
-fn run_once(
+fn run_learned_command(
     flags: &ConfigFlags,
-    command: &Command,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    command: &CliCommand,
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     match command {
-        Command::Run(args) => compose::on_threads(run::run(flags, args, watch, out)),
-        Command::Call(args) => compose::on_this_thread(call::call(flags, args, watch, out)),
+        CliCommand::Run(args) => {
+            compose::run_on_thread_pool(run::run_prompt(flags, args, watch, out))
+        }
+        CliCommand::Call(args) => {
+            compose::run_on_current_thread(call::run_call_command(flags, args, watch, out))
+        }
         _ => {
-            let failure = Failure::new(Exit::Usage, "only a call or a run can be learned from");
+            let failure =
+                CommandFailure::new(ExitStatus::Usage, "only a call or a run can be learned from");
             Err(failure.with_hint("policy learn PLUGIN -- call PLUGIN.TOOL JSON"))
         }
     }
@@ -102,46 +110,48 @@ fn run_once(
 /// Shows the least grant for the refusals, and writes it after confirmation.
 ///
 /// Returns whether another run may succeed.
-fn propose(
+fn propose_grant(
     settings: &HostSettings,
     plugin: &PluginName,
     refused: &[Denial],
     yes: bool,
-    out: &Output,
-) -> Result<bool, Failure> {
-    let (proposal, folder) = compose::on_this_thread(proposal(settings, plugin, refused, out))?;
+    out: &CliOutput,
+) -> Result<bool, CommandFailure> {
+    let (proposal, folder) =
+        compose::run_on_current_thread(build_proposal(settings, plugin, refused, out))?;
     for open in &proposal.open {
-        out.warn(&format!("no proposal: {open}"));
+        out.print_warning(&format!("no proposal: {open}"));
     }
     if let Some(command) = &folder {
-        out.hint(&format!("choose the folder yourself: `{command}`"));
+        out.print_hint(&format!("choose the folder yourself: `{command}`"));
     }
     if proposal.additions.is_empty() && proposal.rules.is_empty() {
-        out.note("Found no grant that would allow what was refused.");
+        out.print_note("Found no grant that would allow what was refused.");
         return Ok(false);
     }
     if yes {
-        out.note("Accepted by --yes:");
+        out.print_note("Accepted by --yes:");
     }
-    let what = format!("grants what a run was refused: {}", in_words(refused));
-    change(
+    let what = format!("grants what a run was refused: {}", describe_refusals(refused));
+    change_policy(
         settings,
-        &Wish { plugin: plugin.as_str(), what, yes },
+        &PolicyChangeRequest { plugin: plugin.as_str(), what, yes },
         |text| proposal.apply_to(text),
         out,
     )
 }
 
 /// Returns the proposal, and the command for a folder that only the user can choose.
-async fn proposal(
+async fn build_proposal(
     settings: &HostSettings,
     plugin: &PluginName,
     refused: &[Denial],
-    out: &Output,
-) -> Result<(PolicyProposal, Option<String>), Failure> {
+    out: &CliOutput,
+) -> Result<(PolicyProposal, Option<String>), CommandFailure> {
     let registry =
-        compose::registry_of(settings, PluginSelection::Only(plugin.clone()), out).await?;
-    let entry = registry.find_plugin(plugin.as_str()).map_err(Failure::from)?;
+        compose::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out)
+            .await?;
+    let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
     let policy = registry.gate().standing.current().policy;
     let (mut learned, mut unclear) = (PluginRefusals::empty(), Vec::new());
     let mut lacks_folder = false;
@@ -179,7 +189,7 @@ fn folder_command(manifest: &Manifest) -> Option<String> {
 }
 
 /// Describes the refusals for the record, which cuts long text.
-fn in_words(refused: &[Denial]) -> String {
+fn describe_refusals(refused: &[Denial]) -> String {
     let mut acts: Vec<&str> = refused.iter().map(|denial| denial.what.as_str()).collect();
     acts.dedup();
     acts.join("; ")

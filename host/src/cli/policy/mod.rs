@@ -15,52 +15,52 @@ use sallyport_runtime::config::ConfigFlags;
 pub(super) use self::args::PolicyCommand;
 use super::{
     compose,
-    exit::{Exit, Failure},
-    output::Output,
-    watch::Watch,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
+    watch::CallObservers,
 };
 
 /// Matches any characters in a pattern, and alone every plugin or every tool.
 const WILDCARD: &str = "*";
 
 /// Runs the command.
-pub(super) fn policy(
+pub(super) fn run_policy_command(
     flags: &ConfigFlags,
     command: &PolicyCommand,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = || compose::settings(flags);
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = || compose::read_settings(flags);
     match command {
         PolicyCommand::Check(args) => {
-            compose::on_this_thread(check::check(&settings()?, args.output, out))
+            compose::run_on_current_thread(check::run_check_command(&settings()?, args.output, out))
         }
         PolicyCommand::Explain(args) => {
-            compose::on_this_thread(explain::explain(&settings()?, args, out))
+            compose::run_on_current_thread(explain::run_explain_command(&settings()?, args, out))
         }
-        PolicyCommand::Test(args) => examples::test(&settings()?, args.output, out),
+        PolicyCommand::Test(args) => examples::run_test_command(&settings()?, args.output, out),
         PolicyCommand::Grant(args) => {
-            compose::on_this_thread(grant::grant(&settings()?, args, out))
+            compose::run_on_current_thread(grant::run_grant_command(&settings()?, args, out))
         }
-        PolicyCommand::Revoke(args) => revoke::revoke(&settings()?, args, out),
+        PolicyCommand::Revoke(args) => revoke::run_revoke_command(&settings()?, args, out),
         // Learning starts other commands, each with its own settings and threads.
-        PolicyCommand::Learn(args) => learn::learn(flags, args, watch, out),
+        PolicyCommand::Learn(args) => learn::run_learn_command(flags, args, watch, out),
     }
 }
 
 /// The plugins that a change of the policy applies to.
-enum Whose {
+enum PluginTarget {
     /// One plugin.
     One(PluginName),
     /// Every plugin whose name matches a pattern.
     Several(String),
 }
 
-impl Whose {
-    fn parse(text: &str) -> Result<Self, Failure> {
+impl PluginTarget {
+    fn parse(text: &str) -> Result<Self, CommandFailure> {
         match text.contains(WILDCARD) {
             true => Ok(Self::Several(text.to_owned())),
-            false => plugin_name(text).map(Self::One),
+            false => parse_plugin_name(text).map(Self::One),
         }
     }
 
@@ -71,19 +71,19 @@ impl Whose {
         }
     }
 
-    fn is_everybody(&self) -> bool {
+    fn is_all_plugins(&self) -> bool {
         self.as_str() == WILDCARD
     }
 
     /// Returns their tools in the notation of rules: one tool, or `*` for all.
-    fn tools(&self, tool: &str) -> String {
-        match self.is_everybody() && tool == WILDCARD {
+    fn tool_pattern(&self, tool: &str) -> String {
+        match self.is_all_plugins() && tool == WILDCARD {
             true => WILDCARD.to_owned(),
             false => format!("{}.{tool}", self.as_str()),
         }
     }
 }
 
-fn plugin_name(text: &str) -> Result<PluginName, Failure> {
-    text.parse().map_err(|error| Failure::new(Exit::Usage, format!("{error}")))
+fn parse_plugin_name(text: &str) -> Result<PluginName, CommandFailure> {
+    text.parse().map_err(|error| CommandFailure::new(ExitStatus::Usage, format!("{error}")))
 }

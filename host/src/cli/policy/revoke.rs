@@ -4,51 +4,56 @@ use sallyport_policy::edit::{self, RemovalTarget, RuleRemovalTarget};
 use sallyport_runtime::config::HostSettings;
 
 use super::{
-    Whose,
+    PluginTarget,
     args::RevokeArgs,
-    change::{Wish, change},
+    change::{PolicyChangeRequest, change_policy},
 };
 use crate::cli::{
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
-pub(super) fn revoke(
+pub(super) fn run_revoke_command(
     settings: &HostSettings,
     args: &RevokeArgs,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let whose = Whose::parse(&args.plugin)?;
-    let wish = |what: String| Wish {
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let whose = PluginTarget::parse(&args.plugin)?;
+    let wish = |what: String| PolicyChangeRequest {
         plugin: whose.as_str(),
         what: format!("revokes {what}"),
         yes: args.yes,
     };
-    match (rule(&whose, args), &whose, &args.limit) {
+    match (rule_target(&whose, args), &whose, &args.limit) {
         (Some(rule), _, _) => {
             let wish = wish(format!("the rules for {}", rule.tool));
-            change(settings, &wish, |text| edit::remove_rule(text, &rule), out)?;
+            change_policy(settings, &wish, |text| edit::remove_rule(text, &rule), out)?;
         }
-        (None, Whose::One(plugin), _) => {
-            let (target, what) = target(args);
-            change(settings, &wish(what), |text| edit::revoke_grant(text, plugin, &target), out)?;
+        (None, PluginTarget::One(plugin), _) => {
+            let (target, what) = grant_target(args);
+            change_policy(
+                settings,
+                &wish(what),
+                |text| edit::revoke_grant(text, plugin, &target),
+                out,
+            )?;
         }
-        (None, Whose::Several(_), Some(key)) if whose.is_everybody() => {
+        (None, PluginTarget::Several(_), Some(key)) if whose.is_all_plugins() => {
             let wish = wish(format!("the limit {key} of all plugins"));
-            change(settings, &wish, |text| edit::revoke_shared_limit(text, key), out)?;
+            change_policy(settings, &wish, |text| edit::revoke_shared_limit(text, key), out)?;
         }
-        (None, Whose::Several(_), _) => {
+        (None, PluginTarget::Several(_), _) => {
             let message = "only rules, and the limits of all plugins, are about several plugins";
-            let failure = Failure::new(Exit::Usage, message);
+            let failure = CommandFailure::new(ExitStatus::Usage, message);
             return Err(failure.with_hint("name one plugin, or pass --rule TOOL or --limit KEY"));
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn rule(whose: &Whose, args: &RevokeArgs) -> Option<RuleRemovalTarget> {
+fn rule_target(whose: &PluginTarget, args: &RevokeArgs) -> Option<RuleRemovalTarget> {
     Some(RuleRemovalTarget {
-        tool: whose.tools(args.rule.as_ref()?),
+        tool: whose.tool_pattern(args.rule.as_ref()?),
         net: args.rule_net.clone(),
         open_url: args.rule_page.clone(),
         decision: args.decision.map(Into::into),
@@ -56,7 +61,7 @@ fn rule(whose: &Whose, args: &RevokeArgs) -> Option<RuleRemovalTarget> {
 }
 
 /// Returns the entry to remove, and its description for the record.
-fn target(args: &RevokeArgs) -> (RemovalTarget, String) {
+fn grant_target(args: &RevokeArgs) -> (RemovalTarget, String) {
     let named = [
         (&args.net, RemovalTarget::Net as fn(String) -> RemovalTarget, ""),
         (&args.deny, RemovalTarget::Deny, "the refusal of "),

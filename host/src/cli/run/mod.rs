@@ -22,82 +22,82 @@ use sallyport_session::{
 
 use super::{
     compose, consent,
-    events::Told,
-    exit::{Exit, Failure},
-    output::Output,
-    tape::{self, Reel},
-    watch::Watch,
+    events::JsonEvent,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
+    tape::{self, RunRecording},
+    watch::CallObservers,
 };
 
-use report::Report;
+use report::RunReport;
 
 pub(super) use args::RunArgs;
-pub(super) use report::print_end;
+pub(super) use report::print_turn_end;
 
 /// A session that is ready for input.
-struct Stage<'a> {
+struct RunSession<'a> {
     session: HostSession,
     events: Events,
-    reel: Reel,
+    reel: RunRecording,
     /// The source of hints about the policy. A recording has none.
     settings: Option<&'a HostSettings>,
 }
 
-pub(super) async fn run(
+pub(super) async fn run_prompt(
     flags: &ConfigFlags,
     args: &RunArgs,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let mut report = Report::new(args, watch.verbose, out);
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let mut report = RunReport::new(args, watch.verbose, out);
     let result = match &args.replay {
-        Some(file) => replay(file, &mut report).await,
-        None => ask(flags, args, watch, &mut report, out).await,
+        Some(file) => replay_recording(file, &mut report).await,
+        None => ask_question(flags, args, watch, &mut report, out).await,
     };
     if let Err(failure) = &result {
-        report.fail(failure);
+        report.report_failure(failure);
     }
     result
 }
 
-async fn ask(
+async fn ask_question(
     flags: &ConfigFlags,
     args: &RunArgs,
-    watch: &Watch,
-    report: &mut Report<'_>,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
-    let input = question::question(args, &settings, out)?;
-    let voice = compose::model(&settings, out)?;
+    watch: &CallObservers,
+    report: &mut RunReport<'_>,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
+    let input = question::read_question(args, &settings, out)?;
+    let voice = compose::prepare_model(&settings, out)?;
     let talk = compose::open_session(&settings, &SessionSelector::from(&args.session), out)?;
     let consent: Arc<dyn Consent> = match out.can_ask {
-        true => Arc::new(consent::AtTerminal { out: *out }),
+        true => Arc::new(consent::TerminalConsent { out: *out }),
         false => Arc::new(UnattendedConsent),
     };
     let tools = compose::open_host(&settings, consent, PluginSelection::All, watch, out).await?;
-    compose::show_problems(tools.registry(), out);
+    compose::print_load_problems(tools.registry(), out);
     // Timers wait during a recording, so that they do not disturb it.
     let timekeeper = args.record.is_none().then(|| tools.start_timekeeper());
     let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &tools).await;
-    let parts = config.map_err(Failure::from).and_then(|config| {
+    let parts = config.map_err(CommandFailure::from).and_then(|config| {
         // Approvals are answered at the terminal or not at all, so none comes through the session.
         let (_, approvals) = session::approval::approval_channel();
         let parts = tools.session_parts(talk, &config, &voice, approvals)?;
-        recorded(args, parts, &tools)
+        with_recording(args, parts, &tools)
     });
     let stage = parts.and_then(|(parts, reel)| {
         // A recorded session gets no notices, because a replay could not repeat them. They wait
         // until it is resumed.
-        let listens = matches!(reel, Reel::None);
-        let started = started(&parts);
+        let listens = matches!(reel, RunRecording::None);
+        let started = session_started_event(&parts);
         let (session, events) = tools.begin_session(parts, listens)?;
-        report.tell(started);
-        Ok(Stage { session, events, reel, settings: Some(&settings) })
+        report.report_json_event(started);
+        Ok(RunSession { session, events, reel, settings: Some(&settings) })
     });
     let result = match stage {
         Ok(mut stage) => {
-            let result = stage.turn(input, report).await;
+            let result = stage.run_turn(input, report).await;
             stage.session.close(stage.events).await;
             result
         }
@@ -106,30 +106,30 @@ async fn ask(
     if let Some(timekeeper) = timekeeper {
         timekeeper.stop().await;
     }
-    compose::close(tools, out).await.end(result)
+    compose::close_host(tools, out).await.apply_to_result(result)
 }
 
 /// Records the session if requested.
-fn recorded(
+fn with_recording(
     args: &RunArgs,
     live: SessionParts,
     tools: &Host,
-) -> Result<(SessionParts, Reel), Failure> {
-    let Some(path) = &args.record else { return Ok((live, Reel::None)) };
+) -> Result<(SessionParts, RunRecording), CommandFailure> {
+    let Some(path) = &args.record else { return Ok((live, RunRecording::None)) };
     let gate = Arc::clone(tools.registry().gate());
     let redactor = move || Redactor::clone(&gate.redactor());
-    let file = tape::create(path)?;
+    let file = tape::create_recording(path)?;
     let (model, toolbox) = (&*live.model, &*live.toolbox);
     let recording = SessionRecorder::start(file, redactor(), &live.options, model, toolbox);
     let recording = recording.with_live_redactor(redactor);
     let (model, toolbox) = (recording.wrap_model(live.model), recording.wrap_toolbox(live.toolbox));
     let recall = live.recall.map(|recall| recording.wrap_recall(recall));
-    Ok((SessionParts { model, toolbox, recall, ..live }, Reel::Records(recording)))
+    Ok((SessionParts { model, toolbox, recall, ..live }, RunRecording::Records(recording)))
 }
 
 /// The first event of a session.
-fn started(parts: &SessionParts) -> Told {
-    Told::SessionStarted {
+fn session_started_event(parts: &SessionParts) -> JsonEvent {
+    JsonEvent::SessionStarted {
         session_id: parts.options.session_id.clone(),
         model: parts.model.name().to_owned(),
         tools: parts.toolbox.tools().iter().map(|tool| tool.id.to_string()).collect(),
@@ -138,8 +138,11 @@ fn started(parts: &SessionParts) -> Told {
 }
 
 /// Replays the inputs of a recording in order.
-async fn replay(file: &Path, report: &mut Report<'_>) -> Result<Exit, Failure> {
-    let tape = tape::read(file)?;
+async fn replay_recording(
+    file: &Path,
+    report: &mut RunReport<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let tape = tape::read_recording(file)?;
     let (inputs, options) = (tape.inputs().to_vec(), tape.options());
     // A recording contains no secrets, so nothing has to be redacted.
     let player = SessionReplay::new(tape, Redactor::empty());
@@ -148,75 +151,76 @@ async fn replay(file: &Path, report: &mut Report<'_>) -> Result<Exit, Failure> {
     let (journal, past) = (Box::new(NoJournal), RestoredSession::default());
     let recall = player.to_session_memory();
     let parts = SessionParts { model, toolbox, approvals, journal, past, recall, options };
-    let started = started(&parts);
+    let started = session_started_event(&parts);
     let (session, events) = HostSession::start_detached(parts)?;
-    report.tell(started);
-    let mut stage = Stage { session, events, reel: Reel::Plays(player), settings: None };
-    let mut exit = Err(Failure::new(Exit::Failed, "the recording contains no input"));
+    report.report_json_event(started);
+    let mut stage =
+        RunSession { session, events, reel: RunRecording::Plays(player), settings: None };
+    let mut exit = Err(CommandFailure::new(ExitStatus::Failed, "the recording contains no input"));
     for input in inputs {
-        exit = Ok(stage.turn(input, report).await?);
+        exit = Ok(stage.run_turn(input, report).await?);
     }
     exit
 }
 
-impl Stage<'_> {
-    async fn turn(
+impl RunSession<'_> {
+    async fn run_turn(
         &mut self,
         input: UserInputMessage,
-        report: &mut Report<'_>,
-    ) -> Result<Exit, Failure> {
-        self.reel.input(&input);
+        report: &mut RunReport<'_>,
+    ) -> Result<ExitStatus, CommandFailure> {
+        self.reel.record_input(&input);
         self.send(FrontEndCommand::SubmitInput { input }).await?;
         // Cancel only once. A lasting reason, such as a closed pipe, would repeat forever.
         let mut is_called_off = false;
         loop {
             let event = tokio::select! {
                 event = self.events.recv() => event,
-                () = called_off(&self.reel), if !is_called_off => {
+                () = wait_for_cancel(&self.reel), if !is_called_off => {
                     is_called_off = true;
-                    self.reel.cancel();
+                    self.reel.record_cancel();
                     self.send(FrontEndCommand::Cancel).await?;
                     continue;
                 }
             };
-            match event.map(|event| self.reel.event(event)) {
+            match event.map(|event| self.reel.record_event(event)) {
                 Some(SessionEvent::TurnEnded { reason, usage }) => {
-                    self.stop_hearing(report).await;
-                    self.reel.settle()?;
-                    return Ok(report.end(
+                    self.stop_listening(report).await;
+                    self.reel.finish_recording()?;
+                    return Ok(report.report_end(
                         &self.session.session_id,
                         &reason,
                         &usage,
                         self.settings,
                     ));
                 }
-                Some(event) => report.take(&event),
-                None => return Err(ended()),
+                Some(event) => report.report_event(&event),
+                None => return Err(session_ended_failure()),
             }
         }
     }
 
     /// Stops listening to plugins and reports the notices that have arrived.
-    async fn stop_hearing(&mut self, report: &mut Report<'_>) {
+    async fn stop_listening(&mut self, report: &mut RunReport<'_>) {
         self.session.stop_listening().await;
         while let Ok(event) = self.events.try_recv() {
-            report.take(&event);
+            report.report_event(&event);
         }
     }
 
-    async fn send(&self, command: FrontEndCommand) -> Result<(), Failure> {
-        self.session.handle.send(command).await.map_err(|_| ended())
+    async fn send(&self, command: FrontEndCommand) -> Result<(), CommandFailure> {
+        self.session.handle.send(command).await.map_err(|_| session_ended_failure())
     }
 }
 
 /// Waits until the turn is cancelled, by the user or by the recording.
-async fn called_off(reel: &Reel) {
+async fn wait_for_cancel(reel: &RunRecording) {
     tokio::select! {
-        () = compose::interrupted() => {}
-        () = reel.cancel_due() => {}
+        () = compose::wait_for_interrupt() => {}
+        () = reel.wait_for_cancel() => {}
     }
 }
 
-fn ended() -> Failure {
-    Failure::new(Exit::Failed, "the session ended unexpectedly")
+fn session_ended_failure() -> CommandFailure {
+    CommandFailure::new(ExitStatus::Failed, "the session ended unexpectedly")
 }

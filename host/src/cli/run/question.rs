@@ -17,8 +17,8 @@ use sallyport_runtime::config::HostSettings;
 use super::RunArgs;
 use crate::cli::{
     attached,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 /// Longest text from standard input, in bytes. Reading stops beyond it.
@@ -33,41 +33,41 @@ const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// # Errors
 ///
 /// There is no question, or a part of it cannot be read.
-pub(super) fn question(
+pub(super) fn read_question(
     args: &RunArgs,
     settings: &HostSettings,
-    out: &Output,
-) -> Result<UserInputMessage, Failure> {
-    let attachments = attached::named(&args.files, &attached::disk(settings))?;
+    out: &CliOutput,
+) -> Result<UserInputMessage, CommandFailure> {
+    let attachments = attached::read_flag_files(&args.files, &attached::search_folders(settings))?;
     let words = args.prompt.join(" ");
-    let piped = if io::stdin().is_terminal() { String::new() } else { piped(out)? };
-    let text = together(words, &piped);
+    let piped = if io::stdin().is_terminal() { String::new() } else { read_stdin(out)? };
+    let text = join_prompt(words, &piped);
     if text.trim().is_empty() && attachments.is_empty() && io::stdin().is_terminal() {
-        let failure = Failure::new(Exit::Usage, "there is no question");
+        let failure = CommandFailure::new(ExitStatus::Usage, "there is no question");
         return Err(failure.with_hint("write it after `run`, or pipe it in"));
     }
     Ok(UserInputMessage { text, attachments, ..UserInputMessage::default() })
 }
 
 /// Joins both parts. The words come first: they are the instruction for the rest.
-fn together(words: String, piped: &str) -> String {
+fn join_prompt(words: String, piped: &str) -> String {
     match (words.trim().is_empty(), piped.trim().is_empty()) {
         (true, _) => piped.to_owned(),
         (false, true) => words,
         (false, false) => {
-            let fence = fence(piped);
+            let fence = code_fence(piped);
             format!("{words}\n\n{fence}text\n{}\n{fence}", piped.trim_end_matches('\n'))
         }
     }
 }
 
 /// A fence longer than any run of backticks in the text, so that nothing in it ends the block.
-fn fence(text: &str) -> String {
+fn code_fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)
 }
 
-fn piped(out: &Output) -> Result<String, Failure> {
+fn read_stdin(out: &CliOutput) -> Result<String, CommandFailure> {
     let (sender, bytes) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -76,25 +76,25 @@ fn piped(out: &Output) -> Result<String, Failure> {
         let _ = sender.send(read.map(|_| bytes));
     });
     let read = bytes.recv_timeout(SILENCE_MAX).or_else(|_| {
-        out.note(
+        out.print_note(
             "Waiting for standard input to end. Add `< /dev/null` if there is nothing to read.",
         );
         bytes.recv()
     });
     let bytes = read.map_err(io::Error::other).flatten().map_err(|error| {
-        Failure::new(Exit::Usage, format!("cannot read standard input: {error}"))
+        CommandFailure::new(ExitStatus::Usage, format!("cannot read standard input: {error}"))
     })?;
-    text(bytes)
+    decode_stdin(bytes)
 }
 
-fn text(bytes: Vec<u8>) -> Result<String, Failure> {
+fn decode_stdin(bytes: Vec<u8>) -> Result<String, CommandFailure> {
     if bytes.len() as u64 > STDIN_BYTES_MAX {
         let message = format!("standard input is larger than {STDIN_BYTES_MAX} bytes");
         let hint = "send the part that matters, or let a tool read the file";
-        return Err(Failure::new(Exit::Usage, message).with_hint(hint));
+        return Err(CommandFailure::new(ExitStatus::Usage, message).with_hint(hint));
     }
     String::from_utf8(bytes).map_err(|_| {
-        let failure = Failure::new(Exit::Usage, "standard input is no UTF-8 text");
+        let failure = CommandFailure::new(ExitStatus::Usage, "standard input is no UTF-8 text");
         failure.with_hint("attach other files with --attach")
     })
 }
@@ -113,15 +113,15 @@ mod tests {
             ("explain", "a\n```\nb", "explain\n\n````text\na\n```\nb\n````"),
         ];
         for (words, piped, want) in rows {
-            assert_eq!(together(words.to_owned(), piped), want);
+            assert_eq!(join_prompt(words.to_owned(), piped), want);
         }
     }
 
     #[test]
     fn what_is_no_text_or_too_long_is_refused_and_not_cut() {
-        assert_eq!(text("ü".into()).unwrap(), "ü");
-        assert!(text(vec![0xff]).unwrap_err().hint.unwrap().contains("--attach"));
+        assert_eq!(decode_stdin("ü".into()).unwrap(), "ü");
+        assert!(decode_stdin(vec![0xff]).unwrap_err().hint.unwrap().contains("--attach"));
         let long = vec![b'x'; STDIN_BYTES_MAX as usize + 1];
-        assert!(text(long).unwrap_err().message.contains("larger than 1048576 bytes"));
+        assert!(decode_stdin(long).unwrap_err().message.contains("larger than 1048576 bytes"));
     }
 }

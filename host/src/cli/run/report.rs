@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use super::args::{RunArgs, RunFormat};
 use crate::cli::{
-    events::{self, FinishedCall, Line, Summary, Told},
-    exit::{Exit, Failure},
-    output::Output,
+    events::{self, JsonEvent, JsonEventLine, JsonFinishedCall, JsonRunResult},
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
     show,
 };
 
@@ -24,9 +24,9 @@ use crate::cli::{
 const INCOMPLETE: &str = "[incomplete: the answer broke off here]";
 
 /// Reports events, and keeps what the end of the turn depends on.
-pub(super) struct Report<'a> {
+pub(super) struct RunReport<'a> {
     args: &'a RunArgs,
-    out: &'a Output,
+    out: &'a CliOutput,
     verbose: bool,
     streamed: bool,
     /// The received part of the current answer.
@@ -37,12 +37,12 @@ pub(super) struct Report<'a> {
     nobody_to_ask: bool,
     any_failed: bool,
     no_answer: bool,
-    calls: Vec<FinishedCall>,
+    calls: Vec<JsonFinishedCall>,
     notices: Vec<String>,
 }
 
-impl<'a> Report<'a> {
-    pub(super) fn new(args: &'a RunArgs, verbose: bool, out: &'a Output) -> Self {
+impl<'a> RunReport<'a> {
+    pub(super) fn new(args: &'a RunArgs, verbose: bool, out: &'a CliOutput) -> Self {
         Self {
             args,
             out,
@@ -60,70 +60,79 @@ impl<'a> Report<'a> {
     }
 
     /// Reports something that is not an event of the session itself.
-    pub(super) fn tell(&mut self, told: Told) {
+    pub(super) fn report_json_event(&mut self, told: JsonEvent) {
         match self.args.output {
             RunFormat::Text => {}
-            RunFormat::Json => self.collect(told),
-            RunFormat::Jsonl => self.out.json_line(&to_value(&Line::from(told))),
+            RunFormat::Json => self.collect_event(told),
+            RunFormat::Jsonl => {
+                self.out.print_json_line(&to_json_value(&JsonEventLine::from(told)))
+            }
         }
     }
 
     /// Reports an event of the session.
-    pub(super) fn take(&mut self, event: &SessionEvent) {
-        self.remember(event);
-        self.show(event);
-        if let Some(told) = events::told(event) {
-            self.tell(told);
+    pub(super) fn report_event(&mut self, event: &SessionEvent) {
+        self.track_event(event);
+        self.show_event(event);
+        if let Some(told) = events::convert_event(event) {
+            self.report_json_event(told);
         }
     }
 
     /// Reports the end of the turn, and returns the exit code.
-    pub(super) fn end(
+    pub(super) fn report_end(
         &mut self,
         session_id: &str,
         end: &TurnEnd,
         usage: &TurnUsage,
         settings: Option<&HostSettings>,
-    ) -> Exit {
-        let exit = self.exit(end);
+    ) -> ExitStatus {
+        let exit = self.exit_status(end);
         if mem::take(&mut self.waits) {
-            self.out.status(None);
+            self.out.set_status(None);
         }
         if self.args.emit_needed_grants {
-            self.denials.extend(denial_of_model(end));
+            self.denials.extend(model_denial(end));
         }
         self.show_end(end, settings);
-        self.last(events::ending(session_id, end, usage, exit).with_arrived(&self.arrived));
+        self.report_last_event(
+            events::convert_turn_end(session_id, end, usage, exit)
+                .with_incomplete_text(&self.arrived),
+        );
         exit
     }
 
     /// Reports that the turn did not start or did not end. The caller prints the message for the
     /// user.
-    pub(super) fn fail(&mut self, failure: &Failure) {
-        self.last(failure.into());
+    pub(super) fn report_failure(&mut self, failure: &CommandFailure) {
+        self.report_last_event(failure.into());
     }
 
-    fn last(&mut self, told: Told) {
+    fn report_last_event(&mut self, told: JsonEvent) {
         match self.args.output {
             RunFormat::Text => {}
             RunFormat::Json => {
                 let (calls, notices) = (mem::take(&mut self.calls), mem::take(&mut self.notices));
-                self.out.json(&to_value(&Summary::new(told, calls, notices)));
+                self.out.print_json(&to_json_value(&JsonRunResult::new(told, calls, notices)));
             }
-            RunFormat::Jsonl => self.out.json_line(&to_value(&Line::from(told))),
+            RunFormat::Jsonl => {
+                self.out.print_json_line(&to_json_value(&JsonEventLine::from(told)))
+            }
         }
     }
 
-    fn collect(&mut self, told: Told) {
+    fn collect_event(&mut self, told: JsonEvent) {
         match told {
-            Told::CallFinished(call) => self.calls.push(call),
-            Told::Notice { message } => self.notices.push(message),
-            Told::Notified { plugin, text, .. } => self.notices.push(format!("{plugin}: {text}")),
+            JsonEvent::CallFinished(call) => self.calls.push(call),
+            JsonEvent::Notice { message } => self.notices.push(message),
+            JsonEvent::Notified { plugin, text, .. } => {
+                self.notices.push(format!("{plugin}: {text}"))
+            }
             _ => {}
         }
     }
 
-    fn remember(&mut self, event: &SessionEvent) {
+    fn track_event(&mut self, event: &SessionEvent) {
         match event {
             SessionEvent::CallFinished { report, .. } => {
                 self.any_failed |= !matches!(report.outcome, Outcome::Completed(_));
@@ -147,96 +156,100 @@ impl<'a> Report<'a> {
 
     /// Shows a wait: as a status at a terminal, and as a line elsewhere.
     fn show_wait(&mut self, wait: Duration, reason: &str) {
-        let words = show::retry(wait, reason);
+        let words = show::retry_text(wait, reason);
         self.waits = self.out.stderr_is_terminal;
         match self.waits {
-            true => self.out.status(Some(&words)),
-            false => self.out.note(&words),
+            true => self.out.set_status(Some(&words)),
+            false => self.out.print_note(&words),
         }
     }
 
-    fn show(&mut self, event: &SessionEvent) {
+    fn show_event(&mut self, event: &SessionEvent) {
         if mem::take(&mut self.waits) {
-            self.out.status(None);
+            self.out.set_status(None);
         }
         match event {
-            SessionEvent::Delta(ReplyDelta::Text(text)) if self.streams() => {
+            SessionEvent::Delta(ReplyDelta::Text(text)) if self.is_streaming() => {
                 self.streamed = true;
-                self.out.piece(text);
+                self.out.print_piece(text);
             }
-            SessionEvent::MessageComplete { .. } if self.streamed => self.out.line(""),
-            SessionEvent::Delta(ReplyDelta::LeftOut(what)) => self.out.warn(&what.to_string()),
+            SessionEvent::MessageComplete { .. } if self.streamed => self.out.print_line(""),
+            SessionEvent::Delta(ReplyDelta::LeftOut(what)) => {
+                self.out.print_warning(&what.to_string())
+            }
             SessionEvent::Delta(ReplyDelta::Retry { wait, reason, .. }) => {
                 self.show_wait(*wait, reason)
             }
             SessionEvent::CallFinished { tool, report, .. }
                 if self.out.stderr_is_terminal && !self.verbose =>
             {
-                self.out.note(&format!("· {tool} {}", show::ending(report)));
+                self.out.print_note(&format!("· {tool} {}", show::call_end_text(report)));
             }
-            SessionEvent::Notice(notice) => self.out.warn(&notice.to_string()),
-            SessionEvent::Noticed { notice } => self.out.notice(notice),
+            SessionEvent::Notice(notice) => self.out.print_warning(&notice.to_string()),
+            SessionEvent::Noticed { notice } => self.out.print_notice(notice),
             _ => {}
         }
     }
 
     /// Whether the answer is printed as it arrives. Programs get whole answers.
-    fn streams(&self) -> bool {
-        self.prints_answer() && !self.args.emit_needed_grants && self.out.stdout_is_terminal
+    fn is_streaming(&self) -> bool {
+        self.is_text_format() && !self.args.emit_needed_grants && self.out.stdout_is_terminal
     }
 
     /// Whether standard output is only for the answer.
-    fn prints_answer(&self) -> bool {
+    fn is_text_format(&self) -> bool {
         self.args.output == RunFormat::Text
     }
 
     fn show_end(&self, end: &TurnEnd, settings: Option<&HostSettings>) {
         if self.args.emit_needed_grants && !self.denials.is_empty() {
-            show::needed(&self.denials, self.out);
+            show::print_needed_grants(&self.denials, self.out);
             return;
         }
-        self.show_arrived(end);
+        self.show_incomplete_answer(end);
         match end {
-            TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } if !self.prints_answer() => {}
+            TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } if !self.is_text_format() => {}
             end => {
-                print_end(end, self.streamed, settings, self.out);
+                print_turn_end(end, self.streamed, settings, self.out);
             }
         }
         if let Some(settings) = settings {
             let file = settings.policy.user_file();
-            self.denials.iter().for_each(|denial| show::fix(denial, file, self.out));
+            self.denials.iter().for_each(|denial| show::print_denial_fix(denial, file, self.out));
         }
     }
 
     /// Prints the received part of an incomplete answer, with a mark.
-    fn show_arrived(&self, end: &TurnEnd) {
+    fn show_incomplete_answer(&self, end: &TurnEnd) {
         let is_answer = matches!(end, TurnEnd::Answered { .. } | TurnEnd::Spoken { .. });
-        if is_answer || self.arrived.is_empty() || !self.prints_answer() {
+        if is_answer || self.arrived.is_empty() || !self.is_text_format() {
             return;
         }
         match self.streamed {
-            true => self.out.line(""),
-            false => self.out.answer(&self.arrived),
+            true => self.out.print_line(""),
+            false => self.out.print_answer(&self.arrived),
         }
-        self.out.line(INCOMPLETE);
+        self.out.print_line(INCOMPLETE);
     }
 
-    fn exit(&self, end: &TurnEnd) -> Exit {
-        match Exit::of_turn(end) {
-            Exit::Done if self.no_answer => Exit::Failed,
-            Exit::Done if self.nobody_to_ask => Exit::NobodyToAsk,
-            Exit::Done if self.any_failed && self.args.fail_on_tool_error => Exit::ToolFailed,
+    fn exit_status(&self, end: &TurnEnd) -> ExitStatus {
+        match ExitStatus::from_turn_end(end) {
+            ExitStatus::Done if self.no_answer => ExitStatus::Failed,
+            ExitStatus::Done if self.nobody_to_ask => ExitStatus::NobodyToAsk,
+            ExitStatus::Done if self.any_failed && self.args.fail_on_tool_error => {
+                ExitStatus::ToolFailed
+            }
             exit => exit,
         }
     }
 }
 
-fn to_value(told: &impl Serialize) -> Value {
+fn to_json_value(told: &impl Serialize) -> Value {
     serde_json::to_value(told).expect("texts, numbers and JSON can always be written")
 }
 
 /// Returns the denial of a provider plugin.
-fn denial_of_model(end: &TurnEnd) -> Option<Denial> {
+fn model_denial(end: &TurnEnd) -> Option<Denial> {
     match end {
         TurnEnd::ModelFailed(ModelError::Denied { provider, message, fix, nobody_to_ask }) => {
             let (what, why) = (provider.clone(), message.clone());
@@ -249,36 +262,39 @@ fn denial_of_model(end: &TurnEnd) -> Option<Denial> {
 /// Prints the end of a turn, without text that was already streamed.
 ///
 /// The settings are used for hints about the selected model.
-pub(in super::super) fn print_end(
+pub(in super::super) fn print_turn_end(
     end: &TurnEnd,
     streamed: bool,
     settings: Option<&HostSettings>,
-    out: &Output,
+    out: &CliOutput,
 ) {
     match end {
         TurnEnd::Answered { .. } if streamed => {}
-        TurnEnd::Answered { text } | TurnEnd::Spoken { text } => out.answer(text),
+        TurnEnd::Answered { text } | TurnEnd::Spoken { text } => out.print_answer(text),
         TurnEnd::ModelFailed(error) => {
-            out.error(&error.to_string());
+            out.print_error(&error.to_string());
             match (error, settings) {
                 (ModelError::Denied { fix: Some(fix), .. }, Some(settings)) => {
-                    show::lifted_by(fix, settings.policy.user_file(), out);
+                    show::print_fix_text(fix, settings.policy.user_file(), out);
                 }
-                _ => out.hint(&advice(error, settings.map(|settings| &settings.chosen))),
+                _ => out.print_hint(&model_error_hint(
+                    error,
+                    settings.map(|settings| &settings.chosen),
+                )),
             }
         }
-        TurnEnd::BudgetReached { what } => out.error(&format!("stopped: {what}")),
-        TurnEnd::Cancelled => out.note("cancelled"),
+        TurnEnd::BudgetReached { what } => out.print_error(&format!("stopped: {what}")),
+        TurnEnd::Cancelled => out.print_note("cancelled"),
         TurnEnd::InputRefused(error) => {
-            out.error(&error.to_string());
-            out.hint(error.hint());
+            out.print_error(&error.to_string());
+            out.print_hint(error.hint());
         }
     }
 }
 
 /// Returns a hint for a model that returned no answer. The selected model adds the variable or the
 /// configuration line in question.
-fn advice(error: &ModelError, asked: Option<&ChosenModel>) -> String {
+fn model_error_hint(error: &ModelError, asked: Option<&ChosenModel>) -> String {
     match (error, asked) {
         (ModelError::Credentials { .. }, Some(asked)) => asked.key_advice(),
         (ModelError::Unreachable { .. }, Some(asked)) => asked.address_advice(),

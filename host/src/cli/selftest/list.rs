@@ -36,16 +36,16 @@ const OUTCOMES: [(&str, &str); 6] = [
 ];
 
 /// A list of sentences, with the files and the policy that they need.
-pub(super) struct List {
+pub(super) struct SentenceList {
     /// Text of the policy.
     policy: String,
     /// Files inside the test folder, as path and text.
     files: Vec<(String, String)>,
-    pub(super) sentences: Vec<Sentence>,
+    pub(super) sentences: Vec<TestSentence>,
 }
 
 /// A sentence with its expected result.
-pub(super) struct Sentence {
+pub(super) struct TestSentence {
     pub(super) say: String,
     /// The expected tool. `None` means that no tool may be called.
     pub(super) tool: Option<ToolId>,
@@ -57,9 +57,9 @@ pub(super) struct Sentence {
     pub(super) answer: Option<String>,
 }
 
-impl List {
+impl SentenceList {
     /// Reads the list in a file, or the default list.
-    pub(super) fn read(file: Option<&Path>) -> Result<Self, ConfigError> {
+    pub(super) fn read_or_default(file: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = file else { return Ok(Self::parse(EVERYDAY_NAME, EVERYDAY)?) };
         Ok(Self::parse(&path.display().to_string(), &config::read_config_file(path, true)?)?)
     }
@@ -67,9 +67,10 @@ impl List {
     fn parse(file: &str, text: &str) -> Result<Self, SourceError> {
         TomlDocument::read_with(file, text, |root| {
             let policy = root.read_optional("policy", TomlItem::read_string)?.unwrap_or_default();
-            let files = root
-                .read_named_items("files", |name, text| Ok((below(name)?, text.read_string()?)))?;
-            let sentences = root.read_list("sentence", |item| item.read_section(sentence))?;
+            let files = root.read_named_items("files", |name, text| {
+                Ok((parse_relative_path(name)?, text.read_string()?))
+            })?;
+            let sentences = root.read_list("sentence", |item| item.read_section(parse_sentence))?;
             match sentences.is_empty() {
                 true => {
                     Err(root.missing_keys_error(&["sentence"], "there is no sentence in this list"))
@@ -80,7 +81,7 @@ impl List {
     }
 
     /// Returns the policy for a test folder.
-    pub(super) fn policy(&self, folder: &Path) -> String {
+    pub(super) fn policy_text(&self, folder: &Path) -> String {
         self.policy.replace(FOLDER, &folder.display().to_string())
     }
 
@@ -89,7 +90,7 @@ impl List {
     /// # Errors
     ///
     /// A file cannot be written, for example if another file has the name of its folder.
-    pub(super) fn lay_out(&self, folder: &Path) -> io::Result<()> {
+    pub(super) fn write_files(&self, folder: &Path) -> io::Result<()> {
         for (name, text) in &self.files {
             let path = folder.join(name);
             let made = fs::create_dir_all(path.parent().unwrap_or(folder));
@@ -101,7 +102,7 @@ impl List {
     }
 }
 
-fn sentence(section: &mut TomlSection<'_>) -> Result<Sentence, SourceError> {
+fn parse_sentence(section: &mut TomlSection<'_>) -> Result<TestSentence, SourceError> {
     let say = section.read_required("say", TomlItem::read_nonblank_string)?;
     let tool = section.read_optional("tool", TomlItem::read_parsed)?;
     let place = section.place();
@@ -115,11 +116,11 @@ fn sentence(section: &mut TomlSection<'_>) -> Result<Sentence, SourceError> {
         return Err(place.into_error(message));
     }
     let arguments = Map::from_iter(arguments);
-    Ok(Sentence { say, tool, arguments, outcome: outcome.unwrap_or("completed"), answer })
+    Ok(TestSentence { say, tool, arguments, outcome: outcome.unwrap_or("completed"), answer })
 }
 
 /// Parses a path that stays inside the test folder.
-fn below(item: TomlItem<'_>) -> Result<String, SourceError> {
+fn parse_relative_path(item: TomlItem<'_>) -> Result<String, SourceError> {
     let place = item.place();
     let path = item.read_nonblank_string()?;
     let is_plain = |part| matches!(part, Component::Normal(_));
@@ -138,9 +139,9 @@ mod tests {
 
     #[test]
     fn the_lists_own_words_are_sound() {
-        let list = List::read(None).unwrap();
+        let list = SentenceList::read_or_default(None).unwrap();
         assert!(list.sentences.len() >= 20);
-        let policy = list.policy(Path::new("/tmp/x"));
+        let policy = list.policy_text(Path::new("/tmp/x"));
         assert!(policy.contains("\"/tmp/x/notes\"") && !policy.contains(FOLDER));
     }
 
@@ -160,7 +161,7 @@ mod tests {
             ("[files]\n'/x' = ''\n[[sentence]]\nsay = 'x'", "2:1", "below"),
         ];
         for (text, place, words) in rows {
-            let error = List::parse("l", text).err().unwrap_or_else(|| panic!("{text}"));
+            let error = SentenceList::parse("l", text).err().unwrap_or_else(|| panic!("{text}"));
             let told = error.to_string();
             assert!(told.contains(&format!("l:{place}")) && told.contains(words), "{told}");
         }

@@ -19,14 +19,14 @@ use sallyport_runtime::{
 
 use super::{
     args::OutputArgs,
-    exit::{Exit, Failure},
-    output::Output,
-    watch::Watch,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
+    watch::CallObservers,
 };
 
-use list::List;
-use report::Report;
-use stage::Stage;
+use list::SentenceList;
+use report::SelftestReport;
+use stage::SelftestSession;
 
 /// The test folder in a policy that is only printed.
 const SOME_FOLDER: &str = "/tmp/sallyport-selftest";
@@ -46,55 +46,55 @@ pub(super) struct SelftestArgs {
 }
 
 /// Runs the command.
-pub(super) async fn selftest(
+pub(super) async fn run_selftest_command(
     flags: &ConfigFlags,
     args: &SelftestArgs,
-    watch: &Watch,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let list = List::read(args.file.as_deref())?;
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let list = SentenceList::read_or_default(args.file.as_deref())?;
     if args.show_policy {
-        out.line(list.policy(Path::new(SOME_FOLDER)).trim());
-        return Ok(Exit::Done);
+        out.print_line(list.policy_text(Path::new(SOME_FOLDER)).trim());
+        return Ok(ExitStatus::Done);
     }
-    let mut stage = Stage::new(flags, &list, watch, out).await?;
-    let mut report = Report::new(args.output.output, out);
+    let mut stage = SelftestSession::new(flags, &list, watch, out).await?;
+    let mut report = SelftestReport::new(args.output.output, out);
     for sentence in &list.sentences {
-        match presence(stage.tools.registry(), sentence.tool.as_ref()) {
-            Presence::There => match stage.say(&sentence.say).await? {
-                Some(said) => report.said(sentence, &said),
+        match find_tool_presence(stage.tools.registry(), sentence.tool.as_ref()) {
+            ToolPresence::There => match stage.run_sentence(&sentence.say).await? {
+                Some(said) => report.report_result(sentence, &said),
                 None => {
                     stage.close(out).await?;
-                    return Ok(Exit::Interrupted);
+                    return Ok(ExitStatus::Interrupted);
                 }
             },
-            Presence::NotInstalled(why) => report.skipped(sentence, why),
-            Presence::Unusable(why) => report.unusable(sentence, why),
+            ToolPresence::NotInstalled(why) => report.report_skipped(sentence, why),
+            ToolPresence::Unusable(why) => report.report_unusable(sentence, why),
         }
     }
-    report.end(&stage.close(out).await?)
+    report.finish(&stage.close(out).await?)
 }
 
 /// Whether a tool can be called.
-enum Presence {
+enum ToolPresence {
     There,
     NotInstalled(String),
     Unusable(String),
 }
 
 /// Checks for a tool. A plugin that is not installed is skipped, but an unusable one is a failure.
-fn presence(registry: &Registry, tool: Option<&ToolId>) -> Presence {
-    let Some(tool) = tool else { return Presence::There };
+fn find_tool_presence(registry: &Registry, tool: Option<&ToolId>) -> ToolPresence {
+    let Some(tool) = tool else { return ToolPresence::There };
     if let Err(PluginLookupError::Unknown { message, .. }) =
         registry.find_plugin(tool.plugin.as_str())
     {
-        return Presence::NotInstalled(message);
+        return ToolPresence::NotInstalled(message);
     }
     match registry.find_tool(tool) {
-        Ok(_) => Presence::There,
+        Ok(_) => ToolPresence::There,
         Err(
             PluginLookupError::Unknown { message, .. }
             | PluginLookupError::Unusable { message, .. },
-        ) => Presence::Unusable(message),
+        ) => ToolPresence::Unusable(message),
     }
 }

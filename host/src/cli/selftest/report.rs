@@ -6,11 +6,11 @@ use sallyport_contract::text;
 use sallyport_store::AuditVerification;
 use serde_json::{Map, Value, json};
 
-use super::list::Sentence;
+use super::list::TestSentence;
 use crate::cli::{
-    args::Format,
-    exit::{Exit, Failure},
-    output::Output,
+    args::OutputFormat,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 /// Most lines of an answer that are shown.
@@ -24,8 +24,8 @@ const ARGUMENTS_CHARS_MAX: usize = 160;
 
 /// The result of a sentence.
 #[derive(Debug, Default)]
-pub(super) struct Said {
-    pub(super) calls: Vec<Call>,
+pub(super) struct SentenceResult {
+    pub(super) calls: Vec<ObservedCall>,
     /// Messages other than the answer, such as the address of a page that was not opened.
     pub(super) asides: Vec<String>,
     pub(super) answer: String,
@@ -34,7 +34,7 @@ pub(super) struct Said {
 
 /// A call that was made.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct ObservedCall {
     pub(super) tool: String,
     /// The arguments, as the matcher wrote them.
     pub(super) arguments: String,
@@ -45,108 +45,122 @@ pub(super) struct Call {
 }
 
 /// Whether a sentence had the expected result.
-enum Verdict {
+enum SentenceVerdict {
     Passed,
     Failed(String),
     Skipped(String),
 }
 
 /// The results so far, counted.
-pub(super) struct Report<'a> {
-    format: Format,
-    out: &'a Output,
+pub(super) struct SelftestReport<'a> {
+    format: OutputFormat,
+    out: &'a CliOutput,
     rows: Vec<Value>,
     passed: usize,
     failed: usize,
     skipped: usize,
 }
 
-impl<'a> Report<'a> {
-    pub(super) fn new(format: Format, out: &'a Output) -> Self {
+impl<'a> SelftestReport<'a> {
+    pub(super) fn new(format: OutputFormat, out: &'a CliOutput) -> Self {
         Self { format, out, rows: Vec::new(), passed: 0, failed: 0, skipped: 0 }
     }
 
     /// Reports a sentence that was run.
-    pub(super) fn said(&mut self, sentence: &Sentence, said: &Said) {
-        let verdict = match expected(sentence, said) {
-            Ok(()) => Verdict::Passed,
-            Err(why) => Verdict::Failed(why),
+    pub(super) fn report_result(&mut self, sentence: &TestSentence, said: &SentenceResult) {
+        let verdict = match check_result(sentence, said) {
+            Ok(()) => SentenceVerdict::Passed,
+            Err(why) => SentenceVerdict::Failed(why),
         };
-        self.take(sentence, said, &verdict);
+        self.add_result(sentence, said, &verdict);
     }
 
     /// Reports a sentence that was skipped: its plugin is not installed.
-    pub(super) fn skipped(&mut self, sentence: &Sentence, why: String) {
-        self.take(sentence, &Said::default(), &Verdict::Skipped(why));
+    pub(super) fn report_skipped(&mut self, sentence: &TestSentence, why: String) {
+        self.add_result(sentence, &SentenceResult::default(), &SentenceVerdict::Skipped(why));
     }
 
     /// Reports a sentence that was not run: its plugin cannot be used.
-    pub(super) fn unusable(&mut self, sentence: &Sentence, why: String) {
-        self.take(sentence, &Said::default(), &Verdict::Failed(why));
+    pub(super) fn report_unusable(&mut self, sentence: &TestSentence, why: String) {
+        self.add_result(sentence, &SentenceResult::default(), &SentenceVerdict::Failed(why));
     }
 
     /// Reports the totals.
-    pub(super) fn end(self, audit: &AuditVerification) -> Result<Exit, Failure> {
+    pub(super) fn finish(self, audit: &AuditVerification) -> Result<ExitStatus, CommandFailure> {
         let Self { passed, failed, skipped, .. } = self;
         let is_good = failed == 0 && passed > 0 && audit.is_intact();
         let counts = format!("{passed} passed, {failed} failed, {skipped} skipped");
         let is = if audit.is_intact() { "is whole" } else { "is not whole" };
         match self.format {
-            Format::Text => {
-                self.out.line("");
-                self.out.line(&format!("{counts}; its audit {is} ({} records)", audit.records));
+            OutputFormat::Text => {
+                self.out.print_line("");
+                self.out
+                    .print_line(&format!("{counts}; its audit {is} ({} records)", audit.records));
             }
-            Format::Json => self.out.json(&json!({
+            OutputFormat::Json => self.out.print_json(&json!({
                 "passed": passed, "failed": failed, "skipped": skipped,
                 "audit": { "records": audit.records, "whole": audit.is_intact() },
                 "sentences": self.rows,
             })),
         }
         if passed + failed == 0 {
-            let failure =
-                Failure::new(Exit::Failed, "none of the plugins in this list is installed");
+            let failure = CommandFailure::new(
+                ExitStatus::Failed,
+                "none of the plugins in this list is installed",
+            );
             return Err(failure.with_hint("choose a folder of plugins with --plugin-dir"));
         }
-        Ok(if is_good { Exit::Done } else { Exit::Failed })
+        Ok(if is_good { ExitStatus::Done } else { ExitStatus::Failed })
     }
 
-    fn take(&mut self, sentence: &Sentence, said: &Said, verdict: &Verdict) {
+    fn add_result(
+        &mut self,
+        sentence: &TestSentence,
+        said: &SentenceResult,
+        verdict: &SentenceVerdict,
+    ) {
         match verdict {
-            Verdict::Passed => self.passed += 1,
-            Verdict::Failed(_) => self.failed += 1,
-            Verdict::Skipped(_) => self.skipped += 1,
+            SentenceVerdict::Passed => self.passed += 1,
+            SentenceVerdict::Failed(_) => self.failed += 1,
+            SentenceVerdict::Skipped(_) => self.skipped += 1,
         }
         match self.format {
-            Format::Text => self.show(sentence, said, verdict),
-            Format::Json => self.rows.push(row(sentence, said, verdict)),
+            OutputFormat::Text => self.print_result(sentence, said, verdict),
+            OutputFormat::Json => self.rows.push(result_to_json(sentence, said, verdict)),
         }
     }
 
-    fn show(&self, sentence: &Sentence, said: &Said, verdict: &Verdict) {
-        let word = verdict.word();
+    fn print_result(
+        &self,
+        sentence: &TestSentence,
+        said: &SentenceResult,
+        verdict: &SentenceVerdict,
+    ) {
+        let word = verdict.as_str();
         let time = match verdict {
-            Verdict::Skipped(_) => String::new(),
+            SentenceVerdict::Skipped(_) => String::new(),
             _ => format!("  ({:.0?})", said.elapsed),
         };
-        self.out.line(&format!("{word:7} {}{time}", text::escape_line(&sentence.say)));
+        self.out.print_line(&format!("{word:7} {}{time}", text::escape_line(&sentence.say)));
         for call in &said.calls {
             let arguments = text::escape_excerpt(&call.arguments, ARGUMENTS_CHARS_MAX);
-            self.out.line(&format!("        → {} {arguments} · {}", call.tool, call.outcome));
+            self.out.print_line(&format!("        → {} {arguments} · {}", call.tool, call.outcome));
         }
         for line in &said.asides {
-            self.out.line(&format!("        · {}", text::escape_line(line)));
+            self.out.print_line(&format!("        · {}", text::escape_line(line)));
         }
         for line in said.answer.lines().take(ANSWER_LINES_MAX) {
-            self.out.line(&format!("        {}", text::escape_excerpt(line, ANSWER_CHARS_MAX)));
+            self.out
+                .print_line(&format!("        {}", text::escape_excerpt(line, ANSWER_CHARS_MAX)));
         }
-        if let Some(why) = verdict.why() {
-            self.out.line(&format!("        {word}: {}", text::escape_line(why)));
+        if let Some(why) = verdict.reason() {
+            self.out.print_line(&format!("        {word}: {}", text::escape_line(why)));
         }
     }
 }
 
-impl Verdict {
-    fn word(&self) -> &'static str {
+impl SentenceVerdict {
+    fn as_str(&self) -> &'static str {
         match self {
             Self::Passed => "passed",
             Self::Failed(_) => "failed",
@@ -154,7 +168,7 @@ impl Verdict {
         }
     }
 
-    fn why(&self) -> Option<&str> {
+    fn reason(&self) -> Option<&str> {
         match self {
             Self::Passed => None,
             Self::Failed(why) | Self::Skipped(why) => Some(why),
@@ -162,15 +176,19 @@ impl Verdict {
     }
 }
 
-fn row(sentence: &Sentence, said: &Said, verdict: &Verdict) -> Value {
+fn result_to_json(
+    sentence: &TestSentence,
+    said: &SentenceResult,
+    verdict: &SentenceVerdict,
+) -> Value {
     let calls = said.calls.iter().map(|call| {
         let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
         json!({ "tool": call.tool, "arguments": arguments, "outcome": call.outcome, "fix": call.fix })
     });
     json!({
         "say": sentence.say,
-        "verdict": verdict.word(),
-        "why": verdict.why(),
+        "verdict": verdict.as_str(),
+        "why": verdict.reason(),
         "calls": calls.collect::<Value>(),
         "asides": said.asides,
         "answer": said.answer,
@@ -179,12 +197,12 @@ fn row(sentence: &Sentence, said: &Said, verdict: &Verdict) -> Value {
 }
 
 /// Compares the result with the expected one.
-fn expected(sentence: &Sentence, said: &Said) -> Result<(), String> {
+fn check_result(sentence: &TestSentence, said: &SentenceResult) -> Result<(), String> {
     match (&sentence.tool, said.calls.as_slice()) {
         (None, []) => {}
         (None, [call, ..]) => return Err(format!("expected no call, got {}", call.tool)),
         (Some(tool), []) => return Err(format!("expected {tool}, got no call")),
-        (Some(tool), [call]) if call.tool == tool.to_string() => fits(sentence, call)?,
+        (Some(tool), [call]) if call.tool == tool.to_string() => check_call(sentence, call)?,
         (Some(tool), [call, ..]) => {
             return Err(format!("{tool} alone should be called, {} was", call.tool));
         }
@@ -197,7 +215,7 @@ fn expected(sentence: &Sentence, said: &Said) -> Result<(), String> {
     }
 }
 
-fn fits(sentence: &Sentence, call: &Call) -> Result<(), String> {
+fn check_call(sentence: &TestSentence, call: &ObservedCall) -> Result<(), String> {
     let given: Map<String, Value> = serde_json::from_str(&call.arguments).unwrap_or_default();
     for (name, value) in &sentence.arguments {
         if given.get(name) != Some(value) {

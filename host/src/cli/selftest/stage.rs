@@ -17,106 +17,113 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::{
-    list::{HOME, List},
-    report::{Call, Said},
+    list::{HOME, SentenceList},
+    report::{ObservedCall, SentenceResult},
 };
 use crate::cli::{
     compose,
-    exit::{Exit, Failure},
-    output::Output,
-    watch::{Aside, Watch},
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
+    watch::{CallObservers, SideMessage},
 };
 
 /// The user's variables that sentences may depend on. No others are copied, especially no keys.
 const VARIABLES: [&str; 2] = ["TZ", "LANG"];
 
 /// A session for the whole test.
-pub(super) struct Stage {
+pub(super) struct SelftestSession {
     pub(super) tools: Host,
     settings: HostSettings,
     session: HostSession,
     events: Events,
     /// Messages other than answers.
-    asides: mpsc::UnboundedReceiver<Aside>,
+    asides: mpsc::UnboundedReceiver<SideMessage>,
     _folder: TempDir,
 }
 
-impl Stage {
+impl SelftestSession {
     /// Creates a home, loads the user's plugins under the list's policy, and starts a session.
     pub(super) async fn new(
         flags: &ConfigFlags,
-        list: &List,
-        watch: &Watch,
-        out: &Output,
-    ) -> Result<Self, Failure> {
-        let own = compose::settings(flags)?;
+        list: &SentenceList,
+        watch: &CallObservers,
+        out: &CliOutput,
+    ) -> Result<Self, CommandFailure> {
+        let own = compose::read_settings(flags)?;
         let folder = TempDir::with_prefix("sallyport-selftest-")?;
-        let settings = settings(own, list, folder.path())?;
+        let settings = selftest_settings(own, list, folder.path())?;
         let consent = Arc::new(session::UnattendedConsent);
         let (beside, asides) = mpsc::unbounded_channel();
-        let watch = Watch { asides: Some(beside), ..watch.clone() };
+        let watch = CallObservers { asides: Some(beside), ..watch.clone() };
         let tools =
             compose::open_host(&settings, consent, PluginSelection::All, &watch, out).await?;
-        compose::show_problems(tools.registry(), out);
+        compose::print_load_problems(tools.registry(), out);
         let talk = compose::open_session(&settings, &SessionSelector::New, out)?;
-        let parts = parts(&settings, talk, &tools);
+        let parts = build_session_parts(&settings, talk, &tools);
         let (session, events) = tools.begin_session(parts, false)?;
         Ok(Self { tools, settings, session, events, asides, _folder: folder })
     }
 
     /// Runs a sentence and returns the result, or `None` if the user interrupts.
-    pub(super) async fn say(&mut self, text: &str) -> Result<Option<Said>, Failure> {
+    pub(super) async fn run_sentence(
+        &mut self,
+        text: &str,
+    ) -> Result<Option<SentenceResult>, CommandFailure> {
         let begin = Instant::now();
-        let mut said = Said::default();
+        let mut said = SentenceResult::default();
         self.send(FrontEndCommand::SubmitInput { input: UserInputMessage::from(text) }).await?;
         loop {
             let event = tokio::select! {
                 event = self.events.recv() => event,
-                () = compose::interrupted() => return Ok(None),
+                () = compose::wait_for_interrupt() => return Ok(None),
             };
             match event {
                 Some(SessionEvent::TurnEnded { reason, .. }) => {
-                    said.answer = words(reason);
-                    said.asides = self.heard();
+                    said.answer = turn_end_text(reason);
+                    said.asides = self.take_messages();
                     said.elapsed = begin.elapsed();
                     return Ok(Some(said));
                 }
-                Some(event) => take(event, &mut said.calls),
-                None => return Err(ended()),
+                Some(event) => collect_call(event, &mut said.calls),
+                None => return Err(session_ended_failure()),
             }
         }
     }
 
     /// Returns the messages since the last sentence.
-    fn heard(&mut self) -> Vec<String> {
+    fn take_messages(&mut self) -> Vec<String> {
         let told = std::iter::from_fn(|| self.asides.try_recv().ok());
         let line = |aside| match aside {
-            Aside::Warning(what) => Some(format!("warning: {what}")),
-            Aside::Traced(line) | Aside::Told(line) => Some(line),
-            Aside::Turned { .. } => None,
+            SideMessage::Warning(what) => Some(format!("warning: {what}")),
+            SideMessage::Traced(line) | SideMessage::Told(line) => Some(line),
+            SideMessage::Turned { .. } => None,
         };
         told.filter_map(line).collect()
     }
 
     /// Ends the session and verifies the audit.
-    pub(super) async fn close(self, out: &Output) -> Result<AuditVerification, Failure> {
+    pub(super) async fn close(self, out: &CliOutput) -> Result<AuditVerification, CommandFailure> {
         self.session.close(self.events).await;
-        compose::close(self.tools, out).await.check()?;
-        Ok(compose::store(&self.settings)?.audit().verify(None)?)
+        compose::close_host(self.tools, out).await.check_complete()?;
+        Ok(compose::open_store(&self.settings)?.audit().verify(None)?)
     }
 
-    async fn send(&self, command: FrontEndCommand) -> Result<(), Failure> {
-        self.session.handle.send(command).await.map_err(|_| ended())
+    async fn send(&self, command: FrontEndCommand) -> Result<(), CommandFailure> {
+        self.session.handle.send(command).await.map_err(|_| session_ended_failure())
     }
 }
 
 /// Settings in the test's home with the user's plugins and compilation cache.
-fn settings(own: HostSettings, list: &List, folder: &Path) -> Result<HostSettings, Failure> {
-    list.lay_out(folder)?;
+fn selftest_settings(
+    own: HostSettings,
+    list: &SentenceList,
+    folder: &Path,
+) -> Result<HostSettings, CommandFailure> {
+    list.write_files(folder)?;
     let home = folder.join(HOME);
     std::fs::create_dir(&home)?;
     let policy = home.join("policy.toml");
-    std::fs::write(&policy, list.policy(folder))?;
+    std::fs::write(&policy, list.policy_text(folder))?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let (home, user) = (text(&home), text(folder));
     let taken = VARIABLES.iter().filter_map(|name| Some((*name, own.env.get(name)?)));
@@ -139,7 +146,7 @@ fn settings(own: HostSettings, list: &List, folder: &Path) -> Result<HostSetting
     Ok(settings)
 }
 
-fn parts(settings: &HostSettings, talk: OpenedSession, tools: &Host) -> SessionParts {
+fn build_session_parts(settings: &HostSettings, talk: OpenedSession, tools: &Host) -> SessionParts {
     let OpenedSession { session_id, journal, past, .. } = talk;
     let options = session::SessionOptions {
         // Use the tool's own sentence, because the matcher composes none.
@@ -154,14 +161,14 @@ fn parts(settings: &HostSettings, talk: OpenedSession, tools: &Host) -> SessionP
     SessionParts { model, toolbox, approvals, journal, past, recall: None, options }
 }
 
-fn take(event: SessionEvent, calls: &mut Vec<Call>) {
+fn collect_call(event: SessionEvent, calls: &mut Vec<ObservedCall>) {
     match event {
         SessionEvent::CallRequested { tool, arguments, .. } => {
-            calls.push(Call { tool: tool.to_string(), arguments, outcome: "", fix: None });
+            calls.push(ObservedCall { tool: tool.to_string(), arguments, outcome: "", fix: None });
         }
         SessionEvent::CallFinished { tool, report, .. } => {
             let tool = tool.to_string();
-            let waits = |call: &&mut Call| call.tool == tool && call.outcome.is_empty();
+            let waits = |call: &&mut ObservedCall| call.tool == tool && call.outcome.is_empty();
             if let Some(call) = calls.iter_mut().find(waits) {
                 call.outcome = report.outcome.as_str();
                 call.fix = match report.outcome {
@@ -174,7 +181,7 @@ fn take(event: SessionEvent, calls: &mut Vec<Call>) {
     }
 }
 
-fn words(end: TurnEnd) -> String {
+fn turn_end_text(end: TurnEnd) -> String {
     match end {
         TurnEnd::Answered { text } | TurnEnd::Spoken { text } => text,
         TurnEnd::BudgetReached { what } => format!("stopped: {what}"),
@@ -184,6 +191,6 @@ fn words(end: TurnEnd) -> String {
     }
 }
 
-fn ended() -> Failure {
-    Failure::new(Exit::Failed, "the session ended unexpectedly")
+fn session_ended_failure() -> CommandFailure {
+    CommandFailure::new(ExitStatus::Failed, "the session ended unexpectedly")
 }

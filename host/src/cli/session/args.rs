@@ -7,7 +7,7 @@ use crate::cli::args::{FileArgs, ModelArgs, OutputArgs};
 #[derive(Debug, Subcommand)]
 pub(in super::super) enum SessionCommand {
     #[command(flatten)]
-    Kept(KeptCommand),
+    Kept(StoredSessionCommand),
     /// Resume a session, like `chat --session ID`
     Resume {
         /// The session; the start of its id is enough
@@ -21,7 +21,7 @@ pub(in super::super) enum SessionCommand {
 
 /// Commands for stored sessions.
 #[derive(Debug, Subcommand)]
-pub(in super::super) enum KeptCommand {
+pub(in super::super) enum StoredSessionCommand {
     /// List the sessions, last used first
     List {
         /// Only sessions that were started in this folder
@@ -75,17 +75,17 @@ pub(in super::super) enum KeptCommand {
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
         #[command(flatten)]
-        consent: YesArgs,
+        consent: ConfirmArgs,
     },
     /// Delete sessions that are beyond `keep` or `keep_max`
     Prune {
         #[command(flatten)]
-        consent: YesArgs,
+        consent: ConfirmArgs,
     },
 }
 
 #[derive(Debug, Clone, Copy, ClapArgs)]
-pub(in super::super) struct YesArgs {
+pub(in super::super) struct ConfirmArgs {
     /// Do not ask for confirmation
     #[arg(long)]
     pub(super) yes: bool,

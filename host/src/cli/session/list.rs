@@ -7,72 +7,72 @@ use sallyport_store::{HostStore, SessionFilter, SessionSearchMatch, StoredSessio
 use serde_json::{Value, json};
 
 use super::super::{
-    args::Format,
-    exit::{Exit, Failure},
-    output::Output,
+    args::OutputFormat,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
-pub(super) fn list(
+pub(super) fn list_sessions(
     store: &HostStore,
     here: bool,
     number: Option<usize>,
-    format: Format,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let folder = current_folder().filter(|_| here);
     let filter = SessionFilter { folder: folder.as_deref(), ..SessionFilter::default() };
     let mut sessions = store.sessions().list(&filter)?;
     // A program that was stopped right after its start leaves a session without records.
     sessions.retain(|session| session.records > 0);
     sessions.truncate(number.unwrap_or(usize::MAX));
-    if format == Format::Json {
-        out.json(&sessions.iter().map(about).collect());
-        return Ok(Exit::Done);
+    if format == OutputFormat::Json {
+        out.print_json(&sessions.iter().map(session_to_json).collect());
+        return Ok(ExitStatus::Done);
     }
     for session in &sessions {
-        out.line(&line(session));
+        out.print_line(&format_session(session));
     }
     if sessions.is_empty() {
-        out.note("No sessions. Start one with `sallyport chat`.");
+        out.print_note("No sessions. Start one with `sallyport chat`.");
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-pub(super) fn search(
+pub(super) fn search_sessions(
     store: &HostStore,
     words: &str,
     number: usize,
-    format: Format,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let hits = store.sessions().search_records(words, number)?;
-    if format == Format::Json {
-        out.json(&hits.iter().map(hit).collect());
-        return Ok(Exit::Done);
+    if format == OutputFormat::Json {
+        out.print_json(&hits.iter().map(hit_to_json).collect());
+        return Ok(ExitStatus::Done);
     }
     for hit in &hits {
-        let (moment, title) = (moment(hit.at_ms), text::escape_line(&hit.title));
-        out.line(&format!("{}  {moment}  {title}", hit.session_id));
-        out.line(&format!("    {}", text::escape_line(&snippet(hit))));
+        let (moment, title) = (format_utc_time(hit.at_ms), text::escape_line(&hit.title));
+        out.print_line(&format!("{}  {moment}  {title}", hit.session_id));
+        out.print_line(&format!("    {}", text::escape_line(&snippet_text(hit))));
     }
     if hits.is_empty() {
-        out.note("Nothing is found.");
+        out.print_note("Nothing is found.");
     }
-    Ok(if hits.is_empty() { Exit::Failed } else { Exit::Done })
+    Ok(if hits.is_empty() { ExitStatus::Failed } else { ExitStatus::Done })
 }
 
 /// Formats a session: `ID  2026-01-31 12:00  3 turns  gpt-5  $0.02  TITLE`.
-fn line(session: &StoredSession) -> String {
+fn format_session(session: &StoredSession) -> String {
     let StoredSession { id, title, model, used, .. } = session;
     let turns = if used.turns == 1 { "1 turn".into() } else { format!("{} turns", used.turns) };
     let cost = used.cost_micro_usd.map(|cost| format!("  ${:.4}", cost as f64 / 1e6));
     let (cost, title) = (cost.unwrap_or_default(), text::escape_line(title));
-    let moment = moment(session.updated_ms);
+    let moment = format_utc_time(session.updated_ms);
     format!("{id}  {moment}  {turns:8}  {}{cost}  {title}", text::escape_line(model))
 }
 
 /// Returns the metadata of a session.
-pub(super) fn about(session: &StoredSession) -> Value {
+pub(super) fn session_to_json(session: &StoredSession) -> Value {
     json!({
         "id": session.id,
         "title": session.title,
@@ -88,25 +88,25 @@ pub(super) fn about(session: &StoredSession) -> Value {
     })
 }
 
-fn hit(hit: &SessionSearchMatch) -> Value {
+fn hit_to_json(hit: &SessionSearchMatch) -> Value {
     json!({
         "session_id": hit.session_id,
         "title": hit.title,
         "record": hit.seq,
         "kind": hit.kind,
         "at_ms": hit.at_ms,
-        "text": snippet(hit),
+        "text": snippet_text(hit),
     })
 }
 
 /// Returns the matching text on one line.
-fn snippet(hit: &SessionSearchMatch) -> String {
+fn snippet_text(hit: &SessionSearchMatch) -> String {
     let text: String = hit.snippet.iter().map(|piece| piece.text.as_str()).collect();
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
 /// Formats a time to the minute, in UTC.
-pub(in super::super) fn moment(at_ms: u64) -> String {
+pub(in super::super) fn format_utc_time(at_ms: u64) -> String {
     let at = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     at.map_or_else(
         || format!("{at_ms} ms"),

@@ -21,82 +21,90 @@ use sallyport_store::{HostStore, StoredSession, memories::MemorySelection};
 use serde_json::json;
 
 use super::{
-    args::{ChatArgs, FileArgs, Format, ModelArgs, SessionArgs},
+    args::{ChatArgs, FileArgs, ModelArgs, OutputFormat, SessionArgs},
     compose,
-    exit::{Exit, Failure},
-    output::Output,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
 };
 
 pub(super) use args::SessionCommand;
-pub(super) use list::moment;
+pub(super) use list::format_utc_time;
 
-use args::{KeptCommand, YesArgs};
+use args::{ConfirmArgs, StoredSessionCommand};
 
 /// Runs a command that needs no model.
-pub(super) fn session(
+pub(super) fn run_session_command(
     flags: &ConfigFlags,
-    command: &KeptCommand,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let settings = compose::settings(flags)?;
-    let store = compose::store(&settings)?;
+    command: &StoredSessionCommand,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = compose::read_settings(flags)?;
+    let store = compose::open_store(&settings)?;
     match command {
-        KeptCommand::List { here, number, output } => {
-            list::list(&store, *here, *number, output.output, out)
+        StoredSessionCommand::List { here, number, output } => {
+            list::list_sessions(&store, *here, *number, output.output, out)
         }
-        KeptCommand::Show { id, output } => show::show(&store, id, output.output, out),
-        KeptCommand::Search { words, number, output } => {
-            list::search(&store, &words.join(" "), *number, output.output, out)
+        StoredSessionCommand::Show { id, output } => {
+            show::show_session(&store, id, output.output, out)
         }
-        KeptCommand::Fork { id, turn, output } => fork(&store, id, *turn, output.output, out),
-        KeptCommand::Export { id, format } => show::export(&store, id, *format, out),
-        KeptCommand::Remove { ids, consent } => remove(&store, ids, *consent, out),
-        KeptCommand::Prune { consent } => prune(&store, &settings, *consent, out),
+        StoredSessionCommand::Search { words, number, output } => {
+            list::search_sessions(&store, &words.join(" "), *number, output.output, out)
+        }
+        StoredSessionCommand::Fork { id, turn, output } => {
+            fork_session(&store, id, *turn, output.output, out)
+        }
+        StoredSessionCommand::Export { id, format } => {
+            show::export_session(&store, id, *format, out)
+        }
+        StoredSessionCommand::Remove { ids, consent } => {
+            remove_sessions(&store, ids, *consent, out)
+        }
+        StoredSessionCommand::Prune { consent } => prune_sessions(&store, &settings, *consent, out),
     }
 }
 
 /// Returns the flags of `chat` that resume a session.
-pub(super) fn resumed(id: &str, model: &ModelArgs, files: &FileArgs) -> ChatArgs {
+pub(super) fn resume_args(id: &str, model: &ModelArgs, files: &FileArgs) -> ChatArgs {
     let session = SessionArgs { session: Some(id.to_owned()), ..SessionArgs::default() };
     ChatArgs { ui: None, model: model.clone(), files: files.clone(), session }
 }
 
-fn fork(
+fn fork_session(
     store: &HostStore,
     id: &str,
     turn: Option<usize>,
-    format: Format,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let session = find_session(store, id)?;
     let records = history::read_records(store, &session.id)?;
     let count = match turn {
         None => records.len(),
-        Some(turn) => shared(&records, turn)?,
+        Some(turn) => shared_record_count(&records, turn)?,
     };
     let fork = new_session_id();
     store.sessions().fork(&session.id, count as u64, &fork, now_ms())?;
     match format {
-        Format::Json => out.json(&json!({ "id": fork, "parent_id": session.id })),
-        Format::Text => out.line(&fork),
+        OutputFormat::Json => out.print_json(&json!({ "id": fork, "parent_id": session.id })),
+        OutputFormat::Text => out.print_line(&fork),
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Returns the number of records in the first turns of a session.
-fn shared(records: &[JournalRecord], turn: usize) -> Result<usize, Failure> {
+fn shared_record_count(records: &[JournalRecord], turn: usize) -> Result<usize, CommandFailure> {
     fork_at(records, turn).map(<[JournalRecord]>::len).ok_or_else(|| {
         let turns = past_turns(records).len();
-        Failure::new(Exit::Usage, format!("the session has {turns} turns, not {turn}"))
+        CommandFailure::new(ExitStatus::Usage, format!("the session has {turns} turns, not {turn}"))
     })
 }
 
-fn remove(
+fn remove_sessions(
     store: &HostStore,
     ids: &[String],
-    consent: YesArgs,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    consent: ConfirmArgs,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let mut sessions: Vec<StoredSession> = Vec::new();
     for id in ids {
         let session = find_session(store, id)?;
@@ -106,36 +114,36 @@ fn remove(
         }
     }
     for session in &sessions {
-        out.note(&format!("{}  {}", session.id, text::escape_line(&session.title)));
+        out.print_note(&format!("{}  {}", session.id, text::escape_line(&session.title)));
     }
-    let question = format!("Delete {}?", counted(sessions.len()));
-    if !consent.yes && !compose::confirms(&question, out)? {
-        return Ok(Exit::Done);
+    let question = format!("Delete {}?", format_count(sessions.len()));
+    if !consent.yes && !compose::ask_confirmation(&question, out)? {
+        return Ok(ExitStatus::Done);
     }
     for session in &sessions {
         store.sessions().remove(&session.id)?;
         store.memories().forget(USER, MemorySelection::Session(&session.id))?;
     }
-    out.line(&format!("{} removed.", counted(sessions.len())));
-    Ok(Exit::Done)
+    out.print_line(&format!("{} removed.", format_count(sessions.len())));
+    Ok(ExitStatus::Done)
 }
 
-fn prune(
+fn prune_sessions(
     store: &HostStore,
     settings: &HostSettings,
-    consent: YesArgs,
-    out: &Output,
-) -> Result<Exit, Failure> {
+    consent: ConfirmArgs,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let question = "Delete every session beyond `keep` or `keep_max`?";
-    if !consent.yes && !compose::confirms(question, out)? {
-        return Ok(Exit::Done);
+    if !consent.yes && !compose::ask_confirmation(question, out)? {
+        return Ok(ExitStatus::Done);
     }
     let removed = history::prune_sessions(store, settings.sessions)?;
-    out.line(&format!("{} removed.", counted(removed)));
-    Ok(Exit::Done)
+    out.print_line(&format!("{} removed.", format_count(removed)));
+    Ok(ExitStatus::Done)
 }
 
-fn counted(sessions: usize) -> String {
+fn format_count(sessions: usize) -> String {
     match sessions {
         1 => "1 session".to_owned(),
         sessions => format!("{sessions} sessions"),

@@ -11,87 +11,97 @@ use serde_json::Value;
 
 use super::{
     super::{
-        args::Format,
-        exit::{Exit, Failure},
-        output::Output,
+        args::OutputFormat,
+        exit::{CommandFailure, ExitStatus},
+        output::CliOutput,
     },
     args::ExportFormat,
-    list::{about, moment},
+    list::{format_utc_time, session_to_json},
 };
 
 /// Most characters of a call's arguments on its line.
 const VALUE_CHARS_MAX: usize = 160;
 
-pub(super) fn show(
+pub(super) fn show_session(
     store: &HostStore,
     id: &str,
-    format: Format,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let (session, records) = read(store, id)?;
-    if format == Format::Json {
-        out.json(&with_records(&session, &records));
-        return Ok(Exit::Done);
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let (session, records) = read_session(store, id)?;
+    if format == OutputFormat::Json {
+        out.print_json(&session_with_records(&session, &records));
+        return Ok(ExitStatus::Done);
     }
-    out.heading(&text::escape_line(&session.title));
-    out.line(&format!("{} · {} · {}", session.id, session.model, moment(session.updated_ms)));
+    out.print_heading(&text::escape_line(&session.title));
+    out.print_line(&format!(
+        "{} · {} · {}",
+        session.id,
+        session.model,
+        format_utc_time(session.updated_ms)
+    ));
     if let Some(parent) = &session.parent_id {
-        out.line(&format!("forked from {parent}"));
+        out.print_line(&format!("forked from {parent}"));
     }
-    past_turns(&records).iter().for_each(|turn| print(turn, out));
-    Ok(Exit::Done)
+    past_turns(&records).iter().for_each(|turn| print_turn(turn, out));
+    Ok(ExitStatus::Done)
 }
 
-pub(super) fn export(
+pub(super) fn export_session(
     store: &HostStore,
     id: &str,
     format: ExportFormat,
-    out: &Output,
-) -> Result<Exit, Failure> {
-    let (session, records) = read(store, id)?;
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let (session, records) = read_session(store, id)?;
     match format {
-        ExportFormat::Markdown => out.answer(export_markdown(&records).trim_end()),
-        ExportFormat::Json => out.json(&with_records(&session, &records)),
+        ExportFormat::Markdown => out.print_answer(export_markdown(&records).trim_end()),
+        ExportFormat::Json => out.print_json(&session_with_records(&session, &records)),
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn read(store: &HostStore, id: &str) -> Result<(StoredSession, Vec<JournalRecord>), Failure> {
+fn read_session(
+    store: &HostStore,
+    id: &str,
+) -> Result<(StoredSession, Vec<JournalRecord>), CommandFailure> {
     let session = find_session(store, id)?;
     let records = history::read_records(store, &session.id)?;
     Ok((session, records))
 }
 
-fn with_records(session: &StoredSession, records: &[JournalRecord]) -> Value {
+fn session_with_records(session: &StoredSession, records: &[JournalRecord]) -> Value {
     let mut object = export_json(records);
-    object["session"] = about(session);
+    object["session"] = session_to_json(session);
     object
 }
 
-fn print(turn: &PastTurn, out: &Output) {
+fn print_turn(turn: &PastTurn, out: &CliOutput) {
     let pinned = if turn.is_pinned { " (pinned)" } else { "" };
-    out.line("");
+    out.print_line("");
     let who = turn.input.origin.as_ref().map_or_else(|| "You".to_owned(), origin_text);
-    out.heading(&format!("{}. {who}{pinned}", turn.number));
-    out.line(&turn.input.text);
+    out.print_heading(&format!("{}. {who}{pinned}", turn.number));
+    out.print_line(&turn.input.text);
     for file in &turn.input.attachments {
-        out.line(&format!("@ {} ({})", text::escape_line(&file.name), file.media_type));
+        out.print_line(&format!("@ {} ({})", text::escape_line(&file.name), file.media_type));
     }
     for step in &turn.steps {
         match step {
-            TurnStep::Said { text } | TurnStep::Noted { text } => out.line(&format!("\n{text}")),
-            TurnStep::Called(call) => out.line(&format!("· {}", called(call))),
+            TurnStep::Said { text } | TurnStep::Noted { text } => {
+                out.print_line(&format!("\n{text}"))
+            }
+            TurnStep::Called(call) => out.print_line(&format!("· {}", format_call(call))),
         }
     }
     match turn.end.as_deref() {
         Some("answered" | "spoken") => {}
-        Some(end) => out.line(&format!("(the turn ended: {end})")),
-        None => out.line("(the turn was interrupted)"),
+        Some(end) => out.print_line(&format!("(the turn ended: {end})")),
+        None => out.print_line("(the turn was interrupted)"),
     }
 }
 
 /// Formats a call: `clock.get_time {"timezone":"UTC"} → completed`.
-fn called(call: &PastCall) -> String {
+fn format_call(call: &PastCall) -> String {
     let arguments = call.edited.as_deref().unwrap_or(&call.arguments);
     let outcome = call.outcome.as_deref().unwrap_or("interrupted");
     let arguments = text::escape_excerpt(arguments, VALUE_CHARS_MAX);
