@@ -1,4 +1,5 @@
-//! The cache of compiled plugins: a second start compiles nothing, and nothing doubtful is ever run.
+//! The cache of compiled plugins: a second start compiles nothing, and nothing doubtful is ever
+//! run.
 
 use std::{
     fs,

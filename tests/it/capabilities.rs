@@ -1,5 +1,5 @@
-//! What a plugin keeps, plans, tells, shows, opens and fetches: each only as granted, within limits,
-//! and on record.
+//! What a plugin keeps, plans, tells, shows, opens and fetches: each only as granted, within
+//! limits, and on record.
 
 use std::{sync::Arc, time::Duration};
 

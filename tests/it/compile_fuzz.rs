@@ -1,8 +1,8 @@
 //! Components that were damaged at random: the compiler and what comes after it take them or refuse
 //! them, and that is all.
 //!
-//! `SALLYPORT_FUZZ_SECONDS` says how long it goes on, `SALLYPORT_FUZZ_SEED` where it begins: with the
-//! seed that a failure names, its input comes first.
+//! `SALLYPORT_FUZZ_SECONDS` says how long it goes on, `SALLYPORT_FUZZ_SEED` where it begins: with
+//! the seed that a failure names, its input comes first.
 
 use std::{
     collections::BTreeMap,

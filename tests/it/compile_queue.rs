@@ -26,7 +26,8 @@ fn what_can_be_no_plugin_is_refused_before_it_is_compiled() {
     }
 }
 
-/// A home with an honest plugin whose code is kept, and one that holds its compiler until the limit.
+/// A home with an honest plugin whose code is kept, and one that holds its compiler until the
+/// limit.
 fn home_with_bomb(cpu_time: &str) -> Home {
     let home = Home::with_own_cache().plugins(&["clock"]);
     home.run(&["doctor"]).ended(0);

@@ -30,7 +30,8 @@ fn policy(home: &Home) -> String {
     fs::read_to_string(home.path("policy.toml")).unwrap()
 }
 
-/// Runs a command at a terminal and answers each question; returns its exit code and what was shown.
+/// Runs a command at a terminal and answers each question; returns its exit code and what was
+/// shown.
 #[track_caller]
 fn answered(home: &Home, args: &[&str], answers: &[(&str, &str)], end: &str) -> (i32, String) {
     let mut terminal = Terminal::start(home, args);
@@ -181,7 +182,8 @@ fn what_a_request_sends_is_shown_before_somebody_agrees_to_it() {
     let call = |query: &str, body: &str| {
         let headers = json!([["x-own", "of the plugin"], ["content-type", "text/plain"]]);
         let at = json!({ "authority": server.authority(), "path": format!("/x{query}") });
-        // Most of it is written when the request is under way, and the guest has to go on until then.
+        // Most of it is written when the request is under way, and the guest has to go on until
+        // then.
         let (first, rest) = body.split_at(body.len() / 2);
         let pieces: Vec<&str> = rest.split_inclusive('\n').collect();
         let mut arguments =

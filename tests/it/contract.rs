@@ -1,5 +1,5 @@
-//! The plugin contract: what is frozen stays as it is, and who a call is made for is told to guests,
-//! rules and the audit alike.
+//! The plugin contract: what is frozen stays as it is, and who a call is made for is told to
+//! guests, rules and the audit alike.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

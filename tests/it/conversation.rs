@@ -24,7 +24,8 @@ fn ask(home: &Home, flags: &[&str]) -> Ran {
     home.run(&[&["run", "--model", "scripted", "go"], flags].concat()).hides(&["sk-the-secret-key"])
 }
 
-/// Plays a script once streamed and once whole; `check` sees each run and what the server was asked.
+/// Plays a script once streamed and once whole; `check` sees each run and what the server was
+/// asked.
 fn play(script: &[Reply], flags: &[&str], code: i32, check: impl Fn(&Ran, &[Value])) {
     for way in WAYS {
         let model = OpenAi::start(script.to_vec());

@@ -114,7 +114,8 @@ fn the_commands_that_change_a_policy_are_as_its_page_shows_them() {
         match args[1] {
             "grant" => grants += 1,
             "revoke" => revokes += 1,
-            // It would call a service outside; what it does is shown by tests with one of their own.
+            // It would call a service outside; what it does is shown by tests with one of their
+            // own.
             other => {
                 assert_eq!(other, "learn", "{command}");
                 continue;

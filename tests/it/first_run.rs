@@ -1,4 +1,5 @@
-//! The first minutes: nothing is configured, and everything that is tried answers or says what to do.
+//! The first minutes: nothing is configured, and everything that is tried answers or says what to
+//! do.
 
 use std::{fs, path::Path, time::SystemTime};
 

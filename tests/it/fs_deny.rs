@@ -196,7 +196,8 @@ fn h27_a_path_never_leads_above_the_folder_that_it_begins_in() {
     assert!(!refused, "{report:?}");
 }
 
-/// A path holds each folder on its way open: one that goes deep does not use up those of the program.
+/// A path holds each folder on its way open: one that goes deep does not use up those of the
+/// program.
 #[test]
 fn a_path_goes_so_deep_and_no_deeper() {
     let home = home();

@@ -1,5 +1,5 @@
-//! Names of files that are not what they seem: a second name of a denied file, a denied name that is
-//! spelled differently, names that are not text.
+//! Names of files that are not what they seem: a second name of a denied file, a denied name that
+//! is spelled differently, names that are not text.
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt};
 

@@ -1,5 +1,5 @@
-//! Agreeing to a request while the call that makes it runs: the guest waits, its clock stands still,
-//! and what holds is what is granted in the end.
+//! Agreeing to a request while the call that makes it runs: the guest waits, its clock stands
+//! still, and what holds is what is granted in the end.
 
 use std::{
     io,

@@ -1,4 +1,5 @@
-//! Secrets: put into a request by the host, kept from every other one, taken out of what comes back.
+//! Secrets: put into a request by the host, kept from every other one, taken out of what comes
+//! back.
 
 use std::sync::Arc;
 

@@ -205,8 +205,8 @@ fn a_question_about_a_request_ends_with_the_call() {
     let living = Living::by(never, &living::sandbox());
     let request = format!("request {} /", server.authority());
     for _ in 0..20 {
-        // Somebody is asked beside the guest, which may have returned by then; if not, it waits with
-        // its clock, and the call is given up.
+        // Somebody is asked beside the guest, which may have returned by then; if not, it waits
+        // with its clock, and the call is given up.
         let call = living.begin("s", &[&request]);
         let _ = living.wait(async { tokio::time::timeout(Duration::from_millis(100), call).await });
     }

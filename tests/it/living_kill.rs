@@ -119,8 +119,8 @@ fn ids(told: &Value) -> Vec<String> {
     words.filter(|word| word.starts_with("t-")).map(str::to_owned).collect()
 }
 
-/// Each firing has left `f`, and beside it `a` when it was said to come again and `l` for late. Only
-/// the first may lack the `a`, and what comes again is late.
+/// Each firing has left `f`, and beside it `a` when it was said to come again and `l` for late.
+/// Only the first may lack the `a`, and what comes again is late.
 fn check(key: &str, marks: &str) {
     for (number, firing) in marks.split_whitespace().enumerate() {
         let is_marked = firing == "fal";

@@ -1,5 +1,5 @@
-//! The integration tests: the real program, the real sandbox, real components, and on the other side
-//! servers of the loopback that say what a script tells them.
+//! The integration tests: the real program, the real sandbox, real components, and on the other
+//! side servers of the loopback that say what a script tells them.
 //!
 //! Modules are themes. A test whose name begins with `h` and a number shows that the guard against
 //! one hostile behaviour holds; the numbers are those of the project's list of such behaviours.

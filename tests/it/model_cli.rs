@@ -1,4 +1,5 @@
-//! Models at the command line: which one is used and why, which a server has, and whether one works.
+//! Models at the command line: which one is used and why, which a server has, and whether one
+//! works.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! The way out: only what is granted leaves, to the address that was checked, and what comes back is
-//! bounded.
+//! The way out: only what is granted leaves, to the address that was checked, and what comes back
+//! is bounded.
 
 use std::{
     collections::VecDeque,

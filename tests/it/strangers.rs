@@ -1,5 +1,5 @@
-//! Files that a stranger can place: no command waits for one, and a project's file counts only where
-//! nobody else can put it.
+//! Files that a stranger can place: no command waits for one, and a project's file counts only
+//! where nobody else can put it.
 
 use std::{
     fs,

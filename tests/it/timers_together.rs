@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::support::{Home, Running, living::REQUESTS};
 
-/// Longest wait until all is told: a plugin that may say little needs the next minutes for the rest.
+/// Longest wait until all is told: a plugin that may say little needs the next minutes for the
+/// rest.
 const PATIENCE: Duration = Duration::from_secs(280);
 
 const POLICY: &str = r#"

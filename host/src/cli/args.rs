@@ -329,7 +329,8 @@ pub(super) struct AuditShowArgs {
     /// Only records about tools of this name
     #[arg(long)]
     pub(super) tool: Option<String>,
-    /// Only calls with this outcome: completed, failed, denied, invalid-arguments, timed-out, cancelled
+    /// Only calls with this outcome: completed, failed, denied, invalid-arguments, timed-out,
+    /// cancelled
     #[arg(long)]
     pub(super) outcome: Option<String>,
     /// Only this decision: allow or deny

@@ -54,7 +54,7 @@ impl DoctorCheck {
         Self { id, status: CheckStatus::Warning, finding: finding.into(), remedy }
     }
 
-    fn as_failed(self) -> Self {
+    fn into_failed(self) -> Self {
         Self { status: CheckStatus::Failed, ..self }
     }
 }
@@ -72,7 +72,7 @@ pub(super) async fn run_doctor_command(
         }
         Err(error) => {
             let remedy = error.hint().unwrap_or_else(|| "mend the file".into());
-            vec![DoctorCheck::warning("configuration", error.to_string(), remedy).as_failed()]
+            vec![DoctorCheck::warning("configuration", error.to_string(), remedy).into_failed()]
         }
     };
     match args.output.output {
@@ -88,7 +88,7 @@ async fn run_checks(settings: &HostSettings, out: &CliOutput) -> Vec<DoctorCheck
         Ok(registry) => registry,
         Err(failure) => {
             let remedy = failure.hint.unwrap_or_else(|| "mend the file".to_owned());
-            return vec![DoctorCheck::warning("policy", failure.message, remedy).as_failed()];
+            return vec![DoctorCheck::warning("policy", failure.message, remedy).into_failed()];
         }
     };
     let unready = registry.warm_up();
@@ -107,7 +107,7 @@ async fn run_checks(settings: &HostSettings, out: &CliOutput) -> Vec<DoctorCheck
     checks.extend(check_plugins(&registry));
     checks.extend(unready.into_iter().map(|(name, reason)| {
         let finding = format!("{name} cannot be loaded: {reason}");
-        DoctorCheck::warning("plugin", finding, "rebuild the plugin").as_failed()
+        DoctorCheck::warning("plugin", finding, "rebuild the plugin").into_failed()
     }));
     checks.push(check_compiler(&registry));
     checks.push(check_scripts(&registry));
@@ -182,7 +182,7 @@ fn check_audit(settings: &HostSettings) -> DoctorCheck {
         }
         Err(failure) => {
             let remedy = failure.hint.unwrap_or_else(|| "mend the folder".to_owned());
-            DoctorCheck::warning(id, failure.message, remedy).as_failed()
+            DoctorCheck::warning(id, failure.message, remedy).into_failed()
         }
     }
 }
@@ -199,11 +199,11 @@ fn check_sessions(settings: &HostSettings) -> DoctorCheck {
         Ok(Ok(found)) => DoctorCheck::ok(id, format!("{} are kept", found.len())),
         Ok(Err(error)) => {
             let remedy = error.hint().unwrap_or_else(|| "mend the folder".to_owned());
-            DoctorCheck::warning(id, error.to_string(), remedy).as_failed()
+            DoctorCheck::warning(id, error.to_string(), remedy).into_failed()
         }
         Err(failure) => {
             let remedy = failure.hint.unwrap_or_else(|| "mend the folder".to_owned());
-            DoctorCheck::warning(id, failure.message, remedy).as_failed()
+            DoctorCheck::warning(id, failure.message, remedy).into_failed()
         }
     }
 }
@@ -252,7 +252,7 @@ fn check_model(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
                 Ok(_) => DoctorCheck::ok("model", format!("the plugin {name} ({why})")),
                 Err(error) => {
                     let remedy = "choose another model, or fix the plugin";
-                    DoctorCheck::warning("model", error.to_string(), remedy).as_failed()
+                    DoctorCheck::warning("model", error.to_string(), remedy).into_failed()
                 }
             }
         }
@@ -269,7 +269,7 @@ fn check_model(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
                 }
                 Err(failure) => {
                     let remedy = failure.hint.unwrap_or_default();
-                    DoctorCheck::warning("model", failure.message, remedy).as_failed()
+                    DoctorCheck::warning("model", failure.message, remedy).into_failed()
                 }
             }
         }
@@ -303,7 +303,7 @@ fn check_plugins(registry: &Registry) -> Vec<DoctorCheck> {
         .map(|problem| {
             let finding = format!("{}: {}", problem.place.display(), problem.message);
             DoctorCheck::warning("plugin", finding, problem.hint.clone().unwrap_or_default())
-                .as_failed()
+                .into_failed()
         })
         .collect();
     checks.extend(registry.entries().map(|entry| match entry.availability() {
@@ -374,7 +374,7 @@ fn check_compiler(registry: &Registry) -> DoctorCheck {
             ),
             "use a Linux kernel with both if you run plugins of others",
         ),
-        Err(error) => DoctorCheck::warning(id, error.to_string(), error.hint()).as_failed(),
+        Err(error) => DoctorCheck::warning(id, error.to_string(), error.hint()).into_failed(),
     }
 }
 

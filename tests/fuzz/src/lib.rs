@@ -1,5 +1,5 @@
-//! What the fuzz targets share: inputs that a person can read and write, situations to decide about,
-//! and a second opinion on network patterns.
+//! What the fuzz targets share: inputs that a person can read and write, situations to decide
+//! about, and a second opinion on network patterns.
 //!
 //! An input is text in parts, with a line `----` between two of them, so that a seed reads like the
 //! files it stands for and the fuzzer can move whole parts about. Each target says which parts it

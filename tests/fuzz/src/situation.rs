@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use sallyport_contract::{CallContext, Decision, ToolId};
+use sallyport_contract::{Decision, ToolCallContext, ToolId};
 use sallyport_policy::{
-    Grant, Manifest, Policy, Question, Verdict,
+    Grant, Manifest, Policy, PolicyQuestion, PolicyVerdict,
     question::{ROLE_PREFIX, ROLE_RUNS},
 };
 use serde_json::{Map, Value};
@@ -74,15 +74,15 @@ pub struct Situation {
     manifest: Manifest,
     tool: ToolId,
     runs: Vec<ToolId>,
-    context: CallContext,
+    context: ToolCallContext,
     arguments: Value,
     requests: Vec<(String, Url)>,
     pages: Vec<Url>,
 }
 
 impl Situation {
-    /// Reads one: a request as `METHOD URL`, whose address is a page as well, and arguments as JSON.
-    /// What cannot be read is left out.
+    /// Reads one: a request as `METHOD URL`, whose address is a page as well, and arguments as
+    /// JSON. What cannot be read is left out.
     pub fn read(request: &str, arguments: &str) -> Self {
         let fixed = REQUESTS.map(|(method, url)| request_of(method, url)).into_iter().flatten();
         let own = request.split_once(' ').and_then(|(method, url)| request_of(method, url.trim()));
@@ -94,7 +94,10 @@ impl Situation {
             manifest: Manifest::parse("plugin.toml", MANIFEST).expect("the manifest is right"),
             tool: "weather.get".parse().expect("the name is right"),
             runs: ROLE_RUNS.map(run).to_vec(),
-            context: CallContext { user_id: Some("me".to_owned()), ..CallContext::default() },
+            context: ToolCallContext {
+                user_id: Some("me".to_owned()),
+                ..ToolCallContext::default()
+            },
             arguments: arguments.unwrap_or_else(|| Value::Object(Map::new())),
             requests: own.into_iter().chain(fixed).collect(),
             pages,
@@ -123,37 +126,37 @@ impl Situation {
 
     /// What a policy grants to its plugin.
     pub fn grant(&self, policy: &Policy) -> Grant {
-        policy.grant(&self.manifest, &Map::new())
+        policy.effective_grant(&self.manifest, &Map::new())
     }
 
     /// The call, as a policy is asked about it.
-    pub fn question(&self) -> Question<'_> {
+    pub fn question(&self) -> PolicyQuestion<'_> {
         self.question_of(&self.tool)
     }
 
     /// The runs in each role, as a policy is asked about them.
-    pub fn runs(&self) -> impl Iterator<Item = Question<'_>> {
+    pub fn runs(&self) -> impl Iterator<Item = PolicyQuestion<'_>> {
         self.runs.iter().map(|run| self.question_of(run))
     }
 
-    fn question_of<'a>(&'a self, tool: &'a ToolId) -> Question<'a> {
+    fn question_of<'a>(&'a self, tool: &'a ToolId) -> PolicyQuestion<'a> {
         let Self { arguments, context, .. } = self;
-        Question { tool, digest: DIGEST, arguments, context }
+        PolicyQuestion { tool, digest: DIGEST, arguments, context }
     }
 
     /// What a policy says about the call.
-    pub fn of_call(&self, policy: &Policy) -> Verdict {
-        policy.decide(&self.question(), &self.grant(policy))
+    pub fn of_call(&self, policy: &Policy) -> PolicyVerdict {
+        policy.decide_call(&self.question(), &self.grant(policy))
     }
 
     /// What a policy says about a run in each role.
-    pub fn of_runs(&self, policy: &Policy) -> Vec<Verdict> {
+    pub fn of_runs(&self, policy: &Policy) -> Vec<PolicyVerdict> {
         let grant = self.grant(policy);
         self.runs().map(|run| policy.decide_role(&run, &grant)).collect()
     }
 
     /// What a policy says about each page.
-    pub fn of_pages(&self, policy: &Policy) -> Vec<Verdict> {
+    pub fn of_pages(&self, policy: &Policy) -> Vec<PolicyVerdict> {
         let grant = self.grant(policy);
         let verdict = |page| policy.decide_open_url(&self.question(), &grant, page);
         self.pages.iter().map(verdict).collect()
@@ -168,7 +171,7 @@ impl Situation {
             }
             Err(_) => Decision::Deny,
         };
-        let call = policy.decide(&self.question(), &grant).decision;
+        let call = policy.decide_call(&self.question(), &grant).decision;
         std::iter::once(call).chain(self.requests.iter().map(of_request)).collect()
     }
 }
@@ -179,5 +182,5 @@ fn request_of(method: &str, url: &str) -> Option<(String, Url)> {
 
 /// Parses a policy that is one file of the user.
 pub fn user_policy(text: &str) -> Option<Policy> {
-    Policy::of_user(FILE, text, Some(Path::new(HOME))).ok()
+    Policy::from_user_file(FILE, text, Some(Path::new(HOME))).ok()
 }

@@ -83,8 +83,8 @@ fn a_rule_denies_a_role_and_the_plugin_does_not_run() {
     program.interrupted();
 }
 
-/// Requests that only look share a decision, but only where rules cannot tell them apart, and only for as
-/// long as the policy stays as it is.
+/// Requests that only look share a decision, but only where rules cannot tell them apart, and only
+/// for as long as the policy stays as it is.
 #[test]
 fn h67_a_decision_holds_for_no_other_path_and_under_no_other_policy() {
     let rule =

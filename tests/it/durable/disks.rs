@@ -8,8 +8,8 @@ use crate::support::disk::Disk;
 /// How many disks fill up.
 const DISKS: u64 = 25;
 
-/// By how much more room each has than the one before: no multiple of what a file system counts in, so
-/// that they end within records, heads and pages.
+/// By how much more room each has than the one before: no multiple of what a file system counts in,
+/// so that they end within records, heads and pages.
 const STEP_BYTES: u64 = 2731;
 
 /// Room for the database and its log of writes.

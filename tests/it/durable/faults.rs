@@ -1,5 +1,6 @@
-//! A disk that is full, a folder that nobody may write to, too few files that may be open: nothing is
-//! done without its record, nothing panics, and afterwards nothing looks as if somebody had been at it.
+//! A disk that is full, a folder that nobody may write to, too few files that may be open: nothing
+//! is done without its record, nothing panics, and afterwards nothing looks as if somebody had been
+//! at it.
 
 use std::io::Write;
 
@@ -66,7 +67,8 @@ fn a_call_does_not_run_while_the_folder_of_the_audit_is_read_only() {
     check("read-only from the start", spoil, mend, false);
 }
 
-/// What was refused for want of room is possible again in the same session, as soon as there is room.
+/// What was refused for want of room is possible again in the same session, as soon as there is
+/// room.
 #[test]
 fn a_disk_that_fills_up_during_a_session_refuses_calls_for_as_long_as_it_is_full() {
     let stage = Stage::new();

@@ -1,5 +1,5 @@
-//! A home with everything at once: timers, a secret that is sent, files that are changed, and a server
-//! that sees what arrives. Each act has a number, by which its record is found again.
+//! A home with everything at once: timers, a secret that is sent, files that are changed, and a
+//! server that sees what arrives. Each act has a number, by which its record is found again.
 
 use std::{
     collections::BTreeSet,
@@ -149,8 +149,8 @@ impl Stage {
         Records(shown.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
     }
 
-    /// Fails when anything was done without a record, when the audit is not whole, or when the secret
-    /// is anywhere but in requests to its server.
+    /// Fails when anything was done without a record, when the audit is not whole, or when the
+    /// secret is anywhere but in requests to its server.
     #[track_caller]
     pub(super) fn check(&self) {
         let verified = self.home.run(&["audit", "verify"]);

@@ -83,7 +83,8 @@ fn a_module_of_the_conversation_may_be_called_like_one_of_the_plugin() {
     }
 }
 
-/// The calls of a model that puts a table in, computes on it in three calls, and reads what came out.
+/// The calls of a model that puts a table in, computes on it in three calls, and reads what came
+/// out.
 fn calls() -> Vec<Reply> {
     let code = |id, code: &str| Reply::call(id, "python__execute", &json!({ "code": code }));
     let table = json!({ "path": "data.csv", "content": "name,amount\nbread,3\nmilk,4\n" });

@@ -1,5 +1,5 @@
-//! The plugins that the pages of `docs/roles` show whole, each in its role, under the policy that its
-//! page shows.
+//! The plugins that the pages of `docs/roles` show whole, each in its role, under the policy that
+//! its page shows.
 
 use std::{fs, sync::Arc};
 

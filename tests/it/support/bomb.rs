@@ -1,10 +1,11 @@
-//! Components that are small to write down and dear to compile, or to understand. Each exports what a
-//! plugin does, by its name, because what does not is refused before it is compiled.
+//! Components that are small to write down and dear to compile, or to understand. Each exports what
+//! a plugin does, by its name, because what does not is refused before it is compiled.
 
 /// The name of what a plugin with tools exports.
 const TOOLS: &str = "sallyport:plugin/tools@0.1.0";
 
-/// One that holds its processor for many seconds: each branch meets all that the former left behind.
+/// One that holds its processor for many seconds: each branch meets all that the former left
+/// behind.
 pub(crate) fn if_chain(length: usize) -> Vec<u8> {
     let one = "local.get 0 (if (then local.get 0 i32.const 1 i32.add local.set 0)) ";
     function(&format!("{} local.get 0", one.repeat(length)))

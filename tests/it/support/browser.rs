@@ -1,4 +1,5 @@
-//! A real browser without a screen, driven over the protocol that its driver speaks: JSON over HTTP.
+//! A real browser without a screen, driven over the protocol that its driver speaks: JSON over
+//! HTTP.
 
 use std::{
     fs,

@@ -101,7 +101,8 @@ impl Home {
         self
     }
 
-    /// Adds a guest of the tests under its own name. `rest` follows the usual lines of its manifest.
+    /// Adds a guest of the tests under its own name. `rest` follows the usual lines of its
+    /// manifest.
     #[track_caller]
     pub(crate) fn guest(self, name: &str, rest: &str) -> Self {
         self.component(name, &manifest(name, rest), &guest(name))

@@ -1,5 +1,5 @@
-//! A scripted model: a server that speaks `chat/completions`, streamed when it is asked for a stream,
-//! and remembers every request.
+//! A scripted model: a server that speaks `chat/completions`, streamed when it is asked for a
+//! stream, and remembers every request.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},

@@ -1,5 +1,5 @@
-//! How long tests wait. Nothing is waited for without end: what hangs fails its test, and says first
-//! where it hangs.
+//! How long tests wait. Nothing is waited for without end: what hangs fails its test, and says
+//! first where it hangs.
 
 use std::{
     fs,
@@ -20,8 +20,8 @@ use super::process::{doing, family, holders};
 /// Nothing takes this long unless it hangs, on however slow a machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
-/// No whole test takes this long. What a test waits for inside its own process, such as the end of a
-/// runtime whose thread is stuck, has no other bound.
+/// No whole test takes this long. What a test waits for inside its own process, such as the end of
+/// a runtime whose thread is stuck, has no other bound.
 const TEST_TIME_MAX: Duration = Duration::from_secs(20 * 60);
 
 /// How often something is looked at, at first and after a while.

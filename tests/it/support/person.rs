@@ -48,8 +48,8 @@ pub(crate) struct Person {
 }
 
 impl Person {
-    /// Starts the program at a terminal of 24 rows and 80 columns, which is the one that its signals
-    /// come from.
+    /// Starts the program at a terminal of 24 rows and 80 columns, which is the one that its
+    /// signals come from.
     pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
         let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&outer).unwrap();
@@ -126,8 +126,8 @@ impl Person {
         tcsetwinsize(&self.outer, size(rows, columns)).unwrap();
     }
 
-    /// Whether the terminal is as a shell leaves it: lines are edited and shown by it, and Ctrl-C is
-    /// a signal.
+    /// Whether the terminal is as a shell leaves it: lines are edited and shown by it, and Ctrl-C
+    /// is a signal.
     pub(crate) fn has_usual_modes(&self) -> bool {
         let usual = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
         tcgetattr(&self.outer).unwrap().local_modes.contains(usual)

@@ -1,5 +1,5 @@
-//! A server of the loopback that answers every request as a function of the test says, and remembers
-//! what it was asked.
+//! A server of the loopback that answers every request as a function of the test says, and
+//! remembers what it was asked.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},

@@ -1,7 +1,7 @@
 //! Components from text: for what no compiler of a language would produce.
 //!
-//! A core module is written down here, given the types of a WIT world and made a component, as every
-//! tool chain does it.
+//! A core module is written down here, given the types of a WIT world and made a component, as
+//! every tool chain does it.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! One plugin in the sandbox alone, watched over by the test: its grant can be changed while its calls
-//! run, and what it asks can be answered badly.
+//! One plugin in the sandbox alone, watched over by the test: its grant can be changed while its
+//! calls run, and what it asks can be answered badly.
 
 use std::sync::{
     Arc, Mutex,

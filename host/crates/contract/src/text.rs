@@ -2,7 +2,7 @@
 //!
 //! Text from a plugin, a model or a server is shown, never obeyed: control characters, escape
 //! sequences and invisible or direction-changing characters are made visible. The prose of an
-//! answer keeps those that languages and emoji need; see [`Prose`].
+//! answer keeps those that languages and emoji need; see [`ProseEscaper`].
 
 mod prose;
 
@@ -16,13 +16,14 @@ pub fn escape_multiline(text: &str) -> String {
     escape_except(text, |c| c == '\n' || c == '\t')
 }
 
-/// Escapes as [`visible`] does, and line breaks and tabs as well, so the text fits on one line.
+/// Escapes as [`escape_multiline`] does, and line breaks and tabs as well, so the text fits on one
+/// line.
 pub fn escape_line(text: &str) -> String {
     escape_except(text, |_| false)
 }
 
-/// Escapes as [`one_line`] does, after cutting the text to `chars_max` characters, and marks a cut
-/// with `…`.
+/// Escapes as [`escape_line`] does, after cutting the text to `chars_max` characters, and marks a
+/// cut with `…`.
 pub fn escape_excerpt(text: &str, chars_max: usize) -> String {
     let mut short: String = text.chars().take(chars_max).collect();
     let cut = short.len() < text.len();
@@ -33,8 +34,8 @@ pub fn escape_excerpt(text: &str, chars_max: usize) -> String {
     short
 }
 
-/// Escapes a JSON text as [`visible`] does, but with JSON escapes, so that a program reads the same
-/// value and a terminal obeys nothing.
+/// Escapes a JSON text as [`escape_multiline`] does, but with JSON escapes, so that a program reads
+/// the same value and a terminal obeys nothing.
 pub fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

@@ -21,7 +21,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A source of tools.
 ///
 /// A call takes two steps, so that a session can collect every decision of a turn before the first
-/// tool runs: [`admit`](Toolbox::admit) checks and asks, [`run`](Toolbox::run) executes.
+/// tool runs: [`admit_call`](Toolbox::admit_call) checks and asks, [`run_call`](Toolbox::run_call)
+/// executes.
 pub trait Toolbox: Send + Sync {
     /// Lists all tools, in a stable order.
     fn tools(&self) -> &[ToolDescriptor];
@@ -77,8 +78,8 @@ pub struct ApprovalRequest {
     pub plugin_digest: String,
     /// Why the user is asked: a rule with its place, or the default and its reason.
     pub reason: String,
-    /// The policy text that [`Answer::Always`] would write; `None` when a policy rule asks, which
-    /// no other rule can soften.
+    /// The policy text that [`ApprovalAnswer::Always`] would write; `None` when a policy rule asks,
+    /// which no other rule can soften.
     pub rule: Option<String>,
     /// What the plugin could do with its present grants, one sentence each.
     pub powers: Vec<String>,

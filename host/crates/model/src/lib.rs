@@ -4,10 +4,10 @@
 //! convert between a provider's wire format and the types of [`chat`]. No provider's JSON leaves
 //! this crate, except as an opaque part that is sent back unchanged.
 //!
-//! [`connect`] is the entry point. It wraps the adapter of the endpoint's protocol in the JSON
-//! protocol if the model has no function calling, then in a layer that drops refused wishes, then
-//! in retries. [`adopt`] wraps models from elsewhere, and [`connect_embedder`] connects to
-//! embedding models.
+//! [`connect_model`] is the entry point. It wraps the adapter of the endpoint's protocol in the
+//! JSON protocol if the model has no function calling, then in a layer that drops refused wishes,
+//! then in retries. [`wrap_model`] wraps models from elsewhere, and [`connect_embedder`] connects
+//! to embedding models.
 
 mod anthropic;
 pub mod catalog;

@@ -40,7 +40,7 @@ impl ToolIndex {
     }
 
     /// Returns the tools that contain a word of the query, the best first, and equal ones in their
-    /// original order. [`Match::document`] is the tool's index in the list.
+    /// original order. [`LexicalMatch::document`] is the tool's index in the list.
     pub fn find_tools(&self, query: &str) -> Vec<LexicalMatch> {
         self.0.find_documents(query)
     }

@@ -5,7 +5,7 @@
 //! which are validated before they become part of an address or a path. Only wheels without machine
 //! code are accepted (`…-none-any.whl`), and their code is not run here.
 //!
-//! Suggested reading order: [`Index`], then `project`, `listing`, `wheel`, `kept`.
+//! Suggested reading order: [`PackageIndex`], then `project`, `listing`, `wheel`, `kept`.
 
 mod download;
 mod index;

@@ -1,19 +1,16 @@
 //! A TOML reader that reports the place of every mistake.
 //!
-//! A reader takes the keys it knows out of a [`Section`]; any key that is left is unknown, which is
-//! an error. A section cannot be read in any other way, so no reader can skip this check: a
-//! misspelt power is never silently ignored or silently granted.
+//! A reader takes the keys it knows out of a [`TomlSection`], and any key that is left is an error.
+//! No reader can skip this check, so a misspelt power is never silently ignored.
 //!
 //! ```
-//! use sallyport_policy::document::{Document, Item};
+//! use sallyport_policy::document::{TomlDocument, TomlItem};
 //!
-//! let read = |text| {
-//!     Document::read("app.toml", text, |root| {
-//!         let name = root.required("name", Item::string)?;
-//!         let tags = root.list("tags", Item::string)?;
-//!         Ok((name, tags))
-//!     })
-//! };
+//! let read = |text| TomlDocument::read_with("app.toml", text, |root| {
+//!     let name = root.read_required("name", TomlItem::read_string)?;
+//!     let tags = root.read_list("tags", TomlItem::read_string)?;
+//!     Ok((name, tags))
+//! });
 //! assert_eq!(read("name = 'x'").unwrap(), ("x".to_owned(), vec![]));
 //! let error = read("name = 'x'\ntag = ['y']").unwrap_err();
 //! assert_eq!(error.to_string(), "app.toml:2:1: unknown key \"tag\"");

@@ -9,13 +9,13 @@
 //! stay.
 //!
 //! ```
-//! use sallyport_policy::edit::{self, Addition, Target};
+//! use sallyport_policy::edit::{self, GrantAddition, RemovalTarget};
 //!
 //! let text = "[plugin.clock]\nenv = [\"TZ\"] # where we are\n";
 //! let clock = "clock".parse()?;
-//! let more = edit::grant(text, &clock, &Addition::Env("LANG".into()))?;
+//! let more = edit::add_grant(text, &clock, &GrantAddition::Env("LANG".into()))?;
 //! assert_eq!(more, "[plugin.clock]\nenv = [\"TZ\", \"LANG\"] # where we are\n");
-//! assert_eq!(edit::revoke(&more, &clock, &Target::Env("LANG".into()))?, text);
+//! assert_eq!(edit::revoke_grant(&more, &clock, &RemovalTarget::Env("LANG".into()))?, text);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

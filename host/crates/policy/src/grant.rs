@@ -1,14 +1,10 @@
 //! The effective grant of one plugin: what its manifest requests *and* the policy grants.
 //!
-//! It is computed when a plugin is loaded, and again after every change of the policy. It answers
-//! every question about the plugin's powers. A refusal carries the policy text that would lift it,
-//! if a policy can.
+//! It is computed when a plugin is loaded, and after every change of the policy. A refusal carries
+//! the policy text that would lift it, if a policy can.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::{net::IpAddr, sync::Arc};
 
 use sallyport_contract::{Denial, PluginName, text::escape_line};
 use serde_json::{Map, Value};

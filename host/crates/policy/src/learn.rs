@@ -6,7 +6,7 @@
 //! states why.
 //!
 //! ```
-//! use sallyport_policy::{Manifest, Policy, learn::{Learned, Need}};
+//! use sallyport_policy::{Manifest, Policy, learn::{PluginRefusals, RefusedAccess}};
 //!
 //! let manifest = Manifest::parse("plugin.toml", r#"
 //!     name = "clock"
@@ -16,12 +16,12 @@
 //!     name = "TZ"
 //!     why = "to know where we are"
 //! "#)?;
-//! let mut learned = Learned::nothing();
-//! learned.note(Need::Env("TZ".to_owned()));
-//! learned.note(Need::Env("HOME".to_owned()));
+//! let mut refusals = PluginRefusals::empty();
+//! refusals.record_refusal(RefusedAccess::Env("TZ".to_owned()));
+//! refusals.record_refusal(RefusedAccess::Env("HOME".to_owned()));
 //! let settings = serde_json::Map::new();
-//! let proposal = learned.proposal(&manifest, &settings, &Policy::empty(), None);
-//! assert_eq!(proposal.apply("")?, "[plugin.clock]\nenv = [\"TZ\"]\n");
+//! let proposal = refusals.build_proposal(&manifest, &settings, &Policy::empty(), None);
+//! assert_eq!(proposal.apply_to("")?, "[plugin.clock]\nenv = [\"TZ\"]\n");
 //! assert_eq!(proposal.open, [
 //!     "clock may not see the environment variable \"HOME\": its manifest does not request it",
 //! ]);
@@ -149,8 +149,8 @@ impl PluginRefusals {
 
     /// Returns the smallest additions to the policy, and the needs that cannot be decided here.
     ///
-    /// `settings` are the plugin's own, as for [`Policy::grant`]. With a digest, the rules apply
-    /// only to the component with that digest.
+    /// `settings` are the plugin's own, as for [`Policy::effective_grant`]. With a digest, the
+    /// rules apply only to the component with that digest.
     pub fn build_proposal(
         &self,
         manifest: &Manifest,

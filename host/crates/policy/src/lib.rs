@@ -21,12 +21,12 @@
 //!     allow = "GET https://api.open-meteo.com/v1/forecast"
 //!     why = "to fetch forecasts"
 //! "#)?;
-//! let policy = Policy::of_user("policy.toml", r#"
+//! let policy = Policy::from_user_file("policy.toml", r#"
 //!     [plugin.weather]
 //!     net = ["GET https://api.open-meteo.com/v1/**"]
 //! "#, None)?;
-//! let grant = policy.grant(&manifest, &serde_json::Map::new());
-//! assert_eq!(grant.powers(), ["GET https://api.open-meteo.com/v1/forecast"]);
+//! let grant = policy.effective_grant(&manifest, &serde_json::Map::new());
+//! assert_eq!(grant.permission_lines(), ["GET https://api.open-meteo.com/v1/forecast"]);
 //! # Ok::<(), sallyport_policy::SourceError>(())
 //! ```
 

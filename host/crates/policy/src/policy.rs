@@ -134,7 +134,7 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// As for [`parse`](Self::parse) and [`of`](Self::of).
+    /// As for [`parse_file`](Self::parse_file) and [`from_files`](Self::from_files).
     pub fn from_user_file(
         file: &str,
         text: &str,

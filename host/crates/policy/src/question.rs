@@ -1,7 +1,7 @@
 //! One call, in the form that rules examine.
 //!
 //! A rule is about a tool, its component and, with a condition, the call's arguments and origin. A
-//! [`Question`] contains all of these. The plugin's grant is passed separately.
+//! [`PolicyQuestion`] contains all of these. The plugin's grant is passed separately.
 
 use sallyport_contract::{ToolCallContext, ToolId};
 use serde_json::Value;

@@ -2,32 +2,32 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use crate::{Finished, RunError, Spec, Wall};
+use crate::{ProcessResult, ProcessSpec, ProcessWall, RunError};
 
 /// The executable that runs as the stages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stage(PathBuf);
+pub struct StageExecutable(PathBuf);
 
-impl Stage {
+impl StageExecutable {
     /// Uses the running executable.
     pub fn this_program() -> Self {
         Self(PathBuf::new())
     }
 
-    /// Uses an executable whose `main` begins with [`as_stage`].
-    pub fn program(program: PathBuf) -> Self {
+    /// Uses an executable whose `main` begins with [`run_if_stage`].
+    pub fn from_path(program: PathBuf) -> Self {
         Self(program)
     }
 }
 
 /// Runs a stage if this process was started as one. On this system it never was.
-pub fn as_stage() -> Option<ExitCode> {
+pub fn run_if_stage() -> Option<ExitCode> {
     None
 }
 
 /// Returns the walls that this system lacks: all of them.
-pub fn walls_missing() -> Vec<Wall> {
-    vec![Wall::Files, Wall::Signals, Wall::Calls]
+pub fn walls_missing() -> Vec<ProcessWall> {
+    vec![ProcessWall::Files, ProcessWall::Signals, ProcessWall::Calls]
 }
 
 /// Would run a program, which this system cannot confine.
@@ -35,6 +35,10 @@ pub fn walls_missing() -> Vec<Wall> {
 /// # Errors
 ///
 /// Always [`RunError::NoWall`].
-pub async fn run(_: &Stage, _: &Spec, _: &[u8]) -> Result<Finished, RunError> {
+pub async fn run_program(
+    _: &StageExecutable,
+    _: &ProcessSpec,
+    _: &[u8],
+) -> Result<ProcessResult, RunError> {
     Err(RunError::NoWall { missing: walls_missing() })
 }

@@ -3,10 +3,11 @@
 //!
 //! A *script* is a folder with a `definition.json` and a program; this crate reads both
 //! ([`Script`]) and runs the program behind *walls*, which the operating system enforces. It does
-//! not know policies or WebAssembly. [`Spec`] describes a run, and [`Finished`] is its result.
+//! not know policies or WebAssembly. [`ProcessSpec`] describes a run, and [`ProcessResult`] is its
+//! result.
 //!
 //! Two processes run between the host and the program. Both are this same executable, started again
-//! with a hidden argument that `main` checks before anything else ([`as_stage`]):
+//! with a hidden argument that `main` checks before anything else ([`run_if_stage`]):
 //!
 //! ```text
 //! host ── spec, input ──► watcher ── input, output, errors ──► starter ══ becomes ══► program
@@ -70,4 +71,4 @@ pub use {
 };
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Stage, as_stage, run, walls_missing};
+pub use elsewhere::{StageExecutable, run_if_stage, run_program, walls_missing};

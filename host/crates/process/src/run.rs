@@ -51,13 +51,13 @@ const COMPLAINT_CHARS_MAX: usize = 300;
 pub struct StageExecutable(PathBuf);
 
 impl StageExecutable {
-    /// Uses the running executable; its `main` must begin with [`as_stage`](crate::as_stage).
+    /// Uses the running executable; its `main` must begin with [`as_stage`](crate::run_if_stage).
     pub fn this_program() -> Self {
         // The link leads to the running executable, even after another version replaced its file.
         Self(OWN_PROGRAM.into())
     }
 
-    /// Uses an executable whose `main` begins with [`as_stage`](crate::as_stage).
+    /// Uses an executable whose `main` begins with [`as_stage`](crate::run_if_stage).
     pub fn from_path(program: PathBuf) -> Self {
         Self(program)
     }

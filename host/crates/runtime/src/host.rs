@@ -1,8 +1,8 @@
 //! The host: loaded plugins and everything that their calls need.
 //!
 //! [`Host::open`] loads plugins for use: it pins new ones, disables changed ones until the user
-//! accepts them, and audits every decision and call. [`look`] loads them for inspection: it calls
-//! nothing, asks nothing and records nothing.
+//! accepts them, and audits every decision and call. [`load_for_inspection`] loads them for
+//! inspection: it calls nothing, asks nothing and records nothing.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -183,7 +183,8 @@ impl EffectLog {
         }
     }
 
-    /// Records a request that leaves the host. Its [`Traffic`] counts the bytes and the status.
+    /// Records a request that leaves the host. Its [`RequestTraffic`] counts the bytes and the
+    /// status.
     pub(crate) fn record_request(&self, what: String) -> Arc<RequestTraffic> {
         let traffic = Arc::new(RequestTraffic::default());
         let mut book = self.lock_state();

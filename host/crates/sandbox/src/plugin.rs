@@ -6,17 +6,21 @@ use std::{
 };
 
 use sallyport_contract::{
-    AdmittedCall, CallFailure, CallReport, Denial, FailureKind, LogLevel, Outcome, PluginName,
-    ToolDescriptor,
+    AdmittedCall, CallFailure, CallReport, FailureKind, LogLevel, PluginName, ToolDescriptor,
 };
 use sallyport_policy::{InstanceLifetime, Manifest, PluginLimits, PluginRole};
 use serde_json::{Map, Value};
 use wasmtime::component::InstancePre;
 
+mod report;
+
+pub(crate) use self::report::CompletedRun;
+use self::report::cpu_limit_failure;
+
 use crate::{
     ComponentFile, LoadError, Sandbox,
     abi::{
-        self, PluginAbi, PluginExport, ToolReturnValue,
+        self, PluginAbi, PluginExport,
         command::{self, WasiCommand},
         http::HttpHandler,
     },
@@ -26,7 +30,7 @@ use crate::{
     docket::CurrentRun,
     grant,
     guest::{Guest, SharedPluginState, bounded_http, bounded_table},
-    ledger::{EffectLog, STDERR_LEVEL},
+    ledger::STDERR_LEVEL,
     limits::MemoryAccount,
     net::{HttpGate, HttpUsage},
     places::{CallSlot, CallSlotError, CallSlots},
@@ -317,7 +321,7 @@ impl Plugin {
         &self.prepared.roles
     }
 
-    /// Whether it answers HTTP requests; see [`Plugin::serve`].
+    /// Whether it answers HTTP requests; see [`Plugin::serve_request`].
     pub fn has_http_handler(&self) -> bool {
         self.prepared.http.is_some()
     }
@@ -359,7 +363,7 @@ impl Plugin {
         self.run_call_with_limits(&limits, call, role, body).await
     }
 
-    /// Like [`run_for`](Self::run_for), with limits that were already looked up.
+    /// Like [`run_call`](Self::run_call), with limits that were already looked up.
     async fn run_call_with_limits<R: Send + 'static>(
         &self,
         limits: &PluginLimits,
@@ -438,93 +442,9 @@ impl Plugin {
     pub fn instances(&self) -> Vec<InstanceInfo> {
         self.residents.as_ref().map_or_else(Vec::new, |residents| residents.list_instances())
     }
-
-    /// Creates the report of a run. Known secrets are removed: the model, the user and the log all
-    /// read it.
-    pub(crate) fn build_report<R>(
-        &self,
-        ran: CompletedRun<R>,
-        outcome: impl FnOnce(R, &EffectLog) -> Outcome,
-    ) -> CallReport {
-        let (limits, ledger) = (ran.case.initial_grant().limits(), &ran.case.ledger);
-        let outcome = match ran.run.result {
-            Ok(value) => outcome(value, ledger),
-            Err(RunStopReason::Expired(TimeLimit::Wall)) => {
-                Outcome::TimedOut { limit: ran.case.clock.wall_time_limit() }
-            }
-            Err(RunStopReason::Expired(TimeLimit::Cpu)) => {
-                Outcome::Failed(cpu_limit_failure(limits))
-            }
-            Err(RunStopReason::Failed(failure)) => Outcome::Failed(failure),
-        };
-        let mut report = CallReport {
-            outcome,
-            effects: ledger.close(),
-            elapsed: ran.elapsed,
-            memory_bytes_peak: ran.run.memory_bytes_peak,
-        };
-        self.warden.redactor().redact_report(&mut report);
-        report
-    }
-
-    /// Converts a plugin's result to an outcome, which also depends on refusals and limits.
-    pub(crate) fn outcome_from_return(
-        &self,
-        value: ToolReturnValue,
-        ledger: &EffectLog,
-    ) -> Outcome {
-        match value {
-            ToolReturnValue::Output(output) => Outcome::Completed(output),
-            ToolReturnValue::Denied(text) => Outcome::Denied(self.build_denial(text, ledger)),
-            ToolReturnValue::Error(failure) => self.failure_outcome(failure, ledger),
-        }
-    }
-
-    /// A tool that fails after the gate refused it something is reported as denied.
-    fn failure_outcome(&self, failure: CallFailure, ledger: &EffectLog) -> Outcome {
-        if let Some(denial) = ledger.last_denial() {
-            return Outcome::Denied(denial);
-        }
-        match (failure.kind, ledger.reached_limit()) {
-            (FailureKind::InvalidArguments, _) => Outcome::InvalidArguments(failure),
-            (_, Some(limit)) => {
-                let message = format!("{} (the limit of {limit} is reached)", failure.message);
-                Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message))
-            }
-            (_, None) => Outcome::Failed(failure),
-        }
-    }
-
-    /// The gate's own denial if there is one, otherwise the plugin's.
-    fn build_denial(&self, text: String, ledger: &EffectLog) -> Denial {
-        ledger.last_denial().unwrap_or_else(|| Denial {
-            what: format!("{} lacks something that it needs", self.name),
-            why: text,
-            fix: None,
-            nobody_to_ask: false,
-        })
-    }
-}
-
-/// The result of a run on behalf of a call.
-pub(crate) struct CompletedRun<R> {
-    pub(crate) case: RunGuard,
-    pub(crate) run: RunResult<R>,
-    /// False if the call got no place, or a granted folder could not be opened.
-    pub(crate) has_begun: bool,
-    /// The elapsed time, including the wait for a place.
-    pub(crate) elapsed: Duration,
 }
 
 fn grant_open_failure(error: &grant::GrantOpenError) -> CallFailure {
     let message = format!("{} is not there, though it is granted", error.guest);
     CallFailure::new(FailureKind::Unavailable, message).with_detail(error.to_string())
-}
-
-fn cpu_limit_failure(limits: &PluginLimits) -> CallFailure {
-    let limit = limits.cpu.unwrap_or(limits.time);
-    let message = format!(
-        "the plugin was stopped: its limit of {limit:?} of processor time (limits.cpu) is reached"
-    );
-    CallFailure::new(FailureKind::LimitReached, message)
 }

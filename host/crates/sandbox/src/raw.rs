@@ -28,7 +28,7 @@ pub struct BareComponent {
     indices: tools::GuestIndices,
 }
 
-/// A live instance of a [`Raw`] component.
+/// A live instance of a [`BareComponent`] component.
 pub struct BareInstance {
     store: Store<Guest>,
     guest: tools::Guest,

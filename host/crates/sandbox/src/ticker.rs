@@ -16,7 +16,7 @@ use wasmtime::Engine;
 /// yields to others at this interval.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
-/// Advances an engine's epoch while at least one [`Beat`] is held.
+/// Advances an engine's epoch while at least one [`EpochTickerGuard`] is held.
 #[derive(Debug)]
 pub(crate) struct EpochTicker {
     shared: Arc<EpochTickerShared>,

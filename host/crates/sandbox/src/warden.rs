@@ -59,8 +59,8 @@ pub trait HostCallAuthorizer: Send + Sync {
     /// The current grant.
     fn current_grant(&self) -> Arc<Grant>;
 
-    /// Whether [`agree`](Self::agree) would currently ask the user about an access. If so, the body
-    /// of a request is collected first, while the guest keeps running.
+    /// Whether [`authorize_access`](Self::authorize_access) would currently ask the user about an
+    /// access. If so, the body of a request is collected first, while the guest keeps running.
     fn would_ask_user(&self, _access: &OutboundAccess<'_>) -> bool {
         false
     }

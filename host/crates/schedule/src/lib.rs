@@ -9,12 +9,13 @@
 //! repetition within the hour fires in both.
 //!
 //! ```
-//! use sallyport_contract::services::Moment;
+//! use sallyport_contract::services::TimerSchedule;
 //!
 //! let cron = "30 8 * * 1-5".to_owned();
-//! let weekdays = Moment::Calendar { cron, time_zone: Some("Europe/Vienna".to_owned()) };
+//! let time_zone = Some("Europe/Vienna".to_owned());
+//! let weekdays = TimerSchedule::Calendar { cron, time_zone };
 //! // From a Friday at noon to the Monday after it.
-//! let next_ms = sallyport_schedule::next(&weekdays, 0, 1_760_695_200_000)?;
+//! let next_ms = sallyport_schedule::next_firing_ms(&weekdays, 0, 1_760_695_200_000)?;
 //! assert_eq!(next_ms, Some(1_760_941_800_000));
 //! # Ok::<(), sallyport_schedule::MomentError>(())
 //! ```
@@ -61,8 +62,8 @@ pub fn next_firing_ms(
 ///
 /// # Errors
 ///
-/// As with [`next`]; it is in the past; or it fires more often than every `interval_ms_min`. Only
-/// the next firings of a calendar are checked.
+/// As with [`next_firing_ms`]; it is in the past; or it fires more often than every
+/// `interval_ms_min`. Only the next firings of a calendar are checked.
 pub fn first_firing_ms(
     moment: &TimerSchedule,
     set_ms: u64,
@@ -96,7 +97,7 @@ pub fn is_repeating(moment: &TimerSchedule) -> bool {
 ///
 /// # Errors
 ///
-/// As with [`next`].
+/// As with [`next_firing_ms`].
 pub fn count_missed(
     moment: &TimerSchedule,
     set_ms: u64,

@@ -1,8 +1,9 @@
 //! Questions to the user, on their way from the gate to a front end.
 //!
 //! The toolbox asks through [`Consent`] and knows no session; the session knows no gate. A channel
-//! connects the two: the [`Desk`] goes to the toolbox, the [`Approvals`] to the session. If the
-//! other end is gone, the answer is [`Answer::Nobody`], never a yes and never an endless wait.
+//! connects the two: the [`ApprovalSender`] goes to the toolbox, the [`PendingApprovals`] to the
+//! session. If the other end is gone, the answer is [`ApprovalAnswer::Nobody`], never a yes and
+//! never an endless wait.
 
 use std::{
     collections::BTreeMap,
@@ -40,7 +41,7 @@ impl Consent for ApprovalSender {
     }
 }
 
-/// Consent without a user: every question is answered with [`Answer::Nobody`].
+/// Consent without a user: every question is answered with [`ApprovalAnswer::Nobody`].
 #[derive(Debug, Clone, Copy)]
 pub struct UnattendedConsent;
 

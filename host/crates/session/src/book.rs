@@ -1,9 +1,10 @@
 //! The book of a session: its transcript, and the journal that stores the transcript's records.
 //!
-//! Events of a conversation normally go through [`Book::write`]: the records go to the journal
-//! first and then into the transcript, so the two cannot diverge. A plugin's message that arrives
-//! while a model is answering is written immediately, on the [`Pages`] alone; the transcript
-//! [receives it](Book::catch_up) before the next input, and is unaffected by it until then.
+//! Events of a conversation normally go through [`SessionLog::write_records`]: the records go to
+//! the journal first and then into the transcript, so the two cannot diverge. A plugin's message
+//! that arrives while a model is answering is written immediately, on the [`JournalWriter`] alone;
+//! the transcript [receives it](SessionLog::apply_notices) before the next input, and is unaffected
+//! by it until then.
 
 use std::mem;
 

@@ -83,13 +83,13 @@ pub enum BudgetLimit {
     /// The model has given all answers that one turn allows.
     #[error("at most {turns_max} answers of the model per turn")]
     Turns {
-        /// [`Limits::turns_max`].
+        /// [`TurnLimits::turns_max`].
         turns_max: u32,
     },
     /// All calls that one turn allows were made.
     #[error("at most {calls_max} tool calls per turn")]
     Calls {
-        /// [`Limits::calls_max`].
+        /// [`TurnLimits::calls_max`].
         calls_max: u32,
     },
     /// The same call was made too often.
@@ -97,25 +97,25 @@ pub enum BudgetLimit {
     Repeats {
         /// The tool.
         tool: ToolRef,
-        /// [`Limits::repeats_max`].
+        /// [`TurnLimits::repeats_max`].
         repeats_max: u32,
     },
     /// The turn reached its token limit.
     #[error("at most {tokens_max} tokens per turn")]
     Tokens {
-        /// [`Limits::tokens_max`].
+        /// [`TurnLimits::tokens_max`].
         tokens_max: u64,
     },
     /// The turn reached its cost limit.
     #[error("at most {} per turn", DollarAmount(*cost_max))]
     Cost {
-        /// [`Limits::cost_max`].
+        /// [`TurnLimits::cost_max`].
         cost_max: TokenCost,
     },
     /// The turn reached its time limit.
     #[error("at most {time_max:?} per turn")]
     Time {
-        /// [`Limits::time_max`].
+        /// [`TurnLimits::time_max`].
         time_max: Duration,
     },
     /// The session reached its token limit.

@@ -11,7 +11,7 @@ use sallyport_model::{ChatModel, UserInputMessage};
 /// A request of a front end to a session.
 ///
 /// Commands that start something new, from [`SubmitInput`](Self::SubmitInput) to
-/// [`Pin`](Self::Pin), wait for the current turn to end; the others take effect immediately.
+/// [`PluginPin`](Self::Pin), wait for the current turn to end; the others take effect immediately.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FrontEndCommand {
     /// Starts a turn.
@@ -29,7 +29,7 @@ pub enum FrontEndCommand {
     Summarize,
     /// Keeps the last turn in the model's view, whatever else drops out of memory.
     Pin,
-    /// Answers [`Event::ApprovalNeeded`](crate::Event::ApprovalNeeded).
+    /// Answers [`SessionEvent::ApprovalNeeded`](crate::SessionEvent::ApprovalNeeded).
     ProvideConfirmation {
         /// The question.
         id: u64,
@@ -66,7 +66,7 @@ pub struct CommandModel(pub Arc<dyn ChatModel>);
 
 impl fmt::Debug for CommandModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Speaker").field(&self.0.name()).finish()
+        f.debug_tuple("CommandModel").field(&self.0.name()).finish()
     }
 }
 

@@ -51,7 +51,7 @@ pub enum SessionEvent {
         arguments: String,
     },
     /// The user has to decide. Answered with
-    /// [`Command::ProvideConfirmation`](crate::Command::ProvideConfirmation).
+    /// [`FrontEndCommand::ProvideConfirmation`](crate::FrontEndCommand::ProvideConfirmation).
     ApprovalNeeded {
         /// Identifies the question in the answer; never reused.
         confirmation_id: u64,

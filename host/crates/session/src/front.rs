@@ -1,8 +1,8 @@
 //! The user's side of a session: incoming commands, outgoing events, open questions.
 //!
-//! A session waits for a model or a tool only through [`Front::attend`]. Commands and the deadline
-//! are therefore handled at every moment of a turn, and the effect of a command is defined in one
-//! place.
+//! A session waits for a model or a tool only through [`ClientPort::run_until_interrupted`].
+//! Commands and the deadline are therefore handled at every moment of a turn, and the effect of a
+//! command is defined in one place.
 
 use std::{
     collections::VecDeque,
@@ -33,7 +33,7 @@ use super::{
 /// more than a few; every dropped one is reported.
 const TASKS_WAITING_MAX: usize = 16;
 
-/// The session's ends of the channels to its [handle](super::Handle).
+/// The session's ends of the channels to its [handle](super::SessionHandle).
 pub(super) struct SessionChannels {
     pub(super) inbox: mpsc::Receiver<FrontEndCommand>,
     pub(super) outbox: mpsc::Sender<SessionEvent>,
@@ -145,7 +145,8 @@ impl ClientPort {
         }
     }
 
-    /// Returns the sender for events of work that runs under [`attend`](Self::attend).
+    /// Returns the sender for events of work that runs under
+    /// [`run_until_interrupted`](Self::run_until_interrupted).
     pub(super) fn event_sender(&self) -> mpsc::Sender<SessionEvent> {
         self.events.clone()
     }
@@ -215,8 +216,8 @@ impl ClientPort {
         }
     }
 
-    /// Waits as [`attend`](Self::attend) does for the admission of a call whose arguments the user
-    /// may edit in the meantime.
+    /// Waits as [`run_until_interrupted`](Self::run_until_interrupted) does for the admission of a
+    /// call whose arguments the user may edit in the meantime.
     ///
     /// # Errors
     ///

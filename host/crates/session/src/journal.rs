@@ -2,8 +2,9 @@
 //!
 //! A record is written before its consequences happen: an input before the request to the model, an
 //! answer before its calls run, a result the moment its call ends. A host that dies at any moment
-//! therefore loses at most the text in flight, and [`restore`](crate::history::restore) rebuilds
-//! the conversation from the rest. Records are only ever appended: even undone turns remain.
+//! therefore loses at most the text in flight, and
+//! [`restore_session`](crate::history::restore_session) rebuilds the conversation from the rest.
+//! Records are only ever appended: even undone turns remain.
 
 use std::future;
 
@@ -62,7 +63,7 @@ pub enum JournalRecord {
         result: ToolResultMessage,
         /// The tool that was called; the model's message may name another that wraps it.
         tool: String,
-        /// How it ended, see [`Outcome::word`](sallyport_contract::Outcome::word).
+        /// How it ended, see [`Outcome::as_str`](sallyport_contract::Outcome::as_str).
         outcome: String,
         /// The arguments with which the user replaced the model's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +76,7 @@ pub enum JournalRecord {
     },
     /// A turn is over.
     TurnEnded {
-        /// Its ending, see [`TurnEnd::word`](crate::TurnEnd::word).
+        /// Its ending, see [`TurnEnd::as_str`](crate::TurnEnd::as_str).
         end: String,
         /// Its usage.
         usage: TurnUsage,
@@ -123,8 +124,8 @@ pub enum JournalRecord {
 }
 
 impl JournalRecord {
-    /// Reads a record from its JSON text. An unreadable one becomes [`Record::Unknown`], so that
-    /// one bad record does not cost the rest.
+    /// Reads a record from its JSON text. An unreadable one becomes [`JournalRecord::Unknown`], so
+    /// that one bad record does not cost the rest.
     pub fn from_json(json: &str) -> Self {
         serde_json::from_str(json).unwrap_or(Self::Unknown)
     }

@@ -1,22 +1,22 @@
 //! A session: one user's conversation with a model that has tools.
 //!
-//! A session is an actor. One task owns the transcript and does everything in order; [`Command`]s
-//! go in and [`Event`]s come out. Every front end, whether a terminal, a single question or a
-//! server, consumes the same events and produces the same commands, so none of them has rules of
-//! its own. Nothing is locked because nothing is shared. With the same model and the same toolbox,
-//! the same commands at the same events produce the same events again.
+//! A session is an actor. One task owns the transcript and does everything in order;
+//! [`FrontEndCommand`]s go in and [`SessionEvent`]s come out. Every front end, whether a terminal,
+//! a single question or a server, consumes the same events and produces the same commands, so none
+//! of them has rules of its own. Nothing is locked because nothing is shared. With the same model
+//! and the same toolbox, the same commands at the same events produce the same events again.
 //!
-//! Everything that a session must not lose leaves it as [`Record`]s for a [`Journal`]. The
+//! Everything that a session must not lose leaves it as [`JournalRecord`]s for a [`Journal`]. The
 //! transcript consists of these records, applied one after another, both in a live session and in
-//! one that [`history::restore`] brings back.
+//! one that [`history::restore_session`] brings back.
 //!
 //! Not every text comes from the user or the model. An input can carry another origin, a plugin can
-//! send the user a message at any time ([`Command::Notice`]), and earlier turns can come back by
-//! meaning ([`Recall`]). Text from others reaches the model as data under its author's name, in
-//! marked lines, never as the user's words.
+//! send the user a message at any time ([`FrontEndCommand::Notice`]), and earlier turns can come
+//! back by meaning ([`SessionMemory`]). Text from others reaches the model as data under its
+//! author's name, in marked lines, never as the user's words.
 //!
-//! Suggested reading order: [`Event`] and [`Command`], then the loop in `turn`, then `calls`, then
-//! `transcript`.
+//! Suggested reading order: [`SessionEvent`] and [`FrontEndCommand`], then the loop in `turn`, then
+//! `calls`, then `transcript`.
 
 pub mod approval;
 mod ask;
@@ -83,13 +83,13 @@ pub struct SessionParts {
     pub model: Arc<dyn ChatModel>,
     /// The tools that the model can call. The list is read once, when the session starts.
     pub toolbox: Arc<dyn Toolbox>,
-    /// Receives the toolbox's questions to the user, see [`approval::channel`].
+    /// Receives the toolbox's questions to the user, see [`approval::approval_channel`].
     pub approvals: PendingApprovals,
     /// Stores everything that must not be lost.
     pub journal: Box<dyn Journal>,
-    /// Finds earlier turns by meaning, for [`Memory::ByMeaning`].
+    /// Finds earlier turns by meaning, for [`MemoryMode::ByMeaning`].
     pub recall: Option<Arc<dyn SessionMemory>>,
-    /// The earlier conversation; `Restored::default()` for a new session.
+    /// The earlier conversation; `RestoredSession::default()` for a new session.
     pub past: RestoredSession,
     /// All other settings.
     pub options: SessionOptions,
@@ -164,7 +164,7 @@ impl SessionHandle {
     }
 
     /// Waits until the session has recorded `count` plugin messages since it started, see
-    /// [`Command::Notice`]. Before that, only their senders have them.
+    /// [`FrontEndCommand::Notice`]. Before that, only their senders have them.
     ///
     /// # Errors
     ///
@@ -175,8 +175,9 @@ impl SessionHandle {
     }
 }
 
-/// Starts a session on the current tokio runtime. It runs until it receives [`Command::Close`] or
-/// all its handles or its event receiver are dropped. The channel ends after the last event.
+/// Starts a session on the current tokio runtime. It runs until it receives
+/// [`FrontEndCommand::Close`] or all its handles or its event receiver are dropped. The channel
+/// ends after the last event.
 ///
 /// # Errors
 ///

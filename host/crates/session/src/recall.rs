@@ -1,7 +1,7 @@
 //! Memory by meaning: earlier turns come back when they are relevant to the current input.
 //!
-//! A session neither makes nor stores vectors; it queries through [`Recall`]. Once per input it
-//! requests the nearest memories and shows them to the model for the whole turn, in front of the
+//! A session neither makes nor stores vectors; it queries through [`SessionMemory`]. Once per input
+//! it requests the nearest memories and shows them to the model for the whole turn, in front of the
 //! newest part of the conversation and within a budget of their own. A finished turn is passed on
 //! to be remembered. Recalled memories are a record, so a restored session, and a reader of the
 //! records, see what the model saw.
@@ -108,7 +108,7 @@ pub trait SessionMemory: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>>;
 
     /// Remembers a turn that has ended, replacing any other of the same number.
-    /// [`PastTurn::memory`] is the text to index.
+    /// [`PastTurn::memory_text`] is the text to index.
     ///
     /// # Errors
     ///

@@ -32,6 +32,6 @@ impl StoreClock {
 
 impl fmt::Debug for StoreClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Clock").finish_non_exhaustive()
+        f.debug_struct("StoreClock").finish_non_exhaustive()
     }
 }

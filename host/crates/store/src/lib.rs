@@ -12,20 +12,21 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
 //!
-//! use sallyport_store::{AuditKind, AuditRecord, Store, audit::Who};
+//! use sallyport_store::{AuditKind, AuditRecord, HostStore, audit::HostUser};
 //!
 //! # let parent = tempfile::tempdir()?;
 //! # let folder = parent.path().join("store");
-//! let store = Store::open(&folder)?;
+//! let store = HostStore::open(&folder)?;
 //! let log = store.audit_log();
-//! log.append(AuditRecord::new(AuditKind::Policy, 1_800_000_000_000, Who::of_process("me")))?;
+//! let user = HostUser::from_process("me");
+//! log.append(AuditRecord::new(AuditKind::Policy, 1_800_000_000_000, user))?;
 //! log.flush(Duration::from_secs(10))?;
-//! assert!(store.audit().verify(None)?.is_whole());
+//! assert!(store.audit().verify(None)?.is_intact());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Suggested reading order: [`Store`], [`sessions`], [`approvals`], [`audit`], [`state`],
+//! Suggested reading order: [`HostStore`], [`sessions`], [`approvals`], [`audit`], [`state`],
 //! [`timers`], [`notices`], [`presence`], [`memories`].
 
 pub mod approvals;

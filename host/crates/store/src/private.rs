@@ -111,7 +111,7 @@ pub(crate) fn read_private_file(
 /// Does not wait for the disk. Only one process at a time may write the file, and none may read it
 /// meanwhile.
 ///
-/// A file that is missing or has another size is written by [`put`] instead.
+/// A file that is missing or has another size is written by [`replace_file`] instead.
 ///
 /// # Errors
 ///

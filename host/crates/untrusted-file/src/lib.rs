@@ -71,7 +71,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// As with [`open`], or the file is longer ([`io::ErrorKind::FileTooLarge`]).
+/// As with [`open_regular`], or the file is longer ([`io::ErrorKind::FileTooLarge`]).
 pub fn read_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     read_open_file(&open_regular(path)?, bytes_max)
 }
@@ -80,7 +80,7 @@ pub fn read_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// As with [`read`], or the file is not UTF-8 ([`io::ErrorKind::InvalidData`]).
+/// As with [`read_bytes`], or the file is not UTF-8 ([`io::ErrorKind::InvalidData`]).
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text_from_utf8(read_bytes(path, bytes_max)?)
 }

@@ -30,8 +30,8 @@ pub(super) struct JsonEventLine {
     event: JsonEvent,
 }
 
-/// An event. The last one is always `turn-ended` or `error`, and there is only one of these, but for
-/// a tape of several turns, where each has its end.
+/// An event. The last one is always `turn-ended` or `error`, and there is only one of these, but
+/// for a tape of several turns, where each has its end.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(super) enum JsonEvent {

@@ -12,13 +12,13 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{AdmittedCall, ApprovalAnswer, Outcome, services::InputOrigin};
+use sallyport_contract::{AdmittedCall, ApprovalAnswer, services::InputOrigin};
 use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     HostSession,
     config::HostSettings,
     roles::{
-        RoleRunKind, failure_reason,
+        RoleRunKind,
         listener::{
             SessionListener,
             stdin::{self, InputLine},
@@ -40,7 +40,7 @@ use super::{
     canvas::TerminalSurface,
     cast::Participants,
     questions::{AnswerSource, OpenQuestions},
-    waiting::{next_command, next_line, next_ui_status, wait_for_end},
+    waiting::{ShutdownMode, next_command, next_line, next_ui_status, wait_for_end},
 };
 use crate::cli::{
     compose,
@@ -89,14 +89,6 @@ pub(super) struct AttendedSession<'a> {
     /// Whether the session is ending: immediately, or after all piped input.
     leaving: Option<ShutdownMode>,
     exit: ExitStatus,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ShutdownMode {
-    /// No further turn is started.
-    Now,
-    /// Pending input is handled first.
-    Done,
 }
 
 impl<'a> AttendedSession<'a> {
@@ -177,7 +169,8 @@ impl<'a> AttendedSession<'a> {
                 let call = player
                     .admit_run(RoleRunKind::Ui, roles.new_call_context(&session), &json!({}))
                     .await;
-                admitted = Some(call.map_err(|report| admission_failure(report.outcome))?);
+                admitted =
+                    Some(call.map_err(|report| SessionStartError::from_outcome(report.outcome))?);
             }
             for ear in ears {
                 let name = ear.player.name().clone();
@@ -317,7 +310,7 @@ impl<'a> AttendedSession<'a> {
     async fn handle_ui_command(&mut self, command: UiCommand) {
         match command {
             UiCommand::Confirm { confirmation_id: id, answer } => {
-                self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
+                self.send_answer(id, answer).await;
             }
             UiCommand::Cancel => self.send(FrontEndCommand::Cancel).await,
         }
@@ -331,8 +324,7 @@ impl<'a> AttendedSession<'a> {
         }
         self.lines = None;
         for id in self.questions.remove_terminal() {
-            self.send(FrontEndCommand::ProvideConfirmation { id, answer: ApprovalAnswer::Nobody })
-                .await;
+            self.send_answer(id, ApprovalAnswer::Nobody).await;
         }
         if self.is_ended_by_stdin() {
             self.begin_shutdown(ShutdownMode::Done).await;
@@ -358,7 +350,7 @@ impl<'a> AttendedSession<'a> {
         }
         if let Some((id, request)) = self.questions.take_first_question() {
             let answer = consent::parse_answer(Some(&line), request.rule.is_some());
-            self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
+            self.send_answer(id, answer).await;
             return self.show_question();
         }
         match &self.ui {
@@ -393,28 +385,22 @@ impl<'a> AttendedSession<'a> {
         });
         self.exit = ExitStatus::PluginRejected;
         for id in self.questions.remove_ui() {
-            self.send(FrontEndCommand::ProvideConfirmation { id, answer: ApprovalAnswer::Nobody })
-                .await;
+            self.send_answer(id, ApprovalAnswer::Nobody).await;
         }
     }
 
     async fn handle_event(&mut self, event: SessionEvent) {
-        if let Some(ui) = &self.ui {
-            let is_for_ui = !matches!(event, SessionEvent::ApprovalNeeded { .. });
-            ui::convert_event(&event)
-                .into_iter()
-                .filter(|_| is_for_ui)
-                .for_each(|event| ui.send_event(event));
-        } else {
-            self.show_event(&event);
+        match &self.ui {
+            // Only the questions that the UI may answer are sent to it, below.
+            Some(_) if matches!(event, SessionEvent::ApprovalNeeded { .. }) => {}
+            Some(ui) => send_to_ui(ui, &event),
+            None => self.show_event(&event),
         }
         match event {
             SessionEvent::ApprovalNeeded { confirmation_id, ref request, .. } => {
                 match (self.questions.open(confirmation_id, request), &self.ui) {
                     (AnswerSource::Ui, Some(ui)) => {
-                        ui::convert_event(&event)
-                            .into_iter()
-                            .for_each(|event| ui.send_event(event));
+                        send_to_ui(ui, &event);
                         self.discard_typed_input();
                     }
                     // Show one question at a time, so that each answer belongs to the one shown.
@@ -423,8 +409,7 @@ impl<'a> AttendedSession<'a> {
                     }
                     (AnswerSource::Terminal, _) => {}
                     (AnswerSource::Ui | AnswerSource::Nobody, _) => {
-                        let (id, answer) = (confirmation_id, ApprovalAnswer::Nobody);
-                        self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
+                        self.send_answer(confirmation_id, ApprovalAnswer::Nobody).await;
                     }
                 }
             }
@@ -499,19 +484,16 @@ impl<'a> AttendedSession<'a> {
         tasks.shutdown().await;
     }
 
+    async fn send_answer(&self, id: u64, answer: ApprovalAnswer) {
+        self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
+    }
+
     /// Sends a command. Errors are ignored: the last event reports the end of the session.
     async fn send(&self, command: FrontEndCommand) {
         let _ = self.session.handle.send(command).await;
     }
 }
 
-fn admission_failure(outcome: Outcome) -> SessionStartError {
-    match outcome {
-        Outcome::Denied(denial) => SessionStartError::Denied(Box::new(denial)),
-        outcome => {
-            let why =
-                failure_reason(&outcome.into()).unwrap_or_else(|| "it was cancelled".to_owned());
-            SessionStartError::Failure(CommandFailure::new(ExitStatus::PluginRejected, why))
-        }
-    }
+fn send_to_ui(ui: &UiPluginHandle, event: &SessionEvent) {
+    ui::convert_event(event).into_iter().for_each(|event| ui.send_event(event));
 }

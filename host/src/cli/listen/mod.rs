@@ -14,11 +14,12 @@ mod waiting;
 
 use std::{io::IsTerminal, sync::Arc};
 
-use sallyport_contract::{Denial, Toolbox};
+use sallyport_contract::{Denial, Outcome, Toolbox};
 use sallyport_runtime::{
     Host,
     config::{ConfigFlags, HostSettings},
     registry::PluginSelection,
+    roles::failure_reason,
     session::{self as sessions, SessionConfig, SessionError, SessionSelector},
 };
 use sallyport_session::{self as session};
@@ -43,6 +44,20 @@ enum SessionStartError {
     Failure(CommandFailure),
     /// The policy does not grant the selected role to a plugin.
     Denied(Box<Denial>),
+}
+
+impl SessionStartError {
+    /// Converts the outcome of a role's run that the gate did not admit.
+    fn from_outcome(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Denied(denial) => Self::Denied(Box::new(denial)),
+            outcome => {
+                let why = failure_reason(&outcome.into());
+                let why = why.unwrap_or_else(|| "it was cancelled".to_owned());
+                Self::Failure(CommandFailure::new(ExitStatus::PluginRejected, why))
+            }
+        }
+    }
 }
 
 impl From<SessionError> for SessionStartError {

@@ -10,6 +10,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::cast::SelectedUi;
 
+/// How a session that plugins attend ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ShutdownMode {
+    /// No further turn is started.
+    Now,
+    /// Pending input is handled first.
+    Done,
+}
+
 pub(super) async fn next_command(show: &mut Option<SelectedUi>) -> Option<UiCommand> {
     match show {
         Some(show) => show.commands.recv().await,

@@ -45,8 +45,8 @@ pub(in crate::cli) struct LearnArgs {
     ArgGroup::new("access").args(["net", "read", "write", "open_url", "capability"])
 ))]
 pub(in crate::cli) struct ExplainArgs {
-    /// A tool, or a run in a role such as PLUGIN.role:timer; a plugin alone when the question is about
-    /// something else than a call
+    /// A tool, or a run in a role such as PLUGIN.role:timer; a plugin alone when the question is
+    /// about something else than a call
     #[arg(value_name = "PLUGIN[.TOOL]")]
     pub(super) target: String,
 

@@ -6,7 +6,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use sallyport_fuzz::{naive, parts, situation::user_policy, toml_string};
-use sallyport_policy::{Capability, Grant, Manifest, NetPattern, Policy, SecretWay, Wish};
+use sallyport_policy::{
+    Capability, Grant, Manifest, NetPattern, Policy, RequestedCapability, SecretUse,
+};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -24,21 +26,25 @@ fuzz_target!(|input: &str| {
         Ok(Value::Object(settings)) => settings,
         _ => Map::new(),
     };
-    manifest.settings.missing(&settings);
+    manifest.settings.missing_settings(&settings);
     let request = request.split_once(' ');
     let request = request.and_then(|(method, url)| Some((method, Url::parse(url).ok()?)));
-    let grant =
-        generous(&manifest, request.as_ref().map(|(_, url)| url)).grant(&manifest, &settings);
+    let grant = generous(&manifest, request.as_ref().map(|(_, url)| url))
+        .effective_grant(&manifest, &settings);
     check_names(&manifest, &grant);
     check_capabilities(&manifest, &grant);
     if let Some((method, url)) = request {
         check_net(&manifest, &settings, &grant, method, &url);
     }
-    let nothing = Policy::empty().grant(&manifest, &settings);
-    assert!(nothing.powers().is_empty(), "{:?}", nothing.powers());
-    let powerless = grant.powerless();
-    assert!(powerless.powers().is_empty(), "{:?}", powerless.powers());
-    assert!(Capability::ALL.into_iter().all(|of| !powerless.holds(of) && !nothing.holds(of)));
+    let nothing = Policy::empty().effective_grant(&manifest, &settings);
+    assert!(nothing.permission_lines().is_empty(), "{:?}", nothing.permission_lines());
+    let powerless = grant.without_permissions();
+    assert!(powerless.permission_lines().is_empty(), "{:?}", powerless.permission_lines());
+    assert!(
+        Capability::ALL
+            .into_iter()
+            .all(|of| !powerless.has_capability(of) && !nothing.has_capability(of))
+    );
 });
 
 /// Gives a plugin much of everything, and all that lies at the place of a URL.
@@ -66,7 +72,8 @@ fn generous(manifest: &Manifest, url: Option<&Url>) -> Policy {
 fn check_names(manifest: &Manifest, grant: &Grant) {
     let request = &manifest.request;
     // A program of this machine has no way to name its variables.
-    let names_any = request.capabilities.iter().any(|asked| asked.wish == Wish::Process);
+    let names_any =
+        request.capabilities.iter().any(|asked| asked.wish == RequestedCapability::Process);
     for name in grant.env().iter().filter(|_| !names_any) {
         assert!(request.env.iter().any(|asked| asked.name == *name), "{name}");
     }
@@ -79,7 +86,7 @@ fn check_names(manifest: &Manifest, grant: &Grant) {
     }
     for secret in grant.secrets() {
         let is_asked = request.secrets.iter().any(|asked| {
-            asked.name == secret.name && (asked.reveal || secret.way != SecretWay::Reveal)
+            asked.name == secret.name && (asked.reveal || secret.way != SecretUse::Reveal)
         });
         assert!(is_asked, "{}", secret.name);
     }
@@ -92,16 +99,25 @@ fn check_capabilities(manifest: &Manifest, grant: &Grant) {
         let is_asked = wishes().any(|wish| wish.capability() == capability);
         // Scratches of other names are not granted.
         let is_surely = is_asked && capability != Capability::Scratch;
-        assert!(is_asked || !grant.holds(capability), "{capability} is not requested");
-        assert!(grant.holds(capability) || !is_surely, "{capability} is requested and granted");
+        assert!(is_asked || !grant.has_capability(capability), "{capability} is not requested");
+        assert!(
+            grant.has_capability(capability) || !is_surely,
+            "{capability} is requested and granted"
+        );
     }
     for scratch in grant.scratch() {
-        assert!(wishes().any(|wish| *wish == Wish::Scratch(scratch.name.clone())), "{scratch:?}");
+        assert!(
+            wishes().any(|wish| *wish == RequestedCapability::Scratch(scratch.name.clone())),
+            "{scratch:?}"
+        );
     }
     for listen in grant.listen() {
-        assert!(wishes().any(|wish| *wish == Wish::Listen(listen.kind)), "{listen:?}");
+        assert!(
+            wishes().any(|wish| *wish == RequestedCapability::Listen(listen.kind)),
+            "{listen:?}"
+        );
     }
-    let confirms = wishes().any(|wish| *wish == Wish::Ui { confirm: true });
+    let confirms = wishes().any(|wish| *wish == RequestedCapability::Ui { confirm: true });
     assert_eq!(grant.ui().is_some_and(|ui| ui.confirm), confirms);
 }
 
@@ -113,10 +129,11 @@ fn check_net(
     url: &Url,
 ) {
     let settings = manifest.settings.with_defaults(settings);
-    let asked = manifest.request.net.iter().filter_map(|asked| asked.allow.fill(&settings).ok());
+    let asked =
+        manifest.request.net.iter().filter_map(|asked| asked.allow.fill_settings(&settings).ok());
     let asked: Vec<String> = asked.map(|pattern: NetPattern| pattern.to_string()).collect();
     let is_asked = asked.iter().any(|pattern| naive::matches(pattern, method, url));
-    match grant.net().check(method, url) {
+    match grant.net().check_request(method, url) {
         Ok(_) => assert!(is_asked, "{method} {url} of {asked:?}"),
         Err(why) if naive::is_plain(method, url) && grant.net().is_empty() == asked.is_empty() => {
             assert!(!is_asked, "{method} {url} of {asked:?}: {why:?}");

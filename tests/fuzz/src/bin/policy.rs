@@ -17,9 +17,10 @@ use sallyport_fuzz::{
     toml_string,
 };
 use sallyport_policy::{
-    Access, Capability, Grant, Limits, Policy, PolicyFile, Surroundings, Tier, Verdict,
-    edit::{self, Addition, RuleTarget},
-    learn::{Learned, Need},
+    Capability, FsAccess, Grant, MachineFacts, PluginLimits, Policy, PolicyFile, PolicyTier,
+    PolicyVerdict,
+    edit::{self, GrantAddition, RuleRemovalTarget},
+    learn::{PluginRefusals, RefusedAccess},
 };
 use serde_json::Map;
 use url::Url;
@@ -30,33 +31,37 @@ const PACKAGES: [(&str, &str); 3] = [("six", "1.17.0"), ("Tabulate", "0.9.0"), (
 fuzz_target!(|input: &str| {
     let [user, project, request, arguments] = parts(input);
     let situation = Situation::read(request, arguments);
-    let file = read(Tier::User, user);
-    assert_eq!(read(Tier::Admin, user).is_some(), file.is_some(), "admin and user say the same");
-    let strict = read(Tier::Project, user);
+    let file = read(PolicyTier::User, user);
+    assert_eq!(
+        read(PolicyTier::Admin, user).is_some(),
+        file.is_some(),
+        "admin and user say the same"
+    );
+    let strict = read(PolicyTier::Project, user);
     assert!(strict.is_none() || file.is_some(), "what a project may say, anybody may");
     let Some(file) = file else { return };
-    let Ok(policy) = Policy::of(vec![file.clone()]) else { return };
+    let Ok(policy) = Policy::from_files(vec![file.clone()]) else { return };
     check_guard(&policy, user, &situation);
     check_explanations(&policy, &situation);
     check_denials(&file, &situation);
     check_taken_away(&file, &situation);
-    if let Some(project) = read(Tier::Project, project) {
+    if let Some(project) = read(PolicyTier::Project, project) {
         check_tightening(&policy, &file, project, &situation);
     }
     check_always(&policy, user, &situation);
     check_learning(&policy, user, request, &situation);
 });
 
-fn read(tier: Tier, text: &str) -> Option<PolicyFile> {
-    Policy::parse(tier, FILE, text, Some(Path::new(HOME))).ok()
+fn read(tier: PolicyTier, text: &str) -> Option<PolicyFile> {
+    Policy::parse_file(tier, FILE, text, Some(Path::new(HOME))).ok()
 }
 
 /// What a guard lets through holds no keys, unless the policy says so twice.
 fn check_guard(policy: &Policy, text: &str, situation: &Situation) {
     let (own, home) = ([Path::new(HOME).join(".config/sallyport")], Path::new(HOME));
     let real = |path: &Path| path.to_owned();
-    let around = Surroundings { own: &own, home: Some(home), real: &real };
-    if policy.guard(&around).is_ok() && !text.contains("sensitive") {
+    let around = MachineFacts { own: &own, home: Some(home), real: &real };
+    if policy.check_guarded_folders(&around).is_ok() && !text.contains("sensitive") {
         for mount in situation.grant(policy).fs() {
             for closed in [home.join(".ssh"), own[0].clone()] {
                 assert!(!mount.host.starts_with(&closed), "{mount:?}");
@@ -75,8 +80,8 @@ fn check_explanations(policy: &Policy, situation: &Situation) {
     for ((method, url), decision) in situation.requests().iter().zip(decisions) {
         let found = policy.explain_net(&question, &grant, method, url.as_str());
         assert_eq!(found.decision, decision, "{}", found.reason);
-        policy.explain_path(&grant, url.path(), Access::ReadWrite);
-        grant.deny_path(url.path(), Access::Read);
+        policy.explain_path(&grant, url.path(), FsAccess::ReadWrite);
+        grant.deny_path(url.path(), FsAccess::Read);
     }
     for (run, verdict) in situation.runs().zip(situation.of_runs(policy)) {
         let found = policy.explain_call(&run, &grant);
@@ -89,21 +94,24 @@ fn check_explanations(policy: &Policy, situation: &Situation) {
     for capability in Capability::ALL {
         let found = policy.explain_capability(&grant, capability);
         let holds = found.decision == Decision::Allow;
-        assert_eq!(holds, grant.holds(capability), "{capability}: {}", found.reason);
+        assert_eq!(holds, grant.has_capability(capability), "{capability}: {}", found.reason);
     }
-    let outlook = policy.outlook(situation.tool(), DIGEST, &grant);
+    let outlook = policy.expected_verdict(situation.tool(), DIGEST, &grant);
     let is_settled = outlook.matched.iter().all(|matched| matched.counted);
     assert!(!is_settled || outlook.decision == call.decision, "{}", outlook.reason);
     let tools = BTreeSet::from([situation.tool().tool.clone()]);
-    policy.remarks(&BTreeMap::from([(situation.tool().plugin.clone(), tools)]));
-    assert!(policy.examples().all(|example| example.got == example.expected));
+    policy.find_remarks(&BTreeMap::from([(situation.tool().plugin.clone(), tools)]));
+    assert!(policy.example_results().all(|example| example.got == example.expected));
 }
 
 /// A rule that denies and an entry that denies do so, whatever else there is.
 fn check_denials(file: &PolicyFile, situation: &Situation) {
     let with = |text: &str| {
-        let denying = read(Tier::Project, text)?;
-        Some(Policy::of(vec![file.clone(), denying]).expect("a file that denies fits to any"))
+        let denying = read(PolicyTier::Project, text)?;
+        Some(
+            Policy::from_files(vec![file.clone(), denying])
+                .expect("a file that denies fits to any"),
+        )
     };
     let denied = with("[[rule]]\ntool = 'weather.*'\ndecision = 'deny'").expect("a rule");
     assert_eq!(situation.of_call(&denied).decision, Decision::Deny);
@@ -139,11 +147,11 @@ fn around(url: &Url) -> String {
 fn check_taken_away(file: &PolicyFile, situation: &Situation) {
     for capability in Capability::ALL {
         let text = format!("[plugin.weather]\n{capability} = false");
-        let taking = read(Tier::Project, &text).expect("a project may take away");
-        let Ok(policy) = Policy::of(vec![file.clone(), taking]) else { continue };
+        let taking = read(PolicyTier::Project, &text).expect("a project may take away");
+        let Ok(policy) = Policy::from_files(vec![file.clone(), taking]) else { continue };
         let grant = situation.grant(&policy);
-        assert!(!grant.holds(capability), "{capability}");
-        assert_eq!(grant.deny(capability, "w").fix, None, "{capability}");
+        assert!(!grant.has_capability(capability), "{capability}");
+        assert_eq!(grant.deny_capability(capability, "w").fix, None, "{capability}");
     }
 }
 
@@ -154,7 +162,7 @@ fn check_tightening(
     project: PolicyFile,
     situation: &Situation,
 ) {
-    let Ok(tight) = Policy::of(vec![file.clone(), project]) else { return };
+    let Ok(tight) = Policy::from_files(vec![file.clone(), project]) else { return };
     let pairs = situation.decisions(&tight).into_iter().zip(situation.decisions(policy));
     for (index, (strict, lax)) in pairs.enumerate() {
         assert!(strict >= lax, "{strict:?} after {lax:?}, of {index}");
@@ -175,11 +183,14 @@ fn check_tightening(
     }
 }
 
-/// The grant of a policy that a project tightens holds no capability that the other has not, and no more
-/// of one.
+/// The grant of a policy that a project tightens holds no capability that the other has not, and no
+/// more of one.
 fn check_capabilities(strict: &Grant, lax: &Grant) {
     for capability in Capability::ALL {
-        assert!(!strict.holds(capability) || lax.holds(capability), "{capability}");
+        assert!(
+            !strict.has_capability(capability) || lax.has_capability(capability),
+            "{capability}"
+        );
     }
     let pairs = capability_amounts(strict).into_iter().zip(capability_amounts(lax));
     for (index, (strict, lax)) in pairs.enumerate() {
@@ -195,7 +206,10 @@ fn check_capabilities(strict: &Grant, lax: &Grant) {
     }
     for (name, version) in PACKAGES {
         let (strict, lax) = (strict.packages(), lax.packages());
-        assert!(strict.check(name, version).is_err() || lax.check(name, version).is_ok());
+        assert!(
+            strict.check_version(name, version).is_err()
+                || lax.check_version(name, version).is_ok()
+        );
     }
 }
 
@@ -215,7 +229,7 @@ fn capability_amounts(grant: &Grant) -> [u128; 8] {
 }
 
 /// All limits, as numbers.
-fn amounts(limits: &Limits) -> [u128; 18] {
+fn amounts(limits: &PluginLimits) -> [u128; 18] {
     [
         limits.time.as_nanos(),
         limits.cpu.map_or(u128::MAX, |cpu| cpu.as_nanos()),
@@ -252,43 +266,55 @@ fn check_always_about(
     policy: &Policy,
     user: &str,
     tool: &ToolId,
-    judge: impl Fn(&Policy) -> Verdict,
+    judge: impl Fn(&Policy) -> PolicyVerdict,
 ) {
-    let Some(rule) = judge(policy).remedy(tool, Some(DIGEST)) else { return };
+    let Some(rule) = judge(policy).allowing_rule(tool, Some(DIGEST)) else { return };
     let Ok(text) = edit::add_rule(user, &rule) else { return };
     let policy = user_policy(&text).expect("a rule can be added");
     assert_eq!(judge(&policy).decision, Decision::Allow, "{text}");
     let decision = Some(rule.decision);
-    let target = RuleTarget { tool: rule.tool, net: None, open_url: rule.open_url, decision };
+    let target =
+        RuleRemovalTarget { tool: rule.tool, net: None, open_url: rule.open_url, decision };
     if let Ok(text) = edit::remove_rule(&text, &target) {
         user_policy(&text).expect("a rule can be removed");
     }
-    edit::diff(user, &text);
+    edit::diff_lines(user, &text);
 }
 
 /// What a plugin was refused makes a proposal, whatever the policy is.
 fn check_learning(policy: &Policy, user: &str, request: &str, situation: &Situation) {
-    let mut learned = Learned::nothing();
+    let mut learned = PluginRefusals::empty();
     for (method, url) in situation.requests() {
         let (method, url) = (method.clone(), url.clone());
-        learned.note(Need::Net { method, url, to_private: None });
+        learned.record_refusal(RefusedAccess::Net { method, url, to_private: None });
     }
-    learned.note(Need::Path { guest_path: request.to_owned(), access: Access::ReadWrite });
-    learned.note(Need::Env("TZ".to_owned()));
-    learned.note(Need::Call(situation.tool().clone()));
-    situation.pages().iter().for_each(|page| learned.note(Need::Page(page.clone())));
-    Capability::ALL.into_iter().for_each(|of| learned.note(Need::Capability(of)));
+    learned.record_refusal(RefusedAccess::Path {
+        guest_path: request.to_owned(),
+        access: FsAccess::ReadWrite,
+    });
+    learned.record_refusal(RefusedAccess::Env("TZ".to_owned()));
+    learned.record_refusal(RefusedAccess::Call(situation.tool().clone()));
+    situation
+        .pages()
+        .iter()
+        .for_each(|page| learned.record_refusal(RefusedAccess::Page(page.clone())));
+    Capability::ALL
+        .into_iter()
+        .for_each(|of| learned.record_refusal(RefusedAccess::Capability(of)));
     for (name, version) in PACKAGES {
-        learned.note(Need::Package { name: name.to_owned(), version: version.to_owned() });
+        learned.record_refusal(RefusedAccess::Package {
+            name: name.to_owned(),
+            version: version.to_owned(),
+        });
     }
     let manifest = situation.manifest();
-    let proposal = learned.proposal(manifest, &Map::new(), policy, Some(DIGEST));
-    let Ok(text) = proposal.apply(user) else { return };
+    let proposal = learned.build_proposal(manifest, &Map::new(), policy, Some(DIGEST));
+    let Ok(text) = proposal.apply_to(user) else { return };
     let Some(policy) = user_policy(&text) else { return };
     let grant = situation.grant(&policy);
     for addition in &proposal.additions {
-        if let Addition::Capability(added) = addition {
-            assert!(grant.holds(added.capability), "{} in {text}", added.capability);
+        if let GrantAddition::Capability(added) = addition {
+            assert!(grant.has_capability(added.capability), "{} in {text}", added.capability);
         }
     }
 }

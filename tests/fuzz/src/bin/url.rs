@@ -10,7 +10,7 @@ use std::{
 
 use libfuzzer_sys::fuzz_target;
 use sallyport_fuzz::{naive, parts, situation::user_policy, toml_string};
-use sallyport_policy::{Grant, Manifest, NetPattern, Policy, is_public};
+use sallyport_policy::{Grant, Manifest, NetPattern, Policy, is_public_address};
 use serde_json::Map;
 use url::Url;
 
@@ -42,8 +42,8 @@ fn read_address(text: &str) -> IpAddr {
 }
 
 fn check_address(address: IpAddr) {
-    assert!(!(is_public(address) && naive::is_surely_private(address)), "{address}");
-    assert_eq!(is_public(address), is_public(address.to_canonical()), "{address}");
+    assert!(!(is_public_address(address) && naive::is_surely_private(address)), "{address}");
+    assert_eq!(is_public_address(address), is_public_address(address.to_canonical()), "{address}");
 }
 
 fn check_round_trip(pattern: &NetPattern) {
@@ -63,7 +63,7 @@ fn grant(policy: &Policy, pattern: &str) -> Option<Grant> {
          request.net = [{{ allow = {}, why = 'w' }}]",
         toml_string(pattern)
     );
-    Some(policy.grant(&Manifest::parse("plugin.toml", &manifest).ok()?, &Map::new()))
+    Some(policy.effective_grant(&Manifest::parse("plugin.toml", &manifest).ok()?, &Map::new()))
 }
 
 fn check_pattern(pattern: &str, method: &str, url: &Url, address: IpAddr) {
@@ -72,11 +72,11 @@ fn check_pattern(pattern: &str, method: &str, url: &Url, address: IpAddr) {
     // In a manifest, braces are for settings.
     let Some(grant) = grant(&allowing, pattern) else { return };
     let is_match = naive::matches(pattern, method, url);
-    match grant.net().check(method, url) {
+    match grant.net().check_request(method, url) {
         Ok(permit) => {
             assert!(is_match, "{pattern} matches {method} {url}");
             assert!(!naive::hides(url.path()), "{pattern} matches {method} {url}");
-            assert_eq!(permit.allows_address(address), is_public(address), "{address}");
+            assert_eq!(permit.allows_address(address), is_public_address(address), "{address}");
         }
         Err(why) => {
             assert!(
@@ -87,7 +87,7 @@ fn check_pattern(pattern: &str, method: &str, url: &Url, address: IpAddr) {
     }
     let denying = policy(&format!("{own}, {{ deny = {own} }}")).expect("it can be denied too");
     let grant = self::grant(&denying, pattern).expect("the manifest is the same");
-    assert!(grant.net().check(method, url).is_err(), "{pattern} denies {method} {url}");
+    assert!(grant.net().check_request(method, url).is_err(), "{pattern} denies {method} {url}");
 }
 
 /// What is said to be covered is covered.
@@ -101,7 +101,10 @@ fn check_covering(pattern: &str, other: &str, method: &str, url: &Url) {
     if remarks(&denying, "allows nothing") {
         let policy = policy(&denying).expect("it parsed before");
         let Some(grant) = grant(&policy, other) else { return };
-        assert!(grant.net().check(method, url).is_err(), "{pattern}, {other}: {method} {url}");
+        assert!(
+            grant.net().check_request(method, url).is_err(),
+            "{pattern}, {other}: {method} {url}"
+        );
     }
 }
 
@@ -109,5 +112,5 @@ fn remarks(net: &str, words: &str) -> bool {
     let policy = policy(net).expect("both are entries");
     let tools = BTreeSet::from(["get".parse().expect("the name is right")]);
     let installed = BTreeMap::from([("weather".parse().expect("the name is right"), tools)]);
-    policy.remarks(&installed).iter().any(|remark| remark.message.starts_with(words))
+    policy.find_remarks(&installed).iter().any(|remark| remark.message.starts_with(words))
 }

@@ -192,8 +192,8 @@ pub(crate) fn fetches_with_patience(args: PatientFetch) -> Attempt<u16> {
     Ok(request.send()?.status)
 }
 
-/// Sends a request, and others that nobody granted for as long as the answer is not there. Tells the
-/// status, and how many milliseconds went by on the guest's own clock.
+/// Sends a request, and others that nobody granted for as long as the answer is not there. Tells
+/// the status, and how many milliseconds went by on the guest's own clock.
 #[tool]
 pub(crate) fn works_while_it_waits(args: Fetch) -> Attempt<(u16, u128)> {
     let begun = Instant::now();

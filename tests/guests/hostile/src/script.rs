@@ -1,5 +1,5 @@
-//! Files by script: a test says what to do with raw descriptors, step by step, and reads what came of
-//! each step. What a program does between two steps is then known exactly.
+//! Files by script: a test says what to do with raw descriptors, step by step, and reads what came
+//! of each step. What a program does between two steps is then known exactly.
 
 use std::collections::BTreeMap;
 

@@ -134,8 +134,8 @@ fn changed(key: &str, change: impl Fn(Option<&str>) -> String) -> String {
     }
 }
 
-/// Counts a firing under the timer's own key, and a mark for what is told of it: `f` fired, `a` again, `l`
-/// late.
+/// Counts a firing under the timer's own key, and a mark for what is told of it: `f` fired, `a`
+/// again, `l` late.
 pub(crate) fn tally(firing: &Firing) {
     let marks = [("f", true), ("a", firing.again), ("l", firing.late)];
     let marks: String = marks.iter().filter(|(_, is)| *is).map(|(mark, _)| *mark).collect();

@@ -1,5 +1,6 @@
-//! Plays every role beside tools. What it does is told to it where the role allows: the last message
-//! of a conversation, a signal, a line, a path, a timer's payload; a guide looks at its settings.
+//! Plays every role beside tools. What it does is told to it where the role allows: the last
+//! message of a conversation, a signal, a line, a path, a timer's payload; a guide looks at its
+//! settings.
 #![expect(unsafe_code, reason = "the generated exports are functions with raw pointers")]
 
 mod contract {

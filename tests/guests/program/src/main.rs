@@ -1,5 +1,5 @@
-//! Reads a JSON object with an `act`, and does that: what programs do that are used as tools, and what
-//! they should not.
+//! Reads a JSON object with an `act`, and does that: what programs do that are used as tools, and
+//! what they should not.
 
 use std::io::{Read, Write, stderr, stdin, stdout};
 

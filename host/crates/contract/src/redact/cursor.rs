@@ -1,9 +1,9 @@
 //! A position in a stream of bytes, with everything that may be a secret at that position.
 //!
 //! The bytes are read raw and, at the same time, with their escapes undone once, twice and three
-//! times, because programs embed texts in texts. Each of these is a [`Layer`], which reads the
-//! output of the layer below. A layer without an escape adds nothing and sleeps, so ordinary text
-//! is read once.
+//! times, because programs embed texts in texts. Each of these is an [`EscapeLayer`], which reads
+//! the output of the layer below. A layer without an escape adds nothing and sleeps, so ordinary
+//! text is read once.
 //!
 //! Something that looks like an escape may not be one (`%41` in a password), so each layer follows
 //! both readings.
@@ -123,7 +123,7 @@ impl RedactionCursor {
         None
     }
 
-    /// Works as [`find`](Self::find) does, for bytes that are the end of the stream.
+    /// Works as [`find_secret`](Self::find_secret) does, for bytes that are the end of the stream.
     pub(super) fn find_secret_in<'t>(
         mut self,
         table: &'t SecretFormTable,

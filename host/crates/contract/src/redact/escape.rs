@@ -87,7 +87,7 @@ impl EscapeFamily {
     }
 }
 
-/// Undoes every escape of the [`Signs`](Family::Signs) family once.
+/// Undoes every escape of the [`Signs`](EscapeFamily::Signs) family once.
 pub(super) fn undo_escapes(mut bytes: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(bytes.len());
     while let Some((first, rest)) = bytes.split_first() {
@@ -241,7 +241,7 @@ fn parse_hex_digits(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
     digits.iter().all(u8::is_ascii_hexdigit).then(|| digits_value(digits, 16))
 }
 
-/// Returns [`Escape::Open`] if the missing digits may still come.
+/// Returns [`ParsedEscape::Open`] if the missing digits may still come.
 fn incomplete_escape(bytes: &[u8], at: usize, count: usize) -> ParsedEscape {
     let begun = bytes.get(at..).unwrap_or_default();
     let may_go_on = begun.len() < count && begun.iter().all(u8::is_ascii_hexdigit);

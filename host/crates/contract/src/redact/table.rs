@@ -31,7 +31,7 @@ const FORMS_MAX: usize = 2 * (6 + 9 + 1);
 pub(super) struct SecretFormTable {
     names: Vec<String>,
     marks: Vec<String>,
-    /// In the order of [`View::ALL`].
+    /// In the order of [`ByteView::ALL`].
     views: [ViewForms; 3],
     pairs: BytePairSet,
 }

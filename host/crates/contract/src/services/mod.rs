@@ -3,8 +3,9 @@
 //!
 //! Policy decides whether a plugin may use a service, and how much of it, before any of these
 //! traits is called; the traits only carry it out. Each is called by one host call of the sandbox,
-//! and some by tools of the host itself, so each is small and independent of the others. [`Inbox`]
-//! and [`Seat`] are not offered to every run: a run is connected to them while it plays its role.
+//! and some by tools of the host itself, so each is small and independent of the others.
+//! [`SessionInbox`] and [`UiSession`] are not offered to every run: a run is connected to them
+//! while it plays its role.
 
 mod notices;
 mod packages;

@@ -46,7 +46,7 @@ pub struct CallProgress {
 }
 
 /// Longest message, shown and spoken text together, in bytes. Gathered messages share this limit,
-/// and every implementation of [`Notices`] accepts a message of this length.
+/// and every implementation of [`NoticeService`] accepts a message of this length.
 pub const NOTICE_BYTES_MAX: usize = 64 << 10;
 
 /// When a message is shown.

@@ -30,7 +30,7 @@ pub trait PackageService: Send + Sync {
     ///
     /// # Errors
     ///
-    /// See [`PackageError`].
+    /// See [`PackageFetchError`].
     fn list_releases<'a>(
         &'a self,
         name: &'a str,
@@ -40,7 +40,7 @@ pub trait PackageService: Send + Sync {
     ///
     /// # Errors
     ///
-    /// See [`PackageError`].
+    /// See [`PackageFetchError`].
     fn fetch_package<'a>(
         &'a self,
         name: &'a str,

@@ -1,7 +1,8 @@
 //! A server's models, and whether the configured one can be used.
 //!
-//! Neither changes anything on the server. [`models`] reads the provider's list of models;
-//! [`check`] follows the steps of a conversation and reports the one that fails.
+//! Neither changes anything on the server. [`list_models`] reads the provider's list of
+//! list_models; [`check_endpoint`] follows the steps of a conversation and reports the one that
+//! fails.
 
 mod check;
 mod list;

@@ -32,7 +32,7 @@ pub enum AttachmentKind<'a> {
 }
 
 impl FileAttachment {
-    /// Returns the kind of the file. Text that is not valid UTF-8 is `Kind::Other`.
+    /// Returns the kind of the file. Text that is not valid UTF-8 is `AttachmentKind::Other`.
     pub fn kind(&self) -> AttachmentKind<'_> {
         match self.essence().split_once('/') {
             Some((family, kind)) if is_text_type(family, kind) => {

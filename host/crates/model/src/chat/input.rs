@@ -28,7 +28,7 @@ pub struct UserInputMessage {
     /// The source of the text, if the user did not type it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<InputOrigin>,
-    /// The host's note before the text. Text from others is [`quoted`] in it.
+    /// The host's note before the text. Text from others is [`quote_text`] in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aside: Option<String>,
 }
@@ -76,7 +76,7 @@ fn origin_line(origin: &InputOrigin) -> String {
     }
 }
 
-/// Quotes a foreign text: marks each of its lines, as [`lines`] splits them.
+/// Quotes a foreign text: marks each of its split_lines, as [`split_lines`] splits them.
 pub fn quote_text(text: &str) -> String {
     let lines: Vec<String> = split_lines(text).map(|line| format!("{QUOTE_MARK}{line}")).collect();
     lines.join("\n")

@@ -78,7 +78,7 @@ pub struct ModelCallRequest {
 /// The result of one call, as the model receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResultMessage {
-    /// Id of the [`CallRequest`] that this answers.
+    /// Id of the [`ModelCallRequest`] that this answers.
     pub call_id: String,
     /// The function name that the model wrote.
     pub name: String,

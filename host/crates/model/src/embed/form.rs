@@ -32,7 +32,7 @@ impl EmbeddingFormat {
     ///
     /// # Errors
     ///
-    /// Returns [`SettingsError::NoEmbeddings`] if the protocol has no embeddings.
+    /// Returns [`EndpointSettingsError::NoEmbeddings`] if the protocol has no embeddings.
     pub(super) fn from_endpoint(
         endpoint: &EmbeddingEndpoint,
     ) -> Result<Self, EndpointSettingsError> {

@@ -1,4 +1,4 @@
-//! Converts a finished answer into a [`Reply`].
+//! Converts a finished answer into a [`ModelReply`].
 //!
 //! Whole and streamed answers both end here: a whole answer is one piece, a streamed one many of
 //! the same form.

@@ -15,16 +15,12 @@ const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 /// Most characters of an unknown key that an error repeats.
 const KEY_CHARS_MAX: usize = 40;
 
-/// The start of thinking within a model's text, where the server does not separate the two.
+/// The start and end of thinking within a model's text, where the server does not separate the two.
 pub(super) const THINKING_BEGINS: &str = "<think>";
-
-/// The end of thinking.
 pub(super) const THINKING_ENDS: &str = "</think>";
 
-/// The tag that some models were trained to write before a call.
+/// The tags that some models were trained to write around a call.
 const TAG: &str = "<tool_call>";
-
-/// The tag after a call.
 const TAG_END: &str = "</tool_call>";
 
 /// Keys under which models write the arguments of a call.

@@ -1,8 +1,8 @@
 //! Reads a tool's parameters from its JSON Schema.
 //!
 //! Schemas have many origins: they use references, unions and the type names of other languages.
-//! Each parameter is reduced to one [`Sort`], which determines where a sentence may contain its
-//! value.
+//! Each parameter is reduced to one [`ParameterKind`], which determines where a sentence may
+//! contain its value.
 
 use sallyport_lexical::split_into_words;
 use serde_json::Value;

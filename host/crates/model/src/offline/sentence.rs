@@ -59,7 +59,7 @@ pub(super) struct SentenceToken<'t> {
     pub(super) kind: TokenKind,
     /// The text in lower case, with corrections.
     pub(super) lower: String,
-    /// See [`language::root`].
+    /// See [`language::word_root`].
     pub(super) root: String,
     /// The punctuation mark after the token, if any.
     pub(super) pause: Option<char>,

@@ -1,4 +1,4 @@
-//! Converts a provider's finished message into a [`Reply`].
+//! Converts a provider's finished message into a [`ModelReply`].
 //!
 //! Whole and streamed answers both end here: a whole answer brings its message, a streamed one has
 //! been assembled in the same form. That form is kept and sent back with the next request. Only ids

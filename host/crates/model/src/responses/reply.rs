@@ -1,4 +1,4 @@
-//! Converts a finished answer into a [`Reply`].
+//! Converts a finished answer into a [`ModelReply`].
 //!
 //! Its items are kept and sent back with the next request. Only the ids and arguments of calls are
 //! repaired in them, because they would make the next request fail.

@@ -52,7 +52,7 @@ impl RetryingModel {
         loop {
             let mut has_spoken = false;
             let mut pass_on = |delta| {
-                // `LeftOut` is about the request and not part of an answer.
+                // `OmittedContent` is about the request and not part of an answer.
                 has_spoken |= !matches!(delta, ReplyDelta::LeftOut(_));
                 on_delta(delta);
             };

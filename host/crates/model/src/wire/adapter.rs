@@ -1,7 +1,8 @@
 //! Adapters: a wire format on the connection to one server.
 //!
 //! Providers differ in how a request is written and an answer is read; each protocol implements
-//! this as a [`Format`]. Everything else is the same for all of them and is part of this module.
+//! this as a [`WireFormat`]. Everything else is the same for all of them and is part of this
+//! module.
 
 use std::{
     borrow::Cow,
@@ -80,7 +81,7 @@ pub(crate) trait WireFormat: Debug + Send + Sync {
     /// Returns the list of tools in the protocol's form.
     fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value;
 
-    /// Returns the body of a request. `tools` is the list from [`Format::tools`].
+    /// Returns the body of a request. `tools` is the list from [`WireFormat::tools`].
     fn request_body(
         &self,
         endpoint: &ModelEndpoint,

@@ -1,9 +1,10 @@
 //! The parts that all adapters share: the connection to a server, and the errors of a provider.
 //!
-//! A [`Format`] converts a conversation into a body and an answer into a
-//! [`Reply`](crate::chat::Reply); an [`Adapter`] combines it with a [`Line`]. Sending a body,
-//! reading a refusal, timeouts and size limits are implemented here once. A [`Line`] sends one
-//! request for one answer and never retries.
+//! A [`WireFormat`] converts a conversation into a body and an answer into a
+//! [`ModelReply`](crate::chat::ModelReply); a [`ModelAdapter`] combines it with a
+//! [`ProviderConnection`]. Sending a body, reading a refusal, timeouts and size limits are
+//! implemented here once. A [`ProviderConnection`] sends one request for one answer and never
+//! retries.
 
 mod adapter;
 pub(crate) mod answer;

@@ -93,7 +93,7 @@ impl GrantAddition {
     ///
     /// A file that the manifest requests by its path is mounted at that path, unless the addition
     /// has a mount. `settings` are the plugin's own, as for
-    /// [`Policy::grant`](crate::Policy::grant); `home` replaces a leading `~`.
+    /// [`Policy::grant`](crate::Policy::effective_grant); `home` replaces a leading `~`.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
 //! The network: which requests a plugin may send, and to which addresses.
 //!
-//! The checks run in this order. [`read_request`] and [`rebuild_url`] refuse a URL that two parsers
-//! could read differently. [`NetGrant::check`] checks method, scheme, host, port and path before
-//! anything is resolved. [`Grant::check_request`](crate::Grant::check_request) also checks the
-//! address if the host determines it. [`NetPermit::allows_address`] checks the address that would
-//! be dialled, after resolution. All of them have to pass, for every request and every hop of a
-//! redirect.
+//! The checks run in this order. [`parse_request`] and [`rebuild_url`] refuse a URL that two
+//! parsers could read differently. [`NetGrant::check_request`] checks method, scheme, host, port
+//! and path before anything is resolved. [`Grant::check_request`](crate::Grant::check_request) also
+//! checks the address if the host determines it. [`NetPermit::allows_address`] checks the address
+//! that would be dialled, after resolution. All of them have to pass, for every request and every
+//! hop of a redirect.
 
 pub mod address;
 pub(crate) mod entry;

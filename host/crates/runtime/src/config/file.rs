@@ -131,14 +131,14 @@ impl std::fmt::Debug for ModelEntry {
     }
 }
 
-/// The names of [`Effort`] in the file.
+/// The names of [`ReasoningEffort`] in the file.
 pub(super) const EFFORTS: [(&str, ReasoningEffort); 3] = [
     ("low", ReasoningEffort::Low),
     ("medium", ReasoningEffort::Medium),
     ("high", ReasoningEffort::High),
 ];
 
-/// The names of [`ToolCalling`] in the file.
+/// The names of [`ToolCallingMode`] in the file.
 pub(super) const TOOL_CALLINGS: [(&str, ToolCallingMode); 2] =
     [("native", ToolCallingMode::Native), ("json", ToolCallingMode::Json)];
 

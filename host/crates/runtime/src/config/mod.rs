@@ -1,9 +1,9 @@
 //! Configuration: everything that is set before a run and that grants nothing.
 //!
-//! Flags, environment and `sallyport.toml` are read once, here, into [`Settings`]. After that, no
-//! `Option` means "look elsewhere". A flag beats the environment, the environment beats the files,
-//! and the files beat the default. A project's file beats the user's, as far as the project is
-//! trusted. Permissions are not configuration: the policy grants them.
+//! Flags, environment and `sallyport.toml` are read once, here, into [`HostSettings`]. After that,
+//! no `Option` means "look elsewhere". A flag beats the environment, the environment beats the
+//! files, and the files beat the default. A project's file beats the user's, as far as the project
+//! is trusted. Permissions are not configuration: the policy grants them.
 
 mod around;
 pub mod compile;

@@ -45,7 +45,7 @@ pub enum ChatMemoryKind {
     VectorDb,
 }
 
-/// The names of [`MemoryKind`] in the file.
+/// The names of [`ChatMemoryKind`] in the file.
 pub(super) const MEMORIES: [(&str, ChatMemoryKind); 4] = {
     use ChatMemoryKind::{None, SlidingWindow, Summary, VectorDb};
     [

@@ -16,7 +16,7 @@ pub use journal::{SessionOrigin, StoreJournal};
 pub use retention::prune_sessions;
 
 /// Returns the records of a session in order. A record that cannot be read is returned as
-/// [`Record::Unknown`].
+/// [`JournalRecord::Unknown`].
 ///
 /// # Errors
 ///

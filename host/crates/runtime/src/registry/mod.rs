@@ -152,7 +152,7 @@ impl Registry {
         entry.get_or_prepare(&self.sandbox)
     }
 
-    /// Decides on a run in a role; see [`Roles`](crate::roles::Roles).
+    /// Decides on a run in a role; see [`SessionRoles`](crate::roles::SessionRoles).
     pub(crate) async fn admit_role_run(
         &self,
         run: RequestedCall,

@@ -40,7 +40,7 @@ pub(super) enum ComponentReadiness {
 pub(super) type PreparedCandidate = (PluginCandidate, Option<Result<PreparedComponent, LoadError>>);
 
 /// Prepares candidates, in their order. Those that are not ready in time are
-/// [`Readiness::Compiling`].
+/// [`ComponentReadiness::Compiling`].
 pub(super) async fn prepare_candidates(
     parts: &LoadParts<'_>,
     candidates: Vec<PluginCandidate>,

@@ -6,14 +6,15 @@
 //! recorded like a call, and its accesses are decided as in any call.
 //!
 //! ```text
-//! Roles::player ─► Player ── admit ─► Admitted      one record of the decision
-//!                         └─ begin ─► Playing       one record of the run, however it ends
+//! SessionRoles::load_role_plugin ─► RolePlugin
+//!     └─ admit_run ─► AdmittedCall    one record of the decision
+//!     └─ start_run ─► RoleRun         one record of the run, however it ends
 //! ```
 //!
-//! One [`Admitted`] may cover several runs, where a plugin plays its role for a whole session; each
-//! run has its own record. Events that a UI receives, and read-only requests to one path, share a
-//! decision for as long as the policy is unchanged, and are recorded only if they had effects or
-//! failed. A plugin stops playing a role when its capability is revoked.
+//! One [`AdmittedCall`] may cover several runs, where a plugin plays its role for a whole session;
+//! each run has its own record. Events that a UI receives, and read-only requests to one path,
+//! share a decision for as long as the policy is unchanged, and are recorded only if they had
+//! effects or failed. A plugin stops playing a role when its capability is revoked.
 //!
 //! A [`guide`] runs without any grant and needs no decision.
 
@@ -205,7 +206,7 @@ impl RolePlugin {
         &self.name
     }
 
-    /// The plugin itself. Every run needs an [`Admitted`] first and a [`Playing`] around it.
+    /// The plugin itself. Every run needs an [`AdmittedCall`] first and a [`RoleRun`] around it.
     pub fn plugin(&self) -> &Arc<Plugin> {
         &self.plugin
     }

@@ -1,6 +1,6 @@
 //! Scripts as tools: native programs that read JSON and print JSON.
 //!
-//! `Described` turns a folder with a `definition.json` into one tool. The grant of its plugin
+//! `ScriptPlugin` turns a folder with a `definition.json` into one tool. The grant of its plugin
 //! becomes the limits of a run, and the result becomes an outcome that a model can read. The crate
 //! `process` confines the program.
 

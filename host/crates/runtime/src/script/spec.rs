@@ -48,7 +48,7 @@ fn granted_variables(grant: &Grant, warden: &dyn HostCallAuthorizer) -> Vec<(Str
 }
 
 /// Returns the limits of the policy, with the script's own timeout if that is shorter. Limits that
-/// the policy does not have, such as the number of processes, are [`Limits::STANDARD`].
+/// the policy does not have, such as the number of processes, are [`ProcessLimits::STANDARD`].
 fn process_limits(script: &Script, grant: &Grant) -> ProcessLimits {
     let limits = grant.limits();
     let time = script.definition.timeout.min(limits.time);

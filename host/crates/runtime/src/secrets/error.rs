@@ -1,5 +1,5 @@
 //! Why a secret is not available. Every text here is for the operator; a model reads
-//! [`VaultError::for_model`].
+//! [`VaultError::model_message`].
 
 use std::{fmt, io, time::Duration};
 

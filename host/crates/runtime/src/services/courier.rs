@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{USER, apart, conversations::DeliveryEvent};
+use super::{USER, conversations::DeliveryEvent, run_blocking};
 use crate::gate::{Tell, now_ms};
 
 /// How often a courier looks for messages that other processes stored.

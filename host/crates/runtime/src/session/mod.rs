@@ -1,7 +1,7 @@
 //! Sessions of a host: selection, configuration, model and the session itself.
 //!
-//! [`Host::session_parts`] assembles a session, and [`Host::begin`] starts it. Between the two, a
-//! front end can wrap a part, such as the model with a recorder.
+//! [`Host::session_parts`] assembles a session, and [`Host::begin_session`] starts it. Between the
+//! two, a front end can wrap a part, such as the model with a recorder.
 
 mod config;
 mod model;

@@ -99,7 +99,7 @@ impl PluginExport {
 pub(crate) type Answer<'a, R> = BoxFuture<'a, wasmtime::Result<R>>;
 
 /// One version of the contract. Calling an interface that the component does not export returns a
-/// [`Mismatch`].
+/// [`InterfaceMismatch`].
 pub(crate) trait PluginAbi: Send + Sync {
     /// Whether the component exports this interface.
     fn has_export(&self, export: PluginExport) -> bool;
@@ -262,7 +262,7 @@ pub(crate) fn find_plugin_abi(
     Ok(abi.map(|abi| Arc::new(abi) as Arc<dyn PluginAbi>))
 }
 
-/// The exports of a component as a list for error messages; see [`listed`].
+/// The exports of a component as a list for error messages; see [`format_exports`].
 pub(crate) fn describe_exports(pre: &InstancePre<Guest>) -> String {
     format_exports(&export_names(pre))
 }

@@ -45,7 +45,7 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 pub enum Compiler {
     /// In a process of its own.
     Worker {
-        /// The program to start. Its `main` has to begin with [`as_worker`].
+        /// The program to start. Its `main` has to begin with [`run_as_worker`].
         program: PathBuf,
         /// The limits of one compilation.
         limits: CompileLimits,

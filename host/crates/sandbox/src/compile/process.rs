@@ -1,7 +1,7 @@
 //! The worker as its parent sees it: a child process with three pipes and a deadline.
 //!
 //! One `poll` serves all three pipes, so neither side can block the other forever and no thread is
-//! needed. When the [`Worker`] is dropped, it and every process that it may have started are
+//! needed. When the [`CompileWorker`] is dropped, it and every process that it may have started are
 //! killed, and the worker is reaped.
 
 use std::{

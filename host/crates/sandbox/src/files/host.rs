@@ -35,7 +35,7 @@ use super::{
 };
 use crate::guest::Guest;
 
-/// A descriptor in the types of WASI's bindings. The entry in the table is an [`Opened`] of our
+/// A descriptor in the types of WASI's bindings. The entry in the table is a [`FileHandle`] of our
 /// own.
 type Fd = Resource<Descriptor>;
 

@@ -69,8 +69,8 @@ impl Drop for ScratchFolder {
     /// lose their names, and no new ones can be created.
     fn drop(&mut self) {
         let _turn = self.shelf.lock_for_write();
-        // If this fails, `OwnFolder` tries again when it is dropped, and finally the next process
-        // does.
+        // If this fails, `ProcessTempFolder` tries again when it is dropped, and finally the next
+        // process does.
         let _ = self.folder.remove();
     }
 }

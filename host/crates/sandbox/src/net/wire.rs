@@ -43,7 +43,7 @@ impl LimitedConnection {
 }
 
 impl ResponseHeadLimit {
-    /// Bytes received so far. They are not counted after [`lift`](Self::lift).
+    /// Bytes received so far. They are not counted after [`lift_limit`](Self::lift_limit).
     pub(super) fn received_bytes(&self) -> u64 {
         HEAD_BYTES_MAX.saturating_sub(self.0.load(Ordering::Relaxed))
     }

@@ -27,7 +27,7 @@ mod server;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use sallyport_model::{ModelEndpoint, ProviderProtocol, raw::Raw};
+use sallyport_model::{ModelEndpoint, ProviderProtocol, raw::RawConnection};
 use serde_json::Value;
 
 use self::{ours::Conversation, script::Script, server::Server};
@@ -66,7 +66,7 @@ async fn bench() {
 async fn measure(script: Script) -> Times {
     let server = Server::start(script);
     let endpoint = ModelEndpoint::new(ProviderProtocol::OpenAiChat, server.base_url(), "bench");
-    let raw = Raw::new(&endpoint);
+    let raw = RawConnection::new(&endpoint);
     let mut times = Times::default();
     for _ in 0..CONVERSATIONS {
         let mut conversation = Conversation::start(script, endpoint.clone());
@@ -85,7 +85,7 @@ async fn measure(script: Script) -> Times {
     times
 }
 
-async fn exchange(raw: &Raw, bodies: Vec<Vec<u8>>) {
+async fn exchange(raw: &RawConnection, bodies: Vec<Vec<u8>>) {
     for body in bodies {
         assert!(raw.exchange(body).await > 0, "the server answers");
     }

@@ -28,7 +28,8 @@ pub struct PastTurn {
     pub recalled: Vec<RecalledMemory>,
     /// Its steps, in order.
     pub steps: Vec<TurnStep>,
-    /// How it ended, see [`TurnEnd::word`](crate::TurnEnd::word); `None` when it was interrupted.
+    /// How it ended, see [`TurnEnd::as_str`](crate::TurnEnd::as_str); `None` when it was
+    /// interrupted.
     pub end: Option<String>,
     /// Its usage.
     pub usage: Option<TurnUsage>,
@@ -66,8 +67,8 @@ pub struct PastCall {
     pub arguments: String,
     /// The arguments with which the user replaced them.
     pub edited: Option<String>,
-    /// How it ended, see [`Outcome::word`](sallyport_contract::Outcome::word); `None` when it was
-    /// interrupted.
+    /// How it ended, see [`Outcome::as_str`](sallyport_contract::Outcome::as_str); `None` when it
+    /// was interrupted.
     pub outcome: Option<String>,
     /// The result for the model, as JSON text; empty when the call was interrupted.
     pub result: String,

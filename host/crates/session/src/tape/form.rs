@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::{MemoryMode, SessionLimits, SessionOptions, TurnLimits};
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Options")]
+#[serde(remote = "SessionOptions")]
 pub(super) struct OptionsForm {
     session_id: String,
     /// A replay runs as the user who plays the tape.
@@ -37,7 +37,7 @@ pub(super) struct OptionsForm {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Limits")]
+#[serde(remote = "TurnLimits")]
 struct LimitsForm {
     turns_max: u32,
     calls_max: u32,
@@ -77,7 +77,7 @@ enum OutcomeForm {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Failure")]
+#[serde(remote = "CallFailure")]
 struct FailureForm {
     kind: FailureKind,
     message: String,
@@ -110,7 +110,7 @@ enum EffectForm {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Delta", rename_all = "kebab-case")]
+#[serde(remote = "ReplyDelta", rename_all = "kebab-case")]
 enum DeltaForm {
     Text(String),
     Reasoning(String),
@@ -120,7 +120,7 @@ enum DeltaForm {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Reply")]
+#[serde(remote = "ModelReply")]
 pub(super) struct ReplyForm {
     message: AssistantMessage,
     #[serde(with = "FinishForm")]
@@ -130,7 +130,7 @@ pub(super) struct ReplyForm {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Finish", rename_all = "kebab-case")]
+#[serde(remote = "FinishReason", rename_all = "kebab-case")]
 enum FinishForm {
     Stop,
     ToolCalls,

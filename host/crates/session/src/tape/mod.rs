@@ -1,9 +1,9 @@
 //! A recorded session: everything that came from outside, to be replayed without it.
 //!
-//! A session depends only on its inputs, its model and its tools. A [`Recording`] wraps these and
-//! records the traffic; a [`Replay`] replaces them and returns the same again. A replay needs no
-//! network, no plugin and no policy, and asks the user nothing. The session's requests to its model
-//! are compared with the recorded ones, and the first difference is reported.
+//! A session depends only on its inputs, its model and its tools. A [`SessionRecorder`] wraps these
+//! and records the traffic; a [`SessionReplay`] replaces them and returns the same again. A replay
+//! needs no network, no plugin and no policy, and asks the user nothing. The session's requests to
+//! its model are compared with the recorded ones, and the first difference is reported.
 //!
 //! # Format
 //!

@@ -33,10 +33,10 @@ use super::{
 
 /// A tape that is being recorded. Clones write to the same one.
 ///
-/// A session is recorded when its model and its toolbox are [`model`](Self::model) and
-/// [`toolbox`](Self::toolbox) of one recording. The front end passes every input and every
-/// cancellation to the recording before it sends it to the session, and passes every event on as
-/// well.
+/// A session is recorded when its model and its toolbox are [`wrap_model`](Self::wrap_model) and
+/// [`wrap_toolbox`](Self::wrap_toolbox) of one recording. The front end passes every input and
+/// every cancellation to the recording before it sends it to the session, and passes every event on
+/// as well.
 #[derive(Debug, Clone)]
 pub struct SessionRecorder {
     sink: Arc<Mutex<RecordingWriter>>,
@@ -240,7 +240,10 @@ impl RecordingWriter {
 impl fmt::Debug for RecordingWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { requests, problem, .. } = self;
-        f.debug_struct("Sink").field("requests", requests).field("problem", problem).finish()
+        f.debug_struct("RecordingWriter")
+            .field("requests", requests)
+            .field("problem", problem)
+            .finish()
     }
 }
 

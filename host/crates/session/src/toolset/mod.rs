@@ -57,7 +57,7 @@ pub enum UnwrappedCall {
         /// Its arguments as text; nothing about them has been checked.
         arguments: String,
     },
-    /// A search for tools, answered with [`Toolset::search`].
+    /// A search for tools, answered with `Toolset::search`.
     Search {
         /// A description of the tool.
         query: String,

@@ -1,10 +1,10 @@
 //! The conversation as the model sees it, kept valid by construction.
 //!
 //! Providers refuse a conversation in which a call has no result, or two. Therefore it changes
-//! through `Transcript::apply`, which takes a [`Record`]: any records in any order leave a
-//! conversation that can continue. Results wait until every call of the last message has one, and
-//! an interrupted turn is closed before anything new begins. A live session and a restored one
-//! apply the same records and so have the same transcript.
+//! through `Transcript::apply_record`, which takes a [`JournalRecord`]: any records in any order
+//! leave a conversation that can continue. Results wait until every call of the last message has
+//! one, and an interrupted turn is closed before anything new begins. A live session and a restored
+//! one apply the same records and so have the same transcript.
 
 mod asides;
 mod check;

@@ -87,7 +87,7 @@ pub(super) fn advance_head(
 ///
 /// # Errors
 ///
-/// As [`extend`] and [`advance_head`].
+/// As [`append_records`] and [`advance_head`].
 pub(super) fn sync_and_advance_head(
     connection: &Connection,
     folder: &Path,

@@ -11,7 +11,7 @@ pub struct AuditFilter {
     pub plugin: Option<String>,
     /// The tool's name within its plugin.
     pub tool: Option<String>,
-    /// The word for how a call ended, see `Outcome::word`.
+    /// The word for how a call ended, see `Outcome::as_str`.
     pub outcome: Option<String>,
     /// The decision.
     pub decision: Option<Decision>,

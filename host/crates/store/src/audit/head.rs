@@ -80,7 +80,7 @@ impl AuditHead {
         Some(Self { last: last.parse().ok()? })
     }
 
-    /// Every head has the same length, as [`private::overwrite`] requires.
+    /// Every head has the same length, as [`private::overwrite_fixed_size`] requires.
     fn render_sealed(self, key: &AuditKey) -> String {
         let ChainLink { seq, hash } = self.last;
         let text = format!("{TITLE}\nlast {seq:020}:{hash}\n");

@@ -1,10 +1,10 @@
 //! The writing side of the audit: callers hand records over, and a thread writes them.
 //!
 //! [`AuditLog::append`] takes a record. A call that may change or leak something then waits until
-//! the record is on the disk ([`AuditLog::settled`]); a call that can do neither does not wait.
-//! While the thread cannot write, no new record is accepted, because an action that cannot be
-//! recorded must not be performed. Records of actions that have already happened are kept. A caller
-//! that wants to continue makes the thread try again.
+//! the record is on the disk ([`AuditLog::wait_until_durable`]); a call that can do neither does
+//! not wait. While the thread cannot write, no new record is accepted, because an action that
+//! cannot be recorded must not be performed. Records of actions that have already happened are
+//! kept. A caller that wants to continue makes the thread try again.
 
 use std::{
     collections::VecDeque,
@@ -335,6 +335,6 @@ fn notify_waiters(items: Vec<WriteQueueItem>, result: &Result<(), AuditError>) {
 
 impl std::fmt::Debug for SharedWriteQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
+        f.debug_struct("SharedWriteQueue").finish_non_exhaustive()
     }
 }

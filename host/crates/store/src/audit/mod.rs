@@ -8,12 +8,12 @@
 //! **What is detected:** any change to the database, the key or the head that is made without the
 //! key. **What is not:** changes that are made with the key, and a rollback: the whole folder, or
 //! the head alone, is put back to an earlier state and the records written since are cut off. To
-//! detect these, keep the head that [`Audit::verify`] returns in another place, and pass it to the
-//! next check.
+//! detect these, keep the head that [`AuditStore::verify`] returns in another place, and pass it to
+//! the next check.
 //!
-//! **What durable means.** When [`AuditLog::settled`] succeeds, every accepted record is on the
-//! disk, as far as the disk keeps its promises, and so is everything else that the store wrote
-//! before. Concurrent callers share one wait for the disk. A record that was only
+//! **What durable means.** When [`AuditLog::wait_until_durable`] succeeds, every accepted record is
+//! on the disk, as far as the disk keeps its promises, and so is everything else that the store
+//! wrote before. Concurrent callers share one wait for the disk. A record that was only
 //! [appended](AuditLog::append) survives the end of the process some milliseconds later. It
 //! survives a power failure after the next wait for the disk, about a second later at the latest,
 //! or at the end of the program.

@@ -103,7 +103,7 @@ pub struct AuditRecord {
     /// Peak memory of the guest, in bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub memory_bytes_peak: u64,
-    /// The word for how the call ended, from [`Outcome::word`].
+    /// The word for how the call ended, from [`Outcome::as_str`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// A message in human-readable form.

@@ -92,7 +92,7 @@ fn remove_session_source(
     find_without_source(connection, user)
 }
 
-/// As [`of_session`], for one turn. Initial memories are not a turn.
+/// As [`remove_session_source`], for one turn. Initial memories are not a turn.
 fn remove_turn_source(
     connection: &Connection,
     user: &str,

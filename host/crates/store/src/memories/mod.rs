@@ -136,7 +136,7 @@ impl<'s> MemoryStore<'s> {
     }
 
     /// Returns the memories of a user that contain all words of a query, best first, at most
-    /// `count_max`. Matches as [`Sessions::search`](crate::Sessions::search) does.
+    /// `count_max`. Matches as [`SessionStore::search`](crate::SessionStore::search_records) does.
     ///
     /// # Errors
     ///

@@ -56,7 +56,7 @@ fn copy_records(
 }
 
 /// Adds up the usage of a session's records. Not a sum in SQL, because that fails on overflow where
-/// [`Used::plus`] saturates.
+/// [`StoredUsage::saturating_add`] saturates.
 fn sum_usage(connection: &Connection, key: i64) -> rusqlite::Result<StoredUsage> {
     let sql = "SELECT turns, tokens, cost_micro_usd FROM record WHERE session = ?1";
     let mut statement = connection.prepare(sql)?;

@@ -1,5 +1,5 @@
-//! What a killed process, a full disk or a failure of the power leaves is not taken for tampering, and
-//! tampering not for a crash.
+//! What a killed process, a full disk or a failure of the power leaves is not taken for tampering,
+//! and tampering not for a crash.
 
 use super::*;
 
@@ -25,8 +25,8 @@ fn a_crash_between_the_commit_and_the_head_leaves_a_whole_log() {
     }
 }
 
-/// Cutting the log before the next head is written is what a crash makes possible; one start later it
-/// is not any more.
+/// Cutting the log before the next head is written is what a crash makes possible; one start later
+/// it is not any more.
 #[test]
 fn the_next_start_ends_what_a_crash_made_possible() {
     let fixture = interrupted(8, 10);

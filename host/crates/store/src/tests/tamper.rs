@@ -112,7 +112,8 @@ fn h50_a_missing_changed_or_old_head_is_named() {
     );
 }
 
-/// As after a crash. What follows the old head has to fit all the same, and what it names to be there.
+/// As after a crash. What follows the old head has to fit all the same, and what it names to be
+/// there.
 #[test]
 fn a_log_that_goes_further_than_its_head_is_whole_as_far_as_it_fits() {
     let with_older_head = |tamper: &str| {

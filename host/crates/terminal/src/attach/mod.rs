@@ -3,7 +3,7 @@
 //! A mention counts only at the beginning of a word and only if the file exists. Anything else
 //! stays text, and the user is shown the words that looked like a file but are not. The type of a
 //! file is detected from its contents, and from its name only if these are ambiguous. Files are
-//! reached through [`Files`], so tests need none.
+//! reached through [`FileSource`], so tests need none.
 
 mod error;
 mod files;

@@ -65,7 +65,7 @@ pub fn attach_file(files: &dyn FileSource, path: &Path) -> Result<LocalAttachmen
 ///
 /// # Errors
 ///
-/// As [`attach`], or the file is not a sound.
+/// As [`attach_file`], or the file is not a sound.
 pub fn attach_audio(files: &dyn FileSource, path: &Path) -> Result<LocalAttachment, AttachError> {
     let attached = attach_file(files, path)?;
     match attached.media_type.starts_with("audio/") {
@@ -80,7 +80,7 @@ pub fn attach_audio(files: &dyn FileSource, path: &Path) -> Result<LocalAttachme
 ///
 /// # Errors
 ///
-/// As [`attach`], or there are too many files, or they are too large together.
+/// As [`attach_file`], or there are too many files, or they are too large together.
 pub fn attach_mentions(
     files: &dyn FileSource,
     mentions: &[FileMention],

@@ -79,8 +79,8 @@ impl ApprovalCard {
         pages.into_iter().enumerate().map(numbered).collect()
     }
 
-    /// Whether [`lines`](Self::lines) omits part of a request. If so, an approval counts only after
-    /// all [`pages`](Self::pages) were seen.
+    /// Whether [`summary_lines`](Self::summary_lines) omits part of a request. If so, an approval
+    /// counts only after all [`pages`](Self::pages) were seen.
     pub fn needs_full_view(&self) -> bool {
         is_summary_cut(&self.request)
     }

@@ -2,7 +2,7 @@
 //! it.
 //!
 //! A card shows everything or marks what it omits. Every argument has its own lines, so a long one
-//! cannot push another off the screen. Cut parts are counted, and [`Choice::More`] shows
+//! cannot push another off the screen. Cut parts are counted, and [`ApprovalChoice::More`] shows
 //! everything, page by page. Numbers are shown as the model wrote them. Characters that a terminal
 //! would interpret or a reader could not see are spelt out, with a warning.
 //!

@@ -100,7 +100,7 @@ pub(super) struct LineEditor {
     original: TerminalModes,
 }
 
-/// State that an [`Editor`] shares with other threads.
+/// State that a [`LineEditor`] shares with other threads.
 pub(super) struct SharedEditorState {
     pub(super) words: Arc<Mutex<CompletionNames>>,
     pub(super) broken: Arc<AtomicBool>,

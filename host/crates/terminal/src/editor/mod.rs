@@ -3,15 +3,15 @@
 //! Reading a terminal blocks, so one thread does all of it. [`Keyboard`] sends it questions through
 //! a channel, and the thread answers through callbacks. Between two questions the terminal is
 //! quiet: typed keys are not echoed and wait for the next line, and Ctrl-C is a signal. While a
-//! line is typed, Ctrl-C clears it. On an empty line it returns [`Input::Interrupted`]. While a
+//! line is typed, Ctrl-C clears it. On an empty line it returns [`LineInput::Interrupted`]. While a
 //! card is open it cancels the turn.
 //!
-//! Keys typed before a card could be read do not answer it: see [`Keyboard::ask`].
+//! Keys typed before a card could be read do not answer it: see [`Keyboard::ask_card`].
 //!
 //! The terminal's modes are restored when the [`Keyboard`] is dropped, even during a read. Exits
-//! without a drop (a panic, a signal) need a copy of [`Original`]. The engine writes to standard
-//! error and queries the cursor on standard output, so all three standard streams must be a
-//! terminal. [`Keyboard::start`] refuses anything else.
+//! without a drop (a panic, a signal) need a copy of [`TerminalModes`]. The engine writes to
+//! standard error and queries the cursor on standard output, so all three standard streams must be
+//! a terminal. [`Keyboard::start`] refuses anything else.
 
 mod ask;
 mod complete;

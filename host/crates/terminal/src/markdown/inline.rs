@@ -44,7 +44,7 @@ impl InlineContent {
         }
     }
 
-    /// Whether nothing was parsed since the last [`Inline::take`].
+    /// Whether nothing was parsed since the last [`InlineContent::take_pieces`].
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }

@@ -1,12 +1,12 @@
 //! Renders a model's Markdown as lines for a terminal, even while it is still arriving.
 //!
-//! [`Stream`] is the only entry point. It accepts text in pieces and returns the final lines and
-//! those that may still change. [`render`] is a stream that receives the whole text, so an answer
-//! looks the same when it is shown again later.
+//! [`MarkdownStream`] is the only entry point. It accepts text in pieces and returns the final
+//! lines and those that may still change. [`render_markdown`] is a stream that receives the whole
+//! text, so an answer looks the same when it is shown again later.
 //!
 //! The text is hostile. Characters that a terminal would interpret are made visible where text is
-//! added (`inline::Inline::text`, `block::code_line`). Addresses of links and images are always
-//! shown: their text may be deceptive. No part of the text is omitted.
+//! added (`inline::InlineContent::text`, `block::code_line`). Addresses of links and images are
+//! always shown: their text may be deceptive. No part of the text is omitted.
 //!
 //! A link whose address is defined elsewhere (`[text][name]`) and the line with the definition are
 //! both shown as written. The definition may not have arrived when the link is shown.

@@ -9,16 +9,17 @@ use crate::style::StyledLine;
 
 /// A text that arrives in pieces.
 ///
-/// [`Stream::settled`] never returns a line twice, and its lines never change. Together with the
-/// lines of [`Stream::finish`] they do not depend on how the text was split into pieces.
+/// [`MarkdownStream::take_final_lines`] never returns a line twice, and its lines never change.
+/// Together with the lines of [`MarkdownStream::finish`] they do not depend on how the text was
+/// split into pieces.
 ///
 /// ```
-/// use sallyport_terminal::markdown::Stream;
+/// use sallyport_terminal::markdown::MarkdownStream;
 ///
-/// let mut stream = Stream::new();
+/// let mut stream = MarkdownStream::new();
 /// stream.push("One.\n\nTwo **wo");
-/// assert_eq!(stream.settled(40)[0].text(), "One.");
-/// assert_eq!(stream.tail(40)[1].text(), "Two wo");
+/// assert_eq!(stream.take_final_lines(40)[0].text(), "One.");
+/// assert_eq!(stream.tail_lines(40)[1].text(), "Two wo");
 /// stream.push("rds**.");
 /// assert_eq!(stream.finish(40)[1].text(), "Two words.");
 /// ```
@@ -84,8 +85,8 @@ impl MarkdownStream {
         ended.finish(width)
     }
 
-    /// Returns the size of the text that is not final, in bytes. [`Stream::tail`] lays out this
-    /// much.
+    /// Returns the size of the text that is not final, in bytes. [`MarkdownStream::tail_lines`]
+    /// lays out this much.
     pub fn open_bytes(&self) -> usize {
         self.scanner.open_bytes() + self.pending.len()
     }

@@ -31,7 +31,7 @@ pub(super) fn text_columns(text: &str) -> usize {
     UnicodeWidthStr::width(text).max(apart)
 }
 
-/// Returns the width of a line in columns, measured as [`columns`] does.
+/// Returns the width of a line in columns, measured as [`text_columns`] does.
 pub(super) fn line_columns(line: &StyledLine) -> usize {
     line.spans.iter().map(|span| text_columns(&span.text)).sum()
 }

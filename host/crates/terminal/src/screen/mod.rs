@@ -4,8 +4,9 @@
 //! answer, which may still change, and a status line. Both are redrawn in place and leave no trace.
 //! On a pipe or a dumb terminal the text passes through as it arrives.
 //!
-//! A [`Screen`] has no thread, clock or terminal of its own. It writes to a sink, receives the
-//! terminal's size, and advances its spinner when [`Screen::tick`] passes the time.
+//! A [`TerminalScreen`] has no thread, clock or terminal of its own. It writes to a sink, receives
+//! the terminal's size, and advances its spinner when [`TerminalScreen::advance_time`] passes the
+//! time.
 
 mod live;
 mod passing;
@@ -92,16 +93,16 @@ enum TextSource {
 /// A terminal or other output with an answer that is arriving.
 ///
 /// The cursor must be at the beginning of a line when a screen is created and after any other
-/// output to the terminal, which is allowed after [`Screen::finish`].
+/// output to the terminal, which is allowed after [`TerminalScreen::finish`].
 ///
 /// ```
-/// use sallyport_terminal::screen::{Look, Screen, Size};
+/// use sallyport_terminal::screen::{OutputCapabilities, TerminalScreen, TerminalSize};
 ///
 /// let mut out = Vec::new();
-/// let look = Look::of(false, Some("xterm"), None);
-/// let mut screen = Screen::new(&mut out, Size::new(80, 24), look);
-/// screen.text("# Pas")?;
-/// screen.text("sing")?;
+/// let look = OutputCapabilities::from_environment(false, Some("xterm"), None);
+/// let mut screen = TerminalScreen::new(&mut out, TerminalSize::new(80, 24), look);
+/// screen.show_answer("# Pas")?;
+/// screen.show_answer("sing")?;
 /// screen.finish()?;
 /// assert_eq!(out, b"# Passing\n");
 /// # Ok::<(), std::io::Error>(())
@@ -144,7 +145,7 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// # Errors
     ///
-    /// See [`Screen::text`].
+    /// See [`TerminalScreen::show_answer`].
     pub fn show_reasoning(&mut self, piece: &str) -> io::Result<()> {
         self.show_text(TextSource::Reasoning, piece)
     }
@@ -153,7 +154,7 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// # Errors
     ///
-    /// See [`Screen::text`].
+    /// See [`TerminalScreen::show_answer`].
     pub fn print_lines(&mut self, lines: &[StyledLine]) -> io::Result<()> {
         match &mut self.form {
             OutputMode::Passing(passing) => passing.write_lines(&mut self.out, lines),
@@ -168,7 +169,7 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// # Errors
     ///
-    /// See [`Screen::text`].
+    /// See [`TerminalScreen::show_answer`].
     pub fn print_note(&mut self, note: &str) -> io::Result<()> {
         let lines: Vec<_> =
             note.lines().map(|line| StyledLine::plain(text::escape_line(line))).collect();
@@ -179,7 +180,7 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// # Errors
     ///
-    /// See [`Screen::text`].
+    /// See [`TerminalScreen::show_answer`].
     pub fn ring_bell(&mut self) -> io::Result<()> {
         match self.form {
             OutputMode::Passing(_) => Ok(()),
@@ -194,7 +195,7 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// # Errors
     ///
-    /// See [`Screen::text`].
+    /// See [`TerminalScreen::show_answer`].
     pub fn set_status(&mut self, status: Option<StatusLine>) -> io::Result<()> {
         self.status = status;
         self.draw_lines(&[])
@@ -202,11 +203,11 @@ impl<W: io::Write> TerminalScreen<W> {
 
     /// Advances the spinner and the elapsed time.
     ///
-    /// `now` is the time since a fixed moment, the same one that [`Status::since`] counts from.
+    /// `now` is the time since a fixed moment, the same one that [`StatusLine::since`] counts from.
     ///
     /// # Errors
     ///
-    /// See [`Screen::text`].
+    /// See [`TerminalScreen::show_answer`].
     pub fn advance_time(&mut self, now: Duration) -> io::Result<()> {
         self.now = now;
         self.draw_lines(&[])
@@ -216,7 +217,7 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// # Errors
     ///
-    /// See [`Screen::text`].
+    /// See [`TerminalScreen::show_answer`].
     pub fn resize(&mut self, size: TerminalSize) -> io::Result<()> {
         if self.size == size {
             return Ok(());
@@ -232,7 +233,7 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// # Errors
     ///
-    /// See [`Screen::text`].
+    /// See [`TerminalScreen::show_answer`].
     pub fn finish_text(&mut self) -> io::Result<()> {
         match &mut self.form {
             OutputMode::Passing(passing) => passing.finish_text(&mut self.out),
@@ -250,7 +251,7 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// # Errors
     ///
-    /// See [`Screen::text`].
+    /// See [`TerminalScreen::show_answer`].
     pub fn finish(&mut self) -> io::Result<()> {
         self.status = None;
         self.finish_text()?;

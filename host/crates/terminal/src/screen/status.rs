@@ -43,7 +43,8 @@ pub enum StatusActivity {
 pub struct StatusLine {
     /// The current activity.
     pub activity: StatusActivity,
-    /// Start of the activity, on the clock of [`Screen::tick`](super::Screen::tick).
+    /// Start of the activity, on the clock of
+    /// [`TerminalScreen::advance_time`](super::TerminalScreen::advance_time).
     pub since: Duration,
     /// Tokens that the turn used so far, if known.
     pub tokens: Option<u64>,

@@ -124,7 +124,8 @@ fn tokens<const N: usize>(usage: &Value, keys: [&str; N]) -> u64 {
     keys.iter().filter_map(|key| usage[*key].as_u64()).sum()
 }
 
-/// Converts a protocol's finish reason. A regular stop with calls becomes [`Finish::ToolCalls`].
+/// Converts a protocol's finish reason. A regular stop with calls becomes
+/// [`FinishReason::ToolCalls`].
 fn finish(word: &str, has_calls: bool, words: &[(&str, FinishReason)]) -> FinishReason {
     let known = words.iter().find(|(known, _)| *known == word).map(|(_, finish)| finish.clone());
     match known.unwrap_or_else(|| FinishReason::Other(word.to_owned())) {

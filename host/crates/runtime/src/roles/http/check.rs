@@ -3,7 +3,7 @@
 //! A page of any site can make the user's browser send requests to the loopback, and its domain can
 //! be made to resolve to 127.0.0.1. Both show in the head: `Origin` names the page's site, `Host`
 //! the name that was used. A browser sends no `Origin` for an image, a script or a frame, but
-//! `Sec-Fetch-Site` shows the same: another port of this machine is another origin, although it
+//! `Sec-Fetch-HttpSite` shows the same: another port of this machine is another origin, although it
 //! receives the cookies. A page cannot forge any of these headers.
 
 use std::net::{IpAddr, SocketAddr};

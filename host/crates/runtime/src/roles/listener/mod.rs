@@ -1,8 +1,8 @@
 //! Listeners: plugins that turn outside events into inputs of a session.
 //!
-//! The host owns every socket. The plugin receives each event on one as a [`Signal`], answers with
-//! [`Reply`]s, and submits inputs to the [`inbox`]. Each signal is a run in a role: the gate
-//! decides on it, and it is recorded.
+//! The host owns every socket. The plugin receives each event on one as a [`ListenerSignal`],
+//! answers with [`ListenerReply`]s, and submits inputs to the [`inbox`]. Each signal is a run in a
+//! role: the gate decides on it, and it is recorded.
 
 pub mod inbox;
 pub mod stdin;
