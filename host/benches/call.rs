@@ -109,7 +109,7 @@ fn load(sandbox: &Arc<Sandbox>, manifest: &Manifest, path: PathBuf) {
     let parts = PluginParts {
         manifest,
         file: &file,
-        warden: Arc::new(FixedGrantAuthorizer::new(Arc::new(grant))),
+        authorizer: Arc::new(FixedGrantAuthorizer::new(Arc::new(grant))),
         settings: serde_json::Map::new(),
     };
     sandbox.load_plugin(parts).expect("a plugin");

@@ -209,9 +209,9 @@ fn messages_are_passed_on_and_counted_over_all_calls() {
     let notices = living.offers.notices.lock().unwrap();
     assert_eq!(notices.len(), 5);
     let shown = living.offers.deliveries.lock().unwrap();
-    assert_eq!(shown[..2], [DeliveryTime::AtOnce; 2]);
+    assert_eq!(shown[..2], [DeliveryTime::Immediate; 2]);
     // What is beyond three a minute is gathered in the third.
-    assert!(shown[2..].iter().all(|one| matches!(one, DeliveryTime::Gathered(_))), "{shown:?}");
+    assert!(shown[2..].iter().all(|one| matches!(one, DeliveryTime::Batched(_))), "{shown:?}");
     assert!(!notices[0].text.contains("hunter2"), "{notices:?}");
     let second = &notices[1];
     assert_eq!((second.session_id.as_str(), second.plugin.as_str()), ("s", "living"));
@@ -223,9 +223,9 @@ fn progress_is_shown_as_far_as_it_makes_sense() {
     let living = Living::fresh(ALL);
     living.steps(&["part 0.5 half", "part 7 x", "part -1 x", "part NaN x", "parts 1"]);
     let shown = std::mem::take(&mut *living.offers.progress.lock().unwrap());
-    let parts: Vec<Option<f64>> = shown.iter().map(|progress| progress.part).collect();
+    let parts: Vec<Option<f64>> = shown.iter().map(|progress| progress.fraction).collect();
     assert_eq!(parts, [Some(0.5), Some(1.0), Some(0.0), None, None]);
-    assert_eq!(shown[0], CallProgress { part: Some(0.5), message: Some("half".to_owned()) });
+    assert_eq!(shown[0], CallProgress { fraction: Some(0.5), message: Some("half".to_owned()) });
     assert_eq!(shown[4].message.as_ref().map(String::len), Some(256));
     let report = living.call(&["parts 100000"]);
     assert_eq!(living.offers.progress.lock().unwrap().len(), 1000);
@@ -394,9 +394,14 @@ fn h23_a_capability_that_is_not_requested_keeps_a_component_from_being_loaded() 
         let manifest = Manifest::parse("plugin.toml", &manifest("living", &rest)).unwrap();
         let file = ComponentFile::new("living".as_ref(), guest("living")).unwrap();
         let warden = Arc::new(warden("", ""));
-        let parts = PluginParts { manifest: &manifest, file: &file, warden, settings: Map::new() };
+        let parts = PluginParts {
+            manifest: &manifest,
+            file: &file,
+            authorizer: warden,
+            settings: Map::new(),
+        };
         let error = sandbox.load_plugin(parts).err();
-        let Some(LoadError::Unrequested { capability, .. }) = error else {
+        let Some(LoadError::UnrequestedCapability { capability, .. }) = error else {
             panic!("{word}: {error:?}")
         };
         assert_eq!(capability, word);

@@ -79,7 +79,9 @@ fn check(what: &str, limits: CompileLimits, bytes: Vec<u8>, want: End) {
     let is_wanted = match (&want, &got) {
         (End::At(want), LoadError::CompileLimit { limit, .. }) => limit == want,
         (End::Refused(words), LoadError::Invalid { message, .. }) => message.contains(words),
-        (End::Compiled, LoadError::Mismatch { .. } | LoadError::UnknownImports { .. }) => true,
+        (End::Compiled, LoadError::InterfaceMismatch { .. } | LoadError::UnknownImports { .. }) => {
+            true
+        }
         _ => false,
     };
     assert!(is_wanted, "{what}: {got}, wanted is {want:?}");
@@ -187,8 +189,10 @@ fn most_memory_bytes() -> u64 {
 
 #[test]
 fn the_walls_are_told() {
-    let all =
-        CompilerIsolation { landlock: IsolationLayerStatus::Up, seccomp: IsolationLayerStatus::Up };
+    let all = CompilerIsolation {
+        landlock: IsolationLayerStatus::Active,
+        seccomp: IsolationLayerStatus::Active,
+    };
     assert_eq!(sandbox(worker(TIGHT), None).compiler_isolation().unwrap(), all);
     assert_eq!(
         sandbox(Compiler::InProcess, None).compiler_isolation().unwrap(),

@@ -103,12 +103,12 @@ fn word(loaded: Result<(), LoadError>, seed: u64) -> &'static str {
             assert!(is_ours(limit), "seed {seed}: {limit}");
             "too dear"
         }
-        LoadError::Lacking { .. } => "no tools",
+        LoadError::MissingExport { .. } => "no tools",
         LoadError::UnknownImports { .. } => "unknown imports",
-        LoadError::Unrequested { .. } => "unrequested",
-        LoadError::Mismatch { .. } => "mismatch",
-        LoadError::BadTools { .. } => "bad tools",
-        LoadError::ImpossibleTools { .. } => "impossible tools",
+        LoadError::UnrequestedCapability { .. } => "unrequested",
+        LoadError::InterfaceMismatch { .. } => "mismatch",
+        LoadError::ToolListFailed { .. } => "bad tools",
+        LoadError::InvalidTools { .. } => "impossible tools",
         // A worker may fall, as that is what it is there for; the host must not notice otherwise.
         LoadError::Compiler { message } => {
             println!("the worker of seed {seed} fell: {message}");

@@ -22,7 +22,7 @@ fn what_can_be_no_plugin_is_refused_before_it_is_compiled() {
     for bytes in [nothing, other.unwrap()] {
         let error = inspect(&sandbox(Compiler::with_program("/nowhere".into()), None), bytes);
         let error = error.map(drop).unwrap_err();
-        assert!(matches!(error, LoadError::Lacking { .. }), "{error}");
+        assert!(matches!(error, LoadError::MissingExport { .. }), "{error}");
     }
 }
 

@@ -409,7 +409,9 @@ fn h23_asking_for_secrets_has_to_be_requested() {
     for requests in ["", sent] {
         let loaded =
             Guarded::load(secretive(requests, ""), Arc::new(SystemResolver::default())).err();
-        let Some(LoadError::Unrequested { interface, .. }) = loaded else { panic!("{loaded:?}") };
+        let Some(LoadError::UnrequestedCapability { interface, .. }) = loaded else {
+            panic!("{loaded:?}")
+        };
         assert_eq!(interface, "sallyport:plugin/secrets@0.1.0");
     }
 }

@@ -53,7 +53,7 @@ fn set(home: &Home, plugin: &str, names: impl Iterator<Item = String>) {
             _ => json!({ "seconds": 5, "number": 1, "set_ms": 1 }),
         };
         let plan = TimerRequest {
-            moment: TimerSchedule::InMs(1),
+            schedule: TimerSchedule::InMs(1),
             label: Some(name),
             payload: payload.to_string(),
             session_id: "s-before".to_owned(),

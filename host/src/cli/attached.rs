@@ -54,7 +54,7 @@ pub(super) fn parse_message(
     let attachments = files.into_iter().map(to_attachment).collect();
     Ok((
         UserInputMessage { text: found.text, attachments, ..UserInputMessage::default() },
-        found.told,
+        found.notes,
     ))
 }
 

@@ -139,7 +139,7 @@ pub(super) async fn open_host(
 
 /// Closes a host, and reports records of the audit that may be missing or were modified.
 pub(super) async fn close_host(host: Host, out: &CliOutput) -> AuditCompleteness {
-    let HostShutdownReport { unwritten, tampered } = host.close().await;
+    let HostShutdownReport { write_error: unwritten, tampered } = host.close().await;
     if let Some(error) = &unwritten {
         out.print_error(&format!("the last records of the audit may be missing: {error}"));
         if let Some(hint) = error.hint() {
@@ -149,14 +149,14 @@ pub(super) async fn close_host(host: Host, out: &CliOutput) -> AuditCompleteness
     for problem in tampered {
         out.print_warning(&format!("the audit was modified outside Sallyport: {problem}"));
     }
-    AuditCompleteness { is_whole: unwritten.is_none() }
+    AuditCompleteness { is_complete: unwritten.is_none() }
 }
 
 /// Whether every decision and call was recorded. This affects the exit code.
 #[must_use = "what is not on record changes the exit code"]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AuditCompleteness {
-    is_whole: bool,
+    is_complete: bool,
 }
 
 impl AuditCompleteness {
@@ -164,7 +164,7 @@ impl AuditCompleteness {
     pub(super) fn check_complete(self) -> Result<(), CommandFailure> {
         let unwritten =
             || CommandFailure::new(ExitStatus::AuditUnwritten, "the audit could not be written");
-        self.is_whole.then_some(()).ok_or_else(unwritten)
+        self.is_complete.then_some(()).ok_or_else(unwritten)
     }
 
     /// Returns the result of a command, with the exit code changed if a record is missing.
@@ -173,7 +173,7 @@ impl AuditCompleteness {
         result: Result<ExitStatus, CommandFailure>,
     ) -> Result<ExitStatus, CommandFailure> {
         match result {
-            result if self.is_whole => result,
+            result if self.is_complete => result,
             Ok(_) => Ok(ExitStatus::AuditUnwritten),
             Err(failure) => Err(CommandFailure { exit: ExitStatus::AuditUnwritten, ..failure }),
         }
@@ -230,7 +230,7 @@ pub(super) async fn load_compiled_registry(
     settings: &HostSettings,
     out: &CliOutput,
 ) -> Result<Arc<Registry>, CommandFailure> {
-    open_registry(settings, PluginSelection::All, CompileWait::Whole, out).await
+    open_registry(settings, PluginSelection::All, CompileWait::Complete, out).await
 }
 
 /// Loads selected plugins for inspection.
@@ -270,7 +270,7 @@ pub(super) fn record_policy_change<E: Into<CommandFailure> + fmt::Display>(
 ) -> Result<(), CommandFailure> {
     record_change(settings, plugin, what, change).map_err(|error| match error {
         PolicyChangeError::Store(error) => HostError::Store(error).into(),
-        PolicyChangeError::Unrecorded(error) => {
+        PolicyChangeError::Audit(error) => {
             let message = format!("nothing was changed: {error}");
             CommandFailure {
                 hint: error.hint(),
@@ -284,7 +284,7 @@ pub(super) fn record_policy_change<E: Into<CommandFailure> + fmt::Display>(
 /// Prints the plugins that could not be loaded to standard error.
 pub(super) fn print_load_problems(registry: &Registry, out: &CliOutput) {
     for problem in registry.problems() {
-        out.print_warning(&format!("{}: {}", problem.place.display(), problem.message));
+        out.print_warning(&format!("{}: {}", problem.location.display(), problem.message));
         if let Some(hint) = &problem.hint {
             out.print_hint(hint);
         }
@@ -296,11 +296,11 @@ pub(super) fn prepare_model(
     settings: &HostSettings,
     out: &CliOutput,
 ) -> Result<ModelHandle, CommandFailure> {
-    if settings.model == (ModelChoice::Offline { on_purpose: false }) {
+    if settings.model == (ModelChoice::Offline { is_explicit: false }) {
         out.print_note(
             "No model is configured: the built-in offline matcher answers. It is no language model.",
         );
         out.print_hint(&settings.models.setup_advice());
     }
-    Ok(ModelHandle::from_choice(&settings.chosen)?)
+    Ok(ModelHandle::from_choice(&settings.chosen_model)?)
 }

@@ -41,14 +41,14 @@ impl Consent for TerminalConsent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ShownQuestion {
     /// Whether all of it was shown.
-    is_whole: bool,
+    is_complete: bool,
 }
 
 impl ShownQuestion {
     /// Shows a question and the possible answers.
     pub(super) fn show_question(request: &ApprovalRequest, out: &CliOutput) -> Self {
         show::print_approval_request(request, out);
-        let asked = Self { is_whole: !is_summary_cut(request) };
+        let asked = Self { is_complete: !is_summary_cut(request) };
         asked.print_prompt(request, out);
         asked
     }
@@ -60,13 +60,13 @@ impl ShownQuestion {
     pub(super) fn must_show_rest(self, request: &ApprovalRequest, line: Option<&str>) -> bool {
         let asks = line.is_some_and(|line| line.trim() == "?");
         let is_yes = parse_answer(line, request.rule.is_some()).is_yes();
-        (asks && request.request.is_some()) || (is_yes && !self.is_whole)
+        (asks && request.request.is_some()) || (is_yes && !self.is_complete)
     }
 
     /// Shows the whole outgoing request and the possible answers.
     pub(super) fn show_rest(&mut self, request: &ApprovalRequest, out: &CliOutput) {
         show::print_whole_request(request, out);
-        self.is_whole = true;
+        self.is_complete = true;
         self.print_prompt(request, out);
     }
 
@@ -75,7 +75,7 @@ impl ShownQuestion {
         if let Some(line) = subject_line(request, SUBJECT_CHARS_MAX) {
             out.print_block(&line);
         }
-        out.print_note_piece(match (self.is_whole, &request.rule) {
+        out.print_note_piece(match (self.is_complete, &request.rule) {
             (false, _) => "not everything is shown: [?] show the rest / [n]o / no, REASON: ",
             (true, Some(_)) => {
                 "allow? [y]es, once / for this [s]ession / [a]lways / [n]o / no, REASON: "
@@ -193,7 +193,7 @@ mod tests {
             plugin_digest: "00".to_owned(),
             reason: "why".to_owned(),
             rule: None,
-            powers: Vec::new(),
+            capabilities: Vec::new(),
         }
     }
 
@@ -203,8 +203,8 @@ mod tests {
         for (chars, is_cut) in [(10, false), (9_000, true)] {
             for yes in ["y", "s", "?"] {
                 let request = request(chars);
-                let mut asked = ShownQuestion { is_whole: !super::is_summary_cut(&request) };
-                assert_eq!(asked.is_whole, !is_cut);
+                let mut asked = ShownQuestion { is_complete: !super::is_summary_cut(&request) };
+                assert_eq!(asked.is_complete, !is_cut);
                 assert_eq!(
                     asked.must_show_rest(&request, Some(yes)),
                     is_cut || yes == "?",
@@ -215,7 +215,7 @@ mod tests {
             }
             for no in [Some("n"), Some(""), None] {
                 assert!(
-                    !ShownQuestion { is_whole: !is_cut }.must_show_rest(&request(chars), no),
+                    !ShownQuestion { is_complete: !is_cut }.must_show_rest(&request(chars), no),
                     "{no:?}"
                 );
             }

@@ -150,7 +150,7 @@ fn check_policy(settings: &HostSettings) -> DoctorCheck {
 /// needs one.
 fn check_secrets(settings: &HostSettings, registry: &Registry) -> Vec<DoctorCheck> {
     let vault = Vault::new(settings.env.clone());
-    let policy = registry.gate().standing.current().policy;
+    let policy = registry.gate().policy_store.current().policy;
     let unresolved = policy.secret_sources().filter_map(|(name, source)| {
         let error = vault.get(name.as_str(), source).err()?;
         let remedy =
@@ -237,7 +237,7 @@ fn folder_bytes(folder: &Path) -> Option<u64> {
         return Some(0);
     }
     let files = std::fs::read_dir(folder).ok()?.flatten();
-    let files = files.filter(|file| file.file_name() != trust::FILE);
+    let files = files.filter(|file| file.file_name() != trust::TRUST_FILE);
     let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len()));
     bytes.reduce(u64::saturating_add)
 }
@@ -246,8 +246,10 @@ fn check_model(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
     match &settings.model {
         ModelChoice::Plugin(plugin) => {
             let name = plugin.plugin.as_str();
-            let (found, why) =
-                (find_role_plugin(registry, name, PluginRole::Provider), &settings.chosen.why);
+            let (found, why) = (
+                find_role_plugin(registry, name, PluginRole::Provider),
+                &settings.chosen_model.reason,
+            );
             match found {
                 Ok(_) => DoctorCheck::ok("model", format!("the plugin {name} ({why})")),
                 Err(error) => {
@@ -257,10 +259,10 @@ fn check_model(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
             }
         }
         ModelChoice::Endpoint(endpoint) => {
-            match ModelHandle::from_choice(&settings.chosen).map_err(CommandFailure::from) {
+            match ModelHandle::from_choice(&settings.chosen_model).map_err(CommandFailure::from) {
                 Ok(_) => {
                     let key = if endpoint.key.is_some() { "with a key" } else { "without a key" };
-                    let why = &settings.chosen.why;
+                    let why = &settings.chosen_model.reason;
                     let model = format!("{} at {}, {key}", endpoint.model, endpoint.base_url);
                     DoctorCheck::ok("model", format!("{model} ({why})"))
                 }
@@ -273,10 +275,10 @@ fn check_model(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
                 }
             }
         }
-        ModelChoice::Offline { on_purpose: true } => {
+        ModelChoice::Offline { is_explicit: true } => {
             DoctorCheck::ok("model", "offline, as configured")
         }
-        ModelChoice::Offline { on_purpose: false } => DoctorCheck::warning(
+        ModelChoice::Offline { is_explicit: false } => DoctorCheck::warning(
             "model",
             "none configured: the offline matcher answers; it is not a language model",
             settings.models.setup_advice(),
@@ -301,7 +303,7 @@ fn check_plugins(registry: &Registry) -> Vec<DoctorCheck> {
         .problems()
         .iter()
         .map(|problem| {
-            let finding = format!("{}: {}", problem.place.display(), problem.message);
+            let finding = format!("{}: {}", problem.location.display(), problem.message);
             DoctorCheck::warning("plugin", finding, problem.hint.clone().unwrap_or_default())
                 .into_failed()
         })
@@ -350,7 +352,7 @@ fn check_ready_plugin(entry: &RegisteredPlugin) -> DoctorCheck {
 
 /// Reports rules that allow more than the user can have reviewed.
 fn check_wide_rules(registry: &Registry) -> Vec<DoctorCheck> {
-    let policy = registry.gate().standing.current().policy;
+    let policy = registry.gate().policy_store.current().policy;
     let wide = policy.wide_rule_remarks().map(|remark| {
         let finding = format!("the rule at {} {}", remark.place, remark.message);
         DoctorCheck::warning("policy", finding, "name the plugin, or bind the rule to a digest")
@@ -362,8 +364,8 @@ fn check_compiler(registry: &Registry) -> DoctorCheck {
     let id = "compiler";
     match registry.compiler_restrictions() {
         Ok(CompilerIsolation {
-            landlock: IsolationLayerStatus::Up,
-            seccomp: IsolationLayerStatus::Up,
+            landlock: IsolationLayerStatus::Active,
+            seccomp: IsolationLayerStatus::Active,
         }) => DoctorCheck::ok(id, "a process of its own, behind limits, Landlock and seccomp"),
         Ok(CompilerIsolation { landlock, seccomp }) => DoctorCheck::warning(
             id,
@@ -380,8 +382,8 @@ fn check_compiler(registry: &Registry) -> DoctorCheck {
 
 fn wall_status_text(wall: IsolationLayerStatus) -> &'static str {
     match wall {
-        IsolationLayerStatus::Up => "up",
-        IsolationLayerStatus::Partly => "partly available",
+        IsolationLayerStatus::Active => "up",
+        IsolationLayerStatus::Partial => "partly available",
         IsolationLayerStatus::Missing => "missing",
     }
 }

@@ -38,7 +38,7 @@ struct MarkedLine {
 /// A marked line in the form that the renderer needs.
 #[derive(Debug)]
 struct ExcerptDiagnostic {
-    place: SourceLocation,
+    location: SourceLocation,
     line: String,
     label: LabeledSpan,
 }
@@ -49,7 +49,8 @@ pub(super) fn draw_excerpt(place: &SourceLocation) -> Option<String> {
     let line = BufReader::new(file).lines().nth(place.line.checked_sub(1)?)?.ok()?;
     let MarkedLine { before, token, after } = mark_line(&line, place.column)?;
     let label = LabeledSpan::at(before.len()..before.len() + token.len(), "here");
-    let drawing = ExcerptDiagnostic { place: place.clone(), line: before + &token + after, label };
+    let drawing =
+        ExcerptDiagnostic { location: place.clone(), line: before + &token + after, label };
     let mut drawn = String::new();
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode());
     handler.render_report(&mut drawn, &drawing).ok()?;
@@ -110,7 +111,7 @@ fn strip_strings(text: &str) -> String {
 
 impl fmt::Display for ExcerptDiagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.place.fmt(f)
+        self.location.fmt(f)
     }
 }
 
@@ -135,7 +136,7 @@ impl SourceCode for ExcerptDiagnostic {
         lines_before: usize,
         _: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let Self { place, line, .. } = self;
+        let Self { location: place, line, .. } = self;
         let column = if lines_before == 0 { place.column - 1 } else { 0 };
         let span = SourceSpan::from((0, line.len()));
         let (name, row) = (place.file.clone(), place.line - 1);

@@ -54,7 +54,7 @@ pub(super) struct CommandFailure {
     pub(super) message: String,
     pub(super) hint: Option<String>,
     /// The place of the mistake in a file.
-    pub(super) place: Option<SourceLocation>,
+    pub(super) location: Option<SourceLocation>,
 }
 
 impl From<ExitStatus> for ExitCode {
@@ -65,7 +65,7 @@ impl From<ExitStatus> for ExitCode {
 
 impl CommandFailure {
     pub(super) fn new(exit: ExitStatus, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None, place: None }
+        Self { exit, message: message.into(), hint: None, location: None }
     }
 
     pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
@@ -80,7 +80,7 @@ impl From<ConfigError> for CommandFailure {
             ConfigError::Mistake(mistake) => Some(mistake.place()),
             _ => None,
         };
-        Self { exit: ExitStatus::Policy, message, hint, place }
+        Self { exit: ExitStatus::Policy, message, hint, location: place }
     }
 }
 
@@ -94,7 +94,7 @@ impl From<HostError> for CommandFailure {
                 let failure = Self::new(ExitStatus::Policy, error.to_string());
                 Self { hint: error.hint(), ..failure }
             }
-            HostError::Missing(missing) => missing.into(),
+            HostError::PluginLookup(missing) => missing.into(),
             HostError::Role(error) => error.into(),
             HostError::Guide(error) => error.into(),
             HostError::Collision(error) => Self::new(ExitStatus::PluginRejected, error.to_string()),
@@ -107,7 +107,7 @@ impl From<SessionError> for CommandFailure {
         let (message, hint) = (error.to_string(), error.hint());
         let exit = match error {
             SessionError::Store(
-                StoreError::NoSession { .. } | StoreError::SessionUnclear { .. },
+                StoreError::SessionNotFound { .. } | StoreError::AmbiguousSessionPrefix { .. },
             )
             | SessionError::NothingToContinue => ExitStatus::Usage,
             SessionError::Store(_) => ExitStatus::Failed,
@@ -133,7 +133,7 @@ fn guide_failure(error: GuideError) -> CommandFailure {
 impl From<PluginLookupError> for CommandFailure {
     fn from(missing: PluginLookupError) -> Self {
         match missing {
-            PluginLookupError::Unknown { message, near } => {
+            PluginLookupError::Unknown { message, suggestion: near } => {
                 let failure = Self::new(ExitStatus::Usage, message);
                 match near {
                     Some(near) => failure.with_hint(format!("did you mean {near}?")),
@@ -162,7 +162,7 @@ impl From<PolicyLoadError> for CommandFailure {
             PolicyLoadError::Mistake(mistake) => Some(mistake.place()),
             PolicyLoadError::Unreadable { .. } => None,
         };
-        Self { exit: ExitStatus::Policy, message, hint, place }
+        Self { exit: ExitStatus::Policy, message, hint, location: place }
     }
 }
 
@@ -170,8 +170,8 @@ impl From<RoleError> for CommandFailure {
     fn from(error: RoleError) -> Self {
         let message = error.to_string();
         match error {
-            RoleError::Missing(missing @ PluginLookupError::Unusable { .. }) => missing.into(),
-            RoleError::Missing(PluginLookupError::Unknown { near, .. }) => {
+            RoleError::PluginLookup(missing @ PluginLookupError::Unusable { .. }) => missing.into(),
+            RoleError::PluginLookup(PluginLookupError::Unknown { suggestion: near, .. }) => {
                 let hint = match near {
                     Some(near) => format!("did you mean {near}?"),
                     None => "list the plugins with `sallyport plugin list`".to_owned(),

@@ -67,7 +67,7 @@ fn read_bytes() -> io::Result<Zeroizing<Vec<u8>>> {
 
 /// Guard that disables echo on a terminal.
 struct EchoGuard {
-    before: Termios,
+    original_modes: Termios,
 }
 
 impl EchoGuard {
@@ -77,13 +77,13 @@ impl EchoGuard {
         attributes.local_modes.remove(LocalModes::ECHO);
         attributes.local_modes.insert(LocalModes::ECHONL);
         tcsetattr(io::stdin(), OptionalActions::Flush, &attributes)?;
-        Ok(Self { before })
+        Ok(Self { original_modes: before })
     }
 }
 
 impl Drop for EchoGuard {
     fn drop(&mut self) {
         // A terminal that is gone needs no restoring.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.original_modes);
     }
 }

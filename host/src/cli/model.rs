@@ -78,7 +78,7 @@ struct ListedModel<'a> {
 
 /// Returns the models of the configuration. The current model is added if it has no table there.
 fn listed_models(settings: &HostSettings) -> Vec<ListedModel<'_>> {
-    let used = &settings.chosen;
+    let used = &settings.chosen_model;
     let entries = settings.models.entries.iter();
     let mut models: Vec<ListedModel<'_>> = entries
         .map(|(name, entry)| {
@@ -99,7 +99,7 @@ fn listed_models(settings: &HostSettings) -> Vec<ListedModel<'_>> {
 }
 
 fn print_models(settings: &HostSettings, format: OutputFormat, out: &CliOutput) {
-    let (models, why) = (listed_models(settings), &settings.chosen.why);
+    let (models, why) = (listed_models(settings), &settings.chosen_model.reason);
     if format == OutputFormat::Json {
         return out.print_json(&json!({ "models": models, "why": why }));
     }
@@ -109,7 +109,7 @@ fn print_models(settings: &HostSettings, format: OutputFormat, out: &CliOutput) 
         let parts = [Some(&*provider), model, why.as_deref()];
         out.print_pair(name, width, &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
     }
-    if settings.model == (ModelChoice::Offline { on_purpose: false }) {
+    if settings.model == (ModelChoice::Offline { is_explicit: false }) {
         out.print_hint(&settings.models.setup_advice());
     }
 }
@@ -124,7 +124,7 @@ async fn print_remote_models(
         Some(provider) => settings.models.server_endpoint(provider)?,
         None => require_endpoint(&settings.model, settings)?,
     };
-    let asked = provider.unwrap_or(&settings.chosen.name);
+    let asked = provider.unwrap_or(&settings.chosen_model.name);
     check_key(asked, endpoint.key.as_ref(), &endpoint.base_url)?;
     let listed = catalog::list_models(&endpoint).await.map_err(|error| catalog_failure(&error))?;
     match format {
@@ -160,12 +160,12 @@ fn require_endpoint(
             let failure = CommandFailure::new(ExitStatus::Policy, message);
             Err(failure.with_hint("name a provider with --provider"))
         }
-        ModelChoice::Offline { on_purpose: true } => {
+        ModelChoice::Offline { is_explicit: true } => {
             let failure =
                 CommandFailure::new(ExitStatus::Policy, "the offline matcher has no server");
             Err(failure.with_hint("name a provider with --provider"))
         }
-        ModelChoice::Offline { on_purpose: false } => {
+        ModelChoice::Offline { is_explicit: false } => {
             let failure = CommandFailure::new(ExitStatus::Policy, "no model is configured");
             Err(failure.with_hint(settings.models.setup_advice()))
         }
@@ -188,7 +188,7 @@ async fn check_model(
 ) -> Result<ExitStatus, CommandFailure> {
     let chosen = match name {
         Some(name) => settings.models.resolve_model_name(name)?,
-        None => settings.chosen.clone(),
+        None => settings.chosen_model.clone(),
     };
     let steps = match &chosen.choice {
         ModelChoice::Plugin(plugin) => {
@@ -199,9 +199,9 @@ async fn check_model(
     match format {
         OutputFormat::Json => out.print_json(&json!({ "model": chosen.name, "steps": steps })),
         OutputFormat::Text => {
-            let key = chosen.sources.key.map(|origin| format!("; the key is from {origin}"));
+            let key = chosen.origins.key.map(|origin| format!("; the key is from {origin}"));
             let address = match &chosen.choice {
-                ModelChoice::Endpoint(_) => format!("; the address is {}", chosen.sources.address),
+                ModelChoice::Endpoint(_) => format!("; the address is {}", chosen.origins.address),
                 ModelChoice::Offline { .. } | ModelChoice::Plugin(_) => String::new(),
             };
             out.print_note(&format!("{}{address}{}", chosen.name, key.unwrap_or_default()));
@@ -218,7 +218,7 @@ async fn check_steps(
     chosen: &ChosenModel,
     settings: &HostSettings,
 ) -> Result<Vec<ModelCheckStep>, CommandFailure> {
-    if chosen.choice == (ModelChoice::Offline { on_purpose: true }) {
+    if chosen.choice == (ModelChoice::Offline { is_explicit: true }) {
         return Ok(vec![offline_step()]);
     }
     let endpoint = require_endpoint(&chosen.choice, settings)?;

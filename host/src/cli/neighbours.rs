@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 /// Words of other programs, with what to do here instead.
 #[rustfmt::skip]
-const WORDS: [(&str, &str); 34] = [
+const ALIASES: [(&str, &str); 34] = [
     ("plugins", "`sallyport plugin list` shows the plugins"),
     ("tools", "`sallyport tool list` shows the tools"),
     ("models", "`sallyport model list` shows the models"),
@@ -33,15 +33,15 @@ const WORDS: [(&str, &str); 34] = [
     ("--print", "`sallyport run PROMPT` asks one question and prints the answer"),
     ("--prompt", "`sallyport run PROMPT` asks one question and prints the answer"),
     ("--resume", "`sallyport chat --continue` goes on with the last session"),
-    ("--yolo", ALLOW),
-    ("--yes", ALLOW),
-    ("--allow-all", ALLOW),
-    ("--allow-all-tools", ALLOW),
-    ("--auto-approve", ALLOW),
-    ("--dangerously-skip-permissions", ALLOW),
+    ("--yolo", ALLOW_HINT),
+    ("--yes", ALLOW_HINT),
+    ("--allow-all", ALLOW_HINT),
+    ("--allow-all-tools", ALLOW_HINT),
+    ("--auto-approve", ALLOW_HINT),
+    ("--dangerously-skip-permissions", ALLOW_HINT),
 ];
 
-const ALLOW: &str = "nothing is allowed all at once here: `sallyport policy grant` allows one \
+const ALLOW_HINT: &str = "nothing is allowed all at once here: `sallyport policy grant` allows one \
     thing, and `sallyport policy learn` proposes what was missing";
 
 /// Returns a hint if the command line was written for another program.
@@ -52,7 +52,7 @@ pub(super) fn foreign_command_hint(error: &Error) -> Option<&'static str> {
         _ => return None,
     };
     let Some(ContextValue::String(word)) = error.get(kind) else { return None };
-    WORDS.iter().find(|(known, _)| known == word).map(|(_, hint)| *hint)
+    ALIASES.iter().find(|(known, _)| known == word).map(|(_, hint)| *hint)
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn every_word_of_another_program_is_answered() {
-        for (word, want) in WORDS {
+        for (word, want) in ALIASES {
             let error = CliArgs::try_parse_from(["sallyport", word]).unwrap_err();
             assert_eq!(foreign_command_hint(&error), Some(want), "{word}");
         }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_command_that_is_named_exists() {
-        for (_, hint) in WORDS {
+        for (_, hint) in ALIASES {
             for named in hint.split('`').filter_map(|part| part.strip_prefix("sallyport ")) {
                 let words = named
                     .split(' ')

@@ -87,7 +87,7 @@ pub(super) fn print_notice(notice: &HostNotice, out: &CliOutput) {
                 "restore the file from a backup, or look at every plugin: sallyport plugin list",
             );
         }
-        HostNotice::UnusedSettings { plugin, near } => {
+        HostNotice::UnusedSettings { plugin, suggestion: near } => {
             out.print_warning(&format!(
                 "[settings.{plugin}] has no effect, because there is no plugin {plugin}"
             ));
@@ -95,7 +95,7 @@ pub(super) fn print_notice(notice: &HostNotice, out: &CliOutput) {
                 out.print_hint(&format!("did you mean [settings.{near}]?"));
             }
         }
-        HostNotice::MemoriesByWords { why, hint } => {
+        HostNotice::EmbeddingUnavailable { why, hint } => {
             out.print_warning(&format!("memories are found by words alone: {why}"));
             if let Some(hint) = hint {
                 out.print_hint(hint);

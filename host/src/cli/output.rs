@@ -202,7 +202,7 @@ impl CliOutput {
     /// Prints a failure with its hint. Returns the exit code.
     pub(super) fn print_failure(&self, failure: &CommandFailure) -> ExitStatus {
         self.print_error(&failure.message);
-        let drawn = failure.place.as_ref().filter(|_| self.has_stderr_colours());
+        let drawn = failure.location.as_ref().filter(|_| self.has_stderr_colours());
         if let Some(drawn) = drawn.and_then(excerpt::draw_excerpt) {
             eprint!("{drawn}");
         }

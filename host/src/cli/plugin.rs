@@ -72,7 +72,7 @@ fn print_plugins(entries: &[&RegisteredPlugin], problems: &[PluginProblem], out:
         out.print_pair(entry.name().as_str(), width, line.trim_end());
     }
     for problem in problems {
-        let name = problem.place.display().to_string();
+        let name = problem.location.display().to_string();
         out.print_pair(
             "rejected",
             width,
@@ -203,7 +203,7 @@ fn request_lines(entry: &RegisteredPlugin) -> impl Iterator<Item = String> {
 
 fn list_json(entries: &[&RegisteredPlugin], problems: &[PluginProblem]) -> Value {
     let rejected = problems.iter().map(|problem| {
-        json!({ "place": problem.place, "message": problem.message, "hint": problem.hint })
+        json!({ "place": problem.location, "message": problem.message, "hint": problem.hint })
     });
     json!({
         "plugins": entries.iter().map(|entry| entry_json(entry)).collect::<Value>(),

@@ -37,20 +37,20 @@ enum StreamKind {
 pub(super) struct OutputStream {
     kind: StreamKind,
     /// Held during a write, so that the lines of two threads do not mix.
-    writing: Mutex<()>,
+    write_lock: Mutex<()>,
     colours: OnceLock<ColorChoice>,
     loss: OnceLock<io::Error>,
-    lost: Notify,
+    loss_notify: Notify,
 }
 
 impl OutputStream {
     const fn new(kind: StreamKind) -> Self {
         Self {
             kind,
-            writing: Mutex::new(()),
+            write_lock: Mutex::new(()),
             colours: OnceLock::new(),
             loss: OnceLock::new(),
-            lost: Notify::const_new(),
+            loss_notify: Notify::const_new(),
         }
     }
 
@@ -64,7 +64,7 @@ impl OutputStream {
 
     /// Writes bytes unchanged.
     pub(super) fn write_bytes(&self, bytes: &[u8]) {
-        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
         if self.write_error().is_some() {
             return;
         }
@@ -75,7 +75,7 @@ impl OutputStream {
         if let Err(error) = written {
             // Only the thread that holds the lock sets it.
             let _ = self.loss.set(error);
-            self.lost.notify_waiters();
+            self.loss_notify.notify_waiters();
         }
     }
 
@@ -86,7 +86,7 @@ impl OutputStream {
 
     /// Waits until output to the stream ends with an error.
     pub(super) async fn wait_for_loss(&self) {
-        let mut lost = std::pin::pin!(self.lost.notified());
+        let mut lost = std::pin::pin!(self.loss_notify.notified());
         // Register first, because a loss after the check would otherwise be missed.
         lost.as_mut().enable();
         if self.write_error().is_none() {

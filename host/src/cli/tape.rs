@@ -22,9 +22,9 @@ pub(super) enum RunRecording {
     /// No recording.
     None,
     /// The run is recorded.
-    Records(SessionRecorder),
+    Recording(SessionRecorder),
     /// A recording is replayed.
-    Plays(SessionReplay),
+    Replaying(SessionReplay),
 }
 
 /// Creates the file of a recording, readable by this user only. It never overwrites a file.
@@ -66,14 +66,14 @@ pub(super) fn read_recording(path: &Path) -> Result<SessionRecording, CommandFai
 impl RunRecording {
     /// Records an input before it is submitted.
     pub(super) fn record_input(&self, message: &UserInputMessage) {
-        if let Self::Records(recording) = self {
+        if let Self::Recording(recording) = self {
             recording.record_input(message);
         }
     }
 
     /// Records that the turn is cancelled.
     pub(super) fn record_cancel(&self) {
-        if let Self::Records(recording) = self {
+        if let Self::Recording(recording) = self {
             recording.record_cancellation();
         }
     }
@@ -82,19 +82,19 @@ impl RunRecording {
     pub(super) fn record_event(&self, event: SessionEvent) -> SessionEvent {
         match self {
             Self::None => event,
-            Self::Records(recording) => {
+            Self::Recording(recording) => {
                 recording.record_event(&event);
                 event
             }
-            Self::Plays(replay) => replay.adjust_event(event),
+            Self::Replaying(replay) => replay.adjust_event(event),
         }
     }
 
     /// Waits until the recording cancels the turn.
     pub(super) async fn wait_for_cancel(&self) {
         match self {
-            Self::Plays(replay) => replay.wait_for_cancellation().await,
-            Self::None | Self::Records(_) => future::pending().await,
+            Self::Replaying(replay) => replay.wait_for_cancellation().await,
+            Self::None | Self::Recording(_) => future::pending().await,
         }
     }
 
@@ -106,13 +106,13 @@ impl RunRecording {
     pub(super) fn finish_recording(&self) -> Result<(), CommandFailure> {
         match self {
             Self::None => Ok(()),
-            Self::Records(recording) => recording.finish().map_err(|error| {
+            Self::Recording(recording) => recording.finish().map_err(|error| {
                 CommandFailure::new(
                     ExitStatus::Failed,
                     format!("the tape cannot be written: {error}"),
                 )
             }),
-            Self::Plays(replay) => match replay.first_problem() {
+            Self::Replaying(replay) => match replay.first_problem() {
                 None => Ok(()),
                 Some(problem) => Err(CommandFailure::new(ExitStatus::Failed, problem.to_string())),
             },

@@ -81,7 +81,7 @@ fn print_timers(timers: &[StoredTimer], most: usize, format: OutputFormat, out: 
 
 /// Formats a timer: `ID  in 5 minutes  timer  "pasta"  session 1a-2b`.
 fn format_timer(timer: &StoredTimer, now: &Zoned) -> String {
-    let when = describe_moment(&timer.moment, timer.next_ms, now);
+    let when = describe_moment(&timer.schedule, timer.next_ms, now);
     let label = timer.label.as_deref().map(|label| text::escape_excerpt(label, LABEL_CHARS_MAX));
     let label = label.map(|label| format!("  \"{label}\"")).unwrap_or_default();
     let (id, plugin) = (&timer.id, &timer.owner.plugin);
@@ -93,9 +93,9 @@ fn timer_to_json(timer: &StoredTimer, now: &Zoned) -> Value {
         "id": timer.id,
         "plugin": timer.owner.plugin.as_str(),
         "label": timer.label,
-        "when": describe_moment(&timer.moment, timer.next_ms, now),
+        "when": describe_moment(&timer.schedule, timer.next_ms, now),
         "next_ms": timer.next_ms,
-        "repeats": is_repeating(&timer.moment),
+        "repeats": is_repeating(&timer.schedule),
         "session_id": timer.session_id,
     })
 }

@@ -1,7 +1,7 @@
 //! `-v`: shows each call with its decision, time and outcome, and the plugin's log lines.
 
 use sallyport_contract::{AdmittedCall, CallReport, Effect, text};
-use sallyport_runtime::gate::Tell;
+use sallyport_runtime::gate::MessageSink;
 
 use super::show;
 
@@ -10,7 +10,7 @@ const ARGUMENTS_CHARS_MAX: usize = 200;
 
 /// Reports calls, one line per event.
 pub(super) struct CallTracer {
-    pub(super) tell: Tell,
+    pub(super) print_line: MessageSink,
 }
 
 impl CallTracer {
@@ -24,10 +24,13 @@ impl CallTracer {
         let arguments = text::escape_excerpt(arguments, ARGUMENTS_CHARS_MAX);
         match result {
             Ok(admitted) => {
-                (self.tell)(&format!("→ {tool} {arguments} · {}", admitted.authorization_reason()));
+                (self.print_line)(&format!(
+                    "→ {tool} {arguments} · {}",
+                    admitted.authorization_reason()
+                ));
             }
             Err(report) => {
-                (self.tell)(&format!("→ {tool} {arguments}"));
+                (self.print_line)(&format!("→ {tool} {arguments}"));
                 self.trace_call_end(tool, report);
             }
         }
@@ -36,11 +39,11 @@ impl CallTracer {
     /// Reports the end of a call, after its effects.
     pub(super) fn trace_call_end(&self, tool: &str, report: &CallReport) {
         for effect in &report.effects {
-            (self.tell)(&format!("  {}", effect_line(effect)));
+            (self.print_line)(&format!("  {}", effect_line(effect)));
         }
-        (self.tell)(&format!("← {tool} {}", show::call_end_text(report)));
+        (self.print_line)(&format!("← {tool} {}", show::call_end_text(report)));
         for line in show::failure_detail(&report.outcome).into_iter().flat_map(str::lines) {
-            (self.tell)(&format!("  | {line}"));
+            (self.print_line)(&format!("  | {line}"));
         }
     }
 }

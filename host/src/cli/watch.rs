@@ -7,7 +7,7 @@ use sallyport_contract::{
 };
 use sallyport_runtime::{
     HostNotice, HostOptions, NoticeSink, RunObserver,
-    gate::{Activity, Tell},
+    gate::{Activity, MessageSink},
     registry::PluginSelection,
 };
 use tokio::sync::mpsc::UnboundedSender;
@@ -23,9 +23,9 @@ pub(super) struct CallObservers {
     /// Whether each call is shown.
     pub(super) verbose: bool,
     /// Collects refusals, for `policy learn`.
-    pub(super) notebook: Option<Arc<RefusalLog>>,
+    pub(super) refusal_log: Option<Arc<RefusalLog>>,
     /// Receives messages other than the answer. `None` sends them to standard error.
-    pub(super) asides: Option<UnboundedSender<SideMessage>>,
+    pub(super) side_messages: Option<UnboundedSender<SideMessage>>,
 }
 
 /// A message that is not part of the answer.
@@ -34,11 +34,11 @@ pub(super) enum SideMessage {
     /// A warning.
     Warning(String),
     /// A line about a call, in verbose mode.
-    Traced(String),
+    Trace(String),
     /// Information for the user that is not a warning.
-    Told(String),
+    Info(String),
     /// A running call sends a request to a host.
-    Turned {
+    HostContacted {
         /// The call.
         call_id: String,
         /// The host.
@@ -69,39 +69,39 @@ impl CallObservers {
 
     /// Returns the sink for notices of the host.
     pub(super) fn notice_sink(&self, out: &CliOutput) -> NoticeSink {
-        let (printer, asides) = (NoticePrinter::new(out), self.asides.clone());
+        let (printer, asides) = (NoticePrinter::new(out), self.side_messages.clone());
         Arc::new(move |notice| match (&asides, notice) {
             (Some(asides), HostNotice::Warning(words)) => {
                 drop(asides.send(SideMessage::Warning(words)))
             }
-            (Some(asides), HostNotice::Info(words)) => drop(asides.send(SideMessage::Told(words))),
+            (Some(asides), HostNotice::Info(words)) => drop(asides.send(SideMessage::Info(words))),
             (_, notice) => printer.show_notice(&notice),
         })
     }
 
     /// Returns the observer of calls, if one is needed.
     fn run_observer(&self, out: &CliOutput) -> Option<Arc<dyn RunObserver>> {
-        let tracer = self.verbose.then(|| CallTracer { tell: self.trace_printer(out) });
-        let onlooker = CliRunObserver { tracer, notebook: self.notebook.clone() };
-        let wants = onlooker.tracer.is_some() || onlooker.notebook.is_some();
+        let tracer = self.verbose.then(|| CallTracer { print_line: self.trace_printer(out) });
+        let onlooker = CliRunObserver { tracer, refusal_log: self.refusal_log.clone() };
+        let wants = onlooker.tracer.is_some() || onlooker.refusal_log.is_some();
         wants.then(|| Arc::new(onlooker) as Arc<dyn RunObserver>)
     }
 
     /// Returns the function that prints lines about calls.
-    fn trace_printer(&self, out: &CliOutput) -> Tell {
-        let (asides, out) = (self.asides.clone(), *out);
+    fn trace_printer(&self, out: &CliOutput) -> MessageSink {
+        let (asides, out) = (self.side_messages.clone(), *out);
         Arc::new(move |line| match &asides {
-            Some(asides) => drop(asides.send(SideMessage::Traced(line.to_owned()))),
+            Some(asides) => drop(asides.send(SideMessage::Trace(line.to_owned()))),
             None => out.print_note(line),
         })
     }
 
     /// Returns the function that reports the hosts contacted by running calls.
     fn activity_reporter(&self) -> Activity {
-        match self.asides.clone() {
+        match self.side_messages.clone() {
             Some(asides) => Arc::new(move |call, host| {
                 let (call_id, host) = (call.call_id.clone(), host.to_owned());
-                drop(asides.send(SideMessage::Turned { call_id, host }));
+                drop(asides.send(SideMessage::HostContacted { call_id, host }));
             }),
             None => Arc::new(|_, _| {}),
         }
@@ -157,7 +157,7 @@ impl RefusalLog {
 /// Shows calls and collects refusals.
 struct CliRunObserver {
     tracer: Option<CallTracer>,
-    notebook: Option<Arc<RefusalLog>>,
+    refusal_log: Option<Arc<RefusalLog>>,
 }
 
 impl RunObserver for CliRunObserver {
@@ -165,7 +165,7 @@ impl RunObserver for CliRunObserver {
         if let Some(tracer) = &self.tracer {
             tracer.trace_decision(&run.tool.to_string(), &run.arguments, result);
         }
-        if let (Some(notebook), Err(report)) = (&self.notebook, result) {
+        if let (Some(notebook), Err(report)) = (&self.refusal_log, result) {
             notebook.note_decision(&run.tool.plugin, report);
         }
     }
@@ -174,7 +174,7 @@ impl RunObserver for CliRunObserver {
         if let Some(tracer) = &self.tracer {
             tracer.trace_call_end(&tool.to_string(), report);
         }
-        if let Some(notebook) = &self.notebook {
+        if let Some(notebook) = &self.refusal_log {
             notebook.note_run(&tool.plugin, report);
         }
     }

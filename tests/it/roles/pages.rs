@@ -70,7 +70,8 @@ fn water_speaks_up_unless_it_is_late() {
     };
     let timer = TimerStore::list_timers(&*offers, &owner).unwrap().remove(0);
     for (late, said) in [(true, 0), (false, 1)] {
-        let firing = TimerFiring { timer: timer.clone(), due_ms: 7, late, missed: 0, again: false };
+        let firing =
+            TimerFiring { timer: timer.clone(), due_ms: 7, late, missed: 0, will_repeat: false };
         let report = water.wait(water.plugin.fire_timer(admitted(&water, "timer"), firing)).report;
         assert_eq!(report.outcome.as_str(), "completed", "{report:?}");
         assert_eq!(offers.notices.lock().unwrap().len(), said);

@@ -74,7 +74,7 @@ fn what_goes_wrong_is_told_in_the_words_of_the_program() {
 fn what_is_no_program_is_told() {
     let load = |bytes| Guarded::program(Scripted::new("program", "", ""), bytes, spec()).err();
     let error = load(guest("raw")).unwrap();
-    assert!(matches!(error, LoadError::Lacking { .. }), "{error}");
+    assert!(matches!(error, LoadError::MissingExport { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("exports no program: it has sallyport:plugin/"), "{text}");
     assert!(text.contains("wanted is wasi:cli/run@0.2"), "{text}");

@@ -16,13 +16,13 @@ fn firing(payload: &str) -> TimerFiring {
     let timer = StoredTimer {
         id: "t1".to_owned(),
         owner,
-        moment: TimerSchedule::Calendar { cron: "0 9 * * *".to_owned(), time_zone: None },
+        schedule: TimerSchedule::Calendar { cron: "0 9 * * *".to_owned(), time_zone: None },
         next_ms: 2,
         label: None,
         payload: format!("\"{payload}\""),
         session_id: "s".to_owned(),
     };
-    TimerFiring { timer, due_ms: 1, late: true, missed: 3, again: false }
+    TimerFiring { timer, due_ms: 1, late: true, missed: 3, will_repeat: false }
 }
 
 fn fire(player: &Guarded, payload: &str) -> CallReport {
@@ -65,7 +65,7 @@ fn a_timer_of_a_plugin_whose_folder_is_missing_is_not_taken_as_told() {
     let granted = format!("{}\n{grant}\n", super::GRANTS);
     let player = Guarded::by(Scripted::new("player", &requests, &granted));
     let fired = |player: &Guarded| {
-        player.wait(player.plugin.fire_timer(admitted(player, "timer"), firing("tea"))).is_told
+        player.wait(player.plugin.fire_timer(admitted(player, "timer"), firing("tea"))).has_begun
     };
     assert!(fired(&player));
     drop(folder);

@@ -81,7 +81,7 @@ impl Living {
         let plugin = sandbox.load_plugin(PluginParts {
             manifest: warden.manifest(),
             file: &file,
-            warden: Arc::clone(&warden) as Arc<dyn HostCallAuthorizer>,
+            authorizer: Arc::clone(&warden) as Arc<dyn HostCallAuthorizer>,
             settings: Map::new(),
         });
         let runtime = tokio::runtime::Builder::new_multi_thread()

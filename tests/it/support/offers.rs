@@ -39,7 +39,7 @@ impl Offers {
             state: Some(Arc::clone(self) as _),
             timers: Some(Arc::clone(self) as _),
             notices: Some(Arc::clone(self) as _),
-            opener: Some(Arc::clone(self) as _),
+            url_opener: Some(Arc::clone(self) as _),
             packages: Some(Arc::clone(self) as _),
         }
     }
@@ -78,7 +78,7 @@ impl StateStore for Offers {
             WriteCondition::Version(version) => present == Some(version),
         };
         if !fits {
-            return Err(StateStoreError::Conflict { present });
+            return Err(StateStoreError::Conflict { current_version: present });
         }
         let others = kept.iter().filter(|(other, _)| **other != place);
         let others: usize = others.map(|((_, key), kept)| key.len() + kept.value.len()).sum();
@@ -122,7 +122,7 @@ impl TimerStore for Offers {
         let timer = StoredTimer {
             id: format!("t{}", timers.len()),
             owner: owner.clone(),
-            moment: plan.moment,
+            schedule: plan.schedule,
             next_ms: 7,
             label: plan.label,
             payload: plan.payload,

@@ -248,7 +248,7 @@ impl Guarded {
         let parts = PluginParts {
             manifest: &warden.manifest,
             file: &file,
-            warden: Arc::clone(&warden) as Arc<dyn HostCallAuthorizer>,
+            authorizer: Arc::clone(&warden) as Arc<dyn HostCallAuthorizer>,
             settings: warden.settings.clone(),
         };
         let plugin = load(&sandbox, parts)?;

@@ -70,7 +70,7 @@ impl Watch {
         let file = ComponentFile::new(home.folder.path(), bytes).unwrap();
         let warden: Arc<dyn HostCallAuthorizer> = Arc::clone(&watcher) as _;
         let (manifest, settings) = (&watcher.manifest, Map::new());
-        let parts = PluginParts { manifest, file: &file, warden, settings };
+        let parts = PluginParts { manifest, file: &file, authorizer: warden, settings };
         let plugin = Arc::new(sandbox.load_plugin(parts).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

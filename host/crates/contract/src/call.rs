@@ -42,10 +42,10 @@ pub struct RequestedCall {
 pub struct AdmittedCall {
     context: ToolCallContext,
     tool: ToolId,
-    text: String,
+    arguments_text: String,
     arguments: Value,
-    grounds: String,
-    trail: AbandonedEffects,
+    authorization_reason: String,
+    abandoned_effects: AbandonedEffects,
 }
 
 /// The effects of a run that was abandoned before it could report. The runner leaves them here and
@@ -74,29 +74,30 @@ impl AbandonedEffects {
 impl AdmittedCall {
     /// Marks a call as admitted. Only a toolbox's own `admit` may call this (a lint enforces it).
     pub fn new(call: RequestedCall, arguments: Value) -> Self {
-        let RequestedCall { context, tool, arguments: text } = call;
-        let (grounds, trail) = (String::new(), AbandonedEffects::default());
-        Self { context, tool, text, arguments, grounds, trail }
+        let RequestedCall { context, tool, arguments: arguments_text } = call;
+        let (authorization_reason, abandoned_effects) =
+            (String::new(), AbandonedEffects::default());
+        Self { context, tool, arguments_text, arguments, authorization_reason, abandoned_effects }
     }
 
     /// Returns the same call for another run, with a trail of its own.
     pub fn clone_for_rerun(&self) -> Self {
-        Self { trail: AbandonedEffects::default(), ..self.clone() }
+        Self { abandoned_effects: AbandonedEffects::default(), ..self.clone() }
     }
 
     /// Adds the reason for the admission, for the record.
     pub fn with_authorization_reason(self, grounds: String) -> Self {
-        Self { grounds, ..self }
+        Self { authorization_reason: grounds, ..self }
     }
 
     /// Why the call was admitted: the decision and the rule or the answer behind it.
     pub fn authorization_reason(&self) -> &str {
-        &self.grounds
+        &self.authorization_reason
     }
 
     /// The effects of a run that was abandoned.
     pub fn abandoned_effects(&self) -> &AbandonedEffects {
-        &self.trail
+        &self.abandoned_effects
     }
 
     /// Origin of the call.
@@ -116,6 +117,6 @@ impl AdmittedCall {
 
     /// The same arguments as the JSON text that was checked.
     pub fn arguments_text(&self) -> &str {
-        &self.text
+        &self.arguments_text
     }
 }

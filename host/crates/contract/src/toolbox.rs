@@ -82,7 +82,7 @@ pub struct ApprovalRequest {
     /// which no other rule can soften.
     pub rule: Option<String>,
     /// What the plugin could do with its present grants, one sentence each.
-    pub powers: Vec<String>,
+    pub capabilities: Vec<String>,
 }
 
 /// The subject of a question to the user.

@@ -65,7 +65,7 @@ impl PolicyRemark {
 impl Policy {
     /// Returns the remarks on the policy, in the order of the files and their lines.
     pub fn find_remarks(&self, installed: &Installed) -> Vec<PolicyRemark> {
-        let tables = self.plugin_tables().map(|tables| &tables.joined);
+        let tables = self.plugin_tables().map(|tables| &tables.effective);
         let of_tables = tables.flat_map(|table| {
             let missing = remark_on_missing_plugin(table, installed);
             let capabilities = remarks_on_capabilities(&table.capabilities);
@@ -134,7 +134,7 @@ impl Policy {
 
     /// The subject of a rule, if no entry of its plugin ever permits that subject.
     fn unreachable_subject(&self, rule: &PolicyRule) -> Option<String> {
-        let tables = self.plugin_tables().map(|tables| &tables.joined);
+        let tables = self.plugin_tables().map(|tables| &tables.effective);
         let mut tables = tables.filter(|table| rule.tools.can_match_plugin(&table.plugin));
         if let Some(net) = &rule.net {
             let mut allows = tables.flat_map(|table| &table.net.allows);
@@ -148,7 +148,7 @@ impl Policy {
     }
 
     fn unused_secret_remarks(&self) -> impl Iterator<Item = PolicyRemark> {
-        let granted = self.plugin_tables().flat_map(|tables| &tables.joined.secrets);
+        let granted = self.plugin_tables().flat_map(|tables| &tables.effective.secrets);
         let used: BTreeSet<_> = granted.map(|grant| &grant.name).collect();
         let unused =
             self.secret_entries().values().filter(move |entry| !used.contains(&entry.name));
@@ -318,7 +318,8 @@ fn remarks_on_duplicate_names(table: &PluginTable) -> Vec<PolicyRemark> {
         }
     }
     for (index, entry) in table.secrets.iter().enumerate() {
-        let same = |other: &&SecretGrant| (&other.name, &other.way) == (&entry.name, &entry.way);
+        let same =
+            |other: &&SecretGrant| (&other.name, &other.usage) == (&entry.name, &entry.usage);
         if let Some(first) = table.secrets[..index].iter().find(same) {
             let message = format!("grants {} like the entry at {}", entry.name, first.place);
             remarks.push(PolicyRemark::new_useless(&entry.place, message));

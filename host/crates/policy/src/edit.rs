@@ -52,16 +52,16 @@ use self::{
 use crate::{RuleText, fix::toml_string, policy::Policy};
 
 /// The key of the list of rules.
-const RULES: &str = "rule";
+const RULE_KEY: &str = "rule";
 
 /// The key of the table of plugins.
-const PLUGINS: &str = "plugin";
+const PLUGIN_KEY: &str = "plugin";
 
 /// The key of the pages that a plugin may open.
-const PAGES: &str = "allow";
+const PAGES_KEY: &str = "allow";
 
 /// The key of a plugin's limits, and of the limits for all plugins.
-const LIMITS: &str = "limits";
+const LIMITS_KEY: &str = "limits";
 
 /// Adds a rule after the others. A rule that exists already is not added again.
 ///
@@ -72,10 +72,10 @@ pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, EditError> {
     let block = rule.to_string();
     Policy::from_user_file("policy", &block, None)?;
     let tree = TomlTree::parse(text)?;
-    let Some(item) = tree.root_table().get(RULES) else {
+    let Some(item) = tree.root_table().get(RULE_KEY) else {
         return Ok(apply_edits(text, tree.add_table(&block)));
     };
-    let known = list_entries(&tree, RULES, item)?;
+    let known = list_entries(&tree, RULE_KEY, item)?;
     if known.into_iter().any(|entry| entry.is_rule(rule)) {
         return Ok(text.to_owned());
     }
@@ -105,7 +105,7 @@ pub fn add_grant(
 ) -> Result<String, EditError> {
     let form = addition.canonical_entries()?;
     let tree = TomlTree::parse(text)?;
-    let Some(table) = tree.find_table(&[PLUGINS, plugin.as_str()])? else {
+    let Some(table) = tree.find_table(&[PLUGIN_KEY, plugin.as_str()])? else {
         return Ok(apply_edits(text, add_plugin_table(&tree, plugin, addition)?));
     };
     let splices = match table.get(addition.table_key()) {
@@ -117,7 +117,9 @@ pub fn add_grant(
             GrantAddition::Capability(wanted) => {
                 capability::grant_capability(&tree, plugin, item, wanted)?
             }
-            GrantAddition::Page(_) => capability::add_page_pattern(&tree, plugin, item, addition)?,
+            GrantAddition::OpenUrl(_) => {
+                capability::add_page_pattern(&tree, plugin, item, addition)?
+            }
             GrantAddition::Net(_)
             | GrantAddition::Fs(_)
             | GrantAddition::Env(_)
@@ -136,11 +138,11 @@ fn add_plugin_table(
     addition: &GrantAddition,
 ) -> Result<Vec<TextEdit>, EditError> {
     let (name, key, value) = (plugin.as_str(), addition.table_key(), addition.value_alone());
-    Ok(match tree.find_table(&[PLUGINS])? {
+    Ok(match tree.find_table(&[PLUGIN_KEY])? {
         Some(plugins) if plugins.has_inline_subtables() => {
             tree.add_key(&plugins, name, &toml_inline_table(&[(key, value)]))
         }
-        Some(_) | None => tree.add_table(&format!("[{PLUGINS}.{name}]\n{key} = {value}\n")),
+        Some(_) | None => tree.add_table(&format!("[{PLUGIN_KEY}.{name}]\n{key} = {value}\n")),
     })
 }
 
@@ -150,7 +152,7 @@ fn add_limit(
     key: &str,
     value: &str,
 ) -> Result<Vec<TextEdit>, EditError> {
-    let limits = tree.find_table(&[PLUGINS, plugin.as_str(), LIMITS])?;
+    let limits = tree.find_table(&[PLUGIN_KEY, plugin.as_str(), LIMITS_KEY])?;
     let limits = limits.expect("a plugin's limits have been found before one is added");
     match limits.get(key) {
         None => Ok(tree.add_key(&limits, &toml_key(key), value)),
@@ -167,8 +169,8 @@ pub fn set_shared_limit(text: &str, key: &str, value: &str) -> Result<String, Ed
     let limit = GrantAddition::Limit { key: key.to_owned(), value: value.to_owned() };
     limit.canonical_entries()?;
     let (tree, value) = (TomlTree::parse(text)?, limit.entry_toml());
-    let splices = match tree.find_table(&[LIMITS])? {
-        None => tree.add_table(&format!("[{LIMITS}]\n{} = {value}\n", toml_key(key))),
+    let splices = match tree.find_table(&[LIMITS_KEY])? {
+        None => tree.add_table(&format!("[{LIMITS_KEY}]\n{} = {value}\n", toml_key(key))),
         Some(limits) => match limits.get(key) {
             None => tree.add_key(&limits, &toml_key(key), &value),
             Some(item) => tree.replace_value(key, item, &value)?,
@@ -202,7 +204,7 @@ fn add_list_entry(
         (None, Some(tables)) if !pairs.is_empty() => {
             let lines: String =
                 pairs.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-            let block = format!("[[{PLUGINS}.{plugin}.{key}]]\n{lines}");
+            let block = format!("[[{PLUGIN_KEY}.{plugin}.{key}]]\n{lines}");
             Ok(tree.add_array_table(tables, &block))
         }
         (None, _) => Err(tree.shape_error(key, item, "a list of texts")),

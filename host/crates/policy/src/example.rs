@@ -44,7 +44,7 @@ pub struct RuleExampleResult {
     /// The expected decision.
     pub expected: Decision,
     /// The actual decision.
-    pub got: Decision,
+    pub actual: Decision,
     /// Why the rule's condition could not be evaluated, if so.
     pub failure: Option<String>,
 }
@@ -65,10 +65,10 @@ impl RuleExample {
 impl PolicyRule {
     /// Refuses a rule with a failing example.
     pub(crate) fn check_examples(&self) -> Result<(), SourceError> {
-        match self.example_results().find(|result| result.expected != result.got) {
+        match self.example_results().find(|result| result.expected != result.actual) {
             None => Ok(()),
             Some(wrong) => {
-                let (expected, got) = (wrong.expected.as_str(), wrong.got.as_str());
+                let (expected, got) = (wrong.expected.as_str(), wrong.actual.as_str());
                 let mut message = format!("the example says {expected}, but the rule gives {got}");
                 if let Some(failure) = &wrong.failure {
                     message.push_str(&format!(": its condition cannot be evaluated, as {failure}"));
@@ -98,7 +98,7 @@ impl PolicyRule {
             rule: self.place.clone(),
             arguments: arguments.clone(),
             expected: example.expected,
-            got: if self.is_counted(&fit) { self.decision } else { self.default_decision() },
+            actual: if self.is_counted(&fit) { self.decision } else { self.default_decision() },
             failure: match fit {
                 ConditionResult::Unknown(failure) => Some(failure.to_string()),
                 ConditionResult::Holds | ConditionResult::Fails => None,

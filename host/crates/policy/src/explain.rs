@@ -42,7 +42,7 @@ pub struct ExplanationStep {
     /// Its content, in one line.
     pub text: String,
     /// Whether it decided.
-    pub won: bool,
+    pub is_decisive: bool,
 }
 
 impl Policy {
@@ -172,7 +172,7 @@ impl Policy {
             Some(ExplanationStep {
                 place: matched.place.clone(),
                 text: format!("rule {}{note}", rule.one_line_text()),
-                won: verdict.rule.as_ref() == Some(&matched.place),
+                is_decisive: verdict.rule.as_ref() == Some(&matched.place),
             })
         };
         verdict.matched.iter().filter_map(step).collect()
@@ -216,8 +216,11 @@ impl PolicyRule {
 /// The entries that cause a question before a tool is called.
 fn danger_steps(grant: &Grant) -> Vec<ExplanationStep> {
     let table = grant.table();
-    let step =
-        |place: &SourceLocation, text| ExplanationStep { place: place.clone(), text, won: true };
+    let step = |place: &SourceLocation, text| ExplanationStep {
+        place: place.clone(),
+        text,
+        is_decisive: true,
+    };
     let net = table.net.allows.iter().filter(|allow| grant.net().can_use_entry(allow));
     let net = net.map(|allow| step(&allow.place, format!("net entry {allow}")));
     let writable = |entry: &&FsEntry| {
@@ -230,7 +233,7 @@ fn danger_steps(grant: &Grant) -> Vec<ExplanationStep> {
     let secrets = secrets.map(|entry| step(&entry.place, format!("secrets entry {entry}")));
     let held = grant.effective_capabilities().danger_phrases();
     let held = held.flat_map(|(of, _)| capability_steps(grant, of, None));
-    let held = held.map(|entry| ExplanationStep { won: true, ..entry });
+    let held = held.map(|entry| ExplanationStep { is_decisive: true, ..entry });
     net.chain(fs).chain(secrets).chain(held).collect()
 }
 
@@ -247,7 +250,7 @@ fn capability_steps(
     let step = |(place, text): (&SourceLocation, String)| ExplanationStep {
         place: place.clone(),
         text: format!("{capability} entry {text}"),
-        won: denied.or(decided) == Some(place),
+        is_decisive: denied.or(decided) == Some(place),
     };
     entries.map(step).collect()
 }
@@ -267,13 +270,13 @@ fn net_steps(
     let allows = allows.map(|allow| ExplanationStep {
         place: allow.place.clone(),
         text: format!("net entry {allow}"),
-        won: decided == Some(&allow.place),
+        is_decisive: decided == Some(&allow.place),
     });
     let denies = net.denies.iter().filter(|deny| deny.pattern.matches_leniently(&target));
     let denies = denies.enumerate().map(|(index, deny)| ExplanationStep {
         place: deny.place.clone(),
         text: format!("net entry {deny}"),
-        won: index == 0,
+        is_decisive: index == 0,
     });
     allows.chain(denies).collect()
 }
@@ -290,7 +293,7 @@ fn fs_steps(
     let step = |entry: &FsEntry| ExplanationStep {
         place: entry.place.clone(),
         text: format!("fs entry {entry}"),
-        won: Some(entry) == decided,
+        is_decisive: Some(entry) == decided,
     };
     about.map(step).collect()
 }

@@ -29,7 +29,7 @@ pub(crate) struct PolicyContext {
     /// The plugin's tables.
     pub(crate) tables: TieredPluginTables,
     /// Whether a rule covers all of its tools already; a second one would change nothing.
-    pub(crate) is_ruled: bool,
+    pub(crate) has_covering_rule: bool,
     /// The secrets that have a source in the policy.
     pub(crate) secrets: BTreeSet<SecretName>,
     /// The quotas of scratches: the lowest that any plugin's table states.
@@ -39,18 +39,18 @@ pub(crate) struct PolicyContext {
 impl PolicyContext {
     /// The effective table of the plugin, from all files.
     pub(crate) fn effective_table(&self) -> &PluginTable {
-        &self.tables.joined
+        &self.tables.effective
     }
 
     /// The table of the plugin in the user's own file.
     pub(crate) fn user_table(&self) -> &PluginTable {
-        &self.tables.users
+        &self.tables.user
     }
 }
 
 /// The table of a fix, with every entry as TOML text that can be extended or replaced.
 pub(crate) struct PluginTableText<'g> {
-    ground: &'g PolicyContext,
+    policy_context: &'g PolicyContext,
     pub(crate) net: Vec<String>,
     pub(crate) fs: Vec<String>,
     pub(crate) secrets: Vec<String>,
@@ -59,12 +59,12 @@ pub(crate) struct PluginTableText<'g> {
 
 impl<'g> PluginTableText<'g> {
     /// Returns the current table.
-    pub(crate) fn new(ground: &'g PolicyContext) -> Self {
-        let PluginTable { net, fs, secrets, capabilities, .. } = ground.user_table();
+    pub(crate) fn new(policy_context: &'g PolicyContext) -> Self {
+        let PluginTable { net, fs, secrets, capabilities, .. } = policy_context.user_table();
         let allows = net.allows.iter().map(ToString::to_string);
         let denies = net.denies.iter().map(ToString::to_string);
         Self {
-            ground,
+            policy_context,
             net: allows.chain(denies).collect(),
             fs: fs.iter().map(ToString::to_string).collect(),
             secrets: secrets.iter().map(ToString::to_string).collect(),
@@ -74,7 +74,7 @@ impl<'g> PluginTableText<'g> {
 
     /// Returns the text without a rule, for tools that need no confirmation.
     pub(crate) fn text_without_rule(&self) -> String {
-        let PluginTable { plugin, env, limits, .. } = self.ground.user_table();
+        let PluginTable { plugin, env, limits, .. } = self.policy_context.user_table();
         let env: Vec<String> = env.iter().map(|entry| toml_string(&entry.name)).collect();
         let lists =
             [("net", &self.net), ("fs", &self.fs), ("env", &env), ("secrets", &self.secrets)];
@@ -97,10 +97,10 @@ impl<'g> PluginTableText<'g> {
     /// Returns the text with the rule that allows the tools, unless the policy has one already.
     pub(crate) fn text_with_rule(&self) -> String {
         let table = self.text_without_rule();
-        if self.ground.is_ruled {
+        if self.policy_context.has_covering_rule {
             return table;
         }
-        let plugin = &self.ground.effective_table().plugin;
+        let plugin = &self.policy_context.effective_table().plugin;
         format!("{table}\n{}", RuleText::new_allow(format!("{plugin}.*")))
     }
 }

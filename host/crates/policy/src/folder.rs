@@ -48,7 +48,7 @@ pub struct FsMount {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FsEntry {
     /// The path as the policy writes it: a fix repeats it, with `~` for the home folder.
-    pub(crate) written: String,
+    pub(crate) path_text: String,
     pub(crate) mount: FsMount,
     /// Whether the operator marked the entry `sensitive`.
     pub(crate) is_sensitive: bool,
@@ -160,7 +160,7 @@ impl FsEntry {
             let is_sensitive =
                 section.read_optional("sensitive", TomlItem::read_bool)?.unwrap_or(false);
             let mount = FsMount { host, guest, access, deny, quota_bytes };
-            Ok(Self { written, mount, is_sensitive, place })
+            Ok(Self { path_text: written, mount, is_sensitive, place })
         })
     }
 
@@ -244,7 +244,7 @@ pub(crate) fn find_conflict<'a>(
         if !are_nested(&other.mount.host, &mount.host) {
             return None;
         }
-        let (path, other_path) = (written.to_owned(), other.written.clone());
+        let (path, other_path) = (written.to_owned(), other.path_text.clone());
         if other.mount.access != mount.access {
             return Some(FsEntryConflict::Access { path, other: other_path, place: place() });
         }
@@ -274,7 +274,7 @@ pub(crate) fn fs_entry_toml(written: &str, mount: &FsMount) -> String {
 
 impl fmt::Display for FsEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = fs_entry_toml(&self.written, &self.mount);
+        let text = fs_entry_toml(&self.path_text, &self.mount);
         match text.strip_suffix(" }") {
             Some(open) if self.is_sensitive => write!(f, "{open}, sensitive = true }}"),
             Some(_) | None => f.write_str(&text),

@@ -46,14 +46,14 @@ use crate::{
 /// * time, memory and similar resources: up to the [`limits`](Self::limits).
 #[derive(Debug, Clone)]
 pub struct Grant {
-    ground: Arc<PolicyContext>,
+    policy_context: Arc<PolicyContext>,
     limits: PluginLimits,
     net: NetGrant,
     fs: Vec<FsMount>,
     request: PluginRequests,
     env: Vec<String>,
     secrets: Vec<SecretGrant>,
-    held: EffectiveCapabilities,
+    capabilities: EffectiveCapabilities,
     notes: Vec<GrantNote>,
 }
 
@@ -62,7 +62,7 @@ impl Grant {
     pub fn empty(plugin: PluginName) -> Self {
         let tables = TieredPluginTables::empty(plugin.clone());
         let (secrets, scratch_quotas) = (BTreeSet::new(), BTreeMap::new());
-        let ground = PolicyContext { tables, is_ruled: false, secrets, scratch_quotas };
+        let ground = PolicyContext { tables, has_covering_rule: false, secrets, scratch_quotas };
         Self::new(ground, &Manifest::for_bare_component(plugin), &Map::new())
     }
 
@@ -71,11 +71,11 @@ impl Grant {
         manifest: &Manifest,
         settings: &Map<String, Value>,
     ) -> Self {
-        let ground = Arc::new(ground);
-        let (table, request) = (ground.effective_table(), &manifest.request);
+        let policy_context = Arc::new(ground);
+        let (table, request) = (policy_context.effective_table(), &manifest.request);
         let mut notes = Vec::new();
         let requests = fill_net_requests(manifest, settings, &mut notes);
-        let net = NetGrant::new(Arc::clone(&ground), requests, request.secrets.clone());
+        let net = NetGrant::new(Arc::clone(&policy_context), requests, request.secrets.clone());
         let unrequested = |(pattern, place): (&NetPattern, &SourceLocation)| {
             GrantNote::for_unrequested_entry(place, format!("grants {pattern}"))
         };
@@ -85,34 +85,35 @@ impl Grant {
         let fs = effective_mounts(&table.fs, &request.fs, &mut notes);
         let env = effective_env(table, request, &mut notes);
         let secrets = effective_secrets(table, request, &mut notes);
-        let held = EffectiveCapabilities::new(&ground, &request.capabilities, &mut notes);
+        let capabilities =
+            EffectiveCapabilities::new(&policy_context, &request.capabilities, &mut notes);
         let request = request.clone();
-        Self { limits, net, fs, request, env, secrets, held, notes, ground }
+        Self { limits, net, fs, request, env, secrets, capabilities, notes, policy_context }
     }
 
     /// Returns the same plugin's grant without any power; only its limits remain.
     pub fn without_permissions(&self) -> Self {
         Self {
-            ground: Arc::clone(&self.ground),
+            policy_context: Arc::clone(&self.policy_context),
             limits: self.limits.clone(),
-            net: NetGrant::new(Arc::clone(&self.ground), Vec::new(), Vec::new()),
+            net: NetGrant::new(Arc::clone(&self.policy_context), Vec::new(), Vec::new()),
             fs: Vec::new(),
             request: PluginRequests::empty(),
             env: Vec::new(),
             secrets: Vec::new(),
-            held: EffectiveCapabilities::empty(&self.ground),
+            capabilities: EffectiveCapabilities::empty(&self.policy_context),
             notes: Vec::new(),
         }
     }
 
     /// The plugin that holds the grant.
     pub fn plugin(&self) -> &PluginName {
-        &self.ground.effective_table().plugin
+        &self.policy_context.effective_table().plugin
     }
 
     /// The policy's table for the plugin, whether or not its manifest requests the entries.
     pub(crate) fn table(&self) -> &PluginTable {
-        self.ground.effective_table()
+        self.policy_context.effective_table()
     }
 
     /// The requests that the plugin may send.
@@ -137,62 +138,62 @@ impl Grant {
 
     /// How much state the plugin may keep.
     pub fn state(&self) -> Option<&StateGrant> {
-        self.held.state.as_ref()
+        self.capabilities.state.as_ref()
     }
 
     /// The timers that the plugin may set.
     pub fn schedule(&self) -> Option<&ScheduleGrant> {
-        self.held.schedule.as_ref()
+        self.capabilities.schedule.as_ref()
     }
 
     /// How often the plugin may send the user a message.
     pub fn notify(&self) -> Option<&NotifyGrant> {
-        self.held.notify.as_ref()
+        self.capabilities.notify.as_ref()
     }
 
     /// Whether the plugin may show the progress of a call.
     pub fn can_show_progress(&self) -> bool {
-        self.held.progress
+        self.capabilities.progress
     }
 
     /// The pages that the plugin may open in the user's browser.
     pub fn open_url(&self) -> Option<&OpenUrlGrant> {
-        self.held.open_url.as_ref()
+        self.capabilities.open_url.as_ref()
     }
 
     /// The packages that the plugin may fetch.
     pub fn packages(&self) -> &PackagesGrant {
-        &self.held.packages
+        &self.capabilities.packages
     }
 
     /// The scratches that the guest sees. Their mounts never nest, neither with each other nor with
     /// folders.
     pub fn scratch(&self) -> &[ScratchGrant] {
-        &self.held.scratch
+        &self.capabilities.scratch
     }
 
     /// The addresses that the plugin may listen on.
     pub fn listen(&self) -> &[ListenGrant] {
-        &self.held.listen
+        &self.capabilities.listen
     }
 
     /// What the plugin may do as the user interface of a session.
     pub fn ui(&self) -> Option<UiGrant> {
-        self.held.ui
+        self.capabilities.ui
     }
 
     /// How the plugin may run as a native program.
     pub fn process(&self) -> Option<&ProcessGrant> {
-        self.held.process.as_ref()
+        self.capabilities.process.as_ref()
     }
 
     /// Whether the plugin holds a capability, or any part of it.
     pub fn has_capability(&self, capability: Capability) -> bool {
-        self.held.has_capability(capability)
+        self.capabilities.has_capability(capability)
     }
 
     pub(crate) fn effective_capabilities(&self) -> &EffectiveCapabilities {
-        &self.held
+        &self.capabilities
     }
 
     /// The limits of a call.
@@ -210,7 +211,7 @@ impl Grant {
     /// effect.
     pub(crate) fn unrequested_entries(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().filter_map(|note| match note {
-            GrantNote::Unrequested { act, .. } => Some(act.as_str()),
+            GrantNote::Unrequested { effect: act, .. } => Some(act.as_str()),
             GrantNote::Other(_) => None,
         })
     }
@@ -225,8 +226,8 @@ impl Grant {
     pub fn permission_lines(&self) -> Vec<String> {
         let mounts = self.fs.iter().map(mount_permission_line);
         let env = self.env.iter().map(|name| format!("see the environment variable {name}"));
-        let secrets = self.secrets.iter().map(|grant| grant.way.permission_line(&grant.name));
-        let others = self.held.permission_lines();
+        let secrets = self.secrets.iter().map(|grant| grant.usage.permission_line(&grant.name));
+        let others = self.capabilities.permission_lines();
         self.net.permission_lines().chain(mounts).chain(env).chain(secrets).chain(others).collect()
     }
 
@@ -256,28 +257,29 @@ impl Grant {
             (!self.secrets.is_empty(), "use secrets"),
         ];
         let dangers = dangers.into_iter().filter_map(|(is_real, words)| is_real.then_some(words));
-        dangers.chain(self.held.danger_phrases().map(|(_, words)| words)).collect()
+        dangers.chain(self.capabilities.danger_phrases().map(|(_, words)| words)).collect()
     }
 
     /// The dangerous powers that only a project's policy takes away, as verb phrases.
     pub(crate) fn withheld_danger_phrases(&self) -> Vec<&'static str> {
-        self.held.withheld.iter().filter_map(|(_, danger)| *danger).collect()
+        self.capabilities.denied_by_project.iter().filter_map(|(_, danger)| *danger).collect()
     }
 
     /// Whether the plugin holds a capability, or would if a project's policy did not take it away.
     /// Conditions see no difference, because an untrusted file must not disable a rule by taking
     /// something away.
     pub(crate) fn has_capability_by_operator(&self, capability: Capability) -> bool {
-        let withheld = || self.held.withheld.iter().any(|(of, _)| *of == capability);
+        let withheld =
+            || self.capabilities.denied_by_project.iter().any(|(of, _)| *of == capability);
         self.has_capability(capability) || withheld()
     }
 
     /// The requested scratches and listen addresses that are not granted yet, as entries to
     /// propose.
     pub(crate) fn missing_scratch_and_listen(&self) -> (Vec<ScratchEntry>, Vec<ListenGrant>) {
-        let wishes = || self.request.capabilities.iter().map(|request| &request.wish);
-        let scratches = capability::missing_scratch_entries(&self.ground, wishes());
-        (scratches, capability::missing_listen_grants(&self.held, wishes()))
+        let wishes = || self.request.capabilities.iter().map(|request| &request.requested);
+        let scratches = capability::missing_scratch_entries(&self.policy_context, wishes());
+        (scratches, capability::missing_listen_grants(&self.capabilities, wishes()))
     }
 
     /// The entry that allows a page to be opened.
@@ -293,7 +295,7 @@ impl Grant {
     ///
     /// `what` is the request as records name it: method and URL without its query.
     pub fn deny_address(&self, what: &str, addr: IpAddr) -> Denial {
-        refusal::address_denial(&self.ground, what, addr)
+        refusal::address_denial(&self.policy_context, what, addr)
     }
 
     /// Checks a request before anything is resolved or dialled: method, scheme, host, port, path,
@@ -315,7 +317,7 @@ impl Grant {
 
     /// Returns the refusal of an access to a file, by its guest path.
     pub fn deny_path(&self, guest_path: &str, wanted: FsAccess) -> Denial {
-        refusal::path_denial(&self.ground, self, &self.request.fs, guest_path, wanted)
+        refusal::path_denial(&self.policy_context, self, &self.request.fs, guest_path, wanted)
     }
 
     /// Returns the policy text that grants the files the plugin requests, for a refusal that only
@@ -323,25 +325,25 @@ impl Grant {
     ///
     /// `None` if the plugin has all files that it requests, or requests none.
     pub fn missing_files_fix(&self, guest_path: Option<&str>, wanted: FsAccess) -> Option<String> {
-        refusal::files_fix_text(&self.ground, self, &self.request.fs, guest_path, wanted)
+        refusal::files_fix_text(&self.policy_context, self, &self.request.fs, guest_path, wanted)
     }
 
     /// Returns the refusal of an action that requires a capability; for a granted UI, of answering
     /// a question. `what` is the action, such as `set a timer`.
     pub fn deny_capability(&self, capability: Capability, what: &str) -> Denial {
         let requests = &self.request.capabilities;
-        capability::capability_denial(&self.ground, self, requests, capability, what)
+        capability::capability_denial(&self.policy_context, self, requests, capability, what)
     }
 
     /// Returns the refusal of a native program that the kernel cannot sandbox. `what` is the
     /// action, such as `run`.
     pub fn deny_unsandboxed(&self, what: &str) -> Denial {
-        capability::unsandboxed_denial(&self.ground, &self.held, what)
+        capability::unsandboxed_denial(&self.policy_context, &self.capabilities, what)
     }
 
     /// Returns the refusal of a secret that the plugin tried to read.
     pub fn deny_secret(&self, name: &str) -> Denial {
-        secret::secret_denial(&self.ground, &self.request.secrets, name)
+        secret::secret_denial(&self.policy_context, &self.request.secrets, name)
     }
 }
 
@@ -398,7 +400,7 @@ fn effective_mounts(
                 });
             }
             None => {
-                let act = format!("grants {}", escape_line(&entry.written));
+                let act = format!("grants {}", escape_line(&entry.path_text));
                 notes.push(GrantNote::for_unrequested_entry(&entry.place, act));
             }
         }
@@ -462,11 +464,11 @@ fn effective_secrets(
 ) -> Vec<SecretGrant> {
     let mut both: Vec<SecretGrant> = Vec::new();
     for entry in &table.secrets {
-        let SecretGrant { name, way, place } = entry;
+        let SecretGrant { name, usage: way, place } = entry;
         let power = way.permission_line(name);
         if !request.secrets.iter().any(|request| request.covers_grant(entry)) {
             notes.push(GrantNote::for_unrequested_entry(place, format!("lets it {power}")));
-        } else if !both.iter().any(|other| (&other.name, &other.way) == (name, way)) {
+        } else if !both.iter().any(|other| (&other.name, &other.usage) == (name, way)) {
             both.push(entry.clone());
             notes.extend(useless_secret_note(entry, table).map(GrantNote::from));
         }
@@ -476,7 +478,7 @@ fn effective_secrets(
 
 /// The note about a secret for an origin that no request can reach.
 fn useless_secret_note(entry: &SecretGrant, table: &PluginTable) -> Option<String> {
-    let SecretUse::Inject(injection) = &entry.way else { return None };
+    let SecretUse::Inject(injection) = &entry.usage else { return None };
     let origin = injection.origin();
     let reaches = |allow: &NetAllowEntry| allow.pattern.can_reach_origin(origin);
     (!table.net.allows.iter().any(reaches)).then(|| {

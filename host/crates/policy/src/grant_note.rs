@@ -12,15 +12,15 @@ pub enum GrantNote {
         /// The place of the entry.
         place: SourceLocation,
         /// The effect of the entry: `grants the variable TZ`.
-        act: String,
+        effect: String,
     },
     /// A request that has no effect, or an entry that grants less than it states; a sentence.
     Other(String),
 }
 
 impl GrantNote {
-    pub(crate) fn for_unrequested_entry(place: &SourceLocation, act: String) -> Self {
-        Self::Unrequested { place: place.clone(), act }
+    pub(crate) fn for_unrequested_entry(place: &SourceLocation, effect: String) -> Self {
+        Self::Unrequested { place: place.clone(), effect }
     }
 }
 
@@ -33,7 +33,7 @@ impl From<String> for GrantNote {
 impl fmt::Display for GrantNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unrequested { place, act } => {
+            Self::Unrequested { place, effect: act } => {
                 write!(f, "{place} {act}, which the manifest does not request")
             }
             Self::Other(sentence) => f.write_str(sentence),

@@ -14,19 +14,19 @@ use crate::{
 
 /// System folders. Granting one of them or a parent is guarded; single files below them can be
 /// granted.
-const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
+const SYSTEM_FOLDERS: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// Folders of the user that contain keys. Everything in them is guarded too.
-const KEYS: [&str; 4] = [".ssh", ".gnupg", ".aws", ".kube"];
+const KEY_FOLDERS: [&str; 4] = [".ssh", ".gnupg", ".aws", ".kube"];
 
 /// Facts about the machine that the check needs. The caller provides them; this crate does no I/O.
 pub struct MachineFacts<'a> {
     /// Files and folders that the host itself depends on.
-    pub own: &'a [PathBuf],
+    pub host_paths: &'a [PathBuf],
     /// The user's home folder.
     pub home: Option<&'a Path>,
     /// Resolves the links of a path, as far as the path exists.
-    pub real: &'a dyn Fn(&Path) -> PathBuf,
+    pub resolve_links: &'a dyn Fn(&Path) -> PathBuf,
 }
 
 impl Policy {
@@ -38,10 +38,11 @@ impl Policy {
     ///
     /// The first such grant, with its place.
     pub fn check_guarded_folders(&self, around: &MachineFacts<'_>) -> Result<(), SourceError> {
-        let keys = around.home.into_iter().flat_map(|home| KEYS.map(|name| home.join(name)));
-        let closed = around.own.iter().cloned().chain(keys).map(|path| (around.real)(&path));
+        let keys = around.home.into_iter().flat_map(|home| KEY_FOLDERS.map(|name| home.join(name)));
+        let closed =
+            around.host_paths.iter().cloned().chain(keys).map(|path| (around.resolve_links)(&path));
         let closed: Vec<PathBuf> = closed.collect();
-        let real = |entry: &FsEntry| (around.real)(&entry.mount.host);
+        let real = |entry: &FsEntry| (around.resolve_links)(&entry.mount.host);
         for entry in self.fs_entries() {
             let path = real(entry);
             if let Some(folder) = find_guarded_folder(&path, entry.mount.access, &closed)
@@ -65,7 +66,7 @@ impl Policy {
 /// The guarded folder that a path equals, contains, or is in.
 fn find_guarded_folder(path: &Path, access: FsAccess, closed: &[PathBuf]) -> Option<PathBuf> {
     let around = |folder: &PathBuf| folder.starts_with(path);
-    let system = SYSTEM.map(PathBuf::from);
+    let system = SYSTEM_FOLDERS.map(PathBuf::from);
     if let Some(folder) = system.iter().find(|folder| around(folder)) {
         return Some(folder.clone());
     }
@@ -86,7 +87,7 @@ fn is_process_path(path: &Path) -> bool {
 }
 
 fn inside_writable_error(entry: &FsEntry, outer: &FsEntry) -> SourceError {
-    let (path, other) = (quoted(&entry.written), quoted(&outer.written));
+    let (path, other) = (quoted(&entry.path_text), quoted(&outer.path_text));
     let place = &outer.place;
     let message = format!("{path} lies in {other} of {place}, which a plugin can write to");
     let hint = "that plugin could put a link in its place: grant folders beside each other";
@@ -94,7 +95,7 @@ fn inside_writable_error(entry: &FsEntry, outer: &FsEntry) -> SourceError {
 }
 
 fn guarded_folder_error(entry: &FsEntry, folder: &Path) -> SourceError {
-    let (path, folder) = (quoted(&entry.written), quoted(&folder.to_string_lossy()));
+    let (path, folder) = (quoted(&entry.path_text), quoted(&folder.to_string_lossy()));
     let error =
         entry.place.clone().into_error(format!("{path} reaches the guarded folder {folder}"));
     error.with_hint("name a smaller folder, or add sensitive = true to say that you mean it")
@@ -117,7 +118,11 @@ mod tests {
             Ok(below) => Path::new("/home/a/.ssh").join(below).components().collect(),
             Err(_) => path.to_owned(),
         };
-        let result = policy.check_guarded_folders(&MachineFacts { own: &own, home, real: &real });
+        let result = policy.check_guarded_folders(&MachineFacts {
+            host_paths: &own,
+            home,
+            resolve_links: &real,
+        });
         assert_eq!(result.is_err(), refused, "{path}: {result:?}");
         if let Err(error) = result {
             assert!(error.to_string().starts_with("policy.toml:2:7: "), "{error}");
@@ -167,8 +172,11 @@ mod tests {
             let text = format!("[plugin.a]\n{outer}[plugin.b]\n{inner}");
             let policy = Policy::from_user_file("policy.toml", &text, None).unwrap();
             let real = |path: &Path| path.to_owned();
-            let result =
-                policy.check_guarded_folders(&MachineFacts { own: &[], home: None, real: &real });
+            let result = policy.check_guarded_folders(&MachineFacts {
+                host_paths: &[],
+                home: None,
+                resolve_links: &real,
+            });
             assert_eq!(result.is_err(), refused, "{text}: {result:?}");
         }
     }
@@ -185,9 +193,9 @@ mod tests {
                 let own = ["/home/a/.config/sallyport".into()];
                 let real = |path: &Path| path.to_owned();
                 let result = policy.check_guarded_folders(&MachineFacts {
-                    own: &own,
+                    host_paths: &own,
                     home: None,
-                    real: &real,
+                    resolve_links: &real,
                 });
                 assert_eq!(result.is_err(), refused, "{text}: {result:?}");
             }

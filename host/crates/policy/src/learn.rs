@@ -47,10 +47,10 @@ use crate::{
 };
 
 /// Most needs that are kept: the operator reads the proposal, and a plugin can ask forever.
-const NEEDS_MAX: usize = 1000;
+const ACCESSES_MAX: usize = 1000;
 
 /// Longest text of a need that is kept, in bytes: the length of the longest URL that is accepted.
-const NEED_BYTES_MAX: usize = 16 << 10;
+const ACCESS_BYTES_MAX: usize = 16 << 10;
 
 const NOT_REQUESTED: &str = "its manifest does not request it";
 
@@ -80,7 +80,7 @@ pub enum RefusedAccess {
     /// A capability of the host.
     Capability(Capability),
     /// A page to open in the browser.
-    Page(Url),
+    OpenUrl(Url),
     /// A package.
     Package {
         /// Its name.
@@ -95,7 +95,7 @@ pub enum RefusedAccess {
 /// The refusals of one plugin in a run.
 #[derive(Debug, Clone)]
 pub struct PluginRefusals {
-    needs: BTreeSet<RefusedAccess>,
+    accesses: BTreeSet<RefusedAccess>,
     dropped: usize,
 }
 
@@ -110,41 +110,41 @@ pub struct PolicyProposal {
     pub rules: Vec<RuleText>,
     /// The needs that it leaves to the operator, one sentence each. The sentences contain guest
     /// paths and URLs.
-    pub open: Vec<String>,
+    pub unresolved: Vec<String>,
 }
 
 /// The result for one need: `None` if the policy allows it by now, something to add, or the refusal
 /// that leaves it to the operator.
-type Taken<T> = Result<Option<T>, Denial>;
+type AdditionResult<T> = Result<Option<T>, Denial>;
 
 impl PluginRefusals {
     /// Returns an empty collection.
     pub fn empty() -> Self {
-        Self { needs: BTreeSet::new(), dropped: 0 }
+        Self { accesses: BTreeSet::new(), dropped: 0 }
     }
 
     /// Records a refusal. The query of a URL is dropped, because no policy matches it and it may
     /// contain secrets.
     pub fn record_refusal(&mut self, need: RefusedAccess) {
         let need = need.without_query();
-        if self.needs.contains(&need) {
+        if self.accesses.contains(&need) {
             return;
         }
-        if self.needs.len() == NEEDS_MAX || need.text_bytes() > NEED_BYTES_MAX {
+        if self.accesses.len() == ACCESSES_MAX || need.text_bytes() > ACCESS_BYTES_MAX {
             self.dropped += 1;
         } else {
-            self.needs.insert(need);
+            self.accesses.insert(need);
         }
     }
 
     /// Whether nothing was refused.
     pub fn is_empty(&self) -> bool {
-        self.needs.is_empty() && self.dropped == 0
+        self.accesses.is_empty() && self.dropped == 0
     }
 
     /// The refusals, in a fixed order.
     pub fn refused_accesses(&self) -> impl Iterator<Item = &RefusedAccess> {
-        self.needs.iter()
+        self.accesses.iter()
     }
 
     /// Returns the smallest additions to the policy, and the needs that cannot be decided here.
@@ -163,7 +163,7 @@ impl PluginRefusals {
         let mut additions = requests::net_additions(self, manifest, settings, grant, &mut open);
         additions.extend(files::file_additions(self, manifest, grant, &mut open));
         let mut rules = Vec::new();
-        for need in &self.needs {
+        for need in &self.accesses {
             match need {
                 // Handled together above.
                 RefusedAccess::Net { .. } | RefusedAccess::Path { .. } => {}
@@ -183,7 +183,7 @@ impl PluginRefusals {
                         Err(denial) => leave_open(&denial, &mut open),
                     }
                 }
-                RefusedAccess::Page(url) => add_or_leave_open(
+                RefusedAccess::OpenUrl(url) => add_or_leave_open(
                     capabilities::page_addition(url, grant),
                     &mut additions,
                     &mut open,
@@ -200,7 +200,7 @@ impl PluginRefusals {
         if self.dropped > 0 {
             open.push(format!("{} more refusals were left out", self.dropped));
         }
-        PolicyProposal { plugin: manifest.name.clone(), additions, rules, open }
+        PolicyProposal { plugin: manifest.name.clone(), additions, rules, unresolved: open }
     }
 }
 
@@ -219,7 +219,7 @@ impl PolicyProposal {
 
 impl RefusedAccess {
     fn without_query(mut self) -> Self {
-        if let Self::Net { url, .. } | Self::Page(url) = &mut self {
+        if let Self::Net { url, .. } | Self::OpenUrl(url) = &mut self {
             url.set_query(None);
             url.set_fragment(None);
         }
@@ -232,7 +232,7 @@ impl RefusedAccess {
             Self::Path { guest_path: text, .. } | Self::Env(text) | Self::Secret(text) => {
                 text.len()
             }
-            Self::Page(url) => url.as_str().len(),
+            Self::OpenUrl(url) => url.as_str().len(),
             Self::Package { name, version } => name.len() + version.len(),
             // The types of names are bounded already.
             Self::Capability(_) | Self::Call(_) => 0,
@@ -241,7 +241,7 @@ impl RefusedAccess {
 }
 
 /// Adds the result of a need to the additions or to the open needs.
-fn add_or_leave_open<T>(taken: Taken<T>, found: &mut Vec<T>, open: &mut Vec<String>) {
+fn add_or_leave_open<T>(taken: AdditionResult<T>, found: &mut Vec<T>, open: &mut Vec<String>) {
     match taken {
         Ok(thing) => found.extend(thing),
         Err(denial) => leave_open(&denial, open),
@@ -266,7 +266,7 @@ fn proposal_denial(plugin: &PluginName, act: &str, why: &str) -> Denial {
     }
 }
 
-fn env_addition(name: &str, manifest: &Manifest, grant: &Grant) -> Taken<GrantAddition> {
+fn env_addition(name: &str, manifest: &Manifest, grant: &Grant) -> AdditionResult<GrantAddition> {
     if grant.env().iter().any(|granted| granted == name) {
         return Ok(None);
     }
@@ -279,9 +279,9 @@ fn env_addition(name: &str, manifest: &Manifest, grant: &Grant) -> Taken<GrantAd
     }
 }
 
-fn secret_addition(name: &str, policy: &Policy, grant: &Grant) -> Taken<GrantAddition> {
+fn secret_addition(name: &str, policy: &Policy, grant: &Grant) -> AdditionResult<GrantAddition> {
     let is_read = |granted: &&crate::SecretGrant| {
-        granted.name.as_str() == name && granted.way == SecretUse::Reveal
+        granted.name.as_str() == name && granted.usage == SecretUse::Reveal
     };
     if grant.secrets().iter().any(|granted| is_read(&granted)) {
         return Ok(None);
@@ -296,7 +296,7 @@ fn secret_addition(name: &str, policy: &Policy, grant: &Grant) -> Taken<GrantAdd
         }
         (Some(_), true) => {
             let (name, way) = (name.to_owned(), SecretUseText::Reveal);
-            Ok(Some(GrantAddition::Secret(SecretAddition { name, way })))
+            Ok(Some(GrantAddition::Secret(SecretAddition { name, usage: way })))
         }
     }
 }
@@ -306,7 +306,7 @@ fn call_rule(
     policy: &Policy,
     grant: &Grant,
     digest: Option<&str>,
-) -> Taken<RuleText> {
+) -> AdditionResult<RuleText> {
     if tool.plugin != *grant.plugin() {
         return Err(proposal_denial(
             grant.plugin(),

@@ -14,14 +14,14 @@ use crate::{
 };
 
 /// Wall time of a call: long enough for a slow service, short enough for a waiting user.
-pub const TIME_STANDARD: Duration = Duration::from_secs(30);
+pub const TIME_DEFAULT: Duration = Duration::from_secs(30);
 
 /// Longest time that a policy may state: a call is not a service, and deadlines must not overflow.
 pub const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Memory of a guest: enough for a Python component with its data, and little enough that a runaway
 /// guest does not exhaust the machine.
-pub const MEMORY_STANDARD_BYTES: u64 = 256 << 20;
+pub const MEMORY_DEFAULT_BYTES: u64 = 256 << 20;
 
 /// Most memory that a policy may state: the address space of a guest with 32-bit addresses.
 pub const MEMORY_BYTES_MAX: u64 = 4 << 30;
@@ -30,21 +30,21 @@ pub const MEMORY_BYTES_MAX: u64 = 4 << 30;
 pub const MEMORY_BYTES_MIN: u64 = 64 << 10;
 
 /// Result of a tool: already more than a model can read.
-pub const OUTPUT_STANDARD_BYTES: u64 = 1 << 20;
+pub const OUTPUT_DEFAULT_BYTES: u64 = 1 << 20;
 
 /// Log output of a call: a few thousand lines.
-pub const LOG_STANDARD_BYTES: u64 = 256 << 10;
+pub const LOG_DEFAULT_BYTES: u64 = 256 << 10;
 
 /// Data that a guest passes in one host call: a file write of this size is a large one. If a policy
 /// allows a longer output or log, the default rises to that: a guest passes either in one call.
-pub const HOST_CALL_STANDARD_BYTES: u64 = 2 << 20;
+pub const HOST_CALL_DEFAULT_BYTES: u64 = 2 << 20;
 
 /// Lowest limit for one host call: enough for the names and short texts of any call.
 pub const HOST_CALL_BYTES_MIN: u64 = 4 << 10;
 
 /// Open handles (descriptors, streams, requests) of a call. Programs need dozens; a leak stops well
 /// below the limit of the process.
-pub const HANDLES_STANDARD: u32 = 512;
+pub const HANDLES_DEFAULT: u32 = 512;
 
 /// Lowest limit for handles: enough for the standard streams, folders and one request with its
 /// parts.
@@ -55,51 +55,51 @@ pub const HANDLES_MAX: u32 = 65_536;
 
 /// Open files of a call: enough for a tool that compares trees, and few enough that many calls fit
 /// into one process at the same time.
-pub const FILES_STANDARD: u32 = 64;
+pub const FILES_DEFAULT: u32 = 64;
 
 /// Highest limit for open files: a few such calls exhaust the process.
 pub const FILES_MAX: u32 = 4096;
 
 /// Concurrent calls of one plugin: a model's parallel calls run at the same time, and a flood
 /// queues.
-pub const CONCURRENT_CALLS_STANDARD: u32 = 8;
+pub const CONCURRENT_CALLS_DEFAULT: u32 = 8;
 
 /// Highest limit for concurrent calls: each call uses a guest's memory.
 pub const CONCURRENT_CALLS_MAX: u32 = 1024;
 
 /// Time in the queue for a concurrent call: as long as a call may take, so that the running calls
 /// can finish.
-pub const QUEUE_TIME_STANDARD: Duration = Duration::from_secs(30);
+pub const QUEUE_TIME_DEFAULT: Duration = Duration::from_secs(30);
 
 /// Requests of one call: enough for a paged listing, too few for a network scan.
-pub const HTTP_REQUESTS_STANDARD: u32 = 50;
+pub const HTTP_REQUESTS_DEFAULT: u32 = 50;
 
 /// Body of one request or response: a large document, but not a disk image.
-pub const HTTP_BODY_STANDARD_BYTES: u64 = 16 << 20;
+pub const HTTP_BODY_DEFAULT_BYTES: u64 = 16 << 20;
 
 /// Total size of all bodies of a call, sent and received: a few of the largest.
-pub const HTTP_TOTAL_STANDARD_BYTES: u64 = 64 << 20;
+pub const HTTP_TOTAL_DEFAULT_BYTES: u64 = 64 << 20;
 
 /// Highest limit for all bodies of a call: one call must not be able to copy a whole disk.
 pub const HTTP_TOTAL_BYTES_MAX: u64 = 1 << 40;
 
 /// Redirects that the host follows by itself: none, so that a plugin sees the actual response.
-pub const HTTP_REDIRECTS_STANDARD: u32 = 0;
+pub const HTTP_REDIRECTS_DEFAULT: u32 = 0;
 
 /// Highest limit for redirects: like browsers; a longer chain is a loop.
 pub const HTTP_REDIRECTS_MAX: u32 = 20;
 
 /// Time of one exchange, from the request to the end of the response. It is twice the default time
 /// of a call, so it matters only for calls with more time.
-pub const HTTP_TIME_STANDARD: Duration = Duration::from_secs(60);
+pub const HTTP_TIME_DEFAULT: Duration = Duration::from_secs(60);
 
 /// Time that a call waits for the user's answer: enough to read and consider the question. After
 /// that, no user is present.
-pub const APPROVAL_TIME_STANDARD: Duration = Duration::from_secs(5 * 60);
+pub const APPROVAL_TIME_DEFAULT: Duration = Duration::from_secs(5 * 60);
 
 /// Time that a session's instance waits for its next call: a paused conversation can continue, and
 /// an abandoned one releases its memory.
-pub const IDLE_STANDARD: Duration = Duration::from_secs(10 * 60);
+pub const IDLE_DEFAULT: Duration = Duration::from_secs(10 * 60);
 
 /// Highest limit for any one buffer, as for a guest's memory.
 const BUFFER_BYTES_MAX: u64 = MEMORY_BYTES_MAX;
@@ -250,7 +250,7 @@ pub(crate) const KEYS: [Key; 18] = [
 
 /// The limits that count calls. Stated for all plugins, they count the calls of all plugins
 /// together.
-const SHARED: [LimitKind; 2] = [LimitKind::CallsPerMinute, LimitKind::ConcurrentCalls];
+const GLOBAL_LIMITS: [LimitKind; 2] = [LimitKind::CallsPerMinute, LimitKind::ConcurrentCalls];
 
 /// The effective value of an unlimited limit.
 const UNLIMITED: u64 = u64::MAX;
@@ -283,29 +283,28 @@ impl PluginLimits {
         let value = |limit| stated.get(limit).map(|stated| stated.value);
         let time = |limit| value(limit).map(Duration::from_millis);
         let count = |limit| value(limit).map(|value| u32::try_from(value).unwrap_or(u32::MAX));
-        let output_bytes = value(LimitKind::Output).unwrap_or(OUTPUT_STANDARD_BYTES);
-        let log_bytes = value(LimitKind::Log).unwrap_or(LOG_STANDARD_BYTES);
-        let handed_over = HOST_CALL_STANDARD_BYTES.max(output_bytes).max(log_bytes);
+        let output_bytes = value(LimitKind::Output).unwrap_or(OUTPUT_DEFAULT_BYTES);
+        let log_bytes = value(LimitKind::Log).unwrap_or(LOG_DEFAULT_BYTES);
+        let handed_over = HOST_CALL_DEFAULT_BYTES.max(output_bytes).max(log_bytes);
         Self {
-            time: time(LimitKind::Time).unwrap_or(TIME_STANDARD),
+            time: time(LimitKind::Time).unwrap_or(TIME_DEFAULT),
             cpu: time(LimitKind::Cpu),
-            memory_bytes: value(LimitKind::Memory).unwrap_or(MEMORY_STANDARD_BYTES),
+            memory_bytes: value(LimitKind::Memory).unwrap_or(MEMORY_DEFAULT_BYTES),
             output_bytes,
             log_bytes,
             host_call_bytes: value(LimitKind::HostCall).unwrap_or(handed_over),
-            handles: count(LimitKind::Handles).unwrap_or(HANDLES_STANDARD),
-            files: count(LimitKind::Files).unwrap_or(FILES_STANDARD),
-            concurrent_calls: count(LimitKind::ConcurrentCalls)
-                .unwrap_or(CONCURRENT_CALLS_STANDARD),
-            queue_time: time(LimitKind::QueueTime).unwrap_or(QUEUE_TIME_STANDARD),
+            handles: count(LimitKind::Handles).unwrap_or(HANDLES_DEFAULT),
+            files: count(LimitKind::Files).unwrap_or(FILES_DEFAULT),
+            concurrent_calls: count(LimitKind::ConcurrentCalls).unwrap_or(CONCURRENT_CALLS_DEFAULT),
+            queue_time: time(LimitKind::QueueTime).unwrap_or(QUEUE_TIME_DEFAULT),
             calls_per_minute: count(LimitKind::CallsPerMinute),
-            http_requests: count(LimitKind::HttpRequests).unwrap_or(HTTP_REQUESTS_STANDARD),
-            http_body_bytes: value(LimitKind::HttpBody).unwrap_or(HTTP_BODY_STANDARD_BYTES),
-            http_total_bytes: value(LimitKind::HttpTotal).unwrap_or(HTTP_TOTAL_STANDARD_BYTES),
-            http_redirects: count(LimitKind::HttpRedirects).unwrap_or(HTTP_REDIRECTS_STANDARD),
-            http_time: time(LimitKind::HttpTime).unwrap_or(HTTP_TIME_STANDARD),
-            approval_time: time(LimitKind::ApprovalTime).unwrap_or(APPROVAL_TIME_STANDARD),
-            idle: time(LimitKind::Idle).unwrap_or(IDLE_STANDARD),
+            http_requests: count(LimitKind::HttpRequests).unwrap_or(HTTP_REQUESTS_DEFAULT),
+            http_body_bytes: value(LimitKind::HttpBody).unwrap_or(HTTP_BODY_DEFAULT_BYTES),
+            http_total_bytes: value(LimitKind::HttpTotal).unwrap_or(HTTP_TOTAL_DEFAULT_BYTES),
+            http_redirects: count(LimitKind::HttpRedirects).unwrap_or(HTTP_REDIRECTS_DEFAULT),
+            http_time: time(LimitKind::HttpTime).unwrap_or(HTTP_TIME_DEFAULT),
+            approval_time: time(LimitKind::ApprovalTime).unwrap_or(APPROVAL_TIME_DEFAULT),
+            idle: time(LimitKind::Idle).unwrap_or(IDLE_DEFAULT),
         }
     }
 }
@@ -331,7 +330,7 @@ impl StatedLimits {
     /// The part of the limits for all plugins that applies to each plugin separately.
     pub(crate) fn per_plugin_limits(&self) -> Self {
         let mut own = self.clone();
-        own.stated.retain(|limit, _| !SHARED.contains(limit));
+        own.stated.retain(|limit, _| !GLOBAL_LIMITS.contains(limit));
         own
     }
 

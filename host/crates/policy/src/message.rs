@@ -23,12 +23,12 @@ const VALUE_CHARS_MAX: usize = 80;
 const MESSAGE_BYTES_MAX: usize = 1024;
 
 /// The text for a value that a call does not have.
-const NONE: &str = "(none)";
+const MISSING_VALUE_TEXT: &str = "(none)";
 
 /// The message of a rule, with its placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuleMessage {
-    written: String,
+    text: String,
     parts: Vec<MessagePart>,
 }
 
@@ -89,7 +89,7 @@ impl FromStr for RuleMessage {
             rest = after;
         }
         parts.push(MessagePart::Text(rest.to_owned()));
-        Ok(Self { written: text.to_owned(), parts })
+        Ok(Self { text: text.to_owned(), parts })
     }
 }
 
@@ -132,7 +132,10 @@ impl MessagePart {
             Self::Argument(path) => value_at_path(of.arguments, path).and_then(value_text),
             Self::Context(key) => of.context_text(key).map(str::to_owned),
         };
-        shown.map_or_else(|| NONE.to_owned(), |text| escape_excerpt(&text, VALUE_CHARS_MAX))
+        shown.map_or_else(
+            || MISSING_VALUE_TEXT.to_owned(),
+            |text| escape_excerpt(&text, VALUE_CHARS_MAX),
+        )
     }
 }
 
@@ -171,6 +174,6 @@ impl RuleMessage {
 impl fmt::Display for RuleMessage {
     /// The message as written, with its placeholders.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.written)
+        f.write_str(&self.text)
     }
 }

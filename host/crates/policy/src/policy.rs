@@ -125,7 +125,7 @@ impl Policy {
             secrets: SecretEntry::merge_entries(secrets)?,
             proxy: ProxyTable::merge_tables(files.iter().filter_map(|file| file.proxy.clone()))?,
         };
-        let granted = policy.plugins.values().flat_map(|tables| &tables.joined.secrets);
+        let granted = policy.plugins.values().flat_map(|tables| &tables.effective.secrets);
         check_sources(granted, &policy.secrets)?;
         Ok(policy)
     }
@@ -176,7 +176,7 @@ impl Policy {
 
     /// Every `fs` entry of all plugins.
     pub(crate) fn fs_entries(&self) -> impl Iterator<Item = &FsEntry> {
-        self.plugins.values().flat_map(|tables| &tables.joined.fs)
+        self.plugins.values().flat_map(|tables| &tables.effective.fs)
     }
 
     pub(crate) fn plugin_tables(&self) -> impl Iterator<Item = &TieredPluginTables> {
@@ -207,7 +207,7 @@ impl Policy {
             || TieredPluginTables::for_unmentioned_plugin(plugin.clone(), &self.limits);
         let ground = PolicyContext {
             tables: tables.unwrap_or_else(unmentioned),
-            is_ruled: self.rules.iter().any(|rule| rule.is_about_every_call_of(plugin)),
+            has_covering_rule: self.rules.iter().any(|rule| rule.is_about_every_call_of(plugin)),
             secrets: self.secrets.keys().cloned().collect(),
             scratch_quotas: self.scratch_quotas(),
         };
@@ -217,7 +217,8 @@ impl Policy {
     /// The quotas of scratches. A scratch that several plugins share gets the lowest quota that any
     /// of them states.
     fn scratch_quotas(&self) -> BTreeMap<String, u64> {
-        let entries = self.plugins.values().flat_map(|tables| &tables.joined.capabilities.scratch);
+        let entries =
+            self.plugins.values().flat_map(|tables| &tables.effective.capabilities.scratch);
         let mut quotas = BTreeMap::new();
         for (name, bytes) in entries.filter_map(|entry| Some((&entry.name, entry.quota_bytes?))) {
             let least = quotas.entry(name.clone()).or_insert(bytes);

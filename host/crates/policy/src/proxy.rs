@@ -46,7 +46,7 @@ enum ProxyError {
     #[error("{} is more than the address of a proxy", quoted(url))]
     Path { url: String },
     #[error("{} names more than one host", quoted(url))]
-    Several { url: String },
+    MultipleHosts { url: String },
     #[error(transparent)]
     Part(#[from] NetPatternError),
 }
@@ -59,7 +59,10 @@ impl HintedError for ProxyError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Part(error) => error.hint(),
-            Self::Credentials | Self::Scheme { .. } | Self::Path { .. } | Self::Several { .. } => {
+            Self::Credentials
+            | Self::Scheme { .. }
+            | Self::Path { .. }
+            | Self::MultipleHosts { .. } => {
                 Some("write it like http://proxy.example.com:3128".to_owned())
             }
         }
@@ -93,7 +96,7 @@ impl FromStr for ParsedProxyAddress {
         match HostPattern::parse(host)? {
             HostPattern::Exact(host) => Ok(Self(ProxyAddress { host, port })),
             HostPattern::OneLabelBelow(_) | HostPattern::Any => {
-                Err(ProxyError::Several { url: url() })
+                Err(ProxyError::MultipleHosts { url: url() })
             }
         }
     }

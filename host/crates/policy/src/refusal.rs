@@ -189,7 +189,7 @@ fn widened_access_fix(ground: &PolicyContext, entry: &FsEntry, access: FsAccess)
     let index = ground.user_table().fs.iter().position(|own| own == entry)?;
     let mount = FsMount { access, ..entry.mount.clone() };
     let others = ground.effective_table().fs.iter().filter(|other| *other != entry);
-    if find_conflict(others, &entry.written, &mount).is_some() {
+    if find_conflict(others, &entry.path_text, &mount).is_some() {
         return None;
     }
     let mut table = PluginTableText::new(ground);

@@ -131,13 +131,13 @@ impl PluginRequests {
     pub(crate) fn for_script() -> Self {
         let why = || "it is a script".to_owned();
         let folders = FsRequest { access: FsAccess::ReadWrite, path: None, why: why() };
-        let process = CapabilityRequest { wish: RequestedCapability::Process, why: why() };
+        let process = CapabilityRequest { requested: RequestedCapability::Process, why: why() };
         Self { fs: vec![folders], capabilities: vec![process], ..Self::empty() }
     }
 
     /// Whether the plugin requests a capability.
     pub(crate) fn requests_capability(&self, capability: Capability) -> bool {
-        self.capabilities.iter().any(|request| request.wish.capability() == capability)
+        self.capabilities.iter().any(|request| request.requested.capability() == capability)
     }
 
     pub(crate) fn from_toml(
@@ -206,7 +206,7 @@ impl SecretRequest {
     /// Whether the request is about an entry of a policy. A request to read a secret also covers an
     /// entry that sends it; a request to send does not cover an entry that reveals.
     pub(crate) fn covers_grant(&self, grant: &SecretGrant) -> bool {
-        self.name == grant.name && (self.reveal || grant.way != SecretUse::Reveal)
+        self.name == grant.name && (self.reveal || grant.usage != SecretUse::Reveal)
     }
 }
 

@@ -225,7 +225,7 @@ impl PolicyRule {
     }
 
     pub(crate) fn build_match(&self, counted: bool, note: Option<String>) -> RuleMatch {
-        RuleMatch { place: self.place.clone(), decision: self.decision, counted, note }
+        RuleMatch { place: self.place.clone(), decision: self.decision, is_counted: counted, note }
     }
 
     /// The rule's message, if it has one, and its place.

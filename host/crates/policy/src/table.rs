@@ -32,9 +32,9 @@ pub(crate) struct PluginTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TieredPluginTables {
     /// The effective table: the tables of all files combined.
-    pub(crate) joined: PluginTable,
+    pub(crate) effective: PluginTable,
     /// The table in the user's own file, which a fix replaces.
-    pub(crate) users: PluginTable,
+    pub(crate) user: PluginTable,
 }
 
 impl PluginTable {
@@ -109,7 +109,7 @@ impl PluginTable {
 
     fn with_folders(mut self, entries: Vec<FsEntry>) -> Result<Self, SourceError> {
         for entry in entries {
-            match find_conflict(&self.fs, &entry.written, &entry.mount) {
+            match find_conflict(&self.fs, &entry.path_text, &entry.mount) {
                 None => self.fs.push(entry),
                 Some(conflict) => return Err(entry.place.into_hinted_error(&conflict)),
             }
@@ -145,8 +145,8 @@ fn read_granted_list<'d, T>(
 impl TieredPluginTables {
     /// Returns the tables of a plugin that no file mentions.
     pub(crate) fn empty(plugin: PluginName) -> Self {
-        let joined = PluginTable::empty(plugin);
-        Self { users: joined.clone(), joined }
+        let effective = PluginTable::empty(plugin);
+        Self { user: effective.clone(), effective }
     }
 
     /// Combines the tables of all files, plugin by plugin. `limits` are each file's limits for all
@@ -185,7 +185,7 @@ impl TieredPluginTables {
         tables.extend(of_all);
         // A project's file comes last: it tightens the combined values of the others.
         tables.sort_by_key(|(tier, _)| *tier);
-        Ok(Self { users, joined: PluginTable::merge_tables(plugin, tables)? })
+        Ok(Self { user: users, effective: PluginTable::merge_tables(plugin, tables)? })
     }
 
     /// Returns the tables of a plugin that no file mentions, with the limits for all plugins.

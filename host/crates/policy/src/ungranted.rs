@@ -73,7 +73,7 @@ impl Grant {
             let (name, reveal) = (request.name.clone(), request.reveal);
             granted(UngrantedRequestKind::Secret { name, reveal })
         });
-        let wishes = request.capabilities.iter().map(|request| &request.wish);
+        let wishes = request.capabilities.iter().map(|request| &request.requested);
         let wishes =
             wishes.filter(|wish| !self.grants_requested(wish)).map(|wish| UngrantedRequest {
                 denied_at: table.capabilities.denied_at(wish.capability()).cloned(),

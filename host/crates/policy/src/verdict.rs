@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The verb for opening a page in records.
-const OPEN: &str = "open";
+const OPEN_PAGE_VERB: &str = "open";
 
 /// A policy's verdict on a call, or on an access of a running call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,20 +43,20 @@ pub struct RuleMatch {
     /// Its decision.
     pub decision: Decision,
     /// Whether it counts. A rule that allows does not count if its condition cannot be evaluated.
-    pub counted: bool,
+    pub is_counted: bool,
     /// A note on its condition: why it could not be evaluated, or that it depends on the call.
     pub note: Option<String>,
 }
 
 /// A rule that matched, with the details of the match.
-pub(crate) type Spoken<'r> = (&'r PolicyRule, RuleMatch);
+pub(crate) type MatchedRule<'r> = (&'r PolicyRule, RuleMatch);
 
 impl PolicyVerdict {
     /// Returns the verdict of the rules that matched: the strictest rule that counts decides, and
     /// the first of several equally strict ones is named. If none counts, the default decides.
     pub(crate) fn from_rules(
         subject: ApprovalSubject,
-        spoken: Vec<Spoken<'_>>,
+        spoken: Vec<MatchedRule<'_>>,
         situation: &CallFacts<'_>,
         default: impl FnOnce() -> (Decision, String),
     ) -> Self {
@@ -92,7 +92,7 @@ impl PolicyVerdict {
         open: &[&PolicyRule],
         default: impl FnOnce() -> (Decision, String),
     ) -> Self {
-        let spoken: Vec<Spoken<'_>> =
+        let spoken: Vec<MatchedRule<'_>> =
             sure.iter().map(|rule| (*rule, rule.build_match(true, None))).collect();
         let (decision, reason, rule) = match strictest_match(&spoken) {
             Some((rule, _)) => (rule.decision, rule.reason_text(None), Some(rule.place.clone())),
@@ -148,7 +148,7 @@ impl PolicyVerdict {
             RuleText { digest: digest.map(str::to_owned), ..RuleText::new_allow(tool.to_string()) };
         let ApprovalSubject::Access { what } = &self.subject else { return Some(rule) };
         match what.split_once(' ') {
-            Some((OPEN, url)) => {
+            Some((OPEN_PAGE_VERB, url)) => {
                 let pattern = UrlPattern::from_exact_url(&Url::parse(url).ok()?)?;
                 Some(RuleText { open_url: Some(pattern.to_string()), ..rule })
             }
@@ -157,13 +157,13 @@ impl PolicyVerdict {
     }
 }
 
-fn strictest_match<'s, 'r>(spoken: &'s [Spoken<'r>]) -> Option<&'s Spoken<'r>> {
-    let counted = spoken.iter().filter(|(_, matched)| matched.counted);
+fn strictest_match<'s, 'r>(spoken: &'s [MatchedRule<'r>]) -> Option<&'s MatchedRule<'r>> {
+    let counted = spoken.iter().filter(|(_, matched)| matched.is_counted);
     counted.reduce(|a, b| if b.1.decision > a.1.decision { b } else { a })
 }
 
 /// The reason of a default, with the rules that matched but do not count.
-fn with_uncounted(reason: String, spoken: &[Spoken<'_>]) -> String {
+fn with_uncounted(reason: String, spoken: &[MatchedRule<'_>]) -> String {
     spoken.iter().fold(reason, |reason, (rule, matched)| {
         with_note(format!("{reason}; the rule at {} does not count", rule.place), matched)
     })
@@ -178,7 +178,7 @@ fn with_note(reason: String, matched: &RuleMatch) -> String {
 
 /// Returns the opening of a page as records name it, without the secret parts of the URL.
 pub(crate) fn page_line(url: &Url) -> String {
-    request_line(OPEN, url)
+    request_line(OPEN_PAGE_VERB, url)
 }
 
 /// The pattern that matches one request only, given as the `METHOD URL` of a record.

@@ -30,7 +30,7 @@ const DEFINITION_BYTES_MAX: u64 = 256 << 10;
 const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
 
 /// Maximum number of unknown keys that are named one by one.
-const REMARKS_MAX: usize = 8;
+const WARNINGS_MAX: usize = 8;
 
 /// Maximum length of an unknown key in a remark, in characters.
 const KEY_CHARS_MAX: usize = 40;
@@ -54,7 +54,7 @@ pub struct ScriptDefinition {
 pub(crate) struct DefinitionFile {
     pub(crate) definition: ScriptDefinition,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) remarks: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl ScriptDefinition {
@@ -75,7 +75,7 @@ impl ScriptDefinition {
         let definition =
             DefinitionKeys { path: &path, keys: &mut keys }.parse_definition(&mut remarks)?;
         remarks.extend(ignored_key_remarks(&keys));
-        Ok(DefinitionFile { definition, bytes, remarks })
+        Ok(DefinitionFile { definition, bytes, warnings: remarks })
     }
 }
 
@@ -179,12 +179,12 @@ fn is_tool_name(name: &str) -> bool {
 }
 
 fn ignored_key_remarks(left: &Map<String, Value>) -> Vec<String> {
-    let named = left.keys().take(REMARKS_MAX);
+    let named = left.keys().take(WARNINGS_MAX);
     let mut remarks: Vec<String> = named
         .map(|key| format!("the key \"{}\" is ignored", text::escape_excerpt(key, KEY_CHARS_MAX)))
         .collect();
-    if left.len() > REMARKS_MAX {
-        remarks.push(format!("{} more keys are ignored", left.len() - REMARKS_MAX));
+    if left.len() > WARNINGS_MAX {
+        remarks.push(format!("{} more keys are ignored", left.len() - WARNINGS_MAX));
     }
     remarks
 }
@@ -223,7 +223,7 @@ mod tests {
             parameters,
         };
         assert_eq!(read.definition, want);
-        assert!(read.remarks.is_empty(), "{:?}", read.remarks);
+        assert!(read.warnings.is_empty(), "{:?}", read.warnings);
     }
 
     #[test]
@@ -243,10 +243,10 @@ mod tests {
             (json!({"timeout": 1e12}), vec!["timeout is cut to 3600 seconds"]),
         ];
         for (keys, want) in rows {
-            assert_eq!(read(with(keys).to_string()).ok().unwrap().remarks, want);
+            assert_eq!(read(with(keys).to_string()).ok().unwrap().warnings, want);
         }
         let many: Map<String, Value> = (0..30).map(|n| (format!("k{n}"), Value::Null)).collect();
-        let remarks = read(with(Value::Object(many)).to_string()).ok().unwrap().remarks;
+        let remarks = read(with(Value::Object(many)).to_string()).ok().unwrap().warnings;
         assert_eq!(
             (remarks.len(), remarks.last().unwrap().as_str()),
             (9, "22 more keys are ignored")

@@ -41,10 +41,10 @@ const WATCHER_GRACE: Duration = Duration::from_secs(20);
 const FRAMES_BYTES_MAX: u64 = 64 << 10;
 
 /// Maximum wait for the error output of a watcher that was killed.
-const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(1);
+const STDERR_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Maximum length of a watcher's error output in a message, in characters.
-const COMPLAINT_CHARS_MAX: usize = 300;
+const STDERR_CHARS_MAX: usize = 300;
 
 /// The executable that runs as the stages between the host and a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +122,7 @@ fn with_absolute_paths(spec: &ProcessSpec) -> io::Result<ProcessSpec> {
 /// A running watcher.
 struct WatcherProcess {
     child: Child,
-    said: Vec<u8>,
+    output: Vec<u8>,
 }
 
 impl WatcherProcess {
@@ -130,7 +130,7 @@ impl WatcherProcess {
         let mut command = Command::from(stage_command(&stage.0, wire::WATCHER));
         // Not killed on drop: when its lifeline closes, it ends its program first and then itself.
         let child = command.kill_on_drop(false).spawn()?;
-        Ok(Self { child, said: Vec::new() })
+        Ok(Self { child, output: Vec::new() })
     }
 
     /// Sends orders and input, and reads the answer to its end.
@@ -144,12 +144,12 @@ impl WatcherProcess {
         let most = written.saturating_add(FRAMES_BYTES_MAX);
         let output = self.child.stdout.as_mut().expect("standard output is a pipe");
         // On an error, the bytes read so far are used.
-        let _ = output.take(most).read_to_end(&mut self.said).await;
+        let _ = output.take(most).read_to_end(&mut self.output).await;
     }
 
     /// Ends the watcher and returns its answer.
     async fn take_result(mut self, in_time: bool) -> Result<ProcessResult, RunError> {
-        let result = match parse_answer(&self.said) {
+        let result = match parse_answer(&self.output) {
             (_, Ok(answer)) => answer,
             (begun, Err(_)) => {
                 self.kill(begun.as_ref());
@@ -183,9 +183,9 @@ impl WatcherProcess {
         let errors = self.child.stderr.take().expect("standard error is a pipe");
         // The watcher is dead, so the pipe ends, unless a living process inherited it.
         let mut reading = errors.take(FRAMES_BYTES_MAX);
-        let _ = timeout(LAST_WORDS_TIME_MAX, reading.read_to_end(&mut words)).await;
+        let _ = timeout(STDERR_TIME_MAX, reading.read_to_end(&mut words)).await;
         let words = String::from_utf8_lossy(&words);
-        match text::escape_excerpt(words.trim(), COMPLAINT_CHARS_MAX) {
+        match text::escape_excerpt(words.trim(), STDERR_CHARS_MAX) {
             empty if empty.is_empty() => stage_error("it ended without an answer"),
             words => stage_error(&words),
         }

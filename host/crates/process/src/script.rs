@@ -94,7 +94,7 @@ pub struct Script {
     /// The digest of definition and program together. Acceptance is bound to it.
     pub digest: ScriptDigest,
     /// Remarks for the operator. They may quote the folder's files.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl Script {
@@ -104,12 +104,12 @@ impl Script {
     ///
     /// The definition or the program is missing or invalid.
     pub fn read_folder(folder: &Path) -> Result<Self, ScriptError> {
-        let DefinitionFile { definition, bytes, mut remarks } =
+        let DefinitionFile { definition, bytes, warnings: mut remarks } =
             ScriptDefinition::read_folder(folder)?;
         let (program, passed_over) = find_program(folder)?;
         remarks.extend(passed_over);
         let digest = combined_digest(&bytes, &program);
-        Ok(Self { folder: folder.to_owned(), definition, program, digest, remarks })
+        Ok(Self { folder: folder.to_owned(), definition, program, digest, warnings: remarks })
     }
 }
 
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(script.program.path, folder.path().join(want));
         assert_eq!(script.program.kind, kind);
         assert_eq!(script.program.digest, ScriptDigest::hash_bytes(want.as_bytes()));
-        assert_eq!(script.remarks, remarks);
+        assert_eq!(script.warnings, remarks);
     }
 
     #[test]

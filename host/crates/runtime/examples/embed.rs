@@ -100,5 +100,5 @@ async fn run_example() -> Result<(), Box<dyn Error>> {
         }
     }
     session.close(events).await;
-    host.close().await.unwritten.map_or(Ok(()), |error| Err(error.into()))
+    host.close().await.write_error.map_or(Ok(()), |error| Err(error.into()))
 }

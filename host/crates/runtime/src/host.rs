@@ -17,7 +17,7 @@ use sallyport_store::{AuditLog, HostStore, StoreError, audit::HostUser};
 
 use crate::{
     config::{ConfigError, HostSettings},
-    gate::{Activity, AuditedRegistry, Gate, GateParts, PolicyLoadError, Tell},
+    gate::{Activity, AuditedRegistry, Gate, GateParts, MessageSink, PolicyLoadError},
     lock::{LockError, LockFile},
     notice::{HostNotice, NoticeSink},
     observer::{ObservedToolbox, RunObserver},
@@ -29,15 +29,15 @@ use crate::{
 
 /// How long a command that only lists plugins waits for compilation. Users do not notice this
 /// delay.
-const LIST_WAIT: Duration = Duration::from_millis(80);
+const LIST_COMPILE_WAIT: Duration = Duration::from_millis(80);
 
 /// How long [`Host::open`] waits for compilation. Small plugins compile within this time; larger
 /// ones are available at a later start.
-const USE_WAIT: Duration = Duration::from_secs(2);
+const OPEN_COMPILE_WAIT: Duration = Duration::from_secs(2);
 
 /// The wait of callers that need the result of compilation. The limits of the compiler end it
 /// earlier.
-const WHOLE_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+const UNLIMITED_COMPILE_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Maximum wait for the last audit records at shutdown. A disk that needs longer is not responding.
 const AUDIT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ pub enum HostError {
     Store(#[from] StoreError),
     /// The plugin or tool does not exist, or cannot be used.
     #[error("{}", .0.message())]
-    Missing(PluginLookupError),
+    PluginLookup(PluginLookupError),
     /// A plugin cannot play a role.
     #[error(transparent)]
     Role(#[from] RoleError),
@@ -120,7 +120,7 @@ pub struct Host {
     registry: Arc<Registry>,
     toolbox: Arc<dyn Toolbox>,
     roles: Arc<SessionRoles>,
-    offer: HostServices,
+    host_services: HostServices,
     store: HostStore,
     log: Arc<AuditLog>,
     notices: NoticeSink,
@@ -132,7 +132,7 @@ pub struct Host {
 #[derive(Debug)]
 pub struct HostShutdownReport {
     /// Why the last audit records may be missing.
-    pub unwritten: Option<sallyport_store::AuditError>,
+    pub write_error: Option<sallyport_store::AuditError>,
     /// Changes that another program made to the audit log meanwhile.
     pub tampered: Vec<String>,
 }
@@ -156,7 +156,7 @@ impl Host {
             env: settings.env.clone(),
             consent,
             store: Some(store.clone()),
-            tell: warning_reporter(&notices),
+            message_sink: warning_reporter(&notices),
             activity,
             services: offer.services.clone(),
         };
@@ -168,9 +168,9 @@ impl Host {
         let loading = LoadOptions {
             sandbox: Arc::clone(&sandbox),
             selection,
-            pins: true,
-            agrees: accepts,
-            wait: USE_WAIT,
+            pins_new_plugins: true,
+            accepts_change: accepts,
+            compile_wait: OPEN_COMPILE_WAIT,
         };
         let registry = load_registry(settings, gate, loading, &notices).await?;
         report_still_compiling(&registry, &notices);
@@ -181,7 +181,7 @@ impl Host {
             Some(observer) => Arc::new(ObservedToolbox { inner: audited, observer }),
             None => audited,
         };
-        Ok(Self { sandbox, registry, toolbox, roles, offer, store, log, notices })
+        Ok(Self { sandbox, registry, toolbox, roles, host_services: offer, store, log, notices })
     }
 
     /// Returns the tools that a model can call.
@@ -229,17 +229,17 @@ impl Host {
 
     /// Starts to deliver messages from plugins to a session.
     pub fn subscribe_session(&self, session_id: &str, handle: &SessionHandle) -> Subscription {
-        self.offer.conversations.subscribe(session_id, handle.clone())
+        self.host_services.notification_hub.subscribe(session_id, handle.clone())
     }
 
     /// Starts to fire timers.
     pub fn start_timekeeper(&self) -> Timekeeper {
         Timekeeper::start(TimekeeperParts {
             timers: self.store.timers(),
-            alarm: Arc::clone(&self.offer.alarm),
-            conversations: Arc::clone(&self.offer.conversations),
+            alarm: Arc::clone(&self.host_services.alarm),
+            notification_hub: Arc::clone(&self.host_services.notification_hub),
             roles: Arc::clone(&self.roles),
-            tell: warning_reporter(&self.notices),
+            message_sink: warning_reporter(&self.notices),
         })
     }
 
@@ -249,7 +249,7 @@ impl Host {
         drop((self.toolbox, self.roles));
         let unwritten = self.log.flush(AUDIT_TIME_MAX).err();
         let tampered = self.log.warnings().iter().map(ToString::to_string).collect();
-        HostShutdownReport { unwritten, tampered }
+        HostShutdownReport { write_error: unwritten, tampered }
     }
 }
 
@@ -259,7 +259,7 @@ pub enum CompileWait {
     /// So briefly that a user does not notice.
     Short,
     /// Until every plugin is compiled or rejected.
-    Whole,
+    Complete,
 }
 
 /// Loads plugins for inspection: calls nothing, asks nothing and records nothing.
@@ -274,12 +274,18 @@ pub async fn load_for_inspection(
     notices: &NoticeSink,
 ) -> Result<Arc<Registry>, HostError> {
     let wait = match wait {
-        CompileWait::Short => LIST_WAIT,
-        CompileWait::Whole => WHOLE_WAIT,
+        CompileWait::Short => LIST_COMPILE_WAIT,
+        CompileWait::Complete => UNLIMITED_COMPILE_WAIT,
     };
     let gate = open_inspection_gate(settings, notices)?;
     let sandbox = create_sandbox(settings, None, Arc::new(SystemResolver::default()), notices);
-    let loading = LoadOptions { sandbox, selection, pins: false, agrees: &|_, _| false, wait };
+    let loading = LoadOptions {
+        sandbox,
+        selection,
+        pins_new_plugins: false,
+        accepts_change: &|_, _| false,
+        compile_wait: wait,
+    };
     load_registry(settings, gate, loading, notices).await
 }
 
@@ -301,7 +307,7 @@ pub fn secret_sources(
     settings: &HostSettings,
     notices: &NoticeSink,
 ) -> Result<BTreeMap<String, SecretSource>, HostError> {
-    let policy = open_inspection_gate(settings, notices)?.standing.current().policy;
+    let policy = open_inspection_gate(settings, notices)?.policy_store.current().policy;
     let sources = policy.secret_sources();
     Ok(sources.map(|(name, source)| (name.to_string(), source.clone())).collect())
 }
@@ -343,13 +349,13 @@ fn create_services(
 ) -> HostServices {
     let command = settings.browser.command.as_deref();
     let told = Arc::clone(notices);
-    let tell: Tell = Arc::new(move |words| told(HostNotice::Info(words.to_owned())));
+    let tell: MessageSink = Arc::new(move |words| told(HostNotice::Info(words.to_owned())));
     HostServices::new(HostServicesParts {
         store,
         browser: Browser::new(command, &settings.env, is_watched, tell),
-        index: settings.packages.index.clone(),
-        packages: settings.paths.cache.join("packages"),
-        tell: warning_reporter(notices),
+        package_index: settings.packages.index.clone(),
+        package_folder: settings.paths.cache.join("packages"),
+        message_sink: warning_reporter(notices),
     })
 }
 
@@ -363,14 +369,14 @@ fn open_inspection_gate(
         env: settings.env.clone(),
         consent: Arc::new(UnattendedConsent),
         store: None,
-        tell: warning_reporter(notices),
+        message_sink: warning_reporter(notices),
         activity: Arc::new(|_, _| {}),
         services: Services::default(),
     })
 }
 
 /// Returns a function that reports sentences as warnings.
-pub fn warning_reporter(notices: &NoticeSink) -> Tell {
+pub fn warning_reporter(notices: &NoticeSink) -> MessageSink {
     let notices = Arc::clone(notices);
     Arc::new(move |words| notices(HostNotice::Warning(words.to_owned())))
 }
@@ -379,11 +385,11 @@ pub fn warning_reporter(notices: &NoticeSink) -> Tell {
 struct LoadOptions<'a> {
     sandbox: Arc<Sandbox>,
     selection: PluginSelection,
-    pins: bool,
-    agrees: &'a (dyn Fn(&PluginName, &[String]) -> bool + Send + Sync),
+    pins_new_plugins: bool,
+    accepts_change: &'a (dyn Fn(&PluginName, &[String]) -> bool + Send + Sync),
     /// How long to wait for compilation, unless the configuration sets a time or specific plugins
     /// are selected.
-    wait: Duration,
+    compile_wait: Duration,
 }
 
 async fn load_registry(
@@ -392,9 +398,15 @@ async fn load_registry(
     loading: LoadOptions<'_>,
     notices: &NoticeSink,
 ) -> Result<Arc<Registry>, HostError> {
-    let LoadOptions { sandbox, selection, pins, agrees, wait } = loading;
+    let LoadOptions {
+        sandbox,
+        selection,
+        pins_new_plugins: pins,
+        accepts_change: agrees,
+        compile_wait: wait,
+    } = loading;
     let compile_wait = match (&selection, wait) {
-        (PluginSelection::Only(_), _) | (_, WHOLE_WAIT) => WHOLE_WAIT,
+        (PluginSelection::Only(_), _) | (_, UNLIMITED_COMPILE_WAIT) => UNLIMITED_COMPILE_WAIT,
         (PluginSelection::All, wait) => settings.compile.wait.unwrap_or(wait),
     };
     let lock = &LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
@@ -409,10 +421,10 @@ async fn load_registry(
         gate,
         selection,
         lock,
-        pins,
+        pins_new_plugins: pins,
         compile_wait,
         progress,
-        agrees: &|plugin, differences| agrees(plugin, differences),
+        accepts_change: &|plugin, differences| agrees(plugin, differences),
     };
     let registry = Registry::load(parts).await;
     notices(HostNotice::CompilingEnded);
@@ -446,7 +458,7 @@ fn report_unused_settings(settings: &HostSettings, registry: &Registry, notices:
         if matches!(registry.find_plugin(plugin.as_str()), Err(PluginLookupError::Unknown { .. })) {
             let names = registry.entries().map(|entry| entry.name().as_str());
             let near = nearest_match(plugin.as_str(), names).map(str::to_owned);
-            notices(HostNotice::UnusedSettings { plugin: plugin.clone(), near });
+            notices(HostNotice::UnusedSettings { plugin: plugin.clone(), suggestion: near });
         }
     }
 }

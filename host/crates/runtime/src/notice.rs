@@ -23,7 +23,7 @@ pub enum HostNotice {
         /// The name in the configuration.
         plugin: PluginName,
         /// A plugin whose name is similar.
-        near: Option<String>,
+        suggestion: Option<String>,
     },
     /// Components are being compiled.
     Compiling {
@@ -39,7 +39,7 @@ pub enum HostNotice {
     /// Plugins that are still being compiled are left out.
     StillCompiling(Vec<PluginName>),
     /// The embedding model has no key, so memories are searched by words alone.
-    MemoriesByWords {
+    EmbeddingUnavailable {
         /// The reason.
         why: String,
         /// How to fix it.

@@ -15,7 +15,7 @@ pub enum PolicyChangeError<E> {
     /// The store cannot be used.
     Store(StoreError),
     /// The audit cannot be written.
-    Unrecorded(AuditError),
+    Audit(AuditError),
     /// The change itself failed.
     Failed(E),
 }
@@ -40,7 +40,7 @@ pub fn record_change<E: fmt::Display>(
         ..AuditRecord::new(AuditKind::Policy, now_ms(), who.clone())
     };
     let written = log.append(record(what.to_owned())).and_then(|()| log.flush(RECORD_TIME_MAX));
-    written.map_err(PolicyChangeError::Unrecorded)?;
+    written.map_err(PolicyChangeError::Audit)?;
     change().map_err(|error| {
         log.append_completed(record(format!("{what}: that failed, nothing is changed: {error}")));
         PolicyChangeError::Failed(error)

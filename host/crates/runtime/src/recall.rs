@@ -27,15 +27,15 @@ use sallyport_store::{
 use tokio::time::timeout;
 
 use crate::{
-    gate::{Tell, now_ms},
+    gate::{MessageSink, now_ms},
     services::run_blocking,
 };
 
 /// Maximum wait for embeddings before an answer. The session's remaining time is for the search.
-const VECTORS_TIME_MAX: Duration = Duration::from_secs(2);
+const EMBEDDING_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Maximum number of memories that are embedded in one request, together with the input.
-const CATCH_UP_MAX: usize = 32;
+const BACKLOG_MAX: usize = 32;
 
 /// Maximum length of a text that is embedded, in bytes. Most embedding models accept this much. A
 /// longer text would make the model refuse the whole request.
@@ -47,10 +47,10 @@ const SHORT_TEXT_BYTES_MAX: usize = 1024;
 
 /// The number of requests to skip after the model did not answer, two for each turn, so that the
 /// user does not wait at every input.
-const RESTING_TIMES: u32 = 8;
+const SKIPPED_REQUESTS: u32 = 8;
 
 /// Maximum number of memories that are found for one input. The session takes as many as fit.
-const FOUND_MAX: usize = 64;
+const MATCHES_MAX: usize = 64;
 
 /// Minimum cosine similarity of a memory that is recalled by its vector. Common models rate
 /// unrelated texts below it. Initial memories have no minimum, since the user chose them.
@@ -61,10 +61,10 @@ pub struct UserMemories {
     store: HostStore,
     user: String,
     embedder: Option<Arc<dyn Embedder>>,
-    tell: Tell,
-    has_told: AtomicBool,
+    message_sink: MessageSink,
+    has_warned: AtomicBool,
     /// The number of requests that are still skipped.
-    resting: AtomicU32,
+    skipped_requests: AtomicU32,
     /// Maximum length of a text for this model, in bytes, as far as it is known.
     text_bytes_max: AtomicUsize,
     /// The dimensions of the last vector; 0 before the first.
@@ -76,9 +76,9 @@ struct SessionRecall {
     memories: Arc<UserMemories>,
     session_id: String,
     /// Whether the session is stored.
-    is_kept: bool,
+    is_stored: bool,
     /// The initial memories that are already stored.
-    known: Mutex<Vec<String>>,
+    initial_memories: Mutex<Vec<String>>,
 }
 
 impl UserMemories {
@@ -88,15 +88,15 @@ impl UserMemories {
         store: HostStore,
         user: &str,
         embedder: Option<Arc<dyn Embedder>>,
-        tell: Tell,
+        tell: MessageSink,
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
             user: user.to_owned(),
             embedder,
-            tell,
-            has_told: AtomicBool::new(false),
-            resting: AtomicU32::new(0),
+            message_sink: tell,
+            has_warned: AtomicBool::new(false),
+            skipped_requests: AtomicU32::new(0),
             text_bytes_max: AtomicUsize::new(TEXT_BYTES_MAX),
             dimensions: AtomicUsize::new(0),
         })
@@ -111,14 +111,14 @@ impl UserMemories {
         Arc::new(SessionRecall {
             memories: Arc::clone(self),
             session_id: session_id.to_owned(),
-            is_kept,
-            known: Mutex::default(),
+            is_stored: is_kept,
+            initial_memories: Mutex::default(),
         })
     }
 
     fn warn_once(&self, why: &str) {
-        if !self.has_told.swap(true, Ordering::Relaxed) {
-            (self.tell)(&format!("memories are found by words only: {why}"));
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            (self.message_sink)(&format!("memories are found by words only: {why}"));
         }
     }
 
@@ -131,7 +131,8 @@ impl UserMemories {
         if self.take_skipped_request() {
             return None;
         }
-        let why = match timeout(VECTORS_TIME_MAX, self.embed_with_retry(&**embedder, texts)).await {
+        let why = match timeout(EMBEDDING_TIME_MAX, self.embed_with_retry(&**embedder, texts)).await
+        {
             Ok(Ok(vectors)) => {
                 let dimensions = vectors.last().map_or(0, Vec::len);
                 self.dimensions.store(dimensions, Ordering::Relaxed);
@@ -140,7 +141,7 @@ impl UserMemories {
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("{} returned no embedding in time", embedder.name()),
         };
-        self.resting.store(RESTING_TIMES, Ordering::Relaxed);
+        self.skipped_requests.store(SKIPPED_REQUESTS, Ordering::Relaxed);
         self.warn_once(&why);
         None
     }
@@ -171,7 +172,7 @@ impl UserMemories {
     /// Counts down one skipped request. Returns whether there was one.
     fn take_skipped_request(&self) -> bool {
         let fewer = |left: u32| left.checked_sub(1);
-        self.resting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok()
+        self.skipped_requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok()
     }
 
     /// Embeds a text, and some of the memories that have no vector yet. If the text is empty,
@@ -200,7 +201,7 @@ impl UserMemories {
         let name = embedder.name().to_owned();
         let dimensions = Some(self.dimensions.load(Ordering::Relaxed)).filter(|n| *n > 0);
         self.with_store(move |memories, user| {
-            memories.list_without_vector(user, (&name, dimensions), CATCH_UP_MAX)
+            memories.list_without_vector(user, (&name, dimensions), BACKLOG_MAX)
         })
         .await
     }
@@ -255,16 +256,20 @@ impl UserMemories {
             let shown =
                 from_turn.map(|from_turn| VisibleTurns { session_id: &session_id, from_turn });
             let recall = |by| {
-                let wanted =
-                    sallyport_store::memories::MemoryQuery { user, by, limit: FOUND_MAX, shown };
+                let wanted = sallyport_store::memories::MemoryQuery {
+                    user,
+                    criterion: by,
+                    limit: MATCHES_MAX,
+                    visible_turns: shown,
+                };
                 memories.recall(&wanted)
             };
-            let by_words = || Ok(recall(MemoryCriterion::Words(&query))?.found);
+            let by_words = || Ok(recall(MemoryCriterion::Words(&query))?.matches);
             let (Some(values), Some(embedder)) = (&vector, &embedder) else { return by_words() };
             let name = embedder.name();
             let by_vector =
                 recall(MemoryCriterion::Vector(EmbeddingVector { embedder: name, values }))?;
-            let mut found = by_vector.found;
+            let mut found = by_vector.matches;
             found.retain(is_similar_enough);
             if by_vector.not_compared > 0 {
                 let is_other = |one: &MemoryMatch| {
@@ -287,8 +292,8 @@ fn is_similar_enough(found: &MemoryMatch) -> bool {
 impl SessionRecall {
     /// Stores the initial memories of the session, once.
     async fn store_initial_memories(&self, known: &[String]) -> Result<(), RecallError> {
-        let is_new = *self.known.lock().unwrap_or_else(PoisonError::into_inner) != known;
-        if !self.is_kept || !is_new {
+        let is_new = *self.initial_memories.lock().unwrap_or_else(PoisonError::into_inner) != known;
+        if !self.is_stored || !is_new {
             return Ok(());
         }
         let (texts, session_id) = (known.to_vec(), self.session_id.clone());
@@ -301,7 +306,7 @@ impl SessionRecall {
                 Ok(())
             })
             .await?;
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known.to_vec();
+        *self.initial_memories.lock().unwrap_or_else(PoisonError::into_inner) = known.to_vec();
         Ok(())
     }
 
@@ -312,7 +317,7 @@ impl SessionRecall {
         self.store_initial_memories(wanted.memories).await?;
         let vector = self.memories.embed_with_backlog(wanted.query).await?;
         let by_words = vector.is_none();
-        let from_turn = first_turn_of_last_run(wanted.shown);
+        let from_turn = first_turn_of_last_run(wanted.visible_turns);
         let found =
             self.memories.find_memories(wanted.query, vector, &self.session_id, from_turn).await?;
         // Leave out the initial memories of other sessions.
@@ -322,7 +327,7 @@ impl SessionRecall {
             one.memory.kind != StoredMemoryKind::Initial || is_known()
         };
         let found: Vec<MemoryMatch> = found.into_iter().filter(is_own).collect();
-        let rest = if by_words || !self.is_kept {
+        let rest = if by_words || !self.is_stored {
             unmatched_initial_memories(wanted.memories, &found)
         } else {
             Vec::new()
@@ -342,7 +347,7 @@ impl SessionRecall {
     }
 
     async fn store_turn(&self, turn: &PastTurn) -> Result<(), RecallError> {
-        let Some(text) = turn.memory_text().filter(|_| self.is_kept) else { return Ok(()) };
+        let Some(text) = turn.memory_text().filter(|_| self.is_stored) else { return Ok(()) };
         let (session_id, number) = (self.session_id.clone(), turn.number as u64);
         self.memories
             .with_store(move |memories, user| {

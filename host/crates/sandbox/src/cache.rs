@@ -59,7 +59,7 @@ pub(crate) struct ComponentCache {
     /// Components that the queue compiled for this process and that have not been requested yet, so
     /// that their first request does not count as a hit.
     fresh: Mutex<BTreeSet<String>>,
-    kept: Mutex<BTreeMap<String, Result<Component, CompileFailure>>>,
+    in_memory: Mutex<BTreeMap<String, Result<Component, CompileFailure>>>,
     hits: AtomicUsize,
     compiled: AtomicUsize,
 }
@@ -85,7 +85,7 @@ impl ComponentCache {
             compiler,
             folder,
             fresh: Mutex::default(),
-            kept: Mutex::default(),
+            in_memory: Mutex::default(),
             hits: AtomicUsize::new(0),
             compiled: AtomicUsize::new(0),
         }
@@ -255,7 +255,7 @@ impl ComponentCache {
         let limits = hash_value(&self.compiler.limits());
         Some(CacheEntry {
             code: folder.join(format!("{key}.cwasm")),
-            refused: folder.join(format!("{key}-{}.refused", &limits[..16])),
+            refusal: folder.join(format!("{key}-{}.refused", &limits[..16])),
             lock: folder.join(format!("{key}.lock")),
         })
     }
@@ -264,14 +264,14 @@ impl ComponentCache {
     fn lock_in_memory(
         &self,
     ) -> MutexGuard<'_, BTreeMap<String, Result<Component, CompileFailure>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The paths of one component's files.
 struct CacheEntry {
     code: PathBuf,
-    refused: PathBuf,
+    refusal: PathBuf,
     lock: PathBuf,
 }
 
@@ -279,7 +279,7 @@ impl CacheEntry {
     /// The refusal that an earlier start stored, if any.
     fn read_refusal(&self) -> Option<CompileFailure> {
         let mut text = String::new();
-        let file = open_private(&self.refused).ok()?;
+        let file = open_private(&self.refusal).ok()?;
         file.take(REFUSAL_BYTES_MAX).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
     }
@@ -288,7 +288,7 @@ impl CacheEntry {
         if !failure.is_final() {
             return Ok(());
         }
-        write_atomically(&self.refused, &serde_json::to_vec(failure)?)
+        write_atomically(&self.refusal, &serde_json::to_vec(failure)?)
     }
 }
 

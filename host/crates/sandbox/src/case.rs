@@ -16,14 +16,14 @@ use crate::{
 /// One run of a guest, shared by everything that serves it.
 pub(crate) struct RunContext {
     pub(crate) clock: RunClock,
-    pub(crate) ledger: EffectLog,
-    warden: Arc<dyn HostCallAuthorizer>,
+    pub(crate) effect_log: EffectLog,
+    authorizer: Arc<dyn HostCallAuthorizer>,
     /// The grant at the start of the run, which determined what was opened and which limits apply.
-    granted: Arc<Grant>,
+    initial_grant: Arc<Grant>,
     /// `None` for a run without a caller: listing tools, setup, teardown.
     call: Option<Arc<AdmittedCall>>,
     /// The run's links to the session, for as long as it plays a role there.
-    pub(crate) role: RoleLinks,
+    pub(crate) role_links: RoleLinks,
 }
 
 impl RunContext {
@@ -38,7 +38,14 @@ impl RunContext {
         let limits = grant.limits();
         let clock = RunClock::start(limits.time.min(time_max), limits.cpu);
         let ledger = EffectLog::new(limits.log_bytes);
-        Arc::new(Self { clock, ledger, warden, granted: grant, call: Some(call), role })
+        Arc::new(Self {
+            clock,
+            effect_log: ledger,
+            authorizer: warden,
+            initial_grant: grant,
+            call: Some(call),
+            role_links: role,
+        })
     }
 
     /// A run that neither a rule nor the user has allowed. It has no grants.
@@ -50,25 +57,32 @@ impl RunContext {
         let limits = granted.limits();
         let clock = RunClock::start(time_max.unwrap_or(limits.time), limits.cpu);
         let ledger = EffectLog::new(limits.log_bytes);
-        Arc::new(Self { clock, ledger, warden, granted, call: None, role: RoleLinks::default() })
+        Arc::new(Self {
+            clock,
+            effect_log: ledger,
+            authorizer: warden,
+            initial_grant: granted,
+            call: None,
+            role_links: RoleLinks::default(),
+        })
     }
 
     /// The current grant.
     pub(crate) fn current_grant(&self) -> Arc<Grant> {
         match self.call {
-            Some(_) => self.warden.current_grant(),
-            None => Arc::clone(&self.granted),
+            Some(_) => self.authorizer.current_grant(),
+            None => Arc::clone(&self.initial_grant),
         }
     }
 
     /// The grant at the start of the run.
     pub(crate) fn initial_grant(&self) -> &Grant {
-        &self.granted
+        &self.initial_grant
     }
 
     /// The warden, which redacts secrets and provides services.
     pub(crate) fn authorizer(&self) -> &dyn HostCallAuthorizer {
-        &*self.warden
+        &*self.authorizer
     }
 
     /// The call on whose behalf the guest runs, if there is one.
@@ -80,14 +94,14 @@ impl RunContext {
     pub(crate) fn data_owner(&self) -> DataOwner {
         let of_call = self.call().and_then(|call| call.context().user_id.as_deref());
         DataOwner {
-            plugin: self.granted.plugin().clone(),
-            user: of_call.unwrap_or_else(|| self.warden.default_user()).to_owned(),
+            plugin: self.initial_grant.plugin().clone(),
+            user: of_call.unwrap_or_else(|| self.authorizer.default_user()).to_owned(),
         }
     }
 
     /// The environment that a grant gives: the variables that it names and that are set.
     pub(crate) fn environment_variables(&self, grant: &Grant) -> Vec<(String, String)> {
-        let set = |name: &String| Some((name.clone(), self.warden.environment_variable(name)?));
+        let set = |name: &String| Some((name.clone(), self.authorizer.environment_variable(name)?));
         grant.env().iter().filter_map(set).collect()
     }
 
@@ -97,7 +111,7 @@ impl RunContext {
     ///
     /// The secret is not available. The message contains no part of it.
     pub(crate) async fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
-        let (warden, name) = (Arc::clone(&self.warden), name.to_owned());
+        let (warden, name) = (Arc::clone(&self.authorizer), name.to_owned());
         let found = tokio::task::spawn_blocking(move || warden.look_up_secret(&name)).await;
         found.unwrap_or_else(|_| Err("looking it up failed".to_owned()))
     }
@@ -105,7 +119,7 @@ impl RunContext {
     /// Whether an access would lead to a question to the user.
     pub(crate) fn would_ask_user(&self, what: &str, kind: &OutboundAccessKind<'_>) -> bool {
         let Some(call) = &self.call else { return false };
-        self.warden.would_ask_user(&OutboundAccess { call, what, kind: *kind })
+        self.authorizer.would_ask_user(&OutboundAccess { call, what, kind: *kind })
     }
 
     /// Authorises an access, which may ask the user. The guest's clock is paused in the meantime.
@@ -118,17 +132,17 @@ impl RunContext {
         let Some(call) = &self.call else { return Err(self.deny_without_call(what)) };
         let _hold = self.clock.pause();
         let access = OutboundAccess { call, what, kind };
-        let asking = self.ledger.begin_question(what);
-        let answer = self.warden.authorize_access(access).await;
+        let asking = self.effect_log.begin_question(what);
+        let answer = self.authorizer.authorize_access(access).await;
         asking.mark_answered();
         match answer {
             Ok(None) => Ok(()),
             Ok(Some(answer)) => {
-                self.ledger.record_effect(Effect::Asked { what: what.to_owned(), answer });
+                self.effect_log.record_effect(Effect::Asked { what: what.to_owned(), answer });
                 Ok(())
             }
             Err(denial) => {
-                self.ledger.record_refusal(denial.clone());
+                self.effect_log.record_refusal(denial.clone());
                 Err(denial)
             }
         }
@@ -136,7 +150,7 @@ impl RunContext {
 
     /// Records that the guest called an interface that needs a role which this run does not have.
     pub(crate) fn record_missing_role(&self, what: &str) {
-        self.ledger.record_refusal(Denial {
+        self.effect_log.record_refusal(Denial {
             what: format!("{} may not {what}", self.current_grant().plugin()),
             why: "it has no such role in this run".to_owned(),
             fix: None,
@@ -151,7 +165,7 @@ impl RunContext {
             fix: None,
             nobody_to_ask: false,
         };
-        self.ledger.record_refusal(denial.clone());
+        self.effect_log.record_refusal(denial.clone());
         denial
     }
 }
@@ -176,10 +190,10 @@ impl Deref for RunGuard {
 
 impl Drop for RunGuard {
     fn drop(&mut self) {
-        let effects = self.ledger.close();
+        let effects = self.effect_log.close();
         if let (Some(call), false) = (self.call(), effects.is_empty()) {
             let mut report = CallReport { effects, ..CallReport::from(Outcome::Cancelled) };
-            self.warden.redactor().redact_report(&mut report);
+            self.authorizer.redactor().redact_report(&mut report);
             call.abandoned_effects().add_effects(report.effects);
         }
     }

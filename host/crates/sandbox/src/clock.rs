@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 pub(crate) struct RunClock(Arc<RunClockState>);
 
 struct RunClockState {
-    wall: Duration,
+    wall_time_max: Duration,
     times: Mutex<RunClockTimes>,
     resumed: Notify,
     cpu: CpuMeter,
@@ -30,9 +30,9 @@ struct RunClockState {
 
 struct RunClockTimes {
     /// The start time, moved forward by every pause.
-    begun: Instant,
+    started: Instant,
     /// When the current pause began, and how many holds keep the clock paused.
-    held: Option<(Instant, usize)>,
+    paused: Option<(Instant, usize)>,
 }
 
 /// The reason why a guest has to stop.
@@ -51,8 +51,8 @@ impl RunClock {
     /// Starts a clock with these limits.
     pub(crate) fn start(wall: Duration, cpu: Option<Duration>) -> Self {
         Self(Arc::new(RunClockState {
-            wall,
-            times: Mutex::new(RunClockTimes { begun: Instant::now(), held: None }),
+            wall_time_max: wall,
+            times: Mutex::new(RunClockTimes { started: Instant::now(), paused: None }),
             resumed: Notify::new(),
             cpu: CpuMeter::new(cpu),
         }))
@@ -61,27 +61,27 @@ impl RunClock {
     /// Pauses the clock until the hold is dropped.
     pub(crate) fn pause(&self) -> ClockPause {
         let mut times = self.lock_times();
-        let (since, holders) = times.held.unwrap_or((Instant::now(), 0));
-        times.held = Some((since, holders + 1));
+        let (since, holders) = times.paused.unwrap_or((Instant::now(), 0));
+        times.paused = Some((since, holders + 1));
         drop(times);
         ClockPause(self.clone())
     }
 
     /// The wall-clock limit.
     pub(crate) fn wall_time_limit(&self) -> Duration {
-        self.0.wall
+        self.0.wall_time_max
     }
 
     /// How long the clock has run.
     pub(crate) fn elapsed_time(&self) -> Duration {
         let times = self.lock_times();
-        let now = times.held.map_or_else(Instant::now, |(since, _)| since);
-        now.saturating_duration_since(times.begun)
+        let now = times.paused.map_or_else(Instant::now, |(since, _)| since);
+        now.saturating_duration_since(times.started)
     }
 
     /// The time until the guest is stopped.
     pub(crate) fn remaining_time(&self) -> Duration {
-        self.0.wall.saturating_sub(self.elapsed_time())
+        self.0.wall_time_max.saturating_sub(self.elapsed_time())
     }
 
     /// The reason to stop the guest now, if there is one.
@@ -94,7 +94,7 @@ impl RunClock {
 
     /// Waits until the wall-clock limit is reached.
     pub(crate) async fn wait_for_wall_time_limit(&self) {
-        self.wait_until(self.0.wall).await;
+        self.wait_until(self.0.wall_time_max).await;
     }
 
     /// Waits until the clock has run for this long.
@@ -122,7 +122,7 @@ impl RunClock {
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        self.lock_times().held.is_some()
+        self.lock_times().paused.is_some()
     }
 
     /// Counts the processor time of this future's polls.
@@ -138,13 +138,13 @@ impl RunClock {
 impl Drop for ClockPause {
     fn drop(&mut self) {
         let mut times = self.0.lock_times();
-        if let Some((since, holders)) = times.held {
+        if let Some((since, holders)) = times.paused {
             if holders > 1 {
-                times.held = Some((since, holders - 1));
+                times.paused = Some((since, holders - 1));
                 return;
             }
-            times.held = None;
-            times.begun += since.elapsed();
+            times.paused = None;
+            times.started += since.elapsed();
         }
         drop(times);
         self.0.0.resumed.notify_waiters();

@@ -15,36 +15,40 @@ use crate::case::RunContext;
 pub(crate) struct CurrentRun(Mutex<CurrentRunState>);
 
 struct CurrentRunState {
-    case: Arc<RunContext>,
+    run_context: Arc<RunContext>,
     /// The time of the guest's earlier runs.
-    past: Duration,
+    earlier_runs_time: Duration,
     /// The guest's own time while no run is active.
-    resting: Option<Duration>,
+    paused_at: Option<Duration>,
 }
 
 impl CurrentRun {
     pub(crate) fn new(case: &Arc<RunContext>) -> Arc<Self> {
-        let entry = CurrentRunState { case: Arc::clone(case), past: Duration::ZERO, resting: None };
+        let entry = CurrentRunState {
+            run_context: Arc::clone(case),
+            earlier_runs_time: Duration::ZERO,
+            paused_at: None,
+        };
         Arc::new(Self(Mutex::new(entry)))
     }
 
     /// The current run, or the last one.
     pub(crate) fn context(&self) -> Arc<RunContext> {
-        Arc::clone(&self.lock_state().case)
+        Arc::clone(&self.lock_state().run_context)
     }
 
     /// Begins another run.
     pub(crate) fn begin_run(&self, next: &Arc<RunContext>) {
         let mut entry = self.lock_state();
-        entry.past = entry.guest_time();
-        entry.resting = None;
-        entry.case = Arc::clone(next);
+        entry.earlier_runs_time = entry.guest_time();
+        entry.paused_at = None;
+        entry.run_context = Arc::clone(next);
     }
 
     /// Ends the current run. The guest's own time pauses until the next run begins.
     pub(crate) fn end_run(&self) {
         let mut entry = self.lock_state();
-        entry.resting = Some(entry.guest_time());
+        entry.paused_at = Some(entry.guest_time());
     }
 
     /// The guest's own time: it advances during its runs and never goes back.
@@ -56,7 +60,7 @@ impl CurrentRun {
     pub(crate) async fn wait_until(&self, time: Duration) {
         let (case, past) = {
             let entry = self.lock_state();
-            (Arc::clone(&entry.case), entry.past)
+            (Arc::clone(&entry.run_context), entry.earlier_runs_time)
         };
         case.clock.wait_until(time.saturating_sub(past)).await;
     }
@@ -70,8 +74,9 @@ impl CurrentRun {
 
 impl CurrentRunState {
     fn guest_time(&self) -> Duration {
-        let running = || self.past.saturating_add(self.case.clock.elapsed_time());
-        self.resting.unwrap_or_else(running)
+        let running =
+            || self.earlier_runs_time.saturating_add(self.run_context.clock.elapsed_time());
+        self.paused_at.unwrap_or_else(running)
     }
 }
 

@@ -28,22 +28,22 @@ pub enum LoadError {
     Compiler { message: String },
     /// The component does not export the expected interface in a version that this host knows.
     #[error("{path} exports no {export}: it has {found}, wanted is {wanted}", path = path.display())]
-    Lacking { path: PathBuf, export: &'static str, found: String, wanted: &'static str },
+    MissingExport { path: PathBuf, export: &'static str, found: String, wanted: &'static str },
     /// The component imports interfaces that the host does not have.
     #[error("{path} imports what this host does not offer: {names}", path = path.display())]
     UnknownImports { path: PathBuf, names: String },
     /// The component imports a power interface that its manifest does not request.
     #[error("{path} imports {interface}, but plugin.toml does not request {capability}", path = path.display())]
-    Unrequested { path: PathBuf, interface: String, capability: &'static str },
+    UnrequestedCapability { path: PathBuf, interface: String, capability: &'static str },
     /// The component has one of our interfaces with other types.
     #[error("{path} does not keep to the plugin contract: {message}", path = path.display())]
-    Mismatch { path: PathBuf, message: String },
+    InterfaceMismatch { path: PathBuf, message: String },
     /// The component describes a tool that is not valid.
     #[error("{path} lists a tool that cannot be: {message}", path = path.display())]
-    ImpossibleTools { path: PathBuf, message: String },
+    InvalidTools { path: PathBuf, message: String },
     /// `list-tools` trapped or took too long.
     #[error("{path} could not list its tools: {message}", path = path.display())]
-    BadTools { path: PathBuf, message: String },
+    ToolListFailed { path: PathBuf, message: String },
     /// The engine could not be set up.
     #[error("cannot set up the WebAssembly engine: {message}")]
     Engine { message: String },
@@ -71,23 +71,25 @@ impl LoadError {
                 "plugins are compiled by this same program, in a process of its own: it has to be \
                  allowed to start itself"
             }
-            Self::Lacking { found, .. } if found == NO_EXPORTS => {
+            Self::MissingExport { found, .. } if found == NO_EXPORTS => {
                 "in Rust, end src/lib.rs with `sallyport_sdk::export_plugin!(tools = [my_tool]);`; \
                  elsewhere, build against the world `plugin` of wit/"
             }
-            Self::Lacking { .. } => {
+            Self::MissingExport { .. } => {
                 "export the interface, or remove the role from `roles` in plugin.toml"
             }
             Self::UnknownImports { .. } => {
                 "build it without them; wit/ and WASI 0.2 list what is available"
             }
-            Self::Unrequested { .. } => "add the matching [[request.*]] entry to plugin.toml",
-            Self::Mismatch { .. } => "rebuild it against the wit/ folder of this version",
-            Self::ImpossibleTools { .. } => {
+            Self::UnrequestedCapability { .. } => {
+                "add the matching [[request.*]] entry to plugin.toml"
+            }
+            Self::InterfaceMismatch { .. } => "rebuild it against the wit/ folder of this version",
+            Self::InvalidTools { .. } => {
                 "a tool has a name of its own, and parameters that are a JSON Schema of an object: \
                  put the arguments into a struct with named fields"
             }
-            Self::BadTools { .. } => {
+            Self::ToolListFailed { .. } => {
                 "list-tools must be fast, must always return the same, and must need no grants"
             }
             Self::Engine { .. } => "please report this: it is a bug of the host",

@@ -52,14 +52,14 @@ pub(crate) struct GrantOpenError {
 pub(crate) struct GuestResources {
     pub(crate) wasi: WasiCtx,
     pub(crate) files: GuestFiles,
-    pub(crate) scratch: Option<ProcessTempFolder>,
+    pub(crate) file_copies: Option<ProcessTempFolder>,
 }
 
 /// The part of a grant that is fixed for as long as a guest lives.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FixedGrantParts {
     folders: Vec<(PathBuf, String)>,
-    scratches: Vec<(String, String)>,
+    scratch_folders: Vec<(String, String)>,
     environment: Vec<(String, String)>,
     memory_bytes: u64,
     handles: u32,
@@ -75,7 +75,7 @@ impl FixedGrantParts {
         let scratch = |held: &ScratchGrant| (held.name.clone(), held.mount.clone());
         Self {
             folders: granted.fs().iter().map(folder).collect(),
-            scratches: granted.scratch().iter().map(scratch).collect(),
+            scratch_folders: granted.scratch().iter().map(scratch).collect(),
             environment: case.environment_variables(granted),
             memory_bytes: limits.memory_bytes,
             handles: limits.handles,
@@ -107,7 +107,7 @@ pub(crate) fn open_guest_resources(
         let entry = MountGrantEntry::from_mount(granted);
         if fs::metadata(&granted.host).map_err(failed)?.is_dir() {
             let root = open_folder(&granted.host).map_err(failed)?;
-            let shelf = disk.shelves.folder_usage(&root).map_err(failed)?;
+            let shelf = disk.folder_usage.folder_usage(&root).map_err(failed)?;
             mounts.push(GuestMount::from_folder(docket, &slots, entry, root, shelf));
         } else {
             copy_file(granted, &mut scratch).map_err(failed)?;
@@ -123,7 +123,7 @@ pub(crate) fn open_guest_resources(
     Ok(GuestResources {
         wasi: build_wasi_context(&case, output, env),
         files: GuestFiles { mounts },
-        scratch,
+        file_copies: scratch,
     })
 }
 
@@ -136,8 +136,11 @@ fn open_scratch_folders(
     let case = docket.context();
     let Some(call) = case.call() else { return Ok(Vec::new()) };
     let open = |granted: &ScratchGrant| {
-        let opened =
-            disk.scratches.open_folder(&call.context().session_id, &granted.name, &disk.shelves);
+        let opened = disk.scratch_folders.open_folder(
+            &call.context().session_id,
+            &granted.name,
+            &disk.folder_usage,
+        );
         let (root, shelf) = opened.map_err(|source| GrantOpenError {
             path: granted.name.clone().into(),
             guest: granted.mount.clone(),
@@ -156,7 +159,7 @@ fn build_wasi_context(
     env: &[(String, String)],
 ) -> WasiCtx {
     let mut context = WasiCtxBuilder::new();
-    match &case.role.program {
+    match &case.role_links.program {
         None => context.stdout(stdout.clone()).stderr(stderr.clone()),
         Some(program) => {
             let stderr = program.stderr(stderr);

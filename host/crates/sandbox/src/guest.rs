@@ -48,37 +48,37 @@ pub(crate) struct Guest {
     pub(crate) table: ResourceTable,
     pub(crate) files: GuestFiles,
     pub(crate) http: WasiHttpCtx,
-    pub(crate) gate: HttpGate,
+    pub(crate) http_gate: HttpGate,
     pub(crate) memory: MemoryAccount,
     /// The current run.
-    pub(crate) case: Arc<RunContext>,
+    pub(crate) run_context: Arc<RunContext>,
     /// The current run as seen by resources that outlive a host call.
-    pub(crate) docket: Arc<CurrentRun>,
+    pub(crate) current_run: Arc<CurrentRun>,
     /// Standard output and standard error.
     pub(crate) output: [GuestOutput; 2],
     /// The calls of the current run to our own interfaces.
-    pub(crate) uses: HostCallCounters,
-    pub(crate) common: Arc<SharedPluginState>,
+    pub(crate) counters: HostCallCounters,
+    pub(crate) shared_state: Arc<SharedPluginState>,
     /// The limits for its whole life.
     pub(crate) limits: PluginLimits,
     /// Copies of single granted files, removed with the guest.
-    pub(crate) _scratch: Option<ProcessTempFolder>,
+    pub(crate) _file_copies: Option<ProcessTempFolder>,
 }
 
 impl Guest {
     /// Most bytes that the tool may return.
     pub(crate) fn output_bytes_max(&self) -> u64 {
-        self.case.initial_grant().limits().output_bytes
+        self.run_context.initial_grant().limits().output_bytes
     }
 
     /// Begins another run. Limits count separately for each run, except for memory that is still in
     /// use.
     pub(crate) fn begin_run(&mut self, case: &Arc<RunContext>) {
-        self.docket.begin_run(case);
-        self.case = Arc::clone(case);
-        self.gate.case = Arc::clone(case);
-        self.gate.account = Arc::default();
-        self.uses = HostCallCounters::default();
+        self.current_run.begin_run(case);
+        self.run_context = Arc::clone(case);
+        self.http_gate.run_context = Arc::clone(case);
+        self.http_gate.usage = Arc::default();
+        self.counters = HostCallCounters::default();
         self.memory.begin_run();
         self.files.begin_run();
     }
@@ -86,8 +86,8 @@ impl Guest {
     /// Ends the current run, and with it all outside work that is still running.
     pub(crate) fn end_run(&mut self) {
         self.output.iter().for_each(GuestOutput::log_last_line);
-        self.gate.account.close();
-        self.docket.end_run();
+        self.http_gate.usage.close();
+        self.current_run.end_run();
     }
 }
 
@@ -113,6 +113,6 @@ impl WasiView for Guest {
 
 impl WasiHttpView for Guest {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { hooks: &mut self.gate, table: &mut self.table, ctx: &mut self.http }
+        WasiHttpCtxView { hooks: &mut self.http_gate, table: &mut self.table, ctx: &mut self.http }
     }
 }

@@ -68,7 +68,7 @@ impl ComponentInterface {
         if self.exports.iter().any(|name| abi::command::is_program(name)) {
             return Ok(());
         }
-        Err(self.missing_export_error(file.path(), "program", abi::command::RUN))
+        Err(self.missing_export_error(file.path(), "program", abi::command::RUN_INTERFACE))
     }
 
     /// Refuses a component that is built for WASI 0.3, because its calling convention is turned off
@@ -88,7 +88,7 @@ impl ComponentInterface {
         wanted: &'static str,
     ) -> LoadError {
         let found = abi::format_exports(&self.exports);
-        LoadError::Lacking { path: path.to_owned(), export, found, wanted }
+        LoadError::MissingExport { path: path.to_owned(), export, found, wanted }
     }
 }
 

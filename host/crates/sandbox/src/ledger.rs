@@ -20,7 +20,7 @@ const REQUESTS_MAX: usize = 1000;
 const REFUSALS_MAX: usize = 100;
 
 /// Most changed files, used secrets and answered questions that are recorded per call.
-const NOTES_MAX: usize = 1000;
+const OTHER_EFFECTS_MAX: usize = 1000;
 
 /// Most uses of capabilities that are recorded per call. They have a limit of their own, so that a
 /// guest which writes thousands of keys does not use up the space for its other effects.
@@ -36,7 +36,7 @@ const LINE_BYTES_MIN: u64 = 16;
 pub(crate) const STDERR_LEVEL: LogLevel = LogLevel::Warn;
 
 /// The text between the thread and the location in a panic message of Rust's standard library.
-const PANICKED: &str = " panicked at ";
+const PANIC_MARKER: &str = " panicked at ";
 
 /// Longest panic message in the result, in bytes. The log has the full text.
 const PANIC_BYTES_MAX: usize = 500;
@@ -54,17 +54,17 @@ struct EffectLogState {
     questions: Vec<String>,
     requests_left: usize,
     refusals_left: usize,
-    notes_left: usize,
+    other_effects_left: usize,
     uses_left: usize,
     log_bytes_left: u64,
-    log_cut: bool,
+    is_log_truncated: bool,
     limit: Option<String>,
-    is_unsaid: bool,
+    has_undelivered_notice: bool,
 }
 
 /// A use of a capability that is still running.
 pub(crate) struct CapabilityUse {
-    ledger: EffectLog,
+    effect_log: EffectLog,
     effect: Effect,
     /// Whether the entry belongs to this use alone.
     is_new: bool,
@@ -78,9 +78,9 @@ impl CapabilityUse {
         let (capability, what) = (capability.clone(), format!("{what}{how}"));
         let told = Effect::Used { capability, what };
         match self.is_new {
-            true => self.ledger.replace_effect(&self.effect, told),
+            true => self.effect_log.replace_effect(&self.effect, told),
             false => {
-                self.ledger.lock_state().add_use(&told);
+                self.effect_log.lock_state().add_use(&told);
             }
         }
     }
@@ -89,7 +89,7 @@ impl CapabilityUse {
 /// A question to the user or to the policy. If this is dropped before there is an answer, the
 /// unanswered question is recorded.
 pub(crate) struct QuestionGuard {
-    ledger: EffectLog,
+    effect_log: EffectLog,
     what: String,
     is_answered: bool,
 }
@@ -103,7 +103,7 @@ impl QuestionGuard {
 
 impl Drop for QuestionGuard {
     fn drop(&mut self) {
-        let mut book = self.ledger.lock_state();
+        let mut book = self.effect_log.lock_state();
         if book.close_question(&self.what) && !self.is_answered {
             book.record_effect(unanswered_effect(std::mem::take(&mut self.what)));
         }
@@ -159,12 +159,12 @@ impl EffectLog {
             questions: Vec::new(),
             requests_left: REQUESTS_MAX,
             refusals_left: REFUSALS_MAX,
-            notes_left: NOTES_MAX,
+            other_effects_left: OTHER_EFFECTS_MAX,
             uses_left: USES_MAX,
             log_bytes_left: log_bytes_max,
-            log_cut: false,
+            is_log_truncated: false,
             limit: None,
-            is_unsaid: false,
+            has_undelivered_notice: false,
         })))
     }
 
@@ -176,7 +176,7 @@ impl EffectLog {
         if cost <= book.log_bytes_left {
             book.log_bytes_left -= cost;
             book.effects.push(Effect::Logged { level, text: line.to_owned() });
-        } else if !std::mem::replace(&mut book.log_cut, true) {
+        } else if !std::mem::replace(&mut book.is_log_truncated, true) {
             let text = "… the log limit (limits.log) is reached, further lines are dropped";
             let text = text.to_owned();
             book.effects.push(Effect::Logged { level: LogLevel::Warn, text });
@@ -206,7 +206,7 @@ impl EffectLog {
     /// Registers a question, so that it is recorded even if it is never answered.
     pub(crate) fn begin_question(&self, what: &str) -> QuestionGuard {
         self.lock_state().questions.push(what.to_owned());
-        QuestionGuard { ledger: self.clone(), what: what.to_owned(), is_answered: false }
+        QuestionGuard { effect_log: self.clone(), what: what.to_owned(), is_answered: false }
     }
 
     /// Records the use of a capability, unless it is recorded already.
@@ -219,7 +219,7 @@ impl EffectLog {
     pub(crate) fn begin_use(&self, capability: Capability, what: String) -> CapabilityUse {
         let effect = Effect::Used { capability: capability.as_str().to_owned(), what };
         let is_new = self.lock_state().add_use(&effect);
-        CapabilityUse { ledger: self.clone(), effect, is_new }
+        CapabilityUse { effect_log: self.clone(), effect, is_new }
     }
 
     /// Replaces the entry of a use. If the new entry is recorded already, the old one is removed if
@@ -258,12 +258,12 @@ impl EffectLog {
 
     /// Records that a message to the user was not accepted, through no fault of the guest.
     pub(crate) fn record_undelivered(&self) {
-        self.lock_state().is_unsaid = true;
+        self.lock_state().has_undelivered_notice = true;
     }
 
     /// Whether a message to the user was not accepted.
     pub(crate) fn has_undelivered(&self) -> bool {
-        self.lock_state().is_unsaid
+        self.lock_state().has_undelivered_notice
     }
 
     /// Closes the book and returns its entries.
@@ -298,9 +298,9 @@ impl EffectLog {
             _ => None,
         });
         let said: Vec<&str> = said.collect();
-        let head = |line: &&str| line.starts_with("thread '") && line.contains(PANICKED);
+        let head = |line: &&str| line.starts_with("thread '") && line.contains(PANIC_MARKER);
         let at = said.iter().rposition(head)?;
-        let place = said[at].split_once(PANICKED)?.1.trim_end();
+        let place = said[at].split_once(PANIC_MARKER)?.1.trim_end();
         let words = said[at + 1..].iter().take_while(|line| !line.starts_with("note: "));
         let words: Vec<&str> = words.copied().collect();
         let mut text = format!("at {place} {}", words.join(" ").trim());
@@ -316,8 +316,8 @@ impl EffectLog {
 
 impl EffectLogState {
     fn record_effect(&mut self, effect: Effect) {
-        if self.notes_left > 0 && !self.effects.contains(&effect) {
-            self.notes_left -= 1;
+        if self.other_effects_left > 0 && !self.effects.contains(&effect) {
+            self.other_effects_left -= 1;
             self.effects.push(effect);
         }
     }

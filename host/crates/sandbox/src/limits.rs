@@ -3,7 +3,7 @@
 use wasmtime::ResourceLimiter;
 
 /// Handles per resource of a guest: its own, and one that it has lent.
-pub(crate) const NAMES_PER_HANDLE: usize = 2;
+pub(crate) const HANDLES_PER_RESOURCE: usize = 2;
 
 /// Most random bytes of one request. Key material needs hundreds.
 pub(crate) const RANDOM_BYTES_MAX: u64 = 1024 * 1024;
@@ -39,11 +39,11 @@ pub(crate) struct MemoryAccount {
     bytes_max: u64,
     bytes: u64,
     bytes_peak: u64,
-    pending: u64,
+    pending_growth: u64,
     refused: bool,
     /// Whether the last requested growth exceeds the maximum of the guest's own module.
-    is_beyond_module: bool,
-    machine_refused: bool,
+    exceeds_module_max: bool,
+    refused_by_system: bool,
 }
 
 impl MemoryAccount {
@@ -52,10 +52,10 @@ impl MemoryAccount {
             bytes_max,
             bytes: 0,
             bytes_peak: 0,
-            pending: 0,
+            pending_growth: 0,
             refused: false,
-            is_beyond_module: false,
-            machine_refused: false,
+            exceeds_module_max: false,
+            refused_by_system: false,
         }
     }
 
@@ -77,7 +77,7 @@ impl MemoryAccount {
     /// Whether the operating system had no memory for the guest in the current run, although the
     /// limit was not reached.
     pub(crate) fn was_refused_by_machine(&self) -> bool {
-        self.machine_refused
+        self.refused_by_system
     }
 
     /// The memory in use, in bytes.
@@ -90,11 +90,11 @@ impl MemoryAccount {
     pub(crate) fn begin_run(&mut self) {
         self.bytes_peak = self.bytes;
         self.refused = false;
-        self.machine_refused = false;
+        self.refused_by_system = false;
     }
 
     fn try_grow(&mut self, by: u64) -> bool {
-        self.pending = 0;
+        self.pending_growth = 0;
         let wanted = self.bytes.saturating_add(by);
         if wanted > self.bytes_max {
             self.refused = true;
@@ -102,14 +102,14 @@ impl MemoryAccount {
         }
         self.bytes = wanted;
         self.bytes_peak = self.bytes_peak.max(wanted);
-        self.pending = by;
+        self.pending_growth = by;
         true
     }
 
     /// Reverts the growth that was just counted and did not happen.
     fn revert_growth(&mut self) {
-        self.machine_refused |= self.pending > 0 && !self.is_beyond_module;
-        self.bytes -= std::mem::take(&mut self.pending);
+        self.refused_by_system |= self.pending_growth > 0 && !self.exceeds_module_max;
+        self.bytes -= std::mem::take(&mut self.pending_growth);
     }
 }
 
@@ -120,7 +120,7 @@ impl ResourceLimiter for MemoryAccount {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        self.is_beyond_module = maximum.is_some_and(|maximum| desired > maximum);
+        self.exceeds_module_max = maximum.is_some_and(|maximum| desired > maximum);
         Ok(self.try_grow(desired.saturating_sub(current) as u64))
     }
 
@@ -135,7 +135,7 @@ impl ResourceLimiter for MemoryAccount {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        self.is_beyond_module = maximum.is_some_and(|maximum| desired > maximum);
+        self.exceeds_module_max = maximum.is_some_and(|maximum| desired > maximum);
         let elements = desired.saturating_sub(current) as u64;
         Ok(self.try_grow(elements.saturating_mul(TABLE_ELEMENT_BYTES)))
     }

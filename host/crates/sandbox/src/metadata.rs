@@ -47,7 +47,7 @@ const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 const ROLE_PREFIX: &str = "role:";
 
 /// Increased whenever the format of the cached metadata changes, so that older files are ignored.
-const FORMAT: u32 = 4;
+const FORMAT_VERSION: u32 = 4;
 
 /// The metadata of a component, which is known without running it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,7 +109,7 @@ impl Sandbox {
         let digest = file.digest().to_owned();
         let powers = power::imported_interfaces(prepared.pre.component());
         let metadata =
-            ComponentMetadata { format: FORMAT, digest, tools, managed, exports, powers };
+            ComponentMetadata { format: FORMAT_VERSION, digest, tools, managed, exports, powers };
         if let Ok(text) = serde_json::to_string(&metadata) {
             self.cache.write_metadata(file.digest(), &text);
         }
@@ -146,7 +146,7 @@ impl Sandbox {
     fn read_cached_metadata(&self, digest: &str, plugin: &PluginName) -> Option<ComponentMetadata> {
         let mut metadata: ComponentMetadata =
             serde_json::from_str(&self.cache.read_metadata(digest)?).ok()?;
-        if metadata.format != FORMAT || metadata.digest != digest {
+        if metadata.format != FORMAT_VERSION || metadata.digest != digest {
             return None;
         }
         for tool in &mut metadata.tools {
@@ -161,7 +161,8 @@ impl Sandbox {
         file: &ComponentFile,
         plugin: &PluginName,
     ) -> Result<Vec<ToolDescriptor>, LoadError> {
-        let bad = |message: String| LoadError::BadTools { path: file.path().to_owned(), message };
+        let bad =
+            |message: String| LoadError::ToolListFailed { path: file.path().to_owned(), message };
         let grant = Arc::new(Grant::empty(plugin.clone()));
         let case = RunContext::without_call(
             Arc::new(FixedGrantAuthorizer::new(grant)),
@@ -175,7 +176,7 @@ impl Sandbox {
         });
         let run = run::run_guest(prepared, guest, body).await;
         match run.result {
-            Ok(tools) => check_tools(tools, plugin).map_err(|message| LoadError::ImpossibleTools {
+            Ok(tools) => check_tools(tools, plugin).map_err(|message| LoadError::InvalidTools {
                 path: file.path().to_owned(),
                 message,
             }),
@@ -184,7 +185,7 @@ impl Sandbox {
             }
             Err(RunStopReason::Failed(failure)) if failure.kind == FailureKind::BadOutput => {
                 let (path, message) = (file.path().to_owned(), failure.message);
-                Err(LoadError::Mismatch { path, message })
+                Err(LoadError::InterfaceMismatch { path, message })
             }
             Err(RunStopReason::Failed(failure)) => Err(bad(failure.message)),
         }

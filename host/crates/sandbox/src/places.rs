@@ -26,13 +26,13 @@ pub struct CallSlots {
 /// The number of places, taken or free, and the number that is wanted. Surplus places are removed
 /// when their calls end.
 struct CallSlotCount {
-    there: u32,
+    existing: u32,
     wanted: u32,
 }
 
 /// A place that a call has taken.
 pub struct CallSlot<'a> {
-    places: &'a CallSlots,
+    slots: &'a CallSlots,
     permit: Option<SemaphorePermit<'a>>,
 }
 
@@ -64,7 +64,7 @@ impl CallSlots {
     pub fn new() -> Self {
         Self {
             free: Semaphore::new(0),
-            count: Mutex::new(CallSlotCount { there: 0, wanted: 0 }),
+            count: Mutex::new(CallSlotCount { existing: 0, wanted: 0 }),
             recent: MinuteRateLimiter::default(),
         }
     }
@@ -82,7 +82,7 @@ impl CallSlots {
             // The semaphore is never closed, so the wait timed out.
             Ok(Err(_)) | Err(_) => return Err(CallSlotError::Busy { calls, waited }),
         };
-        let place = CallSlot { places: self, permit };
+        let place = CallSlot { slots: self, permit };
         self.count_call(limits.calls_per_minute, Instant::now())?;
         Ok(place)
     }
@@ -90,12 +90,12 @@ impl CallSlots {
     fn resize(&self, wanted: u32) {
         let mut count = lock_mutex(&self.count);
         count.wanted = wanted;
-        if wanted > count.there {
-            self.free.add_permits((wanted - count.there) as usize);
-            count.there = wanted;
+        if wanted > count.existing {
+            self.free.add_permits((wanted - count.existing) as usize);
+            count.existing = wanted;
         } else {
             // The result is at most the surplus, which is a `u32`.
-            count.there -= self.free.forget_permits((count.there - wanted) as usize) as u32;
+            count.existing -= self.free.forget_permits((count.existing - wanted) as usize) as u32;
         }
     }
 
@@ -112,9 +112,9 @@ impl CallSlots {
 impl Drop for CallSlot<'_> {
     fn drop(&mut self) {
         let Some(permit) = self.permit.take() else { return };
-        let mut count = lock_mutex(&self.places.count);
-        if count.there > count.wanted {
-            count.there -= 1;
+        let mut count = lock_mutex(&self.slots.count);
+        if count.existing > count.wanted {
+            count.existing -= 1;
             permit.forget();
         }
     }

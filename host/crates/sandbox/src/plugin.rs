@@ -38,7 +38,7 @@ use crate::{
     rate::MinuteRateLimiter,
     resident::{InstanceInfo, InstanceLease, InstancePool},
     roles::RoleLinks,
-    run::{self, Body, GuestInstance, RunResult, RunStopReason},
+    run::{self, GuestInstance, RunBody, RunResult, RunStopReason},
     runtime::WasmEngine,
     warden::HostCallAuthorizer,
 };
@@ -50,7 +50,7 @@ pub struct PluginParts<'a> {
     /// The component, as it was read and hashed.
     pub file: &'a ComponentFile,
     /// Answers the requests of its calls while they run.
-    pub warden: Arc<dyn HostCallAuthorizer>,
+    pub authorizer: Arc<dyn HostCallAuthorizer>,
     /// Its own settings, with defaults filled in.
     pub settings: Map<String, Value>,
 }
@@ -60,13 +60,13 @@ pub struct Plugin {
     name: PluginName,
     sandbox: Arc<Sandbox>,
     prepared: PreparedPlugin,
-    warden: Arc<dyn HostCallAuthorizer>,
-    common: Arc<SharedPluginState>,
-    places: CallSlots,
+    authorizer: Arc<dyn HostCallAuthorizer>,
+    shared_state: Arc<SharedPluginState>,
+    call_slots: CallSlots,
     /// Longest wall time of a run, in addition to the policy's limit.
     time_max: Duration,
     /// Its warm instances, if it has one per session.
-    residents: Option<Arc<InstancePool>>,
+    instance_pool: Option<Arc<InstancePool>>,
 }
 
 /// The reason why a plugin cannot be used for now, from the plugin or from the sandbox.
@@ -124,8 +124,8 @@ impl PreparedPlugin {
         let file = parts.file;
         let (engine, pre) = link_component(sandbox, file, parts.manifest)?;
         let command = WasiCommand::new(&pre, tool).map_err(|error| mismatch_error(file, &error))?;
-        let command =
-            command.ok_or_else(|| missing_export_error(file, &pre, "program", command::RUN))?;
+        let command = command
+            .ok_or_else(|| missing_export_error(file, &pre, "program", command::RUN_INTERFACE))?;
         Ok(Self { engine, pre, abi: Arc::new(command), http: None, roles: vec![PluginRole::Tools] })
     }
 }
@@ -147,7 +147,7 @@ fn link_component(
 }
 
 fn mismatch_error(file: &ComponentFile, error: &wasmtime::Error) -> LoadError {
-    LoadError::Mismatch { path: file.path().to_owned(), message: format!("{error:#}") }
+    LoadError::InterfaceMismatch { path: file.path().to_owned(), message: format!("{error:#}") }
 }
 
 fn missing_export_error(
@@ -156,7 +156,7 @@ fn missing_export_error(
     export: &'static str,
     wanted: &'static str,
 ) -> LoadError {
-    LoadError::Lacking {
+    LoadError::MissingExport {
         path: file.path().to_owned(),
         export,
         found: abi::describe_exports(pre),
@@ -206,15 +206,15 @@ impl Sandbox {
             name: parts.manifest.name.clone(),
             sandbox: Arc::clone(self),
             prepared,
-            places: CallSlots::new(),
+            call_slots: CallSlots::new(),
             time_max,
-            warden: parts.warden,
-            common: Arc::new(SharedPluginState {
+            authorizer: parts.authorizer,
+            shared_state: Arc::new(SharedPluginState {
                 settings: parts.settings,
                 notices: MinuteRateLimiter::default(),
                 has_timers,
             }),
-            residents,
+            instance_pool: residents,
         }
     }
 
@@ -234,20 +234,20 @@ impl Sandbox {
             files: opened.files,
             table: bounded_table(limits.handles),
             http: bounded_http(),
-            gate: HttpGate {
-                case: Arc::clone(case),
+            http_gate: HttpGate {
+                run_context: Arc::clone(case),
                 resolver: Arc::clone(&self.resolver),
                 tls: Arc::clone(&self.tls),
-                account: Arc::new(HttpUsage::default()),
+                usage: Arc::new(HttpUsage::default()),
             },
             memory: MemoryAccount::new(limits.memory_bytes),
-            case: Arc::clone(case),
-            docket,
+            run_context: Arc::clone(case),
+            current_run: docket,
             output,
-            uses: HostCallCounters::default(),
-            common: Arc::clone(common),
+            counters: HostCallCounters::default(),
+            shared_state: Arc::clone(common),
             limits,
-            _scratch: opened.scratch,
+            _file_copies: opened.file_copies,
         })
     }
 }
@@ -284,8 +284,8 @@ impl Plugin {
         }
     }
 
-    async fn run_lifecycle_call<R: Send + 'static>(&self, body: Body<R>) -> Result<R, String> {
-        let case = RunContext::without_call(Arc::clone(&self.warden), None);
+    async fn run_lifecycle_call<R: Send + 'static>(&self, body: RunBody<R>) -> Result<R, String> {
+        let case = RunContext::without_call(Arc::clone(&self.authorizer), None);
         self.run_without_call(&case, body).await
     }
 
@@ -297,10 +297,12 @@ impl Plugin {
     pub(crate) async fn run_without_call<R: Send + 'static>(
         &self,
         case: &Arc<RunContext>,
-        body: Body<R>,
+        body: RunBody<R>,
     ) -> Result<R, String> {
-        let guest =
-            self.sandbox.create_guest(case, &self.common).map_err(|error| error.to_string())?;
+        let guest = self
+            .sandbox
+            .create_guest(case, &self.shared_state)
+            .map_err(|error| error.to_string())?;
         run::run_guest(&self.prepared, guest, body).await.result.map_err(|stop| match stop {
             RunStopReason::Expired(TimeLimit::Wall) => {
                 format!("it took longer than {:?}", case.clock.wall_time_limit())
@@ -335,7 +337,7 @@ impl Plugin {
     }
 
     pub(crate) fn authorizer(&self) -> Arc<dyn HostCallAuthorizer> {
-        Arc::clone(&self.warden)
+        Arc::clone(&self.authorizer)
     }
 
     /// Runs a call that has passed the gate. Dropping the future stops the guest.
@@ -345,7 +347,7 @@ impl Plugin {
         let body = run::box_run_body(move |store, instance| {
             Box::pin(async move { abi.call_tool(store, instance, &admitted).await })
         });
-        let limits = self.warden.current_grant().limits().clone();
+        let limits = self.authorizer.current_grant().limits().clone();
         let links = self.prepared.abi.role_links(&call, &limits);
         let ran = self.run_call_with_limits(&limits, call, links, body).await;
         self.build_report(ran, |value, ledger| self.outcome_from_return(value, ledger))
@@ -357,9 +359,9 @@ impl Plugin {
         &self,
         call: Arc<AdmittedCall>,
         role: RoleLinks,
-        body: Body<R>,
+        body: RunBody<R>,
     ) -> CompletedRun<R> {
-        let limits = self.warden.current_grant().limits().clone();
+        let limits = self.authorizer.current_grant().limits().clone();
         self.run_call_with_limits(&limits, call, role, body).await
     }
 
@@ -369,11 +371,11 @@ impl Plugin {
         limits: &PluginLimits,
         call: Arc<AdmittedCall>,
         role: RoleLinks,
-        body: Body<R>,
+        body: RunBody<R>,
     ) -> CompletedRun<R> {
         let started = Instant::now();
         let room = self.acquire_slot(&call, limits).await;
-        let case = RunContext::for_call(Arc::clone(&self.warden), call, role, self.time_max);
+        let case = RunContext::for_call(Arc::clone(&self.authorizer), call, role, self.time_max);
         let case = RunGuard::new(case);
         let run = match room {
             Ok((visit, _place)) => self.run_in_slot(visit, &case, body).await,
@@ -381,7 +383,7 @@ impl Plugin {
         };
         let has_begun = run.is_ok();
         CompletedRun {
-            case,
+            run_context: case,
             run: run.unwrap_or_else(RunResult::from_failure),
             has_begun,
             elapsed: started.elapsed(),
@@ -396,15 +398,18 @@ impl Plugin {
         call: &AdmittedCall,
         limits: &PluginLimits,
     ) -> Result<(Option<InstanceLease>, CallSlot<'_>), RunStopReason> {
-        let visit = match &self.residents {
+        let visit = match &self.instance_pool {
             Some(residents) => {
                 let room = residents.session_slot(&call.context().session_id);
                 Some(room.acquire_lease(limits.queue_time).await?)
             }
             None => None,
         };
-        let place =
-            self.places.acquire_slot(limits).await.map_err(|none| self.slot_unavailable(&none))?;
+        let place = self
+            .call_slots
+            .acquire_slot(limits)
+            .await
+            .map_err(|none| self.slot_unavailable(&none))?;
         Ok((visit, place))
     }
 
@@ -412,9 +417,9 @@ impl Plugin {
         &self,
         visit: Option<InstanceLease>,
         case: &Arc<RunContext>,
-        body: Body<R>,
+        body: RunBody<R>,
     ) -> Result<RunResult<R>, RunStopReason> {
-        let guest = || self.sandbox.create_guest(case, &self.common);
+        let guest = || self.sandbox.create_guest(case, &self.shared_state);
         let run = match visit {
             Some(visit) => {
                 visit
@@ -440,7 +445,7 @@ impl Plugin {
 
     /// The current warm instances, sorted by session ID.
     pub fn instances(&self) -> Vec<InstanceInfo> {
-        self.residents.as_ref().map_or_else(Vec::new, |residents| residents.list_instances())
+        self.instance_pool.as_ref().map_or_else(Vec::new, |residents| residents.list_instances())
     }
 }
 

@@ -20,13 +20,13 @@ enum RequiredCapability {
     /// Requests to the network, or receiving requests.
     NetOrListen,
     /// Reading a secret. A secret that the host sends for a plugin needs no interface.
-    Reveal,
+    RevealSecret,
     /// A capability of the host.
     Capability(Capability),
 }
 
 /// The power interfaces. `deltas` is not one: its calls do nothing outside a provider's generation.
-const POWERS: [(&str, RequiredCapability); 12] = [
+const GUARDED_INTERFACES: [(&str, RequiredCapability); 12] = [
     ("sallyport:plugin/commands", RequiredCapability::Capability(Capability::Ui)),
     ("sallyport:plugin/inbox", RequiredCapability::Capability(Capability::Listen)),
     ("sallyport:plugin/notify", RequiredCapability::Capability(Capability::Notify)),
@@ -35,7 +35,7 @@ const POWERS: [(&str, RequiredCapability); 12] = [
     ("sallyport:plugin/progress", RequiredCapability::Capability(Capability::Progress)),
     ("sallyport:plugin/render", RequiredCapability::Capability(Capability::Ui)),
     ("sallyport:plugin/schedule", RequiredCapability::Capability(Capability::Schedule)),
-    ("sallyport:plugin/secrets", RequiredCapability::Reveal),
+    ("sallyport:plugin/secrets", RequiredCapability::RevealSecret),
     ("sallyport:plugin/state", RequiredCapability::Capability(Capability::State)),
     ("wasi:http/outgoing-handler", RequiredCapability::Net),
     ("wasi:http/types", RequiredCapability::NetOrListen),
@@ -44,12 +44,12 @@ const POWERS: [(&str, RequiredCapability); 12] = [
 impl RequiredCapability {
     fn is_requested(self, request: &PluginRequests) -> bool {
         let wishes = |wanted: Capability| {
-            request.capabilities.iter().any(|entry| entry.wish.capability() == wanted)
+            request.capabilities.iter().any(|entry| entry.requested.capability() == wanted)
         };
         match self {
             Self::Net => !request.net.is_empty(),
             Self::NetOrListen => !request.net.is_empty() || wishes(Capability::Listen),
-            Self::Reveal => request.secrets.iter().any(|secret| secret.reveal),
+            Self::RevealSecret => request.secrets.iter().any(|secret| secret.reveal),
             Self::Capability(wanted) => wishes(wanted),
         }
     }
@@ -57,7 +57,7 @@ impl RequiredCapability {
     fn request_name(self) -> &'static str {
         match self {
             Self::Net | Self::NetOrListen => "net",
-            Self::Reveal => "a secret with reveal = true",
+            Self::RevealSecret => "a secret with reveal = true",
             Self::Capability(wanted) => wanted.as_str(),
         }
     }
@@ -86,7 +86,7 @@ pub(crate) fn check_imports(
         if let Some(need) = required_capability(interface)
             && !need.is_requested(&manifest.request)
         {
-            return Err(LoadError::Unrequested {
+            return Err(LoadError::UnrequestedCapability {
                 path: file.path().to_owned(),
                 interface: interface.clone(),
                 capability: need.request_name(),
@@ -98,5 +98,5 @@ pub(crate) fn check_imports(
 
 fn required_capability(import: &str) -> Option<RequiredCapability> {
     let interface = import.split('@').next().unwrap_or(import);
-    POWERS.iter().find(|(name, _)| *name == interface).map(|(_, need)| *need)
+    GUARDED_INTERFACES.iter().find(|(name, _)| *name == interface).map(|(_, need)| *need)
 }

@@ -21,14 +21,14 @@ use crate::{
     clock::{RunClock, TimeLimit},
     guest::Guest,
     ledger::EffectLog,
-    limits::NAMES_PER_HANDLE,
+    limits::HANDLES_PER_RESOURCE,
     plugin::PreparedPlugin,
     runtime::WasmEngine,
 };
 
 /// wasmtime's message when a guest passes too much data at a time; the error has no type of its
 /// own.
-const HOSTCALL_FUEL: &str = "fuel allocated for hostcalls";
+const HOSTCALL_FUEL_MESSAGE: &str = "fuel allocated for hostcalls";
 
 /// The reason why a run did not return.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl<R> RunResult<R> {
 }
 
 /// The operation on the instance.
-pub(crate) type Body<R> = Box<
+pub(crate) type RunBody<R> = Box<
     dyn for<'a> FnOnce(&'a mut Store<Guest>, Instance) -> BoxFuture<'a, wasmtime::Result<R>> + Send,
 >;
 
@@ -92,10 +92,10 @@ impl GuestInstance {
 
     /// Runs the guest until it returns, fails or runs out of time. Unless it returned, its state is
     /// unknown and it must not be run again.
-    pub(crate) async fn run_body<R>(&mut self, body: Body<R>) -> RunResult<R> {
+    pub(crate) async fn run_body<R>(&mut self, body: RunBody<R>) -> RunResult<R> {
         let _beat = self.engine.ticker.register_guest();
         self.store.set_epoch_deadline(1);
-        let case = Arc::clone(&self.guest().case);
+        let case = Arc::clone(&self.guest().run_context);
         let result = {
             let work = pin!(self.call_body(body));
             tokio::select! {
@@ -113,7 +113,7 @@ impl GuestInstance {
         RunResult { result, memory_bytes_peak: self.guest().memory.bytes_peak() }
     }
 
-    async fn call_body<R>(&mut self, body: Body<R>) -> wasmtime::Result<R> {
+    async fn call_body<R>(&mut self, body: RunBody<R>) -> wasmtime::Result<R> {
         let instance = match self.instance {
             Some(instance) => instance,
             None => *self.instance.insert(self.pre.instantiate_async(&mut self.store).await?),
@@ -127,9 +127,9 @@ impl GuestInstance {
 pub(crate) async fn run_guest<R: Send + 'static>(
     prepared: &PreparedPlugin,
     guest: Guest,
-    body: Body<R>,
+    body: RunBody<R>,
 ) -> RunResult<R> {
-    let ledger = guest.case.ledger.clone();
+    let ledger = guest.run_context.effect_log.clone();
     let mut vessel = GuestInstance::new(prepared, guest);
     let task = tokio::spawn(async move { vessel.run_body(body).await });
     let _guard = AbortOnDrop(task.abort_handle());
@@ -142,9 +142,9 @@ fn new_store(engine: &WasmEngine, guest: Guest) -> Store<Guest> {
     let mut store = Store::new(&engine.wasm, guest);
     store.limiter(|guest| &mut guest.memory);
     store.set_hostcall_fuel(usize::try_from(limits.host_call_bytes).unwrap_or(usize::MAX));
-    store.set_max_component_handles(NAMES_PER_HANDLE * limits.handles as usize);
+    store.set_max_component_handles(HANDLES_PER_RESOURCE * limits.handles as usize);
     store.epoch_deadline_callback(|store| {
-        let clock = &store.data().case.clock;
+        let clock = &store.data().run_context.clock;
         if clock.expired_limit().is_some() {
             return Ok(UpdateDeadline::Interrupt);
         }
@@ -163,12 +163,14 @@ async fn yield_to_tasks(clock: RunClock) {
 /// Determines the cause of a trap. The backtrace is for the user, the message for the model.
 fn classify_trap(error: &wasmtime::Error, guest: &Guest) -> RunStopReason {
     if error.downcast_ref() == Some(&Trap::Interrupt) {
-        return RunStopReason::Expired(guest.case.clock.expired_limit().unwrap_or(TimeLimit::Wall));
+        return RunStopReason::Expired(
+            guest.run_context.clock.expired_limit().unwrap_or(TimeLimit::Wall),
+        );
     }
     let is_unreachable = error.downcast_ref() == Some(&Trap::UnreachableCodeReached);
-    let panic = guest.case.ledger.panic_message().filter(|_| is_unreachable);
+    let panic = guest.run_context.effect_log.panic_message().filter(|_| is_unreachable);
     let (kind, message) = if let Some(limit) = find_reached_limit(error, guest) {
-        guest.case.ledger.record_limit(limit.clone());
+        guest.run_context.effect_log.record_limit(limit.clone());
         (
             FailureKind::LimitReached,
             format!("the plugin was stopped: its limit of {limit} is reached"),
@@ -220,7 +222,7 @@ fn find_reached_limit(error: &wasmtime::Error, guest: &Guest) -> Option<String> 
         Some(format!("{} of memory (limits.memory)", ByteSize(guest.memory.bytes_max())))
     } else if let Some(ResourceTableError::Full) = cause.downcast_ref() {
         Some(format!("{} open handles (limits.handles)", limits.handles))
-    } else if cause.to_string().contains(HOSTCALL_FUEL) {
+    } else if cause.to_string().contains(HOSTCALL_FUEL_MESSAGE) {
         let size = ByteSize(limits.host_call_bytes);
         Some(format!("{size} in one call between plugin and host (limits.host-call)"))
     } else {
@@ -237,7 +239,7 @@ pub(crate) fn lost_run_result<R>(how: String, ledger: &EffectLog) -> RunResult<R
 }
 
 /// Gives a closure the type of a [`Body`], which type inference does not find by itself.
-pub(crate) fn box_run_body<R, F>(body: F) -> Body<R>
+pub(crate) fn box_run_body<R, F>(body: F) -> RunBody<R>
 where
     F: for<'a> FnOnce(&'a mut Store<Guest>, Instance) -> BoxFuture<'a, wasmtime::Result<R>>
         + Send

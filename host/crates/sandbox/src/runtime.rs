@@ -46,7 +46,7 @@ pub struct Sandbox {
     pub(crate) tls: Arc<TlsClient>,
     pub(crate) disk: Arc<SharedDiskState>,
     /// The warm instances of all plugins.
-    residents: Mutex<Vec<Weak<InstancePool>>>,
+    instance_pools: Mutex<Vec<Weak<InstancePool>>>,
     engine: OnceLock<Arc<WasmEngine>>,
 }
 
@@ -92,7 +92,7 @@ impl Sandbox {
             resolver: options.resolver,
             tls: Arc::new(TlsClient::default()),
             disk: Arc::default(),
-            residents: Mutex::default(),
+            instance_pools: Mutex::default(),
             engine: OnceLock::new(),
         };
         (Arc::new(sandbox), warning)
@@ -129,12 +129,13 @@ impl Sandbox {
         let (disk, session_id) = (Arc::clone(&self.disk), session_id.to_owned());
         // If this fails, the folders are removed with the sandbox.
         let _ =
-            tokio::task::spawn_blocking(move || disk.scratches.remove_session(&session_id)).await;
+            tokio::task::spawn_blocking(move || disk.scratch_folders.remove_session(&session_id))
+                .await;
     }
 
     /// Locks the list. It is complete after each change, so a poisoned lock is safe to use.
     fn lock_instance_pools(&self) -> MutexGuard<'_, Vec<Weak<InstancePool>>> {
-        self.residents.lock().unwrap_or_else(PoisonError::into_inner)
+        self.instance_pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn get_or_create_engine(&self) -> Result<Arc<WasmEngine>, LoadError> {

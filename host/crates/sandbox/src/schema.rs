@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::schema_cost;
 
 /// Most errors that one check reports. A model corrects a few at a time.
-const COMPLAINTS_MAX: usize = 5;
+const ERRORS_MAX: usize = 5;
 
 /// Longest error in characters. The value that it quotes may be large.
-const COMPLAINT_CHARS_MAX: usize = 300;
+const ERROR_CHARS_MAX: usize = 300;
 
 /// Memory limit of one pattern's automaton, in bytes. An address or a date needs a few kilobytes.
 const PATTERN_BYTES_MAX: usize = 256 * 1024;
@@ -49,18 +49,13 @@ impl CompiledSchema {
         if self.0.is_valid(value) {
             return Ok(());
         }
-        Err(self
-            .0
-            .iter_errors(value)
-            .take(COMPLAINTS_MAX)
-            .map(|e| format_schema_error(&e))
-            .collect())
+        Err(self.0.iter_errors(value).take(ERRORS_MAX).map(|e| format_schema_error(&e)).collect())
     }
 }
 
 fn format_schema_error(error: &jsonschema::ValidationError<'_>) -> String {
     let text = error.to_string();
-    let text: String = text.chars().take(COMPLAINT_CHARS_MAX).collect();
+    let text: String = text.chars().take(ERROR_CHARS_MAX).collect();
     match error.instance_path().as_str() {
         "" => text,
         place => format!("{place}: {text}"),

@@ -21,13 +21,13 @@ const QUESTIONS_WAITING_MAX: usize = 16;
 /// Creates a desk for askers, and the other end for the session that answers.
 pub fn approval_channel() -> (ApprovalSender, PendingApprovals) {
     let (asking, arriving) = mpsc::channel(QUESTIONS_WAITING_MAX);
-    (ApprovalSender { asking }, PendingApprovals { arriving, open: BTreeMap::new(), asked: 0 })
+    (ApprovalSender { sender: asking }, PendingApprovals { incoming: arriving, open: BTreeMap::new(), last_id: 0 })
 }
 
 /// Where the gate asks. Clones ask the same session.
 #[derive(Debug, Clone)]
 pub struct ApprovalSender {
-    asking: mpsc::Sender<ApprovalQuestion>,
+    sender: mpsc::Sender<ApprovalQuestion>,
 }
 
 impl Consent for ApprovalSender {
@@ -35,7 +35,7 @@ impl Consent for ApprovalSender {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             // Either end may be gone at any moment; then no user can say yes.
-            let _ = self.asking.send(ApprovalQuestion { request, answer }).await;
+            let _ = self.sender.send(ApprovalQuestion { request, answer }).await;
             answered.await.unwrap_or(ApprovalAnswer::Nobody)
         })
     }
@@ -60,10 +60,10 @@ struct ApprovalQuestion {
 /// The questions that arrive at a session and those that are open in it.
 #[derive(Debug)]
 pub struct PendingApprovals {
-    arriving: mpsc::Receiver<ApprovalQuestion>,
+    incoming: mpsc::Receiver<ApprovalQuestion>,
     open: BTreeMap<u64, OpenQuestion>,
     /// How many questions have arrived so far; a question's id is its number.
-    asked: u64,
+    last_id: u64,
 }
 
 /// Waits for an answer.
@@ -71,7 +71,7 @@ pub struct PendingApprovals {
 struct OpenQuestion {
     answer: oneshot::Sender<ApprovalAnswer>,
     /// The id of the call whose admission is in question: its arguments can still be edited.
-    admission_of: Option<String>,
+    admission_call_id: Option<String>,
 }
 
 impl From<ApprovalQuestion> for OpenQuestion {
@@ -81,7 +81,7 @@ impl From<ApprovalQuestion> for OpenQuestion {
             ApprovalSubject::Call => Some(request.call.context.call_id),
             ApprovalSubject::Access { .. } => None,
         };
-        Self { answer, admission_of }
+        Self { answer, admission_call_id: admission_of }
     }
 }
 
@@ -103,21 +103,21 @@ impl PendingApprovals {
                 self.open.remove(&id);
                 QuestionChange::Withdrawn { id }
             }
-            Some(question) = self.arriving.recv() => self.open_question(question),
+            Some(question) = self.incoming.recv() => self.open_question(question),
         }
     }
 
     fn open_question(&mut self, question: ApprovalQuestion) -> QuestionChange {
-        self.asked += 1;
+        self.last_id += 1;
         let request = Box::new(question.request.clone());
-        self.open.insert(self.asked, question.into());
-        QuestionChange::Asked { id: self.asked, request }
+        self.open.insert(self.last_id, question.into());
+        QuestionChange::Asked { id: self.last_id, request }
     }
 
     /// Returns `None` if the question is not open, else the call whose admission it is about, if
     /// any.
     pub(super) fn admission_call_id(&self, id: u64) -> Option<Option<&str>> {
-        self.open.get(&id).map(|asker| asker.admission_of.as_deref())
+        self.open.get(&id).map(|asker| asker.admission_call_id.as_deref())
     }
 
     /// Withdraws a question. Its asker must have gone.

@@ -28,10 +28,10 @@ pub(super) struct ModelExchange {
 impl Session {
     /// Requests the next answer; its text is forwarded as it arrives.
     pub(super) async fn request_answer(&mut self) -> Result<ModelExchange, TurnEnd> {
-        self.front.set_activity(SessionActivity::Thinking).await;
+        self.client.set_activity(SessionActivity::Thinking).await;
         self.summarize_if_needed().await?;
         let memory = self.options.memory;
-        let (transcript, pages) = self.book.transcript_and_journal();
+        let (transcript, pages) = self.log.transcript_and_journal();
         let ConversationView { messages, .. } = transcript.conversation_view(memory, &self.meter);
         debug_assert_eq!(transcript::check_messages(&messages).map_err(|e| e.to_string()), Ok(()));
         // Estimating reads the whole conversation, so it is skipped when no memory needs it.
@@ -39,17 +39,17 @@ impl Session {
         let (tools, temperature) = (self.toolset.definitions(), self.options.temperature);
         let request = ModelRequest { messages: &messages, tools, temperature };
         let mut said = String::new();
-        let answer = stream_reply(&*self.model, request, self.front.event_sender(), &mut said);
-        let answered = self.front.run_until_interrupted(pages, answer).await;
+        let answer = stream_reply(&*self.model, request, self.client.event_sender(), &mut said);
+        let answered = self.client.run_until_interrupted(pages, answer).await;
         drop(messages);
         let answered = answered.map_err(TurnEnd::from);
         let reply = answered.and_then(|reply| reply.map_err(TurnEnd::ModelFailed));
-        let reply = reply.inspect_err(|_| self.unfinished = said)?;
+        let reply = reply.inspect_err(|_| self.partial_reply = said)?;
         if let (Some(estimated), Some(usage)) = (estimated, &reply.usage) {
             self.meter.learn_from_report(estimated, usage.input_tokens);
         }
         let usage = reply.usage.unwrap_or_else(|| {
-            let asked = self.meter.estimate_tokens(self.book.transcript().messages());
+            let asked = self.meter.estimate_tokens(self.log.transcript().messages());
             self.estimate_usage(self.toolset_tokens + estimated.unwrap_or(asked), &reply)
         });
         Ok(self.record_exchange(reply, usage))
@@ -57,51 +57,51 @@ impl Session {
 
     /// Has the model summarize everything since the last summary, at the user's request.
     pub(super) async fn summarize_on_request(&mut self) {
-        self.lost_summary = false;
-        self.front.set_deadline(self.ledger.begin_turn());
-        let transcript = self.book.transcript();
+        self.summary_failed = false;
+        self.client.set_deadline(self.usage_tracker.begin_turn());
+        let transcript = self.log.transcript();
         let unsummed = transcript.summarized_count()..transcript.messages().len();
         if unsummed.is_empty() {
-            self.front.emit(SessionEvent::Notice(SessionNotice::NothingToSummarize)).await;
+            self.client.emit(SessionEvent::Notice(SessionNotice::NothingToSummarize)).await;
         } else if let Err(why) = self.check_budget() {
             self.report_summary_failure(why).await;
         } else if let Err(halt) = self.summarize_range(unsummed).await {
             self.report_summary_failure(TurnEnd::from(halt).as_str().to_owned()).await;
         }
-        self.front.set_deadline(None);
+        self.client.set_deadline(None);
     }
 
     /// Checks that tokens and money for a request are left.
     fn check_budget(&self) -> Result<(), String> {
         self.check_price().map_err(|error| error.to_string())?;
-        self.ledger.check_spending().map_err(|budget| budget.to_string())
+        self.usage_tracker.check_spending().map_err(|budget| budget.to_string())
     }
 
     /// Requests a summary of the messages that would otherwise drop out of the model's view.
     /// Without a summary, the model sees only the newest part of the conversation.
     async fn summarize_if_needed(&mut self) -> Result<(), TurnEnd> {
-        if self.lost_summary || !matches!(self.options.memory, MemoryMode::Summary { .. }) {
+        if self.summary_failed || !matches!(self.options.memory, MemoryMode::Summary { .. }) {
             return Ok(());
         }
-        let view = self.book.transcript().conversation_view(self.options.memory, &self.meter);
+        let view = self.log.transcript().conversation_view(self.options.memory, &self.meter);
         if let Some(range) = view.wants_summary {
             self.summarize_range(range).await?;
-            self.ledger.check_spending().map_err(|what| TurnEnd::BudgetReached { what })?;
+            self.usage_tracker.check_spending().map_err(|what| TurnEnd::BudgetReached { limit: what })?;
         }
         Ok(())
     }
 
     /// Replaces a part of the conversation, and everything before it, with a summary.
     async fn summarize_range(&mut self, range: Range<usize>) -> Result<(), Interrupt> {
-        self.front.set_activity(SessionActivity::Thinking).await;
-        let (messages, through) = (range.len(), range.end - self.book.transcript().head_length());
+        self.client.set_activity(SessionActivity::Thinking).await;
+        let (messages, through) = (range.len(), range.end - self.log.transcript().head_length());
         match self.request_summary(range).await? {
             Err(why) => self.report_summary_failure(why).await,
             Ok(ModelExchange { reply, usage, cost }) => {
                 let text = reply.message.text;
                 let record = JournalRecord::Summary { text: text.clone(), through, usage, cost };
-                self.book.write_records(vec![record], &self.front).await;
-                self.front.emit(SessionEvent::Summarized { messages, text }).await;
+                self.log.write_records(vec![record], &self.client).await;
+                self.client.emit(SessionEvent::Summarized { messages, text }).await;
             }
         }
         Ok(())
@@ -111,13 +111,13 @@ impl Session {
         &mut self,
         range: Range<usize>,
     ) -> Result<Result<ModelExchange, String>, Interrupt> {
-        let transcript = self.book.transcript();
+        let transcript = self.log.transcript();
         let asked = summary_request(transcript.summary(), &transcript.messages()[range]);
         debug_assert_eq!(transcript::check_messages(&asked).map_err(|e| e.to_string()), Ok(()));
         let mut unheard = |_| {};
         let request = ModelRequest { messages: &asked, ..ModelRequest::default() };
         let answer = self.model.generate(request, &mut unheard);
-        let reply = match self.front.run_until_interrupted(self.book.journal_mut(), answer).await? {
+        let reply = match self.client.run_until_interrupted(self.log.journal_mut(), answer).await? {
             Ok(reply) => reply,
             Err(error) => return Ok(Err(error.to_string())),
         };
@@ -130,8 +130,8 @@ impl Session {
     }
 
     async fn report_summary_failure(&mut self, why: String) {
-        self.lost_summary = true;
-        self.front.emit(SessionEvent::Notice(SessionNotice::SummaryFailed { why })).await;
+        self.summary_failed = true;
+        self.client.emit(SessionEvent::Notice(SessionNotice::SummaryFailed { why })).await;
     }
 
     fn estimate_usage(&self, input_tokens: u64, reply: &ModelReply) -> TokenUsage {
@@ -143,7 +143,7 @@ impl Session {
     /// Enters an exchange into the ledger.
     fn record_exchange(&mut self, reply: ModelReply, usage: TokenUsage) -> ModelExchange {
         let cost = self.model.price().map(|price| price.of(&usage));
-        self.ledger.record_usage(&usage, cost);
+        self.usage_tracker.record_usage(&usage, cost);
         ModelExchange { reply, usage, cost }
     }
 }

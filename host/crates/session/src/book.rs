@@ -19,7 +19,7 @@ use super::{
 /// Owns the transcript.
 pub(super) struct SessionLog {
     transcript: Transcript,
-    pages: JournalWriter,
+    journal_writer: JournalWriter,
     /// The current turn or the one that has just ended, where turns are remembered.
     turn: Option<PastTurn>,
     keeps_turns: bool,
@@ -39,8 +39,8 @@ impl SessionLog {
         journal: Box<dyn Journal>,
         keeps_turns: bool,
     ) -> Self {
-        let pages = JournalWriter { journal, unwritten: Vec::new(), is_failing: false };
-        Self { transcript, pages, turn: None, keeps_turns }
+        let journal_writer = JournalWriter { journal, unwritten: Vec::new(), is_failing: false };
+        Self { transcript, journal_writer, turn: None, keeps_turns }
     }
 
     pub(super) fn transcript(&self) -> &Transcript {
@@ -52,12 +52,12 @@ impl SessionLog {
     }
 
     pub(super) fn journal_mut(&mut self) -> &mut JournalWriter {
-        &mut self.pages
+        &mut self.journal_writer
     }
 
     /// Returns both parts, for a caller that reads one while the other may be written to.
     pub(super) fn transcript_and_journal(&mut self) -> (&Transcript, &mut JournalWriter) {
-        (&self.transcript, &mut self.pages)
+        (&self.transcript, &mut self.journal_writer)
     }
 
     /// Takes the turn that has just ended.
@@ -67,7 +67,7 @@ impl SessionLog {
 
     /// Applies a record that is of no use alone; it is written together with the next one.
     pub(super) fn defer_record(&mut self, record: JournalRecord) {
-        self.pages.unwritten.push(record.clone());
+        self.journal_writer.unwritten.push(record.clone());
         self.transcript.apply_record(record);
     }
 
@@ -81,7 +81,7 @@ impl SessionLog {
     /// Records events, all of them or none, and returns when they are safe. If they cannot be
     /// stored, the user is notified once and the session continues.
     pub(super) async fn write_records(&mut self, records: Vec<JournalRecord>, front: &ClientPort) {
-        self.pages.write_records(&records, front).await;
+        self.journal_writer.write_records(&records, front).await;
         for record in records {
             self.update_past_turn(&record);
             self.transcript.apply_record(record);

@@ -164,23 +164,23 @@ pub(super) struct UsageTracker {
 /// The usage of one turn so far.
 #[derive(Debug)]
 struct TurnTracker {
-    began: Instant,
+    started: Instant,
     usage: TurnUsage,
-    same: HashMap<(ToolRef, ComparableArguments), u32>,
-    reached: Option<BudgetLimit>,
+    repeat_counts: HashMap<(ToolRef, ComparableArguments), u32>,
+    reached_limit: Option<BudgetLimit>,
 }
 
 /// Arguments for comparison: as JSON if they are valid.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum ComparableArguments {
-    Read(Value),
-    Unread(String),
+    Parsed(Value),
+    Unparsed(String),
 }
 
 impl TurnTracker {
     fn new() -> Self {
-        let (usage, same) = (TurnUsage::default(), HashMap::new());
-        Self { began: Instant::now(), usage, same, reached: None }
+        let (usage, repeat_counts) = (TurnUsage::default(), HashMap::new());
+        Self { started: Instant::now(), usage, repeat_counts, reached_limit: None }
     }
 
     fn spending(&self) -> ModelSpending {
@@ -204,13 +204,13 @@ impl UsageTracker {
         self.turn = TurnTracker::new();
         let time_max = self.limits.time_max?;
         // A time beyond the range of the clock is not a limit.
-        let at = self.turn.began.checked_add(time_max)?;
+        let at = self.turn.started.checked_add(time_max)?;
         Some(TurnDeadline { at, time_max })
     }
 
     /// Returns the usage of the current turn.
     pub(super) fn turn_usage(&self) -> TurnUsage {
-        TurnUsage { elapsed: self.turn.began.elapsed(), ..self.turn.usage }
+        TurnUsage { elapsed: self.turn.started.elapsed(), ..self.turn.usage }
     }
 
     /// Whether the cost is limited, so that prices must be known.
@@ -237,7 +237,7 @@ impl UsageTracker {
     /// was over the budget.
     pub(super) fn charge_answer(&mut self) -> Result<(), BudgetLimit> {
         let TurnLimits { turns_max, .. } = self.limits;
-        if let Some(reached) = self.turn.reached.take() {
+        if let Some(reached) = self.turn.reached_limit.take() {
             return Err(reached);
         }
         self.check_spending()?;
@@ -261,7 +261,7 @@ impl UsageTracker {
         let counted =
             self.check_spending().and_then(|()| self.check_and_count_call(tool, arguments));
         if let Err(budget) = &counted {
-            self.turn.reached.get_or_insert_with(|| budget.clone());
+            self.turn.reached_limit.get_or_insert_with(|| budget.clone());
         }
         counted
     }
@@ -273,7 +273,7 @@ impl UsageTracker {
             return Err(BudgetLimit::Calls { calls_max });
         }
         let same =
-            turn.same.entry((tool.clone(), ComparableArguments::parse(arguments))).or_default();
+            turn.repeat_counts.entry((tool.clone(), ComparableArguments::parse(arguments))).or_default();
         if *same >= repeats_max {
             return Err(BudgetLimit::Repeats { tool: tool.clone(), repeats_max });
         }
@@ -327,6 +327,6 @@ fn sum_usage(a: &TokenUsage, b: &TokenUsage) -> TokenUsage {
 impl ComparableArguments {
     fn parse(text: &str) -> Self {
         json::parse_json(text, COMPARED_BYTES_MAX)
-            .map_or_else(|_| Self::Unread(text.to_owned()), Self::Read)
+            .map_or_else(|_| Self::Unparsed(text.to_owned()), Self::Parsed)
     }
 }

@@ -29,12 +29,12 @@ pub(super) struct BatchCall {
     name: String,
     tool: ToolRef,
     /// The arguments with which the user replaced the model's.
-    edited: Option<String>,
+    edited_arguments: Option<String>,
     stage: CallStage,
 }
 
 enum CallStage {
-    Asked(RequestedCall),
+    Requested(RequestedCall),
     Admitted(AdmittedCall),
     Running,
     Ended(CallEnding),
@@ -44,32 +44,32 @@ impl BatchCall {
     /// Creates a call that still has to pass the gate.
     pub(super) fn new(name: String, call: RequestedCall) -> Self {
         let (id, tool) = (call.context.call_id.clone(), ToolRef::Known(call.tool.clone()));
-        Self { id, name, tool, edited: None, stage: CallStage::Asked(call) }
+        Self { id, name, tool, edited_arguments: None, stage: CallStage::Requested(call) }
     }
 
     /// Creates a call that ends before it reaches the gate.
     pub(super) fn new_ended(id: String, name: String, tool: ToolRef, outcome: Outcome) -> Self {
-        Self { id, name, tool, edited: None, stage: CallStage::Ended(outcome.into()) }
+        Self { id, name, tool, edited_arguments: None, stage: CallStage::Ended(outcome.into()) }
     }
 
     fn edit_arguments(&mut self, arguments: String) {
-        if let CallStage::Asked(call) = &mut self.stage {
+        if let CallStage::Requested(call) = &mut self.stage {
             call.arguments.clone_from(&arguments);
-            self.edited = Some(arguments);
+            self.edited_arguments = Some(arguments);
         }
     }
 
     fn ending(&self) -> Option<&CallEnding> {
         match &self.stage {
             CallStage::Ended(ending) => Some(ending),
-            CallStage::Asked(_) | CallStage::Admitted(_) | CallStage::Running => None,
+            CallStage::Requested(_) | CallStage::Admitted(_) | CallStage::Running => None,
         }
     }
 
     /// Returns the ending of a call that is interrupted by a halt; `None` if it has already ended.
     fn interrupted_ending(&self, halt: Interrupt) -> Option<CallEnding> {
         match self.stage {
-            CallStage::Asked(_) | CallStage::Admitted(_) => Some(CallEnding::before_run(halt)),
+            CallStage::Requested(_) | CallStage::Admitted(_) => Some(CallEnding::before_run(halt)),
             CallStage::Running => Some(CallEnding::during_run(halt)),
             CallStage::Ended(_) => None,
         }
@@ -81,11 +81,11 @@ impl BatchCall {
         let result = ToolResultMessage {
             call_id: self.id.clone(),
             name: self.name.clone(),
-            content: ending.result_text(self.edited.as_deref()),
+            content: ending.result_text(self.edited_arguments.as_deref()),
             failed: !matches!(outcome, Outcome::Completed(_)),
         };
         let (tool, outcome) = (self.tool.to_string(), outcome.as_str().to_owned());
-        Some(JournalRecord::Result { result, tool, outcome, edited: self.edited.clone() })
+        Some(JournalRecord::Result { result, tool, outcome, edited: self.edited_arguments.clone() })
     }
 
     fn to_event(&self) -> Option<SessionEvent> {
@@ -101,14 +101,14 @@ pub(super) struct CallBatch {
     calls: Vec<BatchCall>,
     running: JoinSet<CallReport>,
     /// The call that each task runs.
-    places: HashMap<Id, usize>,
+    task_indices: HashMap<Id, usize>,
     /// How many finished calls the front ends have received.
-    told: usize,
+    announced_count: usize,
 }
 
 impl CallBatch {
     pub(super) fn new(toolbox: Arc<dyn Toolbox>, calls: Vec<BatchCall>) -> Self {
-        Self { toolbox, calls, running: JoinSet::new(), places: HashMap::new(), told: 0 }
+        Self { toolbox, calls, running: JoinSet::new(), task_indices: HashMap::new(), announced_count: 0 }
     }
 
     /// Brings every call to its end, records each and announces them in the order of the list.
@@ -166,16 +166,16 @@ impl CallBatch {
         book: &mut SessionLog,
         front: &mut ClientPort,
     ) -> Result<Option<Result<AdmittedCall, Box<CallReport>>>, Interrupt> {
-        while let CallStage::Asked(asked) = &self.calls[index].stage {
+        while let CallStage::Requested(asked) = &self.calls[index].stage {
             let mut admission = work::spawn_admission(&self.toolbox, asked.clone());
             let (id, pages) = (&self.calls[index].id, book.journal_mut());
             match front.await_admission(pages, id, admission.join()).await? {
-                AdmissionResult::Made(ruling) => {
+                AdmissionResult::Decided(ruling) => {
                     return Ok(Some(
                         ruling.unwrap_or_else(|error| Err(Box::new(work::failure_report(error)))),
                     ));
                 }
-                AdmissionResult::Edited { question, arguments } => {
+                AdmissionResult::Edited { question_id: question, arguments } => {
                     self.apply_edit(index, admission, question, arguments, front).await;
                 }
             }
@@ -204,7 +204,7 @@ impl CallBatch {
             if let CallStage::Admitted(admitted) = &call.stage {
                 let (toolbox, admitted) = (Arc::clone(&self.toolbox), admitted.clone());
                 let task = self.running.spawn(async move { toolbox.run_call(admitted).await });
-                self.places.insert(task.id(), index);
+                self.task_indices.insert(task.id(), index);
                 front.begin_progress(&call.id);
                 call.stage = CallStage::Running;
             }
@@ -259,7 +259,7 @@ impl CallBatch {
         halt: Option<Interrupt>,
     ) -> Option<(usize, CallEnding)> {
         let id = joined.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
-        let index = self.places.remove(&id)?;
+        let index = self.task_indices.remove(&id)?;
         let ending = match (joined, halt) {
             (Ok((_, report)), _) => report.into(),
             (Err(error), Some(halt)) if error.is_cancelled() => CallEnding::during_run(halt),
@@ -283,9 +283,9 @@ impl CallBatch {
 
     /// Announces the calls that have ended, up to the first that has not.
     async fn announce_ended(&mut self, front: &ClientPort) {
-        while let Some(event) = self.calls.get(self.told).and_then(BatchCall::to_event) {
+        while let Some(event) = self.calls.get(self.announced_count).and_then(BatchCall::to_event) {
             front.emit(event).await;
-            self.told += 1;
+            self.announced_count += 1;
         }
     }
 }

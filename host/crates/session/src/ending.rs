@@ -13,12 +13,12 @@ const CUT_FRAME_BYTES: usize = 256;
 pub(super) struct CallEnding {
     pub(super) report: CallReport,
     /// The error for the model when the outcome alone would not explain it.
-    why: Option<String>,
+    reason: Option<String>,
 }
 
 impl<T: Into<CallReport>> From<T> for CallEnding {
     fn from(report: T) -> Self {
-        Self { report: report.into(), why: None }
+        Self { report: report.into(), reason: None }
     }
 }
 
@@ -39,7 +39,7 @@ impl CallEnding {
             Interrupt::TimeUp { time_max } => {
                 let why = format!("the turn may take {time_max:?} at most; {consequence}");
                 let report = Outcome::TimedOut { limit: time_max }.into();
-                Self { report, why: Some(why) }
+                Self { report, reason: Some(why) }
             }
         }
     }
@@ -61,7 +61,7 @@ impl CallEnding {
 
     fn to_model_value(&self) -> Value {
         let outcome = &self.report.outcome;
-        match &self.why {
+        match &self.reason {
             Some(why) => json!({ "outcome": outcome.as_str(), "error": why }),
             None => outcome.to_model_value(),
         }

@@ -168,7 +168,7 @@ pub enum TurnEnd {
     /// A limit of the turn or of the session was reached.
     BudgetReached {
         /// The limit.
-        what: BudgetLimit,
+        limit: BudgetLimit,
     },
     /// The model returned no answer.
     ModelFailed(ModelError),

@@ -38,30 +38,30 @@ pub(super) struct SessionChannels {
     pub(super) inbox: mpsc::Receiver<FrontEndCommand>,
     pub(super) outbox: mpsc::Sender<SessionEvent>,
     /// Counts the plugin messages that are recorded.
-    pub(super) noting: watch::Sender<u64>,
+    pub(super) notice_counter: watch::Sender<u64>,
 }
 
 /// Communicates with the front ends.
 pub(super) struct ClientPort {
     commands: mpsc::Receiver<FrontEndCommand>,
     events: mpsc::Sender<SessionEvent>,
-    noting: watch::Sender<u64>,
+    notice_counter: watch::Sender<u64>,
     approvals: PendingApprovals,
     tasks: VecDeque<SessionTask>,
     /// The ids of the calls that are being decided or run.
-    calls: Vec<String>,
+    current_call_ids: Vec<String>,
     /// The call whose arguments can be edited, and the edit.
-    editing: Option<ArgumentEdit>,
+    argument_edit: Option<ArgumentEdit>,
     /// Throttles the progress events of running calls.
-    pace: ProgressThrottle,
+    progress_throttle: ProgressThrottle,
     /// Plugin messages that the transcript does not contain yet.
-    noticed: Vec<services::PluginNotice>,
+    undelivered_notices: Vec<services::PluginNotice>,
     /// The deadline of the current turn.
     deadline: Option<TurnDeadline>,
     /// The session's state, ignoring questions.
     activity: SessionActivity,
     /// The state that the front ends last received.
-    shown: Option<SessionActivity>,
+    emitted_activity: Option<SessionActivity>,
     closed: bool,
 }
 
@@ -93,7 +93,7 @@ impl From<Interrupt> for TurnEnd {
         match halt {
             Interrupt::Cancelled => Self::Cancelled,
             Interrupt::TimeUp { time_max } => {
-                Self::BudgetReached { what: BudgetLimit::Time { time_max } }
+                Self::BudgetReached { limit: BudgetLimit::Time { time_max } }
             }
         }
     }
@@ -101,23 +101,23 @@ impl From<Interrupt> for TurnEnd {
 
 /// How waiting for an admission ended.
 pub(super) enum AdmissionResult<T> {
-    Made(T),
+    Decided(T),
     /// The user wants a new decision, with other arguments.
     Edited {
-        question: u64,
+        question_id: u64,
         arguments: String,
     },
 }
 
 struct ArgumentEdit {
     call_id: String,
-    edit: Option<(u64, String)>,
+    submitted_edit: Option<(u64, String)>,
 }
 
 /// Something that can happen while a session waits.
 enum PortInput {
-    Told(FrontEndCommand),
-    Questions(QuestionChange),
+    Command(FrontEndCommand),
+    QuestionChanged(QuestionChange),
     /// The progress of a call can be reported again.
     ProgressDue,
     TimeUp {
@@ -127,20 +127,20 @@ enum PortInput {
 
 impl ClientPort {
     pub(super) fn new(line: SessionChannels, approvals: PendingApprovals) -> Self {
-        let SessionChannels { inbox, outbox, noting } = line;
+        let SessionChannels { inbox, outbox, notice_counter } = line;
         Self {
             commands: inbox,
             events: outbox,
-            noting,
+            notice_counter,
             approvals,
             tasks: VecDeque::new(),
-            calls: Vec::new(),
-            editing: None,
-            pace: ProgressThrottle::default(),
-            noticed: Vec::new(),
+            current_call_ids: Vec::new(),
+            argument_edit: None,
+            progress_throttle: ProgressThrottle::default(),
+            undelivered_notices: Vec::new(),
             deadline: None,
             activity: SessionActivity::Ready,
-            shown: None,
+            emitted_activity: None,
             closed: false,
         }
     }
@@ -170,13 +170,13 @@ impl ClientPort {
 
     /// Sets the calls that questions may refer to from here on.
     pub(super) fn set_current_calls(&mut self, ids: Vec<String>) {
-        self.calls = ids;
+        self.current_call_ids = ids;
     }
 
     async fn emit_activity(&mut self) {
         let waits = self.approvals.has_open_question();
         let state = if waits { SessionActivity::WaitingForApproval } else { self.activity };
-        if self.shown.replace(state) != Some(state) {
+        if self.emitted_activity.replace(state) != Some(state) {
             self.emit(SessionEvent::State(state)).await;
         }
     }
@@ -229,7 +229,7 @@ impl ClientPort {
         work: impl Future<Output = T>,
     ) -> Result<AdmissionResult<T>, Interrupt> {
         let mut work = pin!(work);
-        self.editing = Some(ArgumentEdit { call_id: call_id.to_owned(), edit: None });
+        self.argument_edit = Some(ArgumentEdit { call_id: call_id.to_owned(), submitted_edit: None });
         let ruling = loop {
             tokio::select! {
                 biased;
@@ -238,18 +238,18 @@ impl ClientPort {
                         break Err(halt);
                     }
                 }
-                result = &mut work => break Ok(AdmissionResult::Made(result)),
+                result = &mut work => break Ok(AdmissionResult::Decided(result)),
             }
             if let Some((question, arguments)) = self.take_edit() {
-                break Ok(AdmissionResult::Edited { question, arguments });
+                break Ok(AdmissionResult::Edited { question_id: question, arguments });
             }
         };
-        self.editing = None;
+        self.argument_edit = None;
         ruling
     }
 
     fn take_edit(&mut self) -> Option<(u64, String)> {
-        self.editing.as_mut()?.edit.take()
+        self.argument_edit.as_mut()?.submitted_edit.take()
     }
 
     /// Withdraws a question whose asker has gone.
@@ -261,11 +261,11 @@ impl ClientPort {
     async fn next_input(&mut self) -> PortInput {
         tokio::select! {
             biased;
-            () = self.events.closed() => PortInput::Told(FrontEndCommand::Close),
-            told = self.commands.recv() => PortInput::Told(told.unwrap_or(FrontEndCommand::Close)),
+            () = self.events.closed() => PortInput::Command(FrontEndCommand::Close),
+            told = self.commands.recv() => PortInput::Command(told.unwrap_or(FrontEndCommand::Close)),
             time_max = wait_for_deadline(self.deadline) => PortInput::TimeUp { time_max },
-            change = self.approvals.next_change() => PortInput::Questions(change),
-            () = wait_until(self.pace.next_due()) => PortInput::ProgressDue,
+            change = self.approvals.next_change() => PortInput::QuestionChanged(change),
+            () = wait_until(self.progress_throttle.next_due()) => PortInput::ProgressDue,
         }
     }
 
@@ -275,21 +275,21 @@ impl ClientPort {
         pages: &mut JournalWriter,
     ) -> Result<(), Interrupt> {
         match happening {
-            PortInput::Told(command) => return self.handle_command(command, pages).await,
+            PortInput::Command(command) => return self.handle_command(command, pages).await,
             PortInput::TimeUp { time_max } => {
                 self.refuse_all().await;
                 return Err(Interrupt::TimeUp { time_max });
             }
-            PortInput::Questions(QuestionChange::Asked { id, request }) => {
+            PortInput::QuestionChanged(QuestionChange::Asked { id, request }) => {
                 self.emit_activity().await;
                 let position = self.call_position(&request.call.context.call_id);
                 let request = *request;
                 let event = SessionEvent::ApprovalNeeded { confirmation_id: id, position, request };
                 self.emit(event).await;
             }
-            PortInput::Questions(QuestionChange::Withdrawn { id }) => self.close_question(id).await,
+            PortInput::QuestionChanged(QuestionChange::Withdrawn { id }) => self.close_question(id).await,
             PortInput::ProgressDue => {
-                if let Some((call_id, progress)) = self.pace.take_due() {
+                if let Some((call_id, progress)) = self.progress_throttle.take_due() {
                     self.emit(SessionEvent::Progress { call_id, progress }).await;
                 }
             }
@@ -319,7 +319,7 @@ impl ClientPort {
             }
             FrontEndCommand::Notice(notice) => self.record_notice(notice, pages).await,
             FrontEndCommand::Progress { call_id, progress } => {
-                if let Some(progress) = self.pace.accept_progress(&call_id, progress) {
+                if let Some(progress) = self.progress_throttle.accept_progress(&call_id, progress) {
                     self.emit(SessionEvent::Progress { call_id, progress }).await;
                 }
             }
@@ -345,24 +345,24 @@ impl ClientPort {
             words.truncate(words.floor_char_boundary(services::NOTICE_BYTES_MAX));
         }
         pages.write_records(&[JournalRecord::Noticed { notice: notice.clone() }], self).await;
-        self.noting.send_modify(|count| *count += 1);
-        self.noticed.push(notice.clone());
+        self.notice_counter.send_modify(|count| *count += 1);
+        self.undelivered_notices.push(notice.clone());
         self.emit(SessionEvent::Noticed { notice }).await;
     }
 
     /// Takes the plugin messages since the last call of this function.
     pub(super) fn take_notices(&mut self) -> Vec<services::PluginNotice> {
-        mem::take(&mut self.noticed)
+        mem::take(&mut self.undelivered_notices)
     }
 
     /// Accepts progress of a call from here on.
     pub(super) fn begin_progress(&mut self, call_id: &str) {
-        self.pace.begin_call(call_id.to_owned());
+        self.progress_throttle.begin_call(call_id.to_owned());
     }
 
     /// Accepts no more progress of a call, and sends its last report.
     pub(super) async fn end_progress(&mut self, call_id: &str) {
-        if let Some(progress) = self.pace.end_call(call_id) {
+        if let Some(progress) = self.progress_throttle.end_call(call_id) {
             self.emit(SessionEvent::Progress { call_id: call_id.to_owned(), progress }).await;
         }
     }
@@ -386,10 +386,10 @@ impl ClientPort {
 
     async fn edit_arguments(&mut self, id: u64, arguments: String) {
         let admission_of = self.approvals.admission_call_id(id);
-        let notice = match (admission_of, &mut self.editing) {
+        let notice = match (admission_of, &mut self.argument_edit) {
             (None, _) => SessionNotice::NoSuchQuestion { confirmation_id: id },
             (Some(Some(call_id)), Some(editing)) if call_id == editing.call_id => {
-                editing.edit = Some((id, arguments));
+                editing.submitted_edit = Some((id, arguments));
                 return;
             }
             (Some(_), _) => SessionNotice::TooLateToEdit { confirmation_id: id },
@@ -410,10 +410,10 @@ impl ClientPort {
 
     /// A question that belongs to none of the calls counts as "1 of 1".
     fn call_position(&self, call_id: &str) -> CallPosition {
-        let place = self.calls.iter().position(|id| id == call_id);
+        let place = self.current_call_ids.iter().position(|id| id == call_id);
         place.map_or(CallPosition { index: 1, count: 1 }, |place| CallPosition {
             index: place + 1,
-            count: self.calls.len(),
+            count: self.current_call_ids.len(),
         })
     }
 }

@@ -145,7 +145,7 @@ impl SessionOptions {
 #[derive(Debug, Clone)]
 pub struct SessionHandle {
     commands: mpsc::Sender<FrontEndCommand>,
-    noted: watch::Receiver<u64>,
+    notice_count: watch::Receiver<u64>,
 }
 
 /// The session has ended and takes no more commands.
@@ -170,7 +170,7 @@ impl SessionHandle {
     ///
     /// The session has ended and has recorded fewer.
     pub async fn wait_for_notices(&self, count: u64) -> Result<(), SessionEndedError> {
-        let mut noted = self.noted.clone();
+        let mut noted = self.notice_count.clone();
         noted.wait_for(|noted| *noted >= count).await.map(drop).map_err(|_| SessionEndedError)
     }
 }
@@ -188,7 +188,7 @@ pub fn spawn_session(
     let (commands, inbox) = mpsc::channel(COMMANDS_WAITING_MAX);
     let (outbox, events) = mpsc::channel(EVENTS_WAITING_MAX);
     let (noting, noted) = watch::channel(0);
-    let session = Session::new(parts, SessionChannels { inbox, outbox, noting })?;
+    let session = Session::new(parts, SessionChannels { inbox, outbox, notice_counter: noting })?;
     tokio::spawn(session.run());
-    Ok((SessionHandle { commands, noted }, events))
+    Ok((SessionHandle { commands, notice_count: noted }, events))
 }

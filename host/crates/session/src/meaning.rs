@@ -35,14 +35,14 @@ pub(super) enum CallMeaning {
     /// The session itself searches for tools.
     Search { query: String, limit: usize },
     /// The call cannot be made; the outcome states the reason for the model.
-    Nothing(Outcome),
+    Rejected(Outcome),
 }
 
 /// The tool, the arguments and the meaning of a call.
-pub(super) type Meant = (ToolRef, String, CallMeaning);
+pub(super) type CallInterpretation = (ToolRef, String, CallMeaning);
 
 /// Determines the meaning of each call of an answer.
-pub(super) fn interpret_calls(reply: &ModelReply, toolset: &Toolset) -> Vec<Meant> {
+pub(super) fn interpret_calls(reply: &ModelReply, toolset: &Toolset) -> Vec<CallInterpretation> {
     let calls = &reply.message.calls;
     let meant = calls.iter().enumerate().map(|(index, call)| {
         // Only the last call can be the one that was cut.
@@ -53,7 +53,7 @@ pub(super) fn interpret_calls(reply: &ModelReply, toolset: &Toolset) -> Vec<Mean
 }
 
 /// Combines the calls of a message with their meanings.
-pub(super) fn combine_calls(message: &AssistantMessage, meant: Vec<Meant>) -> Vec<InterpretedCall> {
+pub(super) fn combine_calls(message: &AssistantMessage, meant: Vec<CallInterpretation>) -> Vec<InterpretedCall> {
     let calls = message.calls.iter().zip(meant);
     calls
         .map(|(call, (tool, arguments, meaning))| InterpretedCall {
@@ -66,7 +66,7 @@ pub(super) fn combine_calls(message: &AssistantMessage, meant: Vec<Meant>) -> Ve
         .collect()
 }
 
-fn interpret_call(call: &ModelCallRequest, may_be_cut: bool, toolset: &Toolset) -> Meant {
+fn interpret_call(call: &ModelCallRequest, may_be_cut: bool, toolset: &Toolset) -> CallInterpretation {
     let own = || ToolRef::Own(call.name.clone());
     let (tool, arguments, meaning) = match toolset.parse_call(call) {
         UnwrappedCall::Tool { name, arguments } => resolve_tool(&name, arguments, toolset),
@@ -74,23 +74,23 @@ fn interpret_call(call: &ModelCallRequest, may_be_cut: bool, toolset: &Toolset) 
             (own(), call.arguments.clone(), CallMeaning::Search { query, limit })
         }
         UnwrappedCall::Broken(failure) => {
-            let nothing = CallMeaning::Nothing(Outcome::InvalidArguments(failure));
+            let nothing = CallMeaning::Rejected(Outcome::InvalidArguments(failure));
             (own(), call.arguments.clone(), nothing)
         }
     };
     if may_be_cut && json::parse_json(&call.arguments, CUT_BYTES_MAX).is_err() {
-        return (tool, call.arguments.clone(), CallMeaning::Nothing(cut_off_outcome()));
+        return (tool, call.arguments.clone(), CallMeaning::Rejected(cut_off_outcome()));
     }
     (tool, arguments, meaning)
 }
 
 /// Missing arguments count as an empty object.
-fn resolve_tool(name: &str, arguments: String, toolset: &Toolset) -> Meant {
+fn resolve_tool(name: &str, arguments: String, toolset: &Toolset) -> CallInterpretation {
     let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
     let tool = ToolRef::resolve(name, toolset.name_table());
     let meaning = match &tool {
         ToolRef::Known(id) => CallMeaning::Call(id.clone()),
-        ToolRef::Own(_) | ToolRef::Unknown(_) => CallMeaning::Nothing(Outcome::Failed(
+        ToolRef::Own(_) | ToolRef::Unknown(_) => CallMeaning::Rejected(Outcome::Failed(
             naming::unknown_tool_failure(name, toolset.name_table()),
         )),
     };

@@ -24,8 +24,8 @@ pub(super) struct ProgressThrottle {
 #[derive(Debug, Default)]
 struct PendingProgress {
     /// When the last report was sent.
-    told: Option<Instant>,
-    waiting: Option<CallProgress>,
+    last_emitted: Option<Instant>,
+    pending: Option<CallProgress>,
 }
 
 impl ProgressThrottle {
@@ -42,7 +42,7 @@ impl ProgressThrottle {
         progress: CallProgress,
     ) -> Option<CallProgress> {
         let step = self.calls.get_mut(call_id)?;
-        step.waiting = Some(clamp_progress(progress));
+        step.pending = Some(clamp_progress(progress));
         let is_due = step.due_at().is_some_and(|due| due <= Instant::now());
         if is_due { step.take_pending() } else { None }
     }
@@ -62,26 +62,26 @@ impl ProgressThrottle {
 
     /// Accepts no more progress of a call, and returns its last report if that was not sent.
     pub(super) fn end_call(&mut self, call_id: &str) -> Option<CallProgress> {
-        self.calls.remove(call_id)?.waiting
+        self.calls.remove(call_id)?.pending
     }
 }
 
 impl PendingProgress {
     /// Returns when the pending report can be sent; `None` without one.
     fn due_at(&self) -> Option<Instant> {
-        self.waiting.as_ref()?;
-        Some(self.told.map_or_else(Instant::now, |told| told + INTERVAL))
+        self.pending.as_ref()?;
+        Some(self.last_emitted.map_or_else(Instant::now, |told| told + INTERVAL))
     }
 
     fn take_pending(&mut self) -> Option<CallProgress> {
-        self.told = Some(Instant::now());
-        self.waiting.take()
+        self.last_emitted = Some(Instant::now());
+        self.pending.take()
     }
 }
 
 /// Limits a report to what a front end can draw: a fraction from 0 to 1, and a short text.
-fn clamp_progress(CallProgress { part, message }: CallProgress) -> CallProgress {
+fn clamp_progress(CallProgress { fraction: part, message }: CallProgress) -> CallProgress {
     let part = part.filter(|part| part.is_finite()).map(|part| part.clamp(0.0, 1.0));
     let message = message.map(|words| words.chars().take(MESSAGE_CHARS_MAX).collect());
-    CallProgress { part, message }
+    CallProgress { fraction: part, message }
 }

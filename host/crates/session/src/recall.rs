@@ -41,7 +41,7 @@ const CLOSING_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Turns without a query after one that was not answered, and turns after which no errand runs. It
 /// is a count and not a time because a replayed session must behave the same.
-const RESTING_TURNS: u32 = 4;
+const REST_TURNS: u32 = 4;
 
 /// Longest query, in bytes: embedding models read no more of a text.
 const QUERY_BYTES_MAX: usize = 8 * 1024;
@@ -55,10 +55,10 @@ const FOUND_MAX: usize = 64;
 
 /// Turns to be remembered or forgotten that may wait while the memory does not answer. Beyond that
 /// the oldest are discarded; the journal still contains them.
-const ERRANDS_MAX: usize = 64;
+const JOBS_MAX: usize = 64;
 
 /// The reason shown when no recall is set up.
-const NOBODY_RECALLS: &str = "nothing is set up that finds them";
+const NO_RECALL_MESSAGE: &str = "nothing is set up that finds them";
 
 /// A query to a memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,7 +70,7 @@ pub struct RecallQuery<'a> {
     /// The facts that the model was given at the start. They can be recalled as well.
     pub memories: &'a [String],
     /// Turns of this session that the model sees anyway, in order.
-    pub shown: &'a [usize],
+    pub visible_turns: &'a [usize],
 }
 
 /// A recalled memory.
@@ -127,13 +127,13 @@ pub trait SessionMemory: Send + Sync {
 #[derive(Debug, Default)]
 pub(super) struct RecallBacklog {
     /// Inputs that still skip the query.
-    resting: u32,
+    recall_rest_turns: u32,
     /// Turns after which the pending errands still wait.
-    errands_resting: u32,
+    job_rest_turns: u32,
     /// In the order in which they arose.
-    errands: VecDeque<RecallJob>,
+    jobs: VecDeque<RecallJob>,
     /// The user knows that something is missing.
-    has_told: bool,
+    has_reported_failure: bool,
 }
 
 #[derive(Debug)]
@@ -144,15 +144,15 @@ enum RecallJob {
 
 impl RecallBacklog {
     fn queue_job(&mut self, errand: RecallJob) {
-        if self.errands.len() == ERRANDS_MAX {
-            self.errands.pop_front();
+        if self.jobs.len() == JOBS_MAX {
+            self.jobs.pop_front();
         }
-        self.errands.push_back(errand);
+        self.jobs.push_back(errand);
     }
 
     /// Whether a turn is still to be forgotten.
     fn will_forget(&self, turn: usize) -> bool {
-        self.errands.iter().any(|errand| matches!(errand, RecallJob::Forget(gone) if *gone == turn))
+        self.jobs.iter().any(|errand| matches!(errand, RecallJob::Forget(gone) if *gone == turn))
     }
 }
 
@@ -177,17 +177,17 @@ impl Session {
             return Ok(());
         };
         let Some(recall) = self.recall.clone() else {
-            self.report_recall_failure(NOBODY_RECALLS.to_owned()).await;
+            self.report_recall_failure(NO_RECALL_MESSAGE.to_owned()).await;
             return Ok(());
         };
-        let shown = self.book.transcript().visible_turns(self.options.memory, &self.meter);
-        let found = match count_down_rest(&mut self.attention.resting) {
+        let shown = self.log.transcript().visible_turns(self.options.memory, &self.meter);
+        let found = match count_down_rest(&mut self.recall_backlog.recall_rest_turns) {
             true => known_memories(&self.memories),
             false => self.query_memories(&*recall, &shown, recalled_tokens_max).await?,
         };
         let memories = self.select_memories(found, &shown, recalled_tokens_max);
         if !memories.is_empty() {
-            self.book.write_records(vec![JournalRecord::Recalled { memories }], &self.front).await;
+            self.log.write_records(vec![JournalRecord::Recalled { memories }], &self.client).await;
         }
         Ok(())
     }
@@ -198,15 +198,15 @@ impl Session {
         shown: &[usize],
         tokens_max: u64,
     ) -> Result<Vec<RecalledMemory>, Interrupt> {
-        let input = self.book.transcript().last_input();
+        let input = self.log.transcript().last_input();
         let query = input.map(|input| input.text.clone()).unwrap_or_default();
         let query = &query[..query.floor_char_boundary(QUERY_BYTES_MAX)];
-        let wanted = RecallQuery { query, tokens_max, memories: &self.memories, shown };
+        let wanted = RecallQuery { query, tokens_max, memories: &self.memories, visible_turns: shown };
         let work = with_time_limit(RECALL_TIME_MAX, recall.find_memories(wanted));
-        match self.front.run_until_interrupted(self.book.journal_mut(), work).await? {
+        match self.client.run_until_interrupted(self.log.journal_mut(), work).await? {
             Ok(found) => Ok(found),
             Err(error) => {
-                self.attention.resting = RESTING_TURNS;
+                self.recall_backlog.recall_rest_turns = REST_TURNS;
                 self.report_recall_failure(error.message).await;
                 Ok(known_memories(&self.memories))
             }
@@ -222,7 +222,7 @@ impl Session {
         tokens_max: u64,
     ) -> Vec<RecalledMemory> {
         let (mut ids, mut left) = (HashSet::new(), tokens_max);
-        let turns = self.book.transcript().turn_count();
+        let turns = self.log.transcript().turn_count();
         let is_gone = |turn: usize| !(1..=turns).contains(&turn) || shown.contains(&turn);
         let mut fitting = Vec::new();
         for mut one in found.into_iter().take(FOUND_MAX) {
@@ -230,7 +230,7 @@ impl Session {
             one.similarity = if one.similarity.is_finite() { one.similarity } else { 0.0 };
             let tokens = self.meter.estimate_tokens(&[ChatMessage::user(one.text.as_str())]);
             let is_out =
-                one.turn.is_some_and(|turn| is_gone(turn) || self.attention.will_forget(turn));
+                one.turn.is_some_and(|turn| is_gone(turn) || self.recall_backlog.will_forget(turn));
             if is_out || one.text.trim().is_empty() || tokens > left || !ids.insert(one.id.clone())
             {
                 continue;
@@ -243,14 +243,14 @@ impl Session {
 
     /// Passes a finished turn on to be remembered.
     pub(super) async fn remember_turn(&mut self) {
-        if let Some(turn) = self.book.take_ended_turn() {
+        if let Some(turn) = self.log.take_ended_turn() {
             // Another of the same number may have been remembered and then undone.
             let is_worth_it = !turn.is_forgotten && turn.memory_text().is_some();
             let forget = RecallJob::Forget(turn.number);
             let errand = if is_worth_it { RecallJob::Remember(Box::new(turn)) } else { forget };
-            self.attention.queue_job(errand);
+            self.recall_backlog.queue_job(errand);
         }
-        if !count_down_rest(&mut self.attention.errands_resting) {
+        if !count_down_rest(&mut self.recall_backlog.job_rest_turns) {
             self.run_recall_jobs().await;
         }
     }
@@ -258,8 +258,8 @@ impl Session {
     /// Has an undone turn forgotten.
     pub(super) async fn forget_turn(&mut self, turn: usize) {
         if self.recall.is_some() {
-            self.attention.queue_job(RecallJob::Forget(turn));
-            if self.attention.errands_resting == 0 {
+            self.recall_backlog.queue_job(RecallJob::Forget(turn));
+            if self.recall_backlog.job_rest_turns == 0 {
                 self.run_recall_jobs().await;
             }
         }
@@ -268,15 +268,15 @@ impl Session {
     /// Runs the pending errands in order; after a failure or a halt, the rest waits.
     async fn run_recall_jobs(&mut self) {
         let Some(recall) = self.recall.clone() else { return };
-        while let Some(errand) = self.attention.errands.front() {
+        while let Some(errand) = self.recall_backlog.jobs.front() {
             let done = self
-                .front
-                .run_until_interrupted(self.book.journal_mut(), errand.run(&*recall))
+                .client
+                .run_until_interrupted(self.log.journal_mut(), errand.run(&*recall))
                 .await;
             match done {
-                Ok(Ok(())) => drop(self.attention.errands.pop_front()),
+                Ok(Ok(())) => drop(self.recall_backlog.jobs.pop_front()),
                 Ok(Err(error)) => {
-                    self.attention.errands_resting = RESTING_TURNS;
+                    self.recall_backlog.job_rest_turns = REST_TURNS;
                     return self.report_recall_failure(error.message).await;
                 }
                 Err(_) => return,
@@ -288,7 +288,7 @@ impl Session {
     pub(super) async fn finish_recall_jobs(&mut self) {
         let Some(recall) = self.recall.clone() else { return };
         let errands = async {
-            for errand in self.attention.errands.drain(..) {
+            for errand in self.recall_backlog.jobs.drain(..) {
                 errand.run(&*recall).await?;
             }
             Ok(())
@@ -298,8 +298,8 @@ impl Session {
     }
 
     async fn report_recall_failure(&mut self, why: String) {
-        if !mem::replace(&mut self.attention.has_told, true) {
-            self.front.emit(SessionEvent::Notice(SessionNotice::RecallFailed { why })).await;
+        if !mem::replace(&mut self.recall_backlog.has_reported_failure, true) {
+            self.client.emit(SessionEvent::Notice(SessionNotice::RecallFailed { why })).await;
         }
     }
 }

@@ -33,16 +33,16 @@ pub(super) struct Session {
     pub(super) recall: Option<Arc<dyn SessionMemory>>,
     /// Facts that the model knows from the start.
     pub(super) memories: Vec<String>,
-    pub(super) attention: RecallBacklog,
+    pub(super) recall_backlog: RecallBacklog,
     pub(super) options: SessionOptions,
-    pub(super) book: SessionLog,
-    pub(super) ledger: UsageTracker,
+    pub(super) log: SessionLog,
+    pub(super) usage_tracker: UsageTracker,
     pub(super) meter: TokenMeter,
-    pub(super) front: ClientPort,
+    pub(super) client: ClientPort,
     /// No summary could be made in the current turn, so none is requested again.
-    pub(super) lost_summary: bool,
+    pub(super) summary_failed: bool,
     /// Partial text of an answer that was stopped or broke off; it is kept.
-    pub(super) unfinished: String,
+    pub(super) partial_reply: String,
 }
 
 impl Session {
@@ -67,20 +67,20 @@ impl Session {
             toolset_tokens,
             recall: recall.filter(|_| by_meaning),
             memories,
-            attention: RecallBacklog::default(),
+            recall_backlog: RecallBacklog::default(),
             options,
-            book,
-            ledger,
+            log: book,
+            usage_tracker: ledger,
             meter: TokenMeter::new(),
-            front: ClientPort::new(line, approvals),
-            lost_summary: false,
-            unfinished: String::new(),
+            client: ClientPort::new(line, approvals),
+            summary_failed: false,
+            partial_reply: String::new(),
         })
     }
 
     /// Runs one task after another until no more can come.
     pub(super) async fn run(mut self) {
-        while let Some(task) = self.front.next_task(self.book.journal_mut()).await {
+        while let Some(task) = self.client.next_task(self.log.journal_mut()).await {
             match task {
                 SessionTask::Ask(input) => self.turn(input).await,
                 SessionTask::Undo => self.undo_turn().await,
@@ -95,9 +95,9 @@ impl Session {
 
     async fn undo_turn(&mut self) {
         if let Some(input) = self.last_input().await {
-            let turn = self.book.transcript().turn_count();
-            self.book.write_records(vec![JournalRecord::Undone], &self.front).await;
-            self.front.emit(SessionEvent::Undone { text: input.text }).await;
+            let turn = self.log.transcript().turn_count();
+            self.log.write_records(vec![JournalRecord::Undone], &self.client).await;
+            self.client.emit(SessionEvent::Undone { text: input.text }).await;
             self.forget_turn(turn).await;
         }
     }
@@ -106,8 +106,8 @@ impl Session {
         if let Some(input) = self.last_input().await {
             if self.check_input(&input).is_ok() {
                 // Written together with the repeated input, so that the input cannot get lost.
-                self.book.defer_record(JournalRecord::Undone);
-                self.front.emit(SessionEvent::Undone { text: input.text.clone() }).await;
+                self.log.defer_record(JournalRecord::Undone);
+                self.client.emit(SessionEvent::Undone { text: input.text.clone() }).await;
             }
             self.turn(input).await;
         }
@@ -115,9 +115,9 @@ impl Session {
 
     async fn pin_turn(&mut self) {
         if self.last_input().await.is_some() {
-            let turn = self.book.transcript().turn_count();
-            self.book.write_records(vec![JournalRecord::Pinned { turn }], &self.front).await;
-            self.front.emit(SessionEvent::Pinned { turn }).await;
+            let turn = self.log.transcript().turn_count();
+            self.log.write_records(vec![JournalRecord::Pinned { turn }], &self.client).await;
+            self.client.emit(SessionEvent::Pinned { turn }).await;
         }
     }
 
@@ -126,15 +126,15 @@ impl Session {
         self.model = model;
         // Every model counts tokens differently.
         self.meter = TokenMeter::new();
-        self.book.defer_record(JournalRecord::Model { name: name.clone() });
-        self.front.emit(SessionEvent::ModelChanged { name }).await;
+        self.log.defer_record(JournalRecord::Model { name: name.clone() });
+        self.client.emit(SessionEvent::ModelChanged { name }).await;
     }
 
     /// Returns the input of the last turn, or notifies the user that there is none.
     async fn last_input(&mut self) -> Option<UserInputMessage> {
-        let input = self.book.transcript().last_input().cloned();
+        let input = self.log.transcript().last_input().cloned();
         if input.is_none() {
-            self.front.emit(SessionEvent::Notice(SessionNotice::NoTurn)).await;
+            self.client.emit(SessionEvent::Notice(SessionNotice::NoTurn)).await;
         }
         input
     }

@@ -67,7 +67,7 @@ impl Session {
     pub(super) async fn turn(&mut self, input: UserInputMessage) {
         if let Err(error) = self.check_input(&input) {
             let (reason, usage) = (TurnEnd::InputRefused(error), TurnUsage::default());
-            return self.front.emit(SessionEvent::TurnEnded { reason, usage }).await;
+            return self.client.emit(SessionEvent::TurnEnded { reason, usage }).await;
         }
         self.begin_turn(input).await;
         let reason = self.answer_input().await;
@@ -98,7 +98,7 @@ impl Session {
 
     /// Checks that the price is known where the cost is limited.
     pub(super) fn check_price(&self) -> Result<(), InputError> {
-        if self.ledger.has_cost_limit() && self.model.price().is_none() {
+        if self.usage_tracker.has_cost_limit() && self.model.price().is_none() {
             return Err(InputError::PriceUnknown { model: self.model.name().to_owned() });
         }
         Ok(())
@@ -106,24 +106,24 @@ impl Session {
 
     async fn begin_turn(&mut self, input: UserInputMessage) {
         let (text, origin) = (input.text.clone(), input.origin.clone());
-        self.lost_summary = false;
-        self.front.set_deadline(self.ledger.begin_turn());
-        self.book.apply_notices(&mut self.front);
-        self.book.write_records(vec![JournalRecord::Input { message: input }], &self.front).await;
-        let turn = self.book.transcript().turn_count();
-        self.front.emit(SessionEvent::InputAccepted { turn, text, origin }).await;
+        self.summary_failed = false;
+        self.client.set_deadline(self.usage_tracker.begin_turn());
+        self.log.apply_notices(&mut self.client);
+        self.log.write_records(vec![JournalRecord::Input { message: input }], &self.client).await;
+        let turn = self.log.transcript().turn_count();
+        self.client.emit(SessionEvent::InputAccepted { turn, text, origin }).await;
     }
 
     async fn end_turn(&mut self, reason: TurnEnd) {
-        let usage = self.ledger.turn_usage();
+        let usage = self.usage_tracker.turn_usage();
         let end = reason.as_str().to_owned();
-        let said = mem::take(&mut self.unfinished);
+        let said = mem::take(&mut self.partial_reply);
         let mut records: Vec<JournalRecord> =
             self.closing_record(&reason, &said).into_iter().collect();
         records.push(JournalRecord::TurnEnded { end, usage });
-        self.book.write_records(records, &self.front).await;
-        self.front.set_deadline(None);
-        self.front.emit(SessionEvent::TurnEnded { reason, usage }).await;
+        self.log.write_records(records, &self.client).await;
+        self.client.set_deadline(None);
+        self.client.emit(SessionEvent::TurnEnded { reason, usage }).await;
     }
 
     /// Returns the record that lets the conversation continue with the next input.
@@ -139,23 +139,23 @@ impl Session {
             }
             TurnEnd::ModelFailed(_) if is_blank(said) => "[stopped: no answer came]",
             TurnEnd::ModelFailed(_) => "[stopped: the answer broke off]",
-            TurnEnd::BudgetReached { what } => &format!("[stopped: {what}]"),
+            TurnEnd::BudgetReached { limit: what } => &format!("[stopped: {what}]"),
             TurnEnd::Cancelled => "[stopped by the user]",
             TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } | TurnEnd::InputRefused(_) => {
                 "[no answer]"
             }
         };
-        self.book.transcript().closing_record(said, note)
+        self.log.transcript().closing_record(said, note)
     }
 
     /// Requests one answer and carries out its calls. An `Err` of this function and its parts is
     /// the regular end of a turn.
     async fn run_step(&mut self) -> Result<(), TurnEnd> {
-        self.ledger.charge_answer().map_err(|what| TurnEnd::BudgetReached { what })?;
+        self.usage_tracker.charge_answer().map_err(|what| TurnEnd::BudgetReached { limit: what })?;
         let exchange = self.request_answer().await?;
         let calls = self.accept_answer(exchange).await?;
         let mut batch = CallBatch::new(Arc::clone(&self.toolbox), calls);
-        batch.run_calls(&mut self.book, &mut self.front).await?;
+        batch.run_calls(&mut self.log, &mut self.client).await?;
         self.end_if_spoken(&batch).await
     }
 
@@ -164,21 +164,21 @@ impl Session {
         let ModelExchange { mut reply, usage, cost } = exchange;
         let meant = interpret_calls(&reply, &self.toolset);
         naming::normalize_names(&mut reply.message, self.toolset.name_table());
-        self.book.transcript_mut().assign_unique_ids(&mut reply.message);
+        self.log.transcript_mut().assign_unique_ids(&mut reply.message);
         let asked = combine_calls(&reply.message, meant);
         let message = reply.message.clone();
-        self.book
-            .write_records(vec![JournalRecord::Answer { message, usage, cost }], &self.front)
+        self.log
+            .write_records(vec![JournalRecord::Answer { message, usage, cost }], &self.client)
             .await;
         let text = reply.message.text.clone();
-        self.front.emit(SessionEvent::MessageComplete { text, usage: reply.usage }).await;
+        self.client.emit(SessionEvent::MessageComplete { text, usage: reply.usage }).await;
         if let Some(notice) = answer_notice(&reply.message, &reply.finish) {
-            self.front.emit(SessionEvent::Notice(notice)).await;
+            self.client.emit(SessionEvent::Notice(notice)).await;
         }
         if asked.is_empty() {
             return Err(TurnEnd::Answered { text: reply.message.text });
         }
-        self.front.set_activity(SessionActivity::Executing).await;
+        self.client.set_activity(SessionActivity::Executing).await;
         let mut calls = Vec::with_capacity(asked.len());
         for asked in asked {
             calls.push(self.prepare_call(asked).await);
@@ -194,14 +194,14 @@ impl Session {
             tool: tool.clone(),
             arguments: arguments.clone(),
         };
-        self.front.emit(event).await;
-        if let Err(budget) = self.ledger.charge_call(&tool, &arguments) {
+        self.client.emit(event).await;
+        if let Err(budget) = self.usage_tracker.charge_call(&tool, &arguments) {
             return BatchCall::new_ended(call_id, name, tool, over_budget_outcome(&budget));
         }
         let outcome = match meaning {
             CallMeaning::Call(tool) => return self.new_call(call_id, name, tool, arguments),
             CallMeaning::Search { query, limit } => self.search_tools(&query, limit).await,
-            CallMeaning::Nothing(outcome) => outcome,
+            CallMeaning::Rejected(outcome) => outcome,
         };
         BatchCall::new_ended(call_id, name, tool, outcome)
     }
@@ -224,7 +224,7 @@ impl Session {
     async fn search_tools(&mut self, query: &str, limit: usize) -> Outcome {
         let data = self.toolset.search_tools(query, limit);
         let record = JournalRecord::Found { tools: found_tool_names(&data) };
-        self.book.write_records(vec![record], &self.front).await;
+        self.log.write_records(vec![record], &self.client).await;
         Outcome::Completed(ToolOutput { data, ..ToolOutput::default() })
     }
 
@@ -233,8 +233,8 @@ impl Session {
         let spoken = self.options.spoken.then(|| combined_speech(batch.outcomes())).flatten();
         match spoken {
             Some(text) => {
-                self.book
-                    .write_records(vec![JournalRecord::Note { text: text.clone() }], &self.front)
+                self.log
+                    .write_records(vec![JournalRecord::Note { text: text.clone() }], &self.client)
                     .await;
                 Err(TurnEnd::Spoken { text })
             }

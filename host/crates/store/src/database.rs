@@ -57,14 +57,14 @@ pub(crate) fn open_database(folder: &Path) -> Result<Connection, StoreError> {
 fn open_once(folder: &Path) -> Result<Connection, StoreError> {
     let path = folder.join(FILE);
     if is_missing_or_empty(&path) && audit::has_existing_log(folder) {
-        return Err(StoreError::Gone { path });
+        return Err(StoreError::DatabaseMissing { path });
     }
     private::ensure_private_file(&path)?;
     let failed = |error| StoreError::from_sql(path.clone(), &error);
     let mut connection = connect_database(&path).map_err(failed)?;
     let found = migration::read_schema_version(&connection).map_err(failed)?;
     if !(0..=migration::NEWEST).contains(&found) {
-        return Err(StoreError::Newer { path, found, known: migration::NEWEST });
+        return Err(StoreError::NewerSchema { path, found, known: migration::NEWEST });
     }
     configure_connection(&connection).map_err(failed)?;
     if found < migration::NEWEST {
@@ -72,7 +72,7 @@ fn open_once(folder: &Path) -> Result<Connection, StoreError> {
         // alone.
         set_durability(&connection, Durability::Durable).map_err(failed)?;
         migration::run_migrations(&mut connection).map_err(failed)?;
-        set_durability(&connection, Durability::Behind).map_err(failed)?;
+        set_durability(&connection, Durability::Deferred).map_err(failed)?;
     }
     truncate_long_wal(&connection, folder);
     Ok(connection)
@@ -120,7 +120,7 @@ fn connect_database(path: &Path) -> rusqlite::Result<Connection> {
 pub(crate) enum Durability {
     /// The commit survives the end of the process. A power failure may lose it and all later ones,
     /// until the system has written it to the disk or a durable commit has followed.
-    Behind,
+    Deferred,
     /// The commit is on the disk, and so is every commit before it, including those of other
     /// processes.
     Durable,
@@ -133,7 +133,7 @@ pub(crate) fn set_durability(
     durability: Durability,
 ) -> rusqlite::Result<()> {
     let synchronous = match durability {
-        Durability::Behind => "NORMAL",
+        Durability::Deferred => "NORMAL",
         Durability::Durable => "FULL",
     };
     connection.pragma_update(None, "synchronous", synchronous)
@@ -145,7 +145,7 @@ pub(crate) fn write_unchanged_value(connection: &Connection) -> rusqlite::Result
 }
 
 fn configure_connection(connection: &Connection) -> rusqlite::Result<()> {
-    set_durability(connection, Durability::Behind)?;
+    set_durability(connection, Durability::Deferred)?;
     // Otherwise removed data would stay readable in the file until it is overwritten.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;

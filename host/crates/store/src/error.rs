@@ -29,7 +29,7 @@ pub enum StoreError {
     },
     /// The database was written by a newer program. It was not changed.
     #[error("{path} has the form {found}, this program knows forms up to {known}", path = path.display())]
-    Newer {
+    NewerSchema {
         /// The database.
         path: PathBuf,
         /// Its schema version.
@@ -56,7 +56,7 @@ pub enum StoreError {
          the audit",
         path = path.display()
     )]
-    Gone {
+    DatabaseMissing {
         /// The database.
         path: PathBuf,
     },
@@ -88,19 +88,19 @@ pub enum StoreError {
     },
     /// A vector is empty or zero, has a number that is not finite, or has too many numbers.
     #[error("{dimensions} numbers that a model made of a text cannot be compared with others")]
-    NoVector {
+    InvalidVector {
         /// How many numbers there are.
         dimensions: usize,
     },
     /// A text is not the head of an audit.
     #[error("{text:?} is not the head of an audit")]
-    NoHead {
+    InvalidHead {
         /// The start of the text.
         text: String,
     },
     /// A text cannot be the id of a session.
     #[error("{text:?} cannot be the id of a session")]
-    NoSessionId {
+    InvalidSessionId {
         /// The text.
         text: String,
     },
@@ -112,13 +112,13 @@ pub enum StoreError {
     },
     /// No session has this id, or an id with this prefix.
     #[error("there is no session {id:?}")]
-    NoSession {
+    SessionNotFound {
         /// The start of the requested id.
         id: String,
     },
     /// Several sessions have an id with this prefix.
     #[error("{prefix:?} is the start of several sessions' ids")]
-    SessionUnclear {
+    AmbiguousSessionPrefix {
         /// The prefix.
         prefix: String,
         /// The first few of the ids.
@@ -128,7 +128,7 @@ pub enum StoreError {
     #[error(
         "another process went on with session {id}: it has {found} records by now, not {expected}"
     )]
-    WentOn {
+    ConcurrentAppend {
         /// The session.
         id: String,
         /// The number of records that the writer expected.
@@ -166,28 +166,30 @@ impl StoreError {
             Self::NotPrivate { path, mode, .. } => {
                 Some(format!("make it your own and run: chmod {mode:o} {}", path.display()))
             }
-            Self::Newer { .. } => Some("use the newer program that wrote it".into()),
+            Self::NewerSchema { .. } => Some("use the newer program that wrote it".into()),
             Self::Busy { .. } => Some("try again, or end the process that holds it".into()),
             Self::Full { .. } => Some("free some space, then start again".into()),
             Self::Damaged { path, .. } => {
                 Some(format!("restore {0}, or move it away and keep it", path.display()))
             }
-            Self::Gone { path } => {
+            Self::DatabaseMissing { path } => {
                 let folder = path.parent().unwrap_or(path).display();
                 Some(format!("restore it from a backup; to begin anew, move {folder} away"))
             }
             Self::TooLong { .. } | Self::SessionExists { .. } | Self::TooFewRecords { .. } => None,
-            Self::NoVector { .. } => Some("use another model for embeddings".into()),
-            Self::NoSessionId { .. } => {
+            Self::InvalidVector { .. } => Some("use another model for embeddings".into()),
+            Self::InvalidSessionId { .. } => {
                 Some("use ASCII letters, digits and the signs - _ . alone".into())
             }
-            Self::NoSession { .. } => Some("list the sessions to see which there are".into()),
-            Self::SessionUnclear { candidates, .. } => {
+            Self::SessionNotFound { .. } => Some("list the sessions to see which there are".into()),
+            Self::AmbiguousSessionPrefix { candidates, .. } => {
                 Some(format!("give more of it: {}", candidates.join(", ")))
             }
-            Self::WentOn { .. } => Some("take the session up again, or fork it".into()),
+            Self::ConcurrentAppend { .. } => Some("take the session up again, or fork it".into()),
             Self::SessionFull { .. } => Some("begin a new session".into()),
-            Self::NoHead { .. } => Some("write it as NUMBER:HASH, as a check printed it".into()),
+            Self::InvalidHead { .. } => {
+                Some("write it as NUMBER:HASH, as a check printed it".into())
+            }
         }
     }
 

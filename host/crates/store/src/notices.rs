@@ -27,17 +27,17 @@ use crate::{
 
 /// Most rows that wait for one session, and most that wait for the user. No user reads more when a
 /// conversation continues.
-const WAITING_MAX: usize = 64;
+const PENDING_ROWS_MAX: usize = 64;
 
 /// Most rows that are handed out at the same time. The caller takes the others next.
-const TAKEN_MAX: usize = 100;
+const BATCH_ROWS_MAX: usize = 100;
 
 /// Longest speech of merged messages, in bytes: some minutes. The text is complete.
 const SPEECH_BYTES_MAX: usize = 4096;
 
 /// Longest time for which a message is held back, in milliseconds. A message whose time is further
 /// ahead is shown: the clock was put back.
-const HELD_MS_MAX: u64 = 5 * 60 * 1000;
+const DELAY_MS_MAX: u64 = 5 * 60 * 1000;
 
 /// How long messages stay taken if it is unknown whether the taker lives. Showing them takes less
 /// than a second.
@@ -71,7 +71,7 @@ pub struct NoticeBatch {
     /// The messages, oldest first.
     pub notices: Vec<PluginNotice>,
     /// How many older messages are only counted and no longer stored.
-    pub more: u64,
+    pub discarded_count: u64,
     keys: Vec<i64>,
 }
 
@@ -120,7 +120,7 @@ impl<'s> NoticeStore<'s> {
         after: Duration,
     ) -> Result<bool, StoreError> {
         check_notice_length(notice)?;
-        let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).min(HELD_MS_MAX);
+        let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).min(DELAY_MS_MAX);
         let until_ms = Some(now_ms.saturating_add(after_ms));
         self.store.write_transaction(|connection| {
             if let Some((key, mut held)) = find_held_notice(connection, user, notice, now_ms)? {
@@ -218,7 +218,7 @@ struct StoredNotice {
 
 impl StoredNotice {
     fn is_held_back(&self, now_ms: u64) -> bool {
-        self.until_ms.is_some_and(|until| until > now_ms && until - now_ms <= HELD_MS_MAX)
+        self.until_ms.is_some_and(|until| until > now_ms && until - now_ms <= DELAY_MS_MAX)
     }
 }
 
@@ -250,8 +250,8 @@ impl PendingNoticeRow {
             return false;
         }
         self.process.as_deref().is_none_or(|holder| match process::liveness_by_name(holder) {
-            ProcessLiveness::Lives => false,
-            ProcessLiveness::Gone => true,
+            ProcessLiveness::Running => false,
+            ProcessLiveness::Ended => true,
             ProcessLiveness::Unknown => self.lease_ms.is_none_or(|end| end <= now_ms),
         })
     }
@@ -272,10 +272,10 @@ pub(crate) fn take_notices(
             taken.keys.push(waiting.key);
             match waiting.notice {
                 Some(held) => taken.notices.push(held.notice),
-                None => taken.more = taken.more.saturating_add(waiting.count),
+                None => taken.discarded_count = taken.discarded_count.saturating_add(waiting.count),
             }
         }
-        if taken.keys.len() == TAKEN_MAX {
+        if taken.keys.len() == BATCH_ROWS_MAX {
             break;
         }
     }
@@ -413,7 +413,7 @@ fn merge_oldest_notices(
     };
     let values = (user, session_id, audience_name(notice.audience));
     let rows = MergeCandidateRow::query_rows(connection, sql, values)?;
-    if rows.len() <= WAITING_MAX || merge_first_pair(connection, &rows)? {
+    if rows.len() <= PENDING_ROWS_MAX || merge_first_pair(connection, &rows)? {
         return Ok(());
     }
     let [first, second, ..] = &rows[..] else { return Ok(()) };
@@ -426,7 +426,7 @@ fn merge_oldest_notices(
 struct MergeCandidateRow {
     key: i64,
     count: i64,
-    held: Option<StoredNotice>,
+    notice: Option<StoredNotice>,
 }
 
 impl MergeCandidateRow {
@@ -438,7 +438,7 @@ impl MergeCandidateRow {
         let read = |row: &Row<'_>| {
             let is_message = row.get_ref("notice")? != rusqlite::types::ValueRef::Null;
             let held = is_message.then(|| read_stored_notice(row)).transpose()?;
-            Ok(Self { key: row.get("key")?, count: row.get("count")?, held })
+            Ok(Self { key: row.get("key")?, count: row.get("count")?, notice: held })
         };
         connection.prepare(sql)?.query_map(values, read)?.collect()
     }
@@ -446,7 +446,7 @@ impl MergeCandidateRow {
 
 /// Merges the first two messages of one plugin that fit into one. Returns whether there were two.
 fn merge_first_pair(connection: &Connection, rows: &[MergeCandidateRow]) -> rusqlite::Result<bool> {
-    let messages = || rows.iter().filter_map(|row| Some((row, row.held.as_ref()?)));
+    let messages = || rows.iter().filter_map(|row| Some((row, row.notice.as_ref()?)));
     for (at, (first, held)) in messages().enumerate() {
         let mut later = messages().skip(at + 1);
         let second = later.find(|(_, other)| can_merge(&held.notice, &other.notice));

@@ -13,10 +13,10 @@ use crate::{
 };
 
 /// How often a process should send a heartbeat, in milliseconds. A heartbeat is one small write.
-pub const BEAT_MS: u64 = 10_000;
+pub const HEARTBEAT_MS: u64 = 10_000;
 
 /// How long a session counts as open after a heartbeat: a busy machine may miss three of them.
-const BEAT_AGE_MS_MAX: u64 = 4 * BEAT_MS;
+const HEARTBEAT_AGE_MS_MAX: u64 = 4 * HEARTBEAT_MS;
 
 /// The table of open sessions.
 pub(crate) const TABLE: &str = "
@@ -127,8 +127,8 @@ pub(crate) fn list_open_sessions(
     let read = |row: &Row<'_>| {
         let age_ms = now_ms.saturating_sub(from_sql_integer(row.get("beat_ms")?));
         let holder: String = row.get("process")?;
-        let is_open = age_ms <= BEAT_AGE_MS_MAX
-            && process::liveness_by_name(&holder) != ProcessLiveness::Gone;
+        let is_open = age_ms <= HEARTBEAT_AGE_MS_MAX
+            && process::liveness_by_name(&holder) != ProcessLiveness::Ended;
         let open = OpenSession { session_id: row.get("session_id")?, user: row.get("user")? };
         Ok(is_open.then_some(open))
     };
@@ -157,7 +157,8 @@ fn remove_dead_processes(connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT DISTINCT process FROM presence")?;
     let names: Vec<String> =
         statement.query_map((), |row| row.get(0))?.collect::<Result<_, _>>()?;
-    for name in names.iter().filter(|name| process::liveness_by_name(name) == ProcessLiveness::Gone)
+    for name in
+        names.iter().filter(|name| process::liveness_by_name(name) == ProcessLiveness::Ended)
     {
         connection.execute("DELETE FROM presence WHERE process = ?1", [name])?;
     }

@@ -22,7 +22,7 @@ const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
 /// The extension of a file that is about to replace another.
-const FRESH: &str = "new";
+const REPLACEMENT_EXTENSION: &str = "new";
 
 /// Creates the folder if it is missing, checks that it is private, and returns its real path.
 ///
@@ -74,8 +74,8 @@ pub(crate) fn check_private_file(path: &Path) -> Result<(), StoreError> {
 ///
 /// The file cannot be created, or is not private.
 pub(crate) fn ensure_private_file(path: &Path) -> Result<(), StoreError> {
-    static MAKING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    static CREATION_LOCK: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = CREATION_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     match private_open_options().write(true).create_new(true).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_private_file(path),
@@ -140,7 +140,7 @@ pub(crate) fn overwrite_fixed_size(path: &Path, bytes: &[u8]) -> Result<(), Stor
 /// The file cannot be written. The old file is still there, unless only the last step failed, the
 /// sync of the folder.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let fresh = path.with_added_extension(FRESH);
+    let fresh = path.with_added_extension(REPLACEMENT_EXTENSION);
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = private_open_options()
         .write(true)

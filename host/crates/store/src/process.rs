@@ -10,68 +10,73 @@ use std::{fmt, fs, str::FromStr, sync::LazyLock};
 use rustix::process::{Pid, getpid, test_kill_process};
 
 /// Contains the id of the current boot.
-const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+const BOOT_ID_PATH: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Names the namespace of process ids.
-const SPACE: &str = "/proc/self/ns/pid";
+const PID_NAMESPACE_PATH: &str = "/proc/self/ns/pid";
 
 /// Used for a value that the system does not provide.
-const UNTOLD: &str = "-";
+const UNKNOWN_VALUE: &str = "-";
 
 /// The index of the start time in `/proc/PID/stat`, counted from the field after the name.
-const STARTED_AT: usize = 19;
+const START_TIME_INDEX: usize = 19;
 
 /// The identity of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessIdentity {
-    boot: String,
-    space: String,
-    number: i32,
+    boot_id: String,
+    pid_namespace: String,
+    pid: i32,
     /// In the system's clock ticks since boot.
-    started: String,
+    start_time: String,
 }
 
 /// Whether a process is still running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessLiveness {
-    Lives,
-    Gone,
+    Running,
+    Ended,
     Unknown,
 }
 
 impl ProcessIdentity {
     /// The current process.
     pub(crate) fn current_process() -> &'static Self {
-        static OWN: LazyLock<ProcessIdentity> = LazyLock::new(|| {
+        static CURRENT_PROCESS: LazyLock<ProcessIdentity> = LazyLock::new(|| {
             let number = getpid().as_raw_nonzero().get();
-            let started = read_start_time(number).unwrap_or_else(|| UNTOLD.to_owned());
-            ProcessIdentity { boot: read_boot_id(), space: read_pid_namespace(), number, started }
+            let started = read_start_time(number).unwrap_or_else(|| UNKNOWN_VALUE.to_owned());
+            ProcessIdentity {
+                boot_id: read_boot_id(),
+                pid_namespace: read_pid_namespace(),
+                pid: number,
+                start_time: started,
+            }
         });
-        &OWN
+        &CURRENT_PROCESS
     }
 
     /// Returns whether the process is still running, as far as this process can see.
     pub(crate) fn liveness(&self) -> ProcessLiveness {
         let own = Self::current_process();
-        if self.boot != own.boot {
-            return ProcessLiveness::Gone;
+        if self.boot_id != own.boot_id {
+            return ProcessLiveness::Ended;
         }
-        if self.space != own.space {
+        if self.pid_namespace != own.pid_namespace {
             return ProcessLiveness::Unknown;
         }
-        let lives = match read_start_time(self.number) {
-            Some(started) => started == self.started,
+        let lives = match read_start_time(self.pid) {
+            Some(started) => started == self.start_time,
             // If the system provides no start time, not even for this process, the id alone
             // decides.
-            None => own.started == UNTOLD && process_exists(self.number),
+            None => own.start_time == UNKNOWN_VALUE && process_exists(self.pid),
         };
-        if lives { ProcessLiveness::Lives } else { ProcessLiveness::Gone }
+        if lives { ProcessLiveness::Running } else { ProcessLiveness::Ended }
     }
 }
 
 impl fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {} {}", self.boot, self.space, self.number, self.started)
+        write!(f, "{} {} {} {}", self.boot_id, self.pid_namespace, self.pid, self.start_time)
     }
 }
 
@@ -82,10 +87,10 @@ impl FromStr for ProcessIdentity {
         let parts: Vec<&str> = text.split(' ').collect();
         let [boot, space, number, started] = parts[..] else { return Err(()) };
         Ok(Self {
-            boot: boot.to_owned(),
-            space: space.to_owned(),
-            number: number.parse().map_err(drop)?,
-            started: started.to_owned(),
+            boot_id: boot.to_owned(),
+            pid_namespace: space.to_owned(),
+            pid: number.parse().map_err(drop)?,
+            start_time: started.to_owned(),
         })
     }
 }
@@ -96,13 +101,15 @@ pub(crate) fn liveness_by_name(name: &str) -> ProcessLiveness {
 }
 
 fn read_boot_id() -> String {
-    let boot = fs::read_to_string(BOOT).ok().map(|text| text.trim().to_owned());
-    boot.filter(|boot| is_word(boot)).unwrap_or_else(|| UNTOLD.to_owned())
+    let boot = fs::read_to_string(BOOT_ID_PATH).ok().map(|text| text.trim().to_owned());
+    boot.filter(|boot| is_word(boot)).unwrap_or_else(|| UNKNOWN_VALUE.to_owned())
 }
 
 fn read_pid_namespace() -> String {
-    let space = fs::read_link(SPACE).ok().and_then(|path| path.into_os_string().into_string().ok());
-    space.filter(|space| is_word(space)).unwrap_or_else(|| UNTOLD.to_owned())
+    let space = fs::read_link(PID_NAMESPACE_PATH)
+        .ok()
+        .and_then(|path| path.into_os_string().into_string().ok());
+    space.filter(|space| is_word(space)).unwrap_or_else(|| UNKNOWN_VALUE.to_owned())
 }
 
 fn is_word(text: &str) -> bool {
@@ -118,7 +125,7 @@ fn read_start_time(number: i32) -> Option<String> {
     let (_, behind) = text.rsplit_once(')')?;
     let mut fields = behind.split_ascii_whitespace();
     let ended = matches!(fields.clone().next(), Some("Z" | "X" | "x") | None);
-    fields.nth(STARTED_AT).filter(|_| !ended).map(str::to_owned)
+    fields.nth(START_TIME_INDEX).filter(|_| !ended).map(str::to_owned)
 }
 
 fn process_exists(number: i32) -> bool {

@@ -6,7 +6,7 @@ use crate::error::StoreError;
 #[derive(Debug)]
 pub(crate) enum TransactionError {
     Sql(rusqlite::Error),
-    Told(StoreError),
+    Store(StoreError),
 }
 
 impl TransactionError {
@@ -16,7 +16,7 @@ impl TransactionError {
     ) -> StoreError {
         match self {
             Self::Sql(error) => failed(error),
-            Self::Told(error) => error,
+            Self::Store(error) => error,
         }
     }
 }
@@ -29,6 +29,6 @@ impl From<rusqlite::Error> for TransactionError {
 
 impl From<StoreError> for TransactionError {
     fn from(error: StoreError) -> Self {
-        Self::Told(error)
+        Self::Store(error)
     }
 }

@@ -12,35 +12,35 @@ use sallyport_lexical::is_unspaced;
 
 /// Separates letters that are words of their own. Control characters are removed from texts before
 /// they are indexed, so this and the next two characters have no other meaning.
-const BETWEEN: char = '\u{1f}';
+const LETTER_SEPARATOR: char = '\u{1f}';
 
 /// Marks the start of a match.
-pub(crate) const FOUND_BEGIN: char = '\u{1d}';
+pub(crate) const MATCH_BEGIN: char = '\u{1d}';
 
 /// Marks the end of a match.
-pub(crate) const FOUND_END: char = '\u{1e}';
+pub(crate) const MATCH_END: char = '\u{1e}';
 
 /// Most bytes of a text that are indexed. Users search for what was written in a conversation,
 /// which is shorter; the start of a long tool result identifies it.
-const SEARCHED_BYTES_MAX: usize = 16 << 10;
+const INDEXED_BYTES_MAX: usize = 16 << 10;
 
 /// Shortest prefix, in bytes, that matches longer words: three Latin letters, two of most other
 /// alphabets, one of Korean. A shorter prefix matches so many words that the result is useless and
 /// the search takes seconds.
-const START_BYTES_MIN: usize = 3;
+const PREFIX_BYTES_MIN: usize = 3;
 
 /// Most words of a text that is compared with others by its words. Each costs a walk through the
 /// index; the longest words describe the text best.
-const ANY_WORDS_MAX: usize = 64;
+const MATCH_ANY_WORDS_MAX: usize = 64;
 
 /// Returns the text to index.
 pub(crate) fn to_indexed_text(text: &str) -> String {
-    separate_words(&text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)])
+    separate_words(&text[..text.floor_char_boundary(INDEXED_BYTES_MAX)])
 }
 
 /// Restores a piece of indexed text to its original form.
 pub(crate) fn restore_indexed_text(piece: &str) -> String {
-    piece.replace(BETWEEN, "")
+    piece.replace(LETTER_SEPARATOR, "")
 }
 
 /// Writes a query in the syntax of the index. All words are quoted, because the index interprets
@@ -61,18 +61,18 @@ pub(crate) fn match_all_query(text: &str) -> Option<String> {
 /// Writes a query that matches any of a text's words. `None` if the text has none.
 pub(crate) fn match_any_query(text: &str) -> Option<String> {
     let split = to_indexed_text(text);
-    let apart = |c: char| c.is_whitespace() || c == BETWEEN || c == '"';
+    let apart = |c: char| c.is_whitespace() || c == LETTER_SEPARATOR || c == '"';
     let mut words: Vec<&str> = split.split(apart).filter(|word| has_word(word)).collect();
     words.sort_unstable_by_key(|word| (Reverse(word.len()), *word));
     words.dedup();
-    words.truncate(ANY_WORDS_MAX);
+    words.truncate(MATCH_ANY_WORDS_MAX);
     let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
     (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 
 /// A whole word is queried twice, so that it ranks above longer words.
 fn query_term(word: &str) -> String {
-    if word.len() < START_BYTES_MIN {
+    if word.len() < PREFIX_BYTES_MIN {
         format!("\"{word}\"")
     } else {
         format!("(\"{word}\" OR \"{word}\" *)")
@@ -90,7 +90,7 @@ fn separate_words(text: &str) -> String {
         if c.is_control() && c != '\n' && c != '\t' {
             out.push(' ');
         } else if is_unspaced(c) {
-            out.extend([BETWEEN, c, BETWEEN]);
+            out.extend([LETTER_SEPARATOR, c, LETTER_SEPARATOR]);
         } else {
             out.push(c);
         }

@@ -20,7 +20,7 @@ impl FileSource for Some2 {
     fn path_kind(&self, path: &Path) -> PathKind {
         match path.to_string_lossy().chars().count() % 2 {
             0 => PathKind::File,
-            _ => PathKind::Nothing,
+            _ => PathKind::Missing,
         }
     }
 
@@ -58,7 +58,7 @@ fn card(arguments: String) -> ApprovalCard {
         plugin_digest: "00".into(),
         reason: "why".into(),
         rule: None,
-        powers: Vec::new(),
+        capabilities: Vec::new(),
     };
     ApprovalCard::new(request, None)
 }

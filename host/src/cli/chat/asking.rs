@@ -26,26 +26,26 @@ pub(super) struct PendingQuestion {
 /// All open questions. The first one is on the screen.
 #[derive(Debug, Default)]
 pub(super) struct QuestionQueue {
-    open: VecDeque<PendingQuestion>,
+    pending: VecDeque<PendingQuestion>,
     /// The pending request to the keyboard about the first question.
     ticket: Option<PromptTicket>,
 }
 
 impl QuestionQueue {
     pub(super) fn is_empty(&self) -> bool {
-        self.open.is_empty()
+        self.pending.is_empty()
     }
 
     /// Returns the question on the screen if it has this id.
     fn shown_question(&self, id: u64) -> Option<&PendingQuestion> {
-        self.open.front().filter(|question| question.id == id)
+        self.pending.front().filter(|question| question.id == id)
     }
 }
 
 impl InteractiveChat<'_> {
     pub(super) fn add_question(&mut self, question: PendingQuestion) {
-        self.questions.open.push_back(question);
-        if self.questions.open.len() == 1 {
+        self.questions.pending.push_back(question);
+        if self.questions.pending.len() == 1 {
             self.show_question();
         }
     }
@@ -53,7 +53,7 @@ impl InteractiveChat<'_> {
     /// Removes a question that needs no answer any more.
     pub(super) fn close_question(&mut self, id: u64) {
         let was_shown = self.questions.shown_question(id).is_some();
-        self.questions.open.retain(|question| question.id != id);
+        self.questions.pending.retain(|question| question.id != id);
         if !was_shown {
             return;
         }
@@ -69,14 +69,14 @@ impl InteractiveChat<'_> {
     /// It interrupts a line that is being typed, because a question from a timer would otherwise
     /// wait until the line is complete.
     fn show_question(&mut self) {
-        let Some(PendingQuestion { id, position, request }) = self.questions.open.front() else {
+        let Some(PendingQuestion { id, position, request }) = self.questions.pending.front() else {
             return;
         };
-        if let Some(line) = self.line {
+        if let Some(line) = self.line_ticket {
             self.keyboard.withdraw_prompt(line);
         }
         self.view.finish();
-        let (id, typed) = (*id, self.typed.clone());
+        let (id, typed) = (*id, self.keyboard_input.clone());
         let place = Place { index: position.index, count: position.count };
         let card = ApprovalCard::new(request.clone(), Some(place));
         let reply = move |answer| drop(typed.send(KeyboardInput::Key(id, answer)));
@@ -92,7 +92,7 @@ impl InteractiveChat<'_> {
                     KeyboardInput::Arguments(id, input)
                 });
             }
-            editor::CardAnswer::Key(ApprovalChoice::NoBecause) => {
+            editor::CardAnswer::Key(ApprovalChoice::NoWithReason) => {
                 let nothing = String::new();
                 self.read_question_input("why not", nothing, move |input| {
                     KeyboardInput::Reason(id, input)
@@ -100,8 +100,8 @@ impl InteractiveChat<'_> {
             }
             editor::CardAnswer::Key(choice) => self.answer_question(id, choice).await,
             editor::CardAnswer::Withdrawn => {}
-            editor::CardAnswer::Gone => {
-                self.next = Some(NextAction::Leave);
+            editor::CardAnswer::TerminalGone => {
+                self.next_action = Some(NextAction::Leave);
                 self.send(FrontEndCommand::Cancel).await;
             }
         }
@@ -142,11 +142,11 @@ impl InteractiveChat<'_> {
         initial: String,
         typed_as: impl FnOnce(LineInput) -> KeyboardInput + Send + 'static,
     ) {
-        let typed = self.typed.clone();
-        let prompt = InputPrompt::Aside { name: name.to_owned() };
+        let typed = self.keyboard_input.clone();
+        let prompt = InputPrompt::Other { name: name.to_owned() };
         let reply = move |input| drop(typed.send(typed_as(input)));
         self.questions.ticket =
-            Some(self.keyboard.read_line(prompt, InitialInput::With(initial), reply));
+            Some(self.keyboard.read_line(prompt, InitialInput::Text(initial), reply));
     }
 
     /// Takes edited arguments. Unchanged ones decide nothing, so the card is shown again.

@@ -31,7 +31,7 @@ const PINNED_CHARS_MAX: usize = 60;
 impl InteractiveChat<'_> {
     pub(super) async fn handle_line(&mut self, line: String) {
         match slash::parse_line(&line, InputState::Ready) {
-            Ok(Meaning::Nothing) => {}
+            Ok(Meaning::Blank) => {}
             Ok(Meaning::Text(text)) => self.submit_message(&text, &line, false).await,
             Ok(Meaning::Command(command)) => self.run_slash_command(command, &line).await,
             Err(error) => {
@@ -41,15 +41,18 @@ impl InteractiveChat<'_> {
                 ]);
             }
         }
-        if self.doing == ChatActivity::Nothing && self.next.is_none() && self.line.is_none() {
-            self.read_next_line(InitialInput::With(String::new()));
+        if self.activity == ChatActivity::Idle
+            && self.next_action.is_none()
+            && self.line_ticket.is_none()
+        {
+            self.read_next_line(InitialInput::Text(String::new()));
         }
     }
 
     /// Sends a message with the files that it mentions. If that fails, the line is in the editor
     /// again.
     async fn submit_message(&mut self, text: &str, line: &str, is_pinned: bool) {
-        match attached::parse_message(text, &self.disk) {
+        match attached::parse_message(text, &self.local_files) {
             Ok((mut input, told)) => {
                 told.iter().for_each(|told| self.show_lines(&note_lines(told)));
                 input.attachments.append(&mut self.files);
@@ -58,7 +61,7 @@ impl InteractiveChat<'_> {
                 if !names.is_empty() {
                     self.show_lines(&note_lines(&format!("attached: {}", names.join(", "))));
                 }
-                self.doing = ChatActivity::Turn { is_pinned };
+                self.activity = ChatActivity::Turn { is_pinned };
                 self.send(Order::SubmitInput { input }).await;
             }
             Err(error) => {
@@ -66,7 +69,7 @@ impl InteractiveChat<'_> {
                     view::error_line(&error.to_string()),
                     view::hint_line(error.hint()),
                 ]);
-                self.read_next_line(InitialInput::With(line.to_owned()));
+                self.read_next_line(InitialInput::Text(line.to_owned()));
             }
         }
     }
@@ -88,10 +91,10 @@ impl InteractiveChat<'_> {
             }
             SlashCommand::Model(Some(name)) => self.switch_model(name).await,
             SlashCommand::Session => self.show_lines(&self.session_lines()),
-            SlashCommand::New => self.next = Some(NextAction::New),
+            SlashCommand::New => self.next_action = Some(NextAction::NewSession),
             SlashCommand::Undo => self.run_session_operation(Order::Undo).await,
             SlashCommand::Retry => {
-                self.doing = ChatActivity::Turn { is_pinned: false };
+                self.activity = ChatActivity::Turn { is_pinned: false };
                 self.send(Order::Retry).await;
             }
             SlashCommand::Save(path) => self.show_lines(&self.save_session(path)),
@@ -101,13 +104,13 @@ impl InteractiveChat<'_> {
             SlashCommand::Pin(None) => self.run_session_operation(Order::Pin).await,
             SlashCommand::Pin(Some(text)) => self.submit_message(&text, line, true).await,
             SlashCommand::Compact => self.run_session_operation(Order::Summarize).await,
-            SlashCommand::Quit => self.next = Some(NextAction::Leave),
-            SlashCommand::Edit(text) => self.read_next_line(InitialInput::Outside(text)),
+            SlashCommand::Quit => self.next_action = Some(NextAction::Leave),
+            SlashCommand::Edit(text) => self.read_next_line(InitialInput::ExternalEditor(text)),
         }
     }
 
     async fn run_session_operation(&mut self, order: Order) {
-        self.doing = ChatActivity::Errand;
+        self.activity = ChatActivity::SessionOperation;
         self.send(order).await;
     }
 
@@ -115,12 +118,13 @@ impl InteractiveChat<'_> {
         let chosen = self.settings.choose_model(&name).map_err(CommandFailure::from);
         let voice = chosen.and_then(|chosen| Ok(ModelHandle::from_choice(&chosen)?));
         let model = voice.and_then(|voice| {
-            let model = voice.model_for_session(&self.roles, &self.talk.session.session_id)?;
+            let model =
+                voice.model_for_session(&self.roles, &self.chat_session.session.session_id)?;
             Ok((voice, model))
         });
         match model {
             Ok((voice, model)) => {
-                self.voice = voice;
+                self.model_handle = voice;
                 self.model = model.clone();
                 self.model_name = name;
                 self.run_session_operation(Order::UseModel(CommandModel(model))).await;
@@ -130,16 +134,16 @@ impl InteractiveChat<'_> {
     }
 
     fn session_lines(&self) -> Vec<StyledLine> {
-        let past = restore_session(self.talk.records.to_vec());
+        let past = restore_session(self.chat_session.records.to_vec());
         let spent = past.spending();
         let mut lines = vec![
-            pair_line("session", 8, &self.talk.session.session_id),
+            pair_line("session", 8, &self.chat_session.session.session_id),
             pair_line("model", 8, self.model.name()),
             pair_line("turns", 8, &past.turn_count().to_string()),
             pair_line("tokens", 8, &spent.tokens.to_string()),
         ];
         lines.extend(match past.turn_count() {
-            _ if !self.talk.is_kept => note_lines("This session is not saved."),
+            _ if !self.chat_session.is_resumable => note_lines("This session is not saved."),
             0 => note_lines("This session is saved from its first message on."),
             _ if !self.is_stored() => note_lines("This session was removed."),
             _ => note_lines(&format!("Resume with: {}", self.resume_command())),
@@ -149,19 +153,20 @@ impl InteractiveChat<'_> {
 
     /// Whether the session is still stored. Another process may have removed it.
     pub(super) fn is_stored(&self) -> bool {
-        session::find_stored_session(self.settings, &self.talk.session.session_id).is_some()
+        session::find_stored_session(self.settings, &self.chat_session.session.session_id).is_some()
     }
 
     /// The command that resumes the session.
     pub(super) fn resume_command(&self) -> String {
-        format!("sallyport chat --session {}", self.talk.session.session_id)
+        format!("sallyport chat --session {}", self.chat_session.session.session_id)
     }
 
     /// Writes the session to a new file and never overwrites one.
     fn save_session(&self, path: Option<PathBuf>) -> Vec<StyledLine> {
-        let named = path.unwrap_or_else(|| format!("{}.md", self.talk.session.session_id).into());
-        let path = self.disk.resolve_path(&named);
-        let records = self.talk.records.to_vec();
+        let named =
+            path.unwrap_or_else(|| format!("{}.md", self.chat_session.session.session_id).into());
+        let path = self.local_files.resolve_path(&named);
+        let records = self.chat_session.records.to_vec();
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         let text = match is_json {
             true => format!("{:#}\n", history::export_json(&records)),
@@ -181,7 +186,7 @@ impl InteractiveChat<'_> {
     }
 
     fn cost_lines(&self) -> Vec<StyledLine> {
-        let spent = restore_session(self.talk.records.to_vec()).spending();
+        let spent = restore_session(self.chat_session.records.to_vec()).spending();
         let known = self.model.price().is_some() || spent.cost != TokenCost::default();
         let cost = if known { format_dollars(spent.cost) } else { "price not known".to_owned() };
         let last = self.last_turn.as_ref().map(|usage| pair_line("turn", 7, &format_usage(usage)));
@@ -191,7 +196,7 @@ impl InteractiveChat<'_> {
 
     /// Describes the assistant.
     fn guide_lines(&self) -> Vec<StyledLine> {
-        let Some(guide) = &self.manner.guide else {
+        let Some(guide) = &self.session_config.guide else {
             return note_lines("No guide is set. Start with --guide NAME to set one.");
         };
         let temperature =
@@ -206,7 +211,7 @@ impl InteractiveChat<'_> {
     }
 
     fn memory_lines(&self) -> Vec<StyledLine> {
-        let memory = match self.manner.memory() {
+        let memory = match self.session_config.memory() {
             MemoryMode::None => "The model gets the whole session.".to_owned(),
             MemoryMode::SlidingWindow { tokens_max } => {
                 format!("the newest turns are sent, up to {tokens_max} tokens")
@@ -220,15 +225,15 @@ impl InteractiveChat<'_> {
             ),
         };
         let mut lines = vec![StyledLine::plain(memory)];
-        if matches!(self.manner.memory(), MemoryMode::ByMeaning { .. }) {
+        if matches!(self.session_config.memory(), MemoryMode::ByMeaning { .. }) {
             lines.extend(note_lines(
                 "`sallyport memory list` shows the memories; `sallyport memory forget` deletes them.",
             ));
         }
-        if let count @ 1.. = self.manner.initial_memories().len() {
+        if let count @ 1.. = self.session_config.initial_memories().len() {
             lines.push(StyledLine::plain(format!("initial memories: {count}")));
         }
-        let turns = history::past_turns(&self.talk.records.to_vec());
+        let turns = history::past_turns(&self.chat_session.records.to_vec());
         lines.extend(turns.iter().filter(|turn| turn.is_pinned).map(|turn| {
             let input = text::escape_excerpt(&turn.input.text, PINNED_CHARS_MAX);
             pair_line(&format!("pinned {}", turn.number), 0, &input)

@@ -27,7 +27,7 @@ pub(super) struct CopyingJournal {
     pub(super) records: SharedRecords,
     /// Number of records in a failed write. The next write repeats them, so they are not added
     /// again.
-    pub(super) failed: usize,
+    pub(super) failed_count: usize,
 }
 
 impl Journal for CopyingJournal {
@@ -36,11 +36,11 @@ impl Journal for CopyingJournal {
         records: Vec<JournalRecord>,
     ) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
-            let new = records[self.failed.min(records.len())..].to_vec();
+            let new = records[self.failed_count.min(records.len())..].to_vec();
             self.records.0.lock().unwrap_or_else(PoisonError::into_inner).extend(new);
             let count = records.len();
             let written = self.inner.write_records(records).await;
-            self.failed = if written.is_ok() { 0 } else { count };
+            self.failed_count = if written.is_ok() { 0 } else { count };
             written
         })
     }
@@ -73,7 +73,7 @@ mod tests {
     async fn records_that_come_again_are_copied_once() {
         let records = SharedRecords::from_records(vec![note("before")]);
         let inner = Box::new(Failing(2));
-        let mut journal = CopyingJournal { inner, records: records.clone(), failed: 0 };
+        let mut journal = CopyingJournal { inner, records: records.clone(), failed_count: 0 };
         let all = [note("a"), note("b"), note("c"), note("d")];
         assert!(journal.write_records(all[..1].to_vec()).await.is_err());
         assert!(journal.write_records(all[..3].to_vec()).await.is_err());

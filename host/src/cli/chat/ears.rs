@@ -12,7 +12,7 @@ use tokio::{
 use crate::cli::watch::SideMessage;
 
 /// Interval between movements of the spinner.
-const TICK: Duration = Duration::from_millis(100);
+const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Input from the keyboard.
 pub(super) enum KeyboardInput {
@@ -28,8 +28,8 @@ pub(super) enum KeyboardInput {
 
 /// Receivers of all inputs that are not session events.
 pub(super) struct ChatInputs {
-    pub(super) typed: UnboundedReceiver<KeyboardInput>,
-    pub(super) asides: UnboundedReceiver<SideMessage>,
+    pub(super) keyboard_input: UnboundedReceiver<KeyboardInput>,
+    pub(super) side_messages: UnboundedReceiver<SideMessage>,
     pub(super) interrupts: Signal,
     pub(super) terminations: Signal,
     pub(super) hangups: Signal,
@@ -42,11 +42,11 @@ impl ChatInputs {
         typed: UnboundedReceiver<KeyboardInput>,
         asides: UnboundedReceiver<SideMessage>,
     ) -> Result<Self, io::Error> {
-        let mut ticks = interval(TICK);
+        let mut ticks = interval(SPINNER_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         Ok(Self {
-            typed,
-            asides,
+            keyboard_input: typed,
+            side_messages: asides,
             interrupts: signal(SignalKind::interrupt())?,
             terminations: signal(SignalKind::terminate())?,
             hangups: signal(SignalKind::hangup())?,

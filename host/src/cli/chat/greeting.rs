@@ -16,7 +16,7 @@ use super::{
 const TURNS_SHOWN: usize = 2;
 
 /// Most characters shown of an input or an answer.
-const SAID_CHARS_MAX: usize = 400;
+const EXCERPT_CHARS_MAX: usize = 400;
 
 impl InteractiveChat<'_> {
     pub(super) fn show_welcome(&mut self) {
@@ -29,27 +29,28 @@ impl InteractiveChat<'_> {
         self.view.print_lines(&note_lines(&format!(
             "{name} · {tools} · /help for help, Ctrl-D to leave"
         )));
-        if let Some(guide) = &self.manner.guide {
+        if let Some(guide) = &self.session_config.guide {
             self.view
                 .print_lines(&note_lines(&format!("guide: {} · /guide shows it", guide.plugin)));
         }
-        let turns = history::past_turns(&self.talk.records.to_vec());
+        let turns = history::past_turns(&self.chat_session.records.to_vec());
         self.view.print_lines(&recent_turn_lines(&turns));
     }
 
     /// Switches to another session and returns the previous one.
     pub(super) fn replace_session(&mut self, talk: ChatSession) -> ChatSession {
-        self.waiting = ActivityTracker::default();
+        self.activity_tracker = ActivityTracker::default();
         self.last_turn = None;
         self.view.print_lines(&note_lines("New session."));
         self.model = Arc::clone(&talk.model);
-        std::mem::replace(&mut self.talk, talk)
+        std::mem::replace(&mut self.chat_session, talk)
     }
 
     /// Explains how to resume the session if it can be resumed.
     pub(super) fn farewell_text(&self) -> Option<String> {
-        let was_anything_said = !history::past_turns(&self.talk.records.to_vec()).is_empty();
-        let is_kept = self.talk.is_kept && was_anything_said;
+        let was_anything_said =
+            !history::past_turns(&self.chat_session.records.to_vec()).is_empty();
+        let is_kept = self.chat_session.is_resumable && was_anything_said;
         let is_there = is_kept && self.is_stored();
         is_there.then(|| format!("Resume with: {}", self.resume_command()))
     }
@@ -84,13 +85,13 @@ fn recent_turn_lines(turns: &[PastTurn]) -> Vec<StyledLine> {
 
 fn past_turn_lines(turn: &PastTurn) -> Vec<StyledLine> {
     let mut lines =
-        note_lines(&format!("> {}", text::escape_excerpt(&turn.input.text, SAID_CHARS_MAX)));
+        note_lines(&format!("> {}", text::escape_excerpt(&turn.input.text, EXCERPT_CHARS_MAX)));
     for step in &turn.steps {
         let words = match step {
-            TurnStep::Said { text } | TurnStep::Noted { text } => {
-                text::escape_excerpt(text, SAID_CHARS_MAX)
+            TurnStep::AssistantText { text } | TurnStep::Note { text } => {
+                text::escape_excerpt(text, EXCERPT_CHARS_MAX)
             }
-            TurnStep::Called(call) => {
+            TurnStep::ToolCall(call) => {
                 let ending = call.outcome.as_deref().unwrap_or("interrupted");
                 format!("· {} {ending}", call.tool)
             }

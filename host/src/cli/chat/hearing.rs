@@ -22,7 +22,7 @@ const REASON_CHARS_MAX: usize = 300;
 
 impl InteractiveChat<'_> {
     pub(super) async fn handle_event(&mut self, event: SessionEvent) {
-        self.waiting.apply_event(&event, self.view.elapsed_time());
+        self.activity_tracker.apply_event(&event, self.view.elapsed_time());
         let is_end = self.is_activity_end(&event);
         match event {
             SessionEvent::Delta(delta) => self.show_delta(&delta),
@@ -49,22 +49,22 @@ impl InteractiveChat<'_> {
 
     /// Shows the status line, unless the user is typing or a question is open.
     pub(super) fn show_status(&self) {
-        if self.doing != ChatActivity::Nothing && self.questions.is_empty() {
-            self.view.set_status(self.waiting.status());
+        if self.activity != ChatActivity::Idle && self.questions.is_empty() {
+            self.view.set_status(self.activity_tracker.status());
         }
     }
 
     /// Whether an event ends the current activity.
     fn is_activity_end(&self, event: &SessionEvent) -> bool {
-        match self.doing {
-            ChatActivity::Nothing => false,
+        match self.activity {
+            ChatActivity::Idle => false,
             ChatActivity::Turn { .. } => {
                 matches!(
                     event,
                     SessionEvent::TurnEnded { .. } | SessionEvent::Notice(SessionNotice::NoTurn)
                 )
             }
-            ChatActivity::Errand => matches!(
+            ChatActivity::SessionOperation => matches!(
                 event,
                 SessionEvent::Undone { .. }
                     | SessionEvent::ModelChanged { .. }
@@ -83,13 +83,13 @@ impl InteractiveChat<'_> {
     /// type again.
     async fn end_activity(&mut self) {
         self.view.finish();
-        if self.doing == (ChatActivity::Turn { is_pinned: true }) && self.next.is_none() {
-            self.doing = ChatActivity::Errand;
+        if self.activity == (ChatActivity::Turn { is_pinned: true }) && self.next_action.is_none() {
+            self.activity = ChatActivity::SessionOperation;
             return self.send(FrontEndCommand::Pin).await;
         }
-        self.doing = ChatActivity::Nothing;
-        if self.next.is_none() {
-            self.read_next_line(InitialInput::With(String::new()));
+        self.activity = ChatActivity::Idle;
+        if self.next_action.is_none() {
+            self.read_next_line(InitialInput::Text(String::new()));
         }
     }
 
@@ -149,7 +149,7 @@ impl InteractiveChat<'_> {
         self.is_streamed = false;
         if matches!(end, TurnEnd::InputRefused(_)) {
             // A refused input leaves no turn to pin.
-            self.doing = ChatActivity::Turn { is_pinned: false };
+            self.activity = ChatActivity::Turn { is_pinned: false };
         }
         if let TurnEnd::Spoken { text } = end {
             self.view.show_text(text);
@@ -171,7 +171,9 @@ fn has_extra_reason(outcome: &Outcome) -> bool {
 fn turn_end_lines(end: &TurnEnd) -> Vec<StyledLine> {
     match end {
         TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => Vec::new(),
-        TurnEnd::BudgetReached { what } => vec![view::error_line(&format!("stopped: {what}"))],
+        TurnEnd::BudgetReached { limit: what } => {
+            vec![view::error_line(&format!("stopped: {what}"))]
+        }
         TurnEnd::ModelFailed(error) => {
             let is_lifted = matches!(error, ModelError::Denied { fix: Some(_), .. });
             let hint = (!is_lifted).then(|| view::hint_line(&error.hint()));

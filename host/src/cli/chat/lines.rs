@@ -46,9 +46,9 @@ struct PlainChat<'a> {
     files: Vec<FileAttachment>,
     /// The open question, with the extent to which it was shown.
     question: Option<(u64, ApprovalRequest, ShownQuestion)>,
-    busy: bool,
-    streamed: bool,
-    leaving: bool,
+    is_busy: bool,
+    is_streamed: bool,
+    is_leaving: bool,
 }
 
 pub(super) async fn run_plain_chat(
@@ -82,9 +82,9 @@ pub(super) async fn run_plain_chat(
         verbose: watch.verbose,
         files,
         question: None,
-        busy: false,
-        streamed: false,
-        leaving: false,
+        is_busy: false,
+        is_streamed: false,
+        is_leaving: false,
     };
     chat.run_event_loop(&mut events).await;
     session.stop_listening().await;
@@ -107,7 +107,7 @@ impl PlainChat<'_> {
         self.show_prompt();
         loop {
             // Input that was typed ahead or piped waits for the end of the current turn.
-            let listening = more_lines && (!self.busy || self.question.is_some());
+            let listening = more_lines && (!self.is_busy || self.question.is_some());
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => {
@@ -134,12 +134,12 @@ impl PlainChat<'_> {
                     None => { more_lines = false; self.leave_after_turn().await; }
                 },
                 _ = tokio::signal::ctrl_c() => self.handle_interrupt().await,
-                () = &mut terminated, if !self.leaving => {
-                    self.leaving = true;
+                () = &mut terminated, if !self.is_leaving => {
+                    self.is_leaving = true;
                     self.send(FrontEndCommand::Cancel).await;
                 }
             }
-            if self.leaving && !self.busy {
+            if self.is_leaving && !self.is_busy {
                 return;
             }
         }
@@ -154,7 +154,7 @@ impl PlainChat<'_> {
             }
             let answer = consent::parse_answer(Some(line), request.rule.is_some());
             self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
-            if !self.busy {
+            if !self.is_busy {
                 self.show_prompt();
             }
             return;
@@ -166,7 +166,7 @@ impl PlainChat<'_> {
             "/tools" => self.show_tools(),
             command if command.starts_with('/') => self.refuse_unknown_command(command),
             text => {
-                self.busy = true;
+                self.is_busy = true;
                 let attachments = std::mem::take(&mut self.files);
                 let input = UserInputMessage { attachments, ..UserInputMessage::from(text) };
                 self.send(FrontEndCommand::SubmitInput { input }).await;
@@ -197,7 +197,7 @@ impl PlainChat<'_> {
     async fn show_event(&mut self, event: SessionEvent) {
         match event {
             SessionEvent::Delta(ReplyDelta::Text(text)) => {
-                self.streamed = true;
+                self.is_streamed = true;
                 self.out.print_piece(&text);
             }
             SessionEvent::Delta(ReplyDelta::Reasoning(text)) => self.out.print_note_piece(&text),
@@ -207,7 +207,7 @@ impl PlainChat<'_> {
             SessionEvent::Delta(ReplyDelta::Retry { wait, reason, .. }) => {
                 self.out.print_note(&show::retry_text(wait, &reason));
             }
-            SessionEvent::MessageComplete { .. } if self.streamed => self.out.print_line(""),
+            SessionEvent::MessageComplete { .. } if self.is_streamed => self.out.print_line(""),
             SessionEvent::CallFinished { tool, report, .. } => {
                 if !self.verbose {
                     self.out.print_note(&format!("· {tool} {}", show::call_end_text(&report)));
@@ -225,8 +225,8 @@ impl PlainChat<'_> {
             SessionEvent::Notice(notice) => self.out.print_warning(&notice.to_string()),
             SessionEvent::Noticed { notice } => self.show_notice(&notice),
             SessionEvent::TurnEnded { reason, .. } => {
-                run::print_turn_end(&reason, self.streamed, Some(self.settings), self.out);
-                (self.busy, self.streamed) = (false, false);
+                run::print_turn_end(&reason, self.is_streamed, Some(self.settings), self.out);
+                (self.is_busy, self.is_streamed) = (false, false);
                 self.show_prompt();
             }
             _ => {}
@@ -235,11 +235,11 @@ impl PlainChat<'_> {
 
     /// Shows a notice from a plugin. It starts a new line even after a prompt or a partial answer.
     fn show_notice(&self, notice: &services::PluginNotice) {
-        if self.streamed || (self.out.can_ask && !self.busy) {
+        if self.is_streamed || (self.out.can_ask && !self.is_busy) {
             self.out.print_note("");
         }
         self.out.print_notice(notice);
-        if !self.busy {
+        if !self.is_busy {
             self.show_prompt();
         }
     }
@@ -258,7 +258,7 @@ impl PlainChat<'_> {
     }
 
     async fn handle_interrupt(&mut self) {
-        if self.busy {
+        if self.is_busy {
             self.send(FrontEndCommand::Cancel).await;
         } else {
             self.show_note("\n(Ctrl-D or /quit to leave)");
@@ -267,7 +267,7 @@ impl PlainChat<'_> {
 
     /// Leaves after the current turn, so that all piped questions are answered.
     async fn leave_after_turn(&mut self) {
-        self.leaving = true;
+        self.is_leaving = true;
         if self.question.is_some() {
             self.send(FrontEndCommand::Cancel).await;
         }
@@ -279,7 +279,7 @@ impl PlainChat<'_> {
     }
 
     fn show_prompt(&self) {
-        if self.out.can_ask && !self.leaving {
+        if self.out.can_ask && !self.is_leaving {
             self.out.print_note_piece("> ");
         }
     }

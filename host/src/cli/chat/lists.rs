@@ -57,7 +57,7 @@ pub(super) fn plugin_lines(registry: &Registry, name: Option<&PluginName>) -> Ve
         .map(|entry| pair_line(entry.name().as_str(), width, &describe_entry(entry)))
         .collect();
     lines.extend(registry.problems().iter().map(|problem| {
-        view::warning_line(&format!("{}: {}", problem.place.display(), problem.message))
+        view::warning_line(&format!("{}: {}", problem.location.display(), problem.message))
     }));
     if lines.is_empty() { note_lines("there is no plugin") } else { lines }
 }
@@ -99,7 +99,7 @@ fn single_plugin_lines(
             lines.extend(show(entry));
             lines
         }
-        Err(PluginLookupError::Unknown { message, near }) => {
+        Err(PluginLookupError::Unknown { message, suggestion: near }) => {
             let near = near.map(|near| view::hint_line(&format!("did you mean {near}?")));
             std::iter::once(view::error_line(&message)).chain(near).collect()
         }

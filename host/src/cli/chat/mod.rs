@@ -43,7 +43,7 @@ pub(super) async fn run_chat_command(
         OutputCapabilities::Live(colour) => {
             person::run_interactive_chat(flags, args, watch, colour, out).await
         }
-        OutputCapabilities::Passing => lines::run_plain_chat(flags, args, watch, out).await,
+        OutputCapabilities::Plain => lines::run_plain_chat(flags, args, watch, out).await,
     }
 }
 

@@ -40,43 +40,43 @@ use crate::cli::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChatActivity {
     /// None. The user can type.
-    Nothing,
+    Idle,
     /// A turn. `is_pinned` pins it at its end.
     Turn { is_pinned: bool },
     /// An operation of the session between turns.
-    Errand,
+    SessionOperation,
 }
 
 /// The action after the current session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextAction {
     Leave,
-    New,
+    NewSession,
 }
 
 /// The user's side of a session.
 pub(super) struct InteractiveChat<'a> {
     pub(super) settings: &'a HostSettings,
     pub(super) registry: &'a Registry,
-    pub(super) manner: &'a SessionConfig,
+    pub(super) session_config: &'a SessionConfig,
     pub(super) keyboard: Keyboard,
-    pub(super) typed: UnboundedSender<KeyboardInput>,
+    pub(super) keyboard_input: UnboundedSender<KeyboardInput>,
     pub(super) view: ChatView,
-    pub(super) disk: LocalFiles,
-    pub(super) talk: ChatSession,
+    pub(super) local_files: LocalFiles,
+    pub(super) chat_session: ChatSession,
     pub(super) roles: Arc<SessionRoles>,
     /// The model: for any session, for this session, and the name that selected it.
-    pub(super) voice: ModelHandle,
+    pub(super) model_handle: ModelHandle,
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) model_name: String,
-    pub(super) doing: ChatActivity,
-    pub(super) next: Option<NextAction>,
+    pub(super) activity: ChatActivity,
+    pub(super) next_action: Option<NextAction>,
     /// The line that is being typed.
-    pub(super) line: Option<PromptTicket>,
+    pub(super) line_ticket: Option<PromptTicket>,
     /// The text of a line that a question interrupted.
-    pub(super) put_off: Option<String>,
+    pub(super) interrupted_line: Option<String>,
     pub(super) questions: QuestionQueue,
-    pub(super) waiting: ActivityTracker,
+    pub(super) activity_tracker: ActivityTracker,
     /// Whether part of the current answer is on the screen.
     pub(super) is_streamed: bool,
     /// Files for the next message.
@@ -96,24 +96,29 @@ pub(super) async fn run_interactive_chat(
     let voice = compose::prepare_model(&settings, out)?;
     let reception = Arc::new(ApprovalRouter::default());
     let (asides, heard) = mpsc::unbounded_channel();
-    let watch = CallObservers { asides: Some(asides), ..watch.clone() };
+    let watch = CallObservers { side_messages: Some(asides), ..watch.clone() };
     let consent = Arc::clone(&reception);
     let tools = compose::open_host(&settings, consent, PluginSelection::All, &watch, out).await?;
     compose::print_load_problems(tools.registry(), out);
-    let farewell = match SessionConfig::from_settings(&(&args.model).into(), &settings, &tools)
-        .await
-    {
-        Ok(manner) => {
-            let manner = &manner;
-            let stage =
-                ChatContext { args, settings: &settings, tools: &tools, manner, reception, out };
-            let timekeeper = tools.start_timekeeper();
-            let farewell = run_sessions(&stage, voice, files, colour, heard).await;
-            timekeeper.stop().await;
-            farewell
-        }
-        Err(error) => Err(error.into()),
-    };
+    let farewell =
+        match SessionConfig::from_settings(&(&args.model).into(), &settings, &tools).await {
+            Ok(manner) => {
+                let manner = &manner;
+                let stage = ChatContext {
+                    args,
+                    settings: &settings,
+                    host: &tools,
+                    session_config: manner,
+                    approval_router: reception,
+                    out,
+                };
+                let timekeeper = tools.start_timekeeper();
+                let farewell = run_sessions(&stage, voice, files, colour, heard).await;
+                timekeeper.stop().await;
+                farewell
+            }
+            Err(error) => Err(error.into()),
+        };
     let recorded = compose::close_host(tools, out).await;
     recorded.apply_to_result(farewell.map(|farewell| {
         farewell.into_iter().for_each(|line| out.print_note(&line));
@@ -135,23 +140,23 @@ async fn run_sessions(
     let mut ears = ChatInputs::new(typing, heard)?;
     let mut chat = InteractiveChat::new(stage, talk, voice, files, typed, colour)?;
     chat.show_welcome();
-    while chat.run_event_loop(&mut events, &mut ears).await == NextAction::New {
-        chat.next = None;
-        match stage.begin_session(&chat.talk.next_selector(), &chat.voice) {
+    while chat.run_event_loop(&mut events, &mut ears).await == NextAction::NewSession {
+        chat.next_action = None;
+        match stage.begin_session(&chat.chat_session.next_selector(), &chat.model_handle) {
             Ok((talk, new)) => {
                 let old = chat.replace_session(talk);
                 let ended = std::mem::replace(&mut events, new);
-                old.close(ended, stage.tools.registry()).await;
+                old.close(ended, stage.host.registry()).await;
             }
             Err(failure) => chat.show_failure(&failure),
         }
     }
     let farewell = chat.farewell_text();
-    let InteractiveChat { keyboard, talk, view, .. } = chat;
+    let InteractiveChat { keyboard, chat_session: talk, view, .. } = chat;
     view.finish();
     // This restores the terminal's modes.
     drop(keyboard);
-    talk.close(events, stage.tools.registry()).await;
+    talk.close(events, stage.host.registry()).await;
     Ok(farewell)
 }
 
@@ -170,7 +175,7 @@ fn start_keyboard(
         },
         colour,
         editor: editor.map(str::to_owned),
-        disk: disk.clone(),
+        local_files: disk.clone(),
     };
     let shown = view.clone();
     let show = Box::new(move |lines: &[StyledLine]| shown.print_lines(lines));
@@ -204,23 +209,23 @@ impl<'a> InteractiveChat<'a> {
         let (view, disk) = (ChatView::new(colour), attached::search_folders(settings));
         Ok(Self {
             settings,
-            registry: stage.tools.registry(),
-            manner: stage.manner,
+            registry: stage.host.registry(),
+            session_config: stage.session_config,
             keyboard: start_keyboard(settings, &disk, &view, colour)?,
-            typed,
+            keyboard_input: typed,
             view,
-            disk,
+            local_files: disk,
             model: Arc::clone(&talk.model),
-            roles: Arc::clone(stage.tools.roles()),
-            talk,
-            voice,
-            model_name: settings.chosen.name.clone(),
-            doing: ChatActivity::Nothing,
-            next: None,
-            line: None,
-            put_off: None,
+            roles: Arc::clone(stage.host.roles()),
+            chat_session: talk,
+            model_handle: voice,
+            model_name: settings.chosen_model.name.clone(),
+            activity: ChatActivity::Idle,
+            next_action: None,
+            line_ticket: None,
+            interrupted_line: None,
             questions: QuestionQueue::default(),
-            waiting: ActivityTracker::default(),
+            activity_tracker: ActivityTracker::default(),
             is_streamed: false,
             files,
             last_turn: None,
@@ -229,19 +234,19 @@ impl<'a> InteractiveChat<'a> {
 
     /// Handles inputs until the user leaves or starts a new session.
     async fn run_event_loop(&mut self, events: &mut Events, ears: &mut ChatInputs) -> NextAction {
-        self.read_next_line(InitialInput::With(String::new()));
+        self.read_next_line(InitialInput::Text(String::new()));
         loop {
-            if let (Some(next), ChatActivity::Nothing) = (self.next, self.doing) {
+            if let (Some(next), ChatActivity::Idle) = (self.next_action, self.activity) {
                 return next;
             }
-            let is_busy = self.doing != ChatActivity::Nothing && self.questions.is_empty();
+            let is_busy = self.activity != ChatActivity::Idle && self.questions.is_empty();
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => self.handle_event(event).await,
                     None => return NextAction::Leave,
                 },
-                Some(typed) = ears.typed.recv() => self.handle_input(typed).await,
-                Some(aside) = ears.asides.recv() => self.show_side_message(aside),
+                Some(typed) = ears.keyboard_input.recv() => self.handle_input(typed).await,
+                Some(aside) = ears.side_messages.recv() => self.show_side_message(aside),
                 _ = ears.interrupts.recv() => self.handle_interrupt().await,
                 _ = ears.terminations.recv() => self.leave_chat().await,
                 _ = ears.hangups.recv() => self.leave_chat().await,
@@ -253,29 +258,31 @@ impl<'a> InteractiveChat<'a> {
 
     /// Reads the next line.
     pub(super) fn read_next_line(&mut self, begin: InitialInput) {
-        let typed = self.typed.clone();
+        let typed = self.keyboard_input.clone();
         let prompt = InputPrompt::Message { model: self.model_name.clone() };
         let reply = move |input| drop(typed.send(KeyboardInput::Line(input)));
-        self.line = Some(self.keyboard.read_line(prompt, begin, reply));
+        self.line_ticket = Some(self.keyboard.read_line(prompt, begin, reply));
     }
 
     /// Resumes an interrupted line once no question is open.
     pub(super) fn resume_line(&mut self) {
-        let is_free = self.line.is_none() && self.questions.is_empty();
-        if let Some(begun) = self.put_off.take_if(|_| is_free) {
-            self.read_next_line(InitialInput::With(begun));
+        let is_free = self.line_ticket.is_none() && self.questions.is_empty();
+        if let Some(begun) = self.interrupted_line.take_if(|_| is_free) {
+            self.read_next_line(InitialInput::Text(begun));
         }
     }
 
     async fn handle_input(&mut self, typed: KeyboardInput) {
         match typed {
             KeyboardInput::Line(input) => {
-                self.line = None;
+                self.line_ticket = None;
                 match input {
                     LineInput::Line(line) => self.handle_line(line).await,
-                    LineInput::Interrupted | LineInput::End => self.next = Some(NextAction::Leave),
+                    LineInput::Interrupted | LineInput::End => {
+                        self.next_action = Some(NextAction::Leave)
+                    }
                     LineInput::Withdrawn(begun) => {
-                        self.put_off = Some(begun);
+                        self.interrupted_line = Some(begun);
                         self.resume_line();
                     }
                 }
@@ -288,9 +295,9 @@ impl<'a> InteractiveChat<'a> {
 
     /// Handles Ctrl-C while no line is typed.
     async fn handle_interrupt(&mut self) {
-        match self.doing {
-            ChatActivity::Nothing => self.next = Some(NextAction::Leave),
-            ChatActivity::Turn { .. } | ChatActivity::Errand => {
+        match self.activity {
+            ChatActivity::Idle => self.next_action = Some(NextAction::Leave),
+            ChatActivity::Turn { .. } | ChatActivity::SessionOperation => {
                 self.send(FrontEndCommand::Cancel).await
             }
         }
@@ -298,15 +305,15 @@ impl<'a> InteractiveChat<'a> {
 
     /// Ends the current activity, and then the program.
     pub(super) async fn leave_chat(&mut self) {
-        self.next = Some(NextAction::Leave);
-        if self.doing != ChatActivity::Nothing {
+        self.next_action = Some(NextAction::Leave);
+        if self.activity != ChatActivity::Idle {
             self.send(FrontEndCommand::Cancel).await;
         }
     }
 
     /// Shows lines next to the answer, or above the line that is being typed.
     pub(super) fn show_lines(&self, lines: &[StyledLine]) {
-        if self.line.is_some() {
+        if self.line_ticket.is_some() {
             // Lines beyond the printer's limit are dropped. The user could not read that many
             // either.
             let _ = self.keyboard.printer().print_lines(lines);
@@ -324,11 +331,11 @@ impl<'a> InteractiveChat<'a> {
     fn show_side_message(&mut self, aside: SideMessage) {
         match aside {
             SideMessage::Warning(message) => self.show_lines(&[view::warning_line(&message)]),
-            SideMessage::Traced(line) | SideMessage::Told(line) => {
+            SideMessage::Trace(line) | SideMessage::Info(line) => {
                 self.show_lines(&view::note_lines(&line))
             }
-            SideMessage::Turned { call_id, host } => {
-                self.waiting.set_contacted_host(&call_id, host, self.view.elapsed_time());
+            SideMessage::HostContacted { call_id, host } => {
+                self.activity_tracker.set_contacted_host(&call_id, host, self.view.elapsed_time());
                 self.show_status();
             }
         }
@@ -336,6 +343,6 @@ impl<'a> InteractiveChat<'a> {
 
     /// Sends a command. Errors are ignored: the end of the events reports the end of the session.
     pub(super) async fn send(&self, command: FrontEndCommand) {
-        let _ = self.talk.session.handle.send(command).await;
+        let _ = self.chat_session.session.handle.send(command).await;
     }
 }

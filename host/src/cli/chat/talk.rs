@@ -21,9 +21,9 @@ use crate::cli::{args::ChatArgs, compose, exit::CommandFailure, output::CliOutpu
 pub(super) struct ChatContext<'a> {
     pub(super) args: &'a ChatArgs,
     pub(super) settings: &'a HostSettings,
-    pub(super) tools: &'a Host,
-    pub(super) manner: &'a SessionConfig,
-    pub(super) reception: Arc<ApprovalRouter>,
+    pub(super) host: &'a Host,
+    pub(super) session_config: &'a SessionConfig,
+    pub(super) approval_router: Arc<ApprovalRouter>,
     pub(super) out: &'a CliOutput,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct ChatSession {
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) records: SharedRecords,
     /// Whether it can be resumed.
-    pub(super) is_kept: bool,
+    pub(super) is_resumable: bool,
 }
 
 impl ChatContext<'_> {
@@ -50,15 +50,18 @@ impl ChatContext<'_> {
         voice: &ModelHandle,
     ) -> Result<(ChatSession, Events), CommandFailure> {
         let opened = compose::open_session(self.settings, which, self.out)?;
-        let is_kept = opened.is_kept;
+        let is_kept = opened.is_stored;
         let records = self.load_records(which, &opened.session_id)?;
-        let approvals = self.reception.redirect_questions();
-        let mut parts = self.tools.session_parts(opened, self.manner, voice, approvals)?;
-        parts.journal =
-            Box::new(CopyingJournal { inner: parts.journal, records: records.clone(), failed: 0 });
+        let approvals = self.approval_router.redirect_questions();
+        let mut parts = self.host.session_parts(opened, self.session_config, voice, approvals)?;
+        parts.journal = Box::new(CopyingJournal {
+            inner: parts.journal,
+            records: records.clone(),
+            failed_count: 0,
+        });
         let model = Arc::clone(&parts.model);
-        let (session, events) = self.tools.begin_session(parts, true)?;
-        Ok((ChatSession { session, model, records, is_kept }, events))
+        let (session, events) = self.host.begin_session(parts, true)?;
+        Ok((ChatSession { session, model, records, is_resumable: is_kept }, events))
     }
 
     /// Returns the earlier records of a resumed session.
@@ -80,7 +83,7 @@ impl ChatContext<'_> {
 impl ChatSession {
     /// Selects the kind of session that follows this one.
     pub(super) fn next_selector(&self) -> SessionSelector {
-        if self.is_kept { SessionSelector::New } else { SessionSelector::Ephemeral }
+        if self.is_resumable { SessionSelector::New } else { SessionSelector::Ephemeral }
     }
 
     /// Ends the session once its last record is written, and then the plugins' instances for it.

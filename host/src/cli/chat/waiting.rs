@@ -113,7 +113,7 @@ pub(super) fn total_tokens(usage: &TokenUsage) -> u64 {
 /// Formats the progress of a call, such as `reading the file, 40 %`.
 fn format_progress(progress: &CallProgress) -> String {
     // The part is a fraction of 1, so rounding is harmless.
-    let part = progress.part.map(|part| format!("{:.0} %", part.clamp(0.0, 1.0) * 100.0));
+    let part = progress.fraction.map(|part| format!("{:.0} %", part.clamp(0.0, 1.0) * 100.0));
     let message = progress.message.as_deref().map(text::escape_line);
     match (message, part) {
         (Some(message), Some(part)) => format!("{message}, {part}"),
@@ -205,7 +205,7 @@ mod tests {
             (None, None, "a: goes on"),
         ];
         for (part, message, want) in rows {
-            let progress = CallProgress { part, message: message.map(str::to_owned) };
+            let progress = CallProgress { fraction: part, message: message.map(str::to_owned) };
             assert_eq!(after(progress), Some((StatusActivity::Other(want.to_owned()), 1)));
         }
     }

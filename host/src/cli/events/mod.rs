@@ -261,7 +261,7 @@ pub(super) fn convert_event(event: &SessionEvent) -> Option<JsonEvent> {
         SessionEvent::Summarized { messages, text } => JsonEvent::Summarized { messages, text },
         SessionEvent::Pinned { turn } => JsonEvent::Pinned { turn },
         SessionEvent::Progress { call_id, progress } => {
-            JsonEvent::Progress { call_id, part: progress.part, message: progress.message }
+            JsonEvent::Progress { call_id, part: progress.fraction, message: progress.message }
         }
         SessionEvent::Noticed { notice } => JsonEvent::Notified {
             plugin: notice.plugin.to_string(),
@@ -311,7 +311,7 @@ impl JsonEvent {
 fn turn_problem(end: &TurnEnd) -> Option<JsonProblem> {
     let (message, hint) = match end {
         TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } => return None,
-        TurnEnd::BudgetReached { what } => (format!("stopped: {what}"), None),
+        TurnEnd::BudgetReached { limit: what } => (format!("stopped: {what}"), None),
         TurnEnd::ModelFailed(error @ ModelError::Denied { fix: Some(fix), .. }) => {
             let hint = format!("to allow it, add to your policy:\n{fix}");
             (error.to_string(), Some(hint))
@@ -367,7 +367,7 @@ impl From<JsonEvent> for JsonEventLine {
 
 impl From<&CommandFailure> for JsonEvent {
     fn from(failure: &CommandFailure) -> Self {
-        let CommandFailure { exit, message, hint, place: _ } = failure;
+        let CommandFailure { exit, message, hint, location: _ } = failure;
         let problem = JsonProblem { message: message.clone(), hint: hint.clone() };
         Self::Error { exit_code: *exit as u8, problem }
     }

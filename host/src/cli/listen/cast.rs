@@ -14,7 +14,7 @@ use sallyport_contract::services::{SessionInbox, UiSession};
 use sallyport_model::UserInputMessage;
 use sallyport_policy::{Capability, ListenGrant, ListenKind, PluginRole, UiGrant};
 use sallyport_runtime::{
-    gate::{SecretLookupError, Tell},
+    gate::{MessageSink, SecretLookupError},
     roles::{
         RolePlugin, SessionRoles,
         http::{
@@ -36,8 +36,8 @@ use crate::cli::exit::{CommandFailure, ExitStatus};
 
 /// The selected UI.
 pub(super) struct SelectedUi {
-    pub(super) player: RolePlugin,
-    pub(super) seat: Arc<UiCommandHandler>,
+    pub(super) role_plugin: RolePlugin,
+    pub(super) command_handler: Arc<UiCommandHandler>,
     pub(super) commands: mpsc::Receiver<UiCommand>,
     pub(super) may_confirm: bool,
     pub(super) has_page: bool,
@@ -48,32 +48,32 @@ pub(super) struct Participants {
     pub(super) roles: Arc<SessionRoles>,
     pub(super) session_id: String,
     pub(super) ui: Option<SelectedUi>,
-    pub(super) ears: Vec<Arc<SessionListener>>,
+    pub(super) listeners: Vec<Arc<SessionListener>>,
     /// The listener that reads standard input.
     pub(super) stdin: Option<Arc<SessionListener>>,
     pub(super) servers: Vec<HttpServer>,
     pub(super) inputs: mpsc::Receiver<UserInputMessage>,
-    places: Vec<String>,
+    addresses: Vec<String>,
 }
 
 /// Shared parts while the participants are gathered.
 struct ParticipantBuilder<'a> {
     roles: &'a Arc<SessionRoles>,
     session_id: &'a str,
-    tray: InputQueue,
-    tell: Tell,
+    input_queue: InputQueue,
+    warn: MessageSink,
 }
 
 /// An address or stream, with the plugin that serves it.
 struct ListenEndpoint {
-    player: RolePlugin,
+    role_plugin: RolePlugin,
     grant: ListenGrant,
-    part: EndpointHandler,
+    handler: EndpointHandler,
 }
 
 #[derive(Clone)]
 enum EndpointHandler {
-    Ear(Arc<SessionListener>),
+    Listener(Arc<SessionListener>),
     Ui(Arc<UiCommandHandler>),
 }
 
@@ -86,31 +86,41 @@ impl Participants {
     ) -> Result<Self, SessionStartError> {
         let (tray, inputs) = InputQueue::new();
         let told = Arc::clone(screen);
-        let tell: Tell = Arc::new(move |what| told.with_output(|out| out.print_warning(what)));
-        let stage = ParticipantBuilder { roles, session_id, tray, tell };
+        let tell: MessageSink =
+            Arc::new(move |what| told.with_output(|out| out.print_warning(what)));
+        let stage = ParticipantBuilder { roles, session_id, input_queue: tray, warn: tell };
         let mut doors = Vec::new();
         let ui = plan.ui.map(|name| stage.select_ui(name, screen, &mut doors)).transpose()?;
         let ears = stage.select_listeners(plan.listeners, &mut doors)?;
         check_unique_places(&doors)?;
-        let stdin = doors.iter().find_map(|door| match (&door.part, door.grant.kind) {
-            (EndpointHandler::Ear(ear), ListenKind::Stdin) => Some(Arc::clone(ear)),
+        let stdin = doors.iter().find_map(|door| match (&door.handler, door.grant.kind) {
+            (EndpointHandler::Listener(ear), ListenKind::Stdin) => Some(Arc::clone(ear)),
             _ => None,
         });
         let keys = AccessKeys::new(plan.token, roles)?;
         let (servers, places) = stage.bind_addresses(&doors, &keys).await?;
         let (roles, session_id) = (Arc::clone(roles), session_id.to_owned());
-        Ok(Self { roles, session_id, ui, ears, stdin, servers, inputs, places })
+        Ok(Self {
+            roles,
+            session_id,
+            ui,
+            listeners: ears,
+            stdin,
+            servers,
+            inputs,
+            addresses: places,
+        })
     }
 
     /// Describes each address that can be used, one sentence each.
     pub(super) fn address_lines(&self) -> Vec<String> {
-        self.places.clone()
+        self.addresses.clone()
     }
 
     /// Returns a message if the UI requests more than its grant. It explains missing buttons.
     pub(super) fn missing_grant_message(&self) -> Option<String> {
         let show = self.ui.as_ref().filter(|show| !show.may_confirm)?;
-        let grant = show.player.grant()?;
+        let grant = show.role_plugin.grant()?;
         grant.deny_capability(Capability::Ui, "answer questions").fix?;
         let plugin = grant.plugin();
         let words = "cannot answer approvals";
@@ -136,18 +146,24 @@ impl ParticipantBuilder<'_> {
             );
         };
         let canvas = Arc::clone(screen) as Arc<dyn UiSurface>;
-        let (seat, commands) = UiCommandHandler::new(self.tray.clone(), canvas);
+        let (seat, commands) = UiCommandHandler::new(self.input_queue.clone(), canvas);
         let has_page = player.plugin().has_http_handler();
         let pages = grant.listen().iter().filter(|grant| grant.kind == ListenKind::Http);
         let before = doors.len();
         for grant in pages.filter(|_| has_page) {
             let (player, part) = (player.clone(), EndpointHandler::Ui(Arc::clone(&seat)));
-            doors.push(ListenEndpoint { player, grant: grant.clone(), part });
+            doors.push(ListenEndpoint { role_plugin: player, grant: grant.clone(), handler: part });
         }
         if has_page && doors.len() == before {
             return denied_result(grant.deny_capability(Capability::Listen, "serve its page"));
         }
-        Ok(SelectedUi { player, seat, commands, may_confirm, has_page })
+        Ok(SelectedUi {
+            role_plugin: player,
+            command_handler: seat,
+            commands,
+            may_confirm,
+            has_page,
+        })
     }
 
     fn select_listeners(
@@ -171,11 +187,11 @@ impl ParticipantBuilder<'_> {
         for player in players {
             let ear = Arc::new(SessionListener {
                 roles: Arc::clone(self.roles),
-                player: player.clone(),
+                role_plugin: player.clone(),
                 session_id: self.session_id.to_owned(),
-                tray: self.tray.clone(),
-                tell: Arc::clone(&self.tell),
-                lines: Default::default(),
+                input_queue: self.input_queue.clone(),
+                message_sink: Arc::clone(&self.warn),
+                connections: Default::default(),
             });
             self.add_listener_endpoints(&player, &ear, doors)?;
             ears.push(ear);
@@ -216,8 +232,8 @@ impl ParticipantBuilder<'_> {
                     .with_hint("the component must export wasi:http/incoming-handler")
                     .into());
             }
-            let (player, part) = (player.clone(), EndpointHandler::Ear(Arc::clone(ear)));
-            doors.push(ListenEndpoint { player, grant: grant.clone(), part });
+            let (player, part) = (player.clone(), EndpointHandler::Listener(Arc::clone(ear)));
+            doors.push(ListenEndpoint { role_plugin: player, grant: grant.clone(), handler: part });
         }
         Ok(())
     }
@@ -231,9 +247,9 @@ impl ParticipantBuilder<'_> {
         let mut sites: BTreeMap<SocketAddr, Vec<&ListenEndpoint>> = BTreeMap::new();
         let mut places = Vec::new();
         for door in doors {
-            match &door.grant.at {
-                Some(at) => sites.entry(at.addr).or_default().push(door),
-                None => places.push(format!("{} reads standard input", door.player.name())),
+            match &door.grant.address {
+                Some(at) => sites.entry(at.socket_address).or_default().push(door),
+                None => places.push(format!("{} reads standard input", door.role_plugin.name())),
             }
         }
         let mut servers = Vec::new();
@@ -256,31 +272,31 @@ impl ParticipantBuilder<'_> {
     }
 
     fn build_route(&self, door: &ListenEndpoint, keys: &AccessKeys) -> Option<HttpRoute> {
-        let address = door.grant.at.clone()?;
-        let target = match (door.grant.kind, &door.part) {
-            (ListenKind::WebSocket, EndpointHandler::Ear(ear)) => {
-                RouteHandler::Talk(Arc::new(WebSocketAcceptor(Arc::clone(ear))))
+        let address = door.grant.address.clone()?;
+        let target = match (door.grant.kind, &door.handler) {
+            (ListenKind::WebSocket, EndpointHandler::Listener(ear)) => {
+                RouteHandler::WebSocket(Arc::new(WebSocketAcceptor(Arc::clone(ear))))
             }
-            _ => RouteHandler::Page(Arc::new(self.build_page(door))),
+            _ => RouteHandler::Http(Arc::new(self.build_page(door))),
         };
-        Some(HttpRoute { address, target, key: Arc::clone(keys.key_for(door)) })
+        Some(HttpRoute { address, handler: target, key: Arc::clone(keys.key_for(door)) })
     }
 
     fn build_page(&self, door: &ListenEndpoint) -> PluginRequestHandler {
-        let (inbox, seat) = match &door.part {
-            EndpointHandler::Ear(ear) => {
-                (Some(Arc::new(ear.tray.clone()) as Arc<dyn SessionInbox>), None)
+        let (inbox, seat) = match &door.handler {
+            EndpointHandler::Listener(ear) => {
+                (Some(Arc::new(ear.input_queue.clone()) as Arc<dyn SessionInbox>), None)
             }
             EndpointHandler::Ui(seat) => (None, Some(Arc::clone(seat) as Arc<dyn UiSession>)),
         };
         PluginRequestHandler {
             roles: Arc::clone(self.roles),
-            player: door.player.clone(),
+            role_plugin: door.role_plugin.clone(),
             session_id: self.session_id.to_owned(),
             inbox,
-            seat,
-            tell: Arc::clone(&self.tell),
-            looks: ReadDecisionCache::default(),
+            ui_session: seat,
+            message_sink: Arc::clone(&self.warn),
+            decision_cache: ReadDecisionCache::default(),
         }
     }
 }
@@ -301,7 +317,7 @@ fn check_unique_places(doors: &[ListenEndpoint]) -> Result<(), CommandFailure> {
     for (index, door) in doors.iter().enumerate() {
         let same = |other: &&ListenEndpoint| is_same_grant_place(&other.grant, &door.grant);
         if let Some(other) = doors[..index].iter().find(same) {
-            let (first, second) = (other.player.name(), door.player.name());
+            let (first, second) = (other.role_plugin.name(), door.role_plugin.name());
             let message = format!("{first} and {second} both listen at {}", door.grant);
             let hint = "grant one of them another path, or choose one with --listener";
             return Err(CommandFailure::new(ExitStatus::Policy, message).with_hint(hint));
@@ -316,11 +332,12 @@ fn check_unique_places(doors: &[ListenEndpoint]) -> Result<(), CommandFailure> {
 /// which plugin answers.
 fn is_same_grant_place(one: &ListenGrant, other: &ListenGrant) -> bool {
     let is_same_kind = one.kind == other.kind;
-    match (&one.at, &other.at) {
+    match (&one.address, &other.address) {
         (None, None) => true,
         (Some(at), Some(others)) => {
-            let is_same_place = at.addr == others.addr && at.path == others.path;
-            is_same_place && (is_same_kind || at.addr.port() != 0)
+            let is_same_place =
+                at.socket_address == others.socket_address && at.path == others.path;
+            is_same_place && (is_same_kind || at.socket_address.port() != 0)
         }
         _ => false,
     }
@@ -334,14 +351,14 @@ struct AccessKeys {
 
 impl AccessKeys {
     fn new(token: Option<&str>, roles: &SessionRoles) -> Result<Self, CommandFailure> {
-        let ui = random_key(AccessKeyHolder::Person)?;
+        let ui = random_key(AccessKeyHolder::User)?;
         Ok(Self { ui: Arc::new(ui), programs: Arc::new(load_program_key(token, roles)?) })
     }
 
     fn key_for(&self, door: &ListenEndpoint) -> &Arc<AccessKey> {
-        match &door.part {
+        match &door.handler {
             EndpointHandler::Ui(_) => &self.ui,
-            EndpointHandler::Ear(_) => &self.programs,
+            EndpointHandler::Listener(_) => &self.programs,
         }
     }
 }
@@ -360,7 +377,7 @@ fn load_program_key(
         return random_key(AccessKeyHolder::Programs);
     };
     let secret = roles.registry().gate().secret_value(name).map_err(|error| match error {
-        SecretLookupError::Unnamed => {
+        SecretLookupError::NotInPolicy => {
             let failure = CommandFailure::new(
                 ExitStatus::Policy,
                 format!("the policy has no secret {name:?}"),
@@ -378,15 +395,15 @@ fn load_program_key(
 impl ListenEndpoint {
     /// Whether it serves requests that programs send.
     fn is_for_programs(&self) -> bool {
-        matches!((&self.part, self.grant.kind), (EndpointHandler::Ear(_), ListenKind::Http))
+        matches!((&self.handler, self.grant.kind), (EndpointHandler::Listener(_), ListenKind::Http))
     }
 }
 
 /// Describes the address of a door. It includes the key where the address alone is enough to
 /// connect.
 fn describe_address(door: &ListenEndpoint, addr: SocketAddr, key: &AccessKey) -> Option<String> {
-    let (at, name) = (door.grant.at.as_ref()?, door.player.name());
-    Some(match (&door.part, door.grant.kind) {
+    let (at, name) = (door.grant.address.as_ref()?, door.role_plugin.name());
+    Some(match (&door.handler, door.grant.kind) {
         (EndpointHandler::Ui(_), _) => {
             let path = at.path.trim_end_matches('/');
             format!(
@@ -394,13 +411,13 @@ fn describe_address(door: &ListenEndpoint, addr: SocketAddr, key: &AccessKey) ->
                 key.address_with_key(&format!("http://{addr}{path}/"))
             )
         }
-        (EndpointHandler::Ear(_), ListenKind::WebSocket) => {
+        (EndpointHandler::Listener(_), ListenKind::WebSocket) => {
             format!(
                 "{name} listens at {}",
                 key.address_with_key(&format!("ws://{addr}{}", at.path))
             )
         }
-        (EndpointHandler::Ear(_), _) => format!("{name} listens at http://{addr}{}", at.path),
+        (EndpointHandler::Listener(_), _) => format!("{name} listens at http://{addr}{}", at.path),
     })
 }
 
@@ -413,7 +430,7 @@ fn bind_failure(door: &ListenEndpoint, error: &io::Error) -> CommandFailure {
         io::ErrorKind::PermissionDenied => "permission denied by the system".to_owned(),
         _ => error.to_string(),
     };
-    let message = format!("{} cannot listen at {grant}: {why}", door.player.name());
+    let message = format!("{} cannot listen at {grant}: {why}", door.role_plugin.name());
     let failure = CommandFailure::new(ExitStatus::Failed, message);
     failure.with_hint(format!(
         "change the port in line {} of the policy; 0 means any free port",

@@ -50,10 +50,10 @@ use crate::cli::{
 };
 
 /// Longest wait at the end for connections to close and for plugins to handle it.
-const FAREWELL_TIME_MAX: Duration = Duration::from_secs(3);
+const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Interval of checks whether all piped input has been handled.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Reply to an input without an answer. The reason is for the user only.
 const NO_ANSWER: &str = "There was no answer.";
@@ -64,7 +64,7 @@ enum StdinDestination {
     /// A listener is the only reader.
     Listener,
     /// The UI, and questions at the terminal.
-    Person,
+    User,
     Nobody,
 }
 
@@ -72,41 +72,41 @@ enum StdinDestination {
 pub(super) struct AttendedSession<'a> {
     session: HostSession,
     settings: &'a HostSettings,
-    screen: Arc<TerminalSurface>,
-    cast: Participants,
+    surface: Arc<TerminalSurface>,
+    participants: Participants,
     ui: Option<UiPluginHandle>,
     questions: OpenQuestions,
     /// The extent to which the first question at the terminal was shown.
-    asked: Option<ShownQuestion>,
-    typing: StdinDestination,
+    shown_question: Option<ShownQuestion>,
+    stdin_destination: StdinDestination,
     /// Typed or piped lines, until they end. `None` if a listener reads them.
     lines: Option<mpsc::Receiver<InputLine>>,
     has_typed: bool,
     can_ask: bool,
     /// The current turn, with the origin of its input.
-    turn: Option<Option<InputOrigin>>,
+    current_turn: Option<Option<InputOrigin>>,
     is_streamed: bool,
     /// Whether the session is ending: immediately, or after all piped input.
-    leaving: Option<ShutdownMode>,
+    shutdown_mode: Option<ShutdownMode>,
     exit: ExitStatus,
 }
 
 impl<'a> AttendedSession<'a> {
     pub(super) fn new(
         session: HostSession,
-        cast: Participants,
+        participants: Participants,
         settings: &'a HostSettings,
-        screen: Arc<TerminalSurface>,
+        surface: Arc<TerminalSurface>,
     ) -> Self {
-        let can_ask = screen.with_output(|out| out.can_ask);
-        let typing = match (&cast.stdin, &cast.ui) {
+        let can_ask = surface.with_output(|out| out.can_ask);
+        let stdin_destination = match (&participants.stdin, &participants.ui) {
             (Some(_), _) => StdinDestination::Listener,
-            (None, Some(_)) => StdinDestination::Person,
-            (None, None) if can_ask => StdinDestination::Person,
+            (None, Some(_)) => StdinDestination::User,
+            (None, None) if can_ask => StdinDestination::User,
             (None, None) => StdinDestination::Nobody,
         };
-        let at_terminal = can_ask && typing == StdinDestination::Person;
-        let answers = match &cast.ui {
+        let at_terminal = can_ask && stdin_destination == StdinDestination::User;
+        let answers = match &participants.ui {
             Some(show) if show.may_confirm && (show.has_page || at_terminal) => AnswerSource::Ui,
             _ if at_terminal => AnswerSource::Terminal,
             _ => AnswerSource::Nobody,
@@ -114,18 +114,18 @@ impl<'a> AttendedSession<'a> {
         Self {
             session,
             settings,
-            screen,
-            cast,
+            surface,
+            participants,
             ui: None,
             questions: OpenQuestions::new(answers),
-            asked: None,
-            typing,
+            shown_question: None,
+            stdin_destination,
             lines: None,
             has_typed: false,
             can_ask,
-            turn: None,
+            current_turn: None,
             is_streamed: false,
-            leaving: None,
+            shutdown_mode: None,
             exit: ExitStatus::Done,
         }
     }
@@ -134,10 +134,11 @@ impl<'a> AttendedSession<'a> {
     pub(super) async fn run(mut self, mut events: Events) -> Result<ExitStatus, SessionStartError> {
         let mut tasks = JoinSet::new();
         let mut stop = pin!(compose::wait_for_interrupt());
-        self.lines = (self.typing == StdinDestination::Person).then(stdin::spawn_line_reader);
+        self.lines =
+            (self.stdin_destination == StdinDestination::User).then(stdin::spawn_line_reader);
         let began = self.start_participants(&mut events, stop.as_mut()).await;
-        if began.is_ok() && self.leaving.is_none() {
-            for server in self.cast.servers.drain(..) {
+        if began.is_ok() && self.shutdown_mode.is_none() {
+            for server in self.participants.servers.drain(..) {
                 tasks.spawn(server.run());
             }
             self.run_event_loop(&mut events, &mut tasks, stop).await;
@@ -160,9 +161,10 @@ impl<'a> AttendedSession<'a> {
         events: &mut mpsc::Receiver<SessionEvent>,
         mut stop: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<(), SessionStartError> {
-        let (roles, session) = (Arc::clone(&self.cast.roles), self.cast.session_id.clone());
-        let show = self.cast.ui.as_ref().map(|show| show.player.clone());
-        let ears = self.cast.ears.clone();
+        let (roles, session) =
+            (Arc::clone(&self.participants.roles), self.participants.session_id.clone());
+        let show = self.participants.ui.as_ref().map(|show| show.role_plugin.clone());
+        let ears = self.participants.listeners.clone();
         let mut beginning = pin!(async move {
             let mut admitted: Option<AdmittedCall> = None;
             if let Some(player) = show {
@@ -173,7 +175,7 @@ impl<'a> AttendedSession<'a> {
                     Some(call.map_err(|report| SessionStartError::from_outcome(report.outcome))?);
             }
             for ear in ears {
-                let name = ear.player.name().clone();
+                let name = ear.role_plugin.name().clone();
                 ear.start().await.map_err(|why| {
                     CommandFailure::new(
                         ExitStatus::PluginRejected,
@@ -195,15 +197,19 @@ impl<'a> AttendedSession<'a> {
                     self.handle_stdin(line).await;
                 }
                 () = &mut stop => {
-                    self.leaving = Some(ShutdownMode::Now);
+                    self.shutdown_mode = Some(ShutdownMode::Now);
                     return Ok(());
                 }
             }
         };
         // The UI does not get questions about a role.
         early.retain(|event| !matches!(event, UiEvent::ToolCallRequested(_)));
-        if let (Some(call), Some(show)) = (admitted, &self.cast.ui) {
-            let ui = UiPluginHandle::start(show.player.clone(), call, Arc::clone(&show.seat));
+        if let (Some(call), Some(show)) = (admitted, &self.participants.ui) {
+            let ui = UiPluginHandle::start(
+                show.role_plugin.clone(),
+                call,
+                Arc::clone(&show.command_handler),
+            );
             early.into_iter().for_each(|event| ui.send_event(event));
             self.ui = Some(ui);
         }
@@ -222,36 +228,41 @@ impl<'a> AttendedSession<'a> {
                 return;
             }
             let is_listening = self.can_read_line();
-            let may_begin = self.turn.is_none() && self.leaving != Some(ShutdownMode::Now);
+            let may_begin =
+                self.current_turn.is_none() && self.shutdown_mode != Some(ShutdownMode::Now);
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => self.handle_event(event).await,
                     None => return,
                 },
-                Some(command) = next_command(&mut self.cast.ui) => self.handle_ui_command(command).await,
-                news = next_ui_status(&mut self.ui) => if let UiStatus::Broken(why) = news {
+                Some(command) = next_command(&mut self.participants.ui) => self.handle_ui_command(command).await,
+                news = next_ui_status(&mut self.ui) => if let UiStatus::Failed(why) = news {
                     self.handle_lost_ui(&why).await;
                 },
-                Some(input) = self.cast.inputs.recv(), if may_begin => self.submit_input(input).await,
+                Some(input) = self.participants.inputs.recv(), if may_begin => self.submit_input(input).await,
                 line = next_line(&mut self.lines), if is_listening => self.handle_stdin(line).await,
                 Ok(()) = wait_for_end(&mut piped) => {
                     piped = None;
-                    if self.cast.ears.len() == 1 && self.cast.ui.is_none() {
-                        self.begin_shutdown(ShutdownMode::Done).await;
+                    if self.participants.listeners.len() == 1 && self.participants.ui.is_none() {
+                        self.begin_shutdown(ShutdownMode::AfterPendingInput).await;
                     }
                 }
-                () = &mut stop, if self.leaving != Some(ShutdownMode::Now) => {
+                () = &mut stop, if self.shutdown_mode != Some(ShutdownMode::Now) => {
                     self.begin_shutdown(ShutdownMode::Now).await;
                 }
-                () = tokio::time::sleep(LOOK_EVERY), if self.leaving.is_some() => {}
+                () = tokio::time::sleep(POLL_INTERVAL), if self.shutdown_mode.is_some() => {}
             }
         }
     }
 
     /// Starts to read standard input for the listener that handles it, if there is one.
     fn spawn_stdin_listener(&self, tasks: &mut JoinSet<()>) -> Option<oneshot::Receiver<()>> {
-        let ear = self.cast.stdin.as_ref().filter(|_| self.typing == StdinDestination::Listener)?;
-        let screen = Arc::clone(&self.screen);
+        let ear = self
+            .participants
+            .stdin
+            .as_ref()
+            .filter(|_| self.stdin_destination == StdinDestination::Listener)?;
+        let screen = Arc::clone(&self.surface);
         let print = Arc::new(move |text: &str| screen.with_output(|out| out.print_line(text)));
         let (end, ended) = oneshot::channel();
         tasks.spawn(stdin::deliver_lines(Arc::clone(ear), stdin::spawn_line_reader(), print, end));
@@ -261,34 +272,34 @@ impl<'a> AttendedSession<'a> {
     /// Whether a line may be read. Piped lines wait for all earlier work, but typed ones may
     /// concern the current turn.
     fn can_read_line(&self) -> bool {
-        self.leaving.is_none() && (self.can_ask || self.is_idle())
+        self.shutdown_mode.is_none() && (self.can_ask || self.is_idle())
     }
 
     /// Whether the session is idle.
     fn is_idle(&self) -> bool {
         let ui_is_idle = self.ui.as_ref().is_none_or(UiPluginHandle::is_idle);
-        self.turn.is_none() && ui_is_idle && self.cast.inputs.is_empty()
+        self.current_turn.is_none() && ui_is_idle && self.participants.inputs.is_empty()
     }
 
     fn is_over(&self) -> bool {
-        match self.leaving {
+        match self.shutdown_mode {
             None => false,
-            Some(ShutdownMode::Now) => self.turn.is_none(),
-            Some(ShutdownMode::Done) => self.is_idle(),
+            Some(ShutdownMode::Now) => self.current_turn.is_none(),
+            Some(ShutdownMode::AfterPendingInput) => self.is_idle(),
         }
     }
 
     /// Whether the end of standard input ends the session: the user left the terminal, or no other
     /// input is possible. Without any typed line a page may still be opened.
     fn is_ended_by_stdin(&self) -> bool {
-        let has_page = self.cast.ui.as_ref().is_some_and(|show| show.has_page);
-        self.can_ask || (self.cast.ears.is_empty() && (self.has_typed || !has_page))
+        let has_page = self.participants.ui.as_ref().is_some_and(|show| show.has_page);
+        self.can_ask || (self.participants.listeners.is_empty() && (self.has_typed || !has_page))
     }
 
     /// Discards input that was typed before the question was shown.
     fn discard_typed_input(&mut self) {
         if let (true, Some(lines)) = (self.can_ask, &mut self.lines) {
-            self.screen.with_output(|out| out.discard_typed_input());
+            self.surface.with_output(|out| out.discard_typed_input());
             while lines.try_recv().is_ok() {}
         }
     }
@@ -297,13 +308,13 @@ impl<'a> AttendedSession<'a> {
     fn show_question(&mut self) {
         self.discard_typed_input();
         if let Some(request) = self.questions.first_terminal_question() {
-            self.asked =
-                self.screen.with_output(|out| Some(ShownQuestion::show_question(request, out)));
+            self.shown_question =
+                self.surface.with_output(|out| Some(ShownQuestion::show_question(request, out)));
         }
     }
 
     async fn submit_input(&mut self, input: UserInputMessage) {
-        self.turn = Some(input.origin.clone());
+        self.current_turn = Some(input.origin.clone());
         self.send(FrontEndCommand::SubmitInput { input }).await;
     }
 
@@ -327,24 +338,24 @@ impl<'a> AttendedSession<'a> {
             self.send_answer(id, ApprovalAnswer::Nobody).await;
         }
         if self.is_ended_by_stdin() {
-            self.begin_shutdown(ShutdownMode::Done).await;
+            self.begin_shutdown(ShutdownMode::AfterPendingInput).await;
         }
     }
 
     async fn handle_line(&mut self, line: InputLine) {
         let InputLine::Text(line) = line else {
             return self
-                .screen
+                .surface
                 .with_output(|out| out.print_warning("skipped a line that is not UTF-8 text"));
         };
         let wants_more =
-            |request| self.asked.is_some_and(|it| it.must_show_rest(request, Some(&line)));
+            |request| self.shown_question.is_some_and(|it| it.must_show_rest(request, Some(&line)));
         if self.questions.first_terminal_question().is_some_and(wants_more) {
             self.discard_typed_input();
             if let (Some(request), Some(asked)) =
-                (self.questions.first_terminal_question(), &mut self.asked)
+                (self.questions.first_terminal_question(), &mut self.shown_question)
             {
-                self.screen.with_output(|out| asked.show_rest(request, out));
+                self.surface.with_output(|out| asked.show_rest(request, out));
             }
             return;
         }
@@ -356,7 +367,7 @@ impl<'a> AttendedSession<'a> {
         match &self.ui {
             Some(ui) => ui.send_event(UiEvent::Line(line)),
             None if line.trim().is_empty() => {}
-            None => self.screen.with_output(|out| {
+            None => self.surface.with_output(|out| {
                 out.print_note(
                     "`listen` ignores typed lines. Use `sallyport chat` to talk to the model.",
                 );
@@ -365,8 +376,8 @@ impl<'a> AttendedSession<'a> {
     }
 
     async fn begin_shutdown(&mut self, leaving: ShutdownMode) {
-        self.leaving = Some(leaving);
-        if leaving == ShutdownMode::Now && self.turn.is_some() {
+        self.shutdown_mode = Some(leaving);
+        if leaving == ShutdownMode::Now && self.current_turn.is_some() {
             self.send(FrontEndCommand::Cancel).await;
         }
     }
@@ -374,10 +385,10 @@ impl<'a> AttendedSession<'a> {
     /// Continues without the UI and denies its open questions.
     async fn handle_lost_ui(&mut self, why: &str) {
         self.ui = None;
-        let show = self.cast.ui.as_ref();
-        show.inspect(|show| show.seat.close());
-        let name = show.map(|show| show.player.name().to_string()).unwrap_or_default();
-        self.screen.with_output(|out| {
+        let show = self.participants.ui.as_ref();
+        show.inspect(|show| show.command_handler.close());
+        let name = show.map(|show| show.role_plugin.name().to_string()).unwrap_or_default();
+        self.surface.with_output(|out| {
             out.print_error(&format!("{name} stopped showing this session: {why}"));
             out.print_hint(
                 "the session continues without it; calls that need an approval are denied",
@@ -427,16 +438,16 @@ impl<'a> AttendedSession<'a> {
     }
 
     fn end_turn(&mut self, end: &TurnEnd) {
-        let origin = self.turn.take().flatten();
+        let origin = self.current_turn.take().flatten();
         let is_written = origin.as_ref().is_some_and(|origin| self.is_answered_on_stdin(origin));
         if self.ui.is_none() && !is_written {
             let settings = Some(self.settings);
-            self.screen
+            self.surface
                 .with_output(|out| run::print_turn_end(end, self.is_streamed, settings, out));
         }
         self.is_streamed = false;
         let Some(InputOrigin { plugin, connection: Some(connection), .. }) = origin else { return };
-        let ear = self.cast.ears.iter().find(|ear| *ear.player.name() == plugin);
+        let ear = self.participants.listeners.iter().find(|ear| *ear.role_plugin.name() == plugin);
         let answer = match end {
             TurnEnd::Answered { text } | TurnEnd::Spoken { text } => text,
             _ => NO_ANSWER,
@@ -449,18 +460,18 @@ impl<'a> AttendedSession<'a> {
     /// Whether the listener on standard input writes the answer where it would otherwise be
     /// printed.
     fn is_answered_on_stdin(&self, origin: &InputOrigin) -> bool {
-        let is_answer = |ear: &Arc<SessionListener>| *ear.player.name() == origin.plugin;
+        let is_answer = |ear: &Arc<SessionListener>| *ear.role_plugin.name() == origin.plugin;
         let is_stdin = origin.connection.as_deref().is_some_and(|name| name.starts_with("stdin-"));
-        is_stdin && self.cast.stdin.as_ref().is_some_and(is_answer)
+        is_stdin && self.participants.stdin.as_ref().is_some_and(is_answer)
     }
 
     /// Warns about accepted inputs that got no answer.
     fn warn_of_unanswered(&mut self) {
-        self.cast.inputs.close();
-        let waiting = std::iter::from_fn(|| self.cast.inputs.try_recv().ok()).count();
+        self.participants.inputs.close();
+        let waiting = std::iter::from_fn(|| self.participants.inputs.try_recv().ok()).count();
         if waiting > 0 {
             let words = format!("{waiting} accepted inputs got no answer");
-            self.screen.with_output(|out| out.print_warning(&words));
+            self.surface.with_output(|out| out.print_warning(&words));
         }
     }
 
@@ -469,18 +480,18 @@ impl<'a> AttendedSession<'a> {
         if let Some(ui) = self.ui.take() {
             ui.close().await;
         }
-        let ears = &self.cast.ears;
+        let ears = &self.participants.listeners;
         let farewell = async {
             ears.iter().for_each(|ear| ear.close_connections());
             while ears.iter().any(|ear| ear.has_connections()) {
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             for ear in ears {
                 ear.stop().await;
             }
         };
         // A plugin that takes longer gets no notification.
-        let _ = tokio::time::timeout(FAREWELL_TIME_MAX, farewell).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIME_MAX, farewell).await;
         tasks.shutdown().await;
     }
 

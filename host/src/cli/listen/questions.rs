@@ -22,7 +22,7 @@ pub(super) enum AnswerSource {
 /// The source of answers, and the open questions.
 #[derive(Debug)]
 pub(super) struct OpenQuestions {
-    answers: AnswerSource,
+    answer_source: AnswerSource,
     /// Questions that the UI shows.
     with_ui: BTreeSet<u64>,
     /// Questions at the terminal. The first one is shown.
@@ -30,14 +30,14 @@ pub(super) struct OpenQuestions {
 }
 
 impl OpenQuestions {
-    pub(super) fn new(answers: AnswerSource) -> Self {
-        Self { answers, with_ui: BTreeSet::new(), at_terminal: VecDeque::new() }
+    pub(super) fn new(answer_source: AnswerSource) -> Self {
+        Self { answer_source, with_ui: BTreeSet::new(), at_terminal: VecDeque::new() }
     }
 
     /// Registers a question and returns who answers it.
     pub(super) fn open(&mut self, id: u64, request: &ApprovalRequest) -> AnswerSource {
         let is_of_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
-        match self.answers {
+        match self.answer_source {
             AnswerSource::Ui if is_of_role || !ui::fits_in_event(request) => AnswerSource::Nobody,
             AnswerSource::Ui => {
                 self.with_ui.insert(id);
@@ -78,16 +78,16 @@ impl OpenQuestions {
 
     /// Records that the terminal cannot answer any more. Returns its open questions.
     pub(super) fn remove_terminal(&mut self) -> Vec<u64> {
-        if self.answers == AnswerSource::Terminal {
-            self.answers = AnswerSource::Nobody;
+        if self.answer_source == AnswerSource::Terminal {
+            self.answer_source = AnswerSource::Nobody;
         }
         self.at_terminal.drain(..).map(|(id, _)| id).collect()
     }
 
     /// Records that the UI is gone and that nothing replaces it. Returns its open questions.
     pub(super) fn remove_ui(&mut self) -> BTreeSet<u64> {
-        if self.answers == AnswerSource::Ui {
-            self.answers = AnswerSource::Nobody;
+        if self.answer_source == AnswerSource::Ui {
+            self.answer_source = AnswerSource::Nobody;
         }
         std::mem::take(&mut self.with_ui)
     }

@@ -16,7 +16,7 @@ pub(super) enum ShutdownMode {
     /// No further turn is started.
     Now,
     /// Pending input is handled first.
-    Done,
+    AfterPendingInput,
 }
 
 pub(super) async fn next_command(show: &mut Option<SelectedUi>) -> Option<UiCommand> {

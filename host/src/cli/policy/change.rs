@@ -22,9 +22,9 @@ pub(super) struct PolicyChangeRequest<'a> {
     /// The plugin, or a pattern that matches several.
     pub(super) plugin: &'a str,
     /// Description for the record, such as `grants GET https://example.org/`.
-    pub(super) what: String,
+    pub(super) description: String,
     /// Whether the user has already confirmed it.
-    pub(super) yes: bool,
+    pub(super) is_confirmed: bool,
 }
 
 /// Changes the user's policy if the result is valid together with the other files and the user
@@ -45,7 +45,7 @@ pub(super) fn change_policy(
     }
     out.print_line(&file.display().to_string());
     edit::diff_lines(&before, &after).iter().for_each(|line| print_diff_line(line, out));
-    if !wish.yes && !compose::ask_confirmation("Write this?", out)? {
+    if !wish.is_confirmed && !compose::ask_confirmation("Write this?", out)? {
         out.print_note("Nothing was changed.");
         return Ok(false);
     }
@@ -55,7 +55,7 @@ pub(super) fn change_policy(
             CommandFailure::new(ExitStatus::Failed, message).with_hint("run the command again")
         );
     }
-    compose::record_policy_change(settings, wish.plugin, &wish.what, || {
+    compose::record_policy_change(settings, wish.plugin, &wish.description, || {
         rulebook::write_policy(file, &after).map_err(|error| file_failure(file, &error))
     })?;
     out.print_line("Saved. Running sessions use it from the next call.");
@@ -64,7 +64,7 @@ pub(super) fn change_policy(
 
 fn print_diff_line(line: &DiffLine, out: &CliOutput) {
     let mark = match line.change {
-        LineChange::Kept => ' ',
+        LineChange::Unchanged => ' ',
         LineChange::Added => '+',
         LineChange::Removed => '-',
     };
@@ -83,9 +83,9 @@ fn edit_failure(file: &Path, error: &EditError) -> CommandFailure {
         EditError::Syntax { .. } | EditError::Shape { .. } => {
             CommandFailure::new(ExitStatus::Policy, format!("{}:{error}", file.display()))
         }
-        EditError::Unfit { .. } | EditError::Absent { .. } | EditError::Ambiguous { .. } => {
-            CommandFailure::new(ExitStatus::Usage, error.to_string())
-        }
+        EditError::InvalidAddition { .. }
+        | EditError::NotFound { .. }
+        | EditError::Ambiguous { .. } => CommandFailure::new(ExitStatus::Usage, error.to_string()),
     };
     CommandFailure { hint: error.hint(), ..failure }
 }

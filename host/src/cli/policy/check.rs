@@ -24,7 +24,7 @@ pub(super) async fn run_check_command(
 ) -> Result<ExitStatus, CommandFailure> {
     let registry = compose::load_registry(settings, out).await?;
     compose::print_load_problems(&registry, out);
-    let policy = registry.gate().standing.current().policy;
+    let policy = registry.gate().policy_store.current().policy;
     let remarks = policy.find_remarks(&installed_plugins(&registry));
     match format {
         OutputFormat::Json => {

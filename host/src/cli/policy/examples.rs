@@ -25,13 +25,13 @@ pub(super) fn run_test_command(
         }
         OutputFormat::Text => print_results(&results, out),
     }
-    let failed = results.iter().any(|result| result.expected != result.got);
+    let failed = results.iter().any(|result| result.expected != result.actual);
     Ok(if failed { ExitStatus::Policy } else { ExitStatus::Done })
 }
 
 fn print_results(results: &[RuleExampleResult], out: &CliOutput) {
     for result in results {
-        let (expected, got) = (result.expected.as_str(), result.got.as_str());
+        let (expected, got) = (result.expected.as_str(), result.actual.as_str());
         let arguments = &result.arguments;
         out.print_line(&format!("{}: expected {expected}, got {got}: {arguments}", result.place));
     }
@@ -49,7 +49,7 @@ fn result_to_json(result: &RuleExampleResult) -> Value {
         "rule": result.rule.to_string(),
         "arguments": result.arguments,
         "expected": result.expected,
-        "got": result.got,
+        "got": result.actual,
         "failure": result.failure,
     })
 }

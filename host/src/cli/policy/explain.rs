@@ -37,7 +37,7 @@ enum ExplainSubject {
 
 /// One explanation, and the tools that it applies to.
 struct ToolExplanation {
-    who: String,
+    tool_names: String,
     explanation: DecisionExplanation,
 }
 
@@ -183,7 +183,7 @@ fn explain_tools(
     situation: &ExplainSubject,
     arguments: &Value,
 ) -> Vec<ToolExplanation> {
-    let policy = registry.gate().standing.current().policy;
+    let policy = registry.gate().policy_store.current().policy;
     let (grant, context) = (entry.grant(), call::command_call_context());
     let explained = |tool: &ToolId| {
         let question =
@@ -194,8 +194,8 @@ fn explain_tools(
     for tool in tools {
         let explanation = explained(tool);
         match answers.iter_mut().find(|answer| answer.explanation == explanation) {
-            Some(answer) => answer.who.push_str(&format!(", {tool}")),
-            None => answers.push(ToolExplanation { who: tool.to_string(), explanation }),
+            Some(answer) => answer.tool_names.push_str(&format!(", {tool}")),
+            None => answers.push(ToolExplanation { tool_names: tool.to_string(), explanation }),
         }
     }
     answers
@@ -224,7 +224,7 @@ fn print_explanation(
     settings: &HostSettings,
     out: &CliOutput,
 ) {
-    let ToolExplanation { who, explanation } = answer;
+    let ToolExplanation { tool_names: who, explanation } = answer;
     let decision = explanation.decision.as_str();
     out.print_line(&format!("{who}: {decision}, {}", text::escape_line(&explanation.reason)));
     // A denied call never reaches the missing grants.
@@ -239,7 +239,7 @@ fn print_explanation(
         out.print_line(&format!("  {line}"));
     }
     for step in &explanation.steps {
-        let mark = if step.won { "→" } else { " " };
+        let mark = if step.is_decisive { "→" } else { " " };
         out.print_line(&format!("  {mark} {}  {}", step.place, text::escape_line(&step.text)));
     }
     if let Some(fix) = &explanation.fix {
@@ -252,7 +252,7 @@ fn print_explanation(
 fn explanation_to_json(answer: &ToolExplanation, lacking: Option<&RegisteredPlugin>) -> Value {
     let explanation = &answer.explanation;
     json!({
-        "tools": answer.who.split(", ").collect::<Vec<_>>(),
+        "tools": answer.tool_names.split(", ").collect::<Vec<_>>(),
         "decision": explanation.decision,
         "reason": explanation.reason,
         "steps": explanation.steps.iter().map(step_json).collect::<Value>(),
@@ -266,6 +266,6 @@ fn step_json(step: &ExplanationStep) -> Value {
         "file": step.place.file,
         "line": step.place.line,
         "text": step.text,
-        "won": step.won,
+        "won": step.is_decisive,
     })
 }

@@ -30,8 +30,8 @@ pub(super) async fn run_grant_command(
     let whose = PluginTarget::parse(&args.plugin)?;
     let wish = |what: String| PolicyChangeRequest {
         plugin: whose.as_str(),
-        what: format!("grants {what}"),
-        yes: args.yes,
+        description: format!("grants {what}"),
+        is_confirmed: args.yes,
     };
     match (&args.allow, &whose, &args.limit) {
         (Some(tool), _, _) => {
@@ -155,7 +155,7 @@ fn addition_from_args(args: &GrantArgs) -> Result<GrantAddition, CommandFailure>
         .or_else(|| folder_addition(args))
         .or_else(|| args.env.clone().map(GrantAddition::Env))
         .or_else(|| secret_addition(args))
-        .or_else(|| args.page.clone().map(GrantAddition::Page))
+        .or_else(|| args.page.clone().map(GrantAddition::OpenUrl))
         .or_else(|| args.package.clone().map(GrantAddition::Package))
         .or_else(|| temp_dir_addition(args))
         .or_else(|| listen_addition(args));
@@ -181,7 +181,7 @@ fn net_addition(args: &GrantArgs) -> Option<GrantAddition> {
     let ranges: Vec<String> = named.cloned().collect();
     let reach = match (args.to_private.is_empty(), ranges.is_empty()) {
         (true, _) => NetReachText::Public,
-        (false, true) => NetReachText::Own,
+        (false, true) => NetReachText::HostAddresses,
         (false, false) => NetReachText::Ranges(ranges),
     };
     let decision = args.ask.then_some(Decision::Ask);
@@ -214,7 +214,7 @@ fn secret_addition(args: &GrantArgs) -> Option<GrantAddition> {
         // Clap ensures that exactly one of the two ways is given.
         _ => SecretUseText::Reveal,
     };
-    Some(GrantAddition::Secret(SecretAddition { name, way }))
+    Some(GrantAddition::Secret(SecretAddition { name, usage: way }))
 }
 
 fn temp_dir_addition(args: &GrantArgs) -> Option<GrantAddition> {
@@ -223,7 +223,10 @@ fn temp_dir_addition(args: &GrantArgs) -> Option<GrantAddition> {
 }
 
 fn listen_addition(args: &GrantArgs) -> Option<GrantAddition> {
-    Some(GrantAddition::Listen(ListenAddition { at: args.listen.clone()?, public: args.public }))
+    Some(GrantAddition::Listen(ListenAddition {
+        address: args.listen.clone()?,
+        public: args.public,
+    }))
 }
 
 fn parse_pair(text: &str, what: &str) -> Result<(String, String), CommandFailure> {
@@ -247,10 +250,10 @@ fn describe_addition(addition: &GrantAddition) -> String {
             Some((key, value)) => format!("{} with {key} = {value}", one.capability),
             None => one.capability.to_string(),
         },
-        GrantAddition::Page(pattern) => format!("the opening of {pattern}"),
+        GrantAddition::OpenUrl(pattern) => format!("the opening of {pattern}"),
         GrantAddition::Package(package) => format!("the package {package}"),
         GrantAddition::Scratch(scratch) => format!("the scratch {}", scratch.name),
-        GrantAddition::Listen(listen) => format!("listening to {}", listen.at),
+        GrantAddition::Listen(listen) => format!("listening to {}", listen.address),
         GrantAddition::Limit { key, value } => format!("the limit {key} = {value}"),
     }
 }

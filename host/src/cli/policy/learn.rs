@@ -54,7 +54,7 @@ pub(super) fn run_learn_command(
         let notebook = Arc::new(RefusalLog::default());
         let watch = CallObservers {
             verbose: watch.verbose || inner.verbose,
-            notebook: Some(Arc::clone(&notebook)),
+            refusal_log: Some(Arc::clone(&notebook)),
             ..CallObservers::default()
         };
         let exit = run_learned_command(&flags, &inner.command, &watch, out)?;
@@ -119,7 +119,7 @@ fn propose_grant(
 ) -> Result<bool, CommandFailure> {
     let (proposal, folder) =
         compose::run_on_current_thread(build_proposal(settings, plugin, refused, out))?;
-    for open in &proposal.open {
+    for open in &proposal.unresolved {
         out.print_warning(&format!("no proposal: {open}"));
     }
     if let Some(command) = &folder {
@@ -135,7 +135,7 @@ fn propose_grant(
     let what = format!("grants what a run was refused: {}", describe_refusals(refused));
     change_policy(
         settings,
-        &PolicyChangeRequest { plugin: plugin.as_str(), what, yes },
+        &PolicyChangeRequest { plugin: plugin.as_str(), description: what, is_confirmed: yes },
         |text| proposal.apply_to(text),
         out,
     )
@@ -152,7 +152,7 @@ async fn build_proposal(
         compose::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out)
             .await?;
     let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
-    let policy = registry.gate().standing.current().policy;
+    let policy = registry.gate().policy_store.current().policy;
     let (mut learned, mut unclear) = (PluginRefusals::empty(), Vec::new());
     let mut lacks_folder = false;
     for denial in refused {
@@ -170,7 +170,7 @@ async fn build_proposal(
     let mut proposal =
         learned.build_proposal(entry.manifest(), &own, &policy, Some(entry.digest()));
     unclear.dedup();
-    proposal.open.extend(unclear);
+    proposal.unresolved.extend(unclear);
     let names_one =
         proposal.additions.iter().any(|addition| matches!(addition, GrantAddition::Fs(_)));
     let folder = folder_command(entry.manifest()).filter(|_| lacks_folder && !names_one);

@@ -21,8 +21,8 @@ pub(super) fn run_revoke_command(
     let whose = PluginTarget::parse(&args.plugin)?;
     let wish = |what: String| PolicyChangeRequest {
         plugin: whose.as_str(),
-        what: format!("revokes {what}"),
-        yes: args.yes,
+        description: format!("revokes {what}"),
+        is_confirmed: args.yes,
     };
     match (rule_target(&whose, args), &whose, &args.limit) {
         (Some(rule), _, _) => {
@@ -68,7 +68,7 @@ fn grant_target(args: &RevokeArgs) -> (RemovalTarget, String) {
         (&args.path, RemovalTarget::Fs, ""),
         (&args.env, RemovalTarget::Env, "the variable "),
         (&args.secret, RemovalTarget::Secret, "the secret "),
-        (&args.page, RemovalTarget::Page, "the opening of "),
+        (&args.page, RemovalTarget::OpenUrl, "the opening of "),
         (&args.package, RemovalTarget::Package, "the package "),
         (&args.scratch, RemovalTarget::Scratch, "the scratch "),
         (&args.listen, RemovalTarget::Listen, "listening to "),

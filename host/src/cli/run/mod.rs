@@ -38,7 +38,7 @@ pub(super) use report::print_turn_end;
 struct RunSession<'a> {
     session: HostSession,
     events: Events,
-    reel: RunRecording,
+    run_recording: RunRecording,
     /// The source of hints about the policy. A recording has none.
     settings: Option<&'a HostSettings>,
 }
@@ -93,7 +93,7 @@ async fn ask_question(
         let started = session_started_event(&parts);
         let (session, events) = tools.begin_session(parts, listens)?;
         report.report_json_event(started);
-        Ok(RunSession { session, events, reel, settings: Some(&settings) })
+        Ok(RunSession { session, events, run_recording: reel, settings: Some(&settings) })
     });
     let result = match stage {
         Ok(mut stage) => {
@@ -124,7 +124,7 @@ fn with_recording(
     let recording = recording.with_live_redactor(redactor);
     let (model, toolbox) = (recording.wrap_model(live.model), recording.wrap_toolbox(live.toolbox));
     let recall = live.recall.map(|recall| recording.wrap_recall(recall));
-    Ok((SessionParts { model, toolbox, recall, ..live }, RunRecording::Records(recording)))
+    Ok((SessionParts { model, toolbox, recall, ..live }, RunRecording::Recording(recording)))
 }
 
 /// The first event of a session.
@@ -154,8 +154,12 @@ async fn replay_recording(
     let started = session_started_event(&parts);
     let (session, events) = HostSession::start_detached(parts)?;
     report.report_json_event(started);
-    let mut stage =
-        RunSession { session, events, reel: RunRecording::Plays(player), settings: None };
+    let mut stage = RunSession {
+        session,
+        events,
+        run_recording: RunRecording::Replaying(player),
+        settings: None,
+    };
     let mut exit = Err(CommandFailure::new(ExitStatus::Failed, "the recording contains no input"));
     for input in inputs {
         exit = Ok(stage.run_turn(input, report).await?);
@@ -169,24 +173,24 @@ impl RunSession<'_> {
         input: UserInputMessage,
         report: &mut RunReport<'_>,
     ) -> Result<ExitStatus, CommandFailure> {
-        self.reel.record_input(&input);
+        self.run_recording.record_input(&input);
         self.send(FrontEndCommand::SubmitInput { input }).await?;
         // Cancel only once. A lasting reason, such as a closed pipe, would repeat forever.
         let mut is_called_off = false;
         loop {
             let event = tokio::select! {
                 event = self.events.recv() => event,
-                () = wait_for_cancel(&self.reel), if !is_called_off => {
+                () = wait_for_cancel(&self.run_recording), if !is_called_off => {
                     is_called_off = true;
-                    self.reel.record_cancel();
+                    self.run_recording.record_cancel();
                     self.send(FrontEndCommand::Cancel).await?;
                     continue;
                 }
             };
-            match event.map(|event| self.reel.record_event(event)) {
+            match event.map(|event| self.run_recording.record_event(event)) {
                 Some(SessionEvent::TurnEnded { reason, usage }) => {
                     self.stop_listening(report).await;
-                    self.reel.finish_recording()?;
+                    self.run_recording.finish_recording()?;
                     return Ok(report.report_end(
                         &self.session.session_id,
                         &reason,

@@ -26,7 +26,7 @@ const STDIN_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Time without the end of standard input before the user is notified. Slower programs are common,
 /// so this is a note and not an error.
-const SILENCE_MAX: Duration = Duration::from_secs(3);
+const NOTE_DELAY: Duration = Duration::from_secs(3);
 
 /// Returns the question.
 ///
@@ -75,7 +75,7 @@ fn read_stdin(out: &CliOutput) -> Result<String, CommandFailure> {
         // The receiver is gone when the program ends.
         let _ = sender.send(read.map(|_| bytes));
     });
-    let read = bytes.recv_timeout(SILENCE_MAX).or_else(|_| {
+    let read = bytes.recv_timeout(NOTE_DELAY).or_else(|_| {
         out.print_note(
             "Waiting for standard input to end. Add `< /dev/null` if there is nothing to read.",
         );

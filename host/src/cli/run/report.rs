@@ -28,11 +28,11 @@ pub(super) struct RunReport<'a> {
     args: &'a RunArgs,
     out: &'a CliOutput,
     verbose: bool,
-    streamed: bool,
+    is_streamed: bool,
     /// The received part of the current answer.
-    arrived: String,
+    partial_answer: String,
     /// Whether the status line shows a wait for the provider.
-    waits: bool,
+    is_wait_shown: bool,
     denials: Vec<Denial>,
     nobody_to_ask: bool,
     any_failed: bool,
@@ -47,9 +47,9 @@ impl<'a> RunReport<'a> {
             args,
             out,
             verbose,
-            streamed: false,
-            arrived: String::new(),
-            waits: false,
+            is_streamed: false,
+            partial_answer: String::new(),
+            is_wait_shown: false,
             denials: Vec::new(),
             nobody_to_ask: false,
             any_failed: false,
@@ -88,7 +88,7 @@ impl<'a> RunReport<'a> {
         settings: Option<&HostSettings>,
     ) -> ExitStatus {
         let exit = self.exit_status(end);
-        if mem::take(&mut self.waits) {
+        if mem::take(&mut self.is_wait_shown) {
             self.out.set_status(None);
         }
         if self.args.emit_needed_grants {
@@ -97,7 +97,7 @@ impl<'a> RunReport<'a> {
         self.show_end(end, settings);
         self.report_last_event(
             events::convert_turn_end(session_id, end, usage, exit)
-                .with_incomplete_text(&self.arrived),
+                .with_incomplete_text(&self.partial_answer),
         );
         exit
     }
@@ -143,8 +143,8 @@ impl<'a> RunReport<'a> {
                     self.denials.push(denial.clone());
                 }
             }
-            SessionEvent::Delta(ReplyDelta::Text(text)) => self.arrived.push_str(text),
-            SessionEvent::MessageComplete { .. } => self.arrived.clear(),
+            SessionEvent::Delta(ReplyDelta::Text(text)) => self.partial_answer.push_str(text),
+            SessionEvent::MessageComplete { .. } => self.partial_answer.clear(),
             SessionEvent::Notice(
                 SessionNotice::AnswerEmpty
                 | SessionNotice::AnswerWithheld
@@ -157,23 +157,23 @@ impl<'a> RunReport<'a> {
     /// Shows a wait: as a status at a terminal, and as a line elsewhere.
     fn show_wait(&mut self, wait: Duration, reason: &str) {
         let words = show::retry_text(wait, reason);
-        self.waits = self.out.stderr_is_terminal;
-        match self.waits {
+        self.is_wait_shown = self.out.stderr_is_terminal;
+        match self.is_wait_shown {
             true => self.out.set_status(Some(&words)),
             false => self.out.print_note(&words),
         }
     }
 
     fn show_event(&mut self, event: &SessionEvent) {
-        if mem::take(&mut self.waits) {
+        if mem::take(&mut self.is_wait_shown) {
             self.out.set_status(None);
         }
         match event {
             SessionEvent::Delta(ReplyDelta::Text(text)) if self.is_streaming() => {
-                self.streamed = true;
+                self.is_streamed = true;
                 self.out.print_piece(text);
             }
-            SessionEvent::MessageComplete { .. } if self.streamed => self.out.print_line(""),
+            SessionEvent::MessageComplete { .. } if self.is_streamed => self.out.print_line(""),
             SessionEvent::Delta(ReplyDelta::LeftOut(what)) => {
                 self.out.print_warning(&what.to_string())
             }
@@ -210,7 +210,7 @@ impl<'a> RunReport<'a> {
         match end {
             TurnEnd::Answered { .. } | TurnEnd::Spoken { .. } if !self.is_text_format() => {}
             end => {
-                print_turn_end(end, self.streamed, settings, self.out);
+                print_turn_end(end, self.is_streamed, settings, self.out);
             }
         }
         if let Some(settings) = settings {
@@ -222,12 +222,12 @@ impl<'a> RunReport<'a> {
     /// Prints the received part of an incomplete answer, with a mark.
     fn show_incomplete_answer(&self, end: &TurnEnd) {
         let is_answer = matches!(end, TurnEnd::Answered { .. } | TurnEnd::Spoken { .. });
-        if is_answer || self.arrived.is_empty() || !self.is_text_format() {
+        if is_answer || self.partial_answer.is_empty() || !self.is_text_format() {
             return;
         }
-        match self.streamed {
+        match self.is_streamed {
             true => self.out.print_line(""),
-            false => self.out.print_answer(&self.arrived),
+            false => self.out.print_answer(&self.partial_answer),
         }
         self.out.print_line(INCOMPLETE);
     }
@@ -279,11 +279,11 @@ pub(in super::super) fn print_turn_end(
                 }
                 _ => out.print_hint(&model_error_hint(
                     error,
-                    settings.map(|settings| &settings.chosen),
+                    settings.map(|settings| &settings.chosen_model),
                 )),
             }
         }
-        TurnEnd::BudgetReached { what } => out.print_error(&format!("stopped: {what}")),
+        TurnEnd::BudgetReached { limit: what } => out.print_error(&format!("stopped: {what}")),
         TurnEnd::Cancelled => out.print_note("cancelled"),
         TurnEnd::InputRefused(error) => {
             out.print_error(&error.to_string());

@@ -14,13 +14,13 @@ use sallyport_runtime::config::{self, ConfigError};
 use serde_json::{Map, Value};
 
 /// The default list.
-const EVERYDAY: &str = include_str!("everyday.toml");
+const DEFAULT_LIST: &str = include_str!("everyday.toml");
 
 /// Name of the default list in messages.
-const EVERYDAY_NAME: &str = "the built-in list";
+const DEFAULT_LIST_NAME: &str = "the built-in list";
 
 /// Placeholder for the test folder in its policy.
-const FOLDER: &str = "{folder}";
+const FOLDER_PLACEHOLDER: &str = "{folder}";
 
 /// The home of the test, inside its folder.
 pub(super) const HOME: &str = "sallyport";
@@ -60,7 +60,7 @@ pub(super) struct TestSentence {
 impl SentenceList {
     /// Reads the list in a file, or the default list.
     pub(super) fn read_or_default(file: Option<&Path>) -> Result<Self, ConfigError> {
-        let Some(path) = file else { return Ok(Self::parse(EVERYDAY_NAME, EVERYDAY)?) };
+        let Some(path) = file else { return Ok(Self::parse(DEFAULT_LIST_NAME, DEFAULT_LIST)?) };
         Ok(Self::parse(&path.display().to_string(), &config::read_config_file(path, true)?)?)
     }
 
@@ -82,7 +82,7 @@ impl SentenceList {
 
     /// Returns the policy for a test folder.
     pub(super) fn policy_text(&self, folder: &Path) -> String {
-        self.policy.replace(FOLDER, &folder.display().to_string())
+        self.policy.replace(FOLDER_PLACEHOLDER, &folder.display().to_string())
     }
 
     /// Writes the files into a folder.
@@ -142,7 +142,7 @@ mod tests {
         let list = SentenceList::read_or_default(None).unwrap();
         assert!(list.sentences.len() >= 20);
         let policy = list.policy_text(Path::new("/tmp/x"));
-        assert!(policy.contains("\"/tmp/x/notes\"") && !policy.contains(FOLDER));
+        assert!(policy.contains("\"/tmp/x/notes\"") && !policy.contains(FOLDER_PLACEHOLDER));
     }
 
     #[test]

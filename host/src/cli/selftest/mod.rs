@@ -29,7 +29,7 @@ use report::SelftestReport;
 use stage::SelftestSession;
 
 /// The test folder in a policy that is only printed.
-const SOME_FOLDER: &str = "/tmp/sallyport-selftest";
+const EXAMPLE_FOLDER: &str = "/tmp/sallyport-selftest";
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct SelftestArgs {
@@ -54,14 +54,14 @@ pub(super) async fn run_selftest_command(
 ) -> Result<ExitStatus, CommandFailure> {
     let list = SentenceList::read_or_default(args.file.as_deref())?;
     if args.show_policy {
-        out.print_line(list.policy_text(Path::new(SOME_FOLDER)).trim());
+        out.print_line(list.policy_text(Path::new(EXAMPLE_FOLDER)).trim());
         return Ok(ExitStatus::Done);
     }
     let mut stage = SelftestSession::new(flags, &list, watch, out).await?;
     let mut report = SelftestReport::new(args.output.output, out);
     for sentence in &list.sentences {
-        match find_tool_presence(stage.tools.registry(), sentence.tool.as_ref()) {
-            ToolPresence::There => match stage.run_sentence(&sentence.say).await? {
+        match find_tool_presence(stage.host.registry(), sentence.tool.as_ref()) {
+            ToolPresence::Available => match stage.run_sentence(&sentence.say).await? {
                 Some(said) => report.report_result(sentence, &said),
                 None => {
                     stage.close(out).await?;
@@ -77,21 +77,21 @@ pub(super) async fn run_selftest_command(
 
 /// Whether a tool can be called.
 enum ToolPresence {
-    There,
+    Available,
     NotInstalled(String),
     Unusable(String),
 }
 
 /// Checks for a tool. A plugin that is not installed is skipped, but an unusable one is a failure.
 fn find_tool_presence(registry: &Registry, tool: Option<&ToolId>) -> ToolPresence {
-    let Some(tool) = tool else { return ToolPresence::There };
+    let Some(tool) = tool else { return ToolPresence::Available };
     if let Err(PluginLookupError::Unknown { message, .. }) =
         registry.find_plugin(tool.plugin.as_str())
     {
         return ToolPresence::NotInstalled(message);
     }
     match registry.find_tool(tool) {
-        Ok(_) => ToolPresence::There,
+        Ok(_) => ToolPresence::Available,
         Err(
             PluginLookupError::Unknown { message, .. }
             | PluginLookupError::Unusable { message, .. },

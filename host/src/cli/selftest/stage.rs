@@ -32,12 +32,12 @@ const VARIABLES: [&str; 2] = ["TZ", "LANG"];
 
 /// A session for the whole test.
 pub(super) struct SelftestSession {
-    pub(super) tools: Host,
+    pub(super) host: Host,
     settings: HostSettings,
     session: HostSession,
     events: Events,
     /// Messages other than answers.
-    asides: mpsc::UnboundedReceiver<SideMessage>,
+    side_messages: mpsc::UnboundedReceiver<SideMessage>,
     _folder: TempDir,
 }
 
@@ -54,14 +54,14 @@ impl SelftestSession {
         let settings = selftest_settings(own, list, folder.path())?;
         let consent = Arc::new(session::UnattendedConsent);
         let (beside, asides) = mpsc::unbounded_channel();
-        let watch = CallObservers { asides: Some(beside), ..watch.clone() };
+        let watch = CallObservers { side_messages: Some(beside), ..watch.clone() };
         let tools =
             compose::open_host(&settings, consent, PluginSelection::All, &watch, out).await?;
         compose::print_load_problems(tools.registry(), out);
         let talk = compose::open_session(&settings, &SessionSelector::New, out)?;
         let parts = build_session_parts(&settings, talk, &tools);
         let (session, events) = tools.begin_session(parts, false)?;
-        Ok(Self { tools, settings, session, events, asides, _folder: folder })
+        Ok(Self { host: tools, settings, session, events, side_messages: asides, _folder: folder })
     }
 
     /// Runs a sentence and returns the result, or `None` if the user interrupts.
@@ -92,11 +92,11 @@ impl SelftestSession {
 
     /// Returns the messages since the last sentence.
     fn take_messages(&mut self) -> Vec<String> {
-        let told = std::iter::from_fn(|| self.asides.try_recv().ok());
+        let told = std::iter::from_fn(|| self.side_messages.try_recv().ok());
         let line = |aside| match aside {
             SideMessage::Warning(what) => Some(format!("warning: {what}")),
-            SideMessage::Traced(line) | SideMessage::Told(line) => Some(line),
-            SideMessage::Turned { .. } => None,
+            SideMessage::Trace(line) | SideMessage::Info(line) => Some(line),
+            SideMessage::HostContacted { .. } => None,
         };
         told.filter_map(line).collect()
     }
@@ -104,7 +104,7 @@ impl SelftestSession {
     /// Ends the session and verifies the audit.
     pub(super) async fn close(self, out: &CliOutput) -> Result<AuditVerification, CommandFailure> {
         self.session.close(self.events).await;
-        compose::close_host(self.tools, out).await.check_complete()?;
+        compose::close_host(self.host, out).await.check_complete()?;
         Ok(compose::open_store(&self.settings)?.audit().verify(None)?)
     }
 
@@ -140,8 +140,8 @@ fn selftest_settings(
     };
     let mut settings = HostSettings::resolve(&flags, Env::from_pairs(variables))?;
     // Print the address of a page instead of opening it.
-    settings.browser.command = Some(browser::NONE.to_owned());
-    settings.policy.own.push(own.paths.cache.clone());
+    settings.browser.command = Some(browser::NO_BROWSER.to_owned());
+    settings.policy.host_files.push(own.paths.cache.clone());
     settings.paths.cache = own.paths.cache;
     Ok(settings)
 }
@@ -184,7 +184,7 @@ fn collect_call(event: SessionEvent, calls: &mut Vec<ObservedCall>) {
 fn turn_end_text(end: TurnEnd) -> String {
     match end {
         TurnEnd::Answered { text } | TurnEnd::Spoken { text } => text,
-        TurnEnd::BudgetReached { what } => format!("stopped: {what}"),
+        TurnEnd::BudgetReached { limit: what } => format!("stopped: {what}"),
         TurnEnd::ModelFailed(error) => error.to_string(),
         TurnEnd::InputRefused(error) => error.to_string(),
         TurnEnd::Cancelled => "cancelled".to_owned(),

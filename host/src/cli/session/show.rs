@@ -87,10 +87,10 @@ fn print_turn(turn: &PastTurn, out: &CliOutput) {
     }
     for step in &turn.steps {
         match step {
-            TurnStep::Said { text } | TurnStep::Noted { text } => {
+            TurnStep::AssistantText { text } | TurnStep::Note { text } => {
                 out.print_line(&format!("\n{text}"))
             }
-            TurnStep::Called(call) => out.print_line(&format!("· {}", format_call(call))),
+            TurnStep::ToolCall(call) => out.print_line(&format!("· {}", format_call(call))),
         }
     }
     match turn.end.as_deref() {

@@ -30,51 +30,51 @@ const LAYERS: [(EscapeFamily, usize); 5] = [
 /// A position in a stream of bytes.
 #[derive(Clone)]
 pub(super) struct RedactionCursor {
-    at: u64,
+    offset: u64,
     layers: [EscapeLayer; LAYERS.len() + 1],
     /// Hits that the caller has not taken yet.
-    met: VecDeque<SecretMatch>,
+    matches: VecDeque<SecretMatch>,
 }
 
 /// The bytes with their escapes undone some number of times.
 #[derive(Clone, Default)]
 struct EscapeLayer {
     /// One per view.
-    readers: [FormMatcher; 3],
+    matchers: [FormMatcher; 3],
     /// Bytes that form an escape if the next ones continue it.
     pending: Vec<DecodedByte>,
-    is_awake: bool,
+    is_active: bool,
 }
 
 impl EscapeLayer {
     fn is_idle(&self) -> bool {
-        self.pending.is_empty() && self.readers.iter().all(FormMatcher::is_idle)
+        self.pending.is_empty() && self.matchers.iter().all(FormMatcher::is_idle)
     }
 }
 
 impl RedactionCursor {
     pub(super) fn new() -> Self {
         let layers =
-            array::from_fn(|index| EscapeLayer { is_awake: index == 0, ..EscapeLayer::default() });
-        Self { at: 0, layers, met: VecDeque::new() }
+            array::from_fn(|index| EscapeLayer { is_active: index == 0, ..EscapeLayer::default() });
+        Self { offset: 0, layers, matches: VecDeque::new() }
     }
 
     /// The number of bytes read.
     pub(super) fn position(&self) -> u64 {
-        self.at
+        self.offset
     }
 
     /// Where the earliest incomplete form may have begun. Unless `is_strict`, the first letters of
     /// a form whose line breaks after them count as passed.
     pub(super) fn earliest_open_start(&self, table: &SecretFormTable, is_strict: bool) -> u64 {
-        let awake = self.layers.iter().filter(|layer| layer.is_awake);
+        let awake = self.layers.iter().filter(|layer| layer.is_active);
         let open = awake.flat_map(|layer| {
-            let readers = layer.readers.iter().zip(table.views());
+            let readers = layer.matchers.iter().zip(table.views());
             let open =
                 readers.filter_map(|(reader, forms)| reader.earliest_open_start(forms, is_strict));
             open.chain(layer.pending.first().map(|unit| unit.start))
         });
-        open.min().unwrap_or(self.at)
+        open.min().unwrap_or(self.offset)
     }
 
     /// Reads bytes up to the end of the next secret, and leaves the rest in `bytes`.
@@ -84,18 +84,18 @@ impl RedactionCursor {
         bytes: &mut &[u8],
     ) -> Option<SecretMatch> {
         loop {
-            if let Some(hit) = self.met.pop_front() {
+            if let Some(hit) = self.matches.pop_front() {
                 return Some(hit);
             }
             if self.is_idle() {
                 let skipped = table.first_candidate(bytes);
-                self.at += skipped as u64;
+                self.offset += skipped as u64;
                 *bytes = &bytes[skipped..];
             }
             let (byte, rest) = bytes.split_first()?;
             *bytes = rest;
-            let unit = DecodedByte { byte: *byte, start: self.at, end: self.at + 1 };
-            self.at += 1;
+            let unit = DecodedByte { byte: *byte, start: self.offset, end: self.offset + 1 };
+            self.offset += 1;
             self.read_bytes(table, 0, &[unit], &[]);
         }
     }
@@ -138,7 +138,7 @@ impl RedactionCursor {
 
     fn is_idle(&self) -> bool {
         let [bytes, above @ ..] = &self.layers;
-        bytes.is_idle() && above.iter().all(|layer| !layer.is_awake)
+        bytes.is_idle() && above.iter().all(|layer| !layer.is_active)
     }
 
     /// Reads a character, or its escaped form, in a layer and then in the layers above.
@@ -152,11 +152,11 @@ impl RedactionCursor {
         if let [unit] = plain {
             self.wake_layers_above(index, unit.byte);
         }
-        for (reader, forms) in self.layers[index].readers.iter_mut().zip(table.views()) {
-            reader.read_character(forms, plain, literal, &mut self.met);
+        for (reader, forms) in self.layers[index].matchers.iter_mut().zip(table.views()) {
+            reader.read_character(forms, plain, literal, &mut self.matches);
         }
         for above in layers_above(index) {
-            if self.layers[above].is_awake {
+            if self.layers[above].is_active {
                 for unit in plain {
                     self.layers[above].pending.push(*unit);
                     self.decode_pending(table, above, false);
@@ -175,12 +175,12 @@ impl RedactionCursor {
             let count = pending.len().min(bytes.len());
             bytes.iter_mut().zip(&*pending).for_each(|(byte, unit)| *byte = unit.byte);
             match family.parse_escape(&bytes[..count], is_all) {
-                ParsedEscape::Open => return,
+                ParsedEscape::Incomplete => return,
                 ParsedEscape::None => {
                     let unit = pending.remove(0);
                     self.read_bytes(table, index, &[unit], &[]);
                 }
-                ParsedEscape::Of(used, text) => {
+                ParsedEscape::Decoded(used, text) => {
                     let literal: Vec<DecodedByte> = pending.drain(..used).collect();
                     let (start, end) = (literal[0].start, literal[used - 1].end);
                     let plain =
@@ -195,18 +195,18 @@ impl RedactionCursor {
     /// Wakes the layers above. Before an escape they see the same bytes as this layer.
     fn wake_layers_above(&mut self, index: usize, byte: u8) {
         for above in layers_above(index) {
-            if !self.layers[above].is_awake && can_wake_layer(above, byte) {
-                self.layers[above].readers = self.layers[index].readers.clone();
-                self.layers[above].is_awake = true;
+            if !self.layers[above].is_active && can_wake_layer(above, byte) {
+                self.layers[above].matchers = self.layers[index].matchers.clone();
+                self.layers[above].is_active = true;
             }
         }
     }
 
     /// Puts a layer to sleep in which nothing has begun, unless a layer above it is awake.
     fn sleep_if_idle(&mut self, index: usize) {
-        let is_heard = layers_above(index).any(|above| self.layers[above].is_awake);
+        let is_heard = layers_above(index).any(|above| self.layers[above].is_active);
         if !is_heard && self.layers[index].is_idle() {
-            self.layers[index].is_awake = false;
+            self.layers[index].is_active = false;
         }
     }
 }
@@ -227,7 +227,7 @@ fn can_wake_layer(index: usize, byte: u8) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        redact::{reader::FOLLOWED_MAX, table::HEAD_BYTES_MAX},
+        redact::{reader::PARTIAL_MATCHES_MAX, table::HEAD_BYTES_MAX},
         secret::Secret,
     };
 
@@ -236,13 +236,14 @@ mod tests {
         let secret = Secret::new("a".repeat(10 * HEAD_BYTES_MAX));
         let table = SecretFormTable::new(&[("a", &secret)]);
         let mut cursor = RedactionCursor::new();
-        let followed = |cursor: &RedactionCursor| cursor.layers[0].readers[0].followed.len();
+        let followed =
+            |cursor: &RedactionCursor| cursor.layers[0].matchers[0].partial_matches.len();
         for _ in 0..5 * HEAD_BYTES_MAX {
             while cursor.next_match(&table, &mut b"a".as_slice()).is_some_and(|_| false) {}
-            cursor.met.clear();
-            assert!(followed(&cursor) <= FOLLOWED_MAX);
+            cursor.matches.clear();
+            assert!(followed(&cursor) <= PARTIAL_MATCHES_MAX);
         }
-        assert_eq!(followed(&cursor), FOLLOWED_MAX);
+        assert_eq!(followed(&cursor), PARTIAL_MATCHES_MAX);
     }
 
     #[test]
@@ -252,7 +253,7 @@ mod tests {
         let mut cursor = RedactionCursor::new();
         let mut awake = |text: &str| {
             cursor.find_secret(&table, text.as_bytes(), &[]);
-            cursor.layers.iter().filter(|layer| layer.is_awake).count()
+            cursor.layers.iter().filter(|layer| layer.is_active).count()
         };
         assert_eq!(awake("nothing to see"), 1);
         assert_eq!(awake(r"%25"), 3);

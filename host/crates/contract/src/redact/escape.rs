@@ -25,11 +25,11 @@ pub(super) enum EscapeFamily {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParsedEscape {
     /// A possible escape that needs more bytes.
-    Open,
+    Incomplete,
     /// Not an escape.
     None,
     /// An escape of this many bytes, and the text that it encodes.
-    Of(usize, DecodedText),
+    Decoded(usize, DecodedText),
 }
 
 /// At most one character, in UTF-8, or one byte.
@@ -81,7 +81,9 @@ impl EscapeFamily {
             _ => ParsedEscape::None,
         };
         match read {
-            ParsedEscape::Open if is_all || bytes.len() >= ESCAPE_BYTES_MAX => ParsedEscape::None,
+            ParsedEscape::Incomplete if is_all || bytes.len() >= ESCAPE_BYTES_MAX => {
+                ParsedEscape::None
+            }
             read => read,
         }
     }
@@ -93,11 +95,11 @@ pub(super) fn undo_escapes(mut bytes: &[u8]) -> Vec<u8> {
     while let Some((first, rest)) = bytes.split_first() {
         let window = &bytes[..bytes.len().min(ESCAPE_BYTES_MAX)];
         match EscapeFamily::Signs.parse_escape(window, window.len() == bytes.len()) {
-            ParsedEscape::Of(used, text) => {
+            ParsedEscape::Decoded(used, text) => {
                 plain.extend_from_slice(text.as_bytes());
                 bytes = &bytes[used..];
             }
-            ParsedEscape::Open | ParsedEscape::None => {
+            ParsedEscape::Incomplete | ParsedEscape::None => {
                 plain.push(*first);
                 bytes = rest;
             }
@@ -117,24 +119,24 @@ fn parse_percent(bytes: &[u8]) -> ParsedEscape {
 /// `\x2F`, `\u002F`, `\u{2f}`, `\U0000002F`, `\n`, and any sign after a backslash.
 fn parse_backslash(bytes: &[u8], is_all: bool) -> ParsedEscape {
     match bytes.get(1) {
-        None => ParsedEscape::Open,
+        None => ParsedEscape::Incomplete,
         Some(b'x') => parse_hex_escape(bytes, 2, 2, |byte| DecodedText::from_byte(byte as u8)),
         Some(b'u') if bytes.get(2) == Some(&b'{') => parse_braced(bytes),
         Some(b'u') => parse_utf16_unit(bytes),
         Some(b'U') => parse_hex_escape(bytes, 2, 8, DecodedText::from_code_point),
-        Some(b'n') => ParsedEscape::Of(2, DecodedText::from_byte(b'\n')),
-        Some(b'r') => ParsedEscape::Of(2, DecodedText::from_byte(b'\r')),
-        Some(b't') => ParsedEscape::Of(2, DecodedText::from_byte(b'\t')),
-        Some(b'b') => ParsedEscape::Of(2, DecodedText::from_byte(8)),
-        Some(b'f') => ParsedEscape::Of(2, DecodedText::from_byte(12)),
+        Some(b'n') => ParsedEscape::Decoded(2, DecodedText::from_byte(b'\n')),
+        Some(b'r') => ParsedEscape::Decoded(2, DecodedText::from_byte(b'\r')),
+        Some(b't') => ParsedEscape::Decoded(2, DecodedText::from_byte(b'\t')),
+        Some(b'b') => ParsedEscape::Decoded(2, DecodedText::from_byte(8)),
+        Some(b'f') => ParsedEscape::Decoded(2, DecodedText::from_byte(12)),
         Some(b'%' | b'&') => match EscapeFamily::Signs.parse_escape(&bytes[1..], is_all) {
             // JSON within a URL or markup that does not escape the backslash itself.
-            ParsedEscape::Of(..) => ParsedEscape::None,
-            ParsedEscape::Open => ParsedEscape::Open,
-            ParsedEscape::None => ParsedEscape::Of(2, DecodedText::from_byte(bytes[1])),
+            ParsedEscape::Decoded(..) => ParsedEscape::None,
+            ParsedEscape::Incomplete => ParsedEscape::Incomplete,
+            ParsedEscape::None => ParsedEscape::Decoded(2, DecodedText::from_byte(bytes[1])),
         },
         Some(sign) if sign.is_ascii_punctuation() || *sign == b' ' => {
-            ParsedEscape::Of(2, DecodedText::from_byte(*sign))
+            ParsedEscape::Decoded(2, DecodedText::from_byte(*sign))
         }
         Some(_) => ParsedEscape::None,
     }
@@ -145,22 +147,22 @@ fn parse_utf16_unit(bytes: &[u8]) -> ParsedEscape {
     const BYTES: usize = "\\u0000".len();
     let Some(first) = parse_hex_digits(bytes, 2, 4) else { return incomplete_escape(bytes, 2, 4) };
     if !(0xd800..0xdc00).contains(&first) {
-        return ParsedEscape::Of(BYTES, DecodedText::from_code_point(first));
+        return ParsedEscape::Decoded(BYTES, DecodedText::from_code_point(first));
     }
     let second = &bytes[BYTES..];
     let goes_on = second.iter().zip(b"\\u").all(|(byte, want)| byte == want);
     let Some(number) = parse_hex_digits(second, 2, 4).filter(|_| goes_on) else {
-        return match goes_on && incomplete_escape(second, 2, 4) == ParsedEscape::Open {
-            true => ParsedEscape::Open,
-            false => ParsedEscape::Of(BYTES, DecodedText::from_code_point(first)),
+        return match goes_on && incomplete_escape(second, 2, 4) == ParsedEscape::Incomplete {
+            true => ParsedEscape::Incomplete,
+            false => ParsedEscape::Decoded(BYTES, DecodedText::from_code_point(first)),
         };
     };
     match number.checked_sub(0xdc00).filter(|low| *low < 0x400) {
-        Some(low) => ParsedEscape::Of(
+        Some(low) => ParsedEscape::Decoded(
             2 * BYTES,
             DecodedText::from_code_point(0x10000 + ((first - 0xd800) << 10) + low),
         ),
-        None => ParsedEscape::Of(BYTES, DecodedText::from_code_point(first)),
+        None => ParsedEscape::Decoded(BYTES, DecodedText::from_code_point(first)),
     }
 }
 
@@ -168,8 +170,8 @@ fn parse_braced(bytes: &[u8]) -> ParsedEscape {
     let inner = &bytes[3..];
     let count = inner.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     match inner.get(count) {
-        None => ParsedEscape::Open,
-        Some(b'}') if count > 0 => ParsedEscape::Of(
+        None => ParsedEscape::Incomplete,
+        Some(b'}') if count > 0 => ParsedEscape::Decoded(
             count + 4,
             DecodedText::from_code_point(digits_value(&inner[..count], 16)),
         ),
@@ -188,12 +190,12 @@ fn parse_markup(bytes: &[u8], is_all: bool) -> ParsedEscape {
     let inner = &bytes[digits_at..];
     let count = inner.iter().take_while(|byte| char::from(**byte).is_digit(base)).count();
     let end = match inner.get(count) {
-        None if !is_all || count == 0 => return ParsedEscape::Open,
+        None if !is_all || count == 0 => return ParsedEscape::Incomplete,
         Some(_) if count == 0 => return ParsedEscape::None,
         Some(b';') => digits_at + count + 1,
         _ => digits_at + count,
     };
-    ParsedEscape::Of(end, DecodedText::from_code_point(digits_value(&inner[..count], base)))
+    ParsedEscape::Decoded(end, DecodedText::from_code_point(digits_value(&inner[..count], base)))
 }
 
 fn parse_named_entity(bytes: &[u8], is_all: bool) -> ParsedEscape {
@@ -203,22 +205,24 @@ fn parse_named_entity(bytes: &[u8], is_all: bool) -> ParsedEscape {
     if inner.get(count) == Some(&b';')
         && let Some(c) = entities::named_entity(&inner[..count])
     {
-        return ParsedEscape::Of(count + 2, DecodedText::from_char(c));
+        return ParsedEscape::Decoded(count + 2, DecodedText::from_char(c));
     }
     if count == inner.len() && count <= entities::NAME_BYTES_MAX && !is_all {
-        return ParsedEscape::Open;
+        return ParsedEscape::Incomplete;
     }
     let bare =
         (1..=name.len()).rev().find_map(|end| Some((end, entities::bare_entity(&name[..end])?)));
-    bare.map_or(ParsedEscape::None, |(end, c)| ParsedEscape::Of(end + 1, DecodedText::from_char(c)))
+    bare.map_or(ParsedEscape::None, |(end, c)| {
+        ParsedEscape::Decoded(end + 1, DecodedText::from_char(c))
+    })
 }
 
 /// `=2F`, and a soft line break.
 fn parse_quoted_printable(bytes: &[u8]) -> ParsedEscape {
     match bytes {
-        [_, b'\n', ..] => ParsedEscape::Of(2, DecodedText::EMPTY),
-        [_, b'\r', b'\n', ..] => ParsedEscape::Of(3, DecodedText::EMPTY),
-        [_, b'\r'] => ParsedEscape::Open,
+        [_, b'\n', ..] => ParsedEscape::Decoded(2, DecodedText::EMPTY),
+        [_, b'\r', b'\n', ..] => ParsedEscape::Decoded(3, DecodedText::EMPTY),
+        [_, b'\r'] => ParsedEscape::Incomplete,
         _ => parse_hex_escape(bytes, 1, 2, |byte| DecodedText::from_byte(byte as u8)),
     }
 }
@@ -231,7 +235,7 @@ fn parse_hex_escape(
     text: impl FnOnce(u32) -> DecodedText,
 ) -> ParsedEscape {
     match parse_hex_digits(bytes, at, count) {
-        Some(number) => ParsedEscape::Of(at + count, text(number)),
+        Some(number) => ParsedEscape::Decoded(at + count, text(number)),
         None => incomplete_escape(bytes, at, count),
     }
 }
@@ -245,7 +249,7 @@ fn parse_hex_digits(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
 fn incomplete_escape(bytes: &[u8], at: usize, count: usize) -> ParsedEscape {
     let begun = bytes.get(at..).unwrap_or_default();
     let may_go_on = begun.len() < count && begun.iter().all(u8::is_ascii_hexdigit);
-    if may_go_on { ParsedEscape::Open } else { ParsedEscape::None }
+    if may_go_on { ParsedEscape::Incomplete } else { ParsedEscape::None }
 }
 
 /// The number that the digits write; one that overflows is not a character in any case.
@@ -261,7 +265,7 @@ mod tests {
     fn of(used: usize, text: &str) -> ParsedEscape {
         let mut bytes = [0; 4];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
-        ParsedEscape::Of(used, DecodedText { bytes, len: text.len() })
+        ParsedEscape::Decoded(used, DecodedText { bytes, len: text.len() })
     }
 
     #[test]
@@ -269,15 +273,15 @@ mod tests {
         for (text, want) in [
             ("%2Fx", of(3, "/")),
             ("%2f", of(3, "/")),
-            ("%2", ParsedEscape::Open),
+            ("%2", ParsedEscape::Incomplete),
             ("%2g", ParsedEscape::None),
             ("%u002Fx", of(6, "/")),
             (r"\x2f", of(4, "/")),
             (r"\u002F", of(6, "/")),
             (r"\u00e9", of(6, "é")),
             (r"\ud83d\ude00", of(12, "😀")),
-            (r"\ud83d", ParsedEscape::Open),
-            (r"\ud83d\ude0", ParsedEscape::Open),
+            (r"\ud83d", ParsedEscape::Incomplete),
+            (r"\ud83d\ude0", ParsedEscape::Incomplete),
             (r"\ud83d\n", of(6, "\u{fffd}")),
             (r"\ud83d\u0041", of(6, "\u{fffd}")),
             (r"\u{1f600}", of(9, "😀")),
@@ -287,13 +291,13 @@ mod tests {
             (r"\\", of(2, "\\")),
             (r"\n", of(2, "\n")),
             (r"\q", ParsedEscape::None),
-            ("\\", ParsedEscape::Open),
+            ("\\", ParsedEscape::Incomplete),
             ("&#47;", of(5, "/")),
             ("&#47x", of(4, "/")),
             ("&#0000047;", of(10, "/")),
             ("&#x2F;", of(6, "/")),
             ("&#X002f;", of(8, "/")),
-            ("&#x2", ParsedEscape::Open),
+            ("&#x2", ParsedEscape::Incomplete),
             ("&#;", ParsedEscape::None),
             ("&#99999999999;", of(14, "\u{fffd}")),
             ("&sol;", of(5, "/")),
@@ -307,8 +311,8 @@ mod tests {
             (r"\&-", of(2, "&")),
             (r"\&quot;", ParsedEscape::None),
             (r"\%22", ParsedEscape::None),
-            (r"\%2", ParsedEscape::Open),
-            ("&am", ParsedEscape::Open),
+            (r"\%2", ParsedEscape::Incomplete),
+            ("&am", ParsedEscape::Incomplete),
             ("& ", ParsedEscape::None),
             ("x", ParsedEscape::None),
         ] {
@@ -318,7 +322,7 @@ mod tests {
             ("=2Fx", of(3, "/")),
             ("=\r\nx", of(3, "")),
             ("=\nx", of(2, "")),
-            ("=\r", ParsedEscape::Open),
+            ("=\r", ParsedEscape::Incomplete),
             ("=x", ParsedEscape::None),
         ] {
             assert_eq!(EscapeFamily::Mail.parse_escape(text.as_bytes(), false), want, "{text:?}");

@@ -18,11 +18,11 @@ use data_encoding::{BASE64, HEXLOWER};
 use super::{REDACTED_BYTES_MIN, escape};
 
 /// How many times escapes within a secret itself are undone.
-const UNDONE_TIMES_MAX: usize = 3;
+const DECODING_PASSES_MAX: usize = 3;
 
 /// The number of bytes before the secret in its group of three, and the number of base64 letters
 /// that mix their bits with its own.
-const BEGINNINGS: [(usize, usize); 3] = [(0, 0), (1, 2), (2, 3)];
+const BASE64_ALIGNMENTS: [(usize, usize); 3] = [(0, 0), (1, 2), (2, 3)];
 
 /// A view of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl ByteView {
         let forms = values.into_iter().flat_map(|value| match self {
             Self::Text => text_forms(value),
             Self::Base64 => {
-                BEGINNINGS.iter().flat_map(|place| base64_forms(value, *place)).collect()
+                BASE64_ALIGNMENTS.iter().flat_map(|place| base64_forms(value, *place)).collect()
             }
             Self::Hex => vec![HEXLOWER.encode(value.as_bytes()).into_bytes()],
         });
@@ -85,7 +85,7 @@ fn text_forms(value: &str) -> Vec<Vec<u8>> {
         units().flat_map(u16::to_be_bytes).collect(),
     ];
     let mut plain = value.as_bytes().to_vec();
-    for _ in 0..UNDONE_TIMES_MAX {
+    for _ in 0..DECODING_PASSES_MAX {
         plain = escape::undo_escapes(&plain);
         texts.push(plain.clone());
     }

@@ -11,7 +11,7 @@ use super::table::{HEAD_BYTES_MAX, ViewForms};
 
 /// Most forms that one reader follows at the same time. Only a secret that repeats its own
 /// beginning is followed more than once; the oldest reach furthest.
-pub(super) const FOLLOWED_MAX: usize = 64;
+pub(super) const PARTIAL_MATCHES_MAX: usize = 64;
 
 /// Most readings of one stretch that are kept apart. Two are common where a secret itself contains
 /// something that looks like an escape; more occur only in a stretch that consists of nothing else.
@@ -42,7 +42,7 @@ pub(super) struct SecretMatch {
 pub(super) struct FormMatcher {
     /// No reading is in the start state; an empty list means that nothing has begun.
     readings: Vec<EscapeReading>,
-    pub(super) followed: Vec<PartialMatch>,
+    pub(super) partial_matches: Vec<PartialMatch>,
 }
 
 /// One way to read possible escapes.
@@ -52,7 +52,7 @@ struct EscapeReading {
     /// The starts of the last units, at most as many as a head has.
     starts: VecDeque<u64>,
     /// Everything that begins before this position has been passed on.
-    floor: u64,
+    start_min: u64,
 }
 
 /// A form whose head was found at `start` and that the units since then continue.
@@ -65,7 +65,7 @@ pub(super) struct PartialMatch {
 
 impl FormMatcher {
     pub(super) fn is_idle(&self) -> bool {
-        self.readings.is_empty() && self.followed.is_empty()
+        self.readings.is_empty() && self.partial_matches.is_empty()
     }
 
     /// Reads a character, or its escaped form, whichever is part of a form. `literal` is empty
@@ -77,21 +77,27 @@ impl FormMatcher {
         literal: &[DecodedByte],
         met: &mut VecDeque<SecretMatch>,
     ) {
-        if !self.followed.is_empty() {
+        if !self.partial_matches.is_empty() {
             self.follow_partial_matches(forms, plain, literal, met);
         }
         let mut readings = mem::take(&mut self.readings);
         if readings.is_empty() {
-            readings.push(EscapeReading { state: forms.start, starts: VecDeque::new(), floor: 0 });
+            readings.push(EscapeReading {
+                state: forms.start,
+                starts: VecDeque::new(),
+                start_min: 0,
+            });
         }
         let escaped = if literal.is_empty() { Vec::new() } else { readings.clone() };
         for reading in &mut readings {
-            plain.iter().for_each(|unit| reading.read_byte(forms, *unit, &mut self.followed, met));
+            plain
+                .iter()
+                .for_each(|unit| reading.read_byte(forms, *unit, &mut self.partial_matches, met));
         }
         readings.extend(escaped.into_iter().map(|mut reading| {
             literal
                 .iter()
-                .for_each(|unit| reading.read_byte(forms, *unit, &mut self.followed, met));
+                .for_each(|unit| reading.read_byte(forms, *unit, &mut self.partial_matches, met));
             reading
         }));
         readings.retain(|reading| reading.state != forms.start);
@@ -109,7 +115,7 @@ impl FormMatcher {
         let open = self.readings.iter().filter_map(|reading| {
             let open = forms.open_byte_count(reading.state);
             let start = reading.starts.get(reading.starts.len().checked_sub(open)?)?;
-            Some(if is_strict { *start } else { reading.floor.max(*start) })
+            Some(if is_strict { *start } else { reading.start_min.max(*start) })
         });
         open.min()
     }
@@ -123,7 +129,7 @@ impl FormMatcher {
     ) {
         let Some(last) = literal.last().or(plain.last()) else { return };
         let mut first: Option<(u64, usize)> = None;
-        self.followed.retain_mut(|followed| {
+        self.partial_matches.retain_mut(|followed| {
             let form = forms.form_tail(followed.form);
             let so_far = followed.tail_bytes;
             let gone_on = |units: &[DecodedByte]| {
@@ -154,7 +160,7 @@ impl EscapeReading {
     ) {
         let Some(byte) = forms.view.fold_byte(unit.byte) else {
             if unit.byte == b'\n' && forms.open_byte_count(self.state) < LINE_LETTERS_MIN {
-                self.floor = unit.end;
+                self.start_min = unit.end;
             }
             return;
         };
@@ -182,9 +188,10 @@ impl EscapeReading {
         for index in 0..forms.heads.match_len(self.state) {
             let pattern = forms.heads.match_pattern(self.state, index);
             let first = self.starts.len().saturating_sub(forms.heads.pattern_len(pattern));
-            let start = self.starts.get(first).map_or(self.floor, |start| self.floor.max(*start));
+            let start =
+                self.starts.get(first).map_or(self.start_min, |start| self.start_min.max(*start));
             let form = forms.form_tail(pattern);
-            if !form.tail.is_empty() && followed.len() < FOLLOWED_MAX {
+            if !form.tail.is_empty() && followed.len() < PARTIAL_MATCHES_MAX {
                 followed.push(PartialMatch { form: pattern, start, tail_bytes: 0 });
             }
             met.push_back(SecretMatch { start, end, name: form.name });

@@ -13,23 +13,23 @@ pub struct RedactStream(Option<RedactionState>);
 struct RedactionState {
     table: Arc<SecretFormTable>,
     cursor: RedactionCursor,
-    found: PendingMatches,
-    held: PendingBytes,
+    matches: PendingMatches,
+    pending: PendingBytes,
 }
 
 /// Bytes that have arrived and are undecided, from position `base` on.
 #[derive(Default)]
 struct PendingBytes {
     bytes: Vec<u8>,
-    base: u64,
+    start_offset: u64,
 }
 
 /// The secrets that were found and not yet replaced, in order and without overlaps.
 #[derive(Default)]
 struct PendingMatches {
-    waiting: VecDeque<SecretMatch>,
+    queue: VecDeque<SecretMatch>,
     /// Where the last replaced secret ends; forms that begin before it belong to it.
-    covered: u64,
+    covered_until: u64,
 }
 
 impl RedactStream {
@@ -37,8 +37,8 @@ impl RedactStream {
         Self(table.map(|table| RedactionState {
             cursor: RedactionCursor::new(),
             table,
-            found: PendingMatches::default(),
-            held: PendingBytes::default(),
+            matches: PendingMatches::default(),
+            pending: PendingBytes::default(),
         }))
     }
 
@@ -61,7 +61,7 @@ impl RedactStream {
         state.cursor.finish_pending(&state.table);
         state.find_matches(&[]);
         let rest = state.release_before(state.cursor.position());
-        (rest, state.found.covered > 0)
+        (rest, state.matches.covered_until > 0)
     }
 }
 
@@ -69,29 +69,29 @@ impl RedactionState {
     fn push<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
         self.find_matches(piece);
         let safe = self.cursor.earliest_open_start(&self.table, false);
-        if self.found.is_clear(self.held.base) {
-            return self.held.pass_through(piece, safe);
+        if self.matches.is_clear(self.pending.start_offset) {
+            return self.pending.pass_through(piece, safe);
         }
-        self.held.bytes.extend_from_slice(piece);
+        self.pending.bytes.extend_from_slice(piece);
         Cow::Owned(self.release_before(safe))
     }
 
     fn find_matches(&mut self, mut piece: &[u8]) {
         while let Some(hit) = self.cursor.next_match(&self.table, &mut piece) {
-            self.found.add_match(hit);
+            self.matches.add_match(hit);
         }
     }
 
     /// Passes on the bytes before a position at which no unfinished form can have begun.
     fn release_before(&mut self, safe: u64) -> Vec<u8> {
         let mut out = Vec::new();
-        self.held.take_until(self.found.covered);
-        while let Some(hit) = self.found.take_match_before(safe) {
-            out.extend(self.held.take_until(hit.start));
+        self.pending.take_until(self.matches.covered_until);
+        while let Some(hit) = self.matches.take_match_before(safe) {
+            out.extend(self.pending.take_until(hit.start));
             out.extend_from_slice(self.table.replacement_text(hit.name).as_bytes());
-            self.held.take_until(hit.end);
+            self.pending.take_until(hit.end);
         }
-        out.extend(self.held.take_until(safe));
+        out.extend(self.pending.take_until(safe));
         out
     }
 }
@@ -99,10 +99,10 @@ impl RedactionState {
 impl PendingBytes {
     /// Takes a piece and passes on the bytes before a position.
     fn pass_through<'a>(&mut self, piece: &'a [u8], safe: u64) -> Cow<'a, [u8]> {
-        if self.bytes.is_empty() && safe >= self.base {
-            let (pass, hold) = piece.split_at(byte_distance(self.base, safe));
+        if self.bytes.is_empty() && safe >= self.start_offset {
+            let (pass, hold) = piece.split_at(byte_distance(self.start_offset, safe));
             self.bytes.extend_from_slice(hold);
-            self.base = safe;
+            self.start_offset = safe;
             return Cow::Borrowed(pass);
         }
         self.bytes.extend_from_slice(piece);
@@ -110,8 +110,8 @@ impl PendingBytes {
     }
 
     fn take_until(&mut self, to: u64) -> std::vec::Drain<'_, u8> {
-        let count = byte_distance(self.base, to);
-        self.base += count as u64;
+        let count = byte_distance(self.start_offset, to);
+        self.start_offset += count as u64;
         self.bytes.drain(..count)
     }
 }
@@ -124,30 +124,30 @@ fn byte_distance(from: u64, to: u64) -> usize {
 impl PendingMatches {
     /// Whether the bytes from a position on need no mark.
     fn is_clear(&self, base: u64) -> bool {
-        self.waiting.is_empty() && self.covered <= base
+        self.queue.is_empty() && self.covered_until <= base
     }
 
     /// Adds a hit. Overlapping hits become one.
     fn add_match(&mut self, mut hit: SecretMatch) {
-        if hit.start < self.covered {
-            self.covered = self.covered.max(hit.end);
-            while let Some(within) = self.waiting.pop_front_if(|own| own.start < self.covered) {
-                self.covered = self.covered.max(within.end);
+        if hit.start < self.covered_until {
+            self.covered_until = self.covered_until.max(hit.end);
+            while let Some(within) = self.queue.pop_front_if(|own| own.start < self.covered_until) {
+                self.covered_until = self.covered_until.max(within.end);
             }
             return;
         }
-        let first = self.waiting.partition_point(|own| own.end <= hit.start);
-        let end = self.waiting.partition_point(|own| own.start < hit.end);
-        for own in self.waiting.drain(first..end.max(first)) {
+        let first = self.queue.partition_point(|own| own.end <= hit.start);
+        let end = self.queue.partition_point(|own| own.start < hit.end);
+        for own in self.queue.drain(first..end.max(first)) {
             hit = merge_matches(own, hit);
         }
-        self.waiting.insert(first, hit);
+        self.queue.insert(first, hit);
     }
 
     /// Returns the next hit that begins before a position, and counts it as replaced.
     fn take_match_before(&mut self, safe: u64) -> Option<SecretMatch> {
-        let hit = self.waiting.pop_front_if(|hit| hit.start < safe)?;
-        self.covered = hit.end;
+        let hit = self.queue.pop_front_if(|hit| hit.start < safe)?;
+        self.covered_until = hit.end;
         Some(hit)
     }
 }
@@ -168,8 +168,8 @@ pub struct ScanStream(Option<ScanState>);
 struct ScanState {
     table: Arc<SecretFormTable>,
     cursor: RedactionCursor,
-    held: PendingBytes,
-    spared: Vec<String>,
+    pending: PendingBytes,
+    allowed_names: Vec<String>,
     /// The secret that was found; nothing leaves afterwards.
     found: Option<String>,
 }
@@ -179,8 +179,8 @@ impl ScanStream {
         Self(table.map(|table| ScanState {
             cursor: RedactionCursor::new(),
             table,
-            held: PendingBytes::default(),
-            spared: spared.to_vec(),
+            pending: PendingBytes::default(),
+            allowed_names: spared.to_vec(),
             found: None,
         }))
     }
@@ -206,7 +206,7 @@ impl ScanStream {
         let Some(mut scan) = self.0 else { return Ok(Vec::new()) };
         scan.cursor.finish_pending(&scan.table);
         scan.check_piece(&[])?;
-        Ok(scan.held.bytes)
+        Ok(scan.pending.bytes)
     }
 }
 
@@ -214,12 +214,12 @@ impl ScanState {
     fn push<'a>(&mut self, piece: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
         self.check_piece(piece)?;
         let safe = self.cursor.earliest_open_start(&self.table, true);
-        Ok(self.held.pass_through(piece, safe))
+        Ok(self.pending.pass_through(piece, safe))
     }
 
     fn check_piece(&mut self, piece: &[u8]) -> Result<(), String> {
         if self.found.is_none() {
-            let found = self.cursor.find_secret(&self.table, piece, &self.spared);
+            let found = self.cursor.find_secret(&self.table, piece, &self.allowed_names);
             self.found = found.map(str::to_owned);
         }
         self.found.clone().map_or(Ok(()), Err)

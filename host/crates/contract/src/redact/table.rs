@@ -30,7 +30,7 @@ const FORMS_MAX: usize = 2 * (6 + 9 + 1);
 /// All forms of all secrets.
 pub(super) struct SecretFormTable {
     names: Vec<String>,
-    marks: Vec<String>,
+    replacements: Vec<String>,
     /// In the order of [`ByteView::ALL`].
     views: [ViewForms; 3],
     pairs: BytePairSet,
@@ -58,7 +58,7 @@ impl SecretFormTable {
         let names = secrets.iter().map(|(name, _)| (*name).to_owned()).collect();
         let views = ByteView::ALL.map(|view| ViewForms::new(view, secrets));
         let pairs = BytePairSet::from_views(&views);
-        Self { names, marks: Vec::new(), views, pairs }.with_marks()
+        Self { names, replacements: Vec::new(), views, pairs }.with_marks()
     }
 
     /// A mark may itself contain a secret, or a name may be another's value; then the bare mark is
@@ -69,7 +69,8 @@ impl SecretFormTable {
             RedactionCursor::new().find_secret_in(&self, mark.as_bytes(), &[]).is_none()
         };
         let marks = self.names.iter().map(mark);
-        self.marks = marks.map(|mark| if hides(&mark) { mark } else { BARE_MARK.into() }).collect();
+        self.replacements =
+            marks.map(|mark| if hides(&mark) { mark } else { BARE_REPLACEMENT.into() }).collect();
         self
     }
 
@@ -82,7 +83,7 @@ impl SecretFormTable {
     }
 
     pub(super) fn replacement_text(&self, name: usize) -> &str {
-        &self.marks[name]
+        &self.replacements[name]
     }
 
     pub(super) fn views(&self) -> &[ViewForms; 3] {
@@ -96,7 +97,7 @@ impl SecretFormTable {
 }
 
 /// Replaces a secret whose name would reveal a secret; shorter than any form.
-const BARE_MARK: &str = "[***]";
+const BARE_REPLACEMENT: &str = "[***]";
 
 impl ViewForms {
     fn new(view: ByteView, secrets: &[(&str, &Secret)]) -> Self {

@@ -45,7 +45,7 @@ pub struct Services {
     /// Messages to the user.
     pub notices: Option<Arc<dyn NoticeService>>,
     /// The user's browser.
-    pub opener: Option<Arc<dyn UrlOpener>>,
+    pub url_opener: Option<Arc<dyn UrlOpener>>,
     /// Language packages.
     pub packages: Option<Arc<dyn PackageService>>,
 }

@@ -40,7 +40,7 @@ pub struct PluginNotice {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallProgress {
     /// The completed fraction, from 0 to 1, where that is known.
-    pub part: Option<f64>,
+    pub fraction: Option<f64>,
     /// A short text; untrusted.
     pub message: Option<String>,
 }
@@ -53,10 +53,10 @@ pub const NOTICE_BYTES_MAX: usize = 64 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryTime {
     /// As soon as a user is connected.
-    AtOnce,
+    Immediate,
     /// After this time, in one message with everything that the same plugin sends to the same
     /// audience until then.
-    Gathered(Duration),
+    Batched(Duration),
 }
 
 /// Why a message can neither be shown nor kept.

@@ -44,7 +44,7 @@ pub enum StateStoreError {
     #[error("the key has changed")]
     Conflict {
         /// The current version; `None` when the key does not exist.
-        present: Option<u64>,
+        current_version: Option<u64>,
     },
     /// The value does not fit.
     #[error("{needed} bytes would be kept, at most {quota} are allowed")]

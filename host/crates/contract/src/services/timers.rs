@@ -27,7 +27,7 @@ pub enum TimerSchedule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimerRequest {
     /// When it fires.
-    pub moment: TimerSchedule,
+    pub schedule: TimerSchedule,
     /// A display name.
     pub label: Option<String>,
     /// JSON text that is returned when it fires.
@@ -48,7 +48,7 @@ pub struct StoredTimer {
     /// The owner of the timer.
     pub owner: DataOwner,
     /// When it fires.
-    pub moment: TimerSchedule,
+    pub schedule: TimerSchedule,
     /// When it fires next, in milliseconds since 1970.
     pub next_ms: u64,
     /// A display name; untrusted.
@@ -71,7 +71,7 @@ pub struct TimerFiring {
     /// How many other firings of a repeated timer fell into the missed time.
     pub missed: u32,
     /// It may have fired for the same time before; such a firing is late as well.
-    pub again: bool,
+    pub will_repeat: bool,
 }
 
 /// Why an operation failed.

@@ -16,7 +16,7 @@ const JOINER: char = '\u{200d}';
 pub struct ProseEscaper {
     before: Option<char>,
     /// An invisible character whose escaping depends on the next character.
-    held: Option<char>,
+    pending_char: Option<char>,
     /// The line has right-to-left letters.
     has_rtl: bool,
 }
@@ -38,7 +38,9 @@ impl ProseEscaper {
             self.release_held(&mut out, Some(c));
             self.has_rtl = c != '\n' && (self.has_rtl || is_rtl(c));
             match c {
-                JOINER | NON_JOINER | '\u{200e}' | '\u{200f}' | '\u{61c}' => self.held = Some(c),
+                JOINER | NON_JOINER | '\u{200e}' | '\u{200f}' | '\u{61c}' => {
+                    self.pending_char = Some(c)
+                }
                 _ => {
                     push_escaped(&mut out, c, c == '\n' || c == '\t' || !is_hidden(c));
                     self.before = Some(c);
@@ -57,7 +59,7 @@ impl ProseEscaper {
     }
 
     fn release_held(&mut self, out: &mut String, next: Option<char>) {
-        let Some(held) = self.held.take() else { return };
+        let Some(held) = self.pending_char.take() else { return };
         let is_needed = match held {
             NON_JOINER => both_match(self.before, next, is_joining),
             JOINER => {

@@ -17,7 +17,7 @@ use crate::{
     endpoint::ModelEndpoint,
     wire::{
         answer::text_field,
-        conversation::{NO_WORDS, arguments_object, provider_form, safe_id, safe_name},
+        conversation::{EMPTY_INPUT_TEXT, arguments_object, provider_form, safe_id, safe_name},
     },
 };
 
@@ -137,7 +137,7 @@ fn user_content(said: &UserInputMessage) -> Vec<Value> {
     let files = said.attachments.iter().map(file_block);
     let mut content: Vec<Value> = files.chain(text_block(&said.text_for_model())).collect();
     if content.is_empty() {
-        content.extend(text_block(NO_WORDS));
+        content.extend(text_block(EMPTY_INPUT_TEXT));
     }
     content
 }

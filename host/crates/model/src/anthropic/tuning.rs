@@ -17,7 +17,7 @@ use crate::{
 const OUTPUT_TOKENS_MAX: u32 = 32_000;
 
 /// Models with a lower limit on their answers, and that limit.
-const SHORT_ANSWERS: [(&str, u32); 4] = [
+const SHORT_OUTPUT_MODELS: [(&str, u32); 4] = [
     ("claude-3-5", 8192),
     ("claude-3-opus", 4096),
     ("claude-3-sonnet", 4096),
@@ -26,7 +26,7 @@ const SHORT_ANSWERS: [(&str, u32); 4] = [
 
 /// Models that take a number of tokens for their thinking. All later models take an effort level,
 /// and most of them nothing else.
-const COUNTED_THINKING: [&str; 9] = [
+const THINKING_BUDGET_MODELS: [&str; 9] = [
     "claude-3",
     "claude-sonnet-4-0",
     "claude-sonnet-4-2",
@@ -64,12 +64,12 @@ pub(super) fn tuning_fields(
 }
 
 fn default_output_tokens(model: &str) -> u32 {
-    let short = SHORT_ANSWERS.iter().find(|(name, _)| model.contains(name));
+    let short = SHORT_OUTPUT_MODELS.iter().find(|(name, _)| model.contains(name));
     short.map_or(OUTPUT_TOKENS_MAX, |(_, tokens_max)| *tokens_max)
 }
 
 fn has_thinking_budget(model: &str) -> bool {
-    COUNTED_THINKING.iter().any(|name| model.contains(name))
+    THINKING_BUDGET_MODELS.iter().any(|name| model.contains(name))
 }
 
 /// Asks for a summary: some models do not show their thinking unless asked to.

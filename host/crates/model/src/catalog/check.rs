@@ -23,13 +23,13 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// Least similarity (Jaro-Winkler, up to 1) at which a listed name is suggested for a mistyped one.
-const LIKENESS_MIN: f64 = 0.8;
+const SIMILARITY_MIN: f64 = 0.8;
 
 /// Most names that are suggested for a mistyped one.
-const PROPOSALS_MAX: usize = 3;
+const SUGGESTIONS_MAX: usize = 3;
 
 /// The tool that the model is asked to call.
-const TOOL: &str = "repeat";
+const PROBE_TOOL: &str = "repeat";
 
 /// One step of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,7 +57,7 @@ pub enum ModelCheckStatus {
 }
 
 /// The result of a request; `None` if the request was not made.
-type Tried = Option<Result<ModelReply, ModelError>>;
+type CallAttempt = Option<Result<ModelReply, ModelError>>;
 
 /// Checks an endpoint in the order of a conversation.
 ///
@@ -81,7 +81,7 @@ pub async fn check_endpoint(endpoint: &ModelEndpoint) -> Vec<ModelCheckStep> {
         _ => Some(ask_model(&*model, "Answer with the single word: ready", &[]).await),
     };
     let call = match answer {
-        Some(Ok(_)) => Some(ask_model(&*model, CALL_WORDS, &[probe_tool()]).await),
+        Some(Ok(_)) => Some(ask_model(&*model, CALL_PROMPT, &[probe_tool()]).await),
         _ => None,
     };
     vec![
@@ -94,11 +94,11 @@ pub async fn check_endpoint(endpoint: &ModelEndpoint) -> Vec<ModelCheckStep> {
 }
 
 /// The prompt that asks the model for a call.
-const CALL_WORDS: &str = "Call the tool `repeat` once, with the argument `text` set to `ready`.";
+const CALL_PROMPT: &str = "Call the tool `repeat` once, with the argument `text` set to `ready`.";
 
 fn probe_tool() -> ModelToolDefinition {
     ModelToolDefinition {
-        name: TOOL.to_owned(),
+        name: PROBE_TOOL.to_owned(),
         description: "Repeats a text.".to_owned(),
         parameters: json!({
             "type": "object",
@@ -133,7 +133,10 @@ fn unusable_settings_steps(error: &EndpointSettingsError) -> Vec<ModelCheckStep>
     ["address", "credentials", "model", "answer", "tool-call"].map(step).to_vec()
 }
 
-fn check_address(listed: &Result<Vec<CatalogModel>, ModelError>, answer: &Tried) -> ModelCheckStep {
+fn check_address(
+    listed: &Result<Vec<CatalogModel>, ModelError>,
+    answer: &CallAttempt,
+) -> ModelCheckStep {
     match (listed, answer) {
         (Err(error @ ModelError::Unreachable { .. }), _)
         | (_, Some(Err(error @ ModelError::Unreachable { .. }))) => error_step("address", error),
@@ -144,7 +147,7 @@ fn check_address(listed: &Result<Vec<CatalogModel>, ModelError>, answer: &Tried)
 fn check_credentials(
     endpoint: &ModelEndpoint,
     listed: &Result<Vec<CatalogModel>, ModelError>,
-    answer: &Tried,
+    answer: &CallAttempt,
 ) -> ModelCheckStep {
     match (listed, answer) {
         (_, Some(Err(error @ ModelError::Credentials { .. }))) => error_step("credentials", error),
@@ -162,7 +165,7 @@ fn check_credentials(
 fn check_model_name(
     endpoint: &ModelEndpoint,
     listed: &Result<Vec<CatalogModel>, ModelError>,
-    answer: &Tried,
+    answer: &CallAttempt,
 ) -> ModelCheckStep {
     let name = text::escape_line(endpoint.model.trim());
     let Ok(listed) = listed else {
@@ -198,16 +201,16 @@ fn describe_model(model: &CatalogModel) -> String {
 fn suggest_names(name: &str, listed: &[CatalogModel]) -> String {
     let likeness = |model: &CatalogModel| strsim::jaro_winkler(name, &model.name);
     let mut alike: Vec<&CatalogModel> =
-        listed.iter().filter(|m| likeness(m) >= LIKENESS_MIN).collect();
+        listed.iter().filter(|m| likeness(m) >= SIMILARITY_MIN).collect();
     alike.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
-    let names: Vec<&str> = alike.iter().take(PROPOSALS_MAX).map(|m| m.name.as_str()).collect();
+    let names: Vec<&str> = alike.iter().take(SUGGESTIONS_MAX).map(|m| m.name.as_str()).collect();
     match names.is_empty() {
         true => "give one of the names that `model list` shows".to_owned(),
         false => format!("did you mean {}?", names.join(" or ")),
     }
 }
 
-fn check_answer(answer: &Tried) -> ModelCheckStep {
+fn check_answer(answer: &CallAttempt) -> ModelCheckStep {
     match answer {
         None => skipped_step("answer", "a step before it failed"),
         Some(Err(error)) => error_step("answer", error),
@@ -235,7 +238,7 @@ fn describe_usage(usage: Option<&TokenUsage>) -> String {
     }
 }
 
-fn check_tool_call(endpoint: &ModelEndpoint, call: &Tried) -> ModelCheckStep {
+fn check_tool_call(endpoint: &ModelEndpoint, call: &CallAttempt) -> ModelCheckStep {
     let remedy = match endpoint.tool_calling {
         ToolCallingMode::Native => "set tools = \"json\" for this model, or choose another one",
         ToolCallingMode::Json => "choose another model: this one does not keep to the JSON form",
@@ -254,7 +257,7 @@ fn check_tool_call(endpoint: &ModelEndpoint, call: &Tried) -> ModelCheckStep {
 }
 
 fn find_call_problem(reply: &ModelReply) -> Option<&'static str> {
-    let Some(call) = reply.message.calls.iter().find(|call| call.name == TOOL) else {
+    let Some(call) = reply.message.calls.iter().find(|call| call.name == PROBE_TOOL) else {
         return Some("it answers in words where it should call a tool");
     };
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();

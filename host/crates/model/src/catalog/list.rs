@@ -119,15 +119,15 @@ fn parse_model(entry: &Value) -> Option<CatalogModel> {
     let is_meant = !name.is_empty() && can_generate_content(entry);
     is_meant.then(|| CatalogModel {
         title: title.filter(|title| *title != name),
-        context_tokens: positive_number(entry, &CONTEXT),
-        output_tokens: positive_number(entry, &OUTPUT),
+        context_tokens: positive_number(entry, &CONTEXT_POINTERS),
+        output_tokens: positive_number(entry, &OUTPUT_POINTERS),
         name,
     })
 }
 
 /// JSON pointers to the longest conversation. The loaded context is read before the model's
 /// possible one.
-const CONTEXT: [&str; 8] = [
+const CONTEXT_POINTERS: [&str; 8] = [
     "/meta/n_ctx",
     "/context_length",
     "/context_window",
@@ -139,7 +139,7 @@ const CONTEXT: [&str; 8] = [
 ];
 
 /// JSON pointers to the longest answer.
-const OUTPUT: [&str; 4] = [
+const OUTPUT_POINTERS: [&str; 4] = [
     "/outputTokenLimit",
     "/top_provider/max_completion_tokens",
     "/max_completion_tokens",

@@ -14,7 +14,7 @@ pub(super) struct EmbeddingFormat {
     /// The path of the method, below the base address.
     pub(super) path: String,
     model: String,
-    wire: EmbeddingProtocol,
+    protocol: EmbeddingProtocol,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -50,12 +50,12 @@ impl EmbeddingFormat {
             }
             ProviderProtocol::Anthropic => return Err(EndpointSettingsError::NoEmbeddings),
         };
-        Ok(Self { path, model, wire })
+        Ok(Self { path, model, protocol: wire })
     }
 
     /// Returns the body of a request.
     pub(super) fn request_body(&self, texts: &[String]) -> Vec<u8> {
-        let body = match self.wire {
+        let body = match self.protocol {
             EmbeddingProtocol::OpenAi | EmbeddingProtocol::Ollama => {
                 json!({ "model": self.model, "input": texts })
             }
@@ -75,7 +75,7 @@ impl EmbeddingFormat {
         answer: &Value,
         count: usize,
     ) -> Result<Vec<Vec<f32>>, String> {
-        let list = match self.wire {
+        let list = match self.protocol {
             EmbeddingProtocol::OpenAi => answer.get("data"),
             EmbeddingProtocol::Gemini | EmbeddingProtocol::Ollama => answer.get("embeddings"),
         };
@@ -83,7 +83,7 @@ impl EmbeddingFormat {
         if list.len() != count {
             return Err(format!("it has {} vectors for {count} texts", list.len()));
         }
-        match self.wire {
+        match self.protocol {
             EmbeddingProtocol::OpenAi => sort_by_index(list)?
                 .into_iter()
                 .map(|one| parse_vector(one.get("embedding")))

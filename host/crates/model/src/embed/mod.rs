@@ -111,14 +111,14 @@ pub fn connect_embedder(
     let server = endpoint.chat_endpoint();
     let line = ProviderConnection::new(&server, &form.path, wire::auth_headers(&server)?)?;
     let (time_max, dimension) = (endpoint.time_max, OnceLock::new());
-    Ok(Arc::new(RemoteEmbedder { form, line, time_max, dimension }))
+    Ok(Arc::new(RemoteEmbedder { format: form, connection: line, time_max, dimension }))
 }
 
 /// An embedding model on a server.
 #[derive(Debug)]
 struct RemoteEmbedder {
-    form: EmbeddingFormat,
-    line: ProviderConnection,
+    format: EmbeddingFormat,
+    connection: ProviderConnection,
     time_max: Duration,
     /// The dimension of its vectors, known once the first vector has arrived.
     dimension: OnceLock<usize>,
@@ -126,7 +126,7 @@ struct RemoteEmbedder {
 
 impl Embedder for RemoteEmbedder {
     fn name(&self) -> &str {
-        self.line.name()
+        self.connection.name()
     }
 
     fn embed<'a>(
@@ -137,7 +137,9 @@ impl Embedder for RemoteEmbedder {
             let mut vectors = Vec::with_capacity(texts.len());
             for batch in split_batches(texts) {
                 let answer = self.embed_batch(batch);
-                vectors.extend(self.line.provider().run_with_timeout(self.time_max, answer).await?);
+                vectors.extend(
+                    self.connection.provider().run_with_timeout(self.time_max, answer).await?,
+                );
             }
             Ok(vectors)
         })
@@ -161,11 +163,11 @@ impl RemoteEmbedder {
     }
 
     async fn request_batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
-        let response = self.line.post(self.form.request_body(texts), wire::JSON).await?;
-        let answer = self.line.read_json(response).await?;
-        let vectors = self.form.parse_vectors(&answer, texts.len());
+        let response = self.connection.post(self.format.request_body(texts), wire::JSON).await?;
+        let answer = self.connection.read_json(response).await?;
+        let vectors = self.format.parse_vectors(&answer, texts.len());
         let vectors = vectors.and_then(|vectors| self.check_dimensions(vectors));
-        vectors.map_err(|problem| self.line.provider().protocol_error(&problem))
+        vectors.map_err(|problem| self.connection.provider().protocol_error(&problem))
     }
 
     /// Checks that all vectors have the dimension of the first vector that this embedder received.

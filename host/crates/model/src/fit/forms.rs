@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use super::taken::has_type_name;
 
 /// Most forms that are kept apart; more are united.
-const FORMS_MAX: usize = 64;
+const VARIANTS_MAX: usize = 64;
 
 /// Keywords that this module resolves.
-const RESOLVED: [&str; 10] = [
+const RESOLVED_KEYWORDS: [&str; 10] = [
     "$defs",
     "$dynamicRef",
     "$ref",
@@ -31,7 +31,7 @@ pub(super) struct SchemaVariant<'s> {
     pub(super) fields: Map<String, Value>,
     /// The references that were followed to reach the form. A reference that occurs again within it
     /// is a recursion.
-    pub(super) followed: Vec<&'s str>,
+    pub(super) expanded_references: Vec<&'s str>,
 }
 
 /// Resolves references within a root schema.
@@ -52,8 +52,10 @@ impl<'s> RootSchema<'s> {
             let fits = schema != &Value::Bool(false);
             return if fits { vec![SchemaVariant::default()] } else { Vec::new() };
         };
-        let mut forms =
-            vec![SchemaVariant { fields: own_keywords(fields), followed: followed.to_vec() }];
+        let mut forms = vec![SchemaVariant {
+            fields: own_keywords(fields),
+            expanded_references: followed.to_vec(),
+        }];
         for keyword in ["$ref", "$dynamicRef"] {
             if let Some(target) = fields.get(keyword).and_then(Value::as_str) {
                 forms = combine_variants(forms, self.expand_reference(target, followed));
@@ -87,7 +89,10 @@ impl<'s> RootSchema<'s> {
         }
         // A recursive reference keeps only its type; expanding it would never end.
         let types = schema.get("type").map(|types| ("type".to_owned(), types.clone()));
-        vec![SchemaVariant { fields: types.into_iter().collect(), followed: followed.to_vec() }]
+        vec![SchemaVariant {
+            fields: types.into_iter().collect(),
+            expanded_references: followed.to_vec(),
+        }]
     }
 }
 
@@ -117,7 +122,7 @@ fn keyword_items<'a>(
 }
 
 fn own_keywords(fields: &Map<String, Value>) -> Map<String, Value> {
-    let own = fields.iter().filter(|(key, _)| !RESOLVED.contains(&key.as_str()));
+    let own = fields.iter().filter(|(key, _)| !RESOLVED_KEYWORDS.contains(&key.as_str()));
     let mut own: Map<String, Value> =
         own.map(|(key, value)| (key.clone(), value.clone())).collect();
     if let Some(only) = own.remove("const") {
@@ -131,7 +136,7 @@ fn combine_variants<'s>(
     one: Vec<SchemaVariant<'s>>,
     other: Vec<SchemaVariant<'s>>,
 ) -> Vec<SchemaVariant<'s>> {
-    let (one, other) = match one.len() * other.len() > FORMS_MAX {
+    let (one, other) = match one.len() * other.len() > VARIANTS_MAX {
         true => (vec![unite_variants(&one)], vec![unite_variants(&other)]),
         false => (one, other),
     };
@@ -162,9 +167,9 @@ fn intersect_variants<'s>(
         fields.remove("additionalProperties");
     }
     retain_typed_choices(&mut fields)?;
-    let mut followed = one.followed.clone();
-    followed.extend(&other.followed);
-    Some(SchemaVariant { fields, followed })
+    let mut followed = one.expanded_references.clone();
+    followed.extend(&other.expanded_references);
+    Some(SchemaVariant { fields, expanded_references: followed })
 }
 
 /// Returns true if one form is closed and does not know the properties of the other.
@@ -259,8 +264,8 @@ pub(super) fn unite_variants<'s>(forms: &[SchemaVariant<'s>]) -> SchemaVariant<'
         fields.insert("properties".to_owned(), unite_properties(forms));
         fields.insert("required".to_owned(), required_by_all(forms));
     }
-    let followed = forms.iter().flat_map(|form| &form.followed).copied().collect();
-    SchemaVariant { fields, followed }
+    let followed = forms.iter().flat_map(|form| &form.expanded_references).copied().collect();
+    SchemaVariant { fields, expanded_references: followed }
 }
 
 fn unite_properties(forms: &[SchemaVariant<'_>]) -> Value {

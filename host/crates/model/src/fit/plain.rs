@@ -23,10 +23,10 @@ const NODES_MAX: usize = 2_000;
 const NOTE_CHARS_MAX: usize = 200;
 
 /// Longest list of the forms that the arguments can have, in characters.
-const FORMS_CHARS_MAX: usize = 1_500;
+const VARIANTS_CHARS_MAX: usize = 1_500;
 
 /// Keywords that are copied unchanged.
-const KEPT: [&str; 10] = [
+const COPIED_KEYWORDS: [&str; 10] = [
     "default",
     "maxItems",
     "maxLength",
@@ -40,7 +40,7 @@ const KEPT: [&str; 10] = [
 ];
 
 /// Keywords that some provider refuses. They become notes.
-const NOTED: [&str; 8] = [
+const NOTED_KEYWORDS: [&str; 8] = [
     "contains",
     "exclusiveMaximum",
     "exclusiveMinimum",
@@ -68,8 +68,9 @@ pub(super) fn plain_parameters(
     schema: &Value,
     names: &PropertyNameMap,
 ) -> Result<PlainParameters, String> {
-    let telling = SchemaRewrite { forms: RootSchema { root: schema }, names, nodes: Cell::new(0) };
-    let mut forms = telling.forms.expand_schema(schema, &[]);
+    let telling =
+        SchemaRewrite { root_schema: RootSchema { root: schema }, names, nodes: Cell::new(0) };
+    let mut forms = telling.root_schema.expand_schema(schema, &[]);
     forms.retain(|form| can_be_object(&form.fields));
     forms.dedup_by(|a, b| a.fields == b.fields);
     if forms.is_empty() {
@@ -90,7 +91,7 @@ fn can_be_object(fields: &Map<String, Value>) -> bool {
 
 /// The state of rewriting one schema.
 struct SchemaRewrite<'s> {
-    forms: RootSchema<'s>,
+    root_schema: RootSchema<'s>,
     names: &'s PropertyNameMap,
     nodes: Cell<usize>,
 }
@@ -102,7 +103,7 @@ impl<'s> SchemaRewrite<'s> {
         if level > LEVELS_MAX || self.nodes.get() > NODES_MAX {
             return Some(json!({}));
         }
-        let mut forms = self.forms.expand_schema(schema, followed);
+        let mut forms = self.root_schema.expand_schema(schema, followed);
         let description = schema.get("description").cloned();
         if forms.len() > 1 {
             let is_own =
@@ -123,7 +124,7 @@ impl<'s> SchemaRewrite<'s> {
 
     /// Rewrites one form.
     fn rewrite_variant(&self, form: SchemaVariant<'s>, level: usize) -> Value {
-        let SchemaVariant { fields, followed } = form;
+        let SchemaVariant { fields, expanded_references: followed } = form;
         let mut notes = Vec::new();
         let mut told = Map::new();
         for (keyword, value) in &fields {
@@ -135,9 +136,11 @@ impl<'s> SchemaRewrite<'s> {
                     told.insert(keyword.clone(), value.clone());
                 }
                 "format" | "pattern" => notes.push(keyword_note(keyword, value)),
-                kept if KEPT.contains(&kept) => drop(told.insert(keyword.clone(), value.clone())),
+                kept if COPIED_KEYWORDS.contains(&kept) => {
+                    drop(told.insert(keyword.clone(), value.clone()))
+                }
                 // A boolean value belongs to an old dialect and means little on its own.
-                said if NOTED.contains(&said) && !value.is_boolean() => {
+                said if NOTED_KEYWORDS.contains(&said) && !value.is_boolean() => {
                     notes.push(keyword_note(keyword, value));
                 }
                 _ => {}
@@ -231,7 +234,7 @@ impl<'s> SchemaRewrite<'s> {
         let mut text = "The arguments have one of these forms: ".to_owned();
         for (n, form) in forms.iter().enumerate() {
             let form = self.describe_variant(&form.fields);
-            if text.len() + form.len() > FORMS_CHARS_MAX {
+            if text.len() + form.len() > VARIANTS_CHARS_MAX {
                 text.push('…');
                 break;
             }

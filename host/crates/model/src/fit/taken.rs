@@ -15,7 +15,7 @@ const LEVELS_MAX: usize = 24;
 const NAME_CHARS_MAX: usize = 64;
 
 /// Keywords that are not allowed at the top of a tool's parameters.
-const NOT_AT_THE_TOP: [&str; 10] = [
+const FORBIDDEN_AT_ROOT: [&str; 10] = [
     "$ref",
     "$dynamicRef",
     "allOf",
@@ -29,7 +29,7 @@ const NOT_AT_THE_TOP: [&str; 10] = [
 ];
 
 /// Keywords that every provider knows or ignores.
-const KNOWN: [&str; 30] = [
+const KNOWN_KEYWORDS: [&str; 30] = [
     "$anchor",
     "$defs",
     "$id",
@@ -79,11 +79,11 @@ const FORMATS: [&str; 12] = [
 ];
 
 /// Keywords whose schema may be `true` or `false`.
-const MAY_BE_BOOLEAN: [&str; 4] =
+const BOOLEAN_SCHEMA_KEYWORDS: [&str; 4] =
     ["additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
 
 /// Keywords that contain one schema.
-const WITH_ONE: [&str; 12] = [
+const SINGLE_SCHEMA_KEYWORDS: [&str; 12] = [
     "additionalItems",
     "additionalProperties",
     "contains",
@@ -99,10 +99,10 @@ const WITH_ONE: [&str; 12] = [
 ];
 
 /// Keywords that contain a list of schemas.
-const WITH_LIST: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+const SCHEMA_LIST_KEYWORDS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 
 /// Keywords that contain schemas by name.
-const WITH_NAMES: [&str; 5] =
+const NAMED_SCHEMA_KEYWORDS: [&str; 5] =
     ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
 /// Returns the direct subschemas of a schema, each with its keyword.
@@ -111,9 +111,13 @@ pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = (&str, &Value)>
     keywords.flat_map(|(keyword, value)| {
         let keyword = keyword.as_str();
         let held: Vec<&Value> = match value {
-            Value::Array(list) if WITH_LIST.contains(&keyword) => list.iter().collect(),
-            Value::Object(named) if WITH_NAMES.contains(&keyword) => named.values().collect(),
-            Value::Object(_) | Value::Bool(_) if WITH_ONE.contains(&keyword) => vec![value],
+            Value::Array(list) if SCHEMA_LIST_KEYWORDS.contains(&keyword) => list.iter().collect(),
+            Value::Object(named) if NAMED_SCHEMA_KEYWORDS.contains(&keyword) => {
+                named.values().collect()
+            }
+            Value::Object(_) | Value::Bool(_) if SINGLE_SCHEMA_KEYWORDS.contains(&keyword) => {
+                vec![value]
+            }
             _ => Vec::new(),
         };
         held.into_iter().map(move |inner| (keyword, inner))
@@ -125,7 +129,7 @@ pub(super) fn is_accepted_schema(parameters: &Value, dialect: SchemaDialect) -> 
     let Some(top) = parameters.as_object() else { return false };
     top.get("type").and_then(Value::as_str) == Some("object")
         && top.get("properties").is_some_and(Value::is_object)
-        && !NOT_AT_THE_TOP.iter().any(|keyword| top.contains_key(*keyword))
+        && !FORBIDDEN_AT_ROOT.iter().any(|keyword| top.contains_key(*keyword))
         && is_node_accepted(parameters, dialect, 0)
 }
 
@@ -168,7 +172,7 @@ fn is_node_accepted(node: &Value, dialect: SchemaDialect, level: usize) -> bool 
             .any(|keyword| fields.get(*keyword).is_some_and(Value::is_boolean))
         && is_in_dialect(fields, dialect)
         && subschemas(node).all(|(keyword, inner)| {
-            (inner.is_boolean() && MAY_BE_BOOLEAN.contains(&keyword))
+            (inner.is_boolean() && BOOLEAN_SCHEMA_KEYWORDS.contains(&keyword))
                 || is_node_accepted(inner, dialect, level + 1)
         })
 }
@@ -196,7 +200,9 @@ fn is_in_dialect(fields: &Map<String, Value>, dialect: SchemaDialect) -> bool {
 fn has_known_keywords(fields: &Map<String, Value>) -> bool {
     let refers = fields.contains_key("$ref");
     let choices = fields.get("enum").and_then(Value::as_array);
-    fields.keys().all(|key| KNOWN.contains(&key.as_str()) && (!refers || key.starts_with('$')))
+    fields
+        .keys()
+        .all(|key| KNOWN_KEYWORDS.contains(&key.as_str()) && (!refers || key.starts_with('$')))
         && choices.into_iter().flatten().all(is_plain_choice)
         && fields.get("format").is_none_or(is_known_format)
         && has_required_properties(fields)

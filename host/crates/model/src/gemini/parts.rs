@@ -14,7 +14,7 @@ use crate::{
 const PARTS_MAX: usize = 4096;
 
 /// The only fields of a part of plain text.
-const PLAIN: [&str; 2] = ["text", "thought"];
+const PLAIN_TEXT_FIELDS: [&str; 2] = ["text", "thought"];
 
 /// Why a part cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -99,7 +99,7 @@ fn is_continuation(last: &Value, part: &Value) -> bool {
 /// Returns true for a text without other fields, above all without a signature.
 fn is_plain_text(part: &Value) -> bool {
     let fields = part.as_object().filter(|_| part.get("text").is_some_and(Value::is_string));
-    fields.is_some_and(|fields| fields.keys().all(|key| PLAIN.contains(&key.as_str())))
+    fields.is_some_and(|fields| fields.keys().all(|key| PLAIN_TEXT_FIELDS.contains(&key.as_str())))
 }
 
 #[cfg(test)]

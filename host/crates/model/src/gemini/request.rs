@@ -18,7 +18,7 @@ use crate::{
     wire::{
         answer::text_field,
         conversation::{
-            LEVELS_MAX, NO_WORDS, arguments_object, is_same_call, is_shallow, provider_form,
+            EMPTY_INPUT_TEXT, LEVELS_MAX, arguments_object, is_same_call, is_shallow, provider_form,
         },
     },
 };
@@ -32,7 +32,7 @@ const PDF: &str = "application/pdf";
 
 /// Models that require no signatures and take a number of tokens for their thinking. All later
 /// models refuse a call in the current turn without a signature, and take a thinking level.
-const WITHOUT_SIGNATURES: [&str; 2] = ["gemini-1", "gemini-2"];
+const NO_SIGNATURE_MODELS: [&str; 2] = ["gemini-1", "gemini-2"];
 
 /// The signature that the provider accepts for a call of another model.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -108,7 +108,7 @@ fn thinking_config(effort: ReasoningEffort, model: &str) -> Value {
 }
 
 fn requires_signatures(model: &str) -> bool {
-    !WITHOUT_SIGNATURES.iter().any(|name| model.contains(name))
+    !NO_SIGNATURE_MODELS.iter().any(|name| model.contains(name))
 }
 
 fn system_instruction(messages: &[ChatMessage]) -> Option<Value> {
@@ -160,7 +160,7 @@ fn user_parts(said: &UserInputMessage) -> Vec<Value> {
     let files = said.attachments.iter().map(file_part);
     let mut parts: Vec<Value> = files.chain(text_part(&said.text_for_model())).collect();
     if parts.is_empty() {
-        parts.extend(text_part(NO_WORDS));
+        parts.extend(text_part(EMPTY_INPUT_TEXT));
     }
     parts
 }

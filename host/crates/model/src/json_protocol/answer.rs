@@ -68,10 +68,10 @@ pub(super) enum AnswerParseError {
     NotJson(JsonError),
     /// There is text around a call. The call may be an example, which must not be carried out.
     #[error("there was other text around the call of a tool, and a call has to stand alone")]
-    NotAlone,
+    SurroundedByText,
     /// There is more than one object.
     #[error("there were {count} JSON objects in it, and one is wanted")]
-    Several {
+    MultipleObjects {
         /// The number of objects.
         count: usize,
     },
@@ -110,13 +110,13 @@ pub(super) fn parse_answer(text: &str) -> Result<JsonAnswer, AnswerParseError> {
     let answers: Vec<JsonAnswer> =
         objects.into_iter().map(answer_from_object).collect::<Result<_, _>>()?;
     if !is_alone && answers.iter().any(|answer| !answer.calls.is_empty()) {
-        return Err(AnswerParseError::NotAlone);
+        return Err(AnswerParseError::SurroundedByText);
     }
     let count = answers.len();
     match (answers.into_iter().reduce(JsonAnswer::merge_with), count) {
         (None, _) => Err(AnswerParseError::NoObject),
         (Some(answer), count) if count == 1 || (is_listed && is_alone) => Ok(answer),
-        (Some(_), count) => Err(AnswerParseError::Several { count }),
+        (Some(_), count) => Err(AnswerParseError::MultipleObjects { count }),
     }
 }
 
@@ -436,19 +436,22 @@ mod tests {
             (r#"{"reply":"say "hi" now"}"#, not_json(r#"{"reply":"say "hi" now"}"#)),
             (r#"{"reply":"a","reply":"b"}"#, not_json(r#"{"reply":"a","reply":"b"}"#)),
             (r#"{"reply":"\ud83d"}"#, not_json(r#"{"reply":"\ud83d"}"#)),
-            (r#"{"tool":"a"}{"tool":"b"}"#, AnswerParseError::Several { count: 2 }),
+            (r#"{"tool":"a"}{"tool":"b"}"#, AnswerParseError::MultipleObjects { count: 2 }),
             (
                 r#"{"reply":"a"} or {"reply":"b"} or {"reply":"c"}"#,
-                AnswerParseError::Several { count: 3 },
+                AnswerParseError::MultipleObjects { count: 3 },
             ),
-            (r#"{"tool":"a","args":{}} is how a tool is used."#, AnswerParseError::NotAlone),
-            (r#"To use it, write {"tool":"a","args":{}}"#, AnswerParseError::NotAlone),
-            ("For example:\n```json\n{\"tool\":\"a\"}\n```", AnswerParseError::NotAlone),
-            (r#"`{"tool":"a"}`"#, AnswerParseError::NotAlone),
-            (r#"Given {"city":"Rome"}: {"tool":"a"}"#, AnswerParseError::NotAlone),
+            (
+                r#"{"tool":"a","args":{}} is how a tool is used."#,
+                AnswerParseError::SurroundedByText,
+            ),
+            (r#"To use it, write {"tool":"a","args":{}}"#, AnswerParseError::SurroundedByText),
+            ("For example:\n```json\n{\"tool\":\"a\"}\n```", AnswerParseError::SurroundedByText),
+            (r#"`{"tool":"a"}`"#, AnswerParseError::SurroundedByText),
+            (r#"Given {"city":"Rome"}: {"tool":"a"}"#, AnswerParseError::SurroundedByText),
             (
                 r#"I called <tool_call>{"name":"a","arguments":{}}</tool_call> before."#,
-                AnswerParseError::NotAlone,
+                AnswerParseError::SurroundedByText,
             ),
             (r#"{"name":"Rome","size":3}"#, AnswerParseError::NoObject),
             (r#"{"tool":"a","tools":[]}"#, AnswerParseError::BothForms),

@@ -28,7 +28,7 @@ const DESCRIPTION_CHARS_MAX: usize = 4_000;
 const NAMES_CHARS_MAX: usize = 1_000;
 
 /// Longest part of an unreadable answer that is shown to the model again, in characters.
-const FLAWED_CHARS_MAX: usize = 8_000;
+const INVALID_ANSWER_CHARS_MAX: usize = 8_000;
 
 const FORM: &str = r#"Answer with exactly one JSON object and nothing else: no Markdown, and no text before or after it.
 
@@ -87,7 +87,7 @@ pub(super) fn push_retry_request(
 ) {
     // Some servers refuse a message without text.
     if !answer.trim().is_empty() {
-        let shown: String = answer.chars().take(FLAWED_CHARS_MAX).collect();
+        let shown: String = answer.chars().take(INVALID_ANSWER_CHARS_MAX).collect();
         plain.push(assistant_message(shown));
     }
     let ask = format!(

@@ -30,11 +30,11 @@ pub(super) enum AnswerPiece {
 /// The state of an answer that is still arriving.
 #[derive(Debug, Default)]
 pub(super) struct AnswerScanner {
-    at: ScannerState,
+    state: ScannerState,
     key: String,
     /// A second `reply` makes the object ambiguous, so it is not shown.
     has_replied: bool,
-    found: Vec<AnswerPiece>,
+    pieces: Vec<AnswerPiece>,
 }
 
 #[derive(Debug)]
@@ -53,7 +53,7 @@ enum ScannerState {
     InOther(NestingState),
     AfterValue,
     /// After the object, or there is none.
-    Over,
+    Finished,
 }
 
 /// The nesting depth within a value.
@@ -74,10 +74,10 @@ impl AnswerScanner {
     /// Reads the next piece of the answer and returns the pieces found in it.
     pub(super) fn push(&mut self, piece: &str) -> Vec<AnswerPiece> {
         for c in piece.chars() {
-            let at = std::mem::replace(&mut self.at, ScannerState::Over);
-            self.at = self.next_state(at, c);
+            let at = std::mem::replace(&mut self.state, ScannerState::Finished);
+            self.state = self.next_state(at, c);
         }
-        std::mem::take(&mut self.found)
+        std::mem::take(&mut self.pieces)
     }
 
     fn next_state(&mut self, at: ScannerState, c: char) -> ScannerState {
@@ -88,7 +88,7 @@ impl AnswerScanner {
             ScannerState::InReply(string) => self.scan_reply(string, c),
             ScannerState::InTool(string, name) => self.scan_tool_name(string, name, c),
             ScannerState::InOther(nest) => scan_other_value(nest, c),
-            ScannerState::Over => ScannerState::Over,
+            ScannerState::Finished => ScannerState::Finished,
             between if is_json_whitespace(c) => between,
             ScannerState::Key if c == '"' => {
                 self.key.clear();
@@ -98,7 +98,7 @@ impl AnswerScanner {
             ScannerState::Value => self.begin_value(c),
             ScannerState::AfterValue if c == ',' => ScannerState::Key,
             ScannerState::Key | ScannerState::Colon | ScannerState::AfterValue => {
-                ScannerState::Over
+                ScannerState::Finished
             }
         }
     }
@@ -124,7 +124,7 @@ impl AnswerScanner {
         match string.decode_char(c) {
             Ok(DecodeStep::End) => ScannerState::Colon,
             Ok(step) if append_bounded(&mut self.key, step) => ScannerState::InKey(string),
-            _ => ScannerState::Over,
+            _ => ScannerState::Finished,
         }
     }
 
@@ -144,7 +144,7 @@ impl AnswerScanner {
             Ok(DecodeStep::Char(c)) => self.push_reply(c),
             Ok(DecodeStep::Pending) => {}
             Ok(DecodeStep::End) => return ScannerState::AfterValue,
-            Err(_) => return ScannerState::Over,
+            Err(_) => return ScannerState::Finished,
         }
         ScannerState::InReply(string)
     }
@@ -157,25 +157,25 @@ impl AnswerScanner {
     ) -> ScannerState {
         match string.decode_char(c) {
             Ok(DecodeStep::End) => {
-                self.found.push(AnswerPiece::Tool(name));
+                self.pieces.push(AnswerPiece::Tool(name));
                 ScannerState::AfterValue
             }
             Ok(step) if append_bounded(&mut name, step) => ScannerState::InTool(string, name),
-            _ => ScannerState::Over,
+            _ => ScannerState::Finished,
         }
     }
 
     fn push_thought(&mut self, c: char) {
-        match self.found.last_mut() {
+        match self.pieces.last_mut() {
             Some(AnswerPiece::Thought(text)) => text.push(c),
-            _ => self.found.push(AnswerPiece::Thought(c.to_string())),
+            _ => self.pieces.push(AnswerPiece::Thought(c.to_string())),
         }
     }
 
     fn push_reply(&mut self, c: char) {
-        match self.found.last_mut() {
+        match self.pieces.last_mut() {
             Some(AnswerPiece::Reply(text)) => text.push(c),
-            _ => self.found.push(AnswerPiece::Reply(c.to_string())),
+            _ => self.pieces.push(AnswerPiece::Reply(c.to_string())),
         }
     }
 }
@@ -214,7 +214,7 @@ fn scan_opening(mut before: String, c: char) -> ScannerState {
     if may_open && before.len() <= OPENING_BYTES_MAX {
         ScannerState::Opening(before)
     } else {
-        ScannerState::Over
+        ScannerState::Finished
     }
 }
 
@@ -227,7 +227,7 @@ fn is_fence(before: &str) -> bool {
 fn scan_other_value(mut nest: NestingState, c: char) -> ScannerState {
     match c {
         ',' if nest.is_top_level() => ScannerState::Key,
-        '}' if nest.is_top_level() => ScannerState::Over,
+        '}' if nest.is_top_level() => ScannerState::Finished,
         _ => {
             nest.read_char(c);
             ScannerState::InOther(nest)

@@ -10,13 +10,13 @@ use super::{
 use crate::chat::ReplyDelta;
 
 /// Separates two attempts with different texts.
-const BETWEEN: &str = "\n\n";
+const SEPARATOR: &str = "\n\n";
 
 /// Passes an answer on to the user.
 pub(super) struct VisibleReply<'a> {
     on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
     scanner: AnswerScanner,
-    seen: String,
+    shown_text: String,
     calls_begun: usize,
     /// Whether the attempt is shown while it arrives. After a shown attempt, the next one is
     /// compared with it first.
@@ -26,13 +26,13 @@ pub(super) struct VisibleReply<'a> {
 impl<'a> VisibleReply<'a> {
     pub(super) fn new(on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send)) -> Self {
         let scanner = AnswerScanner::default();
-        Self { on_delta, scanner, seen: String::new(), calls_begun: 0, is_live: true }
+        Self { on_delta, scanner, shown_text: String::new(), calls_begun: 0, is_live: true }
     }
 
     /// Begins another attempt at the same answer.
     pub(super) fn restart_attempt(&mut self) {
         self.scanner = AnswerScanner::default();
-        self.is_live = self.seen.is_empty();
+        self.is_live = self.shown_text.is_empty();
     }
 
     /// Passes on the part of a delta that the user may see.
@@ -53,20 +53,20 @@ impl<'a> VisibleReply<'a> {
 
     /// Returns the part of the reply that the user has seen.
     pub(super) fn visible_text(&self) -> &str {
-        &self.seen
+        &self.shown_text
     }
 
     /// Shows the part of the reply that has not been shown yet, and returns everything shown.
     pub(super) fn finish_reply(mut self, text: &str, calls: &[ParsedToolCall]) -> String {
-        match text.strip_prefix(&self.seen) {
+        match text.strip_prefix(&self.shown_text) {
             Some(rest) => self.show_text(rest.to_owned()),
-            None if text.trim() == self.seen.trim() || text.is_empty() => {}
-            None => self.show_text(format!("{BETWEEN}{text}")),
+            None if text.trim() == self.shown_text.trim() || text.is_empty() => {}
+            None => self.show_text(format!("{SEPARATOR}{text}")),
         }
         for call in calls.iter().skip(self.calls_begun) {
             self.announce_call(call.name.clone());
         }
-        self.seen
+        self.shown_text
     }
 
     fn show_piece(&mut self, found: AnswerPiece) {
@@ -80,7 +80,7 @@ impl<'a> VisibleReply<'a> {
 
     fn show_text(&mut self, text: String) {
         if !text.is_empty() {
-            self.seen.push_str(&text);
+            self.shown_text.push_str(&text);
             (self.on_delta)(ReplyDelta::Text(text));
         }
     }

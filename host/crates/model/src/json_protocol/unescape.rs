@@ -3,9 +3,9 @@
 /// The state of decoding a string.
 #[derive(Debug, Default)]
 pub(super) struct StringDecoder {
-    at: DecoderState,
+    state: DecoderState,
     /// The first half of a surrogate pair; the second must follow.
-    high: Option<u32>,
+    high_surrogate: Option<u32>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -38,7 +38,7 @@ impl StringDecoder {
     /// Decodes the next character of the source, after the opening quote. Unescaped control
     /// characters are accepted: small models forget to escape them in long replies.
     pub(super) fn decode_char(&mut self, c: char) -> Result<DecodeStep, InvalidJsonString> {
-        match self.at {
+        match self.state {
             DecoderState::Plain => self.decode_plain(c),
             DecoderState::Backslash => self.decode_escape(c),
             DecoderState::Hex { value, digits } => self.decode_hex_digit(value, digits, c),
@@ -48,23 +48,23 @@ impl StringDecoder {
     fn decode_plain(&mut self, c: char) -> Result<DecodeStep, InvalidJsonString> {
         match c {
             '\\' => {
-                self.at = DecoderState::Backslash;
+                self.state = DecoderState::Backslash;
                 Ok(DecodeStep::Pending)
             }
-            _ if self.high.is_some() => Err(InvalidJsonString),
+            _ if self.high_surrogate.is_some() => Err(InvalidJsonString),
             '"' => Ok(DecodeStep::End),
             _ => Ok(DecodeStep::Char(c)),
         }
     }
 
     fn decode_escape(&mut self, c: char) -> Result<DecodeStep, InvalidJsonString> {
-        self.at = DecoderState::Plain;
+        self.state = DecoderState::Plain;
         let c = match c {
             'u' => {
-                self.at = DecoderState::Hex { value: 0, digits: 0 };
+                self.state = DecoderState::Hex { value: 0, digits: 0 };
                 return Ok(DecodeStep::Pending);
             }
-            _ if self.high.is_some() => return Err(InvalidJsonString),
+            _ if self.high_surrogate.is_some() => return Err(InvalidJsonString),
             '"' | '\\' | '/' => c,
             'b' => '\u{8}',
             'f' => '\u{c}',
@@ -84,18 +84,18 @@ impl StringDecoder {
     ) -> Result<DecodeStep, InvalidJsonString> {
         let value = value * 16 + c.to_digit(16).ok_or(InvalidJsonString)?;
         if digits < 3 {
-            self.at = DecoderState::Hex { value, digits: digits + 1 };
+            self.state = DecoderState::Hex { value, digits: digits + 1 };
             return Ok(DecodeStep::Pending);
         }
-        self.at = DecoderState::Plain;
+        self.state = DecoderState::Plain;
         self.decode_utf16_unit(value)
     }
 
     /// Decodes one UTF-16 code unit.
     fn decode_utf16_unit(&mut self, unit: u32) -> Result<DecodeStep, InvalidJsonString> {
-        let code = match (self.high.take(), unit) {
+        let code = match (self.high_surrogate.take(), unit) {
             (None, 0xd800..=0xdbff) => {
-                self.high = Some(unit);
+                self.high_surrogate = Some(unit);
                 return Ok(DecodeStep::Pending);
             }
             (None, _) => unit,

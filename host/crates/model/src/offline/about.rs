@@ -70,10 +70,10 @@ pub(super) fn missing_arguments_question(plan: &ToolCallPlan<'_>) -> String {
 }
 
 fn describe_parameter(param: &ToolParameter<'_>) -> String {
-    let about = first_sentence(param.about);
+    let about = first_sentence(param.description);
     let name = param.words.join(" ");
     let mut text = if about.is_empty() { name } else { format!("{name} ({about})") };
-    if let ParameterKind::Choice(values) = &param.sort {
+    if let ParameterKind::Choice(values) = &param.kind {
         let choices = values.iter().take(CHOICES_MAX).map(|value| match value.as_str() {
             Some(text) => text.to_owned(),
             None => value.to_string(),
@@ -102,7 +102,7 @@ fn example_sentence(catalogue: &ToolCatalog<'_>, tool: &CatalogTool<'_>) -> Opti
 }
 
 fn sample_value<'p>(param: &ToolParameter<'p>) -> Option<&'p str> {
-    Some(match &param.sort {
+    Some(match &param.kind {
         ParameterKind::Url => " https://example.com",
         ParameterKind::Path => " /notes/todo.txt",
         ParameterKind::Choice(values) => values.first()?.as_str().map(|_| "")?,

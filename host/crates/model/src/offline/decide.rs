@@ -153,7 +153,7 @@ fn plan_call<'c>(
         sentence,
         used: vec![false; sentence.tokens.len()],
         is_tail_used: false,
-        has_sight: false,
+        has_recognized_value: false,
         is_sum: false,
         is_request,
         effect: request.effect,
@@ -167,7 +167,7 @@ fn plan_call<'c>(
     let score = mark_known_words(&mut clues, &request, is_query);
     let is_used_up =
         clues.used.iter().all(|used| *used) && (clues.is_tail_used || sentence.tail.is_none());
-    let sight = clues.has_sight && is_request && !request.is_vague;
+    let sight = clues.has_recognized_value && is_request && !request.is_vague;
     let is_named = score > 0.0 || request.names_object || sight || clues.is_sum;
     let score = score + 1.0 + score_path_examples(tool, &arguments);
     let plan = ToolCallPlan { tool: tool.definition, arguments, missing, score };
@@ -184,9 +184,9 @@ fn score_path_examples(tool: &CatalogTool<'_>, arguments: &Map<String, Value>) -
         let first = path.strip_prefix('/').and_then(|path| path.split('/').next());
         let first = first.filter(|first| !first.is_empty());
         let shown = |end: char| first.map(|first| format!("\"/{first}{end}"));
-        ['/', '"'].into_iter().filter_map(shown).any(|shown| param.about.contains(&shown))
+        ['/', '"'].into_iter().filter_map(shown).any(|shown| param.description.contains(&shown))
     };
-    let paths = tool.params.iter().filter(|param| param.sort == ParameterKind::Path);
+    let paths = tool.params.iter().filter(|param| param.kind == ParameterKind::Path);
     if paths.filter(is_alike).count() > 0 { OWN_NOUN } else { 0.0 }
 }
 
@@ -217,7 +217,7 @@ fn mark_known_words(
     let asks = (looks_up || clues.is_sum) && asks_or_tells;
     // Next to a path, a word such as "file" only describes it, unless the verb is vague and needs
     // the word as its object.
-    let is_place = clues.has_sight && clues.is_request && !request.is_vague;
+    let is_place = clues.has_recognized_value && clues.is_request && !request.is_vague;
     let (mut score, last) = (0.0, clues.used.len() - 1);
     for (at, token) in clues.sentence.tokens.iter().enumerate() {
         if clues.used[at] || !matches!(token.kind, TokenKind::Word) {
@@ -225,7 +225,7 @@ fn mark_known_words(
         }
         let is_noun = tool.is_noun(&token.lower, &token.root, request.effect);
         if is_noun {
-            score += if tool.own.contains(&token.root) { OWN_NOUN } else { 1.0 };
+            score += if tool.own_words.contains(&token.root) { OWN_NOUN } else { 1.0 };
         }
         let is_thing = !asks_or_tells && at == last && language::is_pronoun(&token.lower);
         let is_action = request.action.is_some_and(|(_, value)| value == token.lower);
@@ -263,7 +263,7 @@ fn is_action_request(
     }
     let first = sentence.tokens[sentence.lead].lower.as_str();
     let has_length = clues.tool.params.iter().any(|param| {
-        matches!(param.sort, ParameterKind::Duration(_)) && plan.arguments.contains_key(param.name)
+        matches!(param.kind, ParameterKind::Duration(_)) && plan.arguments.contains_key(param.name)
     });
     let is_thing = has_length && plan.is_complete() && !matches!(first, "the" | "my" | "this");
     clues.is_request || is_thing

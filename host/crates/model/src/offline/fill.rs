@@ -41,7 +41,7 @@ pub(super) struct ArgumentExtraction<'c, 's, 't> {
     pub(super) used: Vec<bool>,
     pub(super) is_tail_used: bool,
     /// Whether a value was found by its form: a path or an address.
-    pub(super) has_sight: bool,
+    pub(super) has_recognized_value: bool,
     /// Whether the code is a sum.
     pub(super) is_sum: bool,
     /// Whether the sentence begins with a verb of the tool.
@@ -74,7 +74,7 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
     }
 
     fn extract_value(&mut self, param: &ToolParameter<'_>) -> Option<Value> {
-        let text = match &param.sort {
+        let text = match &param.kind {
             ParameterKind::Fixed(value) => {
                 return Some((*value).clone()).filter(|_| param.is_required);
             }
@@ -125,7 +125,7 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
 
     fn take_recognizable(&mut self, kinds: &[TokenKind]) -> Option<&'t str> {
         let at = self.first_unused(kinds)?;
-        self.has_sight = true;
+        self.has_recognized_value = true;
         Some(self.take_range(at..at + 1))
     }
 
@@ -149,7 +149,7 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
             names.any(|word| word == root || language::synonyms_of(word).any(|known| known == root))
         };
         let is_it = |token: &SentenceToken<'_>| {
-            is_meant(&token.root) && !self.tool.own.contains(&token.root)
+            is_meant(&token.root) && !self.tool.own_words.contains(&token.root)
         };
         let all = 0..self.used.len();
         let found: Vec<usize> =

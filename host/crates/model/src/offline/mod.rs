@@ -47,14 +47,14 @@ pub type ReachOf = Arc<dyn Fn(&str) -> ToolReach + Send + Sync>;
 /// The built-in replacement for a model.
 #[derive(Clone)]
 pub struct OfflineMatcher {
-    reach: ReachOf,
+    reach_of: ReachOf,
 }
 
 impl OfflineMatcher {
     /// Creates a matcher. It calls `reach` again for each message: the policy may change in
     /// between.
-    pub fn new(reach: ReachOf) -> Self {
-        Self { reach }
+    pub fn new(reach_of: ReachOf) -> Self {
+        Self { reach_of }
     }
 }
 
@@ -106,7 +106,7 @@ impl OfflineMatcher {
         if text.len() > TEXT_BYTES_MAX {
             return text_message(about::too_long_message(TEXT_BYTES_MAX));
         }
-        let catalogue = ToolCatalog::new(request.tools, &*self.reach);
+        let catalogue = ToolCatalog::new(request.tools, &*self.reach_of);
         let decision = match catalogue.match_text(text) {
             MatchDecision::Nothing => continue_question(&catalogue, request.messages, text),
             decision => decision,

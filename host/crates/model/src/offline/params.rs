@@ -52,10 +52,10 @@ pub(super) struct ToolParameter<'a> {
     /// The words of its name.
     pub(super) words: Vec<String>,
     /// The author's description.
-    pub(super) about: &'a str,
+    pub(super) description: &'a str,
     /// The schema, with references resolved.
     pub(super) schema: &'a Value,
-    pub(super) sort: ParameterKind<'a>,
+    pub(super) kind: ParameterKind<'a>,
     pub(super) is_required: bool,
 }
 
@@ -68,7 +68,7 @@ pub(super) fn parse_parameters(schema: &Value) -> Vec<ToolParameter<'_>> {
     let mut params: Vec<ToolParameter<'_>> = properties
         .map(|(name, own)| ToolParameter::new(name, own, schema, required.contains(&name.as_str())))
         .collect();
-    params.sort_by_key(|param| (param.sort.fill_rank(), !param.is_required));
+    params.sort_by_key(|param| (param.kind.fill_rank(), !param.is_required));
     params
 }
 
@@ -93,10 +93,10 @@ impl<'a> ToolParameter<'a> {
     fn new(name: &'a str, schema: &'a Value, root: &'a Value, is_required: bool) -> Self {
         let about = schema.get("description").and_then(Value::as_str);
         let schema = resolve_schema(schema, root);
-        let about = about.or_else(|| schema.get("description")?.as_str()).unwrap_or("");
+        let description = about.or_else(|| schema.get("description")?.as_str()).unwrap_or("");
         let words: Vec<String> = split_into_words(name).collect();
-        let sort = parameter_kind(&words, about, schema);
-        Self { name, words, about, schema, sort, is_required }
+        let kind = parameter_kind(&words, description, schema);
+        Self { name, words, description, schema, kind, is_required }
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) struct CatalogTool<'a> {
     /// Roots of its own nouns and their synonyms.
     nouns: HashSet<String>,
     /// Roots of the nouns in its name.
-    pub(super) own: HashSet<String>,
+    pub(super) own_words: HashSet<String>,
     /// Roots of words that belong to the tool but do not identify it.
     known: HashSet<String>,
     /// The parameter whose value is the verb, as in `task(action = "add")`.
@@ -92,7 +92,7 @@ impl<'a> CatalogTool<'a> {
             is_vague: verb.as_ref().is_none_or(|(word, _)| language::is_vague_verb(word)),
             effect: verb.as_ref().map_or(VerbEffect::Acts, |(_, effect)| *effect),
             nouns: HashSet::new(),
-            own: own.iter().map(|word| word_root(word)).collect(),
+            own_words: own.iter().map(|word| word_root(word)).collect(),
             known: HashSet::new(),
         };
         tool.verbs = match &own_verb {
@@ -154,7 +154,7 @@ impl<'a> CatalogTool<'a> {
 
     /// Returns true for a verb that sets a mode of the tool: "append" for one that writes.
     fn is_mode_verb(&self, verb: &str) -> bool {
-        let sets = |param: &ToolParameter<'_>| match &param.sort {
+        let sets = |param: &ToolParameter<'_>| match &param.kind {
             ParameterKind::Choice(values) => {
                 values.iter().any(|value| value.as_str() == Some(verb))
             }
@@ -180,11 +180,11 @@ impl<'a> CatalogTool<'a> {
     pub(super) fn is_noun(&self, lower: &str, root: &str, effect: VerbEffect) -> bool {
         let is_plural = lower.ends_with('s') && lower != root && !root.ends_with('s');
         let is_about_one = effect == VerbEffect::Acts || self.has_path_parameter();
-        self.nouns.contains(root) && !(is_plural && is_about_one && self.own.contains(root))
+        self.nouns.contains(root) && !(is_plural && is_about_one && self.own_words.contains(root))
     }
 
     pub(super) fn has_path_parameter(&self) -> bool {
-        self.params.iter().any(|param| param.is_required && param.sort == ParameterKind::Path)
+        self.params.iter().any(|param| param.is_required && param.kind == ParameterKind::Path)
     }
 
     pub(super) fn is_known_root(&self, root: &str) -> bool {
@@ -204,7 +204,7 @@ impl<'a> CatalogTool<'a> {
     /// Returns all words that name the tool.
     pub(super) fn naming_words(&self) -> impl Iterator<Item = String> {
         let joined = split_into_words(own_tool_name(&self.definition.name)).collect::<String>();
-        self.verbs.iter().chain(&self.own).cloned().chain([joined])
+        self.verbs.iter().chain(&self.own_words).cloned().chain([joined])
     }
 }
 
@@ -215,7 +215,7 @@ impl<'a> ActionParameter<'a> {
                 && param.words.iter().any(|word| word == "action" || word == "command")
         };
         let param = params.iter().find(is_action)?;
-        let ParameterKind::Choice(values) = &param.sort else { return None };
+        let ParameterKind::Choice(values) = &param.kind else { return None };
         let values: Vec<&str> = values.iter().filter_map(|value| value.as_str()).collect();
         Some(Self { name: param.name, values })
     }

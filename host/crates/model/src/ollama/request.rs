@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Models that take a thinking level. All others can only be asked to think.
-const WITH_LEVELS: &str = "gpt-oss";
+const THINKING_LEVEL_MODELS: &str = "gpt-oss";
 
 /// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
@@ -57,7 +57,7 @@ pub(super) fn tool_definitions(tools: &[ModelToolDefinition]) -> Vec<Value> {
 }
 
 fn think_option(effort: ReasoningEffort, model: &str) -> Value {
-    if model.contains(WITH_LEVELS) { json!(effort.as_str()) } else { json!(true) }
+    if model.contains(THINKING_LEVEL_MODELS) { json!(effort.as_str()) } else { json!(true) }
 }
 
 fn model_options(endpoint: &ModelEndpoint) -> Map<String, Value> {

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 /// Strings that arrive whole and may be repeated. All others arrive in pieces.
-const TOLD_ONCE: [&str; 6] = ["format", "id", "name", "role", "signature", "type"];
+const WHOLE_FIELDS: [&str; 6] = ["format", "id", "name", "role", "signature", "type"];
 
 /// Adds a fragment: strings and lists are appended, objects are merged, other values are replaced.
 /// `null` is ignored.
@@ -24,7 +24,9 @@ pub(super) fn merge_fragment(into: &mut Map<String, Value>, fragment: Map<String
 
 fn merge_value(key: &str, old: &mut Value, new: Value) {
     match (old, new) {
-        (Value::String(old), Value::String(new)) if !TOLD_ONCE.contains(&key) => old.push_str(&new),
+        (Value::String(old), Value::String(new)) if !WHOLE_FIELDS.contains(&key) => {
+            old.push_str(&new)
+        }
         (Value::Array(old), Value::Array(new)) => {
             new.into_iter().for_each(|item| append_item(old, item))
         }

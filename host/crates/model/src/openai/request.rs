@@ -20,10 +20,10 @@ pub(super) const NO_ARGUMENTS: &str = "{}";
 
 /// Domains of the servers that use the new name of the output limit. All others know the old name,
 /// and some of them refuse unknown fields.
-const NEW_NAMES: [&str; 2] = ["openai.com", "azure.com"];
+const NEW_LIMIT_DOMAINS: [&str; 2] = ["openai.com", "azure.com"];
 
 /// Domains of the servers that accept only short call ids.
-const SHORT_IDS: [&str; 1] = ["mistral.ai"];
+const SHORT_ID_DOMAINS: [&str; 1] = ["mistral.ai"];
 
 /// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
@@ -57,13 +57,13 @@ pub(super) fn build_body(
     tools: Option<&RawValue>,
 ) -> Vec<u8> {
     let origin = endpoint.origin();
-    let (new_name, old_name) = match endpoint.is_at_domain(&NEW_NAMES) {
+    let (new_name, old_name) = match endpoint.is_at_domain(&NEW_LIMIT_DOMAINS) {
         true => (endpoint.output_tokens_max, None),
         false => (None, endpoint.output_tokens_max),
     };
     let told = request.messages.iter().map(|told| convert_message(told, &origin));
     let mut messages: Vec<Cow<'_, Value>> = told.collect();
-    if endpoint.is_at_domain(&SHORT_IDS) {
+    if endpoint.is_at_domain(&SHORT_ID_DOMAINS) {
         shorten_ids(&mut messages);
     }
     let body = CompletionRequestBody {

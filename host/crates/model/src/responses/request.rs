@@ -15,10 +15,10 @@ use crate::{
 };
 
 /// The additional output without which the model's thoughts cannot be sent back.
-const SEALED_THOUGHTS: &[&str] = &["reasoning.encrypted_content"];
+const ENCRYPTED_REASONING: &[&str] = &["reasoning.encrypted_content"];
 
 /// Families of models that do not think and refuse a request for their thoughts.
-const WITHOUT_THOUGHTS: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
+const NO_REASONING_MODELS: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
 
 /// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
@@ -61,7 +61,7 @@ pub(super) fn build_body(
         input: messages.iter().flat_map(|told| message_items(told, &origin)).collect(),
         stream: endpoint.stream,
         store: false,
-        include: if is_reasoning_model(model) { SEALED_THOUGHTS } else { &[] },
+        include: if is_reasoning_model(model) { ENCRYPTED_REASONING } else { &[] },
         temperature: endpoint.temperature,
         max_output_tokens: endpoint.output_tokens_max,
         reasoning: endpoint
@@ -88,7 +88,7 @@ pub(super) fn tool_definition(tool: &ModelToolDefinition) -> Value {
 /// The model's name may include its vendor, as in `openai/gpt-4o`.
 fn is_reasoning_model(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
-    let is_old = WITHOUT_THOUGHTS.iter().any(|family| name.starts_with(family));
+    let is_old = NO_REASONING_MODELS.iter().any(|family| name.starts_with(family));
     !is_old && !name.contains("-chat")
 }
 

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Separates two pieces of different items.
-const BREAK: &str = "\n\n";
+const SEPARATOR: &str = "\n\n";
 
 /// The state of a streamed answer.
 #[derive(Default)]
@@ -24,9 +24,9 @@ struct ResponsesStreamState {
     /// Finished items by their index, for servers that omit them from the last event.
     items: BTreeMap<u64, Value>,
     /// The item of the last text delta.
-    speaking: Option<Value>,
+    last_text_item: Option<Value>,
     /// The part of the item of the last thinking delta.
-    thinking: Option<Value>,
+    last_thinking_part: Option<Value>,
 }
 
 /// Reads a streamed answer to its end and returns the whole answer.
@@ -99,8 +99,8 @@ impl ResponsesStreamState {
         if piece.is_empty() {
             return;
         }
-        if has_changed(&mut self.speaking, event["output_index"].clone()) {
-            on_delta(ReplyDelta::Text(BREAK.to_owned()));
+        if has_changed(&mut self.last_text_item, event["output_index"].clone()) {
+            on_delta(ReplyDelta::Text(SEPARATOR.to_owned()));
         }
         on_delta(ReplyDelta::Text(piece.to_owned()));
     }
@@ -111,8 +111,8 @@ impl ResponsesStreamState {
             return;
         }
         let part = json!([event["output_index"], event["summary_index"], event["content_index"]]);
-        if has_changed(&mut self.thinking, part) {
-            on_delta(ReplyDelta::Reasoning(BREAK.to_owned()));
+        if has_changed(&mut self.last_thinking_part, part) {
+            on_delta(ReplyDelta::Reasoning(SEPARATOR.to_owned()));
         }
         on_delta(ReplyDelta::Reasoning(piece.to_owned()));
     }
@@ -128,7 +128,7 @@ impl ResponsesStreamState {
             answer["output"] = self.items.into_values().collect();
         }
         let words = reply::answer_text(&answer);
-        if self.speaking.is_none() && !words.is_empty() {
+        if self.last_text_item.is_none() && !words.is_empty() {
             on_delta(ReplyDelta::Text(words));
         }
         answer

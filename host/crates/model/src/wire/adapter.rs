@@ -112,12 +112,12 @@ pub(crate) trait WireFormat: Debug + Send + Sync {
 pub struct ModelAdapter {
     endpoint: ModelEndpoint,
     format: &'static dyn WireFormat,
-    line: ProviderConnection,
+    connection: ProviderConnection,
     price: Option<TokenPrice>,
     dialect: SchemaDialect,
     tools: SerializedToolsCache,
     /// The omissions that have been reported to the user.
-    told: Mutex<HashSet<String>>,
+    reported_omissions: Mutex<HashSet<String>>,
 }
 
 impl ModelAdapter {
@@ -137,7 +137,15 @@ impl ModelAdapter {
         let price = endpoint.price.or_else(|| prices::of(&endpoint, &[]));
         let dialect = SchemaDialect::from_endpoint(&endpoint);
         let (tools, told) = (SerializedToolsCache::default(), Mutex::default());
-        Ok(Self { endpoint, format, line, price, dialect, tools, told })
+        Ok(Self {
+            endpoint,
+            format,
+            connection: line,
+            price,
+            dialect,
+            tools,
+            reported_omissions: told,
+        })
     }
 
     async fn request_reply(
@@ -154,7 +162,7 @@ impl ModelAdapter {
             .for_each(&mut *on_delta);
         let response = self.send_request(request, &written).await?;
         let exchange = AnswerContext {
-            provider: self.line.provider(),
+            provider: self.connection.provider(),
             messages: request.messages,
             origin: self.endpoint.origin(),
         };
@@ -163,7 +171,7 @@ impl ModelAdapter {
                 let pieces = http::body_pieces(response, STREAM_BYTES_MAX).boxed();
                 self.format.read_stream(pieces, &exchange, on_delta).await?
             } else {
-                let answer = self.line.read_json(response).await?;
+                let answer = self.connection.read_json(response).await?;
                 self.format.read_answer(answer, &exchange, on_delta)?
             };
         written.fit.restore_arguments(&mut reply.message.calls);
@@ -183,7 +191,7 @@ impl ModelAdapter {
             true => self.format.stream_type(),
             false => line::JSON,
         };
-        self.line.post(body, accept).await
+        self.connection.post(body, accept).await
     }
 
     /// Returns the parts that the model is asked without and that have not been reported yet. Files
@@ -206,7 +214,7 @@ impl ModelAdapter {
             bytes: file.data.len(),
         });
         let all = written.fit.omitted_tools().iter().cloned().chain(files);
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.reported_omissions.lock().unwrap_or_else(PoisonError::into_inner);
         all.filter(|one| told.insert(one.to_string())).collect()
     }
 
@@ -224,7 +232,7 @@ impl ModelAdapter {
 
 impl ChatModel for ModelAdapter {
     fn name(&self) -> &str {
-        self.line.name()
+        self.connection.name()
     }
 
     fn price(&self) -> Option<TokenPrice> {
@@ -237,7 +245,7 @@ impl ChatModel for ModelAdapter {
         on_delta: OnDelta<'a>,
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         let exchange = self.request_reply(request, on_delta);
-        Box::pin(self.line.provider().run_with_timeout(self.endpoint.time_max, exchange))
+        Box::pin(self.connection.provider().run_with_timeout(self.endpoint.time_max, exchange))
     }
 }
 

@@ -12,7 +12,7 @@ const REASON_CHARS_MAX: usize = 40;
 
 /// Largest token count that is accepted. It is far above every context, and sums of a few counts
 /// cannot overflow.
-const FIGURE_TOKENS_MAX: u64 = 1 << 40;
+const REPORTED_TOKENS_MAX: u64 = 1 << 40;
 
 /// The data with which some gateways end every stream, regardless of its protocol.
 const DONE: &str = "[DONE]";
@@ -41,7 +41,7 @@ pub(crate) fn text_field<'a>(value: &'a Value, key: &str) -> &'a str {
 /// Returns a number of tokens; 0 if it is missing. `pointer` is a JSON pointer.
 pub(crate) fn token_count(usage: &Value, pointer: &str) -> u64 {
     let told = usage.pointer(pointer).and_then(Value::as_u64);
-    told.unwrap_or(0).min(FIGURE_TOKENS_MAX)
+    told.unwrap_or(0).min(REPORTED_TOKENS_MAX)
 }
 
 /// Returns a finish reason that the adapter does not know.
@@ -59,7 +59,7 @@ mod tests {
     fn figures_and_reasons_are_bounded() {
         let usage = json!({ "a": { "b": 7 }, "huge": u64::MAX, "text": "9", "less": -1 });
         let rows =
-            [("/a/b", 7), ("/huge", FIGURE_TOKENS_MAX), ("/text", 0), ("/less", 0), ("/x", 0)];
+            [("/a/b", 7), ("/huge", REPORTED_TOKENS_MAX), ("/text", 0), ("/less", 0), ("/x", 0)];
         for (pointer, want) in rows {
             assert_eq!(token_count(&usage, pointer), want);
         }

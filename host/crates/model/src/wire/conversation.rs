@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use crate::chat::{AssistantMessage, ModelCallRequest};
 
 /// The text of an empty input, for providers that refuse an empty one.
-pub(crate) const NO_WORDS: &str = "(no words)";
+pub(crate) const EMPTY_INPUT_TEXT: &str = "(no words)";
 
 /// The key under which arguments are sent that are not a JSON object. The model sees its own text.
-const NOT_AN_OBJECT: &str = "INVALID_JSON";
+const INVALID_ARGUMENTS_KEY: &str = "INVALID_JSON";
 
 /// Longest arguments of one call, in bytes. The gate accepts no longer ones.
 pub(crate) const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
@@ -75,10 +75,10 @@ pub(crate) fn is_same_call(name: &str, arguments: &str, ours: &ModelCallRequest)
 
 fn wrap_arguments(arguments: &str) -> Value {
     match arguments.char_indices().nth(BROKEN_CHARS_MAX) {
-        None => json!({ NOT_AN_OBJECT: arguments }),
+        None => json!({ INVALID_ARGUMENTS_KEY: arguments }),
         Some((end, _)) => {
             let rest = arguments.len() - end;
-            json!({ NOT_AN_OBJECT: format!("{}… ({rest} more bytes)", &arguments[..end]) })
+            json!({ INVALID_ARGUMENTS_KEY: format!("{}… ({rest} more bytes)", &arguments[..end]) })
         }
     }
 }

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 
 /// The escaped replacement for half a character.
-const LOST: &str = "\\ufffd";
+const REPLACEMENT_ESCAPE: &str = "\\ufffd";
 
 /// Reads JSON that may contain lone halves of characters.
 ///
@@ -41,7 +41,7 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => start + 12,
             (Some(0xd800..=0xdfff), _) => {
                 mended.push_str(&text[kept..start]);
-                mended.push_str(LOST);
+                mended.push_str(REPLACEMENT_ESCAPE);
                 kept = start + 6;
                 kept
             }

@@ -50,7 +50,7 @@ const NO_KEY: [&str; 9] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RefusalReason {
     Key,
-    Money,
+    Billing,
     Length,
     Rate,
     Other,
@@ -63,7 +63,7 @@ impl RefusalReason {
         let says = |all: &[&str]| all.iter().any(|one| words.contains(one));
         let is_about_key = says(&["api key", "api_key", "apikey", "api-key"]) && says(&NO_KEY);
         match (code, status) {
-            ("insufficient_quota" | "billing_error", _) | (_, 402) => Self::Money,
+            ("insufficient_quota" | "billing_error", _) | (_, 402) => Self::Billing,
             ("context_length_exceeded" | "exceed_context_size_error", _) => Self::Length,
             ("invalid_api_key" | "authentication_error" | "UNAUTHENTICATED", _) => Self::Key,
             (_, 401 | 403) => Self::Key,
@@ -132,7 +132,7 @@ impl ProviderIdentity {
         let (provider, shown) = (self.name.clone(), self.redact_message(message));
         match RefusalReason::from_response(status, code, message) {
             RefusalReason::Key => ModelError::Credentials { provider, message: shown },
-            RefusalReason::Money => ModelError::Spent { provider, message: shown },
+            RefusalReason::Billing => ModelError::Spent { provider, message: shown },
             RefusalReason::Length => ModelError::TooLong { provider, message: shown },
             RefusalReason::Rate => {
                 ModelError::RateLimited { provider, message: shown, retry_after }
@@ -336,10 +336,10 @@ mod tests {
             (
                 429,
                 r#"{"error":{"code":"insufficient_quota","type":"insufficient_quota"}}"#,
-                RefusalReason::Money,
+                RefusalReason::Billing,
             ),
-            (429, r#"{"error":{"code":null,"type":"insufficient_quota"}}"#, RefusalReason::Money),
-            (402, r#"{"error":{"message":"Insufficient Balance"}}"#, RefusalReason::Money),
+            (429, r#"{"error":{"code":null,"type":"insufficient_quota"}}"#, RefusalReason::Billing),
+            (402, r#"{"error":{"message":"Insufficient Balance"}}"#, RefusalReason::Billing),
             (429, r#"{"error":{"code":"rate_limit_exceeded"}}"#, RefusalReason::Rate),
             (
                 400,

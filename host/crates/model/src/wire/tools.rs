@@ -20,7 +20,7 @@ pub(crate) struct SerializedToolsCache(Mutex<Option<Arc<SerializedTools>>>);
 /// Tools in the form of a provider.
 #[derive(Debug)]
 pub(crate) struct SerializedTools {
-    given: Vec<ModelToolDefinition>,
+    source_tools: Vec<ModelToolDefinition>,
     /// The tools in a form that the provider accepts.
     pub(crate) fit: FittedTools,
     /// The serialized tools; `None` if there are none.
@@ -37,13 +37,13 @@ impl SerializedToolsCache {
         write: impl FnOnce(&[ModelToolDefinition]) -> T,
     ) -> Arc<SerializedTools> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = last.as_ref().filter(|last| last.given == tools) {
+        if let Some(last) = last.as_ref().filter(|last| last.source_tools == tools) {
             return Arc::clone(last);
         }
         let fit = FittedTools::new(tools, dialect);
         let json = (!fit.tools().is_empty())
             .then(|| to_raw_value(&write(fit.tools())).expect("a JSON value can be written"));
-        let written = Arc::new(SerializedTools { given: tools.to_vec(), fit, json });
+        let written = Arc::new(SerializedTools { source_tools: tools.to_vec(), fit, json });
         *last = Some(Arc::clone(&written));
         written
     }

@@ -37,8 +37,9 @@ pub(crate) fn capability_denial(
     capability: Capability,
     what: &str,
 ) -> Denial {
-    let of_capability = requests.iter().filter(|r| r.wish.capability() == capability);
-    let wishes: Vec<&RequestedCapability> = of_capability.map(|request| &request.wish).collect();
+    let of_capability = requests.iter().filter(|r| r.requested.capability() == capability);
+    let wishes: Vec<&RequestedCapability> =
+        of_capability.map(|request| &request.requested).collect();
     let denied = ground.effective_table().capabilities.denied_at(capability);
     let (why, fix) = match (wishes.as_slice(), denied) {
         ([], _) => (not_requested_reason(capability), None),
@@ -54,11 +55,11 @@ fn build_denial(ground: &PolicyContext, what: &str, why: String, fix: Option<Str
 }
 
 /// The text before the name of a package in its refusal.
-pub(crate) const PACKAGE: &str = "fetch the package ";
+pub(crate) const PACKAGE_ACTION_PREFIX: &str = "fetch the package ";
 
-const WATCHES: &str = "its policy lets it watch, but not answer questions";
+const CONFIRM_NOT_GRANTED: &str = "its policy lets it watch, but not answer questions";
 
-const ONLY_WATCHES: &str = "its manifest does not request to answer questions";
+const CONFIRM_NOT_REQUESTED: &str = "its manifest does not request to answer questions";
 
 /// Returns the capability that a refusal was about, given its reason.
 pub(crate) fn capability_from_reason(why: &str) -> Option<Capability> {
@@ -66,7 +67,8 @@ pub(crate) fn capability_from_reason(why: &str) -> Option<Capability> {
         [not_requested_reason(*of), not_granted_reason(*of)].iter().any(|known| known == why)
             || why.starts_with(&denied_reason_prefix(*of))
     };
-    let confirms = [WATCHES, ONLY_WATCHES].contains(&why).then_some(Capability::Ui);
+    let confirms =
+        [CONFIRM_NOT_GRANTED, CONFIRM_NOT_REQUESTED].contains(&why).then_some(Capability::Ui);
     confirms.or_else(|| Capability::ALL.into_iter().find(is_about))
 }
 
@@ -161,10 +163,10 @@ fn explain_missing_confirm(
 ) -> WhyAndFix {
     let is_held = held.ui.is_some_and(|ui| ui.confirm);
     match wishes.contains(&&RequestedCapability::Ui { confirm: true }) {
-        false => (ONLY_WATCHES.to_owned(), None),
+        false => (CONFIRM_NOT_REQUESTED.to_owned(), None),
         true if is_held => ("its policy grants no such thing".to_owned(), None),
         true => (
-            WATCHES.to_owned(),
+            CONFIRM_NOT_GRANTED.to_owned(),
             text_with_flag(ground, Capability::Ui, CapabilitySettingKey::Confirm),
         ),
     }
@@ -182,7 +184,7 @@ pub(crate) fn unsandboxed_denial(
             let why = "the kernel cannot wall it in, and its policy does not let it run without";
             (
                 why.to_owned(),
-                text_with_flag(ground, Capability::Process, CapabilitySettingKey::Unwalled),
+                text_with_flag(ground, Capability::Process, CapabilitySettingKey::Unsandboxed),
             )
         }
     };
@@ -196,7 +198,7 @@ fn text_with_flag(
     flag: CapabilitySettingKey,
 ) -> Option<String> {
     let is_refused =
-        ground.effective_table().capabilities.switches.get(&of)?.setting_place(flag).is_some();
+        ground.effective_table().capabilities.settings.get(&of)?.setting_place(flag).is_some();
     let set = |table: &mut CapabilityTable| table.grant_capability_with_flag(of, flag);
     if is_refused { None } else { changed_table_text(ground, false, &set) }
 }
@@ -222,7 +224,7 @@ pub(super) fn package_denial(
             (why, text_with_package(ground, &pattern))
         }
     };
-    let what = PACKAGE.to_owned() + &escape_line(package);
+    let what = PACKAGE_ACTION_PREFIX.to_owned() + &escape_line(package);
     build_denial(ground, &what, why, fix)
 }
 
@@ -311,13 +313,13 @@ fn placeholder_location() -> SourceLocation {
 
 impl CapabilityTable {
     fn grant_capability(&mut self, of: Capability) {
-        let switch = self.switches.remove(&of).unwrap_or_else(CapabilitySettings::empty);
-        self.switches.insert(of, switch.with_grant(placeholder_location()));
+        let switch = self.settings.remove(&of).unwrap_or_else(CapabilitySettings::empty);
+        self.settings.insert(of, switch.with_grant(placeholder_location()));
     }
 
     fn grant_capability_with_flag(&mut self, of: Capability, flag: CapabilitySettingKey) {
-        let switch = self.switches.remove(&of).unwrap_or_else(CapabilitySettings::empty);
-        self.switches.insert(
+        let switch = self.settings.remove(&of).unwrap_or_else(CapabilitySettings::empty);
+        self.settings.insert(
             of,
             switch.with_grant(placeholder_location()).with_flag(flag, placeholder_location()),
         );

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Capability, CapabilityRequest, ListenGrant, OpenUrlGrant, PackagesGrant, RequestedCapability,
     ScratchGrant,
-    scratch::{SCRATCH_QUOTA_STANDARD_BYTES, ScratchEntry},
+    scratch::{SCRATCH_QUOTA_DEFAULT_BYTES, ScratchEntry},
     switch::{CapabilitySettingKey, CapabilitySettings},
     table::CapabilityTable,
 };
@@ -53,7 +53,7 @@ pub struct ProcessGrant {
     /// Whether it has network access.
     pub network: bool,
     /// Whether it may run if the kernel cannot sandbox it.
-    pub unwalled: bool,
+    pub unsandboxed: bool,
 }
 
 /// The capabilities of one plugin.
@@ -71,7 +71,7 @@ pub(crate) struct EffectiveCapabilities {
     pub(crate) process: Option<ProcessGrant>,
     /// The capabilities that only a project's policy takes away, each with its danger, if any, as a
     /// verb phrase.
-    pub(crate) withheld: Vec<(Capability, Option<&'static str>)>,
+    pub(crate) denied_by_project: Vec<(Capability, Option<&'static str>)>,
 }
 
 impl EffectiveCapabilities {
@@ -88,7 +88,7 @@ impl EffectiveCapabilities {
             listen: Vec::new(),
             ui: None,
             process: None,
-            withheld: Vec::new(),
+            denied_by_project: Vec::new(),
         }
     }
 
@@ -102,11 +102,12 @@ impl EffectiveCapabilities {
         note_repeated_requests(requests, notes);
         let table = &ground.effective_table().capabilities;
         note_unrequested_entries(table, requests, notes);
-        let is_asked = requests.iter().any(|request| request.wish == RequestedCapability::Packages);
+        let is_asked =
+            requests.iter().any(|request| request.requested == RequestedCapability::Packages);
         let packages = PackagesGrant::new(Arc::clone(ground), is_asked, Vec::new());
         let mut held = Self { packages, ..Self::empty(ground) };
         for capability in Capability::ALL {
-            let is_requested = requests.iter().any(|r| r.wish.capability() == capability);
+            let is_requested = requests.iter().any(|r| r.requested.capability() == capability);
             if is_requested && table.denied_at(capability).is_none() {
                 held.add_capability(capability, ground, requests);
             }
@@ -114,7 +115,7 @@ impl EffectiveCapabilities {
                 let mut without = Self::empty(ground);
                 without.add_capability(capability, ground, requests);
                 let would_hold = without.has_capability(capability);
-                held.withheld
+                held.denied_by_project
                     .extend(would_hold.then(|| (capability, without.danger_phrase(capability))));
             }
         }
@@ -130,7 +131,7 @@ impl EffectiveCapabilities {
         let table = &ground.effective_table().capabilities;
         let switch = table.settings_even_if_denied(of);
         let wishes =
-            |wish: &RequestedCapability| requests.iter().any(|request| request.wish == *wish);
+            |wish: &RequestedCapability| requests.iter().any(|request| request.requested == *wish);
         match of {
             Capability::State => self.state = switch.map(StateGrant::from_settings),
             Capability::Schedule => self.schedule = switch.map(ScheduleGrant::from_settings),
@@ -244,9 +245,9 @@ pub(super) fn capability_danger(capability: Capability, is_unasked: bool) -> Opt
 
 fn note_repeated_requests(requests: &[CapabilityRequest], notes: &mut Vec<GrantNote>) {
     for (index, request) in requests.iter().enumerate() {
-        let same = |other: &&CapabilityRequest| other.wish == request.wish;
+        let same = |other: &&CapabilityRequest| other.requested == request.requested;
         if requests[..index].iter().filter(same).count() == 1 {
-            notes.push(format!("the manifest requests twice to {}", request.wish).into());
+            notes.push(format!("the manifest requests twice to {}", request.requested).into());
         }
     }
 }
@@ -256,10 +257,11 @@ fn note_unrequested_entries(
     requests: &[CapabilityRequest],
     notes: &mut Vec<GrantNote>,
 ) {
-    let wishes = |wish: &RequestedCapability| requests.iter().any(|request| request.wish == *wish);
+    let wishes =
+        |wish: &RequestedCapability| requests.iter().any(|request| request.requested == *wish);
     let confirms = wishes(&RequestedCapability::Ui { confirm: true });
     for capability in Capability::ALL {
-        let is_wished = requests.iter().any(|r| r.wish.capability() == capability);
+        let is_wished = requests.iter().any(|r| r.requested.capability() == capability);
         let unused = table.entries_with_text(capability).into_iter().enumerate();
         let unused = unused.filter(|(index, _)| match capability {
             Capability::Scratch => {
@@ -339,13 +341,13 @@ impl ProcessGrant {
     fn from_settings(switch: &CapabilitySettings) -> Self {
         Self {
             network: switch.is_flag_set(CapabilitySettingKey::Network),
-            unwalled: switch.is_flag_set(CapabilitySettingKey::Unwalled),
+            unsandboxed: switch.is_flag_set(CapabilitySettingKey::Unsandboxed),
         }
     }
 
     fn permission_line(self) -> String {
         let network = if self.network { "with" } else { "without" };
-        let walls = match self.unwalled {
+        let walls = match self.unsandboxed {
             true => ", without walls where the kernel has none",
             false => "",
         };
@@ -361,7 +363,7 @@ impl ScratchGrant {
         Self {
             name: entry.name.clone(),
             mount: entry.mount.clone(),
-            quota_bytes: quota_bytes.unwrap_or(SCRATCH_QUOTA_STANDARD_BYTES),
+            quota_bytes: quota_bytes.unwrap_or(SCRATCH_QUOTA_DEFAULT_BYTES),
         }
     }
 

@@ -49,7 +49,7 @@ pub struct ListenGrant {
     /// The kind of signals.
     pub kind: ListenKind,
     /// The address; `None` is standard input.
-    pub at: Option<ListenAddress>,
+    pub address: Option<ListenAddress>,
     /// The place of the entry.
     pub place: SourceLocation,
 }
@@ -58,7 +58,7 @@ pub struct ListenGrant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenAddress {
     /// The address; port 0 is any free port.
-    pub addr: SocketAddr,
+    pub socket_address: SocketAddr,
     /// The path. It is served with everything below it, except what another entry serves more
     /// specifically.
     pub path: String,
@@ -111,7 +111,7 @@ impl HintedError for ListenError {
 #[derive(Debug)]
 struct ParsedListenAddress {
     kind: ListenKind,
-    at: Option<(SocketAddr, String)>,
+    address: Option<(SocketAddr, String)>,
 }
 
 impl ListenKind {
@@ -154,7 +154,7 @@ impl FromStr for ParsedListenAddress {
 
     fn from_str(text: &str) -> Result<Self, ListenError> {
         if text == STDIN {
-            return Ok(Self { kind: ListenKind::Stdin, at: None });
+            return Ok(Self { kind: ListenKind::Stdin, address: None });
         }
         if text.len() > ADDRESS_BYTES_MAX {
             return Err(ListenError::TooLong { bytes: text.len() });
@@ -170,7 +170,7 @@ impl FromStr for ParsedListenAddress {
         let port = port.ok_or_else(|| ListenError::NoPort { text: text.to_owned() })?;
         let addr =
             SocketAddr::new(parse_listen_host(host)?.to_canonical(), parse_listen_port(port)?);
-        Ok(Self { kind, at: Some((addr, parse_listen_path(path)?)) })
+        Ok(Self { kind, address: Some((addr, parse_listen_path(path)?)) })
     }
 }
 
@@ -228,7 +228,7 @@ impl ListenGrant {
         public: bool,
         place: SourceLocation,
     ) -> Result<Self, SourceError> {
-        let ParsedListenAddress { kind, at } = written;
+        let ParsedListenAddress { kind, address: at } = written;
         let is_loopback = at.as_ref().is_none_or(|(addr, _)| addr.ip().is_loopback());
         if public && is_loopback {
             let error =
@@ -240,39 +240,45 @@ impl ListenGrant {
             let hint = "write 127.0.0.1 or [::1], or add public = true to say that you mean it";
             return Err(place.into_error(message).with_hint(hint));
         }
-        let at = at.map(|(addr, path)| ListenAddress { addr, path, public });
-        Ok(Self { kind, at, place })
+        let at = at.map(|(addr, path)| ListenAddress { socket_address: addr, path, public });
+        Ok(Self { kind, address: at, place })
     }
 
     /// Returns the entry that a fix proposes: any free port on this machine.
     pub(super) fn default_for_kind(kind: ListenKind, place: SourceLocation) -> Self {
         let addr = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-        let at = ListenAddress { addr, path: "/".to_owned(), public: false };
-        Self { kind, at: kind.url_scheme().map(|_| at), place }
+        let at = ListenAddress { socket_address: addr, path: "/".to_owned(), public: false };
+        Self { kind, address: kind.url_scheme().map(|_| at), place }
     }
 
     /// Returns the canonical form of an address, if the text is one.
     pub(crate) fn canonical_text(text: &str) -> Option<String> {
-        let ParsedListenAddress { kind, at } = text.parse().ok()?;
-        let at = at.map(|(addr, path)| ListenAddress { addr, path, public: false });
+        let ParsedListenAddress { kind, address: at } = text.parse().ok()?;
+        let at = at.map(|(addr, path)| ListenAddress { socket_address: addr, path, public: false });
         let place = SourceLocation { file: String::new(), line: 0, column: 0 };
-        Some(Self { kind, at, place }.to_string())
+        Some(Self { kind, address: at, place }.to_string())
     }
 
     /// Whether another entry has the same kind and address.
     pub(super) fn is_duplicate_of(&self, other: &Self) -> bool {
-        (self.kind, &self.at) == (other.kind, &other.at)
+        (self.kind, &self.address) == (other.kind, &other.address)
     }
 
     /// Why the entry conflicts with another one, if it does.
     pub(super) fn conflict_with(&self, other: &Self) -> Option<&'static str> {
-        let (Some(own), Some(theirs)) = (&self.at, &other.at) else {
+        let (Some(own), Some(theirs)) = (&self.address, &other.address) else {
             return self.is_duplicate_of(other).then_some("says the same");
         };
         match () {
             () if self.is_duplicate_of(other) => Some("says the same"),
-            () if own.addr.port() != theirs.addr.port() || own.addr.port() == 0 => None,
-            () if own.addr == theirs.addr => (own.path == theirs.path).then_some("serves the same"),
+            () if own.socket_address.port() != theirs.socket_address.port()
+                || own.socket_address.port() == 0 =>
+            {
+                None
+            }
+            () if own.socket_address == theirs.socket_address => {
+                (own.path == theirs.path).then_some("serves the same")
+            }
             () if own.covers_socket(theirs) || theirs.covers_socket(own) => {
                 Some("takes the same port")
             }
@@ -282,7 +288,7 @@ impl ListenGrant {
 
     /// The power that it gives the plugin, for the user who decides.
     pub(super) fn permission_line(&self) -> String {
-        match &self.at {
+        match &self.address {
             None => self.kind.action_phrase().to_owned(),
             Some(ListenAddress { public: false, .. }) => format!("listen at {self}"),
             Some(ListenAddress { public: true, .. }) => {
@@ -294,7 +300,7 @@ impl ListenGrant {
     /// The entry as TOML.
     pub(super) fn to_toml(&self) -> String {
         let at = toml_string(&self.to_string());
-        match &self.at {
+        match &self.address {
             Some(ListenAddress { public: true, .. }) => format!("{{ at = {at}, public = true }}"),
             Some(_) | None => at,
         }
@@ -312,15 +318,15 @@ impl ListenAddress {
 
     /// Whether its socket also covers another address on the same port.
     fn covers_socket(&self, other: &Self) -> bool {
-        let (own, theirs) = (self.addr.ip(), other.addr.ip());
+        let (own, theirs) = (self.socket_address.ip(), other.socket_address.ip());
         own.is_unspecified() && (own.is_ipv6() || theirs.is_ipv4())
     }
 }
 
 impl fmt::Display for ListenGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.at, self.kind.url_scheme()) {
-            (Some(ListenAddress { addr, path, .. }), Some(scheme)) => {
+        match (&self.address, self.kind.url_scheme()) {
+            (Some(ListenAddress { socket_address: addr, path, .. }), Some(scheme)) => {
                 write!(f, "{scheme}://{addr}{path}")
             }
             (Some(_), None) | (None, _) => f.write_str(STDIN),

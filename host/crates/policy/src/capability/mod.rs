@@ -18,7 +18,7 @@ use std::fmt;
 
 pub(crate) use self::{
     deny::{
-        PACKAGE, capability_denial, capability_from_reason, missing_listen_grants,
+        PACKAGE_ACTION_PREFIX, capability_denial, capability_from_reason, missing_listen_grants,
         missing_scratch_entries, unsandboxed_denial,
     },
     held::EffectiveCapabilities,
@@ -34,10 +34,10 @@ pub use self::{
     open_url::OpenUrlGrant,
     packages::PackagesGrant,
     request::{CapabilityRequest, RequestedCapability},
-    scratch::{SCRATCH_QUOTA_STANDARD_BYTES, ScratchGrant},
+    scratch::{SCRATCH_QUOTA_DEFAULT_BYTES, ScratchGrant},
     switch::{
-        NOTIFY_PER_MINUTE_STANDARD, SCHEDULE_INTERVAL_STANDARD, SCHEDULE_TIMERS_STANDARD,
-        STATE_QUOTA_STANDARD_BYTES, STATE_VALUE_STANDARD_BYTES,
+        NOTIFY_PER_MINUTE_DEFAULT, SCHEDULE_INTERVAL_DEFAULT, SCHEDULE_TIMERS_DEFAULT,
+        STATE_QUOTA_DEFAULT_BYTES, STATE_VALUE_DEFAULT_BYTES,
     },
 };
 

@@ -29,7 +29,7 @@ pub(super) const PATTERNS_MAX: usize = 1000;
 /// The pages that one plugin may open.
 #[derive(Debug, Clone)]
 pub struct OpenUrlGrant {
-    ground: Arc<PolicyContext>,
+    policy_context: Arc<PolicyContext>,
     pub(super) entries: Vec<OpenUrlEntry>,
 }
 
@@ -176,8 +176,8 @@ fn read_url_patterns(item: TomlItem<'_>) -> Result<Vec<UrlPattern>, SourceError>
 }
 
 impl OpenUrlGrant {
-    pub(super) fn new(ground: Arc<PolicyContext>, entries: Vec<OpenUrlEntry>) -> Self {
-        Self { ground, entries }
+    pub(super) fn new(policy_context: Arc<PolicyContext>, entries: Vec<OpenUrlEntry>) -> Self {
+        Self { policy_context, entries }
     }
 
     /// Checks whether a page may be opened, and whether the user is asked about it.
@@ -194,11 +194,11 @@ impl OpenUrlGrant {
     /// The entry that allows a page to be opened.
     pub(crate) fn find_permitting_entry(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
         if let Err(error) = check_url_form(url) {
-            return Err(deny::page_denial(&self.ground, url, Some(error)));
+            return Err(deny::page_denial(&self.policy_context, url, Some(error)));
         }
         let matching = self.entries.iter().filter(|entry| entry.matches(url));
         let found = matching.min_by_key(|entry| entry.decision);
-        found.ok_or_else(|| deny::page_denial(&self.ground, url, None))
+        found.ok_or_else(|| deny::page_denial(&self.policy_context, url, None))
     }
 
     /// Whether some page is opened without a question.

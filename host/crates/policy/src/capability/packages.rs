@@ -20,7 +20,7 @@ const PART_BYTES_MAX: usize = 128;
 /// The packages that one plugin may fetch.
 #[derive(Debug, Clone)]
 pub struct PackagesGrant {
-    ground: Arc<PolicyContext>,
+    policy_context: Arc<PolicyContext>,
     is_requested: bool,
     pub(super) entries: Vec<PackageEntry>,
 }
@@ -148,11 +148,11 @@ impl PackageEntry {
 
 impl PackagesGrant {
     pub(super) fn new(
-        ground: Arc<PolicyContext>,
+        policy_context: Arc<PolicyContext>,
         is_requested: bool,
         entries: Vec<PackageEntry>,
     ) -> Self {
-        Self { ground, is_requested, entries }
+        Self { policy_context, is_requested, entries }
     }
 
     /// Whether no package may be fetched.
@@ -173,7 +173,7 @@ impl PackagesGrant {
             true => Ok(()),
             false => {
                 let package = format!("{name}=={version}");
-                Err(deny::package_denial(&self.ground, self.is_requested, &package, wanted))
+                Err(deny::package_denial(&self.policy_context, self.is_requested, &package, wanted))
             }
         }
     }
@@ -193,7 +193,7 @@ impl PackagesGrant {
             return Ok(());
         }
         let wanted = wanted.map(|name| PackagePattern::Named { name, version: None });
-        Err(deny::package_denial(&self.ground, self.is_requested, name, wanted))
+        Err(deny::package_denial(&self.policy_context, self.is_requested, name, wanted))
     }
 
     /// The granted packages, as the policy writes them: names, pinned versions, or `*`.

@@ -17,7 +17,7 @@ const REQUESTS_MAX: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapabilityRequest {
     /// The requested action.
-    pub wish: RequestedCapability,
+    pub requested: RequestedCapability,
     /// The author's reason.
     pub why: String,
 }
@@ -165,6 +165,6 @@ fn read_capability_request(
 ) -> Result<CapabilityRequest, SourceError> {
     item.read_section(|section| {
         let wish = RequestedCapability::from_toml(capability, section)?;
-        Ok(CapabilityRequest { wish, why: read_reason(section)? })
+        Ok(CapabilityRequest { requested: wish, why: read_reason(section)? })
     })
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Default quota of a scratch: a data set to compute on, in memory or on a small disk.
-pub const SCRATCH_QUOTA_STANDARD_BYTES: u64 = 64 << 20;
+pub const SCRATCH_QUOTA_DEFAULT_BYTES: u64 = 64 << 20;
 
 /// The largest quota of a scratch: it is deleted after the session, so larger data belongs
 /// elsewhere.

@@ -15,25 +15,25 @@ use crate::{
 };
 
 /// All keys and values of one plugin and user: some thousand notes, but not a bulk store.
-pub const STATE_QUOTA_STANDARD_BYTES: u64 = 1 << 20;
+pub const STATE_QUOTA_DEFAULT_BYTES: u64 = 1 << 20;
 
 /// The largest quota that a policy may state: the store is a single file, not a file server.
 const STATE_QUOTA_BYTES_MAX: u64 = 1 << 30;
 
 /// The longest single value: a text document; larger data belongs in a file.
-pub const STATE_VALUE_STANDARD_BYTES: u64 = 64 << 10;
+pub const STATE_VALUE_DEFAULT_BYTES: u64 = 64 << 10;
 
 /// The longest value that a policy may allow: each value is held in memory as a whole.
 const STATE_VALUE_BYTES_MAX: u64 = 64 << 20;
 
 /// Timers of one plugin and user: more than anyone keeps track of.
-pub const SCHEDULE_TIMERS_STANDARD: u32 = 64;
+pub const SCHEDULE_TIMERS_DEFAULT: u32 = 64;
 
 /// The most timers that a policy may allow: setting a timer examines all of them.
 const SCHEDULE_TIMERS_MAX: u32 = 10_000;
 
 /// Shortest time between two firings of a repeated timer: each firing runs the plugin.
-pub const SCHEDULE_INTERVAL_STANDARD: Duration = Duration::from_secs(60);
+pub const SCHEDULE_INTERVAL_DEFAULT: Duration = Duration::from_secs(60);
 
 /// The shortest interval that a policy may state; a more frequent timer is never set.
 const SCHEDULE_INTERVAL_MS_MIN: u64 = 1000;
@@ -42,7 +42,7 @@ const SCHEDULE_INTERVAL_MS_MIN: u64 = 1000;
 const SCHEDULE_INTERVAL_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
 /// Messages of a plugin per minute: enough for a busy timer, too few for a flood.
-pub const NOTIFY_PER_MINUTE_STANDARD: u32 = 10;
+pub const NOTIFY_PER_MINUTE_DEFAULT: u32 = 10;
 
 /// The most messages that a policy may allow: ten per second, too many to read.
 const NOTIFY_PER_MINUTE_MAX: u32 = 600;
@@ -57,7 +57,7 @@ pub(crate) enum CapabilitySettingKey {
     PerMinute,
     Confirm,
     Network,
-    Unwalled,
+    Unsandboxed,
 }
 
 /// A setting with its capability, its key and its range.
@@ -97,19 +97,19 @@ static KEYS: [Key; 8] = [
     ),
     (CapabilitySettingKey::Confirm, Capability::Ui, "confirm", LimitRange::Flag),
     (CapabilitySettingKey::Network, Capability::Process, "network", LimitRange::Flag),
-    (CapabilitySettingKey::Unwalled, Capability::Process, "unwalled", LimitRange::Flag),
+    (CapabilitySettingKey::Unsandboxed, Capability::Process, "unwalled", LimitRange::Flag),
 ];
 
 impl CapabilitySettingKey {
     /// The default of a setting, in bytes, milliseconds or as a count.
     fn default_value(self) -> u64 {
         match self {
-            Self::Quota => STATE_QUOTA_STANDARD_BYTES,
-            Self::Value => STATE_VALUE_STANDARD_BYTES,
-            Self::Timers => SCHEDULE_TIMERS_STANDARD.into(),
-            Self::Interval => SCHEDULE_INTERVAL_STANDARD.as_secs() * 1000,
-            Self::PerMinute => NOTIFY_PER_MINUTE_STANDARD.into(),
-            Self::Confirm | Self::Network | Self::Unwalled => 0,
+            Self::Quota => STATE_QUOTA_DEFAULT_BYTES,
+            Self::Value => STATE_VALUE_DEFAULT_BYTES,
+            Self::Timers => SCHEDULE_TIMERS_DEFAULT.into(),
+            Self::Interval => SCHEDULE_INTERVAL_DEFAULT.as_secs() * 1000,
+            Self::PerMinute => NOTIFY_PER_MINUTE_DEFAULT.into(),
+            Self::Confirm | Self::Network | Self::Unsandboxed => 0,
         }
     }
 
@@ -123,7 +123,7 @@ impl CapabilitySettingKey {
             | Self::PerMinute
             | Self::Confirm
             | Self::Network
-            | Self::Unwalled => one < other,
+            | Self::Unsandboxed => one < other,
         }
     }
 }

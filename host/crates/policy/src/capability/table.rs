@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CapabilityTable {
     /// The capabilities that are switched on or off.
-    pub(super) switches: BTreeMap<Capability, CapabilitySettings>,
+    pub(super) settings: BTreeMap<Capability, CapabilitySettings>,
     /// One entry for each file that grants it.
     pub(crate) open_url: Vec<OpenUrlEntry>,
     pub(crate) packages: Vec<PackageEntry>,
@@ -34,20 +34,20 @@ pub(crate) struct CapabilityTable {
     /// The denied capabilities, with the places of their denials.
     denied: BTreeMap<Capability, SourceLocation>,
     /// The denied capabilities that only a project denies.
-    withheld: BTreeSet<Capability>,
+    denied_by_project: BTreeSet<Capability>,
 }
 
 impl CapabilityTable {
     /// No statement about any capability.
     pub(crate) fn empty() -> Self {
         Self {
-            switches: BTreeMap::new(),
+            settings: BTreeMap::new(),
             open_url: Vec::new(),
             packages: Vec::new(),
             scratch: Vec::new(),
             listen: Vec::new(),
             denied: BTreeMap::new(),
-            withheld: BTreeSet::new(),
+            denied_by_project: BTreeSet::new(),
         }
     }
 
@@ -84,7 +84,7 @@ impl CapabilityTable {
             | Capability::Process => {
                 let item = if item.is_true() { tier.check_may_grant(item)? } else { item };
                 let switch = CapabilitySettings::from_toml(capability, item, tier)?;
-                self.switches.insert(capability, switch);
+                self.settings.insert(capability, switch);
             }
             Capability::OpenUrl => {
                 self.open_url.push(OpenUrlEntry::from_toml(tier.check_may_grant(item)?)?)
@@ -116,8 +116,8 @@ impl CapabilityTable {
 
     /// Adds the statements of another file: a grant in one file is enough, and so is a denial.
     pub(crate) fn merge_from(&mut self, tier: PolicyTier, other: Self) {
-        for (capability, theirs) in other.switches {
-            let own = self.switches.entry(capability).or_insert_with(CapabilitySettings::empty);
+        for (capability, theirs) in other.settings {
+            let own = self.settings.entry(capability).or_insert_with(CapabilitySettings::empty);
             match tier {
                 PolicyTier::Admin | PolicyTier::User => own.merge_from(theirs),
                 PolicyTier::Project => own.tighten_with(theirs),
@@ -132,7 +132,7 @@ impl CapabilityTable {
         self.listen = merge_without_duplicates(&self.listen, listen, ListenGrant::is_duplicate_of);
         for (capability, place) in other.denied {
             if tier == PolicyTier::Project && !self.denied.contains_key(&capability) {
-                self.withheld.insert(capability);
+                self.denied_by_project.insert(capability);
             }
             self.denied.entry(capability).or_insert(place);
         }
@@ -145,7 +145,7 @@ impl CapabilityTable {
 
     /// Whether only a project denies a capability.
     pub(super) fn is_denied_only_by_project(&self, capability: Capability) -> bool {
-        self.withheld.contains(&capability)
+        self.denied_by_project.contains(&capability)
     }
 
     /// The statements about a capability, if it is switched on and not denied.
@@ -158,7 +158,7 @@ impl CapabilityTable {
         &self,
         capability: Capability,
     ) -> Option<&CapabilitySettings> {
-        self.switches.get(&capability).filter(|switch| switch.granted.is_some())
+        self.settings.get(&capability).filter(|switch| switch.granted.is_some())
     }
 
     /// Every entry about a capability in the files, with its text.
@@ -173,7 +173,7 @@ impl CapabilityTable {
             | Capability::Progress
             | Capability::Ui
             | Capability::Process => {
-                let switch = self.switches.get(&capability).into_iter();
+                let switch = self.settings.get(&capability).into_iter();
                 switch.filter_map(|s| Some((s.granted.as_ref()?, s.to_toml()))).collect()
             }
             Capability::OpenUrl => self.open_url.iter().map(|e| (&e.place, e.to_toml())).collect(),

@@ -41,11 +41,11 @@ const TEXT_BYTES_PER_STEP: usize = 64;
 /// The names of the keys of `grants`.
 pub(super) const GRANT_KEYS: [&str; 5] = ["net", "fs", "env", "secrets", "capabilities"];
 
-type Boxed<'v> = Box<dyn Val + 'v>;
+type BoxedValue<'v> = Box<dyn Val + 'v>;
 
 /// The facts of one decision, and the steps that its conditions may still take.
 pub(crate) struct ConditionFacts<'a> {
-    situation: CallFacts<'a>,
+    call_facts: CallFacts<'a>,
     grant: &'a Grant,
     variables: OnceCell<ConditionVariables<'a>>,
     work_left: Cell<u64>,
@@ -53,9 +53,9 @@ pub(crate) struct ConditionFacts<'a> {
 
 /// The variables in the evaluator's form.
 pub(super) struct ConditionVariables<'a> {
-    args: Boxed<'a>,
-    context: Boxed<'a>,
-    grants: Boxed<'a>,
+    args: BoxedValue<'a>,
+    context: BoxedValue<'a>,
+    grants: BoxedValue<'a>,
     weights: VariableWeights<'a>,
 }
 
@@ -63,34 +63,34 @@ pub(super) struct ConditionVariables<'a> {
 struct VariableWeights<'a> {
     args: u64,
     /// The weight of each argument, and its number of elements.
-    fields: HashMap<&'a str, (u64, u64)>,
+    per_argument: HashMap<&'a str, (u64, u64)>,
     context: u64,
     grants: u64,
 }
 
 impl<'a> ConditionFacts<'a> {
-    pub(crate) fn new(situation: CallFacts<'a>, grant: &'a Grant) -> Self {
+    pub(crate) fn new(call_facts: CallFacts<'a>, grant: &'a Grant) -> Self {
         let work_left = Cell::new(WORK_STEPS_MAX);
-        Self { situation, grant, variables: OnceCell::new(), work_left }
+        Self { call_facts, grant, variables: OnceCell::new(), work_left }
     }
 
     pub(crate) fn call_facts(&self) -> &CallFacts<'a> {
-        &self.situation
+        &self.call_facts
     }
 
     pub(super) fn variables(&self) -> Result<&ConditionVariables<'a>, EvaluationError> {
         if let Some(variables) = self.variables.get() {
             return Ok(variables);
         }
-        if value_weight(self.situation.arguments, 0) > WORK_STEPS_MAX {
-            return Err(EvaluationError::TooMuch);
+        if value_weight(self.call_facts.arguments, 0) > WORK_STEPS_MAX {
+            return Err(EvaluationError::TooMuchWork);
         }
-        Ok(self.variables.get_or_init(|| ConditionVariables::new(&self.situation, self.grant)))
+        Ok(self.variables.get_or_init(|| ConditionVariables::new(&self.call_facts, self.grant)))
     }
 
     /// Subtracts steps from the remaining ones.
     pub(super) fn spend_steps(&self, steps: u64) -> Result<(), EvaluationError> {
-        let left = self.work_left.get().checked_sub(steps).ok_or(EvaluationError::TooMuch)?;
+        let left = self.work_left.get().checked_sub(steps).ok_or(EvaluationError::TooMuchWork)?;
         self.work_left.set(left);
         Ok(())
     }
@@ -110,7 +110,7 @@ impl<'a> ConditionVariables<'a> {
             grants,
             weights: VariableWeights {
                 args: value_weight(situation.arguments, 0),
-                fields: field_weights(situation.arguments),
+                per_argument: field_weights(situation.arguments),
                 context: weight_of_context,
                 grants: weight_of_grants,
             },
@@ -129,7 +129,7 @@ impl<'a> ConditionVariables<'a> {
 
     /// The weight of one argument, and its number of elements.
     pub(super) fn argument_weight(&self, name: &str) -> (u64, u64) {
-        self.weights.fields.get(name).copied().unwrap_or((1, 0))
+        self.weights.per_argument.get(name).copied().unwrap_or((1, 0))
     }
 }
 
@@ -146,9 +146,9 @@ impl VariableResolver for ConditionVariables<'_> {
 
 /// The environment of all conditions, with the standard functions.
 pub(super) fn condition_environment() -> Arc<Env> {
-    static STANDARD: LazyLock<Arc<Env>> =
+    static CEL_ENVIRONMENT: LazyLock<Arc<Env>> =
         LazyLock::new(|| Arc::new(Env::default().with_optional_support(false).with_stdlib()));
-    Arc::clone(&STANDARD)
+    Arc::clone(&CEL_ENVIRONMENT)
 }
 
 /// The weight of a value: one for itself, plus the weights of its elements; a string weighs by its
@@ -189,7 +189,7 @@ pub(super) fn text_weight(text: &str) -> u64 {
     1 + (text.len() / TEXT_BYTES_PER_STEP) as u64
 }
 
-fn to_cel_value(json: &Value) -> Boxed<'_> {
+fn to_cel_value(json: &Value) -> BoxedValue<'_> {
     match json {
         Value::Null => cel_null(),
         Value::Bool(truth) => Box::new(CelBool::from(*truth)),
@@ -203,7 +203,7 @@ fn to_cel_value(json: &Value) -> Boxed<'_> {
 }
 
 /// Whole numbers become integers, so that a condition can compute `args.count + 1`.
-fn to_cel_number(number: &Number) -> Boxed<'static> {
+fn to_cel_number(number: &Number) -> BoxedValue<'static> {
     match (number.as_i64(), number.as_u64()) {
         (Some(whole), _) => Box::new(CelInt::from(whole)),
         (None, Some(large)) => Box::new(CelUInt::from(large)),
@@ -211,29 +211,29 @@ fn to_cel_number(number: &Number) -> Boxed<'static> {
     }
 }
 
-fn cel_null<'v>() -> Boxed<'v> {
+fn cel_null<'v>() -> BoxedValue<'v> {
     Box::new(CelNull)
 }
 
-fn cel_borrowed_text(text: &str) -> Boxed<'_> {
+fn cel_borrowed_text(text: &str) -> BoxedValue<'_> {
     Box::new(CelString::from(text))
 }
 
-fn cel_owned_text(text: String) -> Boxed<'static> {
+fn cel_owned_text(text: String) -> BoxedValue<'static> {
     Box::new(CelString::from(text))
 }
 
-fn cel_list<'v>(items: impl Iterator<Item = Boxed<'v>>) -> Boxed<'v> {
+fn cel_list<'v>(items: impl Iterator<Item = BoxedValue<'v>>) -> BoxedValue<'v> {
     Box::new(CelList::from(items.collect::<Vec<_>>()))
 }
 
-fn cel_map<'v>(fields: impl IntoIterator<Item = (&'v str, Boxed<'v>)>) -> Boxed<'v> {
+fn cel_map<'v>(fields: impl IntoIterator<Item = (&'v str, BoxedValue<'v>)>) -> BoxedValue<'v> {
     let fields = fields.into_iter().map(|(key, value)| (CelMapKey::from(key), value));
     Box::new(CelMap::from(fields.collect::<HashMap<_, _>>()))
 }
 
 /// The plugin's grants, and their weight.
-fn cel_grants(grant: &Grant) -> (Boxed<'_>, u64) {
+fn cel_grants(grant: &Grant) -> (BoxedValue<'_>, u64) {
     // Several pairs of request and entry often give the same pattern.
     let net: BTreeSet<String> =
         grant.net().permitted_patterns().map(|pattern| pattern.to_string()).collect();

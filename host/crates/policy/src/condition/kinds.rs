@@ -29,7 +29,7 @@ const LOOPS_MAX: usize = 4;
 const VARIABLES: [&str; 3] = ["args", "context", "grants"];
 
 /// The parser's name for the result that a loop collects.
-const COLLECTED: &str = "@result";
+const LOOP_RESULT_VARIABLE: &str = "@result";
 
 /// The names of types, for `type(args.x) == string`.
 const TYPE_NAMES: [&str; 8] =
@@ -46,7 +46,7 @@ enum ExpressionKind {
     Null,
     Type,
     /// Any type.
-    Open,
+    Any,
 }
 
 /// The form of a function call.
@@ -72,7 +72,7 @@ const FUNCTIONS: [(&str, FunctionArity, ExpressionKind); 14] = [
     ("string", FunctionArity::Global(1), ExpressionKind::Text),
     ("bool", FunctionArity::Global(1), ExpressionKind::Bool),
     ("type", FunctionArity::Global(1), ExpressionKind::Type),
-    ("dyn", FunctionArity::Global(1), ExpressionKind::Open),
+    ("dyn", FunctionArity::Global(1), ExpressionKind::Any),
 ];
 
 /// The functions that the parser turns into loops, for the list of known functions.
@@ -81,13 +81,13 @@ const LOOPS: [&str; 6] = ["has", "all", "exists", "exists_one", "map", "filter"]
 /// The names in scope at one place of a condition, and the patterns found so far.
 struct ConditionScope<'e> {
     /// The variables of the enclosing loops, the innermost last.
-    bound: Vec<&'e str>,
+    loop_variables: Vec<&'e str>,
     patterns: Vec<String>,
 }
 
 /// Checks a condition, and returns its regular expressions, compiled.
 pub(super) fn check_types(expression: &IdedExpr) -> Result<CompiledPatterns, ConditionError> {
-    let mut scope = ConditionScope { bound: Vec::new(), patterns: Vec::new() };
+    let mut scope = ConditionScope { loop_variables: Vec::new(), patterns: Vec::new() };
     let kind = scope.expression_kind(expression)?;
     if !kind.can_be(ExpressionKind::Bool) {
         let flaw = format!("the condition is {}, not true or false", kind.display_text());
@@ -108,7 +108,7 @@ fn flaw_without_hint(flaw: impl Into<String>) -> ConditionError {
 impl ExpressionKind {
     /// Whether a value of this kind can be of the other kind.
     fn can_be(self, other: Self) -> bool {
-        self == other || self == Self::Open
+        self == other || self == Self::Any
     }
 
     fn display_text(self) -> &'static str {
@@ -120,7 +120,7 @@ impl ExpressionKind {
             Self::Map => "a table",
             Self::Null => "null",
             Self::Type => "the name of a type",
-            Self::Open => "of any type",
+            Self::Any => "of any type",
         }
     }
 }
@@ -166,11 +166,13 @@ impl<'e> ConditionScope<'e> {
 
     fn name_kind(&self, name: &str) -> Result<ExpressionKind, ConditionError> {
         match name {
-            _ if name == COLLECTED || self.bound.contains(&name) => Ok(ExpressionKind::Open),
+            _ if name == LOOP_RESULT_VARIABLE || self.loop_variables.contains(&name) => {
+                Ok(ExpressionKind::Any)
+            }
             _ if VARIABLES.contains(&name) => Ok(ExpressionKind::Map),
             _ if TYPE_NAMES.contains(&name) => Ok(ExpressionKind::Type),
             _ => {
-                let known = self.bound.iter().copied().chain(VARIABLES);
+                let known = self.loop_variables.iter().copied().chain(VARIABLES);
                 let hint = match nearest_match(name, known) {
                     Some(known) => format!("did you mean {known}?"),
                     None => format!("the variables are {}", VARIABLES.join(", ")),
@@ -194,7 +196,7 @@ impl<'e> ConditionScope<'e> {
                     let flaw = format!("{} is looked up in what is {words}", quoted(field));
                     return Err(flaw_with_hint(flaw, "only tables have fields"));
                 }
-                ExpressionKind::Open
+                ExpressionKind::Any
             }
         };
         Ok(if select.test { ExpressionKind::Bool } else { kind })
@@ -207,9 +209,9 @@ impl<'e> ConditionScope<'e> {
     ) -> Option<(&'e str, &'static [&'static str], ExpressionKind)> {
         let Expr::Ident(name) = &operand.expr else { return None };
         match name.as_str() {
-            name if self.bound.contains(&name) => None,
+            name if self.loop_variables.contains(&name) => None,
             // Two of the texts may be missing, and are null then.
-            "context" => Some((name, &CONTEXT_KEYS, ExpressionKind::Open)),
+            "context" => Some((name, &CONTEXT_KEYS, ExpressionKind::Any)),
             "grants" => Some((name, &GRANT_KEYS, ExpressionKind::List)),
             _ => None,
         }
@@ -238,14 +240,14 @@ impl<'e> ConditionScope<'e> {
             return Err(flaw_with_hint(flaw, "only lists and tables hold something"));
         }
         let start = self.expression_kind(&comprehension.accu_init)?;
-        self.bound.push(&comprehension.iter_var);
-        if self.bound.len() > LOOPS_MAX {
+        self.loop_variables.push(&comprehension.iter_var);
+        if self.loop_variables.len() > LOOPS_MAX {
             let flaw = format!("more than {LOOPS_MAX} loops stand in each other");
             return Err(flaw_with_hint(flaw, "write several rules"));
         }
         self.expression_kind(&comprehension.loop_cond)?;
         self.expression_kind(&comprehension.loop_step)?;
-        self.bound.pop();
+        self.loop_variables.pop();
         // A loop that counts ends with a comparison.
         Ok(if start == ExpressionKind::List { ExpressionKind::List } else { ExpressionKind::Bool })
     }
@@ -283,7 +285,7 @@ fn is_operator(name: &str) -> bool {
 fn operator_kind(name: &str, kinds: &[ExpressionKind]) -> Result<ExpressionKind, ConditionError> {
     let same = |kinds: &[ExpressionKind]| match kinds {
         [a, b] if a == b => *a,
-        _ => ExpressionKind::Open,
+        _ => ExpressionKind::Any,
     };
     Ok(match name {
         operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT => {
@@ -308,7 +310,7 @@ fn operator_kind(name: &str, kinds: &[ExpressionKind]) -> Result<ExpressionKind,
         | operators::MODULO
         | operators::NEGATE => ExpressionKind::Number,
         operators::ADD => same(kinds),
-        _ => ExpressionKind::Open,
+        _ => ExpressionKind::Any,
     })
 }
 

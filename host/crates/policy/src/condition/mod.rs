@@ -37,8 +37,8 @@ const DETAIL_CHARS_MAX: usize = 120;
 /// A parsed condition. Two are equal if their texts are.
 #[derive(Clone)]
 pub(crate) struct Condition {
-    written: String,
-    parsed: Arc<CompiledCondition>,
+    text: String,
+    compiled: Arc<CompiledCondition>,
 }
 
 struct CompiledCondition {
@@ -65,7 +65,7 @@ pub(crate) enum ConditionError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EvaluationError {
     #[error("it would take too much work")]
-    TooMuch,
+    TooMuchWork,
     #[error("there is no {}", quoted(name))]
     Missing { name: String },
     #[error("a value is not of the type that it needs")]
@@ -100,17 +100,17 @@ impl Condition {
         levels::check_nesting(&written)?;
         let expression = parse_expression(&written)?;
         let patterns = kinds::check_types(&expression)?;
-        Ok(Self { written, parsed: Arc::new(CompiledCondition { expression, patterns }) })
+        Ok(Self { text: written, compiled: Arc::new(CompiledCondition { expression, patterns }) })
     }
 
     /// The length of its text, in bytes.
     pub(crate) fn text_bytes(&self) -> usize {
-        self.written.len()
+        self.text.len()
     }
 
     /// The number of its regular expressions.
     pub(crate) fn pattern_count(&self) -> usize {
-        self.parsed.patterns.len()
+        self.compiled.patterns.len()
     }
 
     /// Whether the condition holds.
@@ -119,7 +119,7 @@ impl Condition {
     ///
     /// The condition cannot be evaluated with these facts, or would take too many steps.
     pub(crate) fn evaluate(&self, facts: &ConditionFacts<'_>) -> Result<bool, EvaluationError> {
-        let CompiledCondition { expression, patterns } = &*self.parsed;
+        let CompiledCondition { expression, patterns } = &*self.compiled;
         let variables = facts.variables()?;
         facts.spend_steps(work::max_evaluation_steps(expression, patterns, variables))?;
         let mut context = Context::with_env(facts::condition_environment());
@@ -173,7 +173,7 @@ fn evaluation_error(error: &ExecutionError) -> EvaluationError {
 
 impl PartialEq for Condition {
     fn eq(&self, other: &Self) -> bool {
-        self.written == other.written
+        self.text == other.text
     }
 }
 
@@ -181,12 +181,12 @@ impl Eq for Condition {}
 
 impl fmt::Debug for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Condition").field(&self.written).finish()
+        f.debug_tuple("Condition").field(&self.text).finish()
     }
 }
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.written)
+        f.write_str(&self.text)
     }
 }

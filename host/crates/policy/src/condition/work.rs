@@ -44,7 +44,7 @@ struct LoopVariable<'s> {
 struct ScopeWeights<'s> {
     variables: &'s ConditionVariables<'s>,
     patterns: &'s CompiledPatterns,
-    bound: Option<&'s LoopVariable<'s>>,
+    loop_variable: Option<&'s LoopVariable<'s>>,
 }
 
 /// Returns the maximum number of steps of a condition.
@@ -53,7 +53,7 @@ pub(super) fn max_evaluation_steps(
     patterns: &CompiledPatterns,
     variables: &ConditionVariables<'_>,
 ) -> u64 {
-    ScopeWeights { variables, patterns, bound: None }.expression_cost(expression).steps
+    ScopeWeights { variables, patterns, loop_variable: None }.expression_cost(expression).steps
 }
 
 impl EvaluationCost {
@@ -124,7 +124,7 @@ impl<'s> ScopeWeights<'s> {
     }
 
     fn loop_variable_weight(self, name: &str) -> Option<u64> {
-        let mut loops = std::iter::successors(self.bound, |bound| bound.outer);
+        let mut loops = std::iter::successors(self.loop_variable, |bound| bound.outer);
         loops.find(|bound| bound.name == name).map(|bound| bound.weight)
     }
 
@@ -178,8 +178,8 @@ impl<'s> ScopeWeights<'s> {
         let range = self.expression_cost(&comprehension.iter_range);
         let step = |weight| {
             let name = comprehension.iter_var.as_str();
-            let bound = LoopVariable { name, weight, outer: self.bound };
-            let inside = ScopeWeights { bound: Some(&bound), ..self };
+            let bound = LoopVariable { name, weight, outer: self.loop_variable };
+            let inside = ScopeWeights { loop_variable: Some(&bound), ..self };
             inside.expression_cost(&comprehension.loop_step)
         };
         let (empty, whole) = (step(0), step(range.weight));

@@ -23,7 +23,7 @@ pub enum GrantAddition {
     /// A capability that is switched on.
     Capability(CapabilityAddition),
     /// A page that the plugin may open in the browser, as a pattern.
-    Page(String),
+    OpenUrl(String),
     /// A package that the plugin may fetch: `six`, `six==1.17.0`, or `*` for all.
     Package(String),
     /// A scratch.
@@ -56,7 +56,7 @@ pub enum NetReachText {
     /// Public addresses.
     Public,
     /// Also the addresses that the pattern's host determines: its own, or the loopback.
-    Own,
+    HostAddresses,
     /// Also the addresses in these ranges.
     Ranges(Vec<String>),
 }
@@ -84,7 +84,7 @@ pub struct SecretAddition {
     /// The secret's name.
     pub name: String,
     /// How the plugin uses it.
-    pub way: SecretUseText,
+    pub usage: SecretUseText,
 }
 
 /// How a plugin uses a secret.
@@ -127,7 +127,7 @@ pub struct ScratchAddition {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListenAddition {
     /// An address such as `http://127.0.0.1:8077/hooks`, or `stdin`.
-    pub at: String,
+    pub address: String,
     /// Whether other machines may reach it.
     pub public: bool,
 }
@@ -144,7 +144,7 @@ impl GrantAddition {
             Self::Env(_) => "env",
             Self::Secret(_) => "secrets",
             Self::Capability(addition) => addition.capability.as_str(),
-            Self::Page(_) => Capability::OpenUrl.as_str(),
+            Self::OpenUrl(_) => Capability::OpenUrl.as_str(),
             Self::Package(_) => Capability::Packages.as_str(),
             Self::Scratch(_) => Capability::Scratch.as_str(),
             Self::Listen(_) => Capability::Listen.as_str(),
@@ -159,7 +159,7 @@ impl GrantAddition {
                 toml_inline_table(&[(&toml_key(key), toml_limit_value(value))])
             }
             Self::Capability(_) => self.entry_toml(),
-            Self::Page(_) => toml_inline_table(&[("allow", format!("[{}]", self.entry_toml()))]),
+            Self::OpenUrl(_) => toml_inline_table(&[("allow", format!("[{}]", self.entry_toml()))]),
             Self::Net(_)
             | Self::Fs(_)
             | Self::Env(_)
@@ -177,8 +177,8 @@ impl GrantAddition {
         match self {
             Self::Net(net) if net.is_plain_text() => toml_string(&net.pattern),
             Self::Capability(addition) => addition.toml_value(),
-            Self::Listen(listen) if !listen.public => toml_string(&listen.at),
-            Self::Env(text) | Self::Page(text) | Self::Package(text) => toml_string(text),
+            Self::Listen(listen) if !listen.public => toml_string(&listen.address),
+            Self::Env(text) | Self::OpenUrl(text) | Self::Package(text) => toml_string(text),
             Self::Limit { value, .. } => toml_limit_value(value),
             Self::Net(_) | Self::Fs(_) | Self::Secret(_) | Self::Scratch(_) | Self::Listen(_) => {
                 toml_inline_table(&self.entry_pairs())
@@ -196,7 +196,7 @@ impl GrantAddition {
             Self::Listen(listen) => listen.entry_pairs(),
             Self::Env(_)
             | Self::Capability(_)
-            | Self::Page(_)
+            | Self::OpenUrl(_)
             | Self::Package(_)
             | Self::Limit { .. } => Vec::new(),
         }
@@ -251,7 +251,7 @@ impl FsAddition {
 impl SecretAddition {
     fn entry_pairs(&self) -> Pairs {
         let mut pairs = vec![("name", toml_string(&self.name))];
-        match &self.way {
+        match &self.usage {
             SecretUseText::Reveal => pairs.push(("reveal", "true".to_owned())),
             SecretUseText::Inject { to, header, format } => {
                 pairs.push(("to", toml_string(to)));
@@ -284,7 +284,7 @@ impl ScratchAddition {
 impl ListenAddition {
     fn entry_pairs(&self) -> Pairs {
         let public = self.public.then(|| ("public", "true".to_owned()));
-        [("at", toml_string(&self.at))].into_iter().chain(public).collect()
+        [("at", toml_string(&self.address))].into_iter().chain(public).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use sallyport_contract::PluginName;
 use toml_edit::Item;
 
 use super::{
-    PAGES, PLUGINS,
+    PAGES_KEY, PLUGIN_KEY,
     addition::{CapabilityAddition, GrantAddition, toml_key, toml_setting_value},
     entry::{canonical_page, list_entries},
     error::EditError,
@@ -31,7 +31,7 @@ pub(super) fn grant_capability(
             &GrantAddition::Capability(wanted.clone()).value_alone(),
         );
     }
-    let table = tree.find_table(&[PLUGINS, plugin.as_str(), key])?;
+    let table = tree.find_table(&[PLUGIN_KEY, plugin.as_str(), key])?;
     let table = table.expect("the table has been found before something is stated in it");
     match table.get(setting) {
         None => Ok(tree.add_key(&table, &toml_key(setting), &toml_setting_value(value))),
@@ -53,18 +53,18 @@ pub(super) fn add_page_pattern(
     if !item.is_table_like() {
         return tree.replace_value(key, item, &page.value_alone());
     }
-    let table = tree.find_table(&[PLUGINS, plugin.as_str(), key])?;
-    let Some(pages) = table.as_ref().and_then(|table| table.get(PAGES)) else {
+    let table = tree.find_table(&[PLUGIN_KEY, plugin.as_str(), key])?;
+    let Some(pages) = table.as_ref().and_then(|table| table.get(PAGES_KEY)) else {
         return Ok(Vec::new());
     };
-    let GrantAddition::Page(pattern) = page else { return Ok(Vec::new()) };
+    let GrantAddition::OpenUrl(pattern) = page else { return Ok(Vec::new()) };
     let wanted = canonical_page(pattern);
-    let is_there = list_entries(tree, PAGES, pages)?
+    let is_there = list_entries(tree, PAGES_KEY, pages)?
         .into_iter()
         .any(|entry| entry.plain_text().map(canonical_page).as_ref() == Some(&wanted));
     match pages.as_array() {
         Some(_) if is_there => Ok(Vec::new()),
         Some(array) => Ok(tree.add_entry(array, &page.entry_toml())),
-        None => Err(tree.shape_error(PAGES, pages, "a list of texts")),
+        None => Err(tree.shape_error(PAGES_KEY, pages, "a list of texts")),
     }
 }

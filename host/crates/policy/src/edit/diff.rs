@@ -11,7 +11,7 @@ const COMPARISONS_MAX: usize = 1 << 22;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineChange {
     /// It is in both texts.
-    Kept,
+    Unchanged,
     /// It is new.
     Added,
     /// It is gone.
@@ -40,12 +40,12 @@ pub fn diff_lines(before: &str, after: &str) -> Vec<DiffLine> {
     let old_middle = same_head..old.len() - same_tail;
     let new_middle = same_head..new.len() - same_tail;
     let mut lines: Vec<_> =
-        (0..same_head).map(|at| diff_line(LineChange::Kept, &new, at)).collect();
+        (0..same_head).map(|at| diff_line(LineChange::Unchanged, &new, at)).collect();
     for (change, at) in line_changes(&old[old_middle], &new[new_middle.clone()]) {
         let text = if change == LineChange::Removed { &old } else { &new };
         lines.push(diff_line(change, text, same_head + at));
     }
-    lines.extend((new_middle.end..new.len()).map(|at| diff_line(LineChange::Kept, &new, at)));
+    lines.extend((new_middle.end..new.len()).map(|at| diff_line(LineChange::Unchanged, &new, at)));
     keep_context_lines(lines)
 }
 
@@ -66,7 +66,7 @@ fn line_changes(old: &[&str], new: &[&str]) -> Vec<(LineChange, usize)> {
     while from < old.len() || to < new.len() {
         let ended = from == old.len() || to == new.len();
         if !ended && old[from] == new[to] {
-            found.push((LineChange::Kept, to));
+            found.push((LineChange::Unchanged, to));
             (from, to) = (from + 1, to + 1);
         } else if to == new.len() || (!ended && common[from + 1][to] >= common[from][to + 1]) {
             found.push((LineChange::Removed, from));
@@ -97,7 +97,8 @@ fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<u32>> {
 /// Keeps the changes and their context lines.
 fn keep_context_lines(lines: Vec<DiffLine>) -> Vec<DiffLine> {
     let mut shown = vec![false; lines.len()];
-    for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.change != LineChange::Kept) {
+    for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.change != LineChange::Unchanged)
+    {
         let end = lines.len().min(at + CONTEXT_LINES + 1);
         shown[at.saturating_sub(CONTEXT_LINES)..end].fill(true);
     }

@@ -29,7 +29,7 @@ pub enum EditError {
     },
     /// The addition is not valid in a policy.
     #[error("{message}")]
-    Unfit {
+    InvalidAddition {
         /// The reason.
         message: String,
         /// A hint how to write it, if there is one.
@@ -37,7 +37,7 @@ pub enum EditError {
     },
     /// The thing to remove does not exist.
     #[error("there is no {kind} {}", quoted(name))]
-    Absent {
+    NotFound {
         /// The kind of thing.
         kind: &'static str,
         /// Its name.
@@ -62,9 +62,9 @@ impl HintedError for EditError {
             Self::Syntax { .. } | Self::Shape { .. } => {
                 Some("correct the file by hand first".to_owned())
             }
-            Self::Unfit { hint, .. } => hint.clone(),
-            Self::Absent { near, .. } if near.is_empty() => None,
-            Self::Absent { near, .. } => {
+            Self::InvalidAddition { hint, .. } => hint.clone(),
+            Self::NotFound { near, .. } if near.is_empty() => None,
+            Self::NotFound { near, .. } => {
                 let near: Vec<_> = near.iter().map(|text| quoted(text)).collect();
                 Some(format!("there is {}", near.join(", ")))
             }
@@ -78,6 +78,6 @@ impl HintedError for EditError {
 
 impl From<SourceError> for EditError {
     fn from(error: SourceError) -> Self {
-        Self::Unfit { message: error.message, hint: error.hint }
+        Self::InvalidAddition { message: error.message, hint: error.hint }
     }
 }

@@ -31,7 +31,7 @@ pub enum AdditionObjection {
     /// The manifest does not request it, so the plugin does not get it.
     NotRequested {
         /// The effect of the addition: `grants the variable TZ`.
-        act: String,
+        effect: String,
     },
     /// The manifest requests only to read the folder.
     ReadOnly {
@@ -39,7 +39,7 @@ pub enum AdditionObjection {
         path: String,
     },
     /// The plugin looks for the file at its own path, but would see it at another.
-    SeenElsewhere {
+    MountedElsewhere {
         /// The host path that the manifest requests.
         path: PathBuf,
         /// The path at which the plugin would see it.
@@ -55,7 +55,7 @@ pub enum AdditionObjection {
 impl fmt::Display for AdditionObjection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotRequested { act } => {
+            Self::NotRequested { effect: act } => {
                 write!(f, "it {act}, which the manifest does not request, so nothing comes of it")
             }
             Self::ReadOnly { path } => write!(
@@ -63,7 +63,7 @@ impl fmt::Display for AdditionObjection {
                 "it grants write access to {}, and plugin.toml requests only read access",
                 escape_line(path)
             ),
-            Self::SeenElsewhere { path, mount } => {
+            Self::MountedElsewhere { path, mount } => {
                 let path = escape_line(&path.to_string_lossy());
                 write!(f, "the plugin looks for {path}, but would see it as {}", escape_line(mount))
             }
@@ -80,7 +80,7 @@ impl AdditionObjection {
         match self {
             Self::NotRequested { .. } => None,
             Self::ReadOnly { path } => Some(format!("grant it with --read {}", escape_line(path))),
-            Self::SeenElsewhere { path, .. } => {
+            Self::MountedElsewhere { path, .. } => {
                 Some(format!("leave out --mount, or pass --mount {}", path.display()))
             }
             Self::PrivateHost { .. } => Some("add --to-private".to_owned()),
@@ -153,15 +153,15 @@ fn find_objections(
 ) -> Vec<AdditionObjection> {
     // The grant that results from the addition alone.
     let ground = PolicyContext {
-        tables: TieredPluginTables { joined: table.clone(), users: table.clone() },
-        is_ruled: false,
+        tables: TieredPluginTables { effective: table.clone(), user: table.clone() },
+        has_covering_rule: false,
         secrets: BTreeSet::new(),
         scratch_quotas: BTreeMap::new(),
     };
     let grant = Grant::new(ground, manifest, settings);
     let unrequested = grant
         .unrequested_entries()
-        .map(|act| AdditionObjection::NotRequested { act: act.to_owned() });
+        .map(|act| AdditionObjection::NotRequested { effect: act.to_owned() });
     let folders = table.fs.iter().filter_map(|entry| folder_objection(manifest, entry));
     let is_unreachable = |allow: &&NetAllowEntry| {
         allow.pattern.host().is_private() && allow.reach.private_ranges().is_empty()
@@ -175,11 +175,11 @@ fn find_objections(
 fn folder_objection(manifest: &Manifest, entry: &FsEntry) -> Option<AdditionObjection> {
     let most = covering_requests(manifest, entry).map(|request| request.access).max()?;
     if most < entry.mount.access {
-        return Some(AdditionObjection::ReadOnly { path: entry.written.clone() });
+        return Some(AdditionObjection::ReadOnly { path: entry.path_text.clone() });
     }
     let is_elsewhere = Path::new(&entry.mount.guest) != entry.mount.host;
     (is_elsewhere && is_requested_by_path_only(manifest, entry)).then(|| {
-        AdditionObjection::SeenElsewhere {
+        AdditionObjection::MountedElsewhere {
             path: entry.mount.host.clone(),
             mount: entry.mount.guest.clone(),
         }

@@ -6,7 +6,7 @@ use sallyport_contract::{Decision, PluginName};
 use toml_edit::Item;
 
 use super::{
-    LIMITS, PAGES, PLUGINS, RULES,
+    LIMITS_KEY, PAGES_KEY, PLUGIN_KEY, RULE_KEY,
     entry::{
         ListEntry, canonical_address, canonical_package, canonical_page, canonical_pattern,
         canonical_tools, list_entries,
@@ -39,7 +39,7 @@ pub enum RemovalTarget {
     /// This capability: its grants, or the `false` that takes it away.
     Capability(Capability),
     /// The pages of this pattern.
-    Page(String),
+    OpenUrl(String),
     /// This package, as the file writes it.
     Package(String),
     /// The scratch of this name.
@@ -77,9 +77,9 @@ pub fn revoke_grant(
     target: &RemovalTarget,
 ) -> Result<String, EditError> {
     let tree = TomlTree::parse(text)?;
-    let path = [PLUGINS, plugin.as_str()];
+    let path = [PLUGIN_KEY, plugin.as_str()];
     let Some(table) = tree.find_table(&path)? else {
-        let known = tree.find_table(&[PLUGINS])?.map(|plugins| plugins.key_names());
+        let known = tree.find_table(&[PLUGIN_KEY])?.map(|plugins| plugins.key_names());
         return Err(absent_target_error(
             RemovalTarget::Plugin.kind(),
             plugin.as_str(),
@@ -90,10 +90,10 @@ pub fn revoke_grant(
         RemovalTarget::Plugin => tree.remove_key(&path),
         RemovalTarget::Limit(key) => remove_limit(&tree, plugin, key)?,
         RemovalTarget::Capability(capability) => match table.get(capability.as_str()) {
-            Some(_) => tree.remove_key(&[PLUGINS, plugin.as_str(), capability.as_str()]),
+            Some(_) => tree.remove_key(&[PLUGIN_KEY, plugin.as_str(), capability.as_str()]),
             None => return Err(target.absent_error(granted_capabilities(&table))),
         },
-        RemovalTarget::Page(_) => remove_page(&tree, plugin, target)?,
+        RemovalTarget::OpenUrl(_) => remove_page(&tree, plugin, target)?,
         RemovalTarget::Net(_)
         | RemovalTarget::Deny(_)
         | RemovalTarget::Fs(_)
@@ -105,7 +105,7 @@ pub fn revoke_grant(
             let item =
                 table.get(target.table_key()).ok_or_else(|| target.absent_error(Vec::new()))?;
             let doomed = target.find_entries(&tree, item)?;
-            tree.remove_entries(&[PLUGINS, plugin.as_str(), target.table_key()], &doomed)
+            tree.remove_entries(&[PLUGIN_KEY, plugin.as_str(), target.table_key()], &doomed)
         }
     };
     Ok(apply_edits(text, splices))
@@ -123,14 +123,14 @@ fn remove_page(
     plugin: &PluginName,
     target: &RemovalTarget,
 ) -> Result<Vec<TextEdit>, EditError> {
-    let path = [PLUGINS, plugin.as_str(), target.table_key(), PAGES];
+    let path = [PLUGIN_KEY, plugin.as_str(), target.table_key(), PAGES_KEY];
     let absent = || target.absent_error(Vec::new());
     let plugins = tree.find_table(&path[..2])?.ok_or_else(absent)?;
     let is_table = plugins.get(target.table_key()).is_some_and(Item::is_table_like);
     let pages = if is_table { tree.find_table(&path[..3])? } else { None };
-    let item = pages.as_ref().and_then(|pages| pages.get(PAGES)).ok_or_else(absent)?;
+    let item = pages.as_ref().and_then(|pages| pages.get(PAGES_KEY)).ok_or_else(absent)?;
     let doomed = target.find_entries(tree, item)?;
-    match list_entries(tree, PAGES, item)?.len() == doomed.len() {
+    match list_entries(tree, PAGES_KEY, item)?.len() == doomed.len() {
         true => Ok(tree.remove_key(&path[..3])),
         false => Ok(tree.remove_entries(&path, &doomed)),
     }
@@ -141,9 +141,9 @@ fn remove_limit(
     plugin: &PluginName,
     key: &str,
 ) -> Result<Vec<TextEdit>, EditError> {
-    let limits = tree.find_table(&[PLUGINS, plugin.as_str(), LIMITS])?;
+    let limits = tree.find_table(&[PLUGIN_KEY, plugin.as_str(), LIMITS_KEY])?;
     match limits.as_ref().and_then(|limits| limits.get(key)) {
-        Some(_) => Ok(tree.remove_key(&[PLUGINS, plugin.as_str(), LIMITS, key])),
+        Some(_) => Ok(tree.remove_key(&[PLUGIN_KEY, plugin.as_str(), LIMITS_KEY, key])),
         None => {
             let known = limits.map(|limits| limits.key_names()).unwrap_or_default();
             Err(RemovalTarget::Limit(key.to_owned()).absent_error(known))
@@ -158,9 +158,9 @@ fn remove_limit(
 /// The text is not TOML, or states no such limit.
 pub fn revoke_shared_limit(text: &str, key: &str) -> Result<String, EditError> {
     let tree = TomlTree::parse(text)?;
-    let limits = tree.find_table(&[LIMITS])?;
+    let limits = tree.find_table(&[LIMITS_KEY])?;
     match limits.as_ref().and_then(|limits| limits.get(key)) {
-        Some(_) => Ok(apply_edits(text, tree.remove_key(&[LIMITS, key]))),
+        Some(_) => Ok(apply_edits(text, tree.remove_key(&[LIMITS_KEY, key]))),
         None => {
             let known = limits.map(|limits| limits.key_names()).unwrap_or_default();
             Err(RemovalTarget::Limit(key.to_owned()).absent_error(known))
@@ -177,12 +177,12 @@ impl RemovalTarget {
             Self::Env(_) => "env",
             Self::Secret(_) => "secrets",
             Self::Capability(capability) => capability.as_str(),
-            Self::Page(_) => Capability::OpenUrl.as_str(),
+            Self::OpenUrl(_) => Capability::OpenUrl.as_str(),
             Self::Package(_) => Capability::Packages.as_str(),
             Self::Scratch(_) => Capability::Scratch.as_str(),
             Self::Listen(_) => Capability::Listen.as_str(),
-            Self::Limit(_) => LIMITS,
-            Self::Plugin => PLUGINS,
+            Self::Limit(_) => LIMITS_KEY,
+            Self::Plugin => PLUGIN_KEY,
         }
     }
 
@@ -195,7 +195,7 @@ impl RemovalTarget {
             Self::Env(_) => "environment variable",
             Self::Secret(_) => "secret",
             Self::Capability(_) => "capability",
-            Self::Page(_) => "page",
+            Self::OpenUrl(_) => "page",
             Self::Package(_) => "package",
             Self::Scratch(_) => "scratch",
             Self::Listen(_) => "address to listen to",
@@ -236,7 +236,7 @@ impl RemovalTarget {
             Self::Secret(_) | Self::Scratch(_) => {
                 vec![entry.text_of_key("name").map(str::to_owned)]
             }
-            Self::Page(_) => vec![entry.plain_text().map(canonical_page)],
+            Self::OpenUrl(_) => vec![entry.plain_text().map(canonical_page)],
             Self::Package(_) => vec![entry.plain_text().map(canonical_package)],
             Self::Listen(_) => {
                 vec![entry.plain_text().or_else(|| entry.text_of_key("at")).map(canonical_address)]
@@ -250,7 +250,7 @@ impl RemovalTarget {
         match self {
             Self::Net(pattern) | Self::Deny(pattern) => canonical_pattern(pattern),
             Self::Fs(path) => trim_trailing_slashes(path),
-            Self::Page(pattern) => canonical_page(pattern),
+            Self::OpenUrl(pattern) => canonical_page(pattern),
             Self::Package(package) => canonical_package(package),
             Self::Listen(address) => canonical_address(address),
             Self::Capability(capability) => capability.as_str().to_owned(),
@@ -280,8 +280,8 @@ pub(super) fn trim_trailing_slashes(path: &str) -> String {
 /// rules have different decisions.
 pub fn remove_rule(text: &str, target: &RuleRemovalTarget) -> Result<String, EditError> {
     let tree = TomlTree::parse(text)?;
-    let Some(item) = tree.root_table().get(RULES) else { return Err(target.absent_error(&[])) };
-    let rules = list_entries(&tree, RULES, item)?;
+    let Some(item) = tree.root_table().get(RULE_KEY) else { return Err(target.absent_error(&[])) };
+    let rules = list_entries(&tree, RULE_KEY, item)?;
     let meant: BTreeSet<usize> =
         (0..rules.len()).filter(|index| target.matches_rule(rules[*index])).collect();
     let mut decisions: Vec<_> =
@@ -289,7 +289,7 @@ pub fn remove_rule(text: &str, target: &RuleRemovalTarget) -> Result<String, Edi
     decisions.dedup();
     match decisions.len() {
         0 => Err(target.absent_error(&rules)),
-        1 => Ok(apply_edits(text, tree.remove_entries(&[RULES], &meant))),
+        1 => Ok(apply_edits(text, tree.remove_entries(&[RULE_KEY], &meant))),
         _ => {
             let lines = meant.iter().map(|index| tree.line_at(rules[*index].span().start));
             Err(EditError::Ambiguous { tools: target.tool.clone(), lines: lines.collect() })
@@ -333,7 +333,7 @@ fn absent_target_error(kind: &'static str, name: &str, mut known: Vec<String>) -
     known.dedup();
     known.sort_by_cached_key(|known| Reverse(name_similarity(name, known)));
     known.truncate(NEAR_MAX);
-    EditError::Absent { kind, name: name.to_owned(), near: known }
+    EditError::NotFound { kind, name: name.to_owned(), near: known }
 }
 
 /// The similarity of two names, from 0 to 1000.

@@ -63,23 +63,23 @@ enum GlobSegment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum GlobAnchor {
     /// The same folder.
-    Here,
+    SameFolder,
     /// A parent folder; the path leads down from it.
-    Above(PathBuf),
+    Ancestor(PathBuf),
     /// A subfolder; the path leads down to it.
-    Below(PathBuf),
+    Descendant(PathBuf),
 }
 
 /// The state of a pattern after the segments of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GlobMatchState {
     /// The pattern matches nothing at or below the path.
-    Over,
+    NoMatch,
     /// The pattern's folder is below the path.
-    Ahead,
+    BeforeAnchor,
     /// One bit for each segment that may come next. The bit after the last segment means that the
     /// pattern has matched.
-    At(u64),
+    Positions(u64),
 }
 
 /// Why a text is not a glob.
@@ -160,8 +160,8 @@ impl GlobSet {
     /// must stay denied through the other.
     pub(crate) fn inherit_from(&mut self, own: &Path, other: &Self, others: &Path) {
         let anchor = match (own.strip_prefix(others), others.strip_prefix(own)) {
-            (Ok(down), _) => GlobAnchor::Above(down.to_owned()),
-            (_, Ok(down)) => GlobAnchor::Below(down.to_owned()),
+            (Ok(down), _) => GlobAnchor::Ancestor(down.to_owned()),
+            (_, Ok(down)) => GlobAnchor::Descendant(down.to_owned()),
             (Err(_), Err(_)) => return,
         };
         let moved = |glob: &GlobPattern| GlobPattern { anchor: anchor.clone(), ..glob.clone() };
@@ -174,21 +174,21 @@ impl GlobSet {
 impl GlobPattern {
     fn denies_path(&self, names: Option<&[FoldedFileName]>) -> bool {
         match self.state_after_names(names) {
-            Some(GlobMatchState::At(states)) => states & self.accepting_state() != 0,
-            Some(GlobMatchState::Over | GlobMatchState::Ahead) => false,
+            Some(GlobMatchState::Positions(states)) => states & self.accepting_state() != 0,
+            Some(GlobMatchState::NoMatch | GlobMatchState::BeforeAnchor) => false,
             None => true,
         }
     }
 
     /// Whether the pattern denies the path, or may deny something below it.
     fn can_deny_below(&self, path: &Path) -> bool {
-        self.state_after(path) != Some(GlobMatchState::Over)
+        self.state_after(path) != Some(GlobMatchState::NoMatch)
     }
 
     /// Whether the pattern denies below `path` everything that `other` denies below `others`.
     fn denies_as_much_as(&self, path: &Path, other: &Self, others: &Path) -> bool {
         match (self.state_after(path), other.state_after(others)) {
-            (Some(GlobMatchState::At(own)), Some(GlobMatchState::At(theirs))) => {
+            (Some(GlobMatchState::Positions(own)), Some(GlobMatchState::Positions(theirs))) => {
                 self.segments == other.segments && theirs & !own == 0
             }
             _ => false,
@@ -203,17 +203,17 @@ impl GlobPattern {
     fn state_after_names(&self, names: Option<&[FoldedFileName]>) -> Option<GlobMatchState> {
         let names = names?;
         match &self.anchor {
-            GlobAnchor::Here => Some(self.match_names(names)),
-            GlobAnchor::Above(down) => {
+            GlobAnchor::SameFolder => Some(self.match_names(names)),
+            GlobAnchor::Ancestor(down) => {
                 let down = self::path_names(down)?;
                 Some(self.match_names(down.iter().chain(names)))
             }
-            GlobAnchor::Below(down) => {
+            GlobAnchor::Descendant(down) => {
                 let down = self::path_names(down)?;
                 match names.strip_prefix(down.as_slice()) {
                     Some(rest) => Some(self.match_names(rest)),
-                    None if down.starts_with(names) => Some(GlobMatchState::Ahead),
-                    None => Some(GlobMatchState::Over),
+                    None if down.starts_with(names) => Some(GlobMatchState::BeforeAnchor),
+                    None => Some(GlobMatchState::NoMatch),
                 }
             }
         }
@@ -225,8 +225,8 @@ impl GlobPattern {
     ) -> GlobMatchState {
         let start = self.skip_any_depth(1);
         match names.into_iter().fold(start, |states, name| self.advance_states(states, name)) {
-            0 => GlobMatchState::Over,
-            states => GlobMatchState::At(states),
+            0 => GlobMatchState::NoMatch,
+            states => GlobMatchState::Positions(states),
         }
     }
 
@@ -289,7 +289,7 @@ impl FromStr for GlobPattern {
         while segments.last() == Some(&GlobSegment::AnyDepth) {
             segments.pop();
         }
-        Ok(Self { text: text.to_owned(), segments, anchor: GlobAnchor::Here })
+        Ok(Self { text: text.to_owned(), segments, anchor: GlobAnchor::SameFolder })
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) struct FileNamePattern {
 /// A name to compare with patterns, as written and in folded form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FoldedFileName {
-    written: Vec<char>,
+    original: Vec<char>,
     folded: Vec<char>,
 }
 
@@ -30,7 +30,7 @@ impl FoldedFileName {
     pub(super) fn from_text(name: &str) -> Self {
         let folded = fold_text(name);
         let trimmed = folded.trim_end_matches(['.', ' ']);
-        Self { written: name.chars().collect(), folded: trimmed.chars().collect() }
+        Self { original: name.chars().collect(), folded: trimmed.chars().collect() }
     }
 }
 
@@ -114,7 +114,7 @@ impl FileNamePattern {
 
     /// Whether a name matches, in any of its spellings.
     pub(super) fn matches(&self, name: &FoldedFileName) -> bool {
-        tokens_match(&self.tokens, &name.written) || tokens_match(&self.folded, &name.folded)
+        tokens_match(&self.tokens, &name.original) || tokens_match(&self.folded, &name.folded)
     }
 }
 

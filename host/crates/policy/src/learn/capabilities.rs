@@ -3,7 +3,7 @@
 use sallyport_contract::{Decision, Denial};
 use url::Url;
 
-use super::{Taken, proposal_denial};
+use super::{AdditionResult, proposal_denial};
 use crate::{
     Capability, Grant, ListenGrant, Manifest,
     capability::{ScratchEntry, UrlPattern},
@@ -19,7 +19,7 @@ pub(super) fn capability_additions(
     grant: &Grant,
 ) -> Result<Vec<GrantAddition>, Denial> {
     let requests = manifest.request.capabilities.iter();
-    let act = requests.map(|request| &request.wish).find(|wish| wish.capability() == of);
+    let act = requests.map(|request| &request.requested).find(|wish| wish.capability() == of);
     let act = act.map_or_else(|| format!("use \"{of}\""), ToString::to_string);
     let denial = grant.deny_capability(of, &act);
     if denial.fix.is_none() {
@@ -51,12 +51,12 @@ fn scratch_addition(entry: ScratchEntry) -> GrantAddition {
 }
 
 fn listen_addition(entry: &ListenGrant) -> GrantAddition {
-    let public = entry.at.as_ref().is_some_and(|at| at.public);
-    GrantAddition::Listen(ListenAddition { at: entry.to_string(), public })
+    let public = entry.address.as_ref().is_some_and(|at| at.public);
+    GrantAddition::Listen(ListenAddition { address: entry.to_string(), public })
 }
 
 /// The addition for a page: a pattern that matches this page only.
-pub(super) fn page_addition(url: &Url, grant: &Grant) -> Taken<GrantAddition> {
+pub(super) fn page_addition(url: &Url, grant: &Grant) -> AdditionResult<GrantAddition> {
     let refused = |why: &str| proposal_denial(grant.plugin(), &page_line(url), why);
     match grant.find_page_entry(url) {
         Ok(entry) if entry.decision == Decision::Allow => return Ok(None),
@@ -66,11 +66,15 @@ pub(super) fn page_addition(url: &Url, grant: &Grant) -> Taken<GrantAddition> {
     }
     let pattern = UrlPattern::from_exact_url(url);
     let pattern = pattern.ok_or_else(|| refused("no pattern can name it and nothing else"))?;
-    Ok(Some(GrantAddition::Page(pattern.to_string())))
+    Ok(Some(GrantAddition::OpenUrl(pattern.to_string())))
 }
 
 /// The addition for a package: its name and version.
-pub(super) fn package_addition(name: &str, version: &str, grant: &Grant) -> Taken<GrantAddition> {
+pub(super) fn package_addition(
+    name: &str,
+    version: &str,
+    grant: &Grant,
+) -> AdditionResult<GrantAddition> {
     match grant.packages().check_version(name, version) {
         Ok(()) => Ok(None),
         Err(denial) if denial.fix.is_none() => Err(denial),

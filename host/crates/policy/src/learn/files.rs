@@ -7,7 +7,7 @@ use std::{
 
 use sallyport_contract::Denial;
 
-use super::{PluginRefusals, RefusedAccess, Taken, add_or_leave_open, leave_open};
+use super::{AdditionResult, PluginRefusals, RefusedAccess, add_or_leave_open, leave_open};
 use crate::{
     FsAccess, FsMount, Grant, Manifest,
     edit::{FsAddition, GrantAddition},
@@ -67,7 +67,7 @@ fn find_requested_path(
     need: &RefusedAccess,
     manifest: &Manifest,
     grant: &Grant,
-) -> Taken<RequestedPath> {
+) -> AdditionResult<RequestedPath> {
     let RefusedAccess::Path { guest_path, access } = need else { return Ok(None) };
     let denial = grant.deny_path(guest_path, *access);
     let Ok(path) = normalize_path(&format!("/{}", guest_path.trim_start_matches('/'))) else {

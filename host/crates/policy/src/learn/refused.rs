@@ -11,29 +11,31 @@ use url::Url;
 use super::RefusedAccess;
 use crate::{
     FsAccess,
-    capability::{self, PACKAGE},
+    capability::{self, PACKAGE_ACTION_PREFIX},
 };
 
 /// The end of a truncated text.
-const CUT: char = '…';
+const TRUNCATION_MARK: char = '…';
 
 impl RefusedAccess {
     /// Returns the need behind a refusal of the host; `None` if no grant could lift the refusal.
     ///
     /// Do not pass a refusal that the plugin itself reported: the plugin chose its words.
     pub fn from_denial(plugin: &PluginName, denial: &Denial) -> Option<Self> {
-        if denial.what.contains('\\') || denial.what.ends_with(CUT) {
+        if denial.what.contains('\\') || denial.what.ends_with(TRUNCATION_MARK) {
             return None;
         }
         if let Some(tool) = denial.what.strip_suffix(" may not be called") {
             return tool.parse().ok().map(Self::Call);
         }
         let act = denial.what.strip_prefix(&format!("{plugin} may not "))?;
-        if let Some((name, version)) = act.strip_prefix(PACKAGE).and_then(|p| p.split_once("==")) {
+        if let Some((name, version)) =
+            act.strip_prefix(PACKAGE_ACTION_PREFIX).and_then(|p| p.split_once("=="))
+        {
             return Some(Self::Package { name: name.to_owned(), version: version.to_owned() });
         }
         if let Some(Ok(url)) = act.strip_prefix("open ").map(Url::parse) {
-            return Some(Self::Page(url));
+            return Some(Self::OpenUrl(url));
         }
         if let Some(of) = capability::capability_from_reason(&denial.why) {
             return Some(Self::Capability(of));

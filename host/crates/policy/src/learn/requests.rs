@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sallyport_contract::Decision;
 use serde_json::{Map, Value};
 
-use super::{PluginRefusals, RefusedAccess, Taken, add_or_leave_open};
+use super::{AdditionResult, PluginRefusals, RefusedAccess, add_or_leave_open};
 use crate::{
     Grant, Manifest, NetPattern,
     edit::{GrantAddition, NetAddition, NetReachText},
@@ -39,7 +39,7 @@ pub(super) fn net_additions(
 }
 
 /// The pattern that matches this request only, if the policy does not allow it yet.
-fn exact_net_pattern(need: &RefusedAccess, grant: &Grant) -> Taken<NetPattern> {
+fn exact_net_pattern(need: &RefusedAccess, grant: &Grant) -> AdditionResult<NetPattern> {
     let RefusedAccess::Net { method, url, to_private } = need else { return Ok(None) };
     let line = request_line(method, url);
     let refusal = |why: &str| super::proposal_denial(grant.plugin(), &line, why);
@@ -117,8 +117,11 @@ fn merge_methods(patterns: &[NetPattern]) -> Vec<GrantAddition> {
         let text = pattern.to_string();
         let (method, place) = text.split_once(' ').unwrap_or_default();
         // An entry for a private host is useless without the host's own addresses.
-        let reach =
-            if pattern.host().is_private() { NetReachText::Own } else { NetReachText::Public };
+        let reach = if pattern.host().is_private() {
+            NetReachText::HostAddresses
+        } else {
+            NetReachText::Public
+        };
         let (methods, _) = places.entry(place.to_owned()).or_insert((BTreeSet::new(), reach));
         methods.insert(method.to_owned());
     }

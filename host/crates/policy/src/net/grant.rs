@@ -24,11 +24,11 @@ const REQUEST_CHARS_MAX: usize = 300;
 /// and that no entry of the policy denies.
 #[derive(Debug, Clone)]
 pub struct NetGrant {
-    ground: Arc<PolicyContext>,
+    policy_context: Arc<PolicyContext>,
     requests: Vec<NetPattern>,
     /// The manifest's requests for secrets, for the text that would lift a refusal.
     secrets: Vec<SecretRequest>,
-    powers: Vec<String>,
+    permission_lines: Vec<String>,
 }
 
 /// A permitted request, with the addresses that it may reach.
@@ -62,27 +62,27 @@ enum NetRefusal<'g> {
 
 impl NetGrant {
     pub(crate) fn new(
-        ground: Arc<PolicyContext>,
+        policy_context: Arc<PolicyContext>,
         requests: Vec<NetPattern>,
         secrets: Vec<SecretRequest>,
     ) -> Self {
-        let mut powers = Vec::new();
-        let allows = &ground.effective_table().net.allows;
+        let mut permission_lines = Vec::new();
+        let allows = &policy_context.effective_table().net.allows;
         for allow in allows.iter().filter(|allow| !never_asks(allow, allows)) {
             for both in requests.iter().filter_map(|request| allow.pattern.intersect_with(request))
             {
                 let power = net_permission_line(&both, allow);
-                if !powers.contains(&power) {
-                    powers.push(power);
+                if !permission_lines.contains(&power) {
+                    permission_lines.push(power);
                 }
             }
         }
-        Self { ground, requests, secrets, powers }
+        Self { policy_context, requests, secrets, permission_lines }
     }
 
     /// Whether no request is permitted.
     pub fn is_empty(&self) -> bool {
-        self.powers.is_empty()
+        self.permission_lines.is_empty()
     }
 
     /// Checks a request before anything is resolved or dialled.
@@ -96,7 +96,7 @@ impl NetGrant {
 
     fn find_permit(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, NetRefusal<'_>> {
         let target = RequestTarget::new(method, url)?;
-        let net = &self.ground.effective_table().net;
+        let net = &self.policy_context.effective_table().net;
         if let Some(deny) = net.denies.iter().find(|deny| deny.pattern.matches_leniently(&target)) {
             return Err(NetRefusal::Denied(deny));
         }
@@ -112,15 +112,17 @@ impl NetGrant {
     fn deny_net(&self, method: &str, url: &Url, refusal: &NetRefusal<'_>) -> Denial {
         let fix = match refusal {
             NetRefusal::NoNetwork | NetRefusal::GrantLacksPath(_) | NetRefusal::NotGranted => {
-                Some(fix::net_fix_text(&self.ground, &self.requests, &self.secrets))
+                Some(fix::net_fix_text(&self.policy_context, &self.requests, &self.secrets))
             }
             NetRefusal::Url(_)
             | NetRefusal::Denied(_)
             | NetRefusal::NotRequested
             | NetRefusal::RequestLacksPath(_) => None,
         };
-        let what =
-            refusal_sentence(&self.ground.effective_table().plugin, &request_line(method, url));
+        let what = refusal_sentence(
+            &self.policy_context.effective_table().plugin,
+            &request_line(method, url),
+        );
         Denial { what, why: refusal.to_string(), fix, nobody_to_ask: false }
     }
 
@@ -137,16 +139,17 @@ impl NetGrant {
     /// The permitted requests as patterns: the intersections of the policy's entries and the
     /// manifest's requests.
     pub(crate) fn permitted_patterns(&self) -> impl Iterator<Item = NetPattern> {
-        let allows = self.ground.effective_table().net.allows.iter();
+        let allows = self.policy_context.effective_table().net.allows.iter();
         allows
             .flat_map(|allow| self.requests.iter().filter_map(|r| allow.pattern.intersect_with(r)))
     }
 
     /// The reachable URLs, one line each, followed by those that the policy denies.
     pub(crate) fn permission_lines(&self) -> impl Iterator<Item = String> {
-        let denied = self.ground.effective_table().net.denies.iter().filter(|_| !self.is_empty());
+        let denied =
+            self.policy_context.effective_table().net.denies.iter().filter(|_| !self.is_empty());
         let denied = denied.map(|deny| format!("never {}", deny.pattern));
-        self.powers.iter().cloned().chain(denied)
+        self.permission_lines.iter().cloned().chain(denied)
     }
 
     /// The entries of the policy that no request of the manifest can use.
@@ -154,7 +157,7 @@ impl NetGrant {
         &self,
     ) -> impl Iterator<Item = (&NetPattern, &SourceLocation)> {
         let useless = |allow: &&NetAllowEntry| !self.can_use_entry(allow);
-        let allows = self.ground.effective_table().net.allows.iter();
+        let allows = self.policy_context.effective_table().net.allows.iter();
         allows.filter(useless).map(|allow| (&allow.pattern, &allow.place))
     }
 }

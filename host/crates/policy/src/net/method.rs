@@ -6,7 +6,7 @@ use super::pattern::NetPatternError;
 
 /// The methods that a pattern can name. The list is closed, so a misspelt method is an error and
 /// not a grant that never matches.
-const KNOWN: [&str; 18] = [
+const KNOWN_METHODS: [&str; 18] = [
     "GET",
     "HEAD",
     "POST",
@@ -29,7 +29,7 @@ const KNOWN: [&str; 18] = [
 
 /// Methods that no pattern allows: `CONNECT` opens a tunnel past all further checks, `TRACE` echoes
 /// credentials that the host may have added.
-const NEVER: [&str; 2] = ["CONNECT", "TRACE"];
+const FORBIDDEN_METHODS: [&str; 2] = ["CONNECT", "TRACE"];
 
 /// The methods of a pattern: all, or a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) enum MethodPattern {
 
 /// Returns whether a method is refused regardless of the patterns.
 pub(crate) fn is_never_allowed(method: &str) -> bool {
-    NEVER.iter().any(|never| never.eq_ignore_ascii_case(method))
+    FORBIDDEN_METHODS.iter().any(|never| never.eq_ignore_ascii_case(method))
 }
 
 impl MethodPattern {
@@ -88,12 +88,12 @@ impl MethodPattern {
 
 fn known_method(name: &str) -> Result<&'static str, NetPatternError> {
     let refused = || NetPatternError::Method { method: name.to_owned() };
-    KNOWN.iter().copied().find(|known| *known == name).ok_or_else(refused)
+    KNOWN_METHODS.iter().copied().find(|known| *known == name).ok_or_else(refused)
 }
 
 /// Returns the known method that is most similar to a refused one.
 pub(crate) fn suggest_method(name: &str) -> Option<&'static str> {
-    crate::source::nearest_match(&name.to_ascii_uppercase(), KNOWN)
+    crate::source::nearest_match(&name.to_ascii_uppercase(), KNOWN_METHODS)
 }
 
 impl fmt::Display for MethodPattern {

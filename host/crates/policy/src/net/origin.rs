@@ -38,13 +38,13 @@ pub enum UrlOriginError {
     },
     /// The host is a pattern for several hosts.
     #[error("{} names more than one host", quoted(text))]
-    Several {
+    MultipleHosts {
         /// The text.
         text: String,
     },
     /// It is neither encrypted nor this machine.
     #[error("{} is neither encrypted nor this machine", quoted(text))]
-    Plain {
+    Unencrypted {
         /// The text.
         text: String,
     },
@@ -55,8 +55,8 @@ impl HintedError for UrlOriginError {
         match self {
             Self::Part(error) => error.hint(),
             Self::Path { origin, .. } => Some(format!("write {}", quoted(origin))),
-            Self::Several { .. } => Some("write an entry for each host".to_owned()),
-            Self::Plain { .. } => Some("write https://".to_owned()),
+            Self::MultipleHosts { .. } => Some("write an entry for each host".to_owned()),
+            Self::Unencrypted { .. } => Some("write https://".to_owned()),
         }
     }
 }
@@ -75,9 +75,9 @@ impl FromStr for UrlOrigin {
         let host = HostPattern::parse(host)?;
         let port = port.map_or(Ok(scheme.default_port()), parse_port)?;
         match scheme {
-            _ if !host.is_exact() => Err(UrlOriginError::Several { text: text.to_owned() }),
+            _ if !host.is_exact() => Err(UrlOriginError::MultipleHosts { text: text.to_owned() }),
             UrlScheme::Http if !host.is_loopback() => {
-                Err(UrlOriginError::Plain { text: text.to_owned() })
+                Err(UrlOriginError::Unencrypted { text: text.to_owned() })
             }
             UrlScheme::Http | UrlScheme::Https => Ok(Self { scheme, host, port }),
         }

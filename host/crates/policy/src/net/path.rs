@@ -22,7 +22,7 @@ pub(crate) struct PlainPath<'u>(Cow<'u, [u8]>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathPattern {
     segments: Vec<SegmentPattern>,
-    open: bool,
+    matches_below: bool,
 }
 
 /// One segment of a pattern. `pieces` are the decoded texts between its stars; a single piece is a
@@ -108,7 +108,7 @@ impl PathPattern {
     /// The pattern of a URL without a path: `/` and nothing else.
     pub(crate) fn root() -> Self {
         let root = SegmentPattern { text: String::new(), pieces: vec![Vec::new()] };
-        Self { segments: vec![root], open: false }
+        Self { segments: vec![root], matches_below: false }
     }
 
     pub(crate) fn parse(path: &str) -> Result<Self, NetPatternError> {
@@ -124,7 +124,7 @@ impl PathPattern {
             return Err(refused("`**` can only be the whole last segment"));
         }
         let segments = closed.split('/').skip(1).map(SegmentPattern::parse).collect();
-        Ok(Self { segments, open })
+        Ok(Self { segments, matches_below: open })
     }
 
     pub(crate) fn is_root(&self) -> bool {
@@ -152,7 +152,10 @@ impl PathPattern {
             text: segment.text.to_ascii_lowercase(),
             pieces: segment.pieces.iter().map(|piece| piece.to_ascii_lowercase()).collect(),
         };
-        Self { segments: self.segments.iter().map(lower).collect(), open: self.open }
+        Self {
+            segments: self.segments.iter().map(lower).collect(),
+            matches_below: self.matches_below,
+        }
     }
 
     fn matches_segments<'p>(&self, mut path: impl Iterator<Item = &'p [u8]>) -> bool {
@@ -161,7 +164,7 @@ impl PathPattern {
                 return false;
             }
         }
-        self.open || path.next().is_none()
+        self.matches_below || path.next().is_none()
     }
 
     /// Whether the pattern certainly matches every path of `other`.
@@ -172,7 +175,7 @@ impl PathPattern {
                 return false;
             }
         }
-        self.open || (!other.open && others.next().is_none())
+        self.matches_below || (!other.matches_below && others.next().is_none())
     }
 
     /// The pattern of the paths that match both. It is exact, except for two globs at the same
@@ -181,12 +184,12 @@ impl PathPattern {
         let length = self.segments.len().max(other.segments.len());
         let at = |index: usize| match (self.segments.get(index), other.segments.get(index)) {
             (Some(own), Some(others)) => own.intersect_with(others),
-            (Some(own), None) => other.open.then(|| own.clone()),
-            (None, Some(others)) => self.open.then(|| others.clone()),
+            (Some(own), None) => other.matches_below.then(|| own.clone()),
+            (None, Some(others)) => self.matches_below.then(|| others.clone()),
             (None, None) => None,
         };
         let segments = (0..length).map(at).collect::<Option<_>>()?;
-        Some(Self { segments, open: self.open && other.open })
+        Some(Self { segments, matches_below: self.matches_below && other.matches_below })
     }
 }
 
@@ -301,6 +304,6 @@ impl fmt::Display for PathPattern {
         for segment in &self.segments {
             write!(f, "/{}", segment.text)?;
         }
-        f.write_str(if self.open { "/**" } else { "" })
+        f.write_str(if self.matches_below { "/**" } else { "" })
     }
 }

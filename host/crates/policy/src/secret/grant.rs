@@ -15,7 +15,7 @@ pub struct SecretGrant {
     /// The secret.
     pub name: SecretName,
     /// How the plugin uses it.
-    pub way: SecretUse,
+    pub usage: SecretUse,
     /// The place of the entry.
     pub place: SourceLocation,
 }
@@ -35,13 +35,13 @@ impl SecretGrant {
         item.read_section(|section| {
             let name = section.read_required("name", TomlItem::read_parsed)?;
             let way = read_secret_use(section)?;
-            Ok(Self { name, way, place })
+            Ok(Self { name, usage: way, place })
         })
     }
 
     /// Refuses an entry for a header that another entry fills with something else.
     pub(crate) fn check_header_conflict(&self, others: &[Self]) -> Result<(), SourceError> {
-        let competes = |other: &&Self| match (&self.way, &other.way) {
+        let competes = |other: &&Self| match (&self.usage, &other.usage) {
             (SecretUse::Inject(own), SecretUse::Inject(theirs)) => {
                 own.conflicts_with(theirs) && (&self.name, own) != (&other.name, theirs)
             }
@@ -122,7 +122,7 @@ impl fmt::Display for SecretGrant {
     /// The entry as TOML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = toml_string(self.name.as_str());
-        match &self.way {
+        match &self.usage {
             SecretUse::Inject(injection) => write!(f, "{{ name = {name}, {injection} }}"),
             SecretUse::Reveal => write!(f, "{{ name = {name}, reveal = true }}"),
         }

@@ -35,7 +35,7 @@ pub(crate) fn secret_denial(
 
 fn reveal_fix_text(ground: &PolicyContext, request: &SecretRequest) -> Option<String> {
     let name = &request.name;
-    let reveals = |grant: &SecretGrant| grant.name == *name && grant.way == SecretUse::Reveal;
+    let reveals = |grant: &SecretGrant| grant.name == *name && grant.usage == SecretUse::Reveal;
     if ground.effective_table().secrets.iter().any(reveals) {
         return None;
     }

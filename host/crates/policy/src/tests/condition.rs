@@ -28,7 +28,7 @@ fn outcome(when: &str, arguments: &Value) -> String {
     match verdict.matched.as_slice() {
         [] => "false".to_owned(),
         [matched] => {
-            assert_eq!((verdict.decision, matched.counted), (Decision::Deny, true));
+            assert_eq!((verdict.decision, matched.is_counted), (Decision::Deny, true));
             let note = matched.note.as_deref();
             note.map_or("true", |note| {
                 note.strip_prefix("its condition cannot be evaluated: ").unwrap()

@@ -142,7 +142,7 @@ fn a_verdict_names_every_rule_that_spoke() {
     let verdict = verdict_with(&policy, &grant, "weather.get", &json!({ "n": 7 }));
     let absent = Some("its condition cannot be evaluated: there is no \"m\"");
     let spoke =
-        verdict.matched.iter().map(|m| (m.place.line, m.decision, m.counted, m.note.as_deref()));
+        verdict.matched.iter().map(|m| (m.place.line, m.decision, m.is_counted, m.note.as_deref()));
     let want = [(1, Allow, true, None), (5, Deny, true, absent), (13, Allow, true, None)];
     assert_eq!(spoke.collect::<Vec<_>>(), want);
     let reason = "rule at policy.toml:5; its condition cannot be evaluated: there is no \"m\"";
@@ -150,7 +150,7 @@ fn a_verdict_names_every_rule_that_spoke() {
     let verdict = verdict_with(&policy, &grant, "weather.get", &json!({ "m": 1 }));
     let absent = Some("its condition cannot be evaluated: there is no \"n\"");
     let spoke =
-        verdict.matched.iter().map(|m| (m.place.line, m.decision, m.counted, m.note.as_deref()));
+        verdict.matched.iter().map(|m| (m.place.line, m.decision, m.is_counted, m.note.as_deref()));
     let want = [(1, Allow, false, absent), (9, Ask, true, absent), (13, Allow, true, None)];
     assert_eq!(spoke.collect::<Vec<_>>(), want);
 }

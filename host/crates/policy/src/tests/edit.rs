@@ -54,7 +54,7 @@ fn capability(capability: Capability, setting: Option<(&str, &str)>) -> GrantAdd
 }
 
 fn page(pattern: &str) -> GrantAddition {
-    GrantAddition::Page(pattern.into())
+    GrantAddition::OpenUrl(pattern.into())
 }
 
 fn package(text: &str) -> GrantAddition {
@@ -66,7 +66,7 @@ fn scratch(name: &str) -> GrantAddition {
 }
 
 fn listen(at: &str) -> GrantAddition {
-    GrantAddition::Listen(ListenAddition { at: at.into(), public: false })
+    GrantAddition::Listen(ListenAddition { address: at.into(), public: false })
 }
 
 fn rule(tool: &str, decision: Decision) -> RuleText {

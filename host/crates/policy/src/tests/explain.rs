@@ -166,7 +166,7 @@ fn twenty_situations_are_explained_as_a_reader_of_the_file_would() {
     for (about, decision, won, spoke, reason) in rows {
         let found = explain(POLICY, GREEDY, &about);
         let lines = |won_only: bool| {
-            let steps = found.steps.iter().filter(|step| step.won || !won_only);
+            let steps = found.steps.iter().filter(|step| step.is_decisive || !won_only);
             steps.map(|step| step.place.line).collect::<Vec<_>>()
         };
         assert_eq!((found.decision, found.reason.as_str()), (decision, reason), "{found:#?}");
@@ -235,7 +235,7 @@ fn a_step_shows_the_line_as_the_file_has_it() {
     ];
     for (about, text) in rows {
         let found = explain(POLICY, GREEDY, &about);
-        let won = found.steps.iter().find(|step| step.won).unwrap();
+        let won = found.steps.iter().find(|step| step.is_decisive).unwrap();
         assert_eq!(won.text, text);
     }
 }
@@ -254,7 +254,7 @@ fn what_the_manifest_does_not_request_is_no_danger() {
         (found.decision, found.reason.as_str()),
         (Deny, "its manifest requests to read it only")
     );
-    assert!(found.steps.iter().all(|step| !step.won), "{found:#?}");
+    assert!(found.steps.iter().all(|step| !step.is_decisive), "{found:#?}");
     let found = explain(POLICY, "", &Path("/notes/a", FsAccess::Read));
     assert_eq!((found.decision, found.reason.as_str()), (Deny, "its manifest does not request it"));
 }

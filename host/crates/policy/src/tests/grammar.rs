@@ -245,9 +245,9 @@ fn started(file: &str) -> Result<(Policy, Grant), SourceError> {
     let policy = parse_policy(file)?;
     let own = [PathBuf::from("/guarded")];
     policy.check_guarded_folders(&MachineFacts {
-        own: &own,
+        host_paths: &own,
         home: None,
-        real: &Path::to_path_buf,
+        resolve_links: &Path::to_path_buf,
     })?;
     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     Ok((policy, grant))
@@ -268,7 +268,7 @@ fn passes(file: &str, power: &Power) -> bool {
         Fill(bytes) => grant.fs()[0].quota_bytes.is_none_or(|most| *bytes <= most),
         See(name) => grant.env().iter().any(|seen| seen == name),
         Read(name) => {
-            let reads = |grant: &crate::SecretGrant| grant.way == SecretUse::Reveal;
+            let reads = |grant: &crate::SecretGrant| grant.usage == SecretUse::Reveal;
             grant.secrets().iter().any(|secret| reads(secret) && secret.name.as_str() == *name)
         }
         Carry(url, line) => carries(&grant, &Url::parse(url).unwrap(), line),
@@ -291,7 +291,7 @@ fn passes(file: &str, power: &Power) -> bool {
         Confirm => grant.ui().is_some_and(|ui| ui.confirm),
         Process { network, unwalled } => grant
             .process()
-            .is_some_and(|process| process.network == *network && process.unwalled == *unwalled),
+            .is_some_and(|process| process.network == *network && process.unsandboxed == *unwalled),
         Run => decide(&policy, &grant, "weather.get").0 == Decision::Allow,
         Start => true,
     }
@@ -311,7 +311,7 @@ fn touches(grant: &Grant, path: &Path, wanted: FsAccess) -> bool {
 }
 
 fn carries(grant: &Grant, url: &Url, line: &str) -> bool {
-    let headers = grant.secrets().iter().filter_map(|secret| match &secret.way {
+    let headers = grant.secrets().iter().filter_map(|secret| match &secret.usage {
         SecretUse::Inject(injection) if injection.applies_to_url(url) => {
             Some(format!("{}: {}", injection.header_name(), injection.header_value("s3")))
         }

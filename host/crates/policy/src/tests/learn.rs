@@ -67,7 +67,7 @@ fn check(before: &str, needs: &[RefusedAccess], lines: &[&str], open: &[&str]) {
     let known: BTreeSet<&str> = before.lines().collect();
     let added = after.lines().filter(|line| !line.is_empty() && !known.contains(line));
     assert_eq!(added.collect::<Vec<_>>(), lines, "{after}");
-    assert_eq!(proposal.open, open);
+    assert_eq!(proposal.unresolved, open);
 }
 
 /// Checks a proposal for requests: the entries of the `net` list, and the needs that are left open.
@@ -302,8 +302,8 @@ fn a_plugin_that_asks_forever_is_not_learned_from_forever() {
     many.record_refusal(RefusedAccess::Env("A".repeat(1 << 20)));
     assert_eq!(many.refused_accesses().count(), 1000);
     let proposal = many.build_proposal(&manifest(""), &Map::new(), &Policy::empty(), None);
-    assert_eq!(proposal.open.len(), 1001);
-    assert_eq!(proposal.open[1000], "501 more refusals were left out");
+    assert_eq!(proposal.unresolved.len(), 1001);
+    assert_eq!(proposal.unresolved[1000], "501 more refusals were left out");
     let long = learned(&[RefusedAccess::Secret("A".repeat(1 << 20))]);
     assert_eq!((long.is_empty(), long.refused_accesses().count()), (false, 0));
 }

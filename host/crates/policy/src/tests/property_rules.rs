@@ -190,12 +190,12 @@ proptest! {
         let verdict = policy.decide_call(&question, &grant);
         let found = policy.explain_call(&question, &grant);
         prop_assert_eq!((verdict.decision, &verdict.reason), (found.decision, &found.reason));
-        let won = found.steps.iter().find(|step| step.won).map(|step| &step.place);
+        let won = found.steps.iter().find(|step| step.is_decisive).map(|step| &step.place);
         prop_assert!(verdict.rule.is_none() || won == verdict.rule.as_ref());
         // A decision that the outlook leaves open is the strictest or the least strict possible
         // one.
         let outlook = policy.expected_verdict(&id, DIGEST, &grant);
-        let settled = !outlook.matched.iter().any(|matched| !matched.counted);
+        let settled = !outlook.matched.iter().any(|matched| !matched.is_counted);
         prop_assert!(!settled || outlook.decision == verdict.decision);
     }
 

@@ -149,7 +149,7 @@ fn every_example_can_be_listed() {
     );
     let listed = policy.example_results().map(|example| {
         let places = (example.rule.line, example.place.line, example.place.column);
-        (places, example.arguments, example.expected, example.got, example.failure)
+        (places, example.arguments, example.expected, example.actual, example.failure)
     });
     let absent = Some("there is no \"to\"".to_owned());
     let want = [

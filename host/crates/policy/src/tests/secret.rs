@@ -146,7 +146,7 @@ fn a_secret_is_sent_to_one_origin_only() {
     for (to, sent, kept) in rows {
         let entry = format!("{{ name = 'key', to = '{to}', header = 'X-Key' }}");
         let grant = grant(&text(&entry), ASKS);
-        let SecretUse::Inject(injection) = &grant.secrets()[0].way else { panic!("{to}") };
+        let SecretUse::Inject(injection) = &grant.secrets()[0].usage else { panic!("{to}") };
         for url in sent.split_whitespace() {
             assert!(injection.applies_to_url(&Url::parse(url).unwrap()), "{to} {url}");
         }
@@ -170,7 +170,7 @@ fn a_header_is_filled_as_the_entry_says() {
     for (keys, header, value) in rows {
         let entry = format!("{{ name = 'key', to = 'https://api.example.com', {keys} }}");
         let grant = grant(&text(&entry), ASKS);
-        let SecretUse::Inject(injection) = &grant.secrets()[0].way else { panic!("{keys}") };
+        let SecretUse::Inject(injection) = &grant.secrets()[0].usage else { panic!("{keys}") };
         assert_eq!(
             (injection.header_name(), injection.header_value("s3").as_str()),
             (header, value)

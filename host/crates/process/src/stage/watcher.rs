@@ -36,20 +36,20 @@ const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// How often resources are counted. A flood of processes can create a few thousand between two
 /// counts.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const COUNT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How often the number of processes on the whole system is compared. This check is cheap, and a
 /// flood grows by the thousand between two counts.
-const GLANCE_EVERY: Duration = Duration::from_millis(10);
+const FLOOD_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The highest priority. The only limit on the superuser's processes is the watcher's count, so the
 /// watcher has to run among thousands of them. Other users may not set this priority, and do not
 /// need it.
-const URGENT: i32 = -20;
+const HIGHEST_PRIORITY: i32 = -20;
 
 /// The minimum pause between two counts, as a multiple of the time that a count took. It keeps the
 /// cost low on a machine with many processes.
-const LOOK_SHARE: u32 = 20;
+const COUNT_PAUSE_FACTOR: u32 = 20;
 
 /// How long descendants may keep writing after the program itself has ended, as the last program of
 /// a pipeline does.
@@ -57,24 +57,24 @@ const PIPES_GRACE: Duration = Duration::from_secs(1);
 
 /// How long killed processes are waited for. A process that the kernel holds, such as in a read
 /// from a disk that does not answer, is abandoned.
-const BURIAL_MAX: Duration = Duration::from_secs(5);
+const REAP_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Maximum size of a starter's own messages, in bytes.
-const SAID_BYTES_MAX: u64 = 16 << 10;
+const STARTER_MESSAGE_BYTES_MAX: u64 = 16 << 10;
 
 /// Maximum length of a stage's error output in a message, in characters.
-const LAST_WORDS_CHARS_MAX: usize = 300;
+const STDERR_CHARS_MAX: usize = 300;
 
 /// The mark where text was cut.
-const CUT: &str = "\n[cut here]";
+const TRUNCATION_MARK: &str = "\n[cut here]";
 
 /// How often to check whether killed processes are gone.
-const BURIAL_EVERY: Duration = Duration::from_millis(1);
+const REAP_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Why the watcher stops waiting for a program.
 enum WatchStopReason {
     /// It ended by itself.
-    Own,
+    Exited,
     /// It reached a limit.
     Limit(ReachedProcessLimit),
     /// The host no longer waits for the result.
@@ -116,20 +116,20 @@ fn send_response(answer: &WatcherResponse) -> io::Result<()> {
 }
 
 /// The end of a run with its pipes, or an error; `None` if the host no longer waits for it.
-type Watched = Option<Result<(ProgramExitReport, ProgramPipes), RunError>>;
+type WatchResult = Option<Result<(ProgramExitReport, ProgramPipes), RunError>>;
 
 /// A running program. Its process id is also its group id. The id cannot be reused until its status
 /// is reaped, which happens last.
 struct RunningProgram<'a> {
     spec: &'a ProcessSpec,
     scratch: &'a PrivateFolder,
-    mark: StarterToken,
+    token: StarterToken,
     program: Pid,
     pipes: ProgramPipes,
     started: Instant,
     deadline: Instant,
-    closing: Option<Instant>,
-    next_look: Instant,
+    pipes_deadline: Option<Instant>,
+    next_count: Instant,
     tasks_of_all: u16,
 }
 
@@ -143,32 +143,32 @@ impl<'a> RunningProgram<'a> {
             mark: mark.clone(),
         })?;
         orders.extend_from_slice(input);
-        let errors_bytes_max = spec.limits.errors_bytes.saturating_add(SAID_BYTES_MAX);
+        let errors_bytes_max = spec.limits.errors_bytes.saturating_add(STARTER_MESSAGE_BYTES_MAX);
         let (program, pipes) = ProgramPipes::spawn_starter(orders, errors_bytes_max)?;
         // The program was started before, so it keeps the priority of the host.
-        let _ = setpriority_process(None, URGENT);
+        let _ = setpriority_process(None, HIGHEST_PRIORITY);
         let started = Instant::now();
         Ok(Self {
             spec,
             scratch,
-            mark,
+            token: mark,
             program,
             pipes,
             started,
             deadline: started + spec.limits.time.min(TIME_MAX),
-            closing: None,
-            next_look: started + LOOK_EVERY,
+            pipes_deadline: None,
+            next_count: started + COUNT_INTERVAL,
             tasks_of_all: table::count_system_tasks(),
         })
     }
 
     /// Watches the program to its end, and kills all its processes.
-    fn finish(mut self) -> io::Result<Watched> {
+    fn finish(mut self) -> io::Result<WatchResult> {
         let ending = self.watch_program();
         let status = self.kill_and_reap();
         match ending? {
             WatchStopReason::Abandoned => Ok(None),
-            WatchStopReason::Own => Ok(Some(self.into_report(None, status))),
+            WatchStopReason::Exited => Ok(Some(self.into_report(None, status))),
             WatchStopReason::Limit(limit) => Ok(Some(self.into_report(Some(limit), status))),
         }
     }
@@ -195,8 +195,8 @@ impl<'a> RunningProgram<'a> {
 
     /// Returns the time of the next check that does not depend on the pipes.
     fn next_check_time(&self) -> Instant {
-        let glance = Instant::now() + GLANCE_EVERY;
-        self.closing.unwrap_or(self.deadline).min(self.next_look).min(glance)
+        let glance = Instant::now() + FLOOD_CHECK_INTERVAL;
+        self.pipes_deadline.unwrap_or(self.deadline).min(self.next_count).min(glance)
     }
 
     fn serve_pipes(&mut self, ready: &ReadyProgramPipes) -> Option<WatchStopReason> {
@@ -207,11 +207,11 @@ impl<'a> RunningProgram<'a> {
         }
         let now = Instant::now();
         if ready.exited {
-            self.closing = Some(now + PIPES_GRACE);
+            self.pipes_deadline = Some(now + PIPES_GRACE);
         }
-        match self.closing {
+        match self.pipes_deadline {
             Some(closing) => {
-                (self.pipes.is_closed() || now >= closing).then_some(WatchStopReason::Own)
+                (self.pipes.is_closed() || now >= closing).then_some(WatchStopReason::Exited)
             }
             None => (now >= self.deadline)
                 .then_some(WatchStopReason::Limit(ReachedProcessLimit::Time(limits.time))),
@@ -221,7 +221,7 @@ impl<'a> RunningProgram<'a> {
     /// Counts resources, if it is time to.
     fn check_resources(&mut self) -> io::Result<Option<ReachedProcessLimit>> {
         let begun = Instant::now();
-        if begun < self.next_look && !self.is_flooded() {
+        if begun < self.next_count && !self.is_flooded() {
             return Ok(None);
         }
         self.tasks_of_all = table::count_system_tasks();
@@ -229,7 +229,7 @@ impl<'a> RunningProgram<'a> {
         self.reap_orphans(&family);
         let limit = self.exceeded_limit(&family);
         let now = Instant::now();
-        self.next_look = now + LOOK_EVERY.max((now - begun) * LOOK_SHARE);
+        self.next_count = now + COUNT_INTERVAL.max((now - begun) * COUNT_PAUSE_FACTOR);
         Ok(limit)
     }
 
@@ -269,7 +269,7 @@ impl<'a> RunningProgram<'a> {
         // The signal reaches the whole group at the same time, so that no member can start another
         // process first.
         let _ = kill_process_group(self.program, Signal::KILL);
-        let deadline = Instant::now() + BURIAL_MAX;
+        let deadline = Instant::now() + REAP_TIME_MAX;
         let mut status = None;
         while Instant::now() < deadline {
             match wait(WaitOptions::NOHANG) {
@@ -277,7 +277,7 @@ impl<'a> RunningProgram<'a> {
                 Ok(Some(_)) => {}
                 Ok(None) => {
                     kill_escaped_descendants();
-                    std::thread::sleep(BURIAL_EVERY);
+                    std::thread::sleep(REAP_INTERVAL);
                 }
                 Err(_) => break,
             }
@@ -290,7 +290,7 @@ impl<'a> RunningProgram<'a> {
         limit: Option<ReachedProcessLimit>,
         status: Option<WaitStatus>,
     ) -> Result<(ProgramExitReport, ProgramPipes), RunError> {
-        let rest = match self.mark.parse_message(&self.pipes.stderr) {
+        let rest = match self.token.parse_message(&self.pipes.stderr) {
             StarterMessage::Failed(error) => return Err(error),
             StarterMessage::Ready(rest) => rest.to_vec(),
             StarterMessage::Nothing if limit.is_some() => Vec::new(),
@@ -314,7 +314,7 @@ impl<'a> RunningProgram<'a> {
     /// Returns the error output of a starter that did not start its program.
     fn starter_error_text(&self) -> String {
         let words = String::from_utf8_lossy(&self.pipes.stderr);
-        match text::escape_excerpt(words.trim(), LAST_WORDS_CHARS_MAX) {
+        match text::escape_excerpt(words.trim(), STDERR_CHARS_MAX) {
             none if none.is_empty() => "it ended before the program began".into(),
             words => words,
         }
@@ -349,7 +349,7 @@ fn kill_escaped_descendants() {
 fn truncate_with_mark(mut text: Vec<u8>, bytes_max: u64) -> Vec<u8> {
     if text.len() as u64 > bytes_max {
         text.truncate(bytes_max as usize);
-        text.extend_from_slice(CUT.as_bytes());
+        text.extend_from_slice(TRUNCATION_MARK.as_bytes());
     }
     text
 }

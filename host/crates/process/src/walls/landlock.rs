@@ -16,22 +16,22 @@ use crate::{
 };
 
 /// The required version: the first that confines signals.
-const REQUIRED: ABI = ABI::V6;
+const REQUIRED_ABI: ABI = ABI::V6;
 
 /// The version that protects files: the first that covers truncation.
-const FILES: ABI = ABI::V3;
+const FILES_ABI: ABI = ABI::V3;
 
 /// The newest version that this module uses. An older kernel enforces the rules that it supports.
-const NEWEST: ABI = ABI::V9;
+const NEWEST_ABI: ABI = ABI::V9;
 
 /// Folders of programs, their libraries and their data, on the common distributions.
-const PROGRAMS: [&str; 9] =
+const PROGRAM_PATHS: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
 /// Files that programs read to find their libraries, the time zone, user names, trusted
 /// certificates and properties of the machine. `/etc/ssl` and `/etc/pki` are not listed as a whole,
 /// because they contain private keys.
-const SETTINGS: [&str; 30] = [
+const SETTING_PATHS: [&str; 30] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
     "/etc/crypto-policies",
@@ -66,7 +66,7 @@ const SETTINGS: [&str; 30] = [
 
 /// Properties of this process. The links resolve to its id, so its descendants cannot read their
 /// own. The whole folder is not listed, because it includes the machine's network connections.
-const ITSELF: [&str; 19] = [
+const OWN_PROCESS_PATHS: [&str; 19] = [
     "/proc/self/auxv",
     "/proc/self/cgroup",
     "/proc/self/cmdline",
@@ -89,7 +89,7 @@ const ITSELF: [&str; 19] = [
 ];
 
 /// Files for name lookups, and the machine's network connections.
-const NETWORK: [&str; 7] = [
+const NETWORK_PATHS: [&str; 7] = [
     "/etc/gai.conf",
     "/etc/host.conf",
     "/etc/hosts",
@@ -100,13 +100,14 @@ const NETWORK: [&str; 7] = [
 ];
 
 /// Devices without contents of their own.
-const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+const DEVICE_PATHS: [&str; 5] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Returns the walls of Landlock that the kernel lacks.
 pub(super) fn missing_landlock_walls() -> Vec<ProcessWall> {
     let lacks =
         |abi: ABI, scope: bool| required_ruleset(abi, scope).and_then(Ruleset::create).is_err();
-    match (lacks(FILES, false), lacks(REQUIRED, true)) {
+    match (lacks(FILES_ABI, false), lacks(REQUIRED_ABI, true)) {
         (true, _) => vec![ProcessWall::Files, ProcessWall::Signals],
         (false, true) => vec![ProcessWall::Signals],
         (false, false) => Vec::new(),
@@ -132,13 +133,14 @@ fn required_ruleset(abi: ABI, scope: bool) -> Result<Ruleset, RulesetError> {
 /// Returns rules that deny every kind of access unless a later rule allows it.
 fn deny_all_ruleset(spec: &ProcessSpec) -> Result<Ruleset, RulesetError> {
     let rules = match spec.walls {
-        MissingWallPolicy::Required => required_ruleset(REQUIRED, true)?,
+        MissingWallPolicy::Required => required_ruleset(REQUIRED_ABI, true)?,
         MissingWallPolicy::AsAvailable => Ruleset::default(),
     };
     let rules = rules.set_compatibility(CompatLevel::BestEffort);
-    let rules = rules.handle_access(AccessFs::from_all(NEWEST))?.scope(Scope::from_all(NEWEST))?;
+    let rules =
+        rules.handle_access(AccessFs::from_all(NEWEST_ABI))?.scope(Scope::from_all(NEWEST_ABI))?;
     match spec.network {
-        ProcessNetwork::None => rules.handle_access(AccessNet::from_all(NEWEST)),
+        ProcessNetwork::None => rules.handle_access(AccessNet::from_all(NEWEST_ABI)),
         ProcessNetwork::Open => Ok(rules),
     }
 }
@@ -173,11 +175,12 @@ fn system_paths(network: ProcessNetwork) -> Vec<(PathBuf, Rights)> {
     let with = |rights: Rights| move |path: &&str| (PathBuf::from(path), rights);
     let lookup: &[&str] = match network {
         ProcessNetwork::None => &[],
-        ProcessNetwork::Open => &NETWORK,
+        ProcessNetwork::Open => &NETWORK_PATHS,
     };
-    let read = SETTINGS.iter().chain(&ITSELF).chain(lookup).map(with(read_rights()));
-    let run = PROGRAMS.iter().map(with(read_execute_rights()));
-    let devices = DEVICES.iter().map(with(AccessFs::ReadFile | AccessFs::WriteFile));
+    let read =
+        SETTING_PATHS.iter().chain(&OWN_PROCESS_PATHS).chain(lookup).map(with(read_rights()));
+    let run = PROGRAM_PATHS.iter().map(with(read_execute_rights()));
+    let devices = DEVICE_PATHS.iter().map(with(AccessFs::ReadFile | AccessFs::WriteFile));
     read.chain(run).chain(devices).collect()
 }
 
@@ -218,7 +221,7 @@ fn add_granted_path(
 
 /// Removes the rights that apply only to folders from those of a file.
 fn rights_for_path(path: &Path, rights: Rights) -> Rights {
-    if path.is_dir() { rights } else { rights & AccessFs::from_file(NEWEST) }
+    if path.is_dir() { rights } else { rights & AccessFs::from_file(NEWEST_ABI) }
 }
 
 fn root_cause(error: &dyn std::error::Error) -> String {

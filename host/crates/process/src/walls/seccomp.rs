@@ -25,7 +25,7 @@ use crate::{
 const ACTIONS: (&str, &str) = ("/proc/sys/kernel/seccomp/actions_avail", "errno");
 
 /// Access to other processes and to the kernel itself.
-const POWERS: [i64; 39] = [
+const PRIVILEGED_CALLS: [i64; 39] = [
     libc::SYS_acct,
     libc::SYS_add_key,
     libc::SYS_adjtimex,
@@ -68,7 +68,7 @@ const POWERS: [i64; 39] = [
 ];
 
 /// Changes of the mounts, which would bypass Landlock.
-const MOUNTS: [i64; 13] = [
+const MOUNT_CALLS: [i64; 13] = [
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
     libc::SYS_fsopen,
@@ -85,11 +85,11 @@ const MOUNTS: [i64; 13] = [
 ];
 
 /// Calls that leave the process group, which is killed as a whole.
-const GROUP: [i64; 2] = [libc::SYS_setpgid, libc::SYS_setsid];
+const PROCESS_GROUP_CALLS: [i64; 2] = [libc::SYS_setpgid, libc::SYS_setsid];
 
 /// Mode, owner and attributes of files. Landlock does not check these, so they would work on every
 /// file of the user.
-const NATURE: [i64; 14] = [
+const METADATA_CALLS: [i64; 14] = [
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
     FCHMODAT2,
@@ -107,10 +107,10 @@ const NATURE: [i64; 14] = [
 ];
 
 /// Reports file names in any folder as they are used. Landlock does not check this either.
-const SPYING: [i64; 1] = [libc::SYS_inotify_add_watch];
+const FILE_WATCH_CALLS: [i64; 1] = [libc::SYS_inotify_add_watch];
 
 /// Memory that belongs to no process, so it is not counted and may remain for ever.
-const MEMORY: [i64; 6] = [
+const SHARED_MEMORY_CALLS: [i64; 6] = [
     libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
     libc::SYS_mq_open,
@@ -120,12 +120,12 @@ const MEMORY: [i64; 6] = [
 ];
 
 /// Connections to other processes. Socket pairs need none of these.
-const SOCKETS: [i64; 5] =
+const SOCKET_CALLS: [i64; 5] =
     [libc::SYS_accept, libc::SYS_accept4, libc::SYS_bind, libc::SYS_connect, libc::SYS_listen];
 
 /// Older variants of such calls, which only some architectures have.
 #[cfg(target_arch = "x86_64")]
-const OLD: [i64; 8] = [
+const LEGACY_CALLS: [i64; 8] = [
     libc::SYS_chmod,
     libc::SYS_chown,
     libc::SYS_futimesat,
@@ -160,10 +160,10 @@ const NAMESPACES: [i32; 7] = [
 /// Allowed `ioctl` requests: those for terminals and pipes, and those for sockets. The others
 /// belong to file systems: through a file that is open for reading, they could change its metadata
 /// or create other files.
-const QUESTIONS: [RangeInclusive<u64>; 2] = [0x5400..=0x54ff, 0x8900..=0x89ff];
+const ALLOWED_IOCTLS: [RangeInclusive<u64>; 2] = [0x5400..=0x54ff, 0x8900..=0x89ff];
 
 /// Calls whose first argument is the process to change. They may change only the calling process.
-const OF_A_PROCESS: [i64; 4] = [
+const OWN_PROCESS_CALLS: [i64; 4] = [
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setattr,
     libc::SYS_sched_setparam,
@@ -198,7 +198,16 @@ pub(super) fn apply_seccomp(network: ProcessNetwork) -> Result<(), RunError> {
 
 /// Returns the filter of calls that fail with `EPERM`.
 fn denied_calls_filter(network: ProcessNetwork) -> Result<BpfProgram, BackendError> {
-    let always = [&POWERS[..], &MOUNTS, &GROUP, &NATURE, &SPYING, &MEMORY, &OLD].concat();
+    let always = [
+        &PRIVILEGED_CALLS[..],
+        &MOUNT_CALLS,
+        &PROCESS_GROUP_CALLS,
+        &METADATA_CALLS,
+        &FILE_WATCH_CALLS,
+        &SHARED_MEMORY_CALLS,
+        &LEGACY_CALLS,
+    ]
+    .concat();
     let mut rules: BTreeMap<i64, Vec<Rule>> =
         always.into_iter().map(|call| (call, Vec::new())).collect();
     rules.extend(argument_rules()?);
@@ -209,7 +218,8 @@ fn denied_calls_filter(network: ProcessNetwork) -> Result<BpfProgram, BackendErr
 /// Returns the calls that are denied depending on their arguments.
 fn argument_rules() -> Result<Vec<(i64, Vec<Rule>)>, BackendError> {
     let others = |call: &i64| Ok((*call, vec![Rule::new(vec![argument_differs(0, 0)?])?]));
-    let mut rules = OF_A_PROCESS.iter().map(others).collect::<Result<Vec<_>, BackendError>>()?;
+    let mut rules =
+        OWN_PROCESS_CALLS.iter().map(others).collect::<Result<Vec<_>, BackendError>>()?;
     let spaces = NAMESPACES.iter().map(|space| Rule::new(vec![argument_has_bit(0, *space)?]));
     rules.push((libc::SYS_clone, spaces.collect::<Result<_, _>>()?));
     // Reading the limits of another process is harmless; setting them is not.
@@ -245,7 +255,7 @@ fn deny_other_targets(kind: u64) -> Result<Vec<Rule>, BackendError> {
 /// Denies the requests before, between and after the allowed ranges.
 fn ioctl_rules() -> Result<Vec<Rule>, BackendError> {
     let asked = |is: Is, number: &u64| Condition::new(1, Length::Dword, is, *number);
-    let [first, second] = &QUESTIONS;
+    let [first, second] = &ALLOWED_IOCTLS;
     Ok(vec![
         Rule::new(vec![asked(Is::Lt, first.start())?])?,
         Rule::new(vec![asked(Is::Gt, first.end())?, asked(Is::Lt, second.start())?])?,
@@ -267,7 +277,7 @@ fn socket_rules(network: ProcessNetwork) -> Result<Vec<(i64, Vec<Rule>)>, Backen
     match network {
         ProcessNetwork::None => {
             rules.push((libc::SYS_socket, Vec::new()));
-            rules.extend(SOCKETS.map(|call| (call, Vec::new())));
+            rules.extend(SOCKET_CALLS.map(|call| (call, Vec::new())));
         }
         // The C library asks the kernel for its addresses over a netlink socket.
         ProcessNetwork::Open => {

@@ -17,14 +17,14 @@ pub struct ForeignFile {
     /// The file.
     pub file: PathBuf,
     /// The file itself, or a folder that contains it.
-    pub place: PathBuf,
+    pub location: PathBuf,
     /// The owner of that place.
     pub owner: ForeignOwner,
 }
 
 impl fmt::Display for ForeignFile {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, place, owner } = self;
+        let Self { file, location: place, owner } = self;
         let (file, place) = (file.display(), place.display());
         write!(formatter, "{file} is ignored, because {place} {owner}")
     }
@@ -46,7 +46,7 @@ pub(super) fn find_project_file(
         }
         match find_foreign_place(above, &file) {
             None => return (Some(file), foreign),
-            Some((place, owner)) => foreign.push(ForeignFile { file, place, owner }),
+            Some((place, owner)) => foreign.push(ForeignFile { file, location: place, owner }),
         }
     }
     (None, foreign)
@@ -100,7 +100,8 @@ mod tests {
                 }
                 mode(&place, open);
                 let owner = ForeignOwner::Everybody;
-                let foreign = ForeignFile { file: inner.join(NAME), place: place.clone(), owner };
+                let foreign =
+                    ForeignFile { file: inner.join(NAME), location: place.clone(), owner };
                 assert_eq!(find(), (Some(outer.join(NAME)), vec![foreign]), "{place:?}");
                 mode(&place, usual);
             }

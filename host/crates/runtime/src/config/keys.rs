@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{
     file::{EFFORTS, TOOL_CALLINGS},
     provider::{self, PLUGIN_PREFIX},
-    sections::{EDIT_MODES, MEMORIES},
+    sections::{EDIT_MODES, MEMORY_KINDS},
 };
 
 /// One key of the file.
@@ -14,7 +14,7 @@ pub struct ConfigKey {
     /// The path of the key, such as `chat.system`. A `*` is any name.
     pub path: &'static str,
     kind: ConfigValueType,
-    about: &'static str,
+    description: &'static str,
 }
 
 /// The type of a key's value.
@@ -48,7 +48,7 @@ enum ConfigWordSet {
 }
 
 const fn config_key(path: &'static str, kind: ConfigValueType, about: &'static str) -> ConfigKey {
-    ConfigKey { path, kind, about }
+    ConfigKey { path, kind, description: about }
 }
 
 /// Every key that the file may contain.
@@ -166,7 +166,7 @@ fn insert_key(table: &mut Value, path: &str, above: &str, key: ConfigKey) {
 impl ConfigKey {
     fn json_schema(self) -> Value {
         let mut schema = self.kind.json_schema();
-        schema.insert("description".to_owned(), json!(self.about));
+        schema.insert("description".to_owned(), json!(self.description));
         Value::Object(schema)
     }
 }
@@ -208,7 +208,7 @@ impl ConfigWordSet {
             Self::Providers => provider::ALL.map(|provider| provider.name).to_vec(),
             Self::Efforts => EFFORTS.map(|(word, _)| word).to_vec(),
             Self::ToolCallings => TOOL_CALLINGS.map(|(word, _)| word).to_vec(),
-            Self::Memories => MEMORIES.map(|(word, _)| word).to_vec(),
+            Self::Memories => MEMORY_KINDS.map(|(word, _)| word).to_vec(),
             Self::EditModes => EDIT_MODES.map(|(word, _)| word).to_vec(),
         }
     }
@@ -327,7 +327,7 @@ mod tests {
                 })
                 .collect();
             let found = schema.pointer(&pointer).unwrap_or_else(|| panic!("no {pointer}"));
-            assert_eq!(found["description"], key.about);
+            assert_eq!(found["description"], key.description);
         }
         assert_eq!(
             schema["properties"]["model"]["additionalProperties"]["required"][0],

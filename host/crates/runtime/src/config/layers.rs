@@ -15,7 +15,7 @@ pub(super) struct ConfigLayers {
     pub(super) project: Option<ProjectConfig>,
     pub(super) file: FileConfig,
     pub(super) budget: BudgetSettings,
-    pub(super) written: RawConfig,
+    pub(super) raw_config: RawConfig,
     /// Project configurations that are ignored.
     pub(super) foreign: Vec<ForeignFile>,
 }
@@ -41,7 +41,8 @@ impl ConfigLayers {
             ProjectConfig::find_nearest(flags, env, &config_file, &paths.state)?;
         let written = RawConfig { user: parse_json_tree(&text), project: Value::Null };
         let budget = user.budget.with_defaults();
-        let layers = Self { config_file, project: None, file: user, budget, written, foreign };
+        let layers =
+            Self { config_file, project: None, file: user, budget, raw_config: written, foreign };
         Ok(match project {
             Some(project) => layers.with_project(project),
             None => layers,
@@ -49,13 +50,13 @@ impl ConfigLayers {
     }
 
     fn with_project(mut self, (project, says): (ProjectConfig, ProjectSettings)) -> Self {
-        self.written.project = parse_json_tree(&project.text);
+        self.raw_config.project = parse_json_tree(&project.text);
         match says {
             ProjectSettings::Trusted(file) => {
                 self.file = file.merge_over(self.file);
                 self.budget = self.file.budget.with_defaults();
             }
-            ProjectSettings::Stranger { default_model, budget } => {
+            ProjectSettings::Untrusted { default_model, budget } => {
                 self.file.default_model = default_model.or(self.file.default_model);
                 self.lower_budget(budget);
             }
@@ -68,7 +69,7 @@ impl ConfigLayers {
     fn lower_budget(&mut self, keys: BudgetKeys) {
         let lowered = keys.lower_budget(self.budget);
         let (before, after) = (self.budget.display_values(), lowered.display_values());
-        if let Some(written) = self.written.project["budget"].as_object_mut() {
+        if let Some(written) = self.raw_config.project["budget"].as_object_mut() {
             written.retain(|key, _| before.get(key) != after.get(key));
         }
         self.budget = lowered;
@@ -77,7 +78,7 @@ impl ConfigLayers {
     /// The default model, and the file that names it.
     pub(super) fn default_model(&self) -> Option<(&str, SettingOrigin)> {
         let name = self.file.default_model.as_deref()?;
-        Some((name, self.written.value_origin("default_model")))
+        Some((name, self.raw_config.value_origin("default_model")))
     }
 }
 
@@ -191,16 +192,20 @@ mod tests {
     fn a_stranger_chooses_a_model_and_lowers_the_budget() {
         let project = "default_model = 'b'\n[budget]\nturns = 4\ncalls = 900\ntokens = 5";
         let settings = Folder::new(USER, project).resolve().unwrap();
-        assert_eq!(settings.chosen.name, "b");
-        assert!(settings.chosen.why.contains("project"), "{}", settings.chosen.why);
+        assert_eq!(settings.chosen_model.name, "b");
+        assert!(
+            settings.chosen_model.reason.contains("project"),
+            "{}",
+            settings.chosen_model.reason
+        );
         let turn = settings.budget.turn;
         assert_eq!((turn.turns_max, turn.calls_max, turn.tokens_max), (4, 64, Some(5)));
-        let origin = |path: &str| settings.written.value_origin(path);
+        let origin = |path: &str| settings.raw_config.value_origin(path);
         assert_eq!(origin("budget.turns"), SettingOrigin::Project);
         assert_eq!(origin("budget.calls"), SettingOrigin::Default);
         let higher = Folder::new(USER, "[budget]\nturns = 9").resolve().unwrap();
         assert_eq!(higher.budget.turn.turns_max, 8);
-        assert_eq!(higher.written.value_origin("budget.turns"), SettingOrigin::File);
+        assert_eq!(higher.raw_config.value_origin("budget.turns"), SettingOrigin::File);
         let unknown = Folder::new(USER, "default_model = 'gpt'").resolve().unwrap_err();
         assert!(unknown.to_string().contains("no [model.gpt]"), "{unknown}");
     }
@@ -213,7 +218,7 @@ mod tests {
         assert!(folder.resolve().unwrap_err().to_string().contains("1:14: a project"));
         folder.trust();
         let settings = folder.resolve().unwrap();
-        assert_eq!(settings.chosen.name, "c");
+        assert_eq!(settings.chosen_model.name, "c");
         assert_eq!(settings.budget.turn.turns_max, 90);
         assert_eq!(settings.plugin_dirs, [folder.path("work/tools")]);
         assert_eq!(settings.plugin_dirs_origin, SettingOrigin::Project);

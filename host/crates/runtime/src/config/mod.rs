@@ -152,7 +152,7 @@ pub struct HostSettings {
     /// The model to talk to.
     pub model: ModelChoice,
     /// The name under which it was chosen, and the reason.
-    pub chosen: ChosenModel,
+    pub chosen_model: ChosenModel,
     /// Every model that can be chosen.
     pub models: ModelSources,
     /// How conversations are held.
@@ -174,7 +174,7 @@ pub struct HostSettings {
     /// `[settings.PLUGIN]`, for each plugin.
     pub plugin_settings: BTreeMap<PluginName, Map<String, Value>>,
     /// The contents of the files, to report where a value comes from.
-    pub written: RawConfig,
+    pub raw_config: RawConfig,
     /// The environment, from which plugins are granted variables.
     pub env: Env,
 }
@@ -202,7 +202,7 @@ impl HostSettings {
         policy.foreign.extend(layers.foreign.iter().cloned());
         let models = ModelSources::new(flags, &env, &layers.file)?;
         let chosen = models.choose_model(flags, layers.default_model())?;
-        let ConfigLayers { config_file, project, file, budget, written, .. } = layers;
+        let ConfigLayers { config_file, project, file, budget, raw_config: written, .. } = layers;
         let embedder = models.choose_embedder(file.embedding.as_ref(), &chosen)?;
         let mut chat = file.chat.with_defaults(chosen.context_tokens);
         chat.guide = flags.guide.clone().or(chat.guide);
@@ -223,9 +223,9 @@ impl HostSettings {
             packages: file.packages,
             compile: file.compile.with_env_overrides(&env),
             plugin_settings: file.settings,
-            chosen,
+            chosen_model: chosen,
             models,
-            written,
+            raw_config: written,
             env,
         })
     }
@@ -301,7 +301,7 @@ fn resolve_plugin_dirs(
     }
     let written = &layers.file.plugin_dirs;
     if !written.is_empty() {
-        return (written.clone(), layers.written.value_origin("plugin_dir"));
+        return (written.clone(), layers.raw_config.value_origin("plugin_dir"));
     }
     (paths.plugins.clone(), SettingOrigin::Default)
 }

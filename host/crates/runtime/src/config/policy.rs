@@ -30,7 +30,7 @@ pub struct PolicyFiles {
     /// One per tier, the administrator's first.
     pub files: Vec<PolicyPath>,
     /// The host's own files and folders.
-    pub own: Vec<PathBuf>,
+    pub host_files: Vec<PathBuf>,
     /// The user's home folder.
     pub home: Option<PathBuf>,
     /// Project files, policy or configuration, that are ignored as possibly another user's.
@@ -42,7 +42,7 @@ impl PolicyFiles {
         flags: &ConfigFlags,
         env: &Env,
         paths: &HostPaths,
-        own: Vec<PathBuf>,
+        host_files: Vec<PathBuf>,
     ) -> Self {
         let user = flags.policy.clone().unwrap_or_else(|| paths.policy_file());
         let mut files = vec![
@@ -56,7 +56,7 @@ impl PolicyFiles {
         if let Some(path) = project {
             files.push(PolicyPath { tier: PolicyTier::Project, path, is_named: false });
         }
-        Self { files, own, home: env.home_dir(), foreign }
+        Self { files, host_files, home: env.home_dir(), foreign }
     }
 
     /// The user's policy file.

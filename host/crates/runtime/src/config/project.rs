@@ -18,7 +18,7 @@ use super::{
 };
 
 /// A project's configuration, relative to the project's folder.
-const FILE: &str = ".sallyport/sallyport.toml";
+const PROJECT_CONFIG_FILE: &str = ".sallyport/sallyport.toml";
 
 /// The configuration of a project.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) enum ProjectSettings {
     /// All settings: the user trusts the file.
     Trusted(Box<FileConfig>),
     /// The settings of a file that the user does not trust.
-    Stranger {
+    Untrusted {
         /// One of the user's models.
         default_model: Option<String>,
         /// Limits that can only lower the user's.
@@ -93,7 +93,7 @@ pub fn read_project_file(file: &Path, env: &Env) -> Result<String, ConfigError> 
 /// possibly another user's.
 pub fn find_nearest_project(folder: &Path, own: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
     let own = own.canonicalize().ok();
-    around::find_project_file(folder, FILE, |path| path.canonicalize().ok() == own)
+    around::find_project_file(folder, PROJECT_CONFIG_FILE, |path| path.canonicalize().ok() == own)
 }
 
 /// Parses a trusted file. Relative plugin folders are resolved against the project's folder.
@@ -126,7 +126,7 @@ fn parse_untrusted_file(name: &str, text: &str) -> Result<ProjectSettings, Sourc
                 return Err(item.place().into_error(message).with_hint(hint));
             }
         }
-        Ok(ProjectSettings::Stranger { default_model, budget: budget.unwrap_or_default() })
+        Ok(ProjectSettings::Untrusted { default_model, budget: budget.unwrap_or_default() })
     })
 }
 
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_users_own_file_is_no_project() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(FILE);
+        let file = folder.path().join(PROJECT_CONFIG_FILE);
         std::fs::create_dir(folder.path().join(".sallyport")).unwrap();
         std::fs::write(&file, "").unwrap();
         let inner = folder.path().join("a/b");

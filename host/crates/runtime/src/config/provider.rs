@@ -98,7 +98,7 @@ const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_EMBEDDER: &str = "text-embedding-3-small";
 
 /// The built-in matcher.
-pub const BUILT_IN: ProviderDefinition = ProviderDefinition {
+pub const OFFLINE_PROVIDER: ProviderDefinition = ProviderDefinition {
     name: OFFLINE,
     protocol: None,
     base_url: "",
@@ -190,7 +190,7 @@ pub const ALL: [ProviderDefinition; 11] = [
         &[],
     ),
     ProviderDefinition::new("vllm", ProviderProtocol::OpenAiChat, "http://localhost:8000/v1", &[]),
-    BUILT_IN,
+    OFFLINE_PROVIDER,
 ];
 
 impl ProviderDefinition {

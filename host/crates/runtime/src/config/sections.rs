@@ -22,10 +22,10 @@ const MEMORY_TOKENS: u64 = 24_000;
 const RECALLED_TOKENS: u64 = 2000;
 
 /// Default age at which sessions are deleted.
-const KEEP: Duration = Duration::from_secs(90 * DAY_S);
+const RETENTION_DEFAULT: Duration = Duration::from_secs(90 * DAY_S);
 
 /// Default number of sessions to keep; far more than a user browses.
-const KEEP_MAX: usize = 1000;
+const SESSIONS_KEPT_DEFAULT: usize = 1000;
 
 const DAY_S: u64 = 24 * 60 * 60;
 
@@ -46,7 +46,7 @@ pub enum ChatMemoryKind {
 }
 
 /// The names of [`ChatMemoryKind`] in the file.
-pub(super) const MEMORIES: [(&str, ChatMemoryKind); 4] = {
+pub(super) const MEMORY_KINDS: [(&str, ChatMemoryKind); 4] = {
     use ChatMemoryKind::{None, SlidingWindow, Summary, VectorDb};
     [
         (None.as_str(), None),
@@ -59,7 +59,7 @@ pub(super) const MEMORIES: [(&str, ChatMemoryKind); 4] = {
 impl ChatMemoryKind {
     /// The kind with this name.
     pub fn from_name(word: &str) -> Option<Self> {
-        MEMORIES.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
+        MEMORY_KINDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
     }
 
     /// Its name in the file.
@@ -74,7 +74,7 @@ impl ChatMemoryKind {
 
     /// The names of all kinds.
     pub fn all_names() -> [&'static str; 4] {
-        MEMORIES.map(|(word, _)| word)
+        MEMORY_KINDS.map(|(word, _)| word)
     }
 }
 
@@ -174,7 +174,7 @@ impl ChatKeys {
     pub(super) fn read_section(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
         Ok(Self {
             system: table.read_optional("system", TomlItem::read_nonblank_string)?,
-            memory: table.read_optional("memory", |item| item.read_choice(&MEMORIES))?,
+            memory: table.read_optional("memory", |item| item.read_choice(&MEMORY_KINDS))?,
             memory_tokens: table.read_optional("memory_tokens", read_token_count)?,
             recalled_tokens: table.read_optional("recalled_tokens", read_token_count)?,
             memories: table
@@ -393,8 +393,8 @@ impl SessionKeys {
 
     pub(super) fn with_defaults(self) -> SessionRetention {
         SessionRetention {
-            keep: self.keep.map_or(Some(KEEP), |RetentionTime(keep)| keep),
-            keep_max: self.keep_max.map_or(KEEP_MAX, |most| most as usize),
+            keep: self.keep.map_or(Some(RETENTION_DEFAULT), |RetentionTime(keep)| keep),
+            keep_max: self.keep_max.map_or(SESSIONS_KEPT_DEFAULT, |most| most as usize),
         }
     }
 }

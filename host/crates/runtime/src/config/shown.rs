@@ -61,26 +61,26 @@ impl HostSettings {
             "compile.wait" if self.env.get(env::COMPILE_WAIT).is_some() => {
                 SettingOrigin::Variable(env::COMPILE_WAIT)
             }
-            key => self.written.value_origin(key),
+            key => self.raw_config.value_origin(key),
         }
     }
 
     fn default_model_row(&self) -> Option<SettingRow> {
-        let (value, origin) = self.written.value_with_origin("default_model")?;
+        let (value, origin) = self.raw_config.value_with_origin("default_model")?;
         Some(SettingRow { key: "default_model".into(), value, origin: origin.to_string() })
     }
 
     /// The model in use, with its resolved parts.
     fn model_in_use_rows(&self) -> Vec<SettingRow> {
-        let why = &self.chosen.why;
+        let why = &self.chosen_model.reason;
         let row = |key: &str, value: Value, origin: &str| SettingRow {
             key: format!("in-use.{key}"),
             value,
             origin: origin.to_owned(),
         };
-        let mut rows = vec![row("model", json!(self.chosen.name), why)];
+        let mut rows = vec![row("model", json!(self.chosen_model.name), why)];
         if let ModelChoice::Endpoint(endpoint) = &self.model {
-            let sources = &self.chosen.sources;
+            let sources = &self.chosen_model.origins;
             let (address, key) = (sources.address.to_string(), sources.key.map(|o| o.to_string()));
             let none = "nothing is set".to_owned();
             rows.extend([
@@ -95,7 +95,7 @@ impl HostSettings {
             ]);
         }
         if let ModelChoice::Plugin(plugin) = &self.model {
-            let time = self.chosen.sources.time.to_string();
+            let time = self.chosen_model.origins.time.to_string();
             rows.extend([
                 row("plugin", json!(plugin.plugin), why),
                 row("plugin-model", json!(plugin.model), why),
@@ -107,7 +107,7 @@ impl HostSettings {
 
     /// The contents of `[embedding]` in the files.
     fn embedding_rows(&self) -> Vec<SettingRow> {
-        let Some((table, origin)) = self.written.value_with_origin("embedding") else {
+        let Some((table, origin)) = self.raw_config.value_with_origin("embedding") else {
             return Vec::new();
         };
         let row = |(key, value): (&String, &Value)| {
@@ -122,7 +122,7 @@ impl HostSettings {
 
     fn table_rows(&self, top: &str) -> Vec<SettingRow> {
         let mut rows = Vec::new();
-        for (name, table, origin) in self.written.tables_with_origin(top) {
+        for (name, table, origin) in self.raw_config.tables_with_origin(top) {
             for (key, value) in table.as_object().into_iter().flatten() {
                 let value = match (top, key.as_str()) {
                     ("model", "base_url") => json!(display_address(value.as_str().unwrap_or(""))),

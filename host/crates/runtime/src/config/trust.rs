@@ -14,7 +14,7 @@ use super::ConfigError;
 use crate::whole_file;
 
 /// The file, in the state folder.
-pub const FILE: &str = "trusted.json";
+pub const TRUST_FILE: &str = "trusted.json";
 
 /// The trusted project files.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl TrustedProjects {
     ///
     /// The stored list cannot be read, or is not valid JSON.
     pub fn read(state: &Path) -> Result<Self, ConfigError> {
-        let file = state.join(FILE);
+        let file = state.join(TRUST_FILE);
         let text = super::read_config_file(&file, false)?;
         let digests = match text.is_empty() {
             true => BTreeMap::new(),
@@ -117,7 +117,7 @@ mod tests {
     fn a_broken_list_trusts_nobody() {
         let folder = tempfile::tempdir().unwrap();
         for text in ["{", "[]", "{\"a\": 1}", "\0"] {
-            fs::write(folder.path().join(FILE), text).unwrap();
+            fs::write(folder.path().join(TRUST_FILE), text).unwrap();
             assert!(TrustedProjects::read(folder.path()).is_err(), "{text}");
         }
     }

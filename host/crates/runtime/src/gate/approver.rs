@@ -17,7 +17,7 @@ use sallyport_contract::{
 use sallyport_policy::{Grant, PolicyVerdict, RuleText};
 use sallyport_store::{HostStore, SessionApproval};
 
-use super::{Tell, now_ms, rulebook};
+use super::{MessageSink, now_ms, rulebook};
 
 /// Timeout of an approval before a call, so that a session does not wait forever for an absent
 /// user.
@@ -29,8 +29,8 @@ pub struct Approver {
     store: Option<HostStore>,
     policy_file: PathBuf,
     /// Approvals for the session, for when the store cannot keep them.
-    kept: Mutex<Vec<SessionApproval>>,
-    tell: Tell,
+    session_approvals: Mutex<Vec<SessionApproval>>,
+    message_sink: MessageSink,
 }
 
 /// The subject of an approval.
@@ -52,9 +52,15 @@ impl Approver {
         consent: Arc<dyn Consent>,
         store: Option<HostStore>,
         policy_file: PathBuf,
-        tell: Tell,
+        message_sink: MessageSink,
     ) -> Self {
-        Self { consent, store, policy_file, kept: Mutex::new(Vec::new()), tell }
+        Self {
+            consent,
+            store,
+            policy_file,
+            session_approvals: Mutex::new(Vec::new()),
+            message_sink,
+        }
     }
 
     /// Turns a verdict into the grounds for proceeding.
@@ -104,7 +110,7 @@ impl Approver {
             plugin_digest: matter.digest.to_owned(),
             reason: verdict.reason.clone(),
             rule: rule.as_ref().map(ToString::to_string),
-            powers: matter.grant.permission_lines(),
+            capabilities: matter.grant.permission_lines(),
         };
         let time_max = matter.time_max.unwrap_or(QUESTION_TIME_MAX);
         let answer = tokio::time::timeout(time_max, self.consent.ask_user(request)).await;
@@ -132,7 +138,7 @@ impl Approver {
             }
             (ApprovalAnswer::Nobody, _) => return Err(denial_without_user(matter, verdict)),
         };
-        Ok(AuthorizationReason::Person(format!("the user agreed {how} ({})", verdict.reason)))
+        Ok(AuthorizationReason::User(format!("the user agreed {how} ({})", verdict.reason)))
     }
 
     /// Writes the rule that the user saw. If that fails, the answer still applies to the session.
@@ -141,14 +147,14 @@ impl Approver {
             Ok(()) => true,
             Err(error) => {
                 let file = self.policy_file.display();
-                (self.tell)(&format!("cannot write the rule to {file}: {error}"));
+                (self.message_sink)(&format!("cannot write the rule to {file}: {error}"));
                 false
             }
         }
     }
 
     fn has_approval(&self, approval: &SessionApproval) -> bool {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.session_approvals.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |kept: &SessionApproval| {
             let at_ms = kept.at_ms;
             *kept == SessionApproval { at_ms, ..approval.clone() }
@@ -161,9 +167,9 @@ impl Approver {
     fn remember_approval(&self, approval: SessionApproval) {
         let stored = self.store.as_ref().map(|store| store.approvals().store_approval(&approval));
         if let Some(Err(error)) = stored {
-            (self.tell)(&format!("the answer holds only until the program ends: {error}"));
+            (self.message_sink)(&format!("the answer holds only until the program ends: {error}"));
         }
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(approval);
+        self.session_approvals.lock().unwrap_or_else(PoisonError::into_inner).push(approval);
     }
 }
 
@@ -173,14 +179,14 @@ pub(crate) enum AuthorizationReason {
     /// The policy, or an earlier answer in the session.
     Policy(String),
     /// The user's answer just now.
-    Person(String),
+    User(String),
 }
 
 impl AuthorizationReason {
     pub(crate) fn into_text(self) -> String {
         match self {
             Self::Policy(words) => words,
-            Self::Person(words) => format!("allow: {words}"),
+            Self::User(words) => format!("allow: {words}"),
         }
     }
 }

@@ -31,13 +31,13 @@ const UNANSWERED: &str = "cancelled while waiting for an approval";
 pub struct AuditedRegistry {
     inner: Arc<Registry>,
     log: Arc<AuditLog>,
-    who: HostUser,
+    user: HostUser,
 }
 
 impl AuditedRegistry {
     /// Records the calls of a registry in a log, on behalf of `who`.
-    pub fn new(inner: Arc<Registry>, log: Arc<AuditLog>, who: HostUser) -> Self {
-        Self { inner, log, who }
+    pub fn new(inner: Arc<Registry>, log: Arc<AuditLog>, user: HostUser) -> Self {
+        Self { inner, log, user }
     }
 
     /// Starts the record of a call, or of the decision about it.
@@ -49,7 +49,7 @@ impl AuditedRegistry {
         arguments: &str,
     ) -> AuditRecord {
         let plugin = self.inner.find_plugin(tool.plugin.as_str()).ok();
-        let record = AuditRecord::new(kind, now_ms(), self.who.clone());
+        let record = AuditRecord::new(kind, now_ms(), self.user.clone());
         AuditRecord {
             digest: plugin.map(|entry| entry.digest().to_owned()),
             ..record.with_call(context, tool, arguments)
@@ -68,7 +68,13 @@ impl AuditedRegistry {
         let record = AuditRecord { grounds: self.redacted_reason(call), ..record };
         let (log, trail) = (Arc::clone(&self.log), call.abandoned_effects().clone());
         let started = Instant::now();
-        CallRecordGuard { log, record: Some(record), trail, started, may_be_silent: false }
+        CallRecordGuard {
+            log,
+            record: Some(record),
+            abandoned_effects: trail,
+            started,
+            may_be_silent: false,
+        }
     }
 
     /// The registry that is audited.
@@ -207,7 +213,7 @@ pub(crate) struct CallRecordGuard {
     log: Arc<AuditLog>,
     record: Option<AuditRecord>,
     /// The effects of the call, for when it is dropped before its end.
-    trail: AbandonedEffects,
+    abandoned_effects: AbandonedEffects,
     /// The start, for the duration of a call that is dropped.
     started: Instant,
     /// A dropped run without effects is not recorded.
@@ -241,7 +247,7 @@ impl CallRecordGuard {
 impl Drop for CallRecordGuard {
     fn drop(&mut self) {
         let Some(record) = self.record.take() else { return };
-        let effects = self.trail.take_effects();
+        let effects = self.abandoned_effects.take_effects();
         if !(self.may_be_silent && effects.is_empty()) {
             let elapsed = self.started.elapsed();
             let report = CallReport { effects, elapsed, ..CallReport::from(Outcome::Cancelled) };

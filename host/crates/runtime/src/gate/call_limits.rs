@@ -10,12 +10,12 @@ use sallyport_sandbox::{CallSlot, CallSlotError, CallSlots};
 
 /// Counts the calls of all plugins.
 pub(crate) struct SharedCallLimits {
-    places: CallSlots,
+    slots: CallSlots,
 }
 
 impl SharedCallLimits {
     pub(crate) fn new() -> Self {
-        Self { places: CallSlots::new() }
+        Self { slots: CallSlots::new() }
     }
 
     /// Waits until one more call may run, and counts it until the place is dropped. The plugin's
@@ -37,7 +37,7 @@ impl SharedCallLimits {
             calls_per_minute: shared.calls_per_minute,
             ..own.clone()
         };
-        self.places.acquire_slot(&limits).await.map(Some).map_err(|none| limit_failure(&none))
+        self.slots.acquire_slot(&limits).await.map(Some).map_err(|none| limit_failure(&none))
     }
 }
 

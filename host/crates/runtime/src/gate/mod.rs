@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// Reports an event besides the answer to the user, one sentence per call.
-pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+pub type MessageSink = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Reports the host that a running call connects to, by name.
 pub type Activity = Arc<dyn Fn(&ToolCallContext, &str) + Send + Sync>;
@@ -52,7 +52,7 @@ pub struct GateParts {
     /// The store of approvals. Without one, they are kept until the program ends.
     pub store: Option<HostStore>,
     /// Receives policy changes, and failures to store something.
-    pub tell: Tell,
+    pub message_sink: MessageSink,
     /// Receives the hosts that running calls connect to.
     pub activity: Activity,
     /// The services that plugins use; empty where no plugin is called.
@@ -64,7 +64,7 @@ pub struct GateParts {
 pub enum SecretLookupError {
     /// The policy does not name the secret.
     #[error("no policy says where its value is")]
-    Unnamed,
+    NotInPolicy,
     /// The value cannot be fetched.
     #[error(transparent)]
     Vault(#[from] VaultError),
@@ -73,10 +73,10 @@ pub enum SecretLookupError {
 /// The parts of the gate that all plugins share.
 pub struct Gate {
     /// The policy.
-    pub standing: PolicyStore,
+    pub policy_store: PolicyStore,
     pub(crate) approver: Approver,
     vault: Vault,
-    tell: Tell,
+    message_sink: MessageSink,
     pub(crate) env: Env,
     pub(crate) activity: Activity,
     pub(crate) services: Services,
@@ -90,14 +90,24 @@ impl Gate {
     ///
     /// A policy file cannot be read, or contains a mistake.
     pub fn open(parts: GateParts) -> Result<Arc<Self>, PolicyLoadError> {
-        let GateParts { files, env, consent, store, tell, activity, services } = parts;
+        let GateParts { files, env, consent, store, message_sink: tell, activity, services } =
+            parts;
         let user_file = files.user_file().to_owned();
         let told = Arc::clone(&tell);
         let standing = PolicyStore::open(files, Box::new(move |change| told(&change.to_string())))?;
         let approver = Approver::new(consent, store, user_file, Arc::clone(&tell));
         let vault = Vault::new(env.clone());
         let call_limits = SharedCallLimits::new();
-        Ok(Arc::new(Self { standing, approver, vault, tell, env, activity, services, call_limits }))
+        Ok(Arc::new(Self {
+            policy_store: standing,
+            approver,
+            vault,
+            message_sink: tell,
+            env,
+            activity,
+            services,
+            call_limits,
+        }))
     }
 
     /// Returns the redactor that removes secrets from everything that leaves. It knows the value of
@@ -116,10 +126,10 @@ impl Gate {
     /// The policy does not name the secret, or its value cannot be fetched.
     pub fn secret_value(&self, name: &str) -> Result<Secret, SecretLookupError> {
         self.refresh_secrets();
-        let policy = self.standing.current().policy;
+        let policy = self.policy_store.current().policy;
         let known = name.parse().ok();
         let source = known.as_ref().and_then(|name| policy.secret_source(name));
-        Ok(self.vault.get(name, source.ok_or(SecretLookupError::Unnamed)?)?)
+        Ok(self.vault.get(name, source.ok_or(SecretLookupError::NotInPolicy)?)?)
     }
 
     /// Adds the keys that the program itself sends to servers to the redactor.
@@ -128,9 +138,9 @@ impl Gate {
     }
 
     fn refresh_secrets(&self) {
-        let PolicySnapshot { number, policy } = self.standing.current();
+        let PolicySnapshot { revision: number, policy } = self.policy_store.current();
         let named = || policy.secret_sources().map(|(name, source)| (name.as_str(), source));
         let remarks = self.vault.fetch_named_secrets(number, || named().collect());
-        remarks.iter().for_each(|remark| (self.tell)(&remark.to_string()));
+        remarks.iter().for_each(|remark| (self.message_sink)(&remark.to_string()));
     }
 }

@@ -55,7 +55,7 @@ fn header_lines(
     let injected: Vec<(String, String)> = grant
         .secrets()
         .iter()
-        .filter_map(|entry| match &entry.way {
+        .filter_map(|entry| match &entry.usage {
             SecretUse::Inject(injection) if injection.applies_to_url(url) => {
                 let name = injection.header_name().to_ascii_lowercase();
                 Some((name, format!("(the secret {})", entry.name)))

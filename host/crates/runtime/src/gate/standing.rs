@@ -23,7 +23,7 @@ const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Shortest time between two checks of the files. A guest that makes a million host calls should
 /// not cause a million checks, and a delay of a millisecond is not noticeable.
-const LOOK_TIME_MIN: Duration = Duration::from_millis(1);
+const CHECK_INTERVAL_MIN: Duration = Duration::from_millis(1);
 
 /// Why the policy cannot be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -83,16 +83,16 @@ pub struct PolicyStore {
 
 struct PolicyStoreState {
     policy: Arc<Policy>,
-    edition: u64,
+    revision: u64,
     stamps: Vec<Option<FileStamp>>,
-    looked: Instant,
+    checked_at: Instant,
 }
 
 /// A policy with the number of its edition. Grants from an older edition are void.
 #[derive(Debug, Clone)]
 pub struct PolicySnapshot {
     /// Increases with every change.
-    pub number: u64,
+    pub revision: u64,
     /// The policy.
     pub policy: Arc<Policy>,
 }
@@ -116,7 +116,7 @@ impl PolicyStore {
         // Stamps come first, so that a change between the two reads is noticed later.
         let stamps = file_stamps(&files.files);
         let policy = Arc::new(read_all_files(&files, true)?);
-        let state = PolicyStoreState { policy, edition: 0, stamps, looked: Instant::now() };
+        let state = PolicyStoreState { policy, revision: 0, stamps, checked_at: Instant::now() };
         Ok(Self { files, on_change, state: Mutex::new(state) })
     }
 
@@ -129,8 +129,8 @@ impl PolicyStore {
     pub fn current(&self) -> PolicySnapshot {
         let mut state = self.lock_state();
         let now = Instant::now();
-        if now.duration_since(state.looked) >= LOOK_TIME_MIN {
-            state.looked = now;
+        if now.duration_since(state.checked_at) >= CHECK_INTERVAL_MIN {
+            state.checked_at = now;
             let stamps = file_stamps(&self.files.files);
             if stamps != state.stamps {
                 state.stamps = stamps;
@@ -149,7 +149,7 @@ impl PolicyStore {
         match read_all_files(&self.files, false) {
             Ok(policy) => {
                 state.policy = Arc::new(policy);
-                state.edition += 1;
+                state.revision += 1;
                 PolicyChange::Reloaded
             }
             Err(error) => PolicyChange::Refused(error),
@@ -164,7 +164,7 @@ impl PolicyStore {
 
 impl PolicyStoreState {
     fn snapshot(&self) -> PolicySnapshot {
-        PolicySnapshot { number: self.edition, policy: Arc::clone(&self.policy) }
+        PolicySnapshot { revision: self.revision, policy: Arc::clone(&self.policy) }
     }
 }
 
@@ -212,8 +212,8 @@ fn combine_policy_files(
         }
     }
     let policy = Policy::from_files(parsed)?;
-    let own = [files.own.as_slice(), &secret_files(&policy)].concat();
-    let around = MachineFacts { own: &own, home, real: &resolve_links };
+    let own = [files.host_files.as_slice(), &secret_files(&policy)].concat();
+    let around = MachineFacts { host_paths: &own, home, resolve_links: &resolve_links };
     policy.check_guarded_folders(&around)?;
     Ok(policy)
 }
@@ -283,12 +283,12 @@ mod tests {
     fn standing(folder: &Path, is_named: bool) -> Result<PolicyStore, PolicyLoadError> {
         let path = folder.join("policy.toml");
         let files = vec![PolicyPath { tier: PolicyTier::User, path, is_named }];
-        let files = PolicyFiles { files, own: Vec::new(), home: None, foreign: Vec::new() };
+        let files = PolicyFiles { files, host_files: Vec::new(), home: None, foreign: Vec::new() };
         PolicyStore::open(files, Box::new(|_| {}))
     }
 
     fn plugins(standing: &PolicyStore) -> usize {
-        std::thread::sleep(LOOK_TIME_MIN * 2);
+        std::thread::sleep(CHECK_INTERVAL_MIN * 2);
         standing.current().policy.plugin_names().count()
     }
 

@@ -29,30 +29,31 @@ pub(crate) struct PluginInfo {
 /// Supervises one plugin.
 pub(crate) struct PluginAuthorizer {
     gate: Arc<Gate>,
-    charge: PluginInfo,
+    plugin_info: PluginInfo,
     /// The grant under one edition of the policy. It is cached because every host call needs it.
     grant: Mutex<(u64, Arc<Grant>)>,
 }
 
 impl PluginAuthorizer {
-    pub(crate) fn new(gate: Arc<Gate>, charge: PluginInfo) -> Self {
-        let edition = gate.standing.current();
-        let grant = Arc::new(edition.policy.effective_grant(&charge.manifest, &charge.settings));
-        Self { gate, charge, grant: Mutex::new((edition.number, grant)) }
+    pub(crate) fn new(gate: Arc<Gate>, plugin_info: PluginInfo) -> Self {
+        let edition = gate.policy_store.current();
+        let grant =
+            Arc::new(edition.policy.effective_grant(&plugin_info.manifest, &plugin_info.settings));
+        Self { gate, plugin_info, grant: Mutex::new((edition.revision, grant)) }
     }
 
     pub(crate) fn plugin_info(&self) -> &PluginInfo {
-        &self.charge
+        &self.plugin_info
     }
 
     fn decide_access(&self, access: &OutboundAccess<'_>, grant: &Grant) -> PolicyVerdict {
         let question = PolicyQuestion {
             tool: access.call.tool(),
-            digest: &self.charge.digest,
+            digest: &self.plugin_info.digest,
             arguments: access.call.arguments(),
             context: access.call.context(),
         };
-        let policy = self.gate.standing.current().policy;
+        let policy = self.gate.policy_store.current().policy;
         match access.kind {
             OutboundAccessKind::Request { method, url, permit, .. } => {
                 policy.decide_access(&question, grant, method, url, permit)
@@ -69,8 +70,8 @@ impl PluginAuthorizer {
     ) -> AuthorizationRequest<'a> {
         AuthorizationRequest {
             call,
-            version: &self.charge.manifest.version,
-            digest: &self.charge.digest,
+            version: &self.plugin_info.manifest.version,
+            digest: &self.plugin_info.digest,
             grant,
             request: None,
             time_max: Some(grant.limits().approval_time),
@@ -101,12 +102,13 @@ impl PluginAuthorizer {
 
 impl HostCallAuthorizer for PluginAuthorizer {
     fn current_grant(&self) -> Arc<Grant> {
-        let edition = self.gate.standing.current();
+        let edition = self.gate.policy_store.current();
         let mut kept = self.grant.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.0 != edition.number {
-            let grant =
-                edition.policy.effective_grant(&self.charge.manifest, &self.charge.settings);
-            *kept = (edition.number, Arc::new(grant));
+        if kept.0 != edition.revision {
+            let grant = edition
+                .policy
+                .effective_grant(&self.plugin_info.manifest, &self.plugin_info.settings);
+            *kept = (edition.revision, Arc::new(grant));
         }
         Arc::clone(&kept.1)
     }
@@ -135,7 +137,7 @@ impl HostCallAuthorizer for PluginAuthorizer {
             }
             let words = match self.gate.approver.authorize(&matter, &verdict).await? {
                 AuthorizationReason::Policy(_) => None,
-                AuthorizationReason::Person(words) => {
+                AuthorizationReason::User(words) => {
                     self.check_policy_again(&access)?;
                     Some(words)
                 }
@@ -148,7 +150,7 @@ impl HostCallAuthorizer for PluginAuthorizer {
 
     fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
         self.gate.secret_value(name).map_err(|error| match error {
-            SecretLookupError::Unnamed => error.to_string(),
+            SecretLookupError::NotInPolicy => error.to_string(),
             SecretLookupError::Vault(error) => error.model_message(),
         })
     }
@@ -158,7 +160,7 @@ impl HostCallAuthorizer for PluginAuthorizer {
     }
 
     fn proxy_settings(&self) -> Option<Arc<ProxyTable>> {
-        self.gate.standing.current().policy.proxy().cloned().map(Arc::new)
+        self.gate.policy_store.current().policy.proxy().cloned().map(Arc::new)
     }
 
     fn redactor(&self) -> Arc<Redactor> {

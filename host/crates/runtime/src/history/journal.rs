@@ -27,7 +27,7 @@ pub struct SessionOrigin {
 #[derive(Debug)]
 pub struct StoreJournal {
     writer: Option<StoreJournalWriter>,
-    limits: Option<SessionRetention>,
+    retention: Option<SessionRetention>,
 }
 
 #[derive(Debug, Clone)]
@@ -69,13 +69,13 @@ impl StoreJournal {
     }
 
     fn new(writer: StoreJournalWriter, limits: SessionRetention) -> Self {
-        Self { writer: Some(writer), limits: Some(limits) }
+        Self { writer: Some(writer), retention: Some(limits) }
     }
 
     /// Removes expired sessions once, in the background. If the program ends before it is done, the
     /// next start does the rest.
     fn prune_expired_once(&mut self) {
-        if let (Some(limits), Some(writer)) = (self.limits.take(), &self.writer) {
+        if let (Some(limits), Some(writer)) = (self.retention.take(), &self.writer) {
             let store = writer.store.clone();
             task::spawn_blocking(move || prune_sessions(&store, limits));
         }
@@ -160,7 +160,7 @@ struct RecordRow {
     kind: String,
     body: String,
     search_text: String,
-    used: StoredUsage,
+    usage: StoredUsage,
 }
 
 impl RecordRow {
@@ -171,12 +171,12 @@ impl RecordRow {
             kind: value["kind"].as_str().unwrap_or_default().to_owned(),
             body: value.to_string(),
             search_text: record.search_text().unwrap_or_default(),
-            used: record_usage(record),
+            usage: record_usage(record),
         }
     }
 
     fn as_new_record(&self, at_ms: u64) -> NewRecord<'_> {
-        let Self { kind, body, search_text, used } = self;
+        let Self { kind, body, search_text, usage: used } = self;
         NewRecord { kind, body, search_text, at_ms, used: *used }
     }
 }

@@ -40,7 +40,7 @@ const INTERVAL_MS_MIN: u64 = 60 * 1000;
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// Maximum number of reminders that a sentence names. The data of the list contains all of them.
-const NAMED_MAX: usize = 10;
+const LISTED_MAX: usize = 10;
 
 /// The names of the three tools.
 const CREATE: &str = "create";
@@ -68,7 +68,8 @@ impl InternalTool for ReminderTool {
             let why = "reminders cannot be kept: this host has no timers";
             return failure_outcome(FailureKind::Unavailable, why).into();
         };
-        let desk = ReminderCall { timers: &**timers, call, from, owner: timer_owner(from) };
+        let desk =
+            ReminderCall { timers: &**timers, call, context: from, owner: timer_owner(from) };
         let answered = match call.tool().tool.as_str() {
             CREATE => desk.create_reminder(),
             LIST => desk.list_reminders().map(CallReport::from),
@@ -95,7 +96,7 @@ impl InternalTool for ReminderTool {
 
 /// Joins at most [`NAMED_MAX`] names, and appends the number of the others.
 fn join_names(mut all: impl Iterator<Item = String>) -> String {
-    let named = all.by_ref().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+    let named = all.by_ref().take(LISTED_MAX).collect::<Vec<_>>().join(", ");
     match all.count() {
         0 => named,
         more => format!("{named} and {more} more"),
@@ -104,7 +105,7 @@ fn join_names(mut all: impl Iterator<Item = String>) -> String {
 
 /// Returns a remark about missed or repeated firings.
 fn firing_remark(firing: &TimerFiring) -> String {
-    match (firing.missed, firing.again) {
+    match (firing.missed, firing.will_repeat) {
         (0, false) => String::new(),
         (0, true) => " (it may have been said already)".to_owned(),
         (1, _) => " (it was missed once more)".to_owned(),
@@ -183,14 +184,14 @@ fn cancel_tool_spec() -> ToolDescriptor {
 struct ReminderCall<'a> {
     timers: &'a dyn TimerStore,
     call: &'a AdmittedCall,
-    from: &'a InternalCallContext,
+    context: &'a InternalCallContext,
     owner: DataOwner,
 }
 
 impl ReminderCall<'_> {
     fn create_reminder(&self) -> Result<CallReport, Outcome> {
         let (text, when) = (self.text_argument("text"), self.text_argument("when"));
-        let moment = parse_moment(when, &self.from.now).map_err(invalid_time_outcome)?;
+        let moment = parse_moment(when, &self.context.now).map_err(invalid_time_outcome)?;
         let timer = self
             .timers
             .add_timer(&self.owner, self.timer_plan(text, moment))
@@ -206,7 +207,7 @@ impl ReminderCall<'_> {
 
     fn timer_plan(&self, text: &str, moment: TimerSchedule) -> TimerRequest {
         TimerRequest {
-            moment,
+            schedule: moment,
             label: Some(text::escape_excerpt(text, SHOWN_CHARS_MAX)),
             payload: json!({ "text": text }).to_string(),
             session_id: self.call.context().session_id.clone(),
@@ -301,7 +302,7 @@ impl ReminderCall<'_> {
     }
 
     fn describe_time(&self, timer: &StoredTimer) -> String {
-        describe_moment(&timer.moment, timer.next_ms, &self.from.now)
+        describe_moment(&timer.schedule, timer.next_ms, &self.context.now)
     }
 
     fn to_json(&self, timer: &StoredTimer) -> Value {
@@ -309,8 +310,8 @@ impl ReminderCall<'_> {
             "id": timer.id,
             "text": reminder_text(timer),
             "when": self.describe_time(timer),
-            "next": format_timestamp(timer.next_ms, &self.from.now),
-            "repeats": is_repeating(&timer.moment),
+            "next": format_timestamp(timer.next_ms, &self.context.now),
+            "repeats": is_repeating(&timer.schedule),
             "in_this_conversation": self.is_in_this_conversation(timer),
         })
     }

@@ -29,12 +29,12 @@ const VERSION: u32 = 1;
 
 /// A file in the state folder which records that plugins were accepted. Without it, a deleted lock
 /// would look like one that was never written.
-const TRACE: &str = "plugins.accepted";
+const ACCEPTED_MARKER: &str = "plugins.accepted";
 
 /// Size limit of the file. A thousand plugins with hundreds of tools each stay below it.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-const HEAD: &str = "\
+const HEADER: &str = "\
 # Which components, tools and requests of plugins have been agreed to. Written by sallyport;
 # `sallyport plugin accept NAME` agrees to a change.
 ";
@@ -85,7 +85,7 @@ pub enum PinComparison {
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,
-    trace: PathBuf,
+    marker: PathBuf,
     is_lost: bool,
     pins: Mutex<Pins>,
 }
@@ -109,9 +109,9 @@ impl LockFile {
     /// The file cannot be read or parsed.
     pub fn read(path: &Path, state: &Path) -> Result<Self, LockError> {
         let pins = Mutex::new(read_lock_file(path)?);
-        let trace = state.join(TRACE);
+        let trace = state.join(ACCEPTED_MARKER);
         let is_lost = trace.is_file() && !path.exists();
-        Ok(Self { path: path.to_owned(), trace, is_lost, pins })
+        Ok(Self { path: path.to_owned(), marker: trace, is_lost, pins })
     }
 
     /// Whether the file existed and is gone, so that the accepted plugins are unknown.
@@ -167,10 +167,10 @@ impl LockFile {
         let mut pins = read_lock_file(&self.path)?;
         change(&mut pins);
         write_lock_file(&self.path, &pins).map_err(failed)?;
-        if !self.trace.exists() {
+        if !self.marker.exists() {
             // Without the marker, a later loss of the lock goes unnoticed; nothing else depends on
             // it.
-            let _ = whole_file::create_file(&self.trace, b"");
+            let _ = whole_file::create_file(&self.marker, b"");
         }
         *self.pins() = pins;
         Ok(())
@@ -204,7 +204,7 @@ fn write_lock_file(path: &Path, pins: &Pins) -> io::Result<()> {
     let plugin = pins.iter().map(|(name, pin)| (name.to_string(), pin.clone())).collect();
     let contents = LockFileContents { version: VERSION, plugin };
     let text = toml::to_string(&contents).map_err(io::Error::other)?;
-    whole_file::replace_file(path, [HEAD, &text].concat().as_bytes(), whole_file::PRIVATE_MODE)
+    whole_file::replace_file(path, [HEADER, &text].concat().as_bytes(), whole_file::PRIVATE_MODE)
 }
 
 #[cfg(test)]

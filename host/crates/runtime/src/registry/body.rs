@@ -46,7 +46,7 @@ pub(super) enum PluginImplementation {
     /// A component, in the sandbox.
     Component(LazyComponent),
     /// A native program of this machine, confined by the host.
-    Script { native: NativeScript, file: PathBuf },
+    Script { native_script: NativeScript, file: PathBuf },
     /// A plugin that is compiled into the host.
     Internal(Arc<dyn InternalTool>),
 }
@@ -162,8 +162,12 @@ impl PluginImplementation {
                 Ok(plugin) => plugin.call(call).await,
                 Err(failure) => Outcome::Failed(failure).into(),
             },
-            Self::Script { native, .. } => native.run_call(&**owner.warden, &call).await,
-            Self::Internal(tool) => crate::internal::run_tool_call(tool, owner.warden, call).await,
+            Self::Script { native_script: native, .. } => {
+                native.run_call(&**owner.authorizer, &call).await
+            }
+            Self::Internal(tool) => {
+                crate::internal::run_tool_call(tool, owner.authorizer, call).await
+            }
         }
     }
 
@@ -176,21 +180,21 @@ impl PluginImplementation {
 
 /// The owner of a body.
 pub(super) struct PluginContext<'a> {
-    pub(super) warden: &'a Arc<PluginAuthorizer>,
+    pub(super) authorizer: &'a Arc<PluginAuthorizer>,
     /// Its settings, with defaults.
     pub(super) settings: &'a Map<String, Value>,
 }
 
 impl PluginContext<'_> {
     fn name(&self) -> &PluginName {
-        &self.warden.plugin_info().manifest.name
+        &self.authorizer.plugin_info().manifest.name
     }
 
     fn plugin_parts<'p>(&'p self, file: &'p ComponentFile) -> PluginParts<'p> {
         PluginParts {
-            manifest: &self.warden.plugin_info().manifest,
+            manifest: &self.authorizer.plugin_info().manifest,
             file,
-            warden: Arc::clone(self.warden) as Arc<dyn HostCallAuthorizer>,
+            authorizer: Arc::clone(self.authorizer) as Arc<dyn HostCallAuthorizer>,
             settings: self.settings.clone(),
         }
     }

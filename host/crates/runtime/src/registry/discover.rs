@@ -78,7 +78,7 @@ impl CandidateSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginProblem {
     /// The file or folder.
-    pub place: PathBuf,
+    pub location: PathBuf,
     /// The plugin, where its name is known.
     pub plugin: Option<PluginName>,
     /// Description of the problem.
@@ -89,8 +89,8 @@ pub struct PluginProblem {
 
 impl PluginProblem {
     pub(super) fn new(place: &Path, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        let (place, message) = (place.to_owned(), message.into());
-        Self { place, plugin: None, message, hint: Some(hint.into()) }
+        let (location, message) = (place.to_owned(), message.into());
+        Self { location, plugin: None, message, hint: Some(hint.into()) }
     }
 
     /// Adds the plugin's name.
@@ -199,7 +199,7 @@ fn read_manifest(path: &Path) -> Result<Manifest, PluginProblem> {
         PluginProblem::new(path, format!("cannot read it: {error}"), "check the file")
     })?;
     Manifest::parse(&path.display().to_string(), &text).map_err(|error| PluginProblem {
-        place: path.to_owned(),
+        location: path.to_owned(),
         plugin: None,
         message: format!("line {}, column {}: {}", error.line, error.column, error.message),
         hint: error.hint,

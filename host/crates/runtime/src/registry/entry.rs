@@ -19,12 +19,12 @@ use crate::{gate::warden::PluginAuthorizer, lock::PluginPin, script};
 
 /// One plugin: its manifest, its tools, its effective grant.
 pub struct RegisteredPlugin {
-    pub(super) warden: Arc<PluginAuthorizer>,
-    pub(super) body: PluginImplementation,
+    pub(super) authorizer: Arc<PluginAuthorizer>,
+    pub(super) implementation: PluginImplementation,
     pub(super) tools: Vec<ToolDescriptor>,
     /// Its settings, with defaults.
     pub(super) settings: Map<String, Value>,
-    pub(super) state: PluginAvailability,
+    pub(super) availability: PluginAvailability,
     pub(super) schemas: Vec<ToolSchemas>,
     /// Remarks on its files, for its owner.
     pub(super) remarks: Vec<String>,
@@ -85,23 +85,23 @@ impl RegisteredPlugin {
 
     /// Its manifest.
     pub fn manifest(&self) -> &Manifest {
-        &self.warden.plugin_info().manifest
+        &self.authorizer.plugin_info().manifest
     }
 
     /// The kind of the plugin.
     pub fn kind(&self) -> PluginKind {
-        self.body.kind()
+        self.implementation.kind()
     }
 
     /// The file that runs; `None` for a plugin that is compiled into the host.
     pub fn file(&self) -> Option<&Path> {
-        self.body.file()
+        self.implementation.file()
     }
 
     /// Its digest in hexadecimal: of a component's bytes, of a script's definition and program, or
     /// of a built-in plugin's name and version.
     pub fn digest(&self) -> &str {
-        &self.warden.plugin_info().digest
+        &self.authorizer.plugin_info().digest
     }
 
     /// Its tools, in the order that it lists them.
@@ -116,12 +116,12 @@ impl RegisteredPlugin {
 
     /// Its current warm instances, with the names of their sessions.
     pub fn warm_instances(&self) -> Vec<InstanceInfo> {
-        self.body.warm_instances()
+        self.implementation.warm_instances()
     }
 
     /// Its current effective grant: requested and granted.
     pub fn grant(&self) -> Arc<Grant> {
-        self.warden.current_grant()
+        self.authorizer.current_grant()
     }
 
     /// Whether a call could currently change or leak anything. Always true for a plugin that is
@@ -146,12 +146,12 @@ impl RegisteredPlugin {
 
     /// Its state.
     pub fn availability(&self) -> &PluginAvailability {
-        &self.state
+        &self.availability
     }
 
     /// True when it can be called.
     pub fn is_ready(&self) -> bool {
-        self.state == PluginAvailability::Ready
+        self.availability == PluginAvailability::Ready
     }
 
     /// Checks arguments against the tool's schema.
@@ -196,19 +196,19 @@ impl RegisteredPlugin {
     }
 
     fn require_component(&self) -> Result<&LazyComponent, CallFailure> {
-        self.body.component().ok_or_else(|| {
+        self.implementation.component().ok_or_else(|| {
             let message = format!("{} does not run in the sandbox", self.name());
             CallFailure::new(FailureKind::Unavailable, message)
         })
     }
 
     fn plugin_context(&self) -> PluginContext<'_> {
-        PluginContext { warden: &self.warden, settings: &self.settings }
+        PluginContext { authorizer: &self.authorizer, settings: &self.settings }
     }
 
     /// Prepares as much as possible before a call.
     pub(super) fn warm_up(&self, sandbox: &Arc<Sandbox>) -> Result<(), CallFailure> {
-        match self.body.component() {
+        match self.implementation.component() {
             Some(_) => self.get_or_prepare(sandbox).map(drop),
             None => Ok(()),
         }
@@ -216,12 +216,14 @@ impl RegisteredPlugin {
 
     /// Runs a call that has passed the gate.
     pub(super) async fn run_call(&self, sandbox: &Arc<Sandbox>, call: AdmittedCall) -> CallReport {
-        self.body.run_call(sandbox, &self.plugin_context(), call).await
+        self.implementation.run_call(sandbox, &self.plugin_context(), call).await
     }
 
     /// Runs `teardown` if the plugin was ever prepared.
     pub(super) async fn teardown(&self) {
-        if let Some(plugin) = self.body.component().and_then(LazyComponent::prepared_plugin) {
+        if let Some(plugin) =
+            self.implementation.component().and_then(LazyComponent::prepared_plugin)
+        {
             plugin.run_teardown().await;
         }
     }

@@ -60,7 +60,7 @@ pub(super) fn role_run_denial(registry: &Registry, run: &AdmittedCall) -> Option
     let (tool, arguments, context) = (run.tool(), run.arguments(), run.context());
     let question = PolicyQuestion { tool, digest: entry.digest(), arguments, context };
     let denied = || {
-        let policy = registry.gate.standing.current().policy;
+        let policy = registry.gate.policy_store.current().policy;
         let verdict = policy.decide_role(&question, &entry.grant());
         (verdict.decision == Decision::Deny).then(|| verdict.to_denial(tool))
     };
@@ -81,7 +81,7 @@ fn missing_capability_denial(grant: &Grant, run: &ToolId) -> Option<Denial> {
 
 fn lookup_failure(missing: PluginLookupError) -> Outcome {
     Outcome::Failed(match missing {
-        PluginLookupError::Unknown { message, near } => {
+        PluginLookupError::Unknown { message, suggestion: near } => {
             let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             CallFailure::new(FailureKind::NotFound, message + &near)
         }
@@ -125,7 +125,7 @@ async fn authorize_call(
         return Err(denial);
     }
     let question = PolicyQuestion { tool, digest: entry.digest(), arguments, context };
-    let verdict = judge(&registry.gate.standing.current().policy, &question, &grant);
+    let verdict = judge(&registry.gate.policy_store.current().policy, &question, &grant);
     let matter = AuthorizationRequest {
         call,
         version: &entry.manifest().version,
@@ -145,7 +145,7 @@ pub(super) async fn run_call(registry: &Registry, call: AdmittedCall) -> CallRep
         Err(gone) => return lookup_failure(gone).into(),
     };
     let path = find_path_argument(call.arguments());
-    let shared = registry.gate.standing.current().policy.shared_limits();
+    let shared = registry.gate.policy_store.current().policy.shared_limits();
     let place = registry.gate.call_limits.acquire_place(shared, entry.grant().limits()).await;
     let place = match place {
         Ok(place) => place,

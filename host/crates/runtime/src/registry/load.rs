@@ -72,13 +72,13 @@ pub struct LoadParts<'a> {
     /// The accepted plugins.
     pub lock: &'a LockFile,
     /// Whether plugins are going to be used. If so, new ones are pinned.
-    pub pins: bool,
+    pub pins_new_plugins: bool,
     /// How long to wait for components that are not compiled yet.
     pub compile_wait: Duration,
     /// Receives the progress of the compilation.
     pub progress: &'a (dyn Fn(CompileProgress<'_>) + Sync),
     /// Shows the user the changes of a plugin; returns true if they accept them.
-    pub agrees: &'a (dyn Fn(&PluginName, &[String]) -> bool + Sync),
+    pub accepts_change: &'a (dyn Fn(&PluginName, &[String]) -> bool + Sync),
 }
 
 impl Registry {
@@ -193,21 +193,21 @@ fn reject_colliding_plugins(
     }
 }
 
-type Agreed = Vec<(PluginName, PluginPin)>;
+type AcceptedPins = Vec<(PluginName, PluginPin)>;
 
 /// The facts about a plugin before it has an entry.
 struct LoadedPlugin {
     manifest: Manifest,
-    body: PluginImplementation,
+    implementation: PluginImplementation,
     digest: String,
     tools: Vec<ToolDescriptor>,
     remarks: Vec<String>,
     /// Why it cannot be used, as it reports itself.
-    disabled: Option<String>,
+    disabled_reason: Option<String>,
     /// It is still being compiled, so its tools are unknown.
     is_compiling: bool,
     /// Its component, for a setup at the start.
-    to_set_up: Option<ComponentFile>,
+    setup_file: Option<ComponentFile>,
 }
 
 fn load_candidate(
@@ -238,23 +238,44 @@ fn load_candidate(
 fn build_entry(
     parts: &LoadParts<'_>,
     known: LoadedPlugin,
-    agreed: &mut Agreed,
+    agreed: &mut AcceptedPins,
 ) -> (RegisteredPlugin, Option<ComponentFile>) {
     let none = Map::new();
     let given = parts.settings.plugin_settings.get(&known.manifest.name).unwrap_or(&none).clone();
     let settings = known.manifest.settings.with_defaults(&given);
-    let disabled =
-        known.disabled.clone().or_else(|| settings_problem(&known.manifest, &given, &settings));
+    let disabled = known
+        .disabled_reason
+        .clone()
+        .or_else(|| settings_problem(&known.manifest, &given, &settings));
     let state = match disabled {
         None if known.is_compiling => PluginAvailability::Compiling,
         None => compare_with_lock(parts, &known, agreed),
         Some(reason) => PluginAvailability::Disabled { reason },
     };
-    let LoadedPlugin { manifest, body, digest, tools, remarks, to_set_up, .. } = known;
+    let LoadedPlugin {
+        manifest,
+        implementation: body,
+        digest,
+        tools,
+        remarks,
+        setup_file: to_set_up,
+        ..
+    } = known;
     let schemas = tools.iter().map(|_| ToolSchemas::default()).collect();
     let charge = PluginInfo { manifest, settings: given, digest };
     let warden = Arc::new(PluginAuthorizer::new(Arc::clone(&parts.gate), charge));
-    (RegisteredPlugin { warden, body, tools, settings, state, schemas, remarks }, to_set_up)
+    (
+        RegisteredPlugin {
+            authorizer: warden,
+            implementation: body,
+            tools,
+            settings,
+            availability: state,
+            schemas,
+            remarks,
+        },
+        to_set_up,
+    )
 }
 
 fn load_component_plugin(
@@ -268,26 +289,26 @@ fn load_component_plugin(
     let ComponentReadiness::Tools(metadata) = readiness else {
         return LoadedPlugin {
             manifest,
-            body,
+            implementation: body,
             digest,
             tools: Vec::new(),
             remarks: Vec::new(),
-            disabled: None,
+            disabled_reason: None,
             is_compiling: true,
-            to_set_up: None,
+            setup_file: None,
         };
     };
     let remarks = unnamed_role_remarks(&metadata, &manifest);
     // With `Only`, the plugin will be called; otherwise it may never be.
     let is_needed = metadata.managed || matches!(parts.selection, PluginSelection::Only(_));
     LoadedPlugin {
-        body,
+        implementation: body,
         digest,
         tools: metadata.tools,
         remarks,
-        disabled: None,
+        disabled_reason: None,
         is_compiling: false,
-        to_set_up: is_needed.then_some(file),
+        setup_file: is_needed.then_some(file),
         manifest,
     }
 }
@@ -315,9 +336,10 @@ fn load_script_plugin(
         Some(PreparedComponent { readiness: ComponentReadiness::Compiling, .. })
     );
     let (body, to_set_up) = match component {
-        None => {
-            (PluginImplementation::Script { native: NativeScript::new(script), file: path }, None)
-        }
+        None => (
+            PluginImplementation::Script { native_script: NativeScript::new(script), file: path },
+            None,
+        ),
         Some(PreparedComponent { file, .. }) => {
             let body = PluginImplementation::Component(LazyComponent::new_command(
                 &file,
@@ -330,13 +352,13 @@ fn load_script_plugin(
     };
     LoadedPlugin {
         manifest,
-        body,
+        implementation: body,
         digest,
         tools: vec![tool],
         remarks,
-        disabled,
+        disabled_reason: disabled,
         is_compiling,
-        to_set_up,
+        setup_file: to_set_up,
     }
 }
 
@@ -344,11 +366,11 @@ fn load_internal_plugin(manifest: Manifest, tool: Arc<dyn InternalTool>) -> Load
     LoadedPlugin {
         digest: internal_plugin_digest(&manifest).to_hex().to_string(),
         tools: tool.tools(),
-        body: PluginImplementation::Internal(tool),
+        implementation: PluginImplementation::Internal(tool),
         remarks: Vec::new(),
-        disabled: None,
+        disabled_reason: None,
         is_compiling: false,
-        to_set_up: None,
+        setup_file: None,
         manifest,
     }
 }
@@ -367,19 +389,19 @@ fn load_problem(path: &Path, plugin: &PluginName, error: &LoadError) -> PluginPr
 fn compare_with_lock(
     parts: &LoadParts<'_>,
     known: &LoadedPlugin,
-    agreed: &mut Agreed,
+    agreed: &mut AcceptedPins,
 ) -> PluginAvailability {
     let LoadedPlugin { manifest, digest, tools, .. } = known;
-    if let PluginImplementation::Internal(_) = known.body {
+    if let PluginImplementation::Internal(_) = known.implementation {
         return PluginAvailability::Ready;
     }
     let pin = PluginPin::from_plugin(manifest, digest, tools);
     match parts.lock.compare_plugin(&manifest.name, &pin) {
         PinComparison::Same => return PluginAvailability::Ready,
-        PinComparison::New if !parts.pins => return PluginAvailability::Ready,
+        PinComparison::New if !parts.pins_new_plugins => return PluginAvailability::Ready,
         PinComparison::New => {}
         PinComparison::Changed(differences) => {
-            if !(parts.agrees)(&manifest.name, &differences) {
+            if !(parts.accepts_change)(&manifest.name, &differences) {
                 return PluginAvailability::Changed { differences };
             }
         }
@@ -400,7 +422,7 @@ async fn set_up_plugin(
         Err(failure) => Some(failure.detail.unwrap_or(failure.message)),
     };
     if let Some(reason) = reason {
-        entry.state = PluginAvailability::Disabled { reason };
+        entry.availability = PluginAvailability::Disabled { reason };
     }
     entry
 }

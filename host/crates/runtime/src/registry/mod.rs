@@ -51,7 +51,7 @@ pub enum PluginLookupError {
         /// The requested name, and why it is missing.
         message: String,
         /// A similar name.
-        near: Option<String>,
+        suggestion: Option<String>,
     },
     /// The plugin exists but cannot be used.
     Unusable {
@@ -181,7 +181,8 @@ impl Registry {
             let names: Vec<String> = entry.tools().iter().map(|t| t.id.to_string()).collect();
             PluginLookupError::Unknown {
                 message: format!("{} has no tool {:?}", id.plugin, id.tool.as_str()),
-                near: nearest_name(&id.to_string(), &names).or_else(|| names.first().cloned()),
+                suggestion: nearest_name(&id.to_string(), &names)
+                    .or_else(|| names.first().cloned()),
             }
         })
     }
@@ -191,7 +192,7 @@ impl Registry {
             self.problems.iter().find(|problem| is_problem_of_plugin(problem, name))
         {
             return PluginLookupError::Unusable {
-                message: format!("{}: {}", problem.place.display(), problem.message),
+                message: format!("{}: {}", problem.location.display(), problem.message),
                 hint: problem.hint.clone(),
                 rejected: true,
             };
@@ -200,7 +201,7 @@ impl Registry {
         let name = sallyport_contract::text::escape_excerpt(name, 64);
         PluginLookupError::Unknown {
             message: format!("there is no plugin {name:?}"),
-            near: nearest_name(&name, &names),
+            suggestion: nearest_name(&name, &names),
         }
     }
 
@@ -232,8 +233,8 @@ fn is_problem_of_plugin(problem: &PluginProblem, name: &str) -> bool {
     if let Some(plugin) = &problem.plugin {
         return plugin.as_str() == name;
     }
-    let stem = problem.place.file_stem();
-    let folder = problem.place.parent().and_then(|parent| parent.file_name());
+    let stem = problem.location.file_stem();
+    let folder = problem.location.parent().and_then(|parent| parent.file_name());
     [stem, folder].into_iter().flatten().any(|part| part == name)
 }
 

@@ -18,7 +18,7 @@ use super::{
 
 /// Shortest time that a compiled plugin has to list its tools, even if the start waits less for
 /// compilers: an interpreter needs a moment to answer.
-const ASK_TIME_MIN: Duration = Duration::from_secs(1);
+const INSPECTION_TIME_MIN: Duration = Duration::from_secs(1);
 
 /// A component, prepared as far as a start needs it.
 pub(super) struct PreparedComponent {
@@ -73,13 +73,13 @@ struct ReadComponent {
     file: ComponentFile,
     is_program: bool,
     /// Its tools, from the metadata of an earlier start.
-    known: Option<Box<ComponentMetadata>>,
+    cached_metadata: Option<Box<ComponentMetadata>>,
     is_compiled: bool,
 }
 
 impl ReadComponent {
     fn uncompiled_file(&self) -> Option<&ComponentFile> {
-        (self.known.is_none() && !self.is_compiled).then_some(&self.file)
+        (self.cached_metadata.is_none() && !self.is_compiled).then_some(&self.file)
     }
 }
 
@@ -111,7 +111,7 @@ fn read_component_plugin(
     let file = ComponentFile::read(path)?;
     let known = parts.sandbox.cached_metadata(&file, manifest).transpose()?.map(Box::new);
     let is_compiled = known.is_some() || parts.sandbox.is_compiled(&file)?;
-    Ok(ReadComponent { file, is_program: false, known, is_compiled })
+    Ok(ReadComponent { file, is_program: false, cached_metadata: known, is_compiled })
 }
 
 /// Reads the component again. It must be the one that was read with the definition.
@@ -127,7 +127,7 @@ fn read_program(
     }
     parts.sandbox.check_program(&file)?;
     let is_compiled = parts.sandbox.is_compiled(&file)?;
-    Ok(ReadComponent { file, is_program: true, known: None, is_compiled })
+    Ok(ReadComponent { file, is_program: true, cached_metadata: None, is_compiled })
 }
 
 /// Asks a component for its tools, unless they are known.
@@ -137,7 +137,7 @@ async fn inspect_component(
     read: ReadComponent,
     unfinished: &BTreeSet<String>,
 ) -> Result<PreparedComponent, LoadError> {
-    let ReadComponent { file, is_program, known, .. } = read;
+    let ReadComponent { file, is_program, cached_metadata: known, .. } = read;
     let readiness = match known {
         Some(known) => ComponentReadiness::Tools(known),
         None if unfinished.contains(file.digest()) => ComponentReadiness::Compiling,
@@ -146,7 +146,7 @@ async fn inspect_component(
             ComponentReadiness::Program
         }
         None => {
-            let time_max = parts.compile_wait.max(ASK_TIME_MIN);
+            let time_max = parts.compile_wait.max(INSPECTION_TIME_MIN);
             match tokio::time::timeout(time_max, parts.sandbox.inspect_component(&file, manifest))
                 .await
             {

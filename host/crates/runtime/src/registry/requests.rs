@@ -15,6 +15,7 @@ pub fn manifest_requests(manifest: &Manifest) -> Vec<(String, &str)> {
         let way = if r.reveal { "to be handed the secret" } else { "the use of the secret" };
         (format!("{way} {}", r.name), r.why.as_str())
     });
-    let capabilities = request.capabilities.iter().map(|r| (r.wish.to_string(), r.why.as_str()));
+    let capabilities =
+        request.capabilities.iter().map(|r| (r.requested.to_string(), r.why.as_str()));
     net.chain(fs).chain(env).chain(secrets).chain(capabilities).collect()
 }

@@ -86,7 +86,7 @@ impl RoleRunKind {
 pub enum RoleError {
     /// The plugin does not exist, or cannot be used.
     #[error("{}", .0.message())]
-    Missing(PluginLookupError),
+    PluginLookup(PluginLookupError),
     /// It plays other roles.
     #[error("{plugin} is not a {}: its roles are {}", .role.as_str(), words(.plays))]
     OtherRole {
@@ -116,7 +116,7 @@ pub fn find_role_plugin<'r>(
     name: &str,
     role: PluginRole,
 ) -> Result<&'r RegisteredPlugin, RoleError> {
-    let entry = registry.find_usable_plugin(name).map_err(RoleError::Missing)?;
+    let entry = registry.find_usable_plugin(name).map_err(RoleError::PluginLookup)?;
     if entry.manifest().roles.contains(&role) {
         return Ok(entry);
     }
@@ -126,28 +126,33 @@ pub fn find_role_plugin<'r>(
 
 /// The plugins of a session, in their roles.
 pub struct SessionRoles {
-    audited: Arc<AuditedRegistry>,
+    audited_registry: Arc<AuditedRegistry>,
     observer: Option<Arc<dyn RunObserver>>,
     /// Part of every run's id. A session may continue in another process, which counts its runs
     /// from 1 again.
-    began_ms: u64,
-    runs: AtomicU64,
+    started_ms: u64,
+    run_count: AtomicU64,
 }
 
 impl SessionRoles {
     /// Sends runs through the gate behind `audited`, and reports them to `observer`.
     pub fn new(audited: Arc<AuditedRegistry>, observer: Option<Arc<dyn RunObserver>>) -> Arc<Self> {
-        Arc::new(Self { audited, observer, began_ms: now_ms(), runs: AtomicU64::new(0) })
+        Arc::new(Self {
+            audited_registry: audited,
+            observer,
+            started_ms: now_ms(),
+            run_count: AtomicU64::new(0),
+        })
     }
 
     /// All plugins of the session.
     pub fn registry(&self) -> &Arc<Registry> {
-        self.audited.registry()
+        self.audited_registry.registry()
     }
 
     /// Whether the audit cannot be written. No earlier decision covers another run then.
     pub fn is_audit_failing(&self) -> bool {
-        self.audited.is_failing()
+        self.audited_registry.is_failing()
     }
 
     /// The usable plugins of a role, in order of name.
@@ -175,7 +180,7 @@ impl SessionRoles {
     ///
     /// The plugin does not exist, or cannot be used or loaded.
     pub fn load_plugin(self: &Arc<Self>, name: &str) -> Result<RolePlugin, RoleError> {
-        let entry = self.registry().find_usable_plugin(name).map_err(RoleError::Missing)?;
+        let entry = self.registry().find_usable_plugin(name).map_err(RoleError::PluginLookup)?;
         self.prepare_entry(entry)
     }
 
@@ -186,8 +191,8 @@ impl SessionRoles {
 
     /// The context of a run, with an id of its own.
     pub fn new_call_context(&self, session_id: &str) -> ToolCallContext {
-        let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
-        let call_id = format!("run-{:x}-{run}", self.began_ms);
+        let run = self.run_count.fetch_add(1, Ordering::Relaxed) + 1;
+        let call_id = format!("run-{:x}-{run}", self.started_ms);
         services::call_context(call_id, session_id)
     }
 }
@@ -242,7 +247,7 @@ impl RolePlugin {
     ) -> Result<AdmittedCall, Box<CallReport>> {
         let run =
             RequestedCall { context, tool: run.tool_id(&self.name), arguments: about.to_string() };
-        let result = self.roles.audited.admit_role_run(run.clone()).await;
+        let result = self.roles.audited_registry.admit_role_run(run.clone()).await;
         if let Some(observer) = &self.roles.observer {
             observer.on_decision(&run, &result);
         }
@@ -253,7 +258,7 @@ impl RolePlugin {
     pub fn start_run(&self, call: &AdmittedCall) -> RoleRun {
         let (tool, observer) = (call.tool().clone(), self.roles.observer.clone());
         RoleRun {
-            record: self.roles.audited.begin_call_record(call),
+            record: self.roles.audited_registry.begin_call_record(call),
             tool,
             observer,
             may_be_silent: false,

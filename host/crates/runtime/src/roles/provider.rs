@@ -28,12 +28,12 @@ use crate::config::{PluginModelConfig, provider::PLUGIN_PREFIX};
 
 /// A plugin that acts as a model in one session.
 pub struct PluginChatModel {
-    player: RolePlugin,
+    role_plugin: RolePlugin,
     settings: PluginModelConfig,
     session_id: String,
     name: String,
     /// The remarks that the user has already seen.
-    told: Mutex<HashSet<String>>,
+    reported: Mutex<HashSet<String>>,
 }
 
 /// Returns a plugin as the model of one session.
@@ -49,7 +49,8 @@ pub fn plugin_chat_model(
     };
     let (tool_calling, time_max) = (settings.tool_calling, settings.time_max);
     let (session_id, told) = (session_id.to_owned(), Mutex::default());
-    let by_plugin = PluginChatModel { player, settings, session_id, name, told };
+    let by_plugin =
+        PluginChatModel { role_plugin: player, settings, session_id, name, reported: told };
     model::wrap_model(Arc::new(by_plugin), tool_calling, time_max)
 }
 
@@ -82,10 +83,10 @@ impl PluginChatModel {
         on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send),
     ) -> Result<ModelReply, ModelError> {
         let about = self.run_description(&request);
-        let context = self.player.roles.new_call_context(&self.session_id);
-        let call = self.player.admit_run(RoleRunKind::Provider, context, &about).await;
+        let context = self.role_plugin.roles.new_call_context(&self.session_id);
+        let call = self.role_plugin.admit_run(RoleRunKind::Provider, context, &about).await;
         let call = call.map_err(|report| self.admission_error(*report))?;
-        let playing = self.player.start_run(&call);
+        let playing = self.role_plugin.start_run(&call);
         let (say, mut said) = mpsc::unbounded_channel();
         // The provider behind the plugin is unknown, so everything that any provider refuses is
         // left out.
@@ -95,7 +96,7 @@ impl PluginChatModel {
         let fitted = ModelRequest { messages: &messages, tools: fit.tools(), ..request };
         let generation = self.build_generation(&fitted);
         let mut answering =
-            std::pin::pin!(self.player.plugin.generate_answer(call, generation, say));
+            std::pin::pin!(self.role_plugin.plugin.generate_answer(call, generation, say));
         let answered = loop {
             tokio::select! {
                 biased;
@@ -118,7 +119,7 @@ impl PluginChatModel {
         fit: &FittedTools,
         on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send),
     ) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let new = fit.omitted_tools().iter().filter(|one| told.insert(one.to_string()));
         new.cloned().map(model::ReplyDelta::LeftOut).for_each(on_delta);
     }

@@ -44,7 +44,7 @@ const DELTA_BYTES_MAX: usize = 64 * 1024;
 const COMMANDS_WAITING_MAX: usize = 64;
 
 /// Longest wait for the remaining events to be delivered at the end.
-const FAREWELL_TIME_MAX: Duration = Duration::from_secs(3);
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// A command that the session handles immediately. Inputs are queued separately and wait for their
 /// turn.
@@ -73,19 +73,19 @@ pub trait UiSurface: Send + Sync {
 /// The host's side of a UI in its session.
 pub struct UiCommandHandler {
     /// The open questions, and whether the UI was shown them.
-    open: Mutex<BTreeMap<u64, QuestionStatus>>,
+    open_questions: Mutex<BTreeMap<u64, QuestionStatus>>,
     /// The UI has ended, but its page may still be open.
-    is_left: AtomicBool,
+    is_closed: AtomicBool,
     inputs: InputQueue,
     commands: mpsc::Sender<UiCommand>,
-    canvas: Arc<dyn UiSurface>,
+    surface: Arc<dyn UiSurface>,
 }
 
 /// The delivery state of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QuestionStatus {
     /// Its event is still in the queue.
-    NotYet,
+    Pending,
     Shown,
 }
 
@@ -98,16 +98,25 @@ impl UiCommandHandler {
     ) -> (Arc<Self>, mpsc::Receiver<UiCommand>) {
         let (commands, told) = mpsc::channel(COMMANDS_WAITING_MAX);
         let open = Mutex::default();
-        (Arc::new(Self { open, is_left: AtomicBool::new(false), inputs, commands, canvas }), told)
+        (
+            Arc::new(Self {
+                open_questions: open,
+                is_closed: AtomicBool::new(false),
+                inputs,
+                commands,
+                surface: canvas,
+            }),
+            told,
+        )
     }
 
     /// Rejects all further commands.
     pub fn close(&self) {
-        self.is_left.store(true, Ordering::Relaxed);
+        self.is_closed.store(true, Ordering::Relaxed);
     }
 
     fn check_open(&self) -> Result<(), SubmissionError> {
-        if self.is_left.load(Ordering::Relaxed) { Err(SubmissionError::Ended) } else { Ok(()) }
+        if self.is_closed.load(Ordering::Relaxed) { Err(SubmissionError::Ended) } else { Ok(()) }
     }
 
     fn send_command(&self, command: UiCommand) -> Result<(), SubmissionError> {
@@ -121,7 +130,7 @@ impl UiCommandHandler {
         &self,
         change: impl FnOnce(&mut BTreeMap<u64, QuestionStatus>) -> T,
     ) -> T {
-        change(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.open_questions.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Marks a question as shown, just before its delivery. A closed question stays closed.
@@ -135,7 +144,7 @@ impl UiCommandHandler {
     fn take_question(&self, id: u64) -> Result<(), SubmissionError> {
         let taken = self.with_open_questions(|open| match open.get(&id) {
             Some(QuestionStatus::Shown) => open.remove(&id),
-            Some(QuestionStatus::NotYet) | None => None,
+            Some(QuestionStatus::Pending) | None => None,
         });
         taken.map(drop).ok_or(SubmissionError::NoSuchQuestion)
     }
@@ -167,46 +176,46 @@ impl UiSession for UiCommandHandler {
     }
 
     fn print_text(&self, text: &str, style: TextStyle) {
-        self.canvas.print(text, style);
+        self.surface.print(text, style);
     }
 
     fn set_status(&self, text: Option<&str>) {
-        self.canvas.set_status(text);
+        self.surface.set_status(text);
     }
 }
 
 /// The queue of events for a UI.
 #[derive(Debug, Default)]
 struct UiEventQueue {
-    waiting: Mutex<UiQueueState>,
+    state: Mutex<UiQueueState>,
     changed: Notify,
     /// Notified when every event has been delivered.
-    settled: Notify,
+    drained: Notify,
 }
 
 #[derive(Debug, Default)]
 struct UiQueueState {
     events: VecDeque<UiEvent>,
     /// An event that has left the queue is being delivered.
-    is_telling: bool,
+    is_delivering: bool,
     is_closed: bool,
     is_lagging: bool,
 }
 
 impl UiEventQueue {
     fn update_state(&self, change: impl FnOnce(&mut UiQueueState)) {
-        change(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_one();
     }
 
     fn take_event(&self) -> Option<Result<UiEvent, DeliveryEnd>> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.is_lagging {
             let why = format!("it is more than {EVENTS_WAITING_MAX} events behind");
-            return Some(Err(DeliveryEnd::Broke(why)));
+            return Some(Err(DeliveryEnd::Failed(why)));
         }
         let event = waiting.events.pop_front();
-        waiting.is_telling = event.is_some();
+        waiting.is_delivering = event.is_some();
         event.map(Ok).or_else(|| waiting.is_closed.then_some(Err(DeliveryEnd::Done)))
     }
 
@@ -216,7 +225,7 @@ impl UiEventQueue {
             if let Some(next) = self.take_event() {
                 return next;
             }
-            self.settled.notify_one();
+            self.drained.notify_one();
             self.changed.notified().await;
         }
     }
@@ -249,38 +258,43 @@ enum DeliveryEnd {
     /// Every event was delivered, and the queue is closed.
     Done,
     /// The UI failed, for this reason.
-    Broke(String),
+    Failed(String),
 }
 
 /// A change in the state of a UI.
 #[derive(Debug)]
 pub enum UiStatus {
     /// Every waiting event was delivered. New ones may have arrived since.
-    Settled,
+    Idle,
     /// The UI failed, for this reason.
-    Broken(String),
+    Failed(String),
 }
 
 /// A UI in its session.
 pub struct UiPluginHandle {
     queue: Arc<UiEventQueue>,
-    seat: Arc<UiCommandHandler>,
-    telling: JoinHandle<DeliveryEnd>,
+    command_handler: Arc<UiCommandHandler>,
+    delivery_task: JoinHandle<DeliveryEnd>,
 }
 
 impl UiPluginHandle {
     /// Starts to deliver events to a plugin. The gate has admitted the run.
-    pub fn start(player: RolePlugin, call: AdmittedCall, seat: Arc<UiCommandHandler>) -> Self {
+    pub fn start(
+        player: RolePlugin,
+        call: AdmittedCall,
+        command_handler: Arc<UiCommandHandler>,
+    ) -> Self {
         let queue = Arc::new(UiEventQueue::default());
-        let telling = deliver_events(player, call, Arc::clone(&queue), Arc::clone(&seat));
-        Self { queue, seat, telling: tokio::spawn(telling) }
+        let telling =
+            deliver_events(player, call, Arc::clone(&queue), Arc::clone(&command_handler));
+        Self { queue, command_handler, delivery_task: tokio::spawn(telling) }
     }
 
     /// Adds an event to the queue.
     pub fn send_event(&self, event: UiEvent) {
-        self.seat.with_open_questions(|open| match &event {
+        self.command_handler.with_open_questions(|open| match &event {
             UiEvent::ToolCallRequested(request) => {
-                open.insert(request.confirmation_id, QuestionStatus::NotYet);
+                open.insert(request.confirmation_id, QuestionStatus::Pending);
             }
             UiEvent::ConfirmationClosed(id) => {
                 open.remove(id);
@@ -292,18 +306,18 @@ impl UiPluginHandle {
 
     /// Whether every event has been delivered.
     pub fn is_idle(&self) -> bool {
-        let waiting = self.queue.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.events.is_empty() && !waiting.is_telling
+        let waiting = self.queue.state.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.events.is_empty() && !waiting.is_delivering
     }
 
     /// Waits until every waiting event is delivered, or the UI has ended.
     pub async fn wait_for_status(&mut self) -> UiStatus {
         let ended = tokio::select! {
-            ended = &mut self.telling => ended,
-            () = self.queue.settled.notified() => return UiStatus::Settled,
+            ended = &mut self.delivery_task => ended,
+            () = self.queue.drained.notified() => return UiStatus::Idle,
         };
-        UiStatus::Broken(match ended {
-            Ok(DeliveryEnd::Broke(why)) => why,
+        UiStatus::Failed(match ended {
+            Ok(DeliveryEnd::Failed(why)) => why,
             Ok(DeliveryEnd::Done) => "it was closed".to_owned(),
             Err(_) => "it crashed".to_owned(),
         })
@@ -313,8 +327,8 @@ impl UiPluginHandle {
     pub async fn close(mut self) {
         self.queue.update_state(|waiting| waiting.is_closed = true);
         // A plugin that takes longer misses the last events.
-        let _ = tokio::time::timeout(FAREWELL_TIME_MAX, &mut self.telling).await;
-        self.telling.abort();
+        let _ = tokio::time::timeout(CLOSE_TIME_MAX, &mut self.delivery_task).await;
+        self.delivery_task.abort();
     }
 }
 
@@ -334,7 +348,7 @@ async fn deliver_events(
         };
         if let Some(denial) = player.run_denial(&call) {
             player.start_run(&call).finish(&CallReport::from(Outcome::Denied(denial.clone())));
-            return DeliveryEnd::Broke(format!("{}: {}", denial.what, denial.why));
+            return DeliveryEnd::Failed(format!("{}: {}", denial.what, denial.why));
         }
         if let UiEvent::ToolCallRequested(request) = &event {
             seat.mark_shown(request.confirmation_id);
@@ -343,7 +357,7 @@ async fn deliver_events(
         let report: CallReport = ui.handle_event(event).await;
         playing.finish(&report);
         if let Some(why) = failure_reason(&report) {
-            return DeliveryEnd::Broke(why);
+            return DeliveryEnd::Failed(why);
         }
     }
 }
@@ -385,12 +399,12 @@ mod tests {
         let queue = UiEventQueue::default();
         let long = "x".repeat(DELTA_BYTES_MAX / 2);
         (0..10).for_each(|_| queue.update_state(|waiting| waiting.push(delta(&long))));
-        assert_eq!(queue.waiting.lock().unwrap().events.len(), 5);
+        assert_eq!(queue.state.lock().unwrap().events.len(), 5);
         (0..EVENTS_WAITING_MAX)
             .for_each(|_| queue.update_state(|it| it.push(UiEvent::ReadyForInput)));
-        assert!(queue.waiting.lock().unwrap().events.len() <= EVENTS_WAITING_MAX);
+        assert!(queue.state.lock().unwrap().events.len() <= EVENTS_WAITING_MAX);
         assert!(
-            matches!(queue.take_event(), Some(Err(DeliveryEnd::Broke(why))) if why.contains("1024"))
+            matches!(queue.take_event(), Some(Err(DeliveryEnd::Failed(why))) if why.contains("1024"))
         );
     }
 
@@ -412,7 +426,7 @@ mod tests {
     async fn a_question_is_answered_once_and_only_when_it_was_shown() {
         let (inputs, _waiting) = InputQueue::new();
         let (seat, mut commands) = UiCommandHandler::new(inputs, Arc::new(Nowhere));
-        let ask = |id| seat.with_open_questions(|open| open.insert(id, QuestionStatus::NotYet));
+        let ask = |id| seat.with_open_questions(|open| open.insert(id, QuestionStatus::Pending));
         assert_eq!(
             seat.answer_question(7, ApprovalAnswer::Once),
             Err(SubmissionError::NoSuchQuestion)

@@ -60,7 +60,7 @@ impl ScriptPlugin {
         let script = Script::read_folder(folder)?;
         let definition = &script.definition;
         let mut remarks: Vec<String> =
-            script.remarks.iter().map(|remark| format!("{DEFINITION_FILE}: {remark}")).collect();
+            script.warnings.iter().map(|remark| format!("{DEFINITION_FILE}: {remark}")).collect();
         let manifest = match manifest {
             Some(manifest) => manifest,
             None => derive_manifest(&script, &mut remarks)?,

@@ -21,20 +21,20 @@ pub(crate) use described::{DEFINITION_FILE, ScriptPlugin};
 use outcome::FinishedScriptRun;
 
 /// The action of a script, in the message of a refusal.
-const RUN: &str = "run as a program of this machine";
+const RUN_ACTION: &str = "run as a program of this machine";
 
 /// A script that runs as a native program.
 pub(crate) struct NativeScript {
     script: Script,
     stage: StageExecutable,
-    places: CallSlots,
+    call_slots: CallSlots,
 }
 
 impl NativeScript {
     /// Wraps a script with a native program. This same executable, started again, runs between the
     /// host and the script.
     pub(crate) fn new(script: Script) -> Self {
-        Self { script, stage: StageExecutable::this_program(), places: CallSlots::new() }
+        Self { script, stage: StageExecutable::this_program(), call_slots: CallSlots::new() }
     }
 
     /// Runs a call that has passed the gate. Dropping the future ends the program.
@@ -45,7 +45,7 @@ impl NativeScript {
     ) -> CallReport {
         let started = Instant::now();
         let grant = warden.current_grant();
-        let mut report = match self.places.acquire_slot(grant.limits()).await {
+        let mut report = match self.call_slots.acquire_slot(grant.limits()).await {
             Ok(_place) => self.run_in_slot(warden, call).await,
             Err(none) => {
                 let message = format!("{} {none}", grant.plugin());
@@ -67,21 +67,26 @@ impl NativeScript {
             return denied_report(native_run_denial(&grant));
         };
         let spec = spec::build_spec(&self.script, &grant, process, warden);
-        let mut work = ProgramRunGuard { program: &spec.program, call, is_over: false };
+        let mut work = ProgramRunGuard { program: &spec.program, call, has_ended: false };
         let ended =
             sallyport_process::run_program(&self.stage, &spec, call.arguments_text().as_bytes())
                 .await;
-        work.is_over = true;
+        work.has_ended = true;
         match ended {
             Ok(finished) => {
                 // Redact before the text is cut, because a cut inside a secret would hide it from
                 // the redactor.
                 let stderr = warden.redactor().redact_text(&finished.stderr).into_owned();
                 let finished = ProcessResult { stderr, ..finished };
-                FinishedScriptRun { script: &self.script, spec: &spec, finished, grant: &grant }
-                    .call_report()
+                FinishedScriptRun {
+                    script: &self.script,
+                    spec: &spec,
+                    process_result: finished,
+                    grant: &grant,
+                }
+                .call_report()
             }
-            Err(RunError::NoWall { .. }) => denied_report(grant.deny_unsandboxed(RUN)),
+            Err(RunError::NoWall { .. }) => denied_report(grant.deny_unsandboxed(RUN_ACTION)),
             Err(error) => outcome::not_run_outcome(grant.plugin(), &error).into(),
         }
     }
@@ -91,12 +96,12 @@ impl NativeScript {
 struct ProgramRunGuard<'a> {
     program: &'a Path,
     call: &'a AdmittedCall,
-    is_over: bool,
+    has_ended: bool,
 }
 
 impl Drop for ProgramRunGuard<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.has_ended {
             let what = format!("{}: ended, since the call was", self.program.display());
             let capability = Capability::Process.as_str().to_owned();
             self.call.abandoned_effects().add_effects(vec![Effect::Used { capability, what }]);
@@ -106,7 +111,7 @@ impl Drop for ProgramRunGuard<'_> {
 
 /// Returns the refusal of a script that may not run as a native program.
 pub(crate) fn native_run_denial(grant: &Grant) -> Denial {
-    grant.deny_capability(Capability::Process, RUN)
+    grant.deny_capability(Capability::Process, RUN_ACTION)
 }
 
 fn denied_report(denial: Denial) -> CallReport {

@@ -12,7 +12,7 @@ use sallyport_process::{
 
 /// Maximum length of standard error in a failure message, in characters. The end is kept: a trace
 /// ends with its reason.
-const ERRORS_CHARS_MAX: usize = 2000;
+const STDERR_CHARS_MAX: usize = 2000;
 
 /// Maximum number of lines of standard error in the log.
 const LOG_LINES_MAX: usize = 200;
@@ -24,13 +24,13 @@ const LOG_LINE_CHARS_MAX: usize = 500;
 pub(super) struct FinishedScriptRun<'a> {
     pub(super) script: &'a Script,
     pub(super) spec: &'a ProcessSpec,
-    pub(super) finished: ProcessResult,
+    pub(super) process_result: ProcessResult,
     pub(super) grant: &'a Grant,
 }
 
 /// Strings that programs print when the system denies access to a file: the text of `strerror`, the
 /// name of the error, and Python's exception.
-const REFUSED: [&str; 3] = ["Permission denied", "EACCES", "PermissionError"];
+const ACCESS_DENIED_MARKERS: [&str; 3] = ["Permission denied", "EACCES", "PermissionError"];
 
 impl FinishedScriptRun<'_> {
     /// Returns the report of the call.
@@ -46,8 +46,8 @@ impl FinishedScriptRun<'_> {
     }
 
     fn outcome(&self) -> Outcome {
-        match self.finished.exit {
-            ProcessExit::Code(0) => match parse_output(&self.finished.stdout) {
+        match self.process_result.exit {
+            ProcessExit::Code(0) => match parse_output(&self.process_result.stdout) {
                 Ok(data) => Outcome::Completed(ToolOutput { data, ..ToolOutput::default() }),
                 Err(error) => self.bad_output_outcome(&error),
             },
@@ -66,7 +66,7 @@ impl FinishedScriptRun<'_> {
     }
 
     fn failure_outcome(&self, kind: FailureKind, how: String) -> Outcome {
-        let said = end_of_text(self.finished.stderr.trim());
+        let said = end_of_text(self.process_result.stderr.trim());
         if let Some(denial) = self.file_access_denial(&how, &said) {
             return Outcome::Denied(denial);
         }
@@ -81,7 +81,7 @@ impl FinishedScriptRun<'_> {
     /// knows which file, so this text is the only evidence. It decides only how the failure is
     /// reported.
     fn file_access_denial(&self, how: &str, said: &str) -> Option<Denial> {
-        if !REFUSED.iter().any(|words| said.contains(words)) {
+        if !ACCESS_DENIED_MARKERS.iter().any(|words| said.contains(words)) {
             return None;
         }
         let why = match self.grant.fs().is_empty() {
@@ -103,7 +103,7 @@ impl FinishedScriptRun<'_> {
     }
 
     fn usage_effect(&self) -> Effect {
-        let ProcessResult { exit, cpu_time, .. } = &self.finished;
+        let ProcessResult { exit, cpu_time, .. } = &self.process_result;
         let program = self.spec.program.display();
         Effect::Used {
             capability: Capability::Process.as_str().to_owned(),
@@ -113,7 +113,7 @@ impl FinishedScriptRun<'_> {
 
     /// Returns the lines of standard error as log entries.
     fn log_effects(&self) -> impl Iterator<Item = Effect> {
-        let lines = self.finished.stderr.lines().filter(|line| !line.trim().is_empty());
+        let lines = self.process_result.stderr.lines().filter(|line| !line.trim().is_empty());
         lines.take(LOG_LINES_MAX).map(|line| Effect::Logged {
             level: LogLevel::Info,
             text: text::escape_excerpt(line, LOG_LINE_CHARS_MAX),
@@ -124,7 +124,7 @@ impl FinishedScriptRun<'_> {
     fn time_limit_warning(&self) -> Option<Effect> {
         let (wanted, given) = (self.script.definition.timeout, self.spec.limits.time);
         let is_shortened =
-            matches!(self.finished.exit, ProcessExit::Limit(ReachedProcessLimit::Time(_)));
+            matches!(self.process_result.exit, ProcessExit::Limit(ReachedProcessLimit::Time(_)));
         (is_shortened && given < wanted).then(|| Effect::Logged {
             level: LogLevel::Warn,
             text: format!(
@@ -136,7 +136,7 @@ impl FinishedScriptRun<'_> {
 
 /// Returns the end of a text, made safe to show.
 fn end_of_text(said: &str) -> String {
-    let skipped = said.chars().count().saturating_sub(ERRORS_CHARS_MAX);
+    let skipped = said.chars().count().saturating_sub(STDERR_CHARS_MAX);
     let end: String = said.chars().skip(skipped).collect();
     let mark = if skipped > 0 { "… " } else { "" };
     format!("{mark}{}", text::escape_multiline(&end))

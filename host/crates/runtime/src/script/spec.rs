@@ -23,7 +23,7 @@ pub(super) fn build_spec(
         reads: granted_paths(grant, FsAccess::Read),
         writes: granted_paths(grant, FsAccess::ReadWrite),
         network: if process.network { ProcessNetwork::Open } else { ProcessNetwork::None },
-        walls: if process.unwalled {
+        walls: if process.unsandboxed {
             MissingWallPolicy::AsAvailable
         } else {
             MissingWallPolicy::Required

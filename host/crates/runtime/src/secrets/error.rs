@@ -9,14 +9,14 @@ use super::source;
 
 /// Why a secret cannot be read, written or removed. It contains no value.
 #[derive(Debug, thiserror::Error)]
-#[error("the secret {name} cannot be {act} {}: {problem}", source::phrase(place))]
+#[error("the secret {name} cannot be {action} {}: {problem}", source::phrase(secret_source))]
 pub struct VaultError {
     /// The secret.
     pub name: String,
     /// The action that failed.
-    pub act: SecretAction,
+    pub action: SecretAction,
     /// The source of the value, from the policy.
-    pub place: SecretSource,
+    pub secret_source: SecretSource,
     /// The problem with the source.
     pub problem: SecretProblem,
 }
@@ -107,11 +107,11 @@ impl VaultError {
     /// Returns a suggested fix.
     pub fn hint(&self) -> Option<String> {
         let name = &self.name;
-        let hint = match (&self.problem, &self.place) {
+        let hint = match (&self.problem, &self.secret_source) {
             (SecretProblem::Missing | SecretProblem::Empty, SecretSource::Env(variable)) => {
                 format!("set {variable} before you start sallyport")
             }
-            (SecretProblem::Missing, _) if self.act == SecretAction::Remove => return None,
+            (SecretProblem::Missing, _) if self.action == SecretAction::Remove => return None,
             (SecretProblem::Missing, SecretSource::Keyring { .. }) => {
                 format!("run sallyport secret set {name}; {}", source::KEYRING_FORGETS)
             }

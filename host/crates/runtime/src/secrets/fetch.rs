@@ -21,7 +21,8 @@ use super::SecretProblem;
 const FETCHERS_MAX: usize = 16;
 
 /// Reads the value of a secret from its source.
-pub(super) type Read = Arc<dyn Fn(&SecretSource) -> Result<Secret, SecretProblem> + Send + Sync>;
+pub(super) type SecretReader =
+    Arc<dyn Fn(&SecretSource) -> Result<Secret, SecretProblem> + Send + Sync>;
 
 /// A secret to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,17 +34,17 @@ pub(super) struct SecretFetchRequest {
 /// The result of a fetch.
 #[derive(Debug)]
 pub(super) struct SecretFetchResult {
-    pub(super) wanted: SecretFetchRequest,
+    pub(super) request: SecretFetchRequest,
     /// The stamp of the file before the value was read.
-    pub(super) stamp: Option<Stamp>,
+    pub(super) stamp: Option<SecretFileStamp>,
     pub(super) value: Result<Secret, SecretProblem>,
 }
 
 /// The metadata of a file that show a change.
-pub(super) type Stamp = [i64; 6];
+pub(super) type SecretFileStamp = [i64; 6];
 
 /// The stamp of a value's file; `None` without one.
-pub(super) fn secret_file_stamp(source: &SecretSource) -> Option<Stamp> {
+pub(super) fn secret_file_stamp(source: &SecretSource) -> Option<SecretFileStamp> {
     let SecretSource::File(path) = source else { return None };
     let info = fs::symlink_metadata(path).ok()?;
     let (device, inode) = (info.dev().cast_signed(), info.ino().cast_signed());
@@ -56,7 +57,7 @@ pub(super) fn secret_file_stamp(source: &SecretSource) -> Option<Stamp> {
 ///
 /// No thread could be started, so nothing is fetched. If only some start, they do all the work.
 pub(super) fn start_fetching(
-    read: &Read,
+    read: &SecretReader,
     wanted: &[SecretFetchRequest],
     brings: &Sender<SecretFetchResult>,
 ) -> io::Result<()> {
@@ -73,7 +74,7 @@ pub(super) fn start_fetching(
 }
 
 fn fetch_from_queue(
-    read: &Read,
+    read: &SecretReader,
     queue: &Mutex<VecDeque<SecretFetchRequest>>,
     brings: &Sender<SecretFetchResult>,
 ) {
@@ -81,6 +82,6 @@ fn fetch_from_queue(
     while let Some(wanted) = next() {
         let (stamp, value) = (secret_file_stamp(&wanted.source), read(&wanted.source));
         // The receiver may be gone.
-        let _ = brings.send(SecretFetchResult { wanted, stamp, value });
+        let _ = brings.send(SecretFetchResult { request: wanted, stamp, value });
     }
 }

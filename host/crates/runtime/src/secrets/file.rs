@@ -19,7 +19,7 @@ use super::{SecretProblem, VALUE_BYTES_MAX, parse_secret_value};
 use crate::whole_file;
 
 /// Permission bits of the group and of all other users.
-const OTHERS: u32 = 0o077;
+const OTHERS_MODE: u32 = 0o077;
 
 /// Returns the value in a file.
 pub(super) fn read(path: &Path) -> Result<Secret, SecretProblem> {
@@ -75,7 +75,7 @@ fn check_permissions(metadata: &fs::Metadata) -> Result<(), SecretProblem> {
         return Err(SecretProblem::NotOurs { uid: metadata.uid() });
     }
     let mode = metadata.mode() & 0o777;
-    if mode & OTHERS != 0 { Err(SecretProblem::Exposed { mode }) } else { Ok(()) }
+    if mode & OTHERS_MODE != 0 { Err(SecretProblem::Exposed { mode }) } else { Ok(()) }
 }
 
 #[cfg(test)]

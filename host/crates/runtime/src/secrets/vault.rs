@@ -15,7 +15,10 @@ use sallyport_policy::SecretSource;
 
 use super::{
     SecretAction, SecretProblem, VaultError,
-    fetch::{self, Read, SecretFetchRequest, SecretFetchResult, Stamp, secret_file_stamp},
+    fetch::{
+        self, SecretFetchRequest, SecretFetchResult, SecretFileStamp, SecretReader,
+        secret_file_stamp,
+    },
     file, keyring, parse_secret_value,
 };
 use crate::config::Env;
@@ -25,39 +28,39 @@ use crate::config::Env;
 pub const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// How long a keyring read stays valid. Files are checked every time, because that costs less.
-const KEYRING_LOOK_TIME: Duration = Duration::from_secs(1);
+const KEYRING_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Most replaced values that are still redacted. Older ones no longer pass through the process.
-const EARLIER_MAX: usize = 256;
+const REPLACED_VALUES_MAX: usize = 256;
 
 /// Fetches the values of secrets and knows every value that it has fetched.
 ///
 /// Each call passes the source of a value, from the current policy.
 pub struct Vault {
-    read: Read,
+    reader: SecretReader,
     time_max: Duration,
-    kept: Mutex<VaultState>,
+    state: Mutex<VaultState>,
 }
 
 /// The fetched values, and the redactor that removes them from texts.
 struct VaultState {
     /// The edition of the policy whose secrets have all been tried.
-    edition: Option<u64>,
+    policy_revision: Option<u64>,
     /// The secrets that the policy names, with the stamp of the file when it was read.
-    named: BTreeMap<String, (SecretSource, Option<Stamp>)>,
-    present: BTreeMap<String, StoredSecret>,
+    policy_secrets: BTreeMap<String, (SecretSource, Option<SecretFileStamp>)>,
+    current_values: BTreeMap<String, StoredSecret>,
     /// Fetches that are still running although their caller has given up.
-    under_way: Vec<SecretFetchRequest>,
+    pending: Vec<SecretFetchRequest>,
     /// The channel of fetched values.
-    arrives: (Sender<SecretFetchResult>, Receiver<SecretFetchResult>),
+    results: (Sender<SecretFetchResult>, Receiver<SecretFetchResult>),
     /// Replaced values, which may still pass through this process.
-    earlier: VecDeque<(String, Secret)>,
+    replaced_values: VecDeque<(String, Secret)>,
     /// The keys that the program itself sends to servers. For a value with several names, the
     /// redactor shows the first one.
-    own: Vec<(String, Secret)>,
+    host_keys: Vec<(String, Secret)>,
     /// Remarks that were already reported.
-    told: BTreeSet<String>,
-    looked_at_keyrings: Instant,
+    reported: BTreeSet<String>,
+    keyrings_checked_at: Instant,
     redactor: Arc<Redactor>,
 }
 
@@ -89,26 +92,26 @@ impl Vault {
         Self::with_reader(Arc::new(read), FETCH_TIME_MAX)
     }
 
-    fn with_reader(read: Read, time_max: Duration) -> Self {
+    fn with_reader(reader: SecretReader, time_max: Duration) -> Self {
         let kept = VaultState {
-            edition: None,
-            named: BTreeMap::new(),
-            present: BTreeMap::new(),
-            under_way: Vec::new(),
-            arrives: channel(),
-            earlier: VecDeque::new(),
-            own: Vec::new(),
-            told: BTreeSet::new(),
-            looked_at_keyrings: Instant::now(),
+            policy_revision: None,
+            policy_secrets: BTreeMap::new(),
+            current_values: BTreeMap::new(),
+            pending: Vec::new(),
+            results: channel(),
+            replaced_values: VecDeque::new(),
+            host_keys: Vec::new(),
+            reported: BTreeSet::new(),
+            keyrings_checked_at: Instant::now(),
             redactor: Arc::new(Redactor::empty()),
         };
-        Self { read, time_max, kept: Mutex::new(kept) }
+        Self { reader, time_max, state: Mutex::new(kept) }
     }
 
     /// Adds the keys that the program itself sends to servers to the redactor.
     pub fn add_redacted_keys(&self, own: impl IntoIterator<Item = (String, Secret)>) {
         let mut kept = self.lock_state();
-        kept.own.extend(own);
+        kept.host_keys.extend(own);
         kept.rebuild_redactor();
     }
 
@@ -121,14 +124,14 @@ impl Vault {
         named: impl FnOnce() -> Vec<(&'p str, &'p SecretSource)>,
     ) -> Vec<SecretRemark> {
         let mut kept = self.lock_state();
-        let wanted = match kept.edition == Some(edition) {
+        let wanted = match kept.policy_revision == Some(edition) {
             true => kept.changed_secrets(),
             false => {
-                kept.edition = Some(edition);
+                kept.policy_revision = Some(edition);
                 kept.update_named_secrets(named())
             }
         };
-        if wanted.is_empty() && kept.under_way.is_empty() {
+        if wanted.is_empty() && kept.pending.is_empty() {
             return Vec::new();
         }
         self.fetch_with_remarks(&mut kept, &wanted)
@@ -148,7 +151,7 @@ impl Vault {
         }
         let mut problem = None;
         for brought in self.fetch_values(&mut kept, std::slice::from_ref(&wanted)) {
-            if brought.wanted == wanted {
+            if brought.request == wanted {
                 problem = brought.value.err();
             }
         }
@@ -201,19 +204,22 @@ impl Vault {
     ) -> Vec<SecretRemark> {
         let brought = self.fetch_values(kept, wanted);
         let mut remarks = Vec::new();
-        for SecretFetchResult { wanted: SecretFetchRequest { name, source }, value, .. } in brought
+        for SecretFetchResult { request: SecretFetchRequest { name, source }, value, .. } in brought
         {
             // A known value stays in use even if its source can no longer be read.
             let Err(problem) = value else { continue };
-            if !kept.present.contains_key(&name) {
+            if !kept.current_values.contains_key(&name) {
                 let error = vault_error(&name, SecretAction::Read, &source)(problem);
                 remarks.push(SecretRemark::Unavailable(error));
             }
         }
-        let short =
-            kept.redactor.too_short_names().iter().filter(|name| kept.named.contains_key(*name));
+        let short = kept
+            .redactor
+            .too_short_names()
+            .iter()
+            .filter(|name| kept.policy_secrets.contains_key(*name));
         remarks.extend(short.cloned().map(SecretRemark::TooShort));
-        remarks.retain(|remark| kept.told.insert(remark.to_string()));
+        remarks.retain(|remark| kept.reported.insert(remark.to_string()));
         remarks
     }
 
@@ -224,11 +230,11 @@ impl Vault {
         wanted: &[SecretFetchRequest],
     ) -> Vec<SecretFetchResult> {
         let mut brought = kept.receive_arrived(Instant::now(), &[]);
-        let is_new = |one: &&SecretFetchRequest| !kept.under_way.contains(one);
+        let is_new = |one: &&SecretFetchRequest| !kept.pending.contains(one);
         let new: Vec<SecretFetchRequest> = wanted.iter().filter(is_new).cloned().collect();
-        let begun = fetch::start_fetching(&self.read, &new, &kept.arrives.0);
+        let begun = fetch::start_fetching(&self.reader, &new, &kept.results.0);
         if begun.is_ok() {
-            kept.under_way.extend(new.iter().cloned());
+            kept.pending.extend(new.iter().cloned());
             brought.extend(kept.receive_arrived(Instant::now() + self.time_max, &new));
         }
         kept.store_results(&brought);
@@ -237,24 +243,27 @@ impl Vault {
             Err(error) => SecretProblem::Io(error.kind().into()),
         };
         let has_come =
-            |one: &SecretFetchRequest| brought.iter().any(|brought| brought.wanted == *one);
+            |one: &SecretFetchRequest| brought.iter().any(|brought| brought.request == *one);
         let missing: Vec<SecretFetchRequest> =
             wanted.iter().filter(|one| !has_come(one)).cloned().collect();
         let missing = missing.into_iter();
-        let missing =
-            missing.map(|wanted| SecretFetchResult { wanted, stamp: None, value: Err(problem()) });
+        let missing = missing.map(|wanted| SecretFetchResult {
+            request: wanted,
+            stamp: None,
+            value: Err(problem()),
+        });
         brought.extend(missing);
         brought
     }
 
     fn lock_state(&self) -> MutexGuard<'_, VaultState> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl VaultState {
     fn cached_secret(&self, wanted: &SecretFetchRequest) -> Option<Secret> {
-        let value = self.present.get(&wanted.name)?;
+        let value = self.current_values.get(&wanted.name)?;
         (value.source == wanted.source).then(|| value.secret.clone())
     }
 
@@ -263,13 +272,13 @@ impl VaultState {
         &mut self,
         named: Vec<(&str, &SecretSource)>,
     ) -> Vec<SecretFetchRequest> {
-        let mut before = mem::take(&mut self.named);
+        let mut before = mem::take(&mut self.policy_secrets);
         for (name, source) in named {
             let stamp = before.remove(name).filter(|(own, _)| own == source);
             let stamp = stamp.and_then(|(_, stamp)| stamp);
-            self.named.insert(name.to_owned(), (source.clone(), stamp));
+            self.policy_secrets.insert(name.to_owned(), (source.clone(), stamp));
         }
-        let all = self.named.iter();
+        let all = self.policy_secrets.iter();
         let all = all.map(|(name, (source, _))| SecretFetchRequest {
             name: name.clone(),
             source: source.clone(),
@@ -280,14 +289,14 @@ impl VaultState {
     /// The secrets that may have changed since the last check: files with a new stamp, and keyrings
     /// after a while. A source that has not answered yet is skipped, because it might hang again.
     fn changed_secrets(&mut self) -> Vec<SecretFetchRequest> {
-        let is_time = self.looked_at_keyrings.elapsed() >= KEYRING_LOOK_TIME;
+        let is_time = self.keyrings_checked_at.elapsed() >= KEYRING_CHECK_INTERVAL;
         if is_time {
-            self.looked_at_keyrings = Instant::now();
+            self.keyrings_checked_at = Instant::now();
         }
-        let all = self.named.iter().map(|(name, (source, stamp))| {
+        let all = self.policy_secrets.iter().map(|(name, (source, stamp))| {
             (SecretFetchRequest { name: name.clone(), source: source.clone() }, *stamp)
         });
-        let answer = all.filter(|(wanted, _)| !self.under_way.contains(wanted));
+        let answer = all.filter(|(wanted, _)| !self.pending.contains(wanted));
         let changed = answer.filter(|(wanted, then)| match wanted.source {
             SecretSource::Env(_) => false,
             SecretSource::File(_) => secret_file_stamp(&wanted.source) != *then,
@@ -304,19 +313,19 @@ impl VaultState {
     ) -> Vec<SecretFetchResult> {
         let mut all = Vec::new();
         loop {
-            let is_awaited = self.under_way.iter().any(|one| awaited.contains(one));
+            let is_awaited = self.pending.iter().any(|one| awaited.contains(one));
             let end = if is_awaited { end } else { Instant::now() };
             let left = end.saturating_duration_since(Instant::now());
-            let Ok(brought) = self.arrives.1.recv_timeout(left) else { return all };
-            self.under_way.retain(|one| *one != brought.wanted);
+            let Ok(brought) = self.results.1.recv_timeout(left) else { return all };
+            self.pending.retain(|one| *one != brought.request);
             all.push(brought);
         }
     }
 
     fn store_results(&mut self, brought: &[SecretFetchResult]) {
         let mut has_changed = false;
-        for SecretFetchResult { wanted, stamp, value } in brought {
-            if let Some((source, at)) = self.named.get_mut(&wanted.name)
+        for SecretFetchResult { request: wanted, stamp, value } in brought {
+            if let Some((source, at)) = self.policy_secrets.get_mut(&wanted.name)
                 && *source == wanted.source
             {
                 *at = *stamp;
@@ -326,7 +335,7 @@ impl VaultState {
             {
                 self.forget_value(&wanted.name);
                 let value = StoredSecret { source: wanted.source.clone(), secret: secret.clone() };
-                self.present.insert(wanted.name.clone(), value);
+                self.current_values.insert(wanted.name.clone(), value);
                 has_changed = true;
             }
         }
@@ -337,22 +346,23 @@ impl VaultState {
 
     /// Makes the next call fetch a value again. The old value is still redacted.
     fn forget_value(&mut self, name: &str) {
-        if let Some((name, value)) = self.present.remove_entry(name) {
+        if let Some((name, value)) = self.current_values.remove_entry(name) {
             let pair = (name, value.secret);
-            if !self.earlier.contains(&pair) {
-                self.earlier.push_back(pair);
+            if !self.replaced_values.contains(&pair) {
+                self.replaced_values.push_back(pair);
             }
-            if self.earlier.len() > EARLIER_MAX {
-                self.earlier.pop_front();
+            if self.replaced_values.len() > REPLACED_VALUES_MAX {
+                self.replaced_values.pop_front();
             }
         }
     }
 
     /// Rebuilds the redactor. For a value with several names, the policy's name is shown.
     fn rebuild_redactor(&mut self) {
-        let present = self.present.iter().map(|(name, value)| (name.as_str(), &value.secret));
-        let earlier = self.earlier.iter().map(|(name, secret)| (name.as_str(), secret));
-        let own = self.own.iter().map(|(name, secret)| (name.as_str(), secret));
+        let present =
+            self.current_values.iter().map(|(name, value)| (name.as_str(), &value.secret));
+        let earlier = self.replaced_values.iter().map(|(name, secret)| (name.as_str(), secret));
+        let own = self.host_keys.iter().map(|(name, secret)| (name.as_str(), secret));
         self.redactor = Arc::new(Redactor::new(present.chain(earlier).chain(own)));
     }
 }
@@ -376,7 +386,7 @@ impl fmt::Display for SecretRemark {
 impl fmt::Debug for Vault {
     /// Shows names only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Vault").field(&self.lock_state().present.keys()).finish()
+        f.debug_tuple("Vault").field(&self.lock_state().current_values.keys()).finish()
     }
 }
 
@@ -399,7 +409,12 @@ fn vault_error(
     act: SecretAction,
     place: &SecretSource,
 ) -> impl FnOnce(SecretProblem) -> VaultError {
-    move |problem| VaultError { name: name.to_owned(), act, place: place.clone(), problem }
+    move |problem| VaultError {
+        name: name.to_owned(),
+        action: act,
+        secret_source: place.clone(),
+        problem,
+    }
 }
 
 #[cfg(test)]

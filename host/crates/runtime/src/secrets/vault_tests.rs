@@ -50,7 +50,7 @@ fn what_was_fetched_before_a_change_is_still_taken_out() {
     assert_eq!(vault.get("key", &env("TOKEN")).unwrap(), Secret::new(TOKEN));
     let text = format!("first-value other-value {TOKEN}");
     assert_eq!(redacted(&vault, &text), "[secret key] [secret key] [secret key]");
-    assert_eq!(vault.lock_state().earlier.len(), 2);
+    assert_eq!(vault.lock_state().replaced_values.len(), 2);
 }
 
 #[track_caller]
@@ -94,8 +94,8 @@ fn every_problem_that_can_be_mended_says_how() {
     }
     let exposed = VaultError {
         name: "x".into(),
-        act: SecretAction::Read,
-        place: SecretSource::File(Path::new("/a").into()),
+        action: SecretAction::Read,
+        secret_source: SecretSource::File(Path::new("/a").into()),
         problem: SecretProblem::Exposed { mode: 0o640 },
     };
     assert!(exposed.to_string().ends_with("others may open it (mode 640)"), "{exposed}");

@@ -22,22 +22,22 @@ impl TimerAlarm {
 
 /// The timers of the store. Adding one rings the alarm, so that it need not wait for the next look.
 pub(super) struct NotifyingTimers {
-    pub(super) kept: PersistentTimerStore,
+    pub(super) timer_store: PersistentTimerStore,
     pub(super) alarm: std::sync::Arc<TimerAlarm>,
 }
 
 impl TimerStore for NotifyingTimers {
     fn add_timer(&self, owner: &DataOwner, plan: TimerRequest) -> Result<StoredTimer, TimerError> {
-        let timer = self.kept.add_timer(owner, plan)?;
+        let timer = self.timer_store.add_timer(owner, plan)?;
         self.alarm.notify_waiter();
         Ok(timer)
     }
 
     fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError> {
-        self.kept.cancel_timer(owner, id)
+        self.timer_store.cancel_timer(owner, id)
     }
 
     fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError> {
-        self.kept.list_timers(owner)
+        self.timer_store.list_timers(owner)
     }
 }

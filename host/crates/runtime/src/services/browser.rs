@@ -4,25 +4,25 @@
 
 use sallyport_contract::services::{UrlOpenResult, UrlOpener};
 
-use crate::{config::Env, gate::Tell};
+use crate::{config::Env, gate::MessageSink};
 
 /// The setting for no browser.
-pub const NONE: &str = "none";
+pub const NO_BROWSER: &str = "none";
 
 /// One of these variables is set if there is a desktop.
-const DESKTOPS: [&str; 2] = ["WAYLAND_DISPLAY", "DISPLAY"];
+const DISPLAY_VARIABLES: [&str; 2] = ["WAYLAND_DISPLAY", "DISPLAY"];
 
 /// Opens pages.
 pub struct Browser {
-    way: PageOpenMethod,
-    tell: Tell,
+    open_method: PageOpenMethod,
+    message_sink: MessageSink,
 }
 
 /// The means by which pages are opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PageOpenMethod {
     /// Shows the address, so that the user opens it.
-    Shown,
+    PrintAddress,
     /// The desktop's default program.
     Desktop,
     /// A program that the operator chose. It receives the address.
@@ -32,8 +32,13 @@ enum PageOpenMethod {
 impl Browser {
     /// Creates a browser from the configuration. `is_watched` is whether a user is at the terminal;
     /// `tell` shows the user an address.
-    pub fn new(command: Option<&str>, env: &Env, is_watched: bool, tell: Tell) -> Self {
-        Self { way: PageOpenMethod::new(command, env, is_watched), tell }
+    pub fn new(
+        command: Option<&str>,
+        env: &Env,
+        is_watched: bool,
+        message_sink: MessageSink,
+    ) -> Self {
+        Self { open_method: PageOpenMethod::new(command, env, is_watched), message_sink }
     }
 }
 
@@ -41,12 +46,12 @@ impl PageOpenMethod {
     fn new(command: Option<&str>, env: &Env, is_watched: bool) -> Self {
         // Only Linux has variables that indicate a desktop.
         let is_desktop =
-            !cfg!(target_os = "linux") || DESKTOPS.iter().any(|n| env.get(n).is_some());
+            !cfg!(target_os = "linux") || DISPLAY_VARIABLES.iter().any(|n| env.get(n).is_some());
         match command {
-            Some(NONE) => Self::Shown,
+            Some(NO_BROWSER) => Self::PrintAddress,
             Some(program) => Self::Program(program.to_owned()),
             None if is_desktop && is_watched => Self::Desktop,
-            None => Self::Shown,
+            None => Self::PrintAddress,
         }
     }
 
@@ -54,7 +59,7 @@ impl PageOpenMethod {
     /// days.
     fn open(&self, url: &str) -> bool {
         match self {
-            Self::Shown => false,
+            Self::PrintAddress => false,
             Self::Desktop => open::that_detached(url).is_ok(),
             Self::Program(program) => open::with_detached(url, program).is_ok(),
         }
@@ -63,10 +68,10 @@ impl PageOpenMethod {
 
 impl UrlOpener for Browser {
     fn open_url(&self, url: &str) -> UrlOpenResult {
-        if self.way.open(url) {
+        if self.open_method.open(url) {
             return UrlOpenResult::Browser;
         }
-        (self.tell)(&format!("open this page: {url}"));
+        (self.message_sink)(&format!("open this page: {url}"));
         UrlOpenResult::Shown
     }
 }
@@ -85,9 +90,9 @@ mod tests {
         let rows: [Row<'_>; 7] = [
             (None, &desk, true, PageOpenMethod::Desktop),
             (None, &[("WAYLAND_DISPLAY", "w")], true, PageOpenMethod::Desktop),
-            (None, &desk, false, PageOpenMethod::Shown),
-            (None, &[("DISPLAY", "")], true, PageOpenMethod::Shown),
-            (Some("none"), &desk, true, PageOpenMethod::Shown),
+            (None, &desk, false, PageOpenMethod::PrintAddress),
+            (None, &[("DISPLAY", "")], true, PageOpenMethod::PrintAddress),
+            (Some("none"), &desk, true, PageOpenMethod::PrintAddress),
             (Some("lynx"), &desk, true, program()),
             (Some("lynx"), &[], false, program()),
         ];

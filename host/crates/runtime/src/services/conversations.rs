@@ -21,53 +21,60 @@ use sallyport_store::{HostStore, StoreError};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
 use super::{USER, courier::NotificationDelivery};
-use crate::gate::{Tell, now_ms};
+use crate::gate::{MessageSink, now_ms};
 
 /// Maximum number of events that wait for a courier. Further progress is dropped; only the latest
 /// counts.
-const WORDS_WAITING_MAX: usize = 64;
+const EVENTS_WAITING_MAX: usize = 64;
 
 /// Maximum wait for a courier to end. Its session may have stopped listening.
-const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
+const UNSUBSCRIBE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The open conversations of this program.
 pub struct NotificationHub {
     store: HostStore,
-    tell: Tell,
-    open: Mutex<Vec<OpenConversation>>,
+    message_sink: MessageSink,
+    conversations: Mutex<Vec<OpenConversation>>,
 }
 
 struct OpenConversation {
     session_id: String,
-    words: mpsc::Sender<DeliveryEvent>,
+    events: mpsc::Sender<DeliveryEvent>,
 }
 
 /// An event for a courier.
 pub(super) enum DeliveryEvent {
     /// There may be messages for its conversation.
-    Look,
+    CheckStore,
     /// A call of its conversation has made progress.
     Progress { call_id: String, progress: CallProgress },
 }
 
 impl NotificationHub {
-    pub(super) fn new(store: HostStore, tell: Tell) -> Self {
-        Self { store, tell, open: Mutex::default() }
+    pub(super) fn new(store: HostStore, message_sink: MessageSink) -> Self {
+        Self { store, message_sink, conversations: Mutex::default() }
     }
 
     /// Starts to deliver messages to a session, stored ones first. Must be called within a tokio
     /// runtime.
     pub fn subscribe(self: &Arc<Self>, session_id: &str, handle: SessionHandle) -> Subscription {
-        let (words, inbox) = mpsc::channel(WORDS_WAITING_MAX);
-        let (store, tell) = (self.store.clone(), Arc::clone(&self.tell));
+        let (words, inbox) = mpsc::channel(EVENTS_WAITING_MAX);
+        let (store, tell) = (self.store.clone(), Arc::clone(&self.message_sink));
         let session_id = session_id.to_owned();
         let carried = session_id.clone();
         let (handed, told) = (AtomicU64::new(0), OnceLock::new());
-        let courier =
-            NotificationDelivery { session_id: carried, store, handle, tell, handed, told };
+        let courier = NotificationDelivery {
+            session_id: carried,
+            store,
+            handle,
+            message_sink: tell,
+            delivered_count: handed,
+            error_reported: told,
+        };
         let courier = tokio::spawn(courier.run_delivery(inbox));
-        self.open_conversations().push(OpenConversation { session_id: session_id.clone(), words });
-        Subscription { conversations: Arc::clone(self), session_id, courier }
+        self.open_conversations()
+            .push(OpenConversation { session_id: session_id.clone(), events: words });
+        Subscription { notification_hub: Arc::clone(self), session_id, delivery_task: courier }
     }
 
     /// Stores a message and wakes the couriers. May block.
@@ -87,8 +94,8 @@ impl NotificationHub {
         };
         let kept = self.store.notices();
         match delivery {
-            DeliveryTime::AtOnce => kept.store_notice(USER, &notice).map_err(unkept)?,
-            DeliveryTime::Gathered(after) => {
+            DeliveryTime::Immediate => kept.store_notice(USER, &notice).map_err(unkept)?,
+            DeliveryTime::Batched(after) => {
                 let is_kept =
                     kept.store_or_merge(USER, &notice, now_ms(), after).map_err(unkept)?;
                 // The couriers look when its time has come.
@@ -97,7 +104,7 @@ impl NotificationHub {
         }
         for open in self.open_conversations().iter() {
             // A full queue does no harm: that courier looks soon anyway.
-            let _ = open.words.try_send(DeliveryEvent::Look);
+            let _ = open.events.try_send(DeliveryEvent::CheckStore);
         }
         Ok(())
     }
@@ -111,7 +118,8 @@ impl NotificationHub {
         }
         match self.store.sessions().find_by_prefix(id) {
             Ok(session) if session.id == *id => Ok(notice.audience),
-            Ok(_) | Err(StoreError::NoSession { .. } | StoreError::SessionUnclear { .. }) => {
+            Ok(_)
+            | Err(StoreError::SessionNotFound { .. } | StoreError::AmbiguousSessionPrefix { .. }) => {
                 Ok(NoticeAudience::User)
             }
             Err(error) => Err(error),
@@ -119,7 +127,7 @@ impl NotificationHub {
     }
 
     fn open_conversations(&self) -> MutexGuard<'_, Vec<OpenConversation>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -134,16 +142,16 @@ impl NoticeService for NotificationHub {
         let word = DeliveryEvent::Progress { call_id: call.call_id.clone(), progress };
         if let Some(open) = of_call {
             // A dropped update is followed by a newer one.
-            let _ = open.words.try_send(word);
+            let _ = open.events.try_send(word);
         }
     }
 }
 
 /// A session that receives messages.
 pub struct Subscription {
-    conversations: Arc<NotificationHub>,
+    notification_hub: Arc<NotificationHub>,
     session_id: String,
-    courier: JoinHandle<()>,
+    delivery_task: JoinHandle<()>,
 }
 
 impl Subscription {
@@ -151,13 +159,15 @@ impl Subscription {
     /// session is closed, so that it still records the delivered messages.
     pub async fn unsubscribe(mut self) {
         // The courier ends when its sender is dropped.
-        self.conversations.open_conversations().retain(|open| open.session_id != self.session_id);
-        let _ = timeout(LEAVE_TIME_MAX, &mut self.courier).await;
+        self.notification_hub
+            .open_conversations()
+            .retain(|open| open.session_id != self.session_id);
+        let _ = timeout(UNSUBSCRIBE_TIME_MAX, &mut self.delivery_task).await;
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.courier.abort();
+        self.delivery_task.abort();
     }
 }

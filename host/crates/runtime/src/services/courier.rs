@@ -10,27 +10,27 @@ use std::{
 
 use sallyport_contract::services::PluginNotice;
 use sallyport_session::{FrontEndCommand, SessionHandle};
-use sallyport_store::{HostStore, NoticeBatch, StoreError, presence::BEAT_MS};
+use sallyport_store::{HostStore, NoticeBatch, StoreError, presence::HEARTBEAT_MS};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
 };
 
 use super::{USER, conversations::DeliveryEvent, run_blocking};
-use crate::gate::{Tell, now_ms};
+use crate::gate::{MessageSink, now_ms};
 
 /// How often a courier looks for messages that other processes stored.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) struct NotificationDelivery {
     pub(super) session_id: String,
     pub(super) store: HostStore,
     pub(super) handle: SessionHandle,
-    pub(super) tell: Tell,
+    pub(super) message_sink: MessageSink,
     /// The number of messages that were handed to the session.
-    pub(super) handed: AtomicU64,
+    pub(super) delivered_count: AtomicU64,
     /// Set once an unusable store was reported, so that it is reported only once.
-    pub(super) told: OnceLock<()>,
+    pub(super) error_reported: OnceLock<()>,
 }
 
 /// The session or the sender is gone, so the courier stops.
@@ -41,20 +41,20 @@ impl NotificationDelivery {
     pub(super) async fn run_delivery(self, mut words: mpsc::Receiver<DeliveryEvent>) {
         let entered = self.register_presence().await;
         let (mut look, mut beat) =
-            (Instant::now() + LOOK_EVERY, Instant::now() + heartbeat_interval());
+            (Instant::now() + POLL_INTERVAL, Instant::now() + heartbeat_interval());
         // Messages that waited for the session to be resumed are late.
         let mut last = self.deliver_waiting(true).await;
         while last.is_ok() {
             last = tokio::select! {
                 word = words.recv() => match word {
-                    Some(DeliveryEvent::Look) => self.deliver_waiting(false).await,
+                    Some(DeliveryEvent::CheckStore) => self.deliver_waiting(false).await,
                     Some(DeliveryEvent::Progress { call_id, progress }) => {
                         self.send_command(FrontEndCommand::Progress { call_id, progress }).await
                     }
                     None => Err(DeliveryStop),
                 },
                 () = sleep_until(look) => {
-                    look = Instant::now() + LOOK_EVERY;
+                    look = Instant::now() + POLL_INTERVAL;
                     self.deliver_waiting(false).await
                 }
                 () = sleep_until(beat) => {
@@ -80,8 +80,8 @@ impl NotificationDelivery {
         let Some(mut taken) = self.with_store(take).await.filter(|taken| !taken.is_empty()) else {
             return Ok(());
         };
-        if taken.more > 0 {
-            (self.tell)(&format!("{} older messages were dropped", taken.more));
+        if taken.discarded_count > 0 {
+            (self.message_sink)(&format!("{} older messages were dropped", taken.discarded_count));
         }
         if self.send_to_session(std::mem::take(&mut taken.notices), is_late).await.is_err() {
             self.return_to_store(taken).await;
@@ -99,7 +99,7 @@ impl NotificationDelivery {
         is_late: bool,
     ) -> Result<(), DeliveryStop> {
         let count = notices.len() as u64;
-        let handed = self.handed.fetch_add(count, Ordering::Relaxed) + count;
+        let handed = self.delivered_count.fetch_add(count, Ordering::Relaxed) + count;
         for notice in notices {
             let notice = PluginNotice { late: notice.late || is_late, ..notice };
             self.send_command(FrontEndCommand::Notice(notice)).await?;
@@ -116,8 +116,8 @@ impl NotificationDelivery {
     }
 
     fn report_store_error(&self, error: &StoreError) {
-        if self.told.set(()).is_ok() {
-            (self.tell)(&format!("messages of plugins cannot be read: {error}"));
+        if self.error_reported.set(()).is_ok() {
+            (self.message_sink)(&format!("messages of plugins cannot be read: {error}"));
         }
     }
 
@@ -133,7 +133,7 @@ impl NotificationDelivery {
 }
 
 fn heartbeat_interval() -> Duration {
-    Duration::from_millis(BEAT_MS)
+    Duration::from_millis(HEARTBEAT_MS)
 }
 
 #[cfg(test)]
@@ -229,7 +229,7 @@ mod tests {
         let attendance = conversations.subscribe(ID, handle);
         for _ in 0..MANY / 40 {
             for _ in 0..40 {
-                conversations.post_notice(&notice(), DeliveryTime::AtOnce).unwrap();
+                conversations.post_notice(&notice(), DeliveryTime::Immediate).unwrap();
             }
             // Time to take the messages, and to treat them as shown.
             sleep(Duration::from_millis(400)).await;
@@ -243,7 +243,7 @@ mod tests {
                 break;
             }
             // Messages that wait for long are gathered, one per line; none is dropped.
-            assert_eq!(taken.more, 0);
+            assert_eq!(taken.discarded_count, 0);
             kept += taken.notices.iter().map(|notice| notice.text.lines().count()).sum::<usize>();
         }
         let written = written.load(Ordering::Relaxed);

@@ -21,7 +21,7 @@ pub(crate) use apart::run_blocking;
 pub use browser::Browser;
 pub use conversations::{NotificationHub, Subscription};
 
-use crate::gate::Tell;
+use crate::gate::MessageSink;
 use alarm::NotifyingTimers;
 use packages::LazyPackageIndex;
 
@@ -52,11 +52,11 @@ pub struct HostServicesParts {
     /// Opens pages.
     pub browser: Browser,
     /// The address of the package index, if one is configured.
-    pub index: Option<String>,
+    pub package_index: Option<String>,
     /// The folder that caches fetched packages.
-    pub packages: PathBuf,
+    pub package_folder: PathBuf,
     /// Receives warnings.
-    pub tell: Tell,
+    pub message_sink: MessageSink,
 }
 
 /// The services of a program for its plugins, with handles to the parts that keep running.
@@ -64,7 +64,7 @@ pub struct HostServices {
     /// The services that the sandbox uses.
     pub services: Services,
     /// The open conversations.
-    pub conversations: Arc<NotificationHub>,
+    pub notification_hub: Arc<NotificationHub>,
     /// Rings when timers are set.
     pub alarm: Arc<TimerAlarm>,
 }
@@ -72,19 +72,25 @@ pub struct HostServices {
 impl HostServices {
     /// Creates the services. Each is opened at its first use.
     pub fn new(parts: HostServicesParts) -> Self {
-        let HostServicesParts { store, browser, index, packages, tell } = parts;
+        let HostServicesParts {
+            store,
+            browser,
+            package_index: index,
+            package_folder: packages,
+            message_sink: tell,
+        } = parts;
         let alarm = Arc::new(TimerAlarm::default());
-        let conversations = Arc::new(NotificationHub::new(store.clone(), tell));
+        let notification_hub = Arc::new(NotificationHub::new(store.clone(), tell));
         let services = Services {
             state: Some(Arc::new(store.state())),
             timers: Some(Arc::new(NotifyingTimers {
-                kept: store.timers(),
+                timer_store: store.timers(),
                 alarm: Arc::clone(&alarm),
             })),
-            notices: Some(Arc::clone(&conversations) as Arc<_>),
-            opener: Some(Arc::new(browser)),
+            notices: Some(Arc::clone(&notification_hub) as Arc<_>),
+            url_opener: Some(Arc::new(browser)),
             packages: Some(Arc::new(LazyPackageIndex::new(index, packages))),
         };
-        Self { services, conversations, alarm }
+        Self { services, notification_hub, alarm }
     }
 }

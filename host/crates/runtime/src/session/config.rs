@@ -141,7 +141,10 @@ fn open_memories(
     let asked = settings.embedder.as_ref().filter(|asked| {
         let key = check_key(&asked.model, asked.key.as_ref(), &asked.base_url);
         key.map_err(|missing| {
-            notices(HostNotice::MemoriesByWords { why: missing.to_string(), hint: missing.hint() });
+            notices(HostNotice::EmbeddingUnavailable {
+                why: missing.to_string(),
+                hint: missing.hint(),
+            });
         })
         .is_ok()
     });

@@ -69,7 +69,7 @@ impl SessionError {
     /// Returns how to fix it, if known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Store(StoreError::NoSession { .. }) => {
+            Self::Store(StoreError::SessionNotFound { .. }) => {
                 Some("`sallyport session list` shows which there are".to_owned())
             }
             Self::Store(error) | Self::NoStore(error) => error.hint(),
@@ -93,7 +93,7 @@ pub struct HostSession {
     /// Sends commands.
     pub handle: SessionHandle,
     /// Delivers plugin messages. `None` if the session does not listen.
-    attendance: Option<Subscription>,
+    subscription: Option<Subscription>,
 }
 
 impl Host {
@@ -110,7 +110,7 @@ impl Host {
         model: &ModelHandle,
         approvals: PendingApprovals,
     ) -> Result<SessionParts, SessionError> {
-        let OpenedSession { session_id, journal, past, is_kept } = opened;
+        let OpenedSession { session_id, journal, past, is_stored: is_kept } = opened;
         let mut options = config.session_options(&session_id);
         // The matcher cannot write sentences, so a sentence from the tool is the better answer.
         options.spoken |= matches!(model, ModelHandle::Offline);
@@ -137,7 +137,8 @@ impl Host {
     ) -> Result<(HostSession, Events), SessionError> {
         let (mut session, events) = HostSession::start_detached(parts)?;
         if listens {
-            session.attendance = Some(self.subscribe_session(&session.session_id, &session.handle));
+            session.subscription =
+                Some(self.subscribe_session(&session.session_id, &session.handle));
         }
         Ok((session, events))
     }
@@ -153,12 +154,12 @@ impl HostSession {
         let session_id = parts.options.session_id.clone();
         let (handle, events) =
             sallyport_session::spawn_session(parts).map_err(SessionError::Collision)?;
-        Ok((Self { session_id, handle, attendance: None }, events))
+        Ok((Self { session_id, handle, subscription: None }, events))
     }
 
     /// Stops the delivery of plugin messages. Those delivered until now are among the events.
     pub async fn stop_listening(&mut self) {
-        if let Some(attendance) = self.attendance.take() {
+        if let Some(attendance) = self.subscription.take() {
             attendance.unsubscribe().await;
         }
     }

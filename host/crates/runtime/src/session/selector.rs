@@ -37,7 +37,7 @@ pub struct OpenedSession {
     /// The earlier turns.
     pub past: RestoredSession,
     /// Whether the session is stored.
-    pub is_kept: bool,
+    pub is_stored: bool,
 }
 
 /// Opens the selected session and reads its history.
@@ -51,7 +51,7 @@ pub fn open_session(
 ) -> Result<OpenedSession, SessionError> {
     match which {
         SessionSelector::Ephemeral => Ok(OpenedSession {
-            is_kept: false,
+            is_stored: false,
             ..new_opened_session(new_session_id(), Box::new(NoJournal))
         }),
         SessionSelector::New => {
@@ -104,7 +104,7 @@ pub fn current_folder() -> Option<String> {
 }
 
 fn new_opened_session(session_id: String, journal: Box<dyn Journal>) -> OpenedSession {
-    OpenedSession { session_id, journal, past: RestoredSession::default(), is_kept: true }
+    OpenedSession { session_id, journal, past: RestoredSession::default(), is_stored: true }
 }
 
 fn resume_session(
@@ -116,5 +116,5 @@ fn resume_session(
     let count = records.len() as u64;
     let past = restore_session(records);
     let journal = StoreJournal::resume_session(store, &session.id, count, settings.sessions);
-    Ok(OpenedSession { session_id: session.id, journal: Box::new(journal), past, is_kept: true })
+    Ok(OpenedSession { session_id: session.id, journal: Box::new(journal), past, is_stored: true })
 }

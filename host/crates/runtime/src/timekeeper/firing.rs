@@ -13,7 +13,7 @@ use sallyport_store::TimerClaim;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{BUSY_PAUSE, LEASE_MS, LOOK_EVERY, TimekeeperState, places::FiringSlot};
+use super::{BUSY_RETRY_PAUSE, LEASE_MS, POLL_INTERVAL, TimekeeperState, places::FiringSlot};
 use crate::{
     gate::now_ms,
     internal,
@@ -22,16 +22,16 @@ use crate::{
 };
 
 /// How often a claim is renewed during its firing.
-const RENEW_EVERY: Duration = Duration::from_millis(LEASE_MS / 3);
+const RENEWAL_INTERVAL: Duration = Duration::from_millis(LEASE_MS / 3);
 
 /// Maximum length of a label in messages, in characters.
 const LABEL_CHARS_MAX: usize = 60;
 
 /// How long a timer waits after its message was not accepted. By then the next minute has begun.
-const UNSAID_PAUSE: Duration = Duration::from_secs(61);
+const NOTICE_RETRY_PAUSE: Duration = Duration::from_secs(61);
 
 /// The error for a plugin that ran but whose message was not accepted.
-const NOT_TAKEN: &str = "a message of its plugin was not accepted";
+const NOTICE_REJECTED: &str = "a message of its plugin was not accepted";
 
 /// The result of a firing.
 enum FiringResult {
@@ -42,11 +42,11 @@ enum FiringResult {
     /// It was not allowed to begin.
     Refused(String),
     /// It began, and the policy denied it something.
-    Lacking(String),
+    MissingGrant(String),
     /// The plugin is too busy, so it could not begin.
     Busy(String),
     /// It began, and its message to the user was not accepted.
-    Unsaid(String),
+    NoticeRejected(String),
 }
 
 impl TimekeeperState {
@@ -63,25 +63,25 @@ impl TimekeeperState {
             FiringResult::Done => self.settle_claim(claim).await,
             FiringResult::Failed(why) => {
                 self.settle_claim(claim).await;
-                (self.parts.tell)(&format!("{shown} has fired and failed: {why}"));
+                (self.parts.message_sink)(&format!("{shown} has fired and failed: {why}"));
             }
             FiringResult::Refused(why) => {
                 self.block_until_policy_change(&claim.firing.timer);
                 self.release_claim(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
-            FiringResult::Lacking(why) => {
+            FiringResult::MissingGrant(why) => {
                 self.block_until_policy_change(&claim.firing.timer);
                 self.release_begun_claim(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
             FiringResult::Busy(why) => {
-                self.delay_timer(&claim.firing.timer, BUSY_PAUSE);
+                self.delay_timer(&claim.firing.timer, BUSY_RETRY_PAUSE);
                 self.release_claim(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
-            FiringResult::Unsaid(why) => {
-                self.delay_timer(&claim.firing.timer, UNSAID_PAUSE);
+            FiringResult::NoticeRejected(why) => {
+                self.delay_timer(&claim.firing.timer, NOTICE_RETRY_PAUSE);
                 self.release_begun_claim(claim).await;
                 self.warn_once(&format!("{shown} is due and waits: {why}"));
             }
@@ -98,12 +98,14 @@ impl TimekeeperState {
     /// Posts the message of an internal tool. Nothing runs, so the gate is not asked; the user
     /// approved the call that set the timer.
     async fn post_notice(&self, notice: PluginNotice) -> FiringResult {
-        let conversations = Arc::clone(&self.parts.conversations);
-        match run_blocking(move || conversations.post_notice(&notice, DeliveryTime::AtOnce)).await {
+        let conversations = Arc::clone(&self.parts.notification_hub);
+        match run_blocking(move || conversations.post_notice(&notice, DeliveryTime::Immediate))
+            .await
+        {
             Some(Ok(())) => FiringResult::Done,
             Some(Err(error)) => {
                 // The user has not seen the message, so it is repeated after a pause.
-                sleep(LOOK_EVERY).await;
+                sleep(POLL_INTERVAL).await;
                 FiringResult::Refused(error.to_string())
             }
             None => FiringResult::Failed("the host broke".to_owned()),
@@ -127,20 +129,24 @@ impl TimekeeperState {
             };
         let playing = player.start_run(&admitted);
         let timer_id = firing.timer.id.clone();
-        let TimerRunResult { report, is_told, is_unsaid } =
+        let TimerRunResult { report, has_begun: is_told, has_undelivered_notice: is_unsaid } =
             player.plugin().fire_timer(admitted, firing).await;
         playing.finish(&report);
         // This also applies if the plugin ignored the error: the user has not heard of the timer
         // yet.
         if is_unsaid && self.can_retry_notice(&timer_id) {
-            return FiringResult::Unsaid(format!("{NOT_TAKEN}; retrying every minute"));
+            return FiringResult::NoticeRejected(format!(
+                "{NOTICE_REJECTED}; retrying every minute"
+            ));
         }
         match report.outcome {
-            Outcome::Completed(_) if is_unsaid => FiringResult::Failed(NOT_TAKEN.to_owned()),
+            Outcome::Completed(_) if is_unsaid => FiringResult::Failed(NOTICE_REJECTED.to_owned()),
             Outcome::Completed(_) => FiringResult::Done,
             _ if !is_told => FiringResult::Busy(unfinished_reason(&report)),
             // A change of the policy can allow it, so keep the timer until then.
-            Outcome::Denied(denial) if denial.fix.is_some() => FiringResult::Lacking(denial.why),
+            Outcome::Denied(denial) if denial.fix.is_some() => {
+                FiringResult::MissingGrant(denial.why)
+            }
             _ => FiringResult::Failed(unfinished_reason(&report)),
         }
     }
@@ -149,7 +155,7 @@ impl TimekeeperState {
     /// when it is settled.
     async fn renew_claim(&self, claim: &TimerClaim) -> std::convert::Infallible {
         loop {
-            sleep(RENEW_EVERY).await;
+            sleep(RENEWAL_INTERVAL).await;
             let (timers, claim) = (self.parts.timers.clone(), claim.clone());
             self.with_store(move || timers.renew_claim(&claim, now_ms(), LEASE_MS)).await;
         }
@@ -183,7 +189,7 @@ fn firing_arguments(firing: &TimerFiring) -> Value {
         "due_ms": firing.due_ms,
         "late": firing.late,
         "missed": firing.missed,
-        "again": firing.again,
+        "again": firing.will_repeat,
     })
 }
 

@@ -31,7 +31,7 @@ use tokio::{
 
 use self::places::{FiringSlot, FiringSlots, SlotAvailability};
 use crate::{
-    gate::{Tell, now_ms},
+    gate::{MessageSink, now_ms},
     internal,
     roles::SessionRoles,
     services::{NotificationHub, TimerAlarm, USER, run_blocking},
@@ -39,19 +39,19 @@ use crate::{
 
 /// How often it looks for timers that other processes set. Such a timer fires at most this late, so
 /// the store calls a timer late only after this time.
-const LOOK_EVERY: Duration = Duration::from_millis(sallyport_store::timers::LATE_MS);
+const POLL_INTERVAL: Duration = Duration::from_millis(sallyport_store::timers::LATE_MS);
 
 /// How long firings may continue when the program ends. An interrupted one is repeated at the next
 /// start.
-const END_TIME_MAX: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// How long a timer waits if its plugin had no free place. Each try is audited, so the pause is not
 /// short.
-const BUSY_PAUSE: Duration = Duration::from_secs(10);
+const BUSY_RETRY_PAUSE: Duration = Duration::from_secs(10);
 
 /// How often a timer is repeated for the same time if its plugin could not notify the user. After
 /// that, the host warns the user.
-const UNSAID_TRIES_MAX: u32 = 10;
+const NOTICE_TRIES_MAX: u32 = 10;
 
 /// How long a claim is valid without renewal. It expires only if its process hangs.
 const LEASE_MS: u64 = 60_000;
@@ -63,11 +63,11 @@ pub struct TimekeeperParts {
     /// Rings when timers are set in this process.
     pub alarm: Arc<TimerAlarm>,
     /// Receives the messages of internal tools.
-    pub conversations: Arc<NotificationHub>,
+    pub notification_hub: Arc<NotificationHub>,
     /// The plugins, behind the gate.
     pub roles: Arc<SessionRoles>,
     /// Receives warnings.
-    pub tell: Tell,
+    pub message_sink: MessageSink,
 }
 
 /// A running timekeeper. Dropping it stops it.
@@ -79,14 +79,14 @@ pub struct Timekeeper {
 /// The state that the timekeeper and the firings share.
 struct TimekeeperState {
     parts: TimekeeperParts,
-    places: Arc<FiringSlots>,
+    slots: Arc<FiringSlots>,
     warned: Mutex<BTreeSet<String>>,
     /// Timers that were refused, with the revision of the policy that refused them.
-    refused: Mutex<BTreeMap<String, u64>>,
+    blocked: Mutex<BTreeMap<String, u64>>,
     /// Timers that have to wait, with the time of the next try.
-    put_off: Mutex<BTreeMap<String, Instant>>,
+    delayed: Mutex<BTreeMap<String, Instant>>,
     /// How often each timer's plugin could not notify the user.
-    unsaid: Mutex<BTreeMap<String, u32>>,
+    notice_tries: Mutex<BTreeMap<String, u32>>,
 }
 
 impl Timekeeper {
@@ -94,7 +94,14 @@ impl Timekeeper {
     pub fn start(parts: TimekeeperParts) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (places, warned, refused, put_off, unsaid) = Default::default();
-        let desk = TimekeeperState { parts, places, warned, refused, put_off, unsaid };
+        let desk = TimekeeperState {
+            parts,
+            slots: places,
+            warned,
+            blocked: refused,
+            delayed: put_off,
+            notice_tries: unsaid,
+        };
         Self { stop, task: tokio::spawn(Arc::new(desk).run_loop(stopped)) }
     }
 
@@ -121,7 +128,7 @@ impl TimekeeperState {
             }
         }
         let rest = async { while firings.join_next().await.is_some() {} };
-        let _ = timeout(END_TIME_MAX, rest).await;
+        let _ = timeout(SHUTDOWN_TIME_MAX, rest).await;
     }
 
     /// Starts as many firings as there are free places.
@@ -150,7 +157,7 @@ impl TimekeeperState {
                 // Internal tools need no place: their messages take no time and need no approval.
                 Ok(Some(claim)) if is_own => claims.push((claim, None)),
                 Ok(Some(claim)) => {
-                    claims.push((claim, Some(self.places.take_slot(plugin, Instant::now()))));
+                    claims.push((claim, Some(self.slots.take_slot(plugin, Instant::now()))));
                 }
                 Err(error) if claims.is_empty() => return Err(error),
                 // Keep the claims so far, because they would otherwise stay unusable until their
@@ -212,10 +219,10 @@ impl TimekeeperState {
     /// Returns whether a plugin has a free place for another firing.
     fn has_free_slot(&self, plugin: &PluginName) -> bool {
         let Some(grant) = self.schedule_grant(plugin) else { return false };
-        match self.places.check_availability(plugin, &grant, Instant::now()) {
+        match self.slots.check_availability(plugin, &grant, Instant::now()) {
             SlotAvailability::Free => true,
             SlotAvailability::Full => false,
-            SlotAvailability::Spent { per_minute } => {
+            SlotAvailability::RateLimited { per_minute } => {
                 let most = format!("more than {per_minute} times a minute");
                 self.warn_once(&format!("{plugin} fires timers {most}; the others wait"));
                 false
@@ -231,17 +238,17 @@ impl TimekeeperState {
 
     /// Returns why the policy no longer allows a repeated timer that was set before.
     fn interval_violation(&self, timer: &StoredTimer) -> Option<String> {
-        if !sallyport_schedule::is_repeating(&timer.moment) {
+        if !sallyport_schedule::is_repeating(&timer.schedule) {
             return None;
         }
         let least = self.schedule_grant(&timer.owner.plugin)?.interval_min.as_millis();
         let least = u64::try_from(least).unwrap_or(u64::MAX);
-        let found = sallyport_schedule::first_firing_ms(&timer.moment, now_ms(), least);
+        let found = sallyport_schedule::first_firing_ms(&timer.schedule, now_ms(), least);
         found.err().map(|error| format!("{error} (schedule.interval)"))
     }
 
     fn is_blocked(&self, timer: &StoredTimer) -> bool {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
         refused.get(&timer.id) == Some(&self.policy_revision())
     }
 
@@ -249,20 +256,20 @@ impl TimekeeperState {
     /// rules may apply to them.
     fn block_until_policy_change(&self, timer: &StoredTimer) {
         let edition = self.policy_revision();
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
         refused.retain(|_, of| *of == edition);
         refused.insert(timer.id.clone(), edition);
     }
 
     fn is_delayed(&self, timer: &StoredTimer) -> bool {
-        let put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        let put_off = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
         put_off.get(&timer.id).is_some_and(|until| Instant::now() < *until)
     }
 
     /// Delays a timer whose plugin is too busy or sends too many messages.
     fn delay_timer(&self, timer: &StoredTimer, pause: Duration) {
         let now = Instant::now();
-        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut put_off = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
         put_off.retain(|_, until| now < *until);
         put_off.insert(timer.id.clone(), now + pause);
     }
@@ -271,10 +278,10 @@ impl TimekeeperState {
     /// time. The number of tries is limited, because a firing may always send more messages than
     /// are accepted.
     fn can_retry_notice(&self, timer_id: &str) -> bool {
-        let mut unsaid = self.unsaid.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unsaid = self.notice_tries.lock().unwrap_or_else(PoisonError::into_inner);
         let tries = unsaid.entry(timer_id.to_owned()).or_default();
         *tries += 1;
-        let may = *tries < UNSAID_TRIES_MAX;
+        let may = *tries < NOTICE_TRIES_MAX;
         if !may {
             unsaid.remove(timer_id);
         }
@@ -283,17 +290,17 @@ impl TimekeeperState {
 
     /// Forgets the failed tries of a timer that was settled.
     fn forget_retries(&self, timer: &StoredTimer) {
-        self.unsaid.lock().unwrap_or_else(PoisonError::into_inner).remove(&timer.id);
+        self.notice_tries.lock().unwrap_or_else(PoisonError::into_inner).remove(&timer.id);
     }
 
     fn policy_revision(&self) -> u64 {
-        self.parts.roles.registry().gate().standing.current().number
+        self.parts.roles.registry().gate().policy_store.current().revision
     }
 
     fn warn_once(&self, message: &str) {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.insert(message.to_owned()) {
-            (self.parts.tell)(message);
+            (self.parts.message_sink)(message);
         }
     }
 
@@ -303,7 +310,7 @@ impl TimekeeperState {
         let timers = self.parts.timers.clone();
         let next_ms = self.with_store(move || timers.next_due_ms(looked_ms)).await.flatten();
         let until = next_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms())));
-        until.map_or(LOOK_EVERY, |until| until.min(LOOK_EVERY))
+        until.map_or(POLL_INTERVAL, |until| until.min(POLL_INTERVAL))
     }
 
     /// Runs work with the store. An error is reported once; the next look tries again.

@@ -18,7 +18,7 @@ const FIRINGS_MAX: usize = 8;
 
 /// Maximum number of firings of one plugin at the same time, so that a slow plugin does not delay
 /// others.
-const OF_PLUGIN_MAX: usize = 2;
+const FIRINGS_PER_PLUGIN_MAX: usize = 2;
 
 /// The period in which firings are counted.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -33,9 +33,9 @@ pub(super) struct FiringSlots(Mutex<BTreeMap<PluginName, PluginFirings>>);
 
 #[derive(Debug)]
 struct PluginFirings {
-    now: usize,
-    minute: Instant,
-    in_minute: u64,
+    running: usize,
+    minute_start: Instant,
+    started_in_minute: u64,
 }
 
 /// Whether a plugin has a free place for a timer that is due.
@@ -46,7 +46,7 @@ pub(super) enum SlotAvailability {
     /// All places are taken by running firings.
     Full,
     /// It has used up its firings of this minute.
-    Spent {
+    RateLimited {
         /// Maximum number of firings per minute.
         per_minute: u64,
     },
@@ -55,7 +55,7 @@ pub(super) enum SlotAvailability {
 /// A place that is taken until this value is dropped.
 #[derive(Debug)]
 pub(super) struct FiringSlot {
-    places: Arc<FiringSlots>,
+    slots: Arc<FiringSlots>,
     plugin: PluginName,
 }
 
@@ -68,14 +68,14 @@ impl FiringSlots {
     ) -> SlotAvailability {
         let rows = self.lock_rows();
         let own = rows.get(plugin);
-        let all: usize = rows.values().map(|taken| taken.now).sum();
-        if all >= FIRINGS_MAX || own.is_some_and(|own| own.now >= OF_PLUGIN_MAX) {
+        let all: usize = rows.values().map(|taken| taken.running).sum();
+        if all >= FIRINGS_MAX || own.is_some_and(|own| own.running >= FIRINGS_PER_PLUGIN_MAX) {
             return SlotAvailability::Full;
         }
         let per_minute = firings_per_minute(grant);
         match own {
-            Some(own) if own.is_same_minute(now) && own.in_minute >= per_minute => {
-                SlotAvailability::Spent { per_minute }
+            Some(own) if own.is_same_minute(now) && own.started_in_minute >= per_minute => {
+                SlotAvailability::RateLimited { per_minute }
             }
             _ => SlotAvailability::Free,
         }
@@ -84,15 +84,15 @@ impl FiringSlots {
     pub(super) fn take_slot(self: &Arc<Self>, plugin: &PluginName, now: Instant) -> FiringSlot {
         let mut rows = self.lock_rows();
         let own = rows.entry(plugin.clone()).or_insert(PluginFirings {
-            now: 0,
-            minute: now,
-            in_minute: 0,
+            running: 0,
+            minute_start: now,
+            started_in_minute: 0,
         });
         if !own.is_same_minute(now) {
-            (own.minute, own.in_minute) = (now, 0);
+            (own.minute_start, own.started_in_minute) = (now, 0);
         }
-        (own.now, own.in_minute) = (own.now + 1, own.in_minute + 1);
-        FiringSlot { places: Arc::clone(self), plugin: plugin.clone() }
+        (own.running, own.started_in_minute) = (own.running + 1, own.started_in_minute + 1);
+        FiringSlot { slots: Arc::clone(self), plugin: plugin.clone() }
     }
 
     fn lock_rows(&self) -> MutexGuard<'_, BTreeMap<PluginName, PluginFirings>> {
@@ -103,14 +103,14 @@ impl FiringSlots {
 impl PluginFirings {
     /// Returns whether the counted minute includes `now`.
     fn is_same_minute(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.minute) < MINUTE
+        now.saturating_duration_since(self.minute_start) < MINUTE
     }
 }
 
 impl Drop for FiringSlot {
     fn drop(&mut self) {
-        if let Some(own) = self.places.lock_rows().get_mut(&self.plugin) {
-            own.now = own.now.saturating_sub(1);
+        if let Some(own) = self.slots.lock_rows().get_mut(&self.plugin) {
+            own.running = own.running.saturating_sub(1);
         }
     }
 }
@@ -141,7 +141,7 @@ mod tests {
         let room = |name: &str| places.check_availability(&plugin(name), &may, now);
         let mut taken = Vec::new();
         for name in ["a", "b", "c", "d"] {
-            for _ in 0..OF_PLUGIN_MAX {
+            for _ in 0..FIRINGS_PER_PLUGIN_MAX {
                 assert_eq!(room(name), SlotAvailability::Free, "{name}");
                 taken.push(places.take_slot(&plugin(name), now));
             }
@@ -178,7 +178,7 @@ mod tests {
             let last = now + MINUTE - Duration::from_millis(1);
             assert_eq!(
                 places.check_availability(&chain, &may, last),
-                SlotAvailability::Spent { per_minute: 64 }
+                SlotAvailability::RateLimited { per_minute: 64 }
             );
             assert_eq!(places.check_availability(&other, &may, last), SlotAvailability::Free);
         }

@@ -11,7 +11,7 @@ use wasmtime::{
 use wasmtime_wasi::{I32Exit, p2::bindings::exports::wasi::cli::run};
 
 use super::{
-    Answer, InterfaceMismatch, PluginAbi, PluginExport, ToolReturnValue, UncheckedTool,
+    ExportFuture, InterfaceMismatch, PluginAbi, PluginExport, ToolReturnValue, UncheckedTool,
     export_names,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The export that every program has, in the version that error messages name.
-pub(crate) const RUN: &str = "wasi:cli/run@0.2.0";
+pub(crate) const RUN_INTERFACE: &str = "wasi:cli/run@0.2.0";
 
 /// The name of the interface up to its patch version.
 const RUN_PREFIX: &str = "wasi:cli/run@0.2.";
@@ -57,7 +57,7 @@ impl WasiCommand {
         store: &mut Store<Guest>,
         instance: Instance,
     ) -> wasmtime::Result<ToolReturnValue> {
-        let program = store.data().case.role.program.clone();
+        let program = store.data().run_context.role_links.program.clone();
         let program = program.ok_or_else(|| wasmtime::Error::msg("the program has no streams"))?;
         let guest = self.run.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
         let ended = guest.call_run(&mut *store).await;
@@ -100,7 +100,7 @@ impl PluginAbi for WasiCommand {
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-    ) -> Answer<'a, Vec<UncheckedTool>> {
+    ) -> ExportFuture<'a, Vec<UncheckedTool>> {
         let tool = UncheckedTool {
             name: self.tool.id.tool.to_string(),
             title: self.tool.title.clone(),
@@ -117,7 +117,7 @@ impl PluginAbi for WasiCommand {
         store: &'a mut Store<Guest>,
         instance: Instance,
         _call: &'a AdmittedCall,
-    ) -> Answer<'a, ToolReturnValue> {
+    ) -> ExportFuture<'a, ToolReturnValue> {
         Box::pin(self.call_program(store, instance))
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn is_http_handler(export: &str) -> bool {
 }
 
 /// The response of a guest, or its error code.
-pub(crate) type Given = Result<Response<WasiBody>, ErrorCode>;
+pub(crate) type GuestResponse = Result<Response<WasiBody>, ErrorCode>;
 
 /// The HTTP handler that a component exports.
 pub(crate) struct HttpHandler(GuestIndices);
@@ -58,7 +58,7 @@ impl HttpHandler {
         store: &mut Store<Guest>,
         instance: Instance,
         request: Request<WasiBody>,
-        hand_over: impl FnOnce(Given) + Send + Sync + 'static,
+        hand_over: impl FnOnce(GuestResponse) + Send + Sync + 'static,
     ) -> wasmtime::Result<()> {
         let guest = self.0.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
         let scheme = wasi_scheme(request.uri().scheme());

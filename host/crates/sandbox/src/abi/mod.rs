@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The prefix of every `sallyport:plugin` export, before the interface and its version.
-const PACKAGE: &str = "sallyport:plugin/";
+const PACKAGE_PREFIX: &str = "sallyport:plugin/";
 
 /// A tool as the component describes it. Nothing in it has been validated.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl PluginExport {
 }
 
 /// The future of a call into an export. An error is a trap.
-pub(crate) type Answer<'a, R> = BoxFuture<'a, wasmtime::Result<R>>;
+pub(crate) type ExportFuture<'a, R> = BoxFuture<'a, wasmtime::Result<R>>;
 
 /// One version of the contract. Calling an interface that the component does not export returns a
 /// [`InterfaceMismatch`].
@@ -114,7 +114,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, Vec<UncheckedTool>>;
+    ) -> ExportFuture<'a, Vec<UncheckedTool>>;
 
     /// Runs a tool.
     fn call_tool<'a>(
@@ -122,14 +122,14 @@ pub(crate) trait PluginAbi: Send + Sync {
         store: &'a mut Store<Guest>,
         instance: Instance,
         call: &'a AdmittedCall,
-    ) -> Answer<'a, ToolReturnValue>;
+    ) -> ExportFuture<'a, ToolReturnValue>;
 
     /// Runs `setup`. The inner error is the reason why the plugin is unavailable.
     fn run_setup<'a>(
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-    ) -> Answer<'a, Result<(), String>> {
+    ) -> ExportFuture<'a, Result<(), String>> {
         missing_export_answer(PluginExport::Lifecycle)
     }
 
@@ -138,7 +138,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-    ) -> Answer<'a, ()> {
+    ) -> ExportFuture<'a, ()> {
         missing_export_answer(PluginExport::Lifecycle)
     }
 
@@ -149,7 +149,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         _instance: Instance,
         _call: &'a AdmittedCall,
         _firing: TimerFiring,
-    ) -> Answer<'a, ToolReturnValue> {
+    ) -> ExportFuture<'a, ToolReturnValue> {
         missing_export_answer(PluginExport::Timers)
     }
 
@@ -158,7 +158,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-    ) -> Answer<'a, GuidePersona> {
+    ) -> ExportFuture<'a, GuidePersona> {
         missing_export_answer(PluginExport::Guide)
     }
 
@@ -169,7 +169,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         _instance: Instance,
         _call: &'a AdmittedCall,
         _generation: GenerationRequest,
-    ) -> Answer<'a, Result<ProviderAnswer, ProviderFailure>> {
+    ) -> ExportFuture<'a, Result<ProviderAnswer, ProviderFailure>> {
         missing_export_answer(PluginExport::Provider)
     }
 
@@ -178,7 +178,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-    ) -> Answer<'a, ToolReturnValue> {
+    ) -> ExportFuture<'a, ToolReturnValue> {
         missing_export_answer(PluginExport::Listener)
     }
 
@@ -187,7 +187,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         &'a self,
         _store: &'a mut Store<Guest>,
         _instance: Instance,
-    ) -> Answer<'a, ()> {
+    ) -> ExportFuture<'a, ()> {
         missing_export_answer(PluginExport::Listener)
     }
 
@@ -198,7 +198,7 @@ pub(crate) trait PluginAbi: Send + Sync {
         _instance: Instance,
         _connection: String,
         _signal: ListenerSignal,
-    ) -> Answer<'a, Result<Vec<ListenerReply>, ToolReturnValue>> {
+    ) -> ExportFuture<'a, Result<Vec<ListenerReply>, ToolReturnValue>> {
         missing_export_answer(PluginExport::Listener)
     }
 
@@ -208,13 +208,13 @@ pub(crate) trait PluginAbi: Send + Sync {
         _store: &'a mut Store<Guest>,
         _instance: Instance,
         _event: UiEvent,
-    ) -> Answer<'a, ()> {
+    ) -> ExportFuture<'a, ()> {
         missing_export_answer(PluginExport::Ui)
     }
 }
 
 /// The result of a call to an interface that the component does not export.
-fn missing_export_answer<'a, R: Send + 'a>(export: PluginExport) -> Answer<'a, R> {
+fn missing_export_answer<'a, R: Send + 'a>(export: PluginExport) -> ExportFuture<'a, R> {
     let message = format!("it exports no {}", export.display_name());
     Box::pin(ready(Err(wasmtime::Error::new(InterfaceMismatch(message)))))
 }
@@ -269,13 +269,13 @@ pub(crate) fn describe_exports(pre: &InstancePre<Guest>) -> String {
 
 /// Whether the host calls this export, in any version of it.
 pub(crate) fn is_callable(export: &str) -> bool {
-    export.starts_with(PACKAGE) || http::is_http_handler(export)
+    export.starts_with(PACKAGE_PREFIX) || http::is_http_handler(export)
 }
 
 /// Lists exports for an error message: those of our package, or all of them if the component has
 /// none of ours.
 pub(crate) fn format_exports(all: &[String]) -> String {
-    let ours: Vec<&String> = all.iter().filter(|name| name.starts_with(PACKAGE)).collect();
+    let ours: Vec<&String> = all.iter().filter(|name| name.starts_with(PACKAGE_PREFIX)).collect();
     let names: Vec<&str> = if ours.is_empty() {
         all.iter().map(String::as_str).collect()
     } else {

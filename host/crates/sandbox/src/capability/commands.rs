@@ -39,13 +39,13 @@ impl Host for Guest {
 impl Guest {
     fn submit_user_input(&mut self, input: UserInput) -> Result<(), Error> {
         let seat = self.require_seat("hand input to the session", |_| true)?;
-        input::count_input(&mut self.uses, &self.case).map_err(Error::Full)?;
+        input::count_input(&mut self.counters, &self.run_context).map_err(Error::Full)?;
         input::check_no_files(input.attachments.len()).map_err(Error::Invalid)?;
-        let text = input::check_and_redact(&input.text, &self.case.authorizer().redactor())
+        let text = input::check_and_redact(&input.text, &self.run_context.authorizer().redactor())
             .map_err(Error::Invalid)?;
         let bytes = text.len();
         seat.submit_input(text).map_err(convert_seat_error)?;
-        self.case.ledger.record_use(Capability::Ui, format!("input ({bytes} bytes)"));
+        self.run_context.effect_log.record_use(Capability::Ui, format!("input ({bytes} bytes)"));
         Ok(())
     }
 
@@ -58,7 +58,7 @@ impl Guest {
         // The host numbers its questions, so an ID that is not a number matches none of them.
         let id: u64 = id.parse().map_err(|_| Error::NoSuchQuestion)?;
         seat.answer_question(id, answer).map_err(convert_seat_error)?;
-        self.case.ledger.record_use(Capability::Ui, format!("question {id}: {word}"));
+        self.run_context.effect_log.record_use(Capability::Ui, format!("question {id}: {word}"));
         Ok(())
     }
 
@@ -69,15 +69,15 @@ impl Guest {
         match decision {
             Decision::ApproveOnce => Ok(ApprovalAnswer::Once),
             Decision::Deny(reason) => {
-                let redactor = self.case.authorizer().redactor();
+                let redactor = self.run_context.authorizer().redactor();
                 let reason = truncate_reason(&redactor.redact_text(reason.trim())).to_owned();
                 Ok(ApprovalAnswer::No { reason: Some(reason).filter(|reason| !reason.is_empty()) })
             }
             Decision::ApproveForSession | Decision::ApproveAlways => {
-                self.case.ledger.record_refusal(Denial {
+                self.run_context.effect_log.record_refusal(Denial {
                     what: format!(
                         "{} may not answer for more than once",
-                        self.case.current_grant().plugin()
+                        self.run_context.current_grant().plugin()
                     ),
                     why: "a UI answers each question by itself".to_owned(),
                     fix: None,
@@ -93,7 +93,7 @@ impl Guest {
         let seat = self.require_seat("end a turn", |_| true)?;
         self.count_command()?;
         seat.cancel_turn().map_err(convert_seat_error)?;
-        self.case.ledger.record_use(Capability::Ui, "ended the turn".to_owned());
+        self.run_context.effect_log.record_use(Capability::Ui, "ended the turn".to_owned());
         Ok(())
     }
 
@@ -103,24 +103,24 @@ impl Guest {
         what: &str,
         may: impl FnOnce(&Grant) -> bool,
     ) -> Result<Arc<dyn UiSession>, Error> {
-        let grant = self.case.current_grant();
-        let Some(seat) = &self.case.role.seat else {
-            self.case.record_missing_role(what);
+        let grant = self.run_context.current_grant();
+        let Some(seat) = &self.run_context.role_links.ui_session else {
+            self.run_context.record_missing_role(what);
             return Err(Error::NotGranted);
         };
         if grant.ui().is_none() || !may(&grant) {
-            self.case.ledger.record_refusal(grant.deny_capability(Capability::Ui, what));
+            self.run_context.effect_log.record_refusal(grant.deny_capability(Capability::Ui, what));
             return Err(Error::NotGranted);
         }
         Ok(Arc::clone(seat))
     }
 
     fn count_command(&mut self) -> Result<(), Error> {
-        if self.uses.commands.try_count() {
+        if self.counters.commands.try_count() {
             return Ok(());
         }
-        let limit = self.uses.commands.limit_text("answers and ends of turns");
-        self.case.ledger.record_limit(limit.clone());
+        let limit = self.counters.commands.limit_text("answers and ends of turns");
+        self.run_context.effect_log.record_limit(limit.clone());
         Err(Error::Full(format!("the limit of {limit} is reached")))
     }
 }

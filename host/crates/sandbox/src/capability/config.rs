@@ -9,11 +9,11 @@ use crate::{
 
 impl config::Host for Guest {
     fn get(&mut self, key: String) -> wasmtime::Result<Option<String>> {
-        Ok(self.common.settings.get(&key).map(Value::to_string))
+        Ok(self.shared_state.settings.get(&key).map(Value::to_string))
     }
 
     fn get_all(&mut self) -> wasmtime::Result<String> {
-        Ok(Value::Object(self.common.settings.clone()).to_string())
+        Ok(Value::Object(self.shared_state.settings.clone()).to_string())
     }
 }
 

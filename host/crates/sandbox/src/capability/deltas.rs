@@ -13,21 +13,21 @@ use crate::{
 
 impl Host for Guest {
     fn text(&mut self, text: String) -> wasmtime::Result<()> {
-        push_delta(&self.case, |speech, redactor| speech.push_text(&text, redactor));
+        push_delta(&self.run_context, |speech, redactor| speech.push_text(&text, redactor));
         Ok(())
     }
 
     fn reasoning(&mut self, text: String) -> wasmtime::Result<()> {
-        push_delta(&self.case, |speech, redactor| speech.push_reasoning(&text, redactor));
+        push_delta(&self.run_context, |speech, redactor| speech.push_reasoning(&text, redactor));
         Ok(())
     }
 }
 
 /// Pushes a piece. Outside a generation no client receives it, so it is dropped.
 fn push_delta(case: &RunContext, passes: impl FnOnce(&DeltaStream, &Arc<Redactor>) -> bool) {
-    let Some(speech) = &case.role.speech else { return };
+    let Some(speech) = &case.role_links.delta_stream else { return };
     if !passes(speech, &case.authorizer().redactor()) {
         let size = ByteSize(case.initial_grant().limits().output_bytes);
-        case.ledger.record_limit(format!("{size} of an answer (limits.output)"));
+        case.effect_log.record_limit(format!("{size} of an answer (limits.output)"));
     }
 }

@@ -22,18 +22,20 @@ impl Host for Guest {
 impl Guest {
     fn submit_listener_input(&mut self, input: Input) -> Result<(), Error> {
         let Input { text, attachments, origin: label, extra: _ } = input;
-        let (grant, what) = (self.case.current_grant(), "hand input to the session");
-        let Some(inlet) = &self.case.role.inlet else {
-            self.case.record_missing_role(what);
+        let (grant, what) = (self.run_context.current_grant(), "hand input to the session");
+        let Some(inlet) = &self.run_context.role_links.listener_input else {
+            self.run_context.record_missing_role(what);
             return Err(Error::NotGranted);
         };
         if grant.listen().is_empty() {
-            self.case.ledger.record_refusal(grant.deny_capability(Capability::Listen, what));
+            self.run_context
+                .effect_log
+                .record_refusal(grant.deny_capability(Capability::Listen, what));
             return Err(Error::NotGranted);
         }
-        input::count_input(&mut self.uses, &self.case).map_err(Error::Full)?;
+        input::count_input(&mut self.counters, &self.run_context).map_err(Error::Full)?;
         input::check_no_files(attachments.len()).map_err(Error::Invalid)?;
-        let redactor = self.case.authorizer().redactor();
+        let redactor = self.run_context.authorizer().redactor();
         let text = input::check_and_redact(&text, &redactor).map_err(Error::Invalid)?;
         // Redacted before it is cut, because a cut secret would no longer be recognised.
         let label = label.map(|label| {
@@ -43,7 +45,9 @@ impl Guest {
         let (bytes, connection) = (text.len(), inlet.connection.clone());
         let origin = InputOrigin { plugin: grant.plugin().clone(), label, connection };
         inlet.inbox.submit_input(text, origin).map_err(convert_seat_error)?;
-        self.case.ledger.record_use(Capability::Listen, format!("input ({bytes} bytes)"));
+        self.run_context
+            .effect_log
+            .record_use(Capability::Listen, format!("input ({bytes} bytes)"));
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn count_input(uses: &mut HostCallCounters, case: &RunContext) -> Res
         return Ok(());
     }
     let limit = uses.inputs.limit_text("inputs to the session");
-    case.ledger.record_limit(limit.clone());
+    case.effect_log.record_limit(limit.clone());
     Err(format!("the limit of {limit} is reached"))
 }
 

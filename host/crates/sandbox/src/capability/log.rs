@@ -10,8 +10,10 @@ use crate::{
 impl Host for Guest {
     fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
         // Redacted before the ledger cuts it, so that no part of a secret is left.
-        let redactor = self.case.authorizer().redactor();
-        self.case.ledger.log_line(level_from_guest(level), &redactor.redact_text(&message));
+        let redactor = self.run_context.authorizer().redactor();
+        self.run_context
+            .effect_log
+            .log_line(level_from_guest(level), &redactor.redact_text(&message));
         Ok(())
     }
 }

@@ -46,14 +46,14 @@ pub(crate) fn link_capabilities(linker: &mut Linker<Guest>) -> wasmtime::Result<
 }
 
 /// Longest excerpt of a guest's text in a record, in bytes.
-const NAMED_BYTES_MAX: usize = 100;
+const EXCERPT_BYTES_MAX: usize = 100;
 
 /// A guest's text for a record: quoted, on one line, cut to the limit and without secrets. Secrets
 /// are removed before the cut, so that no part of one is left.
 fn quote_for_record(case: &RunContext, text: &str) -> String {
     let redactor = case.authorizer().redactor();
     let text = redactor.redact_text(text);
-    let shown = &text[..text.floor_char_boundary(NAMED_BYTES_MAX)];
+    let shown = &text[..text.floor_char_boundary(EXCERPT_BYTES_MAX)];
     let dots = if shown.len() < text.len() { "…" } else { "" };
     format!("{shown:?}{dots}")
 }

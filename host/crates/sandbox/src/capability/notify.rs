@@ -32,14 +32,14 @@ impl Guest {
         let grant = self.require_notify_grant()?;
         let notice = self.build_notice(message)?;
         let what = describe_notice(&notice);
-        let Some(notices) = self.case.authorizer().services().notices else {
+        let Some(notices) = self.run_context.authorizer().services().notices else {
             return Err(Error::Unavailable("there is nobody to tell anything here".to_owned()));
         };
         let delivery = self.choose_delivery(&grant)?;
-        let going_on = self.case.ledger.begin_use(Capability::Notify, what);
+        let going_on = self.run_context.effect_log.begin_use(Capability::Notify, what);
         run_blocking(move || notices.notify(notice, delivery)).await.map_err(|error| {
             going_on.record_outcome(&format!(": {error}"));
-            self.case.ledger.record_undelivered();
+            self.run_context.effect_log.record_undelivered();
             match error {
                 NoticeError::Full => {
                     let per_minute = grant.per_minute;
@@ -55,27 +55,27 @@ impl Guest {
     }
 
     fn require_notify_grant(&self) -> Result<NotifyGrant, Error> {
-        let grant = self.case.current_grant();
+        let grant = self.run_context.current_grant();
         grant.notify().cloned().ok_or_else(|| {
-            self.case
-                .ledger
+            self.run_context
+                .effect_log
                 .record_refusal(grant.deny_capability(Capability::Notify, "send a message"));
             Error::NotGranted
         })
     }
 
     fn build_notice(&self, message: Message) -> Result<PluginNotice, Error> {
-        let Some(call) = self.case.call() else { return Err(Error::NotGranted) };
+        let Some(call) = self.run_context.call() else { return Err(Error::NotGranted) };
         check_text_length("the text", &message.text)?;
         message
             .speech
             .as_deref()
             .map_or(Ok(()), |speech| check_text_length("the speech", speech))?;
         let audience = audience_from_guest(message.audience)?;
-        let redactor = self.case.authorizer().redactor();
+        let redactor = self.run_context.authorizer().redactor();
         let clean = |text: String| redactor.redact_text(&text).into_owned();
         Ok(PluginNotice {
-            plugin: self.case.initial_grant().plugin().clone(),
+            plugin: self.run_context.initial_grant().plugin().clone(),
             session_id: call.context().session_id.clone(),
             text: clean(message.text),
             speech: message.speech.map(clean),
@@ -87,17 +87,17 @@ impl Guest {
     /// Counts a message against the limits of the run and of the minute, and decides when it is
     /// shown.
     fn choose_delivery(&mut self, grant: &NotifyGrant) -> Result<DeliveryTime, Error> {
-        if !self.uses.notices.try_count() {
-            return Err(self.notify_limit_error(self.uses.notices.limit_text("messages")));
+        if !self.counters.notices.try_count() {
+            return Err(self.notify_limit_error(self.counters.notices.limit_text("messages")));
         }
-        Ok(match self.common.notices.schedule_event(grant.per_minute, Instant::now()) {
-            EventTiming::Now => DeliveryTime::AtOnce,
-            EventTiming::Gathered(after) => DeliveryTime::Gathered(after),
+        Ok(match self.shared_state.notices.schedule_event(grant.per_minute, Instant::now()) {
+            EventTiming::Now => DeliveryTime::Immediate,
+            EventTiming::Gathered(after) => DeliveryTime::Batched(after),
         })
     }
 
     fn notify_limit_error(&self, limit: String) -> Error {
-        self.case.ledger.record_limit(limit.clone());
+        self.run_context.effect_log.record_limit(limit.clone());
         Error::TooMany(format!("the limit of {limit} is reached"))
     }
 }

@@ -27,14 +27,17 @@ impl Guest {
         let what = format!("open {}", &url[..Position::AfterPath]);
         self.check_page_access(&url, &what)?;
         self.count_page()?;
-        let Some(opener) = self.case.authorizer().services().opener else {
+        let Some(opener) = self.run_context.authorizer().services().url_opener else {
             return Err(Error::Other(other_case_json("pages cannot be opened here")));
         };
         let kind = OutboundAccessKind::OpenUrl { url: &url };
-        self.case.authorize_access(&what, kind).await.map_err(|denial| denial_error(&denial))?;
+        self.run_context
+            .authorize_access(&what, kind)
+            .await
+            .map_err(|denial| denial_error(&denial))?;
         // The policy may have changed while the user was deciding.
         self.check_page_access(&url, &what)?;
-        let going_on = self.case.ledger.begin_use(Capability::OpenUrl, what);
+        let going_on = self.run_context.effect_log.begin_use(Capability::OpenUrl, what);
         let (opened, how) = match run_blocking(move || opener.open_url(url.as_str())).await {
             services::UrlOpenResult::Browser => (Opened::Browser, " (in the browser)"),
             services::UrlOpenResult::Shown => (Opened::Shown, " (shown to the person)"),
@@ -45,13 +48,13 @@ impl Guest {
 
     /// Makes sure that the current grant allows the page and that the address contains no secret.
     fn check_page_access(&self, url: &Url, what: &str) -> Result<(), Error> {
-        let grant = self.case.current_grant();
+        let grant = self.run_context.current_grant();
         let checked = match grant.open_url() {
             Some(pages) => pages.check_url(url).map(drop),
             None => Err(grant.deny_capability(Capability::OpenUrl, what)),
         };
         let secret = || {
-            let redactor = self.case.authorizer().redactor();
+            let redactor = self.run_context.authorizer().redactor();
             let name = redactor.find_secret(url.as_str().as_bytes())?;
             Some(Denial {
                 what: format!("{} may not open an address", grant.plugin()),
@@ -62,17 +65,17 @@ impl Guest {
         };
         checked.and_then(|()| secret().map_or(Ok(()), Err)).map_err(|denial| {
             let told = denial_error(&denial);
-            self.case.ledger.record_refusal(denial);
+            self.run_context.effect_log.record_refusal(denial);
             told
         })
     }
 
     fn count_page(&mut self) -> Result<(), Error> {
-        if self.uses.pages.try_count() {
+        if self.counters.pages.try_count() {
             return Ok(());
         }
-        let limit = self.uses.pages.limit_text("pages");
-        self.case.ledger.record_limit(limit.clone());
+        let limit = self.counters.pages.limit_text("pages");
+        self.run_context.effect_log.record_limit(limit.clone());
         Err(Error::Denied(format!("the limit of {limit} is reached")))
     }
 }

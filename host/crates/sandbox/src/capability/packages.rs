@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Most patterns of the policy that a refusal lists.
-const PATTERNS_TOLD_MAX: usize = 20;
+const PATTERNS_LISTED_MAX: usize = 20;
 
 impl Host for Guest {
     async fn releases(&mut self, name: String) -> wasmtime::Result<Result<Vec<Release>, Error>> {
@@ -34,47 +34,47 @@ impl Host for Guest {
 impl Guest {
     /// The versions that the index has and the grant allows.
     async fn list_releases(&mut self, name: &str) -> Result<Vec<Release>, Error> {
-        let grant = self.case.current_grant();
+        let grant = self.run_context.current_grant();
         grant.packages().check_name(name).map_err(|denial| {
             let told = denial_error(&denial, grant.packages());
-            self.case.ledger.record_refusal(denial);
+            self.run_context.effect_log.record_refusal(denial);
             told
         })?;
         self.count_package()?;
-        let Some(packages) = self.case.authorizer().services().packages else {
+        let Some(packages) = self.run_context.authorizer().services().packages else {
             return Err(Error::Unavailable("no packages can be fetched here".to_owned()));
         };
-        let what = format!("list the versions of {}", quote_for_record(&self.case, name));
-        let going_on = self.case.ledger.begin_use(Capability::Packages, what);
+        let what = format!("list the versions of {}", quote_for_record(&self.run_context, name));
+        let going_on = self.run_context.effect_log.begin_use(Capability::Packages, what);
         let listed = packages.list_releases(name).await;
         let listed = listed.map_err(|error| {
             going_on.record_outcome(&format!(": {error}"));
             convert_package_error(error)
         })?;
         // The policy may have changed in the meantime.
-        let grant = self.case.current_grant();
+        let grant = self.run_context.current_grant();
         let granted = |version: &String| grant.packages().check_version(name, version).is_ok();
         let granted = listed.into_iter().filter(granted);
         Ok(granted.map(|version| Release { version, extra: None }).collect())
     }
 
     async fn fetch_package(&mut self, name: &str, version: &str) -> Result<Vec<File>, Error> {
-        let grant = self.case.current_grant();
+        let grant = self.run_context.current_grant();
         grant.packages().check_version(name, version).map_err(|denial| {
             let told = denial_error(&denial, grant.packages());
-            self.case.ledger.record_refusal(denial);
+            self.run_context.effect_log.record_refusal(denial);
             told
         })?;
         self.count_package()?;
-        let Some(packages) = self.case.authorizer().services().packages else {
+        let Some(packages) = self.run_context.authorizer().services().packages else {
             return Err(Error::Unavailable("no packages can be fetched here".to_owned()));
         };
         let what = format!(
             "fetch {} {}",
-            quote_for_record(&self.case, name),
-            quote_for_record(&self.case, version)
+            quote_for_record(&self.run_context, name),
+            quote_for_record(&self.run_context, version)
         );
-        let going_on = self.case.ledger.begin_use(Capability::Packages, what);
+        let going_on = self.run_context.effect_log.begin_use(Capability::Packages, what);
         let fetched = packages.fetch_package(name, version).await;
         going_on.record_outcome(&describe_fetch(&fetched));
         let files = fetched.map_err(convert_package_error)?;
@@ -82,11 +82,11 @@ impl Guest {
     }
 
     fn count_package(&mut self) -> Result<(), Error> {
-        if self.uses.packages.try_count() {
+        if self.counters.packages.try_count() {
             return Ok(());
         }
-        let limit = self.uses.packages.limit_text("packages");
-        self.case.ledger.record_limit(limit.clone());
+        let limit = self.counters.packages.limit_text("packages");
+        self.run_context.effect_log.record_limit(limit.clone());
         Err(Error::Unavailable(format!("the limit of {limit} is reached")))
     }
 }
@@ -94,9 +94,9 @@ impl Guest {
 /// The refusal for the guest: the reason, and the granted patterns, so that the model does not have
 /// to guess.
 fn denial_error(denial: &Denial, grant: &PackagesGrant) -> Error {
-    let mut patterns: Vec<String> = grant.pattern_texts().take(PATTERNS_TOLD_MAX + 1).collect();
-    if patterns.len() > PATTERNS_TOLD_MAX {
-        patterns[PATTERNS_TOLD_MAX] = "…".to_owned();
+    let mut patterns: Vec<String> = grant.pattern_texts().take(PATTERNS_LISTED_MAX + 1).collect();
+    if patterns.len() > PATTERNS_LISTED_MAX {
+        patterns[PATTERNS_LISTED_MAX] = "…".to_owned();
     }
     Error::Denied(match patterns[..] {
         [] => denial.why.clone(),

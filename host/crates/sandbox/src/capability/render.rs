@@ -21,7 +21,7 @@ impl Host for Guest {
     fn print(&mut self, text: String, style: Style) -> wasmtime::Result<()> {
         if let Some(seat) = self.require_drawing_seat(text.len()) {
             seat.print_text(
-                &self.case.authorizer().redactor().redact_text(&text),
+                &self.run_context.authorizer().redactor().redact_text(&text),
                 style_from_guest(style),
             );
         }
@@ -30,7 +30,7 @@ impl Host for Guest {
 
     fn status(&mut self, text: Option<String>) -> wasmtime::Result<()> {
         // Redacted before it is cut, so that no part of a secret is left.
-        let redactor = self.case.authorizer().redactor();
+        let redactor = self.run_context.authorizer().redactor();
         let text = text.map(|text| truncate_status(&redactor.redact_text(&text)).to_owned());
         if let Some(seat) = self.require_drawing_seat(text.as_ref().map_or(0, String::len)) {
             seat.set_status(text.as_deref());
@@ -47,20 +47,20 @@ impl Guest {
     /// The run's seat at the session, if the run may draw this many more bytes. After the first
     /// drawing that exceeds the limit, nothing more is drawn.
     fn require_drawing_seat(&mut self, bytes: usize) -> Option<Arc<dyn UiSession>> {
-        let (grant, what) = (self.case.current_grant(), "draw");
-        let Some(seat) = &self.case.role.seat else {
-            self.case.record_missing_role(what);
+        let (grant, what) = (self.run_context.current_grant(), "draw");
+        let Some(seat) = &self.run_context.role_links.ui_session else {
+            self.run_context.record_missing_role(what);
             return None;
         };
         if grant.ui().is_none() {
-            self.case.ledger.record_refusal(grant.deny_capability(Capability::Ui, what));
+            self.run_context.effect_log.record_refusal(grant.deny_capability(Capability::Ui, what));
             return None;
         }
         let bytes_max = grant.limits().output_bytes;
-        self.uses.drawn_bytes += DRAWING_BYTES + bytes as u64;
-        if self.uses.drawn_bytes > bytes_max {
+        self.counters.drawn_bytes += DRAWING_BYTES + bytes as u64;
+        if self.counters.drawn_bytes > bytes_max {
             let limit = format!("{} drawn in one run (limits.output)", ByteSize(bytes_max));
-            self.case.ledger.record_limit(limit);
+            self.run_context.effect_log.record_limit(limit);
             return None;
         }
         Some(Arc::clone(seat))

@@ -46,7 +46,7 @@ impl Guest {
         let name = plan.label.as_deref().unwrap_or_default();
         let what = format!(
             "set a timer {} ({} bytes)",
-            quote_for_record(&self.case, name),
+            quote_for_record(&self.run_context, name),
             plan.payload.len()
         );
         let timer = self
@@ -60,7 +60,7 @@ impl Guest {
         if id.len() > ID_BYTES_MAX {
             return Ok(false);
         }
-        let what = format!("cancel the timer {}", quote_for_record(&self.case, &id));
+        let what = format!("cancel the timer {}", quote_for_record(&self.run_context, &id));
         self.with_timer_service(what, move |timers, owner| timers.cancel_timer(owner, &id)).await
     }
 
@@ -74,16 +74,18 @@ impl Guest {
 
     /// Makes sure that the plugin may use timers, and counts the call.
     fn require_schedule_grant(&mut self, what: &str) -> Result<ScheduleGrant, Error> {
-        let grant = self.case.current_grant();
+        let grant = self.run_context.current_grant();
         let Some(schedule) = grant.schedule() else {
-            self.case.ledger.record_refusal(grant.deny_capability(Capability::Schedule, what));
+            self.run_context
+                .effect_log
+                .record_refusal(grant.deny_capability(Capability::Schedule, what));
             return Err(Error::NotGranted);
         };
-        if self.uses.store.try_count() {
+        if self.counters.store.try_count() {
             return Ok(*schedule);
         }
-        let limit = self.uses.store.limit_text("questions to the store");
-        self.case.ledger.record_limit(limit.clone());
+        let limit = self.counters.store.limit_text("questions to the store");
+        self.run_context.effect_log.record_limit(limit.clone());
         Err(Error::Unavailable(format!("the limit of {limit} is reached")))
     }
 
@@ -93,7 +95,7 @@ impl Guest {
         timer: NewTimer,
     ) -> Result<TimerRequest, Error> {
         let NewTimer { moment, label, payload, extra: _ } = timer;
-        if !self.common.has_timers {
+        if !self.shared_state.has_timers {
             let why = "the plugin does not export `timers`, so nobody could be called back";
             return Err(Error::Invalid(why.to_owned()));
         }
@@ -101,9 +103,9 @@ impl Guest {
         check_length("the payload", Some(&payload), PAYLOAD_BYTES_MAX)?;
         json::parse_json(&payload, PAYLOAD_BYTES_MAX)
             .map_err(|error| Error::Invalid(format!("the payload is not JSON: {error}")))?;
-        let Some(call) = self.case.call() else { return Err(Error::NotGranted) };
+        let Some(call) = self.run_context.call() else { return Err(Error::NotGranted) };
         Ok(TimerRequest {
-            moment: moment_from_guest(moment)?,
+            schedule: moment_from_guest(moment)?,
             label,
             payload,
             session_id: call.context().session_id.clone(),
@@ -117,11 +119,11 @@ impl Guest {
         what: String,
         work: impl FnOnce(&dyn TimerStore, &DataOwner) -> Result<R, TimerError> + Send + 'static,
     ) -> Result<R, Error> {
-        let Some(timers) = self.case.authorizer().services().timers else {
+        let Some(timers) = self.run_context.authorizer().services().timers else {
             return Err(Error::Unavailable("no timers can be set here".to_owned()));
         };
-        let owner = self.case.data_owner();
-        let going_on = self.case.ledger.begin_use(Capability::Schedule, what);
+        let owner = self.run_context.data_owner();
+        let going_on = self.run_context.effect_log.begin_use(Capability::Schedule, what);
         let done = run_blocking(move || work(&*timers, &owner)).await;
         done.map_err(|error| {
             going_on.record_outcome(&format!(": {error}"));
@@ -133,7 +135,7 @@ impl Guest {
         match error {
             TimerError::Invalid(text) => Error::Invalid(text),
             TimerError::TooMany { max } => {
-                self.case.ledger.record_limit(format!("{max} timers (schedule)"));
+                self.run_context.effect_log.record_limit(format!("{max} timers (schedule)"));
                 Error::QuotaReached(error.to_string())
             }
             TimerError::Unavailable(_) => Error::Unavailable(unavailable_message("store")),
@@ -179,7 +181,7 @@ fn moment_to_guest(moment: services::TimerSchedule) -> Moment {
 pub(crate) fn timer_to_guest(timer: services::StoredTimer) -> Timer {
     Timer {
         id: timer.id,
-        moment: moment_to_guest(timer.moment),
+        moment: moment_to_guest(timer.schedule),
         next_ms: timer.next_ms,
         label: timer.label,
         payload: timer.payload,

@@ -13,16 +13,16 @@ use crate::{
 
 impl Host for Guest {
     async fn get(&mut self, name: String) -> wasmtime::Result<Result<String, Error>> {
-        let grant = self.case.current_grant();
+        let grant = self.run_context.current_grant();
         let shows =
-            |entry: &SecretGrant| entry.name.as_str() == name && entry.way == SecretUse::Reveal;
+            |entry: &SecretGrant| entry.name.as_str() == name && entry.usage == SecretUse::Reveal;
         if !grant.secrets().iter().any(shows) {
-            self.case.ledger.record_refusal(grant.deny_secret(&name));
+            self.run_context.effect_log.record_refusal(grant.deny_secret(&name));
             return Ok(Err(Error::NotGranted));
         }
-        let found = self.case.look_up_secret(&name).await.map_err(Error::Unavailable);
+        let found = self.run_context.look_up_secret(&name).await.map_err(Error::Unavailable);
         if found.is_ok() {
-            self.case.ledger.record_effect(Effect::SecretUsed { name, to: None });
+            self.run_context.effect_log.record_effect(Effect::SecretUsed { name, to: None });
         }
         Ok(found.map(|secret| secret.expose().to_owned()))
     }

@@ -82,7 +82,7 @@ impl Guest {
     async fn get_state(&mut self, key: String) -> Result<Option<Entry>, Error> {
         self.require_state_grant("read what it keeps")?;
         check_key(&key)?;
-        let what = format!("get {}", quote_for_record(&self.case, &key));
+        let what = format!("get {}", quote_for_record(&self.run_context, &key));
         let kept = self.with_state_store(what, move |store, owner| store.get(owner, &key)).await?;
         Ok(kept.map(|StoredValue { value, version }| Entry { value, version, extra: None }))
     }
@@ -93,8 +93,11 @@ impl Guest {
         check_key(&wish.key)?;
         check_value(&wish.value, value_bytes_max)?;
         let expires_in = parse_expiry(wish.expires_in_ms)?;
-        let what =
-            format!("set {} ({} bytes)", quote_for_record(&self.case, &wish.key), wish.value.len());
+        let what = format!(
+            "set {} ({} bytes)",
+            quote_for_record(&self.run_context, &wish.key),
+            wish.value.len()
+        );
         let set = move |store: &dyn StateStore, owner: &DataOwner| {
             let StateWriteRequest { key, value, expected, .. } = &wish;
             let write = StateWrite { value, expected: *expected, expires_in, quota_bytes };
@@ -106,7 +109,7 @@ impl Guest {
     async fn remove_state(&mut self, key: String) -> Result<bool, Error> {
         self.require_state_grant("forget what it keeps")?;
         check_key(&key)?;
-        let what = format!("delete {}", quote_for_record(&self.case, &key));
+        let what = format!("delete {}", quote_for_record(&self.run_context, &key));
         self.with_state_store(what, move |store, owner| store.delete(owner, &key)).await
     }
 
@@ -123,7 +126,7 @@ impl Guest {
             return Err(Error::Invalid("a page of no keys never ends".to_owned()));
         }
         let keys_max = limit.min(PAGE_KEYS_MAX) as usize;
-        let what = format!("list {}", quote_for_record(&self.case, &prefix));
+        let what = format!("list {}", quote_for_record(&self.run_context, &prefix));
         // One key more than the page holds shows whether there is another page.
         let list = move |store: &dyn StateStore, owner: &DataOwner| {
             store.list_keys(owner, &prefix, after.as_deref(), keys_max + 1)
@@ -137,16 +140,18 @@ impl Guest {
 
     /// Makes sure that the plugin may use its store, and counts the call.
     fn require_state_grant(&mut self, what: &str) -> Result<StateGrant, Error> {
-        let grant = self.case.current_grant();
+        let grant = self.run_context.current_grant();
         let Some(state) = grant.state() else {
-            self.case.ledger.record_refusal(grant.deny_capability(Capability::State, what));
+            self.run_context
+                .effect_log
+                .record_refusal(grant.deny_capability(Capability::State, what));
             return Err(Error::NotGranted);
         };
-        if self.uses.store.try_count() {
+        if self.counters.store.try_count() {
             return Ok(*state);
         }
-        let limit = self.uses.store.limit_text("questions to the store");
-        self.case.ledger.record_limit(limit.clone());
+        let limit = self.counters.store.limit_text("questions to the store");
+        self.run_context.effect_log.record_limit(limit.clone());
         Err(Error::Unavailable(format!("the limit of {limit} is reached")))
     }
 
@@ -155,11 +160,11 @@ impl Guest {
         what: String,
         work: impl FnOnce(&dyn StateStore, &DataOwner) -> Result<R, StateStoreError> + Send + 'static,
     ) -> Result<R, Error> {
-        let Some(store) = self.case.authorizer().services().state else {
+        let Some(store) = self.run_context.authorizer().services().state else {
             return Err(Error::Unavailable("nothing can be kept here".to_owned()));
         };
-        let owner = self.case.data_owner();
-        let going_on = self.case.ledger.begin_use(Capability::State, what);
+        let owner = self.run_context.data_owner();
+        let going_on = self.run_context.effect_log.begin_use(Capability::State, what);
         let done = run_blocking(move || work(&*store, &owner)).await;
         done.map_err(|error| {
             going_on.record_outcome(&format!(": {error}"));
@@ -169,10 +174,10 @@ impl Guest {
 
     fn convert_state_error(&self, error: StateStoreError) -> Error {
         match error {
-            StateStoreError::Conflict { present } => Error::Conflict(present),
+            StateStoreError::Conflict { current_version: present } => Error::Conflict(present),
             StateStoreError::QuotaReached { quota, .. } => {
                 let limit = format!("{} of state (quota)", ByteSize(quota));
-                self.case.ledger.record_limit(limit);
+                self.run_context.effect_log.record_limit(limit);
                 Error::QuotaReached(error.to_string())
             }
             StateStoreError::Unavailable(_) => Error::Unavailable(unavailable_message("store")),

@@ -29,7 +29,7 @@ const PENDING_BYTES_MAX: usize = 8 * 1024;
 pub(crate) struct GuestOutput(Arc<GuestOutputState>);
 
 struct GuestOutputState {
-    docket: Arc<CurrentRun>,
+    current_run: Arc<CurrentRun>,
     level: LogLevel,
     pending: Mutex<PendingOutput>,
 }
@@ -41,19 +41,19 @@ struct PendingOutput {
     line: Vec<u8>,
     /// Removes secrets, including those that are split across two writes or by cutting a long line.
     /// `None` if nothing was written in this run.
-    clean: Option<RedactStream>,
+    redaction: Option<RedactStream>,
 }
 
 impl GuestOutput {
     pub(crate) fn new(docket: &Arc<CurrentRun>, level: LogLevel) -> Self {
         let docket = Arc::clone(docket);
-        Self(Arc::new(GuestOutputState { docket, level, pending: Mutex::default() }))
+        Self(Arc::new(GuestOutputState { current_run: docket, level, pending: Mutex::default() }))
     }
 
     fn buffer_bytes(&self, bytes: &[u8]) {
         let mut pending = self.lock_pending();
-        let redactor = || self.0.docket.context().authorizer().redactor().redact_stream();
-        let clean = pending.clean.get_or_insert_with(redactor).push(bytes);
+        let redactor = || self.0.current_run.context().authorizer().redactor().redact_stream();
+        let clean = pending.redaction.get_or_insert_with(redactor).push(bytes);
         pending.line.extend_from_slice(&clean);
         let whole = pending.line.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let rest = pending.line.split_off(whole);
@@ -66,7 +66,7 @@ impl GuestOutput {
 
     /// Logs the last line of a run, which often has no line end.
     pub(crate) fn log_last_line(&self) {
-        let PendingOutput { mut line, clean } = mem::take(&mut *self.lock_pending());
+        let PendingOutput { mut line, redaction: clean } = mem::take(&mut *self.lock_pending());
         line.extend(clean.map(RedactStream::finish).unwrap_or_default());
         line.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.log_line(line));
     }
@@ -74,7 +74,11 @@ impl GuestOutput {
     fn log_line(&self, line: &[u8]) {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        self.0.docket.context().ledger.log_line(self.0.level, &String::from_utf8_lossy(line));
+        self.0
+            .current_run
+            .context()
+            .effect_log
+            .log_line(self.0.level, &String::from_utf8_lossy(line));
     }
 
     /// Locks the pending output. A panic under the lock loses one line at most.

@@ -16,35 +16,36 @@ use crate::{docket::CurrentRun, guest::Guest};
 
 /// A pollable that becomes ready at a time on the guest's clock.
 struct ClockPollable {
-    docket: Arc<CurrentRun>,
+    current_run: Arc<CurrentRun>,
     at: Duration,
     /// Whether to yield once, so that a guest that keeps waiting for a time in the past does not
     /// starve other tasks.
-    owes_a_turn: bool,
+    yields_once: bool,
 }
 
 #[async_trait]
 impl Pollable for ClockPollable {
     async fn ready(&mut self) {
-        if std::mem::take(&mut self.owes_a_turn) {
+        if std::mem::take(&mut self.yields_once) {
             tokio::task::yield_now().await;
         }
-        self.docket.wait_until(self.at).await;
+        self.current_run.wait_until(self.at).await;
     }
 }
 
 impl Guest {
     fn create_clock_pollable(&mut self, at: Duration) -> wasmtime::Result<Resource<DynPollable>> {
-        let docket = Arc::clone(&self.docket);
+        let docket = Arc::clone(&self.current_run);
         let owes_a_turn = at <= docket.guest_time();
-        let timer = self.table.push(ClockPollable { docket, at, owes_a_turn })?;
+        let timer =
+            self.table.push(ClockPollable { current_run: docket, at, yields_once: owes_a_turn })?;
         subscribe(&mut self.table, timer)
     }
 }
 
 impl Host for Guest {
     fn now(&mut self) -> wasmtime::Result<u64> {
-        Ok(u64::try_from(self.docket.guest_time().as_nanos()).unwrap_or(u64::MAX))
+        Ok(u64::try_from(self.current_run.guest_time().as_nanos()).unwrap_or(u64::MAX))
     }
 
     fn resolution(&mut self) -> wasmtime::Result<u64> {
@@ -56,7 +57,7 @@ impl Host for Guest {
     }
 
     fn subscribe_duration(&mut self, wait: u64) -> wasmtime::Result<Resource<DynPollable>> {
-        let at = self.docket.guest_time().saturating_add(Duration::from_nanos(wait));
+        let at = self.current_run.guest_time().saturating_add(Duration::from_nanos(wait));
         self.create_clock_pollable(at)
     }
 }

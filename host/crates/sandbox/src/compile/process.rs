@@ -27,7 +27,7 @@ use super::{
 };
 
 /// Most bytes of a worker's standard error that are kept and shown. The beginning is what matters.
-const REMARKS_BYTES_MAX: usize = 512;
+const STDERR_BYTES_MAX: usize = 512;
 
 /// The message of the standard library for a stack overflow, before it aborts.
 const STACK_OVERFLOW: &str = "has overflowed its stack";
@@ -66,8 +66,8 @@ struct CompileWorker<'a> {
     unsent: &'a [u8],
     input: Option<ChildStdin>,
     output: ChildStdout,
-    errors: Option<ChildStderr>,
-    remarks: Vec<u8>,
+    stderr: Option<ChildStderr>,
+    stderr_bytes: Vec<u8>,
     deadline: Instant,
     status: Option<ExitStatus>,
 }
@@ -76,7 +76,7 @@ struct CompileWorker<'a> {
 struct WorkerPipeReadiness {
     input: bool,
     output: bool,
-    errors: bool,
+    stderr: bool,
 }
 
 impl<'a> CompileWorker<'a> {
@@ -94,8 +94,8 @@ impl<'a> CompileWorker<'a> {
             unsent: bytes,
             input,
             output,
-            errors,
-            remarks: Vec::new(),
+            stderr: errors,
+            stderr_bytes: Vec::new(),
             deadline: Instant::now() + limits.time,
             status: None,
         };
@@ -107,7 +107,7 @@ impl<'a> CompileWorker<'a> {
         let pipes = [
             self.input.as_ref().map(AsFd::as_fd),
             Some(self.output.as_fd()),
-            self.errors.as_ref().map(AsFd::as_fd),
+            self.stderr.as_ref().map(AsFd::as_fd),
         ];
         pipes.into_iter().flatten().try_for_each(|pipe| Ok(rustix::io::ioctl_fionbio(pipe, true)?))
     }
@@ -121,10 +121,10 @@ impl<'a> CompileWorker<'a> {
         let pipes = [
             self.input.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::OUT)),
             Some((self.output.as_fd(), PollFlags::IN)),
-            self.errors.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::IN)),
+            self.stderr.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::IN)),
         ];
         let [input, output, errors] = poll_pipes(pipes, left)?;
-        Ok(WorkerPipeReadiness { input, output, errors })
+        Ok(WorkerPipeReadiness { input, output, stderr: errors })
     }
 
     /// Sends as much input as the worker accepts. If the worker has closed its end, the rest of the
@@ -144,17 +144,17 @@ impl<'a> CompileWorker<'a> {
     /// Reads standard error and keeps its beginning. Returns false if there is nothing more to read
     /// or to keep.
     fn read_errors(&mut self) -> bool {
-        let Some(pipe) = &mut self.errors else { return false };
+        let Some(pipe) = &mut self.stderr else { return false };
         let mut bytes = [0; 1024];
         match pipe.read(&mut bytes) {
             Err(error) if is_transient(&error) => return false,
-            Ok(0) | Err(_) => self.errors = None,
+            Ok(0) | Err(_) => self.stderr = None,
             Ok(length) => {
-                let room = REMARKS_BYTES_MAX - self.remarks.len();
-                self.remarks.extend(&bytes[..length.min(room)]);
+                let room = STDERR_BYTES_MAX - self.stderr_bytes.len();
+                self.stderr_bytes.extend(&bytes[..length.min(room)]);
             }
         }
-        self.remarks.len() < REMARKS_BYTES_MAX
+        self.stderr_bytes.len() < STDERR_BYTES_MAX
     }
 
     /// Determines why the reply is missing or cannot be used.
@@ -167,14 +167,14 @@ impl<'a> CompileWorker<'a> {
             CompileReplyError::TooLarge => {
                 CompileFailure::Limit(ExceededCompileLimit::Code(limits.code_bytes))
             }
-            CompileReplyError::Garbage => {
+            CompileReplyError::Malformed => {
                 CompileFailure::Worker("it does not answer as a worker does".into())
             }
-            CompileReplyError::Unread(error) if error.kind() == io::ErrorKind::TimedOut => {
+            CompileReplyError::Io(error) if error.kind() == io::ErrorKind::TimedOut => {
                 CompileFailure::Limit(ExceededCompileLimit::Time(limits.time))
             }
             // The pipe is closed, so the worker has ended or is of no more use.
-            CompileReplyError::Unread(_) => match self.kill_and_wait() {
+            CompileReplyError::Io(_) => match self.kill_and_wait() {
                 Ok(status) => self.failure_from_status(status, limits),
                 Err(error) => CompileFailure::Worker(error.to_string()),
             },
@@ -187,7 +187,7 @@ impl<'a> CompileWorker<'a> {
         limits: &CompileLimits,
     ) -> CompileFailure {
         while self.read_errors() {}
-        let remarks = reply::sanitize_worker_text(&self.remarks);
+        let remarks = reply::sanitize_worker_text(&self.stderr_bytes);
         match status.signal() {
             Some(signal) if signal == Signal::XCPU.as_raw() => {
                 CompileFailure::Limit(ExceededCompileLimit::CpuTime(limits.cpu_time))
@@ -225,7 +225,7 @@ impl Read for CompileWorker<'_> {
             if ready.input {
                 self.send_input();
             }
-            if ready.errors {
+            if ready.stderr {
                 self.read_errors();
             }
             if ready.output {

@@ -35,7 +35,7 @@ const ARGUMENT: &str = "__compile-queue";
 
 /// Most components that are compiled at the same time. There are several, so that a few expensive
 /// ones leave room for the others, but not many: each may use memory up to its limit.
-const LANES: usize = 8;
+const WORKERS_MAX: usize = 8;
 
 /// Most bytes that are read of the list of components.
 const LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -171,7 +171,7 @@ fn sort_by_size(mut components: Vec<QueuedComponent>) -> VecDeque<QueuedComponen
 fn compile_all(cache: &ComponentCache, components: VecDeque<QueuedComponent>) -> io::Result<()> {
     let engine = wasmtime::Engine::new(&engine_config())
         .map_err(|error| io::Error::other(error.to_string()))?;
-    let lanes = LANES.min(components.len());
+    let lanes = WORKERS_MAX.min(components.len());
     let queue = Mutex::new(components);
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     thread::scope(|scope| {

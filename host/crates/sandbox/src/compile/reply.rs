@@ -40,16 +40,16 @@ pub(super) enum CompileReply {
 #[derive(Debug)]
 pub(super) enum CompileReplyError {
     /// The reply did not arrive, or not completely.
-    Unread(io::Error),
+    Io(io::Error),
     /// The bytes are not the reply of a worker.
-    Garbage,
+    Malformed,
     /// The code exceeds the limit.
     TooLarge,
 }
 
 impl From<io::Error> for CompileReplyError {
     fn from(error: io::Error) -> Self {
-        Self::Unread(error)
+        Self::Io(error)
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) fn read_greeting(mut from: impl Read) -> Result<CompilerIsolation, Co
         [Some(landlock), Some(seccomp)] if magic == *MAGIC => {
             Ok(CompilerIsolation { landlock, seccomp })
         }
-        _ => Err(CompileReplyError::Garbage),
+        _ => Err(CompileReplyError::Malformed),
     }
 }
 
@@ -105,7 +105,7 @@ pub(super) fn read_reply(
         REFUSED if length <= MESSAGE_BYTES_MAX => {
             Ok(CompileReply::Refused(sanitize_worker_text(&read_body(from, length)?)))
         }
-        _ => Err(CompileReplyError::Garbage),
+        _ => Err(CompileReplyError::Malformed),
     }
 }
 
@@ -121,7 +121,7 @@ fn read_body(mut from: impl Read, length: u64) -> Result<Vec<u8>, CompileReplyEr
     from.by_ref().take(length).read_to_end(&mut bytes)?;
     match bytes.len() as u64 == length {
         true => Ok(bytes),
-        false => Err(CompileReplyError::Unread(io::ErrorKind::UnexpectedEof.into())),
+        false => Err(CompileReplyError::Io(io::ErrorKind::UnexpectedEof.into())),
     }
 }
 
@@ -132,13 +132,13 @@ fn truncate_message(message: &str) -> &str {
 fn to_byte(wall: IsolationLayerStatus) -> u8 {
     match wall {
         IsolationLayerStatus::Missing => 0,
-        IsolationLayerStatus::Partly => 1,
-        IsolationLayerStatus::Up => 2,
+        IsolationLayerStatus::Partial => 1,
+        IsolationLayerStatus::Active => 2,
     }
 }
 
 fn from_byte(byte: u8) -> Option<IsolationLayerStatus> {
-    [IsolationLayerStatus::Missing, IsolationLayerStatus::Partly, IsolationLayerStatus::Up]
+    [IsolationLayerStatus::Missing, IsolationLayerStatus::Partial, IsolationLayerStatus::Active]
         .into_iter()
         .find(|wall| to_byte(*wall) == byte)
 }
@@ -148,8 +148,8 @@ mod tests {
     use super::*;
 
     const WALLS: CompilerIsolation = CompilerIsolation {
-        landlock: IsolationLayerStatus::Partly,
-        seccomp: IsolationLayerStatus::Up,
+        landlock: IsolationLayerStatus::Partial,
+        seccomp: IsolationLayerStatus::Active,
     };
 
     fn conversation(compiled: &Result<Vec<u8>, String>) -> Vec<u8> {
@@ -185,10 +185,7 @@ mod tests {
     fn a_reply_that_is_cut_anywhere_is_no_reply() {
         let whole = conversation(&Ok(vec![1, 2, 3]));
         for end in 0..whole.len() {
-            assert!(
-                matches!(hear(&whole[..end]), Err(CompileReplyError::Unread(_))),
-                "cut at {end}"
-            );
+            assert!(matches!(hear(&whole[..end]), Err(CompileReplyError::Io(_))), "cut at {end}");
         }
     }
 
@@ -198,7 +195,7 @@ mod tests {
         for (place, what) in [(0, "magic"), (20, "Landlock"), (21, "seccomp"), (22, "kind")] {
             let mut bad = good.clone();
             bad[place] = 9;
-            assert!(matches!(hear(&bad), Err(CompileReplyError::Garbage)), "{what}");
+            assert!(matches!(hear(&bad), Err(CompileReplyError::Malformed)), "{what}");
         }
         let announces = |kind: u8, length: u64| {
             let mut bytes = good[..22].to_vec();
@@ -210,7 +207,7 @@ mod tests {
         assert!(matches!(announces(CODE, u64::MAX), Err(CompileReplyError::TooLarge)));
         assert!(matches!(
             announces(REFUSED, MESSAGE_BYTES_MAX + 1),
-            Err(CompileReplyError::Garbage)
+            Err(CompileReplyError::Malformed)
         ));
     }
 }

@@ -26,7 +26,7 @@ use super::{
 };
 
 /// The mode of a new folder, which the process's umask narrows.
-const NEW_FOLDER: Mode = Mode::from_raw_mode(0o777);
+const NEW_FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 
 /// Resolves a path that may be changed. A link at the end is the target itself.
 fn resolve_for_change(
@@ -34,8 +34,8 @@ fn resolve_for_change(
     from: &FileHandle,
     path: &str,
 ) -> Result<ResolvedGuestPath, ErrorCode> {
-    let spot = resolve_path(present, from, path, FinalSymlinkMode::Meant, FsAccess::ReadWrite)?;
-    present.check_change(&spot.below)?;
+    let spot = resolve_path(present, from, path, FinalSymlinkMode::NoFollow, FsAccess::ReadWrite)?;
+    present.check_change(&spot.relative_path)?;
     Ok(spot)
 }
 
@@ -71,7 +71,7 @@ fn create_entry(
         present.refund_bytes(turn, ENTRY_BYTES);
         to_error_code(error)
     })?;
-    present.record_change(&spot.below);
+    present.record_change(&spot.relative_path);
     Ok(())
 }
 
@@ -83,7 +83,7 @@ pub(super) fn create_folder(
     let spot = resolve_for_change(present, from, path)?;
     let name = spot.name.as_deref().ok_or(ErrorCode::Exist)?;
     let turn = present.lock_for_write();
-    create_entry(present, &turn, &spot, || mkdirat(&spot.folder, name, NEW_FOLDER))
+    create_entry(present, &turn, &spot, || mkdirat(&spot.folder, name, NEW_FOLDER_MODE))
 }
 
 /// Creates a symbolic link. A link that leads out of the mount is refused: it could only mislead
@@ -96,8 +96,8 @@ pub(super) fn create_symlink(
 ) -> Result<(), ErrorCode> {
     let spot = resolve_for_change(present, from, path)?;
     let name = new_entry_name(&spot)?;
-    if is_outside_mount(target, spot.below.components().count() - 1) {
-        return Err(present.refuse_link(&spot.below));
+    if is_outside_mount(target, spot.relative_path.components().count() - 1) {
+        return Err(present.refuse_link(&spot.relative_path));
     }
     let turn = present.lock_for_write();
     create_entry(present, &turn, &spot, || symlinkat(target, &spot.folder, name))
@@ -131,7 +131,7 @@ pub(super) fn create_hard_link(
     if old.is_folder && file_type_of(&linked) != FileType::Directory {
         return Err(ErrorCode::NotDirectory);
     }
-    present.check_hard_links(&old.below, has_hard_links(&linked), FsAccess::ReadWrite)?;
+    present.check_hard_links(&old.relative_path, has_hard_links(&linked), FsAccess::ReadWrite)?;
     let flags = AtFlags::empty();
     create_entry(present, &turn, &new, || {
         linkat(&old.folder, old_name, &new.folder, new_name, flags)
@@ -160,7 +160,7 @@ pub(super) fn rename_entry(
     let moved = stat_resolved_path(&old)?;
     let is_folder = file_type_of(&moved) == FileType::Directory;
     if is_folder {
-        present.check_folder_move(&old.below, &new.below)?;
+        present.check_folder_move(&old.relative_path, &new.relative_path)?;
     } else if old.is_folder || new.is_folder {
         return Err(ErrorCode::NotDirectory);
     }
@@ -171,8 +171,8 @@ pub(super) fn rename_entry(
     if let Some(replaced) = replaced {
         refund_removed_entry(present, &turn, &replaced);
     }
-    present.record_change(&old.below);
-    present.record_change(&new.below);
+    present.record_change(&old.relative_path);
+    present.record_change(&new.relative_path);
     Ok(())
 }
 
@@ -192,7 +192,7 @@ pub(super) fn remove_file(
     }
     unlinkat(&spot.folder, name, AtFlags::empty()).map_err(to_error_code)?;
     refund_removed_entry(present, &turn, &stat);
-    present.record_change(&spot.below);
+    present.record_change(&spot.relative_path);
     Ok(())
 }
 
@@ -210,7 +210,7 @@ pub(super) fn remove_folder(
         error => to_error_code(error),
     })?;
     present.refund_bytes(&turn, ENTRY_BYTES);
-    present.record_change(&spot.below);
+    present.record_change(&spot.relative_path);
     Ok(())
 }
 
@@ -235,9 +235,9 @@ pub(super) fn set_times(
     times: &Timestamps,
 ) -> Result<(), ErrorCode> {
     let spot = resolve_path(present, from, path, last_link, FsAccess::ReadWrite)?;
-    present.check_change(&spot.below)?;
+    present.check_change(&spot.relative_path)?;
     present.check_hard_links(
-        &spot.below,
+        &spot.relative_path,
         has_hard_links(&stat_resolved_path(&spot)?),
         FsAccess::ReadWrite,
     )?;
@@ -246,7 +246,7 @@ pub(super) fn set_times(
         None => futimens(&spot.folder, times),
     };
     set.map_err(to_error_code)?;
-    present.record_change(&spot.below);
+    present.record_change(&spot.relative_path);
     Ok(())
 }
 

@@ -41,8 +41,8 @@ type Fd = Resource<Descriptor>;
 
 fn final_symlink_mode(flags: PathFlags) -> FinalSymlinkMode {
     match flags.contains(PathFlags::SYMLINK_FOLLOW) {
-        true => FinalSymlinkMode::Followed,
-        false => FinalSymlinkMode::Meant,
+        true => FinalSymlinkMode::Follow,
+        false => FinalSymlinkMode::NoFollow,
     }
 }
 
@@ -97,13 +97,14 @@ async fn run_permitted_change<R: Send + 'static>(
 }
 
 /// A change that involves two paths.
-type Between = fn(&GrantedMount, (&FileHandle, &str), (&FileHandle, &str)) -> Result<(), ErrorCode>;
+type TwoPathOperation =
+    fn(&GrantedMount, (&FileHandle, &str), (&FileHandle, &str)) -> Result<(), ErrorCode>;
 
 /// Runs an operation on two open folders, if the current grant allows both.
 async fn run_on_two_folders(
     old: (Arc<FileHandle>, String),
     new: (Arc<FileHandle>, String),
-    work: Between,
+    work: TwoPathOperation,
 ) -> FsResult<()> {
     new.0.check_grant()?;
     run_permitted(old.0, move |present, from| work(present, (from, &old.1), (&new.0, &new.1))).await
@@ -324,7 +325,7 @@ impl HostDescriptor for Guest {
     ) -> FsResult<Fd> {
         let folder = self.find_folder_handle(&fd)?;
         let wish =
-            PathOpenRequest { last_link: final_symlink_mode(path_flags), open: open_flags, flags };
+            PathOpenRequest { final_symlink: final_symlink_mode(path_flags), open_flags, flags };
         let opened =
             run_permitted(folder, move |present, from| open_path(present, from, &path, wish))
                 .await?;

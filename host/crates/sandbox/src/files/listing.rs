@@ -20,13 +20,13 @@ use super::{
 };
 
 /// Names per batch, which is also the most that are in memory.
-const NAMES_AT_A_TIME: usize = 128;
+const NAMES_PER_BATCH: usize = 128;
 
 /// A folder that is being listed.
 pub(crate) struct FolderListing {
     mount: Arc<GuestMount>,
-    below: PathBuf,
-    rest: Mutex<FolderListingState>,
+    relative_path: PathBuf,
+    state: Mutex<FolderListingState>,
     _slot: OpenFileSlot,
 }
 
@@ -34,7 +34,7 @@ struct FolderListingState {
     folder: Dir,
     names: VecDeque<DirectoryEntry>,
     /// Names left out so far.
-    unnamed: usize,
+    omitted_names: usize,
 }
 
 impl FolderListing {
@@ -44,25 +44,26 @@ impl FolderListing {
         let rest = FolderListingState {
             folder: Dir::read_from(&folder.fd).map_err(to_error_code)?,
             names: VecDeque::new(),
-            unnamed: 0,
+            omitted_names: 0,
         };
-        let (mount, below) = (Arc::clone(&present.mount), folder.below.clone());
-        Ok(Self { mount, below, rest: Mutex::new(rest), _slot: slot })
+        let (mount, below) = (Arc::clone(&present.mount), folder.relative_path.clone());
+        Ok(Self { mount, relative_path: below, state: Mutex::new(rest), _slot: slot })
     }
 
     /// Returns the next name of the current batch.
     pub(super) fn next_buffered(&self, present: &GrantedMount) -> Option<DirectoryEntry> {
-        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rest = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // The denied patterns may have changed since the name was read.
-        let hides = |entry: &DirectoryEntry| !present.is_visible(&self.below.join(&entry.name));
+        let hides =
+            |entry: &DirectoryEntry| !present.is_visible(&self.relative_path.join(&entry.name));
         while rest.names.pop_front_if(|entry| hides(entry)).is_some() {}
         rest.names.pop_front()
     }
 
     /// The current grant for the folder.
     pub(super) fn check_grant(&self) -> Result<GrantedMount, ErrorCode> {
-        let present = self.mount.check_grant(&self.below)?;
-        present.check_access(&self.below, sallyport_policy::FsAccess::Read)?;
+        let present = self.mount.check_grant(&self.relative_path)?;
+        present.check_access(&self.relative_path, sallyport_policy::FsAccess::Read)?;
         Ok(present)
     }
 
@@ -71,10 +72,13 @@ impl FolderListing {
         &self,
         present: &GrantedMount,
     ) -> Result<Option<DirectoryEntry>, ErrorCode> {
-        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
-        while rest.names.len() < NAMES_AT_A_TIME {
+        let mut rest = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while rest.names.len() < NAMES_PER_BATCH {
             let Some(entry) = rest.folder.read() else {
-                present.log_omitted_names(&self.below, std::mem::take(&mut rest.unnamed));
+                present.log_omitted_names(
+                    &self.relative_path,
+                    std::mem::take(&mut rest.omitted_names),
+                );
                 break;
             };
             let entry = entry.map_err(to_error_code)?;
@@ -84,7 +88,7 @@ impl FolderListing {
                     rest.names.push_back(DirectoryEntry { type_, name: name.to_owned() });
                 }
                 Ok(_) => {}
-                Err(_) => rest.unnamed += 1,
+                Err(_) => rest.omitted_names += 1,
             }
         }
         Ok(rest.names.pop_front())
@@ -92,7 +96,7 @@ impl FolderListing {
 
     /// Whether the guest may see a name.
     fn is_visible(&self, present: &GrantedMount, name: &str) -> bool {
-        !matches!(name, "." | "..") && present.is_visible(&self.below.join(name))
+        !matches!(name, "." | "..") && present.is_visible(&self.relative_path.join(name))
     }
 }
 

@@ -42,11 +42,11 @@ pub(super) fn read_link(
     from: &FileHandle,
     path: &str,
 ) -> Result<String, ErrorCode> {
-    let spot = resolve_path(present, from, path, FinalSymlinkMode::Meant, FsAccess::Read)?;
+    let spot = resolve_path(present, from, path, FinalSymlinkMode::NoFollow, FsAccess::Read)?;
     let name = spot.name.ok_or(ErrorCode::Invalid)?;
     let target = readlinkat(&spot.folder, name, Vec::new()).map_err(to_error_code)?;
     match target.into_string() {
-        Ok(target) if target.starts_with('/') => Err(present.refuse_link(&spot.below)),
+        Ok(target) if target.starts_with('/') => Err(present.refuse_link(&spot.relative_path)),
         Ok(target) => Ok(target),
         Err(_) => Err(ErrorCode::IllegalByteSequence),
     }

@@ -46,8 +46,8 @@ use crate::guest::Guest;
 /// The state of the disk that all guests share.
 #[derive(Debug, Default)]
 pub(crate) struct SharedDiskState {
-    pub(crate) shelves: FolderUsageTable,
-    pub(crate) scratches: ScratchFolders,
+    pub(crate) folder_usage: FolderUsageTable,
+    pub(crate) scratch_folders: ScratchFolders,
 }
 
 /// The mounts of one guest. A guest without mounts has no files.

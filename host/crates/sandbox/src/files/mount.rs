@@ -18,12 +18,12 @@ use crate::{case::RunContext, docket::CurrentRun};
 
 /// A folder as one run sees it.
 pub(crate) struct GuestMount {
-    docket: Arc<CurrentRun>,
-    kind: MountSource,
+    current_run: Arc<CurrentRun>,
+    source: MountSource,
     guest: String,
     root: Arc<OwnedFd>,
-    slots: Arc<OpenFileCounter>,
-    account: QuotaAccount,
+    open_files: Arc<OpenFileCounter>,
+    quota_account: QuotaAccount,
 }
 
 /// The source of a mount.
@@ -54,10 +54,10 @@ pub(crate) struct OpenFileSlot(Arc<OpenFileCounter>);
 /// A mount with its current grant. Every host call begins with one.
 pub(crate) struct GrantedMount {
     pub(crate) mount: Arc<GuestMount>,
-    case: Arc<RunContext>,
+    run_context: Arc<RunContext>,
     grant: Arc<Grant>,
     /// The index among the folders and files of the grant, or among its scratch folders.
-    entry: usize,
+    entry_index: usize,
 }
 
 impl MountGrantEntry {
@@ -109,13 +109,21 @@ impl GuestMount {
     fn new(
         docket: &Arc<CurrentRun>,
         slots: &Arc<OpenFileCounter>,
-        kind: MountSource,
+        source: MountSource,
         guest: String,
         root: OwnedFd,
         shelf: Arc<FolderUsage>,
     ) -> Self {
-        let (docket, slots, root) = (Arc::clone(docket), Arc::clone(slots), Arc::new(root));
-        Self { docket, kind, guest, root, slots, account: QuotaAccount::new(shelf) }
+        let (current_run, open_files, root) =
+            (Arc::clone(docket), Arc::clone(slots), Arc::new(root));
+        Self {
+            current_run,
+            source,
+            guest,
+            root,
+            open_files,
+            quota_account: QuotaAccount::new(shelf),
+        }
     }
 
     pub(crate) fn mount_path(&self) -> &str {
@@ -127,23 +135,28 @@ impl GuestMount {
     }
 
     pub(crate) fn quota_account(&self) -> &QuotaAccount {
-        &self.account
+        &self.quota_account
     }
 
     /// Makes sure that the current grant has the mount. `below` is the path in the mount that is
     /// accessed.
     pub(crate) fn check_grant(self: &Arc<Self>, below: &Path) -> Result<GrantedMount, ErrorCode> {
-        let case = self.docket.context();
+        let case = self.current_run.context();
         let grant = case.current_grant();
         match self.find_grant_entry(&grant, below) {
-            Some(entry) => Ok(GrantedMount { mount: Arc::clone(self), case, grant, entry }),
+            Some(entry) => Ok(GrantedMount {
+                mount: Arc::clone(self),
+                run_context: case,
+                grant,
+                entry_index: entry,
+            }),
             None => Err(self.record_refusal(&case, &grant, below, FsAccess::Read)),
         }
     }
 
     /// The index of the grant's entry for a path.
     fn find_grant_entry(&self, grant: &Grant, below: &Path) -> Option<usize> {
-        match &self.kind {
+        match &self.source {
             MountSource::Folder(host) => grant.fs().iter().position(|mount| {
                 mount.guest == self.guest && mount.host.as_os_str() == host.as_os_str()
             }),
@@ -169,7 +182,7 @@ impl GuestMount {
         wanted: FsAccess,
     ) -> ErrorCode {
         let path = self.to_guest_path(below);
-        case.ledger.record_refusal(match self.kind {
+        case.effect_log.record_refusal(match self.source {
             MountSource::Scratch(_) => {
                 grant.deny_capability(Capability::Scratch, &format!("use {path}"))
             }
@@ -186,18 +199,18 @@ impl GuestMount {
 impl GrantedMount {
     /// The run that makes the host call.
     pub(crate) fn run_context(&self) -> Weak<RunContext> {
-        Arc::downgrade(&self.case)
+        Arc::downgrade(&self.run_context)
     }
 
     pub(crate) fn is_same_run(&self, run: &Weak<RunContext>) -> bool {
-        std::ptr::eq(run.as_ptr(), Arc::as_ptr(&self.case))
+        std::ptr::eq(run.as_ptr(), Arc::as_ptr(&self.run_context))
     }
 
     /// Makes sure that a path may be accessed at all.
     pub(crate) fn check_access(&self, below: &Path, wanted: FsAccess) -> Result<(), ErrorCode> {
         match self.is_visible(below) {
             true => Ok(()),
-            false => Err(self.mount.record_refusal(&self.case, &self.grant, below, wanted)),
+            false => Err(self.mount.record_refusal(&self.run_context, &self.grant, below, wanted)),
         }
     }
 
@@ -205,15 +218,18 @@ impl GrantedMount {
     pub(crate) fn check_change(&self, below: &Path) -> Result<(), ErrorCode> {
         match self.is_writable() {
             true => self.check_access(below, FsAccess::ReadWrite),
-            false => {
-                Err(self.mount.record_refusal(&self.case, &self.grant, below, FsAccess::ReadWrite))
-            }
+            false => Err(self.mount.record_refusal(
+                &self.run_context,
+                &self.grant,
+                below,
+                FsAccess::ReadWrite,
+            )),
         }
     }
 
     /// Whether a path exists for the guest.
     pub(crate) fn is_visible(&self, below: &Path) -> bool {
-        match self.mount.kind {
+        match self.mount.source {
             MountSource::Scratch(_) => true,
             MountSource::Folder(_) => {
                 self.granted_folder().deny.find_denying_pattern(below).is_none()
@@ -223,7 +239,7 @@ impl GrantedMount {
     }
 
     pub(crate) fn is_writable(&self) -> bool {
-        match self.mount.kind {
+        match self.mount.source {
             MountSource::Scratch(_) => true,
             MountSource::Folder(_) => self.granted_folder().access == FsAccess::ReadWrite,
             MountSource::Copies(_) => false,
@@ -239,7 +255,7 @@ impl GrantedMount {
     /// Makes sure that moving a folder takes nothing out from under a denied pattern and puts
     /// nothing under one. The check covers any possible contents of the folder.
     pub(crate) fn check_folder_move(&self, from: &Path, to: &Path) -> Result<(), ErrorCode> {
-        if matches!(self.mount.kind, MountSource::Scratch(_)) {
+        if matches!(self.mount.source, MountSource::Scratch(_)) {
             return Ok(());
         }
         let deny = &self.granted_folder().deny;
@@ -264,7 +280,7 @@ impl GrantedMount {
         has_more_names: bool,
         wanted: FsAccess,
     ) -> Result<(), ErrorCode> {
-        let denies = match self.mount.kind {
+        let denies = match self.mount.source {
             MountSource::Folder(_) => &self.granted_folder().deny,
             // Nothing is denied in the host's own folders.
             MountSource::Scratch(_) | MountSource::Copies(_) => return Ok(()),
@@ -284,13 +300,15 @@ impl GrantedMount {
     fn record_denial(&self, act: String, why: String) -> ErrorCode {
         let what = format!("{} may not {act}", self.grant.plugin());
         let denial = Denial { what, why, fix: None, nobody_to_ask: false };
-        self.case.ledger.record_refusal(denial);
+        self.run_context.effect_log.record_refusal(denial);
         ErrorCode::NotPermitted
     }
 
     /// Records that a path was changed.
     pub(crate) fn record_change(&self, below: &Path) {
-        self.case.ledger.record_effect(Effect::Changed { path: self.mount.to_guest_path(below) });
+        self.run_context
+            .effect_log
+            .record_effect(Effect::Changed { path: self.mount.to_guest_path(below) });
     }
 
     /// Logs how many names of a folder could not be passed to the guest.
@@ -298,24 +316,24 @@ impl GrantedMount {
         if names > 0 {
             let path = self.mount.to_guest_path(below);
             let text = format!("{names} names in {path} are not UTF-8 and were left out");
-            self.case.ledger.log_line(LogLevel::Warn, &text);
+            self.run_context.effect_log.log_line(LogLevel::Warn, &text);
         }
     }
 
     /// Counts one more open file.
     pub(crate) fn take_open_file_slot(&self) -> Result<OpenFileSlot, ErrorCode> {
-        let slot = OpenFileSlot(Arc::clone(&self.mount.slots));
+        let slot = OpenFileSlot(Arc::clone(&self.mount.open_files));
         let files_max = self.grant.limits().files;
         if slot.0.0.fetch_add(1, Ordering::Relaxed) < files_max {
             return Ok(slot);
         }
-        self.case.ledger.record_limit(format!("{files_max} open files (limits.files)"));
+        self.run_context.effect_log.record_limit(format!("{files_max} open files (limits.files)"));
         Err(ErrorCode::InsufficientMemory)
     }
 
     /// Prevents other changes to the folder until the turn is dropped.
     pub(crate) fn lock_for_write(&self) -> FolderWriteGuard<'_> {
-        self.mount.account.lock_for_write()
+        self.mount.quota_account.lock_for_write()
     }
 
     /// Charges growth, in bytes.
@@ -324,27 +342,31 @@ impl GrantedMount {
         turn: &FolderWriteGuard<'_>,
         bytes: u64,
     ) -> Result<(), ErrorCode> {
-        let quota_bytes = match self.mount.kind {
-            MountSource::Scratch(_) => Some(self.grant.scratch()[self.entry].quota_bytes),
+        let quota_bytes = match self.mount.source {
+            MountSource::Scratch(_) => Some(self.grant.scratch()[self.entry_index].quota_bytes),
             MountSource::Folder(_) | MountSource::Copies(_) => self.granted_folder().quota_bytes,
         };
-        let charged =
-            self.mount.account.charge_bytes(turn, bytes, quota_bytes, self.mount.root_folder());
+        let charged = self.mount.quota_account.charge_bytes(
+            turn,
+            bytes,
+            quota_bytes,
+            self.mount.root_folder(),
+        );
         charged.map_err(|full| {
             let (size, guest) = (ByteSize(full.limit_bytes), &self.mount.guest);
-            self.case.ledger.record_limit(format!("{size} in {guest} (quota)"));
+            self.run_context.effect_log.record_limit(format!("{size} in {guest} (quota)"));
             ErrorCode::InsufficientSpace
         })
     }
 
     /// Refunds charged bytes.
     pub(crate) fn refund_bytes(&self, turn: &FolderWriteGuard<'_>, bytes: u64) {
-        self.mount.account.refund_bytes(turn, bytes);
+        self.mount.quota_account.refund_bytes(turn, bytes);
     }
 
     /// The folder or file of the grant. Not for scratch folders.
     fn granted_folder(&self) -> &FsMount {
-        &self.grant.fs()[self.entry]
+        &self.grant.fs()[self.entry_index]
     }
 }
 

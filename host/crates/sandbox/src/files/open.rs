@@ -20,17 +20,17 @@ use super::{
 
 /// Flags of every open: the last name is never followed as a link, a pipe does not wait for its
 /// other end, and a terminal does not become ours.
-const ALWAYS: OFlags =
+const COMMON_OPEN_FLAGS: OFlags =
     OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// The mode of a new file, which the process's umask narrows.
-const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
+const NEW_FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
 /// The flags of a guest's request to open a path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PathOpenRequest {
-    pub(super) last_link: FinalSymlinkMode,
-    pub(super) open: OpenFlags,
+    pub(super) final_symlink: FinalSymlinkMode,
+    pub(super) open_flags: OpenFlags,
     pub(super) flags: DescriptorFlags,
 }
 
@@ -44,7 +44,7 @@ impl PathOpenRequest {
     }
 
     fn has_flag(self, flag: OpenFlags) -> bool {
-        self.open.contains(flag)
+        self.open_flags.contains(flag)
     }
 
     fn is_change(self) -> bool {
@@ -64,7 +64,7 @@ impl PathOpenRequest {
             return Err(ErrorCode::Unsupported);
         }
         let for_files = OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::TRUNCATE;
-        match self.has_flag(OpenFlags::DIRECTORY) && self.open.intersects(for_files) {
+        match self.has_flag(OpenFlags::DIRECTORY) && self.open_flags.intersects(for_files) {
             true => Err(ErrorCode::Invalid),
             false => Ok(()),
         }
@@ -89,13 +89,14 @@ pub(super) fn open_path(
     wish: PathOpenRequest,
 ) -> Result<FileHandle, ErrorCode> {
     wish.check_flags()?;
-    let spot = resolve_path(present, from, path, wish.last_link, wish.required_access())?;
+    let spot = resolve_path(present, from, path, wish.final_symlink, wish.required_access())?;
     if wish.is_change() {
-        present.check_change(&spot.below)?;
+        present.check_change(&spot.relative_path)?;
     }
     // A folder that cannot be changed needs no turn.
     let turn = present.is_writable().then(|| present.lock_for_write());
-    let door = PathOpener { present, spot: &spot, wish, turn };
+    let door =
+        PathOpener { granted_mount: present, resolved: &spot, request: wish, write_guard: turn };
     let Some(name) = &spot.name else {
         return door.open_folder(".".as_ref());
     };
@@ -114,47 +115,48 @@ pub(super) fn open_path(
 
 /// A resolved path and the request to open it.
 struct PathOpener<'a> {
-    present: &'a GrantedMount,
-    spot: &'a ResolvedGuestPath,
-    wish: PathOpenRequest,
-    turn: Option<FolderWriteGuard<'a>>,
+    granted_mount: &'a GrantedMount,
+    resolved: &'a ResolvedGuestPath,
+    request: PathOpenRequest,
+    write_guard: Option<FolderWriteGuard<'a>>,
 }
 
 impl PathOpener<'_> {
     fn open_folder(&self, name: &OsStr) -> Result<FileHandle, ErrorCode> {
-        if self.wish.is_change() {
+        if self.request.is_change() {
             return Err(ErrorCode::IsDirectory);
         }
-        let slot = self.present.take_open_file_slot()?;
+        let slot = self.granted_mount.take_open_file_slot()?;
         let folder = self.open_descriptor(name, OFlags::RDONLY | OFlags::DIRECTORY)?;
         Ok(self.build_handle(folder, FileHandleKind::Folder, slot))
     }
 
     fn create_file(&self, name: &OsStr) -> Result<FileHandle, ErrorCode> {
-        if self.spot.is_folder {
+        if self.resolved.is_folder {
             return Err(ErrorCode::IsDirectory);
         }
-        let (slot, turn) = (self.present.take_open_file_slot()?, self.write_guard()?);
-        self.present.charge_growth(turn, ENTRY_BYTES)?;
-        let flags = self.wish.system_access_mode() | OFlags::CREATE | OFlags::EXCL;
+        let (slot, turn) = (self.granted_mount.take_open_file_slot()?, self.write_guard()?);
+        self.granted_mount.charge_growth(turn, ENTRY_BYTES)?;
+        let flags = self.request.system_access_mode() | OFlags::CREATE | OFlags::EXCL;
         let opened =
             self.open_descriptor(name, flags).and_then(|file| self.accept_file(file, slot));
         if opened.is_err() {
-            self.present.refund_bytes(turn, ENTRY_BYTES);
+            self.granted_mount.refund_bytes(turn, ENTRY_BYTES);
         }
         opened
     }
 
     fn open_file(&self, name: &OsStr) -> Result<FileHandle, ErrorCode> {
-        if self.spot.is_folder || self.wish.has_flag(OpenFlags::DIRECTORY) {
+        if self.resolved.is_folder || self.request.has_flag(OpenFlags::DIRECTORY) {
             return Err(ErrorCode::NotDirectory);
         }
-        let slot = self.present.take_open_file_slot()?;
-        self.accept_file(self.open_descriptor(name, self.wish.system_access_mode())?, slot)
+        let slot = self.granted_mount.take_open_file_slot()?;
+        self.accept_file(self.open_descriptor(name, self.request.system_access_mode())?, slot)
     }
 
     fn open_descriptor(&self, name: &OsStr, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
-        openat(&self.spot.folder, name, ALWAYS | flags, NEW_FILE).map_err(to_error_code)
+        openat(&self.resolved.folder, name, COMMON_OPEN_FLAGS | flags, NEW_FILE_MODE)
+            .map_err(to_error_code)
     }
 
     /// Accepts a file that was just opened. It is checked again: it may not be the one that was
@@ -165,28 +167,37 @@ impl PathOpener<'_> {
             return Err(ErrorCode::Unsupported);
         }
         let is_linked = has_hard_links(&stat);
-        self.present.check_hard_links(&self.spot.below, is_linked, self.wish.required_access())?;
-        if self.wish.has_flag(OpenFlags::TRUNCATE) {
+        self.granted_mount.check_hard_links(
+            &self.resolved.relative_path,
+            is_linked,
+            self.request.required_access(),
+        )?;
+        if self.request.has_flag(OpenFlags::TRUNCATE) {
             ftruncate(&file, 0).map_err(to_error_code)?;
-            self.present.refund_bytes(self.write_guard()?, entry_cost(&stat) - quota_cost(0));
+            self.granted_mount.refund_bytes(self.write_guard()?, entry_cost(&stat) - quota_cost(0));
         }
-        if self.wish.is_change() {
-            self.present.record_change(&self.spot.below);
+        if self.request.is_change() {
+            self.granted_mount.record_change(&self.resolved.relative_path);
         }
         let (key, reads, writes) =
-            (file_identity(&stat), self.wish.can_read(), self.wish.can_write());
-        self.present.mount.quota_account().add_open_file(key);
-        Ok(self.build_handle(file, FileHandleKind::File { key, reads, writes, is_linked }, slot))
+            (file_identity(&stat), self.request.can_read(), self.request.can_write());
+        self.granted_mount.mount.quota_account().add_open_file(key);
+        Ok(self.build_handle(
+            file,
+            FileHandleKind::File { identity: key, reads, writes, is_linked },
+            slot,
+        ))
     }
 
     fn build_handle(&self, fd: OwnedFd, kind: FileHandleKind, slot: OpenFileSlot) -> FileHandle {
-        let (mount, below) = (Arc::clone(&self.present.mount), self.spot.below.clone());
-        let run = self.present.run_context();
-        FileHandle { mount, below, fd: Arc::new(fd), kind, run, _slot: Some(slot) }
+        let (mount, below) =
+            (Arc::clone(&self.granted_mount.mount), self.resolved.relative_path.clone());
+        let run = self.granted_mount.run_context();
+        FileHandle { mount, relative_path: below, fd: Arc::new(fd), kind, run, _slot: Some(slot) }
     }
 
     /// The turn, which exists if the folder may be changed.
     fn write_guard(&self) -> Result<&FolderWriteGuard<'_>, ErrorCode> {
-        self.turn.as_ref().ok_or(ErrorCode::NotPermitted)
+        self.write_guard.as_ref().ok_or(ErrorCode::NotPermitted)
     }
 }

@@ -19,7 +19,7 @@ use crate::case::RunContext;
 pub(crate) struct FileHandle {
     pub(super) mount: Arc<GuestMount>,
     /// The path in the mount, without any link in it.
-    pub(super) below: PathBuf,
+    pub(super) relative_path: PathBuf,
     pub(super) fd: Arc<OwnedFd>,
     pub(super) kind: FileHandleKind,
     /// The run that opened it.
@@ -34,7 +34,7 @@ pub(super) enum FileHandleKind {
     /// A folder.
     Folder,
     /// A regular file. `is_linked` is true if it had more than one name when it was opened.
-    File { key: FileIdentity, reads: bool, writes: bool, is_linked: bool },
+    File { identity: FileIdentity, reads: bool, writes: bool, is_linked: bool },
 }
 
 impl FileHandle {
@@ -42,7 +42,7 @@ impl FileHandle {
     pub(super) fn from_mount_root(mount: &Arc<GuestMount>) -> Self {
         Self {
             mount: Arc::clone(mount),
-            below: PathBuf::new(),
+            relative_path: PathBuf::new(),
             fd: Arc::clone(mount.root_folder()),
             kind: FileHandleKind::Folder,
             run: Weak::new(),
@@ -52,20 +52,20 @@ impl FileHandle {
 
     /// The current grant for this file or folder.
     pub(super) fn check_grant(&self) -> Result<GrantedMount, ErrorCode> {
-        let present = self.mount.check_grant(&self.below)?;
-        present.check_access(&self.below, FsAccess::Read)?;
-        present.check_hard_links(&self.below, self.is_linked(), FsAccess::Read)?;
+        let present = self.mount.check_grant(&self.relative_path)?;
+        present.check_access(&self.relative_path, FsAccess::Read)?;
+        present.check_hard_links(&self.relative_path, self.is_linked(), FsAccess::Read)?;
         Ok(present)
     }
 
     /// The current grant, for a change.
     pub(super) fn check_change_grant(&self) -> Result<GrantedMount, ErrorCode> {
-        let present = self.mount.check_grant(&self.below)?;
-        present.check_change(&self.below)?;
-        present.check_hard_links(&self.below, self.is_linked(), FsAccess::ReadWrite)?;
+        let present = self.mount.check_grant(&self.relative_path)?;
+        present.check_change(&self.relative_path)?;
+        present.check_hard_links(&self.relative_path, self.is_linked(), FsAccess::ReadWrite)?;
         if !present.is_same_run(&self.run) {
             // Only the record of an earlier run shows that the file was opened for writing.
-            present.record_change(&self.below);
+            present.record_change(&self.relative_path);
         }
         Ok(present)
     }
@@ -97,13 +97,13 @@ impl FileHandle {
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.below
+        &self.relative_path
     }
 }
 
 impl Drop for FileHandle {
     fn drop(&mut self) {
-        if let FileHandleKind::File { key, .. } = self.kind {
+        if let FileHandleKind::File { identity: key, .. } = self.kind {
             self.mount.quota_account().remove_open_file(key);
         }
     }

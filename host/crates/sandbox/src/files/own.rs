@@ -18,31 +18,31 @@ use std::{
 use rustix::{fs::OFlags, process::getuid};
 
 /// The prefix of every such folder's name.
-const PREFIX: &str = "sallyport-scratch-";
+const FOLDER_NAME_PREFIX: &str = "sallyport-scratch-";
 
 /// How often a new folder is created if another process removes it before it is locked. More
 /// failures than this are not an accident.
 const TRIES_MAX: u32 = 8;
 
 /// The cleanup, which may be slow, runs once per process in the background.
-static SWEPT: Once = Once::new();
+static CLEANUP_STARTED: Once = Once::new();
 
 /// A folder of this process, removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ProcessTempFolder {
     path: PathBuf,
     /// Keeps the folder locked until this is dropped or the process ends for any reason.
-    _held: File,
+    _lock: File,
 }
 
 impl ProcessTempFolder {
     /// Creates an empty temporary folder.
     pub(crate) fn create() -> io::Result<Self> {
-        SWEPT.call_once(|| drop(thread::spawn(remove_stale_folders)));
+        CLEANUP_STARTED.call_once(|| drop(thread::spawn(remove_stale_folders)));
         for _ in 0..TRIES_MAX {
-            let path = tempfile::Builder::new().prefix(PREFIX).tempdir()?.keep();
+            let path = tempfile::Builder::new().prefix(FOLDER_NAME_PREFIX).tempdir()?.keep();
             if let Some(held) = lock_own_folder(&path) {
-                return Ok(Self { path, _held: held });
+                return Ok(Self { path, _lock: held });
             }
         }
         Err(io::Error::other("folders vanish as soon as they are made"))
@@ -75,9 +75,9 @@ impl Drop for ProcessTempFolder {
 /// stays.
 fn remove_stale_folders() {
     let entries = fs::read_dir(env::temp_dir()).into_iter().flatten().flatten();
-    for entry in
-        entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
-    {
+    for entry in entries.filter(|entry| {
+        entry.file_name().as_encoded_bytes().starts_with(FOLDER_NAME_PREFIX.as_bytes())
+    }) {
         let path = entry.path();
         // Locked during the removal, so that no two processes remove it at the same time.
         if let Some(_held) = lock_own_folder(&path) {
@@ -166,7 +166,9 @@ mod tests {
     #[test]
     fn what_a_killed_process_left_is_swept_and_what_is_held_is_not() {
         let held = ProcessTempFolder::create().unwrap();
-        let named = |name: &str| env::temp_dir().join(format!("{PREFIX}{name}-{}", process::id()));
+        let named = |name: &str| {
+            env::temp_dir().join(format!("{FOLDER_NAME_PREFIX}{name}-{}", process::id()))
+        };
         let (left, link) = (named("left"), named("link"));
         fs::create_dir(&left).unwrap();
         fs::write(left.join("file"), "x").unwrap();

@@ -47,7 +47,7 @@ pub(super) struct ResolvedGuestPath {
     /// `None` if the path names the folder itself.
     pub(super) name: Option<OsString>,
     /// The path in the mount.
-    pub(super) below: PathBuf,
+    pub(super) relative_path: PathBuf,
     /// Whether the path implies a folder, for example by a trailing slash.
     pub(super) is_folder: bool,
 }
@@ -56,9 +56,9 @@ pub(super) struct ResolvedGuestPath {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FinalSymlinkMode {
     /// The path names the target of the link.
-    Followed,
+    Follow,
     /// The path names the link itself.
-    Meant,
+    NoFollow,
 }
 
 /// Resolves a path relative to an open folder.
@@ -71,19 +71,19 @@ pub(super) fn resolve_path(
 ) -> Result<ResolvedGuestPath, ErrorCode> {
     let mut way = PathWalk::new(present, from);
     way.start_path(path)?;
-    while let Some(step) = way.ahead.pop() {
+    while let Some(step) = way.remaining_steps.pop() {
         way.count_step()?;
         if step == ".." {
             way.leave_folder()?;
             continue;
         }
-        way.below.push(&step);
-        present.check_access(&way.below, wanted)?;
-        if !way.ahead.is_empty() {
+        way.relative_path.push(&step);
+        present.check_access(&way.relative_path, wanted)?;
+        if !way.remaining_steps.is_empty() {
             way.enter_folder(step)?;
             continue;
         }
-        let follows = last_link == FinalSymlinkMode::Followed || way.is_folder;
+        let follows = last_link == FinalSymlinkMode::Follow || way.is_folder;
         if !(follows && way.follow_link(&step)?) {
             return Ok(way.into_resolved_path(Some(step)));
         }
@@ -94,30 +94,30 @@ pub(super) fn resolve_path(
 
 /// The state of a walk.
 struct PathWalk<'a> {
-    present: &'a GrantedMount,
+    granted_mount: &'a GrantedMount,
     /// The open folders, from the first to the current one.
     folders: Vec<Arc<OwnedFd>>,
-    below: PathBuf,
+    relative_path: PathBuf,
     /// The remaining steps, last one first.
-    ahead: Vec<OsString>,
+    remaining_steps: Vec<OsString>,
     /// The depth of the first folder in the mount.
     depth: usize,
     steps: usize,
     /// Whether the walk went through a link.
-    is_linked: bool,
+    has_followed_link: bool,
     is_folder: bool,
 }
 
 impl<'a> PathWalk<'a> {
-    fn new(present: &'a GrantedMount, from: &FileHandle) -> Self {
+    fn new(granted_mount: &'a GrantedMount, from: &FileHandle) -> Self {
         Self {
-            present,
+            granted_mount,
             folders: vec![Arc::clone(&from.fd)],
-            below: from.below.clone(),
-            ahead: Vec::new(),
-            depth: from.below.components().count(),
+            relative_path: from.relative_path.clone(),
+            remaining_steps: Vec::new(),
+            depth: from.relative_path.components().count(),
             steps: 0,
-            is_linked: false,
+            has_followed_link: false,
             is_folder: false,
         }
     }
@@ -137,11 +137,11 @@ impl<'a> PathWalk<'a> {
     /// Puts the steps of a path before the remaining ones.
     fn prepend_steps(&mut self, path: &OsStr) {
         let parts: Vec<&[u8]> = path.as_bytes().split(|byte| *byte == b'/').collect();
-        if self.ahead.is_empty() {
+        if self.remaining_steps.is_empty() {
             self.is_folder |= matches!(parts.last(), Some(&(b"" | b"." | b"..")));
         }
         let steps = parts.into_iter().rev().filter(|part| !matches!(*part, b"" | b"."));
-        self.ahead.extend(steps.map(|part| OsStr::from_bytes(part).to_owned()));
+        self.remaining_steps.extend(steps.map(|part| OsStr::from_bytes(part).to_owned()));
     }
 
     fn count_step(&mut self) -> Result<(), ErrorCode> {
@@ -160,13 +160,13 @@ impl<'a> PathWalk<'a> {
     fn leave_folder(&mut self) -> Result<(), ErrorCode> {
         if self.folders.len() == 1 {
             // Not recorded: a guest that looks for the end of its folder has requested nothing.
-            return Err(match self.is_linked {
+            return Err(match self.has_followed_link {
                 false => ErrorCode::NotPermitted,
-                true => self.present.refuse_link(&self.below),
+                true => self.granted_mount.refuse_link(&self.relative_path),
             });
         }
         self.folders.pop();
-        self.below.pop();
+        self.relative_path.pop();
         Ok(())
     }
 
@@ -189,18 +189,18 @@ impl<'a> PathWalk<'a> {
             Err(Errno::INVAL | Errno::NOENT) => return Ok(false),
             Err(error) => return Err(to_error_code(error)),
         };
-        self.is_linked = true;
+        self.has_followed_link = true;
         if target.as_bytes().starts_with(b"/") {
-            return Err(self.present.refuse_link(&self.below));
+            return Err(self.granted_mount.refuse_link(&self.relative_path));
         }
-        self.below.pop();
+        self.relative_path.pop();
         self.prepend_steps(&target);
         Ok(true)
     }
 
     fn into_resolved_path(self, name: Option<OsString>) -> ResolvedGuestPath {
-        let Self { below, is_folder, .. } = self;
+        let Self { relative_path: below, is_folder, .. } = self;
         let folder = Arc::clone(&self.folders[self.folders.len() - 1]);
-        ResolvedGuestPath { folder, name, below, is_folder }
+        ResolvedGuestPath { folder, name, relative_path: below, is_folder }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct ScratchFolders(Mutex<BTreeMap<String, BTreeMap<String, Scratch
 #[derive(Debug)]
 struct ScratchFolder {
     folder: ProcessTempFolder,
-    shelf: Arc<FolderUsage>,
+    usage: Arc<FolderUsage>,
 }
 
 impl ScratchFolders {
@@ -42,7 +42,7 @@ impl ScratchFolders {
             named.insert(name.to_owned(), ScratchFolder::new(shelves)?);
         }
         let scratch = &named[name];
-        Ok((scratch.open()?, Arc::clone(&scratch.shelf)))
+        Ok((scratch.open()?, Arc::clone(&scratch.usage)))
     }
 
     /// Removes all scratch folders of a session. This may block.
@@ -56,7 +56,7 @@ impl ScratchFolder {
     fn new(shelves: &FolderUsageTable) -> io::Result<Self> {
         let folder = ProcessTempFolder::create()?;
         let shelf = shelves.folder_usage(&folder.open()?.into())?;
-        Ok(Self { folder, shelf })
+        Ok(Self { folder, usage: shelf })
     }
 
     fn open(&self) -> io::Result<OwnedFd> {
@@ -68,7 +68,7 @@ impl Drop for ScratchFolder {
     /// Waits for its turn, so that no file is created in a folder that is being removed. Open files
     /// lose their names, and no new ones can be created.
     fn drop(&mut self) {
-        let _turn = self.shelf.lock_for_write();
+        let _turn = self.usage.lock_for_write();
         // If this fails, `ProcessTempFolder` tries again when it is dropped, and finally the next
         // process does.
         let _ = self.folder.remove();

@@ -40,8 +40,8 @@ pub(crate) struct FolderUsageTable(Mutex<HashMap<FileIdentity, Weak<FolderUsage>
 /// The state of one folder, shared by runs.
 #[derive(Debug, Default)]
 pub(crate) struct FolderUsage {
-    turn: Mutex<()>,
-    book: Mutex<FolderUsageState>,
+    write_lock: Mutex<()>,
+    state: Mutex<FolderUsageState>,
 }
 
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ struct FolderUsageState {
     used_bytes: Option<u64>,
     /// The files that runs hold open, and how often. Removing the last name of an open file frees
     /// no space.
-    open: HashMap<FileIdentity, u32>,
+    open_files: HashMap<FileIdentity, u32>,
 }
 
 /// Device and inode: the identity of a file, independent of its names.
@@ -67,7 +67,7 @@ pub(crate) struct FolderWriteGuard<'a>(
 /// One run's use of a shelf.
 #[derive(Debug)]
 pub(crate) struct QuotaAccount {
-    shelf: Arc<FolderUsage>,
+    usage: Arc<FolderUsage>,
     /// The bytes that this run has added, for folders without a quota.
     added_bytes: AtomicU64,
 }
@@ -94,23 +94,23 @@ impl FolderUsageTable {
 }
 
 impl QuotaAccount {
-    pub(super) fn new(shelf: Arc<FolderUsage>) -> Self {
-        Self { shelf, added_bytes: AtomicU64::new(0) }
+    pub(super) fn new(usage: Arc<FolderUsage>) -> Self {
+        Self { usage, added_bytes: AtomicU64::new(0) }
     }
 
     /// Begins another run of the same guest. The folder is measured again: the user may have
     /// changed it since.
     pub(super) fn begin_run(&self) {
         self.added_bytes.store(0, Ordering::Relaxed);
-        let mut book = lock_mutex(&self.shelf.book);
-        if book.open.is_empty() {
+        let mut book = lock_mutex(&self.usage.state);
+        if book.open_files.is_empty() {
             book.used_bytes = None;
         }
     }
 
     /// Waits until no other run changes the folder.
     pub(super) fn lock_for_write(&self) -> FolderWriteGuard<'_> {
-        self.shelf.lock_for_write()
+        self.usage.lock_for_write()
     }
 
     /// Charges bytes.
@@ -123,14 +123,14 @@ impl QuotaAccount {
     ) -> Result<(), QuotaError> {
         let added = self.added_bytes.load(Ordering::Relaxed);
         let (used, limit_bytes) = match quota_bytes {
-            Some(limit) => (self.shelf.used_bytes(root, limit)?, limit),
+            Some(limit) => (self.usage.used_bytes(root, limit)?, limit),
             None => (added, ADDED_BYTES_STANDARD),
         };
         if bytes > 0 && used.saturating_add(bytes) > limit_bytes {
             return Err(QuotaError { limit_bytes });
         }
         self.added_bytes.store(added.saturating_add(bytes), Ordering::Relaxed);
-        self.shelf.add_bytes(bytes);
+        self.usage.add_bytes(bytes);
         Ok(())
     }
 
@@ -139,7 +139,7 @@ impl QuotaAccount {
         let less = |added: u64| Some(added.saturating_sub(bytes));
         // The closure always returns a value, so this cannot fail.
         let _ = self.added_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        self.shelf.subtract_bytes(bytes);
+        self.usage.subtract_bytes(bytes);
     }
 
     /// Refunds a file whose last name was removed. A file that is still open keeps its space until
@@ -150,23 +150,23 @@ impl QuotaAccount {
         file: FileIdentity,
         bytes: u64,
     ) {
-        if !lock_mutex(&self.shelf.book).open.contains_key(&file) {
+        if !lock_mutex(&self.usage.state).open_files.contains_key(&file) {
             self.refund_bytes(turn, bytes);
         }
     }
 
     /// Counts one more open file.
     pub(super) fn add_open_file(&self, file: FileIdentity) {
-        *lock_mutex(&self.shelf.book).open.entry(file).or_insert(0) += 1;
+        *lock_mutex(&self.usage.state).open_files.entry(file).or_insert(0) += 1;
     }
 
     /// Counts one open file less.
     pub(super) fn remove_open_file(&self, file: FileIdentity) {
-        let mut book = lock_mutex(&self.shelf.book);
-        if let Some(handles) = book.open.get_mut(&file) {
+        let mut book = lock_mutex(&self.usage.state);
+        if let Some(handles) = book.open_files.get_mut(&file) {
             *handles -= 1;
             if *handles == 0 {
-                book.open.remove(&file);
+                book.open_files.remove(&file);
             }
         }
     }
@@ -174,25 +174,25 @@ impl QuotaAccount {
 
 impl FolderUsage {
     pub(super) fn lock_for_write(&self) -> FolderWriteGuard<'_> {
-        FolderWriteGuard(lock_mutex(&self.turn))
+        FolderWriteGuard(lock_mutex(&self.write_lock))
     }
 
     fn used_bytes(&self, root: &OwnedFd, limit_bytes: u64) -> Result<u64, QuotaError> {
-        if let Some(used) = lock_mutex(&self.book).used_bytes {
+        if let Some(used) = lock_mutex(&self.state).used_bytes {
             return Ok(used);
         }
         let used = measure_folder(root, limit_bytes).ok_or(QuotaError { limit_bytes })?;
-        lock_mutex(&self.book).used_bytes = Some(used);
+        lock_mutex(&self.state).used_bytes = Some(used);
         Ok(used)
     }
 
     fn add_bytes(&self, bytes: u64) {
-        let mut book = lock_mutex(&self.book);
+        let mut book = lock_mutex(&self.state);
         book.used_bytes = book.used_bytes.map(|used| used.saturating_add(bytes));
     }
 
     fn subtract_bytes(&self, bytes: u64) {
-        let mut book = lock_mutex(&self.book);
+        let mut book = lock_mutex(&self.state);
         book.used_bytes = book.used_bytes.map(|used| used.saturating_sub(bytes));
     }
 }
@@ -245,10 +245,10 @@ mod tests {
         let (one, two) =
             (QuotaAccount::new(Arc::clone(&shelf)), QuotaAccount::new(Arc::clone(&shelf)));
         let turn = one.lock_for_write();
-        assert!(shelf.turn.try_lock().is_err());
+        assert!(shelf.write_lock.try_lock().is_err());
         drop(turn);
         drop(two.lock_for_write());
-        assert!(shelf.turn.try_lock().is_ok());
+        assert!(shelf.write_lock.try_lock().is_ok());
     }
 
     #[test]
@@ -312,16 +312,16 @@ mod tests {
     #[test]
     fn a_removed_file_is_not_free_while_it_is_open() {
         let account = QuotaAccount::new(Arc::default());
-        account.shelf.add_bytes(0);
-        lock_mutex(&account.shelf.book).used_bytes = Some(100_000);
+        account.usage.add_bytes(0);
+        lock_mutex(&account.usage.state).used_bytes = Some(100_000);
         let file = FileIdentity(1, 2);
         account.add_open_file(file);
         account.add_open_file(file);
         account.remove_open_file(file);
         account.refund_removed_file(&account.lock_for_write(), file, 60_000);
-        assert_eq!(lock_mutex(&account.shelf.book).used_bytes, Some(100_000));
+        assert_eq!(lock_mutex(&account.usage.state).used_bytes, Some(100_000));
         account.remove_open_file(file);
         account.refund_removed_file(&account.lock_for_write(), file, 60_000);
-        assert_eq!(lock_mutex(&account.shelf.book).used_bytes, Some(40_000));
+        assert_eq!(lock_mutex(&account.usage.state).used_bytes, Some(40_000));
     }
 }

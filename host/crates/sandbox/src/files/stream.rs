@@ -26,20 +26,20 @@ const READ_AHEAD_BYTES: usize = 4096;
 /// The background work of a stream.
 enum FileStreamWork<T> {
     Idle,
-    Under(AbortOnDropJoinHandle<Result<T, ErrorCode>>),
+    Running(AbortOnDropJoinHandle<Result<T, ErrorCode>>),
     Done(Result<T, ErrorCode>),
     /// The end was reached, or an error was reported.
-    Over,
+    Closed,
 }
 
 impl<T: Send + 'static> FileStreamWork<T> {
     fn start_work(&mut self, work: impl FnOnce() -> Result<T, ErrorCode> + Send + 'static) {
-        *self = Self::Under(spawn_blocking(work));
+        *self = Self::Running(spawn_blocking(work));
     }
 
     /// Waits until no work is running.
     async fn wait_until_done(&mut self) {
-        if let Self::Under(task) = self {
+        if let Self::Running(task) = self {
             let done = task.await;
             *self = Self::Done(done);
         }
@@ -47,7 +47,7 @@ impl<T: Send + 'static> FileStreamWork<T> {
 
     /// Aborts the work and waits until it has released the file.
     async fn cancel_and_wait(&mut self) {
-        if let Self::Under(task) = mem::replace(self, Self::Over) {
+        if let Self::Running(task) = mem::replace(self, Self::Closed) {
             task.cancel().await;
         }
     }
@@ -78,7 +78,7 @@ impl FileInputStream {
     /// Returns the bytes that were read, up to `most_bytes`, and keeps the rest.
     fn take_bytes(&mut self, mut bytes: Bytes, most_bytes: usize) -> StreamResult<Bytes> {
         if bytes.is_empty() {
-            self.work = FileStreamWork::Over;
+            self.work = FileStreamWork::Closed;
             return Err(StreamError::Closed);
         }
         let taken = bytes.split_to(bytes.len().min(most_bytes));
@@ -93,13 +93,13 @@ impl FileInputStream {
 impl InputStream for FileInputStream {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         self.file.check_grant().map_err(to_stream_error)?;
-        match mem::replace(&mut self.work, FileStreamWork::Over) {
+        match mem::replace(&mut self.work, FileStreamWork::Closed) {
             FileStreamWork::Idle if size == 0 => self.work = FileStreamWork::Idle,
             FileStreamWork::Idle => self.start_read(size.min(READ_BYTES_MAX)),
             FileStreamWork::Done(Ok(bytes)) => return self.take_bytes(bytes, size),
             FileStreamWork::Done(Err(error)) => return Err(to_stream_error(error)),
-            under @ FileStreamWork::Under(_) => self.work = under,
-            FileStreamWork::Over => return Err(StreamError::Closed),
+            under @ FileStreamWork::Running(_) => self.work = under,
+            FileStreamWork::Closed => return Err(StreamError::Closed),
         }
         Ok(Bytes::new())
     }
@@ -161,17 +161,17 @@ impl OutputStream for FileOutputStream {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        match mem::replace(&mut self.work, FileStreamWork::Over) {
+        match mem::replace(&mut self.work, FileStreamWork::Closed) {
             FileStreamWork::Idle | FileStreamWork::Done(Ok(())) => {
                 self.work = FileStreamWork::Idle;
                 Ok(WRITE_BYTES_MAX)
             }
-            under @ FileStreamWork::Under(_) => {
+            under @ FileStreamWork::Running(_) => {
                 self.work = under;
                 Ok(0)
             }
             FileStreamWork::Done(Err(error)) => Err(to_stream_error(error)),
-            FileStreamWork::Over => Err(StreamError::Closed),
+            FileStreamWork::Closed => Err(StreamError::Closed),
         }
     }
 

@@ -15,19 +15,19 @@ pub(crate) struct HttpUsage {
     requests: AtomicU32,
     refusals: AtomicU32,
     body_bytes: AtomicU64,
-    over: CancellationToken,
+    closed: CancellationToken,
 }
 
 impl HttpUsage {
     /// Closes the account when the call ends. This ends every request of the call, so that a
     /// stateful guest keeps no connection from it.
     pub(crate) fn close(&self) {
-        self.over.cancel();
+        self.closed.cancel();
     }
 
     /// Waits until the account is closed.
     pub(super) async fn wait_until_closed(&self) {
-        self.over.cancelled().await;
+        self.closed.cancelled().await;
     }
 
     /// Counts a request that is about to be sent. Returns false if the limit was reached before.
@@ -57,7 +57,7 @@ impl HttpGate {
     /// Records that the limit of requests is reached, and returns the error.
     pub(super) fn request_limit_error(&self, limit: u32) -> Error {
         let limit = format!("{limit} requests per call (limits.http-requests)");
-        self.case.ledger.record_limit(limit);
+        self.run_context.effect_log.record_limit(limit);
         Error::ConnectionLimitReached
     }
 
@@ -67,7 +67,7 @@ impl HttpGate {
     ///
     /// The limit in bytes, which is recorded.
     pub(super) fn check_body_length(&self, bytes: u64) -> Result<(), u64> {
-        let limit = self.case.current_grant().limits().http_body_bytes;
+        let limit = self.run_context.current_grant().limits().http_body_bytes;
         self.check_byte_limit(bytes <= limit, limit, "one body (limits.http-body)")
     }
 
@@ -78,8 +78,8 @@ impl HttpGate {
     /// The limit in bytes, which is recorded.
     pub(super) fn count_body_bytes(&self, so_far: u64, bytes: u64) -> Result<(), u64> {
         self.check_body_length(so_far)?;
-        let limit = self.case.current_grant().limits().http_total_bytes;
-        let fits = self.account.count_bytes(bytes, limit);
+        let limit = self.run_context.current_grant().limits().http_total_bytes;
+        let fits = self.usage.count_bytes(bytes, limit);
         self.check_byte_limit(fits, limit, "all bodies of a call (limits.http-total)")
     }
 
@@ -87,7 +87,7 @@ impl HttpGate {
         if fits {
             return Ok(());
         }
-        self.case.ledger.record_limit(format!("{} of {what}", ByteSize(limit)));
+        self.run_context.effect_log.record_limit(format!("{} of {what}", ByteSize(limit)));
         Err(limit)
     }
 }

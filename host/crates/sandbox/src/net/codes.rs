@@ -15,11 +15,11 @@ use wasmtime_wasi_http::{
 use crate::guest::Guest;
 
 /// The interface, in the version that wasmtime links.
-const TYPES: &str = "wasi:http/types@0.2.12";
+const TYPES_INTERFACE: &str = "wasi:http/types@0.2.12";
 
 /// Links the function. The linker has to allow shadowing.
 pub(crate) fn add_to_linker(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
-    let mut types = linker.instance(TYPES)?;
+    let mut types = linker.instance(TYPES_INTERFACE)?;
     types.func_wrap("http-error-code", |store, (error,): (Resource<IoError>,)| {
         Ok((http_error_code(&store, &error)?,))
     })

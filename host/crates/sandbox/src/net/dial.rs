@@ -27,10 +27,10 @@ use super::{
 const ADDRESSES_MAX: usize = 8;
 
 /// How long one address is tried before the next one is tried in parallel, as RFC 8305 recommends.
-const HEAD_START: Duration = Duration::from_millis(250);
+const NEXT_ADDRESS_DELAY: Duration = Duration::from_millis(250);
 
 /// A connection, direct or through a proxy.
-pub(super) type Line = Box<dyn DuplexConnection>;
+pub(super) type BoxedConnection = Box<dyn DuplexConnection>;
 
 /// Reads and writes.
 pub(super) trait DuplexConnection: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -41,9 +41,9 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> DuplexConnection for T {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestTargetForm {
     /// Path and query, for the server itself.
-    Path,
+    Origin,
     /// The whole URL, for a proxy.
-    Whole,
+    Absolute,
 }
 
 /// Connects to a URL's host at an address that the grant allows, or through the proxy that the
@@ -53,23 +53,26 @@ pub(super) async fn connect_to_host(
     patience: &ExchangeTimeouts,
     sending: &PreparedRequest,
     passed: &PermittedRequest,
-) -> Result<(Line, RequestTargetForm), Error> {
+) -> Result<(BoxedConnection, RequestTargetForm), Error> {
     let addresses = allowed_addresses(gate, patience, sending, passed).await?;
-    let proxies = gate.case.authorizer().proxy_settings();
+    let proxies = gate.run_context.authorizer().proxy_settings();
     let Some(proxy) = proxies.as_deref().and_then(|proxies| proxies.address_for_url(&sending.url))
     else {
         let stream =
             patience.wait_for_step(ExchangeStep::Connect, connect_to_first(&addresses)).await??;
-        return Ok((Box::new(stream), RequestTargetForm::Path));
+        return Ok((Box::new(stream), RequestTargetForm::Origin));
     };
     let own = proxy::resolve_proxy(gate, patience, proxy).await?;
     if sending.url.scheme() == "https" {
         let tunnel = proxy::open_tunnel(&own, &addresses);
-        Ok((patience.wait_for_step(ExchangeStep::Connect, tunnel).await??, RequestTargetForm::Path))
+        Ok((
+            patience.wait_for_step(ExchangeStep::Connect, tunnel).await??,
+            RequestTargetForm::Origin,
+        ))
     } else {
         let stream =
             patience.wait_for_step(ExchangeStep::Connect, connect_to_first(&own)).await??;
-        Ok((Box::new(stream), RequestTargetForm::Whole))
+        Ok((Box::new(stream), RequestTargetForm::Absolute))
     }
 }
 
@@ -91,7 +94,7 @@ pub(super) async fn connect_to_first(addresses: &[SocketAddr]) -> Result<TcpStre
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = convert_connect_error(&error),
             },
-            () = tokio::time::sleep(HEAD_START), if waiting.len() > 0 => {}
+            () = tokio::time::sleep(NEXT_ADDRESS_DELAY), if waiting.len() > 0 => {}
         }
     }
 }
@@ -115,12 +118,12 @@ async fn allowed_addresses(
     let host = url.host().ok_or(Error::HttpRequestUriInvalid)?;
     let port = url.port_or_known_default().ok_or(Error::HttpRequestUriInvalid)?;
     let all = resolve_host(gate, patience, &host).await?;
-    let grant = gate.case.current_grant();
+    let grant = gate.run_context.current_grant();
     let permit = gate.find_permit(&grant, method.as_str(), url)?;
     let (allowed, refused): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|address| permit.allows_address(*address));
     if let (Some(address), true) = (refused.first(), allowed.is_empty()) {
-        gate.case.ledger.record_refusal(grant.deny_address(&passed.what, *address));
+        gate.run_context.effect_log.record_refusal(grant.deny_address(&passed.what, *address));
         return Err(Error::DestinationIpProhibited);
     }
     let is_open = url.scheme() != "https" && !allowed.iter().all(IpAddr::is_loopback);

@@ -11,7 +11,7 @@ use wasmtime_wasi_http::{Error, WasiBody};
 
 use super::{
     HttpGate,
-    dial::{self, Line, RequestTargetForm},
+    dial::{self, BoxedConnection, RequestTargetForm},
     headers, incoming,
     outgoing::{RequestBodyError, ScannedRequestBody},
     pass::PermittedRequest,
@@ -34,7 +34,7 @@ pub(super) struct PreparedRequest {
     pub(super) headers: HeaderMap,
     /// Whether a redirect has led away from the origin that the guest requested, even if another
     /// one led back.
-    pub(super) is_led_astray: bool,
+    pub(super) has_left_origin: bool,
 }
 
 /// A response whose body has not been read.
@@ -68,7 +68,7 @@ pub(super) async fn exchange_request(
 ) -> Result<UnreadResponse, Error> {
     let body = PendingBody::new(body);
     let passed = gate.permit_request(sending, &body).await?;
-    let traffic = gate.case.ledger.record_request(passed.what.clone());
+    let traffic = gate.run_context.effect_log.record_request(passed.what.clone());
     let (line, form) = dial::connect_to_host(gate, patience, sending, &passed).await?;
     let line = match sending.url.scheme() {
         "https" => gate.tls.wrap_connection(patience, &sending.url, line).await?,
@@ -82,9 +82,12 @@ pub(super) async fn exchange_request(
         Arc::clone(&traffic),
     );
     let request = build_request(sending, form, &passed, body)?;
-    passed.credentials.iter().for_each(|credential| credential.record_use(&gate.case.ledger));
+    passed
+        .credentials
+        .iter()
+        .for_each(|credential| credential.record_use(&gate.run_context.effect_log));
     let answer = send_over_connection(gate, patience, line, request, traffic).await?;
-    if form == RequestTargetForm::Whole {
+    if form == RequestTargetForm::Absolute {
         proxy::check_proxy_status(answer.response.status())?;
     }
     answer.traffic.set_status(answer.response.status().as_u16());
@@ -102,8 +105,8 @@ fn build_request(
 ) -> Result<Request<ScannedRequestBody>, Error> {
     let url = &sending.url;
     let target = match form {
-        RequestTargetForm::Path => &url[Position::BeforePath..Position::AfterQuery],
-        RequestTargetForm::Whole => &url[..Position::AfterQuery],
+        RequestTargetForm::Origin => &url[Position::BeforePath..Position::AfterQuery],
+        RequestTargetForm::Absolute => &url[..Position::AfterQuery],
     };
     let mut request = Request::new(body);
     *request.method_mut() = sending.method.clone();
@@ -115,7 +118,7 @@ fn build_request(
 async fn send_over_connection(
     gate: &HttpGate,
     patience: &ExchangeTimeouts,
-    line: Line,
+    line: BoxedConnection,
     request: Request<ScannedRequestBody>,
     traffic: Arc<RequestTraffic>,
 ) -> Result<UnreadResponse, Error> {
@@ -167,7 +170,7 @@ impl HttpGate {
                 (limit, u32::try_from(HEADER_BYTES_MAX).ok())
             }
         };
-        self.case.ledger.record_limit(limit);
+        self.run_context.effect_log.record_limit(limit);
         Error::HttpResponseHeaderSectionSize(bytes_max)
     }
 }

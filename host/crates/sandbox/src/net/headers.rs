@@ -9,13 +9,13 @@ use super::secret::HeaderCredential;
 
 /// Headers that belong to the host in addition to wasi-http's own list: framing, hops, proxies, and
 /// claims about the client's identity.
-const FORBIDDEN: [&str; 6] = ["te", "trailer", "expect", "forwarded", "x-real-ip", "via"];
+const FORBIDDEN_HEADERS: [&str; 6] = ["te", "trailer", "expect", "forwarded", "x-real-ip", "via"];
 
 /// The prefix of the other headers that claim a client's identity.
-const FORBIDDEN_PREFIX: &str = "x-forwarded-";
+const FORBIDDEN_HEADER_PREFIX: &str = "x-forwarded-";
 
 /// Headers that describe a body. Requests that follow a redirect have none.
-const OF_A_BODY: [HeaderName; 6] = [
+const BODY_HEADERS: [HeaderName; 6] = [
     header::CONTENT_ENCODING,
     header::CONTENT_LANGUAGE,
     header::CONTENT_LENGTH,
@@ -25,21 +25,21 @@ const OF_A_BODY: [HeaderName; 6] = [
 ];
 
 /// Headers that authenticate the client to one origin.
-const OF_A_PERSON: [HeaderName; 3] =
+const CREDENTIAL_HEADERS: [HeaderName; 3] =
     [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION];
 
 /// The coding that the host requests.
-const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip");
+const ACCEPTED_CODING: HeaderValue = HeaderValue::from_static("gzip");
 
 /// Requests a response without any coding.
-const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
+const IDENTITY_CODING: HeaderValue = HeaderValue::from_static("identity");
 
 /// Whether a guest may neither set nor see a header.
 pub(super) fn is_forbidden_header(name: &HeaderName) -> bool {
     let text = name.as_str();
     DEFAULT_FORBIDDEN_HEADERS.contains(name)
-        || FORBIDDEN.contains(&text)
-        || text.starts_with(FORBIDDEN_PREFIX)
+        || FORBIDDEN_HEADERS.contains(&text)
+        || text.starts_with(FORBIDDEN_HEADER_PREFIX)
 }
 
 /// Completes the guest's headers for sending. Credentials come last and replace headers of the same
@@ -56,7 +56,8 @@ pub(super) fn complete_headers(
     let mut headers = headers.clone();
     headers.insert(header::HOST, host_header(url)?);
     // A range of coded bytes could not be decoded.
-    let accepted = if headers.contains_key(header::RANGE) { IDENTITY } else { ACCEPTED };
+    let accepted =
+        if headers.contains_key(header::RANGE) { IDENTITY_CODING } else { ACCEPTED_CODING };
     headers.insert(header::ACCEPT_ENCODING, accepted);
     for credential in credentials {
         headers.insert(credential.header.clone(), credential.value.clone());
@@ -95,7 +96,7 @@ fn host_header(url: &Url) -> Result<HeaderValue, Error> {
 
 /// Removes the headers that describe a body.
 pub(super) fn drop_body_headers(headers: &mut HeaderMap) {
-    OF_A_BODY.iter().for_each(|name| drop(headers.remove(name)));
+    BODY_HEADERS.iter().for_each(|name| drop(headers.remove(name)));
 }
 
 /// Removes the headers that are meant for one origin only. `is_secret` reports whether a value is a
@@ -103,7 +104,7 @@ pub(super) fn drop_body_headers(headers: &mut HeaderMap) {
 pub(super) fn drop_credential_headers(headers: &mut HeaderMap, is_secret: impl Fn(&[u8]) -> bool) {
     let names: Vec<HeaderName> = headers
         .iter()
-        .filter(|(name, value)| OF_A_PERSON.contains(name) || is_secret(value.as_bytes()))
+        .filter(|(name, value)| CREDENTIAL_HEADERS.contains(name) || is_secret(value.as_bytes()))
         .map(|(name, _)| name.clone())
         .collect();
     names.iter().for_each(|name| drop(headers.remove(name)));

@@ -48,7 +48,7 @@ pub(super) fn build_guest_response(
     } else {
         ContentCoding::from_headers(&head.headers)?
     };
-    let redactor = gate.case.authorizer().redactor();
+    let redactor = gate.run_context.authorizer().redactor();
     if coding != ContentCoding::Identity {
         head.headers.remove(header::CONTENT_ENCODING);
         head.headers.remove(header::CONTENT_LENGTH);
@@ -57,13 +57,18 @@ pub(super) fn build_guest_response(
         head.headers.remove(header::CONTENT_LENGTH);
         head.headers = redact_headers(&redactor, &head.headers);
     }
-    let arriving =
-        LimitedResponseBody { body, gate: gate.clone(), patience, bytes: 0, trailers: None };
+    let arriving = LimitedResponseBody {
+        body,
+        gate: gate.clone(),
+        timeouts: patience,
+        bytes: 0,
+        trailers: None,
+    };
     let received = GuestResponseBody {
         source: BodySource::new(arriving, coding),
         gate: gate.clone(),
         bytes: 0,
-        clean: Some(redactor.redact_stream()),
+        redaction: Some(redactor.redact_stream()),
         redactor,
         traffic,
     };
@@ -75,7 +80,7 @@ pub(super) fn build_guest_response(
 struct LimitedResponseBody {
     body: Incoming,
     gate: HttpGate,
-    patience: ExchangeTimeouts,
+    timeouts: ExchangeTimeouts,
     bytes: u64,
     trailers: Option<HeaderMap>,
 }
@@ -83,7 +88,7 @@ struct LimitedResponseBody {
 impl LimitedResponseBody {
     async fn next_chunk(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
-            let frame = self.patience.wait_for_step(ExchangeStep::Body, self.body.frame()).await?;
+            let frame = self.timeouts.wait_for_step(ExchangeStep::Body, self.body.frame()).await?;
             let Some(frame) = frame else { return Ok(None) };
             match frame.map_err(|error| self.gate.exchange_error(&error))?.into_data() {
                 Ok(bytes) => return self.count_chunk(bytes).map(Some),
@@ -145,14 +150,14 @@ struct GuestResponseBody {
     bytes: u64,
     redactor: Arc<Redactor>,
     /// `None` once the body has ended.
-    clean: Option<RedactStream>,
+    redaction: Option<RedactStream>,
     traffic: Arc<RequestTraffic>,
 }
 
 impl GuestResponseBody {
     /// Returns the next frame and the rest of the body.
     async fn next_frame(mut self) -> Result<Option<(Frame<Bytes>, Self)>, Error> {
-        while let Some(clean) = &mut self.clean {
+        while let Some(clean) = &mut self.redaction {
             let Some(bytes) = self.source.next_chunk().await? else { break };
             self.bytes += bytes.len() as u64;
             self.gate
@@ -166,7 +171,7 @@ impl GuestResponseBody {
                 return Ok(Some(self.into_frame(clean)));
             }
         }
-        let rest = self.clean.take().map(RedactStream::finish).unwrap_or_default();
+        let rest = self.redaction.take().map(RedactStream::finish).unwrap_or_default();
         if !rest.is_empty() {
             return Ok(Some(self.into_frame(rest.into())));
         }

@@ -61,16 +61,16 @@ use crate::case::RunContext;
 /// bounds the sum.
 const OUTGOING_CHUNK_BYTES_MAX: usize = 16 * 1024;
 
-type Exchange = Box<dyn Future<Output = Result<Response, Error>> + Send>;
+type ResponseFuture = Box<dyn Future<Output = Result<Response, Error>> + Send>;
 type Response = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>);
 
 /// The gate of one guest. Clones share the account.
 #[derive(Clone)]
 pub(crate) struct HttpGate {
-    pub(crate) case: Arc<RunContext>,
+    pub(crate) run_context: Arc<RunContext>,
     pub(crate) resolver: Arc<dyn HostNameResolver>,
     pub(crate) tls: Arc<TlsClient>,
-    pub(crate) account: Arc<HttpUsage>,
+    pub(crate) usage: Arc<HttpUsage>,
 }
 
 impl HttpGate {
@@ -83,10 +83,10 @@ impl HttpGate {
     ) -> Result<Response, Error> {
         let (response, connection) = tokio::select! {
             biased;
-            () = self.account.wait_until_closed() => return Err(Error::ConnectionTerminated),
+            () = self.usage.wait_until_closed() => return Err(Error::ConnectionTerminated),
             done = redirect::send_with_redirects(self, request, options) => done?,
         };
-        let account = Arc::clone(&self.account);
+        let account = Arc::clone(&self.usage);
         let connection = async move {
             tokio::select! {
                 () = account.wait_until_closed() => Ok(()),
@@ -97,7 +97,7 @@ impl HttpGate {
     }
 
     fn request_form_error(&self, error: RequestFormError) -> Error {
-        self.case.ledger.record_refusal(error.into_denial());
+        self.run_context.effect_log.record_refusal(error.into_denial());
         Error::HttpRequestUriInvalid
     }
 }
@@ -117,7 +117,7 @@ impl WasiHttpHooks for HttpGate {
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
         _fut: Box<dyn Future<Output = Result<(), Error>> + Send>,
-    ) -> Exchange {
+    ) -> ResponseFuture {
         let gate = self.clone();
         let options = options.unwrap_or_default();
         Box::new(async move { gate.send_while_open(request, options).await })

@@ -50,7 +50,7 @@ pub(super) struct ScannedRequestBody {
     url: Url,
     what: String,
     /// `None` once the body has ended.
-    watch: Option<ScanStream>,
+    scan: Option<ScanStream>,
     bytes: u64,
     traffic: Arc<RequestTraffic>,
 }
@@ -64,8 +64,8 @@ impl ScannedRequestBody {
         traffic: Arc<RequestTraffic>,
     ) -> Self {
         let (gate, url, what) = (gate.clone(), url.clone(), passed.what.clone());
-        let watch = Some(passed.watch.start_body_scan());
-        Self { body, gate, url, what, watch, bytes: 0, traffic }
+        let scan = Some(passed.scanner.start_body_scan());
+        Self { body, gate, url, what, scan, bytes: 0, traffic }
     }
 
     /// Accepts a piece and returns the bytes that may leave now.
@@ -74,7 +74,7 @@ impl ScannedRequestBody {
         self.gate
             .count_body_bytes(self.bytes, piece.len() as u64)
             .map_err(RequestBodyError::Size)?;
-        let Some(watch) = &mut self.watch else { return Ok(Bytes::new()) };
+        let Some(watch) = &mut self.scan else { return Ok(Bytes::new()) };
         let clear = watch.push(piece).map(|clear| match clear {
             Cow::Borrowed(clear) => piece.slice_ref(clear),
             Cow::Owned(clear) => Bytes::from(clear),
@@ -84,7 +84,7 @@ impl ScannedRequestBody {
 
     /// Returns the bytes that were held back, after the last piece.
     fn finish_scan(&mut self) -> Result<Bytes, RequestBodyError> {
-        let rest = self.watch.take().map_or(Ok(Vec::new()), ScanStream::finish);
+        let rest = self.scan.take().map_or(Ok(Vec::new()), ScanStream::finish);
         self.release_bytes(rest.map(Bytes::from))
     }
 
@@ -106,7 +106,7 @@ impl Body for ScannedRequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, RequestBodyError>>> {
-        while self.watch.is_some() {
+        while self.scan.is_some() {
             let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
             // A guest may not announce trailers, so none are sent.
             let clear = match frame.map(|frame| frame.map(Frame::into_data)) {
@@ -118,7 +118,7 @@ impl Body for ScannedRequestBody {
                 Ok(clear) if clear.is_empty() => {}
                 Ok(clear) => return Poll::Ready(Some(Ok(Frame::data(clear)))),
                 Err(cut) => {
-                    self.watch = None;
+                    self.scan = None;
                     return Poll::Ready(Some(Err(cut)));
                 }
             }
@@ -127,7 +127,7 @@ impl Body for ScannedRequestBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.watch.is_none() || (self.bytes == 0 && self.body.is_end_stream())
+        self.scan.is_none() || (self.bytes == 0 && self.body.is_end_stream())
     }
 
     /// The length of the whole body, which hyper asks for before the first piece.

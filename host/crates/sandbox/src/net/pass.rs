@@ -15,7 +15,7 @@ use super::{
 use crate::warden::OutboundAccessKind;
 
 /// Longest wait for a guest to write a body that the user has to be asked about.
-const HOLD_TIME_MAX: Duration = Duration::from_secs(30);
+const BUFFER_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A request that may leave.
 pub(super) struct PermittedRequest {
@@ -24,7 +24,7 @@ pub(super) struct PermittedRequest {
     /// The secrets that the host adds at the end.
     pub(super) credentials: Vec<HeaderCredential>,
     /// Scans the body for secrets.
-    pub(super) watch: SecretScanner,
+    pub(super) scanner: SecretScanner,
 }
 
 impl HttpGate {
@@ -45,8 +45,8 @@ impl HttpGate {
             return Err(self.refuse_secret(&what, url, name));
         }
         let limit = grant.limits().http_requests;
-        if self.account.count_request(limit) {
-            Ok(PermittedRequest { what, credentials, watch })
+        if self.usage.count_request(limit) {
+            Ok(PermittedRequest { what, credentials, scanner: watch })
         } else {
             Err(self.request_limit_error(limit))
         }
@@ -66,22 +66,22 @@ impl HttpGate {
         let method = method.as_str();
         let mut agreed_to = None;
         loop {
-            let grant = self.case.current_grant();
+            let grant = self.run_context.current_grant();
             let permit = self.find_permit(&grant, method, url)?;
             let decision = permit.decision();
             if agreed_to.is_some_and(|agreed| decision <= agreed) {
                 return Ok(grant);
             }
             let limit = grant.limits().http_requests;
-            if !self.account.can_ask(limit) {
+            if !self.usage.can_ask(limit) {
                 return Err(self.request_limit_error(limit));
             }
             let kind = OutboundAccessKind::Request { method, url, permit: &permit, headers, body };
-            if self.case.would_ask_user(what, &kind) {
+            if self.run_context.would_ask_user(what, &kind) {
                 self.buffer_body(body).await;
             }
-            if self.case.authorize_access(what, kind).await.is_err() {
-                self.account.count_refusal();
+            if self.run_context.authorize_access(what, kind).await.is_err() {
+                self.usage.count_refusal();
                 return Err(Error::HttpRequestDenied);
             }
             agreed_to = Some(decision);
@@ -91,11 +91,11 @@ impl HttpGate {
     /// Waits for the whole body before the user is asked about it. This uses the guest's clock and
     /// does not pause it, because a suspended guest would not finish the body.
     async fn buffer_body(&self, body: &PendingBody) {
-        let clock = &self.case.clock;
+        let clock = &self.run_context.clock;
         let is_late = tokio::select! {
             biased;
             () = body.buffer_body() => false,
-            () = clock.wait_until(clock.elapsed_time().saturating_add(HOLD_TIME_MAX)) => true,
+            () = clock.wait_until(clock.elapsed_time().saturating_add(BUFFER_TIME_MAX)) => true,
         };
         if is_late {
             body.stop_buffering().await;
@@ -110,7 +110,7 @@ impl HttpGate {
         url: &Url,
     ) -> Result<NetPermit<'g>, Error> {
         grant.check_request(method, url).map_err(|denial| {
-            self.case.ledger.record_refusal(denial);
+            self.run_context.effect_log.record_refusal(denial);
             Error::HttpRequestDenied
         })
     }
@@ -118,6 +118,6 @@ impl HttpGate {
     /// The name of a request in records: without its query, and without secrets.
     pub(super) fn request_name(&self, method: &str, url: &Url) -> String {
         let what = address::describe_request(method, url);
-        self.case.authorizer().redactor().redact_text(&what).into_owned()
+        self.run_context.authorizer().redactor().redact_text(&what).into_owned()
     }
 }

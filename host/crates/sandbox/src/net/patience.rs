@@ -17,10 +17,10 @@ const RESOLVE_TIME_MAX: Duration = Duration::from_secs(10);
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// Longest wait for a TLS handshake.
-const GREET_TIME_MAX: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Longest wait for the head of a response, and for the next piece of its body.
-const SILENCE_TIME_MAX: Duration = Duration::from_secs(60);
+const READ_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A step of an exchange that waits for another machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) enum ExchangeStep {
     /// Connecting.
     Connect,
     /// The TLS handshake.
-    Greet,
+    TlsHandshake,
     /// Waiting for the head of the response.
     Head,
     /// Waiting for the next piece of its body.
@@ -40,11 +40,11 @@ pub(super) enum ExchangeStep {
 /// The timeouts of one exchange, including its redirects.
 #[derive(Clone)]
 pub(super) struct ExchangeTimeouts {
-    case: Arc<RunContext>,
-    asked: RequestOptions,
+    run_context: Arc<RunContext>,
+    requested: RequestOptions,
     /// When the whole exchange must have ended, on the guest's clock.
-    until: Duration,
-    whole: Duration,
+    exchange_deadline: Duration,
+    exchange_time_max: Duration,
 }
 
 /// When a step must have ended, and the name of the host's limit. A limit that the guest set has no
@@ -59,8 +59,8 @@ impl ExchangeStep {
         match self {
             Self::Resolve => RESOLVE_TIME_MAX,
             Self::Connect => CONNECT_TIME_MAX,
-            Self::Greet => GREET_TIME_MAX,
-            Self::Head | Self::Body => SILENCE_TIME_MAX,
+            Self::TlsHandshake => HANDSHAKE_TIME_MAX,
+            Self::Head | Self::Body => READ_TIME_MAX,
         }
     }
 
@@ -68,7 +68,7 @@ impl ExchangeStep {
         match self {
             Self::Resolve => "looking up a name",
             Self::Connect => "connecting",
-            Self::Greet => "agreeing on keys",
+            Self::TlsHandshake => "agreeing on keys",
             Self::Head | Self::Body => "waiting for a server",
         }
     }
@@ -76,7 +76,7 @@ impl ExchangeStep {
     fn timeout_error(self) -> Error {
         match self {
             Self::Resolve => Error::DnsTimeout,
-            Self::Connect | Self::Greet => Error::ConnectionTimeout,
+            Self::Connect | Self::TlsHandshake => Error::ConnectionTimeout,
             Self::Head => Error::HttpResponseTimeout,
             Self::Body => Error::ConnectionReadTimeout,
         }
@@ -88,7 +88,7 @@ impl ExchangeStep {
             Self::Connect => options.connect_timeout,
             Self::Head => options.first_byte_timeout,
             Self::Body => options.between_bytes_timeout,
-            Self::Resolve | Self::Greet => None,
+            Self::Resolve | Self::TlsHandshake => None,
         }
     }
 }
@@ -108,7 +108,12 @@ impl ExchangeTimeouts {
         }
         let whole = case.current_grant().limits().http_time;
         let until = case.clock.elapsed_time().saturating_add(whole);
-        Ok(Self { case: Arc::clone(case), asked, until, whole })
+        Ok(Self {
+            run_context: Arc::clone(case),
+            requested: asked,
+            exchange_deadline: until,
+            exchange_time_max: whole,
+        })
     }
 
     /// Waits for one step.
@@ -125,9 +130,9 @@ impl ExchangeTimeouts {
         tokio::select! {
             biased;
             done = work => Ok(done),
-            () = self.case.clock.wait_until(end.at) => {
+            () = self.run_context.clock.wait_until(end.at) => {
                 if let Some(limit) = end.limit {
-                    self.case.ledger.record_limit(limit);
+                    self.run_context.effect_log.record_limit(limit);
                 }
                 Err(step.timeout_error())
             }
@@ -135,13 +140,14 @@ impl ExchangeTimeouts {
     }
 
     fn step_deadline(&self, step: ExchangeStep) -> StepDeadline {
-        let now = self.case.clock.elapsed_time();
+        let now = self.run_context.clock.elapsed_time();
         let time_max = step.time_max();
         let limit = Some(format!("{time_max:?} for {}", step.description()));
         let step_end = StepDeadline { at: now.saturating_add(time_max), limit };
-        let limit = Some(format!("{:?} for one exchange (limits.http-time)", self.whole));
-        let whole_end = StepDeadline { at: self.until, limit };
-        let asked = step.requested_timeout(&self.asked).map(|time| now.saturating_add(time));
+        let limit =
+            Some(format!("{:?} for one exchange (limits.http-time)", self.exchange_time_max));
+        let whole_end = StepDeadline { at: self.exchange_deadline, limit };
+        let asked = step.requested_timeout(&self.requested).map(|time| now.saturating_add(time));
         let asked_end = asked.map(|at| StepDeadline { at, limit: None });
         let nearer = |a: StepDeadline, b: StepDeadline| if b.at < a.at { b } else { a };
         asked_end.into_iter().chain([step_end]).fold(whole_end, nearer)

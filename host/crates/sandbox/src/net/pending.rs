@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use wasmtime_wasi_http::WasiBody;
 
 /// Longest body that is held for a question, in bytes. No user reads more than that.
-const HELD_BYTES_MAX: usize = 1024 * 1024;
+const BUFFERED_BYTES_MAX: usize = 1024 * 1024;
 
 /// The reason why a body cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -26,30 +26,30 @@ pub struct PendingBody(Mutex<PendingBodyState>);
 
 enum PendingBodyState {
     /// The body has not been read.
-    Untouched(WasiBody),
+    Unread(WasiBody),
     /// The body has arrived completely, or never will.
-    Settled(Result<Bytes, BodyBufferError>),
+    Buffered(Result<Bytes, BodyBufferError>),
 }
 
 impl PendingBody {
     pub(super) fn new(body: WasiBody) -> Self {
-        Self(Mutex::new(PendingBodyState::Untouched(body)))
+        Self(Mutex::new(PendingBodyState::Unread(body)))
     }
 
     /// Waits for the whole body and keeps it for sending. The guest must run in the meantime: it
     /// may still be writing.
     pub(super) async fn buffer_body(&self) {
         let mut pending = self.0.lock().await;
-        if let PendingBodyState::Untouched(body) = &mut *pending {
-            *pending = PendingBodyState::Settled(collect_body(body).await);
+        if let PendingBodyState::Unread(body) = &mut *pending {
+            *pending = PendingBodyState::Buffered(collect_body(body).await);
         }
     }
 
     /// Stops waiting. The rest of the body is not sent either.
     pub(super) async fn stop_buffering(&self) {
         let mut pending = self.0.lock().await;
-        if let PendingBodyState::Untouched(_) = &*pending {
-            *pending = PendingBodyState::Settled(Err(BodyBufferError::Unfinished));
+        if let PendingBodyState::Unread(_) = &*pending {
+            *pending = PendingBodyState::Buffered(Err(BodyBufferError::Unfinished));
         }
     }
 
@@ -60,20 +60,20 @@ impl PendingBody {
     /// The body is longer than 1 MiB, or the guest did not finish it.
     pub async fn buffered_body(&self) -> Result<Bytes, BodyBufferError> {
         match &*self.0.lock().await {
-            PendingBodyState::Settled(held) => held.clone(),
-            PendingBodyState::Untouched(body) if body.is_end_stream() => Ok(Bytes::new()),
-            PendingBodyState::Untouched(_) => Err(BodyBufferError::Unfinished),
+            PendingBodyState::Buffered(held) => held.clone(),
+            PendingBodyState::Unread(body) if body.is_end_stream() => Ok(Bytes::new()),
+            PendingBodyState::Unread(_) => Err(BodyBufferError::Unfinished),
         }
     }
 
     /// The body to send: the stream that the guest is still writing, or the bytes that are held.
     pub(super) fn into_body(self) -> WasiBody {
         match self.0.into_inner() {
-            PendingBodyState::Untouched(body) => body,
-            PendingBodyState::Settled(Ok(bytes)) if !bytes.is_empty() => {
+            PendingBodyState::Unread(body) => body,
+            PendingBodyState::Buffered(Ok(bytes)) if !bytes.is_empty() => {
                 Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
             }
-            PendingBodyState::Settled(_) => {
+            PendingBodyState::Buffered(_) => {
                 Empty::new().map_err(|never| match never {}).boxed_unsync()
             }
         }
@@ -81,7 +81,7 @@ impl PendingBody {
 }
 
 async fn collect_body(body: &mut WasiBody) -> Result<Bytes, BodyBufferError> {
-    match Limited::new(body, HELD_BYTES_MAX).collect().await {
+    match Limited::new(body, BUFFERED_BYTES_MAX).collect().await {
         Ok(whole) => Ok(whole.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(BodyBufferError::TooLong),
         Err(_) => Err(BodyBufferError::Unfinished),
@@ -129,7 +129,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_cannot_be_shown_whole_is_not_held() {
-        let full = Bytes::from(vec![b'x'; HELD_BYTES_MAX]);
+        let full = Bytes::from(vec![b'x'; BUFFERED_BYTES_MAX]);
         let broken = Err(Error::HttpProtocolError);
         for (all, want) in [
             (vec![Ok(full.clone())], Ok(full.clone())),

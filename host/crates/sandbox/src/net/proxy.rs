@@ -18,7 +18,7 @@ use wasmtime_wasi_http::Error;
 
 use super::{
     HttpGate,
-    dial::{self, Line},
+    dial::{self, BoxedConnection},
     patience::ExchangeTimeouts,
 };
 use crate::limits::HEADER_BYTES_MAX;
@@ -37,7 +37,7 @@ pub(super) async fn resolve_proxy(
 pub(super) async fn open_tunnel(
     proxy: &[SocketAddr],
     targets: &[SocketAddr],
-) -> Result<Line, Error> {
+) -> Result<BoxedConnection, Error> {
     let mut last = Error::DestinationUnavailable;
     for target in targets {
         match open_tunnel_to(proxy, *target).await {
@@ -48,7 +48,10 @@ pub(super) async fn open_tunnel(
     Err(last)
 }
 
-async fn open_tunnel_to(proxy: &[SocketAddr], target: SocketAddr) -> Result<Line, Error> {
+async fn open_tunnel_to(
+    proxy: &[SocketAddr],
+    target: SocketAddr,
+) -> Result<BoxedConnection, Error> {
     let stream = dial::connect_to_first(proxy).await?;
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(HEADER_BYTES_MAX)

@@ -26,15 +26,15 @@ pub(super) async fn send_with_redirects(
     request: Request<WasiBody>,
     options: RequestOptions,
 ) -> Result<Response, Error> {
-    let patience = ExchangeTimeouts::new(&gate.case, options)?;
+    let patience = ExchangeTimeouts::new(&gate.run_context, options)?;
     let (head, mut body) = request.into_parts();
     let url = rebuild_url(&head.uri).map_err(|error| gate.request_form_error(error))?;
     let (method, headers) = (head.method, head.headers);
-    let mut sending = PreparedRequest { method, url, headers, is_led_astray: false };
+    let mut sending = PreparedRequest { method, url, headers, has_left_origin: false };
     for followed in 0.. {
         let sent = mem::replace(&mut body, empty_body());
         let answer = exchange_request(gate, &patience, &sending, sent).await?;
-        let limit = gate.case.current_grant().limits().http_redirects;
+        let limit = gate.run_context.current_grant().limits().http_redirects;
         let Some((method, location)) =
             redirect_target(&sending.method, &answer).filter(|_| limit > 0)
         else {
@@ -42,7 +42,7 @@ pub(super) async fn send_with_redirects(
         };
         if followed >= limit {
             let limit = format!("{limit} redirects of one request (limits.http-redirects)");
-            gate.case.ledger.record_limit(limit);
+            gate.run_context.effect_log.record_limit(limit);
             break;
         }
         sending = gate.build_redirect_request(&sending, method, location)?;
@@ -91,13 +91,13 @@ impl HttpGate {
         headers::drop_body_headers(&mut headers);
         let is_led_away = url.origin() != from.url.origin();
         if is_led_away {
-            let redactor = self.case.authorizer().redactor();
+            let redactor = self.run_context.authorizer().redactor();
             headers::drop_credential_headers(&mut headers, |value| {
                 redactor.find_secret(value).is_some()
             });
         }
-        let is_led_astray = from.is_led_astray || is_led_away;
-        Ok(PreparedRequest { method, url, headers, is_led_astray })
+        let is_led_astray = from.has_left_origin || is_led_away;
+        Ok(PreparedRequest { method, url, headers, has_left_origin: is_led_astray })
     }
 }
 

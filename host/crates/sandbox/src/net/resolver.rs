@@ -24,10 +24,10 @@ use hickory_resolver::{
 use sallyport_contract::{BoxFuture, HostNameResolver};
 
 /// Names that are resolved without a name server.
-const HOSTS: &str = "/etc/hosts";
+const HOSTS_PATH: &str = "/etc/hosts";
 
 /// The list of name servers.
-const SERVERS: &str = "/etc/resolv.conf";
+const RESOLV_CONF_PATH: &str = "/etc/resolv.conf";
 
 /// The name service that this machine is configured for.
 #[derive(Debug, Default)]
@@ -37,21 +37,22 @@ pub struct SystemResolver(Mutex<Option<Arc<ResolverSetup>>>);
 /// network rewrites them.
 #[derive(Debug)]
 struct ResolverSetup {
-    written: [Option<SystemTime>; 2],
+    modification_times: [Option<SystemTime>; 2],
     hosts: Hosts,
     servers: TokioResolver,
 }
 
 impl SystemResolver {
     fn current_setup(&self) -> io::Result<Arc<ResolverSetup>> {
-        let written = [HOSTS, SERVERS].map(modification_time);
+        let written = [HOSTS_PATH, RESOLV_CONF_PATH].map(modification_time);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(setup) = known.as_ref().filter(|setup| setup.written == written) {
+        if let Some(setup) = known.as_ref().filter(|setup| setup.modification_times == written) {
             return Ok(Arc::clone(setup));
         }
         let read = |path| fs::read(path).unwrap_or_default();
-        let servers = parse_resolv_conf(read(SERVERS)).unwrap_or_else(|_| local_resolver_config());
-        let setup = Arc::new(ResolverSetup::new(written, &read(HOSTS), servers)?);
+        let servers =
+            parse_resolv_conf(read(RESOLV_CONF_PATH)).unwrap_or_else(|_| local_resolver_config());
+        let setup = Arc::new(ResolverSetup::new(written, &read(HOSTS_PATH), servers)?);
         Ok(Arc::clone(known.insert(setup)))
     }
 }
@@ -80,7 +81,7 @@ impl ResolverSetup {
             .with_options(options)
             .build()
             .map_err(io::Error::other)?;
-        Ok(Self { written, hosts: known, servers })
+        Ok(Self { modification_times: written, hosts: known, servers })
     }
 
     async fn resolve_host(&self, host: &str) -> io::Result<Vec<IpAddr>> {

@@ -28,7 +28,7 @@ pub(super) struct HeaderCredential {
 pub(super) struct SecretScanner {
     redactor: Arc<Redactor>,
     /// Secrets that may be sent to this origin.
-    own: Vec<String>,
+    allowed_names: Vec<String>,
 }
 
 impl HeaderCredential {
@@ -54,11 +54,11 @@ impl HttpGate {
         what: &str,
     ) -> Result<Vec<HeaderCredential>, Error> {
         let mut credentials = Vec::new();
-        if sending.is_led_astray {
+        if sending.has_left_origin {
             return Ok(credentials);
         }
         for (entry, injection) in matching_injections(grant, &sending.url) {
-            let found = self.case.look_up_secret(entry.name.as_str()).await;
+            let found = self.run_context.look_up_secret(entry.name.as_str()).await;
             let credential = found.and_then(|secret| {
                 let value = injection.header_value(secret.expose());
                 build_credential(entry, injection, value)
@@ -79,7 +79,7 @@ impl HttpGate {
     pub(super) fn secret_scanner(&self, grant: &Grant, url: &Url) -> SecretScanner {
         let sent = matching_injections(grant, url).map(|(entry, _)| entry.name.to_string());
         let own = sent.chain(grant.env().iter().cloned()).collect();
-        SecretScanner { redactor: self.case.authorizer().redactor(), own }
+        SecretScanner { redactor: self.run_context.authorizer().redactor(), allowed_names: own }
     }
 
     /// Refuses a request that carries a secret.
@@ -90,10 +90,15 @@ impl HttpGate {
 
     /// Records that a request is not sent.
     pub(super) fn refuse_request(&self, what: &str, why: String) -> Error {
-        let what = format!("{} may not {what}", self.case.current_grant().plugin());
+        let what = format!("{} may not {what}", self.run_context.current_grant().plugin());
         // An origin can contain a secret just like a path.
-        let why = self.case.authorizer().redactor().redact_text(&why).into_owned();
-        self.case.ledger.record_refusal(Denial { what, why, fix: None, nobody_to_ask: false });
+        let why = self.run_context.authorizer().redactor().redact_text(&why).into_owned();
+        self.run_context.effect_log.record_refusal(Denial {
+            what,
+            why,
+            fix: None,
+            nobody_to_ask: false,
+        });
         Error::HttpRequestDenied
     }
 }
@@ -102,7 +107,7 @@ fn matching_injections<'g>(
     grant: &'g Grant,
     url: &Url,
 ) -> impl Iterator<Item = (&'g SecretGrant, &'g SecretInjection)> {
-    grant.secrets().iter().filter_map(move |entry| match &entry.way {
+    grant.secrets().iter().filter_map(move |entry| match &entry.usage {
         SecretUse::Inject(injection) if injection.applies_to_url(url) => Some((entry, injection)),
         SecretUse::Inject(_) | SecretUse::Reveal => None,
     })
@@ -127,12 +132,12 @@ impl SecretScanner {
         let PreparedRequest { method, url, headers, .. } = sending;
         let headers = headers.iter().flat_map(|(name, value)| [name.as_ref(), value.as_bytes()]);
         let mut texts = headers.chain([method.as_str().as_bytes(), url.as_str().as_bytes()]);
-        texts.find_map(|text| self.redactor.find_secret_except(text, &self.own))
+        texts.find_map(|text| self.redactor.find_secret_except(text, &self.allowed_names))
     }
 
     /// Starts scanning a body.
     pub(super) fn start_body_scan(&self) -> ScanStream {
-        self.redactor.scan_stream_except(&self.own)
+        self.redactor.scan_stream_except(&self.allowed_names)
     }
 }
 
@@ -149,12 +154,12 @@ mod tests {
     fn check(method: &str, url: &str, header: (&str, &str), is_found: bool) {
         let secret = Secret::new(TOKEN);
         let redactor = Arc::new(Redactor::new([("token", &secret)]));
-        let watch = SecretScanner { redactor, own: Vec::new() };
+        let watch = SecretScanner { redactor, allowed_names: Vec::new() };
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::try_from(header.0).unwrap(), header.1.parse().unwrap());
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let url = url.parse().unwrap();
-        let sending = PreparedRequest { method, url, headers, is_led_astray: false };
+        let sending = PreparedRequest { method, url, headers, has_left_origin: false };
         let found = watch.find_in_head(&sending);
         assert_eq!(found, is_found.then_some("token"), "{} {header:?}", sending.url);
     }

@@ -13,12 +13,12 @@ use url::{Host, Url};
 use wasmtime_wasi_http::Error;
 
 use super::{
-    dial::Line,
+    dial::BoxedConnection,
     patience::{ExchangeStep, ExchangeTimeouts},
 };
 
 /// The only application protocol.
-const PROTOCOL: &[u8] = b"http/1.1";
+const ALPN_PROTOCOL: &[u8] = b"http/1.1";
 
 /// The configuration, created at the first request: reading the system's certificates is slow, and
 /// most calls do not need it.
@@ -34,7 +34,7 @@ impl TlsClient {
             .with_safe_default_protocol_versions()?
             .with_platform_verifier()?
             .with_no_client_auth();
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        config.alpn_protocols = vec![ALPN_PROTOCOL.to_vec()];
         Ok(Arc::clone(self.0.get_or_init(|| Arc::new(config))))
     }
 
@@ -43,12 +43,12 @@ impl TlsClient {
         &self,
         patience: &ExchangeTimeouts,
         url: &Url,
-        line: Line,
-    ) -> Result<Line, Error> {
+        line: BoxedConnection,
+    ) -> Result<BoxedConnection, Error> {
         let config = self.client_config().map_err(|_| Error::ConfigurationError)?;
         let greeting = TlsConnector::from(config).connect(server_name(url)?, line);
         let stream = patience
-            .wait_for_step(ExchangeStep::Greet, greeting)
+            .wait_for_step(ExchangeStep::TlsHandshake, greeting)
             .await?
             .map_err(convert_tls_error)?;
         Ok(Box::new(stream))

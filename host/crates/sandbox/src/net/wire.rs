@@ -15,7 +15,7 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::dial::Line;
+use super::dial::BoxedConnection;
 use crate::limits::HEADER_BYTES_MAX;
 
 /// Most bytes up to the end of a response's head, including bytes that are read beyond it.
@@ -28,7 +28,7 @@ pub(super) struct ResponseHeadTooLong;
 
 /// A connection with a limit on the bytes that are read.
 pub(super) struct LimitedConnection {
-    line: Line,
+    inner: BoxedConnection,
     bytes_left: Arc<AtomicU64>,
 }
 
@@ -36,9 +36,9 @@ pub(super) struct LimitedConnection {
 pub(super) struct ResponseHeadLimit(Arc<AtomicU64>);
 
 impl LimitedConnection {
-    pub(super) fn new(line: Line) -> (Self, ResponseHeadLimit) {
+    pub(super) fn new(line: BoxedConnection) -> (Self, ResponseHeadLimit) {
         let bytes_left = Arc::new(AtomicU64::new(HEAD_BYTES_MAX));
-        (Self { line, bytes_left: Arc::clone(&bytes_left) }, ResponseHeadLimit(bytes_left))
+        (Self { inner: line, bytes_left: Arc::clone(&bytes_left) }, ResponseHeadLimit(bytes_left))
     }
 }
 
@@ -61,7 +61,7 @@ impl AsyncRead for LimitedConnection {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        ready!(Pin::new(&mut self.line).poll_read(cx, buf))?;
+        ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
         let bytes = (buf.filled().len() - before) as u64;
         let take = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(bytes) };
         match self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
@@ -77,14 +77,14 @@ impl AsyncWrite for LimitedConnection {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.line).poll_write(cx, bytes)
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.line).poll_flush(cx)
+        Pin::new(&mut self.inner).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.line).poll_shutdown(cx)
+        Pin::new(&mut self.inner).poll_shutdown(cx)
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 
 /// The result of a run on behalf of a call.
 pub(crate) struct CompletedRun<R> {
-    pub(crate) case: RunGuard,
+    pub(crate) run_context: RunGuard,
     pub(crate) run: RunResult<R>,
     /// False if the call got no place, or a granted folder could not be opened.
     pub(crate) has_begun: bool,
@@ -32,11 +32,12 @@ impl Plugin {
         ran: CompletedRun<R>,
         outcome: impl FnOnce(R, &EffectLog) -> Outcome,
     ) -> CallReport {
-        let (limits, ledger) = (ran.case.initial_grant().limits(), &ran.case.ledger);
+        let (limits, ledger) =
+            (ran.run_context.initial_grant().limits(), &ran.run_context.effect_log);
         let outcome = match ran.run.result {
             Ok(value) => outcome(value, ledger),
             Err(RunStopReason::Expired(TimeLimit::Wall)) => {
-                Outcome::TimedOut { limit: ran.case.clock.wall_time_limit() }
+                Outcome::TimedOut { limit: ran.run_context.clock.wall_time_limit() }
             }
             Err(RunStopReason::Expired(TimeLimit::Cpu)) => {
                 Outcome::Failed(cpu_limit_failure(limits))
@@ -49,7 +50,7 @@ impl Plugin {
             elapsed: ran.elapsed,
             memory_bytes_peak: ran.run.memory_bytes_peak,
         };
-        self.warden.redactor().redact_report(&mut report);
+        self.authorizer.redactor().redact_report(&mut report);
         report
     }
 

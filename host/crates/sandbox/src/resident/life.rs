@@ -17,7 +17,7 @@ use tokio::{
 use crate::{
     case::RunContext,
     grant::FixedGrantParts,
-    run::{self, AbortOnDrop, Body, GuestInstance, RunResult},
+    run::{self, AbortOnDrop, GuestInstance, RunBody, RunResult},
 };
 
 /// Most messages that wait for an instance. Its callers take turns, so there is never more than
@@ -28,16 +28,16 @@ const MAILBOX_MAX: usize = 1;
 pub(super) struct WarmInstance {
     mailbox: mpsc::Sender<InstanceJob>,
     status: Arc<InstanceStatus>,
-    opening: FixedGrantParts,
+    fixed_grant: FixedGrantParts,
     task: JoinHandle<()>,
-    _end: AbortOnDrop,
+    _abort_guard: AbortOnDrop,
 }
 
 /// One call's work in an instance.
 struct InstanceJob {
-    case: Arc<RunContext>,
-    body: Body<()>,
-    done: oneshot::Sender<RunResult<()>>,
+    run_context: Arc<RunContext>,
+    body: RunBody<()>,
+    result_sender: oneshot::Sender<RunResult<()>>,
 }
 
 /// The activity of an instance and its memory.
@@ -52,14 +52,14 @@ enum InstancePhase {
     /// A call uses the instance.
     Busy,
     /// The instance has been idle since this time.
-    Resting(Instant),
+    Idle(Instant),
     /// The instance takes no more calls.
-    Gone,
+    Stopped,
 }
 
 impl WarmInstance {
     /// Starts the task of an instance for a call that is about to follow.
-    pub(super) fn start(vessel: GuestInstance, opening: FixedGrantParts) -> Self {
+    pub(super) fn start(vessel: GuestInstance, fixed_grant: FixedGrantParts) -> Self {
         let (mailbox, messages) = mpsc::channel(MAILBOX_MAX);
         let status = Arc::new(InstanceStatus {
             phase: Mutex::new(InstancePhase::Busy),
@@ -67,7 +67,7 @@ impl WarmInstance {
         });
         let task = tokio::spawn(run_jobs(vessel, messages, Arc::clone(&status)));
         let end = AbortOnDrop(task.abort_handle());
-        Self { mailbox, status, opening, task, _end: end }
+        Self { mailbox, status, fixed_grant, task, _abort_guard: end }
     }
 
     /// Claims the instance for a call. Returns false if it has gone in the meantime.
@@ -76,7 +76,7 @@ impl WarmInstance {
     }
 
     pub(super) fn has_same_grant(&self, opening: &FixedGrantParts) -> bool {
-        self.opening == *opening
+        self.fixed_grant == *opening
     }
 
     pub(super) fn status(&self) -> &Arc<InstanceStatus> {
@@ -88,7 +88,7 @@ impl WarmInstance {
     pub(super) async fn run<R: Send + 'static>(
         &mut self,
         case: &Arc<RunContext>,
-        body: Body<R>,
+        body: RunBody<R>,
     ) -> RunResult<R> {
         let (hand_over, value) = oneshot::channel();
         let body = run::box_run_body(move |store, instance| {
@@ -99,7 +99,7 @@ impl WarmInstance {
             })
         });
         let (done, answer) = oneshot::channel();
-        let errand = InstanceJob { case: Arc::clone(case), body, done };
+        let errand = InstanceJob { run_context: Arc::clone(case), body, result_sender: done };
         // If the task is gone, waiting for the result below fails.
         let _ = self.mailbox.send(errand).await;
         match (answer.await, value.await) {
@@ -117,13 +117,13 @@ impl WarmInstance {
     async fn lost_result<R>(&mut self, case: &RunContext) -> RunResult<R> {
         self.mailbox = mpsc::channel(MAILBOX_MAX).0;
         let end = (&mut self.task).await.err().map_or_else(String::new, |error| error.to_string());
-        run::lost_run_result(end, &case.ledger)
+        run::lost_run_result(end, &case.effect_log)
     }
 }
 
 impl Drop for WarmInstance {
     fn drop(&mut self) {
-        *self.status.lock_phase() = InstancePhase::Gone;
+        *self.status.lock_phase() = InstancePhase::Stopped;
     }
 }
 
@@ -132,22 +132,22 @@ impl InstanceStatus {
     pub(super) fn memory_and_idle_time(&self) -> Option<(u64, Duration)> {
         let idle = match *self.lock_phase() {
             InstancePhase::Busy => Duration::ZERO,
-            InstancePhase::Resting(since) => since.elapsed(),
-            InstancePhase::Gone => return None,
+            InstancePhase::Idle(since) => since.elapsed(),
+            InstancePhase::Stopped => return None,
         };
         Some((self.memory_bytes.load(Ordering::Relaxed), idle))
     }
 
     fn mark_idle(&self, memory_bytes: u64) {
         self.memory_bytes.store(memory_bytes, Ordering::Relaxed);
-        *self.lock_phase() = InstancePhase::Resting(Instant::now());
+        *self.lock_phase() = InstancePhase::Idle(Instant::now());
     }
 
     /// Moves from resting to another phase. Both a caller and the idle timeout do this, and the
     /// first one wins.
     fn leave_idle(&self, next: InstancePhase) -> bool {
         let mut phase = self.lock_phase();
-        let rests = matches!(*phase, InstancePhase::Resting(_));
+        let rests = matches!(*phase, InstancePhase::Idle(_));
         if rests {
             *phase = next;
         }
@@ -165,15 +165,15 @@ async fn run_jobs(
     mut mailbox: mpsc::Receiver<InstanceJob>,
     status: Arc<InstanceStatus>,
 ) {
-    let mut case = Arc::clone(&vessel.guest().case);
+    let mut case = Arc::clone(&vessel.guest().run_context);
     while let Some(errand) = next_job(&mut mailbox, &case, &status).await {
-        case = Arc::clone(&errand.case);
+        case = Arc::clone(&errand.run_context);
         vessel.guest_mut().begin_run(&case);
         let run = vessel.run_body(errand.body).await;
         let goes_on = run.result.is_ok();
         status.mark_idle(vessel.guest().memory.used_bytes());
         // If the receiver is gone, this task is being stopped too.
-        let _ = errand.done.send(run);
+        let _ = errand.result_sender.send(run);
         if !goes_on {
             return;
         }
@@ -189,7 +189,7 @@ async fn next_job(
         let idle_max = case.current_grant().limits().idle;
         tokio::select! {
             errand = mailbox.recv() => return errand,
-            () = sleep(idle_max) => if status.leave_idle(InstancePhase::Gone) { return None },
+            () = sleep(idle_max) => if status.leave_idle(InstancePhase::Stopped) { return None },
         }
     }
 }

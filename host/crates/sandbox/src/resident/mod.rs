@@ -21,7 +21,7 @@ use self::life::{InstanceStatus, WarmInstance};
 use crate::{
     case::RunContext,
     grant::{FixedGrantParts, GrantOpenError},
-    run::{Body, GuestInstance, RunResult, RunStopReason},
+    run::{GuestInstance, RunBody, RunResult, RunStopReason},
 };
 
 /// The state of a warm instance as seen from outside.
@@ -42,11 +42,11 @@ pub(crate) struct InstancePool(Mutex<HashMap<String, Arc<SessionSlot>>>);
 /// The room of one session.
 #[derive(Default)]
 pub(crate) struct SessionSlot {
-    turn: Arc<tokio::sync::Mutex<SlotState>>,
+    state: Arc<tokio::sync::Mutex<SlotState>>,
     /// The status of the instance, readable without a turn.
     status: Mutex<Option<Arc<InstanceStatus>>>,
     /// Cancelled when the session ends.
-    over: CancellationToken,
+    ended: CancellationToken,
 }
 
 /// The occupancy of a room.
@@ -56,9 +56,9 @@ enum SlotState {
     #[default]
     New,
     /// A live instance.
-    Taken(WarmInstance),
+    Occupied(WarmInstance),
     /// The last instance is gone.
-    Left(InstanceEndReason),
+    Ended(InstanceEndReason),
 }
 
 /// The reason why an instance is gone.
@@ -69,13 +69,13 @@ enum InstanceEndReason {
     /// It was idle for too long.
     Idle,
     /// It was opened with a different grant than the current one.
-    Regranted,
+    GrantChanged,
 }
 
 /// One call's turn in a room.
 pub(crate) struct InstanceLease {
-    room: Arc<SessionSlot>,
-    tenancy: OwnedMutexGuard<SlotState>,
+    slot: Arc<SessionSlot>,
+    state: OwnedMutexGuard<SlotState>,
 }
 
 impl InstancePool {
@@ -92,7 +92,7 @@ impl InstancePool {
     pub(crate) fn end_session(&self, session_id: &str) {
         let room = lock_mutex(&self.0).remove(session_id);
         if let Some(room) = room {
-            room.over.cancel();
+            room.ended.cancel();
         }
     }
 
@@ -119,12 +119,12 @@ impl SessionSlot {
         self: Arc<Self>,
         patience: Duration,
     ) -> Result<InstanceLease, RunStopReason> {
-        let turn = timeout(patience, Arc::clone(&self.turn).lock_owned());
+        let turn = timeout(patience, Arc::clone(&self.state).lock_owned());
         tokio::select! {
             biased;
-            () = self.over.cancelled() => Err(session_ended()),
+            () = self.ended.cancelled() => Err(session_ended()),
             turn = turn => match turn {
-                Ok(tenancy) => Ok(InstanceLease { room: Arc::clone(&self), tenancy }),
+                Ok(state) => Ok(InstanceLease { slot: Arc::clone(&self), state }),
                 Err(_) => Err(slot_busy(patience)),
             },
         }
@@ -140,10 +140,10 @@ impl InstanceLease {
     pub(crate) async fn run_in_instance<R: Send + 'static>(
         mut self,
         case: &Arc<RunContext>,
-        body: Body<R>,
+        body: RunBody<R>,
         begin: impl FnOnce() -> Result<GuestInstance, GrantOpenError>,
     ) -> Result<RunResult<R>, GrantOpenError> {
-        if self.room.over.is_cancelled() {
+        if self.slot.ended.is_cancelled() {
             return Ok(RunResult { result: Err(session_ended()), memory_bytes_peak: 0 });
         }
         let opening = FixedGrantParts::from_run_context(case);
@@ -153,30 +153,30 @@ impl InstanceLease {
         };
         // Unless the call returns, the next caller must find no instance, even if this future is
         // dropped.
-        *self.tenancy = SlotState::Left(InstanceEndReason::Stopped);
+        *self.state = SlotState::Ended(InstanceEndReason::Stopped);
         let run = tokio::select! {
             biased;
-            () = self.room.over.cancelled() => RunResult { result: Err(session_ended()), memory_bytes_peak: 0 },
+            () = self.slot.ended.cancelled() => RunResult { result: Err(session_ended()), memory_bytes_peak: 0 },
             run = resident.run(case, body) => run,
         };
         if run.result.is_ok() {
-            *self.tenancy = SlotState::Taken(resident);
+            *self.state = SlotState::Occupied(resident);
         }
         Ok(run)
     }
 
     /// Takes the instance out of the room, if there is one that can be called.
     fn checkout_instance(&mut self, opening: &FixedGrantParts) -> Option<WarmInstance> {
-        let gone = match std::mem::take(&mut *self.tenancy) {
+        let gone = match std::mem::take(&mut *self.state) {
             SlotState::New => return None,
-            SlotState::Taken(resident) if !resident.try_claim() => InstanceEndReason::Idle,
-            SlotState::Taken(resident) if resident.has_same_grant(opening) => {
+            SlotState::Occupied(resident) if !resident.try_claim() => InstanceEndReason::Idle,
+            SlotState::Occupied(resident) if resident.has_same_grant(opening) => {
                 return Some(resident);
             }
-            SlotState::Taken(_) => InstanceEndReason::Regranted,
-            SlotState::Left(gone) => gone,
+            SlotState::Occupied(_) => InstanceEndReason::GrantChanged,
+            SlotState::Ended(gone) => gone,
         };
-        *self.tenancy = SlotState::Left(gone);
+        *self.state = SlotState::Ended(gone);
         None
     }
 
@@ -187,10 +187,10 @@ impl InstanceLease {
         begin: impl FnOnce() -> Result<GuestInstance, GrantOpenError>,
     ) -> Result<WarmInstance, GrantOpenError> {
         let resident = WarmInstance::start(begin()?, opening);
-        if let SlotState::Left(gone) = &*self.tenancy {
-            case.ledger.record_effect(gone.restart_effect());
+        if let SlotState::Ended(gone) = &*self.state {
+            case.effect_log.record_effect(gone.restart_effect());
         }
-        *lock_mutex(&self.room.status) = Some(Arc::clone(resident.status()));
+        *lock_mutex(&self.slot.status) = Some(Arc::clone(resident.status()));
         Ok(resident)
     }
 }
@@ -202,7 +202,7 @@ impl InstanceEndReason {
         let why = match self {
             Self::Stopped => "the last one was stopped",
             Self::Idle => "the last one was idle for too long",
-            Self::Regranted => "other things are granted to it than to the last one",
+            Self::GrantChanged => "other things are granted to it than to the last one",
         };
         Effect::Used { capability: "instance".to_owned(), what: format!("begun anew: {why}") }
     }

@@ -34,14 +34,14 @@ use wasmtime_wasi_http::{Error, WasiBody};
 use super::{ListenerInputLink, RoleLinks};
 use crate::{
     Plugin,
-    abi::http::{Given, HttpHandler},
+    abi::http::{GuestResponse, HttpHandler},
     case::RunContext,
     ledger::EffectLog,
     net, run,
 };
 
 /// The body of the 502 response.
-const NO_ANSWER: &str = "the plugin gave no answer\n";
+const BAD_GATEWAY_TEXT: &str = "the plugin gave no answer\n";
 
 /// A body as it leaves the sandbox.
 pub type HttpBody = UnsyncBoxBody<Bytes, HttpBodyError>;
@@ -82,7 +82,7 @@ impl Plugin {
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
         let inlet = inbox.map(|inbox| ListenerInputLink { inbox, connection: None });
-        let links = RoleLinks { inlet, seat, ..RoleLinks::default() };
+        let links = RoleLinks { listener_input: inlet, ui_session: seat, ..RoleLinks::default() };
         let (give, given) = oneshot::channel();
         let body = request_body_fn(self.http_handler(), request, give);
         let (gone, over) = (CancellationToken::new(), CancellationToken::new());
@@ -125,29 +125,30 @@ fn cancelled_report(trail: &AbandonedEffects) -> CallReport {
 
 /// The response that a guest has begun.
 struct ResponseStart {
-    given: Given,
-    case: Arc<RunContext>,
-    broke: Arc<AtomicBool>,
+    guest_response: GuestResponse,
+    run_context: Arc<RunContext>,
+    stopped_early: Arc<AtomicBool>,
 }
 
 impl ResponseStart {
     /// The response, if it can be sent.
     fn into_response(self) -> Option<(Response<WasiBody>, Arc<RunContext>, Arc<AtomicBool>)> {
-        let answer = self.given.ok().filter(|answer| !answer.status().is_informational())?;
-        Some((answer, self.case, self.broke))
+        let answer =
+            self.guest_response.ok().filter(|answer| !answer.status().is_informational())?;
+        Some((answer, self.run_context, self.stopped_early))
     }
 }
 
 /// Records whether a guest was stopped before it returned. It is dropped before the guest's
 /// resources, so that the end of a body that their removal causes is not taken for a regular one.
 struct ReturnGuard {
-    broke: Arc<AtomicBool>,
+    stopped_early: Arc<AtomicBool>,
     has_returned: bool,
 }
 
 impl Drop for ReturnGuard {
     fn drop(&mut self) {
-        self.broke.store(!self.has_returned, Ordering::SeqCst);
+        self.stopped_early.store(!self.has_returned, Ordering::SeqCst);
     }
 }
 
@@ -156,7 +157,7 @@ fn request_body_fn<B>(
     handler: Option<Arc<HttpHandler>>,
     request: Request<B>,
     give: oneshot::Sender<ResponseStart>,
-) -> run::Body<()>
+) -> run::RunBody<()>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -164,11 +165,18 @@ where
     run::box_run_body(move |store, instance| {
         Box::pin(async move {
             let Some(handler) = handler else { return HttpHandler::missing_export_error() };
-            let case = Arc::clone(&store.data().case);
+            let case = Arc::clone(&store.data().run_context);
             let request = limit_request_body(request, &case);
             let broke = Arc::new(AtomicBool::new(false));
-            let mut at_work = ReturnGuard { broke: Arc::clone(&broke), has_returned: false };
-            let hand_over = move |given| drop(give.send(ResponseStart { given, case, broke }));
+            let mut at_work =
+                ReturnGuard { stopped_early: Arc::clone(&broke), has_returned: false };
+            let hand_over = move |given| {
+                drop(give.send(ResponseStart {
+                    guest_response: given,
+                    run_context: case,
+                    stopped_early: broke,
+                }))
+            };
             let result = handler.handle_request(store, instance, request, hand_over).await;
             at_work.has_returned = result.is_ok();
             result
@@ -216,8 +224,15 @@ async fn build_response(
     let (head, body) = answer.into_parts();
     let redactor = case.authorizer().redactor();
     let clean = Some(redactor.redact_stream());
-    let mut serving =
-        ResponseBodyStream { body, over, gone: Some(gone), case, broke, bytes: 0, clean };
+    let mut serving = ResponseBodyStream {
+        body,
+        run_ended: over,
+        client_gone: Some(gone),
+        run_context: case,
+        stopped_early: broke,
+        bytes: 0,
+        redaction: clean,
+    };
     let Ok(first) = serving.next_chunk().await else { return bad_gateway_response() };
     let mut response = Response::new(match first {
         None => full_body(Bytes::new()),
@@ -229,7 +244,7 @@ async fn build_response(
 }
 
 fn bad_gateway_response() -> Response<HttpBody> {
-    let mut response = Response::new(full_body(Bytes::from_static(NO_ANSWER.as_bytes())));
+    let mut response = Response::new(full_body(Bytes::from_static(BAD_GATEWAY_TEXT.as_bytes())));
     *response.status_mut() = StatusCode::BAD_GATEWAY;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, plain);
@@ -244,14 +259,14 @@ fn full_body(bytes: Bytes) -> HttpBody {
 struct ResponseBodyStream {
     body: WasiBody,
     /// Cancelled when the run has ended.
-    over: CancellationToken,
+    run_ended: CancellationToken,
     /// Stops the run when the client drops the body before its end.
-    gone: Option<DropGuard>,
-    case: Arc<RunContext>,
-    broke: Arc<AtomicBool>,
+    client_gone: Option<DropGuard>,
+    run_context: Arc<RunContext>,
+    stopped_early: Arc<AtomicBool>,
     bytes: u64,
     /// `None` once the body has ended.
-    clean: Option<RedactStream>,
+    redaction: Option<RedactStream>,
 }
 
 impl ResponseBodyStream {
@@ -260,7 +275,7 @@ impl ResponseBodyStream {
     async fn next_chunk(&mut self) -> Result<Option<Bytes>, HttpBodyError> {
         let piece = self.read_chunk().await;
         if let Ok(None) | Err(_) = piece
-            && let Some(gone) = self.gone.take()
+            && let Some(gone) = self.client_gone.take()
         {
             gone.disarm();
         }
@@ -268,8 +283,8 @@ impl ResponseBodyStream {
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, HttpBodyError> {
-        while let Some(clean) = &mut self.clean {
-            let Some(frame) = next_frame(&mut self.body, &self.over).await? else { break };
+        while let Some(clean) = &mut self.redaction {
+            let Some(frame) = next_frame(&mut self.body, &self.run_ended).await? else { break };
             // A guest may not announce trailers, so none are sent.
             let Ok(bytes) = frame.into_data() else { continue };
             let piece = match clean.push(&bytes) {
@@ -285,10 +300,10 @@ impl ResponseBodyStream {
     }
 
     fn count_bytes(&mut self, bytes: usize) -> Result<(), HttpBodyError> {
-        let limit = self.case.current_grant().limits().http_body_bytes;
+        let limit = self.run_context.current_grant().limits().http_body_bytes;
         self.bytes += bytes as u64;
         if self.bytes > limit {
-            record_body_limit(&self.case, limit);
+            record_body_limit(&self.run_context, limit);
             return Err(HttpBodyError::TooLong(limit));
         }
         Ok(())
@@ -296,8 +311,8 @@ impl ResponseBodyStream {
 
     /// Returns the bytes that were held back.
     fn finish_redaction(&mut self) -> Result<Option<Bytes>, HttpBodyError> {
-        let Some(clean) = self.clean.take() else { return Ok(None) };
-        if self.broke.load(Ordering::SeqCst) {
+        let Some(clean) = self.redaction.take() else { return Ok(None) };
+        if self.stopped_early.load(Ordering::SeqCst) {
             return Err(HttpBodyError::Unfinished);
         }
         let rest = clean.finish();
@@ -329,5 +344,5 @@ async fn next_frame(
 }
 
 fn record_body_limit(case: &RunContext, limit: u64) {
-    case.ledger.record_limit(format!("{} of one body (limits.http-body)", ByteSize(limit)));
+    case.effect_log.record_limit(format!("{} of one body (limits.http-body)", ByteSize(limit)));
 }

@@ -11,11 +11,11 @@ use super::{program::ProgramStreams, speech::DeltaStream};
 #[derive(Clone, Default)]
 pub(crate) struct RoleLinks {
     /// Receives the pieces of a provider's answer while it generates.
-    pub(crate) speech: Option<Arc<DeltaStream>>,
+    pub(crate) delta_stream: Option<Arc<DeltaStream>>,
     /// Receives a listener's input.
-    pub(crate) inlet: Option<ListenerInputLink>,
+    pub(crate) listener_input: Option<ListenerInputLink>,
     /// Receives a UI's commands and drawings.
-    pub(crate) seat: Option<Arc<dyn UiSession>>,
+    pub(crate) ui_session: Option<Arc<dyn UiSession>>,
     /// The streams of a program.
     pub(crate) program: Option<ProgramStreams>,
 }

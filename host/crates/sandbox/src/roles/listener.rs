@@ -99,8 +99,8 @@ impl PluginListener {
         });
         let links = self.role_links(Some(connection.to_owned()));
         let ran = self.plugin.run_call(Arc::clone(&self.call), links, body).await;
-        let bytes_max = ran.case.initial_grant().limits().output_bytes;
-        let redactor = ran.case.authorizer().redactor();
+        let bytes_max = ran.run_context.initial_grant().limits().output_bytes;
+        let redactor = ran.run_context.authorizer().redactor();
         let mut taken = Vec::new();
         let report = self.plugin.build_report(ran, |value, ledger| {
             match value.and_then(|replies| check_replies(replies, bytes_max)) {
@@ -116,7 +116,7 @@ impl PluginListener {
 
     fn role_links(&self, connection: Option<String>) -> RoleLinks {
         let inlet = Some(ListenerInputLink { inbox: Arc::clone(&self.inbox), connection });
-        RoleLinks { inlet, ..RoleLinks::default() }
+        RoleLinks { listener_input: inlet, ..RoleLinks::default() }
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) use links::{ListenerInputLink, RoleLinks};
 pub use listener::{ListenerReply, ListenerSignal, PluginListener, SignalResult};
 pub(crate) use program::ProgramStreams;
 pub use provider::{
-    Deltas, GenerationRequest, GenerationSettings, MediaBlob, ProviderAnswer,
+    DeltaSender, GenerationRequest, GenerationSettings, MediaBlob, ProviderAnswer,
     ProviderAnswerMessage, ProviderDelta, ProviderFailure, ProviderFinishReason, ProviderMessage,
     ProviderRunResult, ProviderToolCall, ProviderToolDefinition, ProviderToolResult, ProviderUsage,
     ProviderUserMessage,

@@ -20,14 +20,14 @@ const WRITE_BYTES_MAX: usize = 64 * 1024;
 
 /// Bytes of standard error that are kept for the failure. The end is kept, where programs report
 /// the cause. The log has all of it, up to its own limit.
-const COMPLAINT_BYTES_MAX: usize = 8 * 1024;
+const STDERR_BYTES_MAX: usize = 8 * 1024;
 
 /// The streams of one run. Clones are the same streams.
 #[derive(Clone)]
 pub(crate) struct ProgramStreams {
     arguments: Bytes,
-    printed: OutputCapture,
-    complaint: OutputCapture,
+    captured_stdout: OutputCapture,
+    captured_stderr: OutputCapture,
 }
 
 impl ProgramStreams {
@@ -36,8 +36,8 @@ impl ProgramStreams {
         let output_bytes_max = usize::try_from(output_bytes_max).unwrap_or(usize::MAX);
         Self {
             arguments: Bytes::copy_from_slice(arguments.as_bytes()),
-            printed: OutputCapture::new(CapturePart::Start, output_bytes_max),
-            complaint: OutputCapture::new(CapturePart::End, COMPLAINT_BYTES_MAX),
+            captured_stdout: OutputCapture::new(CapturePart::Start, output_bytes_max),
+            captured_stderr: OutputCapture::new(CapturePart::End, STDERR_BYTES_MAX),
         }
     }
 
@@ -48,18 +48,19 @@ impl ProgramStreams {
 
     /// Standard output: kept up to the limit of a result.
     pub(crate) fn stdout(&self) -> impl StdoutStream + use<> {
-        CaptureStream { tape: self.printed.clone(), log: None }
+        CaptureStream { capture: self.captured_stdout.clone(), log: None }
     }
 
     /// Standard error: logged, and its end kept.
     pub(crate) fn stderr(&self, log: &GuestOutput) -> impl StdoutStream + use<> {
-        CaptureStream { tape: self.complaint.clone(), log: Some(log.clone()) }
+        CaptureStream { capture: self.captured_stderr.clone(), log: Some(log.clone()) }
     }
 
     /// Whether the output shows why the program was stopped: standard output was cut, or standard
     /// error has text.
     pub(crate) fn has_explanation(&self) -> bool {
-        self.printed.lock_captured().is_cut || !self.complaint.lock_captured().bytes.is_empty()
+        self.captured_stdout.lock_captured().is_cut
+            || !self.captured_stderr.lock_captured().bytes.is_empty()
     }
 
     /// The result of a run. `succeeded` is the program's own exit status.
@@ -71,7 +72,8 @@ impl ProgramStreams {
     }
 
     fn tool_output(&self, succeeded: bool) -> Result<ToolOutput, CallFailure> {
-        let (printed, complaint) = (self.printed.lock_captured(), self.complaint.lock_captured());
+        let (printed, complaint) =
+            (self.captured_stdout.lock_captured(), self.captured_stderr.lock_captured());
         if printed.is_cut {
             let size = ByteSize(printed.bytes_max as u64);
             let message = format!("the program printed more than {size} (limits.output)");
@@ -100,7 +102,7 @@ impl ProgramStreams {
 struct OutputCapture(Arc<Mutex<CapturedOutput>>);
 
 struct CapturedOutput {
-    keeps: CapturePart,
+    kept_part: CapturePart,
     bytes: Vec<u8>,
     bytes_max: usize,
     is_cut: bool,
@@ -115,7 +117,7 @@ enum CapturePart {
 
 impl OutputCapture {
     fn new(keeps: CapturePart, bytes_max: usize) -> Self {
-        let kept = CapturedOutput { keeps, bytes: Vec::new(), bytes_max, is_cut: false };
+        let kept = CapturedOutput { kept_part: keeps, bytes: Vec::new(), bytes_max, is_cut: false };
         Self(Arc::new(Mutex::new(kept)))
     }
 
@@ -128,7 +130,7 @@ impl OutputCapture {
 impl CapturedOutput {
     /// Appends bytes. Returns whether more are accepted.
     fn append_bytes(&mut self, bytes: &[u8]) -> bool {
-        match self.keeps {
+        match self.kept_part {
             CapturePart::Start => {
                 let room = self.bytes_max - self.bytes.len();
                 self.is_cut |= bytes.len() > room;
@@ -147,7 +149,7 @@ impl CapturedOutput {
 
 /// A standard stream that a program writes to.
 struct CaptureStream {
-    tape: OutputCapture,
+    capture: OutputCapture,
     log: Option<GuestOutput>,
 }
 
@@ -165,12 +167,12 @@ impl StdoutStream for CaptureStream {
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
         let log = self.log.as_ref().map(StdoutStream::p2_stream);
-        Box::new(CaptureWriter { tape: self.tape.clone(), log })
+        Box::new(CaptureWriter { capture: self.capture.clone(), log })
     }
 }
 
 struct CaptureWriter {
-    tape: OutputCapture,
+    capture: OutputCapture,
     log: Option<Box<dyn OutputStream>>,
 }
 
@@ -182,7 +184,7 @@ impl Pollable for CaptureWriter {
 impl OutputStream for CaptureWriter {
     /// Stops the program if its output is too long: it can no longer become a result.
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        if !self.tape.lock_captured().append_bytes(&bytes) {
+        if !self.capture.lock_captured().append_bytes(&bytes) {
             return Err(StreamError::Trap(wasmtime::Error::msg("the result is too long")));
         }
         self.log.as_mut().map_or(Ok(()), |log| log.write(bytes))
@@ -216,7 +218,7 @@ mod tests {
         ] {
             let program = ProgramStreams::new("{}", 64);
             program.stdout().p2_stream().write(Bytes::from(printed.to_owned())).ok();
-            program.complaint.lock_captured().append_bytes(complaint.as_bytes());
+            program.captured_stderr.lock_captured().append_bytes(complaint.as_bytes());
             let got = program.tool_output(succeeded);
             match (&got, want) {
                 (Ok(output), Ok(want)) => assert_eq!(output.data.to_string(), want),
@@ -232,7 +234,7 @@ mod tests {
         for number in 0..10_000 {
             assert!(
                 program
-                    .complaint
+                    .captured_stderr
                     .lock_captured()
                     .append_bytes(format!("line {number}\n").as_bytes())
             );
@@ -247,6 +249,6 @@ mod tests {
         let mut stdout = program.stdout().p2_stream();
         assert!(stdout.write(Bytes::from_static(&[b'1'; 64])).is_ok());
         assert!(matches!(stdout.write(Bytes::from_static(b"1")), Err(StreamError::Trap(_))));
-        assert_eq!(program.printed.lock_captured().bytes.len(), 64);
+        assert_eq!(program.captured_stdout.lock_captured().bytes.len(), 64);
     }
 }

@@ -202,7 +202,7 @@ pub enum ProviderDelta {
 
 /// Receives the pieces of an answer. The size of one run's pieces is limited, so the channel cannot
 /// grow without bound.
-pub type Deltas = UnboundedSender<ProviderDelta>;
+pub type DeltaSender = UnboundedSender<ProviderDelta>;
 
 /// An answer or a failure, with the record of the run.
 #[derive(Debug)]
@@ -220,7 +220,7 @@ impl Plugin {
         &self,
         call: AdmittedCall,
         generation: GenerationRequest,
-        deltas: Deltas,
+        deltas: DeltaSender,
     ) -> ProviderRunResult {
         let (abi, call) = (self.abi(), Arc::new(call));
         let admitted = Arc::clone(&call);
@@ -232,7 +232,7 @@ impl Plugin {
         let warden = self.authorizer();
         let bytes_max = warden.current_grant().limits().output_bytes;
         let speech = Arc::new(DeltaStream::new(deltas, bytes_max, &warden.redactor()));
-        let links = RoleLinks { speech: Some(Arc::clone(&speech)), ..RoleLinks::default() };
+        let links = RoleLinks { delta_stream: Some(Arc::clone(&speech)), ..RoleLinks::default() };
         let ran = self.run_call(call, links, body).await;
         let redactor = warden.redactor();
         let mut answer = None;

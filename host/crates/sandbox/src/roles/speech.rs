@@ -8,7 +8,7 @@ use std::{
 
 use sallyport_contract::{Redactor, redact::RedactStream};
 
-use super::provider::{Deltas, ProviderDelta};
+use super::provider::{DeltaSender, ProviderDelta};
 
 /// The cost of each piece in addition to its text, in bytes. It stops a flood of small pieces, each
 /// of which is a message to a client.
@@ -18,12 +18,12 @@ const PIECE_BYTES: u64 = 16;
 pub(crate) struct DeltaStream(Mutex<DeltaStreamState>);
 
 struct DeltaStreamState {
-    to: Deltas,
+    sender: DeltaSender,
     bytes_left: u64,
     text: DeltaRedactor,
     reasoning: DeltaRedactor,
     /// All text that was passed on.
-    said: String,
+    sent_text: String,
 }
 
 /// Removes secrets from pieces, including those that are split across two of them.
@@ -34,14 +34,14 @@ struct DeltaRedactor {
 
 impl DeltaStream {
     /// Passes pieces on up to the limit.
-    pub(crate) fn new(to: Deltas, bytes_max: u64, redactor: &Arc<Redactor>) -> Self {
+    pub(crate) fn new(to: DeltaSender, bytes_max: u64, redactor: &Arc<Redactor>) -> Self {
         let (text, reasoning) = (DeltaRedactor::new(redactor), DeltaRedactor::new(redactor));
         Self(Mutex::new(DeltaStreamState {
-            to,
+            sender: to,
             bytes_left: bytes_max,
             text,
             reasoning,
-            said: String::new(),
+            sent_text: String::new(),
         }))
     }
 
@@ -74,9 +74,9 @@ impl DeltaStream {
         let (text, reasoning) = (book.text.finish_redaction(), book.reasoning.finish_redaction());
         book.send_reasoning(reasoning);
         book.send_text(text);
-        let missing = missing_suffix(&book.said, answer);
+        let missing = missing_suffix(&book.sent_text, answer);
         book.send_text(missing);
-        mem::take(&mut book.said)
+        mem::take(&mut book.sent_text)
     }
 
     /// Locks the book. Each piece is passed on as a whole, so a poisoned lock is safe to use.
@@ -95,14 +95,14 @@ impl DeltaStreamState {
     /// A receiver that is gone misses nothing: the answer contains all text.
     fn send_text(&mut self, piece: String) {
         if !piece.is_empty() {
-            self.said.push_str(&piece);
-            let _ = self.to.send(ProviderDelta::Text(piece));
+            self.sent_text.push_str(&piece);
+            let _ = self.sender.send(ProviderDelta::Text(piece));
         }
     }
 
     fn send_reasoning(&mut self, piece: String) {
         if !piece.is_empty() {
-            let _ = self.to.send(ProviderDelta::Reasoning(piece));
+            let _ = self.sender.send(ProviderDelta::Reasoning(piece));
         }
     }
 }

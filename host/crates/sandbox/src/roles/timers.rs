@@ -14,9 +14,9 @@ pub struct TimerRunResult {
     pub report: CallReport,
     /// False if the run got no place or a granted folder could not be opened, so the plugin does
     /// not know of the firing.
-    pub is_told: bool,
+    pub has_begun: bool,
     /// True if the plugin sent a message to the user that the host could not take at the time.
-    pub is_unsaid: bool,
+    pub has_undelivered_notice: bool,
 }
 
 impl Plugin {
@@ -28,9 +28,9 @@ impl Plugin {
             Box::pin(async move { abi.handle_timer(store, instance, &admitted, firing).await })
         });
         let ran = self.run_call(call, RoleLinks::default(), body).await;
-        let (is_told, is_unsaid) = (ran.has_begun, ran.case.ledger.has_undelivered());
+        let (is_told, is_unsaid) = (ran.has_begun, ran.run_context.effect_log.has_undelivered());
         let report =
             self.build_report(ran, |value, ledger| self.outcome_from_return(value, ledger));
-        TimerRunResult { report, is_told, is_unsaid }
+        TimerRunResult { report, has_begun: is_told, has_undelivered_notice: is_unsaid }
     }
 }

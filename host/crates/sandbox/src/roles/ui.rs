@@ -108,13 +108,13 @@ pub enum UiActivity {
 pub struct PluginUi {
     plugin: Arc<Plugin>,
     call: Arc<AdmittedCall>,
-    seat: Arc<dyn UiSession>,
+    ui_session: Arc<dyn UiSession>,
 }
 
 impl Plugin {
     /// Gives the plugin a seat at a session. `call` has passed the gate.
     pub fn create_ui(self: &Arc<Self>, call: AdmittedCall, seat: Arc<dyn UiSession>) -> PluginUi {
-        PluginUi { plugin: Arc::clone(self), call: Arc::new(call), seat }
+        PluginUi { plugin: Arc::clone(self), call: Arc::new(call), ui_session: seat }
     }
 }
 
@@ -125,7 +125,8 @@ impl PluginUi {
         let body = run::box_run_body(move |store, instance| {
             Box::pin(async move { abi.handle_ui_event(store, instance, event).await })
         });
-        let links = RoleLinks { seat: Some(Arc::clone(&self.seat)), ..RoleLinks::default() };
+        let links =
+            RoleLinks { ui_session: Some(Arc::clone(&self.ui_session)), ..RoleLinks::default() };
         let ran = self.plugin.run_call(Arc::clone(&self.call), links, body).await;
         self.plugin.build_report(ran, |(), _| Outcome::Completed(ToolOutput::default()))
     }

@@ -22,12 +22,12 @@ const YEARS_MAX: i16 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DayExpression {
     Today,
-    In(i32),
+    InDays(i32),
     Next(Weekday),
     Coming(Weekday),
-    Of(Date),
-    OfYear { month: i8, day: i8 },
-    OfMonth(i8),
+    OnDate(Date),
+    OnMonthDay { month: i8, day: i8 },
+    OnDayOfMonth(i8),
 }
 
 /// Why a text does not mean a future time.
@@ -108,7 +108,7 @@ impl DayAndTime {
         match self.day {
             None => dates_ahead(today, &[0, 1]),
             Some(DayExpression::Today) => vec![today],
-            Some(DayExpression::In(days)) => dates_ahead(today, &[days]),
+            Some(DayExpression::InDays(days)) => dates_ahead(today, &[days]),
             Some(DayExpression::Next(weekday)) => {
                 let days = (days_until(today, weekday) + 6) % 7 + 1;
                 dates_ahead(today, &[days])
@@ -117,12 +117,12 @@ impl DayAndTime {
                 let days = days_until(today, weekday);
                 dates_ahead(today, &[days, days + 7])
             }
-            Some(DayExpression::Of(date)) => vec![date],
-            Some(DayExpression::OfYear { month, day }) => {
+            Some(DayExpression::OnDate(date)) => vec![date],
+            Some(DayExpression::OnMonthDay { month, day }) => {
                 let years = today.year()..=today.year().saturating_add(YEARS_MAX);
                 years.filter_map(|year| Date::new(year, month, day).ok()).collect()
             }
-            Some(DayExpression::OfMonth(day)) => {
+            Some(DayExpression::OnDayOfMonth(day)) => {
                 let months = (0..12)
                     .filter_map(|n| today.first_of_month().checked_add(Span::new().months(n)).ok());
                 let of_month = |month: Date| Date::new(month.year(), month.month(), day).ok();
@@ -175,11 +175,11 @@ fn parse_relative_day(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
     if reader.consume_words("today") {
         Some(DayExpression::Today)
     } else if reader.consume_words("tomorrow") {
-        Some(DayExpression::In(1))
+        Some(DayExpression::InDays(1))
     } else if reader.consume_words("day after tomorrow") {
-        Some(DayExpression::In(2))
+        Some(DayExpression::InDays(2))
     } else if reader.consume_words("next week") {
-        Some(DayExpression::In(7))
+        Some(DayExpression::InDays(7))
     } else {
         None
     }
@@ -201,13 +201,13 @@ fn parse_weekday_day(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
 /// `2026-12-24`, `24 December`, `December 24th, 2026`, `the 24th`, `the 24th of December`.
 fn parse_date(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
     if let Some(date) = reader.parse_word(parse_numeric_date) {
-        return Some(DayExpression::Of(date));
+        return Some(DayExpression::OnDate(date));
     }
     let (month, day) = match reader.try_parse(parse_day_and_month) {
         Some(both) => both,
         None => {
             let day = names::parse_ordinal(reader)?;
-            return day_of_month(day).map(DayExpression::OfMonth);
+            return day_of_month(day).map(DayExpression::OnDayOfMonth);
         }
     };
     let year = reader.try_parse(|reader| {
@@ -215,8 +215,8 @@ fn parse_date(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
         reader.parse_word(|word| word.parse().ok().filter(|year: &i16| *year > 1969))
     });
     match year {
-        Some(year) => Date::new(year, month, day).ok().map(DayExpression::Of),
-        None => Some(DayExpression::OfYear { month, day }),
+        Some(year) => Date::new(year, month, day).ok().map(DayExpression::OnDate),
+        None => Some(DayExpression::OnMonthDay { month, day }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A cursor over the words of a text, with backtracking.
 
 /// Words without meaning of their own.
-const FILLERS: [&str; 5] = ["at", "on", "by", "the", ","];
+const FILLER_WORDS: [&str; 5] = ["at", "on", "by", "the", ","];
 
 /// Splits a text into lower-case words. Digits are separated from what follows them (`2h30m`,
 /// `9:30pm`, `24th`), points of abbreviations are removed, and commas are words of their own.
@@ -81,7 +81,7 @@ impl<'w> WordCursor<'w> {
 
     /// Skips words without meaning of their own.
     pub(super) fn skip_fillers(&mut self) {
-        while self.consume_any(&FILLERS) {}
+        while self.consume_any(&FILLER_WORDS) {}
     }
 
     /// Applies a parser, and consumes nothing if it fails.

@@ -74,9 +74,9 @@ fn turn_json(turn: &PastTurn) -> Value {
 
 fn step_json(step: &TurnStep) -> Value {
     match step {
-        TurnStep::Said { text } => json!({ "kind": "said", "text": text }),
-        TurnStep::Noted { text } => json!({ "kind": "noted", "text": text }),
-        TurnStep::Called(call) => json!({
+        TurnStep::AssistantText { text } => json!({ "kind": "said", "text": text }),
+        TurnStep::Note { text } => json!({ "kind": "noted", "text": text }),
+        TurnStep::ToolCall(call) => json!({
             "kind": "called",
             "id": call.id,
             "tool": call.tool,
@@ -160,15 +160,15 @@ impl MarkdownPage {
 
     fn write_step(&mut self, step: &TurnStep) {
         match step {
-            TurnStep::Said { text } => {
+            TurnStep::AssistantText { text } => {
                 self.write_line("Assistant:");
                 self.write_block(text);
             }
-            TurnStep::Noted { text } => {
+            TurnStep::Note { text } => {
                 self.write_line("In the assistant's place:");
                 self.write_block(text);
             }
-            TurnStep::Called(call) => self.write_call(call),
+            TurnStep::ToolCall(call) => self.write_call(call),
         }
     }
 

@@ -15,7 +15,7 @@ const TITLE_CHARS_MAX: usize = 80;
 const MEMORY_BYTES_MAX: usize = 2 * 1024;
 
 /// The ending of a turn in which a tool's sentence replaced the answer.
-const SPOKEN: &str = "spoken";
+const SPOKEN_END: &str = "spoken";
 
 /// One input and its consequences.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,14 +43,14 @@ pub struct PastTurn {
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnStep {
     /// The model wrote a text.
-    Said {
+    AssistantText {
         /// The text.
         text: String,
     },
     /// The model requested a call.
-    Called(PastCall),
+    ToolCall(PastCall),
     /// A note replaced an answer of the model.
-    Noted {
+    Note {
         /// The note.
         text: String,
     },
@@ -104,8 +104,8 @@ impl PastTurn {
     /// Returns its calls, in order.
     pub fn calls(&self) -> impl Iterator<Item = &PastCall> {
         self.steps.iter().filter_map(|step| match step {
-            TurnStep::Called(call) => Some(call),
-            TurnStep::Said { .. } | TurnStep::Noted { .. } => None,
+            TurnStep::ToolCall(call) => Some(call),
+            TurnStep::AssistantText { .. } | TurnStep::Note { .. } => None,
         })
     }
 
@@ -113,11 +113,11 @@ impl PastTurn {
     /// the answer of the model or of a tool that spoke instead. A turn without an answer in text
     /// returns `None`.
     pub fn memory_text(&self) -> Option<String> {
-        let is_spoken = self.end.as_deref() == Some(SPOKEN);
+        let is_spoken = self.end.as_deref() == Some(SPOKEN_END);
         let said = self.steps.iter().filter_map(|step| match step {
-            TurnStep::Said { text } => Some(text.trim()),
-            TurnStep::Noted { text } if is_spoken => Some(text.trim()),
-            TurnStep::Called(_) | TurnStep::Noted { .. } => None,
+            TurnStep::AssistantText { text } => Some(text.trim()),
+            TurnStep::Note { text } if is_spoken => Some(text.trim()),
+            TurnStep::ToolCall(_) | TurnStep::Note { .. } => None,
         });
         let said = said.collect::<Vec<_>>().join("\n");
         let asked = self.input.text_for_model();
@@ -134,7 +134,7 @@ impl PastTurn {
                 self.apply_result(result, tool, outcome, edited.as_deref());
             }
             JournalRecord::Recalled { memories } => self.recalled.clone_from(memories),
-            JournalRecord::Note { text } => self.steps.push(TurnStep::Noted { text: text.clone() }),
+            JournalRecord::Note { text } => self.steps.push(TurnStep::Note { text: text.clone() }),
             JournalRecord::Forgotten => self.is_forgotten = true,
             JournalRecord::TurnEnded { end, usage } => {
                 (self.end, self.usage) = (Some(end.clone()), Some(*usage));
@@ -145,9 +145,9 @@ impl PastTurn {
 
     fn apply_answer(&mut self, message: &AssistantMessage) {
         if !message.text.trim().is_empty() {
-            self.steps.push(TurnStep::Said { text: message.text.clone() });
+            self.steps.push(TurnStep::AssistantText { text: message.text.clone() });
         }
-        self.steps.extend(message.calls.iter().map(|call| TurnStep::Called(call.into())));
+        self.steps.extend(message.calls.iter().map(|call| TurnStep::ToolCall(call.into())));
     }
 
     fn apply_result(
@@ -158,7 +158,7 @@ impl PastTurn {
         edited: Option<&str>,
     ) {
         let call = self.steps.iter_mut().find_map(|step| match step {
-            TurnStep::Called(call) if call.id == result.call_id && call.outcome.is_none() => {
+            TurnStep::ToolCall(call) if call.id == result.call_id && call.outcome.is_none() => {
                 Some(call)
             }
             _ => None,

@@ -39,15 +39,15 @@ const EIGHTHS_RANGE: (u64, u64) = (4, 32);
 
 /// Tokens by which two requests must differ before their reports are compared: below that, the
 /// rounding outweighs the text.
-const LEARNT_TOKENS_MIN: u64 = 512;
+const LEARNING_TOKENS_MIN: u64 = 512;
 
 /// Estimates tokens, and learns from a provider's reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenMeter {
     /// The correction, in eighths.
-    eighths: u64,
+    correction_eighths: u64,
     /// The report that the next one is compared with.
-    last: Option<MeterSample>,
+    last_sample: Option<MeterSample>,
 }
 
 /// The estimate and the report of one request.
@@ -66,7 +66,7 @@ impl Default for TokenMeter {
 impl TokenMeter {
     /// Creates a meter without any reports. Another model needs another meter.
     pub fn new() -> Self {
-        Self { eighths: EIGHTHS, last: None }
+        Self { correction_eighths: EIGHTHS, last_sample: None }
     }
 
     /// Estimates the tokens of the messages: the sum over each of them.
@@ -77,11 +77,11 @@ impl TokenMeter {
     /// Takes the report of a provider for a request whose messages this meter, in its current
     /// state, estimated at `estimated`.
     pub fn learn_from_report(&mut self, estimated: u64, reported: u64) {
-        let uncorrected = estimated.saturating_mul(EIGHTHS) / self.eighths;
+        let uncorrected = estimated.saturating_mul(EIGHTHS) / self.correction_eighths;
         let now = MeterSample { uncorrected, reported };
-        let last = *self.last.get_or_insert(now);
-        if now.uncorrected.abs_diff(last.uncorrected) >= LEARNT_TOKENS_MIN {
-            self.last = Some(now);
+        let last = *self.last_sample.get_or_insert(now);
+        if now.uncorrected.abs_diff(last.uncorrected) >= LEARNING_TOKENS_MIN {
+            self.last_sample = Some(now);
             if let Some(measured) = now.eighths_since(last) {
                 self.update_correction(measured);
             }
@@ -90,19 +90,19 @@ impl TokenMeter {
 
     /// Returns the bytes of text that take about this many tokens.
     pub(super) fn bytes_for_tokens(&self, tokens: u64) -> usize {
-        let bytes = tokens.saturating_mul(EIGHTHS) / self.eighths * TOKEN_BYTES;
+        let bytes = tokens.saturating_mul(EIGHTHS) / self.correction_eighths * TOKEN_BYTES;
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
     fn apply_correction(&self, tokens: u64) -> u64 {
-        tokens.saturating_mul(self.eighths).div_ceil(EIGHTHS)
+        tokens.saturating_mul(self.correction_eighths).div_ceil(EIGHTHS)
     }
 
     /// Follows an increase immediately, and a decrease only by more than one step: a value that
     /// wavers between two steps stays at the upper one, and so the sent messages stay the same.
     fn update_correction(&mut self, measured: u64) {
-        if measured > self.eighths || measured + 1 < self.eighths {
-            self.eighths = measured;
+        if measured > self.correction_eighths || measured + 1 < self.correction_eighths {
+            self.correction_eighths = measured;
         }
     }
 }

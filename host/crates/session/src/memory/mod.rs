@@ -110,7 +110,7 @@ pub fn build_view<'a>(
     let dropped = units[..start].iter().filter(|unit| is_dropped(unit, &units, start));
     let left_out: Vec<Range<usize>> = dropped.map(|unit| unit.range.clone()).collect();
     let is_unseen = |place: usize| is_among(place, &left_out);
-    let unseen = recalled.iter().filter(|one| one.place.is_none_or(is_unseen));
+    let unseen = recalled.iter().filter(|one| one.message_index.is_none_or(is_unseen));
     let stands_in = [recalled::memory_messages(unseen), summed_up].concat();
     if left_out.is_empty() && stands_in.is_empty() {
         return full_view(messages);
@@ -159,7 +159,7 @@ impl ConversationSummary {
 /// Whether a unit before the start of the window is left out. The input of the turn in which the
 /// window begins is kept.
 fn is_dropped(unit: &MessageGroup, units: &[MessageGroup], start: usize) -> bool {
-    !unit.kept && unit.range != units[units[start].turn].range
+    !unit.is_kept && unit.range != units[units[start].turn].range
 }
 
 /// The messages left out between the summarized part and the start of the window, if the memory
@@ -185,7 +185,7 @@ fn assemble_messages(
 ) -> Vec<ChatMessage> {
     let turn = units[start].turn;
     let kept = |units: &[MessageGroup]| -> Vec<ChatMessage> {
-        let kept = units.iter().filter(|unit| unit.kept);
+        let kept = units.iter().filter(|unit| unit.is_kept);
         kept.flat_map(|unit| messages[unit.range.clone()].iter().cloned()).collect()
     };
     let mut sent = units::system_prompt(messages).to_vec();
@@ -195,7 +195,7 @@ fn assemble_messages(
         let between = &units[turn + 1..start];
         let mut input = messages[units[turn].range.start].clone();
         if let ChatMessage::User(said) = &mut input
-            && between.iter().any(|unit| !unit.kept)
+            && between.iter().any(|unit| !unit.is_kept)
         {
             said.append_note(LEFT_OUT.to_owned());
         }

@@ -7,7 +7,7 @@
 use sallyport_model::{AssistantMessage, ChatMessage, chat::quote_text};
 
 /// The input in the user's role before the recalled memories.
-const ASKED: &str = "What do you remember from earlier that may matter for what comes next?";
+const QUESTION: &str = "What do you remember from earlier that may matter for what comes next?";
 
 /// The heading of the recalled memories.
 const TITLE: &str = "From earlier, the nearest first. Each line that begins with \"| \" is a \
@@ -21,7 +21,7 @@ pub struct PositionedMemory<'a> {
     /// Its turn in this conversation, from 1.
     pub turn: Option<usize>,
     /// The index of that turn's input, so that nothing is shown twice.
-    pub place: Option<usize>,
+    pub message_index: Option<usize>,
 }
 
 /// Returns the memories as messages; empty if there are none.
@@ -34,7 +34,7 @@ pub(super) fn memory_messages<'a>(
     }
     let text = format!("{TITLE}\n\n{}", records.join("\n\n"));
     let answer = AssistantMessage { text, ..AssistantMessage::default() };
-    vec![ChatMessage::user(ASKED), ChatMessage::Assistant(answer)]
+    vec![ChatMessage::user(QUESTION), ChatMessage::Assistant(answer)]
 }
 
 fn format_memory(recalled: &PositionedMemory<'_>) -> String {

@@ -31,7 +31,7 @@ const EARLIER_BYTES_MAX: usize = 16 * 1024;
 const ITEMS_MAX: usize = 64;
 
 /// The model's task.
-const TASK: &str = "\
+const SYSTEM_PROMPT: &str = "\
 You sum up a part of a conversation between a person and an assistant that has tools, so that the \
 assistant can go on without that part.
 
@@ -45,7 +45,7 @@ summary, carry all of it on that still matters. Leave out greetings and repetiti
 text, at most about 400 words, in the language of the conversation. Answer with the summary alone.";
 
 /// The input in the user's role before a summary.
-const ASKED: &str = "Sum up what we have said and done since then.";
+const SUMMARY_QUESTION: &str = "Sum up what we have said and done since then.";
 
 /// Returns the request for a summary of messages of a transcript and of the earlier summary. The
 /// request has no tools.
@@ -70,7 +70,7 @@ pub fn summary_request(
         quote_message(&mut text, message, bytes_max);
     }
     text.push_str("\nNow write the summary.");
-    vec![ChatMessage::System { text: TASK.to_owned() }, ChatMessage::user(text)]
+    vec![ChatMessage::System { text: SYSTEM_PROMPT.to_owned() }, ChatMessage::user(text)]
 }
 
 /// Returns a summary as it appears in a conversation: requested by an input, given by an answer. An
@@ -86,7 +86,7 @@ pub(super) fn summary_messages(
         return Vec::new();
     }
     let answer = AssistantMessage { text, ..AssistantMessage::default() };
-    vec![ChatMessage::user(ASKED), ChatMessage::Assistant(answer)]
+    vec![ChatMessage::user(SUMMARY_QUESTION), ChatMessage::Assistant(answer)]
 }
 
 /// Writes a message as data.

@@ -21,7 +21,7 @@ pub(super) struct MessageGroup {
     /// Its estimated tokens.
     pub(super) tokens: u64,
     /// Whether it stays regardless of its age.
-    pub(super) kept: bool,
+    pub(super) is_kept: bool,
 }
 
 /// Cuts a transcript into units. The system prompt belongs to no unit.
@@ -41,7 +41,7 @@ pub(super) fn group_messages(
             (last, _) => {
                 let begins = matches!(message, ChatMessage::User(_));
                 let turn = last.map(|unit| unit.turn).filter(|_| !begins).unwrap_or(units.len());
-                units.push(MessageGroup { range: index..index + 1, turn, tokens, kept: false });
+                units.push(MessageGroup { range: index..index + 1, turn, tokens, is_kept: false });
             }
         }
     }
@@ -70,9 +70,9 @@ fn mark_kept(units: &mut [MessageGroup], pinned: &BTreeSet<usize>) {
             continue;
         }
         for unit in turn.iter_mut() {
-            unit.kept = is_pinned(unit);
+            unit.is_kept = is_pinned(unit);
         }
-        turn[0].kept = true;
-        turn[turn.len() - 1].kept = true;
+        turn[0].is_kept = true;
+        turn[turn.len() - 1].is_kept = true;
     }
 }

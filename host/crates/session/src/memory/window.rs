@@ -13,35 +13,35 @@ use sallyport_model::ChatMessage;
 use super::{LEFT_OUT, MemoryMode, TokenMeter, units::MessageGroup};
 
 /// How full the window is after it has moved: three quarters of the budget.
-const FILLED: (u64, u64) = (3, 4);
+const FILL_RATIO: (u64, u64) = (3, 4);
 
 /// The budget of a window.
 pub(super) struct WindowBudget {
     /// Most tokens of the whole request.
     tokens_max: u64,
     /// Tokens of a window that has just moved.
-    tokens_filled: u64,
+    tokens_target: u64,
     /// Most tokens with which the newest turn is still shown whole.
-    tokens_newest_max: u64,
+    newest_tokens_max: u64,
     /// Tokens that every request contains.
-    tokens_fixed: u64,
+    fixed_tokens: u64,
     /// Tokens of the note that a part of a turn is left out.
-    tokens_note: u64,
+    note_tokens: u64,
 }
 
 impl WindowBudget {
     /// Plans a window, given the messages that every request contains.
     pub(super) fn new(memory: &MemoryMode, meter: &TokenMeter, always: &[ChatMessage]) -> Self {
         let tokens_max = memory.tokens_max();
-        let tokens_filled = tokens_max / FILLED.1 * FILLED.0;
+        let tokens_target = tokens_max / FILL_RATIO.1 * FILL_RATIO.0;
         // A summary needs room next to the newest turn.
         let needs_room = matches!(memory, MemoryMode::Summary { .. });
         Self {
             tokens_max,
-            tokens_filled,
-            tokens_newest_max: if needs_room { tokens_filled } else { tokens_max },
-            tokens_fixed: meter.estimate_tokens(always),
-            tokens_note: meter.estimate_tokens(&[ChatMessage::user(LEFT_OUT)]),
+            tokens_target,
+            newest_tokens_max: if needs_room { tokens_target } else { tokens_max },
+            fixed_tokens: meter.estimate_tokens(always),
+            note_tokens: meter.estimate_tokens(&[ChatMessage::user(LEFT_OUT)]),
         }
     }
 
@@ -67,9 +67,9 @@ impl WindowBudget {
     ) -> u64 {
         let turn = units[start].turn;
         let shown = costs.kept[start] + costs.all[end] - costs.all[start];
-        let input = if turn == start || units[turn].kept { 0 } else { units[turn].tokens };
-        let note = if turn == start { 0 } else { self.tokens_note };
-        self.tokens_fixed + shown + input + note
+        let input = if turn == start || units[turn].is_kept { 0 } else { units[turn].tokens };
+        let note = if turn == start { 0 } else { self.note_tokens };
+        self.fixed_tokens + shown + input + note
     }
 
     /// Moves the window forward: to a turn that leaves room, else to the newest turn if that fits,
@@ -87,8 +87,8 @@ impl WindowBudget {
         let mut last = start;
         for at in turns.chain(within) {
             let tokens = self.request_tokens(units, costs, at, end);
-            let is_newest = at == newest && tokens <= self.tokens_newest_max;
-            if is_newest || tokens <= self.tokens_filled {
+            let is_newest = at == newest && tokens <= self.newest_tokens_max;
+            if is_newest || tokens <= self.tokens_target {
                 return at;
             }
             last = at;
@@ -114,6 +114,6 @@ impl TokenPrefixSums {
             }));
             sums
         };
-        Self { all: sums(|_| true), kept: sums(|unit| unit.kept) }
+        Self { all: sums(|_| true), kept: sums(|unit| unit.is_kept) }
     }
 }

@@ -17,14 +17,14 @@ pub struct ReplayDifference {
     /// Its position, as a JSON pointer.
     pub pointer: String,
     /// The value on the tape, shortened and safe to print.
-    pub taped: String,
+    pub recorded: String,
     /// The live value, shortened and safe to print.
     pub live: String,
 }
 
 impl fmt::Display for ReplayDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pointer, taped, live } = self;
+        let Self { pointer, recorded: taped, live } = self;
         write!(f, "{pointer}: {taped} on the tape, {live} now")
     }
 }
@@ -38,11 +38,11 @@ impl ReplayDifference {
             (Some(Value::String(taped)), Some(Value::String(live))) => excerpt_pair(taped, live),
             (taped, live) => (value_excerpt(taped), value_excerpt(live)),
         };
-        Some(Self { pointer: text::escape_line(&pointer), taped, live })
+        Some(Self { pointer: text::escape_line(&pointer), recorded: taped, live })
     }
 }
 
-type Found<'a> = (Option<&'a Value>, Option<&'a Value>);
+type ValuePair<'a> = (Option<&'a Value>, Option<&'a Value>);
 
 /// Finds the first difference. The recursion is bounded: values of a tape and of a request are at
 /// most as deep as the JSON parser allows.
@@ -50,7 +50,7 @@ fn find_difference<'a>(
     taped: Option<&'a Value>,
     live: Option<&'a Value>,
     pointer: &mut String,
-) -> Option<Found<'a>> {
+) -> Option<ValuePair<'a>> {
     let length = pointer.len();
     let mut inside = |key: &str, taped, live| {
         pointer.push('/');

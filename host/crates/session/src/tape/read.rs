@@ -39,7 +39,7 @@ pub struct SessionRecording {
     notices: Vec<(usize, PluginNotice)>,
     /// Whether the session recalls earlier turns by meaning.
     pub(super) has_recall: bool,
-    pub(super) recollections: VecDeque<NumberedValue<RecallOutcome>>,
+    pub(super) recalls: VecDeque<NumberedValue<RecallOutcome>>,
     /// The duration of each turn.
     pub(super) turns: VecDeque<Duration>,
     pub(super) requests: VecDeque<NumberedValue<RecordedRequest>>,
@@ -48,16 +48,16 @@ pub struct SessionRecording {
     pub(super) reports: HashMap<String, VecDeque<NumberedValue<RecordedReport>>>,
     pub(super) schedule: CancellationSchedule,
     /// The last complete line, from 1.
-    pub(super) end: usize,
+    pub(super) last_line: usize,
     /// Whether a line after it was cut off.
-    pub(super) is_cut: bool,
+    pub(super) is_truncated: bool,
 }
 
 /// A value with its line number, from 1.
 #[derive(Debug, Clone)]
 pub(super) struct NumberedValue<T> {
     pub(super) line: usize,
-    pub(super) what: T,
+    pub(super) value: T,
 }
 
 /// Why a file is not a tape that can be replayed.
@@ -68,7 +68,7 @@ pub enum RecordingError {
     Read(#[from] io::Error),
     /// The first line is not the header of a tape.
     #[error("this is not a tape: {problem}")]
-    NotATape {
+    NotARecording {
         /// The problem with the first line.
         problem: String,
     },
@@ -106,7 +106,7 @@ impl RecordingError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Read(_) => "check the file and its permissions",
-            Self::NotATape { .. } => "give a file that was made with --record",
+            Self::NotARecording { .. } => "give a file that was made with --record",
             Self::Version { .. } | Self::Newer { .. } => "play it with the version that made it",
             Self::Damaged { .. } => "get the file again, unchanged",
         }
@@ -123,12 +123,12 @@ impl SessionRecording {
     pub fn read_from(mut from: impl BufRead) -> Result<Self, RecordingError> {
         let first = next_line(&mut from, 1)?;
         let mut tape = Self::from_header(parse_header(first)?);
-        while let Some(text) = next_line(&mut from, tape.end + 1)? {
-            if !text.is_whole {
-                tape.is_cut = true;
+        while let Some(text) = next_line(&mut from, tape.last_line + 1)? {
+            if !text.is_complete {
+                tape.is_truncated = true;
                 break;
             }
-            tape.end += 1;
+            tape.last_line += 1;
             let line = tape.parse_line(&text.bytes)?;
             tape.add_line(line)?;
         }
@@ -169,15 +169,15 @@ impl SessionRecording {
             inputs: Vec::new(),
             notices: Vec::new(),
             has_recall: false,
-            recollections: VecDeque::new(),
+            recalls: VecDeque::new(),
             turns: VecDeque::new(),
             requests: VecDeque::new(),
             answers: BTreeMap::new(),
             decisions: HashMap::new(),
             reports: HashMap::new(),
             schedule: CancellationSchedule::default(),
-            end: 1,
-            is_cut: false,
+            last_line: 1,
+            is_truncated: false,
         }
     }
 
@@ -185,7 +185,7 @@ impl SessionRecording {
         let RecordingVersion { minor, .. } = self.header.version;
         serde_json::from_slice(text).map_err(|error| {
             if minor > VERSION.minor && is_unknown_kind(text) {
-                RecordingError::Newer { line: self.end, minor }
+                RecordingError::Newer { line: self.last_line, minor }
             } else {
                 self.damage_error(error.to_string())
             }
@@ -193,7 +193,7 @@ impl SessionRecording {
     }
 
     fn add_line(&mut self, mut line: RecordingLine) -> Result<(), RecordingError> {
-        let end = self.end;
+        let end = self.last_line;
         if let RecordingLine::Decision(decided) = &mut line
             && self.schedule.has_cancelled()
         {
@@ -208,42 +208,42 @@ impl SessionRecording {
             RecordingLine::Noticed { notice } => self.notices.push((self.inputs.len(), notice)),
             RecordingLine::Recalls => self.has_recall = true,
             RecordingLine::Recalled { end: what } => {
-                self.recollections.push_back(NumberedValue { line: end, what })
+                self.recalls.push_back(NumberedValue { line: end, value: what })
             }
             RecordingLine::Turn { elapsed } => self.turns.push_back(elapsed),
             RecordingLine::Request(asked) => return self.add_request(asked),
             RecordingLine::Answer(answered) => {
                 let request = answered.request;
                 let twice =
-                    self.answers.insert(request, NumberedValue { line: end, what: answered });
+                    self.answers.insert(request, NumberedValue { line: end, value: answered });
                 if twice.is_some() || request >= self.requests.len() {
                     return Err(self.damage_error("an answer to no request"));
                 }
             }
             RecordingLine::Decision(decided) => {
                 let decisions = self.decisions.entry(decided.call.clone()).or_default();
-                decisions.push_back(NumberedValue { line: end, what: decided });
+                decisions.push_back(NumberedValue { line: end, value: decided });
             }
             RecordingLine::Report(reported) => {
                 let reports = self.reports.entry(reported.call.clone()).or_default();
-                reports.push_back(NumberedValue { line: end, what: reported });
+                reports.push_back(NumberedValue { line: end, value: reported });
             }
         }
         Ok(())
     }
 
     fn add_request(&mut self, asked: RecordedRequest) -> Result<(), RecordingError> {
-        let before = self.requests.back().map_or(0, |last| last.what.message_count());
+        let before = self.requests.back().map_or(0, |last| last.value.message_count());
         let is_next = asked.number == self.requests.len() && asked.same <= before;
         if !is_next || (asked.number == 0 && asked.tools.is_none()) {
             return Err(self.damage_error("a request that does not follow from the one before"));
         }
-        self.requests.push_back(NumberedValue { line: self.end, what: asked });
+        self.requests.push_back(NumberedValue { line: self.last_line, value: asked });
         Ok(())
     }
 
     fn damage_error(&self, problem: impl Into<String>) -> RecordingError {
-        RecordingError::Damaged { line: self.end, problem: problem.into() }
+        RecordingError::Damaged { line: self.last_line, problem: problem.into() }
     }
 }
 
@@ -257,7 +257,7 @@ impl RecordedRequest {
 /// A line without its line end.
 struct RawLine {
     bytes: Vec<u8>,
-    is_whole: bool,
+    is_complete: bool,
 }
 
 fn next_line(from: &mut impl BufRead, line: usize) -> Result<Option<RawLine>, RecordingError> {
@@ -277,7 +277,7 @@ fn next_line(from: &mut impl BufRead, line: usize) -> Result<Option<RawLine>, Re
     if line > LINES_MAX {
         return Err(damaged("there are too many lines before it"));
     }
-    Ok((is_whole || !bytes.is_empty()).then_some(RawLine { bytes, is_whole }))
+    Ok((is_whole || !bytes.is_empty()).then_some(RawLine { bytes, is_complete: is_whole }))
 }
 
 fn parse_header(first: Option<RawLine>) -> Result<RecordingHeader, RecordingError> {
@@ -286,7 +286,7 @@ fn parse_header(first: Option<RawLine>) -> Result<RecordingHeader, RecordingErro
         line: String,
         version: RecordingVersion,
     }
-    let not_a_tape = |problem: String| RecordingError::NotATape { problem };
+    let not_a_tape = |problem: String| RecordingError::NotARecording { problem };
     let first = first.ok_or_else(|| not_a_tape("it is empty".to_owned()))?;
     let begin: HeaderProbe =
         serde_json::from_slice(&first.bytes).map_err(|error| not_a_tape(error.to_string()))?;

@@ -39,15 +39,15 @@ use super::{
 /// as well.
 #[derive(Debug, Clone)]
 pub struct SessionRecorder {
-    sink: Arc<Mutex<RecordingWriter>>,
+    writer: Arc<Mutex<RecordingWriter>>,
 }
 
 /// The output of a recording.
 struct RecordingWriter {
-    out: Box<dyn Write + Send>,
+    output: Box<dyn Write + Send>,
     redactor: Redactor,
     /// Returns the current redactor.
-    present: Option<Box<dyn Fn() -> Redactor + Send>>,
+    live_redactor: Option<Box<dyn Fn() -> Redactor + Send>>,
     /// The number of requests so far.
     requests: usize,
     /// The last request, without secrets.
@@ -78,31 +78,31 @@ impl SessionRecorder {
         let (out, messages) = (Box::new(out), Vec::new());
         let (present, tools, problem) = (None, None, None);
         let mut sink =
-            RecordingWriter { out, redactor, present, requests: 0, messages, tools, problem };
+            RecordingWriter { output: out, redactor, live_redactor: present, requests: 0, messages, tools, problem };
         sink.write_line(&RecordingLine::Tape(header));
-        Self { sink: Arc::new(Mutex::new(sink)) }
+        Self { writer: Arc::new(Mutex::new(sink)) }
     }
 
     /// From now on, uses the redactor that `present` returns at the time of each line.
     pub fn with_live_redactor(self, present: impl Fn() -> Redactor + Send + 'static) -> Self {
-        self.lock_writer().present = Some(Box::new(present));
+        self.lock_writer().live_redactor = Some(Box::new(present));
         self
     }
 
     /// Returns the model, wrapped to be recorded.
     pub fn wrap_model(&self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
-        Arc::new(RecordingWrapper { inner: model, recording: self.clone() })
+        Arc::new(RecordingWrapper { inner: model, recorder: self.clone() })
     }
 
     /// Returns the toolbox, wrapped to be recorded.
     pub fn wrap_toolbox(&self, toolbox: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
-        Arc::new(RecordingWrapper { inner: toolbox, recording: self.clone() })
+        Arc::new(RecordingWrapper { inner: toolbox, recorder: self.clone() })
     }
 
     /// Returns the recall, wrapped to be recorded.
     pub fn wrap_recall(&self, recall: Arc<dyn SessionMemory>) -> Arc<dyn SessionMemory> {
         self.lock_writer().write_line(&RecordingLine::Recalls);
-        Arc::new(RecordingWrapper { inner: recall, recording: self.clone() })
+        Arc::new(RecordingWrapper { inner: recall, recorder: self.clone() })
     }
 
     /// Records a plugin's message before it is sent.
@@ -146,8 +146,8 @@ impl SessionRecorder {
 
     fn lock_writer(&self) -> MutexGuard<'_, RecordingWriter> {
         // A writer that panicked leaves at worst half a line, which a reader treats as the end.
-        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(present) = &sink.present {
+        let mut sink = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(present) = &sink.live_redactor {
             sink.redactor = present();
         }
         sink
@@ -165,8 +165,8 @@ impl RecordingWriter {
     fn write_and_flush(&mut self, line: &RecordingLine) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
-        self.out.write_all(&text)?;
-        self.out.flush()
+        self.output.write_all(&text)?;
+        self.output.flush()
     }
 
     /// Writes a request and returns its number.
@@ -249,7 +249,7 @@ impl fmt::Debug for RecordingWriter {
 
 /// A model, a toolbox or a recall whose traffic is recorded.
 struct RecordingWrapper<T: ?Sized> {
-    recording: SessionRecorder,
+    recorder: SessionRecorder,
     inner: Arc<T>,
 }
 
@@ -268,7 +268,7 @@ impl ChatModel for RecordingWrapper<dyn ChatModel> {
         on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            let mut open = OpenRequest::new(&self.recording, request);
+            let mut open = OpenRequest::new(&self.recorder, request);
             let deltas = &mut open.deltas;
             let mut on_delta = |delta: ReplyDelta| {
                 deltas.push(delta.clone());
@@ -291,9 +291,9 @@ impl Toolbox for RecordingWrapper<dyn Toolbox> {
         call: RequestedCall,
     ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
-            let recording = &self.recording;
+            let recording = &self.recorder;
             let mut open =
-                OpenDecision { recording, call: call.clone(), end: DecisionOutcome::Dropped };
+                OpenDecision { recorder: recording, call: call.clone(), end: DecisionOutcome::Dropped };
             let decided = self.inner.admit_call(call).await;
             open.end = match &decided {
                 Ok(admitted) => DecisionOutcome::Admitted {
@@ -308,8 +308,8 @@ impl Toolbox for RecordingWrapper<dyn Toolbox> {
 
     fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
         Box::pin(async move {
-            let (recording, id) = (&self.recording, call.context().call_id.clone());
-            let mut open = OpenCall { recording, id, end: RunOutcome::Dropped };
+            let (recording, id) = (&self.recorder, call.context().call_id.clone());
+            let mut open = OpenCall { recorder: recording, id, end: RunOutcome::Dropped };
             let report = self.inner.run_call(call).await;
             open.end = RunOutcome::Finished(report.clone());
             report
@@ -324,8 +324,8 @@ impl SessionMemory for RecordingWrapper<dyn SessionMemory> {
         wanted: RecallQuery<'a>,
     ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
         Box::pin(async move {
-            let recording = &self.recording;
-            let mut open = OpenRecall { recording, end: RecallOutcome::Dropped };
+            let recording = &self.recorder;
+            let mut open = OpenRecall { recorder: recording, end: RecallOutcome::Dropped };
             let found = self.inner.find_memories(wanted).await;
             open.end = match &found {
                 Ok(found) => RecallOutcome::Found(found.clone()),
@@ -346,16 +346,16 @@ impl SessionMemory for RecordingWrapper<dyn SessionMemory> {
 
 /// A request in progress. Its end is always written, even when the session does not wait for it.
 struct OpenRequest<'r> {
-    recording: &'r SessionRecorder,
+    recorder: &'r SessionRecorder,
     number: usize,
     deltas: Vec<ReplyDelta>,
     end: AnswerOutcome,
 }
 
 impl<'r> OpenRequest<'r> {
-    fn new(recording: &'r SessionRecorder, request: ModelRequest<'_>) -> Self {
-        let number = recording.lock_writer().write_request(request);
-        Self { recording, number, deltas: Vec::new(), end: AnswerOutcome::Dropped }
+    fn new(recorder: &'r SessionRecorder, request: ModelRequest<'_>) -> Self {
+        let number = recorder.lock_writer().write_request(request);
+        Self { recorder, number, deltas: Vec::new(), end: AnswerOutcome::Dropped }
     }
 }
 
@@ -363,26 +363,26 @@ impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         let (deltas, end) =
             (mem::take(&mut self.deltas), mem::replace(&mut self.end, AnswerOutcome::Dropped));
-        self.recording.lock_writer().write_answer(self.number, deltas, end);
+        self.recorder.lock_writer().write_answer(self.number, deltas, end);
     }
 }
 
 /// A recall in progress.
 struct OpenRecall<'r> {
-    recording: &'r SessionRecorder,
+    recorder: &'r SessionRecorder,
     end: RecallOutcome,
 }
 
 impl Drop for OpenRecall<'_> {
     fn drop(&mut self) {
         let end = mem::replace(&mut self.end, RecallOutcome::Dropped);
-        self.recording.lock_writer().write_recall(end);
+        self.recorder.lock_writer().write_recall(end);
     }
 }
 
 /// A call at the gate.
 struct OpenDecision<'r> {
-    recording: &'r SessionRecorder,
+    recorder: &'r SessionRecorder,
     call: RequestedCall,
     end: DecisionOutcome,
 }
@@ -391,13 +391,13 @@ impl Drop for OpenDecision<'_> {
     fn drop(&mut self) {
         let end = mem::replace(&mut self.end, DecisionOutcome::Dropped);
         let end = panic_report().map_or(end, DecisionOutcome::Refused);
-        self.recording.lock_writer().write_decision(&self.call, end);
+        self.recorder.lock_writer().write_decision(&self.call, end);
     }
 }
 
 /// A running call.
 struct OpenCall<'r> {
-    recording: &'r SessionRecorder,
+    recorder: &'r SessionRecorder,
     id: String,
     end: RunOutcome,
 }
@@ -406,7 +406,7 @@ impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         let end = mem::replace(&mut self.end, RunOutcome::Dropped);
         let end = panic_report().map_or(end, RunOutcome::Finished);
-        self.recording.lock_writer().write_report(mem::take(&mut self.id), end);
+        self.recorder.lock_writer().write_report(mem::take(&mut self.id), end);
     }
 }
 

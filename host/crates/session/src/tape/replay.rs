@@ -32,7 +32,7 @@ use super::{
 };
 
 /// The error for a recall that exceeded its time limit when the tape was recorded.
-const TOO_LATE: &str = "no answer came in time";
+const NO_ANSWER_IN_TIME: &str = "no answer came in time";
 
 /// Why a session could not be replayed to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +59,7 @@ pub enum ReplayError {
     },
     /// The user edited the arguments of a call, which a tape does not record.
     #[error("the call on line {line} of the tape was taken back, and nobody is here to do that")]
-    TakenBack {
+    UnexpectedWithdrawal {
         /// The line of the tape, from 1.
         line: usize,
     },
@@ -73,7 +73,7 @@ pub enum ReplayError {
     },
     /// The tape is cut off; most likely the host was killed during the recording.
     #[error("the tape is cut off after line {line}, before {wanted}")]
-    Cut {
+    Truncated {
         /// Its last whole line, from 1.
         line: usize,
         /// The missing step.
@@ -100,7 +100,7 @@ struct SharedReplay {
 /// The rest of the tape, and the last request.
 #[derive(Debug)]
 struct ReplayState {
-    tape: SessionRecording,
+    recording: SessionRecording,
     /// The last request, whole.
     messages: Vec<ChatMessage>,
     tools: Vec<ModelToolDefinition>,
@@ -112,7 +112,7 @@ impl SessionReplay {
     /// knows, as they were recorded.
     pub fn new(tape: SessionRecording, redactor: Redactor) -> Self {
         let header = tape.header.clone();
-        let state = ReplayState { tape, messages: Vec::new(), tools: Vec::new(), problem: None };
+        let state = ReplayState { recording: tape, messages: Vec::new(), tools: Vec::new(), problem: None };
         let (cancel_due, stopped) = (Notify::new(), Notify::new());
         let shared =
             SharedReplay { header, redactor, state: Mutex::new(state), cancel_due, stopped };
@@ -131,7 +131,7 @@ impl SessionReplay {
 
     /// Returns the tape as a recall, if the recorded session had one.
     pub fn to_session_memory(&self) -> Option<Arc<dyn SessionMemory>> {
-        self.lock_state().tape.has_recall.then(|| Arc::new(self.clone()) as Arc<dyn SessionMemory>)
+        self.lock_state().recording.has_recall.then(|| Arc::new(self.clone()) as Arc<dyn SessionMemory>)
     }
 
     /// Waits until the current turn has to be cancelled, as in the recording. Poll it together with
@@ -144,7 +144,7 @@ impl SessionReplay {
     /// recorded one.
     pub fn adjust_event(&self, mut event: SessionEvent) -> SessionEvent {
         if let SessionEvent::TurnEnded { usage, .. } = &mut event {
-            usage.elapsed = self.lock_state().tape.turns.pop_front().unwrap_or_default();
+            usage.elapsed = self.lock_state().recording.turns.pop_front().unwrap_or_default();
         }
         event
     }
@@ -161,7 +161,7 @@ impl SessionReplay {
 
     /// Registers that the session has received the result on a line, or waits for it.
     fn reach_line(&self, line: usize) {
-        if self.lock_state().tape.schedule.reach_line(line) {
+        if self.lock_state().recording.schedule.reach_line(line) {
             self.shared.cancel_due.notify_one();
         }
     }
@@ -220,7 +220,7 @@ impl SessionReplay {
 
     /// Whether a dropped line waits for a cancellation, and not for a timeout.
     fn will_cancel(&self, line: usize) -> bool {
-        self.lock_state().tape.schedule.will_cancel(line)
+        self.lock_state().recording.schedule.will_cancel(line)
     }
 
     fn next_report(
@@ -235,9 +235,9 @@ impl SessionReplay {
 
 impl ReplayState {
     fn end_error(&self, wanted: String) -> ReplayError {
-        let line = self.tape.end;
-        if self.tape.is_cut {
-            ReplayError::Cut { line, wanted }
+        let line = self.recording.last_line;
+        if self.recording.is_truncated {
+            ReplayError::Truncated { line, wanted }
         } else {
             ReplayError::Ended { line, wanted }
         }
@@ -248,7 +248,7 @@ impl ReplayState {
         messages: &[ChatMessage],
         tools: &[ModelToolDefinition],
     ) -> Result<NumberedValue<RecordedAnswer>, ReplayError> {
-        let Some(NumberedValue { line, what: asked }) = self.tape.requests.pop_front() else {
+        let Some(NumberedValue { line, value: asked }) = self.recording.requests.pop_front() else {
             return Err(self.end_error("another request to the model".to_owned()));
         };
         self.messages.truncate(asked.same);
@@ -260,7 +260,7 @@ impl ReplayState {
         {
             return Err(ReplayError::Request { number, line, difference });
         }
-        let answered = self.tape.answers.remove(&number);
+        let answered = self.recording.answers.remove(&number);
         answered.ok_or_else(|| self.end_error(format!("the answer to request {}", number + 1)))
     }
 
@@ -280,31 +280,31 @@ impl ReplayState {
         tool: &str,
         arguments: &str,
     ) -> Result<NumberedValue<RecordedDecision>, ReplayError> {
-        let Some(decided) = self.tape.decisions.get_mut(id).and_then(VecDeque::pop_front) else {
+        let Some(decided) = self.recording.decisions.get_mut(id).and_then(VecDeque::pop_front) else {
             return Err(self.end_error(format!("the decision about call {id:?}")));
         };
         let NumberedValue {
             line,
-            what: RecordedDecision { tool: taped, arguments: written, end, .. },
+            value: RecordedDecision { tool: taped, arguments: written, end, .. },
         } = &decided;
         let taped = json!({ "tool": taped, "arguments": written });
         let live = json!({ "tool": tool, "arguments": arguments });
         if let Some(difference) = ReplayDifference::find(&taped, &live) {
             return Err(ReplayError::Call { call: id.to_owned(), line: *line, difference });
         }
-        if matches!(end, DecisionOutcome::Dropped) && !self.tape.schedule.will_cancel(*line) {
-            return Err(ReplayError::TakenBack { line: *line });
+        if matches!(end, DecisionOutcome::Dropped) && !self.recording.schedule.will_cancel(*line) {
+            return Err(ReplayError::UnexpectedWithdrawal { line: *line });
         }
         Ok(decided)
     }
 
     fn next_recall(&mut self) -> Result<NumberedValue<RecallOutcome>, ReplayError> {
-        let recollected = self.tape.recollections.pop_front();
+        let recollected = self.recording.recalls.pop_front();
         recollected.ok_or_else(|| self.end_error("what bears on an input".to_owned()))
     }
 
     fn next_report(&mut self, id: &str) -> Result<NumberedValue<RecordedReport>, ReplayError> {
-        let reported = self.tape.reports.get_mut(id).and_then(VecDeque::pop_front);
+        let reported = self.recording.reports.get_mut(id).and_then(VecDeque::pop_front);
         reported.ok_or_else(|| self.end_error(format!("the end of call {id:?}")))
     }
 }
@@ -324,7 +324,7 @@ impl ChatModel for SessionReplay {
         on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            let NumberedValue { line, what: answered } =
+            let NumberedValue { line, value: answered } =
                 self.next_answer(request).map_err(to_model_error)?;
             for delta in answered.deltas {
                 on_delta(delta);
@@ -357,7 +357,7 @@ impl Toolbox for SessionReplay {
         call: RequestedCall,
     ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
-            let NumberedValue { line, what: decided } =
+            let NumberedValue { line, value: decided } =
                 self.next_decision(&call).map_err(to_call_report)?;
             match decided.end {
                 DecisionOutcome::Dropped => Err(to_call_report(self.wait_for_drop(line).await)),
@@ -379,11 +379,11 @@ impl Toolbox for SessionReplay {
                 Err(problem) => *to_call_report(problem),
                 Ok(NumberedValue {
                     line,
-                    what: RecordedReport { end: RunOutcome::Dropped, .. },
+                    value: RecordedReport { end: RunOutcome::Dropped, .. },
                 }) => *to_call_report(self.wait_for_drop(line).await),
                 Ok(NumberedValue {
                     line,
-                    what: RecordedReport { end: RunOutcome::Finished(report), .. },
+                    value: RecordedReport { end: RunOutcome::Finished(report), .. },
                 }) => {
                     self.reach_line(line);
                     report
@@ -399,7 +399,7 @@ impl SessionMemory for SessionReplay {
         _wanted: RecallQuery<'a>,
     ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
         Box::pin(async move {
-            let NumberedValue { line, what } =
+            let NumberedValue { line, value: what } =
                 self.take_next(ReplayState::next_recall).map_err(to_recall_error)?;
             if matches!(what, RecallOutcome::Dropped) && self.will_cancel(line) {
                 return Err(to_recall_error(self.wait_for_drop(line).await));
@@ -408,7 +408,7 @@ impl SessionMemory for SessionReplay {
             match what {
                 RecallOutcome::Found(found) => Ok(found),
                 RecallOutcome::Failed(message) => Err(RecallError { message }),
-                RecallOutcome::Dropped => Err(RecallError { message: TOO_LATE.to_owned() }),
+                RecallOutcome::Dropped => Err(RecallError { message: NO_ANSWER_IN_TIME.to_owned() }),
             }
         })
     }

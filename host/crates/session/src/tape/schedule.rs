@@ -11,7 +11,7 @@ use super::line::{AnswerOutcome, DecisionOutcome, RecallOutcome, RecordingLine, 
 /// The cancellations of a tape that stopped something, in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CancellationSchedule {
-    cancellings: VecDeque<CancellationCondition>,
+    conditions: VecDeque<CancellationCondition>,
     /// Lines since the last input that had ended.
     ended: BTreeSet<usize>,
     /// Whether the turn was cancelled since then.
@@ -32,14 +32,14 @@ impl CancellationSchedule {
             RecordingLine::Input { .. } | RecordingLine::Turn { .. } => self.close_turn(),
             RecordingLine::Cancel if !self.is_cancelled => {
                 let ended = std::mem::take(&mut self.ended);
-                self.cancellings
+                self.conditions
                     .push_back(CancellationCondition { ended, dropped: BTreeSet::new() });
                 self.is_cancelled = true;
             }
             RecordingLine::Tape(_) | RecordingLine::Request(_) | RecordingLine::Cancel => {}
             RecordingLine::Noticed { .. } | RecordingLine::Recalls => {}
             _ if is_dropped(line) => {
-                let cancelling = self.cancellings.back_mut().filter(|_| self.is_cancelled);
+                let cancelling = self.conditions.back_mut().filter(|_| self.is_cancelled);
                 cancelling.map(|cancelling| cancelling.dropped.insert(number));
             }
             RecordingLine::Answer(_)
@@ -59,7 +59,7 @@ impl CancellationSchedule {
     /// Ends a turn of the tape: a cancellation that stopped nothing in it is not replayed.
     pub(super) fn close_turn(&mut self) {
         if self.is_cancelled {
-            self.cancellings.pop_back_if(|cancelling| cancelling.dropped.is_empty());
+            self.conditions.pop_back_if(|cancelling| cancelling.dropped.is_empty());
         }
         self.is_cancelled = false;
         self.ended.clear();
@@ -67,18 +67,18 @@ impl CancellationSchedule {
 
     /// Registers that the replay has reached a line. Returns whether it is time to cancel.
     pub(super) fn reach_line(&mut self, number: usize) -> bool {
-        let Some(next) = self.cancellings.front_mut() else { return false };
+        let Some(next) = self.conditions.front_mut() else { return false };
         let waited = next.ended.remove(&number) | next.dropped.remove(&number);
         let is_due = waited && next.ended.is_empty() && next.dropped.is_empty();
         if is_due {
-            self.cancellings.pop_front();
+            self.conditions.pop_front();
         }
         is_due
     }
 
     /// Whether a dropped line was dropped by a cancellation that is still to come.
     pub(super) fn will_cancel(&self, number: usize) -> bool {
-        self.cancellings.iter().any(|cancelling| cancelling.dropped.contains(&number))
+        self.conditions.iter().any(|cancelling| cancelling.dropped.contains(&number))
     }
 }
 

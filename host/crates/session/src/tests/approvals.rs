@@ -30,7 +30,7 @@ fn request() -> ApprovalRequest {
         plugin_digest,
         reason: "r".into(),
         rule: None,
-        powers: Vec::new(),
+        capabilities: Vec::new(),
     }
 }
 

@@ -22,8 +22,8 @@ async fn a_turn_is_told_in_order() {
         .steps
         .iter()
         .map(|step| match step {
-            TurnStep::Said { text } | TurnStep::Noted { text } => text.clone(),
-            TurnStep::Called(call) => {
+            TurnStep::AssistantText { text } | TurnStep::Note { text } => text.clone(),
+            TurnStep::ToolCall(call) => {
                 format!("{} {} {:?}", call.tool, call.arguments, call.outcome.as_deref())
             }
         })

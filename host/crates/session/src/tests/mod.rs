@@ -264,7 +264,7 @@ fn line(event: &SessionEvent) -> String {
         SessionEvent::InputAccepted { turn, text, .. } => format!("turn {turn} {text}"),
         SessionEvent::Noticed { notice } => format!("noticed {} {}", notice.plugin, notice.text),
         SessionEvent::Progress { call_id, progress } => {
-            let (part, words) = (progress.part, progress.message.as_deref().unwrap_or_default());
+            let (part, words) = (progress.fraction, progress.message.as_deref().unwrap_or_default());
             format!("progress {call_id} {part:?} {words}")
         }
         SessionEvent::Undone { text } => format!("undone {text}"),
@@ -285,7 +285,7 @@ fn end_line(reason: &TurnEnd) -> String {
     match reason {
         TurnEnd::Answered { text } => format!("answered {text}"),
         TurnEnd::Spoken { text } => format!("spoken {text}"),
-        TurnEnd::BudgetReached { what } => format!("budget {what}"),
+        TurnEnd::BudgetReached { limit: what } => format!("budget {what}"),
         TurnEnd::ModelFailed(error) => format!("model failed {error}"),
         TurnEnd::Cancelled => "cancelled".to_owned(),
         TurnEnd::InputRefused(error) => format!("refused {error}"),

@@ -8,7 +8,7 @@ use super::{
 };
 
 fn progress(part: f64, message: &str) -> CallProgress {
-    CallProgress { part: Some(part), message: Some(message.into()) }
+    CallProgress { fraction: Some(part), message: Some(message.into()) }
 }
 
 async fn tell(talk: &Talk, call_id: &str, progress: CallProgress) {
@@ -73,7 +73,7 @@ async fn a_call_that_does_not_run_comes_no_further() {
 async fn what_cannot_be_drawn_is_not_told() {
     let long = "é".repeat(1000);
     let rows = [
-        (CallProgress { part: None, message: None }, "None ".to_owned()),
+        (CallProgress { fraction: None, message: None }, "None ".to_owned()),
         (progress(f64::NAN, "x"), "None x".to_owned()),
         (progress(f64::INFINITY, "x"), "None x".to_owned()),
         (progress(-3.0, "x"), "Some(0.0) x".to_owned()),

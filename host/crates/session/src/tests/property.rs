@@ -123,7 +123,7 @@ fn parroted(
 }
 
 fn half_way() -> sallyport_contract::services::CallProgress {
-    sallyport_contract::services::CallProgress { part: Some(0.5), message: None }
+    sallyport_contract::services::CallProgress { fraction: Some(0.5), message: None }
 }
 
 /// A session that runs to its end.

@@ -54,7 +54,7 @@ impl SessionMemory for Shelf {
         wanted: RecallQuery<'a>,
     ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
         Box::pin(async move {
-            let RecallQuery { query, tokens_max, memories, shown } = wanted;
+            let RecallQuery { query, tokens_max, memories, visible_turns: shown } = wanted;
             let what = format!("{query} {tokens_max} {} {shown:?}", memories.join("+"));
             self.work(what.replace("  ", " ")).await?;
             Ok(self.found.lock().unwrap().clone())

@@ -112,7 +112,7 @@ impl Tools {
             plugin_digest: "ab".into(),
             reason: "default".into(),
             rule: None,
-            powers: Vec::new(),
+            capabilities: Vec::new(),
         };
         match self.desk.ask_user(request).await {
             ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Always => Ok(()),

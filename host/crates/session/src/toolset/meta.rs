@@ -17,7 +17,7 @@ pub(super) const SEARCH: &str = "search_tools";
 pub(super) const USE: &str = "use_tool";
 
 /// Tools that a search returns when the model sets no limit.
-const LIMIT_USUAL: usize = 5;
+const LIMIT_DEFAULT: usize = 5;
 
 /// Most tools that a search returns: more schemas than these would be a full list again.
 pub(super) const LIMIT_MAX: usize = 20;
@@ -54,7 +54,7 @@ pub(super) fn search_definitions(tools: &[ToolDescriptor]) -> [ModelToolDefiniti
                         "type": "integer",
                         "minimum": 1,
                         "maximum": LIMIT_MAX,
-                        "description": format!("Most tools to return; {LIMIT_USUAL} when absent."),
+                        "description": format!("Most tools to return; {LIMIT_DEFAULT} when absent."),
                     },
                 },
                 "required": ["query"],
@@ -92,7 +92,7 @@ pub(super) fn parse_search(call: &ModelCallRequest) -> Result<UnwrappedCall, Cal
     let mut given = parse_arguments(call)?;
     let query = take_string(SEARCH, &mut given, "query")?;
     let limit = match given.remove("limit") {
-        None | Some(Value::Null) => LIMIT_USUAL,
+        None | Some(Value::Null) => LIMIT_DEFAULT,
         Some(limit) => {
             let limit = limit.as_u64().filter(|limit| *limit > 0);
             let limit = limit

@@ -42,7 +42,7 @@ pub struct Toolset {
 /// The search that replaces a list of too many tools.
 #[derive(Debug)]
 struct ToolSearch {
-    offered: [ModelToolDefinition; 2],
+    definitions: [ModelToolDefinition; 2],
     index: ToolIndex,
     plugins: String,
 }
@@ -85,7 +85,7 @@ impl Toolset {
         let too_many =
             tokens_max.is_some_and(|tokens_max| estimate_tokens(&definitions) > tokens_max);
         let search = too_many.then(|| ToolSearch {
-            offered: meta::search_definitions(tools),
+            definitions: meta::search_definitions(tools),
             index: ToolIndex::new(&definitions),
             plugins: meta::plugin_names(tools),
         });
@@ -94,7 +94,7 @@ impl Toolset {
 
     /// Returns the definitions for the model: the same in every request of the session.
     pub fn definitions(&self) -> &[ModelToolDefinition] {
-        self.search.as_ref().map_or(&self.tools, |search| &search.offered)
+        self.search.as_ref().map_or(&self.tools, |search| &search.definitions)
     }
 
     /// The names by which a model can call tools, listed or not.

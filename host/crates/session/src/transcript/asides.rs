@@ -8,7 +8,7 @@ use sallyport_contract::services::PluginNotice;
 use sallyport_model::chat::quote_text;
 
 /// Most messages, the newest, that go with one input: a plugin that sends more is sending noise.
-const TOLD_MAX: usize = 16;
+const NOTICES_MAX: usize = 16;
 
 /// Longest message for the model, in bytes: the user reads no more of it either.
 const MESSAGE_BYTES_MAX: usize = 2 * 1024;
@@ -19,33 +19,33 @@ pub(super) struct NoticeBacklog(Vec<NoticeMessage>);
 
 #[derive(Debug)]
 struct NoticeMessage {
-    words: String,
+    text: String,
     /// The turn that carried it, from 1.
-    told: Option<usize>,
+    delivered_in_turn: Option<usize>,
 }
 
 impl NoticeBacklog {
     /// Adds a message that the model does not know yet.
     pub(super) fn add_notice(&mut self, notice: &PluginNotice) {
-        self.0.push(NoticeMessage { words: notice_text(notice), told: None });
+        self.0.push(NoticeMessage { text: notice_text(notice), delivered_in_turn: None });
     }
 
     /// Returns the text for a turn: all messages that no turn has carried yet.
     pub(super) fn take_for_turn(&mut self, turn: usize) -> Option<String> {
         let mut untold: Vec<&mut NoticeMessage> =
-            self.0.iter_mut().filter(|aside| aside.told.is_none()).collect();
-        untold.iter_mut().for_each(|aside| aside.told = Some(turn));
-        let left_out = untold.len().saturating_sub(TOLD_MAX);
+            self.0.iter_mut().filter(|aside| aside.delivered_in_turn.is_none()).collect();
+        untold.iter_mut().for_each(|aside| aside.delivered_in_turn = Some(turn));
+        let left_out = untold.len().saturating_sub(NOTICES_MAX);
         let note = format!("[{left_out} earlier messages of plugins are left out here.]");
-        let words = untold[left_out..].iter().map(|aside| aside.words.clone());
+        let words = untold[left_out..].iter().map(|aside| aside.text.clone());
         let all: Vec<String> = (left_out > 0).then_some(note).into_iter().chain(words).collect();
         (!all.is_empty()).then(|| all.join("\n"))
     }
 
     /// Marks the messages of a turn as not delivered.
     pub(super) fn mark_undelivered(&mut self, turn: usize) {
-        let told = self.0.iter_mut().filter(|aside| aside.told == Some(turn));
-        told.for_each(|aside| aside.told = None);
+        let told = self.0.iter_mut().filter(|aside| aside.delivered_in_turn == Some(turn));
+        told.for_each(|aside| aside.delivered_in_turn = None);
     }
 }
 

@@ -61,9 +61,9 @@ pub fn check_messages(messages: &[ChatMessage]) -> Result<(), TranscriptViolatio
 struct TranscriptChecker<'a> {
     ids: HashSet<&'a str>,
     /// Calls that still need their result.
-    open: VecDeque<&'a str>,
+    open_calls: VecDeque<&'a str>,
     /// True after an input or after results: the model may answer.
-    answerable: bool,
+    can_answer: bool,
 }
 
 impl<'a> TranscriptChecker<'a> {
@@ -74,10 +74,10 @@ impl<'a> TranscriptChecker<'a> {
     ) -> Result<(), TranscriptViolation> {
         match message {
             ChatMessage::Tool(result) => return self.check_result(&result.call_id),
-            _ if !self.open.is_empty() => return self.require_no_open_calls(),
+            _ if !self.open_calls.is_empty() => return self.require_no_open_calls(),
             ChatMessage::System { .. } if index == 0 => {}
-            ChatMessage::User(_) if !self.answerable => self.answerable = true,
-            ChatMessage::Assistant(answer) if self.answerable => return self.check_answer(answer),
+            ChatMessage::User(_) if !self.can_answer => self.can_answer = true,
+            ChatMessage::Assistant(answer) if self.can_answer => return self.check_answer(answer),
             _ => return Err(TranscriptViolation::Misplaced { index }),
         }
         Ok(())
@@ -88,21 +88,21 @@ impl<'a> TranscriptChecker<'a> {
             if !self.ids.insert(&call.id) {
                 return Err(TranscriptViolation::IdTwice { call_id: call.id.clone() });
             }
-            self.open.push_back(&call.id);
+            self.open_calls.push_back(&call.id);
         }
-        self.answerable = !answer.calls.is_empty();
+        self.can_answer = !answer.calls.is_empty();
         Ok(())
     }
 
     fn check_result(&mut self, call_id: &str) -> Result<(), TranscriptViolation> {
-        match self.open.pop_front() {
+        match self.open_calls.pop_front() {
             Some(open) if open == call_id => Ok(()),
             _ => Err(TranscriptViolation::ResultUnexpected { call_id: call_id.to_owned() }),
         }
     }
 
     fn require_no_open_calls(&self) -> Result<(), TranscriptViolation> {
-        match self.open.front() {
+        match self.open_calls.front() {
             Some(call_id) => {
                 Err(TranscriptViolation::ResultMissing { call_id: (*call_id).to_owned() })
             }
@@ -112,6 +112,6 @@ impl<'a> TranscriptChecker<'a> {
 
     fn check_end(&self) -> Result<(), TranscriptViolation> {
         self.require_no_open_calls()?;
-        if self.answerable { Ok(()) } else { Err(TranscriptViolation::NothingToAnswer) }
+        if self.can_answer { Ok(()) } else { Err(TranscriptViolation::NothingToAnswer) }
     }
 }

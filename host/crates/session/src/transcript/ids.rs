@@ -8,7 +8,7 @@ use sallyport_model::AssistantMessage;
 #[derive(Debug, Default)]
 pub(super) struct CallIds {
     taken: HashSet<String>,
-    made: u32,
+    made_count: u32,
 }
 
 impl CallIds {
@@ -25,9 +25,9 @@ impl CallIds {
 
     fn new_id(&mut self) -> String {
         loop {
-            self.made += 1;
+            self.made_count += 1;
             // Nine letters and digits, the format of the strictest provider.
-            let id = format!("call{:05}", self.made);
+            let id = format!("call{:05}", self.made_count);
             if self.taken.insert(id.clone()) {
                 return id;
             }

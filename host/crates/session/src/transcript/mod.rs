@@ -41,15 +41,15 @@ const MEMORIES_TITLE: &str = "What you know from earlier conversations:";
 pub(crate) struct Transcript {
     messages: Vec<ChatMessage>,
     /// How many messages precede the first turn: the instructions, if there are any.
-    head: usize,
+    head_length: usize,
     turns: Vec<TranscriptTurn>,
-    open: Option<OpenCalls>,
+    open_calls: Option<OpenCalls>,
     ids: CallIds,
     /// A later summary replaces more. Counted without the instructions.
     summaries: Vec<ConversationSummary>,
     /// Memories that are relevant to the last input.
     recalled: Vec<RecalledMemory>,
-    asides: NoticeBacklog,
+    notice_backlog: NoticeBacklog,
 }
 
 /// One input and the messages that followed.
@@ -79,7 +79,7 @@ impl Transcript {
 
     /// The names of the calls of the last message that have no result yet.
     pub(crate) fn open_calls(&self) -> Vec<String> {
-        let open = self.open.iter().flat_map(OpenCalls::calls_without_result);
+        let open = self.open_calls.iter().flat_map(OpenCalls::calls_without_result);
         open.map(|call| call.name.clone()).collect()
     }
 
@@ -96,7 +96,7 @@ impl Transcript {
     ) -> ConversationView<'_> {
         let summary = self.summaries.last().map(|summary| ConversationSummary {
             text: summary.text.clone(),
-            through: self.head + summary.through,
+            through: self.head_length + summary.through,
         });
         let recalled = match memory {
             MemoryMode::ByMeaning { .. } => self.positioned_memories(),
@@ -119,7 +119,7 @@ impl Transcript {
         let recalled = self.recalled.iter().map(|one| PositionedMemory {
             text: &one.text,
             turn: one.turn,
-            place: one.turn.and_then(place),
+            message_index: one.turn.and_then(place),
         });
         recalled.collect()
     }
@@ -139,12 +139,12 @@ impl Transcript {
 
     /// The number of messages in the instructions and the summarized part.
     pub(crate) fn summarized_count(&self) -> usize {
-        self.head + self.summaries.last().map_or(0, |summary| summary.through)
+        self.head_length + self.summaries.last().map_or(0, |summary| summary.through)
     }
 
     /// The number of messages before the first turn.
     pub(crate) fn head_length(&self) -> usize {
-        self.head
+        self.head_length
     }
 
     /// Makes the ids of a message's calls unique before it is applied.
@@ -187,7 +187,7 @@ impl Transcript {
                 self.summaries.push(ConversationSummary { text, through });
             }
             JournalRecord::Recalled { memories } => self.recalled = memories,
-            JournalRecord::Noticed { notice } => self.asides.add_notice(&notice),
+            JournalRecord::Noticed { notice } => self.notice_backlog.add_notice(&notice),
             JournalRecord::Pinned { turn } => self.pin_turn(turn),
             JournalRecord::Model { .. } | JournalRecord::Found { .. } | JournalRecord::Unknown => {}
         }
@@ -203,11 +203,11 @@ impl Transcript {
 
     fn set_instructions(&mut self, text: Option<String>) {
         let head = usize::from(text.is_some());
-        self.messages.splice(..self.head, text.map(|text| ChatMessage::System { text }));
+        self.messages.splice(..self.head_length, text.map(|text| ChatMessage::System { text }));
         for turn in &mut self.turns {
-            turn.start = turn.start - self.head + head;
+            turn.start = turn.start - self.head_length + head;
         }
-        self.head = head;
+        self.head_length = head;
     }
 
     fn begin_turn(&mut self, input: UserInputMessage) {
@@ -218,7 +218,7 @@ impl Transcript {
             is_pinned: false,
         });
         let mut told = input;
-        self.asides
+        self.notice_backlog
             .take_for_turn(self.turns.len())
             .into_iter()
             .for_each(|aside| told.append_note(aside));
@@ -235,11 +235,11 @@ impl Transcript {
         }
         let calls = message.calls.clone();
         self.messages.push(ChatMessage::Assistant(message));
-        self.open = (!calls.is_empty()).then(|| OpenCalls::new(calls));
+        self.open_calls = (!calls.is_empty()).then(|| OpenCalls::new(calls));
     }
 
     fn add_result(&mut self, result: ToolResultMessage) {
-        if let Some(open) = &mut self.open {
+        if let Some(open) = &mut self.open_calls {
             open.add_result(result);
             if open.has_all_results() {
                 self.end_calls();
@@ -249,7 +249,7 @@ impl Transcript {
 
     /// Appends a result for every call.
     fn end_calls(&mut self) {
-        if let Some(open) = self.open.take() {
+        if let Some(open) = self.open_calls.take() {
             self.messages.extend(open.into_messages());
         }
     }
@@ -260,22 +260,22 @@ impl Transcript {
 
     fn forget_turn(&mut self) {
         if let Some(start) = self.turns.last().map(|turn| turn.start) {
-            self.asides.mark_undelivered(self.turns.len());
+            self.notice_backlog.mark_undelivered(self.turns.len());
             self.truncate_messages(start);
         }
     }
 
     fn undo_turn(&mut self) {
         if let Some(turn) = self.turns.pop() {
-            self.asides.mark_undelivered(self.turns.len() + 1);
+            self.notice_backlog.mark_undelivered(self.turns.len() + 1);
             self.truncate_messages(turn.start);
         }
     }
 
     fn truncate_messages(&mut self, length: usize) {
-        self.open = None;
+        self.open_calls = None;
         self.messages.truncate(length);
-        let kept = length - self.head;
+        let kept = length - self.head_length;
         self.summaries.retain(|summary| summary.through <= kept);
     }
 

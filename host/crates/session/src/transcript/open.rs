@@ -16,31 +16,31 @@ pub(super) struct OpenCalls {
     results: Vec<Option<ToolResultMessage>>,
     /// The index of each call id. The map keeps look-ups fast for a hostile answer with very many
     /// calls.
-    places: HashMap<String, usize>,
-    missing: usize,
+    call_indices: HashMap<String, usize>,
+    missing_count: usize,
 }
 
 impl OpenCalls {
     pub(super) fn new(calls: Vec<ModelCallRequest>) -> Self {
         let results = calls.iter().map(|_| None).collect();
         let ids = calls.iter().map(|call| call.id.clone());
-        let places = ids.enumerate().map(|(place, id)| (id, place)).collect();
-        let missing = calls.len();
-        Self { calls, results, places, missing }
+        let call_indices = ids.enumerate().map(|(place, id)| (id, place)).collect();
+        let missing_count = calls.len();
+        Self { calls, results, call_indices, missing_count }
     }
 
     /// Adds a result. A result for an unknown call, or a second one, changes nothing.
     pub(super) fn add_result(&mut self, result: ToolResultMessage) {
-        let place = self.places.get(&result.call_id);
+        let place = self.call_indices.get(&result.call_id);
         let slot = place.and_then(|place| self.results.get_mut(*place));
         if let Some(slot @ None) = slot {
             *slot = Some(result);
-            self.missing -= 1;
+            self.missing_count -= 1;
         }
     }
 
     pub(super) fn has_all_results(&self) -> bool {
-        self.missing == 0
+        self.missing_count == 0
     }
 
     /// The calls without a result.

@@ -27,7 +27,7 @@ use crate::{
 /// How often the writer inspects a log again, after mending it, before it gives up. Two processes
 /// that find it broken at the same time may see each other's half-finished work; no other process
 /// changes the log while it is written.
-const MENDS_MAX: usize = 3;
+const REPAIRS_MAX: usize = 3;
 
 /// The result of appending to the log.
 #[derive(Debug)]
@@ -108,13 +108,13 @@ fn open_intact_appender<'c>(
     mut durability: Durability,
 ) -> Result<(ChainAppender<'c>, Vec<AuditProblem>), StoreError> {
     let mut found = Vec::new();
-    for _ in 0..=MENDS_MAX {
+    for _ in 0..=REPAIRS_MAX {
         let extension = ChainAppender::begin(connection, folder, durability)?;
         let problems = extension.find_end_problems()?;
         if problems.is_empty() {
             return Ok((extension, found));
         }
-        if durability == Durability::Behind {
+        if durability == Durability::Deferred {
             // Mending writes the head, and the head may only name records that are on the disk.
             durability = Durability::Durable;
             continue;
@@ -319,7 +319,7 @@ mod tests {
                 Ok(())
             })
         };
-        push(Durability::Behind, false).unwrap();
+        push(Durability::Deferred, false).unwrap();
         assert_eq!(head(), 0, "written behind");
         let end = push(Durability::Durable, false).unwrap().end;
         assert_eq!((end.seq, head()), (2, 0), "between the commit and the head");
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(head(), 2);
         assert!(push(Durability::Durable, true).is_err());
         assert_eq!(head(), 2);
-        push(Durability::Behind, false).unwrap();
+        push(Durability::Deferred, false).unwrap();
         assert_eq!(load_key_and_check_head(connection, folder).unwrap().1, None);
         sync_and_advance_head(connection, folder).unwrap();
         assert_eq!(head(), 3);

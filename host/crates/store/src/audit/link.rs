@@ -41,7 +41,7 @@ impl ChainLink {
     /// The text is not a link.
     pub(super) fn parse_expected(text: &str) -> Result<Self, StoreError> {
         let quoted = || text::escape_excerpt(text, QUOTE_CHARS_MAX);
-        text.trim().parse().map_err(|_| StoreError::NoHead { text: quoted() })
+        text.trim().parse().map_err(|_| StoreError::InvalidHead { text: quoted() })
     }
 }
 

@@ -39,7 +39,7 @@ pub enum AuditError {
     Failed(Arc<StoreError>),
     /// Too many records are waiting to be written.
     #[error("{records_max} records of the audit wait to be written, no more are taken")]
-    Behind {
+    QueueFull {
         /// How many may wait.
         records_max: usize,
     },
@@ -67,7 +67,7 @@ pub struct AuditLog {
 }
 
 /// Receives the result of an item, once.
-type Told = Box<dyn FnOnce(Result<(), AuditError>) + Send>;
+type DurabilityCallback = Box<dyn FnOnce(Result<(), AuditError>) + Send>;
 
 /// Something for the thread to write.
 #[derive(Default)]
@@ -75,7 +75,7 @@ pub(super) struct WriteQueueItem {
     /// The record as it is stored; `None` if the caller only waits for earlier records.
     pub(super) line: Option<String>,
     /// Receives the result once the item is on the disk.
-    pub(super) told: Option<Told>,
+    pub(super) on_durable: Option<DurabilityCallback>,
 }
 
 /// State that the log and its thread share.
@@ -110,7 +110,7 @@ impl AuditError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Failed(error) => error.hint(),
-            Self::Behind { .. } | Self::TimedOut { .. } => {
+            Self::QueueFull { .. } | Self::TimedOut { .. } => {
                 Some("check whether the disk is busy, or another process holds the audit".into())
             }
             Self::Ended => Some("start again".into()),
@@ -143,16 +143,17 @@ impl AuditLog {
             return Err(failure);
         }
         self.shared
-            .enqueue_item(WriteQueueItem { line: Some(record.into_line()), told: None }, true)
+            .enqueue_item(WriteQueueItem { line: Some(record.into_line()), on_durable: None }, true)
     }
 
     /// Accepts the record of something that has already happened, and keeps it until it can be
     /// written. A failure to write it is reported by the next action and by the next flush.
     pub fn append_completed(&self, record: AuditRecord) {
         // Unbounded, because nothing new begins while records cannot be written.
-        let _ = self
-            .shared
-            .enqueue_item(WriteQueueItem { line: Some(record.into_line()), told: None }, false);
+        let _ = self.shared.enqueue_item(
+            WriteQueueItem { line: Some(record.into_line()), on_durable: None },
+            false,
+        );
     }
 
     /// Accepts a record, and waits until it is on the disk. After a failure, makes the thread try
@@ -185,8 +186,8 @@ impl AuditLog {
         line: Option<String>,
     ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
         let (tell, told) = oneshot::channel();
-        let tell: Told = Box::new(move |result| drop(tell.send(result)));
-        let taken = self.shared.enqueue_item(WriteQueueItem { line, told: Some(tell) }, true);
+        let tell: DurabilityCallback = Box::new(move |result| drop(tell.send(result)));
+        let taken = self.shared.enqueue_item(WriteQueueItem { line, on_durable: Some(tell) }, true);
         async move {
             taken?;
             told.await.unwrap_or(Err(AuditError::Ended))
@@ -206,8 +207,8 @@ impl AuditLog {
     /// The audit cannot be written, or not within `timeout`.
     pub fn flush(&self, timeout: Duration) -> Result<(), AuditError> {
         let (tell, told) = mpsc::sync_channel(1);
-        let tell: Told = Box::new(move |result| drop(tell.send(result)));
-        self.shared.enqueue_item(WriteQueueItem { line: None, told: Some(tell) }, false)?;
+        let tell: DurabilityCallback = Box::new(move |result| drop(tell.send(result)));
+        self.shared.enqueue_item(WriteQueueItem { line: None, on_durable: Some(tell) }, false)?;
         told.recv_timeout(timeout).unwrap_or_else(|error| match error {
             mpsc::RecvTimeoutError::Disconnected => Err(AuditError::Ended),
             mpsc::RecvTimeoutError::Timeout => {
@@ -269,9 +270,9 @@ impl SharedWriteQueue {
             return Err(AuditError::Ended);
         }
         if is_bounded && state.queue.len() >= QUEUE_RECORDS_MAX {
-            return Err(AuditError::Behind { records_max: QUEUE_RECORDS_MAX });
+            return Err(AuditError::QueueFull { records_max: QUEUE_RECORDS_MAX });
         }
-        let is_awaited = item.told.is_some();
+        let is_awaited = item.on_durable.is_some();
         state.unwritten += u64::from(item.line.is_some());
         state.queue.push_back(item);
         state.is_urgent |= is_awaited;
@@ -307,7 +308,7 @@ impl SharedWriteQueue {
         let failure = AuditError::Failed(Arc::new(error));
         let mut state = self.lock_state();
         let all = items.into_iter().chain(std::mem::take(&mut state.queue));
-        let (awaited, kept): (Vec<_>, Vec<_>) = all.partition(|item| item.told.is_some());
+        let (awaited, kept): (Vec<_>, Vec<_>) = all.partition(|item| item.on_durable.is_some());
         state.queue = kept.into_iter().filter(|item| item.line.is_some()).collect();
         state.unwritten = state.queue.len() as u64;
         state.failure = Some(failure.clone());
@@ -328,7 +329,7 @@ impl SharedWriteQueue {
 }
 
 fn notify_waiters(items: Vec<WriteQueueItem>, result: &Result<(), AuditError>) {
-    for told in items.into_iter().filter_map(|item| item.told) {
+    for told in items.into_iter().filter_map(|item| item.on_durable) {
         told(result.clone());
     }
 }

@@ -73,7 +73,7 @@ fn prune_step(connection: &Connection, folder: &Path, old: PruneRange) -> Result
     if removed > 0 {
         chain::advance_head(connection, folder, extended.end)?;
     }
-    database::set_durability(connection, Durability::Behind).map_err(failed)?;
+    database::set_durability(connection, Durability::Deferred).map_err(failed)?;
     Ok(removed)
 }
 

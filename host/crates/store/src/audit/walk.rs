@@ -12,7 +12,7 @@ use super::{
 };
 
 /// The problem of a record whose hash does not fit.
-const UNFIT: &str = "changed or out of place";
+const HASH_MISMATCH: &str = "changed or out of place";
 
 /// A walk, and its findings so far.
 pub(super) struct ChainWalk<'k> {
@@ -25,7 +25,7 @@ pub(super) struct ChainWalk<'k> {
     pub(super) pruned: u64,
     /// The problems found.
     pub(super) problems: AuditProblemList,
-    unfit: Option<MismatchRange>,
+    mismatch: Option<MismatchRange>,
     expected: Option<ExpectedLink>,
 }
 
@@ -40,7 +40,7 @@ struct MismatchRange {
 #[derive(Clone, Copy)]
 struct ExpectedLink {
     link: ChainLink,
-    met: Option<Hash>,
+    found_hash: Option<Hash>,
 }
 
 impl<'k> ChainWalk<'k> {
@@ -50,9 +50,9 @@ impl<'k> ChainWalk<'k> {
         let ChainStart { link: end, pruned } = start;
         let met = |link: ChainLink| (link.seq == end.seq).then_some(end.hash);
         let expected = expected.filter(|link| *link != ChainLink::GENESIS);
-        let expected = expected.map(|link| ExpectedLink { link, met: met(link) });
+        let expected = expected.map(|link| ExpectedLink { link, found_hash: met(link) });
         let problems = AuditProblemList::default();
-        Self { key, end, records: 0, pruned, problems, unfit: None, expected }
+        Self { key, end, records: 0, pruned, problems, mismatch: None, expected }
     }
 
     /// Walks over all records with a number up to `through`.
@@ -78,13 +78,13 @@ impl<'k> ChainWalk<'k> {
             self.report_mismatch();
             self.report_remark(seq, row.text());
         } else {
-            self.unfit =
-                Some(MismatchRange { from: self.unfit.map_or(seq, |run| run.from), to: seq });
+            self.mismatch =
+                Some(MismatchRange { from: self.mismatch.map_or(seq, |run| run.from), to: seq });
         }
         self.records += 1;
         self.end = row.link;
         if let Some(expected) = self.expected.as_mut().filter(|expected| expected.link.seq == seq) {
-            expected.met = Some(hash);
+            expected.found_hash = Some(hash);
         }
     }
 
@@ -114,15 +114,15 @@ impl<'k> ChainWalk<'k> {
     }
 
     fn report_mismatch(&mut self) {
-        let Some(MismatchRange { from, to }) = self.unfit.take() else { return };
+        let Some(MismatchRange { from, to }) = self.mismatch.take() else { return };
         let all_so_far = from < to && to - from + 1 == self.records;
-        let what = if all_so_far { "changed, or written with another key" } else { UNFIT };
+        let what = if all_so_far { "changed, or written with another key" } else { HASH_MISMATCH };
         self.problems.push(AuditProblem::from_range(from, to, what));
     }
 
     /// Adds a problem if the expected link was not found.
     pub(super) fn check_expected_link(&mut self) {
-        let Some(ExpectedLink { link, met }) = self.expected else { return };
+        let Some(ExpectedLink { link, found_hash: met }) = self.expected else { return };
         match met {
             Some(hash) if hash == link.hash => {}
             Some(_) => self.problems.push_new(link.seq, "not the one that was expected"),

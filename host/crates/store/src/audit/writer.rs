@@ -27,7 +27,7 @@ const GATHER_MS: u64 = 2;
 
 /// How long records that no caller waits for may be in the log before they are on the disk and the
 /// head names them.
-const SETTLE_MS: u64 = 1000;
+const SYNC_DELAY_MS: u64 = 1000;
 
 /// The thread's end of the queue.
 pub(super) struct AuditWriter {
@@ -36,7 +36,7 @@ pub(super) struct AuditWriter {
     /// Reopened after a failure: the folder may have been mounted again.
     connection: Option<Connection>,
     /// Since when the log contains records that the head does not name.
-    unsettled: Option<Instant>,
+    unsynced_since: Option<Instant>,
 }
 
 /// Items that are written together.
@@ -47,13 +47,13 @@ struct WriteBatch {
 
 impl AuditWriter {
     pub(super) fn new(shared: Arc<SharedWriteQueue>, folder: PathBuf) -> Self {
-        Self { shared, folder, connection: None, unsettled: None }
+        Self { shared, folder, connection: None, unsynced_since: None }
     }
 
     /// Writes until the log is dropped.
     pub(super) fn run(mut self) {
         // An empty group comes first, so that the database is open before the first record.
-        let mut next = Some(WriteBatch { items: Vec::new(), durability: Durability::Behind });
+        let mut next = Some(WriteBatch { items: Vec::new(), durability: Durability::Deferred });
         while let Some(mut group) = next {
             match self.write_batch(&mut group) {
                 Ok(()) => self.shared.report_success(group.items),
@@ -77,7 +77,7 @@ impl AuditWriter {
             group.items.iter().filter_map(|item| item.line.as_ref()).collect();
         if lines.is_empty() && group.durability == Durability::Durable {
             self.shared.add_warnings(chain::sync_and_advance_head(connection, folder)?);
-            self.unsettled = None;
+            self.unsynced_since = None;
             return Ok(());
         }
         let extended = chain::append_records(connection, folder, group.durability, |extension| {
@@ -91,12 +91,12 @@ impl AuditWriter {
         match group.durability {
             Durability::Durable => {
                 chain::advance_head(connection, folder, extended.end)?;
-                self.unsettled = None;
+                self.unsynced_since = None;
             }
-            Durability::Behind if has_lines => {
-                self.unsettled.get_or_insert_with(Instant::now);
+            Durability::Deferred if has_lines => {
+                self.unsynced_since.get_or_insert_with(Instant::now);
             }
-            Durability::Behind => {}
+            Durability::Deferred => {}
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl AuditWriter {
                 return None;
             }
             state.is_idle = true;
-            let left = self.unsettled.filter(|_| !state.has_failed()).map(time_until_sync);
+            let left = self.unsynced_since.filter(|_| !state.has_failed()).map(time_until_sync);
             state = match left {
                 Some(Duration::ZERO) => break,
                 Some(left) => {
@@ -130,16 +130,16 @@ impl AuditWriter {
             state = gathered.unwrap_or_else(PoisonError::into_inner).0;
         }
         let items = state.take_queue();
-        let is_awaited = items.iter().any(|item| item.told.is_some());
-        let is_late = self.unsettled.map(time_until_sync) == Some(Duration::ZERO);
+        let is_awaited = items.iter().any(|item| item.on_durable.is_some());
+        let is_late = self.unsynced_since.map(time_until_sync) == Some(Duration::ZERO);
         let is_durable = is_awaited || is_late;
-        let durability = if is_durable { Durability::Durable } else { Durability::Behind };
+        let durability = if is_durable { Durability::Durable } else { Durability::Deferred };
         Some(WriteBatch { items, durability })
     }
 }
 
 fn time_until_sync(since: Instant) -> Duration {
-    Duration::from_millis(SETTLE_MS).saturating_sub(since.elapsed())
+    Duration::from_millis(SYNC_DELAY_MS).saturating_sub(since.elapsed())
 }
 
 impl Drop for AuditWriter {

@@ -116,7 +116,7 @@ impl<'s> MemoryStore<'s> {
     ///
     /// The vector is invalid, or the database cannot be read.
     pub fn recall(self, wanted: &MemoryQuery<'_>) -> Result<MemoryQueryResult, StoreError> {
-        let by = recall::MemorySearchKey::from_criterion(wanted.by)?;
+        let by = recall::MemorySearchKey::from_criterion(wanted.criterion)?;
         self.store
             .read_transaction(|connection| Ok(recall::recall_memories(connection, wanted, &by)?))
     }

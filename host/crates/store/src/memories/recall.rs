@@ -21,11 +21,11 @@ pub struct MemoryQuery<'r> {
     /// The user whose memories are searched.
     pub user: &'r str,
     /// The vector or the words to compare with.
-    pub by: MemoryCriterion<'r>,
+    pub criterion: MemoryCriterion<'r>,
     /// At most this many.
     pub limit: usize,
     /// The turns that the model sees anyway, which are left out.
-    pub shown: Option<VisibleTurns<'r>>,
+    pub visible_turns: Option<VisibleTurns<'r>>,
 }
 
 /// What memories are compared with.
@@ -50,7 +50,7 @@ pub struct VisibleTurns<'s> {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryQueryResult {
     /// The memories, closest first.
-    pub found: Vec<MemoryMatch>,
+    pub matches: Vec<MemoryMatch>,
     /// How many memories could not be compared, because they have no vector, or one of another
     /// model or length.
     pub not_compared: u64,
@@ -91,22 +91,22 @@ pub(super) fn recall_memories(
 ) -> rusqlite::Result<MemoryQueryResult> {
     match key {
         MemorySearchKey::Vector(vector) => Ok(MemoryQueryResult {
-            found: recall_by_vector(connection, wanted, vector)?,
+            matches: recall_by_vector(connection, wanted, vector)?,
             not_compared: count_not_compared(connection, wanted.user, vector)?,
         }),
         MemorySearchKey::Words(None) => Ok(MemoryQueryResult::default()),
         MemorySearchKey::Words(Some(words)) => Ok(MemoryQueryResult {
-            found: recall_by_words(connection, wanted, words)?,
+            matches: recall_by_words(connection, wanted, words)?,
             not_compared: 0,
         }),
     }
 }
 
 /// Leaves out the sources that the model sees.
-const UNSEEN: &str = "(:session IS NULL OR session_id <> :session OR turn < :turn)";
+const NOT_VISIBLE_SQL: &str = "(:session IS NULL OR session_id <> :session OR turn < :turn)";
 
 /// Leaves out no source.
-const ANYWHERE: &str = "TRUE";
+const ALL_TURNS_SQL: &str = "TRUE";
 
 /// Reads the memories whose keys `best` selects, lowest score first, each with its latest source
 /// among those that `places` accepts. Looks up sources for the selected keys only.
@@ -133,13 +133,13 @@ fn recall_by_vector(
     let best = format!(
         "SELECT key, vec_distance_cosine(vector, :vector) AS score FROM memory
          WHERE user = :user AND embedder = :embedder AND dimensions = :dimensions
-         AND EXISTS (SELECT 1 FROM memory_source WHERE memory = memory.key AND {UNSEEN})
+         AND EXISTS (SELECT 1 FROM memory_source WHERE memory = memory.key AND {NOT_VISIBLE_SQL})
          ORDER BY score, key DESC LIMIT :limit"
     );
     let StoredVector { embedder, dimensions, bytes } = vector;
     let own: [(&str, &dyn ToSql); 3] =
         [(":vector", bytes), (":embedder", embedder), (":dimensions", dimensions)];
-    query_matches(connection, &select_memories_sql(&best, UNSEEN), wanted, &own, |row| {
+    query_matches(connection, &select_memories_sql(&best, NOT_VISIBLE_SQL), wanted, &own, |row| {
         let distance: f64 = row.get("score")?;
         Ok(MemoryMatch { memory: StoredMemory::from_row(row)?, similarity: 1.0 - distance })
     })
@@ -150,7 +150,7 @@ fn recall_by_words(
     wanted: &MemoryQuery<'_>,
     words: &str,
 ) -> rusqlite::Result<Vec<MemoryMatch>> {
-    let sql = select_memories_sql(&best_by_words_sql(UNSEEN), UNSEEN);
+    let sql = select_memories_sql(&best_by_words_sql(NOT_VISIBLE_SQL), NOT_VISIBLE_SQL);
     let mut found = query_matches(connection, &sql, wanted, &[(":words", &words)], |row| {
         // A lower score is better, and all scores are negative.
         Ok(MemoryMatch {
@@ -182,8 +182,8 @@ fn query_matches(
     own: &[(&str, &dyn ToSql)],
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<MemoryMatch>,
 ) -> rusqlite::Result<Vec<MemoryMatch>> {
-    let session = wanted.shown.map(|shown| shown.session_id);
-    let turn = wanted.shown.map(|shown| to_sql_integer(shown.from_turn));
+    let session = wanted.visible_turns.map(|shown| shown.session_id);
+    let turn = wanted.visible_turns.map(|shown| to_sql_integer(shown.from_turn));
     let limit = to_sql_integer(wanted.limit as u64);
     let mut values: Vec<(&str, &dyn ToSql)> = own.to_vec();
     values.extend_from_slice(named_params! {
@@ -213,7 +213,7 @@ pub(super) fn list_newest(
         GROUP BY memory ORDER BY score, key DESC LIMIT ?2";
     let values = params![user, to_sql_integer(count_max as u64)];
     connection
-        .prepare(&select_memories_sql(best, ANYWHERE))?
+        .prepare(&select_memories_sql(best, ALL_TURNS_SQL))?
         .query_map(values, StoredMemory::from_row)?
         .collect()
 }
@@ -230,7 +230,7 @@ pub(super) fn list_without_vector(
     let dimensions = dimensions.map(|dimensions| to_sql_integer(dimensions as u64));
     let values = params![user, embedder, dimensions, to_sql_integer(count_max as u64)];
     connection
-        .prepare(&select_memories_sql(best, ANYWHERE))?
+        .prepare(&select_memories_sql(best, ALL_TURNS_SQL))?
         .query_map(values, StoredMemory::from_row)?
         .collect()
 }
@@ -251,6 +251,6 @@ pub(super) fn search_memories(
     let Some(words) = words::match_all_query(query) else { return Ok(Vec::new()) };
     let limit = to_sql_integer(count_max as u64);
     let values = named_params! { ":words": words, ":user": user, ":limit": limit };
-    let sql = select_memories_sql(&best_by_words_sql(ANYWHERE), ANYWHERE);
+    let sql = select_memories_sql(&best_by_words_sql(ALL_TURNS_SQL), ALL_TURNS_SQL);
     connection.prepare(&sql)?.query_map(values, StoredMemory::from_row)?.collect()
 }

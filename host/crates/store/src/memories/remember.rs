@@ -69,7 +69,7 @@ impl<'v> StoredVector<'v> {
         let length = values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
         let fits = (1..=DIMENSIONS_MAX).contains(&values.len());
         if !fits || !length.is_finite() || length == 0.0 {
-            return Err(StoreError::NoVector { dimensions: values.len() });
+            return Err(StoreError::InvalidVector { dimensions: values.len() });
         }
         let scaled = |value: &f32| ((f64::from(*value) / length) as f32).to_ne_bytes();
         let bytes = values.iter().flat_map(scaled).collect();

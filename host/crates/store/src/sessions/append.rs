@@ -23,7 +23,7 @@ pub(super) fn append_records(
     let row = session::find_session_row(connection, id)?;
     let found = row.session.records;
     if found != expected {
-        return Err(StoreError::WentOn { id: id.to_owned(), expected, found }.into());
+        return Err(StoreError::ConcurrentAppend { id: id.to_owned(), expected, found }.into());
     }
     let total = found.saturating_add(records.len() as u64);
     if total > RECORDS_MAX {

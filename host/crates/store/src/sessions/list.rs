@@ -69,7 +69,7 @@ pub(super) fn find_session_by_prefix(
     let mut candidates: Vec<String> = others.chain([first.id]).collect();
     candidates.sort();
     candidates.truncate(CANDIDATES_MAX);
-    Err(StoreError::SessionUnclear { prefix: prefix.to_owned(), candidates }.into())
+    Err(StoreError::AmbiguousSessionPrefix { prefix: prefix.to_owned(), candidates }.into())
 }
 
 /// Finds the session that was used last. One without records has nothing to continue.

@@ -270,7 +270,7 @@ impl<'s> SessionStore<'s> {
         while self
             .write_transaction(|connection| Ok(remove::merge_index_step(connection, erasing)?))?
         {
-            erasing = IndexMergePhase::GoOn;
+            erasing = IndexMergePhase::Continue;
         }
         self.store.with_connection(|connection| {
             database::truncate_wal(connection);

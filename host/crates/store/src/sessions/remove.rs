@@ -50,7 +50,7 @@ fn remove_first_records(connection: &Connection, key: i64) -> rusqlite::Result<V
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IndexMergePhase {
     Begin,
-    GoOn,
+    Continue,
 }
 
 /// Rewrites a part of the index. Returns whether there may be more to rewrite.
@@ -65,7 +65,7 @@ pub(super) fn merge_index_step(
     // FTS5 takes a negative number as a request to rewrite the whole index.
     let pages = match erasing {
         IndexMergePhase::Begin => -STEP_PAGES,
-        IndexMergePhase::GoOn => STEP_PAGES,
+        IndexMergePhase::Continue => STEP_PAGES,
     };
     let before = connection.total_changes();
     connection.execute("INSERT INTO words (words, rank) VALUES ('merge', ?1)", [pages])?;

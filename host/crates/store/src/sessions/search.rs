@@ -92,7 +92,7 @@ fn find_bodies(
         )
         SELECT rowid, rank, snippet(words, 0, ?3, ?4, '…', ?5) AS snippet
         FROM words WHERE words MATCH ?1 AND +rowid IN (SELECT body FROM best)";
-    let (begin, end) = (words::FOUND_BEGIN.to_string(), words::FOUND_END.to_string());
+    let (begin, end) = (words::MATCH_BEGIN.to_string(), words::MATCH_END.to_string());
     let values = params![query, to_sql_integer(count_max as u64), begin, end, SNIPPET_WORDS];
     let read = |row: &Row<'_>| {
         let snippet = split_snippet(&row.get::<_, String>("snippet")?);
@@ -106,10 +106,10 @@ fn find_bodies(
 
 fn split_snippet(text: &str) -> Vec<SnippetPiece> {
     let mut pieces = Vec::new();
-    for part in text.split_inclusive([words::FOUND_BEGIN, words::FOUND_END]) {
-        let found = part.ends_with(words::FOUND_END);
+    for part in text.split_inclusive([words::MATCH_BEGIN, words::MATCH_END]) {
+        let found = part.ends_with(words::MATCH_END);
         let text = words::restore_indexed_text(
-            part.trim_end_matches([words::FOUND_BEGIN, words::FOUND_END]),
+            part.trim_end_matches([words::MATCH_BEGIN, words::MATCH_END]),
         );
         if !text.is_empty() {
             pieces.push(SnippetPiece { text, found });

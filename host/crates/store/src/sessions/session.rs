@@ -140,7 +140,7 @@ pub(super) fn check_id(id: &str) -> Result<(), StoreError> {
     check_length("the id of a session", id, ID_BYTES_MAX)?;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if id.is_empty() || !id.bytes().all(fits) {
-        return Err(StoreError::NoSessionId { text: id.to_owned() });
+        return Err(StoreError::InvalidSessionId { text: id.to_owned() });
     }
     Ok(())
 }
@@ -182,7 +182,7 @@ pub(super) fn find_session_row(
 
 /// The error for an id that no session has.
 pub(super) fn missing_session_error(id: &str) -> StoreError {
-    StoreError::NoSession { id: id.chars().take(ID_BYTES_MAX).collect() }
+    StoreError::SessionNotFound { id: id.chars().take(ID_BYTES_MAX).collect() }
 }
 
 /// Inserts a session without records.

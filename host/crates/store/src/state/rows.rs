@@ -9,7 +9,7 @@ use super::StateOwner;
 use crate::database::{from_sql_integer, read_plugin_name, to_sql_integer};
 
 /// Selects the keys that have not expired.
-const LIVES: &str = "(expires_ms IS NULL OR expires_ms > ?1)";
+const NOT_EXPIRED_SQL: &str = "(expires_ms IS NULL OR expires_ms > ?1)";
 
 /// The keys to list.
 pub(super) struct StateKeyPage<'p> {
@@ -39,7 +39,7 @@ pub(super) fn get_value(
 ) -> rusqlite::Result<Option<StoredValue>> {
     let sql = format!(
         "SELECT value, state.version FROM state JOIN state_owner ON state_owner.key = owner
-         WHERE plugin = ?2 AND user = ?3 AND name = ?4 AND {LIVES}"
+         WHERE plugin = ?2 AND user = ?3 AND name = ?4 AND {NOT_EXPIRED_SQL}"
     );
     let values = params![to_sql_integer(now_ms), owner.plugin.as_str(), owner.user, key.as_bytes()];
     let read = |row: &Row<'_>| {
@@ -89,7 +89,7 @@ fn check_write(
         WriteCondition::Version(version) => present == Some(version),
     };
     if !fits {
-        return Err(StateStoreError::Conflict { present });
+        return Err(StateStoreError::Conflict { current_version: present });
     }
     if bytes > write.quota_bytes {
         return Err(StateStoreError::QuotaReached { needed: bytes, quota: write.quota_bytes });
@@ -122,7 +122,7 @@ pub(super) fn list_keys(
     let sql = format!(
         "SELECT name FROM state JOIN state_owner ON state_owner.key = owner
          WHERE plugin = ?2 AND user = ?3 AND name >= ?4 AND (?5 IS NULL OR name < ?5)
-         AND (?6 IS NULL OR name > ?6) AND {LIVES} ORDER BY name LIMIT ?7"
+         AND (?6 IS NULL OR name > ?6) AND {NOT_EXPIRED_SQL} ORDER BY name LIMIT ?7"
     );
     let mut statement = connection.prepare(&sql)?;
     let names = statement.query_map(
@@ -171,7 +171,7 @@ pub(super) fn list_owners(
     let sql = format!(
         "SELECT plugin, user, count(*) AS names, sum(length(name) + length(value)) AS size
          FROM state JOIN state_owner ON state_owner.key = owner
-         WHERE {LIVES} GROUP BY owner ORDER BY plugin, user"
+         WHERE {NOT_EXPIRED_SQL} GROUP BY owner ORDER BY plugin, user"
     );
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map([to_sql_integer(now_ms)], |row| {

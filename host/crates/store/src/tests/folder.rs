@@ -121,7 +121,7 @@ fn a_newer_database_is_not_touched() {
         let error = fresh.audit().verify(None).unwrap_err();
         let want = format!("has the form {form}, this program knows forms up to 8");
         assert!(error.to_string().ends_with(&want), "{error}");
-        assert!(matches!(error, StoreError::Newer { .. }));
+        assert!(matches!(error, StoreError::NewerSchema { .. }));
         drop(fresh);
         assert_eq!(before, fs::read(fixture.path().join(FILE)).unwrap());
     }

@@ -142,7 +142,7 @@ fn the_queue_is_bounded_and_a_flush_ends() {
     let holder = Connection::open(fixture.path().join(FILE)).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     let refused = (0..).find_map(|number| log.append(record(number)).err()).unwrap();
-    assert!(matches!(refused, AuditError::Behind { records_max: 4096 }), "{refused}");
+    assert!(matches!(refused, AuditError::QueueFull { records_max: 4096 }), "{refused}");
     let late = log.flush(Duration::from_millis(10)).unwrap_err();
     assert!(matches!(late, AuditError::TimedOut { records: 4096.., .. }), "{late}");
     holder.execute_batch("ROLLBACK").unwrap();

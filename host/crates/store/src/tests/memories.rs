@@ -13,7 +13,7 @@ fn memory<'m>(text: &'m str, values: Option<&'m [f32]>) -> NewMemory<'m> {
 }
 
 fn by<'r>(by: MemoryCriterion<'r>) -> MemoryQuery<'r> {
-    MemoryQuery { user: "me", by, limit: 9, shown: None }
+    MemoryQuery { user: "me", criterion: by, limit: 9, visible_turns: None }
 }
 
 fn near(values: &[f32]) -> MemoryQuery<'_> {
@@ -41,7 +41,7 @@ impl Fixture {
 }
 
 fn texts(recalled: &MemoryQueryResult) -> Vec<String> {
-    recalled.found.iter().map(|found| found.memory.text.clone()).collect()
+    recalled.matches.iter().map(|found| found.memory.text.clone()).collect()
 }
 
 #[test]
@@ -53,14 +53,14 @@ fn the_closest_are_recalled_first() {
     let recalled = fixture.recall(&near(&[2.0, 0.5]));
     assert_eq!(texts(&recalled), ["east", "north", "west"]);
     assert_eq!(recalled.not_compared, 0);
-    let similar: Vec<f64> = recalled.found.iter().map(|found| found.similarity).collect();
+    let similar: Vec<f64> = recalled.matches.iter().map(|found| found.similarity).collect();
     for (similarity, want) in similar.iter().zip([0.970, 0.243, -0.970]) {
         assert!((similarity - want).abs() < 0.001, "{similar:?}");
     }
     let recalled = fixture.recall(&near(&[1e38, 1e38]));
-    assert!((recalled.found[0].similarity - 0.707).abs() < 0.001, "{recalled:?}");
-    assert_eq!(fixture.recall(&MemoryQuery { limit: 1, ..near(&[0.0, 1.0]) }).found.len(), 1);
-    let found = &fixture.recall(&near(&[0.0, 1.0])).found[0].memory;
+    assert!((recalled.matches[0].similarity - 0.707).abs() < 0.001, "{recalled:?}");
+    assert_eq!(fixture.recall(&MemoryQuery { limit: 1, ..near(&[0.0, 1.0]) }).matches.len(), 1);
+    let found = &fixture.recall(&near(&[0.0, 1.0])).matches[0].memory;
     assert_eq!((found.text.as_str(), found.session_id.as_str(), found.turn), ("north", "s-1", 1));
     assert_eq!((found.kind, found.at_ms), (StoredMemoryKind::Turn, 1000));
     assert_eq!(found.embedder.as_deref(), Some("small"));
@@ -91,7 +91,7 @@ fn vectors_of_different_models_are_not_compared_and_that_is_told() {
     assert!(!memories.store_vector("you", there, vector).unwrap());
     assert!(!memories.store_vector("me", 99, vector).unwrap());
     let recalled = fixture.recall(&near(&[1.0, 0.0]));
-    assert_eq!((recalled.found.len(), recalled.not_compared), (2, 2));
+    assert_eq!((recalled.matches.len(), recalled.not_compared), (2, 2));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_model_is_asked_once_for_what_it_makes_nothing_of() {
     }
     let recalled = fixture.recall(&near(&[1.0, 0.0]));
     assert_eq!((texts(&recalled), recalled.not_compared), (vec!["some".to_owned()], 1));
-    assert_eq!(recalled.found[0].memory.dimensions, Some(2));
+    assert_eq!(recalled.matches[0].memory.dimensions, Some(2));
     assert_eq!(fixture.by_words("none"), ["none"]);
 }
 
@@ -125,7 +125,7 @@ fn what_is_no_vector_is_refused() {
             fixture.store.memories().store_memory(&memory("a", Some(values))).unwrap_err(),
             fixture.store.memories().recall(&near(values)).unwrap_err(),
         ] {
-            assert!(matches!(error, StoreError::NoVector { .. }), "{error}");
+            assert!(matches!(error, StoreError::InvalidVector { .. }), "{error}");
         }
     }
     assert_eq!(fixture.listed(), [""; 0]);
@@ -142,7 +142,7 @@ fn the_same_text_is_kept_once_with_all_its_places() {
     let initial = NewMemory { kind: StoredMemoryKind::Initial, at_ms: 500, ..memory("same", None) };
     assert_eq!(fixture.remember(&initial), first);
     let recalled = fixture.recall(&near(&[1.0, 0.0]));
-    let [found] = &recalled.found[..] else { panic!("{recalled:?}") };
+    let [found] = &recalled.matches[..] else { panic!("{recalled:?}") };
     assert_eq!((found.memory.session_id.as_str(), found.memory.turn), ("s-2", 7));
     assert_eq!(found.memory.text, "same");
     assert_eq!(fixture.by_words("same"), ["same"]);
@@ -151,7 +151,7 @@ fn the_same_text_is_kept_once_with_all_its_places() {
     // It goes with the last place that it comes from.
     let memories = fixture.store.memories();
     assert_eq!(memories.forget("me", MemorySelection::Session("s-2")).unwrap(), 0);
-    assert_eq!(fixture.recall(&near(&[1.0, 0.0])).found[0].memory.session_id, "s-1");
+    assert_eq!(fixture.recall(&near(&[1.0, 0.0])).matches[0].memory.session_id, "s-1");
     assert_eq!(memories.forget("me", MemorySelection::Session("s-1")).unwrap(), 1);
     assert_eq!(fixture.listed(), [""; 0]);
 }
@@ -165,15 +165,16 @@ fn what_the_model_sees_anyway_is_not_recalled() {
     }
     for by in [near(&[1.0, 0.0]), by(MemoryCriterion::Words("old new other"))] {
         let shown = Some(VisibleTurns { session_id: "s-1", from_turn: 2 });
-        let mut recalled = texts(&fixture.recall(&MemoryQuery { shown, ..by }));
+        let mut recalled = texts(&fixture.recall(&MemoryQuery { visible_turns: shown, ..by }));
         recalled.sort();
         assert_eq!(recalled, ["old", "other"]);
     }
     // A text that was said elsewhere too comes from there.
     fixture.remember(&NewMemory { session_id: "s-2", turn: 3, ..memory("new", None) });
     let shown = Some(VisibleTurns { session_id: "s-1", from_turn: 0 });
-    let recalled = fixture.recall(&MemoryQuery { shown, ..by(MemoryCriterion::Words("new")) });
-    assert_eq!((texts(&recalled), recalled.found[0].memory.turn), (vec!["new".to_owned()], 3));
+    let recalled =
+        fixture.recall(&MemoryQuery { visible_turns: shown, ..by(MemoryCriterion::Words("new")) });
+    assert_eq!((texts(&recalled), recalled.matches[0].memory.turn), (vec!["new".to_owned()], 3));
 }
 
 #[test]
@@ -204,10 +205,10 @@ fn any_of_the_words_will_do_and_rare_ones_count_more() {
         assert_eq!(fixture.by_words(query), want, "{query}");
     }
     let recalled = fixture.recall(&by(MemoryCriterion::Words("sat dog")));
-    assert_eq!(recalled.found[0].similarity, 1.0);
-    assert!(recalled.found[1].similarity < 1.0 && recalled.found[1].similarity > 0.0);
+    assert_eq!(recalled.matches[0].similarity, 1.0);
+    assert!(recalled.matches[1].similarity < 1.0 && recalled.matches[1].similarity > 0.0);
     let others = MemoryQuery { user: "you", ..by(MemoryCriterion::Words("cat")) };
-    assert_eq!(fixture.recall(&others).found, []);
+    assert_eq!(fixture.recall(&others).matches, []);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_database_that_was_removed_or_emptied_is_not_made_anew_in_silence() {
             again.audit().verify(None).map(drop).unwrap_err(),
         ];
         for error in errors {
-            assert!(matches!(error, StoreError::Gone { .. }), "{error}");
+            assert!(matches!(error, StoreError::DatabaseMissing { .. }), "{error}");
             assert!(error.hint().unwrap().contains("restore it from a backup"));
         }
         assert!(again.audit_log().flush(PATIENCE).is_err());

@@ -42,7 +42,7 @@ fn a_message_comes_once_and_as_it_was() {
     fixture.keep("s-1", "second", NoticeAudience::Conversation);
     let taken = fixture.take("s-1");
     assert_eq!(taken.notices[0], notice("s-1", "first", NoticeAudience::Conversation));
-    assert_eq!((texts(&taken), taken.more), (vec!["first", "second"], 0));
+    assert_eq!((texts(&taken), taken.discarded_count), (vec!["first", "second"], 0));
     assert!(fixture.take("s-1").is_empty(), "while they are being shown");
     fixture.store.notices().confirm_shown(&taken).unwrap();
     assert!(fixture.take("s-1").is_empty());
@@ -120,16 +120,19 @@ fn of_too_many_none_is_lost_because_the_oldest_are_gathered() {
     }
     fixture.keep("s-2", "elsewhere", NoticeAudience::Conversation);
     let taken = fixture.take("s-1");
-    assert_eq!((taken.more, taken.notices.len()), (0, 64));
+    assert_eq!((taken.discarded_count, taken.notices.len()), (0, 64));
     assert_eq!(lines(&taken), numbers(0..1000));
     // What is being shown is left as it is, and what comes meanwhile has its own room.
     for n in 0..65 {
         fixture.keep("s-1", &format!("new {n}"), NoticeAudience::Conversation);
     }
     let new = fixture.take("s-1");
-    assert_eq!((new.more, texts(&new)[0], new.notices.len()), (0, "new 0\nnew 1", 64));
+    assert_eq!((new.discarded_count, texts(&new)[0], new.notices.len()), (0, "new 0\nnew 1", 64));
     fixture.store.notices().release_batch(&taken).unwrap();
-    assert_eq!((fixture.take("s-1").more, texts(&fixture.take("s-2"))), (0, vec!["elsewhere"]));
+    assert_eq!(
+        (fixture.take("s-1").discarded_count, texts(&fixture.take("s-2"))),
+        (0, vec!["elsewhere"])
+    );
 }
 
 #[test]
@@ -140,7 +143,7 @@ fn of_what_is_longer_than_all_messages_may_be_the_number_is_left() {
         fixture.keep("s-1", &long(n), NoticeAudience::Conversation);
     }
     let taken = fixture.take("s-1");
-    assert_eq!((taken.more, taken.notices.len()), (37, 63));
+    assert_eq!((taken.discarded_count, taken.notices.len()), (37, 63));
     assert!(texts(&taken)[0].starts_with("37 "));
 }
 
@@ -162,7 +165,7 @@ fn messages_of_two_plugins_are_never_one() {
         let numbers = notice.text.lines().map(|line| line.parse::<u32>().unwrap());
         assert!(numbers.into_iter().all(|n| n % 2 == rest), "{notice:?}");
     }
-    assert_eq!((taken.more, lines(&taken).len()), (0, 200));
+    assert_eq!((taken.discarded_count, lines(&taken).len()), (0, 200));
 }
 
 #[test]
@@ -212,7 +215,7 @@ fn messages_to_the_user_do_not_pile_up_though_each_is_of_another_session() {
     }
     let taken = fixture.take("s-99");
     let lines = lines(&taken);
-    assert_eq!((taken.more, lines.len(), taken.notices.len()), (0, 101, 65));
+    assert_eq!((taken.discarded_count, lines.len(), taken.notices.len()), (0, 101, 65));
     assert_eq!(lines.iter().filter(|line| **line == "own").count(), 1);
     assert_eq!(texts(&fixture.take("s-0")), ["own"]);
 }

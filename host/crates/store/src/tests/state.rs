@@ -100,7 +100,7 @@ fn no_version_comes_twice() {
 fn a_key_that_is_not_as_expected_stays_as_it_is() {
     let keeper = Keeper::new();
     let set = |expected| keeper.state.set(&me(), "a", StateWrite { expected, ..anything(b"new") });
-    let conflict = |present| Err(StateStoreError::Conflict { present });
+    let conflict = |present| Err(StateStoreError::Conflict { current_version: present });
     assert_eq!(set(WriteCondition::Version(1)), conflict(None));
     assert_eq!(set(WriteCondition::Version(0)), conflict(None));
     let first = set(WriteCondition::Nothing).unwrap();

@@ -27,7 +27,7 @@ fn me() -> DataOwner {
 
 fn plan(moment: TimerSchedule) -> TimerRequest {
     TimerRequest {
-        moment,
+        schedule: moment,
         label: Some("pasta".to_owned()),
         payload: "{\"n\":1}".to_owned(),
         session_id: "s-1".to_owned(),
@@ -78,7 +78,8 @@ fn a_timer_is_listed_until_it_has_fired_or_is_cancelled() {
     let keeper = Keeper::new();
     let late = keeper.add(TimerSchedule::InMs(2 * MINUTE_MS));
     let soon = keeper.add(TimerSchedule::AtMs(START_MS + MINUTE_MS));
-    let StoredTimer { owner, label, payload, session_id, next_ms, moment, .. } = soon.clone();
+    let StoredTimer { owner, label, payload, session_id, next_ms, schedule: moment, .. } =
+        soon.clone();
     assert_eq!((owner, label.as_deref(), payload.as_str()), (me(), Some("pasta"), "{\"n\":1}"));
     assert_eq!((session_id.as_str(), next_ms), ("s-1", START_MS + MINUTE_MS));
     assert_eq!(moment, TimerSchedule::AtMs(START_MS + MINUTE_MS));
@@ -193,7 +194,8 @@ fn one_that_is_due_is_claimed_once_and_fires_once() {
     assert_eq!(keeper.due(MINUTE_MS), from_ref(&timer.id));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     let (due_ms, timer) = (START_MS + MINUTE_MS, timer);
-    let want = TimerFiring { timer: timer.clone(), due_ms, late: false, missed: 0, again: false };
+    let want =
+        TimerFiring { timer: timer.clone(), due_ms, late: false, missed: 0, will_repeat: false };
     assert_eq!(claim.firing, want);
     assert_eq!((keeper.due(MINUTE_MS), keeper.claim(&timer, MINUTE_MS)), (vec![], None));
     let lease_end_ms = START_MS + MINUTE_MS + LEASE_MS;
@@ -217,7 +219,11 @@ fn a_repeated_timer_fires_once_for_all_that_was_missed() {
         let timer = keeper.add(TimerSchedule::EveryMs(MINUTE_MS));
         let firing = keeper.settle(&timer, now);
         assert_eq!(firing.due_ms, START_MS + MINUTE_MS);
-        assert_eq!((firing.late, firing.missed, firing.again), (late, missed, false), "{now}");
+        assert_eq!(
+            (firing.late, firing.missed, firing.will_repeat),
+            (late, missed, false),
+            "{now}"
+        );
         assert_eq!(firing.timer.next_ms, START_MS + next);
         assert_eq!(keeper.due(now), [""; 0], "once");
         assert_eq!(keeper.due(next), from_ref(&timer.id));
@@ -261,7 +267,7 @@ fn what_a_process_has_left_behind_fires_again() {
             assert_eq!(keeper.claim(&timer, MINUTE_MS + wait - 1), None);
         }
         let claim = keeper.claim(&timer, MINUTE_MS + wait).unwrap();
-        assert!(claim.firing.again && claim.firing.late);
+        assert!(claim.firing.will_repeat && claim.firing.late);
         assert_eq!(claim.firing.due_ms, START_MS + MINUTE_MS);
         assert!(!keeper.timers.renew_claim(&lost, START_MS, LEASE_MS).unwrap());
         assert!(!keeper.timers.release_claim(&lost).unwrap());
@@ -277,8 +283,8 @@ fn what_has_fired_again_goes_on_as_before() {
     let timer = keeper.add(TimerSchedule::EveryMs(MINUTE_MS));
     keeper.claim(&timer, MINUTE_MS).unwrap();
     keeper.hand_over(Other::Ended);
-    assert!(keeper.settle(&timer, MINUTE_MS).again);
-    assert!(!keeper.settle(&timer, 2 * MINUTE_MS).again);
+    assert!(keeper.settle(&timer, MINUTE_MS).will_repeat);
+    assert!(!keeper.settle(&timer, 2 * MINUTE_MS).will_repeat);
 }
 
 #[test]
@@ -292,7 +298,7 @@ fn a_claim_lives_as_long_as_it_is_renewed() {
     assert!(keeper.timers.complete_claim(&claim).unwrap());
     assert!(!keeper.timers.renew_claim(&claim, START_MS + later, LEASE_MS).unwrap());
     let next = keeper.claim(&timer, 2 * MINUTE_MS).unwrap();
-    assert!(!next.firing.again, "the next time is another one");
+    assert!(!next.firing.will_repeat, "the next time is another one");
     assert!(!keeper.timers.complete_claim(&claim).unwrap(), "a claim is settled once");
     assert!(keeper.timers.complete_claim(&next).unwrap());
 }
@@ -306,13 +312,13 @@ fn a_firing_that_has_not_begun_is_given_back() {
     assert!(!keeper.timers.release_claim(&claim).unwrap());
     assert!(!keeper.timers.complete_claim(&claim).unwrap());
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
-    assert!(!claim.firing.again);
+    assert!(!claim.firing.will_repeat);
     keeper.hand_over(Other::Ended);
     // One that comes again still does so after it was given back.
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
-    assert!(claim.firing.again);
+    assert!(claim.firing.will_repeat);
     keeper.timers.release_claim(&claim).unwrap();
-    assert!(keeper.claim(&timer, MINUTE_MS).unwrap().firing.again);
+    assert!(keeper.claim(&timer, MINUTE_MS).unwrap().firing.will_repeat);
 }
 
 #[test]
@@ -323,7 +329,7 @@ fn a_firing_that_came_to_nothing_comes_again() {
     assert!(keeper.timers.release_started_claim(&claim).unwrap());
     assert!(!keeper.timers.release_started_claim(&claim).unwrap());
     let next = keeper.claim(&timer, MINUTE_MS).unwrap();
-    assert!(next.firing.again && next.firing.late);
+    assert!(next.firing.will_repeat && next.firing.late);
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl TimerRow {
     /// Whether the timer is due and not claimed.
     fn is_claimable(&self, now_ms: u64) -> bool {
         let held = self.process.as_deref().is_some_and(|holder| {
-            process::liveness_by_name(holder) != ProcessLiveness::Gone
+            process::liveness_by_name(holder) != ProcessLiveness::Ended
                 && self.lease_ms.is_some_and(|end| end > now_ms)
         });
         self.timer.next_ms <= now_ms && !held
@@ -59,15 +59,15 @@ impl TimerRow {
         let Self { timer, set_ms, process, again, .. } = self;
         let again = *again || process.is_some();
         let late = again || now_ms - due_ms > LATE_MS;
-        let missed = sallyport_schedule::count_missed(&timer.moment, *set_ms, due_ms, now_ms);
+        let missed = sallyport_schedule::count_missed(&timer.schedule, *set_ms, due_ms, now_ms);
         let timer = StoredTimer { next_ms: next_ms.unwrap_or(due_ms), ..timer.clone() };
-        TimerFiring { timer, due_ms, late, missed: missed.unwrap_or(0), again }
+        TimerFiring { timer, due_ms, late, missed: missed.unwrap_or(0), will_repeat: again }
     }
 
     /// Returns the next time of a repeated timer. A timer whose calendar can no longer be parsed,
     /// or has ended, fires for the last time.
     fn next_firing_ms(&self, now_ms: u64) -> Option<u64> {
-        sallyport_schedule::next_firing_ms(&self.timer.moment, self.set_ms, now_ms).ok().flatten()
+        sallyport_schedule::next_firing_ms(&self.timer.schedule, self.set_ms, now_ms).ok().flatten()
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn claim_timer(
     let sql =
         "UPDATE timer SET claims = ?2, process = ?3, lease_ms = ?4, again = ?5 WHERE key = ?1";
     let (holder, until_ms) = (lease.holder.to_string(), to_sql_integer(lease.until_ms));
-    connection.execute(sql, params![key, number, holder, until_ms, firing.again])?;
+    connection.execute(sql, params![key, number, holder, until_ms, firing.will_repeat])?;
     Ok(Some(TimerClaim { firing, key, number, next_ms }))
 }
 

@@ -200,7 +200,8 @@ impl TimerStore for PersistentTimerStore {
         check_text_length("a label", plan.label.as_deref().unwrap_or_default(), LABEL_BYTES_MAX)?;
         check_text_length("a payload", &plan.payload, PAYLOAD_BYTES_MAX)?;
         let set_ms = self.clock.now_ms();
-        let first = sallyport_schedule::first_firing_ms(&plan.moment, set_ms, plan.interval_ms_min);
+        let first =
+            sallyport_schedule::first_firing_ms(&plan.schedule, set_ms, plan.interval_ms_min);
         let due_ms = first.map_err(|error| TimerError::Invalid(error.to_string()))?;
         let max = plan.timers_max;
         let work = |connection: &_| -> Result<_, TransactionError> {

@@ -37,7 +37,7 @@ impl TimerRow {
         let timer = StoredTimer {
             id: timer_id(key),
             owner: DataOwner { plugin: read_plugin_name(row, "plugin")?, user: row.get("user")? },
-            moment: read_moment(row)?,
+            schedule: read_moment(row)?,
             next_ms: from_sql_integer(row.get("due_ms")?),
             label: row.get("label")?,
             payload: row.get("payload")?,
@@ -95,7 +95,7 @@ pub(super) fn insert_timer(
     let sql = "INSERT INTO timer
         (plugin, user, session_id, label, payload, moment, repeats, set_ms, due_ms)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    let TimerRequest { moment, label, payload, session_id, .. } = plan;
+    let TimerRequest { schedule: moment, label, payload, session_id, .. } = plan;
     let written = serde_json::to_string(&moment).expect("a moment is plain data");
     connection.execute(
         sql,
@@ -115,7 +115,7 @@ pub(super) fn insert_timer(
     Ok(StoredTimer {
         id,
         owner: owner.clone(),
-        moment,
+        schedule: moment,
         next_ms: due_ms,
         label,
         payload,

@@ -62,7 +62,7 @@ fn get(store: &HostStore, key: &str) -> Option<(String, u64)> {
 
 fn add(store: &HostStore, moment: TimerSchedule) -> StoredTimer {
     let plan = TimerRequest {
-        moment,
+        schedule: moment,
         label: None,
         payload: "null".to_owned(),
         session_id: "s-1".to_owned(),
@@ -82,7 +82,7 @@ fn fire(timers: &PersistentTimerStore, now_ms: u64) {
     let claim = |timer: &StoredTimer| timers.claim(&timer.id, now_ms, LEASE_MS).unwrap();
     let claims: Vec<TimerClaim> = due.iter().filter_map(claim).collect();
     for TimerClaim { firing, .. } in &claims {
-        println!("{SAYS}fired {} {} {}", firing.timer.id, firing.due_ms, firing.again);
+        println!("{SAYS}fired {} {} {}", firing.timer.id, firing.due_ms, firing.will_repeat);
     }
     for claim in &claims {
         assert!(timers.complete_claim(claim).unwrap());

@@ -90,7 +90,7 @@ fn goes_on_when_told() {
     while written < TURNS {
         match append_turn(&store, expected, &std::process::id().to_string()) {
             Ok(total) => (expected, written) = (total, written + 1),
-            Err(error @ StoreError::WentOn { .. }) => {
+            Err(error @ StoreError::ConcurrentAppend { .. }) => {
                 println!("{error}");
                 expected = known();
             }

@@ -49,7 +49,7 @@ pub enum AttachError {
     },
     /// The files of a message exceed the limit together.
     #[error("the files of one message may have up to {bytes_max} bytes together")]
-    TooLargeTogether {
+    TotalTooLarge {
         /// The limit, in bytes.
         bytes_max: u64,
     },
@@ -67,7 +67,7 @@ pub enum AttachError {
     },
     /// A sound file was expected.
     #[error("{name} is not a sound file: it is {media_type}")]
-    NoSound {
+    NotAudio {
         /// The path as it was written.
         name: String,
         /// Its media type.
@@ -90,13 +90,11 @@ impl AttachError {
                 "attach the part that matters, or let a tool read the file"
             }
             Self::TooLarge { .. } => "make it smaller first",
-            Self::TooLargeTogether { .. } | Self::TooMany { .. } => {
-                "split them over several messages"
-            }
+            Self::TotalTooLarge { .. } | Self::TooMany { .. } => "split them over several messages",
             Self::UnknownKind { .. } => {
                 "text has to be UTF-8; PNG, JPEG, GIF, WebP, WAV, MP3, FLAC and Ogg are known too"
             }
-            Self::NoSound { .. } => "use WAV, MP3, FLAC or Ogg here, and --attach for other files",
+            Self::NotAudio { .. } => "use WAV, MP3, FLAC or Ogg here, and --attach for other files",
         }
     }
 }

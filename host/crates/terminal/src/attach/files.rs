@@ -16,7 +16,7 @@ pub enum PathKind {
     /// A pipe, a device or a socket.
     Other,
     /// No file, or one that may not be inspected.
-    Nothing,
+    Missing,
 }
 
 /// Source of attached files.
@@ -57,7 +57,7 @@ impl FileSource for LocalFiles {
             Ok(metadata) if metadata.is_file() => PathKind::File,
             Ok(metadata) if metadata.is_dir() => PathKind::Folder,
             Ok(_) => PathKind::Other,
-            Err(_) => PathKind::Nothing,
+            Err(_) => PathKind::Missing,
         }
     }
 

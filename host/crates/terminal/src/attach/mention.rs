@@ -18,7 +18,7 @@ const MENTIONS_MAX: usize = 256;
 const PATH_BYTES_MAX: usize = 4096;
 
 /// Most readings of the end of a mention. No sentence ends in more punctuation.
-const READINGS_MAX: usize = 8;
+const CANDIDATES_MAX: usize = 8;
 
 /// Most characters of a word in a message to the user.
 const WORD_CHARS_MAX: usize = 60;
@@ -41,7 +41,7 @@ pub struct FileMentions {
     pub files: Vec<FileMention>,
     /// Words that look like a mention but are not, each with the reason: `@alice: no such file`.
     /// Escaped.
-    pub told: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Finds the files that a line mentions.
@@ -79,24 +79,24 @@ fn is_word_start(before: &str, earlier: &str) -> bool {
 fn resolve_mention(named: &str, files: &dyn FileSource, found: &mut FileMentions) -> usize {
     let Some(word) = MentionWord::parse_word(named) else { return 0 };
     let start = found.text.len();
-    let mut nearest = PathKind::Nothing;
+    let mut nearest = PathKind::Missing;
     for (length, path) in word.candidate_paths() {
         match files.path_kind(&path) {
             PathKind::File => {
                 found.files.push(FileMention { span: start..start + 1 + length, path });
                 return length;
             }
-            PathKind::Nothing => {}
+            PathKind::Missing => {}
             other => nearest = other,
         }
     }
     let why = match nearest {
         PathKind::Folder => "a folder, not a file",
         PathKind::Other => "not a regular file",
-        PathKind::File | PathKind::Nothing => "no such file",
+        PathKind::File | PathKind::Missing => "no such file",
     };
     let shown = text::escape_excerpt(&named[..word.length], WORD_CHARS_MAX);
-    found.told.push(format!("@{shown}: {why}"));
+    found.notes.push(format!("@{shown}: {why}"));
     0
 }
 
@@ -107,7 +107,7 @@ struct MentionWord {
     /// The name, without quotation marks and backslashes.
     name: String,
     /// Whether quotation marks delimit it, so that no punctuation can be left out.
-    closed: bool,
+    is_quoted: bool,
 }
 
 impl MentionWord {
@@ -127,7 +127,7 @@ impl MentionWord {
                 '\n' => return None,
                 '\\' => name.push(letters.next()?.1),
                 _ if letter == quote => {
-                    return Some(Self { length: at + 1, name, closed: true });
+                    return Some(Self { length: at + 1, name, is_quoted: true });
                 }
                 _ => name.push(letter),
             }
@@ -149,7 +149,7 @@ impl MentionWord {
                 _ => name.push(letter),
             }
         }
-        Self { length, name, closed: false }
+        Self { length, name, is_quoted: false }
     }
 
     /// The path, followed by readings with ever less of the punctuation at its end. Each comes with
@@ -157,7 +157,7 @@ impl MentionWord {
     fn candidate_paths(&self) -> Vec<(usize, PathBuf)> {
         let mut readings = vec![(self.length, PathBuf::from(&self.name))];
         let mut name = self.name.as_str();
-        while !self.closed && name.ends_with(is_punctuation) && readings.len() < READINGS_MAX {
+        while !self.is_quoted && name.ends_with(is_punctuation) && readings.len() < CANDIDATES_MAX {
             name = &name[..name.len() - 1];
             let left_out = self.name.len() - name.len();
             if !name.is_empty() {

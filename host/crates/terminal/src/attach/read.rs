@@ -13,7 +13,7 @@ use super::{
 
 /// Most bytes of all files in a message. Base64 adds a third, which gives the largest request that
 /// all providers accept.
-const TOGETHER_BYTES_MAX: u64 = AUDIO_BYTES_MAX;
+const TOTAL_BYTES_MAX: u64 = AUDIO_BYTES_MAX;
 
 /// Most files in a message. More than that is probably a folder named by accident.
 const FILES_MAX: usize = 32;
@@ -43,7 +43,7 @@ pub fn attach_file(files: &dyn FileSource, path: &Path) -> Result<LocalAttachmen
         PathKind::File => {}
         PathKind::Folder => return Err(AttachError::Folder { name: name() }),
         PathKind::Other => return Err(AttachError::NotRegular { name: name() }),
-        PathKind::Nothing => return Err(AttachError::Missing { name: name() }),
+        PathKind::Missing => return Err(AttachError::Missing { name: name() }),
     }
     // Read one byte more than the largest limit, to detect larger files.
     let data = files
@@ -71,7 +71,7 @@ pub fn attach_audio(files: &dyn FileSource, path: &Path) -> Result<LocalAttachme
     match attached.media_type.starts_with("audio/") {
         true => Ok(attached),
         false => {
-            Err(AttachError::NoSound { name: display_path(path), media_type: attached.media_type })
+            Err(AttachError::NotAudio { name: display_path(path), media_type: attached.media_type })
         }
     }
 }
@@ -93,12 +93,12 @@ pub fn attach_mentions(
         return Err(AttachError::TooMany { count_max: FILES_MAX });
     }
     let mut all = Vec::new();
-    let mut bytes_left = TOGETHER_BYTES_MAX;
+    let mut bytes_left = TOTAL_BYTES_MAX;
     for path in paths {
         let attached = attach_file(files, path)?;
         bytes_left = bytes_left
             .checked_sub(attached.data.len() as u64)
-            .ok_or(AttachError::TooLargeTogether { bytes_max: TOGETHER_BYTES_MAX })?;
+            .ok_or(AttachError::TotalTooLarge { bytes_max: TOTAL_BYTES_MAX })?;
         all.push(attached);
     }
     Ok(all)

@@ -20,7 +20,7 @@ impl FileSource for Pretended {
             (true, _) => PathKind::File,
             (_, true) => PathKind::Folder,
             _ if name == "pipe" => PathKind::Other,
-            _ => PathKind::Nothing,
+            _ => PathKind::Missing,
         }
     }
 
@@ -59,7 +59,7 @@ fn check(line: &str, text: &str, paths: &[&str], told: &[&str]) {
     assert_eq!(found.text, text, "{line:?}");
     let found_paths: Vec<_> = found.files.iter().map(|file| file.path.to_str().unwrap()).collect();
     assert_eq!(found_paths, paths, "{line:?}");
-    assert_eq!(found.told, told, "{line:?}");
+    assert_eq!(found.notes, told, "{line:?}");
     for file in &found.files {
         assert!(found.text[file.span.clone()].starts_with('@'), "{line:?}");
     }
@@ -106,7 +106,7 @@ fn what_is_no_file_stays_text_and_is_told() {
 fn a_flood_of_marks_is_not_looked_up() {
     let line = "@x ".repeat(10_000);
     let found = find_mentions(&line, &files());
-    assert_eq!((found.text, found.told.len()), (line, 256));
+    assert_eq!((found.text, found.notes.len()), (line, 256));
     let line = format!("@a.md{}", "!".repeat(1000));
     assert!(find_mentions(&line, &files()).files.is_empty());
 }
@@ -210,6 +210,6 @@ fn the_disk_is_read_below_a_folder_and_the_home() {
     }
     assert_eq!(here.path_kind(Path::new("/dev/null")), PathKind::Other);
     assert_eq!(here.path_kind(Path::new(".")), PathKind::Folder);
-    assert_eq!(here.path_kind(Path::new("~/x.txt")), PathKind::Nothing);
+    assert_eq!(here.path_kind(Path::new("~/x.txt")), PathKind::Missing);
     assert_eq!(home.resolve_path(Path::new("/abs")), PathBuf::from("/abs"));
 }

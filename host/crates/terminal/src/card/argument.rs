@@ -36,7 +36,7 @@ pub(super) enum DetailLevel {
     /// What fits on a screen. The rest is counted.
     Brief,
     /// Everything.
-    Whole,
+    Full,
 }
 
 /// Returns the arguments in the form in which they are shown or edited: indented, with hidden
@@ -45,7 +45,7 @@ pub(super) enum DetailLevel {
 /// Text that is not JSON is returned with its hidden characters spelt out.
 pub fn format_editable(arguments: &str) -> String {
     match JsonNode::parse_json(arguments) {
-        Some(node) => format_nested(&node, DetailLevel::Whole, ValueFormat::Json).join("\n"),
+        Some(node) => format_nested(&node, DetailLevel::Full, ValueFormat::Json).join("\n"),
         None => text::escape_multiline(arguments),
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn has_deceptive_text(arguments: &str) -> bool {
     fn has_hidden_text(node: &JsonNode) -> bool {
         let hides = |text: &str| text::escape_multiline(text) != text;
         match node {
-            JsonNode::Word(_) => false,
+            JsonNode::Literal(_) => false,
             JsonNode::Text(text) => hides(text),
             JsonNode::List(items) => items.iter().any(has_hidden_text),
             JsonNode::Map(entries) => {
@@ -97,7 +97,7 @@ pub(super) fn argument_lines(
     }
     let shown = match extent {
         DetailLevel::Brief => ARGUMENTS_MAX.min(entries.len()),
-        DetailLevel::Whole => entries.len(),
+        DetailLevel::Full => entries.len(),
     };
     let entry = |(key, node): &(String, JsonNode)| single_argument_lines(key, node, width, extent);
     let arguments: Vec<_> = entries[..shown].iter().map(entry).collect();
@@ -126,7 +126,7 @@ fn single_argument_lines(
     let plain = &quoted[1..quoted.len() - 1];
     let name = match extent {
         DetailLevel::Brief => cut_middle_chars(plain),
-        DetailLevel::Whole => plain.to_owned(),
+        DetailLevel::Full => plain.to_owned(),
     };
     let mut head = StyledLine::styled(format!("{name}:"), BOLD);
     let mut below = value_lines(node, width.saturating_sub(2), extent);
@@ -148,7 +148,7 @@ fn argument_lines_max(counts: &[usize], extent: DetailLevel) -> usize {
         |max: &usize| counts.iter().map(|count| count.min(max)).sum::<usize>() <= LINES_SHARED;
     match extent {
         DetailLevel::Brief => (LINES_MIN..=ARGUMENT_LINES_MAX).rev().find(fit).unwrap_or(LINES_MIN),
-        DetailLevel::Whole => usize::MAX,
+        DetailLevel::Full => usize::MAX,
     }
 }
 
@@ -162,7 +162,8 @@ fn value_lines(node: &JsonNode, width: usize, extent: DetailLevel) -> Vec<Styled
     if compact.width() <= width {
         return vec![StyledLine::plain(compact)];
     }
-    let lines = format_nested(node, extent, ValueFormat::Shown).into_iter().map(StyledLine::plain);
+    let lines =
+        format_nested(node, extent, ValueFormat::Display).into_iter().map(StyledLine::plain);
     lines.flat_map(|line| line.fold_to_width(width, line_indent(&line) + 2)).collect()
 }
 
@@ -178,7 +179,7 @@ fn text_block_lines(text: &str, extent: DetailLevel) -> Vec<StyledLine> {
         .map(|line| {
             let shown = match extent {
                 DetailLevel::Brief => cut_middle_chars(&text::escape_line(line)),
-                DetailLevel::Whole => text::escape_line(line),
+                DetailLevel::Full => text::escape_line(line),
             };
             let mut line = StyledLine::styled("│ ", DIM);
             line.push(&shown, Style::new());
@@ -215,7 +216,7 @@ fn cut_middle_chars(shown: &str) -> String {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValueFormat {
     /// Display: small lists and objects are on one line, and long strings may be cut.
-    Shown,
+    Display,
     /// Editing: it stays JSON.
     Json,
 }
@@ -223,7 +224,7 @@ enum ValueFormat {
 /// Formats a value over several indented lines.
 fn format_nested(node: &JsonNode, extent: DetailLevel, form: ValueFormat) -> Vec<String> {
     let (open, close, items): (_, _, Vec<Vec<String>>) = match node {
-        JsonNode::Word(word) => return vec![word.clone()],
+        JsonNode::Literal(word) => return vec![word.clone()],
         JsonNode::Text(text) if extent == DetailLevel::Brief => {
             return vec![cut_middle_chars(&quote_json_string(text))];
         }
@@ -253,7 +254,7 @@ fn format_nested(node: &JsonNode, extent: DetailLevel, form: ValueFormat) -> Vec
 fn format_nested_item(node: &JsonNode, extent: DetailLevel, form: ValueFormat) -> Vec<String> {
     /// Widest list or object that is shown on one line within another, in columns.
     const COMPACT_COLUMNS_MAX: usize = 48;
-    let compact = (form == ValueFormat::Shown).then(|| node.to_compact());
+    let compact = (form == ValueFormat::Display).then(|| node.to_compact());
     match compact {
         Some(compact) if compact.width() <= COMPACT_COLUMNS_MAX => vec![compact],
         _ => format_nested(node, extent, form),
@@ -268,7 +269,7 @@ fn format_entry(
     let mut lines = format_nested_item(node, extent, form);
     let name = match extent {
         DetailLevel::Brief => cut_middle_chars(&quote_json_string(key)),
-        DetailLevel::Whole => quote_json_string(key),
+        DetailLevel::Full => quote_json_string(key),
     };
     if let Some(first) = lines.first_mut() {
         *first = format!("{name}: {first}");

@@ -10,7 +10,7 @@ use serde_json::Value;
 #[derive(Debug, PartialEq)]
 pub(super) enum JsonNode {
     /// A number, `true`, `false` or `null`, as it was written.
-    Word(String),
+    Literal(String),
     /// A string, without quotation marks and escapes.
     Text(String),
     /// A list.
@@ -31,7 +31,7 @@ impl JsonNode {
     /// The value on one line.
     pub(super) fn to_compact(&self) -> String {
         match self {
-            Self::Word(word) => word.clone(),
+            Self::Literal(word) => word.clone(),
             Self::Text(text) => quote_json_string(text),
             Self::List(items) => {
                 let items: Vec<_> = items.iter().map(Self::to_compact).collect();
@@ -65,7 +65,7 @@ impl<'a> JsonReader<'a> {
             '{' => self.read_list('}', Self::read_entry).map(JsonNode::Map),
             '[' => self.read_list(']', Self::read_value).map(JsonNode::List),
             '"' => self.read_string().map(JsonNode::Text),
-            _ => Some(JsonNode::Word(self.read_word().to_owned())),
+            _ => Some(JsonNode::Literal(self.read_word().to_owned())),
         }
     }
 

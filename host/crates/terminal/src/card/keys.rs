@@ -22,13 +22,13 @@ pub enum ApprovalChoice {
     /// No.
     No,
     /// No, with a reason that the user types next.
-    NoBecause,
+    NoWithReason,
     /// End the whole turn.
     Cancel,
     /// Show the next page of the whole card.
     More,
     /// Not an answer. The keys are shown again.
-    Other,
+    Ignored,
 }
 
 impl ApprovalChoice {
@@ -95,14 +95,14 @@ impl ApprovalOptions {
 /// Returns the meaning of a key. Keys with Alt or Control have none, except Ctrl-C.
 pub fn choice_for_key(event: KeyEvent, offers: &ApprovalOptions) -> ApprovalChoice {
     if event.kind != KeyEventKind::Press {
-        return ApprovalChoice::Other;
+        return ApprovalChoice::Ignored;
     }
     let plain = event.modifiers.difference(KeyModifiers::SHIFT).is_empty();
     match event.code {
         KeyCode::Char('c') if event.modifiers == KeyModifiers::CONTROL => ApprovalChoice::Cancel,
         KeyCode::Esc => ApprovalChoice::Cancel,
         KeyCode::Char(letter) if plain => choice_for_letter(letter.to_ascii_lowercase(), offers),
-        _ => ApprovalChoice::Other,
+        _ => ApprovalChoice::Ignored,
     }
 }
 
@@ -113,9 +113,9 @@ fn choice_for_letter(letter: char, offers: &ApprovalOptions) -> ApprovalChoice {
         'a' if offers.always => ApprovalChoice::Always,
         'e' if offers.edit => ApprovalChoice::Edit,
         'n' => ApprovalChoice::No,
-        'r' => ApprovalChoice::NoBecause,
+        'r' => ApprovalChoice::NoWithReason,
         'c' => ApprovalChoice::Cancel,
         '?' => ApprovalChoice::More,
-        _ => ApprovalChoice::Other,
+        _ => ApprovalChoice::Ignored,
     }
 }

@@ -14,7 +14,7 @@ use crate::style::StyledLine;
 const DIGEST_CHARS: usize = 12;
 
 /// Most powers listed before the user asks for `More`.
-const POWERS_MAX: usize = 8;
+const CAPABILITIES_MAX: usize = 8;
 
 /// Width of the column of names.
 const NAME_COLUMNS: usize = 10;
@@ -67,7 +67,7 @@ impl ApprovalCard {
     /// Returns the whole card in pages of at most `height` lines, or 6 if that is larger. The last
     /// line of each page is its number.
     pub fn pages(&self, width: usize, height: usize) -> Vec<Vec<StyledLine>> {
-        let lines = self.layout_lines(width, DetailLevel::Whole);
+        let lines = self.layout_lines(width, DetailLevel::Full);
         // One line of each page is for its number.
         let pages: Vec<_> = lines.chunks(height.saturating_sub(1).max(PAGE_LINES_MIN)).collect();
         let count = pages.len();
@@ -142,7 +142,7 @@ impl ApprovalCard {
                 DetailLevel::Brief => {
                     format!("{} wants {}", tool.plugin, request::shorten_text(what))
                 }
-                DetailLevel::Whole => format!("{} wants {}", tool.plugin, text::escape_line(what)),
+                DetailLevel::Full => format!("{} wants {}", tool.plugin, text::escape_line(what)),
             },
         };
         line.push(&words, Style::new().bold());
@@ -157,13 +157,13 @@ impl ApprovalCard {
     }
 
     fn capability_lines(&self, extent: DetailLevel) -> Vec<StyledLine> {
-        let powers = &self.request.powers;
+        let powers = &self.request.capabilities;
         if powers.is_empty() {
             return vec![StyledLine::styled("change nothing and reach nothing outside", DIM)];
         }
         let shown = match extent {
-            DetailLevel::Brief => POWERS_MAX.min(powers.len()),
-            DetailLevel::Whole => powers.len(),
+            DetailLevel::Brief => CAPABILITIES_MAX.min(powers.len()),
+            DetailLevel::Full => powers.len(),
         };
         let line = |power: &String| StyledLine::plain(text::escape_line(power));
         let mut lines: Vec<_> = powers[..shown].iter().map(line).collect();
@@ -215,8 +215,8 @@ pub fn subject_line(request: &ApprovalRequest, columns: usize) -> Option<String>
 ///
 /// Without `is_whole` long parts are cut.
 pub fn request_lines(request: &RequestPreview, is_whole: bool) -> Vec<String> {
-    let extent = if is_whole { DetailLevel::Whole } else { DetailLevel::Brief };
-    let named = |(name, lines): request::Row| {
+    let extent = if is_whole { DetailLevel::Full } else { DetailLevel::Brief };
+    let named = |(name, lines): request::LabeledLines| {
         let line = move |(index, line): (usize, StyledLine)| {
             let name = if index == 0 { name } else { "" };
             format!("{name:NAME_COLUMNS$} {}", line.text())

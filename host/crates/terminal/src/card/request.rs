@@ -32,18 +32,18 @@ const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
 /// A part of a request with its name.
-pub(super) type Row = (&'static str, Vec<StyledLine>);
+pub(super) type LabeledLines = (&'static str, Vec<StyledLine>);
 
 /// A request, laid out.
 pub(super) struct RequestLayout {
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<LabeledLines>,
     /// Whether part of it was omitted.
     pub(super) is_cut: bool,
 }
 
 /// Lays out a request. Its method and address belong in the title above it.
 pub(super) fn layout_request(request: &RequestPreview, extent: DetailLevel) -> RequestLayout {
-    let mut view = RequestFormatter { extent, is_cut: false };
+    let mut view = RequestFormatter { detail_level: extent, is_cut: false };
     let mut rows = Vec::new();
     if !request.query.is_empty() {
         rows.push(("query", vec![StyledLine::plain(view.cut_text(&request.query))]));
@@ -80,7 +80,7 @@ pub(super) fn has_deceptive_text(request: &RequestPreview) -> bool {
 
 /// Cuts the middle out of a long text for a brief view. Hidden characters are spelt out.
 pub(super) fn shorten_text(foreign: &str) -> String {
-    RequestFormatter { extent: DetailLevel::Brief, is_cut: false }.cut_text(foreign)
+    RequestFormatter { detail_level: DetailLevel::Brief, is_cut: false }.cut_text(foreign)
 }
 
 /// Whether a text is too long for a brief view.
@@ -89,13 +89,13 @@ pub(super) fn is_long(foreign: &str) -> bool {
 }
 
 struct RequestFormatter {
-    extent: DetailLevel,
+    detail_level: DetailLevel,
     is_cut: bool,
 }
 
 impl RequestFormatter {
     fn cut_text(&mut self, foreign: &str) -> String {
-        if self.extent == DetailLevel::Whole || !is_long(foreign) {
+        if self.detail_level == DetailLevel::Full || !is_long(foreign) {
             return text::escape_line(foreign);
         }
         self.is_cut = true;
@@ -111,9 +111,9 @@ impl RequestFormatter {
     }
 
     fn header_lines(&mut self, headers: &[(String, String)]) -> Vec<StyledLine> {
-        let shown = match self.extent {
+        let shown = match self.detail_level {
             DetailLevel::Brief => HEADERS_MAX.min(headers.len()),
-            DetailLevel::Whole => headers.len(),
+            DetailLevel::Full => headers.len(),
         };
         let line = |(name, value): &(String, String)| {
             StyledLine::plain(format!("{}: {}", text::escape_line(name), self.cut_text(value)))
@@ -137,7 +137,7 @@ impl RequestFormatter {
         let head = format!("{kind}, {bytes} bytes{form}, blake3 {digest}");
         let mut lines: Vec<StyledLine> =
             body_lines(body).map(|piece| self.body_line(piece)).collect();
-        if self.extent == DetailLevel::Brief && lines.len() > BODY_LINES_MAX {
+        if self.detail_level == DetailLevel::Brief && lines.len() > BODY_LINES_MAX {
             self.is_cut = true;
             let end = lines.len() - (BODY_LINES_MAX - BODY_LINES_HEAD);
             let mark = format!("… {} lines are not shown …", end - BODY_LINES_HEAD);

@@ -23,7 +23,7 @@ fn request(arguments: &str) -> ApprovalRequest {
         plugin_digest: "3fa9c1d2e4b5f60718293a4b".into(),
         reason: "the default: the plugin can reach the network".into(),
         rule: Some("[[rule]]\ntool = \"mail.send_email\"\ndecision = \"allow\"".into()),
-        powers: vec!["POST https://api.example.org/**".into()],
+        capabilities: vec!["POST https://api.example.org/**".into()],
     }
 }
 
@@ -55,7 +55,7 @@ fn a_card_for_an_access_cannot_be_edited_nor_allowed_for_good() {
     let mut request = request("{}");
     request.subject =
         ApprovalSubject::Access { what: "GET https://example.org/\u{202e}gpj".into() };
-    (request.rule, request.powers) = (None, Vec::new());
+    (request.rule, request.capabilities) = (None, Vec::new());
     let card = ApprovalCard::new(request, Some(QuestionPosition { index: 1, count: 1 }));
     insta::assert_snapshot!(shown(&card.summary_lines(60)) + &shown(&card.key_lines(60)));
 }
@@ -231,7 +231,7 @@ fn whatever_is_cut_is_on_the_pages() {
     let joined: String = text.split_whitespace().collect();
     assert!(joined.contains(&long.split_whitespace().collect::<String>()));
     let powers: Vec<_> = (0..100).map(|n| format!("power {n}.")).collect();
-    let many = ApprovalRequest { powers, ..request("{}") };
+    let many = ApprovalRequest { capabilities: powers, ..request("{}") };
     assert!(brief(many.clone()).contains("… and 92 more"));
     assert!(whole(many.clone()).contains("power 99."));
     let pages = ApprovalCard::new(many, None).pages(80, 24);
@@ -302,18 +302,18 @@ fn keys_mean_what_the_card_says() {
         ('a', ApprovalChoice::Always),
         ('e', ApprovalChoice::Edit),
         ('n', ApprovalChoice::No),
-        ('r', ApprovalChoice::NoBecause),
+        ('r', ApprovalChoice::NoWithReason),
         ('c', ApprovalChoice::Cancel),
         ('?', ApprovalChoice::More),
     ];
     for (letter, want) in rows {
         check_key(KeyCode::Char(letter), KeyModifiers::NONE, want);
         check_key(KeyCode::Char(letter.to_ascii_uppercase()), KeyModifiers::SHIFT, want);
-        check_key(KeyCode::Char(letter), KeyModifiers::ALT, ApprovalChoice::Other);
+        check_key(KeyCode::Char(letter), KeyModifiers::ALT, ApprovalChoice::Ignored);
     }
     check_key(KeyCode::Esc, KeyModifiers::NONE, ApprovalChoice::Cancel);
     check_key(KeyCode::Char('c'), KeyModifiers::CONTROL, ApprovalChoice::Cancel);
-    check_key(KeyCode::Char('y'), KeyModifiers::CONTROL, ApprovalChoice::Other);
+    check_key(KeyCode::Char('y'), KeyModifiers::CONTROL, ApprovalChoice::Ignored);
 }
 
 #[test]
@@ -321,19 +321,19 @@ fn no_other_key_is_an_answer() {
     use KeyCode as K;
     let keys = [K::Enter, K::Tab, K::Backspace, K::Up, K::F(1), K::Null, K::Char(' ')];
     for code in keys {
-        check_key(code, KeyModifiers::NONE, ApprovalChoice::Other);
+        check_key(code, KeyModifiers::NONE, ApprovalChoice::Ignored);
     }
     for letter in ('\0'..='\u{ff}').filter(|c| !"ysaenrcYSAENRC?".contains(*c)) {
-        check_key(K::Char(letter), KeyModifiers::NONE, ApprovalChoice::Other);
+        check_key(K::Char(letter), KeyModifiers::NONE, ApprovalChoice::Ignored);
     }
     let few = ApprovalOptions { always: false, edit: false };
     for letter in ['a', 'e'] {
         let event = KeyEvent::new(K::Char(letter), KeyModifiers::NONE);
-        assert_eq!(choice_for_key(event, &few), ApprovalChoice::Other);
+        assert_eq!(choice_for_key(event, &few), ApprovalChoice::Ignored);
     }
     let mut released = KeyEvent::new(K::Char('y'), KeyModifiers::NONE);
     for kind in [KeyEventKind::Release, KeyEventKind::Repeat] {
         released.kind = kind;
-        assert_eq!(choice_for_key(released, &few), ApprovalChoice::Other);
+        assert_eq!(choice_for_key(released, &few), ApprovalChoice::Ignored);
     }
 }

@@ -17,13 +17,13 @@ use crate::{
 
 /// Time without input before a key counts as an answer. A user who is still typing or holds a key
 /// down has not read the card.
-const REST: Duration = Duration::from_millis(300);
+const TYPING_PAUSE: Duration = Duration::from_millis(300);
 
 /// A key followed by another within this time was pasted or held down.
-const ALONE: Duration = Duration::from_millis(30);
+const PASTE_INTERVAL: Duration = Duration::from_millis(30);
 
 /// Interval of checks whether the question was withdrawn.
-const LOOK: Duration = Duration::from_millis(100);
+const WITHDRAWAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Lines of a page reserved for the keys and the lines above them.
 const KEY_LINES: usize = 5;
@@ -38,7 +38,7 @@ pub enum CardAnswer {
     /// The question was withdrawn.
     Withdrawn,
     /// The terminal is gone, so there is no answer.
-    Gone,
+    TerminalGone,
 }
 
 /// Shows a card and waits for the key that answers it.
@@ -48,15 +48,15 @@ pub(super) fn ask_card(
     withdrawn: &dyn Fn() -> bool,
     show: &mut dyn FnMut(&[StyledLine]),
 ) -> CardAnswer {
-    let Ok(_keys) = SingleKeyMode::enable(original) else { return CardAnswer::Gone };
-    let answered = CardPrompt { card, withdrawn, show }.wait_for_answer();
-    answered.unwrap_or(CardAnswer::Gone)
+    let Ok(_keys) = SingleKeyMode::enable(original) else { return CardAnswer::TerminalGone };
+    let answered = CardPrompt { card, withdrawn, line_sink: show }.wait_for_answer();
+    answered.unwrap_or(CardAnswer::TerminalGone)
 }
 
 struct CardPrompt<'a> {
     card: &'a ApprovalCard,
     withdrawn: &'a dyn Fn() -> bool,
-    show: &'a mut dyn FnMut(&[StyledLine]),
+    line_sink: &'a mut dyn FnMut(&[StyledLine]),
 }
 
 impl CardPrompt<'_> {
@@ -65,7 +65,7 @@ impl CardPrompt<'_> {
         // it.
         tcflush(io::stdin(), QueueSelector::IFlush)?;
         let (width, height) = terminal_size();
-        (self.show)(&self.card.summary_lines(width));
+        (self.line_sink)(&self.card.summary_lines(width));
         if let Some(answer) = self.wait_for_pause()? {
             return Ok(answer);
         }
@@ -74,13 +74,13 @@ impl CardPrompt<'_> {
         loop {
             let is_unread = self.card.needs_full_view() && seen < pages.len();
             let keys = self.key_lines(width, if is_unread { pages.len() - seen } else { 0 });
-            (self.show)(&keys);
+            (self.line_sink)(&keys);
             match self.next_answer()? {
-                CardAnswer::Key(ApprovalChoice::Other) => {}
+                CardAnswer::Key(ApprovalChoice::Ignored) => {}
                 CardAnswer::Key(choice)
                     if choice == ApprovalChoice::More || (is_unread && choice.is_approval()) =>
                 {
-                    (self.show)(&pages[seen % pages.len()]);
+                    (self.line_sink)(&pages[seen % pages.len()]);
                     seen += 1;
                 }
                 answer => return Ok(answer),
@@ -105,7 +105,7 @@ impl CardPrompt<'_> {
     /// Waits until the user stops typing. A key that cancels ends the wait.
     fn wait_for_pause(&mut self) -> io::Result<Option<CardAnswer>> {
         while !(self.withdrawn)() {
-            if !event::poll(REST)? {
+            if !event::poll(TYPING_PAUSE)? {
                 return Ok(None);
             }
             if let Event::Key(key) = event::read()?
@@ -120,18 +120,18 @@ impl CardPrompt<'_> {
     /// Waits for the next key. Keys in quick succession are not answers.
     fn next_answer(&mut self) -> io::Result<CardAnswer> {
         while !(self.withdrawn)() {
-            if !event::poll(LOOK)? {
+            if !event::poll(WITHDRAWAL_POLL_INTERVAL)? {
                 continue;
             }
             let choice = match event::read()? {
                 Event::Key(key) => self.choice_for_key(key),
-                Event::Paste(_) => ApprovalChoice::Other,
+                Event::Paste(_) => ApprovalChoice::Ignored,
                 _ => continue,
             };
-            if choice == ApprovalChoice::Cancel || !event::poll(ALONE)? {
+            if choice == ApprovalChoice::Cancel || !event::poll(PASTE_INTERVAL)? {
                 return Ok(CardAnswer::Key(choice));
             }
-            return Ok(self.wait_for_pause()?.unwrap_or(CardAnswer::Key(ApprovalChoice::Other)));
+            return Ok(self.wait_for_pause()?.unwrap_or(CardAnswer::Key(ApprovalChoice::Ignored)));
         }
         Ok(CardAnswer::Withdrawn)
     }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Most offers shown together. A longer list is narrowed by typing, not read.
-const OFFERS_MAX: usize = 100;
+const CANDIDATES_MAX: usize = 100;
 
 /// Most entries of a folder that are read.
 const ENTRIES_MAX: usize = 10_000;
@@ -44,21 +44,21 @@ pub(super) struct CompletionCandidate {
     /// A short explanation.
     pub(super) note: String,
     /// Whether it is complete. A space may then follow.
-    pub(super) whole: bool,
+    pub(super) is_complete: bool,
 }
 
 /// Lists the entries of a folder: each name, and whether it is a folder.
-pub(super) type List<'a> = &'a dyn Fn(&Path) -> Vec<(String, bool)>;
+pub(super) type FolderLister<'a> = &'a dyn Fn(&Path) -> Vec<(String, bool)>;
 
 /// Returns the completions for the end of a text.
 pub(super) fn find_completions(
     before: &str,
     words: &CompletionNames,
-    list: List<'_>,
+    list: FolderLister<'_>,
 ) -> Vec<CompletionCandidate> {
     let mut offers = command_completions(before, words, list)
         .unwrap_or_else(|| mention_completions(before, list).unwrap_or_default());
-    offers.truncate(OFFERS_MAX);
+    offers.truncate(CANDIDATES_MAX);
     offers
 }
 
@@ -66,7 +66,7 @@ pub(super) fn find_completions(
 fn command_completions(
     before: &str,
     words: &CompletionNames,
-    list: List<'_>,
+    list: FolderLister<'_>,
 ) -> Option<Vec<CompletionCandidate>> {
     let typed = before.trim_start().strip_prefix('/')?;
     let start = before.len() - typed.len();
@@ -105,13 +105,13 @@ fn name_completions(
         start,
         value,
         note: text::escape_excerpt(&note, NOTE_CHARS_MAX),
-        whole: true,
+        is_complete: true,
     };
     names.into_iter().filter(begins).map(offer).collect()
 }
 
 /// Returns `None` if the text does not end in a mention.
-fn mention_completions(before: &str, list: List<'_>) -> Option<Vec<CompletionCandidate>> {
+fn mention_completions(before: &str, list: FolderLister<'_>) -> Option<Vec<CompletionCandidate>> {
     let at = before.rfind('@').filter(|at| {
         let last = before[..*at].chars().next_back();
         last.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '{' | '<'))
@@ -130,7 +130,7 @@ fn path_completions(
     start: usize,
     typed: &str,
     mark: &str,
-    list: List<'_>,
+    list: FolderLister<'_>,
 ) -> Vec<CompletionCandidate> {
     let (folder, prefix) = match typed.rfind('/') {
         Some(slash) => typed.split_at(slash + 1),
@@ -146,7 +146,7 @@ fn path_completions(
         start,
         value: format!("{mark}{}", quote_path(&format!("{folder}{name}"), is_folder, mark)),
         note: String::new(),
-        whole: !is_folder,
+        is_complete: !is_folder,
     };
     names.into_iter().map(offer).collect()
 }
@@ -170,13 +170,15 @@ fn is_plain_name(name: &str) -> bool {
 
 /// The completer: the current vocabulary, and the folders on disk.
 pub(super) struct TabCompleter {
-    pub(super) words: Arc<Mutex<CompletionNames>>,
-    pub(super) disk: LocalFiles,
+    pub(super) completion_names: Arc<Mutex<CompletionNames>>,
+    pub(super) local_files: LocalFiles,
 }
 
 impl TabCompleter {
     fn list_folder(&self, folder: &Path) -> Vec<(String, bool)> {
-        let Ok(entries) = fs::read_dir(self.disk.resolve_path(folder)) else { return Vec::new() };
+        let Ok(entries) = fs::read_dir(self.local_files.resolve_path(folder)) else {
+            return Vec::new();
+        };
         let entry = |entry: fs::DirEntry| {
             let is_folder = fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir());
             Some((entry.file_name().into_string().ok()?, is_folder))
@@ -188,13 +190,13 @@ impl TabCompleter {
 impl Completer for TabCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let before = line.get(..pos).unwrap_or(line);
-        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let words = self.completion_names.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let offers = find_completions(before, &words, &|folder| self.list_folder(folder));
         let suggestion = |offer: CompletionCandidate| Suggestion {
             value: offer.value,
             description: Some(offer.note).filter(|note| !note.is_empty()),
             span: Span::new(offer.start, before.len()),
-            append_whitespace: offer.whole,
+            append_whitespace: offer.is_complete,
             ..Suggestion::default()
         };
         CompletionResult::fresh(offers.into_iter().map(suggestion).collect::<Vec<_>>())

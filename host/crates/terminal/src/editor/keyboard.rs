@@ -28,7 +28,7 @@ use crate::{card::ApprovalCard, style::StyledLine};
 const END_WAIT: Duration = Duration::from_millis(500);
 
 /// Shows lines to the user below the current output. It is called on the keyboard's thread.
-pub type Show = Box<dyn FnMut(&[StyledLine]) + Send>;
+pub type LineSink = Box<dyn FnMut(&[StyledLine]) + Send>;
 
 /// Identifies a question so that it can be withdrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,16 +49,16 @@ pub enum KeyboardError {
 pub struct Keyboard {
     jobs: Sender<KeyboardJob>,
     ended: Receiver<()>,
-    last: AtomicU64,
+    last_ticket: AtomicU64,
     withdrawn: Arc<AtomicU64>,
-    broken: Arc<AtomicBool>,
-    words: Arc<Mutex<CompletionNames>>,
+    break_flag: Arc<AtomicBool>,
+    completion_names: Arc<Mutex<CompletionNames>>,
     printer: MessagePrinter,
     original: TerminalModes,
 }
 
 enum KeyboardJob {
-    Read { ticket: u64, prompt: InputPrompt, begin: InitialInput, reply: Reply<LineInput> },
+    Read { ticket: u64, prompt: InputPrompt, initial_input: InitialInput, reply: Reply<LineInput> },
     Ask { ticket: u64, card: Box<ApprovalCard>, reply: Reply<CardAnswer> },
 }
 
@@ -72,7 +72,7 @@ impl Keyboard {
     /// A standard stream is not a terminal, or the terminal's modes cannot be set.
     pub fn start(
         settings: EditorSettings,
-        show: Show,
+        show: LineSink,
     ) -> Result<(Self, Vec<StyledLine>), KeyboardError> {
         let all =
             io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
@@ -87,17 +87,24 @@ impl Keyboard {
         let keyboard = Self {
             jobs,
             ended,
-            last: AtomicU64::new(0),
+            last_ticket: AtomicU64::new(0),
             withdrawn: Arc::clone(&withdrawn),
-            broken: Arc::clone(&shared.broken),
-            words: Arc::clone(&shared.words),
+            break_flag: Arc::clone(&shared.break_flag),
+            completion_names: Arc::clone(&shared.completion_names),
             printer: shared.create_printer(settings.colour),
             original: original.clone(),
         };
-        let broken = Arc::clone(&shared.broken);
+        let broken = Arc::clone(&shared.break_flag);
         let (editor, notices) = LineEditor::new(settings, shared, original.clone());
         original.disable_echo()?;
-        let thread = KeyboardWorker { editor, original, withdrawn, broken, show, _end: end };
+        let thread = KeyboardWorker {
+            editor,
+            original,
+            withdrawn,
+            break_flag: broken,
+            line_sink: show,
+            _end: end,
+        };
         thread::Builder::new().name("keyboard".into()).spawn(|| thread.run_jobs(waiting))?;
         Ok((keyboard, notices))
     }
@@ -113,7 +120,7 @@ impl Keyboard {
         self.send_job(KeyboardJob::Read {
             ticket: ticket.0,
             prompt,
-            begin,
+            initial_input: begin,
             reply: Box::new(reply),
         });
         ticket
@@ -141,12 +148,12 @@ impl Keyboard {
     /// withdrawn.
     pub fn withdraw_prompt(&self, ticket: PromptTicket) {
         self.withdrawn.fetch_max(ticket.0, Ordering::SeqCst);
-        interrupt_reading(&self.broken);
+        interrupt_reading(&self.break_flag);
     }
 
     /// Replaces the names that Tab completes.
     pub fn set_completion_names(&self, words: CompletionNames) {
-        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
+        *self.completion_names.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
     /// Returns a printer for messages above the line that is being typed.
@@ -160,7 +167,7 @@ impl Keyboard {
     }
 
     fn next_ticket(&self) -> PromptTicket {
-        PromptTicket(self.last.fetch_add(1, Ordering::SeqCst) + 1)
+        PromptTicket(self.last_ticket.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
     fn send_job(&self, job: KeyboardJob) {
@@ -176,7 +183,7 @@ impl Drop for Keyboard {
     fn drop(&mut self) {
         // Waiting questions are withdrawn, and the closed channel then ends the thread.
         self.withdrawn.store(u64::MAX, Ordering::SeqCst);
-        interrupt_reading(&self.broken);
+        interrupt_reading(&self.break_flag);
         (self.jobs, _) = mpsc::channel();
         let _ = self.ended.recv_timeout(END_WAIT);
         self.original.restore();
@@ -187,7 +194,7 @@ impl KeyboardJob {
     fn reply_closed(self) {
         match self {
             Self::Read { reply, .. } => reply(LineInput::End),
-            Self::Ask { reply, .. } => reply(CardAnswer::Gone),
+            Self::Ask { reply, .. } => reply(CardAnswer::TerminalGone),
         }
     }
 }
@@ -197,8 +204,8 @@ struct KeyboardWorker {
     editor: LineEditor,
     original: TerminalModes,
     withdrawn: Arc<AtomicU64>,
-    broken: Arc<AtomicBool>,
-    show: Show,
+    break_flag: Arc<AtomicBool>,
+    line_sink: LineSink,
     /// Dropped with the thread, which signals its end.
     _end: Sender<()>,
 }
@@ -207,7 +214,7 @@ impl KeyboardWorker {
     fn run_jobs(mut self, jobs: Receiver<KeyboardJob>) {
         for job in jobs {
             match job {
-                KeyboardJob::Read { ticket, prompt, begin, reply } => {
+                KeyboardJob::Read { ticket, prompt, initial_input: begin, reply } => {
                     reply(self.read_line(ticket, &prompt, &begin));
                 }
                 KeyboardJob::Ask { ticket, card, reply } => reply(self.ask_card(ticket, &card)),
@@ -218,15 +225,15 @@ impl KeyboardWorker {
     fn read_line(&mut self, ticket: u64, prompt: &InputPrompt, begin: &InitialInput) -> LineInput {
         // Reset the flag before checking for withdrawal, because a withdrawal in between would
         // otherwise be lost.
-        self.broken.store(false, Ordering::SeqCst);
+        self.break_flag.store(false, Ordering::SeqCst);
         let withdrawn = || self.withdrawn.load(Ordering::SeqCst) >= ticket;
-        let input = self.editor.read_line(prompt, begin, &withdrawn, &mut self.show);
+        let input = self.editor.read_line(prompt, begin, &withdrawn, &mut self.line_sink);
         let _ = self.original.disable_echo();
         input.unwrap_or(LineInput::End)
     }
 
     fn ask_card(&mut self, ticket: u64, card: &ApprovalCard) -> CardAnswer {
         let withdrawn = || self.withdrawn.load(Ordering::SeqCst) >= ticket;
-        ask_card(card, &self.original, &withdrawn, &mut self.show)
+        ask_card(card, &self.original, &withdrawn, &mut self.line_sink)
     }
 }

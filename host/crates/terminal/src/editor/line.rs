@@ -34,7 +34,7 @@ use crate::{
 const MESSAGES_WAITING_MAX: usize = 64;
 
 /// A line that begins with it is not stored in the history, as in most shells.
-const FORGOTTEN_PREFIX: &str = " ";
+const HISTORY_EXCLUSION_PREFIX: &str = " ";
 
 /// Settings of the editor.
 #[derive(Debug, Clone)]
@@ -49,16 +49,16 @@ pub struct EditorSettings {
     /// Command of the user's own editor, from `$VISUAL` or `$EDITOR`.
     pub editor: Option<String>,
     /// Files that `@` completes.
-    pub disk: LocalFiles,
+    pub local_files: LocalFiles,
 }
 
 /// The initial state of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InitialInput {
     /// The user continues this text.
-    With(String),
+    Text(String),
     /// This text opens in the external editor.
-    Outside(String),
+    ExternalEditor(String),
 }
 
 /// The result of reading a line.
@@ -93,24 +93,24 @@ impl MessagePrinter {
 
 /// The line editor: one engine for messages, one for all other input.
 pub(super) struct LineEditor {
-    message: Reedline,
-    aside: Reedline,
-    continued: ContinuationLines,
-    outside: ExternalEditor,
+    message_engine: Reedline,
+    plain_engine: Reedline,
+    continuation_lines: ContinuationLines,
+    external_editor: ExternalEditor,
     original: TerminalModes,
 }
 
 /// State that a [`LineEditor`] shares with other threads.
 pub(super) struct SharedEditorState {
-    pub(super) words: Arc<Mutex<CompletionNames>>,
-    pub(super) broken: Arc<AtomicBool>,
+    pub(super) completion_names: Arc<Mutex<CompletionNames>>,
+    pub(super) break_flag: Arc<AtomicBool>,
     pub(super) printer: ExternalPrinter<String>,
 }
 
 impl SharedEditorState {
     pub(super) fn new() -> Self {
         let printer = ExternalPrinter::new(MESSAGES_WAITING_MAX);
-        Self { words: Arc::default(), broken: Arc::default(), printer }
+        Self { completion_names: Arc::default(), break_flag: Arc::default(), printer }
     }
 
     pub(super) fn create_printer(&self, colour: ColourMode) -> MessagePrinter {
@@ -137,18 +137,31 @@ impl LineEditor {
                 .use_bracketed_paste(true)
                 .with_break_signal(broken)
         };
-        let aside = engine(Arc::clone(&shared.broken)).with_highlighter(Box::new(PlainHighlighter));
-        let message = engine(shared.broken)
+        let aside =
+            engine(Arc::clone(&shared.break_flag)).with_highlighter(Box::new(PlainHighlighter));
+        let message = engine(shared.break_flag)
             .with_highlighter(Box::new(MessageHighlighter))
             .with_history(Box::new(history))
-            .with_history_exclusion_prefix(Some(FORGOTTEN_PREFIX.into()))
+            .with_history_exclusion_prefix(Some(HISTORY_EXCLUSION_PREFIX.into()))
             .with_hinter(Box::new(DefaultHinter::default().with_style(dim_style())))
-            .with_completer(Box::new(TabCompleter { words: shared.words, disk: settings.disk }))
+            .with_completer(Box::new(TabCompleter {
+                completion_names: shared.completion_names,
+                local_files: settings.local_files,
+            }))
             .with_menu(completion_menu())
             .with_quick_completions(true)
             .with_partial_completions(true)
             .with_external_printer(shared.printer);
-        (Self { message, aside, continued, outside, original }, notices)
+        (
+            Self {
+                message_engine: message,
+                plain_engine: aside,
+                continuation_lines: continued,
+                external_editor: outside,
+                original,
+            },
+            notices,
+        )
     }
 
     /// Reads a line unless `withdrawn` returns true. `show` displays errors of the external editor.
@@ -163,17 +176,17 @@ impl LineEditor {
         withdrawn: &dyn Fn() -> bool,
         show: &mut dyn FnMut(&[StyledLine]),
     ) -> io::Result<LineInput> {
-        let (InitialInput::With(initial) | InitialInput::Outside(initial)) = begin;
-        self.continued.clear_lines();
+        let (InitialInput::Text(initial) | InitialInput::ExternalEditor(initial)) = begin;
+        self.continuation_lines.clear_lines();
         replace_buffer(self.engine_for_prompt(prompt), &remove_control_chars(initial));
-        if matches!(begin, InitialInput::Outside(_)) {
+        if matches!(begin, InitialInput::ExternalEditor(_)) {
             self.edit_externally(prompt, show);
         }
         while !withdrawn() {
             let engine = self.engine_for_prompt(prompt);
             match engine.read_line(prompt)? {
                 Signal::Success(text) => {
-                    return Ok(LineInput::Line(self.continued.remove_backslashes(&text)));
+                    return Ok(LineInput::Line(self.continuation_lines.remove_backslashes(&text)));
                 }
                 Signal::CtrlD => return Ok(LineInput::End),
                 Signal::HostCommand(name) if name == EDIT => self.edit_externally(prompt, show),
@@ -197,15 +210,15 @@ impl LineEditor {
 
     fn engine_for_prompt(&mut self, prompt: &InputPrompt) -> &mut Reedline {
         match prompt {
-            InputPrompt::Message { .. } => &mut self.message,
-            InputPrompt::Aside { .. } => &mut self.aside,
+            InputPrompt::Message { .. } => &mut self.message_engine,
+            InputPrompt::Other { .. } => &mut self.plain_engine,
         }
     }
 
     fn edit_externally(&mut self, prompt: &InputPrompt, show: &mut dyn FnMut(&[StyledLine])) {
         let text = self.engine_for_prompt(prompt).current_buffer_contents().to_owned();
         self.original.restore();
-        let edited = self.outside.edit_text(&text);
+        let edited = self.external_editor.edit_text(&text);
         // On failure the terminal keeps its current modes.
         let _ = self.original.disable_echo();
         match edited {

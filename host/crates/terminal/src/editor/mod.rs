@@ -28,7 +28,7 @@ mod tests;
 
 pub use ask::CardAnswer;
 pub use complete::CompletionNames;
-pub use keyboard::{Keyboard, KeyboardError, PromptTicket, Show};
+pub use keyboard::{Keyboard, KeyboardError, LineSink, PromptTicket};
 pub use line::{EditorSettings, InitialInput, LineInput, MessagePrinter};
 pub use mode::TerminalModes;
 pub use prompt::InputPrompt;

@@ -21,7 +21,7 @@ pub(super) enum ExternalEditorError {
     #[error("cannot start {program}: {source}")]
     Start { program: String, source: io::Error },
     #[error("{program} ended with {status}, so the message stays as it was")]
-    Ended { program: String, status: ExitStatus },
+    ExitedWithError { program: String, status: ExitStatus },
     #[error("the message cannot be exchanged with an editor: {0}")]
     File(#[from] io::Error),
     #[error("the message is longer than {bytes_max} bytes: attach it as a file")]
@@ -52,7 +52,7 @@ impl ExternalEditor {
         let status = run_editor(program, arguments, &file.0)
             .map_err(|source| ExternalEditorError::Start { program: program.clone(), source })?;
         if !status.success() {
-            return Err(ExternalEditorError::Ended { program: program.clone(), status });
+            return Err(ExternalEditorError::ExitedWithError { program: program.clone(), status });
         }
         file.read_text()
     }

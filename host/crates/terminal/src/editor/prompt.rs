@@ -20,7 +20,7 @@ pub enum InputPrompt {
     },
     /// Any other input: the reason for a denial, arguments, a file. It is not stored in the
     /// history.
-    Aside {
+    Other {
         /// Name of the input.
         name: String,
     },
@@ -29,7 +29,7 @@ pub enum InputPrompt {
 impl InputPrompt {
     fn display_name(&self) -> String {
         match self {
-            Self::Message { model: name } | Self::Aside { name } => {
+            Self::Message { model: name } | Self::Other { name } => {
                 text::escape_excerpt(name, NAME_CHARS_MAX)
             }
         }

@@ -40,7 +40,7 @@ fn check(before: &str, want: &[(&str, bool)]) {
     let offers = find_completions(before, &vocabulary(), &list);
     let found: Vec<_> = offers
         .iter()
-        .map(|offer| (format!("{}{}", &before[..offer.start], offer.value), offer.whole))
+        .map(|offer| (format!("{}{}", &before[..offer.start], offer.value), offer.is_complete))
         .collect();
     let want: Vec<_> = want.iter().map(|(text, whole)| ((*text).to_owned(), *whole)).collect();
     assert_eq!(found, want, "{before:?}");
@@ -238,7 +238,7 @@ fn a_message_that_is_edited_elsewhere_is_private_and_bounded() {
 fn prompts_name_what_is_asked_for() {
     let message = InputPrompt::Message { model: "a\u{1b}[2J".into() };
     assert_eq!(message.render_prompt_left(), "a\\u{1b}[2J");
-    let aside = InputPrompt::Aside { name: "x".repeat(100) };
+    let aside = InputPrompt::Other { name: "x".repeat(100) };
     assert_eq!(aside.render_prompt_left().chars().count(), 33);
 }
 

@@ -120,19 +120,19 @@ enum BlockKind {
     List,
     Heading,
     /// Code, a table, a quotation or a rule. A blank line always separates it from its neighbours.
-    Apart,
+    Separate,
 }
 
 /// A block that contains blocks: the prefixes of its lines, and the kind of its last block.
 #[derive(Default)]
 struct BlockFrame {
     /// Prefix of the first line, which takes it.
-    head: Option<StyledSpan>,
+    first_prefix: Option<StyledSpan>,
     /// Prefix of all other lines.
-    rest: Option<StyledSpan>,
+    rest_prefix: Option<StyledSpan>,
     /// Columns of the marks of this block and of all enclosing ones.
     indent: usize,
-    last: Option<BlockKind>,
+    last_kind: Option<BlockKind>,
     /// Number of the next item in an ordered list.
     number: Option<u64>,
 }
@@ -179,7 +179,7 @@ impl BlockWriter<'_> {
             Tag::List(first) => self.begin_list(first, start),
             Tag::Item => self.begin_item(start),
             Tag::Table(alignments) => {
-                self.begin_block(BlockKind::Apart, start);
+                self.begin_block(BlockKind::Separate, start);
                 self.table = Some(MarkdownTable::new(alignments));
             }
             Tag::TableHead => {
@@ -206,9 +206,9 @@ impl BlockWriter<'_> {
     /// requires it.
     fn begin_block(&mut self, kind: BlockKind, start: usize) {
         let frame = self.frames.last_mut().expect("the root is never left");
-        let Some(last) = frame.last.replace(kind) else { return };
+        let Some(last) = frame.last_kind.replace(kind) else { return };
         let apart =
-            matches!(kind, BlockKind::Heading | BlockKind::Apart) || last == BlockKind::Apart;
+            matches!(kind, BlockKind::Heading | BlockKind::Separate) || last == BlockKind::Separate;
         if apart || has_blank_line_before(self.source, start) {
             self.write_line(&StyledLine::default());
         }
@@ -226,7 +226,7 @@ impl BlockWriter<'_> {
     fn write_line(&mut self, content: &StyledLine) {
         let mut line = StyledLine::default();
         for frame in &mut self.frames {
-            if let Some(span) = frame.head.take().or_else(|| frame.rest.clone()) {
+            if let Some(span) = frame.first_prefix.take().or_else(|| frame.rest_prefix.clone()) {
                 line.push(&span.text, span.style);
             }
         }
@@ -249,7 +249,12 @@ impl BlockWriter<'_> {
     fn enter_block(&mut self, head: StyledSpan, rest: StyledSpan) {
         let indent = self.current_indent() + text_columns(&head.text);
         self.frames.push(if indent <= self.width / 2 {
-            BlockFrame { head: Some(head), rest: Some(rest), indent, ..BlockFrame::default() }
+            BlockFrame {
+                first_prefix: Some(head),
+                rest_prefix: Some(rest),
+                indent,
+                ..BlockFrame::default()
+            }
         } else {
             BlockFrame { indent: self.current_indent(), ..BlockFrame::default() }
         });
@@ -258,7 +263,7 @@ impl BlockWriter<'_> {
     /// Leaves the innermost block that contains blocks. An empty one still shows its mark.
     fn leave_block(&mut self) {
         self.flush_paragraph();
-        if self.frames.last().is_some_and(|frame| frame.head.is_some()) {
+        if self.frames.last().is_some_and(|frame| frame.first_prefix.is_some()) {
             self.write_line(&StyledLine::default());
         }
         if self.frames.len() > 1 {
@@ -273,7 +278,7 @@ impl BlockWriter<'_> {
     }
 
     fn begin_quote(&mut self, kind: Option<BlockQuoteKind>, start: usize) {
-        self.begin_block(BlockKind::Apart, start);
+        self.begin_block(BlockKind::Separate, start);
         let bar = StyledSpan::new("│ ", theme::FAINT);
         self.enter_block(bar.clone(), bar);
         let name = match kind {
@@ -315,13 +320,13 @@ impl BlockWriter<'_> {
 
     fn write_rule(&mut self, start: usize) {
         self.flush_paragraph();
-        self.begin_block(BlockKind::Apart, start);
+        self.begin_block(BlockKind::Separate, start);
         let rule = "─".repeat(self.available_columns().min(RULE_COLUMNS_MAX));
         self.write_line(&StyledLine::styled(rule, theme::FAINT));
     }
 
     fn begin_code_block(&mut self, kind: &CodeBlockKind<'_>, start: usize) {
-        self.begin_block(BlockKind::Apart, start);
+        self.begin_block(BlockKind::Separate, start);
         if let CodeBlockKind::Fenced(words) = kind {
             label_lines(words, self.available_columns())
                 .iter()

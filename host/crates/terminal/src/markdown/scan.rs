@@ -53,14 +53,14 @@ enum MarkdownScanState {
 pub(super) struct MarkdownScanner {
     state: MarkdownScanState,
     /// The lines of the open part.
-    open: String,
+    open_text: String,
     /// Whether a blank line separates the open part from the text above.
     gap: bool,
     /// The number of the open item, counted from the first item of its list.
     number: Option<u64>,
     /// Whether a blank line or the end of a code block precedes the next line.
-    apart: bool,
-    done: Vec<MarkdownPart>,
+    after_gap: bool,
+    finished_parts: Vec<MarkdownPart>,
 }
 
 impl MarkdownScanner {
@@ -75,19 +75,19 @@ impl MarkdownScanner {
             MarkdownScanState::Blocks => self.scan_in_blocks(line),
             MarkdownScanState::Between => self.begin_block(line),
         }
-        if self.open.len() > self.part_bytes_max() {
+        if self.open_text.len() > self.part_bytes_max() {
             self.close_part();
         }
     }
 
     /// Ends the open part.
     pub(super) fn close_part(&mut self) {
-        if !self.open.is_empty() {
+        if !self.open_text.is_empty() {
             let body = MarkdownPartBody::Blocks {
-                source: std::mem::take(&mut self.open),
+                source: std::mem::take(&mut self.open_text),
                 number: self.number,
             };
-            self.done.push(MarkdownPart { body, gap: self.gap });
+            self.finished_parts.push(MarkdownPart { body, gap: self.gap });
         }
         self.number = None;
         self.state = MarkdownScanState::Between;
@@ -95,7 +95,7 @@ impl MarkdownScanner {
 
     /// Returns the parts that became final since the last call.
     pub(super) fn take_parts(&mut self) -> Vec<MarkdownPart> {
-        std::mem::take(&mut self.done)
+        std::mem::take(&mut self.finished_parts)
     }
 
     /// Returns the longest line that is not split, in bytes.
@@ -108,7 +108,7 @@ impl MarkdownScanner {
 
     /// Returns the size of the open part, in bytes.
     pub(super) fn open_bytes(&self) -> usize {
-        self.open.len()
+        self.open_text.len()
     }
 
     /// Returns the fence of the open code block.
@@ -123,37 +123,37 @@ impl MarkdownScanner {
     pub(super) fn is_in_inner_code(&self) -> bool {
         let is_mark = |c: char| " \t>-+*.)".contains(c) || c.is_ascii_digit();
         let is_fence = |line: &&str| CodeFence::parse(line.trim_start_matches(is_mark)).is_some();
-        self.open.lines().filter(is_fence).count() % 2 == 1
+        self.open_text.lines().filter(is_fence).count() % 2 == 1
     }
 
     /// Whether the open part is a single line that the next line may turn into the head of a table.
     pub(super) fn is_at_table_head(&self) -> bool {
-        self.open.starts_with('|') && self.open.lines().count() == 1
+        self.open_text.starts_with('|') && self.open_text.lines().count() == 1
     }
 
     fn part_bytes_max(&self) -> usize {
-        let is_paragraph =
-            matches!(self.state, MarkdownScanState::Blocks) && !self.open.starts_with(['|', '>']);
+        let is_paragraph = matches!(self.state, MarkdownScanState::Blocks)
+            && !self.open_text.starts_with(['|', '>']);
         if is_paragraph { PARAGRAPH_BYTES_MAX } else { PART_BYTES_MAX }
     }
 
     fn scan_blank(&mut self) {
         self.close_part();
-        self.apart = true;
+        self.after_gap = true;
     }
 
     fn scan_blank_in_item(&mut self) {
-        self.open.push('\n');
-        self.apart = true;
+        self.open_text.push('\n');
+        self.after_gap = true;
     }
 
     fn scan_code(&mut self, fence: &CodeFence, line: &str) {
         if fence.is_closed_by(line) {
             self.state = MarkdownScanState::Between;
-            self.apart = true;
+            self.after_gap = true;
         } else {
             let body = MarkdownPartBody::Code(fence.strip_indent(line).to_owned());
-            self.done.push(MarkdownPart { body, gap: false });
+            self.finished_parts.push(MarkdownPart { body, gap: false });
         }
     }
 
@@ -176,14 +176,14 @@ impl MarkdownScanner {
 
     fn scan_in_item(&mut self, item: ListMarker, line: &str) {
         if indent_columns(line) >= item.content {
-            self.apart = false;
+            self.after_gap = false;
             return self.append_line(line);
         }
         if let Some(next) = ListMarker::parse(line).filter(|next| next.kind == item.kind) {
             let number = self.number.map(|number| number.saturating_add(1));
             self.close_part();
             self.begin_item(next, number, line);
-        } else if self.apart || interrupts_item(line) || ListMarker::parse(line).is_some() {
+        } else if self.after_gap || interrupts_item(line) || ListMarker::parse(line).is_some() {
             self.close_part();
             self.begin_block(line);
         } else {
@@ -194,8 +194,8 @@ impl MarkdownScanner {
 
     fn begin_block(&mut self, line: &str) {
         if let Some(fence) = CodeFence::parse(line) {
-            self.apart = false;
-            self.done.push(MarkdownPart {
+            self.after_gap = false;
+            self.finished_parts.push(MarkdownPart {
                 body: MarkdownPartBody::Label(fence.label.clone()),
                 gap: true,
             });
@@ -216,14 +216,14 @@ impl MarkdownScanner {
     }
 
     fn open_part(&mut self, line: &str) {
-        self.gap = std::mem::take(&mut self.apart);
+        self.gap = std::mem::take(&mut self.after_gap);
         self.append_line(line);
     }
 
     /// Adds a line to the part. Carriage returns become spaces because the parser would treat them
     /// as line ends.
     fn append_line(&mut self, line: &str) {
-        self.open.push_str(&line.replace('\r', " "));
-        self.open.push('\n');
+        self.open_text.push_str(&line.replace('\r', " "));
+        self.open_text.push('\n');
     }
 }

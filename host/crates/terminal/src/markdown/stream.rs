@@ -29,7 +29,7 @@ pub struct MarkdownStream {
     /// The incomplete last line.
     pending: String,
     /// Whether any line was returned. A gap is only written after one.
-    begun: bool,
+    has_output: bool,
     gap: bool,
 }
 
@@ -62,10 +62,10 @@ impl MarkdownStream {
             if body.is_empty() {
                 continue;
             }
-            if std::mem::take(&mut self.gap) && self.begun {
+            if std::mem::take(&mut self.gap) && self.has_output {
                 lines.push(StyledLine::default());
             }
-            self.begun = true;
+            self.has_output = true;
             lines.extend(body);
         }
         lines

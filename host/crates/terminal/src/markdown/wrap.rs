@@ -20,7 +20,7 @@ pub(super) enum InlinePiece {
 }
 
 /// A grapheme cluster in its style.
-type Bit<'a> = (&'a str, Style);
+type StyledGrapheme<'a> = (&'a str, Style);
 
 /// Returns the width of a text in columns.
 ///
@@ -53,7 +53,7 @@ pub(crate) fn split_into_rows(line: &StyledLine, width: usize) -> Vec<StyledLine
     rows
 }
 
-fn styled_graphemes(span: &StyledSpan) -> impl Iterator<Item = Bit<'_>> {
+fn styled_graphemes(span: &StyledSpan) -> impl Iterator<Item = StyledGrapheme<'_>> {
     span.text.graphemes(true).map(|text| (text, span.style))
 }
 
@@ -78,16 +78,16 @@ struct ParagraphWrapper<'a> {
     line: StyledLine,
     column: usize,
     /// The spaces before the word. They are dropped at a line break.
-    space: Vec<Bit<'a>>,
+    space: Vec<StyledGrapheme<'a>>,
     /// The current unbreakable text.
-    word: Vec<Bit<'a>>,
+    word: Vec<StyledGrapheme<'a>>,
     word_columns: usize,
     /// Whether the last character was wide. If so, the word may end here.
     after_wide: bool,
 }
 
 impl<'a> ParagraphWrapper<'a> {
-    fn push_grapheme(&mut self, bit: Bit<'a>) {
+    fn push_grapheme(&mut self, bit: StyledGrapheme<'a>) {
         if bit.0 == " " {
             self.end_word();
             self.space.push(bit);
@@ -96,7 +96,7 @@ impl<'a> ParagraphWrapper<'a> {
         }
     }
 
-    fn push_letter(&mut self, bit: Bit<'a>) {
+    fn push_letter(&mut self, bit: StyledGrapheme<'a>) {
         let columns = text_columns(bit.0);
         let is_wide = columns > 1;
         if (is_wide || self.after_wide) && !CLOSING.contains(bit.0) {
@@ -125,7 +125,7 @@ impl<'a> ParagraphWrapper<'a> {
     }
 
     /// Adds a word to the line and breaks it if it is wider than a line.
-    fn place_word(&mut self, word: &[Bit<'a>]) {
+    fn place_word(&mut self, word: &[StyledGrapheme<'a>]) {
         for (text, style) in word {
             let columns = text_columns(text);
             if self.column > 0 && self.column + columns > self.width {

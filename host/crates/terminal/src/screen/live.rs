@@ -8,7 +8,7 @@ use crate::{
 
 /// Most open text that each piece lays out again, in bytes. Above this the next tick does it, so
 /// that the work stays proportional to the text.
-const DRAWN_AT_ONCE_BYTES_MAX: usize = 4 << 10;
+const IMMEDIATE_DRAW_BYTES_MAX: usize = 4 << 10;
 
 /// State of a screen with a live region.
 #[derive(Debug)]
@@ -16,18 +16,18 @@ pub(super) struct LiveScreen {
     colour: ColourMode,
     region: LiveRegion,
     /// The arriving text, with its voice.
-    speech: Option<(TextSource, MarkdownStream)>,
+    current_text: Option<(TextSource, MarkdownStream)>,
     /// Whether the last output was a text. If so, a blank line separates it from the next.
-    spoke: bool,
+    last_was_text: bool,
     /// Whether this blank line is still to be written, above the first line of the text.
-    owes_gap: bool,
+    is_gap_pending: bool,
 }
 
 impl LiveScreen {
     /// Creates a screen with an empty live region.
     pub(super) fn new(colour: ColourMode) -> Self {
         let region = LiveRegion::default();
-        Self { colour, region, speech: None, spoke: false, owes_gap: false }
+        Self { colour, region, current_text: None, last_was_text: false, is_gap_pending: false }
     }
 
     /// Switches to a voice. Returns the remaining lines of the previous one.
@@ -36,18 +36,18 @@ impl LiveScreen {
         voice: TextSource,
         size: TerminalSize,
     ) -> Vec<StyledLine> {
-        if self.speech.as_ref().is_some_and(|(speaking, _)| *speaking == voice) {
+        if self.current_text.as_ref().is_some_and(|(speaking, _)| *speaking == voice) {
             return Vec::new();
         }
         let lines = self.finish_text(size);
-        self.owes_gap = self.spoke;
-        self.speech = Some((voice, MarkdownStream::new()));
+        self.is_gap_pending = self.last_was_text;
+        self.current_text = Some((voice, MarkdownStream::new()));
         lines
     }
 
     /// Adds a piece of the text. Returns the lines that became final.
     pub(super) fn push_text(&mut self, piece: &str, size: TerminalSize) -> Vec<StyledLine> {
-        let Some((voice, stream)) = &mut self.speech else { return Vec::new() };
+        let Some((voice, stream)) = &mut self.current_text else { return Vec::new() };
         stream.push(piece);
         let lines = apply_source_style(*voice, stream.take_final_lines(size.columns()));
         self.add_pending_gap(lines)
@@ -55,15 +55,15 @@ impl LiveScreen {
 
     /// Ends the arriving text. Returns its remaining lines.
     pub(super) fn finish_text(&mut self, size: TerminalSize) -> Vec<StyledLine> {
-        let Some((voice, stream)) = self.speech.take() else { return Vec::new() };
+        let Some((voice, stream)) = self.current_text.take() else { return Vec::new() };
         let lines = apply_source_style(voice, stream.finish(size.columns()));
         self.add_pending_gap(lines)
     }
 
     /// Records that other output follows the text.
     pub(super) fn mark_interrupted(&mut self) {
-        self.spoke = false;
-        self.owes_gap = false;
+        self.last_was_text = false;
+        self.is_gap_pending = false;
     }
 
     /// Returns the codes that erase the region after a change of size.
@@ -86,8 +86,8 @@ impl LiveScreen {
 
     /// Whether too much text is open to draw it with every piece.
     pub(super) fn is_costly_to_draw(&self) -> bool {
-        let open = self.speech.as_ref().map(|(_, stream)| stream.open_bytes());
-        open.is_some_and(|bytes| bytes > DRAWN_AT_ONCE_BYTES_MAX)
+        let open = self.current_text.as_ref().map(|(_, stream)| stream.open_bytes());
+        open.is_some_and(|bytes| bytes > IMMEDIATE_DRAW_BYTES_MAX)
     }
 
     /// Puts the pending blank line above the first lines.
@@ -95,16 +95,16 @@ impl LiveScreen {
         if lines.is_empty() {
             return lines;
         }
-        self.spoke = true;
-        let gap = std::mem::take(&mut self.owes_gap).then(StyledLine::default);
+        self.last_was_text = true;
+        let gap = std::mem::take(&mut self.is_gap_pending).then(StyledLine::default);
         gap.into_iter().chain(lines).collect()
     }
 
     /// Returns the live rows: as much of the text's end as fits, and the status.
     fn live_rows(&self, status: Option<StyledLine>, size: TerminalSize) -> Vec<StyledLine> {
-        let Some((voice, stream)) = &self.speech else { return status.into_iter().collect() };
+        let Some((voice, stream)) = &self.current_text else { return status.into_iter().collect() };
         let tail = apply_source_style(*voice, stream.tail_lines(size.columns()));
-        let gap = (self.owes_gap && !tail.is_empty()).then(StyledLine::default);
+        let gap = (self.is_gap_pending && !tail.is_empty()).then(StyledLine::default);
         let lines = gap.into_iter().chain(tail);
         let mut rows: Vec<_> =
             lines.flat_map(|line| markdown::split_into_rows(&line, size.columns())).collect();

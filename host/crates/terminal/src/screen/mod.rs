@@ -61,7 +61,7 @@ impl TerminalSize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputCapabilities {
     /// Text only: a file, a pipe, or a terminal without escape sequences.
-    Passing,
+    Plain,
     /// A terminal with a movable cursor.
     Live(ColourMode),
 }
@@ -73,7 +73,7 @@ impl OutputCapabilities {
         // Terminals on Windows do not set `TERM`.
         let obeys = term.map_or(cfg!(windows), |term| term != "dumb" && !term.is_empty());
         match no_color {
-            _ if !is_terminal || !obeys => Self::Passing,
+            _ if !is_terminal || !obeys => Self::Plain,
             Some(wish) if !wish.is_empty() => Self::Live(ColourMode::Off),
             _ => Self::Live(ColourMode::On),
         }
@@ -111,25 +111,25 @@ enum TextSource {
 pub struct TerminalScreen<W> {
     out: W,
     size: TerminalSize,
-    form: OutputMode,
+    mode: OutputMode,
     status: Option<StatusLine>,
     now: Duration,
 }
 
 #[derive(Debug)]
 enum OutputMode {
-    Passing(PlainOutput),
+    Plain(PlainOutput),
     Live(LiveScreen),
 }
 
 impl<W: io::Write> TerminalScreen<W> {
     /// Creates a screen with an empty live region.
     pub fn new(out: W, size: TerminalSize, look: OutputCapabilities) -> Self {
-        let form = match look {
-            OutputCapabilities::Passing => OutputMode::Passing(PlainOutput::default()),
+        let mode = match look {
+            OutputCapabilities::Plain => OutputMode::Plain(PlainOutput::default()),
             OutputCapabilities::Live(colour) => OutputMode::Live(LiveScreen::new(colour)),
         };
-        Self { out, size, form, status: None, now: Duration::ZERO }
+        Self { out, size, mode, status: None, now: Duration::ZERO }
     }
 
     /// Shows the next piece of the answer, which is Markdown.
@@ -156,8 +156,8 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// See [`TerminalScreen::show_answer`].
     pub fn print_lines(&mut self, lines: &[StyledLine]) -> io::Result<()> {
-        match &mut self.form {
-            OutputMode::Passing(passing) => passing.write_lines(&mut self.out, lines),
+        match &mut self.mode {
+            OutputMode::Plain(passing) => passing.write_lines(&mut self.out, lines),
             OutputMode::Live(live) => {
                 live.mark_interrupted();
                 self.draw_lines(lines)
@@ -182,8 +182,8 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// See [`TerminalScreen::show_answer`].
     pub fn ring_bell(&mut self) -> io::Result<()> {
-        match self.form {
-            OutputMode::Passing(_) => Ok(()),
+        match self.mode {
+            OutputMode::Plain(_) => Ok(()),
             OutputMode::Live(_) => {
                 self.out.write_all(BELL)?;
                 self.out.flush()
@@ -223,7 +223,7 @@ impl<W: io::Write> TerminalScreen<W> {
             return Ok(());
         }
         self.size = size;
-        if let OutputMode::Live(live) = &mut self.form {
+        if let OutputMode::Live(live) = &mut self.mode {
             self.out.write_all(live.clear_region().as_bytes())?;
         }
         self.draw_lines(&[])
@@ -235,8 +235,8 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// See [`TerminalScreen::show_answer`].
     pub fn finish_text(&mut self) -> io::Result<()> {
-        match &mut self.form {
-            OutputMode::Passing(passing) => passing.finish_text(&mut self.out),
+        match &mut self.mode {
+            OutputMode::Plain(passing) => passing.finish_text(&mut self.out),
             OutputMode::Live(live) => {
                 let rest = live.finish_text(self.size);
                 self.draw_lines(&rest)
@@ -255,7 +255,7 @@ impl<W: io::Write> TerminalScreen<W> {
     pub fn finish(&mut self) -> io::Result<()> {
         self.status = None;
         self.finish_text()?;
-        if let OutputMode::Live(live) = &mut self.form {
+        if let OutputMode::Live(live) = &mut self.mode {
             live.mark_interrupted();
         }
         Ok(())
@@ -267,8 +267,8 @@ impl<W: io::Write> TerminalScreen<W> {
     }
 
     fn show_text(&mut self, voice: TextSource, piece: &str) -> io::Result<()> {
-        match &mut self.form {
-            OutputMode::Passing(passing) => passing.write_piece(&mut self.out, voice, piece),
+        match &mut self.mode {
+            OutputMode::Plain(passing) => passing.write_piece(&mut self.out, voice, piece),
             OutputMode::Live(live) => {
                 let mut lines = live.switch_source(voice, self.size);
                 lines.extend(live.push_text(piece, self.size));
@@ -283,7 +283,7 @@ impl<W: io::Write> TerminalScreen<W> {
 
     /// Writes final lines and the live region below them.
     fn draw_lines(&mut self, lines: &[StyledLine]) -> io::Result<()> {
-        let OutputMode::Live(live) = &mut self.form else { return Ok(()) };
+        let OutputMode::Live(live) = &mut self.mode else { return Ok(()) };
         let status =
             self.status.as_ref().map(|status| status.render_line(self.now, self.size.columns()));
         let codes = live.draw(lines, status, self.size);

@@ -11,11 +11,11 @@ use crate::style::{ColourMode, StyledLine};
 #[derive(Debug, Default)]
 pub(super) struct PlainOutput {
     /// The source of the current text.
-    voice: Option<TextSource>,
+    source: Option<TextSource>,
     /// Whether the last line is incomplete.
-    in_line: bool,
+    is_mid_line: bool,
     /// Whether the last piece ended with a carriage return, which may be half of a line end.
-    after_return: bool,
+    is_after_return: bool,
     /// The withheld end of the text.
     prose: ProseEscaper,
 }
@@ -28,18 +28,18 @@ impl PlainOutput {
         voice: TextSource,
         piece: &str,
     ) -> io::Result<()> {
-        if self.voice.is_some_and(|last| last != voice) {
+        if self.source.is_some_and(|last| last != voice) {
             self.finish_text(out)?;
             out.write_all(b"\n")?;
         }
-        self.voice = Some(voice);
+        self.source = Some(voice);
         let mut piece = piece.replace("\r\n", "\n");
-        if std::mem::take(&mut self.after_return) && !piece.starts_with('\n') {
+        if std::mem::take(&mut self.is_after_return) && !piece.starts_with('\n') {
             piece.insert(0, '\r');
         }
         if piece.ends_with('\r') {
             piece.pop();
-            self.after_return = true;
+            self.is_after_return = true;
         }
         let shown = self.prose.push(&piece);
         self.write_text(out, &shown)
@@ -60,18 +60,18 @@ impl PlainOutput {
 
     /// Ends the current line and the text.
     pub(super) fn finish_text(&mut self, out: &mut impl io::Write) -> io::Result<()> {
-        self.after_return = false;
-        self.voice = None;
+        self.is_after_return = false;
+        self.source = None;
         let rest = self.prose.finish();
         self.write_text(out, &rest)?;
-        if self.in_line { self.write_text(out, "\n") } else { Ok(()) }
+        if self.is_mid_line { self.write_text(out, "\n") } else { Ok(()) }
     }
 
     fn write_text(&mut self, out: &mut impl io::Write, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
         }
-        self.in_line = !text.ends_with('\n');
+        self.is_mid_line = !text.ends_with('\n');
         out.write_all(text.as_bytes())?;
         out.flush()
     }

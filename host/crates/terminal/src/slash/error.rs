@@ -15,7 +15,7 @@ pub enum SlashError {
     },
     /// The command is not available in this state.
     #[error("/{name} does not work {}", state.display_text())]
-    Unfitting {
+    Unavailable {
         /// Name of the command.
         name: &'static str,
         /// State of the session.
@@ -23,19 +23,19 @@ pub enum SlashError {
     },
     /// The command takes no argument.
     #[error("/{name} takes no argument")]
-    Unwanted {
+    UnexpectedArgument {
         /// Name of the command.
         name: &'static str,
     },
     /// The argument cannot be the name of a plugin.
     #[error("{text:?} is not the name of a plugin")]
-    NoPlugin {
+    InvalidPluginName {
         /// The typed text, shortened and escaped.
         text: String,
     },
     /// A quotation mark is not closed.
     #[error("/{name}: a quotation mark is not closed")]
-    Unclosed {
+    UnclosedQuote {
         /// Name of the command.
         name: &'static str,
     },
@@ -51,12 +51,12 @@ impl SlashError {
             Self::Unknown { near: None, .. } => {
                 "/help lists all; a second slash in front sends the line as text".into()
             }
-            Self::Unfitting { .. } => {
+            Self::Unavailable { .. } => {
                 "wait until the answer is complete, or press Ctrl-C to stop it".into()
             }
-            Self::Unwanted { name } => format!("type only /{name}, or /help {name}"),
-            Self::NoPlugin { .. } => "list the plugins with /plugins".into(),
-            Self::Unclosed { .. } => "close it, or leave out both".into(),
+            Self::UnexpectedArgument { name } => format!("type only /{name}, or /help {name}"),
+            Self::InvalidPluginName { .. } => "list the plugins with /plugins".into(),
+            Self::UnclosedQuote { .. } => "close it, or leave out both".into(),
         }
     }
 }

@@ -17,7 +17,7 @@ const WORD_CHARS_MAX: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParsedInput {
     /// The line is blank.
-    Nothing,
+    Blank,
     /// A message for the model.
     Text(String),
     /// A command for the program.
@@ -73,7 +73,7 @@ pub fn parse_line(line: &str, state: InputState) -> Result<ParsedInput, SlashErr
     let line = line.trim();
     let Some(rest) = line.strip_prefix('/') else {
         return Ok(if line.is_empty() {
-            ParsedInput::Nothing
+            ParsedInput::Blank
         } else {
             ParsedInput::Text(line.to_owned())
         });
@@ -88,7 +88,7 @@ pub fn parse_line(line: &str, state: InputState) -> Result<ParsedInput, SlashErr
     }
     let entry = find_command(word).ok_or_else(|| unknown_command_error(word))?;
     if !entry.is_available_in(state) {
-        return Err(SlashError::Unfitting { name: entry.name, state });
+        return Err(SlashError::Unavailable { name: entry.name, state });
     }
     parse_command(entry, argument.trim()).map(ParsedInput::Command)
 }
@@ -100,7 +100,7 @@ fn parse_command(
     let given = || (!argument.is_empty()).then(|| argument.to_owned());
     let alone = |command| match argument {
         "" => Ok(command),
-        _ => Err(SlashError::Unwanted { name: entry.name }),
+        _ => Err(SlashError::UnexpectedArgument { name: entry.name }),
     };
     match entry.name {
         "help" => parse_help(argument),
@@ -139,7 +139,8 @@ fn parse_plugin(argument: &str) -> Result<Option<PluginName>, SlashError> {
     if argument.is_empty() {
         return Ok(None);
     }
-    let wrong = |_| SlashError::NoPlugin { text: text::escape_excerpt(argument, WORD_CHARS_MAX) };
+    let wrong =
+        |_| SlashError::InvalidPluginName { text: text::escape_excerpt(argument, WORD_CHARS_MAX) };
     argument.parse().map(Some).map_err(wrong)
 }
 
@@ -148,7 +149,7 @@ fn parse_file(name: &'static str, argument: &str) -> Result<Option<PathBuf>, Sla
     let Some(quote) = argument.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
         return Ok((!argument.is_empty()).then(|| argument.into()));
     };
-    let inner = argument[1..].strip_suffix(quote).ok_or(SlashError::Unclosed { name })?;
+    let inner = argument[1..].strip_suffix(quote).ok_or(SlashError::UnclosedQuote { name })?;
     Ok((!inner.is_empty()).then(|| inner.into()))
 }
 

@@ -15,7 +15,7 @@ pub enum InputState {
     /// A turn is running.
     Busy,
     /// A question about a call is waiting for an answer.
-    Asked,
+    AwaitingAnswer,
 }
 
 /// The kind of argument that a command accepts. All arguments are optional.
@@ -49,11 +49,11 @@ pub struct SlashCommandEntry {
     /// What it does, in one line.
     pub help: &'static str,
     /// The states in which it is available.
-    pub fits: &'static [InputState],
+    pub available_in: &'static [InputState],
 }
 
 const READY: &[InputState] = &[InputState::Ready];
-const ALWAYS: &[InputState] = &[InputState::Ready, InputState::Busy, InputState::Asked];
+const ALWAYS: &[InputState] = &[InputState::Ready, InputState::Busy, InputState::AwaitingAnswer];
 
 /// All slash commands, in the order of the help.
 pub const TABLE: &[SlashCommandEntry] = &[
@@ -179,7 +179,7 @@ const fn command_entry(
     help: &'static str,
     fits: &'static [InputState],
 ) -> SlashCommandEntry {
-    SlashCommandEntry { name, aliases, argument, help, fits }
+    SlashCommandEntry { name, aliases, argument, help, available_in: fits }
 }
 
 impl InputState {
@@ -188,7 +188,7 @@ impl InputState {
         match self {
             Self::Ready => "while nothing is running",
             Self::Busy => "while an answer is being given",
-            Self::Asked => "while a question is open",
+            Self::AwaitingAnswer => "while a question is open",
         }
     }
 }
@@ -221,7 +221,7 @@ impl SlashCommandEntry {
 
     /// Whether it is available in a state.
     pub fn is_available_in(&self, state: InputState) -> bool {
-        self.fits.contains(&state)
+        self.available_in.contains(&state)
     }
 }
 

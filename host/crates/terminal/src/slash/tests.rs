@@ -22,8 +22,8 @@ fn text(text: &str) -> ParsedInput {
 
 #[test]
 fn text_is_text() {
-    check("", ParsedInput::Nothing);
-    check("  \n ", ParsedInput::Nothing);
+    check("", ParsedInput::Blank);
+    check("  \n ", ParsedInput::Blank);
     check(" hello ", text("hello"));
     check("what is 1/2?", text("what is 1/2?"));
     check("/etc/hosts is what?", text("/etc/hosts is what?"));
@@ -95,11 +95,11 @@ fn commands_fit_their_state() {
     check_error("/undo", InputState::Busy, message, "Ctrl-C");
     check_error(
         "/model x",
-        InputState::Asked,
+        InputState::AwaitingAnswer,
         "/model does not work while a question is open",
         "Ctrl-C",
     );
-    for state in [InputState::Ready, InputState::Busy, InputState::Asked] {
+    for state in [InputState::Ready, InputState::Busy, InputState::AwaitingAnswer] {
         for line in ["/help", "/tools", "/grants", "/cost", "/quit"] {
             assert!(parse_line(line, state).is_ok(), "{line} {state:?}");
         }
@@ -121,7 +121,7 @@ fn the_table_is_sound() {
         assert!(entry.is_available_in(InputState::Ready), "{} never fits", entry.name);
         assert!(!entry.help.is_empty() && !entry.help.ends_with('.'), "{}", entry.help);
         let takes = parse_line(&format!("/{} clock", entry.name), InputState::Ready);
-        let takes_nothing = matches!(takes, Err(SlashError::Unwanted { .. }));
+        let takes_nothing = matches!(takes, Err(SlashError::UnexpectedArgument { .. }));
         assert_eq!(takes_nothing, entry.argument == CommandArgumentKind::None, "{}", entry.name);
     }
 }

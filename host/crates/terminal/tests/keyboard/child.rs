@@ -43,22 +43,22 @@ pub(crate) fn converse(folder: &Path) {
     show(&notices);
     keyboard.set_completion_names(vocabulary());
     loop {
-        let input = read(&keyboard, message(), InitialInput::With(String::new()));
+        let input = read(&keyboard, message(), InitialInput::Text(String::new()));
         say(&format!("input: {input:?}\n"));
         let LineInput::Line(line) = input else { continue };
         match line.trim() {
             "card" => say(&format!("answer: {:?}\n", ask(&keyboard))),
             "aside" => {
-                let aside = InputPrompt::Aside { name: "reason".into() };
+                let aside = InputPrompt::Other { name: "reason".into() };
                 say(&format!(
                     "aside: {:?}\n",
-                    read(&keyboard, aside, InitialInput::With("since ".into()))
+                    read(&keyboard, aside, InitialInput::Text("since ".into()))
                 ));
             }
             "print" => drop(keyboard.printer().print_lines(&[StyledLine::plain("told meanwhile")])),
             "withdraw" => withdraw(&keyboard),
             "edit" => {
-                let begin = InitialInput::Outside("cold tea".into());
+                let begin = InitialInput::ExternalEditor("cold tea".into());
                 say(&format!("edited: {:?}\n", read(&keyboard, message(), begin)));
             }
             "stale" => withdraw_too_late(&keyboard),
@@ -80,7 +80,7 @@ fn settings(folder: &Path) -> EditorSettings {
         keys: if folder.join("vi").exists() { KeyStyle::Vi } else { KeyStyle::Emacs },
         colour: ColourMode::Off,
         editor: std::fs::read_to_string(folder.join("editor")).ok(),
-        disk: LocalFiles { folder: folder.to_owned(), home: None },
+        local_files: LocalFiles { folder: folder.to_owned(), home: None },
     }
 }
 
@@ -111,7 +111,7 @@ fn card() -> ApprovalCard {
         plugin_digest: "0123456789abcdef".into(),
         reason: "the default".into(),
         rule: None,
-        powers: vec!["send mail".into()],
+        capabilities: vec!["send mail".into()],
     };
     ApprovalCard::new(request, Some(QuestionPosition { index: 1, count: 2 }))
 }
@@ -124,7 +124,7 @@ fn ask(keyboard: &Keyboard) -> CardAnswer {
 
 fn withdraw(keyboard: &Keyboard) {
     let (sender, answers) = mpsc::channel();
-    let begin = InitialInput::With("half a line".into());
+    let begin = InitialInput::Text("half a line".into());
     let ticket = keyboard.read_line(message(), begin, move |input| sender.send(input).unwrap());
     thread::sleep(A_MOMENT);
     keyboard.withdraw_prompt(ticket);
@@ -135,7 +135,7 @@ fn withdraw(keyboard: &Keyboard) {
 fn withdraw_too_late(keyboard: &Keyboard) {
     let (sender, answers) = mpsc::channel();
     let again = sender.clone();
-    let begin = |text: &str| InitialInput::With(text.to_owned());
+    let begin = |text: &str| InitialInput::Text(text.to_owned());
     let first = keyboard.read_line(message(), begin("first"), move |it| sender.send(it).unwrap());
     answers.recv().unwrap();
     keyboard.read_line(message(), begin("second "), move |it| again.send(it).unwrap());
@@ -163,7 +163,7 @@ fn busy() {
 
 /// Leaves while a line is being typed.
 fn leave(keyboard: Keyboard) {
-    keyboard.read_line(message(), InitialInput::With("not finished".into()), |_| ());
+    keyboard.read_line(message(), InitialInput::Text("not finished".into()), |_| ());
     thread::sleep(A_MOMENT);
     drop(keyboard);
     say("\nleft\n");

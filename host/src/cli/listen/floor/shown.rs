@@ -16,22 +16,22 @@ impl AttendedSession<'_> {
     pub(super) fn show_fix(&self, outcome: &Outcome) {
         if let Outcome::Denied(denial) = outcome {
             let file = self.settings.policy.user_file();
-            self.screen.with_output(|out| show::print_denial_fix(denial, file, out));
+            self.surface.with_output(|out| show::print_denial_fix(denial, file, out));
         }
     }
 
     /// Shows an event if no plugin does.
     pub(super) fn show_event(&mut self, event: &SessionEvent) {
         let is_written =
-            matches!(&self.turn, Some(Some(origin)) if self.is_answered_on_stdin(origin));
+            matches!(&self.current_turn, Some(Some(origin)) if self.is_answered_on_stdin(origin));
         match event {
             SessionEvent::InputAccepted { text, origin: Some(origin), .. } if !is_written => {
                 let (from, text) =
                     (origin_text(origin), text::escape_excerpt(text, INPUT_CHARS_MAX));
-                self.screen.with_output(|out| out.print_note(&format!("> {from}: {text}")));
+                self.surface.with_output(|out| out.print_note(&format!("> {from}: {text}")));
             }
             SessionEvent::Delta(ReplyDelta::Text(piece)) if !is_written => {
-                let is_shown = self.screen.with_output(|out| {
+                let is_shown = self.surface.with_output(|out| {
                     if out.stdout_is_terminal {
                         out.print_piece(piece);
                     }
@@ -40,18 +40,18 @@ impl AttendedSession<'_> {
                 self.is_streamed |= is_shown;
             }
             SessionEvent::MessageComplete { .. } if self.is_streamed => {
-                self.screen.with_output(|out| out.print_line(""));
+                self.surface.with_output(|out| out.print_line(""));
             }
             SessionEvent::CallFinished { tool, report, .. } => {
-                self.screen.with_output(|out| {
+                self.surface.with_output(|out| {
                     out.print_note(&format!("· {tool} {}", show::call_end_text(report)))
                 });
             }
             SessionEvent::Noticed { notice } => {
-                self.screen.with_output(|out| out.print_notice(notice));
+                self.surface.with_output(|out| out.print_notice(notice));
             }
             SessionEvent::Notice(notice) => {
-                self.screen.with_output(|out| out.print_warning(&notice.to_string()))
+                self.surface.with_output(|out| out.print_warning(&notice.to_string()))
             }
             _ => {}
         }

@@ -33,7 +33,7 @@ fn check(
     assert_eq!((found.decision, found.reason.as_str()), (decision, reason));
     let steps = found.steps.iter();
     assert_eq!(steps.clone().map(|step| step.place.line).collect::<Vec<_>>(), lines, "{found:?}");
-    let winners = steps.filter(|step| step.won).map(|step| step.place.line);
+    let winners = steps.filter(|step| step.is_decisive).map(|step| step.place.line);
     assert_eq!(winners.collect::<Vec<_>>(), won, "{found:?}");
 }
 

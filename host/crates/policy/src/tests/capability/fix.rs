@@ -121,7 +121,7 @@ fn a_program_without_walls_is_told_what_lets_it_run() {
     assert_eq!(denial.what, "weather may not run");
     let fix = denial.fix.as_deref().unwrap();
     assert!(fix.contains("process = { network = true, unwalled = true }"), "{fix}");
-    assert!(fixed(&denial, &asks).process().unwrap().unwalled);
+    assert!(fixed(&denial, &asks).process().unwrap().unsandboxed);
     let denial = grant("", &asks).deny_unsandboxed("run");
     assert_eq!(denial.why, "its policy does not grant \"process\"");
 }
@@ -244,7 +244,7 @@ proptest! {
                     let again = crate::fix::toml_string(&grant.listen()[0].to_string());
                     let again = format!("[plugin.weather]\nlisten = [{again}]");
                     let again = super::super::grant(&again, GREEDY);
-                    prop_assert_eq!(&again.listen()[0].at, &grant.listen()[0].at);
+                    prop_assert_eq!(&again.listen()[0].address, &grant.listen()[0].address);
                 }
             }
             let grant = super::super::grant("[plugin.weather]\npackages = ['six']", GREEDY);

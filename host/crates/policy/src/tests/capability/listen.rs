@@ -113,8 +113,9 @@ fn entries_of_one_plugin_do_not_get_in_each_others_way() {
 fn an_address_serves_its_path_and_what_lies_below() {
     let text = "[plugin.weather]\nlisten = ['http://127.0.0.1:80/a', 'http://127.0.0.1:81']";
     let grant = grant(text, GREEDY);
-    let serves =
-        |index: usize, path: &str| grant.listen()[index].at.as_ref().unwrap().serves_path(path);
+    let serves = |index: usize, path: &str| {
+        grant.listen()[index].address.as_ref().unwrap().serves_path(path)
+    };
     for (path, own, root) in
         [("/a", true, true), ("/a/b", true, true), ("/ab", false, true), ("/", false, true)]
     {

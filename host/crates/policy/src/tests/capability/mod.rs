@@ -76,7 +76,7 @@ fn without_a_word_about_how_much_the_standard_holds() {
     let (name, mount, quota_bytes) = ("sandbox".to_owned(), "/sandbox".to_owned(), 64 << 20);
     assert_eq!(grant.scratch(), [ScratchGrant { name, mount, quota_bytes }]);
     assert_eq!(grant.ui(), Some(UiGrant { confirm: false }));
-    assert_eq!(grant.process(), Some(&ProcessGrant { network: false, unwalled: false }));
+    assert_eq!(grant.process(), Some(&ProcessGrant { network: false, unsandboxed: false }));
 }
 
 #[test]

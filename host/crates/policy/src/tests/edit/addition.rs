@@ -122,7 +122,7 @@ fn every_kind_of_addition_reads_as_it_was_meant() {
     let local = NetAddition {
         pattern: "GET http://localhost:80/".into(),
         decision: None,
-        reach: NetReachText::Own,
+        reach: NetReachText::HostAddresses,
     };
     let ranges =
         |ranges: &[&str]| NetReachText::Ranges(ranges.iter().map(|r| (*r).into()).collect());
@@ -133,7 +133,7 @@ fn every_kind_of_addition_reads_as_it_was_meant() {
         sensitive: true,
         ..folder("~/notes", FsAccess::ReadWrite)
     };
-    let secret = |way| GrantAddition::Secret(SecretAddition { name: "s".into(), way });
+    let secret = |way| GrantAddition::Secret(SecretAddition { name: "s".into(), usage: way });
     let inject = |format: Option<&str>| SecretUseText::Inject {
         to: "https://a.io".into(),
         header: "Authorization".into(),
@@ -328,7 +328,7 @@ fn what_could_not_have_the_effect_that_is_meant_is_objected_to() {
     let manifest = crate::tests::manifest(NARROW);
     let private = "GET http://127.0.0.1:8080/** has a private address";
     let own = |pattern: &str| {
-        let (pattern, reach) = (pattern.to_owned(), NetReachText::Own);
+        let (pattern, reach) = (pattern.to_owned(), NetReachText::HostAddresses);
         GrantAddition::Net(NetAddition { pattern, decision: None, reach })
     };
     let at = |path: &str, access, mount: Option<&str>| {

@@ -55,13 +55,13 @@ fn a_page_is_added_to_those_that_are_listed() {
         check_grant(&format!("[plugin.w]\n{before}"), &b, &format!("[plugin.w]\n{after}"));
     }
     let unfit = grant("", &page("https://*"));
-    assert!(matches!(unfit, Err(EditError::Unfit { .. })), "{unfit:?}");
+    assert!(matches!(unfit, Err(EditError::InvalidAddition { .. })), "{unfit:?}");
 }
 
 #[test]
 fn entries_of_lists_are_added_once() {
     let public =
-        GrantAddition::Listen(ListenAddition { at: "http://0.0.0.0:80".into(), public: true });
+        GrantAddition::Listen(ListenAddition { address: "http://0.0.0.0:80".into(), public: true });
     let (name, quota) = ("s".to_owned(), Some("1MiB".to_owned()));
     let mount = Some("/work".to_owned());
     let full = GrantAddition::Scratch(ScratchAddition { name, mount, quota });
@@ -96,12 +96,15 @@ fn entries_of_lists_are_added_once() {
     for unfit in
         [package("six>1"), listen("http://a.io:80"), listen("http://0.0.0.0:80"), scratch("A")]
     {
-        assert!(matches!(grant("", &unfit), Err(EditError::Unfit { .. })), "{unfit:?}");
+        assert!(matches!(grant("", &unfit), Err(EditError::InvalidAddition { .. })), "{unfit:?}");
     }
     let unfit = [("quota", "0"), ("qouta", "1"), ("quota", "a\"b")];
     for setting in unfit {
         let addition = capability(Capability::State, Some(setting));
-        assert!(matches!(grant("", &addition), Err(EditError::Unfit { .. })), "{setting:?}");
+        assert!(
+            matches!(grant("", &addition), Err(EditError::InvalidAddition { .. })),
+            "{setting:?}"
+        );
     }
 }
 
@@ -130,13 +133,13 @@ fn a_capability_and_its_parts_are_taken_away() {
         ("scratch = [{ name = 's' }]\n", RemovalTarget::Scratch("s".into()), ""),
         (
             "open-url = { allow = ['https://a.io', 'https://b.io'] } # o\n",
-            RemovalTarget::Page("https://b.io/".into()),
+            RemovalTarget::OpenUrl("https://b.io/".into()),
             "open-url = { allow = ['https://a.io'] } # o\n",
         ),
         // Without an address the table would allow every page.
         (
             "open-url = { allow = ['https://a.io'], decision = 'ask' } # o\n",
-            RemovalTarget::Page("https://a.io/".into()),
+            RemovalTarget::OpenUrl("https://a.io/".into()),
             "",
         ),
     ];
@@ -145,7 +148,7 @@ fn a_capability_and_its_parts_are_taken_away() {
     }
     check_revoke(
         &format!("{head}\n[plugin.w.open-url]\nallow = ['https://a.io']\n"),
-        &RemovalTarget::Page("https://a.io".into()),
+        &RemovalTarget::OpenUrl("https://a.io".into()),
         head,
     );
 }
@@ -160,7 +163,7 @@ fn what_is_not_there_is_named() {
             "there is \"open-url\", \"packages\", \"state\"",
         ),
         (RemovalTarget::Package("sixx".into()), "package \"sixx\"", "there is \"six\""),
-        (RemovalTarget::Page("https://a.io/".into()), "page \"https://a.io/\"", ""),
+        (RemovalTarget::OpenUrl("https://a.io/".into()), "page \"https://a.io/\"", ""),
         (RemovalTarget::Listen("stdin".into()), "address to listen to \"stdin\"", ""),
         (RemovalTarget::Scratch("s".into()), "scratch \"s\"", ""),
     ];
@@ -170,7 +173,7 @@ fn what_is_not_there_is_named() {
     let listed = "[plugin.w]\nopen-url = { allow = ['https://b.io/x'] }";
     let want = "there is no page \"https://b.io/\"";
     check_refused(
-        revoke(listed, &RemovalTarget::Page("https://b.io".into())),
+        revoke(listed, &RemovalTarget::OpenUrl("https://b.io".into())),
         want,
         "there is \"https://b.io/x\"",
     );

@@ -5,7 +5,7 @@ use crate::edit::{LineChange, diff_lines};
 /// The lines of a difference, each as its mark, its number and its text.
 fn shown(before: &str, after: &str) -> Vec<String> {
     let mark = |change| match change {
-        LineChange::Kept => ' ',
+        LineChange::Unchanged => ' ',
         LineChange::Added => '+',
         LineChange::Removed => '-',
     };
@@ -43,7 +43,7 @@ fn texts_that_differ_in_much_are_not_searched_for_what_stayed() {
     };
     let kept = |lines| {
         let changed = diff_lines(&text("a", lines), &text("b", lines));
-        changed.iter().filter(|line| line.change == LineChange::Kept).count()
+        changed.iter().filter(|line| line.change == LineChange::Unchanged).count()
     };
     assert_eq!([kept(2_000), kept(3_000)], [1, 0]);
 }

@@ -170,7 +170,7 @@ fn policy(text: &str) -> Policy {
 /// The content of a file for each plugin, in one form for all texts with the same meaning.
 fn holdings(text: &str) -> BTreeSet<String> {
     let policy = policy(text);
-    policy.plugin_tables().flat_map(|tables| plugin_holdings(&tables.users)).collect()
+    policy.plugin_tables().flat_map(|tables| plugin_holdings(&tables.user)).collect()
 }
 
 fn plugin_holdings(table: &PluginTable) -> Vec<String> {
@@ -247,10 +247,10 @@ proptest! {
             GrantAddition::Env(env) => RemovalTarget::Env(env.clone()),
             GrantAddition::Limit { key, .. } => RemovalTarget::Limit(key.clone()),
             GrantAddition::Capability(added) => RemovalTarget::Capability(added.capability),
-            GrantAddition::Page(page) => RemovalTarget::Page(page.clone()),
+            GrantAddition::OpenUrl(page) => RemovalTarget::OpenUrl(page.clone()),
             GrantAddition::Package(package) => RemovalTarget::Package(package.clone()),
             GrantAddition::Scratch(scratch) => RemovalTarget::Scratch(scratch.name.clone()),
-            GrantAddition::Listen(listen) => RemovalTarget::Listen(listen.at.clone()),
+            GrantAddition::Listen(listen) => RemovalTarget::Listen(listen.address.clone()),
             GrantAddition::Secret(_) => unreachable!("no secret is added here"),
         };
         let granted = edit::add_grant(&before, &plugin(name), &addition).unwrap();
@@ -296,7 +296,7 @@ proptest! {
             }
             let targets = [
                 RemovalTarget::Plugin, RemovalTarget::Env(end.clone()), RemovalTarget::Limit("a".into()),
-                RemovalTarget::Page(end.clone()), RemovalTarget::Package(end.clone()), RemovalTarget::Listen(end.clone()),
+                RemovalTarget::OpenUrl(end.clone()), RemovalTarget::Package(end.clone()), RemovalTarget::Listen(end.clone()),
                 RemovalTarget::Capability(Capability::State),
             ];
             for target in targets {

@@ -4,7 +4,7 @@ use super::*;
 use crate::{Capability, Grant, tests::GREEDY};
 
 fn page(url: &str) -> RefusedAccess {
-    RefusedAccess::Page(Url::parse(url).unwrap())
+    RefusedAccess::OpenUrl(Url::parse(url).unwrap())
 }
 
 fn package(name: &str, version: &str) -> RefusedAccess {
@@ -21,7 +21,7 @@ fn check_all(
     open: &[&str],
 ) -> Grant {
     let proposal = propose(requests, before, needs);
-    assert_eq!(proposal.open, open);
+    assert_eq!(proposal.unresolved, open);
     let text = proposal.apply_to(before).unwrap();
     assert_eq!(text, after);
     policy(&text).effective_grant(&manifest(requests), &Map::new())

@@ -109,7 +109,7 @@ proptest! {
         for need in &needs {
             let is_open = |open: &String| open.starts_with(&format!("weather may not {need}:"));
             let is_lifted = send(&new, need).is_ok();
-            prop_assert!(is_lifted != proposal.open.iter().any(is_open), "{need}\n{after}");
+            prop_assert!(is_lifted != proposal.unresolved.iter().any(is_open), "{need}\n{after}");
         }
         for other in &others {
             let is_new = send(&new, other).is_ok() && send(&old, other).is_err();
@@ -122,7 +122,7 @@ proptest! {
             }
         }
         let again = propose(&asked_text, &after, &nets);
-        prop_assert_eq!((again.additions, again.open), (vec![], proposal.open));
+        prop_assert_eq!((again.additions, again.unresolved), (vec![], proposal.unresolved));
     }
 
     #[test]
@@ -147,7 +147,7 @@ proptest! {
         for (file, access) in &needs {
             let verb = if *access == Read { "read" } else { "change" };
             let is_open = |open: &String| open.starts_with(&format!("weather may not {verb} {file}:"));
-            prop_assert!(sees(&new, file, *access) || proposal.open.iter().any(is_open), "{file}\n{after}");
+            prop_assert!(sees(&new, file, *access) || proposal.unresolved.iter().any(is_open), "{file}\n{after}");
         }
         for (file, access) in other.iter().map(below) {
             let is_new = sees(&new, &file, access) && !sees(&old, &file, access);

@@ -29,7 +29,7 @@ pub enum ModelChoice {
     /// The built-in matcher.
     Offline {
         /// True when it was requested explicitly, so that no notice is needed.
-        on_purpose: bool,
+        is_explicit: bool,
     },
     /// A model at an address.
     Endpoint(Box<ModelEndpoint>),
@@ -49,9 +49,9 @@ pub struct ChosenModel {
     /// Size of its context in tokens, where it is set.
     pub context_tokens: Option<u64>,
     /// The origins of its parts.
-    pub sources: ModelOrigins,
+    pub origins: ModelOrigins,
     /// The reason for the choice, in human-readable form.
-    pub why: String,
+    pub reason: String,
 }
 
 /// Everything that a model can be chosen from.
@@ -302,12 +302,12 @@ impl ModelSources {
             choice,
             provider: entry.provider.clone(),
             context_tokens: entry.context_tokens,
-            sources: ModelOrigins {
+            origins: ModelOrigins {
                 address: address.1,
                 key: key.map(|(_, origin)| origin),
                 time: time.map_or(SettingOrigin::Default, |(_, origin)| origin),
             },
-            why: String::new(),
+            reason: String::new(),
         })
     }
 
@@ -377,7 +377,7 @@ impl ChosenModel {
                 return format!("check the secret that the policy gives to {plugin}");
             }
         };
-        match (self.sources.key, provider.key_variables.first()) {
+        match (self.origins.key, provider.key_variables.first()) {
             (Some(origin), _) => format!("check the key; it comes from {origin}"),
             (None, Some(variable)) => format!("set {variable}, {entry}"),
             (None, None) => "give it a `key` in its [model.NAME] table".to_owned(),
@@ -389,12 +389,12 @@ impl ChosenModel {
         if let ProviderChoice::Plugin(plugin) = &self.provider {
             return format!("check the network, and the address that {plugin} is set up with");
         }
-        let origin = self.sources.address;
+        let origin = self.origins.address;
         format!("check that the server runs, and its address, which comes from {origin}")
     }
 
     fn with_reason(self, why: impl Into<String>) -> Self {
-        Self { why: why.into(), ..self }
+        Self { reason: why.into(), ..self }
     }
 }
 
@@ -421,11 +421,11 @@ impl ModelEntry {
 fn offline_model(on_purpose: bool) -> ChosenModel {
     ChosenModel {
         name: OFFLINE.to_owned(),
-        choice: ModelChoice::Offline { on_purpose },
-        provider: ProviderChoice::Provider(provider::BUILT_IN),
+        choice: ModelChoice::Offline { is_explicit: on_purpose },
+        provider: ProviderChoice::Provider(provider::OFFLINE_PROVIDER),
         context_tokens: None,
-        sources: ModelOrigins::NONE,
-        why: String::new(),
+        origins: ModelOrigins::NONE,
+        reason: String::new(),
     }
 }
 

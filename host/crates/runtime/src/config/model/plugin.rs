@@ -59,11 +59,11 @@ impl ModelSources {
             choice: ModelChoice::Plugin(Box::new(choice)),
             provider: entry.provider.clone(),
             context_tokens: entry.context_tokens,
-            sources: ModelOrigins {
+            origins: ModelOrigins {
                 time: time.map_or(SettingOrigin::Default, |(_, o)| o),
                 ..ModelOrigins::NONE
             },
-            why: String::new(),
+            reason: String::new(),
         }
     }
 }

@@ -37,7 +37,7 @@ fn chosen(flag: Option<&str>, pairs: Variables<'_>, file: &str) -> Result<String
     };
     let chosen = chosen_of(&flags, pairs, file).map_err(|error| error.to_string())?;
     Ok(match chosen.choice {
-        ModelChoice::Offline { on_purpose } => format!("offline {on_purpose}"),
+        ModelChoice::Offline { is_explicit: on_purpose } => format!("offline {on_purpose}"),
         ModelChoice::Plugin(plugin) => {
             let PluginModelConfig { plugin, model, stream, .. } = *plugin;
             format!("plugin {plugin} {} stream={stream}", model.as_deref().unwrap_or("-"))
@@ -205,7 +205,7 @@ fn every_key_of_a_model_reaches_its_endpoint() {
                 max_output_tokens = 100\nreasoning = 'high'\ntools = 'json'\ntime_max = '30s'\n\
                 context_tokens = 8000\n[price.'c*']\ninput = 1\noutput = 2.5\ncached_input = 0.1";
     let found = chosen_of(&ConfigFlags::default(), &[], file).unwrap();
-    assert!(found.why.contains("only model"), "{}", found.why);
+    assert!(found.reason.contains("only model"), "{}", found.reason);
     assert_eq!(found.context_tokens, Some(8000));
     let ModelChoice::Endpoint(endpoint) = found.choice else { panic!("offline") };
     let price = TokenPrice { input: 1.0, output: 2.5, cached_input: 0.1, cache_write: 1.0 };

@@ -177,7 +177,7 @@ fn what_fires_goes_back_to_its_conversation() {
     let firing = |missed, again, late| {
         let timer = table.timer();
         let due_ms = timer.next_ms;
-        TimerFiring { timer, due_ms, late, missed, again }
+        TimerFiring { timer, due_ms, late, missed, will_repeat: again }
     };
     let rows = [
         (firing(0, false, false), "Reminder: call mum"),

@@ -44,35 +44,37 @@ const EXCESS_BYTES_MAX: usize = 8 * 1024 * 1024;
 const EXCESS_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Most concurrent WebSockets at one address.
-const TALKS_MAX: usize = 64;
+const WEB_SOCKETS_MAX: usize = 64;
 
 /// Longest message on a WebSocket in bytes: the limit of an input.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// Most unsent bytes for a client that does not read.
-const UNREAD_BYTES_MAX: usize = 1024 * 1024;
+const UNSENT_BYTES_MAX: usize = 1024 * 1024;
 
 const NOT_FOUND: HttpRefusal =
-    HttpRefusal { status: StatusCode::NOT_FOUND, words: "nothing is served here" };
-const NOT_UPGRADED: HttpRefusal =
-    HttpRefusal { status: StatusCode::UPGRADE_REQUIRED, words: "only web sockets are served here" };
-const NO_SOCKET: HttpRefusal =
-    HttpRefusal { status: StatusCode::BAD_REQUEST, words: "this is not a WebSocket handshake" };
-const OTHER_VERSION: HttpRefusal =
-    HttpRefusal { status: StatusCode::UPGRADE_REQUIRED, words: "use WebSocket version 13" };
-const TOO_LONG: HttpRefusal =
-    HttpRefusal { status: StatusCode::PAYLOAD_TOO_LARGE, words: "the body is longer than 1 MiB" };
-const TOO_SLOW: HttpRefusal =
-    HttpRefusal { status: StatusCode::REQUEST_TIMEOUT, words: "the body did not come in time" };
-const BROKEN: HttpRefusal =
-    HttpRefusal { status: StatusCode::BAD_REQUEST, words: "the body ends in the middle" };
-const OFTEN: HttpRefusal = HttpRefusal {
-    status: StatusCode::TOO_MANY_REQUESTS,
-    words: "too many requests: wait a second",
+    HttpRefusal { status: StatusCode::NOT_FOUND, message: "nothing is served here" };
+const NOT_UPGRADED: HttpRefusal = HttpRefusal {
+    status: StatusCode::UPGRADE_REQUIRED,
+    message: "only web sockets are served here",
 };
-const AT_ONCE: HttpRefusal = HttpRefusal {
+const NOT_A_HANDSHAKE: HttpRefusal =
+    HttpRefusal { status: StatusCode::BAD_REQUEST, message: "this is not a WebSocket handshake" };
+const UNSUPPORTED_VERSION: HttpRefusal =
+    HttpRefusal { status: StatusCode::UPGRADE_REQUIRED, message: "use WebSocket version 13" };
+const TOO_LONG: HttpRefusal =
+    HttpRefusal { status: StatusCode::PAYLOAD_TOO_LARGE, message: "the body is longer than 1 MiB" };
+const TOO_SLOW: HttpRefusal =
+    HttpRefusal { status: StatusCode::REQUEST_TIMEOUT, message: "the body did not come in time" };
+const INCOMPLETE_BODY: HttpRefusal =
+    HttpRefusal { status: StatusCode::BAD_REQUEST, message: "the body ends in the middle" };
+const RATE_EXCEEDED: HttpRefusal = HttpRefusal {
+    status: StatusCode::TOO_MANY_REQUESTS,
+    message: "too many requests: wait a second",
+};
+const CONCURRENCY_EXCEEDED: HttpRefusal = HttpRefusal {
     status: StatusCode::SERVICE_UNAVAILABLE,
-    words: "too many requests at once: wait a second",
+    message: "too many requests at once: wait a second",
 };
 
 /// Answers a request, or refuses it.
@@ -100,15 +102,16 @@ async fn check_and_dispatch(
     let authority = check::check_target(site.addr, site.public, method, uri, headers)?;
     let is_talk = headers.contains_key(header::UPGRADE);
     match site.check_credentials(uri, is_talk, headers) {
-        CredentialCheckResult::Known => {}
+        CredentialCheckResult::Allowed => {}
         // A WebSocket handshake cannot be redirected, so the key in its address is enough.
-        CredentialCheckResult::Socket | CredentialCheckResult::Welcome { .. } if is_talk => {}
-        CredentialCheckResult::Welcome { location, cookie } if is_read_only_method(method) => {
+        CredentialCheckResult::AllowedForSocket | CredentialCheckResult::Redirect { .. }
+            if is_talk => {}
+        CredentialCheckResult::Redirect { location, cookie } if is_read_only_method(method) => {
             return Ok(redirect_with_cookie(&location, cookie));
         }
-        CredentialCheckResult::Socket
-        | CredentialCheckResult::Welcome { .. }
-        | CredentialCheckResult::Unknown => return Err(check::TOKEN),
+        CredentialCheckResult::AllowedForSocket
+        | CredentialCheckResult::Redirect { .. }
+        | CredentialCheckResult::Refused => return Err(check::INVALID_TOKEN),
     }
     known.mark_known();
     let found = site.find_route(uri.path(), is_talk);
@@ -116,14 +119,14 @@ async fn check_and_dispatch(
         Some(_) if !is_talk => NOT_UPGRADED,
         _ => NOT_FOUND,
     })?;
-    site.rate.count_request()?;
-    match &route.target {
-        RouteHandler::Talk(talk) => upgrade_to_websocket(site, talk, peer, request),
-        RouteHandler::Page(page) => {
-            let reading = site.rate.acquire_read_permit()?;
+    site.limiter.count_request()?;
+    match &route.handler {
+        RouteHandler::WebSocket(talk) => upgrade_to_websocket(site, talk, peer, request),
+        RouteHandler::Http(page) => {
+            let reading = site.limiter.acquire_read_permit()?;
             let request = read_whole_request(authority, request).await?;
             drop(reading);
-            let _place = site.rate.acquire_answer_permit()?;
+            let _place = site.limiter.acquire_answer_permit()?;
             Ok(page.handle_request(request).await)
         }
     }
@@ -132,8 +135,8 @@ async fn check_and_dispatch(
 impl From<LimitExceeded> for HttpRefusal {
     fn from(why: LimitExceeded) -> Self {
         match why {
-            LimitExceeded::Often => OFTEN,
-            LimitExceeded::AtOnce => AT_ONCE,
+            LimitExceeded::Rate => RATE_EXCEEDED,
+            LimitExceeded::Concurrency => CONCURRENCY_EXCEEDED,
         }
     }
 }
@@ -167,7 +170,7 @@ async fn read_body(headers: &HeaderMap, mut body: Incoming) -> Result<Bytes, Htt
         Err(_) => Err(TOO_SLOW),
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(drain_oversized_body(body).await),
-        Ok(Err(_)) => Err(BROKEN),
+        Ok(Err(_)) => Err(INCOMPLETE_BODY),
     }
 }
 
@@ -194,10 +197,10 @@ fn upgrade_to_websocket(
     mut request: Request<Incoming>,
 ) -> Result<Response<HttpBody>, HttpRefusal> {
     let accept = websocket_accept_key(&request)?;
-    let mut talks = site.talks.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut talks = site.socket_tasks.lock().unwrap_or_else(PoisonError::into_inner);
     while talks.try_join_next().is_some() {}
-    if talks.len() >= TALKS_MAX {
-        return Err(AT_ONCE);
+    if talks.len() >= WEB_SOCKETS_MAX {
+        return Err(CONCURRENCY_EXCEEDED);
     }
     let (talk, upgrade) = (Arc::clone(talk), hyper::upgrade::on(&mut request));
     talks.spawn(async move {
@@ -224,15 +227,15 @@ fn websocket_accept_key<B>(request: &Request<B>) -> Result<HeaderValue, HttpRefu
         && has_header_word(headers, header::CONNECTION, "upgrade")
         && has_header_word(headers, header::UPGRADE, "websocket");
     if !is_handshake {
-        return Err(NO_SOCKET);
+        return Err(NOT_A_HANDSHAKE);
     }
     if check::single_header_value(headers, header::SEC_WEBSOCKET_VERSION) != Some("13") {
-        return Err(OTHER_VERSION);
+        return Err(UNSUPPORTED_VERSION);
     }
     let key = check::single_header_value(headers, header::SEC_WEBSOCKET_KEY)
         .filter(|key| is_valid_nonce(key));
-    let accept = derive_accept_key(key.ok_or(NO_SOCKET)?.as_bytes());
-    HeaderValue::from_str(&accept).map_err(|_| NO_SOCKET)
+    let accept = derive_accept_key(key.ok_or(NOT_A_HANDSHAKE)?.as_bytes());
+    HeaderValue::from_str(&accept).map_err(|_| NOT_A_HANDSHAKE)
 }
 
 /// Whether a header lists a word, in any of its lines.
@@ -250,7 +253,7 @@ fn websocket_config() -> WebSocketConfig {
     WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_BYTES_MAX))
         .max_frame_size(Some(MESSAGE_BYTES_MAX))
-        .max_write_buffer_size(UNREAD_BYTES_MAX)
+        .max_write_buffer_size(UNSENT_BYTES_MAX)
 }
 
 /// Redirects a browser to the address without the key.
@@ -265,7 +268,7 @@ fn redirect_with_cookie(location: &str, cookie: HeaderValue) -> Response<HttpBod
 }
 
 fn refusal_response(refusal: HttpRefusal) -> Response<HttpBody> {
-    let mut response = plain_text_response(refusal.status, format!("{}\n", refusal.words).into());
+    let mut response = plain_text_response(refusal.status, format!("{}\n", refusal.message).into());
     let headers = response.headers_mut();
     match refusal.status {
         StatusCode::UNAUTHORIZED => {

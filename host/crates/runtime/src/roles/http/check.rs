@@ -13,31 +13,31 @@ use sallyport_policy::is_plain_path;
 use url::Host;
 
 /// The header in which a browser relates the sending page's site to this address.
-const SITE: &str = "sec-fetch-site";
+const FETCH_SITE_HEADER: &str = "sec-fetch-site";
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HttpRefusal {
     pub(super) status: StatusCode,
-    pub(super) words: &'static str,
+    pub(super) message: &'static str,
 }
 
 pub(super) const fn http_refusal(status: StatusCode, words: &'static str) -> HttpRefusal {
-    HttpRefusal { status, words }
+    HttpRefusal { status, message: words }
 }
 
-pub(super) const HOST: HttpRefusal =
+pub(super) const WRONG_HOST: HttpRefusal =
     http_refusal(StatusCode::FORBIDDEN, "this is not the host that the request is for");
-pub(super) const ORIGIN: HttpRefusal =
+pub(super) const FOREIGN_ORIGIN: HttpRefusal =
     http_refusal(StatusCode::FORBIDDEN, "a page of another origin sent this");
-pub(super) const TOKEN: HttpRefusal = http_refusal(
+pub(super) const INVALID_TOKEN: HttpRefusal = http_refusal(
     StatusCode::UNAUTHORIZED,
     "send the token of the printed address: Authorization: Bearer TOKEN",
 );
-pub(super) const METHOD: HttpRefusal =
+pub(super) const FORBIDDEN_METHOD: HttpRefusal =
     http_refusal(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here");
 
-pub(super) const PATH: HttpRefusal = http_refusal(
+pub(super) const INVALID_PATH: HttpRefusal = http_refusal(
     StatusCode::BAD_REQUEST,
     "write the path in its plain form: no dot segments, no empty ones, none of them encoded",
 );
@@ -52,26 +52,26 @@ pub(super) fn check_target(
     headers: &HeaderMap,
 ) -> Result<Authority, HttpRefusal> {
     if [Method::CONNECT, Method::TRACE].contains(method) {
-        return Err(METHOD);
+        return Err(FORBIDDEN_METHOD);
     }
-    let host = single_header_value(headers, header::HOST).ok_or(HOST)?;
-    let authority: Authority = host.parse().map_err(|_| HOST)?;
+    let host = single_header_value(headers, header::HOST).ok_or(WRONG_HOST)?;
+    let authority: Authority = host.parse().map_err(|_| WRONG_HOST)?;
     let is_named = uri.authority().is_none_or(|named| *named == authority);
     if !is_named || !is_own_host(site, is_public, &authority) {
-        return Err(HOST);
+        return Err(WRONG_HOST);
     }
     if headers.contains_key(header::ORIGIN) {
-        let origin = single_header_value(headers, header::ORIGIN).ok_or(ORIGIN)?;
-        let host = origin.strip_prefix("http://").ok_or(ORIGIN)?;
+        let origin = single_header_value(headers, header::ORIGIN).ok_or(FOREIGN_ORIGIN)?;
+        let host = origin.strip_prefix("http://").ok_or(FOREIGN_ORIGIN)?;
         if host != authority.as_str() {
-            return Err(ORIGIN);
+            return Err(FOREIGN_ORIGIN);
         }
     }
-    if headers.contains_key(SITE) && !is_same_origin(method, headers) {
-        return Err(ORIGIN);
+    if headers.contains_key(FETCH_SITE_HEADER) && !is_same_origin(method, headers) {
+        return Err(FOREIGN_ORIGIN);
     }
     if !is_plain_path(uri.path()) {
-        return Err(PATH);
+        return Err(INVALID_PATH);
     }
     Ok(authority)
 }
@@ -85,7 +85,7 @@ fn is_same_origin(method: &Method, headers: &HeaderMap) -> bool {
     let is_visit = [Method::GET, Method::HEAD].contains(method)
         && says("sec-fetch-mode", "navigate")
         && says("sec-fetch-dest", "document");
-    is_visit || says(SITE, "same-origin") || says(SITE, "none")
+    is_visit || says(FETCH_SITE_HEADER, "same-origin") || says(FETCH_SITE_HEADER, "none")
 }
 
 /// The value of a header that occurs exactly once.
@@ -153,15 +153,15 @@ mod tests {
             "[::1]:8077",
             "",
         ] {
-            check("127.0.0.1:8077", false, host, None, Err(HOST));
+            check("127.0.0.1:8077", false, host, None, Err(WRONG_HOST));
         }
     }
 
     #[test]
     fn h70_where_others_may_come_any_number_is_meant_and_no_name() {
         check("0.0.0.0:8077", true, "192.168.1.5:8077", None, Ok(()));
-        check("0.0.0.0:8077", true, "evil.example:8077", None, Err(HOST));
-        check("0.0.0.0:8077", true, "localhost:8077", None, Err(HOST));
+        check("0.0.0.0:8077", true, "evil.example:8077", None, Err(WRONG_HOST));
+        check("0.0.0.0:8077", true, "localhost:8077", None, Err(WRONG_HOST));
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
             "http://127.0.0.1:8077/",
             "",
         ] {
-            check(origin, Err(ORIGIN));
+            check(origin, Err(FOREIGN_ORIGIN));
         }
     }
 
@@ -192,12 +192,12 @@ mod tests {
             (Method::POST, "same-origin", "cors", "empty", Ok(())),
             // A user follows the printed address from a page that shows a terminal.
             (Method::GET, "cross-site", "navigate", "document", Ok(())),
-            (Method::GET, "same-site", "no-cors", "image", Err(ORIGIN)),
-            (Method::GET, "same-site", "no-cors", "script", Err(ORIGIN)),
-            (Method::GET, "same-site", "navigate", "iframe", Err(ORIGIN)),
-            (Method::GET, "cross-site", "navigate", "object", Err(ORIGIN)),
-            (Method::POST, "same-site", "navigate", "document", Err(ORIGIN)),
-            (Method::GET, "", "no-cors", "empty", Err(ORIGIN)),
+            (Method::GET, "same-site", "no-cors", "image", Err(FOREIGN_ORIGIN)),
+            (Method::GET, "same-site", "no-cors", "script", Err(FOREIGN_ORIGIN)),
+            (Method::GET, "same-site", "navigate", "iframe", Err(FOREIGN_ORIGIN)),
+            (Method::GET, "cross-site", "navigate", "object", Err(FOREIGN_ORIGIN)),
+            (Method::POST, "same-site", "navigate", "document", Err(FOREIGN_ORIGIN)),
+            (Method::GET, "", "no-cors", "empty", Err(FOREIGN_ORIGIN)),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert("host", "127.0.0.1:8077".parse().unwrap());
@@ -224,12 +224,12 @@ mod tests {
         let page = ("origin", "http://127.0.0.1:8077");
         let evil = ("origin", "http://evil.example");
         assert_eq!(met(Method::GET, "http://127.0.0.1:8077/x", &[own, page]), Ok(()));
-        assert_eq!(met(Method::GET, "/", &[]), Err(HOST));
-        assert_eq!(met(Method::GET, "/", &[own, ("host", "evil.example")]), Err(HOST));
-        assert_eq!(met(Method::GET, "http://evil.example/", &[own]), Err(HOST));
-        assert_eq!(met(Method::GET, "/", &[own, page, evil]), Err(ORIGIN));
-        assert_eq!(met(Method::TRACE, "/", &[own]), Err(METHOD));
-        assert_eq!(met(Method::CONNECT, "/", &[own]), Err(METHOD));
+        assert_eq!(met(Method::GET, "/", &[]), Err(WRONG_HOST));
+        assert_eq!(met(Method::GET, "/", &[own, ("host", "evil.example")]), Err(WRONG_HOST));
+        assert_eq!(met(Method::GET, "http://evil.example/", &[own]), Err(WRONG_HOST));
+        assert_eq!(met(Method::GET, "/", &[own, page, evil]), Err(FOREIGN_ORIGIN));
+        assert_eq!(met(Method::TRACE, "/", &[own]), Err(FORBIDDEN_METHOD));
+        assert_eq!(met(Method::CONNECT, "/", &[own]), Err(FORBIDDEN_METHOD));
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
             // The parser refuses an invalid request target.
             let Ok(uri) = path.parse::<Uri>() else { continue };
             let met = check_target(site, false, &Method::GET, &uri, &headers).map(drop);
-            assert_eq!(met, if is_plain { Ok(()) } else { Err(PATH) }, "{path}");
+            assert_eq!(met, if is_plain { Ok(()) } else { Err(INVALID_PATH) }, "{path}");
         }
     }
 }

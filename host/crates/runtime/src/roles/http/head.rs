@@ -18,29 +18,29 @@ pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 const TOO_LARGE: HttpRefusal =
     http_refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is longer than 32 KiB");
-const LINES: HttpRefusal = http_refusal(
+const INVALID_LINE_END: HttpRefusal = http_refusal(
     StatusCode::BAD_REQUEST,
     "a line of the head has to end in CR LF, and nothing else",
 );
-const FOLDED: HttpRefusal =
+const FOLDED_LINE: HttpRefusal =
     http_refusal(StatusCode::BAD_REQUEST, "a line of the head goes on in the next one");
-const FRAMED_TWICE: HttpRefusal =
+const DUPLICATE_LENGTH: HttpRefusal =
     http_refusal(StatusCode::BAD_REQUEST, "the length of the body is told more than once");
-const CODED: HttpRefusal =
+const UNSUPPORTED_CODING: HttpRefusal =
     http_refusal(StatusCode::BAD_REQUEST, "no transfer coding but chunked is understood");
 
 /// Why a head could not be read.
 #[derive(Debug)]
 pub(super) enum HeadError {
     /// The client has disconnected.
-    Gone,
+    Disconnected,
     /// The head is refused.
     Refused(HttpRefusal),
 }
 
 impl From<io::Error> for HeadError {
     fn from(_: io::Error) -> Self {
-        Self::Gone
+        Self::Disconnected
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<B
     let mut seen = 0;
     loop {
         if stream.read_buf(&mut bytes).await? == 0 {
-            return Err(HeadError::Gone);
+            return Err(HeadError::Disconnected);
         }
         let length = head_length(&bytes, seen).map_err(HeadError::Refused)?;
         if length.unwrap_or(bytes.len()) > HEAD_BYTES_MAX {
@@ -74,9 +74,11 @@ pub(super) async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<B
 fn head_length(bytes: &[u8], seen: usize) -> Result<Option<usize>, HttpRefusal> {
     for at in seen..bytes.len() {
         match bytes[at] {
-            b'\n' if at == 0 || bytes[at - 1] != b'\r' => return Err(LINES),
+            b'\n' if at == 0 || bytes[at - 1] != b'\r' => return Err(INVALID_LINE_END),
             b'\n' if bytes[..at].ends_with(b"\r\n\r") => return Ok(Some(at + 1)),
-            b'\r' if bytes.get(at + 1).is_some_and(|next| *next != b'\n') => return Err(LINES),
+            b'\r' if bytes.get(at + 1).is_some_and(|next| *next != b'\n') => {
+                return Err(INVALID_LINE_END);
+            }
             _ => {}
         }
     }
@@ -87,14 +89,14 @@ fn head_length(bytes: &[u8], seen: usize) -> Result<Option<usize>, HttpRefusal> 
 fn check_body_framing(head: &[u8]) -> Result<(), HttpRefusal> {
     let lines = || head.split(|byte| *byte == b'\n').skip(1);
     if lines().any(|line| matches!(line.first(), Some(b' ' | b'\t'))) {
-        return Err(FOLDED);
+        return Err(FOLDED_LINE);
     }
     let codings: Vec<&[u8]> = header_values(lines(), "transfer-encoding").collect();
     if codings.len() + header_values(lines(), "content-length").count() > 1 {
-        return Err(FRAMED_TWICE);
+        return Err(DUPLICATE_LENGTH);
     }
     let is_chunked = |value: &&[u8]| value.eq_ignore_ascii_case(b"chunked");
-    if codings.iter().all(is_chunked) { Ok(()) } else { Err(CODED) }
+    if codings.iter().all(is_chunked) { Ok(()) } else { Err(UNSUPPORTED_CODING) }
 }
 
 /// The values of all lines with this name.
@@ -133,7 +135,7 @@ mod tests {
         for pieces in [1, 2, 3, 7, 1000] {
             assert_eq!(read_in(pieces, text).await.unwrap(), text, "{pieces}");
             let half = read_in(pieces, &text[..text.len() - 1]).await;
-            assert!(matches!(half, Err(HeadError::Gone)), "{pieces}: {half:?}");
+            assert!(matches!(half, Err(HeadError::Disconnected)), "{pieces}: {half:?}");
         }
         let more = format!("{text}hello");
         assert_eq!(read_in(1000, &more).await.unwrap(), more);
@@ -143,18 +145,18 @@ mod tests {
     async fn h86_a_head_that_two_readers_could_read_differently_is_refused() {
         let long = format!("X: {}\r\n", "x".repeat(HEAD_BYTES_MAX));
         for (lines, want) in [
-            ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", FRAMED_TWICE),
-            ("transfer-encoding: chunked\r\ncontent-length: 5\r\n", FRAMED_TWICE),
-            ("Content-Length : 5\r\nTransfer-Encoding: chunked\r\n", FRAMED_TWICE),
-            ("Content-Length: 5\r\nContent-Length: 5\r\n", FRAMED_TWICE),
-            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", FRAMED_TWICE),
-            ("Transfer-Encoding: gzip, chunked\r\n", CODED),
-            ("Transfer-Encoding: xchunked\r\n", CODED),
-            ("Transfer-Encoding:\r\n", CODED),
-            ("X: a\r\n b\r\n", FOLDED),
-            ("X: a\r\n\tTransfer-Encoding: chunked\r\n", FOLDED),
-            ("X: a\nTransfer-Encoding: chunked\r\n", LINES),
-            ("X: a\rTransfer-Encoding: chunked\r\n", LINES),
+            ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", DUPLICATE_LENGTH),
+            ("transfer-encoding: chunked\r\ncontent-length: 5\r\n", DUPLICATE_LENGTH),
+            ("Content-Length : 5\r\nTransfer-Encoding: chunked\r\n", DUPLICATE_LENGTH),
+            ("Content-Length: 5\r\nContent-Length: 5\r\n", DUPLICATE_LENGTH),
+            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", DUPLICATE_LENGTH),
+            ("Transfer-Encoding: gzip, chunked\r\n", UNSUPPORTED_CODING),
+            ("Transfer-Encoding: xchunked\r\n", UNSUPPORTED_CODING),
+            ("Transfer-Encoding:\r\n", UNSUPPORTED_CODING),
+            ("X: a\r\n b\r\n", FOLDED_LINE),
+            ("X: a\r\n\tTransfer-Encoding: chunked\r\n", FOLDED_LINE),
+            ("X: a\nTransfer-Encoding: chunked\r\n", INVALID_LINE_END),
+            ("X: a\rTransfer-Encoding: chunked\r\n", INVALID_LINE_END),
             (&long, TOO_LARGE),
         ] {
             for pieces in [1, 4096] {
@@ -166,6 +168,6 @@ mod tests {
             }
         }
         let bare = read_in(4096, "GET / HTTP/1.1\nHost: a\n\n").await;
-        assert!(matches!(bare, Err(HeadError::Refused(LINES))), "{bare:?}");
+        assert!(matches!(bare, Err(HeadError::Refused(INVALID_LINE_END))), "{bare:?}");
     }
 }

@@ -17,7 +17,7 @@ use url::form_urlencoded;
 use super::check::single_header_value;
 
 /// The query parameter that contains the key.
-const QUERY: &str = "token";
+const TOKEN_PARAMETER: &str = "token";
 
 /// Length of a generated key in bytes, too long to guess.
 const KEY_BYTES: usize = 32;
@@ -38,7 +38,7 @@ pub struct AccessKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKeyHolder {
     /// The user, whose browser stores it.
-    Person,
+    User,
     /// Programs, which send it with every request.
     Programs,
     /// Programs too, but the key is the user's own secret and is never shown.
@@ -61,14 +61,14 @@ pub enum AccessKeyError {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CredentialCheckResult {
     /// The request is allowed.
-    Known,
+    Allowed,
     /// The request is allowed if it starts a WebSocket.
-    Socket,
+    AllowedForSocket,
     /// The request is redirected to the address without the key, which the browser keeps in this
     /// cookie.
-    Welcome { location: String, cookie: HeaderValue },
+    Redirect { location: String, cookie: HeaderValue },
     /// The request is refused.
-    Unknown,
+    Refused,
 }
 
 impl fmt::Debug for AccessKey {
@@ -118,7 +118,7 @@ impl AccessKey {
 
     /// An address that contains the key, to show to the user.
     pub fn address_with_key(&self, address: &str) -> String {
-        format!("{address}?{QUERY}={}", self.display_text())
+        format!("{address}?{TOKEN_PARAMETER}={}", self.display_text())
     }
 
     /// A header line that contains the key, to show to the user.
@@ -140,14 +140,14 @@ impl AccessKey {
     ) -> CredentialCheckResult {
         match split_query_token(uri.query().unwrap_or_default()) {
             QueryToken::Once { token, .. } if !self.is_match(&token) => {
-                CredentialCheckResult::Unknown
+                CredentialCheckResult::Refused
             }
             QueryToken::Once { rest, .. } => self.accept_query_key(site, uri.path(), &rest),
-            QueryToken::Repeated => CredentialCheckResult::Unknown,
+            QueryToken::Repeated => CredentialCheckResult::Refused,
             QueryToken::None if self.has_valid_credentials(site, headers) => {
-                CredentialCheckResult::Known
+                CredentialCheckResult::Allowed
             }
-            QueryToken::None => CredentialCheckResult::Unknown,
+            QueryToken::None => CredentialCheckResult::Refused,
         }
     }
 
@@ -157,8 +157,8 @@ impl AccessKey {
         let path = format!("/{}", path.trim_start_matches('/'));
         let location = if rest.is_empty() { path } else { format!("{path}?{rest}") };
         match self.session_cookie(site) {
-            Some(cookie) => CredentialCheckResult::Welcome { location, cookie },
-            None => CredentialCheckResult::Socket,
+            Some(cookie) => CredentialCheckResult::Redirect { location, cookie },
+            None => CredentialCheckResult::AllowedForSocket,
         }
     }
 
@@ -172,7 +172,7 @@ impl AccessKey {
     }
 
     fn session_cookie(&self, site: SocketAddr) -> Option<HeaderValue> {
-        if self.holder != AccessKeyHolder::Person {
+        if self.holder != AccessKeyHolder::User {
             return None;
         }
         let (name, token) = (cookie_name(site), self.text.expose());
@@ -226,7 +226,7 @@ fn split_query_token(query: &str) -> QueryToken {
 /// The value of one part of a query, if it is the key.
 fn token_value(part: &str) -> Option<String> {
     let (name, value) = form_urlencoded::parse(part.as_bytes()).next()?;
-    (name == QUERY).then(|| value.into_owned())
+    (name == TOKEN_PARAMETER).then(|| value.into_owned())
 }
 
 /// Removes the credentials from a head, so that no plugin sees them.
@@ -243,7 +243,7 @@ mod tests {
         SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 80);
 
     fn key() -> AccessKey {
-        AccessKey::new("0123456789abcdef".to_owned(), AccessKeyHolder::Person)
+        AccessKey::new("0123456789abcdef".to_owned(), AccessKeyHolder::User)
     }
 
     #[track_caller]
@@ -262,20 +262,20 @@ mod tests {
     #[test]
     fn only_who_knows_the_key_passes() {
         for (name, value, want) in [
-            ("authorization", "Bearer 0123456789abcdef", CredentialCheckResult::Known),
-            ("authorization", "bearer  0123456789abcdef ", CredentialCheckResult::Known),
-            ("cookie", "a=b; sallyport-80=0123456789abcdef", CredentialCheckResult::Known),
-            ("authorization", "Basic 0123456789abcdef", CredentialCheckResult::Unknown),
-            ("authorization", "Bearer 0123456789abcde", CredentialCheckResult::Unknown),
-            ("authorization", "Bearer ", CredentialCheckResult::Unknown),
-            ("authorization", "0123456789abcdef", CredentialCheckResult::Unknown),
-            ("cookie", "sallyport-81=0123456789abcdef", CredentialCheckResult::Unknown),
-            ("cookie", "sallyport-80=0123456789ABCDEF", CredentialCheckResult::Unknown),
-            ("cookie", "sallyport-80", CredentialCheckResult::Unknown),
+            ("authorization", "Bearer 0123456789abcdef", CredentialCheckResult::Allowed),
+            ("authorization", "bearer  0123456789abcdef ", CredentialCheckResult::Allowed),
+            ("cookie", "a=b; sallyport-80=0123456789abcdef", CredentialCheckResult::Allowed),
+            ("authorization", "Basic 0123456789abcdef", CredentialCheckResult::Refused),
+            ("authorization", "Bearer 0123456789abcde", CredentialCheckResult::Refused),
+            ("authorization", "Bearer ", CredentialCheckResult::Refused),
+            ("authorization", "0123456789abcdef", CredentialCheckResult::Refused),
+            ("cookie", "sallyport-81=0123456789abcdef", CredentialCheckResult::Refused),
+            ("cookie", "sallyport-80=0123456789ABCDEF", CredentialCheckResult::Refused),
+            ("cookie", "sallyport-80", CredentialCheckResult::Refused),
         ] {
             check("/ui", Some((name, value)), &want);
         }
-        check("/ui", None, &CredentialCheckResult::Unknown);
+        check("/ui", None, &CredentialCheckResult::Refused);
     }
 
     #[test]
@@ -291,11 +291,11 @@ mod tests {
             check(
                 uri,
                 None,
-                &CredentialCheckResult::Welcome { location: location.to_owned(), cookie },
+                &CredentialCheckResult::Redirect { location: location.to_owned(), cookie },
             );
         }
         let known = Some(("authorization", "Bearer 0123456789abcdef"));
-        check("/ui?token=wrong", known, &CredentialCheckResult::Unknown);
+        check("/ui?token=wrong", known, &CredentialCheckResult::Refused);
     }
 
     #[test]
@@ -308,18 +308,18 @@ mod tests {
             format!("/ui?{good}&a=1&to%6ben=0"),
             format!("/ui?{good}&token"),
         ] {
-            check(&uri, None, &CredentialCheckResult::Unknown);
+            check(&uri, None, &CredentialCheckResult::Refused);
         }
         let mut headers = HeaderMap::new();
         let [good, bad] = ["Bearer 0123456789abcdef", "Bearer 0"].map(|text| text.parse().unwrap());
         let uri = "/ui".parse().unwrap();
         headers.append(header::AUTHORIZATION, good);
-        assert_eq!(key().check_credentials(SITE, &uri, &headers), CredentialCheckResult::Known);
+        assert_eq!(key().check_credentials(SITE, &uri, &headers), CredentialCheckResult::Allowed);
         headers.append(header::AUTHORIZATION, bad);
-        assert_eq!(key().check_credentials(SITE, &uri, &headers), CredentialCheckResult::Unknown);
+        assert_eq!(key().check_credentials(SITE, &uri, &headers), CredentialCheckResult::Refused);
         let cookie = "sallyport-80=0123456789abcdef".parse().unwrap();
         headers.append(header::COOKIE, cookie);
-        assert_eq!(key().check_credentials(SITE, &uri, &headers), CredentialCheckResult::Unknown);
+        assert_eq!(key().check_credentials(SITE, &uri, &headers), CredentialCheckResult::Refused);
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
             let uri = "/hooks?token=0123456789abcdef".parse().unwrap();
             assert_eq!(
                 key.check_credentials(SITE, &uri, &HeaderMap::new()),
-                CredentialCheckResult::Socket
+                CredentialCheckResult::AllowedForSocket
             );
         }
     }
@@ -337,8 +337,8 @@ mod tests {
     #[test]
     fn keys_are_made_at_random_and_weak_ones_refused() {
         let (one, other) = (
-            AccessKey::random(AccessKeyHolder::Person).unwrap(),
-            AccessKey::random(AccessKeyHolder::Person).unwrap(),
+            AccessKey::random(AccessKeyHolder::User).unwrap(),
+            AccessKey::random(AccessKeyHolder::User).unwrap(),
         );
         assert_eq!(one.text.expose().len(), 64);
         assert!(!one.is_match(other.text.expose()) && one.is_match(one.text.expose()));

@@ -68,14 +68,14 @@ const HEADERS_MAX: usize = 64;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Timeout of sending a refusal, and of draining the rest of the request.
-const FAREWELL_TIME_MAX: Duration = Duration::from_secs(1);
+const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Most refusals that are sent at the same time; further connections are dropped without an answer.
-const FAREWELLS_MAX: usize = 64;
+const REFUSALS_MAX: usize = 64;
 
-const NO_ROOM: HttpRefusal =
+const TOO_MANY_CONNECTIONS: HttpRefusal =
     http_refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many connections");
-const NO_HEAD: HttpRefusal =
+const HEAD_TIMED_OUT: HttpRefusal =
     http_refusal(StatusCode::REQUEST_TIMEOUT, "the head did not come in time");
 
 /// A connection that was upgraded to a WebSocket.
@@ -97,9 +97,9 @@ pub trait WebSocketHandler: Send + Sync {
 #[derive(Clone)]
 pub enum RouteHandler {
     /// Requests.
-    Page(Arc<dyn HttpRequestHandler>),
+    Http(Arc<dyn HttpRequestHandler>),
     /// WebSockets.
-    Talk(Arc<dyn WebSocketHandler>),
+    WebSocket(Arc<dyn WebSocketHandler>),
 }
 
 /// A path and its handler.
@@ -108,7 +108,7 @@ pub struct HttpRoute {
     /// Host, port and path.
     pub address: ListenAddress,
     /// The handler.
-    pub target: RouteHandler,
+    pub handler: RouteHandler,
     /// The key that grants access to it.
     pub key: Arc<AccessKey>,
 }
@@ -119,9 +119,9 @@ struct HttpSite {
     addr: SocketAddr,
     public: bool,
     routes: Vec<HttpRoute>,
-    rate: RequestLimiter,
+    limiter: RequestLimiter,
     /// The tasks of the WebSockets; they end with the site.
-    talks: std::sync::Mutex<JoinSet<()>>,
+    socket_tasks: std::sync::Mutex<JoinSet<()>>,
 }
 
 /// An address that is bound but not served yet.
@@ -141,7 +141,10 @@ impl HttpServer {
         let addr = listener.local_addr()?;
         let public = routes.iter().any(|route| route.address.public);
         let (rate, talks) = (RequestLimiter::default(), std::sync::Mutex::default());
-        Ok(Self { listener, site: Arc::new(HttpSite { addr, public, routes, rate, talks }) })
+        Ok(Self {
+            listener,
+            site: Arc::new(HttpSite { addr, public, routes, limiter: rate, socket_tasks: talks }),
+        })
     }
 
     /// The address, with its actual port.
@@ -151,7 +154,7 @@ impl HttpServer {
 
     /// Serves until the future is dropped, which ends every connection.
     pub async fn run(self) {
-        let farewells = Arc::new(Semaphore::new(FAREWELLS_MAX));
+        let farewells = Arc::new(Semaphore::new(REFUSALS_MAX));
         let (mut tasks, mut open) = (JoinSet::new(), OpenConnections::default());
         loop {
             tokio::select! {
@@ -165,7 +168,7 @@ impl HttpServer {
                         if let Ok(place) = Arc::clone(&farewells).try_acquire_owned() {
                             tasks.spawn(async move {
                                 let _place = place;
-                                send_refusal(stream, NO_ROOM).await;
+                                send_refusal(stream, TOO_MANY_CONNECTIONS).await;
                             });
                         }
                     }
@@ -179,7 +182,7 @@ impl HttpServer {
 
 /// Sends the reason for a refusal, and closes. Drains the request for a moment, because closing a
 /// TCP connection with unread data discards what was sent last.
-async fn send_refusal(mut stream: TcpStream, HttpRefusal { status, words }: HttpRefusal) {
+async fn send_refusal(mut stream: TcpStream, HttpRefusal { status, message: words }: HttpRefusal) {
     let text = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
          connection: close\r\n\r\n{words}\n",
@@ -191,7 +194,7 @@ async fn send_refusal(mut stream: TcpStream, HttpRefusal { status, words }: Http
         tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
     };
     // A client that does not read the refusal misses it.
-    let _ = tokio::time::timeout(FAREWELL_TIME_MAX, parting).await;
+    let _ = tokio::time::timeout(REFUSAL_TIME_MAX, parting).await;
 }
 
 async fn serve_connection(
@@ -202,9 +205,9 @@ async fn serve_connection(
 ) {
     let ahead = match tokio::time::timeout(HEAD_TIME_MAX, head::read_head(&mut stream)).await {
         Ok(Ok(ahead)) => ahead,
-        Ok(Err(HeadError::Gone)) => return,
+        Ok(Err(HeadError::Disconnected)) => return,
         Ok(Err(HeadError::Refused(refusal))) => return send_refusal(stream, refusal).await,
-        Err(_) => return send_refusal(stream, NO_HEAD).await,
+        Err(_) => return send_refusal(stream, HEAD_TIMED_OUT).await,
     };
     let service = service_fn(move |request| {
         let (site, known) = (Arc::clone(&site), known.clone());
@@ -234,14 +237,14 @@ impl HttpSite {
         let mut passes =
             routes.iter().map(|route| route.key.check_credentials(self.addr, uri, headers));
         passes
-            .find(|pass| *pass != CredentialCheckResult::Unknown)
-            .unwrap_or(CredentialCheckResult::Unknown)
+            .find(|pass| *pass != CredentialCheckResult::Refused)
+            .unwrap_or(CredentialCheckResult::Refused)
     }
 
     /// The handler of a path: of all matching routes, the one with the longest path.
     fn find_route(&self, path: &str, is_talk: bool) -> Option<&HttpRoute> {
         let fits = |route: &&HttpRoute| {
-            matches!(route.target, RouteHandler::Talk(_)) == is_talk
+            matches!(route.handler, RouteHandler::WebSocket(_)) == is_talk
                 && route.address.serves_path(path)
         };
         self.routes.iter().filter(fits).max_by_key(|route| route.address.path.len())

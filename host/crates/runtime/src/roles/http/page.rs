@@ -19,18 +19,18 @@ use tokio::time::Instant;
 
 use super::HttpRequestHandler;
 use crate::{
-    gate::Tell,
+    gate::MessageSink,
     roles::{RolePlugin, RoleRunKind, SessionRoles, failure_reason},
 };
 
 /// How long one decision covers read-only requests to one path under one policy. A page sends
 /// several per second, and each decision is a record. Every other request has a decision of its
 /// own.
-const LOOK_TIME_MAX: Duration = Duration::from_secs(60);
+const DECISION_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Most decisions that are kept. A page requests a handful of paths; when the limit is reached, all
 /// kept decisions are dropped.
-const LOOKS_MAX: usize = 64;
+const CACHED_DECISIONS_MAX: usize = 64;
 
 /// The response to a request that a rule of the policy denies.
 const DENIED: &str = "the policy does not allow this\n";
@@ -40,17 +40,17 @@ pub struct PluginRequestHandler {
     /// The plugins of the session.
     pub roles: Arc<SessionRoles>,
     /// The plugin.
-    pub player: RolePlugin,
+    pub role_plugin: RolePlugin,
     /// The session that it belongs to.
     pub session_id: String,
     /// Receives its inputs, if it is a listener.
     pub inbox: Option<Arc<dyn SessionInbox>>,
     /// Receives its commands, if it is a UI.
-    pub seat: Option<Arc<dyn UiSession>>,
+    pub ui_session: Option<Arc<dyn UiSession>>,
     /// Receives errors, for the operator.
-    pub tell: Tell,
+    pub message_sink: MessageSink,
     /// The latest decisions on read-only requests.
-    pub looks: ReadDecisionCache,
+    pub decision_cache: ReadDecisionCache,
 }
 
 /// The latest decisions on read-only requests.
@@ -60,9 +60,9 @@ pub struct ReadDecisionCache(Mutex<BTreeMap<String, CachedReadDecision>>);
 /// A decision on requests that rules cannot tell apart.
 #[derive(Debug)]
 struct CachedReadDecision {
-    at: Instant,
+    decided_at: Instant,
     /// The edition of the policy that decided.
-    edition: u64,
+    policy_revision: u64,
     call: AdmittedCall,
 }
 
@@ -70,18 +70,23 @@ impl ReadDecisionCache {
     fn cached_decision(&self, about: &Value, edition: u64) -> Option<AdmittedCall> {
         let looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let look = looks.get(&about.to_string())?;
-        let holds = look.edition == edition && look.at.elapsed() < LOOK_TIME_MAX;
+        let holds =
+            look.policy_revision == edition && look.decided_at.elapsed() < DECISION_TIME_MAX;
         holds.then(|| look.call.clone_for_rerun())
     }
 
     fn store_decision(&self, about: &Value, edition: u64, call: &AdmittedCall) {
         let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if looks.len() >= LOOKS_MAX {
+        if looks.len() >= CACHED_DECISIONS_MAX {
             looks.clear();
         }
         looks.insert(
             about.to_string(),
-            CachedReadDecision { at: Instant::now(), edition, call: call.clone() },
+            CachedReadDecision {
+                decided_at: Instant::now(),
+                policy_revision: edition,
+                call: call.clone(),
+            },
         );
     }
 }
@@ -108,15 +113,17 @@ impl PluginRequestHandler {
         only_looks: bool,
     ) -> Result<AdmittedCall, Box<CallReport>> {
         let about = json!({ "method": request.method().as_str(), "path": request.uri().path() });
-        let edition = self.roles.registry().gate().standing.current().number;
+        let edition = self.roles.registry().gate().policy_store.current().revision;
         let may_share = only_looks && !self.roles.is_audit_failing();
-        if let Some(call) = self.looks.cached_decision(&about, edition).filter(|_| may_share) {
+        if let Some(call) =
+            self.decision_cache.cached_decision(&about, edition).filter(|_| may_share)
+        {
             return Ok(call);
         }
         let context = self.roles.new_call_context(&self.session_id);
-        let call = self.player.admit_run(RoleRunKind::Http, context, &about).await?;
+        let call = self.role_plugin.admit_run(RoleRunKind::Http, context, &about).await?;
         if only_looks {
-            self.looks.store_decision(&about, edition, &call);
+            self.decision_cache.store_decision(&about, edition, &call);
         }
         Ok(call)
     }
@@ -129,13 +136,13 @@ impl PluginRequestHandler {
         only_looks: bool,
         request: Request<Full<Bytes>>,
     ) -> Response<HttpBody> {
-        let player = self.player.clone();
+        let player = self.role_plugin.clone();
         let playing =
             if only_looks { player.start_silent_run(&call) } else { player.start_run(&call) };
-        let (inbox, seat) = (self.inbox.clone(), self.seat.clone());
+        let (inbox, seat) = (self.inbox.clone(), self.ui_session.clone());
         let ServedRequest { response, report } =
             player.plugin().serve_request(call, inbox, seat, request);
-        let tell = Arc::clone(&self.tell);
+        let tell = Arc::clone(&self.message_sink);
         tokio::spawn(async move {
             let report = report.await;
             if let Some(why) = failure_reason(&report) {
@@ -148,7 +155,7 @@ impl PluginRequestHandler {
 
     fn report_failure(&self, report: &CallReport) {
         let why = failure_reason(report).unwrap_or_default();
-        (self.tell)(&format!("{}: a request was refused: {why}", self.player.name()));
+        (self.message_sink)(&format!("{}: a request was refused: {why}", self.role_plugin.name()));
     }
 }
 

@@ -18,20 +18,20 @@ use tokio::{
 };
 
 /// Timeout of a write without progress.
-const TAKE_TIME_MAX: Duration = Duration::from_secs(20);
+const WRITE_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// A connection that ends when the client stops reading.
 pub(super) struct WriteTimeoutStream {
     stream: TcpStream,
     /// The bytes that were already read.
-    ahead: Bytes,
+    buffered: Bytes,
     /// Runs while a write is blocked.
-    patience: Option<Pin<Box<Sleep>>>,
+    write_deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl WriteTimeoutStream {
-    pub(super) fn new(stream: TcpStream, ahead: Bytes) -> Self {
-        Self { stream, ahead, patience: None }
+    pub(super) fn new(stream: TcpStream, buffered: Bytes) -> Self {
+        Self { stream, buffered, write_deadline: None }
     }
 
     fn with_write_timeout<T>(
@@ -40,10 +40,10 @@ impl WriteTimeoutStream {
         sent: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if sent.is_ready() {
-            self.patience = None;
+            self.write_deadline = None;
             return sent;
         }
-        let patience = self.patience.get_or_insert_with(|| Box::pin(sleep(TAKE_TIME_MAX)));
+        let patience = self.write_deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_TIME_MAX)));
         patience.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -54,11 +54,11 @@ impl AsyncRead for WriteTimeoutStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.ahead.is_empty() {
+        if self.buffered.is_empty() {
             return Pin::new(&mut self.stream).poll_read(context, buffer);
         }
-        let bytes = self.ahead.len().min(buffer.remaining());
-        buffer.put_slice(&self.ahead.split_to(bytes));
+        let bytes = self.buffered.len().min(buffer.remaining());
+        buffer.put_slice(&self.buffered.split_to(bytes));
         Poll::Ready(Ok(()))
     }
 }

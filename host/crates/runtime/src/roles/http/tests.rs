@@ -71,17 +71,17 @@ struct World {
 async fn world() -> World {
     let page = Arc::new(Echo::default());
     let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-    let ui = Arc::new(AccessKey::new(TOKEN.to_owned(), AccessKeyHolder::Person));
+    let ui = Arc::new(AccessKey::new(TOKEN.to_owned(), AccessKeyHolder::User));
     let programs = Arc::new(AccessKey::from_secret(&Secret::new(OTHER_TOKEN)).unwrap());
     let route = |path: &str, target, key: &Arc<AccessKey>| HttpRoute {
-        address: ListenAddress { addr: local, path: path.to_owned(), public: false },
-        target,
+        address: ListenAddress { socket_address: local, path: path.to_owned(), public: false },
+        handler: target,
         key: Arc::clone(key),
     };
     let routes = vec![
-        route("/ui", RouteHandler::Page(Arc::clone(&page) as _), &ui),
-        route("/chat", RouteHandler::Talk(Arc::new(Parrot)), &ui),
-        route("/hooks", RouteHandler::Page(Arc::clone(&page) as _), &programs),
+        route("/ui", RouteHandler::Http(Arc::clone(&page) as _), &ui),
+        route("/chat", RouteHandler::WebSocket(Arc::new(Parrot)), &ui),
+        route("/hooks", RouteHandler::Http(Arc::clone(&page) as _), &programs),
     ];
     let server = HttpServer::bind(local, routes).await.unwrap();
     let addr = server.local_addr();

@@ -36,8 +36,8 @@ impl InputQueue {
 
 /// A tray with a place reserved for the next input.
 pub struct ReservedInputSlot {
-    tray: InputQueue,
-    place: Mutex<Option<OwnedPermit<UserInputMessage>>>,
+    input_queue: InputQueue,
+    permit: Mutex<Option<OwnedPermit<UserInputMessage>>>,
 }
 
 impl InputQueue {
@@ -45,7 +45,7 @@ impl InputQueue {
     /// `None` if the session has ended.
     pub async fn reserve_slot(&self) -> Option<ReservedInputSlot> {
         let place = self.0.clone().reserve_owned().await.ok()?;
-        Some(ReservedInputSlot { tray: self.clone(), place: Mutex::new(Some(place)) })
+        Some(ReservedInputSlot { input_queue: self.clone(), permit: Mutex::new(Some(place)) })
     }
 }
 
@@ -57,10 +57,10 @@ impl SessionInbox for InputQueue {
 
 impl SessionInbox for ReservedInputSlot {
     fn submit_input(&self, text: String, origin: InputOrigin) -> Result<(), SubmissionError> {
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let place = self.permit.lock().unwrap_or_else(PoisonError::into_inner).take();
         match place {
             Some(place) => drop(place.send(build_user_message(text, origin))),
-            None => self.tray.push(build_user_message(text, origin))?,
+            None => self.input_queue.push(build_user_message(text, origin))?,
         }
         Ok(())
     }

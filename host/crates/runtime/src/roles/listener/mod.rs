@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 
 use self::inbox::{INPUTS_WAITING_MAX, InputQueue};
 use super::{RolePlugin, RoleRunKind, SessionRoles, failure_reason};
-use crate::gate::Tell;
+use crate::gate::MessageSink;
 
 /// Most answers that may wait for a connection: one for each input that can wait, and one for the
 /// input of the current turn.
@@ -34,32 +34,32 @@ pub struct SessionListener {
     /// The plugins of the session.
     pub roles: Arc<SessionRoles>,
     /// The plugin.
-    pub player: RolePlugin,
+    pub role_plugin: RolePlugin,
     /// The session that it listens for.
     pub session_id: String,
     /// Receives its inputs.
-    pub tray: InputQueue,
+    pub input_queue: InputQueue,
     /// Receives errors, for the operator.
-    pub tell: Tell,
+    pub message_sink: MessageSink,
     /// The open connections.
-    pub lines: ListenerConnections,
+    pub connections: ListenerConnections,
 }
 
 /// The open connections, and the channels for their answers.
 #[derive(Debug, Default)]
 pub struct ListenerConnections {
-    open: Mutex<BTreeMap<String, mpsc::Sender<String>>>,
+    answer_senders: Mutex<BTreeMap<String, mpsc::Sender<String>>>,
     /// Number of connections so far.
-    count: AtomicU64,
+    opened_count: AtomicU64,
     /// Number of connections that have not ended yet, including those that are closing.
-    standing: AtomicU64,
+    open_count: AtomicU64,
     /// The plugin was notified that signals will come.
     has_started: AtomicBool,
 }
 
 /// An open connection.
 pub struct ListenerConnection {
-    ear: Arc<SessionListener>,
+    listener: Arc<SessionListener>,
     /// Its name, unique within the listener.
     pub name: String,
     /// The session's answers to inputs from this connection. The channel closes when the session
@@ -76,21 +76,21 @@ impl SessionListener {
     pub async fn start(&self) -> Result<(), String> {
         let call =
             self.admit_signal("start", None).await.map_err(|report| failure_text(&report))?;
-        let playing = self.player.start_run(&call);
+        let playing = self.role_plugin.start_run(&call);
         let report = self.listener_for_call(call).start().await;
         let why = failure_reason(&report);
-        self.lines.has_started.store(why.is_none(), Ordering::Relaxed);
+        self.connections.has_started.store(why.is_none(), Ordering::Relaxed);
         playing.finish(&report);
         why.map_or(Ok(()), Err)
     }
 
     /// Notifies the plugin that no more signals come, if it was notified of the start.
     pub async fn stop(&self) {
-        if !self.lines.has_started.load(Ordering::Relaxed) {
+        if !self.connections.has_started.load(Ordering::Relaxed) {
             return;
         }
         let Ok(call) = self.admit_signal("stop", None).await else { return };
-        let playing = self.player.start_run(&call);
+        let playing = self.role_plugin.start_run(&call);
         let report = self.listener_for_call(call).stop().await;
         self.report_failure(&report);
         playing.finish(&report);
@@ -110,8 +110,8 @@ impl SessionListener {
                 return Vec::new();
             }
         };
-        let playing = self.player.start_run(&call);
-        let listener = self.player.plugin().create_listener(call, inbox);
+        let playing = self.role_plugin.start_run(&call);
+        let listener = self.role_plugin.plugin().create_listener(call, inbox);
         let SignalResult { replies, report } = listener.handle_signal(connection, signal).await;
         self.report_failure(&report);
         playing.finish(&report);
@@ -120,32 +120,36 @@ impl SessionListener {
 
     /// Sends the answer to an input to the input's connection, if that is still open.
     pub fn deliver_answer(&self, connection: &str, answer: &str) {
-        let open = self.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.connections.answer_senders.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(line) = open.get(connection) else { return };
         if line.try_send(answer.to_owned()).is_err() {
-            (self.tell)(&format!("{}: {connection} takes no answer", self.player.name()));
+            (self.message_sink)(&format!(
+                "{}: {connection} takes no answer",
+                self.role_plugin.name()
+            ));
         }
     }
 
     /// Closes every connection after its waiting answers are sent.
     pub fn close_connections(&self) {
-        self.lines.open.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.connections.answer_senders.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Whether any connection has not ended yet.
     pub fn has_connections(&self) -> bool {
-        self.lines.standing.load(Ordering::Relaxed) > 0
+        self.connections.open_count.load(Ordering::Relaxed) > 0
     }
 
     /// Opens a connection of this kind.
     pub fn open_connection(self: &Arc<Self>, kind: &str) -> ListenerConnection {
         let (line, answers) = mpsc::channel(ANSWERS_WAITING_MAX);
-        let number = self.lines.count.fetch_add(1, Ordering::Relaxed) + 1;
-        self.lines.standing.fetch_add(1, Ordering::Relaxed);
+        let number = self.connections.opened_count.fetch_add(1, Ordering::Relaxed) + 1;
+        self.connections.open_count.fetch_add(1, Ordering::Relaxed);
         let name = format!("{kind}-{number}");
-        let mut open = self.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open =
+            self.connections.answer_senders.lock().unwrap_or_else(PoisonError::into_inner);
         open.insert(name.clone(), line);
-        ListenerConnection { ear: Arc::clone(self), name, answers }
+        ListenerConnection { listener: Arc::clone(self), name, answers }
     }
 
     async fn admit_signal(
@@ -158,16 +162,16 @@ impl SessionListener {
             None => json!({ "signal": signal }),
         };
         let context = self.roles.new_call_context(&self.session_id);
-        self.player.admit_run(RoleRunKind::Listener, context, &about).await
+        self.role_plugin.admit_run(RoleRunKind::Listener, context, &about).await
     }
 
     fn listener_for_call(&self, call: AdmittedCall) -> PluginListener {
-        self.player.plugin().create_listener(call, Arc::new(self.tray.clone()))
+        self.role_plugin.plugin().create_listener(call, Arc::new(self.input_queue.clone()))
     }
 
     fn report_failure(&self, report: &CallReport) {
         if let Some(why) = failure_reason(report) {
-            (self.tell)(&format!("{}: {why}", self.player.name()));
+            (self.message_sink)(&format!("{}: {why}", self.role_plugin.name()));
         }
     }
 }
@@ -175,7 +179,7 @@ impl SessionListener {
 impl ListenerConnection {
     /// Delivers a signal on this connection to the plugin.
     pub async fn deliver_signal(&self, signal: ListenerSignal) -> Vec<ListenerReply> {
-        self.deliver_signal_to_inbox(signal, Arc::new(self.ear.tray.clone())).await
+        self.deliver_signal_to_inbox(signal, Arc::new(self.listener.input_queue.clone())).await
     }
 
     /// Delivers a signal on this connection to the plugin, with a separate inbox.
@@ -184,15 +188,16 @@ impl ListenerConnection {
         signal: ListenerSignal,
         inbox: Arc<dyn SessionInbox>,
     ) -> Vec<ListenerReply> {
-        self.ear.deliver_signal(&self.name, signal, inbox).await
+        self.listener.deliver_signal(&self.name, signal, inbox).await
     }
 }
 
 impl Drop for ListenerConnection {
     fn drop(&mut self) {
-        let mut open = self.ear.lines.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open =
+            self.listener.connections.answer_senders.lock().unwrap_or_else(PoisonError::into_inner);
         open.remove(&self.name);
-        self.ear.lines.standing.fetch_sub(1, Ordering::Relaxed);
+        self.listener.connections.open_count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

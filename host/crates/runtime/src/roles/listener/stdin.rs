@@ -77,7 +77,7 @@ pub async fn deliver_lines(
 ) {
     let mut ended = Some(ended);
     let mut desk = StdinConnection { connection: ear.open_connection("stdin"), print };
-    let tray: Arc<dyn SessionInbox> = Arc::new(ear.tray.clone());
+    let tray: Arc<dyn SessionInbox> = Arc::new(ear.input_queue.clone());
     let mut is_open =
         desk.deliver_signal(ListenerSignal::Opened("standard input".to_owned()), &tray).await;
     loop {
@@ -87,10 +87,10 @@ pub async fn deliver_lines(
                 Some(answer) => (ListenerSignal::Answered(answer), Arc::clone(&tray)),
                 None => break,
             },
-            heard = next_signal(&mut lines, &ear.tray), if is_open => match heard {
+            heard = next_signal(&mut lines, &ear.input_queue), if is_open => match heard {
                 Some((Some(signal), kept)) => (signal, Arc::new(kept) as Arc<dyn SessionInbox>),
                 Some((None, _)) => {
-                    (ear.tell)(&format!("a line of more than {LINE_BYTES_MAX} bytes is passed over"));
+                    (ear.message_sink)(&format!("a line of more than {LINE_BYTES_MAX} bytes is passed over"));
                     continue;
                 }
                 None => { is_open = false; continue; }

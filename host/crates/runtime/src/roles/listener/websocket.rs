@@ -20,13 +20,13 @@ use crate::roles::http::{Socket, TokenBucket, WebSocketHandler};
 
 /// How often the other side is pinged. A connection without any message between two pings is
 /// dropped.
-const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Timeout of sending one message.
 const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Timeout of the closing handshake.
-const FAREWELL_TIME_MAX: Duration = Duration::from_secs(2);
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Messages per second on average, and the largest burst: far more than a user types.
 const MESSAGES_PER_SECOND: f64 = 10.0;
@@ -42,7 +42,7 @@ impl WebSocketHandler for WebSocketAcceptor {
     fn handle_socket(&self, socket: Socket, peer: SocketAddr) -> BoxFuture<'static, ()> {
         let connection = self.0.open_connection("ws");
         let bucket = TokenBucket::new(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE_MAX);
-        let mut ping = interval(PING_EVERY);
+        let mut ping = interval(PING_INTERVAL);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let speech = WebSocketSession { connection, socket, bucket, ping, is_quiet: false };
         Box::pin(speech.run_session(peer))
@@ -64,7 +64,7 @@ impl WebSocketSession {
         while flow.is_continue() {
             flow = self.handle_next_event().await;
         }
-        let _ = tokio::time::timeout(FAREWELL_TIME_MAX, self.drain_and_close()).await;
+        let _ = tokio::time::timeout(CLOSE_TIME_MAX, self.drain_and_close()).await;
         self.connection.deliver_signal(ListenerSignal::Closed).await;
     }
 

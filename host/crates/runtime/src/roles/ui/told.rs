@@ -15,7 +15,7 @@ use crate::roles::origin_text;
 const DIGEST_CHARS: usize = 12;
 
 /// Size limit of an access's description in bytes: the most that a page shows of one text.
-const ACT_BYTES_MAX: usize = 60 * 1024;
+const ACCESS_BYTES_MAX: usize = 60 * 1024;
 
 /// Returns the UI events for an event of the session.
 pub fn convert_event(event: &SessionEvent) -> Vec<UiEvent> {
@@ -98,7 +98,7 @@ fn turn_end_event(end: &TurnEnd) -> Option<UiEvent> {
         TurnEnd::Spoken { text } => {
             Some(new_message_event(UiMessageAuthor::Assistant, UiTextFormat::Text, text, None))
         }
-        TurnEnd::BudgetReached { what } => Some(notice_event(&format!("stopped: {what}"))),
+        TurnEnd::BudgetReached { limit: what } => Some(notice_event(&format!("stopped: {what}"))),
         TurnEnd::ModelFailed(error) => Some(notice_event(&error.to_string())),
         TurnEnd::Cancelled => Some(notice_event("cancelled")),
         TurnEnd::InputRefused(error) => Some(notice_event(&error.to_string())),
@@ -128,7 +128,7 @@ fn tool_call_request(confirmation_id: u64, request: &ApprovalRequest) -> UiToolC
 /// plugin's powers.
 fn security_warning(request: &ApprovalRequest) -> String {
     let act = access_description(request);
-    let powers = match &request.powers[..] {
+    let powers = match &request.capabilities[..] {
         [] => String::new(),
         powers => format!(" {} can: {}.", request.call.tool.plugin, powers.join("; ")),
     };
@@ -176,5 +176,5 @@ fn request_parts_text(request: &RequestPreview) -> String {
 
 /// Whether a question fits into one event of a UI. The user cannot answer a longer one there.
 pub fn fits_in_event(request: &ApprovalRequest) -> bool {
-    access_description(request).len() <= ACT_BYTES_MAX
+    access_description(request).len() <= ACCESS_BYTES_MAX
 }

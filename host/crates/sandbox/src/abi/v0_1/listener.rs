@@ -39,7 +39,7 @@ pub(super) async fn handle_signal(
 ) -> wasmtime::Result<Result<Vec<ListenerReply>, ToolReturnValue>> {
     let guest = listener.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
     let bytes_max = store.data().output_bytes_max();
-    let ledger = store.data().case.ledger.clone();
+    let ledger = store.data().run_context.effect_log.clone();
     let result = guest.call_handle(store, &connection, &signal_to_wit(signal)).await?;
     let replies = |replies: Vec<wit::Reply>| {
         let known = replies.into_iter().filter_map(|reply| {

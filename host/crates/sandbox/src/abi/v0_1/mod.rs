@@ -17,7 +17,8 @@ use wasmtime::{
 };
 
 use super::{
-    Answer, PluginAbi, PluginExport, ROLES, ToolReturnValue, UncheckedTool, missing_export_answer,
+    ExportFuture, PluginAbi, PluginExport, ROLES, ToolReturnValue, UncheckedTool,
+    missing_export_answer,
 };
 use crate::{
     bindings::v0_1::exports::sallyport::plugin as wit,
@@ -103,7 +104,7 @@ impl PluginAbi for PluginAbiV0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, Vec<UncheckedTool>> {
+    ) -> ExportFuture<'a, Vec<UncheckedTool>> {
         let Some(tools) = &self.tools else { return Box::pin(ready(Ok(Vec::new()))) };
         Box::pin(tools::list_tools(tools, store, instance))
     }
@@ -113,7 +114,7 @@ impl PluginAbi for PluginAbiV0_1 {
         store: &'a mut Store<Guest>,
         instance: Instance,
         call: &'a AdmittedCall,
-    ) -> Answer<'a, ToolReturnValue> {
+    ) -> ExportFuture<'a, ToolReturnValue> {
         let Some(tools) = &self.tools else { return missing_export_answer(PluginExport::Tools) };
         Box::pin(tools::call_tool(tools, store, instance, call))
     }
@@ -122,7 +123,7 @@ impl PluginAbi for PluginAbiV0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, Result<(), String>> {
+    ) -> ExportFuture<'a, Result<(), String>> {
         let Some(lifecycle) = &self.lifecycle else {
             return missing_export_answer(PluginExport::Lifecycle);
         };
@@ -133,7 +134,7 @@ impl PluginAbi for PluginAbiV0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, ()> {
+    ) -> ExportFuture<'a, ()> {
         let Some(lifecycle) = &self.lifecycle else {
             return missing_export_answer(PluginExport::Lifecycle);
         };
@@ -146,7 +147,7 @@ impl PluginAbi for PluginAbiV0_1 {
         instance: Instance,
         call: &'a AdmittedCall,
         firing: TimerFiring,
-    ) -> Answer<'a, ToolReturnValue> {
+    ) -> ExportFuture<'a, ToolReturnValue> {
         let Some(timers) = &self.timers else { return missing_export_answer(PluginExport::Timers) };
         Box::pin(timers::fire_timer(timers, store, instance, call, firing))
     }
@@ -155,7 +156,7 @@ impl PluginAbi for PluginAbiV0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, GuidePersona> {
+    ) -> ExportFuture<'a, GuidePersona> {
         let Some(guide) = &self.guide else { return missing_export_answer(PluginExport::Guide) };
         Box::pin(guide::describe_assistant(guide, store, instance))
     }
@@ -166,7 +167,7 @@ impl PluginAbi for PluginAbiV0_1 {
         instance: Instance,
         call: &'a AdmittedCall,
         generation: GenerationRequest,
-    ) -> Answer<'a, Result<ProviderAnswer, ProviderFailure>> {
+    ) -> ExportFuture<'a, Result<ProviderAnswer, ProviderFailure>> {
         let Some(provider) = &self.provider else {
             return missing_export_answer(PluginExport::Provider);
         };
@@ -177,7 +178,7 @@ impl PluginAbi for PluginAbiV0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, ToolReturnValue> {
+    ) -> ExportFuture<'a, ToolReturnValue> {
         let Some(listener) = &self.listener else {
             return missing_export_answer(PluginExport::Listener);
         };
@@ -188,7 +189,7 @@ impl PluginAbi for PluginAbiV0_1 {
         &'a self,
         store: &'a mut Store<Guest>,
         instance: Instance,
-    ) -> Answer<'a, ()> {
+    ) -> ExportFuture<'a, ()> {
         let Some(listener) = &self.listener else {
             return missing_export_answer(PluginExport::Listener);
         };
@@ -201,7 +202,7 @@ impl PluginAbi for PluginAbiV0_1 {
         instance: Instance,
         connection: String,
         signal: ListenerSignal,
-    ) -> Answer<'a, Result<Vec<ListenerReply>, ToolReturnValue>> {
+    ) -> ExportFuture<'a, Result<Vec<ListenerReply>, ToolReturnValue>> {
         let Some(listener) = &self.listener else {
             return missing_export_answer(PluginExport::Listener);
         };
@@ -213,7 +214,7 @@ impl PluginAbi for PluginAbiV0_1 {
         store: &'a mut Store<Guest>,
         instance: Instance,
         event: UiEvent,
-    ) -> Answer<'a, ()> {
+    ) -> ExportFuture<'a, ()> {
         let Some(ui) = &self.ui else { return missing_export_answer(PluginExport::Ui) };
         Box::pin(ui::handle_ui_event(ui, store, instance, event))
     }

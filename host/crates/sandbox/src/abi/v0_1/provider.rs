@@ -28,7 +28,7 @@ pub(super) async fn generate_answer(
     let history: Vec<_> = generation.history.into_iter().map(message_to_wit).collect();
     let tools: Vec<_> = generation.tools.into_iter().map(tool_definition_to_wit).collect();
     let settings = settings_to_wit(generation.settings);
-    let context = call_context(call, &store.data().case);
+    let context = call_context(call, &store.data().run_context);
     let result = guest.call_generate(store, &context, &history, &tools, &settings).await?;
     Ok(result.map(answer_from_wit).map_err(failure_from_wit))
 }

@@ -21,14 +21,14 @@ pub(super) async fn fire_timer(
     firing: TimerFiring,
 ) -> wasmtime::Result<ToolReturnValue> {
     let guest = timers.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
-    let context = call_context(call, &store.data().case);
+    let context = call_context(call, &store.data().run_context);
     let bytes_max = store.data().output_bytes_max();
     let firing = timers::Firing {
         timer: timer_to_wit(firing.timer),
         due_ms: firing.due_ms,
         late: firing.late,
         missed: firing.missed,
-        again: firing.again,
+        again: firing.will_repeat,
         extra: None,
     };
     let result = guest.call_on_timer(store, &context, &firing).await?;
@@ -38,7 +38,7 @@ pub(super) async fn fire_timer(
 fn timer_to_wit(timer: StoredTimer) -> schedule::Timer {
     schedule::Timer {
         id: timer.id,
-        moment: moment_to_wit(timer.moment),
+        moment: moment_to_wit(timer.schedule),
         next_ms: timer.next_ms,
         label: timer.label,
         payload: timer.payload,

@@ -30,7 +30,7 @@ pub(super) async fn call_tool(
     call: &AdmittedCall,
 ) -> wasmtime::Result<ToolReturnValue> {
     let guest = tools.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
-    let context = call_context(call, &store.data().case);
+    let context = call_context(call, &store.data().run_context);
     let output_bytes_max = store.data().output_bytes_max();
     let name = call.tool().tool.as_str();
     let arguments = call.arguments_text().to_owned();

@@ -9,13 +9,13 @@ use landlock::{
 use super::IsolationLayerStatus;
 
 /// The newest ABI known here. An older kernel enforces the part that it supports.
-const NEWEST: ABI = ABI::V7;
+const NEWEST_ABI: ABI = ABI::V7;
 
 /// Denies everything that Landlock can deny to this thread and to threads that it starts.
 pub(super) fn apply_landlock() -> IsolationLayerStatus {
     match restrict_thread() {
-        Ok(RulesetStatus::FullyEnforced) => IsolationLayerStatus::Up,
-        Ok(RulesetStatus::PartiallyEnforced) => IsolationLayerStatus::Partly,
+        Ok(RulesetStatus::FullyEnforced) => IsolationLayerStatus::Active,
+        Ok(RulesetStatus::PartiallyEnforced) => IsolationLayerStatus::Partial,
         Ok(RulesetStatus::NotEnforced) | Err(_) => IsolationLayerStatus::Missing,
     }
 }
@@ -24,8 +24,8 @@ pub(super) fn apply_landlock() -> IsolationLayerStatus {
 fn restrict_thread() -> Result<RulesetStatus, RulesetError> {
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(NEWEST))?
-        .handle_access(AccessNet::from_all(NEWEST))?
-        .scope(Scope::from_all(NEWEST))?;
+        .handle_access(AccessFs::from_all(NEWEST_ABI))?
+        .handle_access(AccessNet::from_all(NEWEST_ABI))?
+        .scope(Scope::from_all(NEWEST_ABI))?;
     Ok(rules.create()?.restrict_self()?.ruleset)
 }

@@ -37,9 +37,9 @@ pub enum IsolationLayerStatus {
     /// The system does not support it.
     Missing,
     /// The system supports an older version of it, with gaps.
-    Partly,
+    Partial,
     /// The wall is up.
-    Up,
+    Active,
 }
 
 /// The walls around a compilation that not every system has. The resource limits apply everywhere.

@@ -19,7 +19,7 @@ use super::IsolationLayerStatus;
 
 /// Calls that are allowed with any arguments: memory, waiting for the process's own threads, signal
 /// handlers, time, and exit.
-const ALLOWED: [i64; 23] = [
+const ALLOWED_CALLS: [i64; 23] = [
     libc::SYS_brk,
     libc::SYS_clock_gettime,
     libc::SYS_clock_nanosleep,
@@ -49,11 +49,11 @@ const ALLOWED: [i64; 23] = [
 pub(super) fn apply_seccomp() -> IsolationLayerStatus {
     let raised =
         build_filter().is_ok_and(|filter| seccompiler::apply_filter_all_threads(&filter).is_ok());
-    if raised { IsolationLayerStatus::Up } else { IsolationLayerStatus::Missing }
+    if raised { IsolationLayerStatus::Active } else { IsolationLayerStatus::Missing }
 }
 
 fn build_filter() -> Result<BpfProgram, BackendError> {
-    let mut rules: BTreeMap<i64, Vec<Rule>> = ALLOWED.map(|call| (call, Vec::new())).into();
+    let mut rules: BTreeMap<i64, Vec<Rule>> = ALLOWED_CALLS.map(|call| (call, Vec::new())).into();
     rules.extend([
         (libc::SYS_read, vec![require_argument_value(0, STDIN_FILENO)?]),
         (

@@ -93,7 +93,7 @@ fn the_limits_are_set_for_good() {
 fn behind_landlock() {
     assert_eq!(
         landlock::apply_landlock(),
-        IsolationLayerStatus::Up,
+        IsolationLayerStatus::Active,
         "this test needs Linux 6.12 or newer"
     );
     check(&BOTH);
@@ -109,7 +109,7 @@ fn behind_seccomp() {
     let engine = Engine::new(&engine_config()).unwrap();
     let parent = getppid().unwrap();
     start_threads(2).unwrap();
-    assert_eq!(seccomp::apply_seccomp(), IsolationLayerStatus::Up);
+    assert_eq!(seccomp::apply_seccomp(), IsolationLayerStatus::Active);
     check(&BOTH);
     check(&CALLS);
     assert_eq!(test_kill_process(parent), Err(Errno::PERM), "signal the parent");

@@ -26,7 +26,7 @@ async fn a_tape_that_is_cut_anywhere_plays_up_to_there() {
         let lines = cut.lines().count() - usize::from(!cut.ends_with('\n'));
         match problem {
             None => assert!(!heard.is_empty() || !cut.contains("\"do it\"}}\n"), "{cut}"),
-            Some(ReplayError::Cut { line, .. } | ReplayError::Ended { line, .. }) => {
+            Some(ReplayError::Truncated { line, .. } | ReplayError::Ended { line, .. }) => {
                 assert_eq!(line, lines, "{cut}");
             }
             Some(other) => panic!("{other}: {cut}"),

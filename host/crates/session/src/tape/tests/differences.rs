@@ -99,7 +99,7 @@ async fn a_call_that_was_taken_back_is_told() {
                       \"arguments\":\"{\\\"x\\\":1}\",\"end\":\"dropped\"}\n";
     let edited = format!("{before}{taken_back}{{\"line\":\"decision\"{after}");
     let (_, problem) = play(&edited, options(), |_| {}).await;
-    assert_eq!(problem, Some(ReplayError::TakenBack { line: 5 }));
+    assert_eq!(problem, Some(ReplayError::UnexpectedWithdrawal { line: 5 }));
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,7 +19,7 @@ fn ids_are_short_and_plain() {
     }
     for id in ["", " ", "a b", "a/b", "é", "a\0", "a\n", "%", "*", "\u{1b}[2J"] {
         let error = fixture.sessions().create(&new_session(id)).unwrap_err();
-        assert!(matches!(error, StoreError::NoSessionId { .. }), "{id:?}");
+        assert!(matches!(error, StoreError::InvalidSessionId { .. }), "{id:?}");
     }
     check_refused(
         fixture.sessions().create(&new_session(&"x".repeat(65))),

@@ -8,10 +8,10 @@ fn where_codes_are_obeyed() {
         (true, Some("xterm-256color"), None, OutputCapabilities::Live(ColourMode::On)),
         (true, Some("xterm"), Some(""), OutputCapabilities::Live(ColourMode::On)),
         (true, Some("xterm"), Some("1"), OutputCapabilities::Live(ColourMode::Off)),
-        (true, Some("dumb"), None, OutputCapabilities::Passing),
-        (true, Some(""), None, OutputCapabilities::Passing),
-        (false, Some("xterm"), None, OutputCapabilities::Passing),
-        (false, None, Some("1"), OutputCapabilities::Passing),
+        (true, Some("dumb"), None, OutputCapabilities::Plain),
+        (true, Some(""), None, OutputCapabilities::Plain),
+        (false, Some("xterm"), None, OutputCapabilities::Plain),
+        (false, None, Some("1"), OutputCapabilities::Plain),
     ];
     for (is_terminal, term, no_color, want) in rows {
         assert_eq!(
@@ -24,7 +24,7 @@ fn where_codes_are_obeyed() {
 
 #[test]
 fn text_passes_as_it_comes() {
-    let mut screen = TerminalScreen::new(Vec::new(), size(10, 5), OutputCapabilities::Passing);
+    let mut screen = TerminalScreen::new(Vec::new(), size(10, 5), OutputCapabilities::Plain);
     let mut check = |step: &dyn Fn(&mut TerminalScreen<Vec<u8>>) -> io::Result<()>, want: &str| {
         step(&mut screen).unwrap();
         assert_eq!(String::from_utf8(std::mem::take(&mut screen.out)).unwrap(), want);
