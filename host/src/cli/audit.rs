@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 
 use super::{
     args::{AuditCommand, AuditShowArgs, OutputFormat},
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    setup,
 };
 
 const KINDS: [AuditKind; 5] = [
@@ -36,8 +36,8 @@ pub(super) fn run_audit_command(
     command: &AuditCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
-    let store = compose::open_store(&settings)?;
+    let settings = setup::read_settings(flags)?;
+    let store = setup::open_store(&settings)?;
     match command {
         AuditCommand::Show(args) => show_records(&store, args, out),
         AuditCommand::Verify { head, output } => {
@@ -229,7 +229,7 @@ fn prune_records(
 ) -> Result<ExitStatus, CommandFailure> {
     let before_ms = parse_time(before)?;
     let question = format!("Remove every record before {}?", format_time(before_ms));
-    if !yes && !compose::ask_confirmation(&question, out)? {
+    if !yes && !setup::ask_confirmation(&question, out)? {
         return Ok(ExitStatus::Done);
     }
     let removed = store.audit().prune(before_ms)?;

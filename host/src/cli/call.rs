@@ -15,11 +15,11 @@ use serde_json::json;
 
 use super::{
     args::{CallArgs, OutputFormat},
-    compose, consent,
+    call_display, consent,
     exit::{CommandFailure, ExitStatus},
+    observers::CallObservers,
     output::CliOutput,
-    show,
-    watch::CallObservers,
+    setup,
 };
 
 pub(super) async fn run_call_command(
@@ -32,25 +32,25 @@ pub(super) async fn run_call_command(
         .tool
         .parse()
         .map_err(|error| CommandFailure::new(ExitStatus::Usage, format!("{error}")))?;
-    let settings = compose::read_settings(flags)?;
+    let settings = setup::read_settings(flags)?;
     let consent = Arc::new(consent::TerminalConsent { out: *out });
     let only = PluginSelection::Only(tool.plugin.clone());
-    let host = compose::open_host(&settings, consent, only, watch, out).await?;
+    let host = setup::open_host(&settings, consent, only, watch, out).await?;
     host.registry().find_tool(&tool).map_err(CommandFailure::from)?;
     let call =
         RequestedCall { context: command_call_context(), tool, arguments: args.arguments.clone() };
     let report = tokio::select! {
         // Poll the signal first, so that it is handled from the first question on.
         biased;
-        () = compose::wait_for_interrupt() => Outcome::Cancelled.into(),
+        () = setup::wait_for_interrupt() => Outcome::Cancelled.into(),
         report = host.call_tool(call) => report,
     };
-    let recorded = compose::close_host(host, out).await;
+    let recorded = setup::close_host(host, out).await;
     if args.emit_needed_grants
         && let Outcome::Denied(denial) = &report.outcome
     {
-        out.print_error(&show::failure_reason(&report.outcome).unwrap_or_default());
-        show::print_needed_grants([denial], out);
+        out.print_error(&call_display::failure_reason(&report.outcome).unwrap_or_default());
+        call_display::print_needed_grants([denial], out);
     } else {
         print_report(&report, args.output.output, &settings, watch.verbose, out);
     }
@@ -97,11 +97,11 @@ fn print_output(output: &ToolOutput, out: &CliOutput) {
 }
 
 fn print_failure(outcome: &Outcome, settings: &HostSettings, verbose: bool, out: &CliOutput) {
-    out.print_error(&show::failure_reason(outcome).unwrap_or_default());
+    out.print_error(&call_display::failure_reason(outcome).unwrap_or_default());
     if let Outcome::Denied(denial) = outcome {
-        show::print_denial_fix(denial, settings.policy.user_file(), out);
+        call_display::print_denial_fix(denial, settings.policy.user_file(), out);
     }
-    if show::failure_detail(outcome).is_some() && !verbose {
+    if call_display::failure_detail(outcome).is_some() && !verbose {
         out.print_hint("run again with -v for details");
     }
 }

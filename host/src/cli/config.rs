@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, Subcommand};
 use sallyport_runtime::config::{
     self, ConfigFlags, Env, HostPaths, project,
-    shown::SettingRow,
+    setting_rows::SettingRow,
     trust::{self, TrustedProjects},
 };
 use serde_json::{Map, Value, json};
 
 use super::{
     args::{OutputArgs, OutputFormat},
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    setup,
 };
 
 /// Commands for the configuration.
@@ -52,7 +52,7 @@ pub(super) fn run_config_command(
     match command {
         ConfigCommand::Path(args) => print_paths(flags, args.output, out)?,
         ConfigCommand::Show { origin, output } => {
-            let rows = compose::read_settings(flags)?.setting_rows();
+            let rows = setup::read_settings(flags)?.setting_rows();
             match output.output {
                 OutputFormat::Text => rows.iter().for_each(|row| print_row(row, *origin, out)),
                 OutputFormat::Json => out.print_json(&rows_to_json(&rows)),

@@ -3,7 +3,7 @@
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, PluginName, text};
 use sallyport_terminal::card::{is_summary_cut, subject_line};
 
-use super::{output::CliOutput, show};
+use super::{call_display, output::CliOutput};
 
 /// Most characters of the subject above the prompt.
 const SUBJECT_CHARS_MAX: usize = 100;
@@ -47,7 +47,7 @@ pub(super) struct ShownQuestion {
 impl ShownQuestion {
     /// Shows a question and the possible answers.
     pub(super) fn show_question(request: &ApprovalRequest, out: &CliOutput) -> Self {
-        show::print_approval_request(request, out);
+        call_display::print_approval_request(request, out);
         let asked = Self { is_complete: !is_summary_cut(request) };
         asked.print_prompt(request, out);
         asked
@@ -65,7 +65,7 @@ impl ShownQuestion {
 
     /// Shows the whole outgoing request and the possible answers.
     pub(super) fn show_rest(&mut self, request: &ApprovalRequest, out: &CliOutput) {
-        show::print_whole_request(request, out);
+        call_display::print_whole_request(request, out);
         self.is_complete = true;
         self.print_prompt(request, out);
     }

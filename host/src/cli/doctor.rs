@@ -19,9 +19,9 @@ use serde_json::json;
 
 use super::{
     args::{DoctorArgs, OutputFormat},
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    setup,
 };
 
 /// Largest store whose audit is verified, in bytes. This takes a few seconds.
@@ -67,7 +67,7 @@ pub(super) async fn run_doctor_command(
     let checks = match HostSettings::resolve(flags, sallyport_runtime::config::Env::from_process())
     {
         Ok(settings) => {
-            compose::warn_of_ignored_files(&settings);
+            setup::warn_of_ignored_files(&settings);
             run_checks(&settings, out).await
         }
         Err(error) => {
@@ -84,7 +84,7 @@ pub(super) async fn run_doctor_command(
 }
 
 async fn run_checks(settings: &HostSettings, out: &CliOutput) -> Vec<DoctorCheck> {
-    let registry = match compose::load_compiled_registry(settings, out).await {
+    let registry = match setup::load_compiled_registry(settings, out).await {
         Ok(registry) => registry,
         Err(failure) => {
             let remedy = failure.hint.unwrap_or_else(|| "mend the file".to_owned());
@@ -172,7 +172,7 @@ fn check_audit(settings: &HostSettings) -> DoctorCheck {
         }
         Some(_) => {}
     }
-    let found = compose::open_store(settings).and_then(|store| Ok(store.audit().verify(None)?));
+    let found = setup::open_store(settings).and_then(|store| Ok(store.audit().verify(None)?));
     match found {
         Ok(found) if found.is_intact() => {
             DoctorCheck::ok(id, format!("{} records, intact", found.records))
@@ -194,7 +194,7 @@ fn check_sessions(settings: &HostSettings) -> DoctorCheck {
         return DoctorCheck::ok(id, "none yet");
     }
     let filter = SessionFilter::default();
-    let found = compose::open_store(settings).map(|store| store.sessions().list(&filter));
+    let found = setup::open_store(settings).map(|store| store.sessions().list(&filter));
     match found {
         Ok(Ok(found)) => DoctorCheck::ok(id, format!("{} are kept", found.len())),
         Ok(Err(error)) => {

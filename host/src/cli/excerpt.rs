@@ -15,7 +15,7 @@ use miette::{
 };
 use sallyport_contract::text;
 use sallyport_policy::SourceLocation;
-use sallyport_runtime::config::shown::is_secret_name;
+use sallyport_runtime::config::setting_rows::is_secret_name;
 use sallyport_untrusted_file as untrusted_file;
 
 /// Longest file from which a line is shown, in bytes. The parser's limit is lower.

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::{
     args::{OutputArgs, OutputFormat},
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
     session::format_utc_time,
+    setup,
 };
 
 /// Most memories that are searched for a session, which is as many as are stored.
@@ -67,8 +67,8 @@ pub(super) fn run_memory_command(
     command: &MemoryCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
-    let store = compose::open_store(&settings)?;
+    let settings = setup::read_settings(flags)?;
+    let store = setup::open_store(&settings)?;
     match command {
         MemoryCommand::List { session, number, output } => {
             let memories = list_memories(&store, session.as_deref(), *number)?;
@@ -122,8 +122,7 @@ fn forget_session_memories(
             CommandFailure::new(ExitStatus::Usage, message).with_hint("type more of the ID")
         );
     }
-    if !yes
-        && !compose::ask_confirmation(&format!("Delete the memories of session {session}?"), out)?
+    if !yes && !setup::ask_confirmation(&format!("Delete the memories of session {session}?"), out)?
     {
         return Ok(None);
     }
@@ -135,7 +134,7 @@ fn forget_all_memories(
     yes: bool,
     out: &CliOutput,
 ) -> Result<Option<usize>, CommandFailure> {
-    if !yes && !compose::ask_confirmation("Delete all memories?", out)? {
+    if !yes && !setup::ask_confirmation("Delete all memories?", out)? {
         return Ok(None);
     }
     Ok(Some(store.memories().forget(USER, MemorySelection::All)?))

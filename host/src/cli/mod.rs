@@ -4,41 +4,41 @@
 //! terminal there are no colours and no questions.
 
 mod args;
-mod attached;
 mod audit;
 mod call;
 mod chat;
+mod file_attachments;
 
-mod compose;
+mod call_display;
+mod call_trace;
+mod command_aliases;
 mod config;
 mod consent;
 mod doctor;
 mod events;
 mod excerpt;
 mod exit;
-mod hidden;
 mod listen;
 mod man;
 mod memory;
 mod model;
-mod neighbours;
 mod notices;
+mod observers;
 mod output;
 mod plugin;
 mod policy;
 mod run;
+mod run_recording;
 mod schema;
 mod secret;
+mod secret_input;
 mod selftest;
 mod session;
-mod show;
+mod setup;
 mod state;
 mod stream;
-mod tape;
 mod timer;
 mod tool;
-mod trace;
-mod watch;
 
 use std::process::ExitCode;
 
@@ -46,9 +46,9 @@ use clap::{CommandFactory, Parser};
 
 use args::{CliArgs, CliCommand};
 use exit::{CommandFailure, ExitStatus};
+use observers::CallObservers;
 use output::CliOutput;
 use session::SessionCommand;
-use watch::CallObservers;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -67,49 +67,49 @@ fn dispatch_command(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, Comma
     let watch = CallObservers { verbose: args.verbose, ..CallObservers::default() };
     match &args.command {
         CliCommand::Chat(chat) => {
-            compose::run_on_thread_pool(chat::run_chat_command(&flags, chat, &watch, out))
+            setup::run_on_thread_pool(chat::run_chat_command(&flags, chat, &watch, out))
         }
         CliCommand::Listen(args) => {
-            compose::run_on_thread_pool(listen::run_listen_command(&flags, args, &watch, out))
+            setup::run_on_thread_pool(listen::run_listen_command(&flags, args, &watch, out))
         }
         CliCommand::Run(run) => {
-            compose::run_on_thread_pool(run::run_prompt(&flags, run, &watch, out))
+            setup::run_on_thread_pool(run::run_prompt(&flags, run, &watch, out))
         }
         CliCommand::Call(call) => {
-            compose::run_on_current_thread(call::run_call_command(&flags, call, &watch, out))
+            setup::run_on_current_thread(call::run_call_command(&flags, call, &watch, out))
         }
         CliCommand::Plugin(plugin) => {
-            compose::run_on_current_thread(plugin::run_plugin_command(&flags, plugin, out))
+            setup::run_on_current_thread(plugin::run_plugin_command(&flags, plugin, out))
         }
         CliCommand::Tool(tool) => {
-            compose::run_on_current_thread(tool::run_tool_command(&flags, tool, out))
+            setup::run_on_current_thread(tool::run_tool_command(&flags, tool, out))
         }
         CliCommand::Policy(policy) => policy::run_policy_command(&flags, policy, &watch, out),
         CliCommand::Audit(command) => audit::run_audit_command(&flags, command, out),
         CliCommand::Secret(secret) => {
-            compose::run_on_current_thread(secret::run_secret_command(&flags, secret, out))
+            setup::run_on_current_thread(secret::run_secret_command(&flags, secret, out))
         }
         CliCommand::Session(SessionCommand::Kept(command)) => {
             session::run_session_command(&flags, command, out)
         }
         CliCommand::Session(SessionCommand::Resume { id, model, files }) => {
             let args = session::resume_args(id, model, files);
-            compose::run_on_thread_pool(chat::run_chat_command(&flags, &args, &watch, out))
+            setup::run_on_thread_pool(chat::run_chat_command(&flags, &args, &watch, out))
         }
         CliCommand::Timer(command) => timer::run_timer_command(&flags, command, out),
         CliCommand::State(command) => state::run_state_command(&flags, command, out),
         CliCommand::Memory(command) => memory::run_memory_command(&flags, command, out),
         CliCommand::Schema { of } => Ok(schema::print_schema(*of, out)),
         CliCommand::Model(model) => {
-            compose::run_on_current_thread(model::run_model_command(&flags, model, out))
+            setup::run_on_current_thread(model::run_model_command(&flags, model, out))
         }
         CliCommand::Config(config) => config::run_config_command(&flags, config, out),
         CliCommand::Trust(trust) => config::trust_project(&flags, trust, out),
         CliCommand::Doctor(doctor) => {
-            compose::run_on_current_thread(doctor::run_doctor_command(&flags, doctor, out))
+            setup::run_on_current_thread(doctor::run_doctor_command(&flags, doctor, out))
         }
         CliCommand::Selftest(test) => {
-            compose::run_on_thread_pool(selftest::run_selftest_command(&flags, test, &watch, out))
+            setup::run_on_thread_pool(selftest::run_selftest_command(&flags, test, &watch, out))
         }
         CliCommand::Man { folder } => man::run_man_command(folder.as_deref(), out),
         CliCommand::Completions { shell } => {

@@ -19,9 +19,9 @@ use serde_json::json;
 
 use super::{
     args::{OutputArgs, OutputFormat},
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    setup,
 };
 
 /// Commands for models.
@@ -52,7 +52,7 @@ pub(super) async fn run_model_command(
     command: &ModelCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
+    let settings = setup::read_settings(flags)?;
     match command {
         ModelCommand::List { remote: false, output, .. } => {
             print_models(&settings, output.output, out)

@@ -22,9 +22,8 @@ use sallyport_contract::{
 use serde_json::Value;
 
 use super::{
-    excerpt,
+    call_display, command_aliases, excerpt,
     exit::{CommandFailure, ExitStatus},
-    neighbours, show,
     stream::{OutputStream, STDERR, STDOUT},
 };
 
@@ -158,8 +157,8 @@ impl CliOutput {
         if notice.speech.is_some() && self.stderr_is_terminal {
             bell = "\u{7}";
         }
-        let speaker = show::notice_source(notice);
-        for line in show::notice_lines(notice) {
+        let speaker = call_display::notice_source(notice);
+        for line in call_display::notice_lines(notice) {
             eprintln!("{bell}{CYAN}{speaker}:{CYAN:#} {}", text::escape_line(&line));
             bell = "";
         }
@@ -224,7 +223,7 @@ impl CliOutput {
             true => eprint!("{}", words.ansi()),
             false => print!("{}", words.ansi()),
         }
-        if let Some(hint) = neighbours::foreign_command_hint(error) {
+        if let Some(hint) = command_aliases::foreign_command_hint(error) {
             self.print_hint(hint);
         }
         if error.use_stderr() { ExitStatus::Usage } else { ExitStatus::Done }

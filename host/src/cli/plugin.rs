@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use super::{
     args::{OutputFormat, PluginCommand},
-    compose,
+    call_display,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
-    show,
+    setup,
 };
 
 pub(super) async fn run_plugin_command(
@@ -26,12 +26,12 @@ pub(super) async fn run_plugin_command(
     command: &PluginCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
+    let settings = setup::read_settings(flags)?;
     let registry = match command {
-        PluginCommand::List(_) => compose::load_registry(&settings, out).await?,
+        PluginCommand::List(_) => setup::load_registry(&settings, out).await?,
         // A plugin is shown and accepted only as a whole, so wait for its compilation.
         PluginCommand::Accept { .. } | PluginCommand::Show { .. } => {
-            compose::load_compiled_registry(&settings, out).await?
+            setup::load_compiled_registry(&settings, out).await?
         }
     };
     match command {
@@ -137,7 +137,11 @@ fn print_plugin(entry: &RegisteredPlugin, out: &CliOutput) {
         powers.iter().map(|power| text::escape_line(power)),
         out,
     );
-    print_section("Requested and not granted", show::ungranted_lines(entry).into_iter(), out);
+    print_section(
+        "Requested and not granted",
+        call_display::ungranted_lines(entry).into_iter(),
+        out,
+    );
     print_section("Notes", entry.notes().iter().map(|note| text::escape_line(note)), out);
     if entry.manifest().instance == InstanceLifetime::Session {
         print_section("Instances", entry.warm_instances().iter().map(describe_instance), out);
@@ -178,7 +182,7 @@ fn accept_plugin(
                 .for_each(|line| out.print_line(&format!("  {}", text::escape_line(line))));
         }
     }
-    compose::record_policy_change(settings, entry.name().as_str(), "accepted as it is now", || {
+    setup::record_policy_change(settings, entry.name().as_str(), "accepted as it is now", || {
         lock.accept_plugins([(entry.name().clone(), entry.pin())])
     })
 }
@@ -232,7 +236,7 @@ fn entry_json(entry: &RegisteredPlugin) -> Value {
         "tools": entry.tools().iter().map(|tool| &tool.id.tool).collect::<Vec<_>>(),
         "requests": request_lines(entry).collect::<Vec<_>>(),
         "granted": entry.grant().permission_lines(),
-        "ungranted": show::ungranted_json(entry),
+        "ungranted": call_display::ungranted_json(entry),
         "notes": entry.notes(),
         "instances": entry.warm_instances().iter().map(instance_json).collect::<Value>(),
     })

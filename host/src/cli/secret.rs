@@ -12,10 +12,9 @@ use serde_json::{Value, json};
 
 use super::{
     args::{OutputFormat, SecretCommand},
-    compose,
     exit::{CommandFailure, ExitStatus},
-    hidden,
     output::CliOutput,
+    secret_input, setup,
 };
 
 /// Every secret in the policy.
@@ -26,8 +25,8 @@ pub(super) async fn run_secret_command(
     command: &SecretCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
-    let sources = compose::secret_sources(&settings, out)?;
+    let settings = setup::read_settings(flags)?;
+    let sources = setup::secret_sources(&settings, out)?;
     let vault = Vault::new(settings.env);
     match command {
         SecretCommand::List(args) => print_secrets(&vault, &sources, args.output, out),
@@ -115,7 +114,7 @@ async fn set_secret(
     // Check the place first, because the user should not type a value that cannot be stored.
     check_writable(name, place)?;
     let prompt = format!("value of {name} (it is not shown): ");
-    let Some(value) = hidden::read_secret(&prompt, out).await? else {
+    let Some(value) = secret_input::read_secret(&prompt, out).await? else {
         return Ok(ExitStatus::Interrupted);
     };
     vault.set(name, place, &value)?;

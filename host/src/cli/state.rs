@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::{
     args::{OutputArgs, OutputFormat},
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    setup,
 };
 
 /// Keys per page read from the store.
@@ -59,8 +59,8 @@ pub(super) fn run_state_command(
     command: &StateCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
-    let state = compose::open_store(&settings)?.state();
+    let settings = setup::read_settings(flags)?;
+    let state = setup::open_store(&settings)?.state();
     match command {
         StateCommand::List { plugin: None, output } => {
             let owners = state.list_owners()?;
@@ -77,7 +77,7 @@ pub(super) fn run_state_command(
             print_value(key, &kept, output.output, out);
         }
         StateCommand::Clear { plugin, key, yes } => {
-            if *yes || compose::ask_confirmation(&clear_question(plugin, key.as_deref()), out)? {
+            if *yes || setup::ask_confirmation(&clear_question(plugin, key.as_deref()), out)? {
                 clear_state(&state, plugin, key.as_deref(), out)?;
             }
         }

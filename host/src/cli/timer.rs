@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::{
     args::{OutputArgs, OutputFormat},
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    setup,
 };
 
 /// Most timers in a list without `--all`: one screen. JSON output contains all.
@@ -44,8 +44,8 @@ pub(super) fn run_timer_command(
     command: &TimerCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
-    let timers = compose::open_store(&settings)?.timers();
+    let settings = setup::read_settings(flags)?;
+    let timers = setup::open_store(&settings)?.timers();
     match command {
         TimerCommand::List { all, output } => {
             let timers = timers.all()?;

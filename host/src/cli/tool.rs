@@ -8,9 +8,9 @@ use sallyport_runtime::{
 
 use super::{
     args::{OutputFormat, ToolCommand},
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    setup,
 };
 
 pub(super) async fn run_tool_command(
@@ -18,9 +18,9 @@ pub(super) async fn run_tool_command(
     command: &ToolCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
-    let registry = compose::load_registry(&settings, out).await?;
-    compose::print_load_problems(&registry, out);
+    let settings = setup::read_settings(flags)?;
+    let registry = setup::load_registry(&settings, out).await?;
+    setup::print_load_problems(&registry, out);
     match command {
         ToolCommand::List(args) => match args.output {
             OutputFormat::Text => print_tools(&registry, out),

@@ -25,9 +25,9 @@ pub mod prices;
 pub mod raw;
 mod responses;
 mod retry;
+mod temperature_fallback;
 mod tool_index;
 mod wire;
-mod wish;
 
 use std::{sync::Arc, time::Duration};
 
@@ -44,9 +44,9 @@ pub use fit::FittedTools;
 pub use json_protocol::JsonProtocolModel;
 pub use offline::{OfflineMatcher, ReachOf, ToolReach};
 use retry::RetryingModel;
+use temperature_fallback::TemperatureFallbackModel;
 pub use tool_index::ToolIndex;
 pub use wire::ModelAdapter;
-use wish::TemperatureFallbackModel;
 
 /// Returns the model behind an endpoint. It does not connect before the first request.
 ///

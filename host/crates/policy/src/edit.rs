@@ -27,7 +27,7 @@ mod entry;
 mod error;
 mod objection;
 mod removal;
-mod splice;
+mod text_edit;
 mod tree;
 
 use sallyport_contract::PluginName;
@@ -46,7 +46,7 @@ pub use self::{
 use self::{
     addition::{toml_inline_table, toml_key},
     entry::{ListEntry, canonical_values, list_entries, rule_pairs},
-    splice::{TextEdit, apply_edits},
+    text_edit::{TextEdit, apply_edits},
     tree::TomlTree,
 };
 use crate::{RuleText, fix::toml_string, policy::Policy};

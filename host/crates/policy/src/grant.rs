@@ -16,6 +16,7 @@ use crate::{
         OpenUrlGrant, PackagesGrant, ProcessGrant, ScheduleGrant, ScratchEntry, ScratchGrant,
         StateGrant, UiGrant,
     },
+    denial,
     environment::EnvEntry,
     fix::PolicyContext,
     folder::{FsAccess, FsEntry, FsMount, are_nested},
@@ -27,7 +28,6 @@ use crate::{
         NetGrant, NetPattern, NetPermit, address::literal_addresses, entry::NetAllowEntry,
         grant::request_line,
     },
-    refusal,
     request::{FsRequest, PluginRequests},
     secret::{self, SecretGrant, SecretUse},
     source::SourceLocation,
@@ -295,7 +295,7 @@ impl Grant {
     ///
     /// `what` is the request as records name it: method and URL without its query.
     pub fn deny_address(&self, what: &str, addr: IpAddr) -> Denial {
-        refusal::address_denial(&self.policy_context, what, addr)
+        denial::address_denial(&self.policy_context, what, addr)
     }
 
     /// Checks a request before anything is resolved or dialled: method, scheme, host, port, path,
@@ -317,7 +317,7 @@ impl Grant {
 
     /// Returns the refusal of an access to a file, by its guest path.
     pub fn deny_path(&self, guest_path: &str, wanted: FsAccess) -> Denial {
-        refusal::path_denial(&self.policy_context, self, &self.request.fs, guest_path, wanted)
+        denial::path_denial(&self.policy_context, self, &self.request.fs, guest_path, wanted)
     }
 
     /// Returns the policy text that grants the files the plugin requests, for a refusal that only
@@ -325,7 +325,7 @@ impl Grant {
     ///
     /// `None` if the plugin has all files that it requests, or requests none.
     pub fn missing_files_fix(&self, guest_path: Option<&str>, wanted: FsAccess) -> Option<String> {
-        refusal::files_fix_text(&self.policy_context, self, &self.request.fs, guest_path, wanted)
+        denial::files_fix_text(&self.policy_context, self, &self.request.fs, guest_path, wanted)
     }
 
     /// Returns the refusal of an action that requires a capability; for a granted UI, of answering

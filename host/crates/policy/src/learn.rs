@@ -30,7 +30,7 @@
 
 mod capabilities;
 mod files;
-mod refused;
+mod parse_denial;
 mod requests;
 
 use std::{collections::BTreeSet, net::IpAddr};

@@ -53,7 +53,7 @@ mod walls;
 mod wire;
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere;
+mod unsupported_os;
 
 pub use definition::{DEFINITION_FILE, ScriptDefinition, TIMEOUT_MAX, TIMEOUT_STANDARD};
 pub use error::{RunError, ScriptError};
@@ -71,4 +71,4 @@ pub use {
 };
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{StageExecutable, run_if_stage, run_program, walls_missing};
+pub use unsupported_os::{StageExecutable, run_if_stage, run_program, walls_missing};

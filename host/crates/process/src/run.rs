@@ -24,7 +24,7 @@ use tokio::{
 use crate::{
     error::RunError,
     spec::{MissingWallPolicy, ProcessLimits, ProcessResult, ProcessSpec},
-    stage::scratch::PrivateFolder,
+    stage::private_folder::PrivateFolder,
     walls,
     wire::{self, ProgramExitReport, ProgramResources, WatcherResponse},
 };

@@ -22,6 +22,7 @@
 //! - [`timekeeper`]: fires timers while the program runs.
 //! - [`whole_file`]: replaces files atomically.
 
+pub mod atomic_file;
 pub mod config;
 pub mod gate;
 pub mod history;
@@ -39,7 +40,6 @@ pub mod secrets;
 pub mod services;
 pub mod session;
 pub mod timekeeper;
-pub mod whole_file;
 
 pub use host::{Host, HostError, HostOptions, HostShutdownReport};
 pub use notice::{HostNotice, NoticeSink};

@@ -26,14 +26,14 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
 use crate::{
     capability::stdio::GuestOutput,
-    case::RunContext,
-    docket::CurrentRun,
+    current_run::CurrentRun,
     files::{
         GuestFiles, SharedDiskState,
         mount::{GuestMount, MountGrantEntry, OpenFileCounter},
-        own::ProcessTempFolder,
+        temp_folder::ProcessTempFolder,
     },
     limits::RANDOM_BYTES_MAX,
+    run_context::RunContext,
 };
 
 /// Largest single file that is copied for a guest, in bytes. Folders have no such limit.

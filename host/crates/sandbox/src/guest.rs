@@ -12,13 +12,13 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::{
-    capability::{stdio::GuestOutput, uses::HostCallCounters},
-    case::RunContext,
-    docket::CurrentRun,
-    files::{GuestFiles, own::ProcessTempFolder},
+    capability::{call_counters::HostCallCounters, stdio::GuestOutput},
+    current_run::CurrentRun,
+    files::{GuestFiles, temp_folder::ProcessTempFolder},
     limits::{HEADER_BYTES_MAX, MemoryAccount},
     net::HttpGate,
-    rate::MinuteRateLimiter,
+    rate_limiter::MinuteRateLimiter,
+    run_context::RunContext,
 };
 
 /// The state that all guests of one plugin share.

@@ -12,7 +12,7 @@ use wasmparser::{Parser, Payload};
 use crate::{
     ComponentFile, LoadError,
     abi::{self, PluginExport},
-    power,
+    import_check,
 };
 
 /// The names of a component's imports and exports, in the order of the file.
@@ -55,7 +55,11 @@ impl ComponentInterface {
                 export.newest_interface_name(),
             ));
         }
-        power::check_imports(&power::filter_guarded_interfaces(&self.imports), file, manifest)
+        import_check::check_imports(
+            &import_check::filter_guarded_interfaces(&self.imports),
+            file,
+            manifest,
+        )
     }
 
     /// Refuses a component that is not a program.

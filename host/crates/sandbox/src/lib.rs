@@ -13,48 +13,50 @@
 //! `grant`, `files`, `net`, and [`roles`] for the roles other than tools.
 
 mod abi;
-mod ahead;
+pub mod authorizer;
 mod bindings;
 mod cache;
+mod call_slots;
 mod capability;
-mod case;
 mod clock;
 pub mod compile;
 pub mod component;
-mod docket;
+mod current_run;
+mod effect_log;
 mod error;
 mod files;
 mod grant;
 mod guest;
+mod import_check;
+mod instance_pool;
 mod interface;
-mod ledger;
 mod limits;
 pub mod metadata;
 mod net;
-mod places;
 pub mod plugin;
-mod power;
-mod rate;
+mod precompile;
+mod rate_limiter;
 #[cfg(feature = "bench")]
 pub mod raw;
-mod resident;
 pub mod roles;
 mod run;
+mod run_context;
 mod runtime;
 pub mod schema;
 mod schema_cost;
 mod ticker;
-pub mod warden;
 
-pub use ahead::CompileProgress;
+pub use authorizer::{
+    FixedGrantAuthorizer, HostCallAuthorizer, OutboundAccess, OutboundAccessKind,
+};
 pub use cache::CacheStatistics;
+pub use call_slots::{CallSlot, CallSlotError, CallSlots};
 pub use compile::Compiler;
 pub use component::ComponentFile;
 pub use error::LoadError;
+pub use instance_pool::InstanceInfo;
 pub use metadata::ComponentMetadata;
 pub use net::{BodyBufferError, PendingBody, SystemResolver};
-pub use places::{CallSlot, CallSlotError, CallSlots};
 pub use plugin::{Plugin, PluginParts, PluginUnavailable};
-pub use resident::InstanceInfo;
+pub use precompile::CompileProgress;
 pub use runtime::{Sandbox, SandboxOptions};
-pub use warden::{FixedGrantAuthorizer, HostCallAuthorizer, OutboundAccess, OutboundAccessKind};

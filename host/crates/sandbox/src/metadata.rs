@@ -16,14 +16,14 @@ use serde_json::Value;
 use crate::{
     ComponentFile, LoadError, Sandbox,
     abi::{PluginExport, ROLES, UncheckedTool},
-    case::RunContext,
+    authorizer::FixedGrantAuthorizer,
     guest::SharedPluginState,
+    import_check,
     interface::ComponentInterface,
     plugin::PreparedPlugin,
-    power,
     run::{self, RunStopReason},
+    run_context::RunContext,
     schema::CompiledSchema,
-    warden::FixedGrantAuthorizer,
 };
 
 /// Most tools of one plugin. A model that is offered more chooses badly.
@@ -107,7 +107,7 @@ impl Sandbox {
         let exports: Vec<PluginExport> = exports.collect();
         let managed = exports.contains(&PluginExport::Lifecycle);
         let digest = file.digest().to_owned();
-        let powers = power::imported_interfaces(prepared.pre.component());
+        let powers = import_check::imported_interfaces(prepared.pre.component());
         let metadata =
             ComponentMetadata { format: FORMAT_VERSION, digest, tools, managed, exports, powers };
         if let Ok(text) = serde_json::to_string(&metadata) {
@@ -126,7 +126,9 @@ impl Sandbox {
         let kept = self.read_cached_metadata(file.digest(), &manifest.name);
         // The manifest may have changed since the metadata was cached.
         if let Some(metadata) = kept.filter(|metadata| metadata.has_roles(&manifest.roles)) {
-            return Some(power::check_imports(&metadata.powers, file, manifest).map(|()| metadata));
+            return Some(
+                import_check::check_imports(&metadata.powers, file, manifest).map(|()| metadata),
+            );
         }
         let interface = ComponentInterface::from_component_file(file);
         interface.and_then(|interface| interface.check_manifest(file, manifest)).err().map(Err)

@@ -24,23 +24,23 @@ use crate::{
         command::{self, WasiCommand},
         http::HttpHandler,
     },
-    capability::{stdio::GuestOutput, uses::HostCallCounters},
-    case::{RunContext, RunGuard},
+    authorizer::HostCallAuthorizer,
+    call_slots::{CallSlot, CallSlotError, CallSlots},
+    capability::{call_counters::HostCallCounters, stdio::GuestOutput},
     clock::TimeLimit,
-    docket::CurrentRun,
+    current_run::CurrentRun,
+    effect_log::STDERR_LEVEL,
     grant,
     guest::{Guest, SharedPluginState, bounded_http, bounded_table},
-    ledger::STDERR_LEVEL,
+    import_check,
+    instance_pool::{InstanceInfo, InstanceLease, InstancePool},
     limits::MemoryAccount,
     net::{HttpGate, HttpUsage},
-    places::{CallSlot, CallSlotError, CallSlots},
-    power,
-    rate::MinuteRateLimiter,
-    resident::{InstanceInfo, InstanceLease, InstancePool},
+    rate_limiter::MinuteRateLimiter,
     roles::RoleLinks,
     run::{self, GuestInstance, RunBody, RunResult, RunStopReason},
+    run_context::{RunContext, RunGuard},
     runtime::WasmEngine,
-    warden::HostCallAuthorizer,
 };
 
 /// The parts of a plugin.
@@ -138,7 +138,7 @@ fn link_component(
 ) -> Result<(Arc<WasmEngine>, InstancePre<Guest>), LoadError> {
     let engine = sandbox.get_or_create_engine()?;
     let component = sandbox.cache.load_or_compile(&engine.wasm, file)?;
-    power::check_imports(&power::imported_interfaces(&component), file, manifest)?;
+    import_check::check_imports(&import_check::imported_interfaces(&component), file, manifest)?;
     let pre = engine.linker.instantiate_pre(&component).map_err(|error| {
         let names = format!("{:#}", error);
         LoadError::UnknownImports { path: file.path().to_owned(), names }

@@ -13,11 +13,11 @@ use wasmtime::{
 
 use crate::{
     ComponentFile, Sandbox,
+    authorizer::FixedGrantAuthorizer,
     bindings::v0_1::{exports::sallyport::plugin::tools, sallyport::plugin::types::CallContext},
-    case::RunContext,
     guest::{Guest, SharedPluginState},
+    run_context::RunContext,
     runtime::WasmEngine,
-    warden::FixedGrantAuthorizer,
 };
 
 /// A component in bare wasmtime.

@@ -19,8 +19,8 @@ use wasmtime_wasi::I32Exit;
 use crate::{
     abi::InterfaceMismatch,
     clock::{RunClock, TimeLimit},
+    effect_log::EffectLog,
     guest::Guest,
-    ledger::EffectLog,
     limits::HANDLES_PER_RESOURCE,
     plugin::PreparedPlugin,
     runtime::WasmEngine,

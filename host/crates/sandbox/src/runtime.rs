@@ -23,9 +23,9 @@ use crate::{
     error::LoadError,
     files::{self, SharedDiskState},
     guest::Guest,
+    instance_pool::InstancePool,
     limits::{FIBER_STACK_BYTES, WASM_STACK_BYTES},
-    net::{TlsClient, codes},
-    resident::InstancePool,
+    net::{TlsClient, error_codes},
     ticker::EpochTicker,
 };
 
@@ -189,7 +189,7 @@ fn build_linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     linker.allow_shadowing(true);
     // The guest's clock is that of its run, not the system's.
     monotonic_clock::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
-    codes::add_to_linker(&mut linker)?;
+    error_codes::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     Ok(linker)
 }

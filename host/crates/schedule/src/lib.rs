@@ -20,17 +20,17 @@
 //! # Ok::<(), sallyport_schedule::MomentError>(())
 //! ```
 
+mod describe;
 mod error;
+mod expression;
 mod rule;
-mod spoken;
-mod words;
 
 use sallyport_contract::services::TimerSchedule;
 
+pub use describe::{describe_moment, describe_time};
 pub use error::{MomentError, TimeExpressionError};
+pub use expression::{is_moment, parse_duration_ms, parse_moment};
 use rule::FiringRule;
-pub use spoken::{describe_moment, describe_time};
-pub use words::{is_moment, parse_duration_ms, parse_moment};
 
 /// Minimum time between two firings, in milliseconds. With less, a firing would be due before the
 /// last one has done much.

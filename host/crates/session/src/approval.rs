@@ -21,7 +21,10 @@ const QUESTIONS_WAITING_MAX: usize = 16;
 /// Creates a desk for askers, and the other end for the session that answers.
 pub fn approval_channel() -> (ApprovalSender, PendingApprovals) {
     let (asking, arriving) = mpsc::channel(QUESTIONS_WAITING_MAX);
-    (ApprovalSender { sender: asking }, PendingApprovals { incoming: arriving, open: BTreeMap::new(), last_id: 0 })
+    (
+        ApprovalSender { sender: asking },
+        PendingApprovals { incoming: arriving, open: BTreeMap::new(), last_id: 0 },
+    )
 }
 
 /// Where the gate asks. Clones ask the same session.

@@ -12,7 +12,7 @@ use sallyport_model::{TokenCost, TokenUsage};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{event::TurnUsage, naming::ToolRef};
+use super::{event::TurnUsage, tool_names::ToolRef};
 
 /// Longest arguments, in bytes, that are compared as JSON; longer ones are compared as text,
 /// because parsing them again would cost more than the comparison is worth.
@@ -272,8 +272,10 @@ impl UsageTracker {
         if turn.usage.calls >= calls_max {
             return Err(BudgetLimit::Calls { calls_max });
         }
-        let same =
-            turn.repeat_counts.entry((tool.clone(), ComparableArguments::parse(arguments))).or_default();
+        let same = turn
+            .repeat_counts
+            .entry((tool.clone(), ComparableArguments::parse(arguments)))
+            .or_default();
         if *same >= repeats_max {
             return Err(BudgetLimit::Repeats { tool: tool.clone(), repeats_max });
         }

@@ -13,13 +13,13 @@ use sallyport_model::ToolResultMessage;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{
-    book::SessionLog,
-    ending::CallEnding,
+    abortable_task::{self, AbortableTask},
+    call_ending::CallEnding,
+    client_port::{AdmissionResult, ClientPort, Interrupt},
     event::SessionEvent,
-    front::{AdmissionResult, ClientPort, Interrupt},
     journal::JournalRecord,
-    naming::ToolRef,
-    work::{self, AbortableTask},
+    session_log::SessionLog,
+    tool_names::ToolRef,
 };
 
 /// One call.
@@ -108,7 +108,13 @@ pub(super) struct CallBatch {
 
 impl CallBatch {
     pub(super) fn new(toolbox: Arc<dyn Toolbox>, calls: Vec<BatchCall>) -> Self {
-        Self { toolbox, calls, running: JoinSet::new(), task_indices: HashMap::new(), announced_count: 0 }
+        Self {
+            toolbox,
+            calls,
+            running: JoinSet::new(),
+            task_indices: HashMap::new(),
+            announced_count: 0,
+        }
     }
 
     /// Brings every call to its end, records each and announces them in the order of the list.
@@ -167,13 +173,13 @@ impl CallBatch {
         front: &mut ClientPort,
     ) -> Result<Option<Result<AdmittedCall, Box<CallReport>>>, Interrupt> {
         while let CallStage::Requested(asked) = &self.calls[index].stage {
-            let mut admission = work::spawn_admission(&self.toolbox, asked.clone());
+            let mut admission = abortable_task::spawn_admission(&self.toolbox, asked.clone());
             let (id, pages) = (&self.calls[index].id, book.journal_mut());
             match front.await_admission(pages, id, admission.join()).await? {
                 AdmissionResult::Decided(ruling) => {
-                    return Ok(Some(
-                        ruling.unwrap_or_else(|error| Err(Box::new(work::failure_report(error)))),
-                    ));
+                    return Ok(Some(ruling.unwrap_or_else(|error| {
+                        Err(Box::new(abortable_task::failure_report(error)))
+                    })));
                 }
                 AdmissionResult::Edited { question_id: question, arguments } => {
                     self.apply_edit(index, admission, question, arguments, front).await;
@@ -263,7 +269,7 @@ impl CallBatch {
         let ending = match (joined, halt) {
             (Ok((_, report)), _) => report.into(),
             (Err(error), Some(halt)) if error.is_cancelled() => CallEnding::during_run(halt),
-            (Err(error), _) => work::failure_report(error).into(),
+            (Err(error), _) => abortable_task::failure_report(error).into(),
         };
         Some((index, ending))
     }

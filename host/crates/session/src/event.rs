@@ -15,7 +15,7 @@ use sallyport_contract::{
 use sallyport_model::{ModelError, ReplyDelta, TokenCost, TokenUsage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{budget::BudgetLimit, journal::JournalError, naming::ToolRef};
+use super::{budget::BudgetLimit, journal::JournalError, tool_names::ToolRef};
 
 /// Something that happened in a session.
 #[derive(Debug, Clone, PartialEq)]

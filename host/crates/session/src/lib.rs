@@ -18,30 +18,30 @@
 //! Suggested reading order: [`SessionEvent`] and [`FrontEndCommand`], then the loop in `turn`, then
 //! `calls`, then `transcript`.
 
+mod abortable_task;
 pub mod approval;
-mod ask;
-mod book;
 mod budget;
+mod call_ending;
+mod call_meaning;
 mod calls;
+mod client_port;
 mod command;
-mod ending;
 mod event;
-mod front;
 pub mod history;
 pub mod journal;
-mod meaning;
 pub mod memory;
-mod naming;
-mod pace;
+mod model_exchange;
+mod progress_throttle;
 mod recall;
+pub mod recording;
 mod session;
-pub mod tape;
+mod session_log;
 #[cfg(test)]
 mod tests;
+mod tool_names;
 pub mod toolset;
 pub mod transcript;
 mod turn;
-mod work;
 
 use std::sync::Arc;
 
@@ -58,10 +58,10 @@ pub use event::{
 pub use history::{RestoredSession, restore_session};
 pub use journal::{Journal, JournalError, JournalRecord, NoJournal};
 pub use memory::MemoryMode;
-pub use naming::ToolRef;
 pub use recall::{RecallError, RecallQuery, RecalledMemory, SessionMemory};
+pub use tool_names::ToolRef;
 
-use front::SessionChannels;
+use client_port::SessionChannels;
 use session::Session;
 
 /// Most commands that may wait; a front end that sends more waits itself. No human types that fast,

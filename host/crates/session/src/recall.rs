@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::{
+    client_port::Interrupt,
     event::{SessionEvent, SessionNotice},
-    front::Interrupt,
     history::PastTurn,
     journal::JournalRecord,
     memory::MemoryMode,
@@ -201,7 +201,8 @@ impl Session {
         let input = self.log.transcript().last_input();
         let query = input.map(|input| input.text.clone()).unwrap_or_default();
         let query = &query[..query.floor_char_boundary(QUERY_BYTES_MAX)];
-        let wanted = RecallQuery { query, tokens_max, memories: &self.memories, visible_turns: shown };
+        let wanted =
+            RecallQuery { query, tokens_max, memories: &self.memories, visible_turns: shown };
         let work = with_time_limit(RECALL_TIME_MAX, recall.find_memories(wanted));
         match self.client.run_until_interrupted(self.log.journal_mut(), work).await? {
             Ok(found) => Ok(found),

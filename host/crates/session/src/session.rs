@@ -7,15 +7,15 @@ use sallyport_model::{ChatModel, ModelToolDefinition, UserInputMessage};
 
 use super::{
     SessionOptions, SessionParts,
-    book::SessionLog,
     budget::UsageTracker,
+    client_port::{ClientPort, SessionChannels, SessionTask},
     command::CommandModel,
     event::{SessionEvent, SessionNotice},
-    front::{ClientPort, SessionChannels, SessionTask},
     history::RestoredSession,
     journal::{self, JournalRecord},
     memory::{MemoryMode, TokenMeter, json_bytes},
     recall::{RecallBacklog, SessionMemory},
+    session_log::SessionLog,
     toolset::Toolset,
 };
 

@@ -37,14 +37,14 @@ use sallyport_model::{
 use serde_json::Value;
 
 use super::{
-    ask::ModelExchange,
     budget::BudgetLimit,
+    call_meaning::{CallMeaning, InterpretedCall, combine_calls, interpret_calls},
     calls::{BatchCall, CallBatch},
     event::{InputError, SessionActivity, SessionEvent, SessionNotice, TurnEnd, TurnUsage},
     journal::JournalRecord,
-    meaning::{CallMeaning, InterpretedCall, combine_calls, interpret_calls},
-    naming,
+    model_exchange::ModelExchange,
     session::Session,
+    tool_names,
 };
 
 /// Longest text of an input, including its origin, in bytes: more than any model reads in one
@@ -151,7 +151,9 @@ impl Session {
     /// Requests one answer and carries out its calls. An `Err` of this function and its parts is
     /// the regular end of a turn.
     async fn run_step(&mut self) -> Result<(), TurnEnd> {
-        self.usage_tracker.charge_answer().map_err(|what| TurnEnd::BudgetReached { limit: what })?;
+        self.usage_tracker
+            .charge_answer()
+            .map_err(|what| TurnEnd::BudgetReached { limit: what })?;
         let exchange = self.request_answer().await?;
         let calls = self.accept_answer(exchange).await?;
         let mut batch = CallBatch::new(Arc::clone(&self.toolbox), calls);
@@ -163,7 +165,7 @@ impl Session {
     async fn accept_answer(&mut self, exchange: ModelExchange) -> Result<Vec<BatchCall>, TurnEnd> {
         let ModelExchange { mut reply, usage, cost } = exchange;
         let meant = interpret_calls(&reply, &self.toolset);
-        naming::normalize_names(&mut reply.message, self.toolset.name_table());
+        tool_names::normalize_names(&mut reply.message, self.toolset.name_table());
         self.log.transcript_mut().assign_unique_ids(&mut reply.message);
         let asked = combine_calls(&reply.message, meant);
         let message = reply.message.clone();

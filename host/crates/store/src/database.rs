@@ -13,7 +13,7 @@ use rusqlite::{
 };
 use sallyport_contract::PluginName;
 
-use crate::{audit, error::StoreError, memories, migration, private};
+use crate::{audit, error::StoreError, memories, migration, private_files};
 
 /// The database, within the folder.
 pub(crate) const FILE: &str = "store.sqlite3";
@@ -59,7 +59,7 @@ fn open_once(folder: &Path) -> Result<Connection, StoreError> {
     if is_missing_or_empty(&path) && audit::has_existing_log(folder) {
         return Err(StoreError::DatabaseMissing { path });
     }
-    private::ensure_private_file(&path)?;
+    private_files::ensure_private_file(&path)?;
     let failed = |error| StoreError::from_sql(path.clone(), &error);
     let mut connection = connect_database(&path).map_err(failed)?;
     let found = migration::read_schema_version(&connection).map_err(failed)?;

@@ -42,11 +42,11 @@ mod clock;
 mod database;
 mod error;
 mod migration;
-mod private;
+mod private_files;
 mod process;
-mod refusal;
 mod store;
-mod words;
+mod text_index;
+mod transaction_error;
 
 #[cfg(test)]
 mod tests;

@@ -16,11 +16,11 @@ use crate::{
     memories::MemoryStore,
     notices::NoticeStore,
     presence::SessionPresence,
-    private,
-    refusal::TransactionError,
+    private_files,
     sessions::SessionStore,
     state::PersistentStateStore,
     timers::PersistentTimerStore,
+    transaction_error::TransactionError,
 };
 
 /// A store in one folder, whose contents outlive the process. Clones share one connection.
@@ -43,8 +43,8 @@ impl HostStore {
     ///
     /// The folder cannot be created, or the folder or a database in it is not private to this user.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        let folder = private::ensure_private_folder(folder)?;
-        private::check_private_file(&folder.join(database::FILE))?;
+        let folder = private_files::ensure_private_folder(folder)?;
+        private_files::check_private_file(&folder.join(database::FILE))?;
         Ok(Self(Arc::new(SharedConnection { folder, connection: Mutex::new(None) })))
     }
 

@@ -5,8 +5,8 @@ use std::{io, path::PathBuf};
 use sallyport_contract::text;
 use sallyport_model::TokenCost;
 use sallyport_runtime::{
+    atomic_file,
     session::{self, ModelHandle},
-    whole_file,
 };
 use sallyport_session::{
     CommandModel, FrontEndCommand as Order, MemoryMode, TurnUsage, history, restore_session,
@@ -18,12 +18,12 @@ use sallyport_terminal::{
 };
 
 use super::{
+    activity_tracker::total_tokens,
+    interactive::{ChatActivity, InteractiveChat, NextAction},
     lists,
-    person::{ChatActivity, InteractiveChat, NextAction},
     view::{self, note_lines, pair_line},
-    waiting::total_tokens,
 };
-use crate::cli::{attached, exit::CommandFailure};
+use crate::cli::{exit::CommandFailure, file_attachments};
 
 /// Most characters of a pinned input that are shown.
 const PINNED_CHARS_MAX: usize = 60;
@@ -52,7 +52,7 @@ impl InteractiveChat<'_> {
     /// Sends a message with the files that it mentions. If that fails, the line is in the editor
     /// again.
     async fn submit_message(&mut self, text: &str, line: &str, is_pinned: bool) {
-        match attached::parse_message(text, &self.local_files) {
+        match file_attachments::parse_message(text, &self.local_files) {
             Ok((mut input, told)) => {
                 told.iter().for_each(|told| self.show_lines(&note_lines(told)));
                 input.attachments.append(&mut self.files);
@@ -172,7 +172,7 @@ impl InteractiveChat<'_> {
             true => format!("{:#}\n", history::export_json(&records)),
             false => history::export_markdown(&records),
         };
-        match whole_file::create_file(&path, text.as_bytes()) {
+        match atomic_file::create_file(&path, text.as_bytes()) {
             Ok(()) => note_lines(&format!("written to {}", path.display())),
             Err(error) => {
                 let message = format!("cannot write {}: {error}", path.display());

@@ -9,7 +9,8 @@ use sallyport_session::history::{self, PastTurn, TurnStep};
 use sallyport_terminal::{editor::CompletionNames, style::StyledLine};
 
 use super::{
-    person::InteractiveChat, talk::ChatSession, view::note_lines, waiting::ActivityTracker,
+    activity_tracker::ActivityTracker, chat_session::ChatSession, interactive::InteractiveChat,
+    view::note_lines,
 };
 
 /// Number of turns shown from a resumed session. They suffice to recall the topic.

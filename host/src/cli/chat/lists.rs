@@ -6,7 +6,7 @@ use sallyport_runtime::registry::{PluginLookupError, RegisteredPlugin, Registry}
 use sallyport_terminal::style::StyledLine;
 
 use super::view::{self, note_lines, pair_line};
-use crate::cli::{plugin, show};
+use crate::cli::{call_display, plugin};
 
 /// Most characters of a description in a list.
 const DESCRIPTION_CHARS_MAX: usize = 80;
@@ -119,7 +119,7 @@ fn capability_lines(entry: &RegisteredPlugin) -> Vec<StyledLine> {
             .map(|power| StyledLine::plain(format!("    {}", text::escape_line(power))))
             .collect(),
     };
-    let lacking = show::ungranted_lines(entry).into_iter();
+    let lacking = call_display::ungranted_lines(entry).into_iter();
     lines.extend(lacking.map(|line| StyledLine::plain(format!("    {line}"))));
     lines
 }

@@ -3,19 +3,19 @@
 //! At a terminal it has a line editor, streamed answers, and cards for approvals. With a pipe or a
 //! dumb terminal it works line by line. With `--ui` a plugin replaces both (`cli/listen`).
 
-mod asking;
+mod activity_tracker;
+mod approval_questions;
+mod approval_router;
+mod chat_session;
 mod commands;
-mod copied;
-mod desk;
-mod ears;
+mod copying_journal;
+mod event_view;
 mod greeting;
-mod hearing;
-mod lines;
+mod inputs;
+mod interactive;
 mod lists;
-mod person;
-mod talk;
+mod plain;
 mod view;
-mod waiting;
 
 use std::io::IsTerminal;
 
@@ -26,8 +26,8 @@ use super::{
     args::ChatArgs,
     exit::{CommandFailure, ExitStatus},
     listen,
+    observers::CallObservers,
     output::CliOutput,
-    watch::CallObservers,
 };
 
 pub(super) async fn run_chat_command(
@@ -41,9 +41,9 @@ pub(super) async fn run_chat_command(
     }
     match detect_look(out) {
         OutputCapabilities::Live(colour) => {
-            person::run_interactive_chat(flags, args, watch, colour, out).await
+            interactive::run_interactive_chat(flags, args, watch, colour, out).await
         }
-        OutputCapabilities::Plain => lines::run_plain_chat(flags, args, watch, out).await,
+        OutputCapabilities::Plain => plain::run_plain_chat(flags, args, watch, out).await,
     }
 }
 

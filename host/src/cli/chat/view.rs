@@ -13,7 +13,7 @@ use sallyport_terminal::{
     style::{ColourMode, StyledLine},
 };
 
-use crate::cli::show;
+use crate::cli::call_display;
 
 const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -113,8 +113,11 @@ pub(super) fn hint_line(hint: &str) -> StyledLine {
 
 /// The notice of a plugin. Each line starts with the plugin's name.
 pub(super) fn notice_lines(notice: &PluginNotice) -> Vec<StyledLine> {
-    let speaker = format!("{}:", show::notice_source(notice));
-    show::notice_lines(notice).iter().map(|line| labeled_line(&speaker, CYAN, line)).collect()
+    let speaker = format!("{}:", call_display::notice_source(notice));
+    call_display::notice_lines(notice)
+        .iter()
+        .map(|line| labeled_line(&speaker, CYAN, line))
+        .collect()
 }
 
 /// A name with its explanation, in two columns.

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::show;
+use super::super::call_display;
 
 /// A call that has ended.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -170,7 +170,7 @@ impl JsonFinishedCall {
             tool,
             outcome: report.outcome.as_str().to_owned(),
             result: report.outcome.to_model_value(),
-            error: show::failure_reason(&report.outcome),
+            error: call_display::failure_reason(&report.outcome),
             denial: match &report.outcome {
                 Outcome::Denied(denial) => Some(denial.into()),
                 _ => None,

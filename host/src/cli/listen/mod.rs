@@ -6,11 +6,11 @@
 //! [`floor`] runs the session from its first event to its last. A UI draws on the [`canvas`].
 
 mod args;
-mod canvas;
-mod cast;
-mod floor;
+mod attended_session;
+mod optional_inputs;
+mod participants;
 mod questions;
-mod waiting;
+mod terminal_surface;
 
 use std::{io::IsTerminal, sync::Arc};
 
@@ -26,18 +26,18 @@ use sallyport_session::{self as session};
 
 use super::{
     args::ChatArgs,
-    compose,
+    call_display,
     exit::{CommandFailure, ExitStatus},
+    observers::CallObservers,
     output::CliOutput,
-    show,
-    watch::CallObservers,
+    setup,
 };
 
 use args::AttendedSessionOptions;
 pub(super) use args::ListenArgs;
-use canvas::TerminalSurface;
-use cast::Participants;
-use floor::AttendedSession;
+use attended_session::AttendedSession;
+use participants::Participants;
+use terminal_surface::TerminalSurface;
 
 /// The reason why the session cannot start.
 enum SessionStartError {
@@ -106,13 +106,13 @@ async fn run_attended_session(
     watch: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
-    let talk = compose::open_session(&settings, &SessionSelector::from(plan.session), out)?;
-    let voice = compose::prepare_model(&settings, out)?;
+    let settings = setup::read_settings(flags)?;
+    let talk = setup::open_session(&settings, &SessionSelector::from(plan.session), out)?;
+    let voice = setup::prepare_model(&settings, out)?;
     let (desk, approvals) = session::approval::approval_channel();
     let tools =
-        compose::open_host(&settings, Arc::new(desk), PluginSelection::All, watch, out).await?;
-    compose::print_load_problems(tools.registry(), out);
+        setup::open_host(&settings, Arc::new(desk), PluginSelection::All, watch, out).await?;
+    setup::print_load_problems(tools.registry(), out);
     let played = async {
         let config = SessionConfig::from_settings(&plan.model.into(), &settings, &tools).await?;
         let parts = tools.session_parts(talk, &config, &voice, approvals)?;
@@ -129,7 +129,7 @@ async fn run_attended_session(
         held
     };
     let exit = report_session_result(played.await, &settings, out);
-    compose::close_host(tools, out).await.apply_to_result(exit)
+    setup::close_host(tools, out).await.apply_to_result(exit)
 }
 
 /// Prints how to resume the session if it can be resumed.
@@ -158,7 +158,7 @@ fn report_session_result(
         Err(SessionStartError::Failure(failure)) => Err(failure),
         Err(SessionStartError::Denied(denial)) => {
             out.print_error(&format!("{}: {}", denial.what, denial.why));
-            show::print_denial_fix(&denial, settings.policy.user_file(), out);
+            call_display::print_denial_fix(&denial, settings.policy.user_file(), out);
             Ok(ExitStatus::Policy)
         }
     }

@@ -14,7 +14,9 @@ use sallyport_runtime::{
     roles::provider,
 };
 
-use crate::cli::{compose, consent, exit::CommandFailure, output::CliOutput, watch::CallObservers};
+use crate::cli::{
+    consent, exit::CommandFailure, observers::CallObservers, output::CliOutput, setup,
+};
 
 /// The question for the model. It costs a few tokens.
 const QUESTION: &str = "Answer with the one word: yes";
@@ -32,7 +34,7 @@ pub(super) async fn check_plugin_model(
 ) -> Result<Vec<ModelCheckStep>, CommandFailure> {
     let consent = Arc::new(consent::TerminalConsent { out: *out });
     let only = PluginSelection::Only(plugin.plugin.clone());
-    let tools = compose::open_host(settings, consent, only, &CallObservers::default(), out).await?;
+    let tools = setup::open_host(settings, consent, only, &CallObservers::default(), out).await?;
     let name = plugin.plugin.as_str();
     let steps = match tools.roles().load_role_plugin(name, PluginRole::Provider) {
         Ok(player) => {
@@ -53,7 +55,7 @@ pub(super) async fn check_plugin_model(
             vec![build_step("plugin", ModelCheckStatus::Failed, failure.message, failure.hint)]
         }
     };
-    compose::close_host(tools, out).await.check_complete()?;
+    setup::close_host(tools, out).await.check_complete()?;
     Ok(steps)
 }
 

@@ -8,13 +8,13 @@ use sallyport_policy::{
 };
 use sallyport_runtime::{
     config::HostSettings,
-    gate::{rulebook, standing},
+    gate::{policy_store, user_policy},
 };
 
 use crate::cli::{
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    setup,
 };
 
 /// A requested change.
@@ -36,27 +36,27 @@ pub(super) fn change_policy(
     out: &CliOutput,
 ) -> Result<bool, CommandFailure> {
     let file = settings.policy.user_file();
-    let before = rulebook::read_policy(file).map_err(|error| file_failure(file, &error))?;
+    let before = user_policy::read_policy(file).map_err(|error| file_failure(file, &error))?;
     let after = edit(&before).map_err(|error| edit_failure(file, &error))?;
-    standing::parse_proposed_policy(&settings.policy, &after)?;
+    policy_store::parse_proposed_policy(&settings.policy, &after)?;
     if after == before {
         out.print_line(&format!("{} says so already.", file.display()));
         return Ok(false);
     }
     out.print_line(&file.display().to_string());
     edit::diff_lines(&before, &after).iter().for_each(|line| print_diff_line(line, out));
-    if !wish.is_confirmed && !compose::ask_confirmation("Write this?", out)? {
+    if !wish.is_confirmed && !setup::ask_confirmation("Write this?", out)? {
         out.print_note("Nothing was changed.");
         return Ok(false);
     }
-    if rulebook::read_policy(file)? != before {
+    if user_policy::read_policy(file)? != before {
         let message = format!("{} changed in the meantime; nothing was written", file.display());
         return Err(
             CommandFailure::new(ExitStatus::Failed, message).with_hint("run the command again")
         );
     }
-    compose::record_policy_change(settings, wish.plugin, &wish.description, || {
-        rulebook::write_policy(file, &after).map_err(|error| file_failure(file, &error))
+    setup::record_policy_change(settings, wish.plugin, &wish.description, || {
+        user_policy::write_policy(file, &after).map_err(|error| file_failure(file, &error))
     })?;
     out.print_line("Saved. Running sessions use it from the next call.");
     Ok(true)

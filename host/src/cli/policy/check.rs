@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use crate::cli::{
     args::OutputFormat,
-    compose,
+    call_display,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
-    show,
+    setup,
 };
 
 pub(super) async fn run_check_command(
@@ -22,8 +22,8 @@ pub(super) async fn run_check_command(
     format: OutputFormat,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let registry = compose::load_registry(settings, out).await?;
-    compose::print_load_problems(&registry, out);
+    let registry = setup::load_registry(settings, out).await?;
+    setup::print_load_problems(&registry, out);
     let policy = registry.gate().policy_store.current().policy;
     let remarks = policy.find_remarks(&installed_plugins(&registry));
     match format {
@@ -92,7 +92,7 @@ fn print_plugin(entry: &RegisteredPlugin, policy: &Policy, out: &CliOutput) {
     for power in powers {
         out.print_line(&format!("  can {}", text::escape_line(&power)));
     }
-    for line in show::ungranted_lines(entry) {
+    for line in call_display::ungranted_lines(entry) {
         out.print_line(&format!("  {line}"));
     }
     for tool in entry.tools() {
@@ -151,7 +151,7 @@ fn plugin_json(entry: &RegisteredPlugin, policy: &Policy) -> Value {
     json!({
         "name": entry.name(),
         "powers": grant.permission_lines(),
-        "ungranted": show::ungranted_json(entry),
+        "ungranted": call_display::ungranted_json(entry),
         "tools": tools.collect::<Value>(),
         "notes": grant.notes(),
     })

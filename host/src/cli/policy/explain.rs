@@ -15,10 +15,10 @@ use url::Url;
 use super::args::ExplainArgs;
 use crate::cli::{
     args::OutputFormat,
-    call, compose,
+    call, call_display,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
-    show,
+    setup,
 };
 
 /// The subject of a question.
@@ -50,8 +50,7 @@ pub(super) async fn run_explain_command(
     let situation = subject_from_args(args)?;
     let arguments = parse_arguments(&args.arguments)?;
     let registry =
-        compose::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out)
-            .await?;
+        setup::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out).await?;
     let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
     let tools = affected_tools(entry, tool, &situation)?;
     warn_of_obstacles(entry, &tools, &situation, &arguments, out);
@@ -235,7 +234,7 @@ fn print_explanation(
             entry.name()
         ));
     }
-    for line in lacking.into_iter().flat_map(show::ungranted_lines) {
+    for line in lacking.into_iter().flat_map(call_display::ungranted_lines) {
         out.print_line(&format!("  {line}"));
     }
     for step in &explanation.steps {
@@ -244,7 +243,7 @@ fn print_explanation(
     }
     if let Some(fix) = &explanation.fix {
         let file = settings.policy.user_file();
-        out.print_line(&format!("  To allow it, {}:", show::fix_location(fix, file)));
+        out.print_line(&format!("  To allow it, {}:", call_display::fix_location(fix, file)));
         fix.lines().for_each(|line| out.print_line(&format!("    {line}")));
     }
 }
@@ -257,7 +256,7 @@ fn explanation_to_json(answer: &ToolExplanation, lacking: Option<&RegisteredPlug
         "reason": explanation.reason,
         "steps": explanation.steps.iter().map(step_json).collect::<Value>(),
         "fix": explanation.fix,
-        "ungranted": lacking.map(show::ungranted_json),
+        "ungranted": lacking.map(call_display::ungranted_json),
     })
 }
 

@@ -17,9 +17,9 @@ use super::{
     check::installed_plugins,
 };
 use crate::cli::{
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    setup,
 };
 
 pub(super) async fn run_grant_command(
@@ -82,7 +82,7 @@ async fn check_rule(
     if args.force && !args.digest {
         return Ok(rule);
     }
-    let registry = compose::load_selected_registry(settings, selection, out).await?;
+    let registry = setup::load_selected_registry(settings, selection, out).await?;
     let digest = match whose {
         PluginTarget::One(plugin) => {
             let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
@@ -119,8 +119,7 @@ async fn check_addition(
         return Ok(addition);
     }
     let registry =
-        compose::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out)
-            .await?;
+        setup::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out).await?;
     let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
     let own = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();
     let home = settings.policy.home.as_deref();

@@ -23,11 +23,11 @@ use super::{
 };
 use crate::cli::{
     args::{CliArgs, CliCommand},
-    call, compose,
+    call,
     exit::{CommandFailure, ExitStatus},
+    observers::{CallObservers, RefusalLog},
     output::CliOutput,
-    run,
-    watch::{CallObservers, RefusalLog},
+    run, setup,
 };
 
 /// Most runs. A plugin that is refused something new every time needs more than it declares.
@@ -47,9 +47,9 @@ pub(super) fn run_learn_command(
         Err(error) => return Ok(out.print_clap_message(&error)),
     };
     let flags = merge_flags(flags, &inner);
-    let settings = compose::read_settings(&flags)?;
+    let settings = setup::read_settings(&flags)?;
     // Check the name first: a misspelt plugin would appear to be refused nothing.
-    compose::run_on_current_thread(build_proposal(&settings, &plugin, &[], out))?;
+    setup::run_on_current_thread(build_proposal(&settings, &plugin, &[], out))?;
     for _ in 0..RUNS_MAX {
         let notebook = Arc::new(RefusalLog::default());
         let watch = CallObservers {
@@ -94,10 +94,10 @@ fn run_learned_command(
 ) -> Result<ExitStatus, CommandFailure> {
     match command {
         CliCommand::Run(args) => {
-            compose::run_on_thread_pool(run::run_prompt(flags, args, watch, out))
+            setup::run_on_thread_pool(run::run_prompt(flags, args, watch, out))
         }
         CliCommand::Call(args) => {
-            compose::run_on_current_thread(call::run_call_command(flags, args, watch, out))
+            setup::run_on_current_thread(call::run_call_command(flags, args, watch, out))
         }
         _ => {
             let failure =
@@ -118,7 +118,7 @@ fn propose_grant(
     out: &CliOutput,
 ) -> Result<bool, CommandFailure> {
     let (proposal, folder) =
-        compose::run_on_current_thread(build_proposal(settings, plugin, refused, out))?;
+        setup::run_on_current_thread(build_proposal(settings, plugin, refused, out))?;
     for open in &proposal.unresolved {
         out.print_warning(&format!("no proposal: {open}"));
     }
@@ -149,8 +149,7 @@ async fn build_proposal(
     out: &CliOutput,
 ) -> Result<(PolicyProposal, Option<String>), CommandFailure> {
     let registry =
-        compose::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out)
-            .await?;
+        setup::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out).await?;
     let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
     let policy = registry.gate().policy_store.current().policy;
     let (mut learned, mut unclear) = (PluginRefusals::empty(), Vec::new());

@@ -14,10 +14,10 @@ use sallyport_runtime::config::ConfigFlags;
 
 pub(super) use self::args::PolicyCommand;
 use super::{
-    compose,
     exit::{CommandFailure, ExitStatus},
+    observers::CallObservers,
     output::CliOutput,
-    watch::CallObservers,
+    setup,
 };
 
 /// Matches any characters in a pattern, and alone every plugin or every tool.
@@ -30,17 +30,17 @@ pub(super) fn run_policy_command(
     watch: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = || compose::read_settings(flags);
+    let settings = || setup::read_settings(flags);
     match command {
         PolicyCommand::Check(args) => {
-            compose::run_on_current_thread(check::run_check_command(&settings()?, args.output, out))
+            setup::run_on_current_thread(check::run_check_command(&settings()?, args.output, out))
         }
         PolicyCommand::Explain(args) => {
-            compose::run_on_current_thread(explain::run_explain_command(&settings()?, args, out))
+            setup::run_on_current_thread(explain::run_explain_command(&settings()?, args, out))
         }
         PolicyCommand::Test(args) => examples::run_test_command(&settings()?, args.output, out),
         PolicyCommand::Grant(args) => {
-            compose::run_on_current_thread(grant::run_grant_command(&settings()?, args, out))
+            setup::run_on_current_thread(grant::run_grant_command(&settings()?, args, out))
         }
         PolicyCommand::Revoke(args) => revoke::run_revoke_command(&settings()?, args, out),
         // Learning starts other commands, each with its own settings and threads.

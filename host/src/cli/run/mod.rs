@@ -17,16 +17,17 @@ use sallyport_runtime::{
 use sallyport_session::{
     self as session, FrontEndCommand, NoJournal, RestoredSession, SessionEvent, SessionParts,
     UnattendedConsent,
-    tape::{SessionRecorder, SessionReplay},
+    recording::{SessionRecorder, SessionReplay},
 };
 
 use super::{
-    compose, consent,
+    consent,
     events::JsonEvent,
     exit::{CommandFailure, ExitStatus},
+    observers::CallObservers,
     output::CliOutput,
-    tape::{self, RunRecording},
-    watch::CallObservers,
+    run_recording::{self, RunRecording},
+    setup,
 };
 
 use report::RunReport;
@@ -67,16 +68,16 @@ async fn ask_question(
     report: &mut RunReport<'_>,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
+    let settings = setup::read_settings(flags)?;
     let input = question::read_question(args, &settings, out)?;
-    let voice = compose::prepare_model(&settings, out)?;
-    let talk = compose::open_session(&settings, &SessionSelector::from(&args.session), out)?;
+    let voice = setup::prepare_model(&settings, out)?;
+    let talk = setup::open_session(&settings, &SessionSelector::from(&args.session), out)?;
     let consent: Arc<dyn Consent> = match out.can_ask {
         true => Arc::new(consent::TerminalConsent { out: *out }),
         false => Arc::new(UnattendedConsent),
     };
-    let tools = compose::open_host(&settings, consent, PluginSelection::All, watch, out).await?;
-    compose::print_load_problems(tools.registry(), out);
+    let tools = setup::open_host(&settings, consent, PluginSelection::All, watch, out).await?;
+    setup::print_load_problems(tools.registry(), out);
     // Timers wait during a recording, so that they do not disturb it.
     let timekeeper = args.record.is_none().then(|| tools.start_timekeeper());
     let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &tools).await;
@@ -106,7 +107,7 @@ async fn ask_question(
     if let Some(timekeeper) = timekeeper {
         timekeeper.stop().await;
     }
-    compose::close_host(tools, out).await.apply_to_result(result)
+    setup::close_host(tools, out).await.apply_to_result(result)
 }
 
 /// Records the session if requested.
@@ -118,7 +119,7 @@ fn with_recording(
     let Some(path) = &args.record else { return Ok((live, RunRecording::None)) };
     let gate = Arc::clone(tools.registry().gate());
     let redactor = move || Redactor::clone(&gate.redactor());
-    let file = tape::create_recording(path)?;
+    let file = run_recording::create_recording(path)?;
     let (model, toolbox) = (&*live.model, &*live.toolbox);
     let recording = SessionRecorder::start(file, redactor(), &live.options, model, toolbox);
     let recording = recording.with_live_redactor(redactor);
@@ -142,7 +143,7 @@ async fn replay_recording(
     file: &Path,
     report: &mut RunReport<'_>,
 ) -> Result<ExitStatus, CommandFailure> {
-    let tape = tape::read_recording(file)?;
+    let tape = run_recording::read_recording(file)?;
     let (inputs, options) = (tape.inputs().to_vec(), tape.options());
     // A recording contains no secrets, so nothing has to be redacted.
     let player = SessionReplay::new(tape, Redactor::empty());
@@ -220,7 +221,7 @@ impl RunSession<'_> {
 /// Waits until the turn is cancelled, by the user or by the recording.
 async fn wait_for_cancel(reel: &RunRecording) {
     tokio::select! {
-        () = compose::wait_for_interrupt() => {}
+        () = setup::wait_for_interrupt() => {}
         () = reel.wait_for_cancel() => {}
     }
 }

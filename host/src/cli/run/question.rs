@@ -16,8 +16,8 @@ use sallyport_runtime::config::HostSettings;
 
 use super::RunArgs;
 use crate::cli::{
-    attached,
     exit::{CommandFailure, ExitStatus},
+    file_attachments,
     output::CliOutput,
 };
 
@@ -38,7 +38,10 @@ pub(super) fn read_question(
     settings: &HostSettings,
     out: &CliOutput,
 ) -> Result<UserInputMessage, CommandFailure> {
-    let attachments = attached::read_flag_files(&args.files, &attached::search_folders(settings))?;
+    let attachments = file_attachments::read_flag_files(
+        &args.files,
+        &file_attachments::search_folders(settings),
+    )?;
     let words = args.prompt.join(" ");
     let piped = if io::stdin().is_terminal() { String::new() } else { read_stdin(out)? };
     let text = join_prompt(words, &piped);

@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use super::args::{RunArgs, RunFormat};
 use crate::cli::{
+    call_display,
     events::{self, JsonEvent, JsonEventLine, JsonFinishedCall, JsonRunResult},
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
-    show,
 };
 
 /// Printed after an answer that is incomplete.
@@ -156,7 +156,7 @@ impl<'a> RunReport<'a> {
 
     /// Shows a wait: as a status at a terminal, and as a line elsewhere.
     fn show_wait(&mut self, wait: Duration, reason: &str) {
-        let words = show::retry_text(wait, reason);
+        let words = call_display::retry_text(wait, reason);
         self.is_wait_shown = self.out.stderr_is_terminal;
         match self.is_wait_shown {
             true => self.out.set_status(Some(&words)),
@@ -183,7 +183,7 @@ impl<'a> RunReport<'a> {
             SessionEvent::CallFinished { tool, report, .. }
                 if self.out.stderr_is_terminal && !self.verbose =>
             {
-                self.out.print_note(&format!("· {tool} {}", show::call_end_text(report)));
+                self.out.print_note(&format!("· {tool} {}", call_display::call_end_text(report)));
             }
             SessionEvent::Notice(notice) => self.out.print_warning(&notice.to_string()),
             SessionEvent::Noticed { notice } => self.out.print_notice(notice),
@@ -203,7 +203,7 @@ impl<'a> RunReport<'a> {
 
     fn show_end(&self, end: &TurnEnd, settings: Option<&HostSettings>) {
         if self.args.emit_needed_grants && !self.denials.is_empty() {
-            show::print_needed_grants(&self.denials, self.out);
+            call_display::print_needed_grants(&self.denials, self.out);
             return;
         }
         self.show_incomplete_answer(end);
@@ -215,7 +215,9 @@ impl<'a> RunReport<'a> {
         }
         if let Some(settings) = settings {
             let file = settings.policy.user_file();
-            self.denials.iter().for_each(|denial| show::print_denial_fix(denial, file, self.out));
+            self.denials
+                .iter()
+                .for_each(|denial| call_display::print_denial_fix(denial, file, self.out));
         }
     }
 
@@ -275,7 +277,7 @@ pub(in super::super) fn print_turn_end(
             out.print_error(&error.to_string());
             match (error, settings) {
                 (ModelError::Denied { fix: Some(fix), .. }, Some(settings)) => {
-                    show::print_fix_text(fix, settings.policy.user_file(), out);
+                    call_display::print_fix_text(fix, settings.policy.user_file(), out);
                 }
                 _ => out.print_hint(&model_error_hint(
                     error,

@@ -6,7 +6,7 @@
 
 mod list;
 mod report;
-mod stage;
+mod test_session;
 
 use std::path::{Path, PathBuf};
 
@@ -20,13 +20,13 @@ use sallyport_runtime::{
 use super::{
     args::OutputArgs,
     exit::{CommandFailure, ExitStatus},
+    observers::CallObservers,
     output::CliOutput,
-    watch::CallObservers,
 };
 
 use list::SentenceList;
 use report::SelftestReport;
-use stage::SelftestSession;
+use test_session::SelftestSession;
 
 /// The test folder in a policy that is only printed.
 const EXAMPLE_FOLDER: &str = "/tmp/sallyport-selftest";

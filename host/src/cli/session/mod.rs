@@ -22,9 +22,9 @@ use serde_json::json;
 
 use super::{
     args::{ChatArgs, FileArgs, ModelArgs, OutputFormat, SessionArgs},
-    compose,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    setup,
 };
 
 pub(super) use args::SessionCommand;
@@ -38,8 +38,8 @@ pub(super) fn run_session_command(
     command: &StoredSessionCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = compose::read_settings(flags)?;
-    let store = compose::open_store(&settings)?;
+    let settings = setup::read_settings(flags)?;
+    let store = setup::open_store(&settings)?;
     match command {
         StoredSessionCommand::List { here, number, output } => {
             list::list_sessions(&store, *here, *number, output.output, out)
@@ -117,7 +117,7 @@ fn remove_sessions(
         out.print_note(&format!("{}  {}", session.id, text::escape_line(&session.title)));
     }
     let question = format!("Delete {}?", format_count(sessions.len()));
-    if !consent.yes && !compose::ask_confirmation(&question, out)? {
+    if !consent.yes && !setup::ask_confirmation(&question, out)? {
         return Ok(ExitStatus::Done);
     }
     for session in &sessions {
@@ -135,7 +135,7 @@ fn prune_sessions(
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let question = "Delete every session beyond `keep` or `keep_max`?";
-    if !consent.yes && !compose::ask_confirmation(question, out)? {
+    if !consent.yes && !setup::ask_confirmation(question, out)? {
         return Ok(ExitStatus::Done);
     }
     let removed = history::prune_sessions(store, settings.sessions)?;

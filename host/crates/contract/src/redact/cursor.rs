@@ -12,7 +12,7 @@ use std::{array, collections::VecDeque};
 
 use super::{
     escape::{ESCAPE_BYTES_MAX, EscapeFamily, ParsedEscape},
-    reader::{DecodedByte, FormMatcher, SecretMatch},
+    matcher::{DecodedByte, FormMatcher, SecretMatch},
     table::SecretFormTable,
 };
 
@@ -227,7 +227,7 @@ fn can_wake_layer(index: usize, byte: u8) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        redact::{reader::PARTIAL_MATCHES_MAX, table::HEAD_BYTES_MAX},
+        redact::{matcher::PARTIAL_MATCHES_MAX, table::HEAD_BYTES_MAX},
         secret::Secret,
     };
 

@@ -25,7 +25,7 @@ mod cursor;
 mod entities;
 mod escape;
 mod forms;
-mod reader;
+mod matcher;
 mod report;
 mod stream;
 mod table;

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, collections::VecDeque, fmt, sync::Arc};
 
-use super::{cursor::RedactionCursor, reader::SecretMatch, table::SecretFormTable};
+use super::{cursor::RedactionCursor, matcher::SecretMatch, table::SecretFormTable};
 
 /// Removes secrets from bytes that arrive in pieces.
 pub struct RedactStream(Option<RedactionState>);

@@ -9,7 +9,7 @@
 
 mod notices;
 mod packages;
-mod seat;
+mod participants;
 mod state;
 mod timers;
 
@@ -22,7 +22,7 @@ pub use notices::{
     PluginNotice, UrlOpenResult, UrlOpener,
 };
 pub use packages::{PackageFetchError, PackageFile, PackageService};
-pub use seat::{InputOrigin, SessionInbox, SubmissionError, TextStyle, UiSession};
+pub use participants::{InputOrigin, SessionInbox, SubmissionError, TextStyle, UiSession};
 pub use state::{StateStore, StateStoreError, StateWrite, StoredValue, WriteCondition};
 pub use timers::{StoredTimer, TimerError, TimerFiring, TimerRequest, TimerSchedule, TimerStore};
 

@@ -3,7 +3,7 @@
 mod attachment;
 mod error;
 mod input;
-mod left_out;
+mod omitted_content;
 mod price;
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use serde_json::Value;
 pub use attachment::{AttachmentKind, FileAttachment};
 pub use error::ModelError;
 pub use input::{QUOTE_MARK, UserInputMessage, quote_text, split_lines};
-pub use left_out::OmittedContent;
+pub use omitted_content::OmittedContent;
 pub use price::{TokenCost, TokenPrice};
 
 /// One message of a conversation.

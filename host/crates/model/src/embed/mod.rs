@@ -4,7 +4,7 @@
 //! handling and retries. An answer is checked before anything is computed from it: it contains one
 //! vector for each text, all of one dimension and with finite numbers only.
 
-mod form;
+mod embedding_format;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -21,7 +21,7 @@ use crate::{
     wire::{self, ProviderConnection},
 };
 
-use self::form::EmbeddingFormat;
+use self::embedding_format::EmbeddingFormat;
 
 /// Longest wait for the vectors of one batch. A local server may load its model first.
 const TIME_MAX: Duration = Duration::from_secs(60);

@@ -7,11 +7,11 @@
 //! in answers ([`names`]), and the calls of the conversation are repaired ([`history`]). A plainer
 //! form may be looser than the schema because the gate still validates against the full schema.
 
-mod forms;
+mod acceptance;
 mod history;
 mod names;
-mod plain;
-mod taken;
+mod schema_rewrite;
+mod schema_variants;
 #[cfg(test)]
 mod tests;
 
@@ -151,12 +151,12 @@ fn fit_tool(
     dialect: SchemaDialect,
 ) -> Result<(ModelToolDefinition, PropertyNameMap), String> {
     let (mut tool, mut names) = (tool.clone(), PropertyNameMap::default());
-    if !taken::is_accepted_schema(&tool.parameters, dialect) {
+    if !acceptance::is_accepted_schema(&tool.parameters, dialect) {
         if dialect.limits_names {
             names = PropertyNameMap::from_schema(&tool.parameters);
         }
-        let plain = plain::plain_parameters(&tool.parameters, &names)?;
-        if !taken::is_accepted_schema(&plain.parameters, dialect) {
+        let plain = schema_rewrite::plain_parameters(&tool.parameters, &names)?;
+        if !acceptance::is_accepted_schema(&plain.parameters, dialect) {
             return Err("its parameters have no form that the provider takes".to_owned());
         }
         tool.parameters = plain.parameters;

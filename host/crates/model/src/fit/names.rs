@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use sallyport_contract::json;
 use serde_json::{Map, Value};
 
-use super::taken::{is_property_name, subschemas};
+use super::acceptance::{is_property_name, subschemas};
 use crate::wire::ARGUMENTS_BYTES_MAX;
 
 /// Most characters of a name that its replacement keeps.

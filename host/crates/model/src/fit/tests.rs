@@ -28,7 +28,7 @@ fn check(parameters: Value, dialect: SchemaDialect, want: Value, note: &str) {
         if note.is_empty() { "Draws.".to_owned() } else { format!("Draws.\n\n{note}") };
     assert_eq!(fitted.description, description);
     assert!(
-        taken::is_accepted_schema(&fitted.parameters, SchemaDialect::STRICTEST),
+        acceptance::is_accepted_schema(&fitted.parameters, SchemaDialect::STRICTEST),
         "{}",
         fitted.parameters
     );
@@ -210,7 +210,10 @@ fn depth_recursion_and_size_are_bounded() {
         for dialect in ALL {
             let fit = fit(&schema, dialect);
             assert_eq!(fit.omitted_tools(), []);
-            assert!(taken::is_accepted_schema(&fit.tools()[0].parameters, dialect), "{schema}");
+            assert!(
+                acceptance::is_accepted_schema(&fit.tools()[0].parameters, dialect),
+                "{schema}"
+            );
             assert!(fit.tools()[0].parameters.to_string().len() < 64 * 1024);
         }
     }
@@ -245,7 +248,7 @@ fn names_that_a_provider_refuses_go_out_and_come_back() {
     let fitted = &fit.tools()[0].parameters;
     let names: Vec<&String> = fitted["properties"].as_object().unwrap().keys().collect();
     assert!(
-        names.iter().all(|name| taken::is_property_name(name)) && names.len() == 6,
+        names.iter().all(|name| acceptance::is_property_name(name)) && names.len() == 6,
         "{names:?}"
     );
     let own = json!({ "größe": { "höhe (m)": 1.5 }, "gr__e": 1, "": 2, "$filter": [{}], "a.b-c": 3, &long: 4 });
@@ -359,7 +362,10 @@ fn definitions_that_people_wrote_all_have_a_form() {
         for dialect in ALL {
             let fit = fit(&parameters, dialect);
             assert_eq!(fit.omitted_tools(), [], "{parameters}");
-            assert!(taken::is_accepted_schema(&fit.tools()[0].parameters, dialect), "{parameters}");
+            assert!(
+                acceptance::is_accepted_schema(&fit.tools()[0].parameters, dialect),
+                "{parameters}"
+            );
         }
     }
 }
@@ -433,7 +439,7 @@ fn enums_as_schemars_describes_them_all_have_a_form() {
             let fit = fit(&schema, dialect);
             assert_eq!(fit.omitted_tools(), [], "{schema}");
             let fitted = &fit.tools()[0].parameters;
-            assert!(taken::is_accepted_schema(fitted, dialect), "{fitted}");
+            assert!(acceptance::is_accepted_schema(fitted, dialect), "{fitted}");
             let mut told: Vec<&str> =
                 fitted["properties"].as_object().unwrap().keys().map(String::as_str).collect();
             let mut want = names.to_vec();

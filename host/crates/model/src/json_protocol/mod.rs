@@ -11,8 +11,8 @@
 mod answer;
 mod prompt;
 mod scanner;
-mod stage;
-mod unescape;
+mod string_decoder;
+mod visible_reply;
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use sallyport_contract::BoxFuture;
 
 use self::{
     answer::{AnswerParseError, JsonAnswer, ParsedToolCall},
-    stage::VisibleReply,
+    visible_reply::VisibleReply,
 };
 use crate::{
     chat::{

@@ -7,7 +7,7 @@
 
 use super::{
     answer::{THINKING_BEGINS, THINKING_ENDS},
-    unescape::{DecodeStep, StringDecoder},
+    string_decoder::{DecodeStep, StringDecoder},
 };
 
 /// Longest opening before the object: a fence with the name of a language.

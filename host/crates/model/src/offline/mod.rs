@@ -7,12 +7,12 @@
 //!
 //! Suggested reading order: `language`, `sentence`, `tool`, `decide`, `params`, `fill`, `phrase`.
 
-mod about;
-mod decide;
-mod fill;
+mod argument_extraction;
+mod help;
 mod language;
+mod matching;
 mod params;
-mod phrase;
+mod result_text;
 mod sentence;
 mod tool;
 
@@ -21,7 +21,7 @@ use std::{fmt, sync::Arc};
 use sallyport_contract::BoxFuture;
 use serde_json::Value;
 
-use self::decide::{MatchDecision, ToolCallPlan, ToolCatalog};
+use self::matching::{MatchDecision, ToolCallPlan, ToolCatalog};
 use crate::chat::{
     AssistantMessage, ChatMessage, ChatModel, FinishReason, ModelCallRequest, ModelError,
     ModelReply, ModelRequest, ReplyDelta, ToolResultMessage,
@@ -97,14 +97,14 @@ impl OfflineMatcher {
     fn answer_request(&self, request: ModelRequest<'_>) -> AssistantMessage {
         let results = last_results(request.messages);
         if !results.is_empty() {
-            return text_message(phrase::phrase_results(&results));
+            return text_message(result_text::phrase_results(&results));
         }
         let text = match request.messages.last() {
             Some(ChatMessage::User(said)) => said.text.as_str(),
             _ => "",
         };
         if text.len() > TEXT_BYTES_MAX {
-            return text_message(about::too_long_message(TEXT_BYTES_MAX));
+            return text_message(help::too_long_message(TEXT_BYTES_MAX));
         }
         let catalogue = ToolCatalog::new(request.tools, &*self.reach_of);
         let decision = match catalogue.match_text(text) {
@@ -113,8 +113,8 @@ impl OfflineMatcher {
         };
         match decision {
             MatchDecision::Call(calls) => call_message(&calls, request.messages),
-            MatchDecision::Ask(plan) => text_message(about::missing_arguments_question(&plan)),
-            MatchDecision::Nothing => text_message(about::help_text(&catalogue, text)),
+            MatchDecision::Ask(plan) => text_message(help::missing_arguments_question(&plan)),
+            MatchDecision::Nothing => text_message(help::help_text(&catalogue, text)),
         }
     }
 }
@@ -131,7 +131,7 @@ fn continue_question<'c>(
     };
     let is_answer = match catalogue.match_text(&said.text) {
         MatchDecision::Ask(plan) => {
-            asked.calls.is_empty() && asked.text == about::missing_arguments_question(&plan)
+            asked.calls.is_empty() && asked.text == help::missing_arguments_question(&plan)
         }
         MatchDecision::Call(_) | MatchDecision::Nothing => false,
     };

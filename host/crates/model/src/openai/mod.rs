@@ -10,7 +10,7 @@ mod calls;
 mod merge;
 mod reply;
 mod request;
-mod short;
+mod short_ids;
 mod stream;
 
 use sallyport_contract::BoxFuture;

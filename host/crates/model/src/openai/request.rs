@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::short::shorten_ids;
+use super::short_ids::shorten_ids;
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,

@@ -19,7 +19,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     ProviderConnection, ProviderIdentity, ResponseBodyError, SerializedTools, SerializedToolsCache,
-    auth, http, line,
+    auth, connection, http,
 };
 use crate::{
     anthropic::AnthropicFormat,
@@ -65,13 +65,13 @@ pub(crate) trait WireFormat: Debug + Send + Sync {
 
     /// Returns the media type of a streamed answer.
     fn stream_type(&self) -> &'static str {
-        line::EVENT_STREAM
+        connection::EVENT_STREAM
     }
 
     /// Returns true if an answer of this media type is streamed; `asked` is true if a stream was
     /// requested.
     fn is_stream(&self, content_type: &str, asked: bool) -> bool {
-        line::is_event_stream(content_type, asked)
+        connection::is_event_stream(content_type, asked)
     }
 
     /// Returns true if a file can be sent unchanged. Text files can always be sent, as part of the
@@ -167,7 +167,7 @@ impl ModelAdapter {
             origin: self.endpoint.origin(),
         };
         let mut reply =
-            if self.format.is_stream(line::content_type(&response), self.endpoint.stream) {
+            if self.format.is_stream(connection::content_type(&response), self.endpoint.stream) {
                 let pieces = http::body_pieces(response, STREAM_BYTES_MAX).boxed();
                 self.format.read_stream(pieces, &exchange, on_delta).await?
             } else {
@@ -189,7 +189,7 @@ impl ModelAdapter {
         let body = self.format.request_body(&endpoint, request, written.json.as_deref());
         let accept = match self.endpoint.stream {
             true => self.format.stream_type(),
-            false => line::JSON,
+            false => connection::JSON,
         };
         self.connection.post(body, accept).await
     }

@@ -4,24 +4,24 @@
 //! the audit records share. Most are granted with `true` or with a table of settings; three are
 //! lists of grants. `false` takes a capability away, regardless of other files.
 
-mod deny;
-mod held;
+mod denial;
+mod effective;
 mod listen;
 mod open_url;
 mod packages;
 mod request;
 mod scratch;
-mod switch;
+mod settings;
 mod table;
 
 use std::fmt;
 
 pub(crate) use self::{
-    deny::{
+    denial::{
         PACKAGE_ACTION_PREFIX, capability_denial, capability_from_reason, missing_listen_grants,
         missing_scratch_entries, unsandboxed_denial,
     },
-    held::EffectiveCapabilities,
+    effective::EffectiveCapabilities,
     open_url::{OpenUrlEntry, UrlPattern},
     packages::PackagePattern,
     request::read_capability_requests,
@@ -29,13 +29,13 @@ pub(crate) use self::{
     table::CapabilityTable,
 };
 pub use self::{
-    held::{NotifyGrant, ProcessGrant, ScheduleGrant, StateGrant, UiGrant},
+    effective::{NotifyGrant, ProcessGrant, ScheduleGrant, StateGrant, UiGrant},
     listen::{ListenAddress, ListenGrant, ListenKind},
     open_url::OpenUrlGrant,
     packages::PackagesGrant,
     request::{CapabilityRequest, RequestedCapability},
     scratch::{SCRATCH_QUOTA_DEFAULT_BYTES, ScratchGrant},
-    switch::{
+    settings::{
         NOTIFY_PER_MINUTE_DEFAULT, SCHEDULE_INTERVAL_DEFAULT, SCHEDULE_TIMERS_DEFAULT,
         STATE_QUOTA_DEFAULT_BYTES, STATE_VALUE_DEFAULT_BYTES,
     },

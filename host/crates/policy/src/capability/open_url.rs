@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 use sallyport_contract::{Decision, Denial};
 use url::Url;
 
-use super::deny;
+use super::denial;
 use crate::{
     document::TomlItem,
     fix::{PolicyContext, toml_list, toml_string},
@@ -194,11 +194,11 @@ impl OpenUrlGrant {
     /// The entry that allows a page to be opened.
     pub(crate) fn find_permitting_entry(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
         if let Err(error) = check_url_form(url) {
-            return Err(deny::page_denial(&self.policy_context, url, Some(error)));
+            return Err(denial::page_denial(&self.policy_context, url, Some(error)));
         }
         let matching = self.entries.iter().filter(|entry| entry.matches(url));
         let found = matching.min_by_key(|entry| entry.decision);
-        found.ok_or_else(|| deny::page_denial(&self.policy_context, url, None))
+        found.ok_or_else(|| denial::page_denial(&self.policy_context, url, None))
     }
 
     /// Whether some page is opened without a question.

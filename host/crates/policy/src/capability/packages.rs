@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 
 use sallyport_contract::Denial;
 
-use super::deny;
+use super::denial;
 use crate::{
     document::TomlItem,
     fix::PolicyContext,
@@ -173,7 +173,12 @@ impl PackagesGrant {
             true => Ok(()),
             false => {
                 let package = format!("{name}=={version}");
-                Err(deny::package_denial(&self.policy_context, self.is_requested, &package, wanted))
+                Err(denial::package_denial(
+                    &self.policy_context,
+                    self.is_requested,
+                    &package,
+                    wanted,
+                ))
             }
         }
     }
@@ -193,7 +198,7 @@ impl PackagesGrant {
             return Ok(());
         }
         let wanted = wanted.map(|name| PackagePattern::Named { name, version: None });
-        Err(deny::package_denial(&self.policy_context, self.is_requested, name, wanted))
+        Err(denial::package_denial(&self.policy_context, self.is_requested, name, wanted))
     }
 
     /// The granted packages, as the policy writes them: names, pinned versions, or `*`.

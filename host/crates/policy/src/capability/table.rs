@@ -11,7 +11,7 @@ use super::{
     open_url::{OpenUrlEntry, PATTERNS_MAX},
     packages::{PACKAGES_MAX, PackageEntry},
     scratch::{SCRATCHES_MAX, ScratchEntry},
-    switch::CapabilitySettings,
+    settings::CapabilitySettings,
 };
 use crate::{
     document::{TomlItem, TomlSection},

@@ -19,11 +19,11 @@ use crate::{
     source::{HintedError, SourceError, quoted},
 };
 
+mod cost;
 mod facts;
-mod kinds;
-mod levels;
+mod nesting;
 mod patterns;
-mod work;
+mod type_check;
 
 pub(crate) use facts::ConditionFacts;
 use patterns::CompiledPatterns;
@@ -97,9 +97,9 @@ impl Condition {
         if written.len() > CONDITION_BYTES_MAX {
             return Err(ConditionError::TooLong { bytes: written.len() });
         }
-        levels::check_nesting(&written)?;
+        nesting::check_nesting(&written)?;
         let expression = parse_expression(&written)?;
-        let patterns = kinds::check_types(&expression)?;
+        let patterns = type_check::check_types(&expression)?;
         Ok(Self { text: written, compiled: Arc::new(CompiledCondition { expression, patterns }) })
     }
 
@@ -121,7 +121,7 @@ impl Condition {
     pub(crate) fn evaluate(&self, facts: &ConditionFacts<'_>) -> Result<bool, EvaluationError> {
         let CompiledCondition { expression, patterns } = &*self.compiled;
         let variables = facts.variables()?;
-        facts.spend_steps(work::max_evaluation_steps(expression, patterns, variables))?;
+        facts.spend_steps(cost::max_evaluation_steps(expression, patterns, variables))?;
         let mut context = Context::with_env(facts::condition_environment());
         context.set_variable_resolver(variables);
         patterns.add_matches_function(&mut context);
@@ -137,7 +137,7 @@ impl Condition {
 
 /// Parses a text whose nesting has been checked.
 fn parse_expression(text: &str) -> Result<IdedExpr, ConditionError> {
-    let levels = u16::try_from(levels::LEVELS_MAX).unwrap_or(u16::MAX);
+    let levels = u16::try_from(nesting::LEVELS_MAX).unwrap_or(u16::MAX);
     Parser::new().max_recursion_depth(levels).parse(text).map_err(|errors| {
         // Later errors are often consequences of the first.
         let first = errors.errors.first();

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, ops::Range};
 
-use super::splice::{TextEdit, line_end, line_indent, line_start, newline_style};
+use super::text_edit::{TextEdit, line_end, line_indent, line_start, newline_style};
 
 /// The indentation of an entry on its own line, relative to the line of the closing bracket.
 const INDENT: &str = "    ";

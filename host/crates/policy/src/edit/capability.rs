@@ -8,7 +8,7 @@ use super::{
     addition::{CapabilityAddition, GrantAddition, toml_key, toml_setting_value},
     entry::{canonical_page, list_entries},
     error::EditError,
-    splice::TextEdit,
+    text_edit::TextEdit,
     tree::TomlTree,
 };
 

@@ -12,7 +12,7 @@ use super::{
         canonical_tools, list_entries,
     },
     error::EditError,
-    splice::{TextEdit, apply_edits},
+    text_edit::{TextEdit, apply_edits},
     tree::{TableNode, TomlTree},
 };
 use crate::Capability;

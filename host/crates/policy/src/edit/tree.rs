@@ -11,7 +11,7 @@ use toml_edit::{Array, ArrayOfTables, Document, InlineTable, Item, Key, Table, T
 use super::{
     brackets::BracketedList,
     error::EditError,
-    splice::{TextEdit, add_block, add_line, line_end, line_indent, line_start, remove_block},
+    text_edit::{TextEdit, add_block, add_line, line_end, line_indent, line_start, remove_block},
 };
 use crate::{document::DOCUMENT_BYTES_MAX, nesting::find_too_deep, unit::ByteSize};
 

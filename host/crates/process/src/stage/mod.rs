@@ -1,9 +1,9 @@
 //! The processes between the host and a program: this same executable, with a hidden argument.
 
 mod pipes;
-pub(crate) mod scratch;
+pub(crate) mod private_folder;
+pub(crate) mod process_table;
 mod starter;
-pub(crate) mod table;
 mod watcher;
 
 use std::{

@@ -19,8 +19,8 @@ use sallyport_contract::text;
 
 use super::{
     pipes::{ProgramPipes, ReadyProgramPipes},
-    scratch::PrivateFolder,
-    table::{self, ProcessEntry},
+    private_folder::PrivateFolder,
+    process_table::{self, ProcessEntry},
 };
 use crate::{
     error::RunError,
@@ -158,7 +158,7 @@ impl<'a> RunningProgram<'a> {
             deadline: started + spec.limits.time.min(TIME_MAX),
             pipes_deadline: None,
             next_count: started + COUNT_INTERVAL,
-            tasks_of_all: table::count_system_tasks(),
+            tasks_of_all: process_table::count_system_tasks(),
         })
     }
 
@@ -224,8 +224,8 @@ impl<'a> RunningProgram<'a> {
         if begun < self.next_count && !self.is_flooded() {
             return Ok(None);
         }
-        self.tasks_of_all = table::count_system_tasks();
-        let family = table::list_descendants()?;
+        self.tasks_of_all = process_table::count_system_tasks();
+        let family = process_table::list_descendants()?;
         self.reap_orphans(&family);
         let limit = self.exceeded_limit(&family);
         let now = Instant::now();
@@ -236,13 +236,14 @@ impl<'a> RunningProgram<'a> {
     /// Whether so many processes were created on the whole system that this program may be over its
     /// limit.
     fn is_flooded(&self) -> bool {
-        let more = table::count_system_tasks().wrapping_sub(self.tasks_of_all).cast_signed();
+        let more =
+            process_table::count_system_tasks().wrapping_sub(self.tasks_of_all).cast_signed();
         u32::try_from(more).is_ok_and(|more| more > self.spec.limits.processes)
     }
 
     fn exceeded_limit(&self, family: &[ProcessEntry]) -> Option<ReachedProcessLimit> {
         let limits = &self.spec.limits;
-        let usage = table::total_usage(family);
+        let usage = process_table::total_usage(family);
         if usage.tasks > u64::from(limits.processes) {
             Some(ReachedProcessLimit::Processes(limits.processes))
         } else if usage.memory_bytes > limits.memory_bytes {
@@ -300,7 +301,7 @@ impl<'a> RunningProgram<'a> {
         };
         self.pipes.stderr = truncate_with_mark(rest, self.spec.limits.errors_bytes);
         self.pipes.stdout.truncate(self.spec.limits.output_bytes as usize);
-        let cpu_time = table::reaped_cpu_time();
+        let cpu_time = process_table::reaped_cpu_time();
         let ended = ProgramExitReport {
             exit: limit.map_or_else(|| self.program_exit(status, cpu_time), ProcessExit::Limit),
             cpu_time,
@@ -339,7 +340,7 @@ impl<'a> RunningProgram<'a> {
 
 /// Kills the descendants that left the group, which only a program without seccomp can do.
 fn kill_escaped_descendants() {
-    let rest = table::list_descendants().unwrap_or_default();
+    let rest = process_table::list_descendants().unwrap_or_default();
     for pid in rest.iter().filter(|process| !process.is_zombie).filter_map(ProcessEntry::id) {
         let _ = kill_process(pid, Signal::KILL);
     }

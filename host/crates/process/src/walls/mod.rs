@@ -11,13 +11,13 @@
 //! Descendants inherit all of them, and none can be removed.
 
 mod landlock;
-mod rights;
+mod privileges;
 mod rlimit;
 mod seccomp;
 
 use std::{io, path::Path};
 
-pub(crate) use rights::close_inherited_descriptors;
+pub(crate) use privileges::close_inherited_descriptors;
 
 use crate::{
     error::RunError,
@@ -35,7 +35,7 @@ pub fn missing_walls() -> Vec<ProcessWall> {
 
 /// Raises all walls around this process, permanently.
 pub(crate) fn apply_walls(spec: &ProcessSpec, scratch: &Path) -> Result<(), RunError> {
-    rights::drop_capabilities().map_err(|error| stage_error(&error))?;
+    privileges::drop_capabilities().map_err(|error| stage_error(&error))?;
     rlimit::apply_rlimits(&spec.limits).map_err(|error| stage_error(&error))?;
     tolerate_missing_wall(spec.walls, landlock::apply_landlock(spec, scratch))?;
     tolerate_missing_wall(spec.walls, seccomp::apply_seccomp(spec.network))

@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
 
-use crate::{spec::ProcessLimits, stage::table};
+use crate::{spec::ProcessLimits, stage::process_table};
 
 /// Additional address space for reservations that are never used, such as those of JavaScript and
 /// Java runtimes. Memory that is written to counts as data and as resident.
@@ -29,7 +29,7 @@ pub(super) fn apply_rlimits(limits: &ProcessLimits) -> io::Result<()> {
     set_fixed_limit(Resource::Fsize, limits.file_bytes)?;
     set_fixed_limit(Resource::Core, 0)?;
     // This limit does not apply to the superuser, for whom only the watcher counts.
-    let tasks = table::count_user_tasks(getuid())?.saturating_add(USER_TASKS_MORE);
+    let tasks = process_table::count_user_tasks(getuid())?.saturating_add(USER_TASKS_MORE);
     set_fixed_limit(Resource::Nproc, tasks.saturating_add(u64::from(limits.processes)))
 }
 

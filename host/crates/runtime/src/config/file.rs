@@ -55,9 +55,9 @@ use serde_json::{Map, Value};
 use super::{
     CompileSettings, Env, SettingOrigin,
     internal::InternalKeys,
-    offer::{BrowserKeys, PackageKeys},
     provider::ProviderChoice,
     sections::{BudgetKeys, ChatKeys, SessionKeys, read_amount, read_duration, read_token_count},
+    service_keys::{BrowserKeys, PackageKeys},
 };
 
 /// The contents of the file, before defaults apply.

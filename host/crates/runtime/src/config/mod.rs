@@ -5,7 +5,6 @@
 //! files, and the files beat the default. A project's file beats the user's, as far as the project
 //! is trusted. Permissions are not configuration: the policy grants them.
 
-mod around;
 pub mod compile;
 pub mod env;
 pub mod file;
@@ -13,13 +12,14 @@ pub mod internal;
 pub mod keys;
 mod layers;
 pub mod model;
-pub mod offer;
 pub mod paths;
 mod policy;
 pub mod project;
+mod project_files;
 pub mod provider;
 pub mod sections;
-pub mod shown;
+pub mod service_keys;
+pub mod setting_rows;
 pub mod trust;
 
 use std::{
@@ -33,7 +33,6 @@ use sallyport_policy::SourceError;
 use sallyport_untrusted_file as untrusted_file;
 use serde_json::{Map, Value};
 
-pub use around::ForeignFile;
 pub use compile::CompileSettings;
 pub use env::Env;
 pub use file::FileConfig;
@@ -42,12 +41,13 @@ pub use keys::config_schema;
 use layers::ConfigLayers;
 pub use layers::{RawConfig, config_file_path};
 pub use model::{ChosenModel, ModelChoice, ModelSources, PluginModelConfig};
-pub use offer::{BrowserKeys, PackageKeys};
 pub use paths::HostPaths;
 pub use policy::{PolicyFiles, PolicyPath};
 pub use project::ProjectConfig;
+pub use project_files::ForeignFile;
 pub use provider::ProviderDefinition;
 pub use sections::{BudgetSettings, ChatMemoryKind, ChatSettings, EditMode, SessionRetention};
+pub use service_keys::{BrowserKeys, PackageKeys};
 
 /// Why the configuration cannot be used. The operator can fix each of these.
 #[derive(Debug, thiserror::Error)]

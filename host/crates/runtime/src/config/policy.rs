@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sallyport_policy::PolicyTier;
 
-use super::{ConfigFlags, Env, ForeignFile, HostPaths, around};
+use super::{ConfigFlags, Env, ForeignFile, HostPaths, project_files};
 
 /// The administrator's policy. No variable and no flag moves it, because a user could then escape
 /// it.
@@ -70,8 +70,8 @@ impl PolicyFiles {
 /// watched, so that a new file takes effect when it appears, unless another user could place one
 /// there.
 fn find_project_policy(folder: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
-    let (found, foreign) = around::find_project_file(folder, PROJECT_FILE, |_| false);
-    let to_come = || around::can_be_project(folder).then(|| folder.join(PROJECT_FILE));
+    let (found, foreign) = project_files::find_project_file(folder, PROJECT_FILE, |_| false);
+    let to_come = || project_files::can_be_project(folder).then(|| folder.join(PROJECT_FILE));
     (found.or_else(to_come), foreign)
 }
 

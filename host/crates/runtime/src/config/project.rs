@@ -12,7 +12,7 @@ use sallyport_policy::{
 };
 
 use super::{
-    ConfigError, ConfigFlags, Env, FileConfig, ForeignFile, SettingOrigin, around, keys,
+    ConfigError, ConfigFlags, Env, FileConfig, ForeignFile, SettingOrigin, keys, project_files,
     sections::BudgetKeys,
     trust::{self, TrustedProjects},
 };
@@ -93,7 +93,9 @@ pub fn read_project_file(file: &Path, env: &Env) -> Result<String, ConfigError> 
 /// possibly another user's.
 pub fn find_nearest_project(folder: &Path, own: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
     let own = own.canonicalize().ok();
-    around::find_project_file(folder, PROJECT_CONFIG_FILE, |path| path.canonicalize().ok() == own)
+    project_files::find_project_file(folder, PROJECT_CONFIG_FILE, |path| {
+        path.canonicalize().ok() == own
+    })
 }
 
 /// Parses a trusted file. Relative plugin folders are resolved against the project's folder.

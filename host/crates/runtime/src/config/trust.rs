@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::ConfigError;
-use crate::whole_file;
+use crate::atomic_file;
 
 /// The file, in the state folder.
 pub const TRUST_FILE: &str = "trusted.json";
@@ -85,7 +85,7 @@ impl TrustedProjects {
             .map_err(|error| unwritable(error.into()))?;
         // The session store shares this folder and requires it to be private.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unwritable)?;
-        whole_file::replace_file(&self.file, text.as_bytes(), whole_file::PRIVATE_MODE)
+        atomic_file::replace_file(&self.file, text.as_bytes(), atomic_file::PRIVATE_MODE)
             .map_err(unwritable)
     }
 }

@@ -17,7 +17,7 @@ use sallyport_contract::{
 use sallyport_policy::{Grant, PolicyVerdict, RuleText};
 use sallyport_store::{HostStore, SessionApproval};
 
-use super::{MessageSink, now_ms, rulebook};
+use super::{MessageSink, now_ms, user_policy};
 
 /// Timeout of an approval before a call, so that a session does not wait forever for an absent
 /// user.
@@ -143,7 +143,7 @@ impl Approver {
 
     /// Writes the rule that the user saw. If that fails, the answer still applies to the session.
     fn write_rule(&self, rule: &RuleText) -> bool {
-        match rulebook::add_rule(&self.policy_file, rule) {
+        match user_policy::add_rule(&self.policy_file, rule) {
             Ok(()) => true,
             Err(error) => {
                 let file = self.policy_file.display();

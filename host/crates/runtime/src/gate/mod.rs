@@ -11,13 +11,13 @@
 //! The registry consults the gate before a call, and the sandbox does while a call runs.
 
 pub mod approver;
-pub mod audited;
+pub mod audited_registry;
+pub(crate) mod authorizer;
 mod call_limits;
-pub mod needed;
+pub mod missing_grants;
+pub mod policy_store;
 mod preview;
-pub mod rulebook;
-pub mod standing;
-pub(crate) mod warden;
+pub mod user_policy;
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ use sallyport_contract::{Consent, Redactor, Secret, Services, ToolCallContext};
 use sallyport_store::HostStore;
 
 pub use approver::Approver;
-pub use audited::AuditedRegistry;
-pub use audited::now_ms;
-pub use standing::{PolicyLoadError, PolicySnapshot, PolicyStore};
+pub use audited_registry::AuditedRegistry;
+pub use audited_registry::now_ms;
+pub use policy_store::{PolicyLoadError, PolicySnapshot, PolicyStore};
 
 use self::call_limits::SharedCallLimits;
 use crate::{

@@ -20,7 +20,7 @@ use sallyport_contract::PluginName;
 use sallyport_untrusted_file as untrusted_file;
 use serde::{Deserialize, Serialize};
 
-use crate::whole_file;
+use crate::atomic_file;
 
 pub use pin::PluginPin;
 
@@ -170,7 +170,7 @@ impl LockFile {
         if !self.marker.exists() {
             // Without the marker, a later loss of the lock goes unnoticed; nothing else depends on
             // it.
-            let _ = whole_file::create_file(&self.marker, b"");
+            let _ = atomic_file::create_file(&self.marker, b"");
         }
         *self.pins() = pins;
         Ok(())
@@ -204,7 +204,7 @@ fn write_lock_file(path: &Path, pins: &Pins) -> io::Result<()> {
     let plugin = pins.iter().map(|(name, pin)| (name.to_string(), pin.clone())).collect();
     let contents = LockFileContents { version: VERSION, plugin };
     let text = toml::to_string(&contents).map_err(io::Error::other)?;
-    whole_file::replace_file(path, [HEADER, &text].concat().as_bytes(), whole_file::PRIVATE_MODE)
+    atomic_file::replace_file(path, [HEADER, &text].concat().as_bytes(), atomic_file::PRIVATE_MODE)
 }
 
 #[cfg(test)]

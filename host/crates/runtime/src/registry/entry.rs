@@ -14,8 +14,8 @@ use sallyport_sandbox::{
 };
 use serde_json::{Map, Value};
 
-use super::body::{LazyComponent, PluginContext, PluginImplementation, PluginKind};
-use crate::{gate::warden::PluginAuthorizer, lock::PluginPin, script};
+use super::implementation::{LazyComponent, PluginContext, PluginImplementation, PluginKind};
+use crate::{gate::authorizer::PluginAuthorizer, lock::PluginPin, script};
 
 /// One plugin: its manifest, its tools, its effective grant.
 pub struct RegisteredPlugin {

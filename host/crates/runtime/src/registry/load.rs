@@ -24,16 +24,16 @@ use serde_json::{Map, Value};
 
 use super::{
     Registry,
-    body::{LazyComponent, PluginImplementation},
     discover::{CandidateSource, PluginCandidate, PluginProblem, discover_plugins},
     entry::{PluginAvailability, RegisteredPlugin, ToolSchemas},
+    implementation::{LazyComponent, PluginImplementation},
     prepare::{ComponentReadiness, PreparedCandidate, PreparedComponent, prepare_candidates},
 };
 use crate::{
     config::{HostSettings, SettingOrigin},
     gate::{
         Gate,
-        warden::{PluginAuthorizer, PluginInfo},
+        authorizer::{PluginAuthorizer, PluginInfo},
     },
     internal::{self, InternalTool},
     lock::{LockError, LockFile, PinComparison, PluginPin},

@@ -5,10 +5,10 @@
 //! are first needed: by a call or by `doctor`. A component with a setup, and the one that
 //! `sallyport call` names, are needed at the start.
 
-mod body;
+mod call_checks;
 mod discover;
 mod entry;
-mod gate;
+mod implementation;
 mod load;
 mod prepare;
 mod requests;
@@ -26,9 +26,9 @@ use serde_json::Value;
 
 use crate::gate::Gate;
 
-pub use body::PluginKind;
 pub use discover::PluginProblem;
 pub use entry::{PluginAvailability, RegisteredPlugin};
+pub use implementation::PluginKind;
 pub use load::{LoadParts, PluginSelection};
 pub use requests::manifest_requests;
 
@@ -157,13 +157,15 @@ impl Registry {
         &self,
         run: RequestedCall,
     ) -> Result<AdmittedCall, Box<CallReport>> {
-        gate::admit_role_run(self, run).await.map_err(|outcome| Box::new(CallReport::from(outcome)))
+        call_checks::admit_role_run(self, run)
+            .await
+            .map_err(|outcome| Box::new(CallReport::from(outcome)))
     }
 
     /// Why an admitted run in a role may not continue: its capability was revoked, or a rule now
     /// denies it. The user is not asked a second time.
     pub(crate) fn role_run_denial(&self, run: &AdmittedCall) -> Option<Denial> {
-        gate::role_run_denial(self, run)
+        call_checks::role_run_denial(self, run)
     }
 
     /// Finds a callable tool.
@@ -252,13 +254,13 @@ impl Toolbox for Registry {
         call: RequestedCall,
     ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
-            gate::admit_call(self, call)
+            call_checks::admit_call(self, call)
                 .await
                 .map_err(|outcome| Box::new(CallReport::from(outcome)))
         })
     }
 
     fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
-        Box::pin(gate::run_call(self, call))
+        Box::pin(call_checks::run_call(self, call))
     }
 }

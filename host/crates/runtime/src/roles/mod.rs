@@ -38,7 +38,7 @@ use sallyport_sandbox::Plugin;
 use serde_json::Value;
 
 use crate::{
-    gate::{AuditedRegistry, audited::CallRecordGuard, now_ms},
+    gate::{AuditedRegistry, audited_registry::CallRecordGuard, now_ms},
     observer::RunObserver,
     registry::{PluginLookupError, RegisteredPlugin, Registry},
     services,

@@ -7,7 +7,7 @@
 //!
 //! A UI can answer only the questions that it was shown, only while they are open, and only once.
 
-mod told;
+mod event_conversion;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -31,7 +31,7 @@ use tokio::{
 
 use super::{RolePlugin, failure_reason, listener::inbox::InputQueue};
 
-pub use told::{convert_event, fits_in_event};
+pub use event_conversion::{convert_event, fits_in_event};
 
 /// Most events that may wait. A turn with many calls causes a few hundred; a plugin that is further
 /// behind no longer shows the current state.
@@ -366,7 +366,7 @@ async fn deliver_events(
 mod tests {
     use sallyport_sandbox::roles::UiTextFormat;
 
-    use super::{told::new_message_event, *};
+    use super::{event_conversion::new_message_event, *};
 
     /// Draws nothing.
     struct Nowhere;

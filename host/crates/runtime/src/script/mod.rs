@@ -4,8 +4,8 @@
 //! becomes the limits of a run, and the result becomes an outcome that a model can read. The crate
 //! `process` confines the program.
 
-mod described;
 mod outcome;
+mod script_plugin;
 mod spec;
 
 use std::{path::Path, time::Instant};
@@ -17,8 +17,8 @@ use sallyport_policy::{Capability, Grant};
 use sallyport_process::{ProcessResult, RunError, Script, StageExecutable};
 use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
 
-pub(crate) use described::{DEFINITION_FILE, ScriptPlugin};
 use outcome::FinishedScriptRun;
+pub(crate) use script_plugin::{DEFINITION_FILE, ScriptPlugin};
 
 /// The action of a script, in the message of a refusal.
 const RUN_ACTION: &str = "run as a program of this machine";

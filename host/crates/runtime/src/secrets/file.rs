@@ -16,7 +16,7 @@ use sallyport_contract::Secret;
 use zeroize::Zeroizing;
 
 use super::{SecretProblem, VALUE_BYTES_MAX, parse_secret_value};
-use crate::whole_file;
+use crate::atomic_file;
 
 /// Permission bits of the group and of all other users.
 const OTHERS_MODE: u32 = 0o077;
@@ -40,7 +40,7 @@ pub(super) fn write(path: &Path, value: &Secret) -> Result<(), SecretProblem> {
     }
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    Ok(whole_file::replace_file(path, value.expose().as_bytes(), whole_file::PRIVATE_MODE)?)
+    Ok(atomic_file::replace_file(path, value.expose().as_bytes(), atomic_file::PRIVATE_MODE)?)
 }
 
 /// Removes a value's file.

@@ -5,10 +5,10 @@
 //! index provides packages. Each service is opened at its first use.
 
 mod alarm;
-mod apart;
+mod blocking;
 pub mod browser;
-mod conversations;
-mod courier;
+mod delivery;
+mod notification_hub;
 mod packages;
 
 use std::{path::PathBuf, sync::Arc};
@@ -17,9 +17,9 @@ use sallyport_contract::{Services, ToolCallContext};
 use sallyport_store::HostStore;
 
 pub use alarm::TimerAlarm;
-pub(crate) use apart::run_blocking;
+pub(crate) use blocking::run_blocking;
 pub use browser::Browser;
-pub use conversations::{NotificationHub, Subscription};
+pub use notification_hub::{NotificationHub, Subscription};
 
 use crate::gate::MessageSink;
 use alarm::NotifyingTimers;

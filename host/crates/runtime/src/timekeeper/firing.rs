@@ -13,7 +13,7 @@ use sallyport_store::TimerClaim;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{BUSY_RETRY_PAUSE, LEASE_MS, POLL_INTERVAL, TimekeeperState, places::FiringSlot};
+use super::{BUSY_RETRY_PAUSE, LEASE_MS, POLL_INTERVAL, TimekeeperState, firing_slots::FiringSlot};
 use crate::{
     gate::now_ms,
     internal,

@@ -12,7 +12,7 @@
 //! of another, see `places`.
 
 mod firing;
-mod places;
+mod firing_slots;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,7 +29,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use self::places::{FiringSlot, FiringSlots, SlotAvailability};
+use self::firing_slots::{FiringSlot, FiringSlots, SlotAvailability};
 use crate::{
     gate::{MessageSink, now_ms},
     internal,

@@ -7,8 +7,8 @@ use sallyport_contract::Redactor;
 use sallyport_policy::ByteSize;
 
 use crate::{
-    bindings::v0_1::sallyport::plugin::deltas::Host, case::RunContext, guest::Guest,
-    roles::DeltaStream,
+    bindings::v0_1::sallyport::plugin::deltas::Host, guest::Guest, roles::DeltaStream,
+    run_context::RunContext,
 };
 
 impl Host for Guest {

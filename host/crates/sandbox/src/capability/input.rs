@@ -2,8 +2,8 @@
 
 use sallyport_contract::Redactor;
 
-use super::uses::HostCallCounters;
-use crate::case::RunContext;
+use super::call_counters::HostCallCounters;
+use crate::run_context::RunContext;
 
 /// Longest input in bytes. It fits a pasted page; the model receives it again at every turn.
 const INPUT_BYTES_MAX: usize = 64 * 1024;

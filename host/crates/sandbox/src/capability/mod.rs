@@ -1,12 +1,14 @@
 //! The capabilities that the plugin contract adds to WASI, one file each: the host's side of an
 //! interface in `wit/`, implemented on the part of [`crate::guest::Guest`] that it serves.
 
+pub(crate) mod call_counters;
 mod commands;
 mod config;
 mod deltas;
 mod inbox;
 mod input;
 mod log;
+mod monotonic_clock;
 mod notify;
 mod open_url;
 mod packages;
@@ -16,14 +18,12 @@ pub(crate) mod schedule;
 mod secrets;
 mod state;
 pub(crate) mod stdio;
-mod time;
-pub(crate) mod uses;
 
 use serde_json::json;
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime_wasi::runtime::spawn_blocking;
 
-use crate::{bindings::v0_1::sallyport::plugin as wit, case::RunContext, guest::Guest};
+use crate::{bindings::v0_1::sallyport::plugin as wit, guest::Guest, run_context::RunContext};
 
 /// Links every interface of `wit/`. A guest without the grant for an interface can still import it;
 /// its calls are refused.

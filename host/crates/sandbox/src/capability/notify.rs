@@ -12,7 +12,7 @@ use super::{run_blocking, unavailable_message};
 use crate::{
     bindings::v0_1::sallyport::plugin::notify::{Audience as To, Error, Host, Message},
     guest::Guest,
-    rate::EventTiming,
+    rate_limiter::EventTiming,
 };
 
 /// Longest text of a message in bytes, shown or spoken.

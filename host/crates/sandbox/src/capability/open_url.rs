@@ -7,9 +7,9 @@ use url::{Position, Url};
 
 use super::{other_case_json, run_blocking};
 use crate::{
+    authorizer::OutboundAccessKind,
     bindings::v0_1::sallyport::plugin::open_url::{Error, Host, Opened},
     guest::Guest,
-    warden::OutboundAccessKind,
 };
 
 /// Longest address in bytes. Browsers commonly accept no more.

@@ -15,7 +15,7 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
-use crate::docket::CurrentRun;
+use crate::current_run::CurrentRun;
 
 /// Most bytes that a guest may write at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;

@@ -18,11 +18,11 @@
 //! input choose the emitted code is not contained, whether the compiler is taken over or merely
 //! wrong. The remedy is to update the engine. A worker does not hide how long it takes either.
 
+mod isolation;
 mod limits;
 mod process;
 pub(crate) mod queue;
 mod reply;
-mod walls;
 mod worker;
 
 use std::path::{Path, PathBuf};
@@ -30,9 +30,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use wasmtime::Engine;
 
+pub use isolation::{CompilerIsolation, IsolationLayerStatus};
 pub use limits::{CompileLimits, ExceededCompileLimit};
 pub use queue::run_as_queue;
-pub use walls::{CompilerIsolation, IsolationLayerStatus};
 pub use worker::run_as_worker;
 
 use crate::{error::LoadError, runtime::engine_config};

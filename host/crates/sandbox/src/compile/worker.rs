@@ -9,7 +9,7 @@ use std::{
 
 use wasmtime::{Engine, OutOfMemory};
 
-use super::{CompileLimits, format_error_chain, reply, walls};
+use super::{CompileLimits, format_error_chain, isolation, reply};
 use crate::{component::COMPONENT_BYTES_MAX, runtime::engine_config};
 
 /// The hidden first argument. The memory in bytes and the processor time in seconds follow.
@@ -57,7 +57,7 @@ fn run_worker(limits: &CompileLimits) -> io::Result<()> {
     // Created before the walls: it asks the system for the processor type.
     let engine = Engine::new(&engine_config())
         .map_err(|error| io::Error::other(format_error_chain(&error)))?;
-    let walls = walls::apply_isolation(limits)?;
+    let walls = isolation::apply_isolation(limits)?;
     let mut output = io::stdout().lock();
     reply::write_greeting(&mut output, walls)?;
     let mut bytes = Vec::new();

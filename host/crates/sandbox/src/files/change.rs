@@ -17,12 +17,12 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{
     convert::{file_identity, file_type_of, has_hard_links, to_error_code},
-    look::stat_resolved_path,
+    file_handle::FileHandle,
+    folder_usage::{ENTRY_BYTES, FolderWriteGuard},
     measure::entry_cost,
     mount::GrantedMount,
-    opened::FileHandle,
+    path_metadata::stat_resolved_path,
     resolve::{FinalSymlinkMode, ResolvedGuestPath, resolve_path},
-    shelf::{ENTRY_BYTES, FolderWriteGuard},
 };
 
 /// The mode of a new folder, which the process's umask narrows.

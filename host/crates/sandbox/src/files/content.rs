@@ -10,10 +10,10 @@ use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::{
     convert::to_error_code,
+    file_handle::FileHandle,
+    folder_usage::{FolderWriteGuard, quota_cost},
     measure::file_length,
     mount::GrantedMount,
-    opened::FileHandle,
-    shelf::{FolderWriteGuard, quota_cost},
 };
 
 /// Most bytes that one host call reads. A guest that wants more calls again.

@@ -13,7 +13,7 @@ use wasmtime_wasi::p2::bindings::{
     },
 };
 
-use super::shelf::FileIdentity;
+use super::folder_usage::FileIdentity;
 
 pub(super) fn to_error_code(error: Errno) -> ErrorCode {
     match error {

@@ -24,11 +24,11 @@ use super::{
     change,
     content::{self, FileWriteTarget},
     convert::{descriptor_stat, file_identity, metadata_hash, to_error_code, to_timestamps},
+    file_handle::{FileHandle, FileHandleKind},
     listing::FolderListing,
-    look,
     mount::GrantedMount,
     open::{PathOpenRequest, open_path},
-    opened::{FileHandle, FileHandleKind},
+    path_metadata,
     resolve::FinalSymlinkMode,
     run_blocking,
     stream::{FileInputStream, FileOutputStream},
@@ -279,7 +279,7 @@ impl HostDescriptor for Guest {
     ) -> FsResult<DescriptorStat> {
         let folder = self.find_folder_handle(&fd)?;
         let look = move |present: &GrantedMount, from: &FileHandle| {
-            look::stat_path(present, from, &path, final_symlink_mode(flags))
+            path_metadata::stat_path(present, from, &path, final_symlink_mode(flags))
         };
         Ok(descriptor_stat(&run_permitted(folder, look).await?))
     }
@@ -334,7 +334,8 @@ impl HostDescriptor for Guest {
 
     async fn readlink_at(&mut self, fd: Fd, path: String) -> FsResult<String> {
         let folder = self.find_folder_handle(&fd)?;
-        run_permitted(folder, move |present, from| look::read_link(present, from, &path)).await
+        run_permitted(folder, move |present, from| path_metadata::read_link(present, from, &path))
+            .await
     }
 
     async fn remove_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
@@ -392,7 +393,7 @@ impl HostDescriptor for Guest {
     ) -> FsResult<MetadataHashValue> {
         let folder = self.find_folder_handle(&fd)?;
         let look = move |present: &GrantedMount, from: &FileHandle| {
-            look::stat_path(present, from, &path, final_symlink_mode(flags))
+            path_metadata::stat_path(present, from, &path, final_symlink_mode(flags))
         };
         Ok(metadata_hash(&run_permitted(folder, look).await?))
     }

@@ -15,8 +15,8 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DirectoryEntry, ErrorCode};
 
 use super::{
     convert::{descriptor_type, file_type_of, to_error_code},
+    file_handle::FileHandle,
     mount::{GrantedMount, GuestMount, OpenFileSlot},
-    opened::FileHandle,
 };
 
 /// Names per batch, which is also the most that are in memory.

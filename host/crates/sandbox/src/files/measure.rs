@@ -7,8 +7,8 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, stat
 
 use super::{
     convert::{file_identity, file_type_of},
+    folder_usage::{ENTRY_BYTES, FileIdentity, quota_cost},
     resolve::DEPTH_MAX,
-    shelf::{ENTRY_BYTES, FileIdentity, quota_cost},
 };
 
 /// Most entries that are measured: about a second of work. Only a quota of gigabytes needs this

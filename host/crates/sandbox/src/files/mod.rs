@@ -19,18 +19,18 @@
 mod change;
 mod content;
 mod convert;
+mod file_handle;
+mod folder_usage;
 mod host;
 mod listing;
-mod look;
 mod measure;
 pub(crate) mod mount;
 mod open;
-mod opened;
-pub(crate) mod own;
+mod path_metadata;
 mod resolve;
 mod scratch;
-mod shelf;
 mod stream;
+pub(crate) mod temp_folder;
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ use wasmtime_wasi::{
     runtime::spawn_blocking,
 };
 
-use self::{mount::GuestMount, scratch::ScratchFolders, shelf::FolderUsageTable};
+use self::{folder_usage::FolderUsageTable, mount::GuestMount, scratch::ScratchFolders};
 use crate::guest::Guest;
 
 /// The state of the disk that all guests share.

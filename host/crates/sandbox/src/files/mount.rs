@@ -13,8 +13,8 @@ use sallyport_contract::{Denial, Effect, LogLevel};
 use sallyport_policy::{ByteSize, Capability, FsAccess, FsMount, Grant, ScratchGrant};
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-use super::shelf::{FolderUsage, FolderWriteGuard, QuotaAccount};
-use crate::{case::RunContext, docket::CurrentRun};
+use super::folder_usage::{FolderUsage, FolderWriteGuard, QuotaAccount};
+use crate::{current_run::CurrentRun, run_context::RunContext};
 
 /// A folder as one run sees it.
 pub(crate) struct GuestMount {

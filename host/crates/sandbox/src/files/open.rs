@@ -11,11 +11,11 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, ErrorCode,
 
 use super::{
     convert::{file_identity, file_type_of, has_hard_links, to_error_code},
+    file_handle::{FileHandle, FileHandleKind},
+    folder_usage::{ENTRY_BYTES, FolderWriteGuard, quota_cost},
     measure::entry_cost,
     mount::{GrantedMount, OpenFileSlot},
-    opened::{FileHandle, FileHandleKind},
     resolve::{FinalSymlinkMode, ResolvedGuestPath, resolve_path},
-    shelf::{ENTRY_BYTES, FolderWriteGuard, quota_cost},
 };
 
 /// Flags of every open: the last name is never followed as a link, a pipe does not wait for its

@@ -23,7 +23,7 @@ use rustix::{
 use sallyport_policy::FsAccess;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-use super::{convert::to_error_code, mount::GrantedMount, opened::FileHandle};
+use super::{convert::to_error_code, file_handle::FileHandle, mount::GrantedMount};
 
 /// Longest path in bytes, as on most systems.
 const PATH_BYTES_MAX: usize = 4096;

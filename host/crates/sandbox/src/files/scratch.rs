@@ -13,8 +13,8 @@ use std::{
 };
 
 use super::{
-    own::ProcessTempFolder,
-    shelf::{FolderUsage, FolderUsageTable},
+    folder_usage::{FolderUsage, FolderUsageTable},
+    temp_folder::ProcessTempFolder,
 };
 
 /// The existing scratch folders, by session and name.

@@ -14,7 +14,7 @@ use wasmtime_wasi::{
 
 use super::{
     content::{self, FileWriteTarget, READ_BYTES_MAX},
-    opened::FileHandle,
+    file_handle::FileHandle,
 };
 
 /// Most bytes that are written at a time.

@@ -18,9 +18,9 @@ use wasmtime_wasi_http::Error;
 use super::{
     HttpGate,
     exchange::PreparedRequest,
-    pass::PermittedRequest,
-    patience::{ExchangeStep, ExchangeTimeouts},
     proxy,
+    request_check::PermittedRequest,
+    timeouts::{ExchangeStep, ExchangeTimeouts},
 };
 
 /// Most addresses of a name that are tried. A name with hundreds of them would delay the call.

@@ -13,14 +13,14 @@ use super::{
     HttpGate,
     dial::{self, BoxedConnection, RequestTargetForm},
     headers, incoming,
+    limited_connection::{LimitedConnection, ResponseHeadLimit, ResponseHeadTooLong},
     outgoing::{RequestBodyError, ScannedRequestBody},
-    pass::PermittedRequest,
-    patience::{ExchangeStep, ExchangeTimeouts},
-    pending::PendingBody,
+    pending_body::PendingBody,
     proxy,
-    wire::{LimitedConnection, ResponseHeadLimit, ResponseHeadTooLong},
+    request_check::PermittedRequest,
+    timeouts::{ExchangeStep, ExchangeTimeouts},
 };
-use crate::{ledger::RequestTraffic, limits::HEADER_BYTES_MAX};
+use crate::{effect_log::RequestTraffic, limits::HEADER_BYTES_MAX};
 
 /// Most header lines of a response. Servers of one site send up to some hundred; their bytes are
 /// limited separately ([`HEADER_BYTES_MAX`]).

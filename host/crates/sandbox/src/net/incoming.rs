@@ -18,9 +18,9 @@ use super::{
     HttpGate,
     coding::{BodyDecoder, ContentCoding, check_transfer_coding},
     headers::redact_headers,
-    patience::{ExchangeStep, ExchangeTimeouts},
+    timeouts::{ExchangeStep, ExchangeTimeouts},
 };
-use crate::ledger::RequestTraffic;
+use crate::effect_log::RequestTraffic;
 
 /// Refuses a response that two parsers could read differently, or that switches protocols.
 ///

@@ -23,24 +23,24 @@
 //! lets the host follow some ([`redirect`]). The host keeps no cookies, and no two requests share a
 //! connection.
 
-mod account;
-mod address;
-pub(crate) mod codes;
 mod coding;
 mod dial;
+pub(crate) mod error_codes;
 mod exchange;
 mod headers;
+mod http_usage;
 mod incoming;
+mod limited_connection;
 mod outgoing;
-mod pass;
-mod patience;
-mod pending;
+mod pending_body;
 mod proxy;
 mod redirect;
+mod request_check;
+mod request_url;
 mod resolver;
 mod secret;
+mod timeouts;
 mod tls;
-mod wire;
 
 use std::sync::Arc;
 
@@ -49,13 +49,13 @@ use sallyport_contract::HostNameResolver;
 use sallyport_policy::RequestFormError;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
-pub(crate) use account::HttpUsage;
 pub(crate) use headers::prepare_response_headers;
-pub use pending::{BodyBufferError, PendingBody};
+pub(crate) use http_usage::HttpUsage;
+pub use pending_body::{BodyBufferError, PendingBody};
 pub use resolver::SystemResolver;
 pub(crate) use tls::TlsClient;
 
-use crate::case::RunContext;
+use crate::run_context::RunContext;
 
 /// Most bytes of one request's body that the host buffers for a guest. The limit on open requests
 /// bounds the sum.

@@ -16,8 +16,8 @@ use sallyport_contract::redact::ScanStream;
 use url::Url;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::{HttpGate, pass::PermittedRequest};
-use crate::ledger::RequestTraffic;
+use super::{HttpGate, request_check::PermittedRequest};
+use crate::effect_log::RequestTraffic;
 
 /// The reason why a body was cut off. The connection is closed with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -19,7 +19,7 @@ use wasmtime_wasi_http::Error;
 use super::{
     HttpGate,
     dial::{self, BoxedConnection},
-    patience::ExchangeTimeouts,
+    timeouts::ExchangeTimeouts,
 };
 use crate::limits::HEADER_BYTES_MAX;
 

@@ -14,10 +14,10 @@ use sallyport_policy::rebuild_url;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::{
-    HttpGate, Response, address,
+    HttpGate, Response,
     exchange::{PreparedRequest, UnreadResponse, exchange_request},
-    headers,
-    patience::ExchangeTimeouts,
+    headers, request_url,
+    timeouts::ExchangeTimeouts,
 };
 
 /// Sends a guest's request, and the redirected requests that follow from it.
@@ -79,7 +79,7 @@ impl HttpGate {
         method: Method,
         location: &HeaderValue,
     ) -> Result<PreparedRequest, Error> {
-        let url = address::resolve_redirect_url(&from.url, location);
+        let url = request_url::resolve_redirect_url(&from.url, location);
         let url = url.map_err(|error| self.request_form_error(error))?;
         if from.url.scheme() == "https" && url.scheme() != "https" {
             let what = self.request_name(method.as_str(), &url);

@@ -14,7 +14,7 @@ use url::Url;
 use wasmtime_wasi_http::Error;
 
 use super::{HttpGate, exchange::PreparedRequest};
-use crate::ledger::EffectLog;
+use crate::effect_log::EffectLog;
 
 /// A secret with the header that carries it.
 pub(super) struct HeaderCredential {

@@ -14,7 +14,7 @@ use wasmtime_wasi_http::Error;
 
 use super::{
     dial::BoxedConnection,
-    patience::{ExchangeStep, ExchangeTimeouts},
+    timeouts::{ExchangeStep, ExchangeTimeouts},
 };
 
 /// The only application protocol.

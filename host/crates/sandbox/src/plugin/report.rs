@@ -8,10 +8,10 @@ use sallyport_policy::PluginLimits;
 use super::Plugin;
 use crate::{
     abi::ToolReturnValue,
-    case::RunGuard,
     clock::TimeLimit,
-    ledger::EffectLog,
+    effect_log::EffectLog,
     run::{RunResult, RunStopReason},
+    run_context::RunGuard,
 };
 
 /// The result of a run on behalf of a call.

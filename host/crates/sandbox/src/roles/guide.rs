@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sallyport_contract::Redactor;
 
-use crate::{Plugin, case::RunContext, plugin::PluginUnavailable, run};
+use crate::{Plugin, plugin::PluginUnavailable, run, run_context::RunContext};
 
 /// Longest wait for a persona. The persona is mostly fixed text, but an interpreter needs a moment
 /// to start.

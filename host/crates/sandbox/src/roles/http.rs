@@ -35,9 +35,9 @@ use super::{ListenerInputLink, RoleLinks};
 use crate::{
     Plugin,
     abi::http::{GuestResponse, HttpHandler},
-    case::RunContext,
-    ledger::EffectLog,
+    effect_log::EffectLog,
     net, run,
+    run_context::RunContext,
 };
 
 /// The body of the 502 response.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sallyport_contract::services::{SessionInbox, UiSession};
 
-use super::{program::ProgramStreams, speech::DeltaStream};
+use super::{delta_stream::DeltaStream, program::ProgramStreams};
 
 /// The links of one run, for as long as it lasts.
 #[derive(Clone, Default)]

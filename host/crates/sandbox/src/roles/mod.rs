@@ -6,17 +6,18 @@
 //! [`CallReport`](sallyport_contract::CallReport). Its links to the session (the pieces of an
 //! answer, an inbox, a seat) are valid for that run only.
 
+mod delta_stream;
 mod guide;
 mod http;
 mod links;
 mod listener;
 mod program;
 mod provider;
-mod speech;
 mod timers;
 mod ui;
 
 pub use self::http::{HttpBody, HttpBodyError, ServedRequest};
+pub(crate) use delta_stream::DeltaStream;
 pub use guide::GuidePersona;
 pub(crate) use links::{ListenerInputLink, RoleLinks};
 pub use listener::{ListenerReply, ListenerSignal, PluginListener, SignalResult};
@@ -27,7 +28,6 @@ pub use provider::{
     ProviderRunResult, ProviderToolCall, ProviderToolDefinition, ProviderToolResult, ProviderUsage,
     ProviderUserMessage,
 };
-pub(crate) use speech::DeltaStream;
 pub use timers::TimerRunResult;
 pub use ui::{
     PluginUi, UiActivity, UiEvent, UiMessage, UiMessageAuthor, UiTextFormat, UiToolCallRequest,

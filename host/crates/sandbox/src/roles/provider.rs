@@ -11,8 +11,8 @@ use sallyport_contract::{
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{RoleLinks, speech::DeltaStream};
-use crate::{Plugin, ledger::EffectLog, run};
+use super::{RoleLinks, delta_stream::DeltaStream};
+use crate::{Plugin, effect_log::EffectLog, run};
 
 /// Most calls of one answer. A model that requests more at a time has lost its way.
 const CALLS_MAX: usize = 256;

@@ -4,13 +4,13 @@
 //! alone. The same conversation gives the same view, and a further message never brings back a
 //! message that was left out.
 
+mod message_groups;
 mod meter;
-mod recalled;
+mod recalled_memories;
 mod shorten;
 mod summary;
 #[cfg(test)]
 mod tests;
-mod units;
 mod window;
 
 use std::{borrow::Cow, collections::BTreeSet, ops::Range};
@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 
 pub use meter::TokenMeter;
 pub(crate) use meter::json_bytes;
-pub use recalled::PositionedMemory;
+pub use recalled_memories::PositionedMemory;
 pub use summary::summary_request;
 
-use self::{units::MessageGroup, window::WindowBudget};
+use self::{message_groups::MessageGroup, window::WindowBudget};
 
 /// Precedes an input some of whose calls are not shown, so that the model does not believe that it
 /// has done nothing yet.
@@ -99,19 +99,20 @@ pub fn build_view<'a>(
         return full_view(Cow::Borrowed(transcript));
     }
     let messages = shorten::shorten_results(transcript, memory.tokens_max(), meter);
-    let units = units::group_messages(&messages, pinned, meter);
+    let units = message_groups::group_messages(&messages, pinned, meter);
     if units.is_empty() {
         return full_view(messages);
     }
     let summed_up = summary.map_or_else(Vec::new, |s| summary::summary_messages(s, memory, meter));
-    let first = units::first_group_after(&units, summary.map_or(0, |summary| summary.through));
-    let always = [units::system_prompt(&messages), &summed_up].concat();
+    let first =
+        message_groups::first_group_after(&units, summary.map_or(0, |summary| summary.through));
+    let always = [message_groups::system_prompt(&messages), &summed_up].concat();
     let start = WindowBudget::new(memory, meter, &always).first_visible(&units, first);
     let dropped = units[..start].iter().filter(|unit| is_dropped(unit, &units, start));
     let left_out: Vec<Range<usize>> = dropped.map(|unit| unit.range.clone()).collect();
     let is_unseen = |place: usize| is_among(place, &left_out);
     let unseen = recalled.iter().filter(|one| one.message_index.is_none_or(is_unseen));
-    let stands_in = [recalled::memory_messages(unseen), summed_up].concat();
+    let stands_in = [recalled_memories::memory_messages(unseen), summed_up].concat();
     if left_out.is_empty() && stands_in.is_empty() {
         return full_view(messages);
     }
@@ -188,7 +189,7 @@ fn assemble_messages(
         let kept = units.iter().filter(|unit| unit.is_kept);
         kept.flat_map(|unit| messages[unit.range.clone()].iter().cloned()).collect()
     };
-    let mut sent = units::system_prompt(messages).to_vec();
+    let mut sent = message_groups::system_prompt(messages).to_vec();
     sent.extend(kept(&units[..turn]));
     sent.extend(stands_in);
     if turn < start {

@@ -10,7 +10,7 @@
 
 use sallyport_model::ChatMessage;
 
-use super::{LEFT_OUT, MemoryMode, TokenMeter, units::MessageGroup};
+use super::{LEFT_OUT, MemoryMode, TokenMeter, message_groups::MessageGroup};
 
 /// How full the window is after it has moved: three quarters of the budget.
 const FILL_RATIO: (u64, u64) = (3, 4);

@@ -264,7 +264,8 @@ fn line(event: &SessionEvent) -> String {
         SessionEvent::InputAccepted { turn, text, .. } => format!("turn {turn} {text}"),
         SessionEvent::Noticed { notice } => format!("noticed {} {}", notice.plugin, notice.text),
         SessionEvent::Progress { call_id, progress } => {
-            let (part, words) = (progress.fraction, progress.message.as_deref().unwrap_or_default());
+            let (part, words) =
+                (progress.fraction, progress.message.as_deref().unwrap_or_default());
             format!("progress {call_id} {part:?} {words}")
         }
         SessionEvent::Undone { text } => format!("undone {text}"),

@@ -8,7 +8,7 @@
 //! A call is resolved here before any other code sees it: approvals, budgets and records only ever
 //! contain the real tool and its arguments.
 
-mod meta;
+mod meta_tools;
 #[cfg(test)]
 mod tests;
 
@@ -85,9 +85,9 @@ impl Toolset {
         let too_many =
             tokens_max.is_some_and(|tokens_max| estimate_tokens(&definitions) > tokens_max);
         let search = too_many.then(|| ToolSearch {
-            definitions: meta::search_definitions(tools),
+            definitions: meta_tools::search_definitions(tools),
             index: ToolIndex::new(&definitions),
-            plugins: meta::plugin_names(tools),
+            plugins: meta_tools::plugin_names(tools),
         });
         Ok(Self { names, tools: definitions, search })
     }
@@ -106,8 +106,8 @@ impl Toolset {
     /// search.
     pub fn parse_call(&self, call: &ModelCallRequest) -> UnwrappedCall {
         let meant = match call.name.as_str() {
-            meta::SEARCH if self.search.is_some() => meta::parse_search(call),
-            meta::USE if self.search.is_some() => meta::parse_use(call),
+            meta_tools::SEARCH if self.search.is_some() => meta_tools::parse_search(call),
+            meta_tools::USE if self.search.is_some() => meta_tools::parse_use(call),
             name => {
                 let arguments = call.arguments.clone();
                 Ok(UnwrappedCall::Tool { name: name.to_owned(), arguments })
@@ -129,9 +129,9 @@ impl Toolset {
             let hint = format!("no tool has these words, try others; plugins: {}", search.plugins);
             return json!({ "tools": [], "hint": hint });
         }
-        let best = found.iter().take(limit.clamp(1, meta::LIMIT_MAX));
+        let best = found.iter().take(limit.clamp(1, meta_tools::LIMIT_MAX));
         let shown = take_within_bytes(best.map(|tool| describe_tool(&self.tools[*tool])));
-        let hint = format!("call one of them with {}", meta::USE);
+        let hint = format!("call one of them with {}", meta_tools::USE);
         json!({ "tools": shown, "matches": found.len(), "hint": hint })
     }
 

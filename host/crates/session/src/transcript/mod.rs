@@ -6,16 +6,16 @@
 //! one, and an interrupted turn is closed before anything new begins. A live session and a restored
 //! one apply the same records and so have the same transcript.
 
-mod asides;
 mod check;
 mod ids;
-mod open;
+mod notice_backlog;
+mod open_calls;
 
 use std::collections::BTreeSet;
 
 use sallyport_model::{AssistantMessage, ChatMessage, ToolResultMessage, UserInputMessage};
 
-use self::{asides::NoticeBacklog, ids::CallIds, open::OpenCalls};
+use self::{ids::CallIds, notice_backlog::NoticeBacklog, open_calls::OpenCalls};
 use crate::{
     journal::JournalRecord,
     memory::{

@@ -287,7 +287,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::private;
+    use crate::private_files;
 
     /// Makes the commit fail that it is part of.
     const NO_COMMIT: &str = "
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn the_head_names_no_record_that_is_not_on_the_disk() {
         let parent = TempDir::new().unwrap();
-        let folder = &private::ensure_private_folder(&parent.path().join("store")).unwrap();
+        let folder = &private_files::ensure_private_folder(&parent.path().join("store")).unwrap();
         let connection = &database::open_database(folder).unwrap();
         let head = || {
             let key = AuditKey::load(folder).unwrap();

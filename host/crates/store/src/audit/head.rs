@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use super::{key::AuditKey, link::ChainLink, problem::AuditProblem, remark::ChainStart, row};
-use crate::{error::StoreError, private};
+use crate::{error::StoreError, private_files};
 
 /// The head, within the folder.
 const FILE: &str = "audit.head";
@@ -54,7 +54,8 @@ impl AuditHead {
         folder: &Path,
         key: Option<&AuditKey>,
     ) -> Result<HeadFileContent, StoreError> {
-        let bytes = private::read_private_file(&head_path(folder), BYTES_MAX)?.unwrap_or_default();
+        let bytes =
+            private_files::read_private_file(&head_path(folder), BYTES_MAX)?.unwrap_or_default();
         if bytes.is_empty() {
             return Ok(HeadFileContent::Nothing);
         }
@@ -72,7 +73,7 @@ impl AuditHead {
     ///
     /// The file cannot be written.
     pub(super) fn write_file(self, folder: &Path, key: &AuditKey) -> Result<(), StoreError> {
-        private::overwrite_fixed_size(&head_path(folder), self.render_sealed(key).as_bytes())
+        private_files::overwrite_fixed_size(&head_path(folder), self.render_sealed(key).as_bytes())
     }
 
     fn parse(text: &str) -> Option<Self> {

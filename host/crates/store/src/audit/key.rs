@@ -9,7 +9,7 @@ use std::{fs::File, io::Read, path::Path};
 use blake3::{Hash, Hasher, KEY_LEN};
 
 use super::link::ChainLink;
-use crate::{error::StoreError, private};
+use crate::{error::StoreError, private_files};
 
 /// The key, within the folder.
 pub(super) const FILE: &str = "audit.key";
@@ -34,7 +34,9 @@ impl AuditKey {
     /// The file is not private, not readable, or not a key.
     pub(super) fn load(folder: &Path) -> Result<Option<Self>, StoreError> {
         let path = folder.join(FILE);
-        let Some(bytes) = private::read_private_file(&path, KEY_LEN)? else { return Ok(None) };
+        let Some(bytes) = private_files::read_private_file(&path, KEY_LEN)? else {
+            return Ok(None);
+        };
         let damaged = |_| StoreError::Damaged { path, message: "it is not a key".to_owned() };
         bytes.try_into().map(Self::from_chain_key).map(Some).map_err(damaged)
     }
@@ -56,7 +58,7 @@ impl AuditKey {
         let mut bytes = [0; KEY_LEN];
         let filled = File::open(RANDOM).and_then(|mut random| random.read_exact(&mut bytes));
         filled.map_err(|source| StoreError::File { verb: "read", path: RANDOM.into(), source })?;
-        private::replace_file(&folder.join(FILE), &bytes)?;
+        private_files::replace_file(&folder.join(FILE), &bytes)?;
         Ok(Self::from_chain_key(bytes))
     }
 

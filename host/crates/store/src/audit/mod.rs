@@ -36,7 +36,6 @@ pub mod read;
 pub mod record;
 pub mod verify;
 
-mod bound;
 mod chain;
 mod head;
 mod key;
@@ -44,6 +43,7 @@ mod link;
 mod prune;
 mod remark;
 mod row;
+mod size_limits;
 mod walk;
 mod writer;
 

@@ -7,7 +7,7 @@
 use sallyport_contract::{CallReport, Decision, Outcome, ToolCallContext, ToolId, text};
 use serde::{Deserialize, Serialize, Serializer, de};
 
-use super::{bound, effect::AuditEffect};
+use super::{effect::AuditEffect, size_limits};
 
 /// The version of the records that this code writes.
 const VERSION: u32 = 1;
@@ -205,7 +205,7 @@ impl AuditRecord {
 
     /// Renders the record as the line that is stored, cut to its size limits.
     pub(crate) fn into_line(mut self) -> String {
-        bound::limit_record_size(&mut self);
+        size_limits::limit_record_size(&mut self);
         render_line(&self)
     }
 }

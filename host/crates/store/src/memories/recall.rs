@@ -9,7 +9,7 @@ use super::{
 use crate::{
     database::{from_sql_integer, to_sql_integer},
     error::StoreError,
-    words,
+    text_index,
 };
 
 /// Longest query that a user types.
@@ -79,7 +79,7 @@ impl<'k> MemorySearchKey<'k> {
     pub(super) fn from_criterion(by: MemoryCriterion<'k>) -> Result<Self, StoreError> {
         match by {
             MemoryCriterion::Vector(vector) => StoredVector::from_vector(vector).map(Self::Vector),
-            MemoryCriterion::Words(text) => Ok(Self::Words(words::match_any_query(text))),
+            MemoryCriterion::Words(text) => Ok(Self::Words(text_index::match_any_query(text))),
         }
     }
 }
@@ -248,7 +248,7 @@ pub(super) fn search_memories(
     query: &str,
     count_max: usize,
 ) -> rusqlite::Result<Vec<StoredMemory>> {
-    let Some(words) = words::match_all_query(query) else { return Ok(Vec::new()) };
+    let Some(words) = text_index::match_all_query(query) else { return Ok(Vec::new()) };
     let limit = to_sql_integer(count_max as u64);
     let values = named_params! { ":words": words, ":user": user, ":limit": limit };
     let sql = select_memories_sql(&best_by_words_sql(ALL_TURNS_SQL), ALL_TURNS_SQL);

@@ -6,7 +6,7 @@ use super::{StoredMemoryKind, forget};
 use crate::{
     database::{from_sql_integer, to_sql_integer},
     error::StoreError,
-    words,
+    text_index,
 };
 
 /// Longest text of a memory: a long turn. Embedding models read less.
@@ -132,7 +132,7 @@ fn find_or_insert_text(connection: &Connection, user: &str, text: &str) -> rusql
     let sql = "INSERT INTO memory (user, hash, text) VALUES (?1, ?2, ?3)";
     connection.execute(sql, params![user, hash.as_bytes(), text])?;
     let key = connection.last_insert_rowid();
-    let indexed = words::to_indexed_text(text);
+    let indexed = text_index::to_indexed_text(text);
     if !indexed.is_empty() {
         let sql = "INSERT INTO memory_words (rowid, text) VALUES (?1, ?2)";
         connection.execute(sql, params![key, indexed])?;

@@ -3,7 +3,7 @@
 use blake3::OUT_LEN;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::words;
+use crate::text_index;
 
 /// Stores a body unless it is stored already, and returns its key.
 pub(super) fn find_or_insert_body(
@@ -20,7 +20,7 @@ pub(super) fn find_or_insert_body(
     let sql = "INSERT INTO body (hash, text) VALUES (?1, ?2)";
     connection.execute(sql, params![hash.as_bytes(), text])?;
     let key = connection.last_insert_rowid();
-    let indexed = words::to_indexed_text(search);
+    let indexed = text_index::to_indexed_text(search);
     if !indexed.is_empty() {
         let sql = "INSERT INTO words (rowid, text) VALUES (?1, ?2)";
         connection.execute(sql, params![key, indexed])?;

@@ -30,7 +30,7 @@ mod remove;
 
 use rusqlite::Connection;
 
-use crate::{database, error::StoreError, refusal::TransactionError, store::HostStore};
+use crate::{database, error::StoreError, store::HostStore, transaction_error::TransactionError};
 
 pub use list::SessionFilter;
 pub use read::SessionRecords;

@@ -6,7 +6,7 @@ use super::session::check_length;
 use crate::{
     database::{from_sql_integer, to_sql_integer},
     error::StoreError,
-    words,
+    text_index,
 };
 
 /// Longest query. Users type a few words; each costs a walk through the index.
@@ -56,7 +56,7 @@ pub(super) fn search_records(
     query: &str,
     hits_max: usize,
 ) -> rusqlite::Result<Vec<SessionSearchMatch>> {
-    let Some(query) = words::match_all_query(query) else { return Ok(Vec::new()) };
+    let Some(query) = text_index::match_all_query(query) else { return Ok(Vec::new()) };
     let mut hits = Vec::new();
     for found in find_bodies(connection, &query, hits_max)? {
         let left = hits_max - hits.len();
@@ -92,7 +92,7 @@ fn find_bodies(
         )
         SELECT rowid, rank, snippet(words, 0, ?3, ?4, '…', ?5) AS snippet
         FROM words WHERE words MATCH ?1 AND +rowid IN (SELECT body FROM best)";
-    let (begin, end) = (words::MATCH_BEGIN.to_string(), words::MATCH_END.to_string());
+    let (begin, end) = (text_index::MATCH_BEGIN.to_string(), text_index::MATCH_END.to_string());
     let values = params![query, to_sql_integer(count_max as u64), begin, end, SNIPPET_WORDS];
     let read = |row: &Row<'_>| {
         let snippet = split_snippet(&row.get::<_, String>("snippet")?);
@@ -106,10 +106,10 @@ fn find_bodies(
 
 fn split_snippet(text: &str) -> Vec<SnippetPiece> {
     let mut pieces = Vec::new();
-    for part in text.split_inclusive([words::MATCH_BEGIN, words::MATCH_END]) {
-        let found = part.ends_with(words::MATCH_END);
-        let text = words::restore_indexed_text(
-            part.trim_end_matches([words::MATCH_BEGIN, words::MATCH_END]),
+    for part in text.split_inclusive([text_index::MATCH_BEGIN, text_index::MATCH_END]) {
+        let found = part.ends_with(text_index::MATCH_END);
+        let text = text_index::restore_indexed_text(
+            part.trim_end_matches([text_index::MATCH_BEGIN, text_index::MATCH_END]),
         );
         if !text.is_empty() {
             pieces.push(SnippetPiece { text, found });

@@ -23,7 +23,9 @@ use sallyport_contract::services::{DataOwner, StoredTimer, TimerError, TimerRequ
 
 pub use claim::TimerClaim;
 
-use crate::{clock::StoreClock, error::StoreError, refusal::TransactionError, store::HostStore};
+use crate::{
+    clock::StoreClock, error::StoreError, store::HostStore, transaction_error::TransactionError,
+};
 
 /// How late a timer may fire without being marked as late, in milliseconds. A host that sleeps
 /// until the time fires within milliseconds; one that polls for the timers of other processes takes

@@ -12,8 +12,8 @@ use std::{
 };
 
 use super::{
-    ask::{CardAnswer, ask_card},
-    complete::CompletionNames,
+    card_prompt::{CardAnswer, ask_card},
+    completion::CompletionNames,
     line::{
         EditorSettings, InitialInput, LineEditor, LineInput, MessagePrinter, SharedEditorState,
         interrupt_reading,

@@ -18,10 +18,10 @@ use reedline::{
 use sallyport_contract::text;
 
 use super::{
-    complete::{CompletionNames, TabCompleter},
+    completion::{CompletionNames, TabCompleter},
+    external_editor::ExternalEditor,
     history::{PrivateHistory, remove_control_chars},
     mode::TerminalModes,
-    outside::ExternalEditor,
     prompt::InputPrompt,
     typing::{ContinuationLines, EDIT, INTERRUPT, KeyStyle, MENU, MessageHighlighter},
 };

@@ -13,21 +13,21 @@
 //! standard error and queries the cursor on standard output, so all three standard streams must be
 //! a terminal. [`Keyboard::start`] refuses anything else.
 
-mod ask;
-mod complete;
+mod card_prompt;
+mod completion;
+mod external_editor;
 mod history;
 mod keyboard;
 mod line;
 mod mode;
-mod outside;
 mod prompt;
 mod typing;
 
 #[cfg(test)]
 mod tests;
 
-pub use ask::CardAnswer;
-pub use complete::CompletionNames;
+pub use card_prompt::CardAnswer;
+pub use completion::CompletionNames;
 pub use keyboard::{Keyboard, KeyboardError, LineSink, PromptTicket};
 pub use line::{EditorSettings, InitialInput, LineInput, MessagePrinter};
 pub use mode::TerminalModes;

@@ -5,10 +5,10 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use reedline::{History, HistoryItem, Prompt as _, SearchDirection, SearchQuery, Validator};
 
 use super::{
-    complete::{CompletionNames, find_completions},
+    completion::{CompletionNames, find_completions},
+    external_editor::{ExternalEditor, split_command},
     history::{PrivateHistory, remove_control_chars},
     line::SharedEditorState,
-    outside::{ExternalEditor, split_command},
     prompt::InputPrompt,
     typing::ContinuationLines,
 };
@@ -89,7 +89,7 @@ fn notes_of_offers_are_harmless_and_short() {
     assert_eq!(offers[1].note.chars().count(), 61);
     let many: Vec<_> = (0..1000).map(|n| (format!("a.t{n}"), String::new())).collect();
     let words = CompletionNames { tools: many, ..CompletionNames::default() };
-    assert_eq!(super::complete::find_completions("/tools a", &words, &list).len(), 100);
+    assert_eq!(super::completion::find_completions("/tools a", &words, &list).len(), 100);
 }
 
 fn remembered(history: &PrivateHistory) -> Vec<String> {

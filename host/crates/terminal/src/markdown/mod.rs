@@ -13,7 +13,7 @@
 
 mod block;
 mod inline;
-mod mend;
+mod partial_line;
 mod scan;
 mod stream;
 mod syntax;

@@ -2,7 +2,7 @@
 
 use super::{
     WIDTH_COLUMNS_MIN, block,
-    mend::complete_partial_line,
+    partial_line::complete_partial_line,
     scan::{MarkdownPart, MarkdownPartBody, MarkdownScanner},
 };
 use crate::style::StyledLine;

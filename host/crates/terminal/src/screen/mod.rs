@@ -9,7 +9,7 @@
 //! time.
 
 mod live;
-mod passing;
+mod plain_output;
 mod region;
 mod status;
 
@@ -22,7 +22,7 @@ use sallyport_contract::text;
 
 pub use status::{StatusActivity, StatusLine};
 
-use self::{live::LiveScreen, passing::PlainOutput};
+use self::{live::LiveScreen, plain_output::PlainOutput};
 use crate::style::{ColourMode, StyledLine};
 
 /// Columns assumed for a terminal that does not report its size.

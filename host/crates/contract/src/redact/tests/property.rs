@@ -4,7 +4,7 @@
 use proptest::{collection, prelude::*, sample};
 
 use super::{redactor, scanned, streamed};
-use crate::redact::reader::LINE_LETTERS_MIN;
+use crate::redact::matcher::LINE_LETTERS_MIN;
 
 /// Secrets of all kinds of characters. Brackets are left out: with the brackets of the mark, a form
 /// could arise where two texts meet that contain none.

@@ -1,8 +1,8 @@
 //! Chooses the model, and records the reason for the choice.
 
 mod embedding;
-mod naming;
 mod plugin;
+mod suggestions;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +15,7 @@ use super::{
     ConfigError, ConfigFlags, Env, FileConfig, SettingOrigin, env,
     file::ModelEntry,
     provider::{self, OFFLINE, PLUGIN_PREFIX, ProviderChoice, ProviderDefinition},
-    shown::ModelOrigins,
+    setting_rows::ModelOrigins,
 };
 
 pub use plugin::PluginModelConfig;

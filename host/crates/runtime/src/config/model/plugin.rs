@@ -6,7 +6,7 @@ use sallyport_contract::PluginName;
 use sallyport_model::{TokenPrice, ToolCallingMode, prices};
 
 use super::{ChosenModel, ModelChoice, ModelEntry, ModelSources, SettingOrigin};
-use crate::config::shown::ModelOrigins;
+use crate::config::setting_rows::ModelOrigins;
 
 /// Default timeout of one answer, over all attempts. The plugin's own limit, `limits.time` of its
 /// policy, is usually reached first.

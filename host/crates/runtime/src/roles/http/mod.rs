@@ -16,16 +16,16 @@
 //!
 //! Credentials are removed here, so that no plugin sees them.
 
-mod answer;
 mod check;
 mod connections;
+mod dispatch;
 mod head;
 mod key;
-mod page;
-mod patient;
-mod rate;
+mod plugin_handler;
+mod rate_limit;
 #[cfg(test)]
 mod tests;
+mod write_timeout;
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -52,10 +52,10 @@ use connections::{KnownPeer, OpenConnections};
 use head::{HEAD_BYTES_MAX, HeadError};
 use key::CredentialCheckResult;
 pub use key::{AccessKey, AccessKeyHolder};
-pub use page::{PluginRequestHandler, ReadDecisionCache};
-use patient::WriteTimeoutStream;
-use rate::RequestLimiter;
-pub use rate::TokenBucket;
+pub use plugin_handler::{PluginRequestHandler, ReadDecisionCache};
+use rate_limit::RequestLimiter;
+pub use rate_limit::TokenBucket;
+use write_timeout::WriteTimeoutStream;
 
 /// Timeout of reading a whole head.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -211,7 +211,7 @@ async fn serve_connection(
     };
     let service = service_fn(move |request| {
         let (site, known) = (Arc::clone(&site), known.clone());
-        async move { Ok::<_, Infallible>(answer::answer_request(&site, peer, &known, request).await) }
+        async move { Ok::<_, Infallible>(dispatch::answer_request(&site, peer, &known, request).await) }
     });
     let mut http = http1::Builder::new();
     // Every response except that of a WebSocket closes the connection; see `answer`.

@@ -8,8 +8,8 @@ use wasmtime::{Store, component::Instance};
 use crate::{
     abi::{InterfaceMismatch, ToolReturnValue, UncheckedTool},
     bindings::v0_1::{exports::sallyport::plugin::tools, sallyport::plugin::types as wit},
-    case::RunContext,
     guest::Guest,
+    run_context::RunContext,
     runtime,
 };
 

@@ -1,0 +1,70 @@
+//! Writes the user's policy file, only after an answer "always" or a command of the operator.
+//!
+//! The text is edited, not regenerated: comments and order remain. The file is replaced as a whole,
+//! so a crash leaves either the old one or the new one.
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use sallyport_policy::{RuleText, edit};
+use sallyport_untrusted_file as untrusted_file;
+
+/// Size limit of a policy that is edited. The parser's own limit is lower.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+use crate::atomic_file;
+
+/// Why a policy file was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyWriteError {
+    /// The file cannot be read or replaced.
+    #[error("{0}")]
+    File(#[from] io::Error),
+    /// The text cannot be edited.
+    #[error("{0}")]
+    Text(#[from] edit::EditError),
+}
+
+/// Adds a rule, unless the file contains it already.
+///
+/// # Errors
+///
+/// The file cannot be read, edited or replaced.
+pub fn add_rule(path: &Path, rule: &RuleText) -> Result<(), PolicyWriteError> {
+    let text = read_policy(path)?;
+    let changed = edit::add_rule(&text, rule)?;
+    if changed != text {
+        write_policy(path, &changed)?;
+    }
+    Ok(())
+}
+
+/// Reads the file. A missing file counts as empty.
+///
+/// # Errors
+///
+/// The file exists and cannot be read.
+pub fn read_policy(path: &Path) -> io::Result<String> {
+    match untrusted_file::read_text(path, FILE_BYTES_MAX) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        result => result,
+    }
+}
+
+/// Replaces the file as a whole. A symbolic link is followed, so that a policy stored elsewhere
+/// stays there. The permissions do not change.
+///
+/// # Errors
+///
+/// The folder cannot be created or written to.
+pub fn write_policy(path: &Path, text: &str) -> io::Result<()> {
+    let path: PathBuf = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mode =
+        fs::metadata(&path).map_or(atomic_file::PRIVATE_MODE, |info| info.permissions().mode());
+    atomic_file::replace_file(&path, text.as_bytes(), mode)
+}

@@ -1,0 +1,297 @@
+//! Handles one request, from its head to its response.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use data_encoding::BASE64;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header,
+    uri::Authority,
+};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use sallyport_sandbox::roles::HttpBody;
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        handshake::derive_accept_key,
+        protocol::{Role, WebSocketConfig},
+    },
+};
+
+use super::{
+    HttpSite, RouteHandler, WebSocketHandler,
+    check::{self, HttpRefusal},
+    connections::KnownPeer,
+    key::{self, CredentialCheckResult},
+    rate_limit::LimitExceeded,
+};
+
+/// Longest body of a request in bytes: the most that a plugin receives at once.
+const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// Timeout of reading a whole body.
+const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How much of an oversized body is still read, and for how long, because a client that is cut off
+/// while it sends may never read the refusal.
+const EXCESS_BYTES_MAX: usize = 8 * 1024 * 1024;
+const EXCESS_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Most concurrent WebSockets at one address.
+const WEB_SOCKETS_MAX: usize = 64;
+
+/// Longest message on a WebSocket in bytes: the limit of an input.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+
+/// Most unsent bytes for a client that does not read.
+const UNSENT_BYTES_MAX: usize = 1024 * 1024;
+
+const NOT_FOUND: HttpRefusal =
+    HttpRefusal { status: StatusCode::NOT_FOUND, message: "nothing is served here" };
+const NOT_UPGRADED: HttpRefusal = HttpRefusal {
+    status: StatusCode::UPGRADE_REQUIRED,
+    message: "only web sockets are served here",
+};
+const NOT_A_HANDSHAKE: HttpRefusal =
+    HttpRefusal { status: StatusCode::BAD_REQUEST, message: "this is not a WebSocket handshake" };
+const UNSUPPORTED_VERSION: HttpRefusal =
+    HttpRefusal { status: StatusCode::UPGRADE_REQUIRED, message: "use WebSocket version 13" };
+const TOO_LONG: HttpRefusal =
+    HttpRefusal { status: StatusCode::PAYLOAD_TOO_LARGE, message: "the body is longer than 1 MiB" };
+const TOO_SLOW: HttpRefusal =
+    HttpRefusal { status: StatusCode::REQUEST_TIMEOUT, message: "the body did not come in time" };
+const INCOMPLETE_BODY: HttpRefusal =
+    HttpRefusal { status: StatusCode::BAD_REQUEST, message: "the body ends in the middle" };
+const RATE_EXCEEDED: HttpRefusal = HttpRefusal {
+    status: StatusCode::TOO_MANY_REQUESTS,
+    message: "too many requests: wait a second",
+};
+const CONCURRENCY_EXCEEDED: HttpRefusal = HttpRefusal {
+    status: StatusCode::SERVICE_UNAVAILABLE,
+    message: "too many requests at once: wait a second",
+};
+
+/// Answers a request, or refuses it.
+pub(super) async fn answer_request(
+    site: &HttpSite,
+    peer: SocketAddr,
+    known: &KnownPeer,
+    request: Request<Incoming>,
+) -> Response<HttpBody> {
+    let mut response =
+        check_and_dispatch(site, peer, known, request).await.unwrap_or_else(refusal_response);
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+async fn check_and_dispatch(
+    site: &HttpSite,
+    peer: SocketAddr,
+    known: &KnownPeer,
+    request: Request<Incoming>,
+) -> Result<Response<HttpBody>, HttpRefusal> {
+    let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+    let authority = check::check_target(site.addr, site.public, method, uri, headers)?;
+    let is_talk = headers.contains_key(header::UPGRADE);
+    match site.check_credentials(uri, is_talk, headers) {
+        CredentialCheckResult::Allowed => {}
+        // A WebSocket handshake cannot be redirected, so the key in its address is enough.
+        CredentialCheckResult::AllowedForSocket | CredentialCheckResult::Redirect { .. }
+            if is_talk => {}
+        CredentialCheckResult::Redirect { location, cookie } if is_read_only_method(method) => {
+            return Ok(redirect_with_cookie(&location, cookie));
+        }
+        CredentialCheckResult::AllowedForSocket
+        | CredentialCheckResult::Redirect { .. }
+        | CredentialCheckResult::Refused => return Err(check::INVALID_TOKEN),
+    }
+    known.mark_known();
+    let found = site.find_route(uri.path(), is_talk);
+    let route = found.ok_or_else(|| match site.find_route(uri.path(), !is_talk) {
+        Some(_) if !is_talk => NOT_UPGRADED,
+        _ => NOT_FOUND,
+    })?;
+    site.limiter.count_request()?;
+    match &route.handler {
+        RouteHandler::WebSocket(talk) => upgrade_to_websocket(site, talk, peer, request),
+        RouteHandler::Http(page) => {
+            let reading = site.limiter.acquire_read_permit()?;
+            let request = read_whole_request(authority, request).await?;
+            drop(reading);
+            let _place = site.limiter.acquire_answer_permit()?;
+            Ok(page.handle_request(request).await)
+        }
+    }
+}
+
+impl From<LimitExceeded> for HttpRefusal {
+    fn from(why: LimitExceeded) -> Self {
+        match why {
+            LimitExceeded::Rate => RATE_EXCEEDED,
+            LimitExceeded::Concurrency => CONCURRENCY_EXCEEDED,
+        }
+    }
+}
+
+fn is_read_only_method(method: &Method) -> bool {
+    [Method::GET, Method::HEAD].contains(method)
+}
+
+/// Reads the whole request, and removes everything that is not for the plugin.
+async fn read_whole_request(
+    authority: Authority,
+    request: Request<Incoming>,
+) -> Result<Request<Full<Bytes>>, HttpRefusal> {
+    let (mut head, body) = request.into_parts();
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let uri = Uri::builder().scheme("http").authority(authority).path_and_query(path);
+    head.uri = uri.build().map_err(|_| NOT_FOUND)?;
+    key::remove_credentials(&mut head.headers);
+    let body = read_body(&head.headers, body).await?;
+    Ok(Request::from_parts(head, Full::new(body)))
+}
+
+async fn read_body(headers: &HeaderMap, mut body: Incoming) -> Result<Bytes, HttpRefusal> {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let length = length.and_then(|length| length.parse::<usize>().ok());
+    if length.is_some_and(|length| length > BODY_BYTES_MAX) {
+        return Err(drain_oversized_body(body).await);
+    }
+    let read = Limited::new(&mut body, BODY_BYTES_MAX).collect();
+    match tokio::time::timeout(BODY_TIME_MAX, read).await {
+        Err(_) => Err(TOO_SLOW),
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(drain_oversized_body(body).await),
+        Ok(Err(_)) => Err(INCOMPLETE_BODY),
+    }
+}
+
+/// Drains an oversized body, so that the client reads the refusal.
+async fn drain_oversized_body(mut body: Incoming) -> HttpRefusal {
+    let drained = async {
+        let mut left = EXCESS_BYTES_MAX;
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            let Some(rest) = left.checked_sub(bytes) else { break };
+            left = rest;
+        }
+    };
+    // A client that sends for longer is cut off.
+    let _ = tokio::time::timeout(EXCESS_TIME_MAX, drained).await;
+    TOO_LONG
+}
+
+/// Upgrades the connection to a WebSocket.
+fn upgrade_to_websocket(
+    site: &HttpSite,
+    talk: &Arc<dyn WebSocketHandler>,
+    peer: SocketAddr,
+    mut request: Request<Incoming>,
+) -> Result<Response<HttpBody>, HttpRefusal> {
+    let accept = websocket_accept_key(&request)?;
+    let mut talks = site.socket_tasks.lock().unwrap_or_else(PoisonError::into_inner);
+    while talks.try_join_next().is_some() {}
+    if talks.len() >= WEB_SOCKETS_MAX {
+        return Err(CONCURRENCY_EXCEEDED);
+    }
+    let (talk, upgrade) = (Arc::clone(talk), hyper::upgrade::on(&mut request));
+    talks.spawn(async move {
+        // The upgrade fails if the client disconnects before the response is sent.
+        let Ok(upgraded) = upgrade.await else { return };
+        let (io, limits) = (TokioIo::new(upgraded), Some(websocket_config()));
+        let socket = WebSocketStream::from_raw_socket(io, Role::Server, limits).await;
+        talk.handle_socket(socket, peer).await;
+    });
+    let mut response = plain_text_response(StatusCode::SWITCHING_PROTOCOLS, Bytes::new());
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_TYPE);
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    Ok(response)
+}
+
+/// Returns the accept key for a valid handshake (RFC 6455, 4.2.1).
+fn websocket_accept_key<B>(request: &Request<B>) -> Result<HeaderValue, HttpRefusal> {
+    let headers = request.headers();
+    let is_handshake = request.method() == Method::GET
+        && request.version() == Version::HTTP_11
+        && has_header_word(headers, header::CONNECTION, "upgrade")
+        && has_header_word(headers, header::UPGRADE, "websocket");
+    if !is_handshake {
+        return Err(NOT_A_HANDSHAKE);
+    }
+    if check::single_header_value(headers, header::SEC_WEBSOCKET_VERSION) != Some("13") {
+        return Err(UNSUPPORTED_VERSION);
+    }
+    let key = check::single_header_value(headers, header::SEC_WEBSOCKET_KEY)
+        .filter(|key| is_valid_nonce(key));
+    let accept = derive_accept_key(key.ok_or(NOT_A_HANDSHAKE)?.as_bytes());
+    HeaderValue::from_str(&accept).map_err(|_| NOT_A_HANDSHAKE)
+}
+
+/// Whether a header lists a word, in any of its lines.
+fn has_header_word(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
+    let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
+}
+
+/// Whether a key is a valid nonce: 16 bytes in base64.
+fn is_valid_nonce(key: &str) -> bool {
+    BASE64.decode(key.as_bytes()).is_ok_and(|bytes| bytes.len() == 16)
+}
+
+fn websocket_config() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .max_message_size(Some(MESSAGE_BYTES_MAX))
+        .max_frame_size(Some(MESSAGE_BYTES_MAX))
+        .max_write_buffer_size(UNSENT_BYTES_MAX)
+}
+
+/// Redirects a browser to the address without the key.
+fn redirect_with_cookie(location: &str, cookie: HeaderValue) -> Response<HttpBody> {
+    let Ok(location) = HeaderValue::from_str(location) else { return refusal_response(NOT_FOUND) };
+    let mut response = plain_text_response(StatusCode::SEE_OTHER, Bytes::new());
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, location);
+    headers.insert(header::SET_COOKIE, cookie);
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+fn refusal_response(refusal: HttpRefusal) -> Response<HttpBody> {
+    let mut response = plain_text_response(refusal.status, format!("{}\n", refusal.message).into());
+    let headers = response.headers_mut();
+    match refusal.status {
+        StatusCode::UNAUTHORIZED => {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        StatusCode::UPGRADE_REQUIRED => {
+            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        }
+        _ => {}
+    }
+    response
+}
+
+fn plain_text_response(status: StatusCode, body: Bytes) -> Response<HttpBody> {
+    let mut response =
+        Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

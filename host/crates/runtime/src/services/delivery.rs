@@ -1,0 +1,252 @@
+//! The courier of one conversation: takes its stored messages and delivers them.
+
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use sallyport_contract::services::PluginNotice;
+use sallyport_session::{FrontEndCommand, SessionHandle};
+use sallyport_store::{HostStore, NoticeBatch, StoreError, presence::HEARTBEAT_MS};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
+
+use super::{USER, notification_hub::DeliveryEvent, run_blocking};
+use crate::gate::{MessageSink, now_ms};
+
+/// How often a courier looks for messages that other processes stored.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+pub(super) struct NotificationDelivery {
+    pub(super) session_id: String,
+    pub(super) store: HostStore,
+    pub(super) handle: SessionHandle,
+    pub(super) message_sink: MessageSink,
+    /// The number of messages that were handed to the session.
+    pub(super) delivered_count: AtomicU64,
+    /// Set once an unusable store was reported, so that it is reported only once.
+    pub(super) error_reported: OnceLock<()>,
+}
+
+/// The session or the sender is gone, so the courier stops.
+struct DeliveryStop;
+
+impl NotificationDelivery {
+    /// Delivers messages until the sender is dropped or the session ends.
+    pub(super) async fn run_delivery(self, mut words: mpsc::Receiver<DeliveryEvent>) {
+        let entered = self.register_presence().await;
+        let (mut look, mut beat) =
+            (Instant::now() + POLL_INTERVAL, Instant::now() + heartbeat_interval());
+        // Messages that waited for the session to be resumed are late.
+        let mut last = self.deliver_waiting(true).await;
+        while last.is_ok() {
+            last = tokio::select! {
+                word = words.recv() => match word {
+                    Some(DeliveryEvent::CheckStore) => self.deliver_waiting(false).await,
+                    Some(DeliveryEvent::Progress { call_id, progress }) => {
+                        self.send_command(FrontEndCommand::Progress { call_id, progress }).await
+                    }
+                    None => Err(DeliveryStop),
+                },
+                () = sleep_until(look) => {
+                    look = Instant::now() + POLL_INTERVAL;
+                    self.deliver_waiting(false).await
+                }
+                () = sleep_until(beat) => {
+                    beat = Instant::now() + heartbeat_interval();
+                    self.with_store(|store, _| store.presence().send_heartbeat(now_ms())).await;
+                    Ok(())
+                }
+            };
+        }
+        if entered {
+            self.with_store(|store, session_id| store.presence().mark_closed(session_id)).await;
+        }
+    }
+
+    async fn register_presence(&self) -> bool {
+        let enter = |store: &HostStore, id: &str| store.presence().mark_open(USER, id, now_ms());
+        self.with_store(enter).await.is_some()
+    }
+
+    /// Takes the waiting messages and hands them over.
+    async fn deliver_waiting(&self, is_late: bool) -> Result<(), DeliveryStop> {
+        let take = |store: &HostStore, id: &str| store.notices().take_batch(USER, id, now_ms());
+        let Some(mut taken) = self.with_store(take).await.filter(|taken| !taken.is_empty()) else {
+            return Ok(());
+        };
+        if taken.discarded_count > 0 {
+            (self.message_sink)(&format!("{} older messages were dropped", taken.discarded_count));
+        }
+        if self.send_to_session(std::mem::take(&mut taken.notices), is_late).await.is_err() {
+            self.return_to_store(taken).await;
+            return Err(DeliveryStop);
+        }
+        self.with_store(move |store, _| store.notices().confirm_shown(&taken)).await;
+        Ok(())
+    }
+
+    /// Hands messages over, and returns once the session has recorded them. The store keeps them
+    /// until then.
+    async fn send_to_session(
+        &self,
+        notices: Vec<PluginNotice>,
+        is_late: bool,
+    ) -> Result<(), DeliveryStop> {
+        let count = notices.len() as u64;
+        let handed = self.delivered_count.fetch_add(count, Ordering::Relaxed) + count;
+        for notice in notices {
+            let notice = PluginNotice { late: notice.late || is_late, ..notice };
+            self.send_command(FrontEndCommand::Notice(notice)).await?;
+        }
+        self.handle.wait_for_notices(handed).await.map_err(|_| DeliveryStop)
+    }
+
+    async fn return_to_store(&self, taken: NoticeBatch) {
+        self.with_store(move |store, _| store.notices().release_batch(&taken)).await;
+    }
+
+    async fn send_command(&self, command: FrontEndCommand) -> Result<(), DeliveryStop> {
+        self.handle.send(command).await.map_err(|_| DeliveryStop)
+    }
+
+    fn report_store_error(&self, error: &StoreError) {
+        if self.error_reported.set(()).is_ok() {
+            (self.message_sink)(&format!("messages of plugins cannot be read: {error}"));
+        }
+    }
+
+    /// Runs work with the store. The first error is reported; the next look tries again.
+    async fn with_store<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&HostStore, &str) -> Result<T, StoreError> + Send + 'static,
+    ) -> Option<T> {
+        let (store, session_id) = (self.store.clone(), self.session_id.clone());
+        let done = run_blocking(move || work(&store, &session_id)).await?;
+        done.map_err(|error| self.report_store_error(&error)).ok()
+    }
+}
+
+fn heartbeat_interval() -> Duration {
+    Duration::from_millis(HEARTBEAT_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future,
+        sync::{Arc, atomic::AtomicUsize},
+    };
+
+    use sallyport_contract::{
+        AdmittedCall, BoxFuture, CallReport, RequestedCall, ToolDescriptor, Toolbox,
+        services::{DeliveryTime, NoticeAudience},
+    };
+    use sallyport_model::OfflineMatcher;
+    use sallyport_session::{
+        self as session, Journal, JournalError, JournalRecord, RestoredSession, SessionOptions,
+        SessionParts,
+    };
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::services::NotificationHub;
+
+    const ID: &str = "s-1";
+
+    /// More messages than a session and its channels can buffer.
+    const MANY: usize = 480;
+
+    struct NoTools;
+
+    impl Toolbox for NoTools {
+        fn tools(&self) -> &[ToolDescriptor] {
+            &[]
+        }
+
+        fn admit_call(
+            &self,
+            _: RequestedCall,
+        ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
+            Box::pin(future::pending())
+        }
+
+        fn run_call(&self, _: AdmittedCall) -> BoxFuture<'_, CallReport> {
+            Box::pin(future::pending())
+        }
+    }
+
+    /// Counts recorded messages.
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Journal for Counting {
+        fn write_records(
+            &mut self,
+            records: Vec<JournalRecord>,
+        ) -> BoxFuture<'_, Result<(), JournalError>> {
+            let is_notice =
+                |record: &&JournalRecord| matches!(record, JournalRecord::Noticed { .. });
+            self.0.fetch_add(records.iter().filter(is_notice).count(), Ordering::Relaxed);
+            Box::pin(future::ready(Ok(())))
+        }
+    }
+
+    fn notice() -> PluginNotice {
+        PluginNotice {
+            plugin: "timer".parse().unwrap(),
+            session_id: ID.to_owned(),
+            text: "ding".to_owned(),
+            speech: None,
+            audience: NoticeAudience::User,
+            late: false,
+        }
+    }
+
+    /// A session whose front end does not read its events accepts messages, but stops recording
+    /// them.
+    #[tokio::test]
+    async fn what_a_session_did_not_write_down_waits_for_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = HostStore::open(&folder.path().join("state")).unwrap();
+        let conversations = Arc::new(NotificationHub::new(store.clone(), Arc::new(|_: &str| {})));
+        let written = Arc::new(AtomicUsize::new(0));
+        let (_, approvals) = session::approval::approval_channel();
+        let parts = SessionParts {
+            model: Arc::new(OfflineMatcher::default()),
+            toolbox: Arc::new(NoTools),
+            approvals,
+            journal: Box::new(Counting(Arc::clone(&written))),
+            recall: None,
+            past: RestoredSession::default(),
+            options: SessionOptions::new(ID),
+        };
+        let (handle, events) = session::spawn_session(parts).unwrap();
+        let attendance = conversations.subscribe(ID, handle);
+        for _ in 0..MANY / 40 {
+            for _ in 0..40 {
+                conversations.post_notice(&notice(), DeliveryTime::Immediate).unwrap();
+            }
+            // Time to take the messages, and to treat them as shown.
+            sleep(Duration::from_millis(400)).await;
+        }
+        drop(events);
+        attendance.unsubscribe().await;
+        let mut kept = 0;
+        loop {
+            let taken = store.notices().take_batch(USER, ID, now_ms()).unwrap();
+            if taken.is_empty() {
+                break;
+            }
+            // Messages that wait for long are gathered, one per line; none is dropped.
+            assert_eq!(taken.discarded_count, 0);
+            kept += taken.notices.iter().map(|notice| notice.text.lines().count()).sum::<usize>();
+        }
+        let written = written.load(Ordering::Relaxed);
+        assert!(written < MANY && written + kept >= MANY, "{written} written, {kept} kept");
+    }
+}

@@ -1,0 +1,173 @@
+//! The open conversations of this program, and the delivery of plugin messages to them.
+//!
+//! Every message is stored first, and then taken by a conversation that shows it, in this process
+//! or in another one. So no message is lost when a process ends, and a message for a closed
+//! conversation waits until that is resumed. Each open conversation has a courier, a task that
+//! takes its messages when it is notified, and polls for those that other processes stored.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicU64},
+    time::Duration,
+};
+
+use sallyport_contract::{
+    ToolCallContext, ToolId,
+    services::{
+        CallProgress, DeliveryTime, NoticeAudience, NoticeError, NoticeService, PluginNotice,
+    },
+};
+use sallyport_session::SessionHandle;
+use sallyport_store::{HostStore, StoreError};
+use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+
+use super::{USER, delivery::NotificationDelivery};
+use crate::gate::{MessageSink, now_ms};
+
+/// Maximum number of events that wait for a courier. Further progress is dropped; only the latest
+/// counts.
+const EVENTS_WAITING_MAX: usize = 64;
+
+/// Maximum wait for a courier to end. Its session may have stopped listening.
+const UNSUBSCRIBE_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// The open conversations of this program.
+pub struct NotificationHub {
+    store: HostStore,
+    message_sink: MessageSink,
+    conversations: Mutex<Vec<OpenConversation>>,
+}
+
+struct OpenConversation {
+    session_id: String,
+    events: mpsc::Sender<DeliveryEvent>,
+}
+
+/// An event for a courier.
+pub(super) enum DeliveryEvent {
+    /// There may be messages for its conversation.
+    CheckStore,
+    /// A call of its conversation has made progress.
+    Progress { call_id: String, progress: CallProgress },
+}
+
+impl NotificationHub {
+    pub(super) fn new(store: HostStore, message_sink: MessageSink) -> Self {
+        Self { store, message_sink, conversations: Mutex::default() }
+    }
+
+    /// Starts to deliver messages to a session, stored ones first. Must be called within a tokio
+    /// runtime.
+    pub fn subscribe(self: &Arc<Self>, session_id: &str, handle: SessionHandle) -> Subscription {
+        let (words, inbox) = mpsc::channel(EVENTS_WAITING_MAX);
+        let (store, tell) = (self.store.clone(), Arc::clone(&self.message_sink));
+        let session_id = session_id.to_owned();
+        let carried = session_id.clone();
+        let (handed, told) = (AtomicU64::new(0), OnceLock::new());
+        let courier = NotificationDelivery {
+            session_id: carried,
+            store,
+            handle,
+            message_sink: tell,
+            delivered_count: handed,
+            error_reported: told,
+        };
+        let courier = tokio::spawn(courier.run_delivery(inbox));
+        self.open_conversations()
+            .push(OpenConversation { session_id: session_id.clone(), events: words });
+        Subscription { notification_hub: Arc::clone(self), session_id, delivery_task: courier }
+    }
+
+    /// Stores a message and wakes the couriers. May block.
+    ///
+    /// # Errors
+    ///
+    /// The message cannot be stored, or too many messages are gathered already.
+    pub fn post_notice(
+        &self,
+        notice: &PluginNotice,
+        delivery: DeliveryTime,
+    ) -> Result<(), NoticeError> {
+        let unkept = |error: StoreError| NoticeError::Unavailable(error.to_string());
+        let notice = PluginNotice {
+            audience: self.effective_audience(notice).map_err(unkept)?,
+            ..notice.clone()
+        };
+        let kept = self.store.notices();
+        match delivery {
+            DeliveryTime::Immediate => kept.store_notice(USER, &notice).map_err(unkept)?,
+            DeliveryTime::Batched(after) => {
+                let is_kept =
+                    kept.store_or_merge(USER, &notice, now_ms(), after).map_err(unkept)?;
+                // The couriers look when its time has come.
+                return if is_kept { Ok(()) } else { Err(NoticeError::Full) };
+            }
+        }
+        for open in self.open_conversations().iter() {
+            // A full queue does no harm: that courier looks soon anyway.
+            let _ = open.events.try_send(DeliveryEvent::CheckStore);
+        }
+        Ok(())
+    }
+
+    /// Returns the audience of a message. A conversation that is closed and not stored can never be
+    /// resumed to show it, so it then goes to the user.
+    fn effective_audience(&self, notice: &PluginNotice) -> Result<NoticeAudience, StoreError> {
+        let id = &notice.session_id;
+        if self.store.presence().is_open(id, now_ms())? {
+            return Ok(notice.audience);
+        }
+        match self.store.sessions().find_by_prefix(id) {
+            Ok(session) if session.id == *id => Ok(notice.audience),
+            Ok(_)
+            | Err(StoreError::SessionNotFound { .. } | StoreError::AmbiguousSessionPrefix { .. }) => {
+                Ok(NoticeAudience::User)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open_conversations(&self) -> MutexGuard<'_, Vec<OpenConversation>> {
+        self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NoticeService for NotificationHub {
+    fn notify(&self, notice: PluginNotice, delivery: DeliveryTime) -> Result<(), NoticeError> {
+        self.post_notice(&notice, delivery)
+    }
+
+    fn report_progress(&self, call: &ToolCallContext, _: &ToolId, progress: CallProgress) {
+        let open = self.open_conversations();
+        let of_call = open.iter().find(|open| open.session_id == call.session_id);
+        let word = DeliveryEvent::Progress { call_id: call.call_id.clone(), progress };
+        if let Some(open) = of_call {
+            // A dropped update is followed by a newer one.
+            let _ = open.events.try_send(word);
+        }
+    }
+}
+
+/// A session that receives messages.
+pub struct Subscription {
+    notification_hub: Arc<NotificationHub>,
+    session_id: String,
+    delivery_task: JoinHandle<()>,
+}
+
+impl Subscription {
+    /// Stops delivery. Later messages wait until the session is resumed. Call this before the
+    /// session is closed, so that it still records the delivered messages.
+    pub async fn unsubscribe(mut self) {
+        // The courier ends when its sender is dropped.
+        self.notification_hub
+            .open_conversations()
+            .retain(|open| open.session_id != self.session_id);
+        let _ = timeout(UNSUBSCRIBE_TIME_MAX, &mut self.delivery_task).await;
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.delivery_task.abort();
+    }
+}

@@ -1,0 +1,111 @@
+//! The docket of one guest: the run that its host calls currently belong to.
+//!
+//! A fresh guest has one run and so one case. A guest that lives through a session has many, one
+//! after another. Resources that it keeps open between runs ask, charge and record on behalf of the
+//! current run.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crate::run_context::RunContext;
+
+/// The current case of a guest, for everything that outlives a host call.
+pub(crate) struct CurrentRun(Mutex<CurrentRunState>);
+
+struct CurrentRunState {
+    run_context: Arc<RunContext>,
+    /// The time of the guest's earlier runs.
+    earlier_runs_time: Duration,
+    /// The guest's own time while no run is active.
+    paused_at: Option<Duration>,
+}
+
+impl CurrentRun {
+    pub(crate) fn new(case: &Arc<RunContext>) -> Arc<Self> {
+        let entry = CurrentRunState {
+            run_context: Arc::clone(case),
+            earlier_runs_time: Duration::ZERO,
+            paused_at: None,
+        };
+        Arc::new(Self(Mutex::new(entry)))
+    }
+
+    /// The current run, or the last one.
+    pub(crate) fn context(&self) -> Arc<RunContext> {
+        Arc::clone(&self.lock_state().run_context)
+    }
+
+    /// Begins another run.
+    pub(crate) fn begin_run(&self, next: &Arc<RunContext>) {
+        let mut entry = self.lock_state();
+        entry.earlier_runs_time = entry.guest_time();
+        entry.paused_at = None;
+        entry.run_context = Arc::clone(next);
+    }
+
+    /// Ends the current run. The guest's own time pauses until the next run begins.
+    pub(crate) fn end_run(&self) {
+        let mut entry = self.lock_state();
+        entry.paused_at = Some(entry.guest_time());
+    }
+
+    /// The guest's own time: it advances during its runs and never goes back.
+    pub(crate) fn guest_time(&self) -> Duration {
+        self.lock_state().guest_time()
+    }
+
+    /// Waits until the guest's own time reaches `time`. Only a run can wait.
+    pub(crate) async fn wait_until(&self, time: Duration) {
+        let (case, past) = {
+            let entry = self.lock_state();
+            (Arc::clone(&entry.run_context), entry.earlier_runs_time)
+        };
+        case.clock.wait_until(time.saturating_sub(past)).await;
+    }
+
+    /// Locks the entry. All fields change together under the lock, so a poisoned lock is safe to
+    /// use.
+    fn lock_state(&self) -> MutexGuard<'_, CurrentRunState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CurrentRunState {
+    fn guest_time(&self) -> Duration {
+        let running =
+            || self.earlier_runs_time.saturating_add(self.run_context.clock.elapsed_time());
+        self.paused_at.unwrap_or_else(running)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sallyport_policy::Grant;
+
+    use super::*;
+    use crate::FixedGrantAuthorizer;
+
+    #[test]
+    fn a_guests_time_stands_still_between_its_runs() {
+        let pause = Duration::from_millis(20);
+        let grant = Arc::new(Grant::empty("guest".parse().unwrap()));
+        let case = || {
+            RunContext::without_call(Arc::new(FixedGrantAuthorizer::new(Arc::clone(&grant))), None)
+        };
+        let docket = CurrentRun::new(&case());
+        std::thread::sleep(pause);
+        assert!(docket.guest_time() >= pause, "it goes on while a run does");
+        docket.end_run();
+        let time = docket.guest_time();
+        std::thread::sleep(pause);
+        assert_eq!(docket.guest_time(), time);
+        let next = case();
+        docket.begin_run(&next);
+        assert!(
+            docket.guest_time() - time <= next.clock.elapsed_time(),
+            "the pause does not count"
+        );
+    }
+}

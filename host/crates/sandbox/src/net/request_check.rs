@@ -1,0 +1,124 @@
+//! The checks that a request passes before any part of it leaves the host.
+
+use std::{sync::Arc, time::Duration};
+
+use sallyport_policy::{Grant, NetPermit};
+use url::Url;
+use wasmtime_wasi_http::Error;
+
+use super::{
+    HttpGate,
+    exchange::PreparedRequest,
+    pending_body::PendingBody,
+    request_url,
+    secret::{HeaderCredential, SecretScanner},
+};
+use crate::authorizer::OutboundAccessKind;
+
+/// Longest wait for a guest to write a body that the user has to be asked about.
+const BUFFER_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A request that may leave.
+pub(super) struct PermittedRequest {
+    /// The name of the request in records.
+    pub(super) what: String,
+    /// The secrets that the host adds at the end.
+    pub(super) credentials: Vec<HeaderCredential>,
+    /// Scans the body for secrets.
+    pub(super) scanner: SecretScanner,
+}
+
+impl HttpGate {
+    /// Asks the grant and the user, looks for secrets, and counts the request. A refusal is
+    /// recorded.
+    pub(super) async fn permit_request(
+        &self,
+        sending: &PreparedRequest,
+        body: &PendingBody,
+    ) -> Result<PermittedRequest, Error> {
+        let (method, url) = (sending.method.as_str(), &sending.url);
+        let what = self.request_name(method, url);
+        let grant = self.authorize_request(sending, body, &what).await?;
+        // Fetched before the scan, which finds a secret only once its value is known.
+        let credentials = self.fetch_credentials(&grant, sending, &what).await?;
+        let watch = self.secret_scanner(&grant, url);
+        if let Some(name) = watch.find_in_head(sending) {
+            return Err(self.refuse_secret(&what, url, name));
+        }
+        let limit = grant.limits().http_requests;
+        if self.usage.count_request(limit) {
+            Ok(PermittedRequest { what, credentials, scanner: watch })
+        } else {
+            Err(self.request_limit_error(limit))
+        }
+    }
+
+    /// Returns the grant that lets a request through, after the rule or the user has allowed it.
+    ///
+    /// The grant may change while the user is deciding. So it is asked again after each answer, and
+    /// so is the user if the grant has become stricter than what they allowed.
+    async fn authorize_request(
+        &self,
+        sending: &PreparedRequest,
+        body: &PendingBody,
+        what: &str,
+    ) -> Result<Arc<Grant>, Error> {
+        let PreparedRequest { method, url, headers, .. } = sending;
+        let method = method.as_str();
+        let mut agreed_to = None;
+        loop {
+            let grant = self.run_context.current_grant();
+            let permit = self.find_permit(&grant, method, url)?;
+            let decision = permit.decision();
+            if agreed_to.is_some_and(|agreed| decision <= agreed) {
+                return Ok(grant);
+            }
+            let limit = grant.limits().http_requests;
+            if !self.usage.can_ask(limit) {
+                return Err(self.request_limit_error(limit));
+            }
+            let kind = OutboundAccessKind::Request { method, url, permit: &permit, headers, body };
+            if self.run_context.would_ask_user(what, &kind) {
+                self.buffer_body(body).await;
+            }
+            if self.run_context.authorize_access(what, kind).await.is_err() {
+                self.usage.count_refusal();
+                return Err(Error::HttpRequestDenied);
+            }
+            agreed_to = Some(decision);
+        }
+    }
+
+    /// Waits for the whole body before the user is asked about it. This uses the guest's clock and
+    /// does not pause it, because a suspended guest would not finish the body.
+    async fn buffer_body(&self, body: &PendingBody) {
+        let clock = &self.run_context.clock;
+        let is_late = tokio::select! {
+            biased;
+            () = body.buffer_body() => false,
+            () = clock.wait_until(clock.elapsed_time().saturating_add(BUFFER_TIME_MAX)) => true,
+        };
+        if is_late {
+            body.stop_buffering().await;
+        }
+    }
+
+    /// The entry of the grant that lets a request through.
+    pub(super) fn find_permit<'g>(
+        &self,
+        grant: &'g Grant,
+        method: &str,
+        url: &Url,
+    ) -> Result<NetPermit<'g>, Error> {
+        grant.check_request(method, url).map_err(|denial| {
+            self.run_context.effect_log.record_refusal(denial);
+            Error::HttpRequestDenied
+        })
+    }
+
+    /// The name of a request in records: without its query, and without secrets.
+    pub(super) fn request_name(&self, method: &str, url: &Url) -> String {
+        let what = request_url::describe_request(method, url);
+        self.run_context.authorizer().redactor().redact_text(&what).into_owned()
+    }
+}

@@ -1,0 +1,200 @@
+//! One run as its host calls see it: its caller, its current grant, the time that is left and the
+//! ledger.
+
+use std::{ops::Deref, sync::Arc, time::Duration};
+
+use sallyport_contract::{AdmittedCall, CallReport, DataOwner, Denial, Effect, Outcome, Secret};
+use sallyport_policy::Grant;
+
+use crate::{
+    authorizer::{HostCallAuthorizer, OutboundAccess, OutboundAccessKind},
+    clock::RunClock,
+    effect_log::EffectLog,
+    roles::RoleLinks,
+};
+
+/// One run of a guest, shared by everything that serves it.
+pub(crate) struct RunContext {
+    pub(crate) clock: RunClock,
+    pub(crate) effect_log: EffectLog,
+    authorizer: Arc<dyn HostCallAuthorizer>,
+    /// The grant at the start of the run, which determined what was opened and which limits apply.
+    initial_grant: Arc<Grant>,
+    /// `None` for a run without a caller: listing tools, setup, teardown.
+    call: Option<Arc<AdmittedCall>>,
+    /// The run's links to the session, for as long as it plays a role there.
+    pub(crate) role_links: RoleLinks,
+}
+
+impl RunContext {
+    /// A run on behalf of a call. It lasts `time_max` at most, even if the policy allows more.
+    pub(crate) fn for_call(
+        warden: Arc<dyn HostCallAuthorizer>,
+        call: Arc<AdmittedCall>,
+        role: RoleLinks,
+        time_max: Duration,
+    ) -> Arc<Self> {
+        let grant = warden.current_grant();
+        let limits = grant.limits();
+        let clock = RunClock::start(limits.time.min(time_max), limits.cpu);
+        let ledger = EffectLog::new(limits.log_bytes);
+        Arc::new(Self {
+            clock,
+            effect_log: ledger,
+            authorizer: warden,
+            initial_grant: grant,
+            call: Some(call),
+            role_links: role,
+        })
+    }
+
+    /// A run that neither a rule nor the user has allowed. It has no grants.
+    pub(crate) fn without_call(
+        warden: Arc<dyn HostCallAuthorizer>,
+        time_max: Option<Duration>,
+    ) -> Arc<Self> {
+        let granted = Arc::new(warden.current_grant().without_permissions());
+        let limits = granted.limits();
+        let clock = RunClock::start(time_max.unwrap_or(limits.time), limits.cpu);
+        let ledger = EffectLog::new(limits.log_bytes);
+        Arc::new(Self {
+            clock,
+            effect_log: ledger,
+            authorizer: warden,
+            initial_grant: granted,
+            call: None,
+            role_links: RoleLinks::default(),
+        })
+    }
+
+    /// The current grant.
+    pub(crate) fn current_grant(&self) -> Arc<Grant> {
+        match self.call {
+            Some(_) => self.authorizer.current_grant(),
+            None => Arc::clone(&self.initial_grant),
+        }
+    }
+
+    /// The grant at the start of the run.
+    pub(crate) fn initial_grant(&self) -> &Grant {
+        &self.initial_grant
+    }
+
+    /// The warden, which redacts secrets and provides services.
+    pub(crate) fn authorizer(&self) -> &dyn HostCallAuthorizer {
+        &*self.authorizer
+    }
+
+    /// The call on whose behalf the guest runs, if there is one.
+    pub(crate) fn call(&self) -> Option<&AdmittedCall> {
+        self.call.as_deref()
+    }
+
+    /// The owner of the data that the guest stores.
+    pub(crate) fn data_owner(&self) -> DataOwner {
+        let of_call = self.call().and_then(|call| call.context().user_id.as_deref());
+        DataOwner {
+            plugin: self.initial_grant.plugin().clone(),
+            user: of_call.unwrap_or_else(|| self.authorizer.default_user()).to_owned(),
+        }
+    }
+
+    /// The environment that a grant gives: the variables that it names and that are set.
+    pub(crate) fn environment_variables(&self, grant: &Grant) -> Vec<(String, String)> {
+        let set = |name: &String| Some((name.clone(), self.authorizer.environment_variable(name)?));
+        grant.env().iter().filter_map(set).collect()
+    }
+
+    /// Looks up a secret on a blocking thread, as a keyring may be slow.
+    ///
+    /// # Errors
+    ///
+    /// The secret is not available. The message contains no part of it.
+    pub(crate) async fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
+        let (warden, name) = (Arc::clone(&self.authorizer), name.to_owned());
+        let found = tokio::task::spawn_blocking(move || warden.look_up_secret(&name)).await;
+        found.unwrap_or_else(|_| Err("looking it up failed".to_owned()))
+    }
+
+    /// Whether an access would lead to a question to the user.
+    pub(crate) fn would_ask_user(&self, what: &str, kind: &OutboundAccessKind<'_>) -> bool {
+        let Some(call) = &self.call else { return false };
+        self.authorizer.would_ask_user(&OutboundAccess { call, what, kind: *kind })
+    }
+
+    /// Authorises an access, which may ask the user. The guest's clock is paused in the meantime.
+    /// The answer or the refusal is recorded.
+    pub(crate) async fn authorize_access(
+        &self,
+        what: &str,
+        kind: OutboundAccessKind<'_>,
+    ) -> Result<(), Denial> {
+        let Some(call) = &self.call else { return Err(self.deny_without_call(what)) };
+        let _hold = self.clock.pause();
+        let access = OutboundAccess { call, what, kind };
+        let asking = self.effect_log.begin_question(what);
+        let answer = self.authorizer.authorize_access(access).await;
+        asking.mark_answered();
+        match answer {
+            Ok(None) => Ok(()),
+            Ok(Some(answer)) => {
+                self.effect_log.record_effect(Effect::Asked { what: what.to_owned(), answer });
+                Ok(())
+            }
+            Err(denial) => {
+                self.effect_log.record_refusal(denial.clone());
+                Err(denial)
+            }
+        }
+    }
+
+    /// Records that the guest called an interface that needs a role which this run does not have.
+    pub(crate) fn record_missing_role(&self, what: &str) {
+        self.effect_log.record_refusal(Denial {
+            what: format!("{} may not {what}", self.current_grant().plugin()),
+            why: "it has no such role in this run".to_owned(),
+            fix: None,
+            nobody_to_ask: false,
+        });
+    }
+
+    fn deny_without_call(&self, what: &str) -> Denial {
+        let denial = Denial {
+            what: format!("{} may not {what}", self.current_grant().plugin()),
+            why: "no call is being made".to_owned(),
+            fix: None,
+            nobody_to_ask: false,
+        };
+        self.effect_log.record_refusal(denial.clone());
+        denial
+    }
+}
+
+/// The case of a run that has not been reported yet. If the call is given up, it gets no report, so
+/// the effects up to that point are left on the call's trail.
+pub(crate) struct RunGuard(Arc<RunContext>);
+
+impl RunGuard {
+    pub(crate) fn new(case: Arc<RunContext>) -> Self {
+        Self(case)
+    }
+}
+
+impl Deref for RunGuard {
+    type Target = Arc<RunContext>;
+
+    fn deref(&self) -> &Arc<RunContext> {
+        &self.0
+    }
+}
+
+impl Drop for RunGuard {
+    fn drop(&mut self) {
+        let effects = self.effect_log.close();
+        if let (Some(call), false) = (self.call(), effects.is_empty()) {
+            let mut report = CallReport { effects, ..CallReport::from(Outcome::Cancelled) };
+            self.authorizer.redactor().redact_report(&mut report);
+            call.abandoned_effects().add_effects(report.effects);
+        }
+    }
+}

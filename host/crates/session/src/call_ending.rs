@@ -1,0 +1,93 @@
+//! How a call ended, and the text of it for the model.
+
+use sallyport_contract::{CallReport, Outcome};
+use serde_json::{Value, json};
+
+use super::{client_port::Interrupt, transcript::RESULT_BYTES_MAX};
+
+/// Bytes reserved for the object around the beginning of a result that is too long.
+const CUT_FRAME_BYTES: usize = 256;
+
+/// The end of a call.
+#[derive(Debug)]
+pub(super) struct CallEnding {
+    pub(super) report: CallReport,
+    /// The error for the model when the outcome alone would not explain it.
+    reason: Option<String>,
+}
+
+impl<T: Into<CallReport>> From<T> for CallEnding {
+    fn from(report: T) -> Self {
+        Self { report: report.into(), reason: None }
+    }
+}
+
+impl CallEnding {
+    /// The end of a call that was halted before it ran.
+    pub(super) fn before_run(halt: Interrupt) -> Self {
+        Self::from_interrupt(halt, "it was not made")
+    }
+
+    /// The end of a call that was halted while it ran.
+    pub(super) fn during_run(halt: Interrupt) -> Self {
+        Self::from_interrupt(halt, "it may or may not have had its effect")
+    }
+
+    fn from_interrupt(halt: Interrupt, consequence: &str) -> Self {
+        match halt {
+            Interrupt::Cancelled => Outcome::Cancelled.into(),
+            Interrupt::TimeUp { time_max } => {
+                let why = format!("the turn may take {time_max:?} at most; {consequence}");
+                let report = Outcome::TimedOut { limit: time_max }.into();
+                Self { report, reason: Some(why) }
+            }
+        }
+    }
+
+    /// Returns the result for the model, as JSON text. `edited` holds the arguments if the user
+    /// changed them.
+    pub(super) fn result_text(&self, edited: Option<&str>) -> String {
+        let told = self.to_model_value();
+        let told = match edited {
+            Some(arguments) => json!({
+                "note": "the user changed the arguments of this call before it was decided",
+                "arguments": parse_or_string(arguments),
+                "result": told,
+            }),
+            None => told,
+        };
+        to_bounded_json(&told, RESULT_BYTES_MAX)
+    }
+
+    fn to_model_value(&self) -> Value {
+        let outcome = &self.report.outcome;
+        match &self.reason {
+            Some(why) => json!({ "outcome": outcome.as_str(), "error": why }),
+            None => outcome.to_model_value(),
+        }
+    }
+}
+
+/// Returns the arguments as JSON if they are valid, else as a string.
+fn parse_or_string(arguments: &str) -> Value {
+    let read = sallyport_contract::json::parse_json(arguments, RESULT_BYTES_MAX);
+    read.unwrap_or_else(|_| arguments.into())
+}
+
+/// Writes a value as JSON text of at most `bytes_max` bytes. A longer one becomes an object that
+/// states this and contains the beginning of the text as a string.
+fn to_bounded_json(value: &Value, bytes_max: usize) -> String {
+    let text = value.to_string();
+    if text.len() <= bytes_max {
+        return text;
+    }
+    // JSON text contains no raw control characters, so quoting it can at most double it.
+    let kept_bytes = text.floor_char_boundary(bytes_max.saturating_sub(CUT_FRAME_BYTES) / 2);
+    let cut = json!({
+        "cut": "the result is too long, only the beginning of its JSON text is here",
+        "bytes": text.len(),
+        "bytes_cut": text.len() - kept_bytes,
+        "beginning": &text[..kept_bytes],
+    });
+    cut.to_string()
+}

@@ -1,0 +1,190 @@
+//! Requests to the model: for the next answer, and for a summary of messages that drop out of its
+//! view.
+
+use std::ops::Range;
+
+use sallyport_model::{
+    ChatMessage, ChatModel, ModelError, ModelReply, ModelRequest, ReplyDelta, TokenCost, TokenUsage,
+};
+use tokio::sync::mpsc;
+
+use super::{
+    client_port::Interrupt,
+    event::{SessionActivity, SessionEvent, SessionNotice, TurnEnd},
+    journal::JournalRecord,
+    memory::{ConversationView, MemoryMode, summary_request},
+    session::Session,
+    transcript,
+};
+
+/// An answer and its usage.
+pub(super) struct ModelExchange {
+    pub(super) reply: ModelReply,
+    /// Estimated where the provider does not report it.
+    pub(super) usage: TokenUsage,
+    pub(super) cost: Option<TokenCost>,
+}
+
+impl Session {
+    /// Requests the next answer; its text is forwarded as it arrives.
+    pub(super) async fn request_answer(&mut self) -> Result<ModelExchange, TurnEnd> {
+        self.client.set_activity(SessionActivity::Thinking).await;
+        self.summarize_if_needed().await?;
+        let memory = self.options.memory;
+        let (transcript, pages) = self.log.transcript_and_journal();
+        let ConversationView { messages, .. } = transcript.conversation_view(memory, &self.meter);
+        debug_assert_eq!(transcript::check_messages(&messages).map_err(|e| e.to_string()), Ok(()));
+        // Estimating reads the whole conversation, so it is skipped when no memory needs it.
+        let estimated = (memory != MemoryMode::None).then(|| self.meter.estimate_tokens(&messages));
+        let (tools, temperature) = (self.toolset.definitions(), self.options.temperature);
+        let request = ModelRequest { messages: &messages, tools, temperature };
+        let mut said = String::new();
+        let answer = stream_reply(&*self.model, request, self.client.event_sender(), &mut said);
+        let answered = self.client.run_until_interrupted(pages, answer).await;
+        drop(messages);
+        let answered = answered.map_err(TurnEnd::from);
+        let reply = answered.and_then(|reply| reply.map_err(TurnEnd::ModelFailed));
+        let reply = reply.inspect_err(|_| self.partial_reply = said)?;
+        if let (Some(estimated), Some(usage)) = (estimated, &reply.usage) {
+            self.meter.learn_from_report(estimated, usage.input_tokens);
+        }
+        let usage = reply.usage.unwrap_or_else(|| {
+            let asked = self.meter.estimate_tokens(self.log.transcript().messages());
+            self.estimate_usage(self.toolset_tokens + estimated.unwrap_or(asked), &reply)
+        });
+        Ok(self.record_exchange(reply, usage))
+    }
+
+    /// Has the model summarize everything since the last summary, at the user's request.
+    pub(super) async fn summarize_on_request(&mut self) {
+        self.summary_failed = false;
+        self.client.set_deadline(self.usage_tracker.begin_turn());
+        let transcript = self.log.transcript();
+        let unsummed = transcript.summarized_count()..transcript.messages().len();
+        if unsummed.is_empty() {
+            self.client.emit(SessionEvent::Notice(SessionNotice::NothingToSummarize)).await;
+        } else if let Err(why) = self.check_budget() {
+            self.report_summary_failure(why).await;
+        } else if let Err(halt) = self.summarize_range(unsummed).await {
+            self.report_summary_failure(TurnEnd::from(halt).as_str().to_owned()).await;
+        }
+        self.client.set_deadline(None);
+    }
+
+    /// Checks that tokens and money for a request are left.
+    fn check_budget(&self) -> Result<(), String> {
+        self.check_price().map_err(|error| error.to_string())?;
+        self.usage_tracker.check_spending().map_err(|budget| budget.to_string())
+    }
+
+    /// Requests a summary of the messages that would otherwise drop out of the model's view.
+    /// Without a summary, the model sees only the newest part of the conversation.
+    async fn summarize_if_needed(&mut self) -> Result<(), TurnEnd> {
+        if self.summary_failed || !matches!(self.options.memory, MemoryMode::Summary { .. }) {
+            return Ok(());
+        }
+        let view = self.log.transcript().conversation_view(self.options.memory, &self.meter);
+        if let Some(range) = view.wants_summary {
+            self.summarize_range(range).await?;
+            self.usage_tracker
+                .check_spending()
+                .map_err(|what| TurnEnd::BudgetReached { limit: what })?;
+        }
+        Ok(())
+    }
+
+    /// Replaces a part of the conversation, and everything before it, with a summary.
+    async fn summarize_range(&mut self, range: Range<usize>) -> Result<(), Interrupt> {
+        self.client.set_activity(SessionActivity::Thinking).await;
+        let (messages, through) = (range.len(), range.end - self.log.transcript().head_length());
+        match self.request_summary(range).await? {
+            Err(why) => self.report_summary_failure(why).await,
+            Ok(ModelExchange { reply, usage, cost }) => {
+                let text = reply.message.text;
+                let record = JournalRecord::Summary { text: text.clone(), through, usage, cost };
+                self.log.write_records(vec![record], &self.client).await;
+                self.client.emit(SessionEvent::Summarized { messages, text }).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn request_summary(
+        &mut self,
+        range: Range<usize>,
+    ) -> Result<Result<ModelExchange, String>, Interrupt> {
+        let transcript = self.log.transcript();
+        let asked = summary_request(transcript.summary(), &transcript.messages()[range]);
+        debug_assert_eq!(transcript::check_messages(&asked).map_err(|e| e.to_string()), Ok(()));
+        let mut unheard = |_| {};
+        let request = ModelRequest { messages: &asked, ..ModelRequest::default() };
+        let answer = self.model.generate(request, &mut unheard);
+        let reply = match self.client.run_until_interrupted(self.log.journal_mut(), answer).await? {
+            Ok(reply) => reply,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let usage = reply.usage;
+        let usage = usage
+            .unwrap_or_else(|| self.estimate_usage(self.meter.estimate_tokens(&asked), &reply));
+        let exchange = self.record_exchange(reply, usage);
+        let is_blank = exchange.reply.message.text.trim().is_empty();
+        Ok(if is_blank { Err(SessionNotice::AnswerEmpty.to_string()) } else { Ok(exchange) })
+    }
+
+    async fn report_summary_failure(&mut self, why: String) {
+        self.summary_failed = true;
+        self.client.emit(SessionEvent::Notice(SessionNotice::SummaryFailed { why })).await;
+    }
+
+    fn estimate_usage(&self, input_tokens: u64, reply: &ModelReply) -> TokenUsage {
+        let output_tokens =
+            self.meter.estimate_tokens(&[ChatMessage::Assistant(reply.message.clone())]);
+        TokenUsage { input_tokens, output_tokens, ..TokenUsage::default() }
+    }
+
+    /// Enters an exchange into the ledger.
+    fn record_exchange(&mut self, reply: ModelReply, usage: TokenUsage) -> ModelExchange {
+        let cost = self.model.price().map(|price| price.of(&usage));
+        self.usage_tracker.record_usage(&usage, cost);
+        ModelExchange { reply, usage, cost }
+    }
+}
+
+/// Sends a request and forwards the text as it arrives. The text is also collected in `said`,
+/// because an answer that is stopped never returns.
+async fn stream_reply(
+    model: &dyn ChatModel,
+    request: ModelRequest<'_>,
+    events: mpsc::Sender<SessionEvent>,
+    said: &mut String,
+) -> Result<ModelReply, ModelError> {
+    // The queue holds the output of one poll of the model: it is drained before the next.
+    let (arriving, mut deltas) = mpsc::unbounded_channel();
+    // The receiver lives in this function, so sending cannot fail.
+    let mut on_delta = |delta: ReplyDelta| {
+        match &delta {
+            ReplyDelta::Text(text) => said.push_str(text),
+            // The next attempt starts again with the first word.
+            ReplyDelta::Retry { .. } => said.clear(),
+            ReplyDelta::Reasoning(_) | ReplyDelta::CallBegun { .. } | ReplyDelta::LeftOut(_) => {}
+        }
+        drop(arriving.send(SessionEvent::Delta(delta)));
+    };
+    let mut answer = model.generate(request, &mut on_delta);
+    let reply = loop {
+        tokio::select! {
+            biased;
+            Some(delta) = deltas.recv() => forward_event(delta, &events).await,
+            reply = &mut answer => break reply,
+        }
+    };
+    while let Ok(delta) = deltas.try_recv() {
+        forward_event(delta, &events).await;
+    }
+    reply
+}
+
+async fn forward_event(delta: SessionEvent, events: &mpsc::Sender<SessionEvent>) {
+    // Without a receiver the session is about to close.
+    let _ = events.send(delta).await;
+}

@@ -1,0 +1,130 @@
+//! The book of a session: its transcript, and the journal that stores the transcript's records.
+//!
+//! Events of a conversation normally go through [`SessionLog::write_records`]: the records go to
+//! the journal first and then into the transcript, so the two cannot diverge. A plugin's message
+//! that arrives while a model is answering is written immediately, on the [`JournalWriter`] alone;
+//! the transcript [receives it](SessionLog::apply_notices) before the next input, and is unaffected
+//! by it until then.
+
+use std::mem;
+
+use super::{
+    client_port::ClientPort,
+    event::{SessionEvent, SessionNotice},
+    history::PastTurn,
+    journal::{Journal, JournalRecord},
+    transcript::Transcript,
+};
+
+/// Owns the transcript.
+pub(super) struct SessionLog {
+    transcript: Transcript,
+    journal_writer: JournalWriter,
+    /// The current turn or the one that has just ended, where turns are remembered.
+    turn: Option<PastTurn>,
+    keeps_turns: bool,
+}
+
+/// The records on their way to the journal.
+pub(super) struct JournalWriter {
+    journal: Box<dyn Journal>,
+    /// Records that the journal has not stored yet.
+    unwritten: Vec<JournalRecord>,
+    is_failing: bool,
+}
+
+impl SessionLog {
+    pub(super) fn new(
+        transcript: Transcript,
+        journal: Box<dyn Journal>,
+        keeps_turns: bool,
+    ) -> Self {
+        let journal_writer = JournalWriter { journal, unwritten: Vec::new(), is_failing: false };
+        Self { transcript, journal_writer, turn: None, keeps_turns }
+    }
+
+    pub(super) fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    pub(super) fn transcript_mut(&mut self) -> &mut Transcript {
+        &mut self.transcript
+    }
+
+    pub(super) fn journal_mut(&mut self) -> &mut JournalWriter {
+        &mut self.journal_writer
+    }
+
+    /// Returns both parts, for a caller that reads one while the other may be written to.
+    pub(super) fn transcript_and_journal(&mut self) -> (&Transcript, &mut JournalWriter) {
+        (&self.transcript, &mut self.journal_writer)
+    }
+
+    /// Takes the turn that has just ended.
+    pub(super) fn take_ended_turn(&mut self) -> Option<PastTurn> {
+        self.turn.take()
+    }
+
+    /// Applies a record that is of no use alone; it is written together with the next one.
+    pub(super) fn defer_record(&mut self, record: JournalRecord) {
+        self.journal_writer.unwritten.push(record.clone());
+        self.transcript.apply_record(record);
+    }
+
+    /// Applies the plugin messages that the front has already recorded to the transcript.
+    pub(super) fn apply_notices(&mut self, front: &mut ClientPort) {
+        for notice in front.take_notices() {
+            self.transcript.apply_record(JournalRecord::Noticed { notice });
+        }
+    }
+
+    /// Records events, all of them or none, and returns when they are safe. If they cannot be
+    /// stored, the user is notified once and the session continues.
+    pub(super) async fn write_records(&mut self, records: Vec<JournalRecord>, front: &ClientPort) {
+        self.journal_writer.write_records(&records, front).await;
+        for record in records {
+            self.update_past_turn(&record);
+            self.transcript.apply_record(record);
+        }
+    }
+
+    fn update_past_turn(&mut self, record: &JournalRecord) {
+        match record {
+            JournalRecord::Input { message } if self.keeps_turns => {
+                let number = self.transcript.turn_count() + 1;
+                self.turn = Some(PastTurn::new(number, message.clone()));
+            }
+            record => self.turn.iter_mut().for_each(|turn| turn.apply_record(record)),
+        }
+    }
+}
+
+impl JournalWriter {
+    /// Writes records and returns when they are safe, or when the user knows that they are not.
+    pub(super) async fn write_records(&mut self, records: &[JournalRecord], front: &ClientPort) {
+        if records.is_empty() {
+            return;
+        }
+        let ends_turn =
+            records.iter().any(|record| matches!(record, JournalRecord::TurnEnded { .. }));
+        self.unwritten.extend(records.iter().cloned());
+        // A failing journal is retried once a turn, each time with everything that it missed.
+        if !self.is_failing || ends_turn {
+            self.flush(front).await;
+        }
+    }
+
+    async fn flush(&mut self, front: &ClientPort) {
+        match self.journal.write_records(self.unwritten.clone()).await {
+            Ok(()) => {
+                self.unwritten.clear();
+                self.is_failing = false;
+            }
+            Err(error) => {
+                if !mem::replace(&mut self.is_failing, true) {
+                    front.emit(SessionEvent::Notice(SessionNotice::JournalFailed(error))).await;
+                }
+            }
+        }
+    }
+}

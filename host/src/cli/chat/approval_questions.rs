@@ -1,0 +1,189 @@
+//! Questions about calls, shown one card at a time.
+
+use std::collections::VecDeque;
+
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest};
+use sallyport_session::{CallPosition, FrontEndCommand};
+use sallyport_terminal::{
+    card::{ApprovalCard, ApprovalChoice, QuestionPosition as Place, format_editable},
+    editor::{self, InitialInput, InputPrompt, LineInput, PromptTicket},
+};
+
+use super::{
+    inputs::KeyboardInput,
+    interactive::{InteractiveChat, NextAction},
+    view,
+};
+
+/// An open question.
+#[derive(Debug)]
+pub(super) struct PendingQuestion {
+    pub(super) id: u64,
+    pub(super) position: CallPosition,
+    pub(super) request: ApprovalRequest,
+}
+
+/// All open questions. The first one is on the screen.
+#[derive(Debug, Default)]
+pub(super) struct QuestionQueue {
+    pending: VecDeque<PendingQuestion>,
+    /// The pending request to the keyboard about the first question.
+    ticket: Option<PromptTicket>,
+}
+
+impl QuestionQueue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Returns the question on the screen if it has this id.
+    fn shown_question(&self, id: u64) -> Option<&PendingQuestion> {
+        self.pending.front().filter(|question| question.id == id)
+    }
+}
+
+impl InteractiveChat<'_> {
+    pub(super) fn add_question(&mut self, question: PendingQuestion) {
+        self.questions.pending.push_back(question);
+        if self.questions.pending.len() == 1 {
+            self.show_question();
+        }
+    }
+
+    /// Removes a question that needs no answer any more.
+    pub(super) fn close_question(&mut self, id: u64) {
+        let was_shown = self.questions.shown_question(id).is_some();
+        self.questions.pending.retain(|question| question.id != id);
+        if !was_shown {
+            return;
+        }
+        if let Some(ticket) = self.questions.ticket.take() {
+            self.keyboard.withdraw_prompt(ticket);
+        }
+        self.show_question();
+        self.resume_line();
+    }
+
+    /// Shows the card of the first question.
+    ///
+    /// It interrupts a line that is being typed, because a question from a timer would otherwise
+    /// wait until the line is complete.
+    fn show_question(&mut self) {
+        let Some(PendingQuestion { id, position, request }) = self.questions.pending.front() else {
+            return;
+        };
+        if let Some(line) = self.line_ticket {
+            self.keyboard.withdraw_prompt(line);
+        }
+        self.view.finish();
+        let (id, typed) = (*id, self.keyboard_input.clone());
+        let place = Place { index: position.index, count: position.count };
+        let card = ApprovalCard::new(request.clone(), Some(place));
+        let reply = move |answer| drop(typed.send(KeyboardInput::Key(id, answer)));
+        self.questions.ticket = Some(self.keyboard.ask_card(card, reply));
+    }
+
+    pub(super) async fn handle_answer_key(&mut self, id: u64, answer: editor::CardAnswer) {
+        let Some(arguments) = self.editable_arguments(id) else { return };
+        self.questions.ticket = None;
+        match answer {
+            editor::CardAnswer::Key(ApprovalChoice::Edit) => {
+                self.read_question_input("arguments", arguments, move |input| {
+                    KeyboardInput::Arguments(id, input)
+                });
+            }
+            editor::CardAnswer::Key(ApprovalChoice::NoWithReason) => {
+                let nothing = String::new();
+                self.read_question_input("why not", nothing, move |input| {
+                    KeyboardInput::Reason(id, input)
+                });
+            }
+            editor::CardAnswer::Key(choice) => self.answer_question(id, choice).await,
+            editor::CardAnswer::Withdrawn => {}
+            editor::CardAnswer::TerminalGone => {
+                self.next_action = Some(NextAction::Leave);
+                self.send(FrontEndCommand::Cancel).await;
+            }
+        }
+    }
+
+    async fn answer_question(&mut self, id: u64, choice: ApprovalChoice) {
+        let answer = match choice {
+            ApprovalChoice::Once => ApprovalAnswer::Once,
+            ApprovalChoice::Session => ApprovalAnswer::Session,
+            ApprovalChoice::Always => ApprovalAnswer::Always,
+            ApprovalChoice::Cancel => return self.send(FrontEndCommand::Cancel).await,
+            _ => ApprovalAnswer::No { reason: None },
+        };
+        self.send_answer(id, answer).await;
+    }
+
+    /// Sends an answer. An approval is shown immediately. A denial shows in the outcome of the
+    /// call.
+    async fn send_answer(&mut self, id: u64, answer: ApprovalAnswer) {
+        let words = approval_text(&answer);
+        if let (Some(words), Some(question)) = (words, self.questions.shown_question(id)) {
+            let tool = &question.request.call.tool;
+            self.show_lines(&view::note_lines(&format!("· {tool} {words}")));
+        }
+        self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
+    }
+
+    /// Returns the arguments of a question's call, in the form in which they are edited.
+    fn editable_arguments(&self, id: u64) -> Option<String> {
+        let question = self.questions.shown_question(id)?;
+        Some(format_editable(&question.request.call.arguments))
+    }
+
+    /// Reads a line that the first question needs.
+    fn read_question_input(
+        &mut self,
+        name: &str,
+        initial: String,
+        typed_as: impl FnOnce(LineInput) -> KeyboardInput + Send + 'static,
+    ) {
+        let typed = self.keyboard_input.clone();
+        let prompt = InputPrompt::Other { name: name.to_owned() };
+        let reply = move |input| drop(typed.send(typed_as(input)));
+        self.questions.ticket =
+            Some(self.keyboard.read_line(prompt, InitialInput::Text(initial), reply));
+    }
+
+    /// Takes edited arguments. Unchanged ones decide nothing, so the card is shown again.
+    pub(super) async fn handle_edited_arguments(&mut self, id: u64, input: LineInput) {
+        let Some(before) = self.editable_arguments(id) else { return };
+        self.questions.ticket = None;
+        match input {
+            LineInput::Line(arguments) if arguments.trim() != before.trim() => {
+                self.send(FrontEndCommand::EditArguments { id, arguments }).await;
+            }
+            LineInput::Withdrawn(_) => {}
+            LineInput::Line(_) | LineInput::Interrupted | LineInput::End => self.show_question(),
+        }
+    }
+
+    pub(super) async fn handle_denial_reason(&mut self, id: u64, input: LineInput) {
+        if self.questions.shown_question(id).is_none() {
+            return;
+        }
+        self.questions.ticket = None;
+        match input {
+            LineInput::Line(line) => {
+                let reason = Some(line.trim().to_owned()).filter(|reason| !reason.is_empty());
+                self.send_answer(id, ApprovalAnswer::No { reason }).await;
+            }
+            LineInput::Withdrawn(_) => {}
+            LineInput::Interrupted | LineInput::End => self.show_question(),
+        }
+    }
+}
+
+/// Describes an approval.
+fn approval_text(answer: &ApprovalAnswer) -> Option<&'static str> {
+    match answer {
+        ApprovalAnswer::Once => Some("allowed once"),
+        ApprovalAnswer::Session => Some("allowed for this session"),
+        ApprovalAnswer::Always => Some("allowed always"),
+        ApprovalAnswer::No { .. } | ApprovalAnswer::Nobody => None,
+    }
+}

@@ -1,0 +1,195 @@
+//! The environment of the sentences: a temporary home with its own policy, and a session.
+
+use std::{path::Path, sync::Arc, time::Instant};
+
+use sallyport_contract::{Denial, Outcome};
+use sallyport_model::UserInputMessage;
+use sallyport_runtime::{
+    Host, HostSession,
+    config::{ConfigFlags, Env, HostSettings, SettingOrigin, env},
+    registry::PluginSelection,
+    services::{USER, browser},
+    session::{Events, OpenedSession, SessionSelector, offline_matcher},
+};
+use sallyport_session::{self as session, FrontEndCommand, SessionEvent, SessionParts, TurnEnd};
+use sallyport_store::AuditVerification;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use super::{
+    list::{HOME, SentenceList},
+    report::{ObservedCall, SentenceResult},
+};
+use crate::cli::{
+    exit::{CommandFailure, ExitStatus},
+    observers::{CallObservers, SideMessage},
+    output::CliOutput,
+    setup,
+};
+
+/// The user's variables that sentences may depend on. No others are copied, especially no keys.
+const VARIABLES: [&str; 2] = ["TZ", "LANG"];
+
+/// A session for the whole test.
+pub(super) struct SelftestSession {
+    pub(super) host: Host,
+    settings: HostSettings,
+    session: HostSession,
+    events: Events,
+    /// Messages other than answers.
+    side_messages: mpsc::UnboundedReceiver<SideMessage>,
+    _folder: TempDir,
+}
+
+impl SelftestSession {
+    /// Creates a home, loads the user's plugins under the list's policy, and starts a session.
+    pub(super) async fn new(
+        flags: &ConfigFlags,
+        list: &SentenceList,
+        watch: &CallObservers,
+        out: &CliOutput,
+    ) -> Result<Self, CommandFailure> {
+        let own = setup::read_settings(flags)?;
+        let folder = TempDir::with_prefix("sallyport-selftest-")?;
+        let settings = selftest_settings(own, list, folder.path())?;
+        let consent = Arc::new(session::UnattendedConsent);
+        let (beside, asides) = mpsc::unbounded_channel();
+        let watch = CallObservers { side_messages: Some(beside), ..watch.clone() };
+        let tools = setup::open_host(&settings, consent, PluginSelection::All, &watch, out).await?;
+        setup::print_load_problems(tools.registry(), out);
+        let talk = setup::open_session(&settings, &SessionSelector::New, out)?;
+        let parts = build_session_parts(&settings, talk, &tools);
+        let (session, events) = tools.begin_session(parts, false)?;
+        Ok(Self { host: tools, settings, session, events, side_messages: asides, _folder: folder })
+    }
+
+    /// Runs a sentence and returns the result, or `None` if the user interrupts.
+    pub(super) async fn run_sentence(
+        &mut self,
+        text: &str,
+    ) -> Result<Option<SentenceResult>, CommandFailure> {
+        let begin = Instant::now();
+        let mut said = SentenceResult::default();
+        self.send(FrontEndCommand::SubmitInput { input: UserInputMessage::from(text) }).await?;
+        loop {
+            let event = tokio::select! {
+                event = self.events.recv() => event,
+                () = setup::wait_for_interrupt() => return Ok(None),
+            };
+            match event {
+                Some(SessionEvent::TurnEnded { reason, .. }) => {
+                    said.answer = turn_end_text(reason);
+                    said.asides = self.take_messages();
+                    said.elapsed = begin.elapsed();
+                    return Ok(Some(said));
+                }
+                Some(event) => collect_call(event, &mut said.calls),
+                None => return Err(session_ended_failure()),
+            }
+        }
+    }
+
+    /// Returns the messages since the last sentence.
+    fn take_messages(&mut self) -> Vec<String> {
+        let told = std::iter::from_fn(|| self.side_messages.try_recv().ok());
+        let line = |aside| match aside {
+            SideMessage::Warning(what) => Some(format!("warning: {what}")),
+            SideMessage::Trace(line) | SideMessage::Info(line) => Some(line),
+            SideMessage::HostContacted { .. } => None,
+        };
+        told.filter_map(line).collect()
+    }
+
+    /// Ends the session and verifies the audit.
+    pub(super) async fn close(self, out: &CliOutput) -> Result<AuditVerification, CommandFailure> {
+        self.session.close(self.events).await;
+        setup::close_host(self.host, out).await.check_complete()?;
+        Ok(setup::open_store(&self.settings)?.audit().verify(None)?)
+    }
+
+    async fn send(&self, command: FrontEndCommand) -> Result<(), CommandFailure> {
+        self.session.handle.send(command).await.map_err(|_| session_ended_failure())
+    }
+}
+
+/// Settings in the test's home with the user's plugins and compilation cache.
+fn selftest_settings(
+    own: HostSettings,
+    list: &SentenceList,
+    folder: &Path,
+) -> Result<HostSettings, CommandFailure> {
+    list.write_files(folder)?;
+    let home = folder.join(HOME);
+    std::fs::create_dir(&home)?;
+    let policy = home.join("policy.toml");
+    std::fs::write(&policy, list.policy_text(folder))?;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let (home, user) = (text(&home), text(folder));
+    let taken = VARIABLES.iter().filter_map(|name| Some((*name, own.env.get(name)?)));
+    let variables = taken.chain([(env::HOME, home.as_str()), ("HOME", user.as_str())]);
+    // The default folder may be missing.
+    let named = own.plugin_dirs_origin != SettingOrigin::Default;
+    let plugin_dirs = own.plugin_dirs.iter().filter(|dir| named || dir.is_dir()).cloned();
+    let flags = ConfigFlags {
+        plugin_dirs: plugin_dirs.collect(),
+        policy: Some(policy),
+        model: Some("offline".to_owned()),
+        folder: Some(folder.to_owned()),
+        ..ConfigFlags::default()
+    };
+    let mut settings = HostSettings::resolve(&flags, Env::from_pairs(variables))?;
+    // Print the address of a page instead of opening it.
+    settings.browser.command = Some(browser::NO_BROWSER.to_owned());
+    settings.policy.host_files.push(own.paths.cache.clone());
+    settings.paths.cache = own.paths.cache;
+    Ok(settings)
+}
+
+fn build_session_parts(settings: &HostSettings, talk: OpenedSession, tools: &Host) -> SessionParts {
+    let OpenedSession { session_id, journal, past, .. } = talk;
+    let options = session::SessionOptions {
+        // Use the tool's own sentence, because the matcher composes none.
+        spoken: true,
+        user_id: Some(USER.to_owned()),
+        limits: settings.budget.turn,
+        ..session::SessionOptions::new(session_id)
+    };
+    let (_, approvals) = session::approval::approval_channel();
+    let toolbox = Arc::clone(tools.toolbox());
+    let model = Arc::new(offline_matcher(tools.registry()));
+    SessionParts { model, toolbox, approvals, journal, past, recall: None, options }
+}
+
+fn collect_call(event: SessionEvent, calls: &mut Vec<ObservedCall>) {
+    match event {
+        SessionEvent::CallRequested { tool, arguments, .. } => {
+            calls.push(ObservedCall { tool: tool.to_string(), arguments, outcome: "", fix: None });
+        }
+        SessionEvent::CallFinished { tool, report, .. } => {
+            let tool = tool.to_string();
+            let waits = |call: &&mut ObservedCall| call.tool == tool && call.outcome.is_empty();
+            if let Some(call) = calls.iter_mut().find(waits) {
+                call.outcome = report.outcome.as_str();
+                call.fix = match report.outcome {
+                    Outcome::Denied(Denial { fix, .. }) => fix,
+                    _ => None,
+                };
+            }
+        }
+        _ => {}
+    }
+}
+
+fn turn_end_text(end: TurnEnd) -> String {
+    match end {
+        TurnEnd::Answered { text } | TurnEnd::Spoken { text } => text,
+        TurnEnd::BudgetReached { limit: what } => format!("stopped: {what}"),
+        TurnEnd::ModelFailed(error) => error.to_string(),
+        TurnEnd::InputRefused(error) => error.to_string(),
+        TurnEnd::Cancelled => "cancelled".to_owned(),
+    }
+}
+
+fn session_ended_failure() -> CommandFailure {
+    CommandFailure::new(ExitStatus::Failed, "the session ended unexpectedly")
+}

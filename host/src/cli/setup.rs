@@ -1,0 +1,306 @@
+//! Set-up that commands share: threads, settings and the host.
+
+use std::{collections::BTreeMap, fmt, fs::File, future::Future, sync::Arc};
+
+use sallyport_contract::Consent;
+use sallyport_policy::SecretSource;
+use sallyport_runtime::{
+    Host, HostError, HostNotice, HostShutdownReport,
+    config::{ConfigFlags, Env, HostSettings, ModelChoice},
+    host::{self, CompileWait},
+    policy_change::{PolicyChangeError, record_change},
+    registry::{PluginSelection, Registry},
+    session::{self, ModelHandle, OpenedSession, SessionSelector},
+};
+use sallyport_session::RestoredSession;
+use sallyport_store::HostStore;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{
+    consent,
+    exit::{CommandFailure, ExitStatus},
+    notices,
+    observers::CallObservers,
+    output::{self, CliOutput},
+};
+
+/// Number of files that tokio opens for timers, sockets and signals, with a reserve.
+const RUNTIME_FILES: usize = 8;
+
+/// Runs a command that makes at most one call, on the current thread.
+pub(super) fn run_on_current_thread<T>(
+    work: impl Future<Output = Result<T, CommandFailure>>,
+) -> Result<T, CommandFailure> {
+    check_file_limit()?;
+    run_on_runtime(tokio::runtime::Builder::new_current_thread().enable_all().build()?, work)
+}
+
+/// Runs a command that does several things at the same time, on a thread pool.
+pub(super) fn run_on_thread_pool(
+    work: impl Future<Output = Result<ExitStatus, CommandFailure>>,
+) -> Result<ExitStatus, CommandFailure> {
+    check_file_limit()?;
+    run_on_runtime(tokio::runtime::Builder::new_multi_thread().enable_all().build()?, work)
+}
+
+/// Checks that tokio can open its own files, because it panics if it cannot.
+fn check_file_limit() -> Result<(), CommandFailure> {
+    let opened: Result<Vec<File>, _> =
+        (0..RUNTIME_FILES).map(|_| File::open("/dev/null")).collect();
+    opened.map(drop).map_err(|error| {
+        let failure = CommandFailure::new(ExitStatus::Failed, format!("cannot start: {error}"));
+        failure.with_hint("raise the limit of open files: ulimit -n 256")
+    })
+}
+
+fn run_on_runtime<T>(
+    runtime: tokio::runtime::Runtime,
+    work: impl Future<Output = Result<T, CommandFailure>>,
+) -> Result<T, CommandFailure> {
+    let result = runtime.block_on(work);
+    // Do not wait: a guest's file operation may still block on a pipe.
+    runtime.shutdown_background();
+    result
+}
+
+/// Waits until the user or the system asks the program to stop: Ctrl-C, SIGTERM, SIGHUP, or a lost
+/// standard output.
+///
+/// The caller ends a running guest first, so that nothing of it is left behind.
+pub(super) async fn wait_for_interrupt() {
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = wait_for_termination() => {}
+    }
+}
+
+/// Waits until the system asks the program to stop, or until standard output is lost.
+pub(super) async fn wait_for_termination() {
+    tokio::select! {
+        () = wait_for_system_signal() => {}
+        () = output::wait_for_stdout_loss() => {}
+    }
+}
+
+async fn wait_for_system_signal() {
+    match (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
+        (Ok(mut terminate), Ok(mut hangup)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+        }
+        // Without a handler the system's default action applies.
+        _ => std::future::pending().await,
+    }
+}
+
+/// Reads the configuration, and warns about ignored project files.
+pub(super) fn read_settings(flags: &ConfigFlags) -> Result<HostSettings, CommandFailure> {
+    let settings = HostSettings::resolve(flags, Env::from_process())?;
+    warn_of_ignored_files(&settings);
+    Ok(settings)
+}
+
+/// Warns about ignored project files. Another user may have written them.
+pub(super) fn warn_of_ignored_files(settings: &HostSettings) {
+    let out = CliOutput::new();
+    for file in &settings.policy.foreign {
+        notices::print_notice(&HostNotice::ForeignFile(file.clone()), &out);
+    }
+}
+
+/// Asks for confirmation at the terminal. Enter alone does not confirm.
+pub(super) fn ask_confirmation(question: &str, out: &CliOutput) -> Result<bool, CommandFailure> {
+    if !out.can_ask {
+        let failure = CommandFailure::new(ExitStatus::NobodyToAsk, "nobody is there to ask");
+        return Err(failure.with_hint("pass --yes to confirm"));
+    }
+    out.discard_typed_input();
+    out.print_note_piece(&format!("{question} [y]es / [n]o: "));
+    Ok(consent::read_confirmation(out))
+}
+
+/// The persistent store. Nothing is opened yet.
+pub(super) fn open_store(settings: &HostSettings) -> Result<HostStore, CommandFailure> {
+    Ok(host::open_store(settings).map_err(HostError::Store)?)
+}
+
+/// Loads plugins in order to call them.
+pub(super) async fn open_host(
+    settings: &HostSettings,
+    consent: Arc<dyn Consent>,
+    selection: PluginSelection,
+    watch: &CallObservers,
+    out: &CliOutput,
+) -> Result<Host, CommandFailure> {
+    Ok(Host::open(settings, watch.host_options(consent, selection, out)).await?)
+}
+
+/// Closes a host, and reports records of the audit that may be missing or were modified.
+pub(super) async fn close_host(host: Host, out: &CliOutput) -> AuditCompleteness {
+    let HostShutdownReport { write_error: unwritten, tampered } = host.close().await;
+    if let Some(error) = &unwritten {
+        out.print_error(&format!("the last records of the audit may be missing: {error}"));
+        if let Some(hint) = error.hint() {
+            out.print_hint(&hint);
+        }
+    }
+    for problem in tampered {
+        out.print_warning(&format!("the audit was modified outside Sallyport: {problem}"));
+    }
+    AuditCompleteness { is_complete: unwritten.is_none() }
+}
+
+/// Whether every decision and call was recorded. This affects the exit code.
+#[must_use = "what is not on record changes the exit code"]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AuditCompleteness {
+    is_complete: bool,
+}
+
+impl AuditCompleteness {
+    /// Fails if a record is missing.
+    pub(super) fn check_complete(self) -> Result<(), CommandFailure> {
+        let unwritten =
+            || CommandFailure::new(ExitStatus::AuditUnwritten, "the audit could not be written");
+        self.is_complete.then_some(()).ok_or_else(unwritten)
+    }
+
+    /// Returns the result of a command, with the exit code changed if a record is missing.
+    pub(super) fn apply_to_result(
+        self,
+        result: Result<ExitStatus, CommandFailure>,
+    ) -> Result<ExitStatus, CommandFailure> {
+        match result {
+            result if self.is_complete => result,
+            Ok(_) => Ok(ExitStatus::AuditUnwritten),
+            Err(failure) => Err(CommandFailure { exit: ExitStatus::AuditUnwritten, ..failure }),
+        }
+    }
+}
+
+/// Opens the selected session, and reports what the user has to know before it is resumed.
+pub(super) fn open_session(
+    settings: &HostSettings,
+    which: &SessionSelector,
+    out: &CliOutput,
+) -> Result<OpenedSession, CommandFailure> {
+    let opened = session::open_session(settings, which)?;
+    warn_of_session_damage(&opened.past, out);
+    Ok(opened)
+}
+
+/// Warns about unreadable records and an interrupted turn.
+fn warn_of_session_damage(past: &RestoredSession, out: &CliOutput) {
+    if past.skipped > 0 {
+        let count = past.skipped;
+        out.print_warning(&format!(
+            "{count} records of this session cannot be read and are left out"
+        ));
+    }
+    let Some(interrupted) = &past.interrupted else { return };
+    out.print_warning("the last turn of this session did not come to its end");
+    if !interrupted.calls.is_empty() {
+        let calls = interrupted.calls.join(", ");
+        out.print_warning(&format!(
+            "nobody saw the end of {calls}: it may or may not have had its effect"
+        ));
+    }
+}
+
+/// Returns every secret in the policy, with the place of its value.
+pub(super) fn secret_sources(
+    settings: &HostSettings,
+    out: &CliOutput,
+) -> Result<BTreeMap<String, SecretSource>, CommandFailure> {
+    Ok(host::secret_sources(settings, &CallObservers::default().notice_sink(out))?)
+}
+
+/// Loads all plugins for inspection: no calls, no questions, no records.
+pub(super) async fn load_registry(
+    settings: &HostSettings,
+    out: &CliOutput,
+) -> Result<Arc<Registry>, CommandFailure> {
+    open_registry(settings, PluginSelection::All, CompileWait::Short, out).await
+}
+
+/// Loads all plugins for inspection and waits for those that have to be compiled.
+pub(super) async fn load_compiled_registry(
+    settings: &HostSettings,
+    out: &CliOutput,
+) -> Result<Arc<Registry>, CommandFailure> {
+    open_registry(settings, PluginSelection::All, CompileWait::Complete, out).await
+}
+
+/// Loads selected plugins for inspection.
+pub(super) async fn load_selected_registry(
+    settings: &HostSettings,
+    selection: PluginSelection,
+    out: &CliOutput,
+) -> Result<Arc<Registry>, CommandFailure> {
+    open_registry(settings, selection, CompileWait::Short, out).await
+}
+
+async fn open_registry(
+    settings: &HostSettings,
+    selection: PluginSelection,
+    wait: CompileWait,
+    out: &CliOutput,
+) -> Result<Arc<Registry>, CommandFailure> {
+    Ok(host::load_for_inspection(
+        settings,
+        selection,
+        wait,
+        &CallObservers::default().notice_sink(out),
+    )
+    .await?)
+}
+
+/// Changes what a plugin may do, after the record of the change is on disk.
+///
+/// # Errors
+///
+/// The audit cannot be written, and nothing is changed; or the change fails.
+pub(super) fn record_policy_change<E: Into<CommandFailure> + fmt::Display>(
+    settings: &HostSettings,
+    plugin: &str,
+    what: &str,
+    change: impl FnOnce() -> Result<(), E>,
+) -> Result<(), CommandFailure> {
+    record_change(settings, plugin, what, change).map_err(|error| match error {
+        PolicyChangeError::Store(error) => HostError::Store(error).into(),
+        PolicyChangeError::Audit(error) => {
+            let message = format!("nothing was changed: {error}");
+            CommandFailure {
+                hint: error.hint(),
+                ..CommandFailure::new(ExitStatus::AuditUnwritten, message)
+            }
+        }
+        PolicyChangeError::Failed(error) => error.into(),
+    })
+}
+
+/// Prints the plugins that could not be loaded to standard error.
+pub(super) fn print_load_problems(registry: &Registry, out: &CliOutput) {
+    for problem in registry.problems() {
+        out.print_warning(&format!("{}: {}", problem.location.display(), problem.message));
+        if let Some(hint) = &problem.hint {
+            out.print_hint(hint);
+        }
+    }
+}
+
+/// Prepares the model. Reports if it is only the built-in matcher.
+pub(super) fn prepare_model(
+    settings: &HostSettings,
+    out: &CliOutput,
+) -> Result<ModelHandle, CommandFailure> {
+    if settings.model == (ModelChoice::Offline { is_explicit: false }) {
+        out.print_note(
+            "No model is configured: the built-in offline matcher answers. It is no language model.",
+        );
+        out.print_hint(&settings.models.setup_advice());
+    }
+    Ok(ModelHandle::from_choice(&settings.chosen_model)?)
+}
