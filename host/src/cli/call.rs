@@ -25,7 +25,7 @@ use super::{
 pub(super) async fn run_call_command(
     flags: &ConfigFlags,
     args: &CallArgs,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let tool: ToolId = args
@@ -35,7 +35,7 @@ pub(super) async fn run_call_command(
     let settings = setup::read_settings(flags)?;
     let consent = Arc::new(consent::TerminalConsent { out: *out });
     let only = PluginSelection::Only(tool.plugin.clone());
-    let host = setup::open_host(&settings, consent, only, watch, out).await?;
+    let host = setup::open_host(&settings, consent, only, observers, out).await?;
     host.registry().find_tool(&tool).map_err(CommandFailure::from)?;
     let call =
         RequestedCall { context: command_call_context(), tool, arguments: args.arguments.clone() };
@@ -45,16 +45,16 @@ pub(super) async fn run_call_command(
         () = setup::wait_for_interrupt() => Outcome::Cancelled.into(),
         report = host.call_tool(call) => report,
     };
-    let recorded = setup::close_host(host, out).await;
+    let audit_completeness = setup::close_host(host, out).await;
     if args.emit_needed_grants
         && let Outcome::Denied(denial) = &report.outcome
     {
         out.print_error(&call_display::failure_reason(&report.outcome).unwrap_or_default());
         call_display::print_needed_grants([denial], out);
     } else {
-        print_report(&report, args.output.output, &settings, watch.verbose, out);
+        print_report(&report, args.output.output, &settings, observers.verbose, out);
     }
-    recorded.apply_to_result(Ok(ExitStatus::from_outcome(&report.outcome)))
+    audit_completeness.apply_to_result(Ok(ExitStatus::from_outcome(&report.outcome)))
 }
 
 /// Returns the context of a call from the command line.

@@ -144,8 +144,8 @@ pub(super) fn print_approval_request(request: &ApprovalRequest, out: &CliOutput)
     for line in argument_lines(&call.arguments) {
         out.print_block(&format!("argument   {line}"));
     }
-    for power in &request.capabilities {
-        out.print_block(&format!("can        {}", text::escape_line(power)));
+    for capability in &request.capabilities {
+        out.print_block(&format!("can        {}", text::escape_line(capability)));
     }
     out.print_block(&format!("asked by   {}", text::escape_line(&request.reason)));
     if let Some(rule) = &request.rule {

@@ -102,8 +102,8 @@ fn print_paths(
     ];
     match format {
         OutputFormat::Text => {
-            let there = rows.iter().filter_map(|(name, path)| Some((name, path.as_ref()?)));
-            there.for_each(|(name, path)| out.print_pair(name, 8, &path.display().to_string()));
+            let existing = rows.iter().filter_map(|(name, path)| Some((name, path.as_ref()?)));
+            existing.for_each(|(name, path)| out.print_pair(name, 8, &path.display().to_string()));
         }
         OutputFormat::Json => {
             let pairs = rows.map(|(name, path)| (name.to_owned(), json!(path)));
@@ -131,11 +131,11 @@ pub(super) fn trust_project(
     })?;
     let trusted = TrustedProjects::read(&paths.state)?;
     if args.remove {
-        let said = match trusted.remove(&file)? {
+        let result_text = match trusted.remove(&file)? {
             true => "is not trusted any more",
             false => "was not trusted",
         };
-        out.print_line(&format!("{} {said}.", file.display()));
+        out.print_line(&format!("{} {result_text}.", file.display()));
         return Ok(ExitStatus::Done);
     }
     // Trust exactly the text that was read, because the file may change meanwhile.

@@ -21,17 +21,17 @@ impl Consent for TerminalConsent {
                 return ApprovalAnswer::Nobody;
             }
             self.out.discard_typed_input();
-            let mut asked = ShownQuestion::show_question(&request, &self.out);
+            let mut shown_question = ShownQuestion::show_question(&request, &self.out);
             if !self.out.is_stderr_intact() {
                 return ApprovalAnswer::Nobody;
             }
             loop {
                 let line = tokio::task::spawn_blocking(read_line).await.ok().flatten();
-                if !asked.must_show_rest(&request, line.as_deref()) {
+                if !shown_question.must_show_rest(&request, line.as_deref()) {
                     return parse_answer(line.as_deref(), request.rule.is_some());
                 }
                 self.out.discard_typed_input();
-                asked.show_rest(&request, &self.out);
+                shown_question.show_rest(&request, &self.out);
             }
         })
     }
@@ -48,9 +48,9 @@ impl ShownQuestion {
     /// Shows a question and the possible answers.
     pub(super) fn show_question(request: &ApprovalRequest, out: &CliOutput) -> Self {
         call_display::print_approval_request(request, out);
-        let asked = Self { is_complete: !is_summary_cut(request) };
-        asked.print_prompt(request, out);
-        asked
+        let shown_question = Self { is_complete: !is_summary_cut(request) };
+        shown_question.print_prompt(request, out);
+        shown_question
     }
 
     /// Whether a line asks for more, or approves before the whole request was shown.
@@ -203,15 +203,16 @@ mod tests {
         for (chars, is_cut) in [(10, false), (9_000, true)] {
             for yes in ["y", "s", "?"] {
                 let request = request(chars);
-                let mut asked = ShownQuestion { is_complete: !super::is_summary_cut(&request) };
-                assert_eq!(asked.is_complete, !is_cut);
+                let mut shown_question =
+                    ShownQuestion { is_complete: !super::is_summary_cut(&request) };
+                assert_eq!(shown_question.is_complete, !is_cut);
                 assert_eq!(
-                    asked.must_show_rest(&request, Some(yes)),
+                    shown_question.must_show_rest(&request, Some(yes)),
                     is_cut || yes == "?",
                     "{chars} {yes}"
                 );
-                asked.show_rest(&request, &out);
-                assert!(!asked.must_show_rest(&request, Some("y")), "it was shown");
+                shown_question.show_rest(&request, &out);
+                assert!(!shown_question.must_show_rest(&request, Some("y")), "it was shown");
             }
             for no in [Some("n"), Some(""), None] {
                 assert!(

@@ -133,9 +133,9 @@ fn check_project(settings: &HostSettings) -> Option<DoctorCheck> {
 }
 
 fn check_policy(settings: &HostSettings) -> DoctorCheck {
-    let there = settings.policy.files.iter().filter(|file| file.path.exists());
+    let existing = settings.policy.files.iter().filter(|file| file.path.exists());
     let files: Vec<String> =
-        there.map(|file| format!("{} ({})", file.path.display(), file.tier.as_str())).collect();
+        existing.map(|file| format!("{} ({})", file.path.display(), file.tier.as_str())).collect();
     let finding = match files.as_slice() {
         [] => {
             format!("{} does not exist; nothing is granted", settings.policy.user_file().display())
@@ -336,8 +336,8 @@ fn check_plugins(registry: &Registry) -> Vec<DoctorCheck> {
 /// Checks a plugin that can be called, and whether the policy grants what it needs.
 fn check_ready_plugin(entry: &RegisteredPlugin) -> DoctorCheck {
     let name = entry.name();
-    let lacking = entry.grant().ungranted_requests();
-    let needed: Vec<_> = lacking.iter().filter(|request| request.is_needed()).collect();
+    let ungranted = entry.grant().ungranted_requests();
+    let needed: Vec<_> = ungranted.iter().filter(|request| request.is_needed()).collect();
     let Some(first) = needed.first() else {
         return DoctorCheck::ok("plugin", format!("{name} is ready"));
     };
@@ -393,16 +393,16 @@ fn check_scripts(registry: &Registry) -> DoctorCheck {
     let id = "scripts";
     let missing: Vec<String> =
         sallyport_process::walls_missing().iter().map(ToString::to_string).collect();
-    let lacks = missing.join(", ");
+    let missing_text = missing.join(", ");
     match (missing.is_empty(), registry.entries().any(|entry| entry.kind() == PluginKind::Script)) {
         (true, _) => DoctorCheck::ok(id, "native scripts run with Landlock and seccomp"),
         (false, false) => DoctorCheck::ok(
             id,
-            format!("there is none; this kernel would lack walls for it: {lacks}"),
+            format!("there is none; this kernel would lack walls for it: {missing_text}"),
         ),
         (false, true) => DoctorCheck::warning(
             id,
-            format!("this kernel cannot sandbox native scripts, it lacks {lacks}"),
+            format!("this kernel cannot sandbox native scripts, it lacks {missing_text}"),
             "use a newer Linux kernel; until then scripts are refused unless the policy says `unwalled`",
         ),
     }

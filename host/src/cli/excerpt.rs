@@ -44,16 +44,16 @@ struct ExcerptDiagnostic {
 }
 
 /// Draws the line of a place. Returns `None` if it does not exist any more.
-pub(super) fn draw_excerpt(place: &SourceLocation) -> Option<String> {
-    let file = untrusted_file::open_regular(Path::new(&place.file)).ok()?.take(FILE_BYTES_MAX);
-    let line = BufReader::new(file).lines().nth(place.line.checked_sub(1)?)?.ok()?;
-    let MarkedLine { before, token, after } = mark_line(&line, place.column)?;
+pub(super) fn draw_excerpt(location: &SourceLocation) -> Option<String> {
+    let file = untrusted_file::open_regular(Path::new(&location.file)).ok()?.take(FILE_BYTES_MAX);
+    let line = BufReader::new(file).lines().nth(location.line.checked_sub(1)?)?.ok()?;
+    let MarkedLine { before, token, after } = mark_line(&line, location.column)?;
     let label = LabeledSpan::at(before.len()..before.len() + token.len(), "here");
-    let drawing =
-        ExcerptDiagnostic { location: place.clone(), line: before + &token + after, label };
+    let diagnostic =
+        ExcerptDiagnostic { location: location.clone(), line: before + &token + after, label };
     let mut drawn = String::new();
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode());
-    handler.render_report(&mut drawn, &drawing).ok()?;
+    handler.render_report(&mut drawn, &diagnostic).ok()?;
     // Skip the message, which has been printed already.
     let lines = drawn.lines().skip_while(|line| !line.contains('╭'));
     Some(lines.map(|line| format!("{}\n", line.trim_end())).collect())
@@ -136,10 +136,10 @@ impl SourceCode for ExcerptDiagnostic {
         lines_before: usize,
         _: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let Self { location: place, line, .. } = self;
-        let column = if lines_before == 0 { place.column - 1 } else { 0 };
+        let Self { location, line, .. } = self;
+        let column = if lines_before == 0 { location.column - 1 } else { 0 };
         let span = SourceSpan::from((0, line.len()));
-        let (name, row) = (place.file.clone(), place.line - 1);
+        let (name, row) = (location.file.clone(), location.line - 1);
         let contents = MietteSpanContents::new_named(name, line.as_bytes(), span, row, column, 1);
         Ok(Box::new(contents))
     }

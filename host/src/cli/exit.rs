@@ -76,11 +76,11 @@ impl CommandFailure {
 impl From<ConfigError> for CommandFailure {
     fn from(error: ConfigError) -> Self {
         let (hint, message) = (error.hint(), error.to_string());
-        let place = match error {
+        let location = match error {
             ConfigError::Mistake(mistake) => Some(mistake.place()),
             _ => None,
         };
-        Self { exit: ExitStatus::Policy, message, hint, location: place }
+        Self { exit: ExitStatus::Policy, message, hint, location }
     }
 }
 
@@ -158,11 +158,11 @@ impl From<VaultError> for CommandFailure {
 impl From<PolicyLoadError> for CommandFailure {
     fn from(error: PolicyLoadError) -> Self {
         let (hint, message) = (error.hint(), error.to_string());
-        let place = match error {
+        let location = match error {
             PolicyLoadError::Mistake(mistake) => Some(mistake.place()),
             PolicyLoadError::Unreadable { .. } => None,
         };
-        Self { exit: ExitStatus::Policy, message, hint, location: place }
+        Self { exit: ExitStatus::Policy, message, hint, location }
     }
 }
 

@@ -28,13 +28,13 @@ pub(super) fn search_folders(settings: &HostSettings) -> LocalFiles {
 /// A file cannot be read, or no model accepts its type.
 pub(super) fn read_flag_files(
     args: &FileArgs,
-    disk: &LocalFiles,
+    local_files: &LocalFiles,
 ) -> Result<Vec<FileAttachment>, CommandFailure> {
     let mentions: Vec<FileMention> =
         args.attach.iter().map(|path| FileMention { span: 0..0, path: path.clone() }).collect();
-    let mut files = attach_mentions(disk, &mentions)?;
+    let mut files = attach_mentions(local_files, &mentions)?;
     if let Some(path) = &args.audio {
-        files.push(attach_audio(disk, path)?);
+        files.push(attach_audio(local_files, path)?);
     }
     Ok(files.into_iter().map(to_attachment).collect())
 }
@@ -47,10 +47,10 @@ pub(super) fn read_flag_files(
 /// A file cannot be read, no model accepts its type, or there are too many files.
 pub(super) fn parse_message(
     text: &str,
-    disk: &LocalFiles,
+    local_files: &LocalFiles,
 ) -> Result<(UserInputMessage, Vec<String>), AttachError> {
-    let found = find_mentions(text, disk);
-    let files = attach_mentions(disk, &found.files)?;
+    let found = find_mentions(text, local_files);
+    let files = attach_mentions(local_files, &found.files)?;
     let attachments = files.into_iter().map(to_attachment).collect();
     Ok((
         UserInputMessage { text: found.text, attachments, ..UserInputMessage::default() },

@@ -64,19 +64,19 @@ pub fn main() -> ExitCode {
 
 fn dispatch_command(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, CommandFailure> {
     let flags = args.config_flags();
-    let watch = CallObservers { verbose: args.verbose, ..CallObservers::default() };
+    let observers = CallObservers { verbose: args.verbose, ..CallObservers::default() };
     match &args.command {
         CliCommand::Chat(chat) => {
-            setup::run_on_thread_pool(chat::run_chat_command(&flags, chat, &watch, out))
+            setup::run_on_thread_pool(chat::run_chat_command(&flags, chat, &observers, out))
         }
         CliCommand::Listen(args) => {
-            setup::run_on_thread_pool(listen::run_listen_command(&flags, args, &watch, out))
+            setup::run_on_thread_pool(listen::run_listen_command(&flags, args, &observers, out))
         }
         CliCommand::Run(run) => {
-            setup::run_on_thread_pool(run::run_prompt(&flags, run, &watch, out))
+            setup::run_on_thread_pool(run::run_prompt(&flags, run, &observers, out))
         }
         CliCommand::Call(call) => {
-            setup::run_on_current_thread(call::run_call_command(&flags, call, &watch, out))
+            setup::run_on_current_thread(call::run_call_command(&flags, call, &observers, out))
         }
         CliCommand::Plugin(plugin) => {
             setup::run_on_current_thread(plugin::run_plugin_command(&flags, plugin, out))
@@ -84,7 +84,7 @@ fn dispatch_command(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, Comma
         CliCommand::Tool(tool) => {
             setup::run_on_current_thread(tool::run_tool_command(&flags, tool, out))
         }
-        CliCommand::Policy(policy) => policy::run_policy_command(&flags, policy, &watch, out),
+        CliCommand::Policy(policy) => policy::run_policy_command(&flags, policy, &observers, out),
         CliCommand::Audit(command) => audit::run_audit_command(&flags, command, out),
         CliCommand::Secret(secret) => {
             setup::run_on_current_thread(secret::run_secret_command(&flags, secret, out))
@@ -94,7 +94,7 @@ fn dispatch_command(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, Comma
         }
         CliCommand::Session(SessionCommand::Resume { id, model, files }) => {
             let args = session::resume_args(id, model, files);
-            setup::run_on_thread_pool(chat::run_chat_command(&flags, &args, &watch, out))
+            setup::run_on_thread_pool(chat::run_chat_command(&flags, &args, &observers, out))
         }
         CliCommand::Timer(command) => timer::run_timer_command(&flags, command, out),
         CliCommand::State(command) => state::run_state_command(&flags, command, out),
@@ -109,7 +109,7 @@ fn dispatch_command(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, Comma
             setup::run_on_current_thread(doctor::run_doctor_command(&flags, doctor, out))
         }
         CliCommand::Selftest(test) => {
-            setup::run_on_thread_pool(selftest::run_selftest_command(&flags, test, &watch, out))
+            setup::run_on_thread_pool(selftest::run_selftest_command(&flags, test, &observers, out))
         }
         CliCommand::Man { folder } => man::run_man_command(folder.as_deref(), out),
         CliCommand::Completions { shell } => {

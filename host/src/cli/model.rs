@@ -124,8 +124,8 @@ async fn print_remote_models(
         Some(provider) => settings.models.server_endpoint(provider)?,
         None => require_endpoint(&settings.model, settings)?,
     };
-    let asked = provider.unwrap_or(&settings.chosen_model.name);
-    check_key(asked, endpoint.key.as_ref(), &endpoint.base_url)?;
+    let requested_name = provider.unwrap_or(&settings.chosen_model.name);
+    check_key(requested_name, endpoint.key.as_ref(), &endpoint.base_url)?;
     let listed = catalog::list_models(&endpoint).await.map_err(|error| catalog_failure(&error))?;
     match format {
         OutputFormat::Json => out.print_json(&json!({ "models": listed })),
@@ -222,8 +222,8 @@ async fn check_steps(
         return Ok(vec![offline_step()]);
     }
     let endpoint = require_endpoint(&chosen.choice, settings)?;
-    let voice = ModelHandle::from_choice(chosen).map_err(CommandFailure::from);
-    if let Err(CommandFailure { exit: ExitStatus::Credentials, message, hint, .. }) = voice {
+    let model_handle = ModelHandle::from_choice(chosen).map_err(CommandFailure::from);
+    if let Err(CommandFailure { exit: ExitStatus::Credentials, message, hint, .. }) = model_handle {
         return Ok(vec![ModelCheckStep {
             id: "credentials",
             status: ModelCheckStatus::Failed,
@@ -232,7 +232,7 @@ async fn check_steps(
         }]);
     }
     let steps = catalog::check_endpoint(&endpoint).await;
-    Ok(match voice {
+    Ok(match model_handle {
         Ok(_) => steps.into_iter().map(|step| with_advice(step, chosen)).collect(),
         // The steps report already what is wrong with the settings.
         Err(_) => steps,

@@ -54,13 +54,13 @@ impl CallObservers {
         selection: PluginSelection,
         out: &CliOutput,
     ) -> HostOptions {
-        let asking = *out;
+        let prompt_output = *out;
         HostOptions {
             consent,
             activity: self.activity_reporter(),
             observer: self.run_observer(out),
             accepts_change: Box::new(move |plugin, differences| {
-                consent::confirm_plugin_change(plugin, differences, &asking)
+                consent::confirm_plugin_change(plugin, differences, &prompt_output)
             }),
             is_watched: out.stderr_is_terminal,
             ..HostOptions::unattended(selection, self.notice_sink(out))
@@ -69,12 +69,14 @@ impl CallObservers {
 
     /// Returns the sink for notices of the host.
     pub(super) fn notice_sink(&self, out: &CliOutput) -> NoticeSink {
-        let (printer, asides) = (NoticePrinter::new(out), self.side_messages.clone());
-        Arc::new(move |notice| match (&asides, notice) {
-            (Some(asides), HostNotice::Warning(words)) => {
-                drop(asides.send(SideMessage::Warning(words)))
+        let (printer, side_messages) = (NoticePrinter::new(out), self.side_messages.clone());
+        Arc::new(move |notice| match (&side_messages, notice) {
+            (Some(side_messages), HostNotice::Warning(words)) => {
+                drop(side_messages.send(SideMessage::Warning(words)))
             }
-            (Some(asides), HostNotice::Info(words)) => drop(asides.send(SideMessage::Info(words))),
+            (Some(side_messages), HostNotice::Info(words)) => {
+                drop(side_messages.send(SideMessage::Info(words)))
+            }
             (_, notice) => printer.show_notice(&notice),
         })
     }
@@ -82,16 +84,16 @@ impl CallObservers {
     /// Returns the observer of calls, if one is needed.
     fn run_observer(&self, out: &CliOutput) -> Option<Arc<dyn RunObserver>> {
         let tracer = self.verbose.then(|| CallTracer { print_line: self.trace_printer(out) });
-        let onlooker = CliRunObserver { tracer, refusal_log: self.refusal_log.clone() };
-        let wants = onlooker.tracer.is_some() || onlooker.refusal_log.is_some();
-        wants.then(|| Arc::new(onlooker) as Arc<dyn RunObserver>)
+        let run_observer = CliRunObserver { tracer, refusal_log: self.refusal_log.clone() };
+        let is_needed = run_observer.tracer.is_some() || run_observer.refusal_log.is_some();
+        is_needed.then(|| Arc::new(run_observer) as Arc<dyn RunObserver>)
     }
 
     /// Returns the function that prints lines about calls.
     fn trace_printer(&self, out: &CliOutput) -> MessageSink {
-        let (asides, out) = (self.side_messages.clone(), *out);
-        Arc::new(move |line| match &asides {
-            Some(asides) => drop(asides.send(SideMessage::Trace(line.to_owned()))),
+        let (side_messages, out) = (self.side_messages.clone(), *out);
+        Arc::new(move |line| match &side_messages {
+            Some(side_messages) => drop(side_messages.send(SideMessage::Trace(line.to_owned()))),
             None => out.print_note(line),
         })
     }
@@ -99,9 +101,9 @@ impl CallObservers {
     /// Returns the function that reports the hosts contacted by running calls.
     fn activity_reporter(&self) -> Activity {
         match self.side_messages.clone() {
-            Some(asides) => Arc::new(move |call, host| {
+            Some(side_messages) => Arc::new(move |call, host| {
                 let (call_id, host) = (call.call_id.clone(), host.to_owned());
-                drop(asides.send(SideMessage::HostContacted { call_id, host }));
+                drop(side_messages.send(SideMessage::HostContacted { call_id, host }));
             }),
             None => Arc::new(|_, _| {}),
         }
@@ -118,8 +120,8 @@ pub(super) struct RefusalLog(Mutex<Vec<(PluginName, Denial)>>);
 impl RefusalLog {
     /// Returns the refusals of one plugin.
     pub(super) fn refusals_of(&self, plugin: &PluginName) -> Vec<Denial> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_plugin = kept.iter().filter(|(who, _)| who == plugin);
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_plugin = entries.iter().filter(|(owner, _)| owner == plugin);
         of_plugin.map(|(_, denial)| denial.clone()).collect()
     }
 
@@ -147,9 +149,9 @@ impl RefusalLog {
     }
 
     fn add_refusal(&self, plugin: &PluginName, denial: &Denial) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < REFUSALS_MAX {
-            kept.push((plugin.clone(), denial.clone()));
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() < REFUSALS_MAX {
+            entries.push((plugin.clone(), denial.clone()));
         }
     }
 }
@@ -165,8 +167,8 @@ impl RunObserver for CliRunObserver {
         if let Some(tracer) = &self.tracer {
             tracer.trace_decision(&run.tool.to_string(), &run.arguments, result);
         }
-        if let (Some(notebook), Err(report)) = (&self.refusal_log, result) {
-            notebook.note_decision(&run.tool.plugin, report);
+        if let (Some(refusal_log), Err(report)) = (&self.refusal_log, result) {
+            refusal_log.note_decision(&run.tool.plugin, report);
         }
     }
 
@@ -174,8 +176,8 @@ impl RunObserver for CliRunObserver {
         if let Some(tracer) = &self.tracer {
             tracer.trace_call_end(&tool.to_string(), report);
         }
-        if let Some(notebook) = &self.refusal_log {
-            notebook.note_run(&tool.plugin, report);
+        if let Some(refusal_log) = &self.refusal_log {
+            refusal_log.note_run(&tool.plugin, report);
         }
     }
 }

@@ -104,8 +104,8 @@ fn describe_offers(entry: &RegisteredPlugin) -> String {
     };
     let roles = entry.manifest().roles.iter().filter(|role| **role != PluginRole::Tools);
     let roles = roles.map(|role| role.as_str().to_owned());
-    let offers: Vec<String> = tools.into_iter().chain(roles).collect();
-    if offers.is_empty() { "no tools".to_owned() } else { offers.join(", ") }
+    let features: Vec<String> = tools.into_iter().chain(roles).collect();
+    if features.is_empty() { "no tools".to_owned() } else { features.join(", ") }
 }
 
 fn print_plugin(entry: &RegisteredPlugin, out: &CliOutput) {
@@ -131,10 +131,10 @@ fn print_plugin(entry: &RegisteredPlugin, out: &CliOutput) {
         out,
     );
     print_section("Requests", request_lines(entry), out);
-    let powers = entry.grant().permission_lines();
+    let permissions = entry.grant().permission_lines();
     print_section(
         "Granted by the policy",
-        powers.iter().map(|power| text::escape_line(power)),
+        permissions.iter().map(|permission| text::escape_line(permission)),
         out,
     );
     print_section(

@@ -64,14 +64,17 @@ fn print_secrets(
 ) -> Result<ExitStatus, CommandFailure> {
     if form == OutputFormat::Json {
         out.print_json(
-            &sources.iter().map(|(name, place)| secret_to_json(vault, name, place)).collect(),
+            &sources
+                .iter()
+                .map(|(name, secret_source)| secret_to_json(vault, name, secret_source))
+                .collect(),
         );
         return Ok(ExitStatus::Done);
     }
     let width = sources.keys().map(String::len).max().unwrap_or(0);
-    for (name, place) in sources {
-        let state = if vault.get(name, place).is_ok() { "ready" } else { "no value" };
-        out.print_pair(name, width, &format!("{state:8}  {}", source::phrase(place)));
+    for (name, secret_source) in sources {
+        let state = if vault.get(name, secret_source).is_ok() { "ready" } else { "no value" };
+        out.print_pair(name, width, &format!("{state:8}  {}", source::phrase(secret_source)));
     }
     if sources.is_empty() {
         out.print_note("The policy names no secrets. Add a [secret.NAME] table to name one.");
@@ -79,12 +82,12 @@ fn print_secrets(
     Ok(ExitStatus::Done)
 }
 
-fn secret_to_json(vault: &Vault, name: &str, place: &SecretSource) -> Value {
-    let problem = vault.get(name, place).err().map(|error| error.to_string());
+fn secret_to_json(vault: &Vault, name: &str, secret_source: &SecretSource) -> Value {
+    let problem = vault.get(name, secret_source).err().map(|error| error.to_string());
     json!({
         "name": name,
-        "source": source::kind_name(place),
-        "place": source::location_text(place),
+        "source": source::kind_name(secret_source),
+        "place": source::location_text(secret_source),
         "ready": problem.is_none(),
         "problem": problem,
     })
@@ -93,8 +96,8 @@ fn secret_to_json(vault: &Vault, name: &str, place: &SecretSource) -> Value {
 /// Reports every secret without a value, not only the first.
 fn check_secrets(vault: &Vault, sources: &Sources, out: &CliOutput) -> ExitStatus {
     let mut exit = ExitStatus::Done;
-    for (name, place) in sources {
-        match vault.get(name, place) {
+    for (name, secret_source) in sources {
+        match vault.get(name, secret_source) {
             Ok(_) => out.print_line(&format!("{name} is ready.")),
             Err(error) => exit = out.print_failure(&error.into()),
         }
@@ -108,18 +111,18 @@ fn check_secrets(vault: &Vault, sources: &Sources, out: &CliOutput) -> ExitStatu
 async fn set_secret(
     vault: &Vault,
     name: &str,
-    place: &SecretSource,
+    secret_source: &SecretSource,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     // Check the place first, because the user should not type a value that cannot be stored.
-    check_writable(name, place)?;
+    check_writable(name, secret_source)?;
     let prompt = format!("value of {name} (it is not shown): ");
     let Some(value) = secret_input::read_secret(&prompt, out).await? else {
         return Ok(ExitStatus::Interrupted);
     };
-    vault.set(name, place, &value)?;
-    out.print_note(&format!("{name} is in {}.", source::phrase(place)));
-    if let SecretSource::Keyring { .. } = place {
+    vault.set(name, secret_source, &value)?;
+    out.print_note(&format!("{name} is in {}.", source::phrase(secret_source)));
+    if let SecretSource::Keyring { .. } = secret_source {
         out.print_note(&format!("Note that {}.", source::KEYRING_FORGETS));
     }
     if value.expose().trim().len() < REDACTED_BYTES_MIN {

@@ -39,15 +39,15 @@ pub(super) async fn read_secret(
             CommandFailure::new(ExitStatus::Usage, "the value is too long for a terminal line");
         return Err(failure.with_hint("pipe it in, or redirect a file to standard input"));
     }
-    let refused = |problem| format!("the value on standard input cannot be used: {problem}");
+    let to_message = |problem| format!("the value on standard input cannot be used: {problem}");
     parse_secret_value(&bytes)
         .map(Some)
-        .map_err(|problem| CommandFailure::new(ExitStatus::Usage, refused(problem)))
+        .map_err(|problem| CommandFailure::new(ExitStatus::Usage, to_message(problem)))
 }
 
 async fn prompt_for_secret(prompt: &str, out: &CliOutput) -> io::Result<Zeroizing<Vec<u8>>> {
-    let hidden = io::stdin().is_terminal().then(EchoGuard::disable_echo).transpose()?;
-    if hidden.is_some() {
+    let echo_guard = io::stdin().is_terminal().then(EchoGuard::disable_echo).transpose()?;
+    if echo_guard.is_some() {
         out.print_note_piece(prompt);
     }
     tokio::task::spawn_blocking(read_bytes).await.map_err(io::Error::other)?
@@ -72,12 +72,12 @@ struct EchoGuard {
 
 impl EchoGuard {
     fn disable_echo() -> io::Result<Self> {
-        let before = tcgetattr(io::stdin())?;
-        let mut attributes = before.clone();
+        let original_modes = tcgetattr(io::stdin())?;
+        let mut attributes = original_modes.clone();
         attributes.local_modes.remove(LocalModes::ECHO);
         attributes.local_modes.insert(LocalModes::ECHONL);
         tcsetattr(io::stdin(), OptionalActions::Flush, &attributes)?;
-        Ok(Self { original_modes: before })
+        Ok(Self { original_modes })
     }
 }
 

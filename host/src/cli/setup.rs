@@ -131,10 +131,10 @@ pub(super) async fn open_host(
     settings: &HostSettings,
     consent: Arc<dyn Consent>,
     selection: PluginSelection,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<Host, CommandFailure> {
-    Ok(Host::open(settings, watch.host_options(consent, selection, out)).await?)
+    Ok(Host::open(settings, observers.host_options(consent, selection, out)).await?)
 }
 
 /// Closes a host, and reports records of the audit that may be missing or were modified.
@@ -183,10 +183,10 @@ impl AuditCompleteness {
 /// Opens the selected session, and reports what the user has to know before it is resumed.
 pub(super) fn open_session(
     settings: &HostSettings,
-    which: &SessionSelector,
+    selector: &SessionSelector,
     out: &CliOutput,
 ) -> Result<OpenedSession, CommandFailure> {
-    let opened = session::open_session(settings, which)?;
+    let opened = session::open_session(settings, selector)?;
     warn_of_session_damage(&opened.past, out);
     Ok(opened)
 }

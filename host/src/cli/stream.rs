@@ -86,11 +86,11 @@ impl OutputStream {
 
     /// Waits until output to the stream ends with an error.
     pub(super) async fn wait_for_loss(&self) {
-        let mut lost = std::pin::pin!(self.loss_notify.notified());
+        let mut loss_notified = std::pin::pin!(self.loss_notify.notified());
         // Register first, because a loss after the check would otherwise be missed.
-        lost.as_mut().enable();
+        loss_notified.as_mut().enable();
         if self.write_error().is_none() {
-            lost.await;
+            loss_notified.await;
         }
     }
 

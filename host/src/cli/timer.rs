@@ -49,8 +49,8 @@ pub(super) fn run_timer_command(
     match command {
         TimerCommand::List { all, output } => {
             let timers = timers.all()?;
-            let most = if *all { usize::MAX } else { SHOWN_MAX };
-            print_timers(&timers, most, output.output, out);
+            let count_max = if *all { usize::MAX } else { SHOWN_MAX };
+            print_timers(&timers, count_max, output.output, out);
         }
         TimerCommand::Cancel { id } => {
             let timer = timers.cancel_for_any_owner(id)?.ok_or_else(|| {
@@ -64,13 +64,13 @@ pub(super) fn run_timer_command(
     Ok(ExitStatus::Done)
 }
 
-fn print_timers(timers: &[StoredTimer], most: usize, format: OutputFormat, out: &CliOutput) {
+fn print_timers(timers: &[StoredTimer], count_max: usize, format: OutputFormat, out: &CliOutput) {
     let now = Zoned::now();
     if format == OutputFormat::Json {
         // List all, because a program would not notice that some are missing.
         return out.print_json(&timers.iter().map(|timer| timer_to_json(timer, &now)).collect());
     }
-    let shown = timers.get(..most).unwrap_or(timers);
+    let shown = timers.get(..count_max).unwrap_or(timers);
     shown.iter().for_each(|timer| out.print_line(&format_timer(timer, &now)));
     match timers.len() - shown.len() {
         0 if timers.is_empty() => out.print_note("No timer is set."),

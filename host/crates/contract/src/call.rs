@@ -86,8 +86,8 @@ impl AdmittedCall {
     }
 
     /// Adds the reason for the admission, for the record.
-    pub fn with_authorization_reason(self, grounds: String) -> Self {
-        Self { authorization_reason: grounds, ..self }
+    pub fn with_authorization_reason(self, reason: String) -> Self {
+        Self { authorization_reason: reason, ..self }
     }
 
     /// Why the call was admitted: the decision and the rule or the answer behind it.

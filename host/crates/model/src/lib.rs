@@ -55,8 +55,8 @@ pub use wire::ModelAdapter;
 /// Returns an error with a hint if the settings cannot work.
 pub fn connect_model(endpoint: ModelEndpoint) -> Result<Arc<dyn ChatModel>, EndpointSettingsError> {
     let time_max = endpoint.time_max;
-    let wishing = Arc::new(TemperatureFallbackModel::new(connect_without_retries(endpoint)?));
-    Ok(Arc::new(RetryingModel::new(wishing, time_max)))
+    let with_fallback = Arc::new(TemperatureFallbackModel::new(connect_without_retries(endpoint)?));
+    Ok(Arc::new(RetryingModel::new(with_fallback, time_max)))
 }
 
 /// Wraps a model from elsewhere in the form of tool calling that it needs and in retries, which end

@@ -132,9 +132,9 @@ const TABLE: &[(&str, f64, f64, f64, f64)] = &[
 ///
 /// A glob's `*` matches any text. Globs are compared with the whole name, and with the name without
 /// the vendor that some services put before it, as in `openai/gpt-5`. Case is ignored.
-pub fn of(endpoint: &ModelEndpoint, own: &[(String, TokenPrice)]) -> Option<TokenPrice> {
+pub fn of(endpoint: &ModelEndpoint, configured: &[(String, TokenPrice)]) -> Option<TokenPrice> {
     let model = endpoint.model.trim().to_lowercase();
-    configured_price(&model, own).or_else(|| match endpoint.protocol {
+    configured_price(&model, configured).or_else(|| match endpoint.protocol {
         ProviderProtocol::Ollama => Some(FREE),
         _ => longest_match(&model, TABLE.iter().map(table_price))
             .or(is_local_server(endpoint).then_some(FREE)),
@@ -142,9 +142,9 @@ pub fn of(endpoint: &ModelEndpoint, own: &[(String, TokenPrice)]) -> Option<Toke
 }
 
 /// Returns the price that the user sets for a model's tokens, if any.
-pub fn configured_price(model: &str, own: &[(String, TokenPrice)]) -> Option<TokenPrice> {
+pub fn configured_price(model: &str, configured: &[(String, TokenPrice)]) -> Option<TokenPrice> {
     let model = model.trim().to_lowercase();
-    longest_match(&model, own.iter().map(|(glob, price)| (glob.as_str(), *price)))
+    longest_match(&model, configured.iter().map(|(glob, price)| (glob.as_str(), *price)))
 }
 
 fn table_price(row: &(&'static str, f64, f64, f64, f64)) -> (&'static str, TokenPrice) {
@@ -157,13 +157,13 @@ fn longest_match<'a>(
     prices: impl Iterator<Item = (&'a str, TokenPrice)>,
 ) -> Option<TokenPrice> {
     let name = model.rsplit('/').next().unwrap_or(model);
-    let is_meant = |glob: &str| {
+    let is_match = |glob: &str| {
         let glob = glob.to_lowercase();
         is_glob_match(&glob, model) || is_glob_match(&glob, name)
     };
     // The first of equally long globs applies, and `max_by_key` takes the last.
-    let meant: Vec<_> = prices.filter(|(glob, _)| is_meant(glob)).collect();
-    meant.into_iter().rev().max_by_key(|(glob, _)| glob.len()).map(|(_, price)| price)
+    let matching: Vec<_> = prices.filter(|(glob, _)| is_match(glob)).collect();
+    matching.into_iter().rev().max_by_key(|(glob, _)| glob.len()).map(|(_, price)| price)
 }
 
 /// Returns true if a glob matches a whole text. It backtracks to the last `*` only, so that the
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn what_the_person_says_comes_first() {
         let price = |input| TokenPrice { input, ..FREE };
-        let own = [
+        let configured = [
             ("*".to_owned(), price(1.0)),
             ("Acme/*".to_owned(), price(2.0)),
             ("acme/*".to_owned(), price(3.0)),
@@ -265,7 +265,11 @@ mod tests {
         for (model, want) in rows {
             for protocol in [ProviderProtocol::OpenAiChat, ProviderProtocol::Ollama] {
                 let endpoint = ModelEndpoint::new(protocol, OPENAI, model);
-                assert_eq!(of(&endpoint, &own).map(|price| price.input), Some(want), "{model}");
+                assert_eq!(
+                    of(&endpoint, &configured).map(|price| price.input),
+                    Some(want),
+                    "{model}"
+                );
             }
         }
     }

@@ -23,13 +23,13 @@ use crate::{
 const PLACEHOLDER: &str = "/path/to/folder";
 
 /// Returns the refusal of a request whose host name resolved to a forbidden address.
-pub(crate) fn address_denial(ground: &PolicyContext, what: &str, addr: IpAddr) -> Denial {
+pub(crate) fn address_denial(policy_context: &PolicyContext, what: &str, addr: IpAddr) -> Denial {
     let addr = addr.to_canonical();
-    let plugin = &ground.effective_table().plugin;
-    let act = what.strip_prefix(&format!("{plugin} may not ")).unwrap_or(what);
-    let (host, fix) = match act.split_once(' ').map(|(method, url)| (method, Url::parse(url))) {
+    let plugin = &policy_context.effective_table().plugin;
+    let action = what.strip_prefix(&format!("{plugin} may not ")).unwrap_or(what);
+    let (host, fix) = match action.split_once(' ').map(|(method, url)| (method, Url::parse(url))) {
         Some((method, Ok(url))) => {
-            (url.host_str().map(str::to_owned), address_fix(ground, method, &url, addr))
+            (url.host_str().map(str::to_owned), address_fix(policy_context, method, &url, addr))
         }
         Some((_, Err(_))) | None => (None, None),
     };
@@ -43,23 +43,28 @@ pub(crate) fn address_denial(ground: &PolicyContext, what: &str, addr: IpAddr) -
         }
         Some(_) | None => format!("{addr} is not a public address"),
     };
-    Denial { what: refusal_sentence(plugin, act), why, fix, nobody_to_ask: false }
+    Denial { what: refusal_sentence(plugin, action), why, fix, nobody_to_ask: false }
 }
 
 /// Returns the text that lets the entry for the request reach the address, if its host is that
 /// address or `localhost`. For any other name there is no such text, because the owner of the name
 /// chooses the address.
-fn address_fix(ground: &PolicyContext, method: &str, url: &Url, addr: IpAddr) -> Option<String> {
+fn address_fix(
+    policy_context: &PolicyContext,
+    method: &str,
+    url: &Url,
+    addr: IpAddr,
+) -> Option<String> {
     let target = RequestTarget::new(method, url).ok()?;
     let matches = |allow: &&NetAllowEntry| allow.pattern.matches(&target);
-    let found = ground.effective_table().net.allows.iter().find(matches)?;
+    let found = policy_context.effective_table().net.allows.iter().find(matches)?;
     let NetAllowEntry { pattern, decision, .. } = found;
     let own = pattern.host().determined_ranges()?;
     own.iter().find(|range| range.contains(&addr))?;
     let text = net::entry::net_entry_toml(pattern, &own, *decision);
-    let mut table = PluginTableText::new(ground);
+    let mut table = PluginTableText::new(policy_context);
     // An entry of the administrator's file stays; the user's own entry is added.
-    match ground.user_table().net.allows.iter().position(|allow| allow == found) {
+    match policy_context.user_table().net.allows.iter().position(|allow| allow == found) {
         Some(index) => table.net[index] = text,
         None => table.net.push(text),
     }
@@ -68,7 +73,7 @@ fn address_fix(ground: &PolicyContext, method: &str, url: &Url, addr: IpAddr) ->
 
 /// Returns the refusal of an access to a file.
 pub(crate) fn path_denial(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     grant: &Grant,
     requests: &[FsRequest],
     guest_path: &str,
@@ -79,23 +84,26 @@ pub(crate) fn path_denial(
         FsAccess::ReadWrite => "change",
     };
     let (why, fix) = match normalize_path(&format!("/{}", guest_path.trim_start_matches('/'))) {
-        Ok(path) => match entry_containing_path(&ground.effective_table().fs, &path) {
-            Some(entry) => match find_denying_pattern(&ground.effective_table().fs, entry, &path) {
-                Some((glob, place)) => (format!("denied by {} at {place}", quoted(glob)), None),
-                None => explain_narrow_access(ground, entry, requests, wanted),
-            },
-            None => explain_ungranted_path(ground, grant, requests, &path, wanted),
+        Ok(path) => match entry_containing_path(&policy_context.effective_table().fs, &path) {
+            Some(entry) => {
+                match find_denying_pattern(&policy_context.effective_table().fs, entry, &path) {
+                    Some((glob, place)) => (format!("denied by {} at {place}", quoted(glob)), None),
+                    None => explain_narrow_access(policy_context, entry, requests, wanted),
+                }
+            }
+            None => explain_ungranted_path(policy_context, grant, requests, &path, wanted),
         },
         Err(error) => (error.to_string(), None),
     };
-    let what = refusal_sentence(&ground.effective_table().plugin, &format!("{verb} {guest_path}"));
+    let what =
+        refusal_sentence(&policy_context.effective_table().plugin, &format!("{verb} {guest_path}"));
     Denial { what, why, fix, nobody_to_ask: false }
 }
 
 /// Returns the text that grants a plugin the files it requests, when only the plugin itself noticed
 /// that they are missing. `guest_path` is the path it probably accessed.
 pub(crate) fn files_fix_text(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     grant: &Grant,
     requests: &[FsRequest],
     guest_path: Option<&str>,
@@ -103,7 +111,7 @@ pub(crate) fn files_fix_text(
 ) -> Option<String> {
     // A plugin accesses a file that it requests by name under that same name.
     let granted = |path: &Path| {
-        let entries = ground.effective_table().fs.iter();
+        let entries = policy_context.effective_table().fs.iter();
         entries.map(|entry| &entry.mount).any(|mount| {
             let below = path.strip_prefix(&mount.host);
             below.is_ok_and(|below| Path::new(&mount.guest).join(below) == path)
@@ -112,9 +120,16 @@ pub(crate) fn files_fix_text(
     let named = requests.iter().filter_map(|r| Some((r.path.as_ref()?, r.access)));
     let missing: Vec<_> = named.filter(|(path, _)| !granted(path)).collect();
     if missing.is_empty() {
-        return path_denial(ground, grant, requests, guest_path.unwrap_or("/folder"), wanted).fix;
+        return path_denial(
+            policy_context,
+            grant,
+            requests,
+            guest_path.unwrap_or("/folder"),
+            wanted,
+        )
+        .fix;
     }
-    let table = table_with_requested_paths(ground, &missing)?;
+    let table = table_with_requested_paths(policy_context, &missing)?;
     let reads_only = missing.iter().all(|(_, access)| *access == FsAccess::Read);
     let is_harmless = reads_only && !grant.can_change_or_leak();
     Some(if is_harmless { table.text_without_rule() } else { table.text_with_rule() })
@@ -123,11 +138,11 @@ pub(crate) fn files_fix_text(
 /// Returns the table with entries for the paths that a plugin requests by name, each mounted at its
 /// own path.
 fn table_with_requested_paths<'g>(
-    ground: &'g PolicyContext,
+    policy_context: &'g PolicyContext,
     named: &[(&PathBuf, FsAccess)],
 ) -> Option<PluginTableText<'g>> {
-    let mut table = PluginTableText::new(ground);
-    let own = &ground.user_table().fs;
+    let mut table = PluginTableText::new(policy_context);
+    let own = &policy_context.user_table().fs;
     let misplaced = |entry: &&FsEntry| named.iter().any(|(path, _)| **path == entry.mount.host);
     let goes = |entry: &&FsEntry| own.contains(entry) && misplaced(entry);
     table.fs = own.iter().filter(|entry| !misplaced(entry)).map(ToString::to_string).collect();
@@ -136,7 +151,7 @@ fn table_with_requested_paths<'g>(
     for (path, access) in named.iter().filter(|(path, _)| !is_inner(path)) {
         let written = path.to_str()?;
         let mount = FsMount::new_plain(path.to_path_buf(), written.to_owned(), *access);
-        let others = ground.effective_table().fs.iter().filter(|entry| !goes(entry));
+        let others = policy_context.effective_table().fs.iter().filter(|entry| !goes(entry));
         if find_conflict(others, written, &mount).is_some() {
             return None;
         }
@@ -167,7 +182,7 @@ fn find_denying_pattern<'g>(
 
 /// The refusal of a path in a granted folder, and the text that widens the folder's access.
 fn explain_narrow_access(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     entry: &FsEntry,
     requests: &[FsRequest],
     wanted: FsAccess,
@@ -178,28 +193,32 @@ fn explain_narrow_access(
         Some(most) if most < wanted => ("its manifest requests to read it only".to_owned(), None),
         Some(_) if entry.mount.access < wanted => {
             let why = format!("the grant at {} is for reading only", entry.place);
-            (why, widened_access_fix(ground, entry, wanted))
+            (why, widened_access_fix(policy_context, entry, wanted))
         }
         Some(_) => ("no grant covers it".to_owned(), None),
     }
 }
 
-fn widened_access_fix(ground: &PolicyContext, entry: &FsEntry, access: FsAccess) -> Option<String> {
+fn widened_access_fix(
+    policy_context: &PolicyContext,
+    entry: &FsEntry,
+    access: FsAccess,
+) -> Option<String> {
     // A fix cannot change an entry of another file than the user's.
-    let index = ground.user_table().fs.iter().position(|own| own == entry)?;
+    let index = policy_context.user_table().fs.iter().position(|own| own == entry)?;
     let mount = FsMount { access, ..entry.mount.clone() };
-    let others = ground.effective_table().fs.iter().filter(|other| *other != entry);
+    let others = policy_context.effective_table().fs.iter().filter(|other| *other != entry);
     if find_conflict(others, &entry.path_text, &mount).is_some() {
         return None;
     }
-    let mut table = PluginTableText::new(ground);
+    let mut table = PluginTableText::new(policy_context);
     table.fs[index] = FsEntry { mount, ..entry.clone() }.to_string();
     Some(table.text_with_rule())
 }
 
 /// The refusal of a path outside all granted folders, and the text that adds a folder.
 fn explain_ungranted_path(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     grant: &Grant,
     requests: &[FsRequest],
     guest_path: &Path,
@@ -216,15 +235,15 @@ fn explain_ungranted_path(
     let Some(request) = fitting.first() else {
         return ("its manifest does not request it".to_owned(), None);
     };
-    let why = match ground.effective_table().fs.is_empty() {
+    let why = match policy_context.effective_table().fs.is_empty() {
         true => "its policy grants no folder",
         false => "no grant covers it",
     };
-    (why.to_owned(), added_folder_fix(ground, grant, request, guest_path, wanted))
+    (why.to_owned(), added_folder_fix(policy_context, grant, request, guest_path, wanted))
 }
 
 fn added_folder_fix(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     grant: &Grant,
     request: &FsRequest,
     guest_path: &Path,
@@ -239,9 +258,11 @@ fn added_folder_fix(
     let mount = mounts.into_iter().find_map(|guest| {
         let guest = guest.to_str()?.to_owned();
         let mount = FsMount::new_plain(host.clone(), guest, wanted);
-        find_conflict(&ground.effective_table().fs, &written, &mount).is_none().then_some(mount)
+        find_conflict(&policy_context.effective_table().fs, &written, &mount)
+            .is_none()
+            .then_some(mount)
     })?;
-    let mut table = PluginTableText::new(ground);
+    let mut table = PluginTableText::new(policy_context);
     table.fs.push(fs_entry_toml(&written, &mount));
     let is_harmless = mount.access == FsAccess::Read && !grant.can_change_or_leak();
     Some(if is_harmless { table.text_without_rule() } else { table.text_with_rule() })

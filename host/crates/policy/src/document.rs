@@ -333,7 +333,7 @@ impl<'d> TomlItem<'d> {
         T: FromStr<Err: HintedError>,
     {
         let place = self.place();
-        self.read_string()?.parse().map_err(|mistake| place.into_hinted_error(&mistake))
+        self.read_string()?.parse().map_err(|parse_error| place.into_hinted_error(&parse_error))
     }
 
     /// Reads a string that must be one of a few words.

@@ -79,11 +79,11 @@ pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, EditError> {
     if known.into_iter().any(|entry| entry.is_rule(rule)) {
         return Ok(text.to_owned());
     }
-    let splices = match item.as_array() {
+    let text_edits = match item.as_array() {
         Some(array) => tree.add_entry(array, &rule_inline_table(rule)),
         None => tree.add_table(&block),
     };
-    Ok(apply_edits(text, splices))
+    Ok(apply_edits(text, text_edits))
 }
 
 /// Grants something to a plugin.
@@ -108,7 +108,7 @@ pub fn add_grant(
     let Some(table) = tree.find_table(&[PLUGIN_KEY, plugin.as_str()])? else {
         return Ok(apply_edits(text, add_plugin_table(&tree, plugin, addition)?));
     };
-    let splices = match table.get(addition.table_key()) {
+    let text_edits = match table.get(addition.table_key()) {
         None => tree.add_key(&table, addition.table_key(), &addition.value_alone()),
         Some(item) => match addition {
             GrantAddition::Limit { key, .. } => {
@@ -129,7 +129,7 @@ pub fn add_grant(
             | GrantAddition::Listen(_) => add_list_entry(&tree, plugin, item, addition, &form)?,
         },
     };
-    Ok(apply_edits(text, splices))
+    Ok(apply_edits(text, text_edits))
 }
 
 fn add_plugin_table(
@@ -169,14 +169,14 @@ pub fn set_shared_limit(text: &str, key: &str, value: &str) -> Result<String, Ed
     let limit = GrantAddition::Limit { key: key.to_owned(), value: value.to_owned() };
     limit.canonical_entries()?;
     let (tree, value) = (TomlTree::parse(text)?, limit.entry_toml());
-    let splices = match tree.find_table(&[LIMITS_KEY])? {
+    let text_edits = match tree.find_table(&[LIMITS_KEY])? {
         None => tree.add_table(&format!("[{LIMITS_KEY}]\n{} = {value}\n", toml_key(key))),
         Some(limits) => match limits.get(key) {
             None => tree.add_key(&limits, &toml_key(key), &value),
             Some(item) => tree.replace_value(key, item, &value)?,
         },
     };
-    Ok(apply_edits(text, splices))
+    Ok(apply_edits(text, text_edits))
 }
 
 fn add_list_entry(

@@ -90,9 +90,9 @@ impl PolicyRule {
         let context = ToolCallContext::default();
         let tool = self.tools.to_string();
         let arguments = &example.arguments;
-        let situation = CallFacts { tool: &tool, arguments, context: &context };
+        let call_facts = CallFacts { tool: &tool, arguments, context: &context };
         let grant = Grant::empty(self.tools.single_plugin().unwrap_or_else(placeholder_plugin));
-        let fit = self.evaluate_condition(&ConditionFacts::new(situation, &grant));
+        let fit = self.evaluate_condition(&ConditionFacts::new(call_facts, &grant));
         RuleExampleResult {
             place: example.place.clone(),
             rule: self.place.clone(),

@@ -124,11 +124,11 @@ impl Policy {
     pub fn explain_capability(&self, grant: &Grant, capability: Capability) -> DecisionExplanation {
         let table = &grant.table().capabilities;
         let entries = table.entries_with_text(capability);
-        let won = table.denied_at(capability).or_else(|| Some(entries.first()?.0));
+        let deciding = table.denied_at(capability).or_else(|| Some(entries.first()?.0));
         let holds = grant.has_capability(capability);
         let steps =
-            capability_steps(grant, capability, won.filter(|_| holds || entries.is_empty()));
-        match won.filter(|_| holds) {
+            capability_steps(grant, capability, deciding.filter(|_| holds || entries.is_empty()));
+        match deciding.filter(|_| holds) {
             Some(place) => {
                 let reason = format!("the entry at {place} grants it");
                 DecisionExplanation { decision: Decision::Allow, reason, steps, fix: None }
@@ -231,10 +231,12 @@ fn danger_steps(grant: &Grant) -> Vec<ExplanationStep> {
     let fs = fs.map(|entry| step(&entry.place, format!("fs entry {entry}")));
     let secrets = grant.secrets().iter();
     let secrets = secrets.map(|entry| step(&entry.place, format!("secrets entry {entry}")));
-    let held = grant.effective_capabilities().danger_phrases();
-    let held = held.flat_map(|(of, _)| capability_steps(grant, of, None));
-    let held = held.map(|entry| ExplanationStep { is_decisive: true, ..entry });
-    net.chain(fs).chain(secrets).chain(held).collect()
+    let capability_entries = grant.effective_capabilities().danger_phrases();
+    let capability_entries =
+        capability_entries.flat_map(|(of, _)| capability_steps(grant, of, None));
+    let capability_entries =
+        capability_entries.map(|entry| ExplanationStep { is_decisive: true, ..entry });
+    net.chain(fs).chain(secrets).chain(capability_entries).collect()
 }
 
 /// The entries about a capability, including the one that takes it away, which then wins.

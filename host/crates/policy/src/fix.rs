@@ -108,35 +108,40 @@ impl<'g> PluginTableText<'g> {
 /// Returns the text that grants all network requests that are not granted yet, and the secrets that
 /// their service needs: those for which the manifest names a header.
 pub(crate) fn net_fix_text(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     requests: &[NetPattern],
     secrets: &[SecretRequest],
 ) -> String {
     let granted = |request: &&NetPattern| {
-        ground.effective_table().net.allows.iter().any(|allow| allow.pattern.covers(request))
+        policy_context
+            .effective_table()
+            .net
+            .allows
+            .iter()
+            .any(|allow| allow.pattern.covers(request))
     };
-    let mut table = PluginTableText::new(ground);
+    let mut table = PluginTableText::new(policy_context);
     let missing = requests.iter().filter(|request| !granted(request));
     table.net.extend(missing.map(request_entry_toml));
-    let sent = secrets
-        .iter()
-        .filter_map(|request| Some((request, sent_secret_entry(ground, requests, request)?)));
+    let sent = secrets.iter().filter_map(|request| {
+        Some((request, sent_secret_entry(policy_context, requests, request)?))
+    });
     let (sent, entries): (Vec<&SecretRequest>, Vec<String>) = sent.unzip();
     table.secrets.extend(entries);
-    let unknown = sent.iter().filter(|request| !ground.secrets.contains(&request.name));
+    let unknown = sent.iter().filter(|request| !policy_context.secrets.contains(&request.name));
     let sources = unknown.map(|request| format!("\n{}", secret_source_toml(&request.name)));
     sources.fold(table.text_with_rule(), |text, source| text + &source)
 }
 
 /// Returns the entry that sends a secret with the requests, unless the policy has one already.
 fn sent_secret_entry(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     requests: &[NetPattern],
     secret: &SecretRequest,
 ) -> Option<String> {
     let SecretRequest { name, header, .. } = secret;
     let header = header.as_ref()?;
-    if ground.effective_table().secrets.iter().any(|grant| grant.name == *name) {
+    if policy_context.effective_table().secrets.iter().any(|grant| grant.name == *name) {
         return None;
     }
     let origin = requests.iter().find_map(NetPattern::single_origin)?;

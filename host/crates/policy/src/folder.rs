@@ -145,7 +145,7 @@ impl FsEntry {
                 let place = item.place();
                 let written = item.read_string()?;
                 let host = normalize_host_path(&written, home)
-                    .map_err(|mistake| place.into_hinted_error(&mistake))?;
+                    .map_err(|parse_error| place.into_hinted_error(&parse_error))?;
                 Ok((written, host))
             })?;
             let access = section.read_required("access", FsAccess::from_toml)?;
@@ -184,7 +184,8 @@ fn read_quota(section: &mut TomlSection<'_>, access: FsAccess) -> Result<Option<
 /// Reads an absolute path.
 pub(crate) fn read_path(item: TomlItem<'_>) -> Result<PathBuf, SourceError> {
     let place = item.place();
-    normalize_path(&item.read_string()?).map_err(|mistake| place.into_hinted_error(&mistake))
+    normalize_path(&item.read_string()?)
+        .map_err(|parse_error| place.into_hinted_error(&parse_error))
 }
 
 /// The default mount of a folder: its own name under `/`.

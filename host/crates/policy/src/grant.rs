@@ -62,16 +62,17 @@ impl Grant {
     pub fn empty(plugin: PluginName) -> Self {
         let tables = TieredPluginTables::empty(plugin.clone());
         let (secrets, scratch_quotas) = (BTreeSet::new(), BTreeMap::new());
-        let ground = PolicyContext { tables, has_covering_rule: false, secrets, scratch_quotas };
-        Self::new(ground, &Manifest::for_bare_component(plugin), &Map::new())
+        let policy_context =
+            PolicyContext { tables, has_covering_rule: false, secrets, scratch_quotas };
+        Self::new(policy_context, &Manifest::for_bare_component(plugin), &Map::new())
     }
 
     pub(crate) fn new(
-        ground: PolicyContext,
+        policy_context: PolicyContext,
         manifest: &Manifest,
         settings: &Map<String, Value>,
     ) -> Self {
-        let policy_context = Arc::new(ground);
+        let policy_context = Arc::new(policy_context);
         let (table, request) = (policy_context.effective_table(), &manifest.request);
         let mut notes = Vec::new();
         let requests = fill_net_requests(manifest, settings, &mut notes);
@@ -211,7 +212,7 @@ impl Grant {
     /// effect.
     pub(crate) fn unrequested_entries(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().filter_map(|note| match note {
-            GrantNote::Unrequested { effect: act, .. } => Some(act.as_str()),
+            GrantNote::Unrequested { effect, .. } => Some(effect.as_str()),
             GrantNote::Other(_) => None,
         })
     }
@@ -269,17 +270,19 @@ impl Grant {
     /// Conditions see no difference, because an untrusted file must not disable a rule by taking
     /// something away.
     pub(crate) fn has_capability_by_operator(&self, capability: Capability) -> bool {
-        let withheld =
+        let is_denied_by_project =
             || self.capabilities.denied_by_project.iter().any(|(of, _)| *of == capability);
-        self.has_capability(capability) || withheld()
+        self.has_capability(capability) || is_denied_by_project()
     }
 
     /// The requested scratches and listen addresses that are not granted yet, as entries to
     /// propose.
     pub(crate) fn missing_scratch_and_listen(&self) -> (Vec<ScratchEntry>, Vec<ListenGrant>) {
-        let wishes = || self.request.capabilities.iter().map(|request| &request.requested);
-        let scratches = capability::missing_scratch_entries(&self.policy_context, wishes());
-        (scratches, capability::missing_listen_grants(&self.capabilities, wishes()))
+        let requested_capabilities =
+            || self.request.capabilities.iter().map(|request| &request.requested);
+        let scratches =
+            capability::missing_scratch_entries(&self.policy_context, requested_capabilities());
+        (scratches, capability::missing_listen_grants(&self.capabilities, requested_capabilities()))
     }
 
     /// The entry that allows a page to be opened.
@@ -400,8 +403,8 @@ fn effective_mounts(
                 });
             }
             None => {
-                let act = format!("grants {}", escape_line(&entry.path_text));
-                notes.push(GrantNote::for_unrequested_entry(&entry.place, act));
+                let effect = format!("grants {}", escape_line(&entry.path_text));
+                notes.push(GrantNote::for_unrequested_entry(&entry.place, effect));
             }
         }
     }
@@ -464,11 +467,11 @@ fn effective_secrets(
 ) -> Vec<SecretGrant> {
     let mut both: Vec<SecretGrant> = Vec::new();
     for entry in &table.secrets {
-        let SecretGrant { name, usage: way, place } = entry;
-        let power = way.permission_line(name);
+        let SecretGrant { name, usage, place } = entry;
+        let line = usage.permission_line(name);
         if !request.secrets.iter().any(|request| request.covers_grant(entry)) {
-            notes.push(GrantNote::for_unrequested_entry(place, format!("lets it {power}")));
-        } else if !both.iter().any(|other| (&other.name, &other.usage) == (name, way)) {
+            notes.push(GrantNote::for_unrequested_entry(place, format!("lets it {line}")));
+        } else if !both.iter().any(|other| (&other.name, &other.usage) == (name, usage)) {
             both.push(entry.clone());
             notes.extend(useless_secret_note(entry, table).map(GrantNote::from));
         }

@@ -33,8 +33,8 @@ impl From<String> for GrantNote {
 impl fmt::Display for GrantNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unrequested { place, effect: act } => {
-                write!(f, "{place} {act}, which the manifest does not request")
+            Self::Unrequested { place, effect } => {
+                write!(f, "{place} {effect}, which the manifest does not request")
             }
             Self::Other(sentence) => f.write_str(sentence),
         }

@@ -39,20 +39,20 @@ impl Policy {
     /// The first such grant, with its place.
     pub fn check_guarded_folders(&self, around: &MachineFacts<'_>) -> Result<(), SourceError> {
         let keys = around.home.into_iter().flat_map(|home| KEY_FOLDERS.map(|name| home.join(name)));
-        let closed =
+        let guarded_paths =
             around.host_paths.iter().cloned().chain(keys).map(|path| (around.resolve_links)(&path));
-        let closed: Vec<PathBuf> = closed.collect();
-        let real = |entry: &FsEntry| (around.resolve_links)(&entry.mount.host);
+        let guarded_paths: Vec<PathBuf> = guarded_paths.collect();
+        let resolved_path = |entry: &FsEntry| (around.resolve_links)(&entry.mount.host);
         for entry in self.fs_entries() {
-            let path = real(entry);
-            if let Some(folder) = find_guarded_folder(&path, entry.mount.access, &closed)
+            let path = resolved_path(entry);
+            if let Some(folder) = find_guarded_folder(&path, entry.mount.access, &guarded_paths)
                 && !entry.is_sensitive
             {
                 return Err(guarded_folder_error(entry, &folder));
             }
             let writable =
                 self.fs_entries().filter(|other| other.mount.access == FsAccess::ReadWrite);
-            let outer = writable.map(|other| (other, real(other)));
+            let outer = writable.map(|other| (other, resolved_path(other)));
             let outer =
                 outer.into_iter().find(|(_, outer)| path.starts_with(outer) && path != *outer);
             if let Some((other, _)) = outer {
@@ -64,7 +64,11 @@ impl Policy {
 }
 
 /// The guarded folder that a path equals, contains, or is in.
-fn find_guarded_folder(path: &Path, access: FsAccess, closed: &[PathBuf]) -> Option<PathBuf> {
+fn find_guarded_folder(
+    path: &Path,
+    access: FsAccess,
+    guarded_paths: &[PathBuf],
+) -> Option<PathBuf> {
     let around = |folder: &PathBuf| folder.starts_with(path);
     let system = SYSTEM_FOLDERS.map(PathBuf::from);
     if let Some(folder) = system.iter().find(|folder| around(folder)) {
@@ -76,7 +80,7 @@ fn find_guarded_folder(path: &Path, access: FsAccess, closed: &[PathBuf]) -> Opt
     {
         return Some(folder);
     }
-    closed.iter().find(|folder| around(folder) || path.starts_with(folder)).cloned()
+    guarded_paths.iter().find(|folder| around(folder) || path.starts_with(folder)).cloned()
 }
 
 fn is_process_path(path: &Path) -> bool {
@@ -114,14 +118,14 @@ mod tests {
         let policy = Policy::from_user_file("policy.toml", &text, home).unwrap();
         let own = ["/home/a/.config/sallyport".into()];
         // One link: /link leads to the keys.
-        let real = |path: &Path| match path.strip_prefix("/link") {
+        let resolved_path = |path: &Path| match path.strip_prefix("/link") {
             Ok(below) => Path::new("/home/a/.ssh").join(below).components().collect(),
             Err(_) => path.to_owned(),
         };
         let result = policy.check_guarded_folders(&MachineFacts {
             host_paths: &own,
             home,
-            resolve_links: &real,
+            resolve_links: &resolved_path,
         });
         assert_eq!(result.is_err(), refused, "{path}: {result:?}");
         if let Err(error) = result {
@@ -171,11 +175,11 @@ mod tests {
             let (outer, inner) = (entry(outer, access), entry(inner, "read"));
             let text = format!("[plugin.a]\n{outer}[plugin.b]\n{inner}");
             let policy = Policy::from_user_file("policy.toml", &text, None).unwrap();
-            let real = |path: &Path| path.to_owned();
+            let resolved_path = |path: &Path| path.to_owned();
             let result = policy.check_guarded_folders(&MachineFacts {
                 host_paths: &[],
                 home: None,
-                resolve_links: &real,
+                resolve_links: &resolved_path,
             });
             assert_eq!(result.is_err(), refused, "{text}: {result:?}");
         }
@@ -191,11 +195,11 @@ mod tests {
                 let text = format!("[plugin.a]\n{process}\nfs = [{entry}]");
                 let policy = Policy::from_user_file("policy.toml", &text, None).unwrap();
                 let own = ["/home/a/.config/sallyport".into()];
-                let real = |path: &Path| path.to_owned();
+                let resolved_path = |path: &Path| path.to_owned();
                 let result = policy.check_guarded_folders(&MachineFacts {
                     host_paths: &own,
                     home: None,
-                    resolve_links: &real,
+                    resolve_links: &resolved_path,
                 });
                 assert_eq!(result.is_err(), refused, "{text}: {result:?}");
             }

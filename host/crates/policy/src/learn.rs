@@ -125,15 +125,15 @@ impl PluginRefusals {
 
     /// Records a refusal. The query of a URL is dropped, because no policy matches it and it may
     /// contain secrets.
-    pub fn record_refusal(&mut self, need: RefusedAccess) {
-        let need = need.without_query();
-        if self.accesses.contains(&need) {
+    pub fn record_refusal(&mut self, refused_access: RefusedAccess) {
+        let refused_access = refused_access.without_query();
+        if self.accesses.contains(&refused_access) {
             return;
         }
-        if self.accesses.len() == ACCESSES_MAX || need.text_bytes() > ACCESS_BYTES_MAX {
+        if self.accesses.len() == ACCESSES_MAX || refused_access.text_bytes() > ACCESS_BYTES_MAX {
             self.dropped += 1;
         } else {
-            self.accesses.insert(need);
+            self.accesses.insert(refused_access);
         }
     }
 
@@ -159,48 +159,51 @@ impl PluginRefusals {
         digest: Option<&str>,
     ) -> PolicyProposal {
         let grant = &policy.effective_grant(manifest, settings);
-        let mut open = Vec::new();
-        let mut additions = requests::net_additions(self, manifest, settings, grant, &mut open);
-        additions.extend(files::file_additions(self, manifest, grant, &mut open));
+        let mut unresolved = Vec::new();
+        let mut additions =
+            requests::net_additions(self, manifest, settings, grant, &mut unresolved);
+        additions.extend(files::file_additions(self, manifest, grant, &mut unresolved));
         let mut rules = Vec::new();
-        for need in &self.accesses {
-            match need {
+        for refused_access in &self.accesses {
+            match refused_access {
                 // Handled together above.
                 RefusedAccess::Net { .. } | RefusedAccess::Path { .. } => {}
                 RefusedAccess::Env(name) => add_or_leave_open(
                     env_addition(name, manifest, grant),
                     &mut additions,
-                    &mut open,
+                    &mut unresolved,
                 ),
                 RefusedAccess::Secret(name) => add_or_leave_open(
                     secret_addition(name, policy, grant),
                     &mut additions,
-                    &mut open,
+                    &mut unresolved,
                 ),
                 RefusedAccess::Capability(of) => {
                     match capabilities::capability_additions(*of, manifest, grant) {
                         Ok(found) => additions.extend(found),
-                        Err(denial) => leave_open(&denial, &mut open),
+                        Err(denial) => leave_open(&denial, &mut unresolved),
                     }
                 }
                 RefusedAccess::OpenUrl(url) => add_or_leave_open(
                     capabilities::page_addition(url, grant),
                     &mut additions,
-                    &mut open,
+                    &mut unresolved,
                 ),
                 RefusedAccess::Package { name, version } => {
-                    let taken = capabilities::package_addition(name, version, grant);
-                    add_or_leave_open(taken, &mut additions, &mut open);
+                    let addition_result = capabilities::package_addition(name, version, grant);
+                    add_or_leave_open(addition_result, &mut additions, &mut unresolved);
                 }
-                RefusedAccess::Call(tool) => {
-                    add_or_leave_open(call_rule(tool, policy, grant, digest), &mut rules, &mut open)
-                }
+                RefusedAccess::Call(tool) => add_or_leave_open(
+                    call_rule(tool, policy, grant, digest),
+                    &mut rules,
+                    &mut unresolved,
+                ),
             }
         }
         if self.dropped > 0 {
-            open.push(format!("{} more refusals were left out", self.dropped));
+            unresolved.push(format!("{} more refusals were left out", self.dropped));
         }
-        PolicyProposal { plugin: manifest.name.clone(), additions, rules, unresolved: open }
+        PolicyProposal { plugin: manifest.name.clone(), additions, rules, unresolved }
     }
 }
 
@@ -241,25 +244,29 @@ impl RefusedAccess {
 }
 
 /// Adds the result of a need to the additions or to the open needs.
-fn add_or_leave_open<T>(taken: AdditionResult<T>, found: &mut Vec<T>, open: &mut Vec<String>) {
-    match taken {
-        Ok(thing) => found.extend(thing),
-        Err(denial) => leave_open(&denial, open),
+fn add_or_leave_open<T>(
+    addition_result: AdditionResult<T>,
+    found: &mut Vec<T>,
+    unresolved: &mut Vec<String>,
+) {
+    match addition_result {
+        Ok(proposed) => found.extend(proposed),
+        Err(denial) => leave_open(&denial, unresolved),
     }
 }
 
 /// Leaves a need to the operator, without duplicates.
-fn leave_open(denial: &Denial, open: &mut Vec<String>) {
+fn leave_open(denial: &Denial, unresolved: &mut Vec<String>) {
     let sentence = escape_line(&format!("{}: {}", denial.what, denial.why));
-    if !open.contains(&sentence) {
-        open.push(sentence);
+    if !unresolved.contains(&sentence) {
+        unresolved.push(sentence);
     }
 }
 
 /// Returns the refusal of an action, with a reason that is specific to this module.
-fn proposal_denial(plugin: &PluginName, act: &str, why: &str) -> Denial {
+fn proposal_denial(plugin: &PluginName, action: &str, why: &str) -> Denial {
     Denial {
-        what: refusal_sentence(plugin, act),
+        what: refusal_sentence(plugin, action),
         why: why.to_owned(),
         fix: None,
         nobody_to_ask: false,
@@ -273,8 +280,8 @@ fn env_addition(name: &str, manifest: &Manifest, grant: &Grant) -> AdditionResul
     match manifest.request.env.iter().any(|request| request.name == name) {
         true => Ok(Some(GrantAddition::Env(name.to_owned()))),
         false => {
-            let act = format!("see the environment variable {}", quoted(name));
-            Err(proposal_denial(grant.plugin(), &act, NOT_REQUESTED))
+            let action = format!("see the environment variable {}", quoted(name));
+            Err(proposal_denial(grant.plugin(), &action, NOT_REQUESTED))
         }
     }
 }
@@ -295,8 +302,8 @@ fn secret_addition(name: &str, policy: &Policy, grant: &Grant) -> AdditionResult
             Err(Denial { why, fix: None, ..denial })
         }
         (Some(_), true) => {
-            let (name, way) = (name.to_owned(), SecretUseText::Reveal);
-            Ok(Some(GrantAddition::Secret(SecretAddition { name, usage: way })))
+            let (name, usage) = (name.to_owned(), SecretUseText::Reveal);
+            Ok(Some(GrantAddition::Secret(SecretAddition { name, usage })))
         }
     }
 }

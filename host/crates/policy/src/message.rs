@@ -162,7 +162,7 @@ impl RuleMessage {
         let place = item.place();
         item.read_nonblank_string()?
             .parse()
-            .map_err(|mistake: RuleMessageError| place.into_hinted_error(&mistake))
+            .map_err(|parse_error: RuleMessageError| place.into_hinted_error(&parse_error))
     }
 
     /// Returns the message for one call.

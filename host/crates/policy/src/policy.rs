@@ -205,13 +205,13 @@ impl Policy {
         let tables = self.tables_for_plugin(plugin).cloned();
         let unmentioned =
             || TieredPluginTables::for_unmentioned_plugin(plugin.clone(), &self.limits);
-        let ground = PolicyContext {
+        let policy_context = PolicyContext {
             tables: tables.unwrap_or_else(unmentioned),
             has_covering_rule: self.rules.iter().any(|rule| rule.is_about_every_call_of(plugin)),
             secrets: self.secrets.keys().cloned().collect(),
             scratch_quotas: self.scratch_quotas(),
         };
-        Grant::new(ground, manifest, settings)
+        Grant::new(policy_context, manifest, settings)
     }
 
     /// The quotas of scratches. A scratch that several plugins share gets the lowest quota that any
@@ -308,8 +308,8 @@ impl Policy {
         let tool = question.tool.to_string();
         let facts = ConditionFacts::new(question.call_facts(&tool), grant);
         let rules = self.rules.iter().filter(|rule| about(rule));
-        let spoken = rules.filter_map(|rule| rule.match_call(&facts)).collect();
-        PolicyVerdict::from_rules(subject, spoken, facts.call_facts(), default)
+        let matched_rules = rules.filter_map(|rule| rule.match_call(&facts)).collect();
+        PolicyVerdict::from_rules(subject, matched_rules, facts.call_facts(), default)
     }
 
     /// Returns the expected verdict for calls of a tool, before its arguments are known.
@@ -318,8 +318,10 @@ impl Policy {
     /// mentions it.
     pub fn expected_verdict(&self, tool: &ToolId, digest: &str, grant: &Grant) -> PolicyVerdict {
         let about = self.rules.iter().filter(|rule| rule.is_about_call(tool, digest));
-        let (open, sure): (Vec<_>, Vec<_>) = about.partition(|rule| rule.when.is_some());
-        PolicyVerdict::from_possible_rules(&sure, &open, || default_call_decision(tool, grant))
+        let (open, certain_rules): (Vec<_>, Vec<_>) = about.partition(|rule| rule.when.is_some());
+        PolicyVerdict::from_possible_rules(&certain_rules, &open, || {
+            default_call_decision(tool, grant)
+        })
     }
 }
 

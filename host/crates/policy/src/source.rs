@@ -67,8 +67,8 @@ impl SourceLocation {
     }
 
     /// Returns an error at this place, with the message and the hint of a mistake.
-    pub fn into_hinted_error(self, mistake: &impl HintedError) -> SourceError {
-        SourceError { hint: mistake.hint(), ..self.into_error(mistake.to_string()) }
+    pub fn into_hinted_error(self, hinted_error: &impl HintedError) -> SourceError {
+        SourceError { hint: hinted_error.hint(), ..self.into_error(hinted_error.to_string()) }
     }
 }
 

@@ -73,13 +73,19 @@ impl Grant {
             let (name, reveal) = (request.name.clone(), request.reveal);
             granted(UngrantedRequestKind::Secret { name, reveal })
         });
-        let wishes = request.capabilities.iter().map(|request| &request.requested);
-        let wishes =
-            wishes.filter(|wish| !self.grants_requested(wish)).map(|wish| UngrantedRequest {
-                denied_at: table.capabilities.denied_at(wish.capability()).cloned(),
-                kind: UngrantedRequestKind::Capability(wish.clone()),
+        let requested_capabilities = request.capabilities.iter().map(|request| &request.requested);
+        let requested_capabilities = requested_capabilities
+            .filter(|requested| !self.grants_requested(requested))
+            .map(|requested| UngrantedRequest {
+                denied_at: table.capabilities.denied_at(requested.capability()).cloned(),
+                kind: UngrantedRequestKind::Capability(requested.clone()),
             });
-        self.ungranted_net().chain(fs).chain(env).chain(secrets).chain(wishes).collect()
+        self.ungranted_net()
+            .chain(fs)
+            .chain(env)
+            .chain(secrets)
+            .chain(requested_capabilities)
+            .collect()
     }
 
     /// Whether the plugin lacks a request that it needs.
@@ -104,8 +110,8 @@ impl Grant {
         table.fs.iter().any(|entry| request.covers_entry(entry))
     }
 
-    fn grants_requested(&self, wish: &RequestedCapability) -> bool {
-        match wish {
+    fn grants_requested(&self, requested: &RequestedCapability) -> bool {
+        match requested {
             RequestedCapability::Scratch(name) => {
                 self.scratch().iter().any(|scratch| scratch.name == *name)
             }
@@ -121,7 +127,7 @@ impl Grant {
             | RequestedCapability::Progress
             | RequestedCapability::OpenUrl
             | RequestedCapability::Packages
-            | RequestedCapability::Process => self.has_capability(wish.capability()),
+            | RequestedCapability::Process => self.has_capability(requested.capability()),
         }
     }
 }
@@ -164,13 +170,13 @@ impl UngrantedRequest {
             UngrantedRequestKind::Secret { name, reveal: false } => {
                 format!("--secret {name} --to ORIGIN --header NAME")
             }
-            UngrantedRequestKind::Capability(wish) => capability_flags(wish),
+            UngrantedRequestKind::Capability(requested) => capability_flags(requested),
         })
     }
 }
 
-fn capability_flags(wish: &RequestedCapability) -> String {
-    match wish {
+fn capability_flags(requested: &RequestedCapability) -> String {
+    match requested {
         RequestedCapability::Packages => "--package NAME".to_owned(),
         RequestedCapability::Scratch(name) => format!("--scratch {}", shell_quoted(name)),
         RequestedCapability::Listen(_) => "--listen ADDRESS".to_owned(),
@@ -183,7 +189,7 @@ fn capability_flags(wish: &RequestedCapability) -> String {
         | RequestedCapability::Progress
         | RequestedCapability::OpenUrl
         | RequestedCapability::Ui { confirm: false }
-        | RequestedCapability::Process => format!("--capability {}", wish.capability()),
+        | RequestedCapability::Process => format!("--capability {}", requested.capability()),
     }
 }
 
@@ -214,7 +220,7 @@ impl fmt::Display for UngrantedRequest {
             UngrantedRequestKind::Secret { name, reveal: false } => {
                 write!(f, "the secret {name}")
             }
-            UngrantedRequestKind::Capability(wish) => write!(f, "{wish}"),
+            UngrantedRequestKind::Capability(requested) => write!(f, "{requested}"),
         }?;
         match &self.denied_at {
             Some(place) => write!(f, " (denied by {place})"),

@@ -56,21 +56,21 @@ impl PolicyVerdict {
     /// the first of several equally strict ones is named. If none counts, the default decides.
     pub(crate) fn from_rules(
         subject: ApprovalSubject,
-        spoken: Vec<MatchedRule<'_>>,
-        situation: &CallFacts<'_>,
+        matched_rules: Vec<MatchedRule<'_>>,
+        call_facts: &CallFacts<'_>,
         default: impl FnOnce() -> (Decision, String),
     ) -> Self {
-        let (decision, reason, rule) = match strictest_match(&spoken) {
+        let (decision, reason, rule) = match strictest_match(&matched_rules) {
             Some((rule, matched)) => {
-                let reason = with_note(rule.reason_text(Some(situation)), matched);
+                let reason = with_note(rule.reason_text(Some(call_facts)), matched);
                 (rule.decision, reason, Some(rule.place.clone()))
             }
             None => {
                 let (decision, reason) = default();
-                (decision, with_uncounted(reason, &spoken), None)
+                (decision, with_uncounted(reason, &matched_rules), None)
             }
         };
-        let matched = spoken.into_iter().map(|(_, matched)| matched).collect();
+        let matched = matched_rules.into_iter().map(|(_, matched)| matched).collect();
         Self { decision, reason, rule, matched, subject, ungranted: None }
     }
 
@@ -88,13 +88,13 @@ impl PolicyVerdict {
 
     /// Returns the expected verdict, from the rules that certainly match and those that may match.
     pub(crate) fn from_possible_rules(
-        sure: &[&PolicyRule],
-        open: &[&PolicyRule],
+        certain_rules: &[&PolicyRule],
+        possible_rules: &[&PolicyRule],
         default: impl FnOnce() -> (Decision, String),
     ) -> Self {
-        let spoken: Vec<MatchedRule<'_>> =
-            sure.iter().map(|rule| (*rule, rule.build_match(true, None))).collect();
-        let (decision, reason, rule) = match strictest_match(&spoken) {
+        let matched_rules: Vec<MatchedRule<'_>> =
+            certain_rules.iter().map(|rule| (*rule, rule.build_match(true, None))).collect();
+        let (decision, reason, rule) = match strictest_match(&matched_rules) {
             Some((rule, _)) => (rule.decision, rule.reason_text(None), Some(rule.place.clone())),
             None => {
                 let (decision, reason) = default();
@@ -105,12 +105,13 @@ impl PolicyVerdict {
         let changes = |may: &&&PolicyRule| {
             may.decision > decision || (rule.is_none() && may.decision < decision)
         };
-        let reason = open.iter().filter(changes).fold(reason, |reason, may| {
+        let reason = possible_rules.iter().filter(changes).fold(reason, |reason, may| {
             format!("{reason}; the rule at {} may {} it", may.place, may.decision.as_str())
         });
         let note = || Some("its condition depends on the call".to_owned());
-        let open = open.iter().map(|rule| rule.build_match(false, note()));
-        let matched = spoken.into_iter().map(|(_, matched)| matched).chain(open).collect();
+        let possible_rules = possible_rules.iter().map(|rule| rule.build_match(false, note()));
+        let matched =
+            matched_rules.into_iter().map(|(_, matched)| matched).chain(possible_rules).collect();
         Self { decision, reason, rule, matched, subject: ApprovalSubject::Call, ungranted: None }
     }
 
@@ -157,14 +158,14 @@ impl PolicyVerdict {
     }
 }
 
-fn strictest_match<'s, 'r>(spoken: &'s [MatchedRule<'r>]) -> Option<&'s MatchedRule<'r>> {
-    let counted = spoken.iter().filter(|(_, matched)| matched.is_counted);
+fn strictest_match<'s, 'r>(matched_rules: &'s [MatchedRule<'r>]) -> Option<&'s MatchedRule<'r>> {
+    let counted = matched_rules.iter().filter(|(_, matched)| matched.is_counted);
     counted.reduce(|a, b| if b.1.decision > a.1.decision { b } else { a })
 }
 
 /// The reason of a default, with the rules that matched but do not count.
-fn with_uncounted(reason: String, spoken: &[MatchedRule<'_>]) -> String {
-    spoken.iter().fold(reason, |reason, (rule, matched)| {
+fn with_uncounted(reason: String, matched_rules: &[MatchedRule<'_>]) -> String {
+    matched_rules.iter().fold(reason, |reason, (rule, matched)| {
         with_note(format!("{reason}; the rule at {} does not count", rule.place), matched)
     })
 }

@@ -71,11 +71,11 @@ impl ScriptDefinition {
             let error = json::JsonError::Malformed("it is not an object".into());
             return Err(ScriptError::NotJson { path, error });
         };
-        let mut remarks = Vec::new();
+        let mut warnings = Vec::new();
         let definition =
-            DefinitionKeys { path: &path, keys: &mut keys }.parse_definition(&mut remarks)?;
-        remarks.extend(ignored_key_remarks(&keys));
-        Ok(DefinitionFile { definition, bytes, warnings: remarks })
+            DefinitionKeys { path: &path, keys: &mut keys }.parse_definition(&mut warnings)?;
+        warnings.extend(ignored_key_remarks(&keys));
+        Ok(DefinitionFile { definition, bytes, warnings })
     }
 }
 
@@ -105,13 +105,13 @@ struct DefinitionKeys<'a> {
 impl DefinitionKeys<'_> {
     fn parse_definition(
         mut self,
-        remarks: &mut Vec<String>,
+        warnings: &mut Vec<String>,
     ) -> Result<ScriptDefinition, ScriptError> {
         Ok(ScriptDefinition {
             name: self.take_name()?,
             description: self.take_description()?,
             enabled: self.take_enabled()?,
-            timeout: self.take_timeout(remarks)?,
+            timeout: self.take_timeout(warnings)?,
             parameters: self.take_parameters()?,
         })
     }
@@ -144,13 +144,13 @@ impl DefinitionKeys<'_> {
         }
     }
 
-    fn take_timeout(&mut self, remarks: &mut Vec<String>) -> Result<Duration, ScriptError> {
+    fn take_timeout(&mut self, warnings: &mut Vec<String>) -> Result<Duration, ScriptError> {
         let Some(value) = self.keys.remove("timeout") else { return Ok(TIMEOUT_STANDARD) };
         let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
         let seconds =
             seconds.ok_or_else(|| self.invalid_value_error("timeout", "a number above 0"))?;
         if seconds > TIMEOUT_MAX.as_secs_f64() {
-            remarks.push(format!("timeout is cut to {} seconds", TIMEOUT_MAX.as_secs()));
+            warnings.push(format!("timeout is cut to {} seconds", TIMEOUT_MAX.as_secs()));
             return Ok(TIMEOUT_MAX);
         }
         Ok(Duration::from_secs_f64(seconds).max(TIMEOUT_MIN))
@@ -178,15 +178,15 @@ fn is_tool_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= TOOL_NAME_BYTES_MAX && name.bytes().all(fits)
 }
 
-fn ignored_key_remarks(left: &Map<String, Value>) -> Vec<String> {
-    let named = left.keys().take(WARNINGS_MAX);
-    let mut remarks: Vec<String> = named
+fn ignored_key_remarks(ignored_keys: &Map<String, Value>) -> Vec<String> {
+    let named = ignored_keys.keys().take(WARNINGS_MAX);
+    let mut warnings: Vec<String> = named
         .map(|key| format!("the key \"{}\" is ignored", text::escape_excerpt(key, KEY_CHARS_MAX)))
         .collect();
-    if left.len() > WARNINGS_MAX {
-        remarks.push(format!("{} more keys are ignored", left.len() - WARNINGS_MAX));
+    if ignored_keys.len() > WARNINGS_MAX {
+        warnings.push(format!("{} more keys are ignored", ignored_keys.len() - WARNINGS_MAX));
     }
-    remarks
+    warnings
 }
 
 #[cfg(test)]
@@ -246,9 +246,9 @@ mod tests {
             assert_eq!(read(with(keys).to_string()).ok().unwrap().warnings, want);
         }
         let many: Map<String, Value> = (0..30).map(|n| (format!("k{n}"), Value::Null)).collect();
-        let remarks = read(with(Value::Object(many)).to_string()).ok().unwrap().warnings;
+        let warnings = read(with(Value::Object(many)).to_string()).ok().unwrap().warnings;
         assert_eq!(
-            (remarks.len(), remarks.last().unwrap().as_str()),
+            (warnings.len(), warnings.last().unwrap().as_str()),
             (9, "22 more keys are ignored")
         );
         let soon = read(with(json!({"timeout": 1e-300})).to_string()).ok().unwrap();

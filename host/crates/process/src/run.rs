@@ -83,10 +83,11 @@ pub async fn run_program(
     }
     require_walls(spec.walls)?;
     let mut watcher = WatcherProcess::start(stage).map_err(stage_io_error)?;
-    let orders = encode_request(spec, bytes).map_err(stage_io_error)?;
+    let request_frame = encode_request(spec, bytes).map_err(stage_io_error)?;
     let time = spec.limits.time.saturating_add(WATCHER_GRACE);
-    let in_time = timeout(time, watcher.exchange_messages(&orders, input, &spec.limits)).await;
-    watcher.take_result(in_time.is_ok()).await
+    let is_in_time =
+        timeout(time, watcher.exchange_messages(&request_frame, input, &spec.limits)).await;
+    watcher.take_result(is_in_time.is_ok()).await
 }
 
 fn require_walls(walls: MissingWallPolicy) -> Result<(), RunError> {
@@ -134,28 +135,35 @@ impl WatcherProcess {
     }
 
     /// Sends orders and input, and reads the answer to its end.
-    async fn exchange_messages(&mut self, orders: &[u8], input: &[u8], limits: &ProcessLimits) {
+    async fn exchange_messages(
+        &mut self,
+        request_frame: &[u8],
+        input: &[u8],
+        limits: &ProcessLimits,
+    ) {
         let lifeline = self.child.stdin.as_mut().expect("standard input is a pipe");
         // If writing fails, the watcher has ended or will report its error.
-        if lifeline.write_all(orders).await.is_ok() && lifeline.write_all(input).await.is_ok() {
+        if lifeline.write_all(request_frame).await.is_ok()
+            && lifeline.write_all(input).await.is_ok()
+        {
             let _ = lifeline.flush().await;
         }
         let written = limits.output_bytes.saturating_add(limits.errors_bytes);
-        let most = written.saturating_add(FRAMES_BYTES_MAX);
+        let answer_bytes_max = written.saturating_add(FRAMES_BYTES_MAX);
         let output = self.child.stdout.as_mut().expect("standard output is a pipe");
         // On an error, the bytes read so far are used.
-        let _ = output.take(most).read_to_end(&mut self.output).await;
+        let _ = output.take(answer_bytes_max).read_to_end(&mut self.output).await;
     }
 
     /// Ends the watcher and returns its answer.
-    async fn take_result(mut self, in_time: bool) -> Result<ProcessResult, RunError> {
+    async fn take_result(mut self, is_in_time: bool) -> Result<ProcessResult, RunError> {
         let result = match parse_answer(&self.output) {
             (_, Ok(answer)) => answer,
-            (begun, Err(_)) => {
-                self.kill(begun.as_ref());
-                let complaint = self.missing_answer_error(in_time).await;
-                remove_private_folder(begun).await;
-                Err(complaint)
+            (resources, Err(_)) => {
+                self.kill(resources.as_ref());
+                let failure = self.missing_answer_error(is_in_time).await;
+                remove_private_folder(resources).await;
+                Err(failure)
             }
         };
         // The watcher has nothing left to do but end.
@@ -166,8 +174,8 @@ impl WatcherProcess {
 
     /// Kills a watcher that failed, and the program that it left. The group id is valid while one
     /// member is alive, and the system does not reuse an id immediately.
-    fn kill(&mut self, begun: Option<&ProgramResources>) {
-        if let Some(group) = begun.and_then(|begun| Pid::from_raw(begun.group)) {
+    fn kill(&mut self, resources: Option<&ProgramResources>) {
+        if let Some(group) = resources.and_then(|resources| Pid::from_raw(resources.group)) {
             // This fails only if no member of the group is left.
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -175,19 +183,19 @@ impl WatcherProcess {
     }
 
     /// Returns why the answer is missing, with the watcher's own message if it printed one.
-    async fn missing_answer_error(&mut self, in_time: bool) -> RunError {
-        if !in_time {
+    async fn missing_answer_error(&mut self, is_in_time: bool) -> RunError {
+        if !is_in_time {
             return stage_error("it does not answer");
         }
-        let mut words = Vec::new();
+        let mut error_text = Vec::new();
         let errors = self.child.stderr.take().expect("standard error is a pipe");
         // The watcher is dead, so the pipe ends, unless a living process inherited it.
-        let mut reading = errors.take(FRAMES_BYTES_MAX);
-        let _ = timeout(STDERR_TIME_MAX, reading.read_to_end(&mut words)).await;
-        let words = String::from_utf8_lossy(&words);
-        match text::escape_excerpt(words.trim(), STDERR_CHARS_MAX) {
+        let mut limited_errors = errors.take(FRAMES_BYTES_MAX);
+        let _ = timeout(STDERR_TIME_MAX, limited_errors.read_to_end(&mut error_text)).await;
+        let error_text = String::from_utf8_lossy(&error_text);
+        match text::escape_excerpt(error_text.trim(), STDERR_CHARS_MAX) {
             empty if empty.is_empty() => stage_error("it ended without an answer"),
-            words => stage_error(&words),
+            error_text => stage_error(&error_text),
         }
     }
 }
@@ -202,8 +210,10 @@ pub(crate) fn stage_command(program: &Path, stage: &str) -> std::process::Comman
 }
 
 /// Removes the private folder that a watcher left.
-async fn remove_private_folder(begun: Option<ProgramResources>) {
-    if let Some(scratch) = begun.and_then(|begun| PrivateFolder::from_leftover(begun.scratch)) {
+async fn remove_private_folder(resources: Option<ProgramResources>) {
+    if let Some(scratch) =
+        resources.and_then(|resources| PrivateFolder::from_leftover(resources.scratch))
+    {
         // If this fails, the folder remains among the temporary files.
         let _ = tokio::task::spawn_blocking(|| scratch.remove()).await;
     }
@@ -211,14 +221,14 @@ async fn remove_private_folder(begun: Option<ProgramResources>) {
 
 /// Parses the answer of a watcher: the start, if the program started, and the result.
 fn parse_answer(
-    mut said: &[u8],
+    mut answer_bytes: &[u8],
 ) -> (Option<ProgramResources>, io::Result<Result<ProcessResult, RunError>>) {
-    match wire::read_frame(&mut said) {
-        Ok(WatcherResponse::Started(begun)) => {
-            let next = wire::read_frame(&mut said);
-            (Some(begun), next.and_then(|answer| result_from_answer(answer, said)))
+    match wire::read_frame(&mut answer_bytes) {
+        Ok(WatcherResponse::Started(resources)) => {
+            let next = wire::read_frame(&mut answer_bytes);
+            (Some(resources), next.and_then(|answer| result_from_answer(answer, answer_bytes)))
         }
-        first => (None, first.and_then(|answer| result_from_answer(answer, said))),
+        first => (None, first.and_then(|answer| result_from_answer(answer, answer_bytes))),
     }
 }
 
@@ -227,21 +237,24 @@ fn result_from_answer(
     rest: &[u8],
 ) -> io::Result<Result<ProcessResult, RunError>> {
     match answer {
-        WatcherResponse::Finished(ended) => read_process_result(ended, rest).map(Ok),
+        WatcherResponse::Finished(exit_report) => read_process_result(exit_report, rest).map(Ok),
         WatcherResponse::Failed(error) => Ok(Err(error)),
         WatcherResponse::Started(_) => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 
-fn read_process_result(ended: ProgramExitReport, mut said: &[u8]) -> io::Result<ProcessResult> {
-    let stdout = wire::read_exact_bytes(&mut said, ended.stdout_bytes)?;
-    let stderr = wire::read_exact_bytes(&mut said, ended.stderr_bytes)?;
+fn read_process_result(
+    exit_report: ProgramExitReport,
+    mut answer_bytes: &[u8],
+) -> io::Result<ProcessResult> {
+    let stdout = wire::read_exact_bytes(&mut answer_bytes, exit_report.stdout_bytes)?;
+    let stderr = wire::read_exact_bytes(&mut answer_bytes, exit_report.stderr_bytes)?;
     Ok(ProcessResult {
-        exit: ended.exit,
+        exit: exit_report.exit,
         stdout,
         stderr: String::from_utf8_lossy(&stderr).into_owned(),
-        cpu_time: ended.cpu_time,
-        elapsed: ended.elapsed,
+        cpu_time: exit_report.cpu_time,
+        elapsed: exit_report.elapsed,
     })
 }
 

@@ -104,12 +104,12 @@ impl Script {
     ///
     /// The definition or the program is missing or invalid.
     pub fn read_folder(folder: &Path) -> Result<Self, ScriptError> {
-        let DefinitionFile { definition, bytes, warnings: mut remarks } =
+        let DefinitionFile { definition, bytes, mut warnings } =
             ScriptDefinition::read_folder(folder)?;
-        let (program, passed_over) = find_program(folder)?;
-        remarks.extend(passed_over);
+        let (program, skipped_programs) = find_program(folder)?;
+        warnings.extend(skipped_programs);
         let digest = combined_digest(&bytes, &program);
-        Ok(Self { folder: folder.to_owned(), definition, program, digest, warnings: remarks })
+        Ok(Self { folder: folder.to_owned(), definition, program, digest, warnings })
     }
 }
 
@@ -196,13 +196,13 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(files: &[(&str, u32)], want: &str, kind: ProgramKind, remarks: &[&str]) {
+    fn check(files: &[(&str, u32)], want: &str, kind: ProgramKind, warnings: &[&str]) {
         let folder = folder(files);
         let script = Script::read_folder(folder.path()).unwrap();
         assert_eq!(script.program.path, folder.path().join(want));
         assert_eq!(script.program.kind, kind);
         assert_eq!(script.program.digest, ScriptDigest::hash_bytes(want.as_bytes()));
-        assert_eq!(script.warnings, remarks);
+        assert_eq!(script.warnings, warnings);
     }
 
     #[test]

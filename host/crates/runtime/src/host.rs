@@ -150,7 +150,7 @@ impl Host {
         let store = open_store(settings)?;
         // The log's thread opens the database while plugins are loaded.
         let log = Arc::new(store.audit_log());
-        let offer = create_services(settings, store.clone(), &notices, options.is_watched);
+        let host_services = create_services(settings, store.clone(), &notices, options.is_watched);
         let parts = GateParts {
             files: settings.policy.clone(),
             env: settings.env.clone(),
@@ -158,30 +158,30 @@ impl Host {
             store: Some(store.clone()),
             message_sink: warning_reporter(&notices),
             activity,
-            services: offer.services.clone(),
+            services: host_services.services.clone(),
         };
         let gate = Gate::open(parts)?;
         gate.add_redacted_keys(settings.server_keys());
         // Load every secret before the first guest runs, and report those that are missing.
         gate.redactor();
         let accepts = &*options.accepts_change;
-        let loading = LoadOptions {
+        let load_options = LoadOptions {
             sandbox: Arc::clone(&sandbox),
             selection,
             pins_new_plugins: true,
             accepts_change: accepts,
             compile_wait: OPEN_COMPILE_WAIT,
         };
-        let registry = load_registry(settings, gate, loading, &notices).await?;
+        let registry = load_registry(settings, gate, load_options, &notices).await?;
         report_still_compiling(&registry, &notices);
-        let who = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
-        let audited = Arc::new(AuditedRegistry::new(Arc::clone(&registry), Arc::clone(&log), who));
+        let user = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
+        let audited = Arc::new(AuditedRegistry::new(Arc::clone(&registry), Arc::clone(&log), user));
         let roles = SessionRoles::new(Arc::clone(&audited), observer.clone());
         let toolbox: Arc<dyn Toolbox> = match observer {
             Some(observer) => Arc::new(ObservedToolbox { inner: audited, observer }),
             None => audited,
         };
-        Ok(Self { sandbox, registry, toolbox, roles, host_services: offer, store, log, notices })
+        Ok(Self { sandbox, registry, toolbox, roles, host_services, store, log, notices })
     }
 
     /// Returns the tools that a model can call.
@@ -279,14 +279,14 @@ pub async fn load_for_inspection(
     };
     let gate = open_inspection_gate(settings, notices)?;
     let sandbox = create_sandbox(settings, None, Arc::new(SystemResolver::default()), notices);
-    let loading = LoadOptions {
+    let load_options = LoadOptions {
         sandbox,
         selection,
         pins_new_plugins: false,
         accepts_change: &|_, _| false,
         compile_wait: wait,
     };
-    load_registry(settings, gate, loading, notices).await
+    load_registry(settings, gate, load_options, notices).await
 }
 
 /// Returns the persistent store. The database is opened at its first use.
@@ -348,11 +348,12 @@ fn create_services(
     is_watched: bool,
 ) -> HostServices {
     let command = settings.browser.command.as_deref();
-    let told = Arc::clone(notices);
-    let tell: MessageSink = Arc::new(move |words| told(HostNotice::Info(words.to_owned())));
+    let notice_sink = Arc::clone(notices);
+    let message_sink: MessageSink =
+        Arc::new(move |text| notice_sink(HostNotice::Info(text.to_owned())));
     HostServices::new(HostServicesParts {
         store,
-        browser: Browser::new(command, &settings.env, is_watched, tell),
+        browser: Browser::new(command, &settings.env, is_watched, message_sink),
         package_index: settings.packages.index.clone(),
         package_folder: settings.paths.cache.join("packages"),
         message_sink: warning_reporter(notices),
@@ -378,7 +379,7 @@ fn open_inspection_gate(
 /// Returns a function that reports sentences as warnings.
 pub fn warning_reporter(notices: &NoticeSink) -> MessageSink {
     let notices = Arc::clone(notices);
-    Arc::new(move |words| notices(HostNotice::Warning(words.to_owned())))
+    Arc::new(move |text| notices(HostNotice::Warning(text.to_owned())))
 }
 
 /// How to load plugins.
@@ -395,16 +396,11 @@ struct LoadOptions<'a> {
 async fn load_registry(
     settings: &HostSettings,
     gate: Arc<Gate>,
-    loading: LoadOptions<'_>,
+    load_options: LoadOptions<'_>,
     notices: &NoticeSink,
 ) -> Result<Arc<Registry>, HostError> {
-    let LoadOptions {
-        sandbox,
-        selection,
-        pins_new_plugins: pins,
-        accepts_change: agrees,
-        compile_wait: wait,
-    } = loading;
+    let LoadOptions { sandbox, selection, pins_new_plugins, accepts_change, compile_wait: wait } =
+        load_options;
     let compile_wait = match (&selection, wait) {
         (PluginSelection::Only(_), _) | (_, UNLIMITED_COMPILE_WAIT) => UNLIMITED_COMPILE_WAIT,
         (PluginSelection::All, wait) => settings.compile.wait.unwrap_or(wait),
@@ -421,10 +417,10 @@ async fn load_registry(
         gate,
         selection,
         lock,
-        pins_new_plugins: pins,
+        pins_new_plugins,
         compile_wait,
         progress,
-        accepts_change: &|plugin, differences| agrees(plugin, differences),
+        accepts_change: &|plugin, differences| accepts_change(plugin, differences),
     };
     let registry = Registry::load(parts).await;
     notices(HostNotice::CompilingEnded);
@@ -457,8 +453,8 @@ fn report_unused_settings(settings: &HostSettings, registry: &Registry, notices:
     for plugin in settings.plugin_settings.keys() {
         if matches!(registry.find_plugin(plugin.as_str()), Err(PluginLookupError::Unknown { .. })) {
             let names = registry.entries().map(|entry| entry.name().as_str());
-            let near = nearest_match(plugin.as_str(), names).map(str::to_owned);
-            notices(HostNotice::UnusedSettings { plugin: plugin.clone(), suggestion: near });
+            let suggestion = nearest_match(plugin.as_str(), names).map(str::to_owned);
+            notices(HostNotice::UnusedSettings { plugin: plugin.clone(), suggestion });
         }
     }
 }

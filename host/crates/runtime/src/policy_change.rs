@@ -33,11 +33,11 @@ pub fn record_change<E: fmt::Display>(
     change: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), PolicyChangeError<E>> {
     let log = open_store(settings).map_err(PolicyChangeError::Store)?.audit_log();
-    let who = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
+    let user = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
     let record = |message: String| AuditRecord {
         plugin: Some(plugin.to_owned()),
         message: Some(message),
-        ..AuditRecord::new(AuditKind::Policy, now_ms(), who.clone())
+        ..AuditRecord::new(AuditKind::Policy, now_ms(), user.clone())
     };
     let written = log.append(record(what.to_owned())).and_then(|()| log.flush(RECORD_TIME_MAX));
     written.map_err(PolicyChangeError::Audit)?;

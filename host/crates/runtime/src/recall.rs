@@ -88,13 +88,13 @@ impl UserMemories {
         store: HostStore,
         user: &str,
         embedder: Option<Arc<dyn Embedder>>,
-        tell: MessageSink,
+        message_sink: MessageSink,
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
             user: user.to_owned(),
             embedder,
-            message_sink: tell,
+            message_sink,
             has_warned: AtomicBool::new(false),
             skipped_requests: AtomicU32::new(0),
             text_bytes_max: AtomicUsize::new(TEXT_BYTES_MAX),
@@ -106,12 +106,12 @@ impl UserMemories {
     pub fn recall_for_session(
         self: &Arc<Self>,
         session_id: &str,
-        is_kept: bool,
+        is_stored: bool,
     ) -> Arc<dyn SessionMemory> {
         Arc::new(SessionRecall {
             memories: Arc::clone(self),
             session_id: session_id.to_owned(),
-            is_stored: is_kept,
+            is_stored,
             initial_memories: Mutex::default(),
         })
     }
@@ -181,8 +181,8 @@ impl UserMemories {
         self: &Arc<Self>,
         text: &str,
     ) -> Result<Option<Vec<f32>>, RecallError> {
-        let lacking = self.memories_without_vector().await?;
-        let mut texts: Vec<&str> = lacking.iter().map(|memory| memory.text.as_str()).collect();
+        let unembedded = self.memories_without_vector().await?;
+        let mut texts: Vec<&str> = unembedded.iter().map(|memory| memory.text.as_str()).collect();
         if !text.trim().is_empty() {
             texts.push(text);
         }
@@ -190,8 +190,8 @@ impl UserMemories {
             return Ok(None);
         }
         let Some(mut vectors) = self.embed_texts(&texts).await else { return Ok(None) };
-        let own = if vectors.len() > lacking.len() { vectors.pop() } else { None };
-        self.store_vectors(lacking, vectors).await?;
+        let own = if vectors.len() > unembedded.len() { vectors.pop() } else { None };
+        self.store_vectors(unembedded, vectors).await?;
         Ok(own.filter(|values| is_nonzero_vector(values)))
     }
 
@@ -208,15 +208,15 @@ impl UserMemories {
 
     async fn store_vectors(
         self: &Arc<Self>,
-        lacking: Vec<StoredMemory>,
+        unembedded: Vec<StoredMemory>,
         vectors: Vec<Vec<f32>>,
     ) -> Result<(), RecallError> {
-        let Some(embedder) = self.embedder.clone().filter(|_| !lacking.is_empty()) else {
+        let Some(embedder) = self.embedder.clone().filter(|_| !unembedded.is_empty()) else {
             return Ok(());
         };
         self.with_store(move |memories, user| {
             let embedder = embedder.name();
-            for (memory, values) in lacking.iter().zip(&vectors) {
+            for (memory, values) in unembedded.iter().zip(&vectors) {
                 if is_nonzero_vector(values) {
                     memories.store_vector(user, memory.id, EmbeddingVector { embedder, values })?;
                 } else {
@@ -253,16 +253,16 @@ impl UserMemories {
         let (query, session_id) = (query.to_owned(), session_id.to_owned());
         let embedder = self.embedder.clone();
         self.with_store(move |memories, user| {
-            let shown =
+            let visible_turns =
                 from_turn.map(|from_turn| VisibleTurns { session_id: &session_id, from_turn });
-            let recall = |by| {
-                let wanted = sallyport_store::memories::MemoryQuery {
+            let recall = |criterion| {
+                let recall_query = sallyport_store::memories::MemoryQuery {
                     user,
-                    criterion: by,
+                    criterion,
                     limit: MATCHES_MAX,
-                    visible_turns: shown,
+                    visible_turns,
                 };
-                memories.recall(&wanted)
+                memories.recall(&recall_query)
             };
             let by_words = || Ok(recall(MemoryCriterion::Words(&query))?.matches);
             let (Some(values), Some(embedder)) = (&vector, &embedder) else { return by_words() };
@@ -291,12 +291,13 @@ fn is_similar_enough(found: &MemoryMatch) -> bool {
 
 impl SessionRecall {
     /// Stores the initial memories of the session, once.
-    async fn store_initial_memories(&self, known: &[String]) -> Result<(), RecallError> {
-        let is_new = *self.initial_memories.lock().unwrap_or_else(PoisonError::into_inner) != known;
+    async fn store_initial_memories(&self, initial: &[String]) -> Result<(), RecallError> {
+        let is_new =
+            *self.initial_memories.lock().unwrap_or_else(PoisonError::into_inner) != initial;
         if !self.is_stored || !is_new {
             return Ok(());
         }
-        let (texts, session_id) = (known.to_vec(), self.session_id.clone());
+        let (texts, session_id) = (initial.to_vec(), self.session_id.clone());
         self.memories
             .with_store(move |memories, user| {
                 for text in texts.iter().filter(|text| !text.trim().is_empty()) {
@@ -306,29 +307,31 @@ impl SessionRecall {
                 Ok(())
             })
             .await?;
-        *self.initial_memories.lock().unwrap_or_else(PoisonError::into_inner) = known.to_vec();
+        *self.initial_memories.lock().unwrap_or_else(PoisonError::into_inner) = initial.to_vec();
         Ok(())
     }
 
     async fn recall_memories(
         &self,
-        wanted: RecallQuery<'_>,
+        recall_query: RecallQuery<'_>,
     ) -> Result<Vec<RecalledMemory>, RecallError> {
-        self.store_initial_memories(wanted.memories).await?;
-        let vector = self.memories.embed_with_backlog(wanted.query).await?;
+        self.store_initial_memories(recall_query.memories).await?;
+        let vector = self.memories.embed_with_backlog(recall_query.query).await?;
         let by_words = vector.is_none();
-        let from_turn = first_turn_of_last_run(wanted.visible_turns);
-        let found =
-            self.memories.find_memories(wanted.query, vector, &self.session_id, from_turn).await?;
+        let from_turn = first_turn_of_last_run(recall_query.visible_turns);
+        let found = self
+            .memories
+            .find_memories(recall_query.query, vector, &self.session_id, from_turn)
+            .await?;
         // Leave out the initial memories of other sessions.
         let is_own = |one: &MemoryMatch| {
             let text = one.memory.text.as_str();
-            let is_known = || wanted.memories.iter().any(|known| known.trim() == text);
+            let is_known = || recall_query.memories.iter().any(|initial| initial.trim() == text);
             one.memory.kind != StoredMemoryKind::Initial || is_known()
         };
         let found: Vec<MemoryMatch> = found.into_iter().filter(is_own).collect();
         let rest = if by_words || !self.is_stored {
-            unmatched_initial_memories(wanted.memories, &found)
+            unmatched_initial_memories(recall_query.memories, &found)
         } else {
             Vec::new()
         };
@@ -337,12 +340,13 @@ impl SessionRecall {
 
     fn to_recalled(&self, found: MemoryMatch) -> RecalledMemory {
         let MemoryMatch { memory, similarity } = found;
-        let is_here = memory.session_id == self.session_id && memory.kind == StoredMemoryKind::Turn;
+        let is_same_session =
+            memory.session_id == self.session_id && memory.kind == StoredMemoryKind::Turn;
         RecalledMemory {
             id: memory.id.to_string(),
             text: memory.text,
             similarity: similarity as f32,
-            turn: is_here.then(|| usize::try_from(memory.turn).unwrap_or(usize::MAX)),
+            turn: is_same_session.then(|| usize::try_from(memory.turn).unwrap_or(usize::MAX)),
         }
     }
 
@@ -366,9 +370,9 @@ impl SessionRecall {
 impl SessionMemory for SessionRecall {
     fn find_memories<'a>(
         &'a self,
-        wanted: RecallQuery<'a>,
+        recall_query: RecallQuery<'a>,
     ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
-        Box::pin(self.recall_memories(wanted))
+        Box::pin(self.recall_memories(recall_query))
     }
 
     fn remember_turn<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>> {
@@ -410,9 +414,9 @@ fn new_memory<'m>(
 
 /// Returns the initial memories that the search did not find. They are recalled anyway: a search by
 /// words shows too rarely when they matter.
-fn unmatched_initial_memories(known: &[String], found: &[MemoryMatch]) -> Vec<RecalledMemory> {
+fn unmatched_initial_memories(initial: &[String], found: &[MemoryMatch]) -> Vec<RecalledMemory> {
     let is_found = |text: &str| found.iter().any(|one| one.memory.text == text.trim());
-    let rest = known.iter().enumerate().filter(|(_, text)| !is_found(text));
+    let rest = initial.iter().enumerate().filter(|(_, text)| !is_found(text));
     rest.map(|(index, text)| RecalledMemory {
         id: format!("known-{}", index + 1),
         text: text.clone(),
@@ -423,9 +427,10 @@ fn unmatched_initial_memories(known: &[String], found: &[MemoryMatch]) -> Vec<Re
 }
 
 /// Returns the first turn of the gapless run at the end of `shown`.
-fn first_turn_of_last_run(shown: &[usize]) -> Option<u64> {
-    let last = shown.last().copied()?;
-    let run = shown.iter().rev().zip((1..=last).rev()).take_while(|(turn, want)| *turn == want);
+fn first_turn_of_last_run(visible_turns: &[usize]) -> Option<u64> {
+    let last = visible_turns.last().copied()?;
+    let run =
+        visible_turns.iter().rev().zip((1..=last).rev()).take_while(|(turn, want)| *turn == want);
     run.last().map(|(turn, _)| *turn as u64)
 }
 
@@ -435,14 +440,14 @@ mod tests {
 
     #[test]
     fn what_is_seen_without_a_gap_is_not_looked_for() {
-        for (shown, want) in [
+        for (visible_turns, want) in [
             (&[][..], None),
             (&[1], Some(1)),
             (&[1, 2, 3], Some(1)),
             (&[1, 7, 8], Some(7)),
             (&[5], Some(5)),
         ] {
-            assert_eq!(first_turn_of_last_run(shown), want, "{shown:?}");
+            assert_eq!(first_turn_of_last_run(visible_turns), want, "{visible_turns:?}");
         }
     }
 

@@ -139,7 +139,7 @@ impl ComponentCache {
                     self.hits.fetch_add(1, Ordering::Relaxed);
                 }
             }),
-            None => self.lock_in_memory().get(file.digest()).and_then(|kept| kept.clone().ok()),
+            None => self.lock_in_memory().get(file.digest()).and_then(|stored| stored.clone().ok()),
         };
         component.map(Ok).or_else(|| self.stored_refusal(engine, file).map(Err))
     }

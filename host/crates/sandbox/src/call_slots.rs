@@ -82,9 +82,9 @@ impl CallSlots {
             // The semaphore is never closed, so the wait timed out.
             Ok(Err(_)) | Err(_) => return Err(CallSlotError::Busy { calls, waited }),
         };
-        let place = CallSlot { slots: self, permit };
+        let slot = CallSlot { slots: self, permit };
         self.count_call(limits.calls_per_minute, Instant::now())?;
-        Ok(place)
+        Ok(slot)
     }
 
     fn resize(&self, wanted: u32) {

@@ -49,9 +49,9 @@ pub(crate) struct ClockPause(RunClock);
 
 impl RunClock {
     /// Starts a clock with these limits.
-    pub(crate) fn start(wall: Duration, cpu: Option<Duration>) -> Self {
+    pub(crate) fn start(wall_time_max: Duration, cpu: Option<Duration>) -> Self {
         Self(Arc::new(RunClockState {
-            wall_time_max: wall,
+            wall_time_max,
             times: Mutex::new(RunClockTimes { started: Instant::now(), paused: None }),
             resumed: Notify::new(),
             cpu: CpuMeter::new(cpu),
@@ -61,8 +61,8 @@ impl RunClock {
     /// Pauses the clock until the hold is dropped.
     pub(crate) fn pause(&self) -> ClockPause {
         let mut times = self.lock_times();
-        let (since, holders) = times.paused.unwrap_or((Instant::now(), 0));
-        times.paused = Some((since, holders + 1));
+        let (since, pause_count) = times.paused.unwrap_or((Instant::now(), 0));
+        times.paused = Some((since, pause_count + 1));
         drop(times);
         ClockPause(self.clone())
     }
@@ -138,9 +138,9 @@ impl RunClock {
 impl Drop for ClockPause {
     fn drop(&mut self) {
         let mut times = self.0.lock_times();
-        if let Some((since, holders)) = times.paused {
-            if holders > 1 {
-                times.paused = Some((since, holders - 1));
+        if let Some((since, pause_count)) = times.paused {
+            if pause_count > 1 {
+                times.paused = Some((since, pause_count - 1));
                 return;
             }
             times.paused = None;

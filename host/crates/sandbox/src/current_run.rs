@@ -23,13 +23,13 @@ struct CurrentRunState {
 }
 
 impl CurrentRun {
-    pub(crate) fn new(case: &Arc<RunContext>) -> Arc<Self> {
-        let entry = CurrentRunState {
-            run_context: Arc::clone(case),
+    pub(crate) fn new(run_context: &Arc<RunContext>) -> Arc<Self> {
+        let state = CurrentRunState {
+            run_context: Arc::clone(run_context),
             earlier_runs_time: Duration::ZERO,
             paused_at: None,
         };
-        Arc::new(Self(Mutex::new(entry)))
+        Arc::new(Self(Mutex::new(state)))
     }
 
     /// The current run, or the last one.
@@ -39,16 +39,16 @@ impl CurrentRun {
 
     /// Begins another run.
     pub(crate) fn begin_run(&self, next: &Arc<RunContext>) {
-        let mut entry = self.lock_state();
-        entry.earlier_runs_time = entry.guest_time();
-        entry.paused_at = None;
-        entry.run_context = Arc::clone(next);
+        let mut state = self.lock_state();
+        state.earlier_runs_time = state.guest_time();
+        state.paused_at = None;
+        state.run_context = Arc::clone(next);
     }
 
     /// Ends the current run. The guest's own time pauses until the next run begins.
     pub(crate) fn end_run(&self) {
-        let mut entry = self.lock_state();
-        entry.paused_at = Some(entry.guest_time());
+        let mut state = self.lock_state();
+        state.paused_at = Some(state.guest_time());
     }
 
     /// The guest's own time: it advances during its runs and never goes back.
@@ -58,11 +58,11 @@ impl CurrentRun {
 
     /// Waits until the guest's own time reaches `time`. Only a run can wait.
     pub(crate) async fn wait_until(&self, time: Duration) {
-        let (case, past) = {
-            let entry = self.lock_state();
-            (Arc::clone(&entry.run_context), entry.earlier_runs_time)
+        let (run_context, earlier_runs_time) = {
+            let state = self.lock_state();
+            (Arc::clone(&state.run_context), state.earlier_runs_time)
         };
-        case.clock.wait_until(time.saturating_sub(past)).await;
+        run_context.clock.wait_until(time.saturating_sub(earlier_runs_time)).await;
     }
 
     /// Locks the entry. All fields change together under the lock, so a poisoned lock is safe to
@@ -91,17 +91,17 @@ mod tests {
     fn a_guests_time_stands_still_between_its_runs() {
         let pause = Duration::from_millis(20);
         let grant = Arc::new(Grant::empty("guest".parse().unwrap()));
-        let case = || {
+        let run_context = || {
             RunContext::without_call(Arc::new(FixedGrantAuthorizer::new(Arc::clone(&grant))), None)
         };
-        let docket = CurrentRun::new(&case());
+        let docket = CurrentRun::new(&run_context());
         std::thread::sleep(pause);
         assert!(docket.guest_time() >= pause, "it goes on while a run does");
         docket.end_run();
         let time = docket.guest_time();
         std::thread::sleep(pause);
         assert_eq!(docket.guest_time(), time);
-        let next = case();
+        let next = run_context();
         docket.begin_run(&next);
         assert!(
             docket.guest_time() - time <= next.clock.elapsed_time(),

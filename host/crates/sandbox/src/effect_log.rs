@@ -76,11 +76,11 @@ impl CapabilityUse {
     pub(crate) fn record_outcome(self, how: &str) {
         let Effect::Used { capability, what } = &self.effect else { return };
         let (capability, what) = (capability.clone(), format!("{what}{how}"));
-        let told = Effect::Used { capability, what };
+        let with_outcome = Effect::Used { capability, what };
         match self.is_new {
-            true => self.effect_log.replace_effect(&self.effect, told),
+            true => self.effect_log.replace_effect(&self.effect, with_outcome),
             false => {
-                self.effect_log.lock_state().add_use(&told);
+                self.effect_log.lock_state().add_use(&with_outcome);
             }
         }
     }
@@ -103,9 +103,9 @@ impl QuestionGuard {
 
 impl Drop for QuestionGuard {
     fn drop(&mut self) {
-        let mut book = self.effect_log.lock_state();
-        if book.close_question(&self.what) && !self.is_answered {
-            book.record_effect(unanswered_effect(std::mem::take(&mut self.what)));
+        let mut state = self.effect_log.lock_state();
+        if state.close_question(&self.what) && !self.is_answered {
+            state.record_effect(unanswered_effect(std::mem::take(&mut self.what)));
         }
     }
 }
@@ -170,16 +170,16 @@ impl EffectLog {
 
     /// Records a log line, as far as the limit allows.
     pub(crate) fn log_line(&self, level: LogLevel, text: &str) {
-        let mut book = self.lock_state();
+        let mut state = self.lock_state();
         let line = truncate_line(text);
         let cost = (line.len() as u64).max(LINE_BYTES_MIN);
-        if cost <= book.log_bytes_left {
-            book.log_bytes_left -= cost;
-            book.effects.push(Effect::Logged { level, text: line.to_owned() });
-        } else if !std::mem::replace(&mut book.is_log_truncated, true) {
+        if cost <= state.log_bytes_left {
+            state.log_bytes_left -= cost;
+            state.effects.push(Effect::Logged { level, text: line.to_owned() });
+        } else if !std::mem::replace(&mut state.is_log_truncated, true) {
             let text = "… the log limit (limits.log) is reached, further lines are dropped";
             let text = text.to_owned();
-            book.effects.push(Effect::Logged { level: LogLevel::Warn, text });
+            state.effects.push(Effect::Logged { level: LogLevel::Warn, text });
         }
     }
 
@@ -187,13 +187,13 @@ impl EffectLog {
     /// status.
     pub(crate) fn record_request(&self, what: String) -> Arc<RequestTraffic> {
         let traffic = Arc::new(RequestTraffic::default());
-        let mut book = self.lock_state();
-        if book.requests_left > 0 {
-            book.requests_left -= 1;
-            let place = book.effects.len();
-            book.traffic.push((place, Arc::clone(&traffic)));
+        let mut state = self.lock_state();
+        if state.requests_left > 0 {
+            state.requests_left -= 1;
+            let place = state.effects.len();
+            state.traffic.push((place, Arc::clone(&traffic)));
             let (status, sent_bytes, received_bytes) = (None, 0, 0);
-            book.effects.push(Effect::Requested { what, status, sent_bytes, received_bytes });
+            state.effects.push(Effect::Requested { what, status, sent_bytes, received_bytes });
         }
         traffic
     }
@@ -225,24 +225,24 @@ impl EffectLog {
     /// Replaces the entry of a use. If the new entry is recorded already, the old one is removed if
     /// possible.
     fn replace_effect(&self, old: &Effect, new: Effect) {
-        let mut book = self.lock_state();
-        let Some(place) = book.effects.iter().rposition(|effect| effect == old) else { return };
+        let mut state = self.lock_state();
+        let Some(place) = state.effects.iter().rposition(|effect| effect == old) else { return };
         // Only the last entry can be removed: others are referred to by index.
-        if place + 1 == book.effects.len() && book.effects.contains(&new) {
-            book.effects.pop();
-            book.uses_left += 1;
+        if place + 1 == state.effects.len() && state.effects.contains(&new) {
+            state.effects.pop();
+            state.uses_left += 1;
         } else {
-            book.effects[place] = new;
+            state.effects[place] = new;
         }
     }
 
     /// Records a refusal, unless it is recorded already.
     pub(crate) fn record_refusal(&self, denial: Denial) {
         let effect = Effect::Refused(denial);
-        let mut book = self.lock_state();
-        if book.refusals_left > 0 && !book.effects.contains(&effect) {
-            book.refusals_left -= 1;
-            book.effects.push(effect);
+        let mut state = self.lock_state();
+        if state.refusals_left > 0 && !state.effects.contains(&effect) {
+            state.refusals_left -= 1;
+            state.effects.push(effect);
         }
     }
 
@@ -268,14 +268,14 @@ impl EffectLog {
 
     /// Closes the book and returns its entries.
     pub(crate) fn close(&self) -> Vec<Effect> {
-        let mut book = self.lock_state();
+        let mut state = self.lock_state();
         // The questions of a guest that is given up end a little later than the guest, so they are
         // recorded here.
-        for what in std::mem::take(&mut book.questions) {
-            book.record_effect(unanswered_effect(what));
+        for what in std::mem::take(&mut state.questions) {
+            state.record_effect(unanswered_effect(what));
         }
-        let mut effects = std::mem::take(&mut book.effects);
-        for (place, traffic) in book.traffic.drain(..) {
+        let mut effects = std::mem::take(&mut state.effects);
+        for (place, traffic) in state.traffic.drain(..) {
             traffic.write_to_effect(&mut effects[place]);
         }
         effects
@@ -292,16 +292,16 @@ impl EffectLog {
     /// The guest's last panic as Rust's standard library writes it to standard error: the location,
     /// then the message up to a note.
     pub(crate) fn panic_message(&self) -> Option<String> {
-        let book = self.lock_state();
-        let said = book.effects.iter().filter_map(|effect| match effect {
+        let state = self.lock_state();
+        let lines = state.effects.iter().filter_map(|effect| match effect {
             Effect::Logged { level: STDERR_LEVEL, text } => Some(text.as_str()),
             _ => None,
         });
-        let said: Vec<&str> = said.collect();
+        let lines: Vec<&str> = lines.collect();
         let head = |line: &&str| line.starts_with("thread '") && line.contains(PANIC_MARKER);
-        let at = said.iter().rposition(head)?;
-        let place = said[at].split_once(PANIC_MARKER)?.1.trim_end();
-        let words = said[at + 1..].iter().take_while(|line| !line.starts_with("note: "));
+        let at = lines.iter().rposition(head)?;
+        let place = lines[at].split_once(PANIC_MARKER)?.1.trim_end();
+        let words = lines[at + 1..].iter().take_while(|line| !line.starts_with("note: "));
         let words: Vec<&str> = words.copied().collect();
         let mut text = format!("at {place} {}", words.join(" ").trim());
         text.truncate(text.floor_char_boundary(PANIC_BYTES_MAX));
@@ -399,22 +399,22 @@ mod tests {
     #[test]
     fn a_use_is_on_record_from_its_beginning_and_once_with_its_end() {
         let ledger = EffectLog::new(100);
-        let told = || {
+        let with_outcome = || {
             let effects = ledger.lock_state().effects.clone();
             effects.iter().map(|effect| format!("{effect:?}")).collect::<String>()
         };
         let begin = || ledger.begin_use(Capability::State, "set k".to_owned());
         let first = begin();
-        assert!(told().contains("\"set k\""));
+        assert!(with_outcome().contains("\"set k\""));
         first.record_outcome(": no room");
         for _ in 0..2 * USES_MAX {
             begin().record_outcome(": no room");
         }
-        assert_eq!(told().matches("set k").count(), 1, "{}", told());
+        assert_eq!(with_outcome().matches("set k").count(), 1, "{}", with_outcome());
         drop(begin());
         begin().record_outcome(": no room");
         begin().record_outcome(": no disk");
-        assert_eq!(told().matches("set k").count(), 3, "{}", told());
+        assert_eq!(with_outcome().matches("set k").count(), 3, "{}", with_outcome());
     }
 
     #[test]

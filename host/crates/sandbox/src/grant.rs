@@ -68,15 +68,17 @@ pub(crate) struct FixedGrantParts {
 
 impl FixedGrantParts {
     /// The fixed part of this run's grant.
-    pub(crate) fn from_run_context(case: &RunContext) -> Self {
-        let granted = case.initial_grant();
+    pub(crate) fn from_run_context(run_context: &RunContext) -> Self {
+        let granted = run_context.initial_grant();
         let limits = granted.limits();
         let folder = |mount: &FsMount| (mount.host.clone(), mount.guest.clone());
-        let scratch = |held: &ScratchGrant| (held.name.clone(), held.mount.clone());
+        let scratch = |scratch_grant: &ScratchGrant| {
+            (scratch_grant.name.clone(), scratch_grant.mount.clone())
+        };
         Self {
             folders: granted.fs().iter().map(folder).collect(),
             scratch_folders: granted.scratch().iter().map(scratch).collect(),
-            environment: case.environment_variables(granted),
+            environment: run_context.environment_variables(granted),
             memory_bytes: limits.memory_bytes,
             handles: limits.handles,
             host_call_bytes: limits.host_call_bytes,
@@ -90,15 +92,15 @@ impl FixedGrantParts {
 ///
 /// A granted folder or file is missing or cannot be opened.
 pub(crate) fn open_guest_resources(
-    docket: &Arc<CurrentRun>,
+    current_run: &Arc<CurrentRun>,
     output: &[GuestOutput; 2],
     env: &[(String, String)],
     disk: &SharedDiskState,
 ) -> Result<GuestResources, GrantOpenError> {
-    let case = docket.context();
-    let slots = Arc::new(OpenFileCounter::default());
+    let run_context = current_run.context();
+    let open_files = Arc::new(OpenFileCounter::default());
     let (mut mounts, mut copies, mut scratch) = (Vec::new(), Vec::new(), None);
-    for granted in case.initial_grant().fs() {
+    for granted in run_context.initial_grant().fs() {
         let failed = |source| GrantOpenError {
             path: granted.host.clone(),
             guest: granted.guest.clone(),
@@ -107,21 +109,21 @@ pub(crate) fn open_guest_resources(
         let entry = MountGrantEntry::from_mount(granted);
         if fs::metadata(&granted.host).map_err(failed)?.is_dir() {
             let root = open_folder(&granted.host).map_err(failed)?;
-            let shelf = disk.folder_usage.folder_usage(&root).map_err(failed)?;
-            mounts.push(GuestMount::from_folder(docket, &slots, entry, root, shelf));
+            let usage = disk.folder_usage.folder_usage(&root).map_err(failed)?;
+            mounts.push(GuestMount::from_folder(current_run, &open_files, entry, root, usage));
         } else {
             copy_file(granted, &mut scratch).map_err(failed)?;
             copies.push(entry);
         }
     }
-    mounts.extend(open_scratch_folders(docket, &slots, disk)?);
+    mounts.extend(open_scratch_folders(current_run, &open_files, disk)?);
     if let Some(folder) = &scratch {
         let (path, guest) = (folder.path().to_owned(), "/".to_owned());
         let root = open_folder(&path).map_err(|source| GrantOpenError { path, guest, source })?;
-        mounts.push(GuestMount::from_file_copies(docket, &slots, copies, root));
+        mounts.push(GuestMount::from_file_copies(current_run, &open_files, copies, root));
     }
     Ok(GuestResources {
-        wasi: build_wasi_context(&case, output, env),
+        wasi: build_wasi_context(&run_context, output, env),
         files: GuestFiles { mounts },
         file_copies: scratch,
     })
@@ -129,42 +131,42 @@ pub(crate) fn open_guest_resources(
 
 /// Opens the scratch folders of the run's session.
 fn open_scratch_folders(
-    docket: &Arc<CurrentRun>,
-    slots: &Arc<OpenFileCounter>,
+    current_run: &Arc<CurrentRun>,
+    open_files: &Arc<OpenFileCounter>,
     disk: &SharedDiskState,
 ) -> Result<Vec<Arc<GuestMount>>, GrantOpenError> {
-    let case = docket.context();
-    let Some(call) = case.call() else { return Ok(Vec::new()) };
+    let run_context = current_run.context();
+    let Some(call) = run_context.call() else { return Ok(Vec::new()) };
     let open = |granted: &ScratchGrant| {
         let opened = disk.scratch_folders.open_folder(
             &call.context().session_id,
             &granted.name,
             &disk.folder_usage,
         );
-        let (root, shelf) = opened.map_err(|source| GrantOpenError {
+        let (root, usage) = opened.map_err(|source| GrantOpenError {
             path: granted.name.clone().into(),
             guest: granted.mount.clone(),
             source,
         })?;
-        Ok(GuestMount::from_scratch_folder(docket, slots, granted, root, shelf))
+        Ok(GuestMount::from_scratch_folder(current_run, open_files, granted, root, usage))
     };
-    case.initial_grant().scratch().iter().map(open).collect()
+    run_context.initial_grant().scratch().iter().map(open).collect()
 }
 
 /// A context without any folder. Files have an implementation of their own; see `files`.
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a sandbox is opened")]
 fn build_wasi_context(
-    case: &RunContext,
+    run_context: &RunContext,
     [stdout, stderr]: &[GuestOutput; 2],
     env: &[(String, String)],
 ) -> WasiCtx {
     let mut context = WasiCtxBuilder::new();
-    match &case.role_links.program {
+    match &run_context.role_links.program {
         None => context.stdout(stdout.clone()).stderr(stderr.clone()),
         Some(program) => {
             let stderr = program.stderr(stderr);
             // Many programs read their own name before they look for arguments.
-            context.arg(case.initial_grant().plugin().as_str());
+            context.arg(run_context.initial_grant().plugin().as_str());
             context.stdin(program.stdin()).stdout(program.stdout()).stderr(stderr)
         }
     };

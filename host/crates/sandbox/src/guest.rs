@@ -73,10 +73,10 @@ impl Guest {
 
     /// Begins another run. Limits count separately for each run, except for memory that is still in
     /// use.
-    pub(crate) fn begin_run(&mut self, case: &Arc<RunContext>) {
-        self.current_run.begin_run(case);
-        self.run_context = Arc::clone(case);
-        self.http_gate.run_context = Arc::clone(case);
+    pub(crate) fn begin_run(&mut self, run_context: &Arc<RunContext>) {
+        self.current_run.begin_run(run_context);
+        self.run_context = Arc::clone(run_context);
+        self.http_gate.run_context = Arc::clone(run_context);
         self.http_gate.usage = Arc::default();
         self.counters = HostCallCounters::default();
         self.memory.begin_run();

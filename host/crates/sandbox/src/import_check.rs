@@ -43,14 +43,14 @@ const GUARDED_INTERFACES: [(&str, RequiredCapability); 12] = [
 
 impl RequiredCapability {
     fn is_requested(self, request: &PluginRequests) -> bool {
-        let wishes = |wanted: Capability| {
+        let requests = |wanted: Capability| {
             request.capabilities.iter().any(|entry| entry.requested.capability() == wanted)
         };
         match self {
             Self::Net => !request.net.is_empty(),
-            Self::NetOrListen => !request.net.is_empty() || wishes(Capability::Listen),
+            Self::NetOrListen => !request.net.is_empty() || requests(Capability::Listen),
             Self::RevealSecret => request.secrets.iter().any(|secret| secret.reveal),
-            Self::Capability(wanted) => wishes(wanted),
+            Self::Capability(wanted) => requests(wanted),
         }
     }
 
@@ -83,13 +83,13 @@ pub(crate) fn check_imports(
     manifest: &Manifest,
 ) -> Result<(), LoadError> {
     for interface in imports {
-        if let Some(need) = required_capability(interface)
-            && !need.is_requested(&manifest.request)
+        if let Some(required) = required_capability(interface)
+            && !required.is_requested(&manifest.request)
         {
             return Err(LoadError::UnrequestedCapability {
                 path: file.path().to_owned(),
                 interface: interface.clone(),
-                capability: need.request_name(),
+                capability: required.request_name(),
             });
         }
     }
@@ -98,5 +98,5 @@ pub(crate) fn check_imports(
 
 fn required_capability(import: &str) -> Option<RequiredCapability> {
     let interface = import.split('@').next().unwrap_or(import);
-    GUARDED_INTERFACES.iter().find(|(name, _)| *name == interface).map(|(_, need)| *need)
+    GUARDED_INTERFACES.iter().find(|(name, _)| *name == interface).map(|(_, required)| *required)
 }

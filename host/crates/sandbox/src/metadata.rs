@@ -123,9 +123,9 @@ impl Sandbox {
         file: &ComponentFile,
         manifest: &Manifest,
     ) -> Option<Result<ComponentMetadata, LoadError>> {
-        let kept = self.read_cached_metadata(file.digest(), &manifest.name);
+        let cached = self.read_cached_metadata(file.digest(), &manifest.name);
         // The manifest may have changed since the metadata was cached.
-        if let Some(metadata) = kept.filter(|metadata| metadata.has_roles(&manifest.roles)) {
+        if let Some(metadata) = cached.filter(|metadata| metadata.has_roles(&manifest.roles)) {
             return Some(
                 import_check::check_imports(&metadata.powers, file, manifest).map(|()| metadata),
             );
@@ -166,11 +166,11 @@ impl Sandbox {
         let bad =
             |message: String| LoadError::ToolListFailed { path: file.path().to_owned(), message };
         let grant = Arc::new(Grant::empty(plugin.clone()));
-        let case = RunContext::without_call(
+        let run_context = RunContext::without_call(
             Arc::new(FixedGrantAuthorizer::new(grant)),
             Some(LIST_TIME_MAX),
         );
-        let guest = self.create_guest(&case, &SharedPluginState::without_plugin());
+        let guest = self.create_guest(&run_context, &SharedPluginState::without_plugin());
         let guest = guest.map_err(|error| bad(error.to_string()))?;
         let abi = Arc::clone(&prepared.abi);
         let body = run::box_run_body(move |store, instance| {

@@ -172,9 +172,9 @@ impl Sandbox {
     /// Every reason that makes a component unusable; see [`LoadError`].
     pub fn load_plugin(self: &Arc<Self>, parts: PluginParts<'_>) -> Result<Plugin, LoadError> {
         let prepared = PreparedPlugin::new(self, parts.file, parts.manifest)?;
-        let residents = (parts.manifest.instance == InstanceLifetime::Session)
+        let instance_pool = (parts.manifest.instance == InstanceLifetime::Session)
             .then(|| self.create_instance_pool());
-        Ok(self.build_plugin(parts, prepared, Duration::MAX, residents))
+        Ok(self.build_plugin(parts, prepared, Duration::MAX, instance_pool))
     }
 
     /// Loads a WASI command as a plugin with one tool. The arguments are its standard input, and
@@ -199,7 +199,7 @@ impl Sandbox {
         parts: PluginParts<'_>,
         prepared: PreparedPlugin,
         time_max: Duration,
-        residents: Option<Arc<InstancePool>>,
+        instance_pool: Option<Arc<InstancePool>>,
     ) -> Plugin {
         let has_timers = prepared.abi.has_export(PluginExport::Timers);
         Plugin {
@@ -214,38 +214,39 @@ impl Sandbox {
                 notices: MinuteRateLimiter::default(),
                 has_timers,
             }),
-            instance_pool: residents,
+            instance_pool,
         }
     }
 
     /// Opens a sandbox for one run.
     pub(crate) fn create_guest(
         &self,
-        case: &Arc<RunContext>,
-        common: &Arc<SharedPluginState>,
+        run_context: &Arc<RunContext>,
+        shared_state: &Arc<SharedPluginState>,
     ) -> Result<Guest, grant::GrantOpenError> {
-        let environment = case.environment_variables(case.initial_grant());
-        let docket = CurrentRun::new(case);
-        let output = [LogLevel::Info, STDERR_LEVEL].map(|level| GuestOutput::new(&docket, level));
-        let opened = grant::open_guest_resources(&docket, &output, &environment, &self.disk)?;
-        let limits = case.initial_grant().limits().clone();
+        let environment = run_context.environment_variables(run_context.initial_grant());
+        let current_run = CurrentRun::new(run_context);
+        let output =
+            [LogLevel::Info, STDERR_LEVEL].map(|level| GuestOutput::new(&current_run, level));
+        let opened = grant::open_guest_resources(&current_run, &output, &environment, &self.disk)?;
+        let limits = run_context.initial_grant().limits().clone();
         Ok(Guest {
             wasi: opened.wasi,
             files: opened.files,
             table: bounded_table(limits.handles),
             http: bounded_http(),
             http_gate: HttpGate {
-                run_context: Arc::clone(case),
+                run_context: Arc::clone(run_context),
                 resolver: Arc::clone(&self.resolver),
                 tls: Arc::clone(&self.tls),
                 usage: Arc::new(HttpUsage::default()),
             },
             memory: MemoryAccount::new(limits.memory_bytes),
-            run_context: Arc::clone(case),
-            current_run: docket,
+            run_context: Arc::clone(run_context),
+            current_run,
             output,
             counters: HostCallCounters::default(),
-            shared_state: Arc::clone(common),
+            shared_state: Arc::clone(shared_state),
             limits,
             _file_copies: opened.file_copies,
         })
@@ -285,8 +286,8 @@ impl Plugin {
     }
 
     async fn run_lifecycle_call<R: Send + 'static>(&self, body: RunBody<R>) -> Result<R, String> {
-        let case = RunContext::without_call(Arc::clone(&self.authorizer), None);
-        self.run_without_call(&case, body).await
+        let run_context = RunContext::without_call(Arc::clone(&self.authorizer), None);
+        self.run_without_call(&run_context, body).await
     }
 
     /// Runs something without a call, and so without grants, in a fresh instance.
@@ -296,19 +297,19 @@ impl Plugin {
     /// The reason why it did not return, in human-readable form.
     pub(crate) async fn run_without_call<R: Send + 'static>(
         &self,
-        case: &Arc<RunContext>,
+        run_context: &Arc<RunContext>,
         body: RunBody<R>,
     ) -> Result<R, String> {
         let guest = self
             .sandbox
-            .create_guest(case, &self.shared_state)
+            .create_guest(run_context, &self.shared_state)
             .map_err(|error| error.to_string())?;
         run::run_guest(&self.prepared, guest, body).await.result.map_err(|stop| match stop {
             RunStopReason::Expired(TimeLimit::Wall) => {
-                format!("it took longer than {:?}", case.clock.wall_time_limit())
+                format!("it took longer than {:?}", run_context.clock.wall_time_limit())
             }
             RunStopReason::Expired(TimeLimit::Cpu) => {
-                cpu_limit_failure(case.initial_grant().limits()).message
+                cpu_limit_failure(run_context.initial_grant().limits()).message
             }
             RunStopReason::Failed(failure) => failure.message,
         })
@@ -349,8 +350,10 @@ impl Plugin {
         });
         let limits = self.authorizer.current_grant().limits().clone();
         let links = self.prepared.abi.role_links(&call, &limits);
-        let ran = self.run_call_with_limits(&limits, call, links, body).await;
-        self.build_report(ran, |value, ledger| self.outcome_from_return(value, ledger))
+        let completed = self.run_call_with_limits(&limits, call, links, body).await;
+        self.build_report(completed, |value, effect_log| {
+            self.outcome_from_return(value, effect_log)
+        })
     }
 
     /// Runs something that has passed the gate, as soon as a place is free, in a fresh instance or
@@ -374,16 +377,17 @@ impl Plugin {
         body: RunBody<R>,
     ) -> CompletedRun<R> {
         let started = Instant::now();
-        let room = self.acquire_slot(&call, limits).await;
-        let case = RunContext::for_call(Arc::clone(&self.authorizer), call, role, self.time_max);
-        let case = RunGuard::new(case);
-        let run = match room {
-            Ok((visit, _place)) => self.run_in_slot(visit, &case, body).await,
+        let slot = self.acquire_slot(&call, limits).await;
+        let run_context =
+            RunContext::for_call(Arc::clone(&self.authorizer), call, role, self.time_max);
+        let run_context = RunGuard::new(run_context);
+        let run = match slot {
+            Ok((lease, _call_slot)) => self.run_in_slot(lease, &run_context, body).await,
             Err(stop) => Err(stop),
         };
         let has_begun = run.is_ok();
         CompletedRun {
-            run_context: case,
+            run_context,
             run: run.unwrap_or_else(RunResult::from_failure),
             has_begun,
             elapsed: started.elapsed(),
@@ -398,32 +402,32 @@ impl Plugin {
         call: &AdmittedCall,
         limits: &PluginLimits,
     ) -> Result<(Option<InstanceLease>, CallSlot<'_>), RunStopReason> {
-        let visit = match &self.instance_pool {
-            Some(residents) => {
-                let room = residents.session_slot(&call.context().session_id);
-                Some(room.acquire_lease(limits.queue_time).await?)
+        let lease = match &self.instance_pool {
+            Some(instance_pool) => {
+                let slot = instance_pool.session_slot(&call.context().session_id);
+                Some(slot.acquire_lease(limits.queue_time).await?)
             }
             None => None,
         };
-        let place = self
+        let call_slot = self
             .call_slots
             .acquire_slot(limits)
             .await
-            .map_err(|none| self.slot_unavailable(&none))?;
-        Ok((visit, place))
+            .map_err(|slot_error| self.slot_unavailable(&slot_error))?;
+        Ok((lease, call_slot))
     }
 
     async fn run_in_slot<R: Send + 'static>(
         &self,
-        visit: Option<InstanceLease>,
-        case: &Arc<RunContext>,
+        lease: Option<InstanceLease>,
+        run_context: &Arc<RunContext>,
         body: RunBody<R>,
     ) -> Result<RunResult<R>, RunStopReason> {
-        let guest = || self.sandbox.create_guest(case, &self.shared_state);
-        let run = match visit {
-            Some(visit) => {
-                visit
-                    .run_in_instance(case, body, || {
+        let guest = || self.sandbox.create_guest(run_context, &self.shared_state);
+        let run = match lease {
+            Some(lease) => {
+                lease
+                    .run_in_instance(run_context, body, || {
                         Ok(GuestInstance::new(&self.prepared, guest()?))
                     })
                     .await
@@ -436,16 +440,18 @@ impl Plugin {
         run.map_err(|error| RunStopReason::Failed(grant_open_failure(&error)))
     }
 
-    fn slot_unavailable(&self, none: &CallSlotError) -> RunStopReason {
+    fn slot_unavailable(&self, slot_error: &CallSlotError) -> RunStopReason {
         RunStopReason::Failed(CallFailure::new(
             FailureKind::LimitReached,
-            format!("{} {none}", self.name),
+            format!("{} {slot_error}", self.name),
         ))
     }
 
     /// The current warm instances, sorted by session ID.
     pub fn instances(&self) -> Vec<InstanceInfo> {
-        self.instance_pool.as_ref().map_or_else(Vec::new, |residents| residents.list_instances())
+        self.instance_pool
+            .as_ref()
+            .map_or_else(Vec::new, |instance_pool| instance_pool.list_instances())
     }
 }
 

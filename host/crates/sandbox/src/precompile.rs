@@ -60,12 +60,12 @@ impl Sandbox {
     pub async fn compile_ahead(
         self: &Arc<Self>,
         files: &[&ComponentFile],
-        patience: Duration,
+        time_max: Duration,
         progress: &(dyn Fn(CompileProgress<'_>) + Sync),
     ) -> BTreeSet<String> {
         let mut waiting: BTreeSet<String> =
             files.iter().map(|file| file.digest().to_owned()).collect();
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + time_max;
         let mut finished = self.start_compiling(files);
         while !waiting.is_empty() && Instant::now() < deadline {
             let paths: Vec<&Path> = files

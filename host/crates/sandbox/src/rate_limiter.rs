@@ -28,18 +28,18 @@ const GATHER_TIME: Duration = Duration::from_secs(1);
 impl MinuteRateLimiter {
     /// Counts one more. The last event that fits into the minute gathers every further one, so that
     /// events beyond the limit are combined instead of lost.
-    pub(crate) fn schedule_event(&self, most: u32, now: Instant) -> EventTiming {
-        let most = (most as usize).max(1);
+    pub(crate) fn schedule_event(&self, limit: u32, now: Instant) -> EventTiming {
+        let limit = (limit as usize).max(1);
         let mut recent = self.lock_recent(now);
         let planned = recent.back().and_then(|last| last.checked_duration_since(now));
         if let Some(wait) = planned.filter(|wait| !wait.is_zero()) {
             return EventTiming::Gathered(wait);
         }
-        if recent.len() + 1 < most {
+        if recent.len() + 1 < limit {
             recent.push_back(now);
             return EventTiming::Now;
         }
-        let at = match recent.len().checked_sub(most).and_then(|first| recent.get(first)) {
+        let at = match recent.len().checked_sub(limit).and_then(|first| recent.get(first)) {
             // The next slot becomes free when the oldest event leaves the window.
             Some(oldest) => (*oldest + MINUTE).max(now + GATHER_TIME),
             None => now + GATHER_TIME,
@@ -49,9 +49,9 @@ impl MinuteRateLimiter {
     }
 
     /// Counts one more. Returns false if the limit is reached.
-    pub(crate) fn try_count(&self, most: u32, now: Instant) -> bool {
+    pub(crate) fn try_count(&self, limit: u32, now: Instant) -> bool {
         let mut recent = self.lock_recent(now);
-        let fits = recent.len() < most as usize;
+        let fits = recent.len() < limit as usize;
         if fits {
             recent.push_back(now);
         }
@@ -88,25 +88,25 @@ mod tests {
     /// No minute has more turns than the limit for any sequence of events, and no event is refused.
     #[test]
     fn what_is_beyond_the_limit_of_a_minute_is_gathered_and_not_refused() {
-        for most in [1, 2, 3, 10, 600] {
+        for limit in [1, 2, 3, 10, 600] {
             for step_ms in [0, 7, 900, 5_000, 61_000] {
                 let (minute, begun) = (MinuteRateLimiter::default(), Instant::now());
                 let mut shown = Vec::new();
                 for number in 0..1_500_u32 {
                     let now = begun + Duration::from_millis(step_ms) * number;
-                    let at = match minute.schedule_event(most, now) {
+                    let at = match minute.schedule_event(limit, now) {
                         EventTiming::Now => now,
                         EventTiming::Gathered(wait) => now + wait,
                     };
-                    assert!(at < now + MINUTE + GATHER_TIME, "{most} {step_ms}: {number}");
+                    assert!(at < now + MINUTE + GATHER_TIME, "{limit} {step_ms}: {number}");
                     // Events of the same gathering are one message.
                     if at == now || shown.last() != Some(&at) {
                         shown.push(at);
                     }
                 }
-                for minute in shown.windows(most as usize + 1) {
-                    let took = minute[most as usize] - minute[0];
-                    assert!(took >= MINUTE, "{most} {step_ms}: {took:?}");
+                for minute in shown.windows(limit as usize + 1) {
+                    let took = minute[limit as usize] - minute[0];
+                    assert!(took >= MINUTE, "{limit} {step_ms}: {took:?}");
                 }
             }
         }

@@ -68,10 +68,11 @@ impl BareComponent {
     #[expect(clippy::disallowed_methods, reason = "the baseline is bare wasmtime")]
     pub async fn instantiate(&self) -> BareInstance {
         let grant = Arc::new(Grant::empty("bench".parse().expect("a name")));
-        let case = RunContext::without_call(Arc::new(FixedGrantAuthorizer::new(grant)), None);
+        let run_context =
+            RunContext::without_call(Arc::new(FixedGrantAuthorizer::new(grant)), None);
         let guest = self
             .sandbox
-            .create_guest(&case, &SharedPluginState::without_plugin())
+            .create_guest(&run_context, &SharedPluginState::without_plugin())
             .expect("a guest");
         let mut store = Store::new(&self.engine.wasm, guest);
         store.set_epoch_deadline(1);

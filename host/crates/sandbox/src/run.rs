@@ -93,15 +93,15 @@ impl GuestInstance {
     /// Runs the guest until it returns, fails or runs out of time. Unless it returned, its state is
     /// unknown and it must not be run again.
     pub(crate) async fn run_body<R>(&mut self, body: RunBody<R>) -> RunResult<R> {
-        let _beat = self.engine.ticker.register_guest();
+        let _epoch_guard = self.engine.ticker.register_guest();
         self.store.set_epoch_deadline(1);
-        let case = Arc::clone(&self.guest().run_context);
+        let run_context = Arc::clone(&self.guest().run_context);
         let result = {
             let work = pin!(self.call_body(body));
             tokio::select! {
                 biased;
-                result = case.clock.meter_future(work) => Some(result),
-                () = case.clock.wait_for_wall_time_limit() => None,
+                result = run_context.clock.meter_future(work) => Some(result),
+                () = run_context.clock.wait_for_wall_time_limit() => None,
             }
         };
         self.guest_mut().end_run();
@@ -129,11 +129,11 @@ pub(crate) async fn run_guest<R: Send + 'static>(
     guest: Guest,
     body: RunBody<R>,
 ) -> RunResult<R> {
-    let ledger = guest.run_context.effect_log.clone();
-    let mut vessel = GuestInstance::new(prepared, guest);
-    let task = tokio::spawn(async move { vessel.run_body(body).await });
+    let effect_log = guest.run_context.effect_log.clone();
+    let mut guest_instance = GuestInstance::new(prepared, guest);
+    let task = tokio::spawn(async move { guest_instance.run_body(body).await });
     let _guard = AbortOnDrop(task.abort_handle());
-    task.await.unwrap_or_else(|error| lost_run_result(error.to_string(), &ledger))
+    task.await.unwrap_or_else(|error| lost_run_result(error.to_string(), &effect_log))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a guest is run")]
@@ -231,8 +231,8 @@ fn find_reached_limit(error: &wasmtime::Error, guest: &Guest) -> Option<String> 
 }
 
 /// The result of a task that ended without one: the host panicked or is shutting down.
-pub(crate) fn lost_run_result<R>(how: String, ledger: &EffectLog) -> RunResult<R> {
-    ledger.record_limit("host");
+pub(crate) fn lost_run_result<R>(how: String, effect_log: &EffectLog) -> RunResult<R> {
+    effect_log.record_limit("host");
     let message = "the call was lost inside the host; nothing else is affected";
     let failure = CallFailure::new(FailureKind::Internal, message).with_detail(how);
     RunResult { result: Err(RunStopReason::Failed(failure)), memory_bytes_peak: 0 }

@@ -29,39 +29,39 @@ pub(crate) struct RunContext {
 impl RunContext {
     /// A run on behalf of a call. It lasts `time_max` at most, even if the policy allows more.
     pub(crate) fn for_call(
-        warden: Arc<dyn HostCallAuthorizer>,
+        authorizer: Arc<dyn HostCallAuthorizer>,
         call: Arc<AdmittedCall>,
-        role: RoleLinks,
+        role_links: RoleLinks,
         time_max: Duration,
     ) -> Arc<Self> {
-        let grant = warden.current_grant();
+        let grant = authorizer.current_grant();
         let limits = grant.limits();
         let clock = RunClock::start(limits.time.min(time_max), limits.cpu);
-        let ledger = EffectLog::new(limits.log_bytes);
+        let effect_log = EffectLog::new(limits.log_bytes);
         Arc::new(Self {
             clock,
-            effect_log: ledger,
-            authorizer: warden,
+            effect_log,
+            authorizer,
             initial_grant: grant,
             call: Some(call),
-            role_links: role,
+            role_links,
         })
     }
 
     /// A run that neither a rule nor the user has allowed. It has no grants.
     pub(crate) fn without_call(
-        warden: Arc<dyn HostCallAuthorizer>,
+        authorizer: Arc<dyn HostCallAuthorizer>,
         time_max: Option<Duration>,
     ) -> Arc<Self> {
-        let granted = Arc::new(warden.current_grant().without_permissions());
-        let limits = granted.limits();
+        let initial_grant = Arc::new(authorizer.current_grant().without_permissions());
+        let limits = initial_grant.limits();
         let clock = RunClock::start(time_max.unwrap_or(limits.time), limits.cpu);
-        let ledger = EffectLog::new(limits.log_bytes);
+        let effect_log = EffectLog::new(limits.log_bytes);
         Arc::new(Self {
             clock,
-            effect_log: ledger,
-            authorizer: warden,
-            initial_grant: granted,
+            effect_log,
+            authorizer,
+            initial_grant,
             call: None,
             role_links: RoleLinks::default(),
         })
@@ -92,10 +92,10 @@ impl RunContext {
 
     /// The owner of the data that the guest stores.
     pub(crate) fn data_owner(&self) -> DataOwner {
-        let of_call = self.call().and_then(|call| call.context().user_id.as_deref());
+        let call_user = self.call().and_then(|call| call.context().user_id.as_deref());
         DataOwner {
             plugin: self.initial_grant.plugin().clone(),
-            user: of_call.unwrap_or_else(|| self.authorizer.default_user()).to_owned(),
+            user: call_user.unwrap_or_else(|| self.authorizer.default_user()).to_owned(),
         }
     }
 
@@ -111,8 +111,8 @@ impl RunContext {
     ///
     /// The secret is not available. The message contains no part of it.
     pub(crate) async fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
-        let (warden, name) = (Arc::clone(&self.authorizer), name.to_owned());
-        let found = tokio::task::spawn_blocking(move || warden.look_up_secret(&name)).await;
+        let (authorizer, name) = (Arc::clone(&self.authorizer), name.to_owned());
+        let found = tokio::task::spawn_blocking(move || authorizer.look_up_secret(&name)).await;
         found.unwrap_or_else(|_| Err("looking it up failed".to_owned()))
     }
 
@@ -130,11 +130,11 @@ impl RunContext {
         kind: OutboundAccessKind<'_>,
     ) -> Result<(), Denial> {
         let Some(call) = &self.call else { return Err(self.deny_without_call(what)) };
-        let _hold = self.clock.pause();
+        let _pause = self.clock.pause();
         let access = OutboundAccess { call, what, kind };
-        let asking = self.effect_log.begin_question(what);
+        let question = self.effect_log.begin_question(what);
         let answer = self.authorizer.authorize_access(access).await;
-        asking.mark_answered();
+        question.mark_answered();
         match answer {
             Ok(None) => Ok(()),
             Ok(Some(answer)) => {
@@ -175,8 +175,8 @@ impl RunContext {
 pub(crate) struct RunGuard(Arc<RunContext>);
 
 impl RunGuard {
-    pub(crate) fn new(case: Arc<RunContext>) -> Self {
-        Self(case)
+    pub(crate) fn new(run_context: Arc<RunContext>) -> Self {
+        Self(run_context)
     }
 }
 

@@ -114,18 +114,18 @@ impl Sandbox {
 
     /// Creates the collection of warm instances for one more plugin.
     pub(crate) fn create_instance_pool(&self) -> Arc<InstancePool> {
-        let residents = Arc::default();
+        let instance_pool = Arc::default();
         let mut all = self.lock_instance_pools();
         all.retain(|known| known.strong_count() > 0);
-        all.push(Arc::downgrade(&residents));
-        residents
+        all.push(Arc::downgrade(&instance_pool));
+        instance_pool
     }
 
     /// Ends a session: stops its warm instances, even in the middle of a call, and removes its
     /// scratch folders.
     pub async fn end_session(&self, session_id: &str) {
         let all: Vec<_> = self.lock_instance_pools().iter().filter_map(Weak::upgrade).collect();
-        all.iter().for_each(|residents| residents.end_session(session_id));
+        all.iter().for_each(|instance_pool| instance_pool.end_session(session_id));
         let (disk, session_id) = (Arc::clone(&self.disk), session_id.to_owned());
         // If this fails, the folders are removed with the sandbox.
         let _ =

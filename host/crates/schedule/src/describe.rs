@@ -46,14 +46,16 @@ pub fn describe_moment(moment: &TimerSchedule, next_ms: u64, now: &Zoned) -> Str
         TimerSchedule::AtMs(_) | TimerSchedule::InMs(_) => describe_time(next_ms, now),
         TimerSchedule::EveryMs(every_ms) => describe_interval(*every_ms),
         TimerSchedule::Calendar { cron, time_zone } => {
-            let said = describe_cron(cron).unwrap_or_else(|| {
+            let description = describe_cron(cron).unwrap_or_else(|| {
                 format!("by the calendar \"{}\"", text::escape_excerpt(cron, CRON_CHARS_MAX))
             });
             let elsewhere =
                 time_zone.as_deref().filter(|zone| now.time_zone().iana_name() != Some(zone));
             match elsewhere {
-                Some(zone) => format!("{said} in {}", text::escape_excerpt(zone, CRON_CHARS_MAX)),
-                None => said,
+                Some(zone) => {
+                    format!("{description} in {}", text::escape_excerpt(zone, CRON_CHARS_MAX))
+                }
+                None => description,
             }
         }
     }

@@ -20,11 +20,8 @@ const QUESTIONS_WAITING_MAX: usize = 16;
 
 /// Creates a desk for askers, and the other end for the session that answers.
 pub fn approval_channel() -> (ApprovalSender, PendingApprovals) {
-    let (asking, arriving) = mpsc::channel(QUESTIONS_WAITING_MAX);
-    (
-        ApprovalSender { sender: asking },
-        PendingApprovals { incoming: arriving, open: BTreeMap::new(), last_id: 0 },
-    )
+    let (sender, incoming) = mpsc::channel(QUESTIONS_WAITING_MAX);
+    (ApprovalSender { sender }, PendingApprovals { incoming, open: BTreeMap::new(), last_id: 0 })
 }
 
 /// Where the gate asks. Clones ask the same session.
@@ -36,10 +33,10 @@ pub struct ApprovalSender {
 impl Consent for ApprovalSender {
     fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
-            let (answer, answered) = oneshot::channel();
+            let (answer, answer_receiver) = oneshot::channel();
             // Either end may be gone at any moment; then no user can say yes.
             let _ = self.sender.send(ApprovalQuestion { request, answer }).await;
-            answered.await.unwrap_or(ApprovalAnswer::Nobody)
+            answer_receiver.await.unwrap_or(ApprovalAnswer::Nobody)
         })
     }
 }
@@ -80,11 +77,11 @@ struct OpenQuestion {
 impl From<ApprovalQuestion> for OpenQuestion {
     fn from(question: ApprovalQuestion) -> Self {
         let ApprovalQuestion { request, answer } = question;
-        let admission_of = match request.subject {
+        let admitted_call_id = match request.subject {
             ApprovalSubject::Call => Some(request.call.context.call_id),
             ApprovalSubject::Access { .. } => None,
         };
-        Self { answer, admission_call_id: admission_of }
+        Self { answer, admission_call_id: admitted_call_id }
     }
 }
 
@@ -120,7 +117,7 @@ impl PendingApprovals {
     /// Returns `None` if the question is not open, else the call whose admission it is about, if
     /// any.
     pub(super) fn admission_call_id(&self, id: u64) -> Option<Option<&str>> {
-        self.open.get(&id).map(|asker| asker.admission_call_id.as_deref())
+        self.open.get(&id).map(|pending| pending.admission_call_id.as_deref())
     }
 
     /// Withdraws a question. Its asker must have gone.
@@ -130,7 +127,7 @@ impl PendingApprovals {
 
     /// Answers an open question, once. Returns whether the asker received the answer.
     pub(super) fn answer(&mut self, id: u64, answer: ApprovalAnswer) -> bool {
-        self.open.remove(&id).is_some_and(|asker| asker.answer.send(answer).is_ok())
+        self.open.remove(&id).is_some_and(|pending| pending.answer.send(answer).is_ok())
     }
 
     /// Refuses every open question and returns their ids.
@@ -144,18 +141,18 @@ impl PendingApprovals {
 
     /// Whether an asker waits for an answer.
     pub(super) fn has_open_question(&self) -> bool {
-        self.open.values().any(|asker| !asker.answer.is_closed())
+        self.open.values().any(|pending| !pending.answer.is_closed())
     }
 }
 
 /// Waits, forever if need be, until one of the askers has gone.
 fn first_withdrawn(open: &mut BTreeMap<u64, OpenQuestion>) -> impl Future<Output = u64> + '_ {
     future::poll_fn(|cx| {
-        let mut gone =
-            open.iter_mut().filter_map(|(id, asker)| match asker.answer.poll_closed(cx) {
+        let mut withdrawn_ids =
+            open.iter_mut().filter_map(|(id, pending)| match pending.answer.poll_closed(cx) {
                 Poll::Ready(()) => Some(*id),
                 Poll::Pending => None,
             });
-        gone.next().map_or(Poll::Pending, Poll::Ready)
+        withdrawn_ids.next().map_or(Poll::Pending, Poll::Ready)
     })
 }

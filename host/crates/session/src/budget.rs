@@ -237,8 +237,8 @@ impl UsageTracker {
     /// was over the budget.
     pub(super) fn charge_answer(&mut self) -> Result<(), BudgetLimit> {
         let TurnLimits { turns_max, .. } = self.limits;
-        if let Some(reached) = self.turn.reached_limit.take() {
-            return Err(reached);
+        if let Some(reached_limit) = self.turn.reached_limit.take() {
+            return Err(reached_limit);
         }
         self.check_spending()?;
         if self.turn.usage.answers >= turns_max {
@@ -258,12 +258,12 @@ impl UsageTracker {
         tool: &ToolRef,
         arguments: &str,
     ) -> Result<(), BudgetLimit> {
-        let counted =
+        let charged =
             self.check_spending().and_then(|()| self.check_and_count_call(tool, arguments));
-        if let Err(budget) = &counted {
+        if let Err(budget) = &charged {
             self.turn.reached_limit.get_or_insert_with(|| budget.clone());
         }
-        counted
+        charged
     }
 
     fn check_and_count_call(&mut self, tool: &ToolRef, arguments: &str) -> Result<(), BudgetLimit> {
@@ -272,14 +272,14 @@ impl UsageTracker {
         if turn.usage.calls >= calls_max {
             return Err(BudgetLimit::Calls { calls_max });
         }
-        let same = turn
+        let repeat_counts = turn
             .repeat_counts
             .entry((tool.clone(), ComparableArguments::parse(arguments)))
             .or_default();
-        if *same >= repeats_max {
+        if *repeat_counts >= repeats_max {
             return Err(BudgetLimit::Repeats { tool: tool.clone(), repeats_max });
         }
-        *same += 1;
+        *repeat_counts += 1;
         turn.usage.calls += 1;
         Ok(())
     }
@@ -304,10 +304,10 @@ impl UsageTracker {
 
 fn check_limit<T: PartialOrd + Copy>(
     used: T,
-    most: Option<T>,
+    limit: Option<T>,
     budget: impl Fn(T) -> BudgetLimit,
 ) -> Result<(), BudgetLimit> {
-    most.filter(|most| used >= *most).map_or(Ok(()), |most| Err(budget(most)))
+    limit.filter(|limit| used >= *limit).map_or(Ok(()), |limit| Err(budget(limit)))
 }
 
 /// Input and output tokens.

@@ -24,22 +24,22 @@ impl<T: Into<CallReport>> From<T> for CallEnding {
 
 impl CallEnding {
     /// The end of a call that was halted before it ran.
-    pub(super) fn before_run(halt: Interrupt) -> Self {
-        Self::from_interrupt(halt, "it was not made")
+    pub(super) fn before_run(interrupt: Interrupt) -> Self {
+        Self::from_interrupt(interrupt, "it was not made")
     }
 
     /// The end of a call that was halted while it ran.
-    pub(super) fn during_run(halt: Interrupt) -> Self {
-        Self::from_interrupt(halt, "it may or may not have had its effect")
+    pub(super) fn during_run(interrupt: Interrupt) -> Self {
+        Self::from_interrupt(interrupt, "it may or may not have had its effect")
     }
 
-    fn from_interrupt(halt: Interrupt, consequence: &str) -> Self {
-        match halt {
+    fn from_interrupt(interrupt: Interrupt, consequence: &str) -> Self {
+        match interrupt {
             Interrupt::Cancelled => Outcome::Cancelled.into(),
             Interrupt::TimeUp { time_max } => {
-                let why = format!("the turn may take {time_max:?} at most; {consequence}");
+                let reason = format!("the turn may take {time_max:?} at most; {consequence}");
                 let report = Outcome::TimedOut { limit: time_max }.into();
-                Self { report, reason: Some(why) }
+                Self { report, reason: Some(reason) }
             }
         }
     }
@@ -47,22 +47,22 @@ impl CallEnding {
     /// Returns the result for the model, as JSON text. `edited` holds the arguments if the user
     /// changed them.
     pub(super) fn result_text(&self, edited: Option<&str>) -> String {
-        let told = self.to_model_value();
-        let told = match edited {
+        let model_value = self.to_model_value();
+        let model_value = match edited {
             Some(arguments) => json!({
                 "note": "the user changed the arguments of this call before it was decided",
                 "arguments": parse_or_string(arguments),
-                "result": told,
+                "result": model_value,
             }),
-            None => told,
+            None => model_value,
         };
-        to_bounded_json(&told, RESULT_BYTES_MAX)
+        to_bounded_json(&model_value, RESULT_BYTES_MAX)
     }
 
     fn to_model_value(&self) -> Value {
         let outcome = &self.report.outcome;
         match &self.reason {
-            Some(why) => json!({ "outcome": outcome.as_str(), "error": why }),
+            Some(reason) => json!({ "outcome": outcome.as_str(), "error": reason }),
             None => outcome.to_model_value(),
         }
     }
@@ -70,8 +70,8 @@ impl CallEnding {
 
 /// Returns the arguments as JSON if they are valid, else as a string.
 fn parse_or_string(arguments: &str) -> Value {
-    let read = sallyport_contract::json::parse_json(arguments, RESULT_BYTES_MAX);
-    read.unwrap_or_else(|_| arguments.into())
+    let parsed = sallyport_contract::json::parse_json(arguments, RESULT_BYTES_MAX);
+    parsed.unwrap_or_else(|_| arguments.into())
 }
 
 /// Writes a value as JSON text of at most `bytes_max` bytes. A longer one becomes an object that

@@ -44,20 +44,20 @@ pub(super) type CallInterpretation = (ToolRef, String, CallMeaning);
 /// Determines the meaning of each call of an answer.
 pub(super) fn interpret_calls(reply: &ModelReply, toolset: &Toolset) -> Vec<CallInterpretation> {
     let calls = &reply.message.calls;
-    let meant = calls.iter().enumerate().map(|(index, call)| {
+    let interpretations = calls.iter().enumerate().map(|(index, call)| {
         // Only the last call can be the one that was cut.
         let may_be_cut = reply.finish == FinishReason::Length && index + 1 == calls.len();
         interpret_call(call, may_be_cut, toolset)
     });
-    meant.collect()
+    interpretations.collect()
 }
 
 /// Combines the calls of a message with their meanings.
 pub(super) fn combine_calls(
     message: &AssistantMessage,
-    meant: Vec<CallInterpretation>,
+    interpretations: Vec<CallInterpretation>,
 ) -> Vec<InterpretedCall> {
-    let calls = message.calls.iter().zip(meant);
+    let calls = message.calls.iter().zip(interpretations);
     calls
         .map(|(call, (tool, arguments, meaning))| InterpretedCall {
             call_id: call.id.clone(),
@@ -74,15 +74,15 @@ fn interpret_call(
     may_be_cut: bool,
     toolset: &Toolset,
 ) -> CallInterpretation {
-    let own = || ToolRef::Own(call.name.clone());
+    let own_tool = || ToolRef::Own(call.name.clone());
     let (tool, arguments, meaning) = match toolset.parse_call(call) {
         UnwrappedCall::Tool { name, arguments } => resolve_tool(&name, arguments, toolset),
         UnwrappedCall::Search { query, limit } => {
-            (own(), call.arguments.clone(), CallMeaning::Search { query, limit })
+            (own_tool(), call.arguments.clone(), CallMeaning::Search { query, limit })
         }
         UnwrappedCall::Broken(failure) => {
-            let nothing = CallMeaning::Rejected(Outcome::InvalidArguments(failure));
-            (own(), call.arguments.clone(), nothing)
+            let rejected = CallMeaning::Rejected(Outcome::InvalidArguments(failure));
+            (own_tool(), call.arguments.clone(), rejected)
         }
     };
     if may_be_cut && json::parse_json(&call.arguments, CUT_BYTES_MAX).is_err() {

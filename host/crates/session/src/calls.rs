@@ -67,10 +67,12 @@ impl BatchCall {
     }
 
     /// Returns the ending of a call that is interrupted by a halt; `None` if it has already ended.
-    fn interrupted_ending(&self, halt: Interrupt) -> Option<CallEnding> {
+    fn interrupted_ending(&self, interrupt: Interrupt) -> Option<CallEnding> {
         match self.stage {
-            CallStage::Requested(_) | CallStage::Admitted(_) => Some(CallEnding::before_run(halt)),
-            CallStage::Running => Some(CallEnding::during_run(halt)),
+            CallStage::Requested(_) | CallStage::Admitted(_) => {
+                Some(CallEnding::before_run(interrupt))
+            }
+            CallStage::Running => Some(CallEnding::during_run(interrupt)),
             CallStage::Ended(_) => None,
         }
     }
@@ -124,20 +126,20 @@ impl CallBatch {
     /// The calls were halted; they have ended nevertheless.
     pub(super) async fn run_calls(
         &mut self,
-        book: &mut SessionLog,
-        front: &mut ClientPort,
+        log: &mut SessionLog,
+        client: &mut ClientPort,
     ) -> Result<(), Interrupt> {
-        front.set_current_calls(self.calls.iter().map(|call| call.id.clone()).collect());
-        let mut going = self.admit_calls(book, front).await;
-        if going.is_ok() {
-            self.start_calls(front);
-            going = self.await_running(book, front).await;
+        client.set_current_calls(self.calls.iter().map(|call| call.id.clone()).collect());
+        let mut run_result = self.admit_calls(log, client).await;
+        if run_result.is_ok() {
+            self.start_calls(client);
+            run_result = self.await_running(log, client).await;
         }
-        if let Err(halt) = going {
-            self.interrupt_calls(halt, book, front).await;
+        if let Err(interrupt) = run_result {
+            self.interrupt_calls(interrupt, log, client).await;
         }
-        front.set_current_calls(Vec::new());
-        going
+        client.set_current_calls(Vec::new());
+        run_result
     }
 
     /// Returns the outcomes of the calls, in the order of the calls.
@@ -149,15 +151,15 @@ impl CallBatch {
     /// at a time.
     async fn admit_calls(
         &mut self,
-        book: &mut SessionLog,
-        front: &mut ClientPort,
+        log: &mut SessionLog,
+        client: &mut ClientPort,
     ) -> Result<(), Interrupt> {
         let ended = self.calls.iter().filter_map(BatchCall::to_record).collect();
-        book.write_records(ended, front).await;
+        log.write_records(ended, client).await;
         for index in 0..self.calls.len() {
-            match self.admit_call(index, book, front).await? {
+            match self.admit_call(index, log, client).await? {
                 Some(Ok(admitted)) => self.calls[index].stage = CallStage::Admitted(admitted),
-                Some(Err(refusal)) => self.end_call(index, (*refusal).into(), book, front).await,
+                Some(Err(refusal)) => self.end_call(index, (*refusal).into(), log, client).await,
                 None => {}
             }
         }
@@ -169,20 +171,21 @@ impl CallBatch {
     async fn admit_call(
         &mut self,
         index: usize,
-        book: &mut SessionLog,
-        front: &mut ClientPort,
+        log: &mut SessionLog,
+        client: &mut ClientPort,
     ) -> Result<Option<Result<AdmittedCall, Box<CallReport>>>, Interrupt> {
-        while let CallStage::Requested(asked) = &self.calls[index].stage {
-            let mut admission = abortable_task::spawn_admission(&self.toolbox, asked.clone());
-            let (id, pages) = (&self.calls[index].id, book.journal_mut());
-            match front.await_admission(pages, id, admission.join()).await? {
-                AdmissionResult::Decided(ruling) => {
-                    return Ok(Some(ruling.unwrap_or_else(|error| {
+        while let CallStage::Requested(requested_call) = &self.calls[index].stage {
+            let mut admission =
+                abortable_task::spawn_admission(&self.toolbox, requested_call.clone());
+            let (id, journal_writer) = (&self.calls[index].id, log.journal_mut());
+            match client.await_admission(journal_writer, id, admission.join()).await? {
+                AdmissionResult::Decided(decision) => {
+                    return Ok(Some(decision.unwrap_or_else(|error| {
                         Err(Box::new(abortable_task::failure_report(error)))
                     })));
                 }
                 AdmissionResult::Edited { question_id: question, arguments } => {
-                    self.apply_edit(index, admission, question, arguments, front).await;
+                    self.apply_edit(index, admission, question, arguments, client).await;
                 }
             }
         }
@@ -195,23 +198,23 @@ impl CallBatch {
         admission: AbortableTask<T>,
         question: u64,
         arguments: String,
-        front: &mut ClientPort,
+        client: &mut ClientPort,
     ) {
         // The asker has to be gone before its question is, or it would receive an answer.
         admission.abort_and_wait().await;
-        front.withdraw_question(question).await;
+        client.withdraw_question(question).await;
         let call = &mut self.calls[index];
         call.edit_arguments(arguments.clone());
-        front.emit(SessionEvent::ArgumentsEdited { call_id: call.id.clone(), arguments }).await;
+        client.emit(SessionEvent::ArgumentsEdited { call_id: call.id.clone(), arguments }).await;
     }
 
-    fn start_calls(&mut self, front: &mut ClientPort) {
+    fn start_calls(&mut self, client: &mut ClientPort) {
         for (index, call) in self.calls.iter_mut().enumerate() {
             if let CallStage::Admitted(admitted) = &call.stage {
                 let (toolbox, admitted) = (Arc::clone(&self.toolbox), admitted.clone());
                 let task = self.running.spawn(async move { toolbox.run_call(admitted).await });
                 self.task_indices.insert(task.id(), index);
-                front.begin_progress(&call.id);
+                client.begin_progress(&call.id);
                 call.stage = CallStage::Running;
             }
         }
@@ -220,18 +223,18 @@ impl CallBatch {
     /// Waits until every running call has ended.
     async fn await_running(
         &mut self,
-        book: &mut SessionLog,
-        front: &mut ClientPort,
+        log: &mut SessionLog,
+        client: &mut ClientPort,
     ) -> Result<(), Interrupt> {
-        self.announce_ended(front).await;
+        self.announce_ended(client).await;
         loop {
             let next = self.running.join_next_with_id();
-            let Some(joined) = front.run_until_interrupted(book.journal_mut(), next).await? else {
+            let Some(joined) = client.run_until_interrupted(log.journal_mut(), next).await? else {
                 return Ok(());
             };
             if let Some((index, ending)) = self.match_finished_task(joined, None) {
-                self.end_call(index, ending, book, front).await;
-                self.announce_ended(front).await;
+                self.end_call(index, ending, log, client).await;
+                self.announce_ended(client).await;
             }
         }
     }
@@ -240,35 +243,37 @@ impl CallBatch {
     /// result.
     async fn interrupt_calls(
         &mut self,
-        halt: Interrupt,
-        book: &mut SessionLog,
-        front: &mut ClientPort,
+        interrupt: Interrupt,
+        log: &mut SessionLog,
+        client: &mut ClientPort,
     ) {
         self.running.abort_all();
         while let Some(joined) = self.running.join_next_with_id().await {
-            if let Some((index, ending)) = self.match_finished_task(joined, Some(halt)) {
-                self.end_call(index, ending, book, front).await;
+            if let Some((index, ending)) = self.match_finished_task(joined, Some(interrupt)) {
+                self.end_call(index, ending, log, client).await;
             }
         }
         for index in 0..self.calls.len() {
-            if let Some(ending) = self.calls[index].interrupted_ending(halt) {
-                self.end_call(index, ending, book, front).await;
+            if let Some(ending) = self.calls[index].interrupted_ending(interrupt) {
+                self.end_call(index, ending, log, client).await;
             }
         }
-        self.announce_ended(front).await;
+        self.announce_ended(client).await;
     }
 
     /// Returns the call that a task ran, and its ending.
     fn match_finished_task(
         &mut self,
         joined: Result<(Id, CallReport), JoinError>,
-        halt: Option<Interrupt>,
+        interrupt: Option<Interrupt>,
     ) -> Option<(usize, CallEnding)> {
         let id = joined.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
         let index = self.task_indices.remove(&id)?;
-        let ending = match (joined, halt) {
+        let ending = match (joined, interrupt) {
             (Ok((_, report)), _) => report.into(),
-            (Err(error), Some(halt)) if error.is_cancelled() => CallEnding::during_run(halt),
+            (Err(error), Some(interrupt)) if error.is_cancelled() => {
+                CallEnding::during_run(interrupt)
+            }
             (Err(error), _) => abortable_task::failure_report(error).into(),
         };
         Some((index, ending))
@@ -278,19 +283,19 @@ impl CallBatch {
         &mut self,
         index: usize,
         ending: CallEnding,
-        book: &mut SessionLog,
-        front: &mut ClientPort,
+        log: &mut SessionLog,
+        client: &mut ClientPort,
     ) {
         let call = &mut self.calls[index];
-        front.end_progress(&call.id).await;
+        client.end_progress(&call.id).await;
         call.stage = CallStage::Ended(ending);
-        book.write_records(call.to_record().into_iter().collect(), front).await;
+        log.write_records(call.to_record().into_iter().collect(), client).await;
     }
 
     /// Announces the calls that have ended, up to the first that has not.
-    async fn announce_ended(&mut self, front: &ClientPort) {
+    async fn announce_ended(&mut self, client: &ClientPort) {
         while let Some(event) = self.calls.get(self.announced_count).and_then(BatchCall::to_event) {
-            front.emit(event).await;
+            client.emit(event).await;
             self.announced_count += 1;
         }
     }

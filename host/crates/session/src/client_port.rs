@@ -89,8 +89,8 @@ pub(super) enum Interrupt {
 }
 
 impl From<Interrupt> for TurnEnd {
-    fn from(halt: Interrupt) -> Self {
-        match halt {
+    fn from(interrupt: Interrupt) -> Self {
+        match interrupt {
             Interrupt::Cancelled => Self::Cancelled,
             Interrupt::TimeUp { time_max } => {
                 Self::BudgetReached { limit: BudgetLimit::Time { time_max } }
@@ -126,8 +126,8 @@ enum PortInput {
 }
 
 impl ClientPort {
-    pub(super) fn new(line: SessionChannels, approvals: PendingApprovals) -> Self {
-        let SessionChannels { inbox, outbox, notice_counter } = line;
+    pub(super) fn new(channels: SessionChannels, approvals: PendingApprovals) -> Self {
+        let SessionChannels { inbox, outbox, notice_counter } = channels;
         Self {
             commands: inbox,
             events: outbox,
@@ -174,23 +174,26 @@ impl ClientPort {
     }
 
     async fn emit_activity(&mut self) {
-        let waits = self.approvals.has_open_question();
-        let state = if waits { SessionActivity::WaitingForApproval } else { self.activity };
+        let is_waiting = self.approvals.has_open_question();
+        let state = if is_waiting { SessionActivity::WaitingForApproval } else { self.activity };
         if self.emitted_activity.replace(state) != Some(state) {
             self.emit(SessionEvent::State(state)).await;
         }
     }
 
     /// Waits for the next task; `None` when no more can come.
-    pub(super) async fn next_task(&mut self, pages: &mut JournalWriter) -> Option<SessionTask> {
+    pub(super) async fn next_task(
+        &mut self,
+        journal_writer: &mut JournalWriter,
+    ) -> Option<SessionTask> {
         while !self.closed {
             if let Some(task) = self.tasks.pop_front() {
                 return Some(task);
             }
             self.set_activity(SessionActivity::Ready).await;
-            let happening = self.next_input().await;
+            let port_input = self.next_input().await;
             // Between turns only questions can be cancelled, and those are closed.
-            let _ = self.handle_input(happening, pages).await;
+            let _ = self.handle_input(port_input, journal_writer).await;
         }
         None
     }
@@ -203,15 +206,15 @@ impl ClientPort {
     /// The work was halted and dropped.
     pub(super) async fn run_until_interrupted<T>(
         &mut self,
-        pages: &mut JournalWriter,
-        work: impl Future<Output = T>,
+        journal_writer: &mut JournalWriter,
+        future_result: impl Future<Output = T>,
     ) -> Result<T, Interrupt> {
-        let mut work = pin!(work);
+        let mut future_result = pin!(future_result);
         loop {
             tokio::select! {
                 biased;
-                happening = self.next_input() => self.handle_input(happening, pages).await?,
-                result = &mut work => return Ok(result),
+                happening = self.next_input() => self.handle_input(happening, journal_writer).await?,
+                result = &mut future_result => return Ok(result),
             }
         }
     }
@@ -224,29 +227,29 @@ impl ClientPort {
     /// The work was halted and dropped.
     pub(super) async fn await_admission<T>(
         &mut self,
-        pages: &mut JournalWriter,
+        journal_writer: &mut JournalWriter,
         call_id: &str,
-        work: impl Future<Output = T>,
+        future_result: impl Future<Output = T>,
     ) -> Result<AdmissionResult<T>, Interrupt> {
-        let mut work = pin!(work);
+        let mut future_result = pin!(future_result);
         self.argument_edit =
             Some(ArgumentEdit { call_id: call_id.to_owned(), submitted_edit: None });
-        let ruling = loop {
+        let admission_result = loop {
             tokio::select! {
                 biased;
                 happening = self.next_input() => {
-                    if let Err(halt) = self.handle_input(happening, pages).await {
+                    if let Err(halt) = self.handle_input(happening, journal_writer).await {
                         break Err(halt);
                     }
                 }
-                result = &mut work => break Ok(AdmissionResult::Decided(result)),
+                result = &mut future_result => break Ok(AdmissionResult::Decided(result)),
             }
-            if let Some((question, arguments)) = self.take_edit() {
-                break Ok(AdmissionResult::Edited { question_id: question, arguments });
+            if let Some((question_id, arguments)) = self.take_edit() {
+                break Ok(AdmissionResult::Edited { question_id, arguments });
             }
         };
         self.argument_edit = None;
-        ruling
+        admission_result
     }
 
     fn take_edit(&mut self) -> Option<(u64, String)> {
@@ -254,9 +257,9 @@ impl ClientPort {
     }
 
     /// Withdraws a question whose asker has gone.
-    pub(super) async fn withdraw_question(&mut self, question: u64) {
-        self.approvals.withdraw_question(question);
-        self.close_question(question).await;
+    pub(super) async fn withdraw_question(&mut self, question_id: u64) {
+        self.approvals.withdraw_question(question_id);
+        self.close_question(question_id).await;
     }
 
     async fn next_input(&mut self) -> PortInput {
@@ -272,11 +275,13 @@ impl ClientPort {
 
     async fn handle_input(
         &mut self,
-        happening: PortInput,
-        pages: &mut JournalWriter,
+        port_input: PortInput,
+        journal_writer: &mut JournalWriter,
     ) -> Result<(), Interrupt> {
-        match happening {
-            PortInput::Command(command) => return self.handle_command(command, pages).await,
+        match port_input {
+            PortInput::Command(command) => {
+                return self.handle_command(command, journal_writer).await;
+            }
             PortInput::TimeUp { time_max } => {
                 self.refuse_all().await;
                 return Err(Interrupt::TimeUp { time_max });
@@ -303,7 +308,7 @@ impl ClientPort {
     async fn handle_command(
         &mut self,
         command: FrontEndCommand,
-        pages: &mut JournalWriter,
+        journal_writer: &mut JournalWriter,
     ) -> Result<(), Interrupt> {
         match command {
             FrontEndCommand::SubmitInput { input } => {
@@ -320,7 +325,7 @@ impl ClientPort {
             FrontEndCommand::EditArguments { id, arguments } => {
                 self.edit_arguments(id, arguments).await
             }
-            FrontEndCommand::Notice(notice) => self.record_notice(notice, pages).await,
+            FrontEndCommand::Notice(notice) => self.record_notice(notice, journal_writer).await,
             FrontEndCommand::Progress { call_id, progress } => {
                 if let Some(progress) = self.progress_throttle.accept_progress(&call_id, progress) {
                     self.emit(SessionEvent::Progress { call_id, progress }).await;
@@ -342,12 +347,14 @@ impl ClientPort {
     async fn record_notice(
         &mut self,
         mut notice: services::PluginNotice,
-        pages: &mut JournalWriter,
+        journal_writer: &mut JournalWriter,
     ) {
-        for words in [&mut notice.text].into_iter().chain(&mut notice.speech) {
-            words.truncate(words.floor_char_boundary(services::NOTICE_BYTES_MAX));
+        for notice_text in [&mut notice.text].into_iter().chain(&mut notice.speech) {
+            notice_text.truncate(notice_text.floor_char_boundary(services::NOTICE_BYTES_MAX));
         }
-        pages.write_records(&[JournalRecord::Noticed { notice: notice.clone() }], self).await;
+        journal_writer
+            .write_records(&[JournalRecord::Noticed { notice: notice.clone() }], self)
+            .await;
         self.notice_counter.send_modify(|count| *count += 1);
         self.undelivered_notices.push(notice.clone());
         self.emit(SessionEvent::Noticed { notice }).await;
@@ -388,11 +395,11 @@ impl ClientPort {
     }
 
     async fn edit_arguments(&mut self, id: u64, arguments: String) {
-        let admission_of = self.approvals.admission_call_id(id);
-        let notice = match (admission_of, &mut self.argument_edit) {
+        let admission_call = self.approvals.admission_call_id(id);
+        let notice = match (admission_call, &mut self.argument_edit) {
             (None, _) => SessionNotice::NoSuchQuestion { confirmation_id: id },
-            (Some(Some(call_id)), Some(editing)) if call_id == editing.call_id => {
-                editing.submitted_edit = Some((id, arguments));
+            (Some(Some(call_id)), Some(argument_edit)) if call_id == argument_edit.call_id => {
+                argument_edit.submitted_edit = Some((id, arguments));
                 return;
             }
             (Some(_), _) => SessionNotice::TooLateToEdit { confirmation_id: id },
@@ -413,18 +420,18 @@ impl ClientPort {
 
     /// A question that belongs to none of the calls counts as "1 of 1".
     fn call_position(&self, call_id: &str) -> CallPosition {
-        let place = self.current_call_ids.iter().position(|id| id == call_id);
-        place.map_or(CallPosition { index: 1, count: 1 }, |place| CallPosition {
-            index: place + 1,
+        let call_index = self.current_call_ids.iter().position(|id| id == call_id);
+        call_index.map_or(CallPosition { index: 1, count: 1 }, |call_index| CallPosition {
+            index: call_index + 1,
             count: self.current_call_ids.len(),
         })
     }
 }
 
 /// Waits for a point in time, or forever if there is none.
-async fn wait_until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
+async fn wait_until(deadline_instant: Option<Instant>) {
+    match deadline_instant {
+        Some(deadline_instant) => sleep_until(deadline_instant).await,
         None => future::pending().await,
     }
 }

@@ -170,8 +170,12 @@ impl SessionHandle {
     ///
     /// The session has ended and has recorded fewer.
     pub async fn wait_for_notices(&self, count: u64) -> Result<(), SessionEndedError> {
-        let mut noted = self.notice_count.clone();
-        noted.wait_for(|noted| *noted >= count).await.map(drop).map_err(|_| SessionEndedError)
+        let mut notice_count = self.notice_count.clone();
+        notice_count
+            .wait_for(|notice_count| *notice_count >= count)
+            .await
+            .map(drop)
+            .map_err(|_| SessionEndedError)
     }
 }
 
@@ -187,8 +191,8 @@ pub fn spawn_session(
 ) -> Result<(SessionHandle, mpsc::Receiver<SessionEvent>), ToolNameCollision> {
     let (commands, inbox) = mpsc::channel(COMMANDS_WAITING_MAX);
     let (outbox, events) = mpsc::channel(EVENTS_WAITING_MAX);
-    let (noting, noted) = watch::channel(0);
-    let session = Session::new(parts, SessionChannels { inbox, outbox, notice_counter: noting })?;
+    let (notice_counter, notice_count) = watch::channel(0);
+    let session = Session::new(parts, SessionChannels { inbox, outbox, notice_counter })?;
     tokio::spawn(session.run());
-    Ok((SessionHandle { commands, notice_count: noted }, events))
+    Ok((SessionHandle { commands, notice_count }, events))
 }

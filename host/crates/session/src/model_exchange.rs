@@ -31,26 +31,27 @@ impl Session {
         self.client.set_activity(SessionActivity::Thinking).await;
         self.summarize_if_needed().await?;
         let memory = self.options.memory;
-        let (transcript, pages) = self.log.transcript_and_journal();
+        let (transcript, journal_writer) = self.log.transcript_and_journal();
         let ConversationView { messages, .. } = transcript.conversation_view(memory, &self.meter);
         debug_assert_eq!(transcript::check_messages(&messages).map_err(|e| e.to_string()), Ok(()));
         // Estimating reads the whole conversation, so it is skipped when no memory needs it.
         let estimated = (memory != MemoryMode::None).then(|| self.meter.estimate_tokens(&messages));
         let (tools, temperature) = (self.toolset.definitions(), self.options.temperature);
         let request = ModelRequest { messages: &messages, tools, temperature };
-        let mut said = String::new();
-        let answer = stream_reply(&*self.model, request, self.client.event_sender(), &mut said);
-        let answered = self.client.run_until_interrupted(pages, answer).await;
+        let mut partial_text = String::new();
+        let answer =
+            stream_reply(&*self.model, request, self.client.event_sender(), &mut partial_text);
+        let exchange_result = self.client.run_until_interrupted(journal_writer, answer).await;
         drop(messages);
-        let answered = answered.map_err(TurnEnd::from);
-        let reply = answered.and_then(|reply| reply.map_err(TurnEnd::ModelFailed));
-        let reply = reply.inspect_err(|_| self.partial_reply = said)?;
+        let exchange_result = exchange_result.map_err(TurnEnd::from);
+        let reply = exchange_result.and_then(|reply| reply.map_err(TurnEnd::ModelFailed));
+        let reply = reply.inspect_err(|_| self.partial_reply = partial_text)?;
         if let (Some(estimated), Some(usage)) = (estimated, &reply.usage) {
             self.meter.learn_from_report(estimated, usage.input_tokens);
         }
         let usage = reply.usage.unwrap_or_else(|| {
-            let asked = self.meter.estimate_tokens(self.log.transcript().messages());
-            self.estimate_usage(self.toolset_tokens + estimated.unwrap_or(asked), &reply)
+            let summary_messages = self.meter.estimate_tokens(self.log.transcript().messages());
+            self.estimate_usage(self.toolset_tokens + estimated.unwrap_or(summary_messages), &reply)
         });
         Ok(self.record_exchange(reply, usage))
     }
@@ -60,13 +61,13 @@ impl Session {
         self.summary_failed = false;
         self.client.set_deadline(self.usage_tracker.begin_turn());
         let transcript = self.log.transcript();
-        let unsummed = transcript.summarized_count()..transcript.messages().len();
-        if unsummed.is_empty() {
+        let summary_range = transcript.summarized_count()..transcript.messages().len();
+        if summary_range.is_empty() {
             self.client.emit(SessionEvent::Notice(SessionNotice::NothingToSummarize)).await;
         } else if let Err(why) = self.check_budget() {
             self.report_summary_failure(why).await;
-        } else if let Err(halt) = self.summarize_range(unsummed).await {
-            self.report_summary_failure(TurnEnd::from(halt).as_str().to_owned()).await;
+        } else if let Err(interrupt) = self.summarize_range(summary_range).await {
+            self.report_summary_failure(TurnEnd::from(interrupt).as_str().to_owned()).await;
         }
         self.client.set_deadline(None);
     }
@@ -114,18 +115,22 @@ impl Session {
         range: Range<usize>,
     ) -> Result<Result<ModelExchange, String>, Interrupt> {
         let transcript = self.log.transcript();
-        let asked = summary_request(transcript.summary(), &transcript.messages()[range]);
-        debug_assert_eq!(transcript::check_messages(&asked).map_err(|e| e.to_string()), Ok(()));
-        let mut unheard = |_| {};
-        let request = ModelRequest { messages: &asked, ..ModelRequest::default() };
-        let answer = self.model.generate(request, &mut unheard);
+        let summary_messages = summary_request(transcript.summary(), &transcript.messages()[range]);
+        debug_assert_eq!(
+            transcript::check_messages(&summary_messages).map_err(|e| e.to_string()),
+            Ok(())
+        );
+        let mut ignore_delta = |_| {};
+        let request = ModelRequest { messages: &summary_messages, ..ModelRequest::default() };
+        let answer = self.model.generate(request, &mut ignore_delta);
         let reply = match self.client.run_until_interrupted(self.log.journal_mut(), answer).await? {
             Ok(reply) => reply,
             Err(error) => return Ok(Err(error.to_string())),
         };
         let usage = reply.usage;
-        let usage = usage
-            .unwrap_or_else(|| self.estimate_usage(self.meter.estimate_tokens(&asked), &reply));
+        let usage = usage.unwrap_or_else(|| {
+            self.estimate_usage(self.meter.estimate_tokens(&summary_messages), &reply)
+        });
         let exchange = self.record_exchange(reply, usage);
         let is_blank = exchange.reply.message.text.trim().is_empty();
         Ok(if is_blank { Err(SessionNotice::AnswerEmpty.to_string()) } else { Ok(exchange) })
@@ -156,19 +161,19 @@ async fn stream_reply(
     model: &dyn ChatModel,
     request: ModelRequest<'_>,
     events: mpsc::Sender<SessionEvent>,
-    said: &mut String,
+    partial_text: &mut String,
 ) -> Result<ModelReply, ModelError> {
     // The queue holds the output of one poll of the model: it is drained before the next.
-    let (arriving, mut deltas) = mpsc::unbounded_channel();
+    let (delta_sender, mut deltas) = mpsc::unbounded_channel();
     // The receiver lives in this function, so sending cannot fail.
     let mut on_delta = |delta: ReplyDelta| {
         match &delta {
-            ReplyDelta::Text(text) => said.push_str(text),
+            ReplyDelta::Text(text) => partial_text.push_str(text),
             // The next attempt starts again with the first word.
-            ReplyDelta::Retry { .. } => said.clear(),
+            ReplyDelta::Retry { .. } => partial_text.clear(),
             ReplyDelta::Reasoning(_) | ReplyDelta::CallBegun { .. } | ReplyDelta::LeftOut(_) => {}
         }
-        drop(arriving.send(SessionEvent::Delta(delta)));
+        drop(delta_sender.send(SessionEvent::Delta(delta)));
     };
     let mut answer = model.generate(request, &mut on_delta);
     let reply = loop {

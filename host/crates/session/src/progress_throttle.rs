@@ -70,7 +70,7 @@ impl PendingProgress {
     /// Returns when the pending report can be sent; `None` without one.
     fn due_at(&self) -> Option<Instant> {
         self.pending.as_ref()?;
-        Some(self.last_emitted.map_or_else(Instant::now, |told| told + INTERVAL))
+        Some(self.last_emitted.map_or_else(Instant::now, |last_emitted| last_emitted + INTERVAL))
     }
 
     fn take_pending(&mut self) -> Option<CallProgress> {

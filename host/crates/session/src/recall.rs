@@ -104,7 +104,7 @@ pub trait SessionMemory: Send + Sync {
     /// The memory cannot be searched now.
     fn find_memories<'a>(
         &'a self,
-        wanted: RecallQuery<'a>,
+        recall_query: RecallQuery<'a>,
     ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>>;
 
     /// Remembers a turn that has ended, replacing any other of the same number.
@@ -143,26 +143,26 @@ enum RecallJob {
 }
 
 impl RecallBacklog {
-    fn queue_job(&mut self, errand: RecallJob) {
+    fn queue_job(&mut self, job: RecallJob) {
         if self.jobs.len() == JOBS_MAX {
             self.jobs.pop_front();
         }
-        self.jobs.push_back(errand);
+        self.jobs.push_back(job);
     }
 
     /// Whether a turn is still to be forgotten.
     fn will_forget(&self, turn: usize) -> bool {
-        self.jobs.iter().any(|errand| matches!(errand, RecallJob::Forget(gone) if *gone == turn))
+        self.jobs.iter().any(|job| matches!(job, RecallJob::Forget(gone) if *gone == turn))
     }
 }
 
 impl RecallJob {
     async fn run(&self, recall: &dyn SessionMemory) -> Result<(), RecallError> {
-        let work = match self {
+        let operation = match self {
             Self::Remember(turn) => recall.remember_turn(turn),
             Self::Forget(turn) => recall.forget_turn(*turn),
         };
-        with_time_limit(REMEMBER_TIME_MAX, work).await
+        with_time_limit(REMEMBER_TIME_MAX, operation).await
     }
 }
 
@@ -180,12 +180,12 @@ impl Session {
             self.report_recall_failure(NO_RECALL_MESSAGE.to_owned()).await;
             return Ok(());
         };
-        let shown = self.log.transcript().visible_turns(self.options.memory, &self.meter);
+        let shown_turns = self.log.transcript().visible_turns(self.options.memory, &self.meter);
         let found = match count_down_rest(&mut self.recall_backlog.recall_rest_turns) {
             true => known_memories(&self.memories),
-            false => self.query_memories(&*recall, &shown, recalled_tokens_max).await?,
+            false => self.query_memories(&*recall, &shown_turns, recalled_tokens_max).await?,
         };
-        let memories = self.select_memories(found, &shown, recalled_tokens_max);
+        let memories = self.select_memories(found, &shown_turns, recalled_tokens_max);
         if !memories.is_empty() {
             self.log.write_records(vec![JournalRecord::Recalled { memories }], &self.client).await;
         }
@@ -195,16 +195,16 @@ impl Session {
     async fn query_memories(
         &mut self,
         recall: &dyn SessionMemory,
-        shown: &[usize],
+        shown_turns: &[usize],
         tokens_max: u64,
     ) -> Result<Vec<RecalledMemory>, Interrupt> {
         let input = self.log.transcript().last_input();
         let query = input.map(|input| input.text.clone()).unwrap_or_default();
         let query = &query[..query.floor_char_boundary(QUERY_BYTES_MAX)];
-        let wanted =
-            RecallQuery { query, tokens_max, memories: &self.memories, visible_turns: shown };
-        let work = with_time_limit(RECALL_TIME_MAX, recall.find_memories(wanted));
-        match self.client.run_until_interrupted(self.log.journal_mut(), work).await? {
+        let recall_query =
+            RecallQuery { query, tokens_max, memories: &self.memories, visible_turns: shown_turns };
+        let operation = with_time_limit(RECALL_TIME_MAX, recall.find_memories(recall_query));
+        match self.client.run_until_interrupted(self.log.journal_mut(), operation).await? {
             Ok(found) => Ok(found),
             Err(error) => {
                 self.recall_backlog.recall_rest_turns = REST_TURNS;
@@ -219,37 +219,44 @@ impl Session {
     fn select_memories(
         &self,
         found: Vec<RecalledMemory>,
-        shown: &[usize],
+        shown_turns: &[usize],
         tokens_max: u64,
     ) -> Vec<RecalledMemory> {
-        let (mut ids, mut left) = (HashSet::new(), tokens_max);
+        let (mut ids, mut remaining_tokens) = (HashSet::new(), tokens_max);
         let turns = self.log.transcript().turn_count();
-        let is_gone = |turn: usize| !(1..=turns).contains(&turn) || shown.contains(&turn);
-        let mut fitting = Vec::new();
-        for mut one in found.into_iter().take(FOUND_MAX) {
-            one.text.truncate(one.text.floor_char_boundary(MEMORY_BYTES_MAX));
-            one.similarity = if one.similarity.is_finite() { one.similarity } else { 0.0 };
-            let tokens = self.meter.estimate_tokens(&[ChatMessage::user(one.text.as_str())]);
-            let is_out =
-                one.turn.is_some_and(|turn| is_gone(turn) || self.recall_backlog.will_forget(turn));
-            if is_out || one.text.trim().is_empty() || tokens > left || !ids.insert(one.id.clone())
+        let is_unavailable =
+            |turn: usize| !(1..=turns).contains(&turn) || shown_turns.contains(&turn);
+        let mut selected = Vec::new();
+        for mut found_memory in found.into_iter().take(FOUND_MAX) {
+            found_memory.text.truncate(found_memory.text.floor_char_boundary(MEMORY_BYTES_MAX));
+            found_memory.similarity =
+                if found_memory.similarity.is_finite() { found_memory.similarity } else { 0.0 };
+            let tokens =
+                self.meter.estimate_tokens(&[ChatMessage::user(found_memory.text.as_str())]);
+            let is_excluded = found_memory
+                .turn
+                .is_some_and(|turn| is_unavailable(turn) || self.recall_backlog.will_forget(turn));
+            if is_excluded
+                || found_memory.text.trim().is_empty()
+                || tokens > remaining_tokens
+                || !ids.insert(found_memory.id.clone())
             {
                 continue;
             }
-            left -= tokens;
-            fitting.push(one);
+            remaining_tokens -= tokens;
+            selected.push(found_memory);
         }
-        fitting
+        selected
     }
 
     /// Passes a finished turn on to be remembered.
     pub(super) async fn remember_turn(&mut self) {
         if let Some(turn) = self.log.take_ended_turn() {
             // Another of the same number may have been remembered and then undone.
-            let is_worth_it = !turn.is_forgotten && turn.memory_text().is_some();
+            let is_memorable = !turn.is_forgotten && turn.memory_text().is_some();
             let forget = RecallJob::Forget(turn.number);
-            let errand = if is_worth_it { RecallJob::Remember(Box::new(turn)) } else { forget };
-            self.recall_backlog.queue_job(errand);
+            let job = if is_memorable { RecallJob::Remember(Box::new(turn)) } else { forget };
+            self.recall_backlog.queue_job(job);
         }
         if !count_down_rest(&mut self.recall_backlog.job_rest_turns) {
             self.run_recall_jobs().await;
@@ -269,11 +276,9 @@ impl Session {
     /// Runs the pending errands in order; after a failure or a halt, the rest waits.
     async fn run_recall_jobs(&mut self) {
         let Some(recall) = self.recall.clone() else { return };
-        while let Some(errand) = self.recall_backlog.jobs.front() {
-            let done = self
-                .client
-                .run_until_interrupted(self.log.journal_mut(), errand.run(&*recall))
-                .await;
+        while let Some(job) = self.recall_backlog.jobs.front() {
+            let done =
+                self.client.run_until_interrupted(self.log.journal_mut(), job.run(&*recall)).await;
             match done {
                 Ok(Ok(())) => drop(self.recall_backlog.jobs.pop_front()),
                 Ok(Err(error)) => {
@@ -288,14 +293,14 @@ impl Session {
     /// Runs the pending errands when the session ends and no user is connected.
     pub(super) async fn finish_recall_jobs(&mut self) {
         let Some(recall) = self.recall.clone() else { return };
-        let errands = async {
-            for errand in self.recall_backlog.jobs.drain(..) {
-                errand.run(&*recall).await?;
+        let job_runs = async {
+            for job in self.recall_backlog.jobs.drain(..) {
+                job.run(&*recall).await?;
             }
             Ok(())
         };
         // A failure cannot be reported any more.
-        let _ = with_time_limit(CLOSING_TIME_MAX, errands).await;
+        let _ = with_time_limit(CLOSING_TIME_MAX, job_runs).await;
     }
 
     async fn report_recall_failure(&mut self, why: String) {
@@ -318,17 +323,17 @@ fn known_memories(memories: &[String]) -> Vec<RecalledMemory> {
 }
 
 /// Counts down one of the resting turns. Returns whether it was one.
-fn count_down_rest(resting: &mut u32) -> bool {
-    let rests = *resting > 0;
-    *resting = resting.saturating_sub(1);
-    rests
+fn count_down_rest(rest_turns: &mut u32) -> bool {
+    let is_resting = *rest_turns > 0;
+    *rest_turns = rest_turns.saturating_sub(1);
+    is_resting
 }
 
 async fn with_time_limit<T>(
     time_max: Duration,
-    work: impl Future<Output = Result<T, RecallError>>,
+    operation: impl Future<Output = Result<T, RecallError>>,
 ) -> Result<T, RecallError> {
-    timeout(time_max, work).await.unwrap_or_else(|_| {
+    timeout(time_max, operation).await.unwrap_or_else(|_| {
         Err(RecallError { message: format!("no answer came within {time_max:?}") })
     })
 }

@@ -48,18 +48,18 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new(
         parts: SessionParts,
-        line: SessionChannels,
+        channels: SessionChannels,
     ) -> Result<Self, ToolNameCollision> {
         let SessionParts { model, toolbox, approvals, journal, recall, past, options } = parts;
         let toolset = Toolset::new(toolbox.tools(), options.tool_tokens_max)?;
         let toolset_tokens = toolset.definitions().iter().map(definition_tokens).sum();
-        let ledger = UsageTracker::new(options.limits, options.session_limits, past.spent);
+        let usage_tracker = UsageTracker::new(options.limits, options.session_limits, past.spent);
         let by_meaning = recall.is_some() && matches!(options.memory, MemoryMode::ByMeaning { .. });
-        let began = InitialInstructions::from_options(&past, &options, by_meaning);
-        let memories = began.memories.clone();
-        let opening = opening_records(&past, began, model.name());
-        let mut book = SessionLog::new(past.transcript, journal, by_meaning);
-        opening.into_iter().for_each(|record| book.defer_record(record));
+        let initial = InitialInstructions::from_options(&past, &options, by_meaning);
+        let memories = initial.memories.clone();
+        let opening = opening_records(&past, initial, model.name());
+        let mut log = SessionLog::new(past.transcript, journal, by_meaning);
+        opening.into_iter().for_each(|record| log.defer_record(record));
         Ok(Self {
             model,
             toolbox,
@@ -69,10 +69,10 @@ impl Session {
             memories,
             recall_backlog: RecallBacklog::default(),
             options,
-            log: book,
-            usage_tracker: ledger,
+            log,
+            usage_tracker,
             meter: TokenMeter::new(),
-            client: ClientPort::new(line, approvals),
+            client: ClientPort::new(channels, approvals),
             summary_failed: false,
             partial_reply: String::new(),
         })
@@ -159,7 +159,7 @@ impl InitialInstructions {
     fn from_options(past: &RestoredSession, options: &SessionOptions, by_meaning: bool) -> Self {
         let system_prompt = options.system_prompt.clone().or_else(|| past.system_prompt.clone());
         let memories = match &options.memories {
-            none if none.is_empty() => past.memories.clone(),
+            unset if unset.is_empty() => past.memories.clone(),
             memories => memories.clone(),
         };
         Self { system_prompt, memories, by_meaning }
@@ -174,13 +174,13 @@ impl InitialInstructions {
 /// The records that a new or continued session writes first.
 fn opening_records(
     past: &RestoredSession,
-    began: InitialInstructions,
+    initial: InitialInstructions,
     model: &str,
 ) -> Vec<JournalRecord> {
     let mut records = Vec::new();
     let is_new = past.turn_count() == 0 && past.model.is_none();
-    if is_new || began != InitialInstructions::from_restored(past) {
-        let InitialInstructions { system_prompt, memories, by_meaning } = began;
+    if is_new || initial != InitialInstructions::from_restored(past) {
+        let InitialInstructions { system_prompt, memories, by_meaning } = initial;
         let version = journal::VERSION;
         records.push(JournalRecord::Began { version, system_prompt, memories, by_meaning });
     }

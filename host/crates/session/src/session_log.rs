@@ -72,16 +72,16 @@ impl SessionLog {
     }
 
     /// Applies the plugin messages that the front has already recorded to the transcript.
-    pub(super) fn apply_notices(&mut self, front: &mut ClientPort) {
-        for notice in front.take_notices() {
+    pub(super) fn apply_notices(&mut self, client: &mut ClientPort) {
+        for notice in client.take_notices() {
             self.transcript.apply_record(JournalRecord::Noticed { notice });
         }
     }
 
     /// Records events, all of them or none, and returns when they are safe. If they cannot be
     /// stored, the user is notified once and the session continues.
-    pub(super) async fn write_records(&mut self, records: Vec<JournalRecord>, front: &ClientPort) {
-        self.journal_writer.write_records(&records, front).await;
+    pub(super) async fn write_records(&mut self, records: Vec<JournalRecord>, client: &ClientPort) {
+        self.journal_writer.write_records(&records, client).await;
         for record in records {
             self.update_past_turn(&record);
             self.transcript.apply_record(record);
@@ -101,7 +101,7 @@ impl SessionLog {
 
 impl JournalWriter {
     /// Writes records and returns when they are safe, or when the user knows that they are not.
-    pub(super) async fn write_records(&mut self, records: &[JournalRecord], front: &ClientPort) {
+    pub(super) async fn write_records(&mut self, records: &[JournalRecord], client: &ClientPort) {
         if records.is_empty() {
             return;
         }
@@ -110,11 +110,11 @@ impl JournalWriter {
         self.unwritten.extend(records.iter().cloned());
         // A failing journal is retried once a turn, each time with everything that it missed.
         if !self.is_failing || ends_turn {
-            self.flush(front).await;
+            self.flush(client).await;
         }
     }
 
-    async fn flush(&mut self, front: &ClientPort) {
+    async fn flush(&mut self, client: &ClientPort) {
         match self.journal.write_records(self.unwritten.clone()).await {
             Ok(()) => {
                 self.unwritten.clear();
@@ -122,7 +122,7 @@ impl JournalWriter {
             }
             Err(error) => {
                 if !mem::replace(&mut self.is_failing, true) {
-                    front.emit(SessionEvent::Notice(SessionNotice::JournalFailed(error))).await;
+                    client.emit(SessionEvent::Notice(SessionNotice::JournalFailed(error))).await;
                 }
             }
         }

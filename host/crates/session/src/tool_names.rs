@@ -44,8 +44,8 @@ impl fmt::Display for ToolRef {
 impl ToolRef {
     /// Returns the tool with a name, or [`ToolRef::Unknown`].
     pub(super) fn resolve(name: &str, names: &NameTable) -> Self {
-        let known = names.resolve(name).cloned();
-        known.map_or_else(|| Self::Unknown(name.to_owned()), Self::Known)
+        let resolved = names.resolve(name).cloned();
+        resolved.map_or_else(|| Self::Unknown(name.to_owned()), Self::Known)
     }
 }
 
@@ -75,21 +75,21 @@ fn sanitize_name(name: &str) -> String {
 
 /// Returns the error for a tool that does not exist, with the names that the model may have meant.
 pub(super) fn unknown_tool_failure(name: &str, names: &NameTable) -> CallFailure {
-    let shown = text::escape_excerpt(name, UNKNOWN_NAME_CHARS_MAX);
+    let escaped_name = text::escape_excerpt(name, UNKNOWN_NAME_CHARS_MAX);
     let hint = match similar_names(name, names).join(", ") {
         none if none.is_empty() => String::from("use one of the tools that are listed"),
         similar => format!("similar tools: {similar}"),
     };
-    CallFailure::new(FailureKind::NotFound, format!("there is no tool \"{shown}\"; {hint}"))
+    CallFailure::new(FailureKind::NotFound, format!("there is no tool \"{escaped_name}\"; {hint}"))
 }
 
 /// Returns the names that share a word with the requested one, the likeliest first.
-fn similar_names<'a>(wanted: &str, names: &'a NameTable) -> Vec<&'a str> {
-    let wanted: String = wanted.chars().take(UNKNOWN_NAME_CHARS_MAX).collect();
+fn similar_names<'a>(requested: &str, names: &'a NameTable) -> Vec<&'a str> {
+    let requested: String = requested.chars().take(UNKNOWN_NAME_CHARS_MAX).collect();
     let mut similar: Vec<&str> =
-        names.model_names().filter(|name| count_shared_words(name, &wanted) > 0).collect();
+        names.model_names().filter(|name| count_shared_words(name, &requested) > 0).collect();
     similar.sort_by_key(|name| {
-        Reverse((count_shared_words(name, &wanted), common_prefix_length(name, &wanted)))
+        Reverse((count_shared_words(name, &requested), common_prefix_length(name, &requested)))
     });
     similar.truncate(SIMILAR_NAMES_MAX);
     similar

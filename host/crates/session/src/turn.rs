@@ -77,8 +77,8 @@ impl Session {
 
     /// Answers the input and returns how the turn ends.
     async fn answer_input(&mut self) -> TurnEnd {
-        if let Err(halt) = self.recall_for_turn().await {
-            return halt.into();
+        if let Err(interrupt) = self.recall_for_turn().await {
+            return interrupt.into();
         }
         loop {
             if let Err(end) = self.run_step().await {
@@ -117,9 +117,9 @@ impl Session {
     async fn end_turn(&mut self, reason: TurnEnd) {
         let usage = self.usage_tracker.turn_usage();
         let end = reason.as_str().to_owned();
-        let said = mem::take(&mut self.partial_reply);
+        let partial_text = mem::take(&mut self.partial_reply);
         let mut records: Vec<JournalRecord> =
-            self.closing_record(&reason, &said).into_iter().collect();
+            self.closing_record(&reason, &partial_text).into_iter().collect();
         records.push(JournalRecord::TurnEnded { end, usage });
         self.log.write_records(records, &self.client).await;
         self.client.set_deadline(None);
@@ -127,7 +127,7 @@ impl Session {
     }
 
     /// Returns the record that lets the conversation continue with the next input.
-    fn closing_record(&self, end: &TurnEnd, said: &str) -> Option<JournalRecord> {
+    fn closing_record(&self, end: &TurnEnd, partial_text: &str) -> Option<JournalRecord> {
         let note = match end {
             TurnEnd::ModelFailed(
                 ModelError::Refused { status: 400..=499, .. }
@@ -137,7 +137,7 @@ impl Session {
             ) => {
                 return Some(JournalRecord::Forgotten);
             }
-            TurnEnd::ModelFailed(_) if is_blank(said) => "[stopped: no answer came]",
+            TurnEnd::ModelFailed(_) if is_blank(partial_text) => "[stopped: no answer came]",
             TurnEnd::ModelFailed(_) => "[stopped: the answer broke off]",
             TurnEnd::BudgetReached { limit: what } => &format!("[stopped: {what}]"),
             TurnEnd::Cancelled => "[stopped by the user]",
@@ -145,7 +145,7 @@ impl Session {
                 "[no answer]"
             }
         };
-        self.log.transcript().closing_record(said, note)
+        self.log.transcript().closing_record(partial_text, note)
     }
 
     /// Requests one answer and carries out its calls. An `Err` of this function and its parts is
@@ -164,10 +164,10 @@ impl Session {
     /// Records an answer and returns the calls that it requests.
     async fn accept_answer(&mut self, exchange: ModelExchange) -> Result<Vec<BatchCall>, TurnEnd> {
         let ModelExchange { mut reply, usage, cost } = exchange;
-        let meant = interpret_calls(&reply, &self.toolset);
+        let interpretations = interpret_calls(&reply, &self.toolset);
         tool_names::normalize_names(&mut reply.message, self.toolset.name_table());
         self.log.transcript_mut().assign_unique_ids(&mut reply.message);
-        let asked = combine_calls(&reply.message, meant);
+        let interpreted = combine_calls(&reply.message, interpretations);
         let message = reply.message.clone();
         self.log
             .write_records(vec![JournalRecord::Answer { message, usage, cost }], &self.client)
@@ -177,20 +177,20 @@ impl Session {
         if let Some(notice) = answer_notice(&reply.message, &reply.finish) {
             self.client.emit(SessionEvent::Notice(notice)).await;
         }
-        if asked.is_empty() {
+        if interpreted.is_empty() {
             return Err(TurnEnd::Answered { text: reply.message.text });
         }
         self.client.set_activity(SessionActivity::Executing).await;
-        let mut calls = Vec::with_capacity(asked.len());
-        for asked in asked {
-            calls.push(self.prepare_call(asked).await);
+        let mut calls = Vec::with_capacity(interpreted.len());
+        for interpreted in interpreted {
+            calls.push(self.prepare_call(interpreted).await);
         }
         Ok(calls)
     }
 
     /// Counts and announces a call, and determines how to carry it out.
-    async fn prepare_call(&mut self, asked: InterpretedCall) -> BatchCall {
-        let InterpretedCall { call_id, name, tool, arguments, meaning } = asked;
+    async fn prepare_call(&mut self, interpreted: InterpretedCall) -> BatchCall {
+        let InterpretedCall { call_id, name, tool, arguments, meaning } = interpreted;
         let event = SessionEvent::CallRequested {
             call_id: call_id.clone(),
             tool: tool.clone(),
@@ -232,8 +232,8 @@ impl Session {
 
     /// Ends a spoken turn with the tools' own sentences, if they returned any.
     async fn end_if_spoken(&mut self, batch: &CallBatch) -> Result<(), TurnEnd> {
-        let spoken = self.options.spoken.then(|| combined_speech(batch.outcomes())).flatten();
-        match spoken {
+        let spoken_text = self.options.spoken.then(|| combined_speech(batch.outcomes())).flatten();
+        match spoken_text {
             Some(text) => {
                 self.log
                     .write_records(vec![JournalRecord::Note { text: text.clone() }], &self.client)
@@ -247,8 +247,8 @@ impl Session {
 
 fn check_text_length(input: &UserInputMessage) -> Result<(), InputError> {
     let origin = input.origin.iter().flat_map(|origin| [&origin.label, &origin.connection]);
-    let words = origin.flatten().chain(&input.aside).map(String::len);
-    let (bytes, bytes_max) = (words.sum::<usize>() + input.text.len(), INPUT_BYTES_MAX);
+    let origin_lengths = origin.flatten().chain(&input.aside).map(String::len);
+    let (bytes, bytes_max) = (origin_lengths.sum::<usize>() + input.text.len(), INPUT_BYTES_MAX);
     if bytes > bytes_max { Err(InputError::TooLong { bytes, bytes_max }) } else { Ok(()) }
 }
 

@@ -21,8 +21,8 @@ impl StoreClock {
 
     /// A clock that a test controls.
     #[cfg(test)]
-    pub(crate) fn from_fn(tell: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
+    pub(crate) fn from_fn(read_clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read_clock))
     }
 
     pub(crate) fn now_ms(&self) -> u64 {

@@ -30,8 +30,8 @@ pub(crate) fn read_schema_version(connection: &Connection) -> rusqlite::Result<i
 /// Runs the steps that a database has not taken yet. Of several processes, only one runs them.
 pub(crate) fn run_migrations(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let taken = usize::try_from(read_schema_version(&transaction)?).unwrap_or(STEPS.len());
-    for step in STEPS.iter().skip(taken) {
+    let version = usize::try_from(read_schema_version(&transaction)?).unwrap_or(STEPS.len());
+    for step in STEPS.iter().skip(version) {
         transaction.execute_batch(step)?;
     }
     transaction.pragma_update(None, "user_version", NEWEST)?;

@@ -123,12 +123,12 @@ impl<'s> NoticeStore<'s> {
         let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).min(DELAY_MS_MAX);
         let until_ms = Some(now_ms.saturating_add(after_ms));
         self.store.write_transaction(|connection| {
-            if let Some((key, mut held)) = find_held_notice(connection, user, notice, now_ms)? {
-                if !can_merge(&held.notice, notice) {
+            if let Some((key, mut stored)) = find_held_notice(connection, user, notice, now_ms)? {
+                if !can_merge(&stored.notice, notice) {
                     return Ok(false);
                 }
-                append_notice(&mut held.notice, notice);
-                replace_notice(connection, key, &held, 1)?;
+                append_notice(&mut stored.notice, notice);
+                replace_notice(connection, key, &stored, 1)?;
                 return Ok(true);
             }
             insert_notice(connection, user, &StoredNotice { notice: notice.clone(), until_ms })?;
@@ -149,9 +149,9 @@ impl<'s> NoticeStore<'s> {
         session_id: &str,
         now_ms: u64,
     ) -> Result<NoticeBatch, StoreError> {
-        let place = NoticeTarget { user, session_id, now_ms };
+        let target = NoticeTarget { user, session_id, now_ms };
         self.store.write_transaction(|connection| {
-            Ok(take_notices(connection, &place, ProcessIdentity::current_process())?)
+            Ok(take_notices(connection, &target, ProcessIdentity::current_process())?)
         })
     }
 
@@ -160,8 +160,8 @@ impl<'s> NoticeStore<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn confirm_shown(self, taken: &NoticeBatch) -> Result<(), StoreError> {
-        self.execute_for_each(taken, "DELETE FROM notice WHERE key = ?1")
+    pub fn confirm_shown(self, batch: &NoticeBatch) -> Result<(), StoreError> {
+        self.execute_for_each(batch, "DELETE FROM notice WHERE key = ?1")
     }
 
     /// Gives back messages that were not shown, so that they are handed out again.
@@ -169,20 +169,20 @@ impl<'s> NoticeStore<'s> {
     /// # Errors
     ///
     /// The database cannot be written.
-    pub fn release_batch(self, taken: &NoticeBatch) -> Result<(), StoreError> {
+    pub fn release_batch(self, batch: &NoticeBatch) -> Result<(), StoreError> {
         self.execute_for_each(
-            taken,
+            batch,
             "UPDATE notice SET process = NULL, lease_ms = NULL WHERE key = ?1",
         )
     }
 
-    fn execute_for_each(self, taken: &NoticeBatch, sql: &str) -> Result<(), StoreError> {
-        if taken.is_empty() {
+    fn execute_for_each(self, batch: &NoticeBatch, sql: &str) -> Result<(), StoreError> {
+        if batch.is_empty() {
             return Ok(());
         }
         self.store.write_transaction(|connection| {
             let mut statement = connection.prepare(sql)?;
-            for key in &taken.keys {
+            for key in &batch.keys {
                 statement.execute([key])?;
             }
             Ok(())
@@ -259,37 +259,37 @@ impl PendingNoticeRow {
 
 pub(crate) fn take_notices(
     connection: &Connection,
-    place: &NoticeTarget<'_>,
+    target: &NoticeTarget<'_>,
     holder: &ProcessIdentity,
 ) -> rusqlite::Result<NoticeBatch> {
-    let open = presence::list_open_sessions(connection, place.now_ms)?;
+    let open = presence::list_open_sessions(connection, target.now_ms)?;
     let is_open_elsewhere = |session_id: &str| {
-        session_id != place.session_id && open.iter().any(|open| open.session_id == session_id)
+        session_id != target.session_id && open.iter().any(|open| open.session_id == session_id)
     };
-    let mut taken = NoticeBatch::default();
-    for waiting in list_pending(connection, place)? {
-        if !is_open_elsewhere(&waiting.session_id) && waiting.is_available(place.now_ms) {
-            taken.keys.push(waiting.key);
+    let mut batch = NoticeBatch::default();
+    for waiting in list_pending(connection, target)? {
+        if !is_open_elsewhere(&waiting.session_id) && waiting.is_available(target.now_ms) {
+            batch.keys.push(waiting.key);
             match waiting.notice {
-                Some(held) => taken.notices.push(held.notice),
-                None => taken.discarded_count = taken.discarded_count.saturating_add(waiting.count),
+                Some(stored) => batch.notices.push(stored.notice),
+                None => batch.discarded_count = batch.discarded_count.saturating_add(waiting.count),
             }
         }
-        if taken.keys.len() == BATCH_ROWS_MAX {
+        if batch.keys.len() == BATCH_ROWS_MAX {
             break;
         }
     }
-    lease_notices(connection, &taken.keys, holder, place.now_ms)?;
-    Ok(taken)
+    lease_notices(connection, &batch.keys, holder, target.now_ms)?;
+    Ok(batch)
 }
 
 fn list_pending(
     connection: &Connection,
-    place: &NoticeTarget<'_>,
+    target: &NoticeTarget<'_>,
 ) -> rusqlite::Result<Vec<PendingNoticeRow>> {
     let sql = "SELECT key, session_id, notice, count, process, lease_ms FROM notice
         WHERE user = ?1 AND (session_id = ?2 OR audience = ?3) ORDER BY key";
-    let values = (place.user, place.session_id, audience_name(NoticeAudience::User));
+    let values = (target.user, target.session_id, audience_name(NoticeAudience::User));
     connection.prepare(sql)?.query_map(values, PendingNoticeRow::from_row)?.collect()
 }
 
@@ -325,28 +325,28 @@ fn notice_bytes(notice: &PluginNotice) -> usize {
 fn insert_notice(
     connection: &Connection,
     user: &str,
-    held: &StoredNotice,
+    stored: &StoredNotice,
 ) -> rusqlite::Result<usize> {
     let sql = "INSERT INTO notice (user, session_id, audience, notice, count)
         VALUES (?1, ?2, ?3, ?4, 1)";
-    let notice = &held.notice;
+    let notice = &stored.notice;
     connection
-        .execute(sql, (user, &notice.session_id, audience_name(notice.audience), to_json(held)))
+        .execute(sql, (user, &notice.session_id, audience_name(notice.audience), to_json(stored)))
 }
 
 /// Stores a message that others were merged into.
 fn replace_notice(
     connection: &Connection,
     key: i64,
-    held: &StoredNotice,
+    stored: &StoredNotice,
     added: i64,
 ) -> rusqlite::Result<usize> {
     let sql = "UPDATE notice SET notice = ?2, count = count + ?3 WHERE key = ?1";
-    connection.execute(sql, (key, to_json(held), added))
+    connection.execute(sql, (key, to_json(stored), added))
 }
 
-fn to_json(held: &StoredNotice) -> String {
-    serde_json::to_string(held).expect("a notice is plain data")
+fn to_json(stored: &StoredNotice) -> String {
+    serde_json::to_string(stored).expect("a notice is plain data")
 }
 
 /// Finds the held message that a new one can be merged into.
@@ -364,9 +364,9 @@ fn find_held_notice(
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query(values)?;
     while let Some(row) = rows.next()? {
-        let held = read_stored_notice(row)?;
-        if held.notice.plugin == notice.plugin && held.is_held_back(now_ms) {
-            return Ok(Some((row.get("key")?, held)));
+        let stored = read_stored_notice(row)?;
+        if stored.notice.plugin == notice.plugin && stored.is_held_back(now_ms) {
+            return Ok(Some((row.get("key")?, stored)));
         }
     }
     Ok(None)
@@ -437,8 +437,8 @@ impl MergeCandidateRow {
     ) -> rusqlite::Result<Vec<Self>> {
         let read = |row: &Row<'_>| {
             let is_message = row.get_ref("notice")? != rusqlite::types::ValueRef::Null;
-            let held = is_message.then(|| read_stored_notice(row)).transpose()?;
-            Ok(Self { key: row.get("key")?, count: row.get("count")?, notice: held })
+            let stored = is_message.then(|| read_stored_notice(row)).transpose()?;
+            Ok(Self { key: row.get("key")?, count: row.get("count")?, notice: stored })
         };
         connection.prepare(sql)?.query_map(values, read)?.collect()
     }
@@ -447,11 +447,11 @@ impl MergeCandidateRow {
 /// Merges the first two messages of one plugin that fit into one. Returns whether there were two.
 fn merge_first_pair(connection: &Connection, rows: &[MergeCandidateRow]) -> rusqlite::Result<bool> {
     let messages = || rows.iter().filter_map(|row| Some((row, row.notice.as_ref()?)));
-    for (at, (first, held)) in messages().enumerate() {
+    for (at, (first, stored)) in messages().enumerate() {
         let mut later = messages().skip(at + 1);
-        let second = later.find(|(_, other)| can_merge(&held.notice, &other.notice));
+        let second = later.find(|(_, other)| can_merge(&stored.notice, &other.notice));
         let Some((second, other)) = second else { continue };
-        let mut both = held.clone();
+        let mut both = stored.clone();
         append_notice(&mut both.notice, &other.notice);
         // The merged message is only held back if both messages are.
         both.until_ms = both.until_ms.and(other.until_ms);

@@ -140,15 +140,15 @@ pub(crate) fn overwrite_fixed_size(path: &Path, bytes: &[u8]) -> Result<(), Stor
 /// The file cannot be written. The old file is still there, unless only the last step failed, the
 /// sync of the folder.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let fresh = path.with_added_extension(REPLACEMENT_EXTENSION);
+    let replacement = path.with_added_extension(REPLACEMENT_EXTENSION);
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = private_open_options()
         .write(true)
         .create(true)
         .truncate(true)
-        .open(&fresh)
+        .open(&replacement)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&fresh, path))
+        .and_then(|()| fs::rename(&replacement, path))
         .and_then(|()| sync_folder(folder));
     written.map_err(|error| io_error("write", path, error))
 }

@@ -64,13 +64,13 @@ impl ProcessIdentity {
         if self.pid_namespace != own.pid_namespace {
             return ProcessLiveness::Unknown;
         }
-        let lives = match read_start_time(self.pid) {
+        let is_running = match read_start_time(self.pid) {
             Some(started) => started == self.start_time,
             // If the system provides no start time, not even for this process, the id alone
             // decides.
             None => own.start_time == UNKNOWN_VALUE && process_exists(self.pid),
         };
-        if lives { ProcessLiveness::Running } else { ProcessLiveness::Ended }
+        if is_running { ProcessLiveness::Running } else { ProcessLiveness::Ended }
     }
 }
 
@@ -85,10 +85,10 @@ impl FromStr for ProcessIdentity {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let parts: Vec<&str> = text.split(' ').collect();
-        let [boot, space, number, started] = parts[..] else { return Err(()) };
+        let [boot, pid_namespace, number, started] = parts[..] else { return Err(()) };
         Ok(Self {
             boot_id: boot.to_owned(),
-            pid_namespace: space.to_owned(),
+            pid_namespace: pid_namespace.to_owned(),
             pid: number.parse().map_err(drop)?,
             start_time: started.to_owned(),
         })
@@ -106,10 +106,12 @@ fn read_boot_id() -> String {
 }
 
 fn read_pid_namespace() -> String {
-    let space = fs::read_link(PID_NAMESPACE_PATH)
+    let pid_namespace = fs::read_link(PID_NAMESPACE_PATH)
         .ok()
         .and_then(|path| path.into_os_string().into_string().ok());
-    space.filter(|space| is_word(space)).unwrap_or_else(|| UNKNOWN_VALUE.to_owned())
+    pid_namespace
+        .filter(|pid_namespace| is_word(pid_namespace))
+        .unwrap_or_else(|| UNKNOWN_VALUE.to_owned())
 }
 
 fn is_word(text: &str) -> bool {

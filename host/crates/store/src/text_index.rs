@@ -61,8 +61,8 @@ pub(crate) fn match_all_query(text: &str) -> Option<String> {
 /// Writes a query that matches any of a text's words. `None` if the text has none.
 pub(crate) fn match_any_query(text: &str) -> Option<String> {
     let split = to_indexed_text(text);
-    let apart = |c: char| c.is_whitespace() || c == LETTER_SEPARATOR || c == '"';
-    let mut words: Vec<&str> = split.split(apart).filter(|word| has_word(word)).collect();
+    let is_separator = |c: char| c.is_whitespace() || c == LETTER_SEPARATOR || c == '"';
+    let mut words: Vec<&str> = split.split(is_separator).filter(|word| has_word(word)).collect();
     words.sort_unstable_by_key(|word| (Reverse(word.len()), *word));
     words.dedup();
     words.truncate(MATCH_ANY_WORDS_MAX);

@@ -148,11 +148,11 @@ mod tests {
 
     /// Feeds events one second apart. Returns the final activity and its start.
     fn after(events: &[SessionEvent]) -> Option<(StatusActivity, u64)> {
-        let mut waiting = ActivityTracker::default();
+        let mut tracker = ActivityTracker::default();
         for (second, event) in (0..).zip(events) {
-            waiting.apply_event(event, Duration::from_secs(second));
+            tracker.apply_event(event, Duration::from_secs(second));
         }
-        waiting.status().map(|status| (status.activity, status.since.as_secs()))
+        tracker.status().map(|status| (status.activity, status.since.as_secs()))
     }
 
     fn calling(tools: &[&str]) -> StatusActivity {
@@ -191,12 +191,12 @@ mod tests {
     #[test]
     fn a_call_says_how_far_it_has_come() {
         let after = |progress: CallProgress| {
-            let mut waiting = ActivityTracker::default();
-            waiting.apply_event(&SessionEvent::State(SessionActivity::Executing), Duration::ZERO);
-            waiting.apply_event(&requested("1", "a"), Duration::from_secs(1));
+            let mut tracker = ActivityTracker::default();
+            tracker.apply_event(&SessionEvent::State(SessionActivity::Executing), Duration::ZERO);
+            tracker.apply_event(&requested("1", "a"), Duration::from_secs(1));
             let event = SessionEvent::Progress { call_id: "1".to_owned(), progress };
-            waiting.apply_event(&event, Duration::from_secs(5));
-            waiting.status().map(|status| (status.activity, status.since.as_secs()))
+            tracker.apply_event(&event, Duration::from_secs(5));
+            tracker.status().map(|status| (status.activity, status.since.as_secs()))
         };
         let rows = [
             (Some(0.4), Some("half\nway"), "a: half\\nway, 40 %"),
@@ -212,19 +212,19 @@ mod tests {
 
     #[test]
     fn a_call_that_turns_to_a_host_waits_for_it() {
-        let mut waiting = ActivityTracker::default();
-        waiting.apply_event(&requested("1", "a"), Duration::ZERO);
-        waiting.set_contacted_host("1", "early.example".to_owned(), Duration::ZERO);
-        assert_eq!(waiting.status(), None, "the person is being asked");
-        waiting.apply_event(&SessionEvent::State(SessionActivity::Executing), Duration::ZERO);
-        waiting.set_contacted_host("2", "other.example".to_owned(), Duration::ZERO);
-        assert_eq!(waiting.status().unwrap().activity, calling(&["a"]));
-        waiting.set_contacted_host("1", "host.example".to_owned(), Duration::ZERO);
+        let mut tracker = ActivityTracker::default();
+        tracker.apply_event(&requested("1", "a"), Duration::ZERO);
+        tracker.set_contacted_host("1", "early.example".to_owned(), Duration::ZERO);
+        assert_eq!(tracker.status(), None, "the person is being asked");
+        tracker.apply_event(&SessionEvent::State(SessionActivity::Executing), Duration::ZERO);
+        tracker.set_contacted_host("2", "other.example".to_owned(), Duration::ZERO);
+        assert_eq!(tracker.status().unwrap().activity, calling(&["a"]));
+        tracker.set_contacted_host("1", "host.example".to_owned(), Duration::ZERO);
         let (tool, host) = ("a".to_owned(), "host.example".to_owned());
-        assert_eq!(waiting.status().unwrap().activity, StatusActivity::Waiting { tool, host });
+        assert_eq!(tracker.status().unwrap().activity, StatusActivity::Waiting { tool, host });
         let (reason, usage) = (TurnEnd::Cancelled, TurnUsage::default());
-        waiting.apply_event(&SessionEvent::TurnEnded { reason, usage }, Duration::ZERO);
-        waiting.set_contacted_host("1", "late.example".to_owned(), Duration::ZERO);
-        assert_eq!(waiting.status(), None);
+        tracker.apply_event(&SessionEvent::TurnEnded { reason, usage }, Duration::ZERO);
+        tracker.set_contacted_host("1", "late.example".to_owned(), Duration::ZERO);
+        assert_eq!(tracker.status(), None);
     }
 }

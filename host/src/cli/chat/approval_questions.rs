@@ -76,10 +76,10 @@ impl InteractiveChat<'_> {
             self.keyboard.withdraw_prompt(line);
         }
         self.view.finish();
-        let (id, typed) = (*id, self.keyboard_input.clone());
+        let (id, keyboard_input) = (*id, self.keyboard_input.clone());
         let place = Place { index: position.index, count: position.count };
         let card = ApprovalCard::new(request.clone(), Some(place));
-        let reply = move |answer| drop(typed.send(KeyboardInput::Key(id, answer)));
+        let reply = move |answer| drop(keyboard_input.send(KeyboardInput::Key(id, answer)));
         self.questions.ticket = Some(self.keyboard.ask_card(card, reply));
     }
 
@@ -140,11 +140,11 @@ impl InteractiveChat<'_> {
         &mut self,
         name: &str,
         initial: String,
-        typed_as: impl FnOnce(LineInput) -> KeyboardInput + Send + 'static,
+        to_keyboard_input: impl FnOnce(LineInput) -> KeyboardInput + Send + 'static,
     ) {
-        let typed = self.keyboard_input.clone();
+        let keyboard_input = self.keyboard_input.clone();
         let prompt = InputPrompt::Other { name: name.to_owned() };
-        let reply = move |input| drop(typed.send(typed_as(input)));
+        let reply = move |input| drop(keyboard_input.send(to_keyboard_input(input)));
         self.questions.ticket =
             Some(self.keyboard.read_line(prompt, InitialInput::Text(initial), reply));
     }

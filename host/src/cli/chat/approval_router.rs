@@ -13,8 +13,8 @@ pub(super) struct ApprovalRouter(Mutex<Option<ApprovalSender>>);
 impl ApprovalRouter {
     /// Sends all further questions to a new session, through the returned channel.
     pub(super) fn redirect_questions(&self) -> PendingApprovals {
-        let (desk, approvals) = approval::approval_channel();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk);
+        let (sender, approvals) = approval::approval_channel();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
         approvals
     }
 
@@ -27,7 +27,7 @@ impl Consent for ApprovalRouter {
     fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
             match self.current_sender() {
-                Some(desk) => desk.ask_user(request).await,
+                Some(sender) => sender.ask_user(request).await,
                 None => UnattendedConsent.ask_user(request).await,
             }
         })

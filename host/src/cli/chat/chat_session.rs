@@ -46,14 +46,15 @@ impl ChatContext<'_> {
     /// model.
     pub(super) fn begin_session(
         &self,
-        which: &SessionSelector,
-        voice: &ModelHandle,
+        selector: &SessionSelector,
+        model_handle: &ModelHandle,
     ) -> Result<(ChatSession, Events), CommandFailure> {
-        let opened = setup::open_session(self.settings, which, self.out)?;
-        let is_kept = opened.is_stored;
-        let records = self.load_records(which, &opened.session_id)?;
+        let opened = setup::open_session(self.settings, selector, self.out)?;
+        let is_resumable = opened.is_stored;
+        let records = self.load_records(selector, &opened.session_id)?;
         let approvals = self.approval_router.redirect_questions();
-        let mut parts = self.host.session_parts(opened, self.session_config, voice, approvals)?;
+        let mut parts =
+            self.host.session_parts(opened, self.session_config, model_handle, approvals)?;
         parts.journal = Box::new(CopyingJournal {
             inner: parts.journal,
             records: records.clone(),
@@ -61,16 +62,16 @@ impl ChatContext<'_> {
         });
         let model = Arc::clone(&parts.model);
         let (session, events) = self.host.begin_session(parts, true)?;
-        Ok((ChatSession { session, model, records, is_resumable: is_kept }, events))
+        Ok((ChatSession { session, model, records, is_resumable }, events))
     }
 
     /// Returns the earlier records of a resumed session.
     fn load_records(
         &self,
-        which: &SessionSelector,
+        selector: &SessionSelector,
         session_id: &str,
     ) -> Result<SharedRecords, CommandFailure> {
-        match which {
+        match selector {
             SessionSelector::New | SessionSelector::Ephemeral => Ok(SharedRecords::default()),
             SessionSelector::Latest | SessionSelector::Named(_) => {
                 let store = setup::open_store(self.settings)?;

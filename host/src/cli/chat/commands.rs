@@ -53,8 +53,8 @@ impl InteractiveChat<'_> {
     /// again.
     async fn submit_message(&mut self, text: &str, line: &str, is_pinned: bool) {
         match file_attachments::parse_message(text, &self.local_files) {
-            Ok((mut input, told)) => {
-                told.iter().for_each(|told| self.show_lines(&note_lines(told)));
+            Ok((mut input, notes)) => {
+                notes.iter().for_each(|notes| self.show_lines(&note_lines(notes)));
                 input.attachments.append(&mut self.files);
                 let names = input.attachments.iter().map(|file| file.name.as_str());
                 let names: Vec<&str> = names.collect();
@@ -109,22 +109,22 @@ impl InteractiveChat<'_> {
         }
     }
 
-    async fn run_session_operation(&mut self, order: Order) {
+    async fn run_session_operation(&mut self, session_command: Order) {
         self.activity = ChatActivity::SessionOperation;
-        self.send(order).await;
+        self.send(session_command).await;
     }
 
     async fn switch_model(&mut self, name: String) {
         let chosen = self.settings.choose_model(&name).map_err(CommandFailure::from);
-        let voice = chosen.and_then(|chosen| Ok(ModelHandle::from_choice(&chosen)?));
-        let model = voice.and_then(|voice| {
-            let model =
-                voice.model_for_session(&self.roles, &self.chat_session.session.session_id)?;
-            Ok((voice, model))
+        let model_handle = chosen.and_then(|chosen| Ok(ModelHandle::from_choice(&chosen)?));
+        let model = model_handle.and_then(|model_handle| {
+            let model = model_handle
+                .model_for_session(&self.roles, &self.chat_session.session.session_id)?;
+            Ok((model_handle, model))
         });
         match model {
-            Ok((voice, model)) => {
-                self.model_handle = voice;
+            Ok((model_handle, model)) => {
+                self.model_handle = model_handle;
                 self.model = model.clone();
                 self.model_name = name;
                 self.run_session_operation(Order::UseModel(CommandModel(model))).await;

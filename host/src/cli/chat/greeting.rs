@@ -39,21 +39,20 @@ impl InteractiveChat<'_> {
     }
 
     /// Switches to another session and returns the previous one.
-    pub(super) fn replace_session(&mut self, talk: ChatSession) -> ChatSession {
+    pub(super) fn replace_session(&mut self, chat_session: ChatSession) -> ChatSession {
         self.activity_tracker = ActivityTracker::default();
         self.last_turn = None;
         self.view.print_lines(&note_lines("New session."));
-        self.model = Arc::clone(&talk.model);
-        std::mem::replace(&mut self.chat_session, talk)
+        self.model = Arc::clone(&chat_session.model);
+        std::mem::replace(&mut self.chat_session, chat_session)
     }
 
     /// Explains how to resume the session if it can be resumed.
     pub(super) fn farewell_text(&self) -> Option<String> {
-        let was_anything_said =
-            !history::past_turns(&self.chat_session.records.to_vec()).is_empty();
-        let is_kept = self.chat_session.is_resumable && was_anything_said;
-        let is_there = is_kept && self.is_stored();
-        is_there.then(|| format!("Resume with: {}", self.resume_command()))
+        let has_turns = !history::past_turns(&self.chat_session.records.to_vec()).is_empty();
+        let is_kept = self.chat_session.is_resumable && has_turns;
+        let is_available = is_kept && self.is_stored();
+        is_available.then(|| format!("Resume with: {}", self.resume_command()))
     }
 
     /// Lists the models that have a name: those of the configuration, and provider plugins.

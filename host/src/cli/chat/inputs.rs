@@ -39,14 +39,14 @@ pub(super) struct ChatInputs {
 
 impl ChatInputs {
     pub(super) fn new(
-        typed: UnboundedReceiver<KeyboardInput>,
-        asides: UnboundedReceiver<SideMessage>,
+        keyboard_input: UnboundedReceiver<KeyboardInput>,
+        side_messages: UnboundedReceiver<SideMessage>,
     ) -> Result<Self, io::Error> {
         let mut ticks = interval(SPINNER_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         Ok(Self {
-            keyboard_input: typed,
-            side_messages: asides,
+            keyboard_input,
+            side_messages,
             interrupts: signal(SignalKind::interrupt())?,
             terminations: signal(SignalKind::terminate())?,
             hangups: signal(SignalKind::hangup())?,

@@ -88,7 +88,7 @@ pub(super) struct InteractiveChat<'a> {
 pub(super) async fn run_interactive_chat(
     flags: &ConfigFlags,
     args: &ChatArgs,
-    watch: &CallObservers,
+    observers: &CallObservers,
     colour: ColourMode,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
@@ -97,34 +97,37 @@ pub(super) async fn run_interactive_chat(
         &args.files,
         &file_attachments::search_folders(&settings),
     )?;
-    let voice = setup::prepare_model(&settings, out)?;
-    let reception = Arc::new(ApprovalRouter::default());
-    let (asides, heard) = mpsc::unbounded_channel();
-    let watch = CallObservers { side_messages: Some(asides), ..watch.clone() };
-    let consent = Arc::clone(&reception);
-    let tools = setup::open_host(&settings, consent, PluginSelection::All, &watch, out).await?;
-    setup::print_load_problems(tools.registry(), out);
+    let model_handle = setup::prepare_model(&settings, out)?;
+    let approval_router = Arc::new(ApprovalRouter::default());
+    let (side_messages, side_message_receiver) = mpsc::unbounded_channel();
+    let observers = CallObservers { side_messages: Some(side_messages), ..observers.clone() };
+    let consent = Arc::clone(&approval_router);
+    let plugin_host =
+        setup::open_host(&settings, consent, PluginSelection::All, &observers, out).await?;
+    setup::print_load_problems(plugin_host.registry(), out);
     let farewell =
-        match SessionConfig::from_settings(&(&args.model).into(), &settings, &tools).await {
-            Ok(manner) => {
-                let manner = &manner;
-                let stage = ChatContext {
+        match SessionConfig::from_settings(&(&args.model).into(), &settings, &plugin_host).await {
+            Ok(session_config) => {
+                let session_config = &session_config;
+                let context = ChatContext {
                     args,
                     settings: &settings,
-                    host: &tools,
-                    session_config: manner,
-                    approval_router: reception,
+                    host: &plugin_host,
+                    session_config,
+                    approval_router,
                     out,
                 };
-                let timekeeper = tools.start_timekeeper();
-                let farewell = run_sessions(&stage, voice, files, colour, heard).await;
+                let timekeeper = plugin_host.start_timekeeper();
+                let farewell =
+                    run_sessions(&context, model_handle, files, colour, side_message_receiver)
+                        .await;
                 timekeeper.stop().await;
                 farewell
             }
             Err(error) => Err(error.into()),
         };
-    let recorded = setup::close_host(tools, out).await;
-    recorded.apply_to_result(farewell.map(|farewell| {
+    let audit_completeness = setup::close_host(plugin_host, out).await;
+    audit_completeness.apply_to_result(farewell.map(|farewell| {
         farewell.into_iter().for_each(|line| out.print_note(&line));
         ExitStatus::Done
     }))
@@ -132,46 +135,51 @@ pub(super) async fn run_interactive_chat(
 
 /// Runs one session after another at the terminal. Returns the farewell message.
 async fn run_sessions(
-    stage: &ChatContext<'_>,
-    voice: ModelHandle,
+    context: &ChatContext<'_>,
+    model_handle: ModelHandle,
     files: Vec<FileAttachment>,
     colour: ColourMode,
-    heard: UnboundedReceiver<SideMessage>,
+    side_message_receiver: UnboundedReceiver<SideMessage>,
 ) -> Result<Option<String>, CommandFailure> {
-    let (talk, mut events) =
-        stage.begin_session(&SessionSelector::from(&stage.args.session), &voice)?;
-    let (typed, typing) = mpsc::unbounded_channel();
-    let mut ears = ChatInputs::new(typing, heard)?;
-    let mut chat = InteractiveChat::new(stage, talk, voice, files, typed, colour)?;
-    chat.show_welcome();
-    while chat.run_event_loop(&mut events, &mut ears).await == NextAction::NewSession {
-        chat.next_action = None;
-        match stage.begin_session(&chat.chat_session.next_selector(), &chat.model_handle) {
-            Ok((talk, new)) => {
-                let old = chat.replace_session(talk);
+    let (chat_session, mut events) =
+        context.begin_session(&SessionSelector::from(&context.args.session), &model_handle)?;
+    let (keyboard_input, keyboard_receiver) = mpsc::unbounded_channel();
+    let mut inputs = ChatInputs::new(keyboard_receiver, side_message_receiver)?;
+    let mut interactive_chat =
+        InteractiveChat::new(context, chat_session, model_handle, files, keyboard_input, colour)?;
+    interactive_chat.show_welcome();
+    while interactive_chat.run_event_loop(&mut events, &mut inputs).await == NextAction::NewSession
+    {
+        interactive_chat.next_action = None;
+        match context.begin_session(
+            &interactive_chat.chat_session.next_selector(),
+            &interactive_chat.model_handle,
+        ) {
+            Ok((chat_session, new)) => {
+                let old = interactive_chat.replace_session(chat_session);
                 let ended = std::mem::replace(&mut events, new);
-                old.close(ended, stage.host.registry()).await;
+                old.close(ended, context.host.registry()).await;
             }
-            Err(failure) => chat.show_failure(&failure),
+            Err(failure) => interactive_chat.show_failure(&failure),
         }
     }
-    let farewell = chat.farewell_text();
-    let InteractiveChat { keyboard, chat_session: talk, view, .. } = chat;
+    let farewell = interactive_chat.farewell_text();
+    let InteractiveChat { keyboard, chat_session, view, .. } = interactive_chat;
     view.finish();
     // This restores the terminal's modes.
     drop(keyboard);
-    talk.close(events, stage.host.registry()).await;
+    chat_session.close(events, context.host.registry()).await;
     Ok(farewell)
 }
 
 fn start_keyboard(
     settings: &HostSettings,
-    disk: &LocalFiles,
+    local_files: &LocalFiles,
     view: &ChatView,
     colour: ColourMode,
 ) -> Result<Keyboard, CommandFailure> {
     let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| settings.env.get(name));
-    let of_editor = editor::EditorSettings {
+    let editor_settings = editor::EditorSettings {
         folder: Some(settings.paths.state.join("terminal")),
         keys: match settings.chat.edit_mode {
             EditMode::Emacs => KeyStyle::Emacs,
@@ -179,13 +187,13 @@ fn start_keyboard(
         },
         colour,
         editor: editor.map(str::to_owned),
-        local_files: disk.clone(),
+        local_files: local_files.clone(),
     };
-    let shown = view.clone();
-    let show = Box::new(move |lines: &[StyledLine]| shown.print_lines(lines));
-    let unusable =
+    let screen_view = view.clone();
+    let line_sink = Box::new(move |lines: &[StyledLine]| screen_view.print_lines(lines));
+    let to_failure =
         |error: KeyboardError| CommandFailure::new(ExitStatus::Failed, error.to_string());
-    let (keyboard, notices) = Keyboard::start(of_editor, show).map_err(unusable)?;
+    let (keyboard, notices) = Keyboard::start(editor_settings, line_sink).map_err(to_failure)?;
     restore_terminal_on_panic(keyboard.original_modes());
     view.print_lines(&notices);
     Ok(keyboard)
@@ -193,36 +201,37 @@ fn start_keyboard(
 
 /// Restores the terminal on a panic, so that the message is readable.
 fn restore_terminal_on_panic(original: TerminalModes) {
-    let usual = panic::take_hook();
+    let default_hook = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         original.restore();
-        usual(panic);
+        default_hook(panic);
     }));
 }
 
 impl<'a> InteractiveChat<'a> {
     fn new(
-        stage: &ChatContext<'a>,
-        talk: ChatSession,
-        voice: ModelHandle,
+        context: &ChatContext<'a>,
+        chat_session: ChatSession,
+        model_handle: ModelHandle,
         files: Vec<FileAttachment>,
-        typed: UnboundedSender<KeyboardInput>,
+        keyboard_input: UnboundedSender<KeyboardInput>,
         colour: ColourMode,
     ) -> Result<Self, CommandFailure> {
-        let settings = stage.settings;
-        let (view, disk) = (ChatView::new(colour), file_attachments::search_folders(settings));
+        let settings = context.settings;
+        let (view, local_files) =
+            (ChatView::new(colour), file_attachments::search_folders(settings));
         Ok(Self {
             settings,
-            registry: stage.host.registry(),
-            session_config: stage.session_config,
-            keyboard: start_keyboard(settings, &disk, &view, colour)?,
-            keyboard_input: typed,
+            registry: context.host.registry(),
+            session_config: context.session_config,
+            keyboard: start_keyboard(settings, &local_files, &view, colour)?,
+            keyboard_input,
             view,
-            local_files: disk,
-            model: Arc::clone(&talk.model),
-            roles: Arc::clone(stage.host.roles()),
-            chat_session: talk,
-            model_handle: voice,
+            local_files,
+            model: Arc::clone(&chat_session.model),
+            roles: Arc::clone(context.host.roles()),
+            chat_session,
+            model_handle,
             model_name: settings.chosen_model.name.clone(),
             activity: ChatActivity::Idle,
             next_action: None,
@@ -237,11 +246,11 @@ impl<'a> InteractiveChat<'a> {
     }
 
     /// Handles inputs until the user leaves or starts a new session.
-    async fn run_event_loop(&mut self, events: &mut Events, ears: &mut ChatInputs) -> NextAction {
+    async fn run_event_loop(&mut self, events: &mut Events, inputs: &mut ChatInputs) -> NextAction {
         self.read_next_line(InitialInput::Text(String::new()));
         loop {
-            if let (Some(next), ChatActivity::Idle) = (self.next_action, self.activity) {
-                return next;
+            if let (Some(next_action), ChatActivity::Idle) = (self.next_action, self.activity) {
+                return next_action;
             }
             let is_busy = self.activity != ChatActivity::Idle && self.questions.is_empty();
             tokio::select! {
@@ -249,35 +258,35 @@ impl<'a> InteractiveChat<'a> {
                     Some(event) => self.handle_event(event).await,
                     None => return NextAction::Leave,
                 },
-                Some(typed) = ears.keyboard_input.recv() => self.handle_input(typed).await,
-                Some(aside) = ears.side_messages.recv() => self.show_side_message(aside),
-                _ = ears.interrupts.recv() => self.handle_interrupt().await,
-                _ = ears.terminations.recv() => self.leave_chat().await,
-                _ = ears.hangups.recv() => self.leave_chat().await,
-                _ = ears.resizes.recv() => self.view.resize(),
-                _ = ears.ticks.tick(), if is_busy => self.view.tick_spinner(),
+                Some(typed) = inputs.keyboard_input.recv() => self.handle_input(typed).await,
+                Some(aside) = inputs.side_messages.recv() => self.show_side_message(aside),
+                _ = inputs.interrupts.recv() => self.handle_interrupt().await,
+                _ = inputs.terminations.recv() => self.leave_chat().await,
+                _ = inputs.hangups.recv() => self.leave_chat().await,
+                _ = inputs.resizes.recv() => self.view.resize(),
+                _ = inputs.ticks.tick(), if is_busy => self.view.tick_spinner(),
             }
         }
     }
 
     /// Reads the next line.
-    pub(super) fn read_next_line(&mut self, begin: InitialInput) {
-        let typed = self.keyboard_input.clone();
+    pub(super) fn read_next_line(&mut self, initial_input: InitialInput) {
+        let keyboard_input = self.keyboard_input.clone();
         let prompt = InputPrompt::Message { model: self.model_name.clone() };
-        let reply = move |input| drop(typed.send(KeyboardInput::Line(input)));
-        self.line_ticket = Some(self.keyboard.read_line(prompt, begin, reply));
+        let reply = move |input| drop(keyboard_input.send(KeyboardInput::Line(input)));
+        self.line_ticket = Some(self.keyboard.read_line(prompt, initial_input, reply));
     }
 
     /// Resumes an interrupted line once no question is open.
     pub(super) fn resume_line(&mut self) {
         let is_free = self.line_ticket.is_none() && self.questions.is_empty();
-        if let Some(begun) = self.interrupted_line.take_if(|_| is_free) {
-            self.read_next_line(InitialInput::Text(begun));
+        if let Some(partial_line) = self.interrupted_line.take_if(|_| is_free) {
+            self.read_next_line(InitialInput::Text(partial_line));
         }
     }
 
-    async fn handle_input(&mut self, typed: KeyboardInput) {
-        match typed {
+    async fn handle_input(&mut self, keyboard_input: KeyboardInput) {
+        match keyboard_input {
             KeyboardInput::Line(input) => {
                 self.line_ticket = None;
                 match input {
@@ -285,8 +294,8 @@ impl<'a> InteractiveChat<'a> {
                     LineInput::Interrupted | LineInput::End => {
                         self.next_action = Some(NextAction::Leave)
                     }
-                    LineInput::Withdrawn(begun) => {
-                        self.interrupted_line = Some(begun);
+                    LineInput::Withdrawn(partial_line) => {
+                        self.interrupted_line = Some(partial_line);
                         self.resume_line();
                     }
                 }
@@ -332,8 +341,8 @@ impl<'a> InteractiveChat<'a> {
         self.show_lines(&lines.into_iter().flatten().collect::<Vec<_>>());
     }
 
-    fn show_side_message(&mut self, aside: SideMessage) {
-        match aside {
+    fn show_side_message(&mut self, side_message: SideMessage) {
+        match side_message {
             SideMessage::Warning(message) => self.show_lines(&[view::warning_line(&message)]),
             SideMessage::Trace(line) | SideMessage::Info(line) => {
                 self.show_lines(&view::note_lines(&line))

@@ -18,8 +18,8 @@ pub(super) fn tool_lines(registry: &Registry, words: Option<&str>) -> Vec<Styled
     let found: Vec<&ToolDescriptor> =
         registry.tools().iter().filter(|tool| matches_words(tool, &words)).collect();
     if found.is_empty() {
-        let there_are_some = !registry.tools().is_empty();
-        return note_lines(if there_are_some { "No tool matches." } else { "there is no tool" });
+        let has_tools = !registry.tools().is_empty();
+        return note_lines(if has_tools { "No tool matches." } else { "there is no tool" });
     }
     let width = found.iter().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
     let row = |tool: &&ToolDescriptor| {
@@ -78,10 +78,10 @@ pub(super) fn grant_lines(registry: &Registry, name: Option<&PluginName>) -> Vec
 }
 
 /// Lists the models by name and marks the current one.
-pub(super) fn model_lines(models: &[String], present: &str) -> Vec<StyledLine> {
+pub(super) fn model_lines(models: &[String], current: &str) -> Vec<StyledLine> {
     let known = models.iter().map(String::as_str);
-    let other = known.clone().all(|name| name != present).then_some(present);
-    let mark = |name: &str| if name == present { "* " } else { "  " };
+    let other = known.clone().all(|name| name != current).then_some(current);
+    let mark = |name: &str| if name == current { "* " } else { "  " };
     let row = |name: &str| StyledLine::plain(format!("{}{}", mark(name), text::escape_line(name)));
     let mut lines: Vec<StyledLine> = known.chain(other).map(row).collect();
     lines.extend(note_lines("Switch with /model NAME or /model PROVIDER/NAME."));
@@ -111,16 +111,16 @@ fn single_plugin_lines(
 }
 
 fn capability_lines(entry: &RegisteredPlugin) -> Vec<StyledLine> {
-    let powers = entry.grant().permission_lines();
-    let mut lines = match powers.is_empty() {
+    let permissions = entry.grant().permission_lines();
+    let mut lines = match permissions.is_empty() {
         true => note_lines("    nothing granted"),
-        false => powers
+        false => permissions
             .iter()
-            .map(|power| StyledLine::plain(format!("    {}", text::escape_line(power))))
+            .map(|permission| StyledLine::plain(format!("    {}", text::escape_line(permission))))
             .collect(),
     };
-    let lacking = call_display::ungranted_lines(entry).into_iter();
-    lines.extend(lacking.map(|line| StyledLine::plain(format!("    {line}"))));
+    let ungranted = call_display::ungranted_lines(entry).into_iter();
+    lines.extend(ungranted.map(|line| StyledLine::plain(format!("    {line}"))));
     lines
 }
 

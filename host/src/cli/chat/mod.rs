@@ -33,17 +33,17 @@ use super::{
 pub(super) async fn run_chat_command(
     flags: &ConfigFlags,
     args: &ChatArgs,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     if let Some(ui) = &args.ui {
-        return listen::run_ui_chat(flags, args, ui, watch, out).await;
+        return listen::run_ui_chat(flags, args, ui, observers, out).await;
     }
     match detect_look(out) {
         OutputCapabilities::Live(colour) => {
-            interactive::run_interactive_chat(flags, args, watch, colour, out).await
+            interactive::run_interactive_chat(flags, args, observers, colour, out).await
         }
-        OutputCapabilities::Plain => plain::run_plain_chat(flags, args, watch, out).await,
+        OutputCapabilities::Plain => plain::run_plain_chat(flags, args, observers, out).await,
     }
 }
 

@@ -55,7 +55,7 @@ struct PlainChat<'a> {
 pub(super) async fn run_plain_chat(
     flags: &ConfigFlags,
     args: &ChatArgs,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
@@ -63,27 +63,34 @@ pub(super) async fn run_plain_chat(
         &args.files,
         &file_attachments::search_folders(&settings),
     )?;
-    let talk = setup::open_session(&settings, &SessionSelector::from(&args.session), out)?;
-    let voice = setup::prepare_model(&settings, out)?;
-    let (desk, approvals) = session::approval::approval_channel();
-    let tools =
-        setup::open_host(&settings, Arc::new(desk), PluginSelection::All, watch, out).await?;
-    setup::print_load_problems(tools.registry(), out);
-    let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &tools).await?;
-    let parts = tools.session_parts(talk, &config, &voice, approvals)?;
+    let opened_session =
+        setup::open_session(&settings, &SessionSelector::from(&args.session), out)?;
+    let model_handle = setup::prepare_model(&settings, out)?;
+    let (approval_sender, approvals) = session::approval::approval_channel();
+    let host = setup::open_host(
+        &settings,
+        Arc::new(approval_sender),
+        PluginSelection::All,
+        observers,
+        out,
+    )
+    .await?;
+    setup::print_load_problems(host.registry(), out);
+    let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &host).await?;
+    let parts = host.session_parts(opened_session, &config, &model_handle, approvals)?;
     out.print_note(&format!(
         "{} · {} tools · /help for help, Ctrl-D to leave",
         parts.model.name(),
-        tools.tools().len()
+        host.tools().len()
     ));
-    let (mut session, mut events) = tools.begin_session(parts, true)?;
-    let timekeeper = tools.start_timekeeper();
+    let (mut session, mut events) = host.begin_session(parts, true)?;
+    let timekeeper = host.start_timekeeper();
     let chat = PlainChat {
         handle: session.handle.clone(),
-        registry: tools.registry(),
+        registry: host.registry(),
         settings: &settings,
         out,
-        verbose: watch.verbose,
+        verbose: observers.verbose,
         files,
         question: None,
         is_busy: false,
@@ -100,7 +107,7 @@ pub(super) async fn run_plain_chat(
             out.print_notice(&notice);
         }
     }
-    setup::close_host(tools, out).await.apply_to_result(Ok(ExitStatus::Done))
+    setup::close_host(host, out).await.apply_to_result(Ok(ExitStatus::Done))
 }
 
 impl PlainChat<'_> {
@@ -111,7 +118,7 @@ impl PlainChat<'_> {
         self.show_prompt();
         loop {
             // Input that was typed ahead or piped waits for the end of the current turn.
-            let listening = more_lines && (!self.is_busy || self.question.is_some());
+            let can_read_line = more_lines && (!self.is_busy || self.question.is_some());
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => {
@@ -124,7 +131,7 @@ impl PlainChat<'_> {
                     }
                     None => return,
                 },
-                line = lines.recv(), if listening => match line {
+                line = lines.recv(), if can_read_line => match line {
                     Some(line) => {
                         let wants_more = |(_, request, asked): &(_, ApprovalRequest, ShownQuestion)| {
                             asked.must_show_rest(request, Some(&line))
@@ -150,10 +157,10 @@ impl PlainChat<'_> {
     }
 
     async fn handle_line(&mut self, line: &str) {
-        if let Some((id, request, mut asked)) = self.question.take() {
-            if asked.must_show_rest(&request, Some(line)) {
-                asked.show_rest(&request, self.out);
-                self.question = Some((id, request, asked));
+        if let Some((id, request, mut shown_question)) = self.question.take() {
+            if shown_question.must_show_rest(&request, Some(line)) {
+                shown_question.show_rest(&request, self.out);
+                self.question = Some((id, request, shown_question));
                 return;
             }
             let answer = consent::parse_answer(Some(line), request.rule.is_some());
@@ -256,9 +263,9 @@ impl PlainChat<'_> {
     /// Asks only at a terminal, because a line from a pipe was written before the question.
     async fn ask_question(&mut self, id: u64, request: ApprovalRequest) {
         if self.out.can_ask {
-            let asked = ShownQuestion::show_question(&request, self.out);
+            let shown_question = ShownQuestion::show_question(&request, self.out);
             if self.out.is_stderr_intact() {
-                self.question = Some((id, request, asked));
+                self.question = Some((id, request, shown_question));
                 return;
             }
         }

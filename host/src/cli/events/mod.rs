@@ -297,12 +297,12 @@ pub(super) fn convert_turn_end(
 
 impl JsonEvent {
     /// Adds the text that had arrived to the end of a turn without an answer.
-    pub(super) fn with_incomplete_text(mut self, arrived: &str) -> Self {
+    pub(super) fn with_incomplete_text(mut self, partial_text: &str) -> Self {
         if let Self::TurnEnded(ending) = &mut self
             && ending.error.is_some()
-            && !arrived.is_empty()
+            && !partial_text.is_empty()
         {
-            ending.incomplete_text = Some(arrived.to_owned());
+            ending.incomplete_text = Some(partial_text.to_owned());
         }
         self
     }

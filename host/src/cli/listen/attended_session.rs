@@ -105,8 +105,12 @@ impl<'a> AttendedSession<'a> {
             (None, None) => StdinDestination::Nobody,
         };
         let at_terminal = can_ask && stdin_destination == StdinDestination::User;
-        let answers = match &participants.ui {
-            Some(show) if show.may_confirm && (show.has_page || at_terminal) => AnswerSource::Ui,
+        let answer_source = match &participants.ui {
+            Some(selected_ui)
+                if selected_ui.may_confirm && (selected_ui.has_page || at_terminal) =>
+            {
+                AnswerSource::Ui
+            }
             _ if at_terminal => AnswerSource::Terminal,
             _ => AnswerSource::Nobody,
         };
@@ -116,7 +120,7 @@ impl<'a> AttendedSession<'a> {
             surface,
             participants,
             ui: None,
-            questions: OpenQuestions::new(answers),
+            questions: OpenQuestions::new(answer_source),
             shown_question: None,
             stdin_destination,
             lines: None,
@@ -132,15 +136,15 @@ impl<'a> AttendedSession<'a> {
     /// Runs the session to its end.
     pub(super) async fn run(mut self, mut events: Events) -> Result<ExitStatus, SessionStartError> {
         let mut tasks = JoinSet::new();
-        let mut stop = pin!(setup::wait_for_interrupt());
+        let mut interrupt = pin!(setup::wait_for_interrupt());
         self.lines =
             (self.stdin_destination == StdinDestination::User).then(stdin::spawn_line_reader);
-        let began = self.start_participants(&mut events, stop.as_mut()).await;
-        if began.is_ok() && self.shutdown_mode.is_none() {
+        let started = self.start_participants(&mut events, interrupt.as_mut()).await;
+        if started.is_ok() && self.shutdown_mode.is_none() {
             for server in self.participants.servers.drain(..) {
                 tasks.spawn(server.run());
             }
-            self.run_event_loop(&mut events, &mut tasks, stop).await;
+            self.run_event_loop(&mut events, &mut tasks, interrupt).await;
             self.warn_of_unanswered();
         }
         self.session.stop_listening().await;
@@ -149,7 +153,7 @@ impl<'a> AttendedSession<'a> {
             self.handle_event(event).await;
         }
         self.stop_participants(tasks).await;
-        began.map(|()| self.exit)
+        started.map(|()| self.exit)
     }
 
     /// Asks the gate to admit the UI, and starts the listeners.
@@ -158,22 +162,23 @@ impl<'a> AttendedSession<'a> {
     async fn start_participants(
         &mut self,
         events: &mut mpsc::Receiver<SessionEvent>,
-        mut stop: Pin<&mut impl Future<Output = ()>>,
+        mut interrupt: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<(), SessionStartError> {
         let (roles, session) =
             (Arc::clone(&self.participants.roles), self.participants.session_id.clone());
-        let show = self.participants.ui.as_ref().map(|show| show.role_plugin.clone());
-        let ears = self.participants.listeners.clone();
-        let mut beginning = pin!(async move {
+        let selected_ui =
+            self.participants.ui.as_ref().map(|selected_ui| selected_ui.role_plugin.clone());
+        let listeners = self.participants.listeners.clone();
+        let mut startup = pin!(async move {
             let mut admitted: Option<AdmittedCall> = None;
-            if let Some(player) = show {
+            if let Some(player) = selected_ui {
                 let call = player
                     .admit_run(RoleRunKind::Ui, roles.new_call_context(&session), &json!({}))
                     .await;
                 admitted =
                     Some(call.map_err(|report| SessionStartError::from_outcome(report.outcome))?);
             }
-            for ear in ears {
+            for ear in listeners {
                 let name = ear.role_plugin.name().clone();
                 ear.start().await.map_err(|why| {
                     CommandFailure::new(
@@ -184,32 +189,32 @@ impl<'a> AttendedSession<'a> {
             }
             Ok::<_, SessionStartError>(admitted)
         });
-        let mut early = Vec::new();
+        let mut early_events = Vec::new();
         let admitted = loop {
             tokio::select! {
-                admitted = &mut beginning => break admitted?,
+                admitted = &mut startup => break admitted?,
                 Some(event) = events.recv() => {
-                    early.extend(ui::convert_event(&event));
+                    early_events.extend(ui::convert_event(&event));
                     self.handle_event(event).await;
                 }
                 line = next_line(&mut self.lines), if self.questions.has_terminal_question() => {
                     self.handle_stdin(line).await;
                 }
-                () = &mut stop => {
+                () = &mut interrupt => {
                     self.shutdown_mode = Some(ShutdownMode::Now);
                     return Ok(());
                 }
             }
         };
         // The UI does not get questions about a role.
-        early.retain(|event| !matches!(event, UiEvent::ToolCallRequested(_)));
-        if let (Some(call), Some(show)) = (admitted, &self.participants.ui) {
+        early_events.retain(|event| !matches!(event, UiEvent::ToolCallRequested(_)));
+        if let (Some(call), Some(selected_ui)) = (admitted, &self.participants.ui) {
             let ui = UiPluginHandle::start(
-                show.role_plugin.clone(),
+                selected_ui.role_plugin.clone(),
                 call,
-                Arc::clone(&show.command_handler),
+                Arc::clone(&selected_ui.command_handler),
             );
-            early.into_iter().for_each(|event| ui.send_event(event));
+            early_events.into_iter().for_each(|event| ui.send_event(event));
             self.ui = Some(ui);
         }
         Ok(())
@@ -219,9 +224,9 @@ impl<'a> AttendedSession<'a> {
         &mut self,
         events: &mut mpsc::Receiver<SessionEvent>,
         tasks: &mut JoinSet<()>,
-        mut stop: Pin<&mut impl Future<Output = ()>>,
+        mut interrupt: Pin<&mut impl Future<Output = ()>>,
     ) {
-        let mut piped = self.spawn_stdin_listener(tasks);
+        let mut stdin_end = self.spawn_stdin_listener(tasks);
         loop {
             if self.is_over() {
                 return;
@@ -240,13 +245,13 @@ impl<'a> AttendedSession<'a> {
                 },
                 Some(input) = self.participants.inputs.recv(), if may_begin => self.submit_input(input).await,
                 line = next_line(&mut self.lines), if is_listening => self.handle_stdin(line).await,
-                Ok(()) = wait_for_end(&mut piped) => {
-                    piped = None;
+                Ok(()) = wait_for_end(&mut stdin_end) => {
+                    stdin_end = None;
                     if self.participants.listeners.len() == 1 && self.participants.ui.is_none() {
                         self.begin_shutdown(ShutdownMode::AfterPendingInput).await;
                     }
                 }
-                () = &mut stop, if self.shutdown_mode != Some(ShutdownMode::Now) => {
+                () = &mut interrupt, if self.shutdown_mode != Some(ShutdownMode::Now) => {
                     self.begin_shutdown(ShutdownMode::Now).await;
                 }
                 () = tokio::time::sleep(POLL_INTERVAL), if self.shutdown_mode.is_some() => {}
@@ -256,15 +261,20 @@ impl<'a> AttendedSession<'a> {
 
     /// Starts to read standard input for the listener that handles it, if there is one.
     fn spawn_stdin_listener(&self, tasks: &mut JoinSet<()>) -> Option<oneshot::Receiver<()>> {
-        let ear = self
+        let session_listener = self
             .participants
             .stdin
             .as_ref()
             .filter(|_| self.stdin_destination == StdinDestination::Listener)?;
-        let screen = Arc::clone(&self.surface);
-        let print = Arc::new(move |text: &str| screen.with_output(|out| out.print_line(text)));
+        let surface = Arc::clone(&self.surface);
+        let print = Arc::new(move |text: &str| surface.with_output(|out| out.print_line(text)));
         let (end, ended) = oneshot::channel();
-        tasks.spawn(stdin::deliver_lines(Arc::clone(ear), stdin::spawn_line_reader(), print, end));
+        tasks.spawn(stdin::deliver_lines(
+            Arc::clone(session_listener),
+            stdin::spawn_line_reader(),
+            print,
+            end,
+        ));
         Some(ended)
     }
 
@@ -291,7 +301,8 @@ impl<'a> AttendedSession<'a> {
     /// Whether the end of standard input ends the session: the user left the terminal, or no other
     /// input is possible. Without any typed line a page may still be opened.
     fn is_ended_by_stdin(&self) -> bool {
-        let has_page = self.participants.ui.as_ref().is_some_and(|show| show.has_page);
+        let has_page =
+            self.participants.ui.as_ref().is_some_and(|selected_ui| selected_ui.has_page);
         self.can_ask || (self.participants.listeners.is_empty() && (self.has_typed || !has_page))
     }
 
@@ -347,14 +358,16 @@ impl<'a> AttendedSession<'a> {
                 .surface
                 .with_output(|out| out.print_warning("skipped a line that is not UTF-8 text"));
         };
-        let wants_more =
-            |request| self.shown_question.is_some_and(|it| it.must_show_rest(request, Some(&line)));
+        let wants_more = |request| {
+            self.shown_question
+                .is_some_and(|question| question.must_show_rest(request, Some(&line)))
+        };
         if self.questions.first_terminal_question().is_some_and(wants_more) {
             self.discard_typed_input();
-            if let (Some(request), Some(asked)) =
+            if let (Some(request), Some(shown_question)) =
                 (self.questions.first_terminal_question(), &mut self.shown_question)
             {
-                self.surface.with_output(|out| asked.show_rest(request, out));
+                self.surface.with_output(|out| shown_question.show_rest(request, out));
             }
             return;
         }
@@ -374,9 +387,9 @@ impl<'a> AttendedSession<'a> {
         }
     }
 
-    async fn begin_shutdown(&mut self, leaving: ShutdownMode) {
-        self.shutdown_mode = Some(leaving);
-        if leaving == ShutdownMode::Now && self.current_turn.is_some() {
+    async fn begin_shutdown(&mut self, shutdown_mode: ShutdownMode) {
+        self.shutdown_mode = Some(shutdown_mode);
+        if shutdown_mode == ShutdownMode::Now && self.current_turn.is_some() {
             self.send(FrontEndCommand::Cancel).await;
         }
     }
@@ -384,9 +397,11 @@ impl<'a> AttendedSession<'a> {
     /// Continues without the UI and denies its open questions.
     async fn handle_lost_ui(&mut self, why: &str) {
         self.ui = None;
-        let show = self.participants.ui.as_ref();
-        show.inspect(|show| show.command_handler.close());
-        let name = show.map(|show| show.role_plugin.name().to_string()).unwrap_or_default();
+        let selected_ui = self.participants.ui.as_ref();
+        selected_ui.inspect(|selected_ui| selected_ui.command_handler.close());
+        let name = selected_ui
+            .map(|selected_ui| selected_ui.role_plugin.name().to_string())
+            .unwrap_or_default();
         self.surface.with_output(|out| {
             out.print_error(&format!("{name} stopped showing this session: {why}"));
             out.print_hint(
@@ -446,20 +461,26 @@ impl<'a> AttendedSession<'a> {
         }
         self.is_streamed = false;
         let Some(InputOrigin { plugin, connection: Some(connection), .. }) = origin else { return };
-        let ear = self.participants.listeners.iter().find(|ear| *ear.role_plugin.name() == plugin);
+        let session_listener = self
+            .participants
+            .listeners
+            .iter()
+            .find(|session_listener| *session_listener.role_plugin.name() == plugin);
         let answer = match end {
             TurnEnd::Answered { text } | TurnEnd::Spoken { text } => text,
             _ => NO_ANSWER,
         };
-        if let Some(ear) = ear {
-            ear.deliver_answer(&connection, answer);
+        if let Some(session_listener) = session_listener {
+            session_listener.deliver_answer(&connection, answer);
         }
     }
 
     /// Whether the listener on standard input writes the answer where it would otherwise be
     /// printed.
     fn is_answered_on_stdin(&self, origin: &InputOrigin) -> bool {
-        let is_answer = |ear: &Arc<SessionListener>| *ear.role_plugin.name() == origin.plugin;
+        let is_answer = |session_listener: &Arc<SessionListener>| {
+            *session_listener.role_plugin.name() == origin.plugin
+        };
         let is_stdin = origin.connection.as_deref().is_some_and(|name| name.starts_with("stdin-"));
         is_stdin && self.participants.stdin.as_ref().is_some_and(is_answer)
     }
@@ -479,18 +500,18 @@ impl<'a> AttendedSession<'a> {
         if let Some(ui) = self.ui.take() {
             ui.close().await;
         }
-        let ears = &self.participants.listeners;
-        let farewell = async {
-            ears.iter().for_each(|ear| ear.close_connections());
-            while ears.iter().any(|ear| ear.has_connections()) {
+        let listeners = &self.participants.listeners;
+        let listener_shutdown = async {
+            listeners.iter().for_each(|session_listener| session_listener.close_connections());
+            while listeners.iter().any(|session_listener| session_listener.has_connections()) {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
-            for ear in ears {
-                ear.stop().await;
+            for session_listener in listeners {
+                session_listener.stop().await;
             }
         };
         // A plugin that takes longer gets no notification.
-        let _ = tokio::time::timeout(SHUTDOWN_TIME_MAX, farewell).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIME_MAX, listener_shutdown).await;
         tasks.shutdown().await;
     }
 

@@ -76,10 +76,10 @@ impl From<CommandFailure> for SessionStartError {
 pub(super) async fn run_listen_command(
     flags: &ConfigFlags,
     args: &ListenArgs,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    run_attended_session(flags, &AttendedSessionOptions::from_listen(args), watch, out).await
+    run_attended_session(flags, &AttendedSessionOptions::from_listen(args), observers, out).await
 }
 
 /// Runs a session with a plugin as its UI.
@@ -87,7 +87,7 @@ pub(super) async fn run_ui_chat(
     flags: &ConfigFlags,
     args: &ChatArgs,
     ui: &str,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     if !args.files.attach.is_empty() || args.files.audio.is_some() {
@@ -97,44 +97,52 @@ pub(super) async fn run_ui_chat(
         );
         return Err(failure.with_hint("leave them out"));
     }
-    run_attended_session(flags, &AttendedSessionOptions::from_chat(args, ui), watch, out).await
+    run_attended_session(flags, &AttendedSessionOptions::from_chat(args, ui), observers, out).await
 }
 
 async fn run_attended_session(
     flags: &ConfigFlags,
-    plan: &AttendedSessionOptions<'_>,
-    watch: &CallObservers,
+    options: &AttendedSessionOptions<'_>,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
-    let talk = setup::open_session(&settings, &SessionSelector::from(plan.session), out)?;
-    let voice = setup::prepare_model(&settings, out)?;
-    let (desk, approvals) = session::approval::approval_channel();
-    let tools =
-        setup::open_host(&settings, Arc::new(desk), PluginSelection::All, watch, out).await?;
-    setup::print_load_problems(tools.registry(), out);
-    let played = async {
-        let config = SessionConfig::from_settings(&plan.model.into(), &settings, &tools).await?;
-        let parts = tools.session_parts(talk, &config, &voice, approvals)?;
+    let opened_session =
+        setup::open_session(&settings, &SessionSelector::from(options.session), out)?;
+    let model_handle = setup::prepare_model(&settings, out)?;
+    let (approval_sender, approvals) = session::approval::approval_channel();
+    let host = setup::open_host(
+        &settings,
+        Arc::new(approval_sender),
+        PluginSelection::All,
+        observers,
+        out,
+    )
+    .await?;
+    setup::print_load_problems(host.registry(), out);
+    let run_result = async {
+        let config = SessionConfig::from_settings(&options.model.into(), &settings, &host).await?;
+        let parts = host.session_parts(opened_session, &config, &model_handle, approvals)?;
         let session_id = parts.options.session_id.clone();
-        let screen = Arc::new(TerminalSurface::new(*out));
-        let cast = Participants::gather(plan, tools.roles(), &session_id, &screen).await?;
-        print_overview(&cast, parts.model.name(), &tools, out);
-        let (session, events) = tools.begin_session(parts, true)?;
-        let timekeeper = tools.start_timekeeper();
-        let floor = AttendedSession::new(session, cast, &settings, screen);
-        let held = floor.run(events).await;
+        let surface = Arc::new(TerminalSurface::new(*out));
+        let participants =
+            Participants::gather(options, host.roles(), &session_id, &surface).await?;
+        print_overview(&participants, parts.model.name(), &host, out);
+        let (session, events) = host.begin_session(parts, true)?;
+        let timekeeper = host.start_timekeeper();
+        let attended_session = AttendedSession::new(session, participants, &settings, surface);
+        let exit_result = attended_session.run(events).await;
         timekeeper.stop().await;
-        print_resume_hint(plan, &settings, &session_id, out);
-        held
+        print_resume_hint(options, &settings, &session_id, out);
+        exit_result
     };
-    let exit = report_session_result(played.await, &settings, out);
-    setup::close_host(tools, out).await.apply_to_result(exit)
+    let exit = report_session_result(run_result.await, &settings, out);
+    setup::close_host(host, out).await.apply_to_result(exit)
 }
 
 /// Prints how to resume the session if it can be resumed.
 fn print_resume_hint(
-    plan: &AttendedSessionOptions<'_>,
+    options: &AttendedSessionOptions<'_>,
     settings: &HostSettings,
     session_id: &str,
     out: &CliOutput,
@@ -143,17 +151,17 @@ fn print_resume_hint(
     if session.is_some_and(|session| session.used.turns > 0) {
         out.print_note(&format!(
             "Resume with: sallyport {} --session {session_id}",
-            plan.command_line()
+            options.command_line()
         ));
     }
 }
 
 fn report_session_result(
-    played: Result<ExitStatus, SessionStartError>,
+    run_result: Result<ExitStatus, SessionStartError>,
     settings: &HostSettings,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    match played {
+    match run_result {
         Ok(exit) => Ok(exit),
         Err(SessionStartError::Failure(failure)) => Err(failure),
         Err(SessionStartError::Denied(denial)) => {
@@ -165,13 +173,13 @@ fn report_session_result(
 }
 
 /// Prints the model, the tools and the addresses.
-fn print_overview(cast: &Participants, model: &str, tools: &Host, out: &CliOutput) {
+fn print_overview(participants: &Participants, model: &str, host: &Host, out: &CliOutput) {
     let end = if std::io::stdin().is_terminal() { " · Ctrl-C to leave" } else { "" };
-    out.print_note(&format!("{model} · {} tools{end}", tools.registry().tools().len()));
-    for place in cast.address_lines() {
-        out.print_note(&place);
+    out.print_note(&format!("{model} · {} tools{end}", host.registry().tools().len()));
+    for address in participants.address_lines() {
+        out.print_note(&address);
     }
-    if let Some(words) = cast.missing_grant_message() {
+    if let Some(words) = participants.missing_grant_message() {
         out.print_note(&words);
     }
 }

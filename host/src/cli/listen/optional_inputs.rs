@@ -19,9 +19,9 @@ pub(super) enum ShutdownMode {
     AfterPendingInput,
 }
 
-pub(super) async fn next_command(show: &mut Option<SelectedUi>) -> Option<UiCommand> {
-    match show {
-        Some(show) => show.commands.recv().await,
+pub(super) async fn next_command(selected_ui: &mut Option<SelectedUi>) -> Option<UiCommand> {
+    match selected_ui {
+        Some(selected_ui) => selected_ui.commands.recv().await,
         None => future::pending().await,
     }
 }

@@ -79,37 +79,32 @@ enum EndpointHandler {
 
 impl Participants {
     pub(super) async fn gather(
-        plan: &AttendedSessionOptions<'_>,
+        options: &AttendedSessionOptions<'_>,
         roles: &Arc<SessionRoles>,
         session_id: &str,
-        screen: &Arc<TerminalSurface>,
+        surface: &Arc<TerminalSurface>,
     ) -> Result<Self, SessionStartError> {
-        let (tray, inputs) = InputQueue::new();
-        let told = Arc::clone(screen);
-        let tell: MessageSink =
-            Arc::new(move |what| told.with_output(|out| out.print_warning(what)));
-        let stage = ParticipantBuilder { roles, session_id, input_queue: tray, warn: tell };
-        let mut doors = Vec::new();
-        let ui = plan.ui.map(|name| stage.select_ui(name, screen, &mut doors)).transpose()?;
-        let ears = stage.select_listeners(plan.listeners, &mut doors)?;
-        check_unique_places(&doors)?;
-        let stdin = doors.iter().find_map(|door| match (&door.handler, door.grant.kind) {
-            (EndpointHandler::Listener(ear), ListenKind::Stdin) => Some(Arc::clone(ear)),
-            _ => None,
-        });
-        let keys = AccessKeys::new(plan.token, roles)?;
-        let (servers, places) = stage.bind_addresses(&doors, &keys).await?;
+        let (input_queue, inputs) = InputQueue::new();
+        let warning_surface = Arc::clone(surface);
+        let warn: MessageSink =
+            Arc::new(move |what| warning_surface.with_output(|out| out.print_warning(what)));
+        let builder = ParticipantBuilder { roles, session_id, input_queue, warn };
+        let mut endpoints = Vec::new();
+        let ui =
+            options.ui.map(|name| builder.select_ui(name, surface, &mut endpoints)).transpose()?;
+        let listeners = builder.select_listeners(options.listeners, &mut endpoints)?;
+        check_unique_places(&endpoints)?;
+        let stdin =
+            endpoints.iter().find_map(|endpoint| match (&endpoint.handler, endpoint.grant.kind) {
+                (EndpointHandler::Listener(session_listener), ListenKind::Stdin) => {
+                    Some(Arc::clone(session_listener))
+                }
+                _ => None,
+            });
+        let keys = AccessKeys::new(options.token, roles)?;
+        let (servers, addresses) = builder.bind_addresses(&endpoints, &keys).await?;
         let (roles, session_id) = (Arc::clone(roles), session_id.to_owned());
-        Ok(Self {
-            roles,
-            session_id,
-            ui,
-            listeners: ears,
-            stdin,
-            servers,
-            inputs,
-            addresses: places,
-        })
+        Ok(Self { roles, session_id, ui, listeners, stdin, servers, inputs, addresses })
     }
 
     /// Describes each address that can be used, one sentence each.
@@ -119,8 +114,8 @@ impl Participants {
 
     /// Returns a message if the UI requests more than its grant. It explains missing buttons.
     pub(super) fn missing_grant_message(&self) -> Option<String> {
-        let show = self.ui.as_ref().filter(|show| !show.may_confirm)?;
-        let grant = show.role_plugin.grant()?;
+        let selected_ui = self.ui.as_ref().filter(|selected_ui| !selected_ui.may_confirm)?;
+        let grant = selected_ui.role_plugin.grant()?;
         grant.deny_capability(Capability::Ui, "answer questions").fix?;
         let plugin = grant.plugin();
         let words = "cannot answer approvals";
@@ -134,44 +129,40 @@ impl ParticipantBuilder<'_> {
     fn select_ui(
         &self,
         name: &str,
-        screen: &Arc<TerminalSurface>,
-        doors: &mut Vec<ListenEndpoint>,
+        surface: &Arc<TerminalSurface>,
+        endpoints: &mut Vec<ListenEndpoint>,
     ) -> Result<SelectedUi, SessionStartError> {
-        let player =
+        let role_plugin =
             self.roles.load_role_plugin(name, PluginRole::Ui).map_err(CommandFailure::from)?;
-        let grant = player.grant().ok_or_else(|| plugin_gone_failure(&player))?;
+        let grant = role_plugin.grant().ok_or_else(|| plugin_gone_failure(&role_plugin))?;
         let Some(UiGrant { confirm: may_confirm }) = grant.ui() else {
             return denied_result(
                 grant.deny_capability(Capability::Ui, "be the user's side of a session"),
             );
         };
-        let canvas = Arc::clone(screen) as Arc<dyn UiSurface>;
-        let (seat, commands) = UiCommandHandler::new(self.input_queue.clone(), canvas);
-        let has_page = player.plugin().has_http_handler();
+        let ui_surface = Arc::clone(surface) as Arc<dyn UiSurface>;
+        let (command_handler, commands) =
+            UiCommandHandler::new(self.input_queue.clone(), ui_surface);
+        let has_page = role_plugin.plugin().has_http_handler();
         let pages = grant.listen().iter().filter(|grant| grant.kind == ListenKind::Http);
-        let before = doors.len();
+        let before = endpoints.len();
         for grant in pages.filter(|_| has_page) {
-            let (player, part) = (player.clone(), EndpointHandler::Ui(Arc::clone(&seat)));
-            doors.push(ListenEndpoint { role_plugin: player, grant: grant.clone(), handler: part });
+            let (role_plugin, handler) =
+                (role_plugin.clone(), EndpointHandler::Ui(Arc::clone(&command_handler)));
+            endpoints.push(ListenEndpoint { role_plugin, grant: grant.clone(), handler });
         }
-        if has_page && doors.len() == before {
+        if has_page && endpoints.len() == before {
             return denied_result(grant.deny_capability(Capability::Listen, "serve its page"));
         }
-        Ok(SelectedUi {
-            role_plugin: player,
-            command_handler: seat,
-            commands,
-            may_confirm,
-            has_page,
-        })
+        Ok(SelectedUi { role_plugin, command_handler, commands, may_confirm, has_page })
     }
 
     fn select_listeners(
         &self,
-        wanted: ListenerSelection<'_>,
-        doors: &mut Vec<ListenEndpoint>,
+        selection: ListenerSelection<'_>,
+        endpoints: &mut Vec<ListenEndpoint>,
     ) -> Result<Vec<Arc<SessionListener>>, SessionStartError> {
-        let players = match wanted {
+        let role_plugins = match selection {
             ListenerSelection::None => Vec::new(),
             ListenerSelection::Granted => self.granted_listeners()?,
             ListenerSelection::Named(names) => {
@@ -183,57 +174,59 @@ impl ParticipantBuilder<'_> {
                 found.collect::<Result<Vec<_>, _>>().map_err(CommandFailure::from)?
             }
         };
-        let mut ears = Vec::new();
-        for player in players {
-            let ear = Arc::new(SessionListener {
+        let mut listeners = Vec::new();
+        for role_plugin in role_plugins {
+            let session_listener = Arc::new(SessionListener {
                 roles: Arc::clone(self.roles),
-                role_plugin: player.clone(),
+                role_plugin: role_plugin.clone(),
                 session_id: self.session_id.to_owned(),
                 input_queue: self.input_queue.clone(),
                 message_sink: Arc::clone(&self.warn),
                 connections: Default::default(),
             });
-            self.add_listener_endpoints(&player, &ear, doors)?;
-            ears.push(ear);
+            self.add_listener_endpoints(&role_plugin, &session_listener, endpoints)?;
+            listeners.push(session_listener);
         }
-        Ok(ears)
+        Ok(listeners)
     }
 
     /// Returns all listeners with a `listen` grant. There must be at least one.
     fn granted_listeners(&self) -> Result<Vec<RolePlugin>, SessionStartError> {
-        let playing = self.roles.plugins_with_role(PluginRole::Listener);
-        let granted = playing.filter(|entry| !entry.grant().listen().is_empty());
+        let listener_plugins = self.roles.plugins_with_role(PluginRole::Listener);
+        let granted = listener_plugins.filter(|entry| !entry.grant().listen().is_empty());
         let names: Vec<&str> = granted.map(|entry| entry.name().as_str()).collect();
         if names.is_empty() {
             let failure = CommandFailure::new(ExitStatus::Policy, "no plugin has a `listen` grant");
             let hint = "run with --listener NAME to see what it needs";
             return Err(failure.with_hint(hint).into());
         }
-        let players =
+        let role_plugins =
             names.into_iter().map(|name| self.roles.load_role_plugin(name, PluginRole::Listener));
-        Ok(players.collect::<Result<_, _>>().map_err(CommandFailure::from)?)
+        Ok(role_plugins.collect::<Result<_, _>>().map_err(CommandFailure::from)?)
     }
 
     fn add_listener_endpoints(
         &self,
-        player: &RolePlugin,
-        ear: &Arc<SessionListener>,
-        doors: &mut Vec<ListenEndpoint>,
+        role_plugin: &RolePlugin,
+        session_listener: &Arc<SessionListener>,
+        endpoints: &mut Vec<ListenEndpoint>,
     ) -> Result<(), SessionStartError> {
-        let grant = player.grant().ok_or_else(|| plugin_gone_failure(player))?;
+        let grant = role_plugin.grant().ok_or_else(|| plugin_gone_failure(role_plugin))?;
         if grant.listen().is_empty() {
             return denied_result(grant.deny_capability(Capability::Listen, "listen"));
         }
         for grant in grant.listen() {
-            if grant.kind == ListenKind::Http && !player.plugin().has_http_handler() {
-                let message = format!("{} does not answer HTTP requests: {grant}", player.name());
+            if grant.kind == ListenKind::Http && !role_plugin.plugin().has_http_handler() {
+                let message =
+                    format!("{} does not answer HTTP requests: {grant}", role_plugin.name());
                 let failure = CommandFailure::new(ExitStatus::PluginRejected, message);
                 return Err(failure
                     .with_hint("the component must export wasi:http/incoming-handler")
                     .into());
             }
-            let (player, part) = (player.clone(), EndpointHandler::Listener(Arc::clone(ear)));
-            doors.push(ListenEndpoint { role_plugin: player, grant: grant.clone(), handler: part });
+            let (role_plugin, handler) =
+                (role_plugin.clone(), EndpointHandler::Listener(Arc::clone(session_listener)));
+            endpoints.push(ListenEndpoint { role_plugin, grant: grant.clone(), handler });
         }
         Ok(())
     }
@@ -241,60 +234,68 @@ impl ParticipantBuilder<'_> {
     /// Binds every address. No request is served yet.
     async fn bind_addresses(
         &self,
-        doors: &[ListenEndpoint],
+        endpoints: &[ListenEndpoint],
         keys: &AccessKeys,
     ) -> Result<(Vec<HttpServer>, Vec<String>), CommandFailure> {
-        let mut sites: BTreeMap<SocketAddr, Vec<&ListenEndpoint>> = BTreeMap::new();
-        let mut places = Vec::new();
-        for door in doors {
-            match &door.grant.address {
-                Some(at) => sites.entry(at.socket_address).or_default().push(door),
-                None => places.push(format!("{} reads standard input", door.role_plugin.name())),
+        let mut endpoints_by_address: BTreeMap<SocketAddr, Vec<&ListenEndpoint>> = BTreeMap::new();
+        let mut addresses = Vec::new();
+        for endpoint in endpoints {
+            match &endpoint.grant.address {
+                Some(at) => {
+                    endpoints_by_address.entry(at.socket_address).or_default().push(endpoint)
+                }
+                None => {
+                    addresses.push(format!("{} reads standard input", endpoint.role_plugin.name()))
+                }
             }
         }
         let mut servers = Vec::new();
-        for (addr, doors) in sites {
-            let routes = doors.iter().filter_map(|door| self.build_route(door, keys)).collect();
+        for (addr, endpoints) in endpoints_by_address {
+            let routes =
+                endpoints.iter().filter_map(|endpoint| self.build_route(endpoint, keys)).collect();
             let server = HttpServer::bind(addr, routes).await;
-            let server = server.map_err(|error| bind_failure(doors[0], &error))?;
-            places.extend(doors.iter().filter_map(|door| {
-                describe_address(door, server.local_addr(), keys.key_for(door))
+            let server = server.map_err(|error| bind_failure(endpoints[0], &error))?;
+            addresses.extend(endpoints.iter().filter_map(|endpoint| {
+                describe_address(endpoint, server.local_addr(), keys.key_for(endpoint))
             }));
             servers.push(server);
         }
-        if doors.iter().any(ListenEndpoint::is_for_programs) {
-            places.push(format!(
+        if endpoints.iter().any(ListenEndpoint::is_for_programs) {
+            addresses.push(format!(
                 "send this header with each request: {}",
                 keys.programs.authorization_header()
             ));
         }
-        Ok((servers, places))
+        Ok((servers, addresses))
     }
 
-    fn build_route(&self, door: &ListenEndpoint, keys: &AccessKeys) -> Option<HttpRoute> {
-        let address = door.grant.address.clone()?;
-        let target = match (door.grant.kind, &door.handler) {
-            (ListenKind::WebSocket, EndpointHandler::Listener(ear)) => {
-                RouteHandler::WebSocket(Arc::new(WebSocketAcceptor(Arc::clone(ear))))
+    fn build_route(&self, endpoint: &ListenEndpoint, keys: &AccessKeys) -> Option<HttpRoute> {
+        let address = endpoint.grant.address.clone()?;
+        let target = match (endpoint.grant.kind, &endpoint.handler) {
+            (ListenKind::WebSocket, EndpointHandler::Listener(session_listener)) => {
+                RouteHandler::WebSocket(Arc::new(WebSocketAcceptor(Arc::clone(session_listener))))
             }
-            _ => RouteHandler::Http(Arc::new(self.build_page(door))),
+            _ => RouteHandler::Http(Arc::new(self.build_page(endpoint))),
         };
-        Some(HttpRoute { address, handler: target, key: Arc::clone(keys.key_for(door)) })
+        Some(HttpRoute { address, handler: target, key: Arc::clone(keys.key_for(endpoint)) })
     }
 
-    fn build_page(&self, door: &ListenEndpoint) -> PluginRequestHandler {
-        let (inbox, seat) = match &door.handler {
-            EndpointHandler::Listener(ear) => {
-                (Some(Arc::new(ear.input_queue.clone()) as Arc<dyn SessionInbox>), None)
+    fn build_page(&self, endpoint: &ListenEndpoint) -> PluginRequestHandler {
+        let (inbox, command_handler) = match &endpoint.handler {
+            EndpointHandler::Listener(session_listener) => (
+                Some(Arc::new(session_listener.input_queue.clone()) as Arc<dyn SessionInbox>),
+                None,
+            ),
+            EndpointHandler::Ui(command_handler) => {
+                (None, Some(Arc::clone(command_handler) as Arc<dyn UiSession>))
             }
-            EndpointHandler::Ui(seat) => (None, Some(Arc::clone(seat) as Arc<dyn UiSession>)),
         };
         PluginRequestHandler {
             roles: Arc::clone(self.roles),
-            role_plugin: door.role_plugin.clone(),
+            role_plugin: endpoint.role_plugin.clone(),
             session_id: self.session_id.to_owned(),
             inbox,
-            ui_session: seat,
+            ui_session: command_handler,
             message_sink: Arc::clone(&self.warn),
             decision_cache: ReadDecisionCache::default(),
         }
@@ -305,20 +306,20 @@ fn denied_result<T>(denial: sallyport_contract::Denial) -> Result<T, SessionStar
     Err(SessionStartError::Denied(Box::new(denial)))
 }
 
-fn plugin_gone_failure(player: &RolePlugin) -> CommandFailure {
+fn plugin_gone_failure(role_plugin: &RolePlugin) -> CommandFailure {
     CommandFailure::new(
         ExitStatus::PluginRejected,
-        format!("{} is not there any more", player.name()),
+        format!("{} is not there any more", role_plugin.name()),
     )
 }
 
 /// Refuses two plugins at the same place.
-fn check_unique_places(doors: &[ListenEndpoint]) -> Result<(), CommandFailure> {
-    for (index, door) in doors.iter().enumerate() {
-        let same = |other: &&ListenEndpoint| is_same_grant_place(&other.grant, &door.grant);
-        if let Some(other) = doors[..index].iter().find(same) {
-            let (first, second) = (other.role_plugin.name(), door.role_plugin.name());
-            let message = format!("{first} and {second} both listen at {}", door.grant);
+fn check_unique_places(endpoints: &[ListenEndpoint]) -> Result<(), CommandFailure> {
+    for (index, endpoint) in endpoints.iter().enumerate() {
+        let same = |other: &&ListenEndpoint| is_same_grant_place(&other.grant, &endpoint.grant);
+        if let Some(other) = endpoints[..index].iter().find(same) {
+            let (first, second) = (other.role_plugin.name(), endpoint.role_plugin.name());
+            let message = format!("{first} and {second} both listen at {}", endpoint.grant);
             let hint = "grant one of them another path, or choose one with --listener";
             return Err(CommandFailure::new(ExitStatus::Policy, message).with_hint(hint));
         }
@@ -355,8 +356,8 @@ impl AccessKeys {
         Ok(Self { ui: Arc::new(ui), programs: Arc::new(load_program_key(token, roles)?) })
     }
 
-    fn key_for(&self, door: &ListenEndpoint) -> &Arc<AccessKey> {
-        match &door.handler {
+    fn key_for(&self, endpoint: &ListenEndpoint) -> &Arc<AccessKey> {
+        match &endpoint.handler {
             EndpointHandler::Ui(_) => &self.ui,
             EndpointHandler::Listener(_) => &self.programs,
         }
@@ -401,9 +402,13 @@ impl ListenEndpoint {
 
 /// Describes the address of a door. It includes the key where the address alone is enough to
 /// connect.
-fn describe_address(door: &ListenEndpoint, addr: SocketAddr, key: &AccessKey) -> Option<String> {
-    let (at, name) = (door.grant.address.as_ref()?, door.role_plugin.name());
-    Some(match (&door.handler, door.grant.kind) {
+fn describe_address(
+    endpoint: &ListenEndpoint,
+    addr: SocketAddr,
+    key: &AccessKey,
+) -> Option<String> {
+    let (at, name) = (endpoint.grant.address.as_ref()?, endpoint.role_plugin.name());
+    Some(match (&endpoint.handler, endpoint.grant.kind) {
         (EndpointHandler::Ui(_), _) => {
             let path = at.path.trim_end_matches('/');
             format!(
@@ -422,18 +427,18 @@ fn describe_address(door: &ListenEndpoint, addr: SocketAddr, key: &AccessKey) ->
 }
 
 /// Explains why an address cannot be bound.
-fn bind_failure(door: &ListenEndpoint, error: &io::Error) -> CommandFailure {
-    let (grant, place) = (&door.grant, &door.grant.place);
+fn bind_failure(endpoint: &ListenEndpoint, error: &io::Error) -> CommandFailure {
+    let (grant, location) = (&endpoint.grant, &endpoint.grant.place);
     let why = match error.kind() {
         io::ErrorKind::AddrInUse => "the address is already in use".to_owned(),
         io::ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied by the system".to_owned(),
         _ => error.to_string(),
     };
-    let message = format!("{} cannot listen at {grant}: {why}", door.role_plugin.name());
+    let message = format!("{} cannot listen at {grant}: {why}", endpoint.role_plugin.name());
     let failure = CommandFailure::new(ExitStatus::Failed, message);
     failure.with_hint(format!(
         "change the port in line {} of the policy; 0 means any free port",
-        place.line
+        location.line
     ))
 }

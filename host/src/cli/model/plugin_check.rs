@@ -34,14 +34,14 @@ pub(super) async fn check_plugin_model(
 ) -> Result<Vec<ModelCheckStep>, CommandFailure> {
     let consent = Arc::new(consent::TerminalConsent { out: *out });
     let only = PluginSelection::Only(plugin.plugin.clone());
-    let tools = setup::open_host(settings, consent, only, &CallObservers::default(), out).await?;
+    let host = setup::open_host(settings, consent, only, &CallObservers::default(), out).await?;
     let name = plugin.plugin.as_str();
-    let steps = match tools.roles().load_role_plugin(name, PluginRole::Provider) {
-        Ok(player) => {
+    let steps = match host.roles().load_role_plugin(name, PluginRole::Provider) {
+        Ok(role_plugin) => {
             let found =
                 build_step("plugin", ModelCheckStatus::Ok, format!("{name} is a provider"), None);
             let session = new_session_id();
-            let model = provider::plugin_chat_model(player, plugin.clone(), &session);
+            let model = provider::plugin_chat_model(role_plugin, plugin.clone(), &session);
             let messages = [ChatMessage::user(QUESTION)];
             let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
             let answer = model.generate(request, &mut |_| {}).await;
@@ -55,7 +55,7 @@ pub(super) async fn check_plugin_model(
             vec![build_step("plugin", ModelCheckStatus::Failed, failure.message, failure.hint)]
         }
     };
-    setup::close_host(tools, out).await.check_complete()?;
+    setup::close_host(host, out).await.check_complete()?;
     Ok(steps)
 }
 

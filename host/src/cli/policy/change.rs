@@ -31,7 +31,7 @@ pub(super) struct PolicyChangeRequest<'a> {
 /// confirms. Returns whether the file was written.
 pub(super) fn change_policy(
     settings: &HostSettings,
-    wish: &PolicyChangeRequest<'_>,
+    request: &PolicyChangeRequest<'_>,
     edit: impl FnOnce(&str) -> Result<String, EditError>,
     out: &CliOutput,
 ) -> Result<bool, CommandFailure> {
@@ -45,7 +45,7 @@ pub(super) fn change_policy(
     }
     out.print_line(&file.display().to_string());
     edit::diff_lines(&before, &after).iter().for_each(|line| print_diff_line(line, out));
-    if !wish.is_confirmed && !setup::ask_confirmation("Write this?", out)? {
+    if !request.is_confirmed && !setup::ask_confirmation("Write this?", out)? {
         out.print_note("Nothing was changed.");
         return Ok(false);
     }
@@ -55,7 +55,7 @@ pub(super) fn change_policy(
             CommandFailure::new(ExitStatus::Failed, message).with_hint("run the command again")
         );
     }
-    setup::record_policy_change(settings, wish.plugin, &wish.description, || {
+    setup::record_policy_change(settings, request.plugin, &request.description, || {
         user_policy::write_policy(file, &after).map_err(|error| file_failure(file, &error))
     })?;
     out.print_line("Saved. Running sessions use it from the next call.");

@@ -83,14 +83,14 @@ fn print_plugin(entry: &RegisteredPlugin, policy: &Policy, out: &CliOutput) {
     out.print_line("");
     out.print_heading(entry.name().as_str());
     let grant = entry.grant();
-    let powers = grant.permission_lines();
-    if powers.is_empty() {
+    let permissions = grant.permission_lines();
+    if permissions.is_empty() {
         let can =
             if entry.unconditional_denial().is_some() { "cannot run" } else { "nothing granted" };
         out.print_line(&format!("  {can}"));
     }
-    for power in powers {
-        out.print_line(&format!("  can {}", text::escape_line(&power)));
+    for permission in permissions {
+        out.print_line(&format!("  can {}", text::escape_line(&permission)));
     }
     for line in call_display::ungranted_lines(entry) {
         out.print_line(&format!("  {line}"));

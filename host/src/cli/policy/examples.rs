@@ -17,8 +17,8 @@ pub(super) fn run_test_command(
     format: OutputFormat,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let standing = PolicyStore::open(settings.policy.clone(), Box::new(|_| {}))?;
-    let results: Vec<RuleExampleResult> = standing.current().policy.example_results().collect();
+    let policy_store = PolicyStore::open(settings.policy.clone(), Box::new(|_| {}))?;
+    let results: Vec<RuleExampleResult> = policy_store.current().policy.example_results().collect();
     match format {
         OutputFormat::Json => {
             out.print_json(&results.iter().map(result_to_json).collect::<Value>())

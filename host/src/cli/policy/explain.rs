@@ -47,23 +47,26 @@ pub(super) async fn run_explain_command(
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let (plugin, tool) = parse_target(&args.target)?;
-    let situation = subject_from_args(args)?;
+    let subject = subject_from_args(args)?;
     let arguments = parse_arguments(&args.arguments)?;
     let registry =
         setup::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out).await?;
     let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
-    let tools = affected_tools(entry, tool, &situation)?;
-    warn_of_obstacles(entry, &tools, &situation, &arguments, out);
-    let answers = explain_tools(&registry, entry, &tools, &situation, &arguments);
+    let tools = affected_tools(entry, tool, &subject)?;
+    warn_of_obstacles(entry, &tools, &subject, &arguments, out);
+    let tool_explanations = explain_tools(&registry, entry, &tools, &subject, &arguments);
     // An allowed call still fails when it uses something that the plugin is not granted.
-    let lacking = matches!(situation, ExplainSubject::Call).then_some(entry);
+    let ungranted_plugin = matches!(subject, ExplainSubject::Call).then_some(entry);
     match args.output.output {
         OutputFormat::Json => out.print_json(
-            &answers.iter().map(|a| explanation_to_json(a, lacking)).collect::<Value>(),
+            &tool_explanations
+                .iter()
+                .map(|a| explanation_to_json(a, ungranted_plugin))
+                .collect::<Value>(),
         ),
-        OutputFormat::Text => {
-            answers.iter().for_each(|a| print_explanation(a, lacking, settings, out))
-        }
+        OutputFormat::Text => tool_explanations
+            .iter()
+            .for_each(|a| print_explanation(a, ungranted_plugin, settings, out)),
     }
     registry.shutdown().await;
     Ok(ExitStatus::Done)
@@ -81,14 +84,14 @@ fn parse_target(text: &str) -> Result<(PluginName, Option<ToolId>), CommandFailu
 
 fn subject_from_args(args: &ExplainArgs) -> Result<ExplainSubject, CommandFailure> {
     let path = |path: &String, access| ExplainSubject::Path(path.clone(), access);
-    let asked = [
+    let subjects = [
         args.read.as_ref().map(|file| path(file, FsAccess::Read)),
         args.write.as_ref().map(|file| path(file, FsAccess::ReadWrite)),
         args.open_url.clone().map(ExplainSubject::OpenUrl),
         args.capability.map(ExplainSubject::Capability),
         args.net.as_deref().map(parse_request).transpose()?,
     ];
-    Ok(asked.into_iter().flatten().next().unwrap_or(ExplainSubject::Call))
+    Ok(subjects.into_iter().flatten().next().unwrap_or(ExplainSubject::Call))
 }
 
 /// Leaves the URL unparsed, because a decision about a repaired URL would not apply to this one.
@@ -116,10 +119,10 @@ fn parse_arguments(text: &str) -> Result<Value, CommandFailure> {
 fn affected_tools(
     entry: &RegisteredPlugin,
     tool: Option<ToolId>,
-    situation: &ExplainSubject,
+    subject: &ExplainSubject,
 ) -> Result<Vec<ToolId>, CommandFailure> {
     let all = || entry.tools().iter().map(|tool| tool.id.clone());
-    match (tool, situation) {
+    match (tool, subject) {
         (Some(tool), _) if all().chain(role_runs(entry.name())).any(|known| known == tool) => {
             Ok(vec![tool])
         }
@@ -150,26 +153,26 @@ fn role_runs(plugin: &PluginName) -> Vec<ToolId> {
 fn warn_of_obstacles(
     entry: &RegisteredPlugin,
     tools: &[ToolId],
-    situation: &ExplainSubject,
+    subject: &ExplainSubject,
     arguments: &Value,
     out: &CliOutput,
 ) {
-    if let Some((trouble, hint)) = entry.availability().problem_and_hint(entry.name()) {
-        out.print_warning(&format!("no tool of {} can be called: it {trouble}", entry.name()));
+    if let Some((problem, hint)) = entry.availability().problem_and_hint(entry.name()) {
+        out.print_warning(&format!("no tool of {} can be called: it {problem}", entry.name()));
         hint.iter().for_each(|hint| out.print_hint(hint));
     }
-    if let (ExplainSubject::Call, Some(denial)) = (situation, entry.unconditional_denial()) {
+    if let (ExplainSubject::Call, Some(denial)) = (subject, entry.unconditional_denial()) {
         out.print_warning(&format!(
             "the call would fail before the policy is asked: {}: {}",
             denial.what, denial.why
         ));
     }
-    if let (ExplainSubject::Call, [tool]) = (situation, tools)
-        && let Err(complaints) = entry.check_arguments(tool, arguments)
+    if let (ExplainSubject::Call, [tool]) = (subject, tools)
+        && let Err(argument_problems) = entry.check_arguments(tool, arguments)
     {
-        let complaints = complaints.join("; ");
+        let argument_problems = argument_problems.join("; ");
         out.print_warning(&format!(
-            "the call would fail before the policy is asked: the arguments do not fit: {complaints}"
+            "the call would fail before the policy is asked: the arguments do not fit: {argument_problems}"
         ));
     }
 }
@@ -179,25 +182,29 @@ fn explain_tools(
     registry: &Registry,
     entry: &RegisteredPlugin,
     tools: &[ToolId],
-    situation: &ExplainSubject,
+    subject: &ExplainSubject,
     arguments: &Value,
 ) -> Vec<ToolExplanation> {
     let policy = registry.gate().policy_store.current().policy;
     let (grant, context) = (entry.grant(), call::command_call_context());
-    let explained = |tool: &ToolId| {
+    let explain_tool = |tool: &ToolId| {
         let question =
             PolicyQuestion { tool, digest: entry.digest(), arguments, context: &context };
-        situation.explain(&policy, &question, &grant)
+        subject.explain(&policy, &question, &grant)
     };
-    let mut answers: Vec<ToolExplanation> = Vec::new();
+    let mut tool_explanations: Vec<ToolExplanation> = Vec::new();
     for tool in tools {
-        let explanation = explained(tool);
-        match answers.iter_mut().find(|answer| answer.explanation == explanation) {
-            Some(answer) => answer.tool_names.push_str(&format!(", {tool}")),
-            None => answers.push(ToolExplanation { tool_names: tool.to_string(), explanation }),
+        let explanation = explain_tool(tool);
+        match tool_explanations
+            .iter_mut()
+            .find(|tool_explanation| tool_explanation.explanation == explanation)
+        {
+            Some(tool_explanation) => tool_explanation.tool_names.push_str(&format!(", {tool}")),
+            None => tool_explanations
+                .push(ToolExplanation { tool_names: tool.to_string(), explanation }),
         }
     }
-    answers
+    tool_explanations
 }
 
 impl ExplainSubject {
@@ -218,23 +225,26 @@ impl ExplainSubject {
 }
 
 fn print_explanation(
-    answer: &ToolExplanation,
-    lacking: Option<&RegisteredPlugin>,
+    tool_explanation: &ToolExplanation,
+    ungranted_plugin: Option<&RegisteredPlugin>,
     settings: &HostSettings,
     out: &CliOutput,
 ) {
-    let ToolExplanation { tool_names: who, explanation } = answer;
+    let ToolExplanation { tool_names, explanation } = tool_explanation;
     let decision = explanation.decision.as_str();
-    out.print_line(&format!("{who}: {decision}, {}", text::escape_line(&explanation.reason)));
+    out.print_line(&format!(
+        "{tool_names}: {decision}, {}",
+        text::escape_line(&explanation.reason)
+    ));
     // A denied call never reaches the missing grants.
-    let lacking = lacking.filter(|_| explanation.decision < Decision::Deny);
-    if let Some(entry) = lacking.filter(|entry| entry.grant().lacks_needed_request()) {
+    let ungranted_plugin = ungranted_plugin.filter(|_| explanation.decision < Decision::Deny);
+    if let Some(entry) = ungranted_plugin.filter(|entry| entry.grant().lacks_needed_request()) {
         out.print_line(&format!(
             "  but {} is not granted all that it requests, and what needs it is refused:",
             entry.name()
         ));
     }
-    for line in lacking.into_iter().flat_map(call_display::ungranted_lines) {
+    for line in ungranted_plugin.into_iter().flat_map(call_display::ungranted_lines) {
         out.print_line(&format!("  {line}"));
     }
     for step in &explanation.steps {
@@ -248,15 +258,18 @@ fn print_explanation(
     }
 }
 
-fn explanation_to_json(answer: &ToolExplanation, lacking: Option<&RegisteredPlugin>) -> Value {
-    let explanation = &answer.explanation;
+fn explanation_to_json(
+    tool_explanation: &ToolExplanation,
+    ungranted_plugin: Option<&RegisteredPlugin>,
+) -> Value {
+    let explanation = &tool_explanation.explanation;
     json!({
-        "tools": answer.tool_names.split(", ").collect::<Vec<_>>(),
+        "tools": tool_explanation.tool_names.split(", ").collect::<Vec<_>>(),
         "decision": explanation.decision,
         "reason": explanation.reason,
         "steps": explanation.steps.iter().map(step_json).collect::<Value>(),
         "fix": explanation.fix,
-        "ungranted": lacking.map(call_display::ungranted_json),
+        "ungranted": ungranted_plugin.map(call_display::ungranted_json),
     })
 }
 

@@ -27,30 +27,41 @@ pub(super) async fn run_grant_command(
     args: &GrantArgs,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let whose = PluginTarget::parse(&args.plugin)?;
-    let wish = |what: String| PolicyChangeRequest {
-        plugin: whose.as_str(),
+    let plugin_target = PluginTarget::parse(&args.plugin)?;
+    let change_request = |what: String| PolicyChangeRequest {
+        plugin: plugin_target.as_str(),
         description: format!("grants {what}"),
         is_confirmed: args.yes,
     };
-    match (&args.allow, &whose, &args.limit) {
+    match (&args.allow, &plugin_target, &args.limit) {
         (Some(tool), _, _) => {
-            let rule = RuleText::new_allow(whose.tool_pattern(tool));
-            let rule = check_rule(settings, &whose, rule, args, out).await?;
-            let wish = wish(format!("calls of {}", rule.tool));
-            change_policy(settings, &wish, |text| edit::add_rule(text, &rule), out)?;
+            let rule = RuleText::new_allow(plugin_target.tool_pattern(tool));
+            let rule = check_rule(settings, &plugin_target, rule, args, out).await?;
+            let change_request = change_request(format!("calls of {}", rule.tool));
+            change_policy(settings, &change_request, |text| edit::add_rule(text, &rule), out)?;
         }
         (None, PluginTarget::One(plugin), _) => {
             let addition =
                 check_addition(settings, plugin, addition_from_args(args)?, args.force, out)
                     .await?;
-            let wish = wish(describe_addition(&addition));
-            change_policy(settings, &wish, |text| edit::add_grant(text, plugin, &addition), out)?;
+            let change_request = change_request(describe_addition(&addition));
+            change_policy(
+                settings,
+                &change_request,
+                |text| edit::add_grant(text, plugin, &addition),
+                out,
+            )?;
         }
-        (None, PluginTarget::Several(_), Some(limit)) if whose.is_all_plugins() => {
+        (None, PluginTarget::Several(_), Some(limit)) if plugin_target.is_all_plugins() => {
             let (key, value) = parse_pair(limit, "limit")?;
-            let wish = wish(format!("the limit {key} = {value} to all plugins"));
-            change_policy(settings, &wish, |text| edit::set_shared_limit(text, &key, &value), out)?;
+            let change_request =
+                change_request(format!("the limit {key} = {value} to all plugins"));
+            change_policy(
+                settings,
+                &change_request,
+                |text| edit::set_shared_limit(text, &key, &value),
+                out,
+            )?;
         }
         (None, PluginTarget::Several(_), _) => {
             let message =
@@ -66,12 +77,12 @@ pub(super) async fn run_grant_command(
 /// requested.
 async fn check_rule(
     settings: &HostSettings,
-    whose: &PluginTarget,
+    plugin_target: &PluginTarget,
     rule: RuleText,
     args: &GrantArgs,
     out: &CliOutput,
 ) -> Result<RuleText, CommandFailure> {
-    let selection = match whose {
+    let selection = match plugin_target {
         PluginTarget::One(plugin) => PluginSelection::Only(plugin.clone()),
         PluginTarget::Several(_) if args.digest => {
             let failure = CommandFailure::new(ExitStatus::Usage, "--digest needs one plugin");
@@ -83,7 +94,7 @@ async fn check_rule(
         return Ok(rule);
     }
     let registry = setup::load_selected_registry(settings, selection, out).await?;
-    let digest = match whose {
+    let digest = match plugin_target {
         PluginTarget::One(plugin) => {
             let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
             args.digest.then(|| entry.digest().to_owned())
@@ -92,10 +103,14 @@ async fn check_rule(
     };
     let rule = RuleText { digest, ..rule };
     // Check the rule in a policy of its own, so that all remarks are about it.
-    let alone = Policy::from_user_file("policy", &rule.to_string(), None).map_err(|error| {
-        CommandFailure { hint: error.hint, ..CommandFailure::new(ExitStatus::Usage, error.message) }
-    })?;
-    let (useless, wide): (Vec<_>, Vec<_>) = alone
+    let rule_policy =
+        Policy::from_user_file("policy", &rule.to_string(), None).map_err(|error| {
+            CommandFailure {
+                hint: error.hint,
+                ..CommandFailure::new(ExitStatus::Usage, error.message)
+            }
+        })?;
+    let (useless, wide): (Vec<_>, Vec<_>) = rule_policy
         .find_remarks(&installed_plugins(&registry))
         .into_iter()
         .partition(|remark| remark.kind == PolicyRemarkKind::Useless);
@@ -123,9 +138,9 @@ async fn check_addition(
     let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
     let own = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();
     let home = settings.policy.home.as_deref();
-    let examined = addition.check_against_manifest(entry.manifest(), &own, home);
+    let checked = addition.check_against_manifest(entry.manifest(), &own, home);
     registry.shutdown().await;
-    let (addition, objections) = examined.map_err(|error| edit_failure(&error))?;
+    let (addition, objections) = checked.map_err(|error| edit_failure(&error))?;
     match objections.first() {
         Some(first) => {
             let all: Vec<String> = objections.iter().map(ToString::to_string).collect();
@@ -204,7 +219,7 @@ fn folder_addition(args: &GrantArgs) -> Option<GrantAddition> {
 
 fn secret_addition(args: &GrantArgs) -> Option<GrantAddition> {
     let name = args.secret.clone()?;
-    let way = match (&args.to, &args.header) {
+    let secret_use = match (&args.to, &args.header) {
         (Some(to), Some(header)) => SecretUseText::Inject {
             to: to.clone(),
             header: header.clone(),
@@ -213,7 +228,7 @@ fn secret_addition(args: &GrantArgs) -> Option<GrantAddition> {
         // Clap ensures that exactly one of the two ways is given.
         _ => SecretUseText::Reveal,
     };
-    Some(GrantAddition::Secret(SecretAddition { name, usage: way }))
+    Some(GrantAddition::Secret(SecretAddition { name, usage: secret_use }))
 }
 
 fn temp_dir_addition(args: &GrantArgs) -> Option<GrantAddition> {

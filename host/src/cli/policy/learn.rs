@@ -37,7 +37,7 @@ const RUNS_MAX: usize = 8;
 pub(super) fn run_learn_command(
     flags: &ConfigFlags,
     args: &LearnArgs,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let plugin = super::parse_plugin_name(&args.plugin)?;
@@ -51,20 +51,20 @@ pub(super) fn run_learn_command(
     // Check the name first: a misspelt plugin would appear to be refused nothing.
     setup::run_on_current_thread(build_proposal(&settings, &plugin, &[], out))?;
     for _ in 0..RUNS_MAX {
-        let notebook = Arc::new(RefusalLog::default());
-        let watch = CallObservers {
-            verbose: watch.verbose || inner.verbose,
-            refusal_log: Some(Arc::clone(&notebook)),
+        let refusal_log = Arc::new(RefusalLog::default());
+        let observers = CallObservers {
+            verbose: observers.verbose || inner.verbose,
+            refusal_log: Some(Arc::clone(&refusal_log)),
             ..CallObservers::default()
         };
-        let exit = run_learned_command(&flags, &inner.command, &watch, out)?;
-        let refused = notebook.refusals_of(&plugin);
-        if refused.is_empty() {
+        let exit = run_learned_command(&flags, &inner.command, &observers, out)?;
+        let denials = refusal_log.refusals_of(&plugin);
+        if denials.is_empty() {
             out.print_note(&format!("{plugin} was refused nothing."));
             return Ok(exit);
         }
         if exit == ExitStatus::Interrupted
-            || !propose_grant(&settings, &plugin, &refused, args.yes, out)?
+            || !propose_grant(&settings, &plugin, &denials, args.yes, out)?
         {
             return Ok(exit);
         }
@@ -89,15 +89,15 @@ fn merge_flags(outer: &ConfigFlags, inner: &CliArgs) -> ConfigFlags {
 fn run_learned_command(
     flags: &ConfigFlags,
     command: &CliCommand,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     match command {
         CliCommand::Run(args) => {
-            setup::run_on_thread_pool(run::run_prompt(flags, args, watch, out))
+            setup::run_on_thread_pool(run::run_prompt(flags, args, observers, out))
         }
         CliCommand::Call(args) => {
-            setup::run_on_current_thread(call::run_call_command(flags, args, watch, out))
+            setup::run_on_current_thread(call::run_call_command(flags, args, observers, out))
         }
         _ => {
             let failure =
@@ -113,14 +113,14 @@ fn run_learned_command(
 fn propose_grant(
     settings: &HostSettings,
     plugin: &PluginName,
-    refused: &[Denial],
+    denials: &[Denial],
     yes: bool,
     out: &CliOutput,
 ) -> Result<bool, CommandFailure> {
     let (proposal, folder) =
-        setup::run_on_current_thread(build_proposal(settings, plugin, refused, out))?;
-    for open in &proposal.unresolved {
-        out.print_warning(&format!("no proposal: {open}"));
+        setup::run_on_current_thread(build_proposal(settings, plugin, denials, out))?;
+    for unresolved in &proposal.unresolved {
+        out.print_warning(&format!("no proposal: {unresolved}"));
     }
     if let Some(command) = &folder {
         out.print_hint(&format!("choose the folder yourself: `{command}`"));
@@ -132,7 +132,7 @@ fn propose_grant(
     if yes {
         out.print_note("Accepted by --yes:");
     }
-    let what = format!("grants what a run was refused: {}", describe_refusals(refused));
+    let what = format!("grants what a run was refused: {}", describe_refusals(denials));
     change_policy(
         settings,
         &PolicyChangeRequest { plugin: plugin.as_str(), description: what, is_confirmed: yes },
@@ -145,34 +145,36 @@ fn propose_grant(
 async fn build_proposal(
     settings: &HostSettings,
     plugin: &PluginName,
-    refused: &[Denial],
+    denials: &[Denial],
     out: &CliOutput,
 ) -> Result<(PolicyProposal, Option<String>), CommandFailure> {
     let registry =
         setup::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out).await?;
     let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
     let policy = registry.gate().policy_store.current().policy;
-    let (mut learned, mut unclear) = (PluginRefusals::empty(), Vec::new());
+    let (mut refusals, mut unclear) = (PluginRefusals::empty(), Vec::new());
     let mut lacks_folder = false;
-    for denial in refused {
-        let need = RefusedAccess::from_denial(plugin, denial);
+    for denial in denials {
+        let refused_access = RefusedAccess::from_denial(plugin, denial);
         // A refused path, or a refusal with a fix but no need, is about a path in no granted
         // folder.
-        lacks_folder |=
-            matches!((&need, &denial.fix), (Some(RefusedAccess::Path { .. }) | None, Some(_)));
-        match need {
-            Some(need) => learned.record_refusal(need),
+        lacks_folder |= matches!(
+            (&refused_access, &denial.fix),
+            (Some(RefusedAccess::Path { .. }) | None, Some(_))
+        );
+        match refused_access {
+            Some(refused_access) => refusals.record_refusal(refused_access),
             None => unclear.push(text::escape_line(&format!("{}: {}", denial.what, denial.why))),
         }
     }
-    let own = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();
+    let plugin_settings = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();
     let mut proposal =
-        learned.build_proposal(entry.manifest(), &own, &policy, Some(entry.digest()));
+        refusals.build_proposal(entry.manifest(), &plugin_settings, &policy, Some(entry.digest()));
     unclear.dedup();
     proposal.unresolved.extend(unclear);
-    let names_one =
+    let adds_folder =
         proposal.additions.iter().any(|addition| matches!(addition, GrantAddition::Fs(_)));
-    let folder = folder_command(entry.manifest()).filter(|_| lacks_folder && !names_one);
+    let folder = folder_command(entry.manifest()).filter(|_| lacks_folder && !adds_folder);
     registry.shutdown().await;
     Ok((proposal, folder))
 }
@@ -188,8 +190,8 @@ fn folder_command(manifest: &Manifest) -> Option<String> {
 }
 
 /// Describes the refusals for the record, which cuts long text.
-fn describe_refusals(refused: &[Denial]) -> String {
-    let mut acts: Vec<&str> = refused.iter().map(|denial| denial.what.as_str()).collect();
-    acts.dedup();
-    acts.join("; ")
+fn describe_refusals(denials: &[Denial]) -> String {
+    let mut descriptions: Vec<&str> = denials.iter().map(|denial| denial.what.as_str()).collect();
+    descriptions.dedup();
+    descriptions.join("; ")
 }

@@ -27,7 +27,7 @@ const WILDCARD: &str = "*";
 pub(super) fn run_policy_command(
     flags: &ConfigFlags,
     command: &PolicyCommand,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = || setup::read_settings(flags);
@@ -44,7 +44,7 @@ pub(super) fn run_policy_command(
         }
         PolicyCommand::Revoke(args) => revoke::run_revoke_command(&settings()?, args, out),
         // Learning starts other commands, each with its own settings and threads.
-        PolicyCommand::Learn(args) => learn::run_learn_command(flags, args, watch, out),
+        PolicyCommand::Learn(args) => learn::run_learn_command(flags, args, observers, out),
     }
 }
 

@@ -18,29 +18,34 @@ pub(super) fn run_revoke_command(
     args: &RevokeArgs,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let whose = PluginTarget::parse(&args.plugin)?;
-    let wish = |what: String| PolicyChangeRequest {
-        plugin: whose.as_str(),
+    let plugin_target = PluginTarget::parse(&args.plugin)?;
+    let change_request = |what: String| PolicyChangeRequest {
+        plugin: plugin_target.as_str(),
         description: format!("revokes {what}"),
         is_confirmed: args.yes,
     };
-    match (rule_target(&whose, args), &whose, &args.limit) {
+    match (rule_target(&plugin_target, args), &plugin_target, &args.limit) {
         (Some(rule), _, _) => {
-            let wish = wish(format!("the rules for {}", rule.tool));
-            change_policy(settings, &wish, |text| edit::remove_rule(text, &rule), out)?;
+            let change_request = change_request(format!("the rules for {}", rule.tool));
+            change_policy(settings, &change_request, |text| edit::remove_rule(text, &rule), out)?;
         }
         (None, PluginTarget::One(plugin), _) => {
             let (target, what) = grant_target(args);
             change_policy(
                 settings,
-                &wish(what),
+                &change_request(what),
                 |text| edit::revoke_grant(text, plugin, &target),
                 out,
             )?;
         }
-        (None, PluginTarget::Several(_), Some(key)) if whose.is_all_plugins() => {
-            let wish = wish(format!("the limit {key} of all plugins"));
-            change_policy(settings, &wish, |text| edit::revoke_shared_limit(text, key), out)?;
+        (None, PluginTarget::Several(_), Some(key)) if plugin_target.is_all_plugins() => {
+            let change_request = change_request(format!("the limit {key} of all plugins"));
+            change_policy(
+                settings,
+                &change_request,
+                |text| edit::revoke_shared_limit(text, key),
+                out,
+            )?;
         }
         (None, PluginTarget::Several(_), _) => {
             let message = "only rules, and the limits of all plugins, are about several plugins";
@@ -51,9 +56,9 @@ pub(super) fn run_revoke_command(
     Ok(ExitStatus::Done)
 }
 
-fn rule_target(whose: &PluginTarget, args: &RevokeArgs) -> Option<RuleRemovalTarget> {
+fn rule_target(plugin_target: &PluginTarget, args: &RevokeArgs) -> Option<RuleRemovalTarget> {
     Some(RuleRemovalTarget {
-        tool: whose.tool_pattern(args.rule.as_ref()?),
+        tool: plugin_target.tool_pattern(args.rule.as_ref()?),
         net: args.rule_net.clone(),
         open_url: args.rule_page.clone(),
         decision: args.decision.map(Into::into),

@@ -47,13 +47,13 @@ struct RunSession<'a> {
 pub(super) async fn run_prompt(
     flags: &ConfigFlags,
     args: &RunArgs,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let mut report = RunReport::new(args, watch.verbose, out);
+    let mut report = RunReport::new(args, observers.verbose, out);
     let result = match &args.replay {
         Some(file) => replay_recording(file, &mut report).await,
-        None => ask_question(flags, args, watch, &mut report, out).await,
+        None => ask_question(flags, args, observers, &mut report, out).await,
     };
     if let Err(failure) = &result {
         report.report_failure(failure);
@@ -64,42 +64,43 @@ pub(super) async fn run_prompt(
 async fn ask_question(
     flags: &ConfigFlags,
     args: &RunArgs,
-    watch: &CallObservers,
+    observers: &CallObservers,
     report: &mut RunReport<'_>,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
     let input = question::read_question(args, &settings, out)?;
-    let voice = setup::prepare_model(&settings, out)?;
-    let talk = setup::open_session(&settings, &SessionSelector::from(&args.session), out)?;
+    let model_handle = setup::prepare_model(&settings, out)?;
+    let opened_session =
+        setup::open_session(&settings, &SessionSelector::from(&args.session), out)?;
     let consent: Arc<dyn Consent> = match out.can_ask {
         true => Arc::new(consent::TerminalConsent { out: *out }),
         false => Arc::new(UnattendedConsent),
     };
-    let tools = setup::open_host(&settings, consent, PluginSelection::All, watch, out).await?;
-    setup::print_load_problems(tools.registry(), out);
+    let host = setup::open_host(&settings, consent, PluginSelection::All, observers, out).await?;
+    setup::print_load_problems(host.registry(), out);
     // Timers wait during a recording, so that they do not disturb it.
-    let timekeeper = args.record.is_none().then(|| tools.start_timekeeper());
-    let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &tools).await;
+    let timekeeper = args.record.is_none().then(|| host.start_timekeeper());
+    let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &host).await;
     let parts = config.map_err(CommandFailure::from).and_then(|config| {
         // Approvals are answered at the terminal or not at all, so none comes through the session.
         let (_, approvals) = session::approval::approval_channel();
-        let parts = tools.session_parts(talk, &config, &voice, approvals)?;
-        with_recording(args, parts, &tools)
+        let parts = host.session_parts(opened_session, &config, &model_handle, approvals)?;
+        with_recording(args, parts, &host)
     });
-    let stage = parts.and_then(|(parts, reel)| {
+    let run_session = parts.and_then(|(parts, run_recording)| {
         // A recorded session gets no notices, because a replay could not repeat them. They wait
         // until it is resumed.
-        let listens = matches!(reel, RunRecording::None);
+        let receives_notices = matches!(run_recording, RunRecording::None);
         let started = session_started_event(&parts);
-        let (session, events) = tools.begin_session(parts, listens)?;
+        let (session, events) = host.begin_session(parts, receives_notices)?;
         report.report_json_event(started);
-        Ok(RunSession { session, events, run_recording: reel, settings: Some(&settings) })
+        Ok(RunSession { session, events, run_recording, settings: Some(&settings) })
     });
-    let result = match stage {
-        Ok(mut stage) => {
-            let result = stage.run_turn(input, report).await;
-            stage.session.close(stage.events).await;
+    let result = match run_session {
+        Ok(mut run_session) => {
+            let result = run_session.run_turn(input, report).await;
+            run_session.session.close(run_session.events).await;
             result
         }
         Err(failure) => Err(failure),
@@ -107,25 +108,26 @@ async fn ask_question(
     if let Some(timekeeper) = timekeeper {
         timekeeper.stop().await;
     }
-    setup::close_host(tools, out).await.apply_to_result(result)
+    setup::close_host(host, out).await.apply_to_result(result)
 }
 
 /// Records the session if requested.
 fn with_recording(
     args: &RunArgs,
-    live: SessionParts,
-    tools: &Host,
+    live_parts: SessionParts,
+    host: &Host,
 ) -> Result<(SessionParts, RunRecording), CommandFailure> {
-    let Some(path) = &args.record else { return Ok((live, RunRecording::None)) };
-    let gate = Arc::clone(tools.registry().gate());
+    let Some(path) = &args.record else { return Ok((live_parts, RunRecording::None)) };
+    let gate = Arc::clone(host.registry().gate());
     let redactor = move || Redactor::clone(&gate.redactor());
     let file = run_recording::create_recording(path)?;
-    let (model, toolbox) = (&*live.model, &*live.toolbox);
-    let recording = SessionRecorder::start(file, redactor(), &live.options, model, toolbox);
+    let (model, toolbox) = (&*live_parts.model, &*live_parts.toolbox);
+    let recording = SessionRecorder::start(file, redactor(), &live_parts.options, model, toolbox);
     let recording = recording.with_live_redactor(redactor);
-    let (model, toolbox) = (recording.wrap_model(live.model), recording.wrap_toolbox(live.toolbox));
-    let recall = live.recall.map(|recall| recording.wrap_recall(recall));
-    Ok((SessionParts { model, toolbox, recall, ..live }, RunRecording::Recording(recording)))
+    let (model, toolbox) =
+        (recording.wrap_model(live_parts.model), recording.wrap_toolbox(live_parts.toolbox));
+    let recall = live_parts.recall.map(|recall| recording.wrap_recall(recall));
+    Ok((SessionParts { model, toolbox, recall, ..live_parts }, RunRecording::Recording(recording)))
 }
 
 /// The first event of a session.
@@ -143,27 +145,27 @@ async fn replay_recording(
     file: &Path,
     report: &mut RunReport<'_>,
 ) -> Result<ExitStatus, CommandFailure> {
-    let tape = run_recording::read_recording(file)?;
-    let (inputs, options) = (tape.inputs().to_vec(), tape.options());
+    let session_recording = run_recording::read_recording(file)?;
+    let (inputs, options) = (session_recording.inputs().to_vec(), session_recording.options());
     // A recording contains no secrets, so nothing has to be redacted.
-    let player = SessionReplay::new(tape, Redactor::empty());
+    let session_replay = SessionReplay::new(session_recording, Redactor::empty());
     let (_, approvals) = session::approval::approval_channel();
-    let (model, toolbox) = (player.to_chat_model(), player.to_toolbox());
+    let (model, toolbox) = (session_replay.to_chat_model(), session_replay.to_toolbox());
     let (journal, past) = (Box::new(NoJournal), RestoredSession::default());
-    let recall = player.to_session_memory();
+    let recall = session_replay.to_session_memory();
     let parts = SessionParts { model, toolbox, approvals, journal, past, recall, options };
     let started = session_started_event(&parts);
     let (session, events) = HostSession::start_detached(parts)?;
     report.report_json_event(started);
-    let mut stage = RunSession {
+    let mut run_session = RunSession {
         session,
         events,
-        run_recording: RunRecording::Replaying(player),
+        run_recording: RunRecording::Replaying(session_replay),
         settings: None,
     };
     let mut exit = Err(CommandFailure::new(ExitStatus::Failed, "the recording contains no input"));
     for input in inputs {
-        exit = Ok(stage.run_turn(input, report).await?);
+        exit = Ok(run_session.run_turn(input, report).await?);
     }
     exit
 }
@@ -177,12 +179,12 @@ impl RunSession<'_> {
         self.run_recording.record_input(&input);
         self.send(FrontEndCommand::SubmitInput { input }).await?;
         // Cancel only once. A lasting reason, such as a closed pipe, would repeat forever.
-        let mut is_called_off = false;
+        let mut is_cancelled = false;
         loop {
             let event = tokio::select! {
                 event = self.events.recv() => event,
-                () = wait_for_cancel(&self.run_recording), if !is_called_off => {
-                    is_called_off = true;
+                () = wait_for_cancel(&self.run_recording), if !is_cancelled => {
+                    is_cancelled = true;
                     self.run_recording.record_cancel();
                     self.send(FrontEndCommand::Cancel).await?;
                     continue;
@@ -219,10 +221,10 @@ impl RunSession<'_> {
 }
 
 /// Waits until the turn is cancelled, by the user or by the recording.
-async fn wait_for_cancel(reel: &RunRecording) {
+async fn wait_for_cancel(run_recording: &RunRecording) {
     tokio::select! {
         () = setup::wait_for_interrupt() => {}
-        () = reel.wait_for_cancel() => {}
+        () = run_recording.wait_for_cancel() => {}
     }
 }
 

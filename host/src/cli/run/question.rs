@@ -43,8 +43,8 @@ pub(super) fn read_question(
         &file_attachments::search_folders(settings),
     )?;
     let words = args.prompt.join(" ");
-    let piped = if io::stdin().is_terminal() { String::new() } else { read_stdin(out)? };
-    let text = join_prompt(words, &piped);
+    let stdin_text = if io::stdin().is_terminal() { String::new() } else { read_stdin(out)? };
+    let text = join_prompt(words, &stdin_text);
     if text.trim().is_empty() && attachments.is_empty() && io::stdin().is_terminal() {
         let failure = CommandFailure::new(ExitStatus::Usage, "there is no question");
         return Err(failure.with_hint("write it after `run`, or pipe it in"));
@@ -53,13 +53,13 @@ pub(super) fn read_question(
 }
 
 /// Joins both parts. The words come first: they are the instruction for the rest.
-fn join_prompt(words: String, piped: &str) -> String {
-    match (words.trim().is_empty(), piped.trim().is_empty()) {
-        (true, _) => piped.to_owned(),
+fn join_prompt(words: String, stdin_text: &str) -> String {
+    match (words.trim().is_empty(), stdin_text.trim().is_empty()) {
+        (true, _) => stdin_text.to_owned(),
         (false, true) => words,
         (false, false) => {
-            let fence = code_fence(piped);
-            format!("{words}\n\n{fence}text\n{}\n{fence}", piped.trim_end_matches('\n'))
+            let fence = code_fence(stdin_text);
+            format!("{words}\n\n{fence}text\n{}\n{fence}", stdin_text.trim_end_matches('\n'))
         }
     }
 }
@@ -115,8 +115,8 @@ mod tests {
             ("explain", "a log\n", "explain\n\n```text\na log\n```"),
             ("explain", "a\n```\nb", "explain\n\n````text\na\n```\nb\n````"),
         ];
-        for (words, piped, want) in rows {
-            assert_eq!(join_prompt(words.to_owned(), piped), want);
+        for (words, stdin_text, want) in rows {
+            assert_eq!(join_prompt(words.to_owned(), stdin_text), want);
         }
     }
 

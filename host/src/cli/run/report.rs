@@ -60,12 +60,12 @@ impl<'a> RunReport<'a> {
     }
 
     /// Reports something that is not an event of the session itself.
-    pub(super) fn report_json_event(&mut self, told: JsonEvent) {
+    pub(super) fn report_json_event(&mut self, json_event: JsonEvent) {
         match self.args.output {
             RunFormat::Text => {}
-            RunFormat::Json => self.collect_event(told),
+            RunFormat::Json => self.collect_event(json_event),
             RunFormat::Jsonl => {
-                self.out.print_json_line(&to_json_value(&JsonEventLine::from(told)))
+                self.out.print_json_line(&to_json_value(&JsonEventLine::from(json_event)))
             }
         }
     }
@@ -74,8 +74,8 @@ impl<'a> RunReport<'a> {
     pub(super) fn report_event(&mut self, event: &SessionEvent) {
         self.track_event(event);
         self.show_event(event);
-        if let Some(told) = events::convert_event(event) {
-            self.report_json_event(told);
+        if let Some(json_event) = events::convert_event(event) {
+            self.report_json_event(json_event);
         }
     }
 
@@ -108,21 +108,22 @@ impl<'a> RunReport<'a> {
         self.report_last_event(failure.into());
     }
 
-    fn report_last_event(&mut self, told: JsonEvent) {
+    fn report_last_event(&mut self, json_event: JsonEvent) {
         match self.args.output {
             RunFormat::Text => {}
             RunFormat::Json => {
                 let (calls, notices) = (mem::take(&mut self.calls), mem::take(&mut self.notices));
-                self.out.print_json(&to_json_value(&JsonRunResult::new(told, calls, notices)));
+                self.out
+                    .print_json(&to_json_value(&JsonRunResult::new(json_event, calls, notices)));
             }
             RunFormat::Jsonl => {
-                self.out.print_json_line(&to_json_value(&JsonEventLine::from(told)))
+                self.out.print_json_line(&to_json_value(&JsonEventLine::from(json_event)))
             }
         }
     }
 
-    fn collect_event(&mut self, told: JsonEvent) {
-        match told {
+    fn collect_event(&mut self, json_event: JsonEvent) {
+        match json_event {
             JsonEvent::CallFinished(call) => self.calls.push(call),
             JsonEvent::Notice { message } => self.notices.push(message),
             JsonEvent::Notified { plugin, text, .. } => {
@@ -246,8 +247,8 @@ impl<'a> RunReport<'a> {
     }
 }
 
-fn to_json_value(told: &impl Serialize) -> Value {
-    serde_json::to_value(told).expect("texts, numbers and JSON can always be written")
+fn to_json_value(json_event: &impl Serialize) -> Value {
+    serde_json::to_value(json_event).expect("texts, numbers and JSON can always be written")
 }
 
 /// Returns the denial of a provider plugin.
@@ -266,12 +267,12 @@ fn model_denial(end: &TurnEnd) -> Option<Denial> {
 /// The settings are used for hints about the selected model.
 pub(in super::super) fn print_turn_end(
     end: &TurnEnd,
-    streamed: bool,
+    is_streamed: bool,
     settings: Option<&HostSettings>,
     out: &CliOutput,
 ) {
     match end {
-        TurnEnd::Answered { .. } if streamed => {}
+        TurnEnd::Answered { .. } if is_streamed => {}
         TurnEnd::Answered { text } | TurnEnd::Spoken { text } => out.print_answer(text),
         TurnEnd::ModelFailed(error) => {
             out.print_error(&error.to_string());
@@ -296,10 +297,10 @@ pub(in super::super) fn print_turn_end(
 
 /// Returns a hint for a model that returned no answer. The selected model adds the variable or the
 /// configuration line in question.
-fn model_error_hint(error: &ModelError, asked: Option<&ChosenModel>) -> String {
-    match (error, asked) {
-        (ModelError::Credentials { .. }, Some(asked)) => asked.key_advice(),
-        (ModelError::Unreachable { .. }, Some(asked)) => asked.address_advice(),
+fn model_error_hint(error: &ModelError, chosen_model: Option<&ChosenModel>) -> String {
+    match (error, chosen_model) {
+        (ModelError::Credentials { .. }, Some(chosen_model)) => chosen_model.key_advice(),
+        (ModelError::Unreachable { .. }, Some(chosen_model)) => chosen_model.address_advice(),
         _ => error.hint().into_owned(),
     }
 }

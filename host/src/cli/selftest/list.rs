@@ -93,8 +93,8 @@ impl SentenceList {
     pub(super) fn write_files(&self, folder: &Path) -> io::Result<()> {
         for (name, text) in &self.files {
             let path = folder.join(name);
-            let made = fs::create_dir_all(path.parent().unwrap_or(folder));
-            made.and_then(|()| fs::write(path, text)).map_err(|error| {
+            let created = fs::create_dir_all(path.parent().unwrap_or(folder));
+            created.and_then(|()| fs::write(path, text)).map_err(|error| {
                 io::Error::new(error.kind(), format!("cannot write the list's {name}: {error}"))
             })?;
         }

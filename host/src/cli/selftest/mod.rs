@@ -49,7 +49,7 @@ pub(super) struct SelftestArgs {
 pub(super) async fn run_selftest_command(
     flags: &ConfigFlags,
     args: &SelftestArgs,
-    watch: &CallObservers,
+    observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let list = SentenceList::read_or_default(args.file.as_deref())?;
@@ -57,14 +57,14 @@ pub(super) async fn run_selftest_command(
         out.print_line(list.policy_text(Path::new(EXAMPLE_FOLDER)).trim());
         return Ok(ExitStatus::Done);
     }
-    let mut stage = SelftestSession::new(flags, &list, watch, out).await?;
+    let mut test_session = SelftestSession::new(flags, &list, observers, out).await?;
     let mut report = SelftestReport::new(args.output.output, out);
     for sentence in &list.sentences {
-        match find_tool_presence(stage.host.registry(), sentence.tool.as_ref()) {
-            ToolPresence::Available => match stage.run_sentence(&sentence.say).await? {
-                Some(said) => report.report_result(sentence, &said),
+        match find_tool_presence(test_session.host.registry(), sentence.tool.as_ref()) {
+            ToolPresence::Available => match test_session.run_sentence(&sentence.say).await? {
+                Some(sentence_result) => report.report_result(sentence, &sentence_result),
                 None => {
-                    stage.close(out).await?;
+                    test_session.close(out).await?;
                     return Ok(ExitStatus::Interrupted);
                 }
             },
@@ -72,7 +72,7 @@ pub(super) async fn run_selftest_command(
             ToolPresence::Unusable(why) => report.report_unusable(sentence, why),
         }
     }
-    report.finish(&stage.close(out).await?)
+    report.finish(&test_session.close(out).await?)
 }
 
 /// Whether a tool can be called.

@@ -67,12 +67,16 @@ impl<'a> SelftestReport<'a> {
     }
 
     /// Reports a sentence that was run.
-    pub(super) fn report_result(&mut self, sentence: &TestSentence, said: &SentenceResult) {
-        let verdict = match check_result(sentence, said) {
+    pub(super) fn report_result(
+        &mut self,
+        sentence: &TestSentence,
+        sentence_result: &SentenceResult,
+    ) {
+        let verdict = match check_result(sentence, sentence_result) {
             Ok(()) => SentenceVerdict::Passed,
             Err(why) => SentenceVerdict::Failed(why),
         };
-        self.add_result(sentence, said, &verdict);
+        self.add_result(sentence, sentence_result, &verdict);
     }
 
     /// Reports a sentence that was skipped: its plugin is not installed.
@@ -116,7 +120,7 @@ impl<'a> SelftestReport<'a> {
     fn add_result(
         &mut self,
         sentence: &TestSentence,
-        said: &SentenceResult,
+        sentence_result: &SentenceResult,
         verdict: &SentenceVerdict,
     ) {
         match verdict {
@@ -125,31 +129,33 @@ impl<'a> SelftestReport<'a> {
             SentenceVerdict::Skipped(_) => self.skipped += 1,
         }
         match self.format {
-            OutputFormat::Text => self.print_result(sentence, said, verdict),
-            OutputFormat::Json => self.rows.push(result_to_json(sentence, said, verdict)),
+            OutputFormat::Text => self.print_result(sentence, sentence_result, verdict),
+            OutputFormat::Json => {
+                self.rows.push(result_to_json(sentence, sentence_result, verdict))
+            }
         }
     }
 
     fn print_result(
         &self,
         sentence: &TestSentence,
-        said: &SentenceResult,
+        sentence_result: &SentenceResult,
         verdict: &SentenceVerdict,
     ) {
         let word = verdict.as_str();
         let time = match verdict {
             SentenceVerdict::Skipped(_) => String::new(),
-            _ => format!("  ({:.0?})", said.elapsed),
+            _ => format!("  ({:.0?})", sentence_result.elapsed),
         };
         self.out.print_line(&format!("{word:7} {}{time}", text::escape_line(&sentence.say)));
-        for call in &said.calls {
+        for call in &sentence_result.calls {
             let arguments = text::escape_excerpt(&call.arguments, ARGUMENTS_CHARS_MAX);
             self.out.print_line(&format!("        → {} {arguments} · {}", call.tool, call.outcome));
         }
-        for line in &said.asides {
+        for line in &sentence_result.asides {
             self.out.print_line(&format!("        · {}", text::escape_line(line)));
         }
-        for line in said.answer.lines().take(ANSWER_LINES_MAX) {
+        for line in sentence_result.answer.lines().take(ANSWER_LINES_MAX) {
             self.out
                 .print_line(&format!("        {}", text::escape_excerpt(line, ANSWER_CHARS_MAX)));
         }
@@ -178,10 +184,10 @@ impl SentenceVerdict {
 
 fn result_to_json(
     sentence: &TestSentence,
-    said: &SentenceResult,
+    sentence_result: &SentenceResult,
     verdict: &SentenceVerdict,
 ) -> Value {
-    let calls = said.calls.iter().map(|call| {
+    let calls = sentence_result.calls.iter().map(|call| {
         let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
         json!({ "tool": call.tool, "arguments": arguments, "outcome": call.outcome, "fix": call.fix })
     });
@@ -190,15 +196,15 @@ fn result_to_json(
         "verdict": verdict.as_str(),
         "why": verdict.reason(),
         "calls": calls.collect::<Value>(),
-        "asides": said.asides,
-        "answer": said.answer,
-        "elapsed_ms": u64::try_from(said.elapsed.as_millis()).unwrap_or(u64::MAX),
+        "asides": sentence_result.asides,
+        "answer": sentence_result.answer,
+        "elapsed_ms": u64::try_from(sentence_result.elapsed.as_millis()).unwrap_or(u64::MAX),
     })
 }
 
 /// Compares the result with the expected one.
-fn check_result(sentence: &TestSentence, said: &SentenceResult) -> Result<(), String> {
-    match (&sentence.tool, said.calls.as_slice()) {
+fn check_result(sentence: &TestSentence, sentence_result: &SentenceResult) -> Result<(), String> {
+    match (&sentence.tool, sentence_result.calls.as_slice()) {
         (None, []) => {}
         (None, [call, ..]) => return Err(format!("expected no call, got {}", call.tool)),
         (Some(tool), []) => return Err(format!("expected {tool}, got no call")),
@@ -208,7 +214,7 @@ fn check_result(sentence: &TestSentence, said: &SentenceResult) -> Result<(), St
         }
     }
     match &sentence.answer {
-        Some(words) if !said.answer.to_lowercase().contains(&words.to_lowercase()) => {
+        Some(words) if !sentence_result.answer.to_lowercase().contains(&words.to_lowercase()) => {
             Err(format!("the answer does not contain {words:?}"))
         }
         _ => Ok(()),

@@ -46,21 +46,23 @@ impl SelftestSession {
     pub(super) async fn new(
         flags: &ConfigFlags,
         list: &SentenceList,
-        watch: &CallObservers,
+        observers: &CallObservers,
         out: &CliOutput,
     ) -> Result<Self, CommandFailure> {
-        let own = setup::read_settings(flags)?;
+        let user_settings = setup::read_settings(flags)?;
         let folder = TempDir::with_prefix("sallyport-selftest-")?;
-        let settings = selftest_settings(own, list, folder.path())?;
+        let settings = selftest_settings(user_settings, list, folder.path())?;
         let consent = Arc::new(session::UnattendedConsent);
-        let (beside, asides) = mpsc::unbounded_channel();
-        let watch = CallObservers { side_messages: Some(beside), ..watch.clone() };
-        let tools = setup::open_host(&settings, consent, PluginSelection::All, &watch, out).await?;
-        setup::print_load_problems(tools.registry(), out);
-        let talk = setup::open_session(&settings, &SessionSelector::New, out)?;
-        let parts = build_session_parts(&settings, talk, &tools);
-        let (session, events) = tools.begin_session(parts, false)?;
-        Ok(Self { host: tools, settings, session, events, side_messages: asides, _folder: folder })
+        let (side_message_sender, side_messages) = mpsc::unbounded_channel();
+        let observers =
+            CallObservers { side_messages: Some(side_message_sender), ..observers.clone() };
+        let host =
+            setup::open_host(&settings, consent, PluginSelection::All, &observers, out).await?;
+        setup::print_load_problems(host.registry(), out);
+        let opened_session = setup::open_session(&settings, &SessionSelector::New, out)?;
+        let parts = build_session_parts(&settings, opened_session, &host);
+        let (session, events) = host.begin_session(parts, false)?;
+        Ok(Self { host, settings, session, events, side_messages, _folder: folder })
     }
 
     /// Runs a sentence and returns the result, or `None` if the user interrupts.
@@ -68,8 +70,8 @@ impl SelftestSession {
         &mut self,
         text: &str,
     ) -> Result<Option<SentenceResult>, CommandFailure> {
-        let begin = Instant::now();
-        let mut said = SentenceResult::default();
+        let started = Instant::now();
+        let mut sentence_result = SentenceResult::default();
         self.send(FrontEndCommand::SubmitInput { input: UserInputMessage::from(text) }).await?;
         loop {
             let event = tokio::select! {
@@ -78,12 +80,12 @@ impl SelftestSession {
             };
             match event {
                 Some(SessionEvent::TurnEnded { reason, .. }) => {
-                    said.answer = turn_end_text(reason);
-                    said.asides = self.take_messages();
-                    said.elapsed = begin.elapsed();
-                    return Ok(Some(said));
+                    sentence_result.answer = turn_end_text(reason);
+                    sentence_result.asides = self.take_messages();
+                    sentence_result.elapsed = started.elapsed();
+                    return Ok(Some(sentence_result));
                 }
-                Some(event) => collect_call(event, &mut said.calls),
+                Some(event) => collect_call(event, &mut sentence_result.calls),
                 None => return Err(session_ended_failure()),
             }
         }
@@ -91,13 +93,13 @@ impl SelftestSession {
 
     /// Returns the messages since the last sentence.
     fn take_messages(&mut self) -> Vec<String> {
-        let told = std::iter::from_fn(|| self.side_messages.try_recv().ok());
-        let line = |aside| match aside {
+        let messages = std::iter::from_fn(|| self.side_messages.try_recv().ok());
+        let line = |side_message| match side_message {
             SideMessage::Warning(what) => Some(format!("warning: {what}")),
             SideMessage::Trace(line) | SideMessage::Info(line) => Some(line),
             SideMessage::HostContacted { .. } => None,
         };
-        told.filter_map(line).collect()
+        messages.filter_map(line).collect()
     }
 
     /// Ends the session and verifies the audit.
@@ -114,7 +116,7 @@ impl SelftestSession {
 
 /// Settings in the test's home with the user's plugins and compilation cache.
 fn selftest_settings(
-    own: HostSettings,
+    user_settings: HostSettings,
     list: &SentenceList,
     folder: &Path,
 ) -> Result<HostSettings, CommandFailure> {
@@ -125,11 +127,12 @@ fn selftest_settings(
     std::fs::write(&policy, list.policy_text(folder))?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let (home, user) = (text(&home), text(folder));
-    let taken = VARIABLES.iter().filter_map(|name| Some((*name, own.env.get(name)?)));
-    let variables = taken.chain([(env::HOME, home.as_str()), ("HOME", user.as_str())]);
+    let copied_variables =
+        VARIABLES.iter().filter_map(|name| Some((*name, user_settings.env.get(name)?)));
+    let variables = copied_variables.chain([(env::HOME, home.as_str()), ("HOME", user.as_str())]);
     // The default folder may be missing.
-    let named = own.plugin_dirs_origin != SettingOrigin::Default;
-    let plugin_dirs = own.plugin_dirs.iter().filter(|dir| named || dir.is_dir()).cloned();
+    let named = user_settings.plugin_dirs_origin != SettingOrigin::Default;
+    let plugin_dirs = user_settings.plugin_dirs.iter().filter(|dir| named || dir.is_dir()).cloned();
     let flags = ConfigFlags {
         plugin_dirs: plugin_dirs.collect(),
         policy: Some(policy),
@@ -140,13 +143,17 @@ fn selftest_settings(
     let mut settings = HostSettings::resolve(&flags, Env::from_pairs(variables))?;
     // Print the address of a page instead of opening it.
     settings.browser.command = Some(browser::NO_BROWSER.to_owned());
-    settings.policy.host_files.push(own.paths.cache.clone());
-    settings.paths.cache = own.paths.cache;
+    settings.policy.host_files.push(user_settings.paths.cache.clone());
+    settings.paths.cache = user_settings.paths.cache;
     Ok(settings)
 }
 
-fn build_session_parts(settings: &HostSettings, talk: OpenedSession, tools: &Host) -> SessionParts {
-    let OpenedSession { session_id, journal, past, .. } = talk;
+fn build_session_parts(
+    settings: &HostSettings,
+    opened_session: OpenedSession,
+    host: &Host,
+) -> SessionParts {
+    let OpenedSession { session_id, journal, past, .. } = opened_session;
     let options = session::SessionOptions {
         // Use the tool's own sentence, because the matcher composes none.
         spoken: true,
@@ -155,8 +162,8 @@ fn build_session_parts(settings: &HostSettings, talk: OpenedSession, tools: &Hos
         ..session::SessionOptions::new(session_id)
     };
     let (_, approvals) = session::approval::approval_channel();
-    let toolbox = Arc::clone(tools.toolbox());
-    let model = Arc::new(offline_matcher(tools.registry()));
+    let toolbox = Arc::clone(host.toolbox());
+    let model = Arc::new(offline_matcher(host.registry()));
     SessionParts { model, toolbox, approvals, journal, past, recall: None, options }
 }
 
@@ -167,8 +174,9 @@ fn collect_call(event: SessionEvent, calls: &mut Vec<ObservedCall>) {
         }
         SessionEvent::CallFinished { tool, report, .. } => {
             let tool = tool.to_string();
-            let waits = |call: &&mut ObservedCall| call.tool == tool && call.outcome.is_empty();
-            if let Some(call) = calls.iter_mut().find(waits) {
+            let is_pending =
+                |call: &&mut ObservedCall| call.tool == tool && call.outcome.is_empty();
+            if let Some(call) = calls.iter_mut().find(is_pending) {
                 call.outcome = report.outcome.as_str();
                 call.fix = match report.outcome {
                     Outcome::Denied(Denial { fix, .. }) => fix,

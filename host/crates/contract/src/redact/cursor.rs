@@ -67,12 +67,12 @@ impl RedactionCursor {
     /// Where the earliest incomplete form may have begun. Unless `is_strict`, the first letters of
     /// a form whose line breaks after them count as passed.
     pub(super) fn earliest_open_start(&self, table: &SecretFormTable, is_strict: bool) -> u64 {
-        let awake = self.layers.iter().filter(|layer| layer.is_active);
-        let open = awake.flat_map(|layer| {
-            let readers = layer.matchers.iter().zip(table.views());
-            let open =
-                readers.filter_map(|(reader, forms)| reader.earliest_open_start(forms, is_strict));
-            open.chain(layer.pending.first().map(|unit| unit.start))
+        let active_layers = self.layers.iter().filter(|layer| layer.is_active);
+        let open = active_layers.flat_map(|layer| {
+            let matchers = layer.matchers.iter().zip(table.views());
+            let open = matchers
+                .filter_map(|(matcher, forms)| matcher.earliest_open_start(forms, is_strict));
+            open.chain(layer.pending.first().map(|decoded| decoded.start))
         });
         open.min().unwrap_or(self.offset)
     }
@@ -94,9 +94,9 @@ impl RedactionCursor {
             }
             let (byte, rest) = bytes.split_first()?;
             *bytes = rest;
-            let unit = DecodedByte { byte: *byte, start: self.offset, end: self.offset + 1 };
+            let decoded = DecodedByte { byte: *byte, start: self.offset, end: self.offset + 1 };
             self.offset += 1;
-            self.read_bytes(table, 0, &[unit], &[]);
+            self.read_bytes(table, 0, &[decoded], &[]);
         }
     }
 
@@ -112,11 +112,11 @@ impl RedactionCursor {
         &mut self,
         table: &'t SecretFormTable,
         mut bytes: &[u8],
-        spared: &[String],
+        allowed_names: &[String],
     ) -> Option<&'t str> {
         while let Some(hit) = self.next_match(table, &mut bytes) {
             let name = table.secret_name(hit.name);
-            if !spared.contains(name) {
+            if !allowed_names.contains(name) {
                 return Some(name);
             }
         }
@@ -128,11 +128,11 @@ impl RedactionCursor {
         mut self,
         table: &'t SecretFormTable,
         bytes: &[u8],
-        spared: &[String],
+        allowed_names: &[String],
     ) -> Option<&'t str> {
-        self.find_secret(table, bytes, spared).or_else(|| {
+        self.find_secret(table, bytes, allowed_names).or_else(|| {
             self.finish_pending(table);
-            self.find_secret(table, &[], spared)
+            self.find_secret(table, &[], allowed_names)
         })
     }
 
@@ -149,16 +149,16 @@ impl RedactionCursor {
         plain: &[DecodedByte],
         literal: &[DecodedByte],
     ) {
-        if let [unit] = plain {
-            self.wake_layers_above(index, unit.byte);
+        if let [decoded] = plain {
+            self.wake_layers_above(index, decoded.byte);
         }
-        for (reader, forms) in self.layers[index].matchers.iter_mut().zip(table.views()) {
-            reader.read_character(forms, plain, literal, &mut self.matches);
+        for (matcher, forms) in self.layers[index].matchers.iter_mut().zip(table.views()) {
+            matcher.read_character(forms, plain, literal, &mut self.matches);
         }
         for above in layers_above(index) {
             if self.layers[above].is_active {
-                for unit in plain {
-                    self.layers[above].pending.push(*unit);
+                for decoded in plain {
+                    self.layers[above].pending.push(*decoded);
                     self.decode_pending(table, above, false);
                 }
                 self.sleep_if_idle(above);
@@ -173,12 +173,12 @@ impl RedactionCursor {
             let pending = &mut self.layers[index].pending;
             let mut bytes = [0; ESCAPE_BYTES_MAX];
             let count = pending.len().min(bytes.len());
-            bytes.iter_mut().zip(&*pending).for_each(|(byte, unit)| *byte = unit.byte);
+            bytes.iter_mut().zip(&*pending).for_each(|(byte, decoded)| *byte = decoded.byte);
             match family.parse_escape(&bytes[..count], is_all) {
                 ParsedEscape::Incomplete => return,
                 ParsedEscape::None => {
-                    let unit = pending.remove(0);
-                    self.read_bytes(table, index, &[unit], &[]);
+                    let decoded = pending.remove(0);
+                    self.read_bytes(table, index, &[decoded], &[]);
                 }
                 ParsedEscape::Decoded(used, text) => {
                     let literal: Vec<DecodedByte> = pending.drain(..used).collect();
@@ -204,8 +204,8 @@ impl RedactionCursor {
 
     /// Puts a layer to sleep in which nothing has begun, unless a layer above it is awake.
     fn sleep_if_idle(&mut self, index: usize) {
-        let is_heard = layers_above(index).any(|above| self.layers[above].is_active);
-        if !is_heard && self.layers[index].is_idle() {
+        let is_source = layers_above(index).any(|above| self.layers[above].is_active);
+        if !is_source && self.layers[index].is_idle() {
             self.layers[index].is_active = false;
         }
     }
@@ -251,12 +251,12 @@ mod tests {
         let secret = Secret::new("s3cr3t-Tok3n_9");
         let table = SecretFormTable::new(&[("a", &secret)]);
         let mut cursor = RedactionCursor::new();
-        let mut awake = |text: &str| {
+        let mut active_layers = |text: &str| {
             cursor.find_secret(&table, text.as_bytes(), &[]);
             cursor.layers.iter().filter(|layer| layer.is_active).count()
         };
-        assert_eq!(awake("nothing to see"), 1);
-        assert_eq!(awake(r"%25"), 3);
-        assert_eq!(awake("  and nothing to see again"), 1);
+        assert_eq!(active_layers("nothing to see"), 1);
+        assert_eq!(active_layers(r"%25"), 3);
+        assert_eq!(active_layers("  and nothing to see again"), 1);
     }
 }

@@ -75,10 +75,10 @@ impl FormMatcher {
         forms: &ViewForms,
         plain: &[DecodedByte],
         literal: &[DecodedByte],
-        met: &mut VecDeque<SecretMatch>,
+        found_matches: &mut VecDeque<SecretMatch>,
     ) {
         if !self.partial_matches.is_empty() {
-            self.follow_partial_matches(forms, plain, literal, met);
+            self.follow_partial_matches(forms, plain, literal, found_matches);
         }
         let mut readings = mem::take(&mut self.readings);
         if readings.is_empty() {
@@ -90,14 +90,14 @@ impl FormMatcher {
         }
         let escaped = if literal.is_empty() { Vec::new() } else { readings.clone() };
         for reading in &mut readings {
-            plain
-                .iter()
-                .for_each(|unit| reading.read_byte(forms, *unit, &mut self.partial_matches, met));
+            plain.iter().for_each(|decoded| {
+                reading.read_byte(forms, *decoded, &mut self.partial_matches, found_matches)
+            });
         }
         readings.extend(escaped.into_iter().map(|mut reading| {
-            literal
-                .iter()
-                .for_each(|unit| reading.read_byte(forms, *unit, &mut self.partial_matches, met));
+            literal.iter().for_each(|decoded| {
+                reading.read_byte(forms, *decoded, &mut self.partial_matches, found_matches)
+            });
             reading
         }));
         readings.retain(|reading| reading.state != forms.start);
@@ -125,28 +125,28 @@ impl FormMatcher {
         forms: &ViewForms,
         plain: &[DecodedByte],
         literal: &[DecodedByte],
-        met: &mut VecDeque<SecretMatch>,
+        found_matches: &mut VecDeque<SecretMatch>,
     ) {
         let Some(last) = literal.last().or(plain.last()) else { return };
         let mut first: Option<(u64, usize)> = None;
-        self.partial_matches.retain_mut(|followed| {
-            let form = forms.form_tail(followed.form);
-            let so_far = followed.tail_bytes;
-            let gone_on = |units: &[DecodedByte]| {
-                let bytes = units.iter().filter_map(|unit| forms.view.fold_byte(unit.byte));
+        self.partial_matches.retain_mut(|tracked| {
+            let form = forms.form_tail(tracked.form);
+            let so_far = tracked.tail_bytes;
+            let advance = |units: &[DecodedByte]| {
+                let bytes = units.iter().filter_map(|decoded| forms.view.fold_byte(decoded.byte));
                 bytes.into_iter().try_fold(so_far, |at, byte| {
                     (form.tail.get(at) == Some(&byte)).then_some(at + 1)
                 })
             };
-            let escaped = || if literal.is_empty() { None } else { gone_on(literal) };
-            let Some(bytes) = gone_on(plain).or_else(escaped) else { return false };
-            followed.tail_bytes = bytes;
-            if bytes > so_far && first.is_none_or(|(start, _)| followed.start < start) {
-                first = Some((followed.start, form.name));
+            let escaped = || if literal.is_empty() { None } else { advance(literal) };
+            let Some(bytes) = advance(plain).or_else(escaped) else { return false };
+            tracked.tail_bytes = bytes;
+            if bytes > so_far && first.is_none_or(|(start, _)| tracked.start < start) {
+                first = Some((tracked.start, form.name));
             }
             true
         });
-        met.extend(first.map(|(start, name)| SecretMatch { start, end: last.end, name }));
+        found_matches.extend(first.map(|(start, name)| SecretMatch { start, end: last.end, name }));
     }
 }
 
@@ -154,13 +154,13 @@ impl EscapeReading {
     fn read_byte(
         &mut self,
         forms: &ViewForms,
-        unit: DecodedByte,
-        followed: &mut Vec<PartialMatch>,
-        met: &mut VecDeque<SecretMatch>,
+        decoded: DecodedByte,
+        tracked: &mut Vec<PartialMatch>,
+        found_matches: &mut VecDeque<SecretMatch>,
     ) {
-        let Some(byte) = forms.view.fold_byte(unit.byte) else {
-            if unit.byte == b'\n' && forms.open_byte_count(self.state) < LINE_LETTERS_MIN {
-                self.start_min = unit.end;
+        let Some(byte) = forms.view.fold_byte(decoded.byte) else {
+            if decoded.byte == b'\n' && forms.open_byte_count(self.state) < LINE_LETTERS_MIN {
+                self.start_min = decoded.end;
             }
             return;
         };
@@ -172,9 +172,9 @@ impl EscapeReading {
         if self.starts.len() == HEAD_BYTES_MAX {
             self.starts.pop_front();
         }
-        self.starts.push_back(unit.start);
+        self.starts.push_back(decoded.start);
         if forms.heads.is_match(self.state) {
-            self.record_matches(forms, unit.end, followed, met);
+            self.record_matches(forms, decoded.end, tracked, found_matches);
         }
     }
 
@@ -182,8 +182,8 @@ impl EscapeReading {
         &self,
         forms: &ViewForms,
         end: u64,
-        followed: &mut Vec<PartialMatch>,
-        met: &mut VecDeque<SecretMatch>,
+        tracked: &mut Vec<PartialMatch>,
+        found_matches: &mut VecDeque<SecretMatch>,
     ) {
         for index in 0..forms.heads.match_len(self.state) {
             let pattern = forms.heads.match_pattern(self.state, index);
@@ -191,10 +191,10 @@ impl EscapeReading {
             let start =
                 self.starts.get(first).map_or(self.start_min, |start| self.start_min.max(*start));
             let form = forms.form_tail(pattern);
-            if !form.tail.is_empty() && followed.len() < PARTIAL_MATCHES_MAX {
-                followed.push(PartialMatch { form: pattern, start, tail_bytes: 0 });
+            if !form.tail.is_empty() && tracked.len() < PARTIAL_MATCHES_MAX {
+                tracked.push(PartialMatch { form: pattern, start, tail_bytes: 0 });
             }
-            met.push_back(SecretMatch { start, end, name: form.name });
+            found_matches.push_back(SecretMatch { start, end, name: form.name });
         }
     }
 }

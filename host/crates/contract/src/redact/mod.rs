@@ -122,9 +122,9 @@ impl Redactor {
     }
 
     /// Returns the name of a secret that the bytes contain, other than the spared ones.
-    pub fn find_secret_except(&self, bytes: &[u8], spared: &[String]) -> Option<&str> {
+    pub fn find_secret_except(&self, bytes: &[u8], allowed_names: &[String]) -> Option<&str> {
         let table = self.table.as_deref()?;
-        RedactionCursor::new().find_secret_in(table, bytes, spared)
+        RedactionCursor::new().find_secret_in(table, bytes, allowed_names)
     }
 
     /// Starts removing secrets from data that arrives in pieces.
@@ -138,8 +138,8 @@ impl Redactor {
     }
 
     /// Starts looking for secrets other than the spared ones.
-    pub fn scan_stream_except(&self, spared: &[String]) -> ScanStream {
-        ScanStream::new(self.table.clone(), spared)
+    pub fn scan_stream_except(&self, allowed_names: &[String]) -> ScanStream {
+        ScanStream::new(self.table.clone(), allowed_names)
     }
 
     fn redact_string(&self, text: &mut String) {

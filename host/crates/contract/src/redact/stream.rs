@@ -100,10 +100,10 @@ impl PendingBytes {
     /// Takes a piece and passes on the bytes before a position.
     fn pass_through<'a>(&mut self, piece: &'a [u8], safe: u64) -> Cow<'a, [u8]> {
         if self.bytes.is_empty() && safe >= self.start_offset {
-            let (pass, hold) = piece.split_at(byte_distance(self.start_offset, safe));
-            self.bytes.extend_from_slice(hold);
+            let (released, withheld) = piece.split_at(byte_distance(self.start_offset, safe));
+            self.bytes.extend_from_slice(withheld);
             self.start_offset = safe;
-            return Cow::Borrowed(pass);
+            return Cow::Borrowed(released);
         }
         self.bytes.extend_from_slice(piece);
         Cow::Owned(self.take_until(safe).collect())
@@ -123,23 +123,25 @@ fn byte_distance(from: u64, to: u64) -> usize {
 
 impl PendingMatches {
     /// Whether the bytes from a position on need no mark.
-    fn is_clear(&self, base: u64) -> bool {
-        self.queue.is_empty() && self.covered_until <= base
+    fn is_clear(&self, start_offset: u64) -> bool {
+        self.queue.is_empty() && self.covered_until <= start_offset
     }
 
     /// Adds a hit. Overlapping hits become one.
     fn add_match(&mut self, mut hit: SecretMatch) {
         if hit.start < self.covered_until {
             self.covered_until = self.covered_until.max(hit.end);
-            while let Some(within) = self.queue.pop_front_if(|own| own.start < self.covered_until) {
-                self.covered_until = self.covered_until.max(within.end);
+            while let Some(overlapping) =
+                self.queue.pop_front_if(|other| other.start < self.covered_until)
+            {
+                self.covered_until = self.covered_until.max(overlapping.end);
             }
             return;
         }
-        let first = self.queue.partition_point(|own| own.end <= hit.start);
-        let end = self.queue.partition_point(|own| own.start < hit.end);
-        for own in self.queue.drain(first..end.max(first)) {
-            hit = merge_matches(own, hit);
+        let first = self.queue.partition_point(|other| other.end <= hit.start);
+        let end = self.queue.partition_point(|other| other.start < hit.end);
+        for other in self.queue.drain(first..end.max(first)) {
+            hit = merge_matches(other, hit);
         }
         self.queue.insert(first, hit);
     }
@@ -175,12 +177,12 @@ struct ScanState {
 }
 
 impl ScanStream {
-    pub(super) fn new(table: Option<Arc<SecretFormTable>>, spared: &[String]) -> Self {
+    pub(super) fn new(table: Option<Arc<SecretFormTable>>, allowed_names: &[String]) -> Self {
         Self(table.map(|table| ScanState {
             cursor: RedactionCursor::new(),
             table,
             pending: PendingBytes::default(),
-            allowed_names: spared.to_vec(),
+            allowed_names: allowed_names.to_vec(),
             found: None,
         }))
     }

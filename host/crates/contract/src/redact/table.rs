@@ -64,13 +64,17 @@ impl SecretFormTable {
     /// A mark may itself contain a secret, or a name may be another's value; then the bare mark is
     /// used.
     fn with_marks(mut self) -> Self {
-        let mark = |name: &String| format!("[secret {name}]");
-        let hides = |mark: &String| {
-            RedactionCursor::new().find_secret_in(&self, mark.as_bytes(), &[]).is_none()
+        let replacement = |name: &String| format!("[secret {name}]");
+        let is_secret_free = |replacement: &String| {
+            RedactionCursor::new().find_secret_in(&self, replacement.as_bytes(), &[]).is_none()
         };
-        let marks = self.names.iter().map(mark);
+        let replacement_texts = self.names.iter().map(replacement);
         self.replacements =
-            marks.map(|mark| if hides(&mark) { mark } else { BARE_REPLACEMENT.into() }).collect();
+            replacement_texts
+                .map(|replacement| {
+                    if is_secret_free(&replacement) { replacement } else { BARE_REPLACEMENT.into() }
+                })
+                .collect();
         self
     }
 

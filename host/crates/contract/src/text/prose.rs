@@ -59,21 +59,21 @@ impl ProseEscaper {
     }
 
     fn release_held(&mut self, out: &mut String, next: Option<char>) {
-        let Some(held) = self.pending_char.take() else { return };
-        let is_needed = match held {
+        let Some(pending_char) = self.pending_char.take() else { return };
+        let is_needed = match pending_char {
             NON_JOINER => both_match(self.before, next, is_joining),
             JOINER => {
                 both_match(self.before, next, is_joining) || both_match(self.before, next, is_emoji)
             }
             _ => self.has_rtl || next.is_some_and(is_rtl),
         };
-        push_escaped(out, held, is_needed);
-        self.before = Some(held);
+        push_escaped(out, pending_char, is_needed);
+        self.before = Some(pending_char);
     }
 }
 
-fn both_match(before: Option<char>, next: Option<char>, is_so: fn(char) -> bool) -> bool {
-    before.is_some_and(is_so) && next.is_some_and(is_so)
+fn both_match(before: Option<char>, next: Option<char>, predicate: fn(char) -> bool) -> bool {
+    before.is_some_and(predicate) && next.is_some_and(predicate)
 }
 
 /// Letters and signs of scripts in which a joiner changes the shape of its neighbours.

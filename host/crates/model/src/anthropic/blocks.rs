@@ -58,9 +58,9 @@ impl ContentBlockList {
             return Err(ContentBlockError::TooMany);
         }
         let block = ContentBlock { index, value, arguments: String::new() };
-        let said = block.initial_delta();
+        let delta = block.initial_delta();
         self.0.push(block);
-        Ok(said)
+        Ok(delta)
     }
 
     /// Adds a fragment to its block and returns the delta that it carries, if any.
@@ -181,19 +181,19 @@ mod tests {
 
     fn grown(start: Value, fragments: &[Value]) -> (ContentBlock, Vec<ReplyDelta>) {
         let mut blocks = ContentBlockList::default();
-        let mut said: Vec<ReplyDelta> =
+        let mut delta: Vec<ReplyDelta> =
             blocks.begin_block(Some(3), start).unwrap().into_iter().collect();
         for fragment in fragments {
-            said.extend(blocks.append_fragment(Some(3), &mut fragment.clone()).unwrap());
+            delta.extend(blocks.append_fragment(Some(3), &mut fragment.clone()).unwrap());
         }
-        (blocks.into_vec().remove(0), said)
+        (blocks.into_vec().remove(0), delta)
     }
 
     #[track_caller]
     fn check(start: Value, fragments: &[Value], want: Value, want_said: &[ReplyDelta]) {
-        let (block, said) = grown(start, fragments);
+        let (block, delta) = grown(start, fragments);
         assert_eq!(block.into_value(), want);
-        assert_eq!(said, want_said);
+        assert_eq!(delta, want_said);
     }
 
     #[test]
@@ -242,8 +242,8 @@ mod tests {
                 .iter()
                 .map(|piece| json!({ "type": "input_json_delta", "partial_json": piece }))
                 .collect();
-            let (mut block, said) = grown(start, &pieces);
-            assert_eq!(said, [ReplyDelta::CallBegun { name: "x".to_owned() }]);
+            let (mut block, delta) = grown(start, &pieces);
+            assert_eq!(delta, [ReplyDelta::CallBegun { name: "x".to_owned() }]);
             assert_eq!(block.call_id(), Some("a"));
             assert_eq!(block.read_call("b".to_owned()).arguments, want);
             let want = json!({ "type": "tool_use", "id": "b", "name": "x", "input": want_input });

@@ -36,12 +36,12 @@ impl AnthropicAnswer {
             return Err(ContentBlockError::NoContent);
         };
         let mut finished = Self::default();
-        let mut said = Vec::new();
+        let mut deltas = Vec::new();
         for block in content {
-            said.extend(finished.blocks.begin_block(None, block)?);
+            deltas.extend(finished.blocks.begin_block(None, block)?);
         }
         finished.update_metadata(&answer);
-        said.into_iter().for_each(on_delta);
+        deltas.into_iter().for_each(on_delta);
         Ok(finished)
     }
 
@@ -51,8 +51,8 @@ impl AnthropicAnswer {
         let reason = message.get("stop_reason").and_then(Value::as_str);
         self.stop_reason = reason.map(str::to_owned).or(self.stop_reason.take());
         if let Some(Value::Object(usage)) = message.get("usage") {
-            let told = usage.iter().filter(|(_, figure)| !figure.is_null());
-            self.usage.extend(told.map(|(name, figure)| (name.clone(), figure.clone())));
+            let reported = usage.iter().filter(|(_, figure)| !figure.is_null());
+            self.usage.extend(reported.map(|(name, figure)| (name.clone(), figure.clone())));
         }
     }
 }

@@ -119,10 +119,11 @@ fn build_messages(messages: &[ChatMessage], origin: &str) -> Vec<AnthropicMessag
 fn message_blocks(message: &ChatMessage, origin: &str) -> (&'static str, Vec<Value>) {
     match message {
         ChatMessage::System { .. } => ("user", Vec::new()),
-        ChatMessage::User(said) => ("user", user_content(said)),
-        ChatMessage::Assistant(said) => {
-            ("assistant", provider_blocks(said, origin).unwrap_or_else(|| rebuild_blocks(said)))
-        }
+        ChatMessage::User(chat_message) => ("user", user_content(chat_message)),
+        ChatMessage::Assistant(chat_message) => (
+            "assistant",
+            provider_blocks(chat_message, origin).unwrap_or_else(|| rebuild_blocks(chat_message)),
+        ),
         ChatMessage::Tool(result) => ("user", vec![tool_result(result)]),
     }
 }
@@ -133,9 +134,9 @@ fn mark_cacheable(block: &mut Value) {
 }
 
 /// Returns the content of an input: the files, then the text about them.
-fn user_content(said: &UserInputMessage) -> Vec<Value> {
-    let files = said.attachments.iter().map(file_block);
-    let mut content: Vec<Value> = files.chain(text_block(&said.text_for_model())).collect();
+fn user_content(chat_message: &UserInputMessage) -> Vec<Value> {
+    let files = chat_message.attachments.iter().map(file_block);
+    let mut content: Vec<Value> = files.chain(text_block(&chat_message.text_for_model())).collect();
     if content.is_empty() {
         content.extend(text_block(EMPTY_INPUT_TEXT));
     }
@@ -167,12 +168,13 @@ fn text_block(text: &str) -> Option<Value> {
 
 /// Returns the provider's own blocks, if this model wrote them and they still contain the same
 /// calls.
-fn provider_blocks(said: &AssistantMessage, origin: &str) -> Option<Vec<Value>> {
-    let blocks = provider_form(said, origin)?.get("content")?.as_array()?;
+fn provider_blocks(chat_message: &AssistantMessage, origin: &str) -> Option<Vec<Value>> {
+    let blocks = provider_form(chat_message, origin)?.get("content")?.as_array()?;
     let own_calls = blocks.iter().filter(|block| is_call(block));
     let own_calls =
         own_calls.map(|call| (text_field(call, "id"), safe_name(text_field(call, "name"))));
-    if !own_calls.eq(said.calls.iter().map(|call| (&*call.id, Cow::Borrowed(&*call.name)))) {
+    if !own_calls.eq(chat_message.calls.iter().map(|call| (&*call.id, Cow::Borrowed(&*call.name))))
+    {
         return None;
     }
     let mut blocks: Vec<Value> = blocks.iter().filter(|block| !is_blank(block)).cloned().collect();
@@ -180,15 +182,17 @@ fn provider_blocks(said: &AssistantMessage, origin: &str) -> Option<Vec<Value>> 
     let end = blocks.iter().rposition(|block| !is_thinking(block)).map_or(0, |last| last + 1);
     blocks.truncate(end);
     let own_calls = blocks.iter_mut().filter(|block| is_call(block));
-    own_calls.zip(&said.calls).for_each(|(own, ours)| repair_call(own, ours));
+    own_calls
+        .zip(&chat_message.calls)
+        .for_each(|(provider_block, model_call)| repair_call(provider_block, model_call));
     Some(blocks)
 }
 
 /// Writes our call, which has the model's mistakes repaired, over the provider's.
-fn repair_call(own: &mut Value, ours: &ModelCallRequest) {
-    own["id"] = json!(safe_id(&ours.id));
-    own["name"] = json!(ours.name);
-    own["input"] = arguments_object(&ours.arguments);
+fn repair_call(provider_block: &mut Value, model_call: &ModelCallRequest) {
+    provider_block["id"] = json!(safe_id(&model_call.id));
+    provider_block["name"] = json!(model_call.name);
+    provider_block["input"] = arguments_object(&model_call.arguments);
 }
 
 fn is_call(block: &Value) -> bool {
@@ -204,8 +208,11 @@ pub(super) fn is_thinking(block: &Value) -> bool {
     matches!(text_field(block, "type"), "thinking" | "redacted_thinking")
 }
 
-fn rebuild_blocks(said: &AssistantMessage) -> Vec<Value> {
-    text_block(&said.text).into_iter().chain(said.calls.iter().map(tool_use_block)).collect()
+fn rebuild_blocks(chat_message: &AssistantMessage) -> Vec<Value> {
+    text_block(&chat_message.text)
+        .into_iter()
+        .chain(chat_message.calls.iter().map(tool_use_block))
+        .collect()
 }
 
 fn tool_use_block(call: &ModelCallRequest) -> Value {

@@ -39,9 +39,9 @@ pub(super) async fn read_stream(
         if text_field(&event, "type") == "message_stop" {
             return Ok(finished);
         }
-        let said = apply_event(&mut finished, &mut event)
+        let deltas = apply_event(&mut finished, &mut event)
             .map_err(|flaw| flaw.into_model_error(provider))?;
-        said.into_iter().for_each(&mut *on_delta);
+        deltas.into_iter().for_each(&mut *on_delta);
     }
     match finished.stop_reason {
         Some(_) => Ok(finished),

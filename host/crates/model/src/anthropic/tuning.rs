@@ -81,12 +81,12 @@ fn thinking_by_effort(effort: ReasoningEffort) -> Map<String, Value> {
 
 /// Leaves half of a short answer for its text. An answer too short for both gets no thinking.
 fn thinking_by_budget(effort: ReasoningEffort, tokens_max: u32) -> Map<String, Value> {
-    let wanted = match effort {
+    let effort_tokens = match effort {
         ReasoningEffort::Low => 2048,
         ReasoningEffort::Medium => 8192,
         ReasoningEffort::High => 24_576,
     };
-    let budget = (tokens_max / 2).min(wanted).max(THINKING_TOKENS_MIN);
+    let budget = (tokens_max / 2).min(effort_tokens).max(THINKING_TOKENS_MIN);
     if budget >= tokens_max {
         return Map::new();
     }
@@ -100,11 +100,11 @@ fn thinking_by_budget(effort: ReasoningEffort, tokens_max: u32) -> Map<String, V
 fn can_think_in_turn(messages: &[ChatMessage], origin: &str) -> bool {
     let turn = messages.iter().rev().take_while(|message| !matches!(message, ChatMessage::User(_)));
     let mut answers = turn.filter_map(|message| match message {
-        ChatMessage::Assistant(said) => Some(said),
+        ChatMessage::Assistant(chat_message) => Some(chat_message),
         _ => None,
     });
-    answers.all(|said| {
-        let first = provider_form(said, origin).and_then(|own| own.pointer("/content/0"));
+    answers.all(|chat_message| {
+        let first = provider_form(chat_message, origin).and_then(|own| own.pointer("/content/0"));
         first.is_some_and(is_thinking)
     })
 }
@@ -187,18 +187,25 @@ mod tests {
     fn a_turn_that_began_without_thoughts_goes_on_without_them() {
         let endpoint =
             ModelEndpoint { effort: Some(ReasoningEffort::Low), ..endpoint("claude-haiku-4-5") };
-        let said = |block: &str, origin: &str| {
+        let chat_message = |block: &str, origin: &str| {
             let body = json!({ "role": "assistant", "content": [{ "type": block }] });
             let opaque = Some(OpaqueMessage { origin: origin.to_owned(), body });
             ChatMessage::Assistant(AssistantMessage { opaque, ..AssistantMessage::default() })
         };
         let own = "anthropic/claude-haiku-4-5";
         let rows = [
-            (vec![said("text", own), ChatMessage::user("x")], true),
-            (vec![ChatMessage::user("x"), said("thinking", own)], true),
-            (vec![ChatMessage::user("x"), said("redacted_thinking", own)], true),
-            (vec![ChatMessage::user("x"), said("thinking", "anthropic/other")], false),
-            (vec![ChatMessage::user("x"), said("tool_use", own), said("thinking", own)], false),
+            (vec![chat_message("text", own), ChatMessage::user("x")], true),
+            (vec![ChatMessage::user("x"), chat_message("thinking", own)], true),
+            (vec![ChatMessage::user("x"), chat_message("redacted_thinking", own)], true),
+            (vec![ChatMessage::user("x"), chat_message("thinking", "anthropic/other")], false),
+            (
+                vec![
+                    ChatMessage::user("x"),
+                    chat_message("tool_use", own),
+                    chat_message("thinking", own),
+                ],
+                false,
+            ),
         ];
         for (messages, want) in rows {
             assert_eq!(

@@ -199,10 +199,10 @@ fn describe_model(model: &CatalogModel) -> String {
 }
 
 fn suggest_names(name: &str, listed: &[CatalogModel]) -> String {
-    let likeness = |model: &CatalogModel| strsim::jaro_winkler(name, &model.name);
+    let similarity = |model: &CatalogModel| strsim::jaro_winkler(name, &model.name);
     let mut alike: Vec<&CatalogModel> =
-        listed.iter().filter(|m| likeness(m) >= SIMILARITY_MIN).collect();
-    alike.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
+        listed.iter().filter(|m| similarity(m) >= SIMILARITY_MIN).collect();
+    alike.sort_by(|a, b| similarity(b).total_cmp(&similarity(a)));
     let names: Vec<&str> = alike.iter().take(SUGGESTIONS_MAX).map(|m| m.name.as_str()).collect();
     match names.is_empty() {
         true => "give one of the names that `model list` shows".to_owned(),

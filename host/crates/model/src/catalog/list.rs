@@ -65,9 +65,9 @@ pub async fn list_models(endpoint: &ModelEndpoint) -> Result<Vec<CatalogModel>, 
     Ok(listed.into_values().take(MODELS_MAX).collect())
 }
 
-async fn fetch_page(line: &ProviderConnection) -> Result<Value, ModelError> {
-    let provider = line.provider();
-    let answer = async { line.read_json(line.get().await?).await };
+async fn fetch_page(connection: &ProviderConnection) -> Result<Value, ModelError> {
+    let provider = connection.provider();
+    let answer = async { connection.read_json(connection.get().await?).await };
     let page = provider.run_with_timeout(LIST_TIME_MAX, answer).await?;
     match list_entries(&page) {
         Some(_) => Ok(page),
@@ -95,9 +95,10 @@ fn list_query(protocol: ProviderProtocol, after: Option<&str>) -> Vec<(&'static 
 
 /// Returns the cursor of the next page, if there is one.
 fn next_cursor(page: &Value) -> Option<String> {
-    let told = |key: &str| page.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let string_at =
+        |key: &str| page.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let has_more = page.get("has_more") == Some(&Value::Bool(true));
-    told("nextPageToken").or(told("last_id").filter(|_| has_more)).map(str::to_owned)
+    string_at("nextPageToken").or(string_at("last_id").filter(|_| has_more)).map(str::to_owned)
 }
 
 /// Returns the entries of a list: under `data` or `models`, or the whole answer. Some servers write
@@ -112,10 +113,10 @@ fn list_entries(page: &Value) -> Option<&[Value]> {
 
 /// Reads an entry in any server's form; `None` if the model is not for conversations.
 fn parse_model(entry: &Value) -> Option<CatalogModel> {
-    let told = |key: &str| entry.get(key).and_then(Value::as_str);
-    let name = told("id").or_else(|| told("name")).or_else(|| told("model"))?;
+    let string_at = |key: &str| entry.get(key).and_then(Value::as_str);
+    let name = string_at("id").or_else(|| string_at("name")).or_else(|| string_at("model"))?;
     let name = display_name(name.strip_prefix("models/").unwrap_or(name));
-    let title = told("display_name").or_else(|| told("displayName")).map(display_name);
+    let title = string_at("display_name").or_else(|| string_at("displayName")).map(display_name);
     let is_meant = !name.is_empty() && can_generate_content(entry);
     is_meant.then(|| CatalogModel {
         title: title.filter(|title| *title != name),

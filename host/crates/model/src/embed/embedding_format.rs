@@ -37,7 +37,7 @@ impl EmbeddingFormat {
         endpoint: &EmbeddingEndpoint,
     ) -> Result<Self, EndpointSettingsError> {
         let model = endpoint.model.trim();
-        let (wire, path, model) = match endpoint.protocol {
+        let (embedding_protocol, path, model) = match endpoint.protocol {
             ProviderProtocol::OpenAiChat | ProviderProtocol::OpenAiResponses => {
                 (EmbeddingProtocol::OpenAi, "embeddings".to_owned(), model.to_owned())
             }
@@ -50,7 +50,7 @@ impl EmbeddingFormat {
             }
             ProviderProtocol::Anthropic => return Err(EndpointSettingsError::NoEmbeddings),
         };
-        Ok(Self { path, model, protocol: wire })
+        Ok(Self { path, model, protocol: embedding_protocol })
     }
 
     /// Returns the body of a request.
@@ -86,12 +86,14 @@ impl EmbeddingFormat {
         match self.protocol {
             EmbeddingProtocol::OpenAi => sort_by_index(list)?
                 .into_iter()
-                .map(|one| parse_vector(one.get("embedding")))
+                .map(|entry| parse_vector(entry.get("embedding")))
                 .collect(),
             EmbeddingProtocol::Gemini => {
-                list.iter().map(|one| parse_vector(one.get("values"))).collect()
+                list.iter().map(|entry| parse_vector(entry.get("values"))).collect()
             }
-            EmbeddingProtocol::Ollama => list.iter().map(|one| parse_vector(Some(one))).collect(),
+            EmbeddingProtocol::Ollama => {
+                list.iter().map(|entry| parse_vector(Some(entry))).collect()
+            }
         }
     }
 }
@@ -100,11 +102,11 @@ impl EmbeddingFormat {
 /// order.
 fn sort_by_index(list: &[Value]) -> Result<Vec<&Value>, String> {
     let mut placed: Vec<Option<&Value>> = vec![None; list.len()];
-    for (place, one) in list.iter().enumerate() {
-        let told = one.get("index").and_then(Value::as_u64);
-        let index = told.map_or(Some(place), |index| usize::try_from(index).ok());
+    for (place, entry) in list.iter().enumerate() {
+        let given_index = entry.get("index").and_then(Value::as_u64);
+        let index = given_index.map_or(Some(place), |index| usize::try_from(index).ok());
         match index.and_then(|index| placed.get_mut(index)) {
-            Some(slot @ None) => *slot = Some(one),
+            Some(slot @ None) => *slot = Some(entry),
             _ => return Err("its vectors are numbered wrongly".to_owned()),
         }
     }

@@ -107,11 +107,12 @@ pub trait Embedder: Send + Sync {
 pub fn connect_embedder(
     endpoint: &EmbeddingEndpoint,
 ) -> Result<Arc<dyn Embedder>, EndpointSettingsError> {
-    let form = EmbeddingFormat::from_endpoint(endpoint)?;
+    let embedding_format = EmbeddingFormat::from_endpoint(endpoint)?;
     let server = endpoint.chat_endpoint();
-    let line = ProviderConnection::new(&server, &form.path, wire::auth_headers(&server)?)?;
+    let connection =
+        ProviderConnection::new(&server, &embedding_format.path, wire::auth_headers(&server)?)?;
     let (time_max, dimension) = (endpoint.time_max, OnceLock::new());
-    Ok(Arc::new(RemoteEmbedder { format: form, connection: line, time_max, dimension }))
+    Ok(Arc::new(RemoteEmbedder { format: embedding_format, connection, time_max, dimension }))
 }
 
 /// An embedding model on a server.
@@ -149,13 +150,13 @@ impl Embedder for RemoteEmbedder {
 impl RemoteEmbedder {
     /// Requests the vectors of a batch, with retries.
     async fn embed_batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
-        let (begun, mut attempt) = (Instant::now(), 1);
+        let (started, mut attempt) = (Instant::now(), 1);
         loop {
             let error = match self.request_batch(texts).await {
                 Ok(vectors) => return Ok(vectors),
                 Err(error) => error,
             };
-            let wait = retry::next_wait(&error, attempt, begun, self.time_max);
+            let wait = retry::next_wait(&error, attempt, started, self.time_max);
             let Some(wait) = wait else { return Err(error) };
             attempt += 1;
             sleep(wait).await;
@@ -173,10 +174,10 @@ impl RemoteEmbedder {
     /// Checks that all vectors have the dimension of the first vector that this embedder received.
     fn check_dimensions(&self, vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, String> {
         for vector in &vectors {
-            let (dimension, wanted) = (vector.len(), self.dimension.get().copied());
-            let wanted = wanted.unwrap_or_else(|| *self.dimension.get_or_init(|| dimension));
-            if dimension != wanted {
-                return Err(format!("a vector has {dimension} numbers, others have {wanted}"));
+            let (dimension, expected) = (vector.len(), self.dimension.get().copied());
+            let expected = expected.unwrap_or_else(|| *self.dimension.get_or_init(|| dimension));
+            if dimension != expected {
+                return Err(format!("a vector has {dimension} numbers, others have {expected}"));
             }
         }
         Ok(vectors)

@@ -110,7 +110,7 @@ pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = (&str, &Value)>
     let keywords = schema.as_object().into_iter().flatten();
     keywords.flat_map(|(keyword, value)| {
         let keyword = keyword.as_str();
-        let held: Vec<&Value> = match value {
+        let nested: Vec<&Value> = match value {
             Value::Array(list) if SCHEMA_LIST_KEYWORDS.contains(&keyword) => list.iter().collect(),
             Value::Object(named) if NAMED_SCHEMA_KEYWORDS.contains(&keyword) => {
                 named.values().collect()
@@ -120,7 +120,7 @@ pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = (&str, &Value)>
             }
             _ => Vec::new(),
         };
-        held.into_iter().map(move |inner| (keyword, inner))
+        nested.into_iter().map(move |inner| (keyword, inner))
     })
 }
 
@@ -155,10 +155,10 @@ pub(super) fn is_anchored_pattern(pattern: &Value) -> bool {
 }
 
 /// Returns true if a `type` names `wanted`, alone or among others.
-pub(super) fn has_type_name(types: &Value, wanted: &str) -> bool {
+pub(super) fn has_type_name(types: &Value, type_name: &str) -> bool {
     match types {
-        Value::String(one) => one == wanted,
-        Value::Array(several) => several.iter().any(|one| one == wanted),
+        Value::String(one) => one == type_name,
+        Value::Array(several) => several.iter().any(|one| one == type_name),
         _ => false,
     }
 }

@@ -25,13 +25,13 @@ pub(super) fn repair_history<'a>(
     let mut changed: Option<Vec<ChatMessage>> = None;
     let mut ids = CallIdMap::default();
     for (at, message) in messages.iter().enumerate() {
-        let mended = match message {
-            ChatMessage::Assistant(said) => repair_answer(said, origin, names, &mut ids),
+        let repaired = match message {
+            ChatMessage::Assistant(answer) => repair_answer(answer, origin, names, &mut ids),
             ChatMessage::Tool(result) => self::repair_result(result, &ids),
             ChatMessage::System { .. } | ChatMessage::User(_) => None,
         };
-        if let Some(mended) = mended {
-            changed.get_or_insert_with(|| messages.to_vec())[at] = mended;
+        if let Some(repaired) = repaired {
+            changed.get_or_insert_with(|| messages.to_vec())[at] = repaired;
         }
     }
     changed.map_or(Cow::Borrowed(messages), Cow::Owned)
@@ -61,26 +61,26 @@ impl CallIdMap {
 }
 
 fn repair_answer(
-    said: &AssistantMessage,
+    answer: &AssistantMessage,
     origin: &str,
     names: &HashMap<String, PropertyNameMap>,
     ids: &mut CallIdMap,
 ) -> Option<ChatMessage> {
-    let is_own = said.opaque.as_ref().is_some_and(|opaque| opaque.origin == origin);
-    let mut calls = said.calls.clone();
+    let is_own = answer.opaque.as_ref().is_some_and(|opaque| opaque.origin == origin);
+    let mut calls = answer.calls.clone();
     for call in &mut calls {
         repair_call(call, names.get(&call.name));
         if let Some(id) = ids.reserve_id(&call.id, is_own) {
             call.id = id;
         }
     }
-    (calls != said.calls)
-        .then(|| ChatMessage::Assistant(AssistantMessage { calls, ..said.clone() }))
+    (calls != answer.calls)
+        .then(|| ChatMessage::Assistant(AssistantMessage { calls, ..answer.clone() }))
 }
 
 fn repair_call(call: &mut ModelCallRequest, names: Option<&PropertyNameMap>) {
-    if let Some(mended) = repair_arguments(&call.arguments) {
-        call.arguments = mended;
+    if let Some(repaired) = repair_arguments(&call.arguments) {
+        call.arguments = repaired;
     } else if let Some(replaced) = names.and_then(|names| names.replace_arguments(&call.arguments))
     {
         call.arguments = replaced;

@@ -180,8 +180,11 @@ fn shorten_description(tool: &mut ModelToolDefinition, chars_max: usize) {
     let cut = tool.description[..end].rfind(char::is_whitespace).unwrap_or(end);
     let rest = tool.description.split_off(cut);
     if let Some(parameters) = tool.parameters.as_object_mut() {
-        let told = parameters.get("description").and_then(|told| told.as_str()).unwrap_or("");
-        let rest = join_descriptions(rest.trim(), told);
+        let own_description = parameters
+            .get("description")
+            .and_then(|own_description| own_description.as_str())
+            .unwrap_or("");
+        let rest = join_descriptions(rest.trim(), own_description);
         parameters.insert("description".to_owned(), rest.trim_end().into());
     }
 }

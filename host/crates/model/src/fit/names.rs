@@ -25,10 +25,10 @@ pub(super) struct PropertyNameMap {
 impl PropertyNameMap {
     /// Chooses a replacement for every refused property name in a schema.
     pub(super) fn from_schema(schema: &Value) -> Self {
-        let mut own = BTreeSet::new();
-        collect_names(schema, &mut own);
-        let mut taken = own.clone();
-        let refused = own.into_iter().filter(|name| !is_property_name(name));
+        let mut original = BTreeSet::new();
+        collect_names(schema, &mut original);
+        let mut taken = original.clone();
+        let refused = original.into_iter().filter(|name| !is_property_name(name));
         let replaced = refused.map(|name| {
             let safe = unused_name(&name, &taken);
             taken.insert(safe.clone());
@@ -42,8 +42,8 @@ impl PropertyNameMap {
     }
 
     /// Returns the name that the provider sees.
-    pub(super) fn provider_name<'a>(&'a self, own: &'a str) -> &'a str {
-        self.replaced.iter().find(|(name, _)| name == own).map_or(own, |(_, safe)| safe)
+    pub(super) fn provider_name<'a>(&'a self, original: &'a str) -> &'a str {
+        self.replaced.iter().find(|(name, _)| name == original).map_or(original, |(_, safe)| safe)
     }
 
     fn original_name<'a>(&'a self, seen: &'a str) -> &'a str {
@@ -64,9 +64,9 @@ impl PropertyNameMap {
 }
 
 fn rewrite_arguments(arguments: &str, name: &dyn Fn(&str) -> String) -> Option<String> {
-    let own = json::parse_json(arguments, ARGUMENTS_BYTES_MAX).ok()?;
-    let renamed = rename_keys(&own, name);
-    (renamed != own).then(|| renamed.to_string())
+    let original = json::parse_json(arguments, ARGUMENTS_BYTES_MAX).ok()?;
+    let renamed = rename_keys(&original, name);
+    (renamed != original).then(|| renamed.to_string())
 }
 
 fn rename_keys(value: &Value, name: &dyn Fn(&str) -> String) -> Value {

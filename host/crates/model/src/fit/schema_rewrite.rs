@@ -112,32 +112,32 @@ impl<'s> SchemaRewrite<'s> {
                 form.fields.remove("description");
             }
         }
-        let mut told: Vec<Value> = Vec::new();
+        let mut rewritten: Vec<Value> = Vec::new();
         for form in forms {
             let form = self.rewrite_variant(form, level);
-            if !told.contains(&form) {
-                told.push(form);
+            if !rewritten.contains(&form) {
+                rewritten.push(form);
             }
         }
-        combine_schemas(told, description)
+        combine_schemas(rewritten, description)
     }
 
     /// Rewrites one form.
     fn rewrite_variant(&self, form: SchemaVariant<'s>, level: usize) -> Value {
         let SchemaVariant { fields, expanded_references: followed } = form;
         let mut notes = Vec::new();
-        let mut told = Map::new();
+        let mut rewritten = Map::new();
         for (keyword, value) in &fields {
             match keyword.as_str() {
                 "format" if is_known_format(value) => {
-                    drop(told.insert(keyword.clone(), value.clone()))
+                    drop(rewritten.insert(keyword.clone(), value.clone()))
                 }
                 "pattern" if is_anchored_pattern(value) => {
-                    told.insert(keyword.clone(), value.clone());
+                    rewritten.insert(keyword.clone(), value.clone());
                 }
                 "format" | "pattern" => notes.push(keyword_note(keyword, value)),
                 kept if COPIED_KEYWORDS.contains(&kept) => {
-                    drop(told.insert(keyword.clone(), value.clone()))
+                    drop(rewritten.insert(keyword.clone(), value.clone()))
                 }
                 // A boolean value belongs to an old dialect and means little on its own.
                 said if NOTED_KEYWORDS.contains(&said) && !value.is_boolean() => {
@@ -146,9 +146,9 @@ impl<'s> SchemaRewrite<'s> {
                 _ => {}
             }
         }
-        add_choices(&fields, &mut told, &mut notes);
-        self.rewrite_items(&fields, &followed, level, &mut told);
-        self.rewrite_properties(&fields, &followed, level, &mut told);
+        add_choices(&fields, &mut rewritten, &mut notes);
+        self.rewrite_items(&fields, &followed, level, &mut rewritten);
+        self.rewrite_properties(&fields, &followed, level, &mut rewritten);
         let words = fields.get("description").and_then(Value::as_str).unwrap_or_default();
         let notes = notes.join("; ");
         let words = match (words, notes.as_str()) {
@@ -157,9 +157,9 @@ impl<'s> SchemaRewrite<'s> {
             (words, notes) => format!("{words} ({notes})"),
         };
         if !words.is_empty() {
-            told.insert("description".to_owned(), json!(words));
+            rewritten.insert("description".to_owned(), json!(words));
         }
-        Value::Object(told)
+        Value::Object(rewritten)
     }
 
     fn rewrite_items(
@@ -167,7 +167,7 @@ impl<'s> SchemaRewrite<'s> {
         fields: &Map<String, Value>,
         followed: &[&'s str],
         level: usize,
-        told: &mut Map<String, Value>,
+        rewritten: &mut Map<String, Value>,
     ) {
         let several =
             ["prefixItems", "items"].iter().filter_map(|key| fields.get(*key)?.as_array());
@@ -183,7 +183,7 @@ impl<'s> SchemaRewrite<'s> {
             several => json!({ "anyOf": several }),
         };
         let items = self.rewrite_schema(&items, followed, level + 1);
-        told.insert("items".to_owned(), items.unwrap_or_else(|| json!({})));
+        rewritten.insert("items".to_owned(), items.unwrap_or_else(|| json!({})));
     }
 
     fn rewrite_properties(
@@ -191,7 +191,7 @@ impl<'s> SchemaRewrite<'s> {
         fields: &Map<String, Value>,
         followed: &[&'s str],
         level: usize,
-        told: &mut Map<String, Value>,
+        rewritten: &mut Map<String, Value>,
     ) {
         let is_object = fields.get("type").is_some_and(|types| has_type_name(types, "object"));
         let given = fields.get("properties").and_then(Value::as_object);
@@ -205,25 +205,25 @@ impl<'s> SchemaRewrite<'s> {
             }
         }
         let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
-        let mut wanted: Vec<&str> = Vec::new();
+        let mut required_names: Vec<&str> = Vec::new();
         for name in required.filter_map(Value::as_str).map(|name| self.names.provider_name(name)) {
             properties.entry(name).or_insert_with(|| json!({}));
-            if !wanted.contains(&name) {
-                wanted.push(name);
+            if !required_names.contains(&name) {
+                required_names.push(name);
             }
         }
-        if !wanted.is_empty() {
-            told.insert("required".to_owned(), json!(wanted));
+        if !required_names.is_empty() {
+            rewritten.insert("required".to_owned(), json!(required_names));
         }
-        told.insert("properties".to_owned(), Value::Object(properties));
+        rewritten.insert("properties".to_owned(), Value::Object(properties));
         match fields.get("additionalProperties") {
             Some(closed @ Value::Bool(_)) => {
-                told.insert("additionalProperties".to_owned(), closed.clone());
+                rewritten.insert("additionalProperties".to_owned(), closed.clone());
             }
             Some(schema @ Value::Object(_)) => {
                 let schema =
                     self.rewrite_schema(schema, followed, level + 1).unwrap_or(json!(false));
-                told.insert("additionalProperties".to_owned(), schema);
+                rewritten.insert("additionalProperties".to_owned(), schema);
             }
             _ => {}
         }
@@ -267,16 +267,16 @@ impl<'s> SchemaRewrite<'s> {
 
 /// Returns a schema that accepts any of several forms; `None` if there are none.
 fn combine_schemas(mut forms: Vec<Value>, description: Option<Value>) -> Option<Value> {
-    let mut told = match forms.len() {
+    let mut rewritten = match forms.len() {
         0 => return None,
         1 => forms.remove(0),
         _ if forms.iter().any(|form| form.as_object().is_some_and(Map::is_empty)) => json!({}),
         _ => merge_enums(&forms).unwrap_or_else(|| json!({ "anyOf": forms })),
     };
-    if let (Some(told), Some(description)) = (told.as_object_mut(), description) {
-        told.entry("description").or_insert(description);
+    if let (Some(rewritten), Some(description)) = (rewritten.as_object_mut(), description) {
+        rewritten.entry("description").or_insert(description);
     }
-    Some(told)
+    Some(rewritten)
 }
 
 /// Merges forms that are each an enumeration, such as the variants of an enum.
@@ -286,27 +286,27 @@ fn merge_enums(forms: &[Value]) -> Option<Value> {
     for form in forms {
         let fields = form.as_object()?;
         let is_choice = fields.keys().all(|key| matches!(&**key, "type" | "enum" | "description"));
-        let own = fields.get("enum").and_then(Value::as_array)?;
+        let own_choices = fields.get("enum").and_then(Value::as_array)?;
         if !is_choice || fields.get("type") != Some(types) {
             return None;
         }
         if let Some(description) = fields.get("description").and_then(Value::as_str) {
-            let own: Vec<String> = own.iter().map(Value::to_string).collect();
-            words.push(format!("{}: {description}", own.join(", ")));
+            let own_choices: Vec<String> = own_choices.iter().map(Value::to_string).collect();
+            words.push(format!("{}: {description}", own_choices.join(", ")));
         }
-        choices.extend(own.iter().cloned());
+        choices.extend(own_choices.iter().cloned());
     }
-    let mut told = json!({ "type": types, "enum": choices });
+    let mut rewritten = json!({ "type": types, "enum": choices });
     if !words.is_empty() {
-        told["description"] = json!(words.join("; "));
+        rewritten["description"] = json!(words.join("; "));
     }
-    Some(told)
+    Some(rewritten)
 }
 
 /// Some providers accept only numbers and texts as choices. All others become a note.
 fn add_choices(
     fields: &Map<String, Value>,
-    told: &mut Map<String, Value>,
+    rewritten: &mut Map<String, Value>,
     notes: &mut Vec<String>,
 ) {
     let Some(all) = fields.get("enum").and_then(Value::as_array) else { return };
@@ -314,13 +314,13 @@ fn add_choices(
         notes.push(format!("one of {}", shorten_value(&json!(all))));
         return;
     }
-    if !told.contains_key("type") {
+    if !rewritten.contains_key("type") {
         let kind = if all.iter().all(Value::is_number) { "number" } else { "string" };
         if kind == "number" || all.iter().all(Value::is_string) {
-            told.insert("type".to_owned(), json!(kind));
+            rewritten.insert("type".to_owned(), json!(kind));
         }
     }
-    told.insert("enum".to_owned(), json!(all));
+    rewritten.insert("enum".to_owned(), json!(all));
 }
 
 fn keyword_note(keyword: &str, value: &Value) -> String {

@@ -122,13 +122,13 @@ fn keyword_items<'a>(
 }
 
 fn own_keywords(fields: &Map<String, Value>) -> Map<String, Value> {
-    let own = fields.iter().filter(|(key, _)| !RESOLVED_KEYWORDS.contains(&key.as_str()));
-    let mut own: Map<String, Value> =
-        own.map(|(key, value)| (key.clone(), value.clone())).collect();
-    if let Some(only) = own.remove("const") {
-        own.insert("enum".to_owned(), json!([only]));
+    let own_fields = fields.iter().filter(|(key, _)| !RESOLVED_KEYWORDS.contains(&key.as_str()));
+    let mut own_fields: Map<String, Value> =
+        own_fields.map(|(key, value)| (key.clone(), value.clone())).collect();
+    if let Some(only) = own_fields.remove("const") {
+        own_fields.insert("enum".to_owned(), json!([only]));
     }
-    own
+    own_fields
 }
 
 /// Returns the combinations of one form of each list.

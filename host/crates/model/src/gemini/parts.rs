@@ -40,7 +40,7 @@ impl GeminiPartList {
         if !part.is_object() {
             return Err(GeminiPartError::NotAnObject);
         }
-        let said = part_delta(&part);
+        let delta = part_delta(&part);
         let is_full = self.0.len() == PARTS_MAX;
         let last = self.0.last_mut().filter(|last| is_continuation(last, &part));
         match last.and_then(|last| last.get_mut("text")) {
@@ -48,7 +48,7 @@ impl GeminiPartList {
             _ if is_full => return Err(GeminiPartError::TooMany),
             _ => self.0.push(part),
         }
-        Ok(said)
+        Ok(delta)
     }
 
     /// Returns the text of the parts, without thoughts.
@@ -111,8 +111,8 @@ mod tests {
     #[track_caller]
     fn check(given: &[Value], want: &[Value], want_said: &[ReplyDelta]) {
         let mut parts = GeminiPartList::default();
-        let said = given.iter().filter_map(|part| parts.add_part(part.clone()).unwrap());
-        assert_eq!(said.collect::<Vec<_>>(), want_said);
+        let delta = given.iter().filter_map(|part| parts.add_part(part.clone()).unwrap());
+        assert_eq!(delta.collect::<Vec<_>>(), want_said);
         assert_eq!(parts.into_vec(), want);
     }
 
@@ -121,17 +121,17 @@ mod tests {
         let word = |text: &str| json!({ "text": text });
         let thought = |text: &str| json!({ "text": text, "thought": true });
         let signed = |text: &str| json!({ "text": text, "thoughtSignature": "s" });
-        let said = |text: &str| ReplyDelta::Text(text.to_owned());
+        let delta = |text: &str| ReplyDelta::Text(text.to_owned());
         let mused = |text: &str| ReplyDelta::Reasoning(text.to_owned());
         check(
             &[thought("a"), thought("b"), word("c"), json!({ "text": "d", "thought": false })],
             &[thought("ab"), word("cd")],
-            &[mused("a"), mused("b"), said("c"), said("d")],
+            &[mused("a"), mused("b"), delta("c"), delta("d")],
         );
         check(
             &[word("a"), signed("b"), word("c"), signed("")],
             &[word("a"), signed("b"), word("c"), signed("")],
-            &[said("a"), said("b"), said("c")],
+            &[delta("a"), delta("b"), delta("c")],
         );
         let call = json!({ "functionCall": { "name": "x" }, "thoughtSignature": "s" });
         let other = json!({ "executableCode": { "code": "1" } });

@@ -34,11 +34,11 @@ impl GeminiAnswer {
         on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
     ) -> Result<Self, GeminiPartError> {
         let mut finished = Self::default();
-        let said = finished.apply_piece(&mut answer)?;
+        let deltas = finished.apply_piece(&mut answer)?;
         if !finished.is_complete() && answer.pointer("/candidates/0").is_none() {
             return Err(GeminiPartError::NoCandidate);
         }
-        said.into_iter().for_each(on_delta);
+        deltas.into_iter().for_each(on_delta);
         Ok(finished)
     }
 

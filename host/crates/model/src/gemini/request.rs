@@ -88,7 +88,7 @@ fn tool_definition(tool: &ModelToolDefinition) -> Value {
 
 fn generation_config(endpoint: &ModelEndpoint) -> Map<String, Value> {
     let fields = [
-        ("temperature", endpoint.temperature.map(|freedom| json!(freedom))),
+        ("temperature", endpoint.temperature.map(|number| json!(number))),
         ("maxOutputTokens", endpoint.output_tokens_max.map(|tokens| json!(tokens))),
         ("thinkingConfig", endpoint.effort.map(|effort| thinking_config(effort, &endpoint.model))),
     ];
@@ -128,8 +128,10 @@ fn build_contents(messages: &[ChatMessage], endpoint: &ModelEndpoint) -> Vec<Gem
     for message in messages {
         let (role, mut parts) = match message {
             ChatMessage::System { .. } => continue,
-            ChatMessage::User(said) => ("user", user_parts(said)),
-            ChatMessage::Assistant(said) => ("model", answer_parts(said, endpoint, &mut ids)),
+            ChatMessage::User(chat_message) => ("user", user_parts(chat_message)),
+            ChatMessage::Assistant(chat_message) => {
+                ("model", answer_parts(chat_message, endpoint, &mut ids))
+            }
             ChatMessage::Tool(result) => ("user", vec![tool_result(result, &ids)]),
         };
         match turns.last_mut() {
@@ -143,22 +145,22 @@ fn build_contents(messages: &[ChatMessage], endpoint: &ModelEndpoint) -> Vec<Gem
 
 /// Returns the parts of an answer, and records the provider's ids of its calls.
 fn answer_parts<'a>(
-    said: &'a AssistantMessage,
+    chat_message: &'a AssistantMessage,
     endpoint: &ModelEndpoint,
     ids: &mut HashMap<&'a str, &'a str>,
 ) -> Vec<Value> {
-    let Some(own) = provider_parts(said, &endpoint.origin()) else {
-        return rebuild_parts(said, requires_signatures(&endpoint.model));
+    let Some(provider_parts_list) = provider_parts(chat_message, &endpoint.origin()) else {
+        return rebuild_parts(chat_message, requires_signatures(&endpoint.model));
     };
-    ids.extend(provider_call_ids(said, own));
-    let mut calls = said.calls.iter();
-    own.iter().cloned().map(|part| replace_call(part, &mut calls)).collect()
+    ids.extend(provider_call_ids(chat_message, provider_parts_list));
+    let mut calls = chat_message.calls.iter();
+    provider_parts_list.iter().cloned().map(|part| replace_call(part, &mut calls)).collect()
 }
 
 /// Returns the parts of an input: the files, then the text about them.
-fn user_parts(said: &UserInputMessage) -> Vec<Value> {
-    let files = said.attachments.iter().map(file_part);
-    let mut parts: Vec<Value> = files.chain(text_part(&said.text_for_model())).collect();
+fn user_parts(chat_message: &UserInputMessage) -> Vec<Value> {
+    let files = chat_message.attachments.iter().map(file_part);
+    let mut parts: Vec<Value> = files.chain(text_part(&chat_message.text_for_model())).collect();
     if parts.is_empty() {
         parts.extend(text_part(EMPTY_INPUT_TEXT));
     }
@@ -191,13 +193,16 @@ fn text_part(text: &str) -> Option<Value> {
 
 /// Returns the provider's own parts, if this model wrote them and they still contain the same
 /// calls. Most calls have no id, so names and arguments are compared.
-fn provider_parts<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a [Value]> {
-    let parts = provider_form(said, origin)?.get("parts")?.as_array()?;
-    let mut own = parts::function_calls(parts).map(|call| parts::convert_call(call, String::new()));
+fn provider_parts<'a>(chat_message: &'a AssistantMessage, origin: &str) -> Option<&'a [Value]> {
+    let parts = provider_form(chat_message, origin)?.get("parts")?.as_array()?;
+    let mut provider_parts_list =
+        parts::function_calls(parts).map(|call| parts::convert_call(call, String::new()));
     let is_same = |call: &ModelCallRequest| {
-        own.next().is_some_and(|own| is_same_call(&own.name, &own.arguments, call))
+        provider_parts_list.next().is_some_and(|provider_parts_list| {
+            is_same_call(&provider_parts_list.name, &provider_parts_list.arguments, call)
+        })
     };
-    let are_same = said.calls.iter().all(is_same) && own.next().is_none();
+    let are_same = chat_message.calls.iter().all(is_same) && provider_parts_list.next().is_none();
     are_same.then_some(parts.as_slice())
 }
 
@@ -206,15 +211,15 @@ fn replace_call<'a>(
     mut part: Value,
     calls: &mut impl Iterator<Item = &'a ModelCallRequest>,
 ) -> Value {
-    let own = part.get_mut("functionCall").and_then(Value::as_object_mut);
-    if let Some(own) = own
+    let provider_parts_list = part.get_mut("functionCall").and_then(Value::as_object_mut);
+    if let Some(provider_parts_list) = provider_parts_list
         && let Some(call) = calls.next()
     {
-        own.insert("name".to_owned(), json!(call.name));
+        provider_parts_list.insert("name".to_owned(), json!(call.name));
         let arguments = arguments_object(&call.arguments);
         // A call without arguments may omit `args`.
-        if own.contains_key("args") || arguments != json!({}) {
-            own.insert("args".to_owned(), arguments);
+        if provider_parts_list.contains_key("args") || arguments != json!({}) {
+            provider_parts_list.insert("args".to_owned(), arguments);
         }
     }
     part
@@ -222,21 +227,21 @@ fn replace_call<'a>(
 
 /// Returns pairs of a call's id and the provider's id for it, where the provider gave one.
 fn provider_call_ids<'a>(
-    said: &'a AssistantMessage,
-    own: &'a [Value],
+    chat_message: &'a AssistantMessage,
+    provider_parts_list: &'a [Value],
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let given = parts::function_calls(own).map(|call| text_field(call, "id"));
-    let ids = said.calls.iter().map(|call| call.id.as_str()).zip(given);
+    let given = parts::function_calls(provider_parts_list).map(|call| text_field(call, "id"));
+    let ids = chat_message.calls.iter().map(|call| call.id.as_str()).zip(given);
     ids.filter(|(_, given)| !given.is_empty())
 }
 
 /// Of several calls at once, only the first carries a signature.
-fn rebuild_parts(said: &AssistantMessage, wants_signatures: bool) -> Vec<Value> {
-    let mut calls: Vec<Value> = said.calls.iter().map(function_call_part).collect();
+fn rebuild_parts(chat_message: &AssistantMessage, wants_signatures: bool) -> Vec<Value> {
+    let mut calls: Vec<Value> = chat_message.calls.iter().map(function_call_part).collect();
     if let Some(first) = calls.first_mut().filter(|_| wants_signatures) {
         first["thoughtSignature"] = json!(NO_SIGNATURE);
     }
-    text_part(&said.text).into_iter().chain(calls).collect()
+    text_part(&chat_message.text).into_iter().chain(calls).collect()
 }
 
 fn function_call_part(call: &ModelCallRequest) -> Value {

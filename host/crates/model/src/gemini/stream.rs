@@ -24,10 +24,10 @@ pub(super) async fn read_stream(
         if let Some(error) = piece.get("error").filter(|error| !error.is_null()) {
             return Err(provider.answer_error(200, error));
         }
-        let said = finished
+        let deltas = finished
             .apply_piece(&mut piece)
             .map_err(|e| provider.protocol_error(&e.to_string()))?;
-        said.into_iter().for_each(&mut *on_delta);
+        deltas.into_iter().for_each(&mut *on_delta);
     }
     match finished.is_complete() {
         true => Ok(finished),

@@ -133,11 +133,12 @@ impl JsonAnswer {
 
 /// Returns an answer without its leading thinking. Objects in there are drafts.
 pub(super) fn without_thinking(text: &str) -> &str {
-    let mut said = text;
-    while let Some(thinking) = said.trim_start().strip_prefix(THINKING_BEGINS) {
-        said = thinking.split_once(THINKING_ENDS).map_or("", |(_, said)| said);
+    let mut without_thoughts = text;
+    while let Some(thinking) = without_thoughts.trim_start().strip_prefix(THINKING_BEGINS) {
+        without_thoughts =
+            thinking.split_once(THINKING_ENDS).map_or("", |(_, without_thoughts)| without_thoughts);
     }
-    said
+    without_thoughts
 }
 
 /// The objects of the protocol in a text.

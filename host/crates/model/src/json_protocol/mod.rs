@@ -47,35 +47,41 @@ impl JsonProtocolModel {
         on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
     ) -> Result<ModelReply, ModelError> {
         let mut plain = prompt::plain_messages(request.messages, request.tools);
-        let asked = ModelRequest { tools: &[], ..request };
-        let mut stage = VisibleReply::new(on_delta);
-        let mut reply =
-            self.send_request(ModelRequest { messages: &plain, ..asked }, &mut stage).await?;
+        let plain_request = ModelRequest { tools: &[], ..request };
+        let mut visible_reply = VisibleReply::new(on_delta);
+        let mut reply = self
+            .send_request(ModelRequest { messages: &plain, ..plain_request }, &mut visible_reply)
+            .await?;
         let mut answer = read_reply(&reply);
-        if let Err(flaw) = &answer
+        if let Err(parse_error) = &answer
             && !is_truncated(&reply)
         {
-            let said = answer::without_thinking(&reply.message.text);
-            prompt::push_retry_request(&mut plain, said, flaw);
-            stage.restart_attempt();
+            let answer_text = answer::without_thinking(&reply.message.text);
+            prompt::push_retry_request(&mut plain, answer_text, parse_error);
+            visible_reply.restart_attempt();
             let usage = reply.usage;
-            reply =
-                self.send_request(ModelRequest { messages: &plain, ..asked }, &mut stage).await?;
+            reply = self
+                .send_request(
+                    ModelRequest { messages: &plain, ..plain_request },
+                    &mut visible_reply,
+                )
+                .await?;
             reply.usage = total_usage(usage, reply.usage);
             answer = read_reply(&reply);
         }
-        let answer =
-            answer.unwrap_or_else(|flaw| plain_answer(&reply, &flaw, stage.visible_text()));
-        let text = stage.finish_reply(&answer.reply, &answer.calls);
+        let answer = answer.unwrap_or_else(|parse_error| {
+            plain_answer(&reply, &parse_error, visible_reply.visible_text())
+        });
+        let text = visible_reply.finish_reply(&answer.reply, &answer.calls);
         Ok(finish_reply(reply, text, answer.calls, request.messages))
     }
 
     async fn send_request(
         &self,
         request: ModelRequest<'_>,
-        stage: &mut VisibleReply<'_>,
+        visible_reply: &mut VisibleReply<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let mut pass = |delta| stage.forward_delta(delta);
+        let mut pass = |delta| visible_reply.forward_delta(delta);
         self.inner.generate(request, &mut pass).await
     }
 }
@@ -106,11 +112,11 @@ fn read_reply(reply: &ModelReply) -> Result<JsonAnswer, AnswerParseError> {
         return answer;
     }
     let reply = answer.map_or_else(|_| text.clone(), |answer| answer.reply);
-    let wanted = |call: &ModelCallRequest| ParsedToolCall {
+    let to_parsed_call = |call: &ModelCallRequest| ParsedToolCall {
         name: call.name.clone(),
         arguments: call.arguments.clone(),
     };
-    Ok(JsonAnswer { reply, calls: calls.iter().map(wanted).collect() })
+    Ok(JsonAnswer { reply, calls: calls.iter().map(to_parsed_call).collect() })
 }
 
 /// Returns true if the answer hit a limit that a second attempt would hit again.
@@ -121,8 +127,8 @@ fn is_truncated(reply: &ModelReply) -> bool {
 /// Turns an unreadable answer into a plain reply. If the user has seen a part of it, that part is
 /// the reply, so that nothing is repeated. Of an object that was cut off, only that part makes
 /// sense.
-fn plain_answer(reply: &ModelReply, flaw: &AnswerParseError, seen: &str) -> JsonAnswer {
-    let text = match flaw {
+fn plain_answer(reply: &ModelReply, parse_error: &AnswerParseError, seen: &str) -> JsonAnswer {
+    let text = match parse_error {
         AnswerParseError::Unclosed if is_truncated(reply) => seen,
         _ if !seen.is_empty() => seen,
         _ => answer::without_thinking(&reply.message.text).trim(),

@@ -58,8 +58,12 @@ pub(super) fn plain_messages(
     for message in messages {
         match message {
             ChatMessage::System { text } => plain.push(system_message(text, instructions.take())),
-            ChatMessage::User(said) => push_user_message(&mut plain, said.clone(), "\n\n"),
-            ChatMessage::Assistant(said) => plain.push(assistant_message(format_answer(said))),
+            ChatMessage::User(chat_message) => {
+                push_user_message(&mut plain, chat_message.clone(), "\n\n")
+            }
+            ChatMessage::Assistant(chat_message) => {
+                plain.push(assistant_message(format_answer(chat_message)))
+            }
             ChatMessage::Tool(result) if follows_result => {
                 push_user_message(&mut plain, format_result(result).into(), "\n");
             }
@@ -83,15 +87,15 @@ pub(super) fn plain_messages(
 pub(super) fn push_retry_request(
     plain: &mut Vec<ChatMessage>,
     answer: &str,
-    flaw: &AnswerParseError,
+    parse_error: &AnswerParseError,
 ) {
     // Some servers refuse a message without text.
     if !answer.trim().is_empty() {
-        let shown: String = answer.chars().take(INVALID_ANSWER_CHARS_MAX).collect();
-        plain.push(assistant_message(shown));
+        let excerpt: String = answer.chars().take(INVALID_ANSWER_CHARS_MAX).collect();
+        plain.push(assistant_message(excerpt));
     }
     let ask = format!(
-        "Your answer could not be read: {flaw}. Write it again as exactly one JSON object, \
+        "Your answer could not be read: {parse_error}. Write it again as exactly one JSON object, \
          {{\"reply\": \"…\"}} or {{\"tool\": \"…\", \"args\": {{…}}, \"reply\": \"…\"}}, and nothing else."
     );
     push_user_message(plain, ask.into(), "\n\n");
@@ -112,17 +116,21 @@ fn assistant_message(text: String) -> ChatMessage {
 
 /// Adds a message to the user's side, joined with the last one. It is rendered as text first, so
 /// that its origin applies only to its own words.
-fn push_user_message(plain: &mut Vec<ChatMessage>, mut said: UserInputMessage, between: &str) {
-    let told = said.text_for_model().into_owned();
+fn push_user_message(
+    plain: &mut Vec<ChatMessage>,
+    mut chat_message: UserInputMessage,
+    between: &str,
+) {
+    let model_text = chat_message.text_for_model().into_owned();
     match plain.last_mut() {
         Some(ChatMessage::User(last)) => {
             last.text.push_str(between);
-            last.text.push_str(&told);
-            last.attachments.append(&mut said.attachments);
+            last.text.push_str(&model_text);
+            last.attachments.append(&mut chat_message.attachments);
         }
         _ => plain.push(ChatMessage::User(UserInputMessage {
-            attachments: said.attachments,
-            ..told.into()
+            attachments: chat_message.attachments,
+            ..model_text.into()
         })),
     }
 }
@@ -166,9 +174,9 @@ fn bounded_parameters(schema: &Value) -> Value {
 }
 
 /// Returns an answer of the model in the form of this protocol.
-fn format_answer(said: &AssistantMessage) -> String {
-    let reply = json!(said.text);
-    match said.calls.as_slice() {
+fn format_answer(chat_message: &AssistantMessage) -> String {
+    let reply = json!(chat_message.text);
+    match chat_message.calls.as_slice() {
         [] => format!(r#"{{"reply":{reply}}}"#),
         [one] => format!(r#"{{{},"reply":{reply}}}"#, format_call(one)),
         several => {

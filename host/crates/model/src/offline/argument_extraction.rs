@@ -131,13 +131,13 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
 
     /// Takes the first value that occurs in the sentence.
     fn take_choice(&mut self, values: &[&Value]) -> Option<Value> {
-        let said = |value: &&&Value| {
+        let mention = |value: &&&Value| {
             let word = value.as_str()?.to_lowercase();
             let is_it =
                 |at: &usize| self.is_unused_or_verb(*at) && self.tokens()[*at].lower == word;
             (0..self.used.len()).find(is_it).filter(|_| word.len() > 2)
         };
-        let (at, value) = values.iter().find_map(|value| said(&value).map(|at| (at, *value)))?;
+        let (at, value) = values.iter().find_map(|value| mention(&value).map(|at| (at, *value)))?;
         self.take_range(at..at + 1);
         Some(value.clone())
     }
@@ -183,14 +183,14 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
         let ranges = self.sentence.moments.clone();
         let free: Vec<_> =
             ranges.into_iter().filter(|range| range.clone().all(|at| self.is_unused(at))).collect();
-        let said: Vec<String> =
+        let mention: Vec<String> =
             free.iter().map(|range| self.sentence.corrected_text(range)).collect();
-        let said = said.join(" ");
-        if free.is_empty() || !sallyport_schedule::is_moment(&said) {
+        let mention = mention.join(" ");
+        if free.is_empty() || !sallyport_schedule::is_moment(&mention) {
             return None;
         }
         free.into_iter().for_each(|range| self.used[range].fill(true));
-        Some(said)
+        Some(mention)
     }
 
     /// Takes the first number, if a word before it names the parameter or the parameter is

@@ -30,14 +30,14 @@ const HOW_TO_GET_A_MODEL: &str = "For conversation, connect a language model: na
 
 /// Returns the help text: an introduction, examples close to the user's text, and how to connect a
 /// model.
-pub(super) fn help_text(catalogue: &ToolCatalog<'_>, said: &str) -> String {
+pub(super) fn help_text(catalogue: &ToolCatalog<'_>, input: &str) -> String {
     let mut text = String::new();
-    if is_foreign_language(said) {
+    if is_foreign_language(input) {
         text.push_str("I only understand English, and this looks like another language.\n\n");
     }
     text.push_str(INTRODUCTION);
     text.push('\n');
-    let nearest = catalogue.tools_by_relevance(said).into_iter().take(TRIED_MAX);
+    let nearest = catalogue.tools_by_relevance(input).into_iter().take(TRIED_MAX);
     let examples: Vec<String> =
         nearest.filter_map(|tool| example_sentence(catalogue, tool)).take(EXAMPLES).collect();
     match (catalogue.tools.len(), examples.is_empty()) {
@@ -65,8 +65,8 @@ pub(super) fn too_long_message(bytes_max: usize) -> String {
 
 /// Returns a question for the missing arguments.
 pub(super) fn missing_arguments_question(plan: &ToolCallPlan<'_>) -> String {
-    let wanted: Vec<String> = plan.missing.iter().map(describe_parameter).collect();
-    format!("To use {} I need: {}.", display_tool_name(&plan.tool.name), wanted.join("; "))
+    let parameter_texts: Vec<String> = plan.missing.iter().map(describe_parameter).collect();
+    format!("To use {} I need: {}.", display_tool_name(&plan.tool.name), parameter_texts.join("; "))
 }
 
 fn describe_parameter(param: &ToolParameter<'_>) -> String {
@@ -124,13 +124,13 @@ pub(super) fn display_tool_name(name: &str) -> String {
 
 /// Returns true if a text is probably not English: most of its letters are not ASCII, or it has
 /// three words or more and at most a quarter of them is known.
-fn is_foreign_language(said: &str) -> bool {
-    let words: Vec<String> = said
+fn is_foreign_language(input: &str) -> bool {
+    let words: Vec<String> = input
         .split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|word| word.contains(char::is_alphabetic))
         .map(str::to_lowercase)
         .collect();
-    let letters = said.chars().filter(|c| c.is_alphabetic());
+    let letters = input.chars().filter(|c| c.is_alphabetic());
     let (ascii, other): (Vec<char>, Vec<char>) = letters.partition(char::is_ascii);
     let known = words.iter().filter(|word| language::is_known_word(word)).count();
     other.len() > ascii.len() || (words.len() >= 3 && known * 4 <= words.len())

@@ -142,13 +142,13 @@ fn plan_call<'c>(
     if !has_request_form(sentence, is_query) {
         return None;
     }
-    let asked = if is_query { None } else { tool.verb_request(&first.lower) };
-    let is_request = asked.is_some();
+    let matched_request = if is_query { None } else { tool.verb_request(&first.lower) };
+    let is_request = matched_request.is_some();
     if !is_request && (sentence.is_polite || (!is_query && language::is_verb(&first.lower))) {
         return None;
     }
-    let request = asked.or_else(|| tool.question_request())?;
-    let mut clues = ArgumentExtraction {
+    let request = matched_request.or_else(|| tool.question_request())?;
+    let mut extraction = ArgumentExtraction {
         tool,
         sentence,
         used: vec![false; sentence.tokens.len()],
@@ -158,21 +158,21 @@ fn plan_call<'c>(
         is_request,
         effect: request.effect,
     };
-    clues.used[..sentence.lead + usize::from(is_request)].fill(true);
+    extraction.used[..sentence.lead + usize::from(is_request)].fill(true);
     let mut arguments = Map::new();
     if let Some((name, value)) = request.action {
         arguments.insert(name.to_owned(), value.into());
     }
-    let missing = clues.extract_arguments(&mut arguments);
-    let score = mark_known_words(&mut clues, &request, is_query);
-    let is_used_up =
-        clues.used.iter().all(|used| *used) && (clues.is_tail_used || sentence.tail.is_none());
-    let sight = clues.has_recognized_value && is_request && !request.is_vague;
-    let is_named = score > 0.0 || request.names_object || sight || clues.is_sum;
+    let missing = extraction.extract_arguments(&mut arguments);
+    let score = mark_known_words(&mut extraction, &request, is_query);
+    let is_used_up = extraction.used.iter().all(|used| *used)
+        && (extraction.is_tail_used || sentence.tail.is_none());
+    let is_recognized = extraction.has_recognized_value && is_request && !request.is_vague;
+    let is_named = score > 0.0 || request.names_object || is_recognized || extraction.is_sum;
     let score = score + 1.0 + score_path_examples(tool, &arguments);
     let plan = ToolCallPlan { tool: tool.definition, arguments, missing, score };
     let is_allowed = request.effect == VerbEffect::LooksUp
-        || is_action_request(&clues, &plan, is_query, request.action.is_some());
+        || is_action_request(&extraction, &plan, is_query, request.action.is_some());
     (is_used_up && is_named && is_allowed).then_some(plan)
 }
 
@@ -208,19 +208,19 @@ fn has_request_form(sentence: &ParsedSentence<'_>, is_query: bool) -> bool {
 /// Marks the words that belong to the tool or mean nothing as used, and returns the score of those
 /// that name the tool.
 fn mark_known_words(
-    clues: &mut ArgumentExtraction<'_, '_, '_>,
+    extraction: &mut ArgumentExtraction<'_, '_, '_>,
     request: &VerbRequest<'_>,
     is_query: bool,
 ) -> f64 {
-    let (tool, looks_up) = (clues.tool, request.effect == VerbEffect::LooksUp);
-    let asks_or_tells = is_query || clues.is_request;
-    let asks = (looks_up || clues.is_sum) && asks_or_tells;
+    let (tool, looks_up) = (extraction.tool, request.effect == VerbEffect::LooksUp);
+    let asks_or_tells = is_query || extraction.is_request;
+    let asks = (looks_up || extraction.is_sum) && asks_or_tells;
     // Next to a path, a word such as "file" only describes it, unless the verb is vague and needs
     // the word as its object.
-    let is_place = clues.has_recognized_value && clues.is_request && !request.is_vague;
-    let (mut score, last) = (0.0, clues.used.len() - 1);
-    for (at, token) in clues.sentence.tokens.iter().enumerate() {
-        if clues.used[at] || !matches!(token.kind, TokenKind::Word) {
+    let is_place = extraction.has_recognized_value && extraction.is_request && !request.is_vague;
+    let (mut score, last) = (0.0, extraction.used.len() - 1);
+    for (at, token) in extraction.sentence.tokens.iter().enumerate() {
+        if extraction.used[at] || !matches!(token.kind, TokenKind::Word) {
             continue;
         }
         let is_noun = tool.is_noun(&token.lower, &token.root, request.effect);
@@ -229,13 +229,13 @@ fn mark_known_words(
         }
         let is_thing = !asks_or_tells && at == last && language::is_pronoun(&token.lower);
         let is_action = request.action.is_some_and(|(_, value)| value == token.lower);
-        let again = clues.is_request && looks_up && tool.is_verb(&token.lower);
-        clues.used[at] = is_noun
+        let again = extraction.is_request && looks_up && tool.is_verb(&token.lower);
+        extraction.used[at] = is_noun
             || is_action
             || again
             || (language::is_filler(&token.lower) && !is_thing)
             || (asks && language::is_question_filler(&token.lower))
-            || (clues.is_request && token.lower == "new")
+            || (extraction.is_request && token.lower == "new")
             || (is_place && matches!(token.root.as_str(), "file" | "folder" | "directory"))
             || tool.is_known_root(&token.root);
     }
@@ -245,13 +245,13 @@ fn mark_known_words(
 /// Returns true if the form of a sentence asks for an action: a request, a polite question, or a
 /// thing with a duration, as in "timer 5 minutes". A question about an action is none of these.
 fn is_action_request(
-    clues: &ArgumentExtraction<'_, '_, '_>,
+    extraction: &ArgumentExtraction<'_, '_, '_>,
     plan: &ToolCallPlan<'_>,
     is_query: bool,
     is_action: bool,
 ) -> bool {
-    let sentence = clues.sentence;
-    if clues.is_sum {
+    let sentence = extraction.sentence;
+    if extraction.is_sum {
         return true;
     }
     // "Complete the task" does not name the task.
@@ -262,9 +262,9 @@ fn is_action_request(
         return false;
     }
     let first = sentence.tokens[sentence.lead].lower.as_str();
-    let has_length = clues.tool.params.iter().any(|param| {
+    let has_length = extraction.tool.params.iter().any(|param| {
         matches!(param.kind, ParameterKind::Duration(_)) && plan.arguments.contains_key(param.name)
     });
     let is_thing = has_length && plan.is_complete() && !matches!(first, "the" | "my" | "this");
-    clues.is_request || is_thing
+    extraction.is_request || is_thing
 }

@@ -100,21 +100,21 @@ impl OfflineMatcher {
             return text_message(result_text::phrase_results(&results));
         }
         let text = match request.messages.last() {
-            Some(ChatMessage::User(said)) => said.text.as_str(),
+            Some(ChatMessage::User(user_message)) => user_message.text.as_str(),
             _ => "",
         };
         if text.len() > TEXT_BYTES_MAX {
             return text_message(help::too_long_message(TEXT_BYTES_MAX));
         }
-        let catalogue = ToolCatalog::new(request.tools, &*self.reach_of);
-        let decision = match catalogue.match_text(text) {
-            MatchDecision::Nothing => continue_question(&catalogue, request.messages, text),
+        let catalog = ToolCatalog::new(request.tools, &*self.reach_of);
+        let decision = match catalog.match_text(text) {
+            MatchDecision::Nothing => continue_question(&catalog, request.messages, text),
             decision => decision,
         };
         match decision {
             MatchDecision::Call(calls) => call_message(&calls, request.messages),
             MatchDecision::Ask(plan) => text_message(help::missing_arguments_question(&plan)),
-            MatchDecision::Nothing => text_message(help::help_text(&catalogue, text)),
+            MatchDecision::Nothing => text_message(help::help_text(&catalog, text)),
         }
     }
 }
@@ -122,26 +122,27 @@ impl OfflineMatcher {
 /// Reads a text that means nothing on its own as the answer to the last question. The question's
 /// sentence and the answer must form one complete sentence.
 fn continue_question<'c>(
-    catalogue: &'c ToolCatalog<'_>,
+    catalog: &'c ToolCatalog<'_>,
     messages: &[ChatMessage],
     answer: &str,
 ) -> MatchDecision<'c> {
-    let [.., ChatMessage::User(said), ChatMessage::Assistant(asked), _] = messages else {
+    let [.., ChatMessage::User(user_message), ChatMessage::Assistant(question), _] = messages
+    else {
         return MatchDecision::Nothing;
     };
-    let is_answer = match catalogue.match_text(&said.text) {
+    let is_answer = match catalog.match_text(&user_message.text) {
         MatchDecision::Ask(plan) => {
-            asked.calls.is_empty() && asked.text == help::missing_arguments_question(&plan)
+            question.calls.is_empty() && question.text == help::missing_arguments_question(&plan)
         }
         MatchDecision::Call(_) | MatchDecision::Nothing => false,
     };
     let is_meant = !language::is_retraction(answer);
-    if !is_answer || !is_meant || said.text.len() + answer.len() > TEXT_BYTES_MAX {
+    if !is_answer || !is_meant || user_message.text.len() + answer.len() > TEXT_BYTES_MAX {
         return MatchDecision::Nothing;
     }
-    let said = said.text.trim_end_matches(['?', '.', '!']);
-    let whole = [" ", " in "].map(|joint| format!("{said}{joint}{answer}"));
-    let mut decisions = whole.iter().map(|text| catalogue.match_text(text));
+    let user_message = user_message.text.trim_end_matches(['?', '.', '!']);
+    let combined = [" ", " in "].map(|joint| format!("{user_message}{joint}{answer}"));
+    let mut decisions = combined.iter().map(|text| catalog.match_text(text));
     let call = decisions
         .find(|decision| matches!(decision, MatchDecision::Call(calls) if calls.len() == 1));
     call.unwrap_or(MatchDecision::Nothing)
@@ -166,15 +167,15 @@ fn text_message(text: String) -> AssistantMessage {
 
 /// Creates the calls. Ids are numbered through the conversation, so that no two calls share one.
 fn call_message(calls: &[ToolCallPlan<'_>], messages: &[ChatMessage]) -> AssistantMessage {
-    let made: usize = messages
+    let call_count: usize = messages
         .iter()
         .map(|message| match message {
-            ChatMessage::Assistant(said) => said.calls.len(),
+            ChatMessage::Assistant(user_message) => user_message.calls.len(),
             _ => 0,
         })
         .sum();
     let request = |(n, plan): (usize, &ToolCallPlan<'_>)| ModelCallRequest {
-        id: format!("offline_{}", made + n + 1),
+        id: format!("offline_{}", call_count + n + 1),
         name: plan.tool.name.clone(),
         arguments: Value::Object(plan.arguments.clone()).to_string(),
     };

@@ -91,9 +91,9 @@ impl ParameterKind<'_> {
 
 impl<'a> ToolParameter<'a> {
     fn new(name: &'a str, schema: &'a Value, root: &'a Value, is_required: bool) -> Self {
-        let about = schema.get("description").and_then(Value::as_str);
+        let description = schema.get("description").and_then(Value::as_str);
         let schema = resolve_schema(schema, root);
-        let description = about.or_else(|| schema.get("description")?.as_str()).unwrap_or("");
+        let description = description.or_else(|| schema.get("description")?.as_str()).unwrap_or("");
         let words: Vec<String> = split_into_words(name).collect();
         let kind = parameter_kind(&words, description, schema);
         Self { name, words, description, schema, kind, is_required }
@@ -120,7 +120,7 @@ fn resolve_schema<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     schema
 }
 
-fn parameter_kind<'a>(words: &[String], about: &str, schema: &'a Value) -> ParameterKind<'a> {
+fn parameter_kind<'a>(words: &[String], description: &str, schema: &'a Value) -> ParameterKind<'a> {
     if let Some(value) = schema.get("const") {
         return ParameterKind::Fixed(value);
     }
@@ -132,10 +132,12 @@ fn parameter_kind<'a>(words: &[String], about: &str, schema: &'a Value) -> Param
     }
     match type_name(schema).as_str() {
         "boolean" | "bool" => ParameterKind::Boolean,
-        "integer" | "int" | "long" | "number" | "float" | "double" => number_kind(words, about),
+        "integer" | "int" | "long" | "number" | "float" | "double" => {
+            number_kind(words, description)
+        }
         "array" | "list" | "tuple" | "set" | "object" | "dict" | "map" => ParameterKind::Other,
         _ if schema.get("properties").is_some() => ParameterKind::Other,
-        _ => text_kind(words, about, schema),
+        _ => text_kind(words, description, schema),
     }
 }
 
@@ -158,13 +160,13 @@ fn union_constants(schema: &Value) -> Vec<&Value> {
     constants.unwrap_or_default()
 }
 
-fn number_kind<'a>(names: &[String], about: &str) -> ParameterKind<'a> {
+fn number_kind<'a>(names: &[String], description: &str) -> ParameterKind<'a> {
     // A single letter is a variable of a formula, not a unit.
     let unit_in = |word: &str| unit_ms(word).filter(|_| word.len() > 1);
     let is_called = |name: &str| names.iter().any(|word| word == name);
     let by_name = names.iter().find_map(|word| unit_in(word));
     let is_time = ["duration", "delay", "timeout", "interval"].into_iter().any(is_called);
-    let by_text = || split_into_words(about).find_map(|word| unit_in(&word)).unwrap_or(1_000);
+    let by_text = || split_into_words(description).find_map(|word| unit_in(&word)).unwrap_or(1_000);
     match by_name.or_else(|| is_time.then(by_text)) {
         Some(unit_ms) => ParameterKind::Duration(unit_ms),
         None => ParameterKind::Number,
@@ -182,7 +184,7 @@ fn unit_ms(word: &str) -> Option<u64> {
     })
 }
 
-fn text_kind<'a>(names: &[String], about: &str, schema: &Value) -> ParameterKind<'a> {
+fn text_kind<'a>(names: &[String], description: &str, schema: &Value) -> ParameterKind<'a> {
     let called = |known: &[&str]| names.iter().any(|word| known.contains(&word.as_str()));
     let format = schema.get("format").and_then(Value::as_str).unwrap_or("");
     if matches!(format, "uri" | "url" | "iri") || called(&["url", "uri", "website", "link"]) {
@@ -197,9 +199,9 @@ fn text_kind<'a>(names: &[String], about: &str, schema: &Value) -> ParameterKind
         (&["label", "title"], ParameterKind::Label),
         (&["when", "moment", "due"], ParameterKind::Moment),
     ];
-    let by_name = rows.into_iter().find(|(names, _)| called(names)).map(|(_, sort)| sort);
+    let by_name = rows.into_iter().find(|(names, _)| called(names)).map(|(_, kind)| kind);
     let speaks_of =
-        |known: &[&str]| split_into_words(about).any(|word| known.contains(&word.as_str()));
+        |known: &[&str]| split_into_words(description).any(|word| known.contains(&word.as_str()));
     by_name.unwrap_or_else(|| match () {
         () if speaks_of(&["url", "uri"]) => ParameterKind::Url,
         () if speaks_of(&["path"]) => ParameterKind::Path,

@@ -68,10 +68,10 @@ impl ToolCallFailure<'_> {
             "cancelled" => format!("{name} was stopped"),
             _ => format!("{name} did not work"),
         };
-        let told = truncate_text(format!("{what}: {}", self.error));
+        let message = truncate_text(format!("{what}: {}", self.error));
         match self.hint {
-            Some(hint) => format!("{told}\n{hint}"),
-            None => told,
+            Some(hint) => format!("{message}\n{hint}"),
+            None => message,
         }
     }
 }

@@ -98,7 +98,8 @@ impl<'t> ParsedSentence<'t> {
         let mut sentence =
             Self { text, tokens, tail, lead, is_polite, is_question, lengths, moments };
         sentence.lengths = sentence.find_times(sallyport_schedule::parse_duration_ms);
-        let moments = sentence.find_times(|said| sallyport_schedule::is_moment(said).then_some(()));
+        let moments =
+            sentence.find_times(|phrase| sallyport_schedule::is_moment(phrase).then_some(()));
         sentence.moments = moments.into_iter().map(|(range, ())| range).collect();
         Some(sentence)
     }
@@ -125,8 +126,8 @@ impl<'t> ParsedSentence<'t> {
 
     /// Returns the text of a range of tokens, with corrections.
     pub(super) fn corrected_text(&self, range: &Range<usize>) -> String {
-        let said = self.tokens[range.clone()].iter().map(|token| token.lower.as_str());
-        said.collect::<Vec<_>>().join(" ")
+        let phrase = self.tokens[range.clone()].iter().map(|token| token.lower.as_str());
+        phrase.collect::<Vec<_>>().join(" ")
     }
 
     /// Returns the text in two parts, split at each "and", "then", semicolon and end of a sentence.

@@ -104,10 +104,13 @@ impl<'a> CatalogTool<'a> {
             None => name.into_iter().chain(head.first().cloned()).collect(),
         };
         let head_nouns = head.into_iter().skip(1).filter(|word| !language::is_verb(word));
-        let said: Vec<String> = own.into_iter().chain(head_nouns).chain(own_verb.clone()).collect();
-        tool.nouns =
-            said.iter().flat_map(|word| language::synonyms_of(word).map(word_root)).collect();
-        let nouns = said.iter().filter(|word| Some(*word) != own_verb.as_ref());
+        let object_words: Vec<String> =
+            own.into_iter().chain(head_nouns).chain(own_verb.clone()).collect();
+        tool.nouns = object_words
+            .iter()
+            .flat_map(|word| language::synonyms_of(word).map(word_root))
+            .collect();
+        let nouns = object_words.iter().filter(|word| Some(*word) != own_verb.as_ref());
         tool.nouns.extend(nouns.map(|word| word_root(word)));
         tool.verb = own_verb;
         tool.known = plugin.iter().map(|word| word_root(word)).collect();

@@ -39,8 +39,8 @@ impl WireFormat for OllamaFormat {
     }
 
     /// A whole answer is a single line, so the stream reader reads both if a stream was requested.
-    fn is_stream(&self, content_type: &str, asked: bool) -> bool {
-        asked || content_type == NDJSON
+    fn is_stream(&self, content_type: &str, was_requested: bool) -> bool {
+        was_requested || content_type == NDJSON
     }
 
     fn can_send_file(&self, file: &FileAttachment) -> bool {

@@ -122,8 +122,12 @@ pub(super) fn build_reply(
     let given: Vec<Option<&str>> =
         finished.calls.iter().map(|c| Some(text_field(c, "id"))).collect();
     let ids = unique_ids(&given, conversation);
-    let calls: Vec<ModelCallRequest> =
-        finished.calls.iter().zip(ids).map(|(own, id)| convert_call(own, id)).collect();
+    let calls: Vec<ModelCallRequest> = finished
+        .calls
+        .iter()
+        .zip(ids)
+        .map(|(provider_call, id)| convert_call(provider_call, id))
+        .collect();
     let finish = finish_reason(finished.done_reason.as_deref(), !calls.is_empty());
     let (text, usage) = (finished.content.clone(), finished.usage);
     let body = finished.into_message();
@@ -132,9 +136,9 @@ pub(super) fn build_reply(
 }
 
 /// Converts a call of the server, under the given id.
-pub(super) fn convert_call(own: &Value, id: String) -> ModelCallRequest {
-    let arguments = arguments_text(own.pointer("/function/arguments"));
-    ModelCallRequest { id, name: call_name(own).to_owned(), arguments }
+pub(super) fn convert_call(provider_call: &Value, id: String) -> ModelCallRequest {
+    let arguments = arguments_text(provider_call.pointer("/function/arguments"));
+    ModelCallRequest { id, name: call_name(provider_call).to_owned(), arguments }
 }
 
 fn call_name(call: &Value) -> &str {

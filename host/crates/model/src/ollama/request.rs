@@ -42,7 +42,11 @@ pub(super) fn build_body(
     let origin = endpoint.origin();
     let body = OllamaRequestBody {
         model: endpoint.model.trim(),
-        messages: request.messages.iter().map(|told| convert_message(told, &origin)).collect(),
+        messages: request
+            .messages
+            .iter()
+            .map(|provider_calls| convert_message(provider_calls, &origin))
+            .collect(),
         stream: endpoint.stream,
         think: endpoint.effort.map(|effort| think_option(effort, &endpoint.model)),
         options: model_options(endpoint),
@@ -64,7 +68,7 @@ fn model_options(endpoint: &ModelEndpoint) -> Map<String, Value> {
     let options = [
         ("num_ctx", endpoint.context_tokens.map(|tokens| json!(tokens))),
         ("num_predict", endpoint.output_tokens_max.map(|tokens| json!(tokens))),
-        ("temperature", endpoint.temperature.map(|freedom| json!(freedom))),
+        ("temperature", endpoint.temperature.map(|number| json!(number))),
     ];
     options.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
@@ -72,10 +76,10 @@ fn model_options(endpoint: &ModelEndpoint) -> Map<String, Value> {
 fn convert_message<'a>(message: &'a ChatMessage, origin: &str) -> Cow<'a, Value> {
     Cow::Owned(match message {
         ChatMessage::System { text } => json!({ "role": "system", "content": text }),
-        ChatMessage::User(said) => user_message(said),
-        ChatMessage::Assistant(said) => match provider_message(said, origin) {
-            Some(own) => return replace_calls(own, &said.calls),
-            None => assistant_message(said),
+        ChatMessage::User(chat_message) => user_message(chat_message),
+        ChatMessage::Assistant(chat_message) => match provider_message(chat_message, origin) {
+            Some(provider_value) => return replace_calls(provider_value, &chat_message.calls),
+            None => assistant_message(chat_message),
         },
         ChatMessage::Tool(result) => json!({
             "role": "tool",
@@ -86,11 +90,11 @@ fn convert_message<'a>(message: &'a ChatMessage, origin: &str) -> Cow<'a, Value>
 }
 
 /// Images are sent in a field of their own, all other files as text in the content.
-fn user_message(said: &UserInputMessage) -> Value {
+fn user_message(chat_message: &UserInputMessage) -> Value {
     let is_image = |file: &&FileAttachment| file.kind() == AttachmentKind::Image;
-    let (images, others): (Vec<_>, Vec<_>) = said.attachments.iter().partition(is_image);
+    let (images, others): (Vec<_>, Vec<_>) = chat_message.attachments.iter().partition(is_image);
     let files = others.into_iter().map(FileAttachment::describe_as_text);
-    let words = Some(said.text_for_model().into_owned()).filter(|text| !text.is_empty());
+    let words = Some(chat_message.text_for_model().into_owned()).filter(|text| !text.is_empty());
     let content: Vec<String> = files.chain(words).collect();
     let mut message = json!({ "role": "user", "content": content.join("\n\n") });
     if !images.is_empty() {
@@ -101,40 +105,44 @@ fn user_message(said: &UserInputMessage) -> Value {
 
 /// Returns the server's own message, if this model wrote it and it still contains the same calls.
 /// Older servers give no ids, so names and arguments are compared.
-fn provider_message<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
-    let own = provider_form(said, origin)?;
-    let calls = match own.get("tool_calls") {
+fn provider_message<'a>(chat_message: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
+    let provider_value = provider_form(chat_message, origin)?;
+    let calls = match provider_value.get("tool_calls") {
         None | Some(Value::Null) => &[],
         Some(calls) => calls.as_array()?.as_slice(),
     };
-    let mut told = calls.iter().map(|call| reply::convert_call(call, String::new()));
+    let mut provider_calls = calls.iter().map(|call| reply::convert_call(call, String::new()));
     let is_same = |call: &ModelCallRequest| {
-        told.next().is_some_and(|own| is_same_call(&own.name, &own.arguments, call))
+        provider_calls.next().is_some_and(|provider_value| {
+            is_same_call(&provider_value.name, &provider_value.arguments, call)
+        })
     };
-    (said.calls.iter().all(is_same) && told.next().is_none()).then_some(own)
+    (chat_message.calls.iter().all(is_same) && provider_calls.next().is_none())
+        .then_some(provider_value)
 }
 
 /// Writes our calls over the server's where they differ. The model's mistakes are repaired in ours.
-fn replace_calls<'a>(own: &'a Value, calls: &[ModelCallRequest]) -> Cow<'a, Value> {
-    let mut own = Cow::Borrowed(own);
+fn replace_calls<'a>(provider_value: &'a Value, calls: &[ModelCallRequest]) -> Cow<'a, Value> {
+    let mut provider_value = Cow::Borrowed(provider_value);
     for (at, call) in calls.iter().enumerate() {
-        let ours = [("name", json!(call.name)), ("arguments", arguments_object(&call.arguments))];
-        for (key, ours) in ours {
+        let model_value =
+            [("name", json!(call.name)), ("arguments", arguments_object(&call.arguments))];
+        for (key, model_value) in model_value {
             let place = format!("/tool_calls/{at}/function");
-            if own.pointer(&format!("{place}/{key}")) != Some(&ours)
-                && let Some(Value::Object(function)) = own.to_mut().pointer_mut(&place)
+            if provider_value.pointer(&format!("{place}/{key}")) != Some(&model_value)
+                && let Some(Value::Object(function)) = provider_value.to_mut().pointer_mut(&place)
             {
-                function.insert(key.to_owned(), ours);
+                function.insert(key.to_owned(), model_value);
             }
         }
     }
-    own
+    provider_value
 }
 
-fn assistant_message(said: &AssistantMessage) -> Value {
-    let mut message = json!({ "role": "assistant", "content": said.text });
-    if !said.calls.is_empty() {
-        message["tool_calls"] = said.calls.iter().map(tool_call_json).collect();
+fn assistant_message(chat_message: &AssistantMessage) -> Value {
+    let mut message = json!({ "role": "assistant", "content": chat_message.text });
+    if !chat_message.calls.is_empty() {
+        message["tool_calls"] = chat_message.calls.iter().map(tool_call_json).collect();
     }
     message
 }

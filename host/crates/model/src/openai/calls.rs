@@ -114,9 +114,9 @@ impl StreamedCall {
     }
 }
 
-fn set_if_empty(known: &mut String, told: String) {
-    if known.is_empty() {
-        *known = told;
+fn set_if_empty(target: &mut String, received: String) {
+    if target.is_empty() {
+        *target = received;
     }
 }
 

@@ -73,10 +73,10 @@ impl WireFormat for ChatCompletionsFormat {
         let broken = |problem: &str| provider.protocol_error(problem);
         let finished = CompletionAnswer::from_answer(answer)
             .ok_or_else(|| broken("there is no message in the answer"))?;
-        let said: Vec<ReplyDelta> = reply::message_deltas(&finished.message).collect();
+        let deltas: Vec<ReplyDelta> = reply::message_deltas(&finished.message).collect();
         let reply =
             reply::build_reply(finished, messages, origin).map_err(|e| broken(&e.to_string()))?;
-        said.into_iter().for_each(&mut *on_delta);
+        deltas.into_iter().for_each(&mut *on_delta);
         let calls = reply.message.calls.iter().map(|call| call.name.clone());
         calls.for_each(|name| on_delta(ReplyDelta::CallBegun { name }));
         Ok(reply)

@@ -61,8 +61,8 @@ pub(super) fn build_body(
         true => (endpoint.output_tokens_max, None),
         false => (None, endpoint.output_tokens_max),
     };
-    let told = request.messages.iter().map(|told| convert_message(told, &origin));
-    let mut messages: Vec<Cow<'_, Value>> = told.collect();
+    let model_text = request.messages.iter().map(|model_text| convert_message(model_text, &origin));
+    let mut messages: Vec<Cow<'_, Value>> = model_text.collect();
     if endpoint.is_at_domain(&SHORT_ID_DOMAINS) {
         shorten_ids(&mut messages);
     }
@@ -83,10 +83,12 @@ pub(super) fn build_body(
 fn convert_message<'a>(message: &'a ChatMessage, origin: &str) -> Cow<'a, Value> {
     Cow::Owned(match message {
         ChatMessage::System { text } => json!({ "role": "system", "content": text }),
-        ChatMessage::User(said) => json!({ "role": "user", "content": user_content(said) }),
-        ChatMessage::Assistant(said) => match provider_form(said, origin) {
-            Some(own) => return replace_calls(own, &said.calls),
-            None => assistant_message(said),
+        ChatMessage::User(chat_message) => {
+            json!({ "role": "user", "content": user_content(chat_message) })
+        }
+        ChatMessage::Assistant(chat_message) => match provider_form(chat_message, origin) {
+            Some(provider_value) => return replace_calls(provider_value, &chat_message.calls),
+            None => assistant_message(chat_message),
         },
         ChatMessage::Tool(result) => json!({
             "role": "tool",
@@ -97,13 +99,13 @@ fn convert_message<'a>(message: &'a ChatMessage, origin: &str) -> Cow<'a, Value>
 }
 
 /// Text without attachments stays a string. Not every server accepts parts.
-fn user_content(said: &UserInputMessage) -> Value {
-    if said.attachments.is_empty() {
-        return json!(said.text_for_model());
+fn user_content(chat_message: &UserInputMessage) -> Value {
+    if chat_message.attachments.is_empty() {
+        return json!(chat_message.text_for_model());
     }
-    let told = said.text_for_model();
-    let words = (!told.is_empty()).then(|| text_part(&told));
-    words.into_iter().chain(said.attachments.iter().map(file_part)).collect()
+    let model_text = chat_message.text_for_model();
+    let words = (!model_text.is_empty()).then(|| text_part(&model_text));
+    words.into_iter().chain(chat_message.attachments.iter().map(file_part)).collect()
 }
 
 /// Returns true for a file that can be sent unchanged.
@@ -130,26 +132,29 @@ fn text_part(text: &str) -> Value {
 
 /// Returns the provider's own form of a message, if this model wrote it and it still contains the
 /// same calls. A session that began with another model contains other forms.
-fn provider_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
-    let own = conversation::provider_form(said, origin)?;
-    let calls = match own.get("tool_calls") {
+fn provider_form<'a>(chat_message: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
+    let provider_value = conversation::provider_form(chat_message, origin)?;
+    let calls = match provider_value.get("tool_calls") {
         None | Some(Value::Null) => &[],
         Some(calls) => calls.as_array()?.as_slice(),
     };
-    let same_ids = calls.len() == said.calls.len()
-        && calls.iter().zip(&said.calls).all(|(own, call)| own.get("id") == Some(&json!(call.id)));
-    (own.get("role") == Some(&json!("assistant")) && same_ids).then_some(own)
+    let same_ids = calls.len() == chat_message.calls.len()
+        && calls
+            .iter()
+            .zip(&chat_message.calls)
+            .all(|(provider_value, call)| provider_value.get("id") == Some(&json!(call.id)));
+    (provider_value.get("role") == Some(&json!("assistant")) && same_ids).then_some(provider_value)
 }
 
 /// Writes our calls over the provider's where they differ. The model's mistakes are repaired in
 /// ours.
-fn replace_calls<'a>(own: &'a Value, calls: &[ModelCallRequest]) -> Cow<'a, Value> {
-    let mut own = Cow::Borrowed(own);
+fn replace_calls<'a>(provider_value: &'a Value, calls: &[ModelCallRequest]) -> Cow<'a, Value> {
+    let mut provider_value = Cow::Borrowed(provider_value);
     for (at, call) in calls.iter().enumerate() {
-        for (key, ours) in [("name", &call.name), ("arguments", &call.arguments)] {
+        for (key, model_value) in [("name", &call.name), ("arguments", &call.arguments)] {
             let place = format!("/tool_calls/{at}/function/{key}");
-            if own.pointer(&place).and_then(Value::as_str) != Some(ours)
-                && let Some(function) = own
+            if provider_value.pointer(&place).and_then(Value::as_str) != Some(model_value)
+                && let Some(function) = provider_value
                     .to_mut()
                     .pointer_mut(&format!("/tool_calls/{at}"))
                     .and_then(Value::as_object_mut)
@@ -158,20 +163,26 @@ fn replace_calls<'a>(own: &'a Value, calls: &[ModelCallRequest]) -> Cow<'a, Valu
                 if !function.is_object() {
                     *function = json!({});
                 }
-                function[key] = json!(ours);
+                function[key] = json!(model_value);
             }
         }
     }
-    own
+    provider_value
 }
 
-fn assistant_message(said: &AssistantMessage) -> Value {
-    let content =
-        if said.text.is_empty() && !said.calls.is_empty() { Value::Null } else { json!(said.text) };
+fn assistant_message(chat_message: &AssistantMessage) -> Value {
+    let content = if chat_message.text.is_empty() && !chat_message.calls.is_empty() {
+        Value::Null
+    } else {
+        json!(chat_message.text)
+    };
     let mut message =
         Map::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), content)]);
-    if !said.calls.is_empty() {
-        message.insert("tool_calls".to_owned(), said.calls.iter().map(tool_call_json).collect());
+    if !chat_message.calls.is_empty() {
+        message.insert(
+            "tool_calls".to_owned(),
+            chat_message.calls.iter().map(tool_call_json).collect(),
+        );
     }
     Value::Object(message)
 }
@@ -217,11 +228,11 @@ mod tests {
 
     #[test]
     fn the_own_form_goes_back_untouched() {
-        let own = json!({
+        let provider_value = json!({
             "role": "assistant", "content": "t", "reasoning_content": "r",
             "tool_calls": [{ "id": "a", "x": 1, "function": { "name": "n", "arguments": "{}" } }],
         });
-        assert_eq!(*convert_message(&said(ORIGIN, own.clone()), ORIGIN), own);
+        assert_eq!(*convert_message(&said(ORIGIN, provider_value.clone()), ORIGIN), provider_value);
     }
 
     #[test]
@@ -233,7 +244,7 @@ mod tests {
             json!({ "name": "n" }),
         ];
         for function in functions {
-            let own = json!({
+            let provider_value = json!({
                 "role": "assistant", "reasoning_content": "r",
                 "tool_calls": [{ "id": "a", "x": 1, "function": function }],
             });
@@ -241,7 +252,7 @@ mod tests {
                 "role": "assistant", "reasoning_content": "r",
                 "tool_calls": [{ "id": "a", "x": 1, "function": { "name": "n", "arguments": "{}" } }],
             });
-            assert_eq!(*convert_message(&said(ORIGIN, own), ORIGIN), want);
+            assert_eq!(*convert_message(&said(ORIGIN, provider_value), ORIGIN), want);
         }
     }
 
@@ -253,10 +264,11 @@ mod tests {
                 "id": "a", "type": "function", "function": { "name": "n", "arguments": "{}" },
             }],
         });
-        let own = json!({ "role": "assistant", "content": "t", "tool_calls": [{ "id": "a" }] });
+        let provider_value =
+            json!({ "role": "assistant", "content": "t", "tool_calls": [{ "id": "a" }] });
         let foreign = [
-            ("openai/other", own.clone()),
-            ("anthropic/m", own),
+            ("openai/other", provider_value.clone()),
+            ("anthropic/m", provider_value),
             (
                 ORIGIN,
                 json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "a" }] }),
@@ -266,8 +278,8 @@ mod tests {
             (ORIGIN, json!({ "role": "model", "tool_calls": [{ "id": "a" }] })),
             (ORIGIN, json!("text")),
         ];
-        for (origin, own) in foreign {
-            assert_eq!(*convert_message(&said(origin, own), ORIGIN), rebuilt);
+        for (origin, provider_value) in foreign {
+            assert_eq!(*convert_message(&said(origin, provider_value), ORIGIN), rebuilt);
         }
     }
 
@@ -288,25 +300,25 @@ mod tests {
             (file("text/plain", b"words"), text_part("<file name=\"f\">\nwords\n</file>")),
         ];
         for (file, want) in rows {
-            let told = UserInputMessage {
+            let model_text = UserInputMessage {
                 text: "look".to_owned(),
                 attachments: vec![file.clone()],
                 ..UserInputMessage::default()
             };
-            assert_eq!(user_content(&told), json!([text_part("look"), want]));
-            let told = UserInputMessage {
+            assert_eq!(user_content(&model_text), json!([text_part("look"), want]));
+            let model_text = UserInputMessage {
                 text: String::new(),
                 attachments: vec![file],
                 ..UserInputMessage::default()
             };
-            assert_eq!(user_content(&told), json!([want]));
+            assert_eq!(user_content(&model_text), json!([want]));
         }
-        let told = user_content(&UserInputMessage {
+        let model_text = user_content(&UserInputMessage {
             text: String::new(),
             attachments: vec![file("audio/ogg", b"OggS"), file("text/plain", b"\xff")],
             ..UserInputMessage::default()
         });
-        for part in told.as_array().unwrap() {
+        for part in model_text.as_array().unwrap() {
             assert!(part["text"].as_str().unwrap().contains("left out"), "{part}");
         }
         assert_eq!(user_content(&"words".into()), json!("words"));
@@ -319,8 +331,8 @@ mod tests {
             name: "n".to_owned(),
             arguments: String::new(),
         };
-        let said = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
-        let messages = [ChatMessage::Assistant(said)];
+        let chat_message = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
+        let messages = [ChatMessage::Assistant(chat_message)];
         let rows = [
             ("https://api.openai.com/v1", "max_completion_tokens", "call_1"),
             ("https://api.mistral.ai/v1", "max_tokens", "000000001"),

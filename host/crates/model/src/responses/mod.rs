@@ -70,10 +70,10 @@ impl WireFormat for ResponsesFormat {
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, ModelError> {
         let AnswerContext { provider, messages, origin } = exchange;
-        let said = reply::answer_deltas(&answer);
+        let deltas = reply::answer_deltas(&answer);
         let reply = reply::build_reply(answer, messages, origin)
             .map_err(|flaw| flaw.to_model_error(provider))?;
-        said.into_iter().for_each(on_delta);
+        deltas.into_iter().for_each(on_delta);
         Ok(reply)
     }
 }

@@ -74,8 +74,10 @@ pub(super) fn answer_deltas(answer: &Value) -> Vec<ReplyDelta> {
             ["summary", "content"].iter().flat_map(|key| array_items(item, key)).map(part_text),
         )
     }));
-    let thoughts = Some(thoughts).filter(|said| !said.is_empty()).map(ReplyDelta::Reasoning);
-    let text = Some(answer_text(answer)).filter(|said| !said.is_empty()).map(ReplyDelta::Text);
+    let thoughts =
+        Some(thoughts).filter(|text_value| !text_value.is_empty()).map(ReplyDelta::Reasoning);
+    let text =
+        Some(answer_text(answer)).filter(|text_value| !text_value.is_empty()).map(ReplyDelta::Text);
     let calls = items_of_type(answer, "function_call").flat_map(call_begun_deltas);
     thoughts.into_iter().chain(text).chain(calls).collect()
 }

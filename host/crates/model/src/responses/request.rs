@@ -58,7 +58,7 @@ pub(super) fn build_body(
     let body = ResponsesRequestBody {
         model,
         instructions,
-        input: messages.iter().flat_map(|told| message_items(told, &origin)).collect(),
+        input: messages.iter().flat_map(|model_text| message_items(model_text, &origin)).collect(),
         stream: endpoint.stream,
         store: false,
         include: if is_reasoning_model(model) { ENCRYPTED_REASONING } else { &[] },
@@ -106,11 +106,13 @@ fn split_instructions(messages: &[ChatMessage]) -> (Option<String>, &[ChatMessag
 fn message_items<'a>(message: &'a ChatMessage, origin: &str) -> Vec<Cow<'a, Value>> {
     let item = match message {
         ChatMessage::System { text } => role_message("system", json!([input_text(text)])),
-        ChatMessage::User(said) => role_message("user", user_content(said)),
-        ChatMessage::Assistant(said) => {
-            return match provider_items(said, origin) {
-                Some(own) => replace_calls(own, &said.calls),
-                None => assistant_items(said).into_iter().map(Cow::Owned).collect(),
+        ChatMessage::User(chat_message) => role_message("user", user_content(chat_message)),
+        ChatMessage::Assistant(chat_message) => {
+            return match provider_items(chat_message, origin) {
+                Some(provider_items_list) => {
+                    replace_calls(provider_items_list, &chat_message.calls)
+                }
+                None => assistant_items(chat_message).into_iter().map(Cow::Owned).collect(),
             };
         }
         ChatMessage::Tool(result) => json!({
@@ -126,11 +128,11 @@ fn role_message(role: &str, content: Value) -> Value {
     json!({ "type": "message", "role": role, "content": content })
 }
 
-fn user_content(said: &UserInputMessage) -> Value {
-    let told = said.text_for_model();
-    let is_silent = told.is_empty() && !said.attachments.is_empty();
-    let words = (!is_silent).then(|| input_text(&told));
-    words.into_iter().chain(said.attachments.iter().map(file_part)).collect()
+fn user_content(chat_message: &UserInputMessage) -> Value {
+    let model_text = chat_message.text_for_model();
+    let is_silent = model_text.is_empty() && !chat_message.attachments.is_empty();
+    let words = (!is_silent).then(|| input_text(&model_text));
+    words.into_iter().chain(chat_message.attachments.iter().map(file_part)).collect()
 }
 
 /// Returns true for a file that can be sent unchanged.
@@ -157,28 +159,34 @@ fn input_text(text: &str) -> Value {
 
 /// Returns the provider's own items of a message, if this model wrote them and they still contain
 /// the same calls.
-fn provider_items<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Vec<Value>> {
-    let own = conversation::provider_form(said, origin)?.as_array()?;
-    let calls = own.iter().filter(|item| is_call(item));
+fn provider_items<'a>(chat_message: &'a AssistantMessage, origin: &str) -> Option<&'a Vec<Value>> {
+    let provider_items_list = conversation::provider_form(chat_message, origin)?.as_array()?;
+    let calls = provider_items_list.iter().filter(|item| is_call(item));
     let ids = calls.map(|call| text_field(call, "call_id"));
-    ids.eq(said.calls.iter().map(|call| call.id.as_str())).then_some(own)
+    ids.eq(chat_message.calls.iter().map(|call| call.id.as_str())).then_some(provider_items_list)
 }
 
 /// Returns the items that can be sent back. Our calls replace the provider's where they differ; the
 /// model's mistakes are repaired in ours.
-fn replace_calls<'a>(own: &'a [Value], calls: &[ModelCallRequest]) -> Vec<Cow<'a, Value>> {
+fn replace_calls<'a>(
+    provider_items_list: &'a [Value],
+    calls: &[ModelCallRequest],
+) -> Vec<Cow<'a, Value>> {
     let mut calls = calls.iter();
-    let items = own.iter().filter(|own| can_send_back(own)).map(|own| {
-        let mut own = Cow::Borrowed(own);
-        if let Some(call) = is_call(&own).then(|| calls.next()).flatten() {
-            for (key, ours) in [("name", &call.name), ("arguments", &call.arguments)] {
-                if own.get(key).and_then(Value::as_str) != Some(ours) {
-                    own.to_mut()[key] = json!(ours);
+    let items = provider_items_list
+        .iter()
+        .filter(|provider_items_list| can_send_back(provider_items_list))
+        .map(|provider_items_list| {
+            let mut provider_items_list = Cow::Borrowed(provider_items_list);
+            if let Some(call) = is_call(&provider_items_list).then(|| calls.next()).flatten() {
+                for (key, model_value) in [("name", &call.name), ("arguments", &call.arguments)] {
+                    if provider_items_list.get(key).and_then(Value::as_str) != Some(model_value) {
+                        provider_items_list.to_mut()[key] = json!(model_value);
+                    }
                 }
             }
-        }
-        own
-    });
+            provider_items_list
+        });
     items.collect()
 }
 
@@ -197,11 +205,11 @@ fn can_send_back(item: &Value) -> bool {
     text_field(item, "type") != "reasoning" || is_told("encrypted_content") || is_told("content")
 }
 
-fn assistant_items(said: &AssistantMessage) -> Vec<Value> {
-    let is_silent = said.text.is_empty() && !said.calls.is_empty();
-    let text = json!([{ "type": "output_text", "text": said.text }]);
+fn assistant_items(chat_message: &AssistantMessage) -> Vec<Value> {
+    let is_silent = chat_message.text.is_empty() && !chat_message.calls.is_empty();
+    let text = json!([{ "type": "output_text", "text": chat_message.text }]);
     let words = (!is_silent).then(|| role_message("assistant", text));
-    words.into_iter().chain(said.calls.iter().map(function_call_item)).collect()
+    words.into_iter().chain(chat_message.calls.iter().map(function_call_item)).collect()
 }
 
 fn function_call_item(call: &ModelCallRequest) -> Value {

@@ -35,11 +35,11 @@ pub(super) async fn read_stream(
     provider: &ProviderIdentity,
     on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
 ) -> Result<Value, ModelError> {
-    let mut heard = ResponsesStreamState::default();
+    let mut state = ResponsesStreamState::default();
     while let Some(event) = events.next().await {
         let Some(event) = parse_event(event?, provider)? else { continue };
-        if let Some(answer) = heard.apply_event(event, provider, on_delta)? {
-            return Ok(heard.complete_answer(answer, on_delta));
+        if let Some(answer) = state.apply_event(event, provider, on_delta)? {
+            return Ok(state.complete_answer(answer, on_delta));
         }
     }
     Err(provider.protocol_error("the stream ended before the answer did"))
@@ -142,7 +142,7 @@ fn has_changed(last: &mut Option<Value>, now: Value) -> bool {
     is_another
 }
 
-fn convert_failure(told: &Value, provider: &ProviderIdentity) -> ModelError {
-    let error = told.get("error").filter(|error| !error.is_null()).unwrap_or(told);
+fn convert_failure(event_value: &Value, provider: &ProviderIdentity) -> ModelError {
+    let error = event_value.get("error").filter(|error| !error.is_null()).unwrap_or(event_value);
     provider.answer_error(200, error)
 }

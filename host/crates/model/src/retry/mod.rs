@@ -122,9 +122,11 @@ fn retry_wait(error: &ModelError, attempt: u32) -> Option<Duration> {
 
 /// Uses the server's wait up to a bound. A random part is added so that clients with the same wait
 /// do not all return at the same time.
-fn bounded_wait(asked: Option<Duration>, attempt: u32) -> Option<Duration> {
-    match asked {
-        Some(asked) => (asked <= RETRY_AFTER_MAX).then(|| asked + random_part(WAIT_MIN)),
+fn bounded_wait(requested: Option<Duration>, attempt: u32) -> Option<Duration> {
+    match requested {
+        Some(requested) => {
+            (requested <= RETRY_AFTER_MAX).then(|| requested + random_part(WAIT_MIN))
+        }
         None => Some(backoff_wait(attempt)),
     }
 }

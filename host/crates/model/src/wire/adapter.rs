@@ -70,8 +70,8 @@ pub(crate) trait WireFormat: Debug + Send + Sync {
 
     /// Returns true if an answer of this media type is streamed; `asked` is true if a stream was
     /// requested.
-    fn is_stream(&self, content_type: &str, asked: bool) -> bool {
-        connection::is_event_stream(content_type, asked)
+    fn is_stream(&self, content_type: &str, was_requested: bool) -> bool {
+        connection::is_event_stream(content_type, was_requested)
     }
 
     /// Returns true if a file can be sent unchanged. Text files can always be sent, as part of the
@@ -128,7 +128,7 @@ impl ModelAdapter {
     /// Returns an error with a hint if the settings cannot work.
     pub fn new(endpoint: ModelEndpoint) -> Result<Self, EndpointSettingsError> {
         let format = wire_format(endpoint.protocol);
-        let line = ProviderConnection::new(
+        let connection = ProviderConnection::new(
             &endpoint,
             &format.method_path(&endpoint),
             auth::auth_headers(&endpoint)?,
@@ -136,16 +136,8 @@ impl ModelAdapter {
         // Looked up once: every answer needs it, and the table is long.
         let price = endpoint.price.or_else(|| prices::of(&endpoint, &[]));
         let dialect = SchemaDialect::from_endpoint(&endpoint);
-        let (tools, told) = (SerializedToolsCache::default(), Mutex::default());
-        Ok(Self {
-            endpoint,
-            format,
-            connection: line,
-            price,
-            dialect,
-            tools,
-            reported_omissions: told,
-        })
+        let (tools, reported_omissions) = (SerializedToolsCache::default(), Mutex::default());
+        Ok(Self { endpoint, format, connection, price, dialect, tools, reported_omissions })
     }
 
     async fn request_reply(
@@ -202,7 +194,7 @@ impl ModelAdapter {
         messages: &[ChatMessage],
     ) -> Vec<OmittedContent> {
         let input = messages.iter().rev().find_map(|message| match message {
-            ChatMessage::User(said) => Some(said.attachments.as_slice()),
+            ChatMessage::User(user_message) => Some(user_message.attachments.as_slice()),
             _ => None,
         });
         let is_lost = |file: &&FileAttachment| {
@@ -214,16 +206,17 @@ impl ModelAdapter {
             bytes: file.data.len(),
         });
         let all = written.fit.omitted_tools().iter().cloned().chain(files);
-        let mut told = self.reported_omissions.lock().unwrap_or_else(PoisonError::into_inner);
-        all.filter(|one| told.insert(one.to_string())).collect()
+        let mut reported_omissions =
+            self.reported_omissions.lock().unwrap_or_else(PoisonError::into_inner);
+        all.filter(|omission| reported_omissions.insert(omission.to_string())).collect()
     }
 
     /// Returns the endpoint with the temperature of a request. A negative one, which no provider
     /// accepts, is ignored.
     fn with_temperature(&self, temperature: Option<f64>) -> Cow<'_, ModelEndpoint> {
-        match temperature.filter(|wish| wish.is_finite() && *wish >= 0.0) {
-            Some(wish) => {
-                Cow::Owned(ModelEndpoint { temperature: Some(wish), ..self.endpoint.clone() })
+        match temperature.filter(|requested| requested.is_finite() && *requested >= 0.0) {
+            Some(requested) => {
+                Cow::Owned(ModelEndpoint { temperature: Some(requested), ..self.endpoint.clone() })
             }
             None => Cow::Borrowed(&self.endpoint),
         }

@@ -40,8 +40,8 @@ pub(crate) fn text_field<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// Returns a number of tokens; 0 if it is missing. `pointer` is a JSON pointer.
 pub(crate) fn token_count(usage: &Value, pointer: &str) -> u64 {
-    let told = usage.pointer(pointer).and_then(Value::as_u64);
-    told.unwrap_or(0).min(REPORTED_TOKENS_MAX)
+    let count = usage.pointer(pointer).and_then(Value::as_u64);
+    count.unwrap_or(0).min(REPORTED_TOKENS_MAX)
 }
 
 /// Returns a finish reason that the adapter does not know.

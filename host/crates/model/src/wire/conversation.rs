@@ -40,8 +40,8 @@ const ID_CHARS_MAX: usize = 40;
 
 /// Returns the provider's own form of a message, if it came from `origin`. The adapter checks
 /// whether it still contains the same calls.
-pub(crate) fn provider_form<'a>(said: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
-    said.opaque.as_ref().filter(|opaque| opaque.origin == origin).map(|opaque| &opaque.body)
+pub(crate) fn provider_form<'a>(message: &'a AssistantMessage, origin: &str) -> Option<&'a Value> {
+    message.opaque.as_ref().filter(|opaque| opaque.origin == origin).map(|opaque| &opaque.body)
 }
 
 /// Returns arguments as the object that some protocols carry. The arguments of a request have been
@@ -65,12 +65,12 @@ pub(crate) fn repair_arguments(arguments: &str) -> Option<String> {
 }
 
 /// Returns true if a call in a provider's own form is the given call, before repairs.
-pub(crate) fn is_same_call(name: &str, arguments: &str, ours: &ModelCallRequest) -> bool {
-    let mended = repair_arguments(arguments);
-    let theirs = mended.as_deref().unwrap_or(arguments);
-    safe_name(name) == ours.name
-        && (theirs == ours.arguments
-            || arguments_object(theirs) == arguments_object(&ours.arguments))
+pub(crate) fn is_same_call(name: &str, arguments: &str, call: &ModelCallRequest) -> bool {
+    let repaired = repair_arguments(arguments);
+    let provider_arguments = repaired.as_deref().unwrap_or(arguments);
+    safe_name(name) == call.name
+        && (provider_arguments == call.arguments
+            || arguments_object(provider_arguments) == arguments_object(&call.arguments))
 }
 
 fn wrap_arguments(arguments: &str) -> Value {
@@ -197,26 +197,30 @@ mod tests {
             &deep,
         ];
         for arguments in broken {
-            let mended = repair_arguments(arguments).unwrap();
-            let mended: Value = serde_json::from_str(&mended).unwrap();
-            assert_eq!(mended, json!({ "INVALID_JSON": arguments }));
+            let repaired = repair_arguments(arguments).unwrap();
+            let repaired: Value = serde_json::from_str(&repaired).unwrap();
+            assert_eq!(repaired, json!({ "INVALID_JSON": arguments }));
         }
         for (arguments, want) in [("", Some("{}")), (" \n", Some("{}")), ("{}", None)] {
             assert_eq!(repair_arguments(arguments).as_deref(), want, "{arguments}");
         }
         assert_eq!(repair_arguments(r#" {"k": 1.0, "é": "\ud83d\ude00"} "#), None);
         for long in ["x".repeat(10 << 20), format!("{{\"k\":\"{}\"}}", "é".repeat(1 << 20))] {
-            let mended = repair_arguments(&long).unwrap();
-            assert!(mended.len() < 20_000 && mended.contains("more bytes"), "{}", mended.len());
+            let repaired = repair_arguments(&long).unwrap();
+            assert!(
+                repaired.len() < 20_000 && repaired.contains("more bytes"),
+                "{}",
+                repaired.len()
+            );
         }
     }
 
     #[test]
     fn only_the_model_that_wrote_it_gets_its_own_form_back() {
         let opaque = OpaqueMessage { origin: "gemini/a".to_owned(), body: json!(1) };
-        let said = AssistantMessage { opaque: Some(opaque), ..AssistantMessage::default() };
-        assert_eq!(provider_form(&said, "gemini/a"), Some(&json!(1)));
-        assert_eq!(provider_form(&said, "gemini/b"), None);
+        let message = AssistantMessage { opaque: Some(opaque), ..AssistantMessage::default() };
+        assert_eq!(provider_form(&message, "gemini/a"), Some(&json!(1)));
+        assert_eq!(provider_form(&message, "gemini/b"), None);
         assert_eq!(provider_form(&AssistantMessage::default(), "gemini/a"), None);
     }
 

@@ -8,10 +8,10 @@ use crate::chat::ChatMessage;
 /// if possible; an empty one counts as missing.
 pub(crate) fn unique_ids(given: &[Option<&str>], conversation: &[ChatMessage]) -> Vec<String> {
     let taken: HashSet<&str> = call_ids(conversation).collect();
-    let told: HashSet<&str> = given.iter().copied().flatten().collect();
+    let given_ids: HashSet<&str> = given.iter().copied().flatten().collect();
     let mut made_up = (1_u64..)
         .map(|n| format!("call_{n}"))
-        .filter(|id| !taken.contains(id.as_str()) && !told.contains(id.as_str()));
+        .filter(|id| !taken.contains(id.as_str()) && !given_ids.contains(id.as_str()));
     let mut used = HashSet::new();
     let mut unique = Vec::with_capacity(given.len());
     for id in given {
@@ -23,11 +23,11 @@ pub(crate) fn unique_ids(given: &[Option<&str>], conversation: &[ChatMessage]) -
 
 /// Returns every call id in a conversation.
 fn call_ids(conversation: &[ChatMessage]) -> impl Iterator<Item = &str> {
-    let said = conversation.iter().filter_map(|message| match message {
-        ChatMessage::Assistant(said) => Some(&said.calls),
+    let answer = conversation.iter().filter_map(|message| match message {
+        ChatMessage::Assistant(answer) => Some(&answer.calls),
         _ => None,
     });
-    said.flatten().map(|call| call.id.as_str())
+    answer.flatten().map(|call| call.id.as_str())
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ const REPLACEMENT_ESCAPE: &str = "\\ufffd";
 /// Returns an error if the text is not JSON even then; it refers to the original text.
 pub(crate) fn parse_text<T: for<'de> Deserialize<'de>>(text: &str) -> serde_json::Result<T> {
     serde_json::from_str(text).or_else(|error| match replace_lone_surrogates(text) {
-        Some(mended) => serde_json::from_str(&mended).map_err(|_| error),
+        Some(repaired) => serde_json::from_str(&repaired).map_err(|_| error),
         None => Err(error),
     })
 }
@@ -32,7 +32,7 @@ pub(crate) fn parse_bytes<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> serde_j
 
 /// Returns a text with every lone half replaced; `None` if there is none.
 fn replace_lone_surrogates(text: &str) -> Option<String> {
-    let mut mended = String::new();
+    let mut repaired = String::new();
     let mut kept = 0;
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find('\\')) {
@@ -40,8 +40,8 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
         at = match (utf16_unit(text, start), utf16_unit(text, start + 6)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => start + 12,
             (Some(0xd800..=0xdfff), _) => {
-                mended.push_str(&text[kept..start]);
-                mended.push_str(REPLACEMENT_ESCAPE);
+                repaired.push_str(&text[kept..start]);
+                repaired.push_str(REPLACEMENT_ESCAPE);
                 kept = start + 6;
                 kept
             }
@@ -49,7 +49,7 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
             _ => start + 1 + text[start + 1..].chars().next().map_or(0, char::len_utf8),
         };
     }
-    (kept > 0).then(|| mended + &text[kept..])
+    (kept > 0).then(|| repaired + &text[kept..])
 }
 
 /// Returns the UTF-16 unit of an escape at a position, if there is one.

@@ -129,16 +129,16 @@ impl ProviderIdentity {
         message: &str,
         retry_after: Option<Duration>,
     ) -> ModelError {
-        let (provider, shown) = (self.name.clone(), self.redact_message(message));
+        let (provider, redacted) = (self.name.clone(), self.redact_message(message));
         match RefusalReason::from_response(status, code, message) {
-            RefusalReason::Key => ModelError::Credentials { provider, message: shown },
-            RefusalReason::Billing => ModelError::Spent { provider, message: shown },
-            RefusalReason::Length => ModelError::TooLong { provider, message: shown },
+            RefusalReason::Key => ModelError::Credentials { provider, message: redacted },
+            RefusalReason::Billing => ModelError::Spent { provider, message: redacted },
+            RefusalReason::Length => ModelError::TooLong { provider, message: redacted },
             RefusalReason::Rate => {
-                ModelError::RateLimited { provider, message: shown, retry_after }
+                ModelError::RateLimited { provider, message: redacted, retry_after }
             }
             RefusalReason::Other => {
-                ModelError::Refused { provider, status, message: shown, retry_after }
+                ModelError::Refused { provider, status, message: redacted, retry_after }
             }
         }
     }
@@ -291,8 +291,8 @@ mod tests {
         let provider = ProviderIdentity { name: "p".to_owned(), key: Some(Secret::new(key)) };
         for padding in MESSAGE_CHARS_MAX - 12..MESSAGE_CHARS_MAX + 2 {
             let message = format!("{}{key}\x1b[2J", ".".repeat(padding));
-            let shown = provider.refusal_error(400, "", &message, None).to_string();
-            assert!(!shown.contains("sk-a") && !shown.contains('\x1b'), "{shown}");
+            let redacted = provider.refusal_error(400, "", &message, None).to_string();
+            assert!(!redacted.contains("sk-a") && !redacted.contains('\x1b'), "{redacted}");
         }
     }
 

@@ -31,26 +31,33 @@ type WhyAndFix = (String, Option<String>);
 /// Returns the refusal of an action that requires a capability. `what` is the action, such as `set
 /// a timer`.
 pub(crate) fn capability_denial(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     grant: &Grant,
     requests: &[CapabilityRequest],
     capability: Capability,
     what: &str,
 ) -> Denial {
     let of_capability = requests.iter().filter(|r| r.requested.capability() == capability);
-    let wishes: Vec<&RequestedCapability> =
+    let wanted_capabilities: Vec<&RequestedCapability> =
         of_capability.map(|request| &request.requested).collect();
-    let denied = ground.effective_table().capabilities.denied_at(capability);
-    let (why, fix) = match (wishes.as_slice(), denied) {
+    let denied = policy_context.effective_table().capabilities.denied_at(capability);
+    let (why, fix) = match (wanted_capabilities.as_slice(), denied) {
         ([], _) => (not_requested_reason(capability), None),
         (_, Some(place)) => (denied_reason_prefix(capability) + &place.to_string(), None),
-        (wishes, None) => explain_missing_grant(ground, grant, wishes, capability),
+        (wanted_capabilities, None) => {
+            explain_missing_grant(policy_context, grant, wanted_capabilities, capability)
+        }
     };
-    build_denial(ground, what, why, fix)
+    build_denial(policy_context, what, why, fix)
 }
 
-fn build_denial(ground: &PolicyContext, what: &str, why: String, fix: Option<String>) -> Denial {
-    let what = refusal_sentence(&ground.effective_table().plugin, what);
+fn build_denial(
+    policy_context: &PolicyContext,
+    what: &str,
+    why: String,
+    fix: Option<String>,
+) -> Denial {
+    let what = refusal_sentence(&policy_context.effective_table().plugin, what);
     Denial { what, why, fix, nobody_to_ask: false }
 }
 
@@ -86,17 +93,20 @@ fn not_granted_reason(capability: Capability) -> String {
 
 /// The refusal of a capability that is requested and that no file denies.
 fn explain_missing_grant(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     grant: &Grant,
-    wishes: &[&RequestedCapability],
+    wanted_capabilities: &[&RequestedCapability],
     of: Capability,
 ) -> WhyAndFix {
-    let held = grant.effective_capabilities();
+    let effective = grant.effective_capabilities();
     let is_harmless = !grant.can_change_or_leak() && capability_danger(of, false).is_none();
-    let text =
-        |change: &dyn Fn(&mut CapabilityTable)| changed_table_text(ground, is_harmless, change);
+    let text = |change: &dyn Fn(&mut CapabilityTable)| {
+        changed_table_text(policy_context, is_harmless, change)
+    };
     match of {
-        Capability::Ui if held.ui.is_some() => explain_missing_confirm(ground, held, wishes),
+        Capability::Ui if effective.ui.is_some() => {
+            explain_missing_confirm(policy_context, effective, wanted_capabilities)
+        }
         // Nothing remains to be granted, or only the refusal of a page knows which one to grant.
         Capability::State
         | Capability::Schedule
@@ -104,7 +114,7 @@ fn explain_missing_grant(
         | Capability::Progress
         | Capability::OpenUrl
         | Capability::Process
-            if held.has_capability(of) =>
+            if effective.has_capability(of) =>
         {
             ("its policy grants no such thing".to_owned(), None)
         }
@@ -125,12 +135,12 @@ fn explain_missing_grant(
         // Only the refusal of a package knows which one to grant.
         Capability::Packages => (not_granted_reason(of), None),
         Capability::Scratch => {
-            let new = missing_scratch_entries(ground, wishes.iter().copied());
+            let new = missing_scratch_entries(policy_context, wanted_capabilities.iter().copied());
             let fix = text(&|table| table.scratch.extend(new.clone()));
             (not_granted_reason(of), fix.filter(|_| !new.is_empty()))
         }
         Capability::Listen => {
-            let new = missing_listen_grants(held, wishes.iter().copied());
+            let new = missing_listen_grants(effective, wanted_capabilities.iter().copied());
             let fix = text(&|table| table.listen.extend(new.clone()));
             (not_granted_reason(of), fix.filter(|_| !new.is_empty()))
         }
@@ -140,14 +150,14 @@ fn explain_missing_grant(
 /// Returns the text of the user's table with a change, if the change causes no conflict in the
 /// combined table.
 fn changed_table_text(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     is_harmless: bool,
     change: &dyn Fn(&mut CapabilityTable),
 ) -> Option<String> {
-    let mut joined = ground.effective_table().capabilities.clone();
+    let mut joined = policy_context.effective_table().capabilities.clone();
     change(&mut joined);
-    joined.check_conflicts(&ground.effective_table().fs).ok()?;
-    let mut table = PluginTableText::new(ground);
+    joined.check_conflicts(&policy_context.effective_table().fs).ok()?;
+    let mut table = PluginTableText::new(policy_context);
     change(&mut table.capabilities);
     if !table.capabilities.is_within_limits() {
         return None;
@@ -157,60 +167,69 @@ fn changed_table_text(
 
 /// The refusal of an answer to a question by a plugin that may only watch.
 fn explain_missing_confirm(
-    ground: &PolicyContext,
-    held: &EffectiveCapabilities,
-    wishes: &[&RequestedCapability],
+    policy_context: &PolicyContext,
+    effective: &EffectiveCapabilities,
+    wanted_capabilities: &[&RequestedCapability],
 ) -> WhyAndFix {
-    let is_held = held.ui.is_some_and(|ui| ui.confirm);
-    match wishes.contains(&&RequestedCapability::Ui { confirm: true }) {
+    let is_held = effective.ui.is_some_and(|ui| ui.confirm);
+    match wanted_capabilities.contains(&&RequestedCapability::Ui { confirm: true }) {
         false => (CONFIRM_NOT_REQUESTED.to_owned(), None),
         true if is_held => ("its policy grants no such thing".to_owned(), None),
         true => (
             CONFIRM_NOT_GRANTED.to_owned(),
-            text_with_flag(ground, Capability::Ui, CapabilitySettingKey::Confirm),
+            text_with_flag(policy_context, Capability::Ui, CapabilitySettingKey::Confirm),
         ),
     }
 }
 
 /// Returns the refusal of a program that the kernel cannot sandbox.
 pub(crate) fn unsandboxed_denial(
-    ground: &PolicyContext,
-    held: &EffectiveCapabilities,
+    policy_context: &PolicyContext,
+    effective: &EffectiveCapabilities,
     what: &str,
 ) -> Denial {
-    let (why, fix) = match held.process {
+    let (why, fix) = match effective.process {
         None => (not_granted_reason(Capability::Process), None),
         Some(_) => {
             let why = "the kernel cannot wall it in, and its policy does not let it run without";
             (
                 why.to_owned(),
-                text_with_flag(ground, Capability::Process, CapabilitySettingKey::Unsandboxed),
+                text_with_flag(
+                    policy_context,
+                    Capability::Process,
+                    CapabilitySettingKey::Unsandboxed,
+                ),
             )
         }
     };
-    build_denial(ground, what, why, fix)
+    build_denial(policy_context, what, why, fix)
 }
 
 /// Returns the text that grants a capability with a flag, unless a file states the flag already.
 fn text_with_flag(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     of: Capability,
     flag: CapabilitySettingKey,
 ) -> Option<String> {
-    let is_refused =
-        ground.effective_table().capabilities.settings.get(&of)?.setting_place(flag).is_some();
+    let is_refused = policy_context
+        .effective_table()
+        .capabilities
+        .settings
+        .get(&of)?
+        .setting_place(flag)
+        .is_some();
     let set = |table: &mut CapabilityTable| table.grant_capability_with_flag(of, flag);
-    if is_refused { None } else { changed_table_text(ground, false, &set) }
+    if is_refused { None } else { changed_table_text(policy_context, false, &set) }
 }
 
 /// Returns the refusal of a package.
 pub(super) fn package_denial(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     is_requested: bool,
     package: &str,
     wanted: Option<PackagePattern>,
 ) -> Denial {
-    let table = &ground.effective_table().capabilities;
+    let table = &policy_context.effective_table().capabilities;
     let of = Capability::Packages;
     let (why, fix) = match (wanted, table.denied_at(of)) {
         (None, _) => ("it is not the name and version of a package".to_owned(), None),
@@ -221,34 +240,34 @@ pub(super) fn package_denial(
                 true => not_granted_reason(of),
                 false => "no grant covers it".to_owned(),
             };
-            (why, text_with_package(ground, &pattern))
+            (why, text_with_package(policy_context, &pattern))
         }
     };
     let what = PACKAGE_ACTION_PREFIX.to_owned() + &escape_line(package);
-    build_denial(ground, &what, why, fix)
+    build_denial(policy_context, &what, why, fix)
 }
 
 /// Returns the text that grants one more package.
-fn text_with_package(ground: &PolicyContext, pattern: &PackagePattern) -> Option<String> {
+fn text_with_package(policy_context: &PolicyContext, pattern: &PackagePattern) -> Option<String> {
     let entry = PackageEntry { pattern: pattern.clone(), place: placeholder_location() };
-    changed_table_text(ground, false, &|table| table.packages.push(entry.clone()))
+    changed_table_text(policy_context, false, &|table| table.packages.push(entry.clone()))
 }
 
 /// Returns the refusal of a page.
 pub(super) fn page_denial(
-    ground: &PolicyContext,
+    policy_context: &PolicyContext,
     url: &Url,
     fault: Option<RequestUrlError>,
 ) -> Denial {
     let (why, fix) = match fault {
         Some(fault) => (fault.to_string(), None),
-        None => ("no grant covers it".to_owned(), text_with_page(ground, url)),
+        None => ("no grant covers it".to_owned(), text_with_page(policy_context, url)),
     };
-    build_denial(ground, &page_line(url), why, fix)
+    build_denial(policy_context, &page_line(url), why, fix)
 }
 
 /// Returns the text that allows one more page.
-fn text_with_page(ground: &PolicyContext, url: &Url) -> Option<String> {
+fn text_with_page(policy_context: &PolicyContext, url: &Url) -> Option<String> {
     let pattern = UrlPattern::from_exact_url(url)?;
     let add = |table: &mut CapabilityTable| match table.open_url.first_mut() {
         Some(entry) => entry.allow.push(pattern.clone()),
@@ -259,21 +278,21 @@ fn text_with_page(ground: &PolicyContext, url: &Url) -> Option<String> {
         }),
     };
     // No rule is needed: the plugin could open pages before, and the questions stay the same.
-    changed_table_text(ground, true, &add)
+    changed_table_text(policy_context, true, &add)
 }
 
 /// The requested scratches that no file grants, each with a free mount.
 pub(crate) fn missing_scratch_entries<'w>(
-    ground: &PolicyContext,
-    wishes: impl Iterator<Item = &'w RequestedCapability>,
+    policy_context: &PolicyContext,
+    wanted_capabilities: impl Iterator<Item = &'w RequestedCapability>,
 ) -> Vec<ScratchEntry> {
-    let table = ground.effective_table();
+    let table = policy_context.effective_table();
     let folders = table.fs.iter().map(|entry| entry.mount.guest.clone());
     let scratches = table.capabilities.scratch.iter().map(|entry| entry.mount.clone());
     let mut taken: Vec<String> = folders.chain(scratches).collect();
     let mut names: Vec<&str> = table.capabilities.scratch.iter().map(|e| e.name.as_str()).collect();
     let mut new = Vec::new();
-    for name in wishes.filter_map(RequestedCapability::scratch_name) {
+    for name in wanted_capabilities.filter_map(RequestedCapability::scratch_name) {
         if names.contains(&name) {
             continue;
         }
@@ -292,12 +311,12 @@ pub(crate) fn missing_scratch_entries<'w>(
 
 /// A loopback address for each kind that is requested and not held.
 pub(crate) fn missing_listen_grants<'w>(
-    held: &EffectiveCapabilities,
-    wishes: impl Iterator<Item = &'w RequestedCapability>,
+    effective: &EffectiveCapabilities,
+    wanted_capabilities: impl Iterator<Item = &'w RequestedCapability>,
 ) -> Vec<ListenGrant> {
-    let mut kinds: Vec<ListenKind> = held.listen.iter().map(|entry| entry.kind).collect();
+    let mut kinds: Vec<ListenKind> = effective.listen.iter().map(|entry| entry.kind).collect();
     let mut new = Vec::new();
-    for kind in wishes.filter_map(RequestedCapability::listen_kind) {
+    for kind in wanted_capabilities.filter_map(RequestedCapability::listen_kind) {
         if !kinds.contains(&kind) {
             kinds.push(kind);
             new.push(ListenGrant::default_for_kind(kind, placeholder_location()));
@@ -313,15 +332,19 @@ fn placeholder_location() -> SourceLocation {
 
 impl CapabilityTable {
     fn grant_capability(&mut self, of: Capability) {
-        let switch = self.settings.remove(&of).unwrap_or_else(CapabilitySettings::empty);
-        self.settings.insert(of, switch.with_grant(placeholder_location()));
+        let capability_settings =
+            self.settings.remove(&of).unwrap_or_else(CapabilitySettings::empty);
+        self.settings.insert(of, capability_settings.with_grant(placeholder_location()));
     }
 
     fn grant_capability_with_flag(&mut self, of: Capability, flag: CapabilitySettingKey) {
-        let switch = self.settings.remove(&of).unwrap_or_else(CapabilitySettings::empty);
+        let capability_settings =
+            self.settings.remove(&of).unwrap_or_else(CapabilitySettings::empty);
         self.settings.insert(
             of,
-            switch.with_grant(placeholder_location()).with_flag(flag, placeholder_location()),
+            capability_settings
+                .with_grant(placeholder_location())
+                .with_flag(flag, placeholder_location()),
         );
     }
 }

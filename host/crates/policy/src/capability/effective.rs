@@ -76,14 +76,14 @@ pub(crate) struct EffectiveCapabilities {
 
 impl EffectiveCapabilities {
     /// No capability.
-    pub(crate) fn empty(ground: &Arc<PolicyContext>) -> Self {
+    pub(crate) fn empty(policy_context: &Arc<PolicyContext>) -> Self {
         Self {
             state: None,
             schedule: None,
             notify: None,
             progress: false,
             open_url: None,
-            packages: PackagesGrant::new(Arc::clone(ground), false, Vec::new()),
+            packages: PackagesGrant::new(Arc::clone(policy_context), false, Vec::new()),
             scratch: Vec::new(),
             listen: Vec::new(),
             ui: None,
@@ -95,88 +95,94 @@ impl EffectiveCapabilities {
     /// Returns the capabilities that are both requested and granted. Notes repeated requests, and
     /// entries that nothing requests.
     pub(crate) fn new(
-        ground: &Arc<PolicyContext>,
+        policy_context: &Arc<PolicyContext>,
         requests: &[CapabilityRequest],
         notes: &mut Vec<GrantNote>,
     ) -> Self {
         note_repeated_requests(requests, notes);
-        let table = &ground.effective_table().capabilities;
+        let table = &policy_context.effective_table().capabilities;
         note_unrequested_entries(table, requests, notes);
         let is_asked =
             requests.iter().any(|request| request.requested == RequestedCapability::Packages);
-        let packages = PackagesGrant::new(Arc::clone(ground), is_asked, Vec::new());
-        let mut held = Self { packages, ..Self::empty(ground) };
+        let packages = PackagesGrant::new(Arc::clone(policy_context), is_asked, Vec::new());
+        let mut effective = Self { packages, ..Self::empty(policy_context) };
         for capability in Capability::ALL {
             let is_requested = requests.iter().any(|r| r.requested.capability() == capability);
             if is_requested && table.denied_at(capability).is_none() {
-                held.add_capability(capability, ground, requests);
+                effective.add_capability(capability, policy_context, requests);
             }
             if is_requested && table.is_denied_only_by_project(capability) {
-                let mut without = Self::empty(ground);
-                without.add_capability(capability, ground, requests);
+                let mut without = Self::empty(policy_context);
+                without.add_capability(capability, policy_context, requests);
                 let would_hold = without.has_capability(capability);
-                held.denied_by_project
+                effective
+                    .denied_by_project
                     .extend(would_hold.then(|| (capability, without.danger_phrase(capability))));
             }
         }
-        held
+        effective
     }
 
     fn add_capability(
         &mut self,
         of: Capability,
-        ground: &Arc<PolicyContext>,
+        policy_context: &Arc<PolicyContext>,
         requests: &[CapabilityRequest],
     ) {
-        let table = &ground.effective_table().capabilities;
-        let switch = table.settings_even_if_denied(of);
-        let wishes =
-            |wish: &RequestedCapability| requests.iter().any(|request| request.requested == *wish);
+        let table = &policy_context.effective_table().capabilities;
+        let settings = table.settings_even_if_denied(of);
+        let has_request_for = |wanted: &RequestedCapability| {
+            requests.iter().any(|request| request.requested == *wanted)
+        };
         match of {
-            Capability::State => self.state = switch.map(StateGrant::from_settings),
-            Capability::Schedule => self.schedule = switch.map(ScheduleGrant::from_settings),
-            Capability::Notify => self.notify = switch.map(NotifyGrant::from_settings),
-            Capability::Progress => self.progress = switch.is_some(),
+            Capability::State => self.state = settings.map(StateGrant::from_settings),
+            Capability::Schedule => self.schedule = settings.map(ScheduleGrant::from_settings),
+            Capability::Notify => self.notify = settings.map(NotifyGrant::from_settings),
+            Capability::Progress => self.progress = settings.is_some(),
             Capability::OpenUrl => {
                 let entries = Some(table.open_url.clone()).filter(|entries| !entries.is_empty());
                 self.open_url =
-                    entries.map(|entries| OpenUrlGrant::new(Arc::clone(ground), entries));
+                    entries.map(|entries| OpenUrlGrant::new(Arc::clone(policy_context), entries));
             }
             Capability::Packages => {
-                let (ground, entries) = (Arc::clone(ground), table.packages.clone());
-                self.packages = PackagesGrant::new(ground, true, entries);
+                let (policy_context, entries) =
+                    (Arc::clone(policy_context), table.packages.clone());
+                self.packages = PackagesGrant::new(policy_context, true, entries);
             }
             Capability::Scratch => {
                 let entries = table.scratch.iter();
-                let both = entries
-                    .filter(|entry| wishes(&RequestedCapability::Scratch(entry.name.clone())));
-                self.scratch = both.map(|entry| ScratchGrant::from_entry(entry, ground)).collect();
+                let both = entries.filter(|entry| {
+                    has_request_for(&RequestedCapability::Scratch(entry.name.clone()))
+                });
+                self.scratch =
+                    both.map(|entry| ScratchGrant::from_entry(entry, policy_context)).collect();
             }
             Capability::Listen => {
                 let entries = table.listen.iter();
-                let both = entries.filter(|entry| wishes(&RequestedCapability::Listen(entry.kind)));
+                let both = entries
+                    .filter(|entry| has_request_for(&RequestedCapability::Listen(entry.kind)));
                 self.listen = both.cloned().collect();
             }
             Capability::Ui => {
-                let confirm = wishes(&RequestedCapability::Ui { confirm: true });
-                self.ui = switch.map(|ui| UiGrant {
+                let confirm = has_request_for(&RequestedCapability::Ui { confirm: true });
+                self.ui = settings.map(|ui| UiGrant {
                     confirm: confirm && ui.is_flag_set(CapabilitySettingKey::Confirm),
                 });
             }
-            Capability::Process => self.process = switch.map(ProcessGrant::from_settings),
+            Capability::Process => self.process = settings.map(ProcessGrant::from_settings),
         }
     }
 
     /// The plugin's powers, one line each, for the user who decides.
     pub(crate) fn permission_lines(&self) -> Vec<String> {
-        let powers = Capability::ALL
+        let lines = Capability::ALL
             .into_iter()
             .flat_map(|capability| self.permission_lines_for(capability));
-        powers.collect()
+        lines.collect()
     }
 
     fn permission_lines_for(&self, capability: Capability) -> Vec<String> {
-        let one = |power: Option<String>| power.into_iter().collect();
+        let one = |line: Option<String>| line.into_iter().collect();
         match capability {
             Capability::State => one(self.state.map(StateGrant::permission_line)),
             Capability::Schedule => one(self.schedule.map(ScheduleGrant::permission_line)),
@@ -257,17 +263,20 @@ fn note_unrequested_entries(
     requests: &[CapabilityRequest],
     notes: &mut Vec<GrantNote>,
 ) {
-    let wishes =
-        |wish: &RequestedCapability| requests.iter().any(|request| request.requested == *wish);
-    let confirms = wishes(&RequestedCapability::Ui { confirm: true });
+    let has_request_for =
+        |wanted: &RequestedCapability| requests.iter().any(|request| request.requested == *wanted);
+    let confirms = has_request_for(&RequestedCapability::Ui { confirm: true });
     for capability in Capability::ALL {
-        let is_wished = requests.iter().any(|r| r.requested.capability() == capability);
+        let is_capability_requested =
+            requests.iter().any(|r| r.requested.capability() == capability);
         let unused = table.entries_with_text(capability).into_iter().enumerate();
         let unused = unused.filter(|(index, _)| match capability {
             Capability::Scratch => {
-                !wishes(&RequestedCapability::Scratch(table.scratch[*index].name.clone()))
+                !has_request_for(&RequestedCapability::Scratch(table.scratch[*index].name.clone()))
             }
-            Capability::Listen => !wishes(&RequestedCapability::Listen(table.listen[*index].kind)),
+            Capability::Listen => {
+                !has_request_for(&RequestedCapability::Listen(table.listen[*index].kind))
+            }
             Capability::State
             | Capability::Schedule
             | Capability::Notify
@@ -275,7 +284,7 @@ fn note_unrequested_entries(
             | Capability::OpenUrl
             | Capability::Packages
             | Capability::Ui
-            | Capability::Process => !is_wished,
+            | Capability::Process => !is_capability_requested,
         });
         notes.extend(unused.map(|(_, (place, text))| {
             GrantNote::for_unrequested_entry(place, format!("grants {capability} = {text}"))
@@ -290,11 +299,11 @@ fn note_unrequested_entries(
 }
 
 impl StateGrant {
-    fn from_settings(switch: &CapabilitySettings) -> Self {
-        let quota_bytes = switch.effective_value(CapabilitySettingKey::Quota);
+    fn from_settings(settings: &CapabilitySettings) -> Self {
+        let quota_bytes = settings.effective_value(CapabilitySettingKey::Quota);
         Self {
             quota_bytes,
-            value_bytes_max: switch.effective_value(CapabilitySettingKey::Value).min(quota_bytes),
+            value_bytes_max: settings.effective_value(CapabilitySettingKey::Value).min(quota_bytes),
         }
     }
 
@@ -304,11 +313,11 @@ impl StateGrant {
 }
 
 impl ScheduleGrant {
-    fn from_settings(switch: &CapabilitySettings) -> Self {
+    fn from_settings(settings: &CapabilitySettings) -> Self {
         let interval_min =
-            Duration::from_millis(switch.effective_value(CapabilitySettingKey::Interval));
+            Duration::from_millis(settings.effective_value(CapabilitySettingKey::Interval));
         Self {
-            timers_max: saturate_to_u32(switch.effective_value(CapabilitySettingKey::Timers)),
+            timers_max: saturate_to_u32(settings.effective_value(CapabilitySettingKey::Timers)),
             interval_min,
         }
     }
@@ -320,9 +329,9 @@ impl ScheduleGrant {
 }
 
 impl NotifyGrant {
-    fn from_settings(switch: &CapabilitySettings) -> Self {
+    fn from_settings(settings: &CapabilitySettings) -> Self {
         Self {
-            per_minute: saturate_to_u32(switch.effective_value(CapabilitySettingKey::PerMinute)),
+            per_minute: saturate_to_u32(settings.effective_value(CapabilitySettingKey::PerMinute)),
         }
     }
 
@@ -338,28 +347,28 @@ impl UiGrant {
 }
 
 impl ProcessGrant {
-    fn from_settings(switch: &CapabilitySettings) -> Self {
+    fn from_settings(settings: &CapabilitySettings) -> Self {
         Self {
-            network: switch.is_flag_set(CapabilitySettingKey::Network),
-            unsandboxed: switch.is_flag_set(CapabilitySettingKey::Unsandboxed),
+            network: settings.is_flag_set(CapabilitySettingKey::Network),
+            unsandboxed: settings.is_flag_set(CapabilitySettingKey::Unsandboxed),
         }
     }
 
     fn permission_line(self) -> String {
         let network = if self.network { "with" } else { "without" };
-        let walls = match self.unsandboxed {
+        let sandbox_text = match self.unsandboxed {
             true => ", without walls where the kernel has none",
             false => "",
         };
-        format!("{}, {network} network{walls}", RequestedCapability::Process)
+        format!("{}, {network} network{sandbox_text}", RequestedCapability::Process)
     }
 }
 
 impl ScratchGrant {
     /// The scratch of an entry. All plugins that share it get the lowest quota that any of them
     /// states.
-    fn from_entry(entry: &ScratchEntry, ground: &PolicyContext) -> Self {
-        let quota_bytes = ground.scratch_quotas.get(&entry.name).copied();
+    fn from_entry(entry: &ScratchEntry, policy_context: &PolicyContext) -> Self {
+        let quota_bytes = policy_context.scratch_quotas.get(&entry.name).copied();
         Self {
             name: entry.name.clone(),
             mount: entry.mount.clone(),

@@ -207,10 +207,10 @@ impl OpenUrlGrant {
     }
 
     pub(super) fn permission_lines(&self) -> Vec<String> {
-        let mut powers: Vec<String> =
+        let mut lines: Vec<String> =
             self.entries.iter().flat_map(OpenUrlEntry::permission_lines).collect();
-        powers.dedup();
-        powers
+        lines.dedup();
+        lines
     }
 }
 

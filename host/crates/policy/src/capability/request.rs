@@ -164,7 +164,7 @@ fn read_capability_request(
     item: TomlItem<'_>,
 ) -> Result<CapabilityRequest, SourceError> {
     item.read_section(|section| {
-        let wish = RequestedCapability::from_toml(capability, section)?;
-        Ok(CapabilityRequest { requested: wish, why: read_reason(section)? })
+        let requested = RequestedCapability::from_toml(capability, section)?;
+        Ok(CapabilityRequest { requested, why: read_reason(section)? })
     })
 }

@@ -83,8 +83,8 @@ impl CapabilityTable {
             | Capability::Ui
             | Capability::Process => {
                 let item = if item.is_true() { tier.check_may_grant(item)? } else { item };
-                let switch = CapabilitySettings::from_toml(capability, item, tier)?;
-                self.settings.insert(capability, switch);
+                let settings = CapabilitySettings::from_toml(capability, item, tier)?;
+                self.settings.insert(capability, settings);
             }
             Capability::OpenUrl => {
                 self.open_url.push(OpenUrlEntry::from_toml(tier.check_may_grant(item)?)?)
@@ -158,7 +158,7 @@ impl CapabilityTable {
         &self,
         capability: Capability,
     ) -> Option<&CapabilitySettings> {
-        self.settings.get(&capability).filter(|switch| switch.granted.is_some())
+        self.settings.get(&capability).filter(|settings| settings.granted.is_some())
     }
 
     /// Every entry about a capability in the files, with its text.
@@ -173,8 +173,8 @@ impl CapabilityTable {
             | Capability::Progress
             | Capability::Ui
             | Capability::Process => {
-                let switch = self.settings.get(&capability).into_iter();
-                switch.filter_map(|s| Some((s.granted.as_ref()?, s.to_toml()))).collect()
+                let settings = self.settings.get(&capability).into_iter();
+                settings.filter_map(|s| Some((s.granted.as_ref()?, s.to_toml()))).collect()
             }
             Capability::OpenUrl => self.open_url.iter().map(|e| (&e.place, e.to_toml())).collect(),
             Capability::Packages => {

@@ -71,8 +71,8 @@ impl EvaluationCost {
     /// The cost of an operation whose result contains all of its operands.
     fn combining_operation(operands: &[Self]) -> Self {
         let sum = |part: fn(&Self) -> u64| operands.iter().map(part).fold(0, u64::saturating_add);
-        let touching = Self::scalar_operation(operands.iter().copied());
-        Self { weight: sum(|operand| operand.weight), elements: sum(|o| o.elements), ..touching }
+        let operation = Self::scalar_operation(operands.iter().copied());
+        Self { weight: sum(|operand| operand.weight), elements: sum(|o| o.elements), ..operation }
     }
 
     /// The cost of a list or table literal.
@@ -153,8 +153,8 @@ impl<'s> ScopeWeights<'s> {
             (MATCHES, [text, _]) => {
                 let pattern = call.args.last().map_or(0, |pattern| self.pattern_steps(pattern));
                 let matching = text.weight.saturating_mul(pattern);
-                let touching = EvaluationCost::scalar_operation(operands.iter().copied());
-                EvaluationCost { steps: touching.steps.saturating_add(matching), ..touching }
+                let operation = EvaluationCost::scalar_operation(operands.iter().copied());
+                EvaluationCost { steps: operation.steps.saturating_add(matching), ..operation }
             }
             (operators::CONDITIONAL, [condition, either @ ..]) => {
                 let joined = EvaluationCost::combining_operation(either);

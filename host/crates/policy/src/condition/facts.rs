@@ -97,20 +97,20 @@ impl<'a> ConditionFacts<'a> {
 }
 
 impl<'a> ConditionVariables<'a> {
-    fn new(situation: &CallFacts<'a>, grant: &'a Grant) -> Self {
-        let context = CONTEXT_KEYS.map(|key| (key, situation.context_text(key)));
+    fn new(call: &CallFacts<'a>, grant: &'a Grant) -> Self {
+        let context = CONTEXT_KEYS.map(|key| (key, call.context_text(key)));
         let texts = context.iter().filter_map(|(_, text)| *text);
         let weight_of_context = texts.map(text_weight).sum::<u64>() + 2 * CONTEXT_KEYS.len() as u64;
         let (grants, weight_of_grants) = cel_grants(grant);
         Self {
-            args: to_cel_value(situation.arguments),
+            args: to_cel_value(call.arguments),
             context: cel_map(
                 context.map(|(key, text)| (key, text.map_or_else(cel_null, cel_borrowed_text))),
             ),
             grants,
             weights: VariableWeights {
-                args: value_weight(situation.arguments, 0),
-                per_argument: field_weights(situation.arguments),
+                args: value_weight(call.arguments, 0),
+                per_argument: field_weights(call.arguments),
                 context: weight_of_context,
                 grants: weight_of_grants,
             },

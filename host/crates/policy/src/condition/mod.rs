@@ -90,7 +90,7 @@ impl Condition {
     pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
         let text = item.read_nonblank_string()?;
-        Self::parse(text).map_err(|mistake| place.into_hinted_error(&mistake))
+        Self::parse(text).map_err(|parse_error| place.into_hinted_error(&parse_error))
     }
 
     fn parse(written: String) -> Result<Self, ConditionError> {
@@ -128,7 +128,7 @@ impl Condition {
         // Not `resolve_val`: it is always inlined, and in a build without optimisation it would
         // make the frames several times larger.
         match Value::resolve(expression, &context) {
-            Ok(Value::Bool(truth)) => Ok(truth),
+            Ok(Value::Bool(boolean)) => Ok(boolean),
             Ok(_) => Err(EvaluationError::NotBoolean),
             Err(error) => Err(evaluation_error(&error)),
         }
@@ -149,11 +149,12 @@ fn parse_expression(text: &str) -> Result<IdedExpr, ConditionError> {
 
 /// The parser's message, without its list of expected tokens.
 fn shorten_parser_message(message: &str) -> String {
-    let said = message.trim_start_matches("Syntax error: ");
-    let said = said.split_once(" expecting ").map_or(said, |(said, _)| said);
-    match said {
+    let reason_text = message.trim_start_matches("Syntax error: ");
+    let reason_text =
+        reason_text.split_once(" expecting ").map_or(reason_text, |(reason_text, _)| reason_text);
+    match reason_text {
         "mismatched input '<EOF>'" => "the condition is incomplete".to_owned(),
-        _ => escape_excerpt(said, DETAIL_CHARS_MAX),
+        _ => escape_excerpt(reason_text, DETAIL_CHARS_MAX),
     }
 }
 

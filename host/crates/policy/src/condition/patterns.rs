@@ -86,8 +86,8 @@ impl CompiledPattern {
 
 fn pattern_flaw(text: &str, error: &Error) -> ConditionError {
     // The error draws the pattern over several lines; its last line states the reason.
-    let drawn = error.to_string();
-    let reason = drawn.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    let error_text = error.to_string();
+    let reason = error_text.lines().last().unwrap_or_default().trim_start_matches("error: ");
     let reason = escape_excerpt(reason, DETAIL_CHARS_MAX);
     ConditionError::Flaw {
         flaw: format!("{} is not a pattern: {reason}", quoted(text)),

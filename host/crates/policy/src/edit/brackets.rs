@@ -98,11 +98,12 @@ impl<'t> BracketedList<'t> {
     }
 
     /// Removes some entries, but not all, with their commas and the comments on their lines.
-    pub(super) fn remove_entries(&self, doomed: &BTreeSet<usize>) -> Vec<TextEdit> {
-        let kept = (0..self.entries.len()).rev().find(|index| !doomed.contains(index));
+    pub(super) fn remove_entries(&self, removed_indices: &BTreeSet<usize>) -> Vec<TextEdit> {
+        let kept = (0..self.entries.len()).rev().find(|index| !removed_indices.contains(index));
         let is_before_kept = |index| kept.is_some_and(|kept| index < kept);
-        let removals =
-            doomed.iter().flat_map(|index| self.remove_entry(*index, is_before_kept(*index)));
+        let removals = removed_indices
+            .iter()
+            .flat_map(|index| self.remove_entry(*index, is_before_kept(*index)));
         // The new last entry keeps a comma only if the old last entry had one.
         let had_comma =
             self.entries.last().is_some_and(|last| self.comma_after(last.end).is_some());

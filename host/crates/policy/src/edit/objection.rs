@@ -55,8 +55,11 @@ pub enum AdditionObjection {
 impl fmt::Display for AdditionObjection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotRequested { effect: act } => {
-                write!(f, "it {act}, which the manifest does not request, so nothing comes of it")
+            Self::NotRequested { effect } => {
+                write!(
+                    f,
+                    "it {effect}, which the manifest does not request, so nothing comes of it"
+                )
             }
             Self::ReadOnly { path } => write!(
                 f,
@@ -152,16 +155,16 @@ fn find_objections(
     settings: &Map<String, Value>,
 ) -> Vec<AdditionObjection> {
     // The grant that results from the addition alone.
-    let ground = PolicyContext {
+    let policy_context = PolicyContext {
         tables: TieredPluginTables { effective: table.clone(), user: table.clone() },
         has_covering_rule: false,
         secrets: BTreeSet::new(),
         scratch_quotas: BTreeMap::new(),
     };
-    let grant = Grant::new(ground, manifest, settings);
+    let grant = Grant::new(policy_context, manifest, settings);
     let unrequested = grant
         .unrequested_entries()
-        .map(|act| AdditionObjection::NotRequested { effect: act.to_owned() });
+        .map(|effect| AdditionObjection::NotRequested { effect: effect.to_owned() });
     let folders = table.fs.iter().filter_map(|entry| folder_objection(manifest, entry));
     let is_unreachable = |allow: &&NetAllowEntry| {
         allow.pattern.host().is_private() && allow.reach.private_ranges().is_empty()

@@ -86,7 +86,7 @@ pub fn revoke_grant(
             known.unwrap_or_default(),
         ));
     };
-    let splices = match target {
+    let text_edits = match target {
         RemovalTarget::Plugin => tree.remove_key(&path),
         RemovalTarget::Limit(key) => remove_limit(&tree, plugin, key)?,
         RemovalTarget::Capability(capability) => match table.get(capability.as_str()) {
@@ -104,11 +104,14 @@ pub fn revoke_grant(
         | RemovalTarget::Listen(_) => {
             let item =
                 table.get(target.table_key()).ok_or_else(|| target.absent_error(Vec::new()))?;
-            let doomed = target.find_entries(&tree, item)?;
-            tree.remove_entries(&[PLUGIN_KEY, plugin.as_str(), target.table_key()], &doomed)
+            let removed_indices = target.find_entries(&tree, item)?;
+            tree.remove_entries(
+                &[PLUGIN_KEY, plugin.as_str(), target.table_key()],
+                &removed_indices,
+            )
         }
     };
-    Ok(apply_edits(text, splices))
+    Ok(apply_edits(text, text_edits))
 }
 
 fn granted_capabilities(table: &TableNode<'_>) -> Vec<String> {
@@ -129,10 +132,10 @@ fn remove_page(
     let is_table = plugins.get(target.table_key()).is_some_and(Item::is_table_like);
     let pages = if is_table { tree.find_table(&path[..3])? } else { None };
     let item = pages.as_ref().and_then(|pages| pages.get(PAGES_KEY)).ok_or_else(absent)?;
-    let doomed = target.find_entries(tree, item)?;
-    match list_entries(tree, PAGES_KEY, item)?.len() == doomed.len() {
+    let removed_indices = target.find_entries(tree, item)?;
+    match list_entries(tree, PAGES_KEY, item)?.len() == removed_indices.len() {
         true => Ok(tree.remove_key(&path[..3])),
-        false => Ok(tree.remove_entries(&path, &doomed)),
+        false => Ok(tree.remove_entries(&path, &removed_indices)),
     }
 }
 

@@ -27,11 +27,11 @@ impl TextEdit {
 }
 
 /// Returns the text with all changes made. Removals may overlap.
-pub(super) fn apply_edits(text: &str, mut splices: Vec<TextEdit>) -> String {
-    splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
+pub(super) fn apply_edits(text: &str, mut text_edits: Vec<TextEdit>) -> String {
+    text_edits.sort_by_key(|text_edit| (text_edit.range.start, text_edit.range.end));
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    for TextEdit { range, text: new } in splices {
+    for TextEdit { range, text: new } in text_edits {
         out.push_str(text.get(at..range.start).unwrap_or_default());
         out.push_str(&new);
         at = at.max(range.end);
@@ -117,13 +117,13 @@ mod tests {
 
     #[test]
     fn changes_are_made_in_the_order_of_the_text_whatever_theirs() {
-        let splices = vec![
+        let text_edits = vec![
             TextEdit::remove(6..9),
             TextEdit::insert(0, "<"),
             TextEdit::replace(2..4, "x"),
             TextEdit::remove(5..7),
         ];
-        assert_eq!(apply_edits("0123456789", splices), "<01x49");
+        assert_eq!(apply_edits("0123456789", text_edits), "<01x49");
     }
 
     #[test]

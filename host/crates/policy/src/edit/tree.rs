@@ -144,14 +144,18 @@ impl<'t> TomlTree<'t> {
     }
 
     /// Removes some entries of the list at a path. If no entry is left, the list is removed too.
-    pub(super) fn remove_entries(&self, path: &[&str], doomed: &BTreeSet<usize>) -> Vec<TextEdit> {
+    pub(super) fn remove_entries(
+        &self,
+        path: &[&str],
+        removed_indices: &BTreeSet<usize>,
+    ) -> Vec<TextEdit> {
         let item = self.item_at(path);
-        if let Some(array) = item.as_array().filter(|array| array.len() > doomed.len()) {
-            return self.array_brackets(array).remove_entries(doomed);
+        if let Some(array) = item.as_array().filter(|array| array.len() > removed_indices.len()) {
+            return self.array_brackets(array).remove_entries(removed_indices);
         }
-        match item.as_array_of_tables().filter(|tables| tables.len() > doomed.len()) {
+        match item.as_array_of_tables().filter(|tables| tables.len() > removed_indices.len()) {
             Some(tables) => {
-                let tables = doomed.iter().filter_map(|index| tables.get(*index));
+                let tables = removed_indices.iter().filter_map(|index| tables.get(*index));
                 let parts = tables.flat_map(|table| self.table_line_ranges(table));
                 parts.map(|lines| remove_block(self.text, lines)).collect()
             }
@@ -170,8 +174,9 @@ impl<'t> TomlTree<'t> {
         let ends = value_ends(item);
         if let Some(braces) = place.braces {
             let brackets = self.inline_table_brackets(braces);
-            let doomed = ends.iter().filter_map(|end| brackets.entry_ending_at(*end)).collect();
-            return brackets.remove_entries(&doomed);
+            let removed_indices =
+                ends.iter().filter_map(|end| brackets.entry_ending_at(*end)).collect();
+            return brackets.remove_entries(&removed_indices);
         }
         let mut parts = self.key_line_ranges(name, item);
         // A header without keys has no effect, even if its table still contains other tables.

@@ -160,8 +160,8 @@ impl GlobSet {
     /// must stay denied through the other.
     pub(crate) fn inherit_from(&mut self, own: &Path, other: &Self, others: &Path) {
         let anchor = match (own.strip_prefix(others), others.strip_prefix(own)) {
-            (Ok(down), _) => GlobAnchor::Ancestor(down.to_owned()),
-            (_, Ok(down)) => GlobAnchor::Descendant(down.to_owned()),
+            (Ok(relative_path), _) => GlobAnchor::Ancestor(relative_path.to_owned()),
+            (_, Ok(relative_path)) => GlobAnchor::Descendant(relative_path.to_owned()),
             (Err(_), Err(_)) => return,
         };
         let moved = |glob: &GlobPattern| GlobPattern { anchor: anchor.clone(), ..glob.clone() };
@@ -204,15 +204,15 @@ impl GlobPattern {
         let names = names?;
         match &self.anchor {
             GlobAnchor::SameFolder => Some(self.match_names(names)),
-            GlobAnchor::Ancestor(down) => {
-                let down = self::path_names(down)?;
-                Some(self.match_names(down.iter().chain(names)))
+            GlobAnchor::Ancestor(relative_path) => {
+                let relative_path = self::path_names(relative_path)?;
+                Some(self.match_names(relative_path.iter().chain(names)))
             }
-            GlobAnchor::Descendant(down) => {
-                let down = self::path_names(down)?;
-                match names.strip_prefix(down.as_slice()) {
+            GlobAnchor::Descendant(relative_path) => {
+                let relative_path = self::path_names(relative_path)?;
+                match names.strip_prefix(relative_path.as_slice()) {
                     Some(rest) => Some(self.match_names(rest)),
-                    None if down.starts_with(names) => Some(GlobMatchState::BeforeAnchor),
+                    None if relative_path.starts_with(names) => Some(GlobMatchState::BeforeAnchor),
                     None => Some(GlobMatchState::NoMatch),
                 }
             }

@@ -19,9 +19,9 @@ pub(super) fn capability_additions(
     grant: &Grant,
 ) -> Result<Vec<GrantAddition>, Denial> {
     let requests = manifest.request.capabilities.iter();
-    let act = requests.map(|request| &request.requested).find(|wish| wish.capability() == of);
-    let act = act.map_or_else(|| format!("use \"{of}\""), ToString::to_string);
-    let denial = grant.deny_capability(of, &act);
+    let action = requests.map(|request| &request.requested).find(|wish| wish.capability() == of);
+    let action = action.map_or_else(|| format!("use \"{of}\""), ToString::to_string);
+    let denial = grant.deny_capability(of, &action);
     if denial.fix.is_none() {
         return if grant.has_capability(of) { Ok(Vec::new()) } else { Err(denial) };
     }

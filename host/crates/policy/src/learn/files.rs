@@ -23,14 +23,18 @@ struct RequestedPath {
 
 /// Returns the entries that allow the refused accesses.
 pub(super) fn file_additions(
-    learned: &PluginRefusals,
+    refusals: &PluginRefusals,
     manifest: &Manifest,
     grant: &Grant,
-    open: &mut Vec<String>,
+    unresolved: &mut Vec<String>,
 ) -> Vec<GrantAddition> {
     let mut named = Vec::new();
-    for need in learned.refused_accesses() {
-        add_or_leave_open(find_requested_path(need, manifest, grant), &mut named, open);
+    for refused_access in refusals.refused_accesses() {
+        add_or_leave_open(
+            find_requested_path(refused_access, manifest, grant),
+            &mut named,
+            unresolved,
+        );
     }
     let folders = outermost_folders(&named);
     for RequestedPath { path, access, denial } in &named {
@@ -38,7 +42,7 @@ pub(super) fn file_additions(
             folders.iter().find(|(outer, granted)| path.starts_with(outer) && *granted < *access);
         if let Some((outer, _)) = around {
             let why = format!("it lies in {}, which is needed for reading only", outer.display());
-            leave_open(&Denial { why, ..denial.clone() }, open);
+            leave_open(&Denial { why, ..denial.clone() }, unresolved);
         }
     }
     folders.into_iter().filter_map(|(path, access)| fs_addition(path, access)).collect()
@@ -64,11 +68,11 @@ fn outermost_folders(named: &[RequestedPath]) -> Vec<(&Path, FsAccess)> {
 
 /// The manifest's path that an access needs, if the policy does not grant it yet.
 fn find_requested_path(
-    need: &RefusedAccess,
+    refused_access: &RefusedAccess,
     manifest: &Manifest,
     grant: &Grant,
 ) -> AdditionResult<RequestedPath> {
-    let RefusedAccess::Path { guest_path, access } = need else { return Ok(None) };
+    let RefusedAccess::Path { guest_path, access } = refused_access else { return Ok(None) };
     let denial = grant.deny_path(guest_path, *access);
     let Ok(path) = normalize_path(&format!("/{}", guest_path.trim_start_matches('/'))) else {
         return Err(denial);

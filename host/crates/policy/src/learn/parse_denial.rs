@@ -28,20 +28,20 @@ impl RefusedAccess {
         if let Some(tool) = denial.what.strip_suffix(" may not be called") {
             return tool.parse().ok().map(Self::Call);
         }
-        let act = denial.what.strip_prefix(&format!("{plugin} may not "))?;
+        let action = denial.what.strip_prefix(&format!("{plugin} may not "))?;
         if let Some((name, version)) =
-            act.strip_prefix(PACKAGE_ACTION_PREFIX).and_then(|p| p.split_once("=="))
+            action.strip_prefix(PACKAGE_ACTION_PREFIX).and_then(|p| p.split_once("=="))
         {
             return Some(Self::Package { name: name.to_owned(), version: version.to_owned() });
         }
-        if let Some(Ok(url)) = act.strip_prefix("open ").map(Url::parse) {
+        if let Some(Ok(url)) = action.strip_prefix("open ").map(Url::parse) {
             return Some(Self::OpenUrl(url));
         }
         if let Some(of) = capability::capability_from_reason(&denial.why) {
             return Some(Self::Capability(of));
         }
-        let (verb, rest) = act.split_once(' ')?;
-        if let Some(name) = act.strip_prefix("read the secret ") {
+        let (verb, rest) = action.split_once(' ')?;
+        if let Some(name) = action.strip_prefix("read the secret ") {
             return Some(Self::Secret(name.trim_matches('"').to_owned()));
         }
         let path = |access| Self::Path { guest_path: rest.to_owned(), access };

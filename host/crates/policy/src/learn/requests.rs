@@ -22,15 +22,15 @@ const PARTS_MAX: usize = 64;
 
 /// Returns the entries that allow the refused requests.
 pub(super) fn net_additions(
-    learned: &PluginRefusals,
+    refusals: &PluginRefusals,
     manifest: &Manifest,
     settings: &Map<String, Value>,
     grant: &Grant,
-    open: &mut Vec<String>,
+    unresolved: &mut Vec<String>,
 ) -> Vec<GrantAddition> {
     let mut exact = Vec::new();
-    for need in learned.refused_accesses() {
-        add_or_leave_open(exact_net_pattern(need, grant), &mut exact, open);
+    for refused_access in refusals.refused_accesses() {
+        add_or_leave_open(exact_net_pattern(refused_access, grant), &mut exact, unresolved);
     }
     let settings = manifest.settings.with_defaults(settings);
     let requests = manifest.request.net.iter();
@@ -39,8 +39,8 @@ pub(super) fn net_additions(
 }
 
 /// The pattern that matches this request only, if the policy does not allow it yet.
-fn exact_net_pattern(need: &RefusedAccess, grant: &Grant) -> AdditionResult<NetPattern> {
-    let RefusedAccess::Net { method, url, to_private } = need else { return Ok(None) };
+fn exact_net_pattern(refused_access: &RefusedAccess, grant: &Grant) -> AdditionResult<NetPattern> {
+    let RefusedAccess::Net { method, url, to_private } = refused_access else { return Ok(None) };
     let line = request_line(method, url);
     let refusal = |why: &str| super::proposal_denial(grant.plugin(), &line, why);
     match grant.net().check_request(method, url) {

@@ -62,7 +62,7 @@ pub fn is_public_address(addr: IpAddr) -> bool {
         IpAddr::V4(addr) => is_public_v4(addr),
         IpAddr::V6(addr) if is_isatap(addr) => false,
         IpAddr::V6(addr) => match embedded_ipv4(addr) {
-            Some(carried) => is_public_v4(carried),
+            Some(embedded) => is_public_v4(embedded),
             None => is_public_v6(addr),
         },
     }

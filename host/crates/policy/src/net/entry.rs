@@ -186,7 +186,7 @@ fn read_ranges(item: TomlItem<'_>) -> Result<Vec<IpNet>, SourceError> {
 fn read_range(item: TomlItem<'_>) -> Result<IpNet, SourceError> {
     let place = item.place();
     let text = item.read_string()?;
-    parse_range(text).map_err(|mistake| place.into_hinted_error(&mistake))
+    parse_range(text).map_err(|parse_error| place.into_hinted_error(&parse_error))
 }
 
 fn parse_range(text: String) -> Result<IpNet, AddressRangeError> {

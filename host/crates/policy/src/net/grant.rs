@@ -71,9 +71,9 @@ impl NetGrant {
         for allow in allows.iter().filter(|allow| !never_asks(allow, allows)) {
             for both in requests.iter().filter_map(|request| allow.pattern.intersect_with(request))
             {
-                let power = net_permission_line(&both, allow);
-                if !permission_lines.contains(&power) {
-                    permission_lines.push(power);
+                let line = net_permission_line(&both, allow);
+                if !permission_lines.contains(&line) {
+                    permission_lines.push(line);
                 }
             }
         }
@@ -245,6 +245,6 @@ pub(crate) fn request_line(method: &str, url: &Url) -> String {
 }
 
 /// Returns the opening sentence of a refusal.
-pub(crate) fn refusal_sentence(plugin: &PluginName, act: &str) -> String {
-    format!("{plugin} may not {}", escape_excerpt(act, REQUEST_CHARS_MAX))
+pub(crate) fn refusal_sentence(plugin: &PluginName, action: &str) -> String {
+    format!("{plugin} may not {}", escape_excerpt(action, REQUEST_CHARS_MAX))
 }

@@ -37,10 +37,10 @@ impl<'u> PlainPath<'u> {
     /// Decodes the canonical path of a URL; `None` if the path hides something.
     pub(crate) fn new(path: &'u str) -> Option<Self> {
         let plain = Self(percent_decode_str(path).into());
-        let hides = path.contains('\\')
+        let is_hiding = path.contains('\\')
             || plain.segments().any(is_dot_segment)
             || has_hidden_character(path);
-        (!hides).then_some(plain)
+        (!is_hiding).then_some(plain)
     }
 
     fn segments(&self) -> impl Iterator<Item = &[u8]> {
@@ -116,7 +116,7 @@ impl PathPattern {
         if let Some(reason) = find_path_fault(path) {
             return Err(refused(reason));
         }
-        let (closed, open) = match path.strip_suffix("/**") {
+        let (closed, matches_below) = match path.strip_suffix("/**") {
             Some(front) => (front, true),
             None => (path, false),
         };
@@ -124,7 +124,7 @@ impl PathPattern {
             return Err(refused("`**` can only be the whole last segment"));
         }
         let segments = closed.split('/').skip(1).map(SegmentPattern::parse).collect();
-        Ok(Self { segments, matches_below: open })
+        Ok(Self { segments, matches_below })
     }
 
     pub(crate) fn is_root(&self) -> bool {

@@ -34,8 +34,8 @@ impl SecretGrant {
         let place = item.place();
         item.read_section(|section| {
             let name = section.read_required("name", TomlItem::read_parsed)?;
-            let way = read_secret_use(section)?;
-            Ok(Self { name, usage: way, place })
+            let usage = read_secret_use(section)?;
+            Ok(Self { name, usage, place })
         })
     }
 

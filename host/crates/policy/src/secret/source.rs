@@ -113,7 +113,7 @@ fn read_source(
 fn read_file(item: TomlItem<'_>, home: Option<&Path>) -> Result<SecretSource, SourceError> {
     let place = item.place();
     let path = normalize_host_path(&item.read_string()?, home)
-        .map_err(|mistake| place.into_hinted_error(&mistake))?;
+        .map_err(|parse_error| place.into_hinted_error(&parse_error))?;
     Ok(SecretSource::File(path))
 }
 

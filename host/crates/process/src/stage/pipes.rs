@@ -139,8 +139,8 @@ impl ProgramPipes {
     }
 
     fn read_output(&mut self) {
-        let heard = self.output.as_mut().map(read_available);
-        match heard {
+        let read_count = self.output.as_mut().map(read_available);
+        match read_count {
             Some(Some(bytes)) => self.stdout.extend(bytes),
             _ => self.output = None,
         }
@@ -148,8 +148,8 @@ impl ProgramPipes {
 
     /// Keeps reading beyond the limit, so that a program with a lot of output does not block.
     fn read_errors(&mut self) {
-        let heard = self.errors.as_mut().map(read_available);
-        match heard {
+        let read_count = self.errors.as_mut().map(read_available);
+        match read_count {
             Some(Some(bytes)) if self.stderr.len() <= self.errors_bytes_max => {
                 self.stderr.extend(bytes);
             }

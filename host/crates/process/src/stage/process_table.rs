@@ -102,12 +102,13 @@ pub(super) fn reaped_cpu_time() -> Duration {
 
 /// Returns the number of processes and threads of a user.
 pub(crate) fn count_user_tasks(user: Uid) -> io::Result<u64> {
-    let is_theirs = |pid: &&String| {
+    let is_of_user = |pid: &&String| {
         fs::metadata(format!("{PROCESSES}/{pid}")).is_ok_and(|about| about.uid() == user.as_raw())
     };
     let pids = list_process_ids()?;
-    let theirs = pids.iter().filter(is_theirs).filter_map(|pid| ProcessEntry::read_from_proc(pid));
-    Ok(theirs.map(|process| u64::from(process.threads)).sum())
+    let user_processes =
+        pids.iter().filter(is_of_user).filter_map(|pid| ProcessEntry::read_from_proc(pid));
+    Ok(user_processes.map(|process| u64::from(process.threads)).sum())
 }
 
 /// Returns the number of processes and threads of the whole system. The system's counter wraps at

@@ -51,11 +51,11 @@ const OUT_OF_MEMORY_SCORE: (&str, &str) = ("/proc/self/oom_score_adj", "1000");
 pub(super) fn run_starter() -> io::Result<()> {
     // Unbuffered, so that no byte of the program's own input is consumed.
     let stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let orders: StarterRequest = wire::read_frame(&stdin)?;
+    let request: StarterRequest = wire::read_frame(&stdin)?;
     drop(stdin);
-    exit_with_parent(orders.watcher)?;
-    let Err(error) = exec_program(&orders);
-    orders.mark.write_failure(io::stderr(), &error)
+    exit_with_parent(request.watcher)?;
+    let Err(error) = exec_program(&request);
+    request.mark.write_failure(io::stderr(), &error)
 }
 
 /// Ends this process with its watcher. Without one, its result would be lost.
@@ -67,15 +67,15 @@ fn exit_with_parent(watcher: i32) -> io::Result<()> {
     }
 }
 
-fn exec_program(orders: &StarterRequest) -> Result<Infallible, RunError> {
-    let spec = &orders.spec;
+fn exec_program(request: &StarterRequest) -> Result<Infallible, RunError> {
+    let spec = &request.spec;
     // If this fails, the system's default applies.
     let _ = fs::write(OUT_OF_MEMORY_SCORE.0, OUT_OF_MEMORY_SCORE.1);
     let file = open_verified_program(spec)?;
     let name = executable_path(&spec.program, &file)?;
-    walls::apply_walls(spec, &orders.scratch)?;
-    orders.mark.write_ready(io::stderr()).map_err(|error| start_error(spec, &error))?;
-    let error = program_command(spec, name, &orders.scratch).exec();
+    walls::apply_walls(spec, &request.scratch)?;
+    request.mark.write_ready(io::stderr()).map_err(|error| start_error(spec, &error))?;
+    let error = program_command(spec, name, &request.scratch).exec();
     Err(start_error(spec, &error))
 }
 

@@ -89,11 +89,11 @@ pub(super) fn run_watcher() -> io::Result<()> {
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;
     let mut stdin = io::stdin().lock();
-    let orders: WatcherRequest = wire::read_frame(&mut stdin)?;
-    let input = wire::read_exact_bytes(&mut stdin, orders.input_bytes)?;
-    let scratch = PrivateFolder::create_in(&orders.temporary)?;
+    let request: WatcherRequest = wire::read_frame(&mut stdin)?;
+    let input = wire::read_exact_bytes(&mut stdin, request.input_bytes)?;
+    let scratch = PrivateFolder::create_in(&request.temporary)?;
     let watched =
-        RunningProgram::start(&orders.spec, &scratch, &input).and_then(RunningProgram::finish);
+        RunningProgram::start(&request.spec, &scratch, &input).and_then(RunningProgram::finish);
     // If this fails, the folder remains among the temporary files; the result matters more.
     let _ = scratch.remove();
     match watched? {
@@ -135,23 +135,23 @@ struct RunningProgram<'a> {
 
 impl<'a> RunningProgram<'a> {
     fn start(spec: &'a ProcessSpec, scratch: &'a PrivateFolder, input: &[u8]) -> io::Result<Self> {
-        let mark = StarterToken::random()?;
-        let mut orders = wire::encode_frame(&StarterRequest {
+        let token = StarterToken::random()?;
+        let mut request = wire::encode_frame(&StarterRequest {
             spec: spec.clone(),
             scratch: scratch.path().to_owned(),
             watcher: getpid().as_raw_pid(),
-            mark: mark.clone(),
+            mark: token.clone(),
         })?;
-        orders.extend_from_slice(input);
+        request.extend_from_slice(input);
         let errors_bytes_max = spec.limits.errors_bytes.saturating_add(STARTER_MESSAGE_BYTES_MAX);
-        let (program, pipes) = ProgramPipes::spawn_starter(orders, errors_bytes_max)?;
+        let (program, pipes) = ProgramPipes::spawn_starter(request, errors_bytes_max)?;
         // The program was started before, so it keeps the priority of the host.
         let _ = setpriority_process(None, HIGHEST_PRIORITY);
         let started = Instant::now();
         Ok(Self {
             spec,
             scratch,
-            token: mark,
+            token,
             program,
             pipes,
             started,
@@ -195,8 +195,8 @@ impl<'a> RunningProgram<'a> {
 
     /// Returns the time of the next check that does not depend on the pipes.
     fn next_check_time(&self) -> Instant {
-        let glance = Instant::now() + FLOOD_CHECK_INTERVAL;
-        self.pipes_deadline.unwrap_or(self.deadline).min(self.next_count).min(glance)
+        let flood_check = Instant::now() + FLOOD_CHECK_INTERVAL;
+        self.pipes_deadline.unwrap_or(self.deadline).min(self.next_count).min(flood_check)
     }
 
     fn serve_pipes(&mut self, ready: &ReadyProgramPipes) -> Option<WatchStopReason> {
@@ -225,9 +225,9 @@ impl<'a> RunningProgram<'a> {
             return Ok(None);
         }
         self.tasks_of_all = process_table::count_system_tasks();
-        let family = process_table::list_descendants()?;
-        self.reap_orphans(&family);
-        let limit = self.exceeded_limit(&family);
+        let descendants = process_table::list_descendants()?;
+        self.reap_orphans(&descendants);
+        let limit = self.exceeded_limit(&descendants);
         let now = Instant::now();
         self.next_count = now + COUNT_INTERVAL.max((now - begun) * COUNT_PAUSE_FACTOR);
         Ok(limit)
@@ -241,9 +241,9 @@ impl<'a> RunningProgram<'a> {
         u32::try_from(more).is_ok_and(|more| more > self.spec.limits.processes)
     }
 
-    fn exceeded_limit(&self, family: &[ProcessEntry]) -> Option<ReachedProcessLimit> {
+    fn exceeded_limit(&self, descendants: &[ProcessEntry]) -> Option<ReachedProcessLimit> {
         let limits = &self.spec.limits;
-        let usage = process_table::total_usage(family);
+        let usage = process_table::total_usage(descendants);
         if usage.tasks > u64::from(limits.processes) {
             Some(ReachedProcessLimit::Processes(limits.processes))
         } else if usage.memory_bytes > limits.memory_bytes {
@@ -258,8 +258,8 @@ impl<'a> RunningProgram<'a> {
     }
 
     /// Reaps orphans that have ended. No other process does.
-    fn reap_orphans(&self, family: &[ProcessEntry]) {
-        let orphans = family.iter().filter(|process| process.is_zombie && process.is_child());
+    fn reap_orphans(&self, descendants: &[ProcessEntry]) {
+        let orphans = descendants.iter().filter(|process| process.is_zombie && process.is_child());
         for orphan in orphans.filter_map(ProcessEntry::id).filter(|pid| *pid != self.program) {
             let _ = waitpid(Some(orphan), WaitOptions::NOHANG);
         }
@@ -314,10 +314,10 @@ impl<'a> RunningProgram<'a> {
 
     /// Returns the error output of a starter that did not start its program.
     fn starter_error_text(&self) -> String {
-        let words = String::from_utf8_lossy(&self.pipes.stderr);
-        match text::escape_excerpt(words.trim(), STDERR_CHARS_MAX) {
+        let error_text = String::from_utf8_lossy(&self.pipes.stderr);
+        match text::escape_excerpt(error_text.trim(), STDERR_CHARS_MAX) {
             none if none.is_empty() => "it ended before the program began".into(),
-            words => words,
+            error_text => error_text,
         }
     }
 

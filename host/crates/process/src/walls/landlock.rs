@@ -186,10 +186,10 @@ fn system_paths(network: ProcessNetwork) -> Vec<(PathBuf, Rights)> {
 
 /// Returns the paths that this program can access.
 fn granted_paths(spec: &ProcessSpec, scratch: &Path) -> Vec<(PathBuf, Rights)> {
-    let own = [&spec.folder, &spec.program].into_iter().chain(&spec.reads);
-    let own = own.map(|path| (path.clone(), read_execute_rights()));
+    let allowed_paths = [&spec.folder, &spec.program].into_iter().chain(&spec.reads);
+    let allowed_paths = allowed_paths.map(|path| (path.clone(), read_execute_rights()));
     let writes = spec.writes.iter().map(PathBuf::as_path).chain([scratch]);
-    own.chain(writes.map(|path| (path.to_owned(), read_write_rights()))).collect()
+    allowed_paths.chain(writes.map(|path| (path.to_owned(), read_write_rights()))).collect()
 }
 
 /// Adds those of the system's paths that exist.

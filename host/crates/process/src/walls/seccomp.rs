@@ -254,12 +254,15 @@ fn deny_other_targets(kind: u64) -> Result<Vec<Rule>, BackendError> {
 
 /// Denies the requests before, between and after the allowed ranges.
 fn ioctl_rules() -> Result<Vec<Rule>, BackendError> {
-    let asked = |is: Is, number: &u64| Condition::new(1, Length::Dword, is, *number);
+    let ioctl_condition = |is: Is, number: &u64| Condition::new(1, Length::Dword, is, *number);
     let [first, second] = &ALLOWED_IOCTLS;
     Ok(vec![
-        Rule::new(vec![asked(Is::Lt, first.start())?])?,
-        Rule::new(vec![asked(Is::Gt, first.end())?, asked(Is::Lt, second.start())?])?,
-        Rule::new(vec![asked(Is::Gt, second.end())?])?,
+        Rule::new(vec![ioctl_condition(Is::Lt, first.start())?])?,
+        Rule::new(vec![
+            ioctl_condition(Is::Gt, first.end())?,
+            ioctl_condition(Is::Lt, second.start())?,
+        ])?,
+        Rule::new(vec![ioctl_condition(Is::Gt, second.end())?])?,
     ])
 }
 

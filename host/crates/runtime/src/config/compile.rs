@@ -29,8 +29,8 @@ impl CompileSettings {
         })
     }
 
-    pub(super) fn merge_over(self, below: Self) -> Self {
-        Self { wait: self.wait.or(below.wait), cpu_time: self.cpu_time.or(below.cpu_time) }
+    pub(super) fn merge_over(self, base: Self) -> Self {
+        Self { wait: self.wait.or(base.wait), cpu_time: self.cpu_time.or(base.cpu_time) }
     }
 
     /// Applies the environment's overrides. A value that is not a time is ignored.

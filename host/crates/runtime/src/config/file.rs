@@ -209,26 +209,26 @@ impl FileConfig {
     }
 
     /// Merges this file over another one. Its keys and named tables win.
-    pub(super) fn merge_over(mut self, mut below: Self) -> Self {
-        let is_silent = self.plugin_dirs.is_empty();
-        below.models.append(&mut self.models);
-        below.settings.append(&mut self.settings);
+    pub(super) fn merge_over(mut self, mut base: Self) -> Self {
+        let has_no_plugin_dirs = self.plugin_dirs.is_empty();
+        base.models.append(&mut self.models);
+        base.settings.append(&mut self.settings);
         // Of equal globs, the first one counts.
-        self.prices.append(&mut below.prices);
+        self.prices.append(&mut base.prices);
         Self {
-            plugin_dirs: if is_silent { below.plugin_dirs } else { self.plugin_dirs },
-            default_model: self.default_model.or(below.default_model),
-            models: below.models,
-            embedding: self.embedding.or(below.embedding),
+            plugin_dirs: if has_no_plugin_dirs { base.plugin_dirs } else { self.plugin_dirs },
+            default_model: self.default_model.or(base.default_model),
+            models: base.models,
+            embedding: self.embedding.or(base.embedding),
             prices: self.prices,
-            chat: self.chat.merge_over(below.chat),
-            budget: self.budget.merge_over(below.budget),
-            sessions: self.sessions.merge_over(below.sessions),
-            internal: self.internal.merge_over(below.internal),
-            browser: self.browser.merge_over(below.browser),
-            packages: self.packages.merge_over(below.packages),
-            compile: self.compile.merge_over(below.compile),
-            settings: below.settings,
+            chat: self.chat.merge_over(base.chat),
+            budget: self.budget.merge_over(base.budget),
+            sessions: self.sessions.merge_over(base.sessions),
+            internal: self.internal.merge_over(base.internal),
+            browser: self.browser.merge_over(base.browser),
+            packages: self.packages.merge_over(base.packages),
+            compile: self.compile.merge_over(base.compile),
+            settings: base.settings,
         }
     }
 }
@@ -265,8 +265,9 @@ fn read_embedding(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, 
     let place = table.place();
     let text = |item: TomlItem<'_>| expand_variables(item, env);
     let provider = table.read_required("provider", read_provider)?;
-    let is_able = matches!(&provider, ProviderChoice::Provider(known) if known.protocol.is_some());
-    if !is_able {
+    let can_embed =
+        matches!(&provider, ProviderChoice::Provider(known) if known.protocol.is_some());
+    if !can_embed {
         let message = format!("{} has no embedding models", provider.name());
         return Err(place.into_error(message).with_hint("choose a provider with embedding models"));
     }
@@ -283,8 +284,8 @@ fn read_embedding(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, 
 fn read_provider(item: TomlItem<'_>) -> Result<ProviderChoice, SourceError> {
     let (place, label) = (item.place(), item.label().to_owned());
     let name = item.read_string()?;
-    ProviderChoice::from_name(&name).map_err(|nobody| {
-        place.into_error(format!("{label} cannot be {name:?}")).with_hint(nobody.hint)
+    ProviderChoice::from_name(&name).map_err(|unknown_provider| {
+        place.into_error(format!("{label} cannot be {name:?}")).with_hint(unknown_provider.hint)
     })
 }
 
@@ -292,9 +293,9 @@ fn read_provider(item: TomlItem<'_>) -> Result<ProviderChoice, SourceError> {
 /// instead.
 fn check_server_setting<'d>(
     item: TomlItem<'d>,
-    asked: &ProviderChoice,
+    choice: &ProviderChoice,
 ) -> Result<TomlItem<'d>, SourceError> {
-    let ProviderChoice::Plugin(plugin) = asked else { return Ok(item) };
+    let ProviderChoice::Plugin(plugin) = choice else { return Ok(item) };
     let message = format!("{} says nothing to a plugin", item.label());
     let hint = format!("put settings for {plugin} under [settings.{plugin}]");
     Err(item.place().into_error(message).with_hint(hint))
@@ -344,7 +345,7 @@ fn read_plugin_settings(entry: TomlItem<'_>, env: &Env) -> Result<Map<String, Va
 pub(super) fn expand_variables(item: TomlItem<'_>, env: &Env) -> Result<String, SourceError> {
     let place = item.place();
     let text = item.read_string()?;
-    let mut out = String::new();
+    let mut expanded = String::new();
     let mut rest = text.as_str();
     while let Some(start) = rest.find("${") {
         let Some(length) = rest[start..].find('}') else { break };
@@ -355,12 +356,12 @@ pub(super) fn expand_variables(item: TomlItem<'_>, env: &Env) -> Result<String, 
                 .into_error(format!("the environment variable {name:?} is not set"))
                 .with_hint("set it, or write the value itself")
         })?;
-        out.push_str(&rest[..start]);
-        out.push_str(value);
+        expanded.push_str(&rest[..start]);
+        expanded.push_str(value);
         rest = &rest[start + length + 1..];
     }
-    out.push_str(rest);
-    Ok(out)
+    expanded.push_str(rest);
+    Ok(expanded)
 }
 
 fn expand_home(text: &str, env: &Env) -> PathBuf {

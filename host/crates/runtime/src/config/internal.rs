@@ -34,8 +34,8 @@ impl InternalKeys {
         Ok(Self { reminder: table.read_optional("reminder", TomlItem::read_bool)? })
     }
 
-    pub(super) fn merge_over(self, below: Self) -> Self {
-        Self { reminder: self.reminder.or(below.reminder) }
+    pub(super) fn merge_over(self, base: Self) -> Self {
+        Self { reminder: self.reminder.or(base.reminder) }
     }
 
     pub(super) fn with_defaults(self) -> InternalToolSettings {

@@ -47,8 +47,12 @@ enum ConfigWordSet {
     EditModes,
 }
 
-const fn config_key(path: &'static str, kind: ConfigValueType, about: &'static str) -> ConfigKey {
-    ConfigKey { path, kind, description: about }
+const fn config_key(
+    path: &'static str,
+    kind: ConfigValueType,
+    description: &'static str,
+) -> ConfigKey {
+    ConfigKey { path, kind, description }
 }
 
 /// Every key that the file may contain.
@@ -123,11 +127,11 @@ pub fn config_schema() -> Value {
     for key in ALL {
         insert_key(&mut root, key.path, "", key);
     }
-    let about = "The configuration of Sallyport, sallyport.toml.";
+    let description = "The configuration of Sallyport, sallyport.toml.";
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sallyport.toml",
-        "description": about,
+        "description": description,
     });
     if let (Value::Object(schema), Value::Object(root)) = (&mut schema, root) {
         schema.extend(root);

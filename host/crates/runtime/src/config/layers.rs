@@ -39,19 +39,22 @@ impl ConfigLayers {
         let user = FileConfig::parse(&super::display_path(&config_file), &text, env)?;
         let (project, foreign) =
             ProjectConfig::find_nearest(flags, env, &config_file, &paths.state)?;
-        let written = RawConfig { user: parse_json_tree(&text), project: Value::Null };
+        let raw = RawConfig { user: parse_json_tree(&text), project: Value::Null };
         let budget = user.budget.with_defaults();
         let layers =
-            Self { config_file, project: None, file: user, budget, raw_config: written, foreign };
+            Self { config_file, project: None, file: user, budget, raw_config: raw, foreign };
         Ok(match project {
             Some(project) => layers.with_project(project),
             None => layers,
         })
     }
 
-    fn with_project(mut self, (project, says): (ProjectConfig, ProjectSettings)) -> Self {
+    fn with_project(
+        mut self,
+        (project, project_settings): (ProjectConfig, ProjectSettings),
+    ) -> Self {
         self.raw_config.project = parse_json_tree(&project.text);
-        match says {
+        match project_settings {
             ProjectSettings::Trusted(file) => {
                 self.file = file.merge_over(self.file);
                 self.budget = self.file.budget.with_defaults();
@@ -69,8 +72,8 @@ impl ConfigLayers {
     fn lower_budget(&mut self, keys: BudgetKeys) {
         let lowered = keys.lower_budget(self.budget);
         let (before, after) = (self.budget.display_values(), lowered.display_values());
-        if let Some(written) = self.raw_config.project["budget"].as_object_mut() {
-            written.retain(|key, _| before.get(key) != after.get(key));
+        if let Some(raw) = self.raw_config.project["budget"].as_object_mut() {
+            raw.retain(|key, _| before.get(key) != after.get(key));
         }
         self.budget = lowered;
     }
@@ -86,8 +89,8 @@ impl RawConfig {
     /// The file that a value comes from; `path` is like `chat.system`.
     pub fn value_origin(&self, path: &str) -> SettingOrigin {
         let pointer = format!("/{}", path.replace('.', "/"));
-        let has = |tree: &Value| tree.pointer(&pointer).is_some();
-        match (has(&self.project), has(&self.user)) {
+        let contains_path = |tree: &Value| tree.pointer(&pointer).is_some();
+        match (contains_path(&self.project), contains_path(&self.user)) {
             (true, _) => SettingOrigin::Project,
             (false, true) => SettingOrigin::File,
             (false, false) => SettingOrigin::Default,
@@ -96,8 +99,9 @@ impl RawConfig {
 
     /// A value as written, and the file that it comes from.
     pub fn value_with_origin(&self, key: &str) -> Option<(Value, SettingOrigin)> {
-        let of = |tree: &Value, origin| Some((tree.get(key)?.clone(), origin));
-        of(&self.project, SettingOrigin::Project).or_else(|| of(&self.user, SettingOrigin::File))
+        let find_value = |tree: &Value, origin| Some((tree.get(key)?.clone(), origin));
+        find_value(&self.project, SettingOrigin::Project)
+            .or_else(|| find_value(&self.user, SettingOrigin::File))
     }
 
     /// The tables under `top`, each with the file that it comes from. A project's table replaces

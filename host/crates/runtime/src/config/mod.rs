@@ -197,14 +197,14 @@ impl HostSettings {
         let paths = HostPaths::new(&env)?;
         let layers = ConfigLayers::read_files(flags, &env, &paths)?;
         let (plugin_dirs, plugin_dirs_origin) = resolve_plugin_dirs(flags, &env, &layers, &paths);
-        let own = host_own_files(flags, &layers.config_file, &paths, &plugin_dirs);
-        let mut policy = PolicyFiles::find(flags, &env, &paths, own);
+        let host_files = host_own_files(flags, &layers.config_file, &paths, &plugin_dirs);
+        let mut policy = PolicyFiles::find(flags, &env, &paths, host_files);
         policy.foreign.extend(layers.foreign.iter().cloned());
         let models = ModelSources::new(flags, &env, &layers.file)?;
-        let chosen = models.choose_model(flags, layers.default_model())?;
+        let chosen_model = models.choose_model(flags, layers.default_model())?;
         let ConfigLayers { config_file, project, file, budget, raw_config: written, .. } = layers;
-        let embedder = models.choose_embedder(file.embedding.as_ref(), &chosen)?;
-        let mut chat = file.chat.with_defaults(chosen.context_tokens);
+        let embedder = models.choose_embedder(file.embedding.as_ref(), &chosen_model)?;
+        let mut chat = file.chat.with_defaults(chosen_model.context_tokens);
         chat.guide = flags.guide.clone().or(chat.guide);
         Ok(Self {
             paths,
@@ -213,7 +213,7 @@ impl HostSettings {
             policy,
             plugin_dirs,
             plugin_dirs_origin,
-            model: chosen.choice.clone(),
+            model: chosen_model.choice.clone(),
             chat,
             embedder,
             budget,
@@ -223,7 +223,7 @@ impl HostSettings {
             packages: file.packages,
             compile: file.compile.with_env_overrides(&env),
             plugin_settings: file.settings,
-            chosen_model: chosen,
+            chosen_model,
             models,
             raw_config: written,
             env,

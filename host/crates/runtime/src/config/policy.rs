@@ -71,8 +71,8 @@ impl PolicyFiles {
 /// there.
 fn find_project_policy(folder: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
     let (found, foreign) = project_files::find_project_file(folder, PROJECT_FILE, |_| false);
-    let to_come = || project_files::can_be_project(folder).then(|| folder.join(PROJECT_FILE));
-    (found.or_else(to_come), foreign)
+    let new_file = || project_files::can_be_project(folder).then(|| folder.join(PROJECT_FILE));
+    (found.or_else(new_file), foreign)
 }
 
 #[cfg(test)]

@@ -56,25 +56,25 @@ impl ProjectConfig {
     pub(super) fn find_nearest(
         flags: &ConfigFlags,
         env: &Env,
-        own: &Path,
+        user_file: &Path,
         state: &Path,
     ) -> Result<FoundProject, ConfigError> {
         // Without a working folder there cannot be a project.
         let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
-        let found = folder.map(|folder| find_nearest_project(&folder, own));
+        let found = folder.map(|folder| find_nearest_project(&folder, user_file));
         let (file, foreign) = found.unwrap_or_default();
         let Some(file) = file else { return Ok((None, foreign)) };
         let text = super::read_owned_file(&file)?;
         let is_trusted =
             TrustedProjects::read(state)?.is_trusted(&file, &trust::content_digest(&text));
         let name = super::display_path(&file);
-        let says = match is_trusted {
+        let project_settings = match is_trusted {
             true => {
                 ProjectSettings::Trusted(Box::new(parse_trusted_file(&name, &text, env, &file)?))
             }
             false => parse_untrusted_file(&name, &text)?,
         };
-        Ok((Some((Self { file, text, is_trusted }, says)), foreign))
+        Ok((Some((Self { file, text, is_trusted }, project_settings)), foreign))
     }
 }
 
@@ -91,10 +91,13 @@ pub fn read_project_file(file: &Path, env: &Env) -> Result<String, ConfigError> 
 
 /// The file of the nearest project around a folder, and the nearer ones that are ignored as
 /// possibly another user's.
-pub fn find_nearest_project(folder: &Path, own: &Path) -> (Option<PathBuf>, Vec<ForeignFile>) {
-    let own = own.canonicalize().ok();
+pub fn find_nearest_project(
+    folder: &Path,
+    user_file: &Path,
+) -> (Option<PathBuf>, Vec<ForeignFile>) {
+    let user_file = user_file.canonicalize().ok();
     project_files::find_project_file(folder, PROJECT_CONFIG_FILE, |path| {
-        path.canonicalize().ok() == own
+        path.canonicalize().ok() == user_file
     })
 }
 

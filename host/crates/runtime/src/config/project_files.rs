@@ -24,9 +24,9 @@ pub struct ForeignFile {
 
 impl fmt::Display for ForeignFile {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, location: place, owner } = self;
-        let (file, place) = (file.display(), place.display());
-        write!(formatter, "{file} is ignored, because {place} {owner}")
+        let Self { file, location, owner } = self;
+        let (file, location) = (file.display(), location.display());
+        write!(formatter, "{file} is ignored, because {location} {owner}")
     }
 }
 
@@ -35,18 +35,18 @@ impl fmt::Display for ForeignFile {
 pub(super) fn find_project_file(
     folder: &Path,
     name: &str,
-    is_none: impl Fn(&Path) -> bool,
+    is_excluded: impl Fn(&Path) -> bool,
 ) -> (Option<PathBuf>, Vec<ForeignFile>) {
     let mut foreign = Vec::new();
     for above in folder.ancestors() {
         let file = above.join(name);
         // Existence is enough here. Opening the file shows what kind it is.
-        if fs::metadata(&file).is_err() || is_none(&file) {
+        if fs::metadata(&file).is_err() || is_excluded(&file) {
             continue;
         }
         match find_foreign_place(above, &file) {
             None => return (Some(file), foreign),
-            Some((place, owner)) => foreign.push(ForeignFile { file, location: place, owner }),
+            Some((location, owner)) => foreign.push(ForeignFile { file, location, owner }),
         }
     }
     (None, foreign)
@@ -59,12 +59,12 @@ pub(super) fn can_be_project(folder: &Path) -> bool {
 
 /// The outermost foreign place: the project's folder, one below it, or the file itself.
 fn find_foreign_place(project: &Path, file: &Path) -> Option<(PathBuf, ForeignOwner)> {
-    let mut places: Vec<&Path> =
-        file.ancestors().take_while(|place| place.starts_with(project)).collect();
-    places.reverse();
+    let mut locations: Vec<&Path> =
+        file.ancestors().take_while(|location| location.starts_with(project)).collect();
+    locations.reverse();
     // A place that is gone now cannot be opened later either.
-    let owner = |place: &Path| foreign_owner(&fs::metadata(place).ok()?);
-    places.into_iter().find_map(|place| Some((place.to_owned(), owner(place)?)))
+    let owner = |location: &Path| foreign_owner(&fs::metadata(location).ok()?);
+    locations.into_iter().find_map(|location| Some((location.to_owned(), owner(location)?)))
 }
 
 #[cfg(test)]
@@ -90,20 +90,20 @@ mod tests {
         let below = inner.join("a/b");
         let find = || find_project_file(&below, NAME, |_| false);
         assert_eq!(find(), (Some(inner.join(NAME)), Vec::new()));
-        for (place, usual) in
+        for (location, usual) in
             [(inner.clone(), 0o755), (inner.join(".sallyport"), 0o755), (inner.join(NAME), 0o644)]
         {
             for open in [0o777, 0o1777, 0o666] {
                 // Without x, only root finds anything below a folder.
-                if open == 0o666 && place.is_dir() {
+                if open == 0o666 && location.is_dir() {
                     continue;
                 }
-                mode(&place, open);
+                mode(&location, open);
                 let owner = ForeignOwner::Everybody;
                 let foreign =
-                    ForeignFile { file: inner.join(NAME), location: place.clone(), owner };
-                assert_eq!(find(), (Some(outer.join(NAME)), vec![foreign]), "{place:?}");
-                mode(&place, usual);
+                    ForeignFile { file: inner.join(NAME), location: location.clone(), owner };
+                assert_eq!(find(), (Some(outer.join(NAME)), vec![foreign]), "{location:?}");
+                mode(&location, usual);
             }
         }
         mode(&inner, 0o775);

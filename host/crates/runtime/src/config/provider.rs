@@ -77,7 +77,7 @@ impl ProviderChoice {
         ProviderDefinition::from_name(name).map(Self::Provider).ok_or_else(|| {
             let known = ALL.map(|provider| provider.name);
             let hint = match nearest_match(name, known) {
-                Some(near) => format!("did you mean {near:?}?"),
+                Some(suggestion) => format!("did you mean {suggestion:?}?"),
                 None => format!("the providers are {}, and {PLUGIN_PREFIX}NAME", known.join(", ")),
             };
             UnknownProvider { message: format!("there is no provider {name:?}"), hint }
@@ -251,9 +251,11 @@ impl ProviderDefinition {
 /// The variable for the key that the server at this address requires; `None` for a server that is
 /// not known to require one.
 pub fn key_variable_for_url(base_url: &str) -> Option<&'static str> {
-    let with_key = |provider: &ProviderDefinition| provider.key_variables.first().copied();
-    let at_home = ALL.into_iter().filter(|provider| provider.is_default_address(base_url));
-    at_home.filter_map(|provider| with_key(&provider)).next()
+    let first_key_variable =
+        |provider: &ProviderDefinition| provider.key_variables.first().copied();
+    let matching_providers =
+        ALL.into_iter().filter(|provider| provider.is_default_address(base_url));
+    matching_providers.filter_map(|provider| first_key_variable(&provider)).next()
 }
 
 #[cfg(test)]

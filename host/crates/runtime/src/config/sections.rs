@@ -186,17 +186,17 @@ impl ChatKeys {
         })
     }
 
-    pub(super) fn merge_over(self, below: Self) -> Self {
+    pub(super) fn merge_over(self, base: Self) -> Self {
         Self {
-            system: self.system.or(below.system),
-            memory: self.memory.or(below.memory),
-            memory_tokens: self.memory_tokens.or(below.memory_tokens),
-            recalled_tokens: self.recalled_tokens.or(below.recalled_tokens),
-            memories: self.memories.or(below.memories),
-            guide: self.guide.or(below.guide),
-            tool_tokens_max: self.tool_tokens_max.or(below.tool_tokens_max),
-            edit_mode: self.edit_mode.or(below.edit_mode),
-            show_reasoning: self.show_reasoning.or(below.show_reasoning),
+            system: self.system.or(base.system),
+            memory: self.memory.or(base.memory),
+            memory_tokens: self.memory_tokens.or(base.memory_tokens),
+            recalled_tokens: self.recalled_tokens.or(base.recalled_tokens),
+            memories: self.memories.or(base.memories),
+            guide: self.guide.or(base.guide),
+            tool_tokens_max: self.tool_tokens_max.or(base.tool_tokens_max),
+            edit_mode: self.edit_mode.or(base.edit_mode),
+            show_reasoning: self.show_reasoning.or(base.show_reasoning),
         }
     }
 
@@ -205,7 +205,7 @@ impl ChatKeys {
     pub(super) fn with_defaults(self, context_tokens: Option<u64>) -> ChatSettings {
         let room = context_tokens.map(|tokens| tokens / 4 * 3);
         let is_known = self.memory_tokens.is_some() || context_tokens.is_some();
-        let usual = if is_known { ChatMemoryKind::SlidingWindow } else { ChatMemoryKind::None };
+        let defaults = if is_known { ChatMemoryKind::SlidingWindow } else { ChatMemoryKind::None };
         let chat = ChatSettings {
             system: self.system,
             memory: MemoryMode::None,
@@ -217,7 +217,7 @@ impl ChatKeys {
             edit_mode: self.edit_mode.unwrap_or_default(),
             show_reasoning: self.show_reasoning.unwrap_or(false),
         };
-        ChatSettings { memory: chat.memory_for_kind(self.memory.unwrap_or(usual)), ..chat }
+        ChatSettings { memory: chat.memory_for_kind(self.memory.unwrap_or(defaults)), ..chat }
     }
 }
 
@@ -236,26 +236,26 @@ impl BudgetKeys {
         })
     }
 
-    pub(super) fn merge_over(self, below: Self) -> Self {
+    pub(super) fn merge_over(self, base: Self) -> Self {
         Self {
-            turns: self.turns.or(below.turns),
-            calls: self.calls.or(below.calls),
-            repeats: self.repeats.or(below.repeats),
-            tokens: self.tokens.or(below.tokens),
-            cost: self.cost.or(below.cost),
-            time: self.time.or(below.time),
-            session_tokens: self.session_tokens.or(below.session_tokens),
-            session_cost: self.session_cost.or(below.session_cost),
+            turns: self.turns.or(base.turns),
+            calls: self.calls.or(base.calls),
+            repeats: self.repeats.or(base.repeats),
+            tokens: self.tokens.or(base.tokens),
+            cost: self.cost.or(base.cost),
+            time: self.time.or(base.time),
+            session_tokens: self.session_tokens.or(base.session_tokens),
+            session_cost: self.session_cost.or(base.session_cost),
         }
     }
 
     pub(super) fn with_defaults(self) -> BudgetSettings {
-        let usual = TurnLimits::default();
+        let defaults = TurnLimits::default();
         BudgetSettings {
             turn: TurnLimits {
-                turns_max: self.turns.unwrap_or(usual.turns_max),
-                calls_max: self.calls.unwrap_or(usual.calls_max),
-                repeats_max: self.repeats.unwrap_or(usual.repeats_max),
+                turns_max: self.turns.unwrap_or(defaults.turns_max),
+                calls_max: self.calls.unwrap_or(defaults.calls_max),
+                repeats_max: self.repeats.unwrap_or(defaults.repeats_max),
                 tokens_max: self.tokens,
                 cost_max: self.cost,
                 time_max: self.time,
@@ -387,8 +387,8 @@ impl SessionKeys {
         })
     }
 
-    pub(super) fn merge_over(self, below: Self) -> Self {
-        Self { keep: self.keep.or(below.keep), keep_max: self.keep_max.or(below.keep_max) }
+    pub(super) fn merge_over(self, base: Self) -> Self {
+        Self { keep: self.keep.or(base.keep), keep_max: self.keep_max.or(base.keep_max) }
     }
 
     pub(super) fn with_defaults(self) -> SessionRetention {

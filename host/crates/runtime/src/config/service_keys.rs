@@ -27,8 +27,8 @@ impl BrowserKeys {
         Ok(Self { command: table.read_optional("command", TomlItem::read_nonblank_string)? })
     }
 
-    pub(super) fn merge_over(self, below: Self) -> Self {
-        Self { command: self.command.or(below.command) }
+    pub(super) fn merge_over(self, base: Self) -> Self {
+        Self { command: self.command.or(base.command) }
     }
 
     /// Applies the environment's overrides.
@@ -50,8 +50,8 @@ impl PackageKeys {
         Ok(Self { index: table.read_optional("index", |item| expand_variables(item, env))? })
     }
 
-    pub(super) fn merge_over(self, below: Self) -> Self {
-        Self { index: self.index.or(below.index) }
+    pub(super) fn merge_over(self, base: Self) -> Self {
+        Self { index: self.index.or(base.index) }
     }
 
     /// Its values, under the keys of the file. The address may contain a password, which is hidden.

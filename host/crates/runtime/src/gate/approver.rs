@@ -70,57 +70,61 @@ impl Approver {
     /// The policy or the user refuses, or no user is connected.
     pub(crate) async fn authorize(
         &self,
-        matter: &AuthorizationRequest<'_>,
+        authorization_request: &AuthorizationRequest<'_>,
         verdict: &PolicyVerdict,
     ) -> Result<AuthorizationReason, Denial> {
         match verdict.decision {
             Decision::Allow => {
                 Ok(AuthorizationReason::Policy(format!("allow: {}", verdict.reason)))
             }
-            Decision::Deny => Err(verdict.to_denial(&matter.call.tool)),
-            Decision::Ask => self.ask_user(matter, verdict).await,
+            Decision::Deny => Err(verdict.to_denial(&authorization_request.call.tool)),
+            Decision::Ask => self.ask_user(authorization_request, verdict).await,
         }
     }
 
     /// Whether the user has to be asked. If so, the preview must be ready first.
     pub(crate) fn has_to_ask(
         &self,
-        matter: &AuthorizationRequest<'_>,
+        authorization_request: &AuthorizationRequest<'_>,
         verdict: &PolicyVerdict,
     ) -> bool {
-        verdict.decision == Decision::Ask && !self.has_approval(&build_approval(matter, verdict))
+        verdict.decision == Decision::Ask
+            && !self.has_approval(&build_approval(authorization_request, verdict))
     }
 
     async fn ask_user(
         &self,
-        matter: &AuthorizationRequest<'_>,
+        authorization_request: &AuthorizationRequest<'_>,
         verdict: &PolicyVerdict,
     ) -> Result<AuthorizationReason, Denial> {
-        let approval = build_approval(matter, verdict);
+        let approval = build_approval(authorization_request, verdict);
         if self.has_approval(&approval) {
-            let words = format!("allow: approved for this session ({})", verdict.reason);
-            return Ok(AuthorizationReason::Policy(words));
+            let text = format!("allow: approved for this session ({})", verdict.reason);
+            return Ok(AuthorizationReason::Policy(text));
         }
-        let rule = verdict.allowing_rule(&matter.call.tool, Some(matter.digest));
+        let rule = verdict
+            .allowing_rule(&authorization_request.call.tool, Some(authorization_request.digest));
         let request = ApprovalRequest {
-            call: matter.call.clone(),
+            call: authorization_request.call.clone(),
             subject: verdict.subject.clone(),
-            request: matter.request.clone(),
-            plugin_version: matter.version.to_owned(),
-            plugin_digest: matter.digest.to_owned(),
+            request: authorization_request.request.clone(),
+            plugin_version: authorization_request.version.to_owned(),
+            plugin_digest: authorization_request.digest.to_owned(),
             reason: verdict.reason.clone(),
             rule: rule.as_ref().map(ToString::to_string),
-            capabilities: matter.grant.permission_lines(),
+            capabilities: authorization_request.grant.permission_lines(),
         };
-        let time_max = matter.time_max.unwrap_or(QUESTION_TIME_MAX);
+        let time_max = authorization_request.time_max.unwrap_or(QUESTION_TIME_MAX);
         let answer = tokio::time::timeout(time_max, self.consent.ask_user(request)).await;
-        let Ok(answer) = answer else { return Err(denial_by_timeout(matter, verdict, time_max)) };
-        self.apply_answer(matter, verdict, answer, approval, rule)
+        let Ok(answer) = answer else {
+            return Err(denial_by_timeout(authorization_request, verdict, time_max));
+        };
+        self.apply_answer(authorization_request, verdict, answer, approval, rule)
     }
 
     fn apply_answer(
         &self,
-        matter: &AuthorizationRequest<'_>,
+        authorization_request: &AuthorizationRequest<'_>,
         verdict: &PolicyVerdict,
         answer: ApprovalAnswer,
         approval: SessionApproval,
@@ -134,9 +138,11 @@ impl Approver {
                 "for this session"
             }
             (ApprovalAnswer::No { reason }, _) => {
-                return Err(denial_by_user(matter, verdict, reason));
+                return Err(denial_by_user(authorization_request, verdict, reason));
             }
-            (ApprovalAnswer::Nobody, _) => return Err(denial_without_user(matter, verdict)),
+            (ApprovalAnswer::Nobody, _) => {
+                return Err(denial_without_user(authorization_request, verdict));
+            }
         };
         Ok(AuthorizationReason::User(format!("the user agreed {how} ({})", verdict.reason)))
     }
@@ -154,12 +160,12 @@ impl Approver {
     }
 
     fn has_approval(&self, approval: &SessionApproval) -> bool {
-        let kept = self.session_approvals.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |kept: &SessionApproval| {
-            let at_ms = kept.at_ms;
-            *kept == SessionApproval { at_ms, ..approval.clone() }
+        let remembered = self.session_approvals.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |remembered: &SessionApproval| {
+            let at_ms = remembered.at_ms;
+            *remembered == SessionApproval { at_ms, ..approval.clone() }
         };
-        kept.iter().any(same)
+        remembered.iter().any(is_same)
             // A failed lookup counts as no approval, so the user is asked again.
             || self.store.as_ref().is_some_and(|s| s.approvals().is_approved(approval).unwrap_or(false))
     }
@@ -185,18 +191,21 @@ pub(crate) enum AuthorizationReason {
 impl AuthorizationReason {
     pub(crate) fn into_text(self) -> String {
         match self {
-            Self::Policy(words) => words,
-            Self::User(words) => format!("allow: {words}"),
+            Self::Policy(text) => text,
+            Self::User(text) => format!("allow: {text}"),
         }
     }
 }
 
-fn build_approval(matter: &AuthorizationRequest<'_>, verdict: &PolicyVerdict) -> SessionApproval {
-    let tool = &matter.call.tool;
+fn build_approval(
+    authorization_request: &AuthorizationRequest<'_>,
+    verdict: &PolicyVerdict,
+) -> SessionApproval {
+    let tool = &authorization_request.call.tool;
     SessionApproval {
-        session_id: matter.call.context.session_id.clone(),
+        session_id: authorization_request.call.context.session_id.clone(),
         plugin: tool.plugin.to_string(),
-        digest: matter.digest.to_owned(),
+        digest: authorization_request.digest.to_owned(),
         tool: tool.tool.to_string(),
         subject: match &verdict.subject {
             ApprovalSubject::Call => "call".to_owned(),
@@ -208,7 +217,7 @@ fn build_approval(matter: &AuthorizationRequest<'_>, verdict: &PolicyVerdict) ->
 }
 
 fn denial_by_user(
-    matter: &AuthorizationRequest<'_>,
+    authorization_request: &AuthorizationRequest<'_>,
     verdict: &PolicyVerdict,
     reason: Option<String>,
 ) -> Denial {
@@ -216,21 +225,29 @@ fn denial_by_user(
         Some(reason) => format!("the user said no: {reason}"),
         None => "the user said no".to_owned(),
     };
-    Denial { why, fix: None, nobody_to_ask: false, ..verdict.to_denial(&matter.call.tool) }
+    Denial {
+        why,
+        fix: None,
+        nobody_to_ask: false,
+        ..verdict.to_denial(&authorization_request.call.tool)
+    }
 }
 
-fn denial_without_user(matter: &AuthorizationRequest<'_>, verdict: &PolicyVerdict) -> Denial {
-    let denial = verdict.to_denial(&matter.call.tool);
+fn denial_without_user(
+    authorization_request: &AuthorizationRequest<'_>,
+    verdict: &PolicyVerdict,
+) -> Denial {
+    let denial = verdict.to_denial(&authorization_request.call.tool);
     let why = format!("it needs approval and nobody is there to ask ({})", denial.why);
     Denial { why, nobody_to_ask: true, ..denial }
 }
 
 fn denial_by_timeout(
-    matter: &AuthorizationRequest<'_>,
+    authorization_request: &AuthorizationRequest<'_>,
     verdict: &PolicyVerdict,
     waited: Duration,
 ) -> Denial {
-    let denial = verdict.to_denial(&matter.call.tool);
+    let denial = verdict.to_denial(&authorization_request.call.tool);
     let why = format!("no answer within {waited:?} ({})", denial.why);
     Denial { why, nobody_to_ask: true, ..denial }
 }

@@ -66,12 +66,12 @@ impl AuditedRegistry {
         let record =
             self.start_record(AuditKind::Call, call.context(), call.tool(), call.arguments_text());
         let record = AuditRecord { grounds: self.redacted_reason(call), ..record };
-        let (log, trail) = (Arc::clone(&self.log), call.abandoned_effects().clone());
+        let (log, abandoned_effects) = (Arc::clone(&self.log), call.abandoned_effects().clone());
         let started = Instant::now();
         CallRecordGuard {
             log,
             record: Some(record),
-            abandoned_effects: trail,
+            abandoned_effects,
             started,
             may_be_silent: false,
         }
@@ -106,9 +106,9 @@ impl AuditedRegistry {
         record: AuditRecord,
         decision: impl Future<Output = Result<AdmittedCall, Box<CallReport>>>,
     ) -> Result<AdmittedCall, Box<CallReport>> {
-        let mut undecided = DecisionRecordGuard { log: &self.log, record: Some(record) };
+        let mut decision_guard = DecisionRecordGuard { log: &self.log, record: Some(record) };
         let mut result = decision.await;
-        let Some(record) = undecided.record.take() else { return result };
+        let Some(record) = decision_guard.record.take() else { return result };
         let record = match &mut result {
             Ok(admitted) => AuditRecord {
                 decision: Some(Decision::Allow),
@@ -196,13 +196,13 @@ impl Toolbox for AuditedRegistry {
     }
 
     fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
-        let unfinished = self.begin_call_record(&call);
+        let call_guard = self.begin_call_record(&call);
         Box::pin(async move {
             let report = match self.wait_until_recorded(call.tool()).await {
                 Ok(()) => self.inner.run_call(call).await,
                 Err(unrecorded) => unrecorded,
             };
-            unfinished.finish_record(&report);
+            call_guard.finish_record(&report);
             report
         })
     }

@@ -36,10 +36,10 @@ pub(crate) struct PluginAuthorizer {
 
 impl PluginAuthorizer {
     pub(crate) fn new(gate: Arc<Gate>, plugin_info: PluginInfo) -> Self {
-        let edition = gate.policy_store.current();
+        let snapshot = gate.policy_store.current();
         let grant =
-            Arc::new(edition.policy.effective_grant(&plugin_info.manifest, &plugin_info.settings));
-        Self { gate, plugin_info, grant: Mutex::new((edition.revision, grant)) }
+            Arc::new(snapshot.policy.effective_grant(&plugin_info.manifest, &plugin_info.settings));
+        Self { gate, plugin_info, grant: Mutex::new((snapshot.revision, grant)) }
     }
 
     pub(crate) fn plugin_info(&self) -> &PluginInfo {
@@ -102,15 +102,15 @@ impl PluginAuthorizer {
 
 impl HostCallAuthorizer for PluginAuthorizer {
     fn current_grant(&self) -> Arc<Grant> {
-        let edition = self.gate.policy_store.current();
-        let mut kept = self.grant.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.0 != edition.revision {
-            let grant = edition
+        let snapshot = self.gate.policy_store.current();
+        let mut cached_grant = self.grant.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached_grant.0 != snapshot.revision {
+            let grant = snapshot
                 .policy
                 .effective_grant(&self.plugin_info.manifest, &self.plugin_info.settings);
-            *kept = (edition.revision, Arc::new(grant));
+            *cached_grant = (snapshot.revision, Arc::new(grant));
         }
-        Arc::clone(&kept.1)
+        Arc::clone(&cached_grant.1)
     }
 
     fn would_ask_user(&self, access: &OutboundAccess<'_>) -> bool {
@@ -128,23 +128,24 @@ impl HostCallAuthorizer for PluginAuthorizer {
             let grant = self.current_grant();
             let verdict = self.decide_access(&access, &grant);
             let call = tool_call_from_access(&access);
-            let mut matter = self.authorization_request(&call, &grant);
-            if self.gate.approver.has_to_ask(&matter, &verdict) {
-                let shown = build_preview(&access.kind, &grant, &self.redactor()).await;
-                let shown = shown
+            let mut authorization_request = self.authorization_request(&call, &grant);
+            if self.gate.approver.has_to_ask(&authorization_request, &verdict) {
+                let request_preview = build_preview(&access.kind, &grant, &self.redactor()).await;
+                let request_preview = request_preview
                     .map_err(|error| preview_failure_denial(&verdict, access.call.tool(), error))?;
-                matter.request = Some(Arc::new(shown));
+                authorization_request.request = Some(Arc::new(request_preview));
             }
-            let words = match self.gate.approver.authorize(&matter, &verdict).await? {
-                AuthorizationReason::Policy(_) => None,
-                AuthorizationReason::User(words) => {
-                    self.check_policy_again(&access)?;
-                    Some(words)
-                }
-            };
+            let answer_text =
+                match self.gate.approver.authorize(&authorization_request, &verdict).await? {
+                    AuthorizationReason::Policy(_) => None,
+                    AuthorizationReason::User(answer_text) => {
+                        self.check_policy_again(&access)?;
+                        Some(answer_text)
+                    }
+                };
             let host = access.url().host_str().unwrap_or_default();
             (self.gate.activity)(access.call.context(), host);
-            Ok(words)
+            Ok(answer_text)
         })
     }
 

@@ -26,16 +26,16 @@ impl SharedCallLimits {
     /// No place became free in time, or too many calls have started in the last minute.
     pub(crate) async fn acquire_place(
         &self,
-        shared: GlobalLimits,
-        own: &PluginLimits,
+        global_limits: GlobalLimits,
+        plugin_limits: &PluginLimits,
     ) -> Result<Option<CallSlot<'_>>, CallFailure> {
-        if !shared.is_stated() {
+        if !global_limits.is_stated() {
             return Ok(None);
         }
         let limits = PluginLimits {
-            concurrent_calls: shared.concurrent_calls.unwrap_or(u32::MAX),
-            calls_per_minute: shared.calls_per_minute,
-            ..own.clone()
+            concurrent_calls: global_limits.concurrent_calls.unwrap_or(u32::MAX),
+            calls_per_minute: global_limits.calls_per_minute,
+            ..plugin_limits.clone()
         };
         self.slots.acquire_slot(&limits).await.map(Some).map_err(|none| limit_failure(&none))
     }
@@ -63,18 +63,19 @@ mod tests {
     #[tokio::test]
     async fn calls_of_all_plugins_are_counted_together_and_waited_for() {
         let all = SharedCallLimits::new();
-        let own = PluginLimits { queue_time: Duration::ZERO, ..PluginLimits::with_defaults() };
+        let plugin_limits =
+            PluginLimits { queue_time: Duration::ZERO, ..PluginLimits::with_defaults() };
         let none = GlobalLimits { calls_per_minute: None, concurrent_calls: None };
-        assert!(all.acquire_place(none, &own).await.unwrap().is_none());
+        assert!(all.acquire_place(none, &plugin_limits).await.unwrap().is_none());
         let two = GlobalLimits { concurrent_calls: Some(2), ..none };
-        let first = all.acquire_place(two, &own).await.unwrap();
-        let second = all.acquire_place(two, &own).await.unwrap();
-        let refused = all.acquire_place(two, &own).await.err().unwrap();
+        let first = all.acquire_place(two, &plugin_limits).await.unwrap();
+        let second = all.acquire_place(two, &plugin_limits).await.unwrap();
+        let refused = all.acquire_place(two, &plugin_limits).await.err().unwrap();
         assert!(refused.message.contains("[limits] concurrent-calls"), "{}", refused.message);
         drop((first, second));
         let often = GlobalLimits { calls_per_minute: Some(1), ..none };
-        assert!(all.acquire_place(often, &own).await.is_ok());
-        let refused = all.acquire_place(often, &own).await.err().unwrap();
+        assert!(all.acquire_place(often, &plugin_limits).await.is_ok());
+        let refused = all.acquire_place(often, &plugin_limits).await.err().unwrap();
         assert!(refused.message.contains("1 calls per minute"), "{}", refused.message);
     }
 }

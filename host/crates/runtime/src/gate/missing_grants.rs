@@ -9,18 +9,18 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value};
 ///
 /// A text that is not TOML is skipped.
 pub fn merge_grant_texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
-    let mut all = DocumentMut::new();
+    let mut merged = DocumentMut::new();
     for text in texts {
         let Ok(one) = text.parse::<DocumentMut>() else { continue };
-        add_plugin_tables(&mut all, &one);
-        add_rules(&mut all, &one);
+        add_plugin_tables(&mut merged, &one);
+        add_rules(&mut merged, &one);
     }
-    all.to_string()
+    merged.to_string()
 }
 
-fn add_plugin_tables(all: &mut DocumentMut, one: &DocumentMut) {
+fn add_plugin_tables(merged: &mut DocumentMut, one: &DocumentMut) {
     let Some(plugins) = one.get("plugin").and_then(Item::as_table) else { return };
-    let known = all.entry("plugin").or_insert_with(|| {
+    let known = merged.entry("plugin").or_insert_with(|| {
         let mut table = Table::new();
         table.set_implicit(true);
         Item::Table(table)
@@ -62,9 +62,9 @@ fn add_missing(known: &mut Array, entries: &Array) {
     known.fmt();
 }
 
-fn add_rules(all: &mut DocumentMut, one: &DocumentMut) {
+fn add_rules(merged: &mut DocumentMut, one: &DocumentMut) {
     let Some(rules) = one.get("rule").and_then(Item::as_array_of_tables) else { return };
-    let known = all.entry("rule").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
+    let known = merged.entry("rule").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
     let Some(known) = known.as_array_of_tables_mut() else { return };
     for rule in rules {
         if !known.iter().any(|other| other.to_string() == rule.to_string()) {

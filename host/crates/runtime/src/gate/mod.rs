@@ -90,19 +90,19 @@ impl Gate {
     ///
     /// A policy file cannot be read, or contains a mistake.
     pub fn open(parts: GateParts) -> Result<Arc<Self>, PolicyLoadError> {
-        let GateParts { files, env, consent, store, message_sink: tell, activity, services } =
-            parts;
+        let GateParts { files, env, consent, store, message_sink, activity, services } = parts;
         let user_file = files.user_file().to_owned();
-        let told = Arc::clone(&tell);
-        let standing = PolicyStore::open(files, Box::new(move |change| told(&change.to_string())))?;
-        let approver = Approver::new(consent, store, user_file, Arc::clone(&tell));
+        let change_sink = Arc::clone(&message_sink);
+        let policy_store =
+            PolicyStore::open(files, Box::new(move |change| change_sink(&change.to_string())))?;
+        let approver = Approver::new(consent, store, user_file, Arc::clone(&message_sink));
         let vault = Vault::new(env.clone());
         let call_limits = SharedCallLimits::new();
         Ok(Arc::new(Self {
-            policy_store: standing,
+            policy_store,
             approver,
             vault,
-            message_sink: tell,
+            message_sink,
             env,
             activity,
             services,
@@ -138,9 +138,9 @@ impl Gate {
     }
 
     fn refresh_secrets(&self) {
-        let PolicySnapshot { revision: number, policy } = self.policy_store.current();
+        let PolicySnapshot { revision, policy } = self.policy_store.current();
         let named = || policy.secret_sources().map(|(name, source)| (name.as_str(), source));
-        let remarks = self.vault.fetch_named_secrets(number, || named().collect());
+        let remarks = self.vault.fetch_named_secrets(revision, || named().collect());
         remarks.iter().for_each(|remark| (self.message_sink)(&remark.to_string()));
     }
 }

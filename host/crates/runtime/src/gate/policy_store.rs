@@ -135,11 +135,11 @@ impl PolicyStore {
             if stamps != state.stamps {
                 state.stamps = stamps;
                 let change = self.reload(&mut state);
-                let edition = state.snapshot();
+                let snapshot = state.snapshot();
                 // The lock is released first because the callback may ask for the policy.
                 drop(state);
                 (self.on_change)(&change);
-                return edition;
+                return snapshot;
             }
         }
         state.snapshot()
@@ -193,9 +193,12 @@ fn read_all_files(files: &PolicyFiles, is_start: bool) -> Result<Policy, PolicyL
 /// # Errors
 ///
 /// The text contains a mistake, alone or together with the other files.
-pub fn parse_proposed_policy(files: &PolicyFiles, users: &str) -> Result<Policy, PolicyLoadError> {
+pub fn parse_proposed_policy(
+    files: &PolicyFiles,
+    user_text: &str,
+) -> Result<Policy, PolicyLoadError> {
     combine_policy_files(files, |file| match file.tier {
-        PolicyTier::User => Ok(Some(users.to_owned())),
+        PolicyTier::User => Ok(Some(user_text.to_owned())),
         PolicyTier::Admin | PolicyTier::Project => read_policy_file(file, false),
     })
 }
@@ -212,9 +215,10 @@ fn combine_policy_files(
         }
     }
     let policy = Policy::from_files(parsed)?;
-    let own = [files.host_files.as_slice(), &secret_files(&policy)].concat();
-    let around = MachineFacts { host_paths: &own, home, resolve_links: &resolve_links };
-    policy.check_guarded_folders(&around)?;
+    let protected_files = [files.host_files.as_slice(), &secret_files(&policy)].concat();
+    let machine_facts =
+        MachineFacts { host_paths: &protected_files, home, resolve_links: &resolve_links };
+    policy.check_guarded_folders(&machine_facts)?;
     Ok(policy)
 }
 
@@ -267,9 +271,10 @@ fn read_policy_file(
 /// Resolves the links of a path. The part that does not exist yet is appended unchanged.
 fn resolve_links(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let existing =
+        path.ancestors().find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
     match existing {
-        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
+        Some((ancestor, real)) => real.join(path.strip_prefix(ancestor).unwrap_or(Path::new(""))),
         None => path,
     }
 }

@@ -16,19 +16,19 @@ pub(super) async fn build_preview(
     grant: &Grant,
     redactor: &Redactor,
 ) -> Result<RequestPreview, BodyBufferError> {
-    let shown = |text: &str| redactor.redact_text(text).into_owned();
+    let redact = |text: &str| redactor.redact_text(text).into_owned();
     let (method, url, headers, body) = match kind {
         OutboundAccessKind::Request { method, url, headers, body, .. } => {
             let bytes = body.buffered_body().await?;
             let body = body_preview(headers, &redactor.redact_bytes(&bytes), redactor);
-            (Some(shown(method)), *url, header_lines(headers, grant, url, redactor), body)
+            (Some(redact(method)), *url, header_lines(headers, grant, url, redactor), body)
         }
         OutboundAccessKind::OpenUrl { url } => (None, *url, Vec::new(), None),
     };
     let mut preview = RequestPreview {
         method,
-        address: shown(&url[..Position::AfterPath]),
-        query: shown(&url[Position::AfterPath..]),
+        address: redact(&url[..Position::AfterPath]),
+        query: redact(&url[Position::AfterPath..]),
         headers,
         body,
         digest: String::new(),
@@ -63,16 +63,16 @@ fn header_lines(
             SecretUse::Inject(_) | SecretUse::Reveal => None,
         })
         .collect();
-    let is_own = |name: &str| !injected.iter().any(|(set, _)| set == name);
-    let own = headers.iter().filter(|(name, _)| is_own(name.as_str()));
-    let own = own.map(|(name, value)| {
+    let is_guest_header = |name: &str| !injected.iter().any(|(set, _)| set == name);
+    let guest_headers = headers.iter().filter(|(name, _)| is_guest_header(name.as_str()));
+    let guest_headers = guest_headers.map(|(name, value)| {
         (
             redactor.redact_text(name.as_str()).into_owned(),
             redacted_text(value.as_bytes(), redactor),
         )
     });
-    let own: Vec<_> = own.collect();
-    own.into_iter().chain(injected).collect()
+    let guest_headers: Vec<_> = guest_headers.collect();
+    guest_headers.into_iter().chain(injected).collect()
 }
 
 fn redacted_text(bytes: &[u8], redactor: &Redactor) -> String {

@@ -176,8 +176,8 @@ impl RecordRow {
     }
 
     fn as_new_record(&self, at_ms: u64) -> NewRecord<'_> {
-        let Self { kind, body, search_text, usage: used } = self;
-        NewRecord { kind, body, search_text, at_ms, used: *used }
+        let Self { kind, body, search_text, usage } = self;
+        NewRecord { kind, body, search_text, at_ms, used: *usage }
     }
 }
 

@@ -29,7 +29,7 @@ pub trait InternalTool: Send + Sync {
     fn tools(&self) -> Vec<ToolDescriptor>;
 
     /// Answers a call that has passed the gate. May block.
-    fn call_tool(&self, call: &AdmittedCall, from: &InternalCallContext) -> CallReport;
+    fn call_tool(&self, call: &AdmittedCall, context: &InternalCallContext) -> CallReport;
 
     /// Returns the message for a timer of this tool that has fired.
     fn firing_notice(&self, firing: &TimerFiring) -> PluginNotice;
@@ -77,15 +77,16 @@ fn find_tool(plugin: &PluginName) -> Option<Arc<dyn InternalTool>> {
 /// Runs a call of an internal tool on a blocking thread.
 pub(crate) async fn run_tool_call(
     tool: &Arc<dyn InternalTool>,
-    warden: &Arc<impl HostCallAuthorizer + 'static>,
+    authorizer: &Arc<impl HostCallAuthorizer + 'static>,
     call: AdmittedCall,
 ) -> CallReport {
-    let (tool, warden, started) = (Arc::clone(tool), Arc::clone(warden), Instant::now());
+    let (tool, authorizer, started) = (Arc::clone(tool), Arc::clone(authorizer), Instant::now());
     let work = tokio::task::spawn_blocking(move || {
-        let user = warden.default_user().to_owned();
-        let from = InternalCallContext { user, now: Zoned::now(), services: warden.services() };
-        let mut report = tool.call_tool(&call, &from);
-        warden.redactor().redact_report(&mut report);
+        let user = authorizer.default_user().to_owned();
+        let context =
+            InternalCallContext { user, now: Zoned::now(), services: authorizer.services() };
+        let mut report = tool.call_tool(&call, &context);
+        authorizer.redactor().redact_report(&mut report);
         report
     });
     // A panic in the tool is a bug of the host, but it must not end the session.

@@ -63,17 +63,17 @@ impl InternalTool for ReminderTool {
         vec![create_tool_spec(), list_tool_spec(), cancel_tool_spec()]
     }
 
-    fn call_tool(&self, call: &AdmittedCall, from: &InternalCallContext) -> CallReport {
-        let Some(timers) = &from.services.timers else {
+    fn call_tool(&self, call: &AdmittedCall, context: &InternalCallContext) -> CallReport {
+        let Some(timers) = &context.services.timers else {
             let why = "reminders cannot be kept: this host has no timers";
             return failure_outcome(FailureKind::Unavailable, why).into();
         };
-        let desk =
-            ReminderCall { timers: &**timers, call, context: from, owner: timer_owner(from) };
+        let reminder_call =
+            ReminderCall { timers: &**timers, call, context, owner: timer_owner(context) };
         let answered = match call.tool().tool.as_str() {
-            CREATE => desk.create_reminder(),
-            LIST => desk.list_reminders().map(CallReport::from),
-            CANCEL => desk.cancel_reminder(),
+            CREATE => reminder_call.create_reminder(),
+            LIST => reminder_call.list_reminders().map(CallReport::from),
+            CANCEL => reminder_call.cancel_reminder(),
             other => {
                 Err(failure_outcome(FailureKind::NotFound, format!("there is no tool {other}")))
             }
@@ -82,12 +82,12 @@ impl InternalTool for ReminderTool {
     }
 
     fn firing_notice(&self, firing: &TimerFiring) -> PluginNotice {
-        let said = reminder_text(&firing.timer);
+        let spoken_text = reminder_text(&firing.timer);
         PluginNotice {
             plugin: plugin_name(),
             session_id: firing.timer.session_id.clone(),
-            text: format!("Reminder: {said}{}", firing_remark(firing)),
-            speech: Some(said),
+            text: format!("Reminder: {spoken_text}{}", firing_remark(firing)),
+            speech: Some(spoken_text),
             audience: NoticeAudience::Conversation,
             late: firing.late,
         }
@@ -95,11 +95,11 @@ impl InternalTool for ReminderTool {
 }
 
 /// Joins at most [`NAMED_MAX`] names, and appends the number of the others.
-fn join_names(mut all: impl Iterator<Item = String>) -> String {
-    let named = all.by_ref().take(LISTED_MAX).collect::<Vec<_>>().join(", ");
-    match all.count() {
-        0 => named,
-        more => format!("{named} and {more} more"),
+fn join_names(mut names: impl Iterator<Item = String>) -> String {
+    let listed = names.by_ref().take(LISTED_MAX).collect::<Vec<_>>().join(", ");
+    match names.count() {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
     }
 }
 
@@ -117,8 +117,8 @@ fn plugin_name() -> PluginName {
     NAME.parse().expect("it is a plugin's name")
 }
 
-fn timer_owner(from: &InternalCallContext) -> DataOwner {
-    DataOwner { plugin: plugin_name(), user: from.user.clone() }
+fn timer_owner(context: &InternalCallContext) -> DataOwner {
+    DataOwner { plugin: plugin_name(), user: context.user.clone() }
 }
 
 fn tool_spec(
@@ -256,20 +256,20 @@ impl ReminderCall<'_> {
     fn find_reminder<'t>(
         &self,
         timers: &'t [StoredTimer],
-        which: &str,
+        query: &str,
     ) -> Result<&'t StoredTimer, Outcome> {
-        if let Some(timer) = timers.iter().find(|timer| timer.id == which) {
+        if let Some(timer) = timers.iter().find(|timer| timer.id == query) {
             return Ok(timer);
         }
-        let wanted = which.to_lowercase();
+        let wanted = query.to_lowercase();
         let fitting =
             timers.iter().filter(|timer| reminder_text(timer).to_lowercase().contains(&wanted));
-        let (here, elsewhere): (Vec<_>, Vec<_>) =
+        let (in_conversation, in_others): (Vec<_>, Vec<_>) =
             fitting.partition(|timer| self.is_in_this_conversation(timer));
-        match (here.as_slice(), elsewhere.as_slice()) {
+        match (in_conversation.as_slice(), in_others.as_slice()) {
             ([one], _) | ([], [one]) => Ok(one),
             ([], []) => {
-                let quoted = text::escape_excerpt(which, SHOWN_CHARS_MAX);
+                let quoted = text::escape_excerpt(query, SHOWN_CHARS_MAX);
                 let message =
                     format!("there is no reminder \"{quoted}\"; {}", self.describe_all(timers));
                 Err(failure_outcome(FailureKind::NotFound, message))

@@ -109,9 +109,9 @@ impl LockFile {
     /// The file cannot be read or parsed.
     pub fn read(path: &Path, state: &Path) -> Result<Self, LockError> {
         let pins = Mutex::new(read_lock_file(path)?);
-        let trace = state.join(ACCEPTED_MARKER);
-        let is_lost = trace.is_file() && !path.exists();
-        Ok(Self { path: path.to_owned(), marker: trace, is_lost, pins })
+        let marker = state.join(ACCEPTED_MARKER);
+        let is_lost = marker.is_file() && !path.exists();
+        Ok(Self { path: path.to_owned(), marker, is_lost, pins })
     }
 
     /// Whether the file existed and is gone, so that the accepted plugins are unknown.
@@ -125,11 +125,11 @@ impl LockFile {
     }
 
     /// Compares a plugin with its accepted version.
-    pub fn compare_plugin(&self, plugin: &PluginName, present: &PluginPin) -> PinComparison {
+    pub fn compare_plugin(&self, plugin: &PluginName, current: &PluginPin) -> PinComparison {
         match self.pins().get(plugin) {
             None => PinComparison::New,
-            Some(agreed) if agreed == present => PinComparison::Same,
-            Some(agreed) => PinComparison::Changed(agreed.differences(present)),
+            Some(accepted) if accepted == current => PinComparison::Same,
+            Some(accepted) => PinComparison::Changed(accepted.differences(current)),
         }
     }
 
@@ -162,8 +162,9 @@ impl LockFile {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         // Locked until the file is replaced, so that two processes do not overwrite each other's
         // changes.
-        let held = File::open(folder).map_err(failed)?;
-        flock(&held, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
+        let locked_folder = File::open(folder).map_err(failed)?;
+        flock(&locked_folder, FlockOperation::LockExclusive)
+            .map_err(|error| failed(error.into()))?;
         let mut pins = read_lock_file(&self.path)?;
         change(&mut pins);
         write_lock_file(&self.path, &pins).map_err(failed)?;
@@ -193,11 +194,11 @@ fn read_lock_file(path: &Path) -> Result<Pins, LockError> {
     if contents.version != VERSION {
         return Err(broken(format!("its version {} is not {VERSION}", contents.version)));
     }
-    let named = contents.plugin.into_iter().map(|(name, pin)| {
+    let entries = contents.plugin.into_iter().map(|(name, pin)| {
         let name: PluginName = name.parse().map_err(|error| broken(format!("{error}")))?;
         Ok((name, pin))
     });
-    named.collect()
+    entries.collect()
 }
 
 fn write_lock_file(path: &Path, pins: &Pins) -> io::Result<()> {

@@ -49,22 +49,22 @@ impl PluginPin {
     }
 
     /// The differences of `now` from this pin, one sentence each.
-    pub fn differences(&self, now: &Self) -> Vec<String> {
+    pub fn differences(&self, current: &Self) -> Vec<String> {
         let mut found = Vec::new();
-        if self.version != now.version {
-            found.push(format!("its version was {} and is {}", self.version, now.version));
+        if self.version != current.version {
+            found.push(format!("its version was {} and is {}", self.version, current.version));
         }
-        if self.component != now.component {
-            let (before, after) = (short_digest(&self.component), short_digest(&now.component));
+        if self.component != current.component {
+            let (before, after) = (short_digest(&self.component), short_digest(&current.component));
             found.push(format!("its component was {before}… and is {after}…"));
         }
-        found.extend(self.tool_differences(now));
+        found.extend(self.tool_differences(current));
         found.extend(
-            now.requests.difference(&self.requests).map(|new| format!("it now asks for {new}")),
+            current.requests.difference(&self.requests).map(|new| format!("it now asks for {new}")),
         );
         found.extend(
             self.requests
-                .difference(&now.requests)
+                .difference(&current.requests)
                 .map(|gone| format!("it no longer asks for {gone}")),
         );
         if found.is_empty() {
@@ -73,9 +73,9 @@ impl PluginPin {
         found
     }
 
-    fn tool_differences(&self, now: &Self) -> Vec<String> {
+    fn tool_differences(&self, current: &Self) -> Vec<String> {
         let mut found = Vec::new();
-        for (name, hash) in &now.tool {
+        for (name, hash) in &current.tool {
             match self.tool.get(name) {
                 None => found.push(format!("the tool {name} is new")),
                 Some(before) if before != hash => {
@@ -84,7 +84,7 @@ impl PluginPin {
                 Some(_) => {}
             }
         }
-        let gone = self.tool.keys().filter(|name| !now.tool.contains_key(*name));
+        let gone = self.tool.keys().filter(|name| !current.tool.contains_key(*name));
         found.extend(gone.map(|name| format!("the tool {name} is gone")));
         found
     }

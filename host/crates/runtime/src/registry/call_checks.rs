@@ -31,10 +31,11 @@ pub(super) async fn admit_call(
         call.arguments = "{}".to_owned();
     }
     let arguments = check_arguments(entry, &call)?;
-    let grounds = authorize_call(registry, entry, &call, &arguments, Policy::decide_call).await;
-    let grounds = grounds.map_err(Outcome::Denied)?;
+    let authorization_reason =
+        authorize_call(registry, entry, &call, &arguments, Policy::decide_call).await;
+    let authorization_reason = authorization_reason.map_err(Outcome::Denied)?;
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`")]
-    Ok(AdmittedCall::new(call, arguments).with_authorization_reason(grounds))
+    Ok(AdmittedCall::new(call, arguments).with_authorization_reason(authorization_reason))
 }
 
 /// Decides on a run that no model requested. The tool names a role, and choosing the plugin for
@@ -44,14 +45,16 @@ pub(super) async fn admit_role_run(
     run: RequestedCall,
 ) -> Result<AdmittedCall, Outcome> {
     let entry = registry.find_usable_plugin(run.tool.plugin.as_str()).map_err(lookup_failure)?;
-    let about = json::parse_json(&run.arguments, ARGUMENTS_BYTES_MAX).map_err(|error| {
-        let message = format!("what {} is about is {error}", run.tool);
-        Outcome::Failed(CallFailure::new(FailureKind::Internal, message))
-    })?;
-    let grounds = authorize_call(registry, entry, &run, &about, Policy::decide_role).await;
-    let grounds = grounds.map_err(Outcome::Denied)?;
+    let role_arguments =
+        json::parse_json(&run.arguments, ARGUMENTS_BYTES_MAX).map_err(|error| {
+            let message = format!("what {} is about is {error}", run.tool);
+            Outcome::Failed(CallFailure::new(FailureKind::Internal, message))
+        })?;
+    let authorization_reason =
+        authorize_call(registry, entry, &run, &role_arguments, Policy::decide_role).await;
+    let authorization_reason = authorization_reason.map_err(Outcome::Denied)?;
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`, for roles")]
-    Ok(AdmittedCall::new(run, about).with_authorization_reason(grounds))
+    Ok(AdmittedCall::new(run, role_arguments).with_authorization_reason(authorization_reason))
 }
 
 /// Why an admitted run in a role may not continue.
@@ -81,9 +84,11 @@ fn missing_capability_denial(grant: &Grant, run: &ToolId) -> Option<Denial> {
 
 fn lookup_failure(missing: PluginLookupError) -> Outcome {
     Outcome::Failed(match missing {
-        PluginLookupError::Unknown { message, suggestion: near } => {
-            let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-            CallFailure::new(FailureKind::NotFound, message + &near)
+        PluginLookupError::Unknown { message, suggestion } => {
+            let suggestion = suggestion
+                .map(|suggestion| format!("; did you mean {suggestion}?"))
+                .unwrap_or_default();
+            CallFailure::new(FailureKind::NotFound, message + &suggestion)
         }
         // The message may contain paths of the host, which the model must not see.
         PluginLookupError::Unusable { message, .. } => {
@@ -102,8 +107,8 @@ fn check_arguments(entry: &RegisteredPlugin, call: &RequestedCall) -> Result<Val
     if !arguments.is_object() {
         return Err(invalid(format!("the arguments of {} are not a JSON object", call.tool)));
     }
-    let complaints = entry.check_arguments(&call.tool, &arguments);
-    complaints.map_err(|list| {
+    let schema_errors = entry.check_arguments(&call.tool, &arguments);
+    schema_errors.map_err(|list| {
         invalid(format!("the arguments do not fit {}: {}", call.tool, list.join("; ")))
     })?;
     Ok(arguments)
@@ -115,7 +120,7 @@ async fn authorize_call(
     entry: &RegisteredPlugin,
     call: &RequestedCall,
     arguments: &Value,
-    judge: impl Fn(&Policy, &PolicyQuestion<'_>, &Grant) -> PolicyVerdict,
+    decide: impl Fn(&Policy, &PolicyQuestion<'_>, &Grant) -> PolicyVerdict,
 ) -> Result<String, Denial> {
     let (tool, context) = (&call.tool, &call.context);
     let grant = entry.grant();
@@ -125,8 +130,8 @@ async fn authorize_call(
         return Err(denial);
     }
     let question = PolicyQuestion { tool, digest: entry.digest(), arguments, context };
-    let verdict = judge(&registry.gate.policy_store.current().policy, &question, &grant);
-    let matter = AuthorizationRequest {
+    let verdict = decide(&registry.gate.policy_store.current().policy, &question, &grant);
+    let authorization_request = AuthorizationRequest {
         call,
         version: &entry.manifest().version,
         digest: entry.digest(),
@@ -134,7 +139,12 @@ async fn authorize_call(
         request: None,
         time_max: None,
     };
-    registry.gate.approver.authorize(&matter, &verdict).await.map(AuthorizationReason::into_text)
+    registry
+        .gate
+        .approver
+        .authorize(&authorization_request, &verdict)
+        .await
+        .map(AuthorizationReason::into_text)
 }
 
 /// Runs an admitted call.
@@ -145,14 +155,14 @@ pub(super) async fn run_call(registry: &Registry, call: AdmittedCall) -> CallRep
         Err(gone) => return lookup_failure(gone).into(),
     };
     let path = find_path_argument(call.arguments());
-    let shared = registry.gate.policy_store.current().policy.shared_limits();
-    let place = registry.gate.call_limits.acquire_place(shared, entry.grant().limits()).await;
-    let place = match place {
-        Ok(place) => place,
+    let global_limits = registry.gate.policy_store.current().policy.shared_limits();
+    let slot = registry.gate.call_limits.acquire_place(global_limits, entry.grant().limits()).await;
+    let slot = match slot {
+        Ok(slot) => slot,
         Err(failure) => return Outcome::Failed(failure).into(),
     };
     let mut report = entry.run_call(&registry.sandbox, call).await;
-    drop(place);
+    drop(slot);
     if let Outcome::Denied(denial) = &mut report.outcome
         && denial.fix.is_none()
         && !report.effects.iter().any(|effect| matches!(effect, Effect::Refused(_)))
@@ -163,11 +173,11 @@ pub(super) async fn run_call(registry: &Registry, call: AdmittedCall) -> CallRep
             .or_else(|| grant.deny_capability(Capability::Scratch, "use it").fix);
     }
     if let Outcome::Completed(output) = &report.outcome
-        && let Err(complaints) = entry.check_output(&id, &output.data)
+        && let Err(schema_errors) = entry.check_output(&id, &output.data)
     {
         let message = format!(
             "{id} returned a result that does not match its schema: {}",
-            complaints.join("; ")
+            schema_errors.join("; ")
         );
         report.outcome = Outcome::Failed(CallFailure::new(FailureKind::BadOutput, message));
     }

@@ -52,9 +52,9 @@ impl PluginCandidate {
         Self { manifest: tool.manifest(), source: CandidateSource::Internal(tool) }
     }
 
-    fn from_script(described: ScriptPlugin) -> Self {
-        let manifest = described.manifest.clone();
-        Self { manifest, source: CandidateSource::Script(Box::new(described)) }
+    fn from_script(script_plugin: ScriptPlugin) -> Self {
+        let manifest = script_plugin.manifest.clone();
+        Self { manifest, source: CandidateSource::Script(Box::new(script_plugin)) }
     }
 
     /// The file that it runs from, if any.
@@ -68,7 +68,7 @@ impl CandidateSource {
     pub(super) fn file(&self) -> Option<&Path> {
         match self {
             Self::Component(file) => Some(file),
-            Self::Script(described) => Some(&described.script.program.path),
+            Self::Script(script_plugin) => Some(&script_plugin.script.program.path),
             Self::Internal(_) => None,
         }
     }
@@ -88,8 +88,12 @@ pub struct PluginProblem {
 }
 
 impl PluginProblem {
-    pub(super) fn new(place: &Path, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        let (location, message) = (place.to_owned(), message.into());
+    pub(super) fn new(
+        location: &Path,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        let (location, message) = (location.to_owned(), message.into());
         Self { location, plugin: None, message, hint: Some(hint.into()) }
     }
 
@@ -150,8 +154,8 @@ fn candidate_from_path(path: &Path) -> Result<Option<PluginCandidate>, PluginPro
     let manifest = path.join(MANIFEST);
     // An entry that is not a file counts too: reading it reports the error, and the folder is not
     // taken for one without a manifest.
-    let has = |path: &Path| path.symlink_metadata().is_ok();
-    match (has(&manifest), has(&path.join(DEFINITION_FILE))) {
+    let exists = |path: &Path| path.symlink_metadata().is_ok();
+    match (exists(&manifest), exists(&path.join(DEFINITION_FILE))) {
         (false, true) => script_candidate(path, None).map(Some),
         (true, true) if has_program(path) => {
             script_candidate(path, Some(read_manifest(&manifest)?)).map(Some)
@@ -173,8 +177,8 @@ fn script_candidate(
     folder: &Path,
     manifest: Option<Manifest>,
 ) -> Result<PluginCandidate, PluginProblem> {
-    let described = ScriptPlugin::read_folder(folder, manifest);
-    described
+    let script_plugin = ScriptPlugin::read_folder(folder, manifest);
+    script_plugin
         .map(PluginCandidate::from_script)
         .map_err(|error| PluginProblem::new(folder, error.to_string(), error.hint()))
 }

@@ -134,9 +134,9 @@ impl RegisteredPlugin {
     /// permission to run one.
     pub fn unconditional_denial(&self) -> Option<Denial> {
         let grant = self.grant();
-        let is_barred =
+        let is_denied =
             self.kind() == PluginKind::Script && !grant.has_capability(Capability::Process);
-        is_barred.then(|| script::native_run_denial(&grant))
+        is_denied.then(|| script::native_run_denial(&grant))
     }
 
     /// Its pin, for the lock.

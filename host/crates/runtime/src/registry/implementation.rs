@@ -88,18 +88,20 @@ impl LazyComponent {
     pub(super) fn get_or_prepare(
         &self,
         sandbox: &Arc<Sandbox>,
-        owner: &PluginContext<'_>,
+        plugin_context: &PluginContext<'_>,
     ) -> Result<Arc<Plugin>, CallFailure> {
         if let Some(plugin) = self.plugin.get() {
             return Ok(Arc::clone(plugin));
         }
-        let file = ComponentFile::read(&self.file).map_err(|error| owner.load_failure(&error))?;
+        let file =
+            ComponentFile::read(&self.file).map_err(|error| plugin_context.load_failure(&error))?;
         if file.digest() != self.digest {
-            let message = format!("{} has changed on disk since it was loaded", owner.name());
+            let message =
+                format!("{} has changed on disk since it was loaded", plugin_context.name());
             let failure = CallFailure::new(FailureKind::Unavailable, message);
             return Err(failure.with_detail("restart to load the new component"));
         }
-        self.prepare_from_file(sandbox, &file, owner)
+        self.prepare_from_file(sandbox, &file, plugin_context)
     }
 
     /// Prepares the plugin from bytes that are already read and hashed.
@@ -107,14 +109,14 @@ impl LazyComponent {
         &self,
         sandbox: &Arc<Sandbox>,
         file: &ComponentFile,
-        owner: &PluginContext<'_>,
+        plugin_context: &PluginContext<'_>,
     ) -> Result<Arc<Plugin>, CallFailure> {
-        let parts = owner.plugin_parts(file);
+        let parts = plugin_context.plugin_parts(file);
         let plugin = match &self.command {
             None => sandbox.load_plugin(parts),
             Some((tool, time_max)) => sandbox.load_command(parts, tool.clone(), *time_max),
         };
-        let plugin = Arc::new(plugin.map_err(|error| owner.load_failure(&error))?);
+        let plugin = Arc::new(plugin.map_err(|error| plugin_context.load_failure(&error))?);
         Ok(Arc::clone(self.plugin.get_or_init(|| plugin)))
     }
 
@@ -154,27 +156,27 @@ impl PluginImplementation {
     pub(super) async fn run_call(
         &self,
         sandbox: &Arc<Sandbox>,
-        owner: &PluginContext<'_>,
+        plugin_context: &PluginContext<'_>,
         call: AdmittedCall,
     ) -> CallReport {
         match self {
-            Self::Component(component) => match component.get_or_prepare(sandbox, owner) {
+            Self::Component(component) => match component.get_or_prepare(sandbox, plugin_context) {
                 Ok(plugin) => plugin.call(call).await,
                 Err(failure) => Outcome::Failed(failure).into(),
             },
-            Self::Script { native_script: native, .. } => {
-                native.run_call(&**owner.authorizer, &call).await
+            Self::Script { native_script, .. } => {
+                native_script.run_call(&**plugin_context.authorizer, &call).await
             }
             Self::Internal(tool) => {
-                crate::internal::run_tool_call(tool, owner.authorizer, call).await
+                crate::internal::run_tool_call(tool, plugin_context.authorizer, call).await
             }
         }
     }
 
     /// The current warm instances.
     pub(super) fn warm_instances(&self) -> Vec<InstanceInfo> {
-        let made = self.component().and_then(LazyComponent::prepared_plugin);
-        made.map_or_else(Vec::new, |plugin| plugin.instances())
+        let prepared = self.component().and_then(LazyComponent::prepared_plugin);
+        prepared.map_or_else(Vec::new, |plugin| plugin.instances())
     }
 }
 

@@ -98,22 +98,24 @@ impl Registry {
         );
         let candidates = remove_duplicate_names(candidates, &mut problems);
         let names = candidates.iter().map(|one| one.manifest.name.clone()).collect();
-        let (mut made, mut agreed) = (Vec::new(), Vec::new());
-        let wanted =
+        let (mut loaded, mut accepted_pins) = (Vec::new(), Vec::new());
+        let selected =
             candidates.into_iter().filter(|one| parts.selection.includes(&one.manifest.name));
-        for prepared in prepare_candidates(&parts, wanted.collect()).await {
+        for prepared in prepare_candidates(&parts, selected.collect()).await {
             match load_candidate(&parts, prepared) {
-                Ok(known) => made.push(build_entry(&parts, known, &mut agreed)),
+                Ok(loaded_plugin) => {
+                    loaded.push(build_entry(&parts, loaded_plugin, &mut accepted_pins))
+                }
                 Err(problem) => problems.push(problem),
             }
         }
         let set_up =
-            made.into_iter().map(|(entry, file)| set_up_plugin(&parts.sandbox, entry, file));
+            loaded.into_iter().map(|(entry, file)| set_up_plugin(&parts.sandbox, entry, file));
         let entries = join_all(set_up).await;
         let mut entries: BTreeMap<PluginName, RegisteredPlugin> =
             entries.into_iter().map(|entry| (entry.name().clone(), entry)).collect();
-        if !agreed.is_empty() {
-            parts.lock.accept_plugins(agreed)?;
+        if !accepted_pins.is_empty() {
+            parts.lock.accept_plugins(accepted_pins)?;
         }
         while let Err(collision) = NameTable::new(ready_tools(&entries).map(|tool| &tool.id)) {
             reject_colliding_plugins(&mut entries, &mut problems, &collision);
@@ -140,38 +142,38 @@ fn remove_duplicate_names(
     for candidate in candidates {
         by_name.entry(candidate.manifest.name.clone()).or_default().push(candidate);
     }
-    let mut single = Vec::new();
+    let mut unique = Vec::new();
     for (name, namesakes) in by_name {
         let (mut own, mut others): (Vec<_>, Vec<_>) =
             namesakes.into_iter().partition(|one| one.file().is_none());
-        let is_own = internal::is_internal_plugin(&name);
-        if !is_own && others.len() == 1 {
-            single.append(&mut others);
+        let is_internal = internal::is_internal_plugin(&name);
+        if !is_internal && others.len() == 1 {
+            unique.append(&mut others);
         } else {
-            problems.extend(duplicate_name_problem(&name, &others, is_own));
-            single.append(&mut own);
+            problems.extend(duplicate_name_problem(&name, &others, is_internal));
+            unique.append(&mut own);
         }
     }
-    single
+    unique
 }
 
 /// The problem of plugins that share a name, if there are any.
 fn duplicate_name_problem(
     name: &PluginName,
     all: &[PluginCandidate],
-    is_own: bool,
+    is_internal: bool,
 ) -> Option<PluginProblem> {
     let first = all.first()?.file()?;
-    let places =
+    let locations =
         all.iter().filter_map(PluginCandidate::file).map(|file| file.display().to_string());
-    let places = places.collect::<Vec<_>>().join(" and ");
-    let (message, hint) = match is_own {
+    let locations = locations.collect::<Vec<_>>().join(" and ");
+    let (message, hint) = match is_internal {
         true => (
-            format!("{name} is the name of a built-in plugin: {places}"),
+            format!("{name} is the name of a built-in plugin: {locations}"),
             "give it another name in its manifest or definition".to_owned(),
         ),
         false => (
-            format!("several plugins are called {name}: {places}"),
+            format!("several plugins are called {name}: {locations}"),
             "remove or rename all but one; until then none of them is loaded".to_owned(),
         ),
     };
@@ -186,8 +188,8 @@ fn reject_colliding_plugins(
     for ToolId { plugin, .. } in [&collision.first, &collision.second] {
         if let Some(entry) = entries.remove(plugin) {
             let hint = "until then the plugins that hold them are not loaded";
-            let place = entry.file().unwrap_or(Path::new("the program itself"));
-            let problem = PluginProblem::new(place, collision.to_string(), hint);
+            let location = entry.file().unwrap_or(Path::new("the program itself"));
+            let problem = PluginProblem::new(location, collision.to_string(), hint);
             problems.push(problem.with_plugin(plugin));
         }
     }
@@ -222,8 +224,8 @@ fn load_candidate(
         (CandidateSource::Component(_), Some(component)) => {
             Ok(load_component_plugin(parts, manifest, component))
         }
-        (CandidateSource::Script(described), component) => {
-            Ok(load_script_plugin(parts, *described, component))
+        (CandidateSource::Script(script_plugin), component) => {
+            Ok(load_script_plugin(parts, *script_plugin, component))
         }
         (CandidateSource::Internal(tool), _) => Ok(load_internal_plugin(manifest, tool)),
         (CandidateSource::Component(path), None) => Err(PluginProblem::new(
@@ -237,44 +239,38 @@ fn load_candidate(
 
 fn build_entry(
     parts: &LoadParts<'_>,
-    known: LoadedPlugin,
-    agreed: &mut AcceptedPins,
+    loaded_plugin: LoadedPlugin,
+    accepted_pins: &mut AcceptedPins,
 ) -> (RegisteredPlugin, Option<ComponentFile>) {
     let none = Map::new();
-    let given = parts.settings.plugin_settings.get(&known.manifest.name).unwrap_or(&none).clone();
-    let settings = known.manifest.settings.with_defaults(&given);
-    let disabled = known
+    let given =
+        parts.settings.plugin_settings.get(&loaded_plugin.manifest.name).unwrap_or(&none).clone();
+    let settings = loaded_plugin.manifest.settings.with_defaults(&given);
+    let disabled_reason = loaded_plugin
         .disabled_reason
         .clone()
-        .or_else(|| settings_problem(&known.manifest, &given, &settings));
-    let state = match disabled {
-        None if known.is_compiling => PluginAvailability::Compiling,
-        None => compare_with_lock(parts, &known, agreed),
+        .or_else(|| settings_problem(&loaded_plugin.manifest, &given, &settings));
+    let availability = match disabled_reason {
+        None if loaded_plugin.is_compiling => PluginAvailability::Compiling,
+        None => compare_with_lock(parts, &loaded_plugin, accepted_pins),
         Some(reason) => PluginAvailability::Disabled { reason },
     };
-    let LoadedPlugin {
-        manifest,
-        implementation: body,
-        digest,
-        tools,
-        remarks,
-        setup_file: to_set_up,
-        ..
-    } = known;
+    let LoadedPlugin { manifest, implementation, digest, tools, remarks, setup_file, .. } =
+        loaded_plugin;
     let schemas = tools.iter().map(|_| ToolSchemas::default()).collect();
-    let charge = PluginInfo { manifest, settings: given, digest };
-    let warden = Arc::new(PluginAuthorizer::new(Arc::clone(&parts.gate), charge));
+    let plugin_info = PluginInfo { manifest, settings: given, digest };
+    let authorizer = Arc::new(PluginAuthorizer::new(Arc::clone(&parts.gate), plugin_info));
     (
         RegisteredPlugin {
-            authorizer: warden,
-            implementation: body,
+            authorizer,
+            implementation,
             tools,
             settings,
-            availability: state,
+            availability,
             schemas,
             remarks,
         },
-        to_set_up,
+        setup_file,
     )
 }
 
@@ -284,12 +280,12 @@ fn load_component_plugin(
     component: PreparedComponent,
 ) -> LoadedPlugin {
     let PreparedComponent { file, readiness } = component;
-    let body = PluginImplementation::Component(LazyComponent::new(&file));
+    let implementation = PluginImplementation::Component(LazyComponent::new(&file));
     let digest = file.digest().to_owned();
     let ComponentReadiness::Tools(metadata) = readiness else {
         return LoadedPlugin {
             manifest,
-            implementation: body,
+            implementation,
             digest,
             tools: Vec::new(),
             remarks: Vec::new(),
@@ -302,7 +298,7 @@ fn load_component_plugin(
     // With `Only`, the plugin will be called; otherwise it may never be.
     let is_needed = metadata.managed || matches!(parts.selection, PluginSelection::Only(_));
     LoadedPlugin {
-        implementation: body,
+        implementation,
         digest,
         tools: metadata.tools,
         remarks,
@@ -323,42 +319,42 @@ fn unnamed_role_remarks(metadata: &ComponentMetadata, manifest: &Manifest) -> Ve
 
 fn load_script_plugin(
     parts: &LoadParts<'_>,
-    described: ScriptPlugin,
+    script_plugin: ScriptPlugin,
     component: Option<PreparedComponent>,
 ) -> LoadedPlugin {
-    let ScriptPlugin { script, manifest, tool, remarks } = described;
-    let says_no = "its definition.json says that it is not enabled";
-    let disabled = (!script.definition.enabled).then(|| says_no.to_owned());
+    let ScriptPlugin { script, manifest, tool, remarks } = script_plugin;
+    let disabled_text = "its definition.json says that it is not enabled";
+    let disabled_reason = (!script.definition.enabled).then(|| disabled_text.to_owned());
     let (digest, path) = (script.digest.to_string(), script.program.path.clone());
     let time_max = script.definition.timeout;
     let is_compiling = matches!(
         &component,
         Some(PreparedComponent { readiness: ComponentReadiness::Compiling, .. })
     );
-    let (body, to_set_up) = match component {
+    let (implementation, setup_file) = match component {
         None => (
             PluginImplementation::Script { native_script: NativeScript::new(script), file: path },
             None,
         ),
         Some(PreparedComponent { file, .. }) => {
-            let body = PluginImplementation::Component(LazyComponent::new_command(
+            let implementation = PluginImplementation::Component(LazyComponent::new_command(
                 &file,
                 tool.clone(),
                 time_max,
             ));
             let is_needed = !is_compiling && matches!(parts.selection, PluginSelection::Only(_));
-            (body, is_needed.then_some(file))
+            (implementation, is_needed.then_some(file))
         }
     };
     LoadedPlugin {
         manifest,
-        implementation: body,
+        implementation,
         digest,
         tools: vec![tool],
         remarks,
-        disabled_reason: disabled,
+        disabled_reason,
         is_compiling,
-        setup_file: to_set_up,
+        setup_file,
     }
 }
 
@@ -388,11 +384,11 @@ fn load_problem(path: &Path, plugin: &PluginName, error: &LoadError) -> PluginPr
 /// needs no acceptance: the user installed it with the program.
 fn compare_with_lock(
     parts: &LoadParts<'_>,
-    known: &LoadedPlugin,
-    agreed: &mut AcceptedPins,
+    loaded_plugin: &LoadedPlugin,
+    accepted_pins: &mut AcceptedPins,
 ) -> PluginAvailability {
-    let LoadedPlugin { manifest, digest, tools, .. } = known;
-    if let PluginImplementation::Internal(_) = known.implementation {
+    let LoadedPlugin { manifest, digest, tools, .. } = loaded_plugin;
+    if let PluginImplementation::Internal(_) = loaded_plugin.implementation {
         return PluginAvailability::Ready;
     }
     let pin = PluginPin::from_plugin(manifest, digest, tools);
@@ -406,7 +402,7 @@ fn compare_with_lock(
             }
         }
     }
-    agreed.push((manifest.name.clone(), pin));
+    accepted_pins.push((manifest.name.clone(), pin));
     PluginAvailability::Ready
 }
 
@@ -449,6 +445,6 @@ fn settings_problem(
         Ok(schema) => schema,
         Err(reason) => return Some(format!("the manifest's settings are no schema: {reason}")),
     };
-    let complaints = schema.check_value(&Value::Object(own.clone())).err()?;
-    Some(format!("[settings.{name}] does not fit: {}", complaints.join("; ")))
+    let schema_errors = schema.check_value(&Value::Object(own.clone())).err()?;
+    Some(format!("[settings.{name}] does not fit: {}", schema_errors.join("; ")))
 }

@@ -92,9 +92,9 @@ fn read_candidate(
         CandidateSource::Component(path) => {
             Some(read_component_plugin(parts, &candidate.manifest, path))
         }
-        CandidateSource::Script(described) => match described.script.program.kind {
+        CandidateSource::Script(script_plugin) => match script_plugin.script.program.kind {
             ProgramKind::Component => {
-                let program = &described.script.program;
+                let program = &script_plugin.script.program;
                 Some(read_program(parts, &program.path, program.digest.as_str()))
             }
             ProgramKind::Native => None,
@@ -109,9 +109,9 @@ fn read_component_plugin(
     path: &Path,
 ) -> Result<ReadComponent, LoadError> {
     let file = ComponentFile::read(path)?;
-    let known = parts.sandbox.cached_metadata(&file, manifest).transpose()?.map(Box::new);
-    let is_compiled = known.is_some() || parts.sandbox.is_compiled(&file)?;
-    Ok(ReadComponent { file, is_program: false, cached_metadata: known, is_compiled })
+    let cached_metadata = parts.sandbox.cached_metadata(&file, manifest).transpose()?.map(Box::new);
+    let is_compiled = cached_metadata.is_some() || parts.sandbox.is_compiled(&file)?;
+    Ok(ReadComponent { file, is_program: false, cached_metadata, is_compiled })
 }
 
 /// Reads the component again. It must be the one that was read with the definition.
@@ -137,9 +137,9 @@ async fn inspect_component(
     read: ReadComponent,
     unfinished: &BTreeSet<String>,
 ) -> Result<PreparedComponent, LoadError> {
-    let ReadComponent { file, is_program, cached_metadata: known, .. } = read;
-    let readiness = match known {
-        Some(known) => ComponentReadiness::Tools(known),
+    let ReadComponent { file, is_program, cached_metadata, .. } = read;
+    let readiness = match cached_metadata {
+        Some(cached_metadata) => ComponentReadiness::Tools(cached_metadata),
         None if unfinished.contains(file.digest()) => ComponentReadiness::Compiling,
         None if is_program => {
             parts.sandbox.check_stored_refusal(&file)?;

@@ -76,8 +76,8 @@ impl AssistantDefinition {
         roles: &Arc<SessionRoles>,
         plugin: &PluginName,
     ) -> Result<Self, GuideError> {
-        let player = roles.load_role_plugin(plugin.as_str(), PluginRole::Guide)?;
-        let described = player.plugin().describe_assistant().await;
+        let role_plugin = roles.load_role_plugin(plugin.as_str(), PluginRole::Guide)?;
+        let described = role_plugin.plugin().describe_assistant().await;
         let unusable = |why| GuideError::Unusable { plugin: plugin.clone(), why };
         Self::from_persona(plugin, described.map_err(|PluginUnavailable(why)| unusable(why))?)
     }

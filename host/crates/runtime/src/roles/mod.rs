@@ -136,9 +136,12 @@ pub struct SessionRoles {
 
 impl SessionRoles {
     /// Sends runs through the gate behind `audited`, and reports them to `observer`.
-    pub fn new(audited: Arc<AuditedRegistry>, observer: Option<Arc<dyn RunObserver>>) -> Arc<Self> {
+    pub fn new(
+        audited_registry: Arc<AuditedRegistry>,
+        observer: Option<Arc<dyn RunObserver>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            audited_registry: audited,
+            audited_registry,
             observer,
             started_ms: now_ms(),
             run_count: AtomicU64::new(0),
@@ -243,10 +246,13 @@ impl RolePlugin {
         &self,
         run: RoleRunKind,
         context: ToolCallContext,
-        about: &Value,
+        run_arguments: &Value,
     ) -> Result<AdmittedCall, Box<CallReport>> {
-        let run =
-            RequestedCall { context, tool: run.tool_id(&self.name), arguments: about.to_string() };
+        let run = RequestedCall {
+            context,
+            tool: run.tool_id(&self.name),
+            arguments: run_arguments.to_string(),
+        };
         let result = self.roles.audited_registry.admit_role_run(run.clone()).await;
         if let Some(observer) = &self.roles.observer {
             observer.on_decision(&run, &result);

@@ -38,7 +38,7 @@ pub struct PluginChatModel {
 
 /// Returns a plugin as the model of one session.
 pub fn plugin_chat_model(
-    player: RolePlugin,
+    role_plugin: RolePlugin,
     settings: PluginModelConfig,
     session_id: &str,
 ) -> Arc<dyn ChatModel> {
@@ -49,9 +49,8 @@ pub fn plugin_chat_model(
     };
     let (tool_calling, time_max) = (settings.tool_calling, settings.time_max);
     let (session_id, told) = (session_id.to_owned(), Mutex::default());
-    let by_plugin =
-        PluginChatModel { role_plugin: player, settings, session_id, name, reported: told };
-    model::wrap_model(Arc::new(by_plugin), tool_calling, time_max)
+    let chat_model = PluginChatModel { role_plugin, settings, session_id, name, reported: told };
+    model::wrap_model(Arc::new(chat_model), tool_calling, time_max)
 }
 
 impl ChatModel for PluginChatModel {
@@ -82,45 +81,46 @@ impl PluginChatModel {
         request: ModelRequest<'_>,
         on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send),
     ) -> Result<ModelReply, ModelError> {
-        let about = self.run_description(&request);
+        let run_arguments = self.run_description(&request);
         let context = self.role_plugin.roles.new_call_context(&self.session_id);
-        let call = self.role_plugin.admit_run(RoleRunKind::Provider, context, &about).await;
+        let call = self.role_plugin.admit_run(RoleRunKind::Provider, context, &run_arguments).await;
         let call = call.map_err(|report| self.admission_error(*report))?;
-        let playing = self.role_plugin.start_run(&call);
-        let (say, mut said) = mpsc::unbounded_channel();
+        let role_run = self.role_plugin.start_run(&call);
+        let (delta_sender, mut said) = mpsc::unbounded_channel();
         // The provider behind the plugin is unknown, so everything that any provider refuses is
         // left out.
-        let fit = FittedTools::with_strictest_dialect(request.tools);
-        self.report_left_out(&fit, on_delta);
-        let messages = fit.fit_history(request.messages, &self.answer_origin());
-        let fitted = ModelRequest { messages: &messages, tools: fit.tools(), ..request };
-        let generation = self.build_generation(&fitted);
-        let mut answering =
-            std::pin::pin!(self.role_plugin.plugin.generate_answer(call, generation, say));
+        let fitted_tools = FittedTools::with_strictest_dialect(request.tools);
+        self.report_left_out(&fitted_tools, on_delta);
+        let messages = fitted_tools.fit_history(request.messages, &self.answer_origin());
+        let fitted_request =
+            ModelRequest { messages: &messages, tools: fitted_tools.tools(), ..request };
+        let generation = self.build_generation(&fitted_request);
+        let mut answer_future =
+            std::pin::pin!(self.role_plugin.plugin.generate_answer(call, generation, delta_sender));
         let answered = loop {
             tokio::select! {
                 biased;
                 Some(delta) = said.recv() => self.forward_delta(delta, on_delta),
-                answered = &mut answering => break answered,
+                answered = &mut answer_future => break answered,
             }
         };
         while let Ok(delta) = said.try_recv() {
             self.forward_delta(delta, on_delta);
         }
-        playing.finish(&answered.report);
+        role_run.finish(&answered.report);
         let generated = answered.answer.map_err(|failure| self.provider_error(failure))?;
         let mut reply = self.build_reply(generated);
-        fit.restore_arguments(&mut reply.message.calls);
+        fitted_tools.restore_arguments(&mut reply.message.calls);
         Ok(reply)
     }
 
     fn report_left_out(
         &self,
-        fit: &FittedTools,
+        fitted_tools: &FittedTools,
         on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send),
     ) {
         let mut told = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = fit.omitted_tools().iter().filter(|one| told.insert(one.to_string()));
+        let new = fitted_tools.omitted_tools().iter().filter(|one| told.insert(one.to_string()));
         new.cloned().map(model::ReplyDelta::LeftOut).for_each(on_delta);
     }
 

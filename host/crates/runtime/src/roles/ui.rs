@@ -94,19 +94,19 @@ impl UiCommandHandler {
     /// commands.
     pub fn new(
         inputs: InputQueue,
-        canvas: Arc<dyn UiSurface>,
+        surface: Arc<dyn UiSurface>,
     ) -> (Arc<Self>, mpsc::Receiver<UiCommand>) {
-        let (commands, told) = mpsc::channel(COMMANDS_WAITING_MAX);
-        let open = Mutex::default();
+        let (commands, command_receiver) = mpsc::channel(COMMANDS_WAITING_MAX);
+        let open_questions = Mutex::default();
         (
             Arc::new(Self {
-                open_questions: open,
+                open_questions,
                 is_closed: AtomicBool::new(false),
                 inputs,
                 commands,
-                surface: canvas,
+                surface,
             }),
-            told,
+            command_receiver,
         )
     }
 
@@ -135,15 +135,15 @@ impl UiCommandHandler {
 
     /// Marks a question as shown, just before its delivery. A closed question stays closed.
     fn mark_shown(&self, id: u64) {
-        self.with_open_questions(|open| {
-            open.entry(id).and_modify(|seen| *seen = QuestionStatus::Shown);
+        self.with_open_questions(|open_questions| {
+            open_questions.entry(id).and_modify(|status| *status = QuestionStatus::Shown);
         });
     }
 
     /// Removes a question that the UI was shown, to answer it.
     fn take_question(&self, id: u64) -> Result<(), SubmissionError> {
-        let taken = self.with_open_questions(|open| match open.get(&id) {
-            Some(QuestionStatus::Shown) => open.remove(&id),
+        let taken = self.with_open_questions(|open_questions| match open_questions.get(&id) {
+            Some(QuestionStatus::Shown) => open_questions.remove(&id),
             Some(QuestionStatus::Pending) | None => None,
         });
         taken.map(drop).ok_or(SubmissionError::NoSuchQuestion)
@@ -165,7 +165,9 @@ impl UiSession for UiCommandHandler {
         self.take_question(confirmation_id)?;
         let sent = self.send_command(UiCommand::Confirm { confirmation_id, answer });
         if sent == Err(SubmissionError::Full) {
-            self.with_open_questions(|open| open.insert(confirmation_id, QuestionStatus::Shown));
+            self.with_open_questions(|open_questions| {
+                open_questions.insert(confirmation_id, QuestionStatus::Shown)
+            });
         }
         sent
     }
@@ -209,14 +211,14 @@ impl UiEventQueue {
     }
 
     fn take_event(&self) -> Option<Result<UiEvent, DeliveryEnd>> {
-        let mut waiting = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.is_lagging {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_lagging {
             let why = format!("it is more than {EVENTS_WAITING_MAX} events behind");
             return Some(Err(DeliveryEnd::Failed(why)));
         }
-        let event = waiting.events.pop_front();
-        waiting.is_delivering = event.is_some();
-        event.map(Ok).or_else(|| waiting.is_closed.then_some(Err(DeliveryEnd::Done)))
+        let event = state.events.pop_front();
+        state.is_delivering = event.is_some();
+        event.map(Ok).or_else(|| state.is_closed.then_some(Err(DeliveryEnd::Done)))
     }
 
     /// Waits for the next event, or for the end of all events.
@@ -234,10 +236,10 @@ impl UiEventQueue {
 impl UiQueueState {
     fn push(&mut self, event: UiEvent) {
         match (&event, self.events.back_mut()) {
-            (UiEvent::Delta(piece), Some(UiEvent::Delta(last)))
-                if last.len() + piece.len() <= DELTA_BYTES_MAX =>
+            (UiEvent::Delta(text_delta), Some(UiEvent::Delta(last)))
+                if last.len() + text_delta.len() <= DELTA_BYTES_MAX =>
             {
-                return last.push_str(piece);
+                return last.push_str(text_delta);
             }
             // The complete message replaces the pieces that are still in the queue.
             (UiEvent::NewMessage(message), _) if message.author == UiMessageAuthor::Assistant => {
@@ -280,34 +282,34 @@ pub struct UiPluginHandle {
 impl UiPluginHandle {
     /// Starts to deliver events to a plugin. The gate has admitted the run.
     pub fn start(
-        player: RolePlugin,
+        role_plugin: RolePlugin,
         call: AdmittedCall,
         command_handler: Arc<UiCommandHandler>,
     ) -> Self {
         let queue = Arc::new(UiEventQueue::default());
-        let telling =
-            deliver_events(player, call, Arc::clone(&queue), Arc::clone(&command_handler));
-        Self { queue, command_handler, delivery_task: tokio::spawn(telling) }
+        let delivery_task =
+            deliver_events(role_plugin, call, Arc::clone(&queue), Arc::clone(&command_handler));
+        Self { queue, command_handler, delivery_task: tokio::spawn(delivery_task) }
     }
 
     /// Adds an event to the queue.
     pub fn send_event(&self, event: UiEvent) {
-        self.command_handler.with_open_questions(|open| match &event {
+        self.command_handler.with_open_questions(|open_questions| match &event {
             UiEvent::ToolCallRequested(request) => {
-                open.insert(request.confirmation_id, QuestionStatus::Pending);
+                open_questions.insert(request.confirmation_id, QuestionStatus::Pending);
             }
             UiEvent::ConfirmationClosed(id) => {
-                open.remove(id);
+                open_questions.remove(id);
             }
             _ => {}
         });
-        self.queue.update_state(|waiting| waiting.push(event));
+        self.queue.update_state(|state| state.push(event));
     }
 
     /// Whether every event has been delivered.
     pub fn is_idle(&self) -> bool {
-        let waiting = self.queue.state.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.events.is_empty() && !waiting.is_delivering
+        let state = self.queue.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.events.is_empty() && !state.is_delivering
     }
 
     /// Waits until every waiting event is delivered, or the UI has ended.
@@ -325,7 +327,7 @@ impl UiPluginHandle {
 
     /// Delivers the remaining events, and ends.
     pub async fn close(mut self) {
-        self.queue.update_state(|waiting| waiting.is_closed = true);
+        self.queue.update_state(|state| state.is_closed = true);
         // A plugin that takes longer misses the last events.
         let _ = tokio::time::timeout(CLOSE_TIME_MAX, &mut self.delivery_task).await;
         self.delivery_task.abort();
@@ -335,27 +337,29 @@ impl UiPluginHandle {
 /// Delivers events until the end. Only runs with effects or failures are recorded, because a UI
 /// receives every piece of every answer.
 async fn deliver_events(
-    player: RolePlugin,
+    role_plugin: RolePlugin,
     call: AdmittedCall,
     queue: Arc<UiEventQueue>,
-    seat: Arc<UiCommandHandler>,
+    command_handler: Arc<UiCommandHandler>,
 ) -> DeliveryEnd {
-    let ui = player.plugin().create_ui(call.clone(), Arc::clone(&seat) as Arc<dyn UiSession>);
+    let ui = role_plugin
+        .plugin()
+        .create_ui(call.clone(), Arc::clone(&command_handler) as Arc<dyn UiSession>);
     loop {
         let event = match queue.next().await {
             Ok(event) => event,
-            Err(stop) => return stop,
+            Err(delivery_end) => return delivery_end,
         };
-        if let Some(denial) = player.run_denial(&call) {
-            player.start_run(&call).finish(&CallReport::from(Outcome::Denied(denial.clone())));
+        if let Some(denial) = role_plugin.run_denial(&call) {
+            role_plugin.start_run(&call).finish(&CallReport::from(Outcome::Denied(denial.clone())));
             return DeliveryEnd::Failed(format!("{}: {}", denial.what, denial.why));
         }
         if let UiEvent::ToolCallRequested(request) = &event {
-            seat.mark_shown(request.confirmation_id);
+            command_handler.mark_shown(request.confirmation_id);
         }
-        let playing = player.start_silent_run(&call);
+        let role_run = role_plugin.start_silent_run(&call);
         let report: CallReport = ui.handle_event(event).await;
-        playing.finish(&report);
+        role_run.finish(&report);
         if let Some(why) = failure_reason(&report) {
             return DeliveryEnd::Failed(why);
         }
@@ -383,22 +387,22 @@ mod tests {
 
     #[test]
     fn pieces_melt_into_one_and_the_whole_stands_for_them() {
-        let mut waiting = UiQueueState::default();
+        let mut state = UiQueueState::default();
         for event in [delta("a"), delta("b"), UiEvent::ReadyForInput, delta("c")] {
-            waiting.push(event);
+            state.push(event);
         }
-        assert_eq!(waiting.events, [delta("ab"), UiEvent::ReadyForInput, delta("c")]);
+        assert_eq!(state.events, [delta("ab"), UiEvent::ReadyForInput, delta("c")]);
         let whole =
             new_message_event(UiMessageAuthor::Assistant, UiTextFormat::Markdown, "abc", None);
-        waiting.push(whole.clone());
-        assert_eq!(waiting.events, [UiEvent::ReadyForInput, whole]);
+        state.push(whole.clone());
+        assert_eq!(state.events, [UiEvent::ReadyForInput, whole]);
     }
 
     #[test]
     fn a_flood_of_pieces_takes_no_room_and_one_of_events_ends_it() {
         let queue = UiEventQueue::default();
         let long = "x".repeat(DELTA_BYTES_MAX / 2);
-        (0..10).for_each(|_| queue.update_state(|waiting| waiting.push(delta(&long))));
+        (0..10).for_each(|_| queue.update_state(|state| state.push(delta(&long))));
         assert_eq!(queue.state.lock().unwrap().events.len(), 5);
         (0..EVENTS_WAITING_MAX)
             .for_each(|_| queue.update_state(|it| it.push(UiEvent::ReadyForInput)));
@@ -411,13 +415,14 @@ mod tests {
     #[tokio::test]
     async fn whoever_shows_no_more_has_nothing_to_say() {
         let (inputs, _waiting) = InputQueue::new();
-        let (seat, _commands) = UiCommandHandler::new(inputs, Arc::new(Nowhere));
-        seat.with_open_questions(|open| open.insert(7, QuestionStatus::Shown));
-        seat.close();
+        let (command_handler, _commands) = UiCommandHandler::new(inputs, Arc::new(Nowhere));
+        command_handler
+            .with_open_questions(|open_questions| open_questions.insert(7, QuestionStatus::Shown));
+        command_handler.close();
         let said = [
-            seat.submit_input("hello".to_owned()),
-            seat.answer_question(7, ApprovalAnswer::Once),
-            seat.cancel_turn(),
+            command_handler.submit_input("hello".to_owned()),
+            command_handler.answer_question(7, ApprovalAnswer::Once),
+            command_handler.cancel_turn(),
         ];
         assert!(said.iter().all(|said| *said == Err(SubmissionError::Ended)), "{said:?}");
     }
@@ -425,41 +430,48 @@ mod tests {
     #[tokio::test]
     async fn a_question_is_answered_once_and_only_when_it_was_shown() {
         let (inputs, _waiting) = InputQueue::new();
-        let (seat, mut commands) = UiCommandHandler::new(inputs, Arc::new(Nowhere));
-        let ask = |id| seat.with_open_questions(|open| open.insert(id, QuestionStatus::Pending));
+        let (command_handler, mut commands) = UiCommandHandler::new(inputs, Arc::new(Nowhere));
+        let ask = |id| {
+            command_handler.with_open_questions(|open_questions| {
+                open_questions.insert(id, QuestionStatus::Pending)
+            })
+        };
         assert_eq!(
-            seat.answer_question(7, ApprovalAnswer::Once),
+            command_handler.answer_question(7, ApprovalAnswer::Once),
             Err(SubmissionError::NoSuchQuestion)
         );
         ask(7);
         assert_eq!(
-            seat.answer_question(7, ApprovalAnswer::Once),
+            command_handler.answer_question(7, ApprovalAnswer::Once),
             Err(SubmissionError::NoSuchQuestion)
         );
-        seat.mark_shown(7);
-        assert_eq!(seat.answer_question(7, ApprovalAnswer::Once), Ok(()));
+        command_handler.mark_shown(7);
+        assert_eq!(command_handler.answer_question(7, ApprovalAnswer::Once), Ok(()));
         assert_eq!(
-            seat.answer_question(7, ApprovalAnswer::No { reason: None }),
+            command_handler.answer_question(7, ApprovalAnswer::No { reason: None }),
             Err(SubmissionError::NoSuchQuestion)
         );
         let confirm = UiCommand::Confirm { confirmation_id: 7, answer: ApprovalAnswer::Once };
         assert_eq!(commands.recv().await, Some(confirm));
         // The question was closed before the UI received it.
-        seat.mark_shown(8);
+        command_handler.mark_shown(8);
         assert_eq!(
-            seat.answer_question(8, ApprovalAnswer::Once),
+            command_handler.answer_question(8, ApprovalAnswer::Once),
             Err(SubmissionError::NoSuchQuestion)
         );
         for id in 0..=COMMANDS_WAITING_MAX as u64 {
             ask(id);
-            seat.mark_shown(id);
+            command_handler.mark_shown(id);
         }
         let answers: Vec<_> = (0..=COMMANDS_WAITING_MAX as u64)
-            .map(|id| seat.answer_question(id, ApprovalAnswer::Once))
+            .map(|id| command_handler.answer_question(id, ApprovalAnswer::Once))
             .collect();
         assert_eq!(answers.last(), Some(&Err(SubmissionError::Full)));
-        assert!(seat.with_open_questions(|open| open.contains_key(&(COMMANDS_WAITING_MAX as u64))));
+        assert!(
+            command_handler
+                .with_open_questions(|open| open.contains_key(&(COMMANDS_WAITING_MAX as u64)))
+        );
         drop(commands);
-        assert_eq!(seat.cancel_turn(), Err(SubmissionError::Ended));
+        assert_eq!(command_handler.cancel_turn(), Err(SubmissionError::Ended));
     }
 }

@@ -40,48 +40,48 @@ impl NativeScript {
     /// Runs a call that has passed the gate. Dropping the future ends the program.
     pub(crate) async fn run_call(
         &self,
-        warden: &dyn HostCallAuthorizer,
+        authorizer: &dyn HostCallAuthorizer,
         call: &AdmittedCall,
     ) -> CallReport {
         let started = Instant::now();
-        let grant = warden.current_grant();
+        let grant = authorizer.current_grant();
         let mut report = match self.call_slots.acquire_slot(grant.limits()).await {
-            Ok(_place) => self.run_in_slot(warden, call).await,
-            Err(none) => {
-                let message = format!("{} {none}", grant.plugin());
+            Ok(_slot) => self.run_in_slot(authorizer, call).await,
+            Err(slot_error) => {
+                let message = format!("{} {slot_error}", grant.plugin());
                 Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message)).into()
             }
         };
-        warden.redactor().redact_report(&mut report);
+        authorizer.redactor().redact_report(&mut report);
         CallReport { elapsed: started.elapsed(), ..report }
     }
 
     async fn run_in_slot(
         &self,
-        warden: &dyn HostCallAuthorizer,
+        authorizer: &dyn HostCallAuthorizer,
         call: &AdmittedCall,
     ) -> CallReport {
         // Read the grant again, because it may have been revoked while the call waited for a place.
-        let grant = warden.current_grant();
+        let grant = authorizer.current_grant();
         let Some(process) = grant.process() else {
             return denied_report(native_run_denial(&grant));
         };
-        let spec = spec::build_spec(&self.script, &grant, process, warden);
-        let mut work = ProgramRunGuard { program: &spec.program, call, has_ended: false };
-        let ended =
+        let spec = spec::build_spec(&self.script, &grant, process, authorizer);
+        let mut run_guard = ProgramRunGuard { program: &spec.program, call, has_ended: false };
+        let result =
             sallyport_process::run_program(&self.stage, &spec, call.arguments_text().as_bytes())
                 .await;
-        work.has_ended = true;
-        match ended {
-            Ok(finished) => {
+        run_guard.has_ended = true;
+        match result {
+            Ok(process_result) => {
                 // Redact before the text is cut, because a cut inside a secret would hide it from
                 // the redactor.
-                let stderr = warden.redactor().redact_text(&finished.stderr).into_owned();
-                let finished = ProcessResult { stderr, ..finished };
+                let stderr = authorizer.redactor().redact_text(&process_result.stderr).into_owned();
+                let process_result = ProcessResult { stderr, ..process_result };
                 FinishedScriptRun {
                     script: &self.script,
                     spec: &spec,
-                    process_result: finished,
+                    process_result,
                     grant: &grant,
                 }
                 .call_report()

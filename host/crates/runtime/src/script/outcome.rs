@@ -65,14 +65,14 @@ impl FinishedScriptRun<'_> {
         }
     }
 
-    fn failure_outcome(&self, kind: FailureKind, how: String) -> Outcome {
-        let said = end_of_text(self.process_result.stderr.trim());
-        if let Some(denial) = self.file_access_denial(&how, &said) {
+    fn failure_outcome(&self, kind: FailureKind, cause: String) -> Outcome {
+        let stderr_text = end_of_text(self.process_result.stderr.trim());
+        if let Some(denial) = self.file_access_denial(&cause, &stderr_text) {
             return Outcome::Denied(denial);
         }
-        let message = match said.is_empty() {
-            true => format!("{} failed ({how}) without a message", self.tool_name()),
-            false => format!("{} failed ({how}): {said}", self.tool_name()),
+        let message = match stderr_text.is_empty() {
+            true => format!("{} failed ({cause}) without a message", self.tool_name()),
+            false => format!("{} failed ({cause}): {stderr_text}", self.tool_name()),
         };
         Outcome::Failed(CallFailure::new(kind, message))
     }
@@ -80,8 +80,8 @@ impl FinishedScriptRun<'_> {
     /// Returns a denial if standard error shows that a file was not accessible. Only the program
     /// knows which file, so this text is the only evidence. It decides only how the failure is
     /// reported.
-    fn file_access_denial(&self, how: &str, said: &str) -> Option<Denial> {
-        if !ACCESS_DENIED_MARKERS.iter().any(|words| said.contains(words)) {
+    fn file_access_denial(&self, cause: &str, stderr_text: &str) -> Option<Denial> {
+        if !ACCESS_DENIED_MARKERS.iter().any(|marker| stderr_text.contains(marker)) {
             return None;
         }
         let why = match self.grant.fs().is_empty() {
@@ -89,7 +89,7 @@ impl FinishedScriptRun<'_> {
             false => "the file may lie outside the folders that its policy grants",
         };
         Some(Denial {
-            what: format!("{} failed ({how}): {said}", self.tool_name()),
+            what: format!("{} failed ({cause}): {stderr_text}", self.tool_name()),
             why: why.to_owned(),
             fix: self.grant.missing_files_fix(None, FsAccess::Read),
             nobody_to_ask: false,
@@ -135,9 +135,9 @@ impl FinishedScriptRun<'_> {
 }
 
 /// Returns the end of a text, made safe to show.
-fn end_of_text(said: &str) -> String {
-    let skipped = said.chars().count().saturating_sub(STDERR_CHARS_MAX);
-    let end: String = said.chars().skip(skipped).collect();
+fn end_of_text(stderr_text: &str) -> String {
+    let skipped = stderr_text.chars().count().saturating_sub(STDERR_CHARS_MAX);
+    let end: String = stderr_text.chars().skip(skipped).collect();
     let mark = if skipped > 0 { "… " } else { "" };
     format!("{mark}{}", text::escape_multiline(&end))
 }

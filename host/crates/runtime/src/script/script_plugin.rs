@@ -82,11 +82,11 @@ impl ScriptPlugin {
 /// Returns the manifest of a folder that has none. A component runs in the sandbox, so it requests
 /// nothing. A native program requests to run as one.
 fn derive_manifest(script: &Script, remarks: &mut Vec<String>) -> Result<Manifest, NameError> {
-    let written = &script.definition.name;
-    let name: PluginName = written.to_ascii_lowercase().replace('.', "_").parse()?;
-    if name.as_str() != written {
-        let written = text::escape_line(written);
-        remarks.push(format!("the plugin of the tool {written} is called {name}"));
+    let original_name = &script.definition.name;
+    let name: PluginName = original_name.to_ascii_lowercase().replace('.', "_").parse()?;
+    if name.as_str() != original_name {
+        let original_name = text::escape_line(original_name);
+        remarks.push(format!("the plugin of the tool {original_name} is called {name}"));
     }
     let description = script.definition.description.clone();
     Ok(match script.program.kind {

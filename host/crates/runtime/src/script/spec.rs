@@ -14,7 +14,7 @@ pub(super) fn build_spec(
     script: &Script,
     grant: &Grant,
     process: &ProcessGrant,
-    warden: &dyn HostCallAuthorizer,
+    authorizer: &dyn HostCallAuthorizer,
 ) -> ProcessSpec {
     ProcessSpec {
         program: script.program.path.clone(),
@@ -29,7 +29,7 @@ pub(super) fn build_spec(
             MissingWallPolicy::Required
         },
         limits: process_limits(script, grant),
-        env: granted_variables(grant, warden),
+        env: granted_variables(grant, authorizer),
     }
 }
 
@@ -39,12 +39,12 @@ fn granted_paths(grant: &Grant, access: FsAccess) -> Vec<PathBuf> {
 }
 
 /// Returns the granted variables that are set.
-fn granted_variables(grant: &Grant, warden: &dyn HostCallAuthorizer) -> Vec<(String, String)> {
-    let set = grant
+fn granted_variables(grant: &Grant, authorizer: &dyn HostCallAuthorizer) -> Vec<(String, String)> {
+    let variables = grant
         .env()
         .iter()
-        .filter_map(|name| Some((name.clone(), warden.environment_variable(name)?)));
-    set.collect()
+        .filter_map(|name| Some((name.clone(), authorizer.environment_variable(name)?)));
+    variables.collect()
 }
 
 /// Returns the limits of the policy, with the script's own timeout if that is shorter. Limits that

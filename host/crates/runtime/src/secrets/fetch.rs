@@ -59,12 +59,12 @@ pub(super) fn secret_file_stamp(source: &SecretSource) -> Option<SecretFileStamp
 pub(super) fn start_fetching(
     read: &SecretReader,
     wanted: &[SecretFetchRequest],
-    brings: &Sender<SecretFetchResult>,
+    results: &Sender<SecretFetchResult>,
 ) -> io::Result<()> {
     let queue: Arc<Mutex<VecDeque<_>>> = Arc::new(Mutex::new(wanted.iter().cloned().collect()));
     for started in 0..wanted.len().min(FETCHERS_MAX) {
-        let (read, queue, brings) = (Arc::clone(read), Arc::clone(&queue), brings.clone());
-        let work = move || fetch_from_queue(&read, &queue, &brings);
+        let (read, queue, results) = (Arc::clone(read), Arc::clone(&queue), results.clone());
+        let work = move || fetch_from_queue(&read, &queue, &results);
         let spawned = thread::Builder::new().name("secrets".to_owned()).spawn(work);
         if let (Err(error), 0) = (spawned, started) {
             return Err(error);
@@ -76,12 +76,12 @@ pub(super) fn start_fetching(
 fn fetch_from_queue(
     read: &SecretReader,
     queue: &Mutex<VecDeque<SecretFetchRequest>>,
-    brings: &Sender<SecretFetchResult>,
+    results: &Sender<SecretFetchResult>,
 ) {
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     while let Some(wanted) = next() {
         let (stamp, value) = (secret_file_stamp(&wanted.source), read(&wanted.source));
         // The receiver may be gone.
-        let _ = brings.send(SecretFetchResult { request: wanted, stamp, value });
+        let _ = results.send(SecretFetchResult { request: wanted, stamp, value });
     }
 }

@@ -93,7 +93,7 @@ impl Vault {
     }
 
     fn with_reader(reader: SecretReader, time_max: Duration) -> Self {
-        let kept = VaultState {
+        let state = VaultState {
             policy_revision: None,
             policy_secrets: BTreeMap::new(),
             current_values: BTreeMap::new(),
@@ -105,14 +105,14 @@ impl Vault {
             keyrings_checked_at: Instant::now(),
             redactor: Arc::new(Redactor::empty()),
         };
-        Self { reader, time_max, state: Mutex::new(kept) }
+        Self { reader, time_max, state: Mutex::new(state) }
     }
 
     /// Adds the keys that the program itself sends to servers to the redactor.
     pub fn add_redacted_keys(&self, own: impl IntoIterator<Item = (String, Secret)>) {
-        let mut kept = self.lock_state();
-        kept.host_keys.extend(own);
-        kept.rebuild_redactor();
+        let mut state = self.lock_state();
+        state.host_keys.extend(own);
+        state.rebuild_redactor();
     }
 
     /// Fetches every secret that an edition of the policy names: new ones immediately, and the
@@ -120,21 +120,21 @@ impl Vault {
     /// The redactor is locked meanwhile, so it always contains every value that could be fetched.
     pub fn fetch_named_secrets<'p>(
         &self,
-        edition: u64,
+        policy_revision: u64,
         named: impl FnOnce() -> Vec<(&'p str, &'p SecretSource)>,
     ) -> Vec<SecretRemark> {
-        let mut kept = self.lock_state();
-        let wanted = match kept.policy_revision == Some(edition) {
-            true => kept.changed_secrets(),
+        let mut state = self.lock_state();
+        let wanted = match state.policy_revision == Some(policy_revision) {
+            true => state.changed_secrets(),
             false => {
-                kept.policy_revision = Some(edition);
-                kept.update_named_secrets(named())
+                state.policy_revision = Some(policy_revision);
+                state.update_named_secrets(named())
             }
         };
-        if wanted.is_empty() && kept.pending.is_empty() {
+        if wanted.is_empty() && state.pending.is_empty() {
             return Vec::new();
         }
-        self.fetch_with_remarks(&mut kept, &wanted)
+        self.fetch_with_remarks(&mut state, &wanted)
     }
 
     /// Returns the value of a secret, and fetches it if necessary. A redactor obtained afterwards
@@ -144,18 +144,18 @@ impl Vault {
     ///
     /// The value is missing or invalid, or does not arrive in time. The next call tries again.
     pub fn get(&self, name: &str, source: &SecretSource) -> Result<Secret, VaultError> {
-        let mut kept = self.lock_state();
+        let mut state = self.lock_state();
         let wanted = SecretFetchRequest { name: name.to_owned(), source: source.clone() };
-        if let Some(secret) = kept.cached_secret(&wanted) {
+        if let Some(secret) = state.cached_secret(&wanted) {
             return Ok(secret);
         }
         let mut problem = None;
-        for brought in self.fetch_values(&mut kept, std::slice::from_ref(&wanted)) {
-            if brought.request == wanted {
-                problem = brought.value.err();
+        for fetched in self.fetch_values(&mut state, std::slice::from_ref(&wanted)) {
+            if fetched.request == wanted {
+                problem = fetched.value.err();
             }
         }
-        kept.cached_secret(&wanted).ok_or_else(|| {
+        state.cached_secret(&wanted).ok_or_else(|| {
             let late = SecretProblem::Late { time: self.time_max };
             vault_error(name, SecretAction::Read, source)(problem.unwrap_or(late))
         })
@@ -199,61 +199,61 @@ impl Vault {
     /// Fetches values and returns the remarks that are new.
     fn fetch_with_remarks(
         &self,
-        kept: &mut VaultState,
+        state: &mut VaultState,
         wanted: &[SecretFetchRequest],
     ) -> Vec<SecretRemark> {
-        let brought = self.fetch_values(kept, wanted);
+        let fetched = self.fetch_values(state, wanted);
         let mut remarks = Vec::new();
-        for SecretFetchResult { request: SecretFetchRequest { name, source }, value, .. } in brought
+        for SecretFetchResult { request: SecretFetchRequest { name, source }, value, .. } in fetched
         {
             // A known value stays in use even if its source can no longer be read.
             let Err(problem) = value else { continue };
-            if !kept.current_values.contains_key(&name) {
+            if !state.current_values.contains_key(&name) {
                 let error = vault_error(&name, SecretAction::Read, &source)(problem);
                 remarks.push(SecretRemark::Unavailable(error));
             }
         }
-        let short = kept
+        let short = state
             .redactor
             .too_short_names()
             .iter()
-            .filter(|name| kept.policy_secrets.contains_key(*name));
+            .filter(|name| state.policy_secrets.contains_key(*name));
         remarks.extend(short.cloned().map(SecretRemark::TooShort));
-        remarks.retain(|remark| kept.reported.insert(remark.to_string()));
+        remarks.retain(|remark| state.reported.insert(remark.to_string()));
         remarks
     }
 
     /// Fetches values within the time limit, and stores all that arrive, including late ones.
     fn fetch_values(
         &self,
-        kept: &mut VaultState,
+        state: &mut VaultState,
         wanted: &[SecretFetchRequest],
     ) -> Vec<SecretFetchResult> {
-        let mut brought = kept.receive_arrived(Instant::now(), &[]);
-        let is_new = |one: &&SecretFetchRequest| !kept.pending.contains(one);
+        let mut fetched = state.receive_arrived(Instant::now(), &[]);
+        let is_new = |one: &&SecretFetchRequest| !state.pending.contains(one);
         let new: Vec<SecretFetchRequest> = wanted.iter().filter(is_new).cloned().collect();
-        let begun = fetch::start_fetching(&self.reader, &new, &kept.results.0);
-        if begun.is_ok() {
-            kept.pending.extend(new.iter().cloned());
-            brought.extend(kept.receive_arrived(Instant::now() + self.time_max, &new));
+        let started = fetch::start_fetching(&self.reader, &new, &state.results.0);
+        if started.is_ok() {
+            state.pending.extend(new.iter().cloned());
+            fetched.extend(state.receive_arrived(Instant::now() + self.time_max, &new));
         }
-        kept.store_results(&brought);
-        let problem = || match &begun {
+        state.store_results(&fetched);
+        let problem = || match &started {
             Ok(()) => SecretProblem::Late { time: self.time_max },
             Err(error) => SecretProblem::Io(error.kind().into()),
         };
-        let has_come =
-            |one: &SecretFetchRequest| brought.iter().any(|brought| brought.request == *one);
+        let has_arrived =
+            |one: &SecretFetchRequest| fetched.iter().any(|fetched| fetched.request == *one);
         let missing: Vec<SecretFetchRequest> =
-            wanted.iter().filter(|one| !has_come(one)).cloned().collect();
+            wanted.iter().filter(|one| !has_arrived(one)).cloned().collect();
         let missing = missing.into_iter();
         let missing = missing.map(|wanted| SecretFetchResult {
             request: wanted,
             stamp: None,
             value: Err(problem()),
         });
-        brought.extend(missing);
-        brought
+        fetched.extend(missing);
+        fetched
     }
 
     fn lock_state(&self) -> MutexGuard<'_, VaultState> {
@@ -296,10 +296,10 @@ impl VaultState {
         let all = self.policy_secrets.iter().map(|(name, (source, stamp))| {
             (SecretFetchRequest { name: name.clone(), source: source.clone() }, *stamp)
         });
-        let answer = all.filter(|(wanted, _)| !self.pending.contains(wanted));
-        let changed = answer.filter(|(wanted, then)| match wanted.source {
+        let responsive = all.filter(|(wanted, _)| !self.pending.contains(wanted));
+        let changed = responsive.filter(|(wanted, old_stamp)| match wanted.source {
             SecretSource::Env(_) => false,
-            SecretSource::File(_) => secret_file_stamp(&wanted.source) != *then,
+            SecretSource::File(_) => secret_file_stamp(&wanted.source) != *old_stamp,
             SecretSource::Keyring { .. } => is_time,
         });
         changed.map(|(wanted, _)| wanted).collect()
@@ -316,15 +316,15 @@ impl VaultState {
             let is_awaited = self.pending.iter().any(|one| awaited.contains(one));
             let end = if is_awaited { end } else { Instant::now() };
             let left = end.saturating_duration_since(Instant::now());
-            let Ok(brought) = self.results.1.recv_timeout(left) else { return all };
-            self.pending.retain(|one| *one != brought.request);
-            all.push(brought);
+            let Ok(fetched) = self.results.1.recv_timeout(left) else { return all };
+            self.pending.retain(|one| *one != fetched.request);
+            all.push(fetched);
         }
     }
 
-    fn store_results(&mut self, brought: &[SecretFetchResult]) {
+    fn store_results(&mut self, fetched: &[SecretFetchResult]) {
         let mut has_changed = false;
-        for SecretFetchResult { request: wanted, stamp, value } in brought {
+        for SecretFetchResult { request: wanted, stamp, value } in fetched {
             if let Some((source, at)) = self.policy_secrets.get_mut(&wanted.name)
                 && *source == wanted.source
             {
@@ -359,11 +359,12 @@ impl VaultState {
 
     /// Rebuilds the redactor. For a value with several names, the policy's name is shown.
     fn rebuild_redactor(&mut self) {
-        let present =
+        let current_values =
             self.current_values.iter().map(|(name, value)| (name.as_str(), &value.secret));
-        let earlier = self.replaced_values.iter().map(|(name, secret)| (name.as_str(), secret));
+        let replaced_values =
+            self.replaced_values.iter().map(|(name, secret)| (name.as_str(), secret));
         let own = self.host_keys.iter().map(|(name, secret)| (name.as_str(), secret));
-        self.redactor = Arc::new(Redactor::new(present.chain(earlier).chain(own)));
+        self.redactor = Arc::new(Redactor::new(current_values.chain(replaced_values).chain(own)));
     }
 }
 
@@ -406,13 +407,13 @@ pub fn check_writable(name: &str, source: &SecretSource) -> Result<(), VaultErro
 
 fn vault_error(
     name: &str,
-    act: SecretAction,
-    place: &SecretSource,
+    action: SecretAction,
+    secret_source: &SecretSource,
 ) -> impl FnOnce(SecretProblem) -> VaultError {
     move |problem| VaultError {
         name: name.to_owned(),
-        action: act,
-        secret_source: place.clone(),
+        action,
+        secret_source: secret_source.clone(),
         problem,
     }
 }

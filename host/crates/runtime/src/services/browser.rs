@@ -108,8 +108,9 @@ mod tests {
         let shown = Arc::new(Mutex::new(Vec::new()));
         for command in ["none", "/there/is/no/such/program"] {
             let told = Arc::clone(&shown);
-            let tell = Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()));
-            let browser = Browser::new(Some(command), &Env::from_pairs([]), true, tell);
+            let message_sink =
+                Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()));
+            let browser = Browser::new(Some(command), &Env::from_pairs([]), true, message_sink);
             assert_eq!(browser.open_url("https://example.com/"), UrlOpenResult::Shown);
         }
         assert_eq!(*shown.lock().unwrap(), ["open this page: https://example.com/"; 2]);

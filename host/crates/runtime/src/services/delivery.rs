@@ -38,33 +38,33 @@ struct DeliveryStop;
 
 impl NotificationDelivery {
     /// Delivers messages until the sender is dropped or the session ends.
-    pub(super) async fn run_delivery(self, mut words: mpsc::Receiver<DeliveryEvent>) {
-        let entered = self.register_presence().await;
-        let (mut look, mut beat) =
+    pub(super) async fn run_delivery(self, mut delivery_events: mpsc::Receiver<DeliveryEvent>) {
+        let is_registered = self.register_presence().await;
+        let (mut next_poll, mut next_heartbeat) =
             (Instant::now() + POLL_INTERVAL, Instant::now() + heartbeat_interval());
         // Messages that waited for the session to be resumed are late.
-        let mut last = self.deliver_waiting(true).await;
-        while last.is_ok() {
-            last = tokio::select! {
-                word = words.recv() => match word {
+        let mut result = self.deliver_waiting(true).await;
+        while result.is_ok() {
+            result = tokio::select! {
+                word = delivery_events.recv() => match word {
                     Some(DeliveryEvent::CheckStore) => self.deliver_waiting(false).await,
                     Some(DeliveryEvent::Progress { call_id, progress }) => {
                         self.send_command(FrontEndCommand::Progress { call_id, progress }).await
                     }
                     None => Err(DeliveryStop),
                 },
-                () = sleep_until(look) => {
-                    look = Instant::now() + POLL_INTERVAL;
+                () = sleep_until(next_poll) => {
+                    next_poll = Instant::now() + POLL_INTERVAL;
                     self.deliver_waiting(false).await
                 }
-                () = sleep_until(beat) => {
-                    beat = Instant::now() + heartbeat_interval();
+                () = sleep_until(next_heartbeat) => {
+                    next_heartbeat = Instant::now() + heartbeat_interval();
                     self.with_store(|store, _| store.presence().send_heartbeat(now_ms())).await;
                     Ok(())
                 }
             };
         }
-        if entered {
+        if is_registered {
             self.with_store(|store, session_id| store.presence().mark_closed(session_id)).await;
         }
     }
@@ -77,17 +77,17 @@ impl NotificationDelivery {
     /// Takes the waiting messages and hands them over.
     async fn deliver_waiting(&self, is_late: bool) -> Result<(), DeliveryStop> {
         let take = |store: &HostStore, id: &str| store.notices().take_batch(USER, id, now_ms());
-        let Some(mut taken) = self.with_store(take).await.filter(|taken| !taken.is_empty()) else {
+        let Some(mut batch) = self.with_store(take).await.filter(|batch| !batch.is_empty()) else {
             return Ok(());
         };
-        if taken.discarded_count > 0 {
-            (self.message_sink)(&format!("{} older messages were dropped", taken.discarded_count));
+        if batch.discarded_count > 0 {
+            (self.message_sink)(&format!("{} older messages were dropped", batch.discarded_count));
         }
-        if self.send_to_session(std::mem::take(&mut taken.notices), is_late).await.is_err() {
-            self.return_to_store(taken).await;
+        if self.send_to_session(std::mem::take(&mut batch.notices), is_late).await.is_err() {
+            self.return_to_store(batch).await;
             return Err(DeliveryStop);
         }
-        self.with_store(move |store, _| store.notices().confirm_shown(&taken)).await;
+        self.with_store(move |store, _| store.notices().confirm_shown(&batch)).await;
         Ok(())
     }
 
@@ -99,16 +99,16 @@ impl NotificationDelivery {
         is_late: bool,
     ) -> Result<(), DeliveryStop> {
         let count = notices.len() as u64;
-        let handed = self.delivered_count.fetch_add(count, Ordering::Relaxed) + count;
+        let delivered_count = self.delivered_count.fetch_add(count, Ordering::Relaxed) + count;
         for notice in notices {
             let notice = PluginNotice { late: notice.late || is_late, ..notice };
             self.send_command(FrontEndCommand::Notice(notice)).await?;
         }
-        self.handle.wait_for_notices(handed).await.map_err(|_| DeliveryStop)
+        self.handle.wait_for_notices(delivered_count).await.map_err(|_| DeliveryStop)
     }
 
-    async fn return_to_store(&self, taken: NoticeBatch) {
-        self.with_store(move |store, _| store.notices().release_batch(&taken)).await;
+    async fn return_to_store(&self, batch: NoticeBatch) {
+        self.with_store(move |store, _| store.notices().release_batch(&batch)).await;
     }
 
     async fn send_command(&self, command: FrontEndCommand) -> Result<(), DeliveryStop> {
@@ -238,13 +238,13 @@ mod tests {
         attendance.unsubscribe().await;
         let mut kept = 0;
         loop {
-            let taken = store.notices().take_batch(USER, ID, now_ms()).unwrap();
-            if taken.is_empty() {
+            let batch = store.notices().take_batch(USER, ID, now_ms()).unwrap();
+            if batch.is_empty() {
                 break;
             }
             // Messages that wait for long are gathered, one per line; none is dropped.
-            assert_eq!(taken.discarded_count, 0);
-            kept += taken.notices.iter().map(|notice| notice.text.lines().count()).sum::<usize>();
+            assert_eq!(batch.discarded_count, 0);
+            kept += batch.notices.iter().map(|notice| notice.text.lines().count()).sum::<usize>();
         }
         let written = written.load(Ordering::Relaxed);
         assert!(written < MANY && written + kept >= MANY, "{written} written, {kept} kept");

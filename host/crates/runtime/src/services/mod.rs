@@ -72,15 +72,10 @@ pub struct HostServices {
 impl HostServices {
     /// Creates the services. Each is opened at its first use.
     pub fn new(parts: HostServicesParts) -> Self {
-        let HostServicesParts {
-            store,
-            browser,
-            package_index: index,
-            package_folder: packages,
-            message_sink: tell,
-        } = parts;
+        let HostServicesParts { store, browser, package_index, package_folder, message_sink } =
+            parts;
         let alarm = Arc::new(TimerAlarm::default());
-        let notification_hub = Arc::new(NotificationHub::new(store.clone(), tell));
+        let notification_hub = Arc::new(NotificationHub::new(store.clone(), message_sink));
         let services = Services {
             state: Some(Arc::new(store.state())),
             timers: Some(Arc::new(NotifyingTimers {
@@ -89,7 +84,7 @@ impl HostServices {
             })),
             notices: Some(Arc::clone(&notification_hub) as Arc<_>),
             url_opener: Some(Arc::new(browser)),
-            packages: Some(Arc::new(LazyPackageIndex::new(index, packages))),
+            packages: Some(Arc::new(LazyPackageIndex::new(package_index, package_folder))),
         };
         Self { services, notification_hub, alarm }
     }

@@ -58,23 +58,23 @@ impl NotificationHub {
     /// Starts to deliver messages to a session, stored ones first. Must be called within a tokio
     /// runtime.
     pub fn subscribe(self: &Arc<Self>, session_id: &str, handle: SessionHandle) -> Subscription {
-        let (words, inbox) = mpsc::channel(EVENTS_WAITING_MAX);
-        let (store, tell) = (self.store.clone(), Arc::clone(&self.message_sink));
+        let (event_sender, inbox) = mpsc::channel(EVENTS_WAITING_MAX);
+        let (store, message_sink) = (self.store.clone(), Arc::clone(&self.message_sink));
         let session_id = session_id.to_owned();
-        let carried = session_id.clone();
-        let (handed, told) = (AtomicU64::new(0), OnceLock::new());
-        let courier = NotificationDelivery {
-            session_id: carried,
+        let delivery_session_id = session_id.clone();
+        let (delivered_count, error_reported) = (AtomicU64::new(0), OnceLock::new());
+        let delivery_task = NotificationDelivery {
+            session_id: delivery_session_id,
             store,
             handle,
-            message_sink: tell,
-            delivered_count: handed,
-            error_reported: told,
+            message_sink,
+            delivered_count,
+            error_reported,
         };
-        let courier = tokio::spawn(courier.run_delivery(inbox));
+        let delivery_task = tokio::spawn(delivery_task.run_delivery(inbox));
         self.open_conversations()
-            .push(OpenConversation { session_id: session_id.clone(), events: words });
-        Subscription { notification_hub: Arc::clone(self), session_id, delivery_task: courier }
+            .push(OpenConversation { session_id: session_id.clone(), events: event_sender });
+        Subscription { notification_hub: Arc::clone(self), session_id, delivery_task }
     }
 
     /// Stores a message and wakes the couriers. May block.
@@ -87,19 +87,22 @@ impl NotificationHub {
         notice: &PluginNotice,
         delivery: DeliveryTime,
     ) -> Result<(), NoticeError> {
-        let unkept = |error: StoreError| NoticeError::Unavailable(error.to_string());
+        let unavailable = |error: StoreError| NoticeError::Unavailable(error.to_string());
         let notice = PluginNotice {
-            audience: self.effective_audience(notice).map_err(unkept)?,
+            audience: self.effective_audience(notice).map_err(unavailable)?,
             ..notice.clone()
         };
-        let kept = self.store.notices();
+        let notice_store = self.store.notices();
         match delivery {
-            DeliveryTime::Immediate => kept.store_notice(USER, &notice).map_err(unkept)?,
+            DeliveryTime::Immediate => {
+                notice_store.store_notice(USER, &notice).map_err(unavailable)?
+            }
             DeliveryTime::Batched(after) => {
-                let is_kept =
-                    kept.store_or_merge(USER, &notice, now_ms(), after).map_err(unkept)?;
+                let is_stored = notice_store
+                    .store_or_merge(USER, &notice, now_ms(), after)
+                    .map_err(unavailable)?;
                 // The couriers look when its time has come.
-                return if is_kept { Ok(()) } else { Err(NoticeError::Full) };
+                return if is_stored { Ok(()) } else { Err(NoticeError::Full) };
             }
         }
         for open in self.open_conversations().iter() {
@@ -138,11 +141,11 @@ impl NoticeService for NotificationHub {
 
     fn report_progress(&self, call: &ToolCallContext, _: &ToolId, progress: CallProgress) {
         let open = self.open_conversations();
-        let of_call = open.iter().find(|open| open.session_id == call.session_id);
-        let word = DeliveryEvent::Progress { call_id: call.call_id.clone(), progress };
-        if let Some(open) = of_call {
+        let conversation = open.iter().find(|open| open.session_id == call.session_id);
+        let event = DeliveryEvent::Progress { call_id: call.call_id.clone(), progress };
+        if let Some(open) = conversation {
             // A dropped update is followed by a newer one.
-            let _ = open.events.try_send(word);
+            let _ = open.events.try_send(event);
         }
     }
 }

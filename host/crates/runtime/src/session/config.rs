@@ -89,9 +89,9 @@ impl SessionConfig {
     pub fn session_recall(
         &self,
         session_id: &str,
-        is_kept: bool,
+        is_stored: bool,
     ) -> Option<Arc<dyn SessionMemory>> {
-        self.memories.as_ref().map(|memories| memories.recall_for_session(session_id, is_kept))
+        self.memories.as_ref().map(|memories| memories.recall_for_session(session_id, is_stored))
     }
 }
 
@@ -101,8 +101,8 @@ fn merge_options(
     guide: Option<&AssistantDefinition>,
 ) -> SessionOptions {
     let HostSettings { chat, budget, .. } = settings;
-    let of_guide = guide.map(|guide| &guide.system_prompt);
-    let known = guide.map(|guide| guide.memories.as_slice()).unwrap_or_default();
+    let guide_prompt = guide.map(|guide| &guide.system_prompt);
+    let guide_memories = guide.map(|guide| guide.memories.as_slice()).unwrap_or_default();
     let memory = guide.and_then(|guide| guide.memory);
     SessionOptions {
         session_id: String::new(),
@@ -110,10 +110,10 @@ fn merge_options(
         system_prompt: overrides
             .system_prompt
             .as_ref()
-            .or(of_guide)
+            .or(guide_prompt)
             .or(chat.system.as_ref())
             .cloned(),
-        memories: [known, &chat.memories].concat(),
+        memories: [guide_memories, &chat.memories].concat(),
         memory: memory.map_or(chat.memory, |kind| chat.memory_for_kind(kind)),
         temperature: guide.and_then(|guide| guide.temperature),
         tool_tokens_max: Some(chat.tool_tokens_max),
@@ -123,14 +123,14 @@ fn merge_options(
     }
 }
 
-fn merge_limits(overrides: &SessionOverrides, usual: TurnLimits) -> TurnLimits {
+fn merge_limits(overrides: &SessionOverrides, defaults: TurnLimits) -> TurnLimits {
     TurnLimits {
-        turns_max: overrides.turns_max.unwrap_or(usual.turns_max),
-        calls_max: overrides.calls_max.unwrap_or(usual.calls_max),
-        tokens_max: overrides.tokens_max.or(usual.tokens_max),
-        cost_max: overrides.cost_max.or(usual.cost_max),
-        time_max: overrides.time_max.or(usual.time_max),
-        ..usual
+        turns_max: overrides.turns_max.unwrap_or(defaults.turns_max),
+        calls_max: overrides.calls_max.unwrap_or(defaults.calls_max),
+        tokens_max: overrides.tokens_max.or(defaults.tokens_max),
+        cost_max: overrides.cost_max.or(defaults.cost_max),
+        time_max: overrides.time_max.or(defaults.time_max),
+        ..defaults
     }
 }
 
@@ -138,8 +138,8 @@ fn open_memories(
     settings: &HostSettings,
     notices: &NoticeSink,
 ) -> Result<Arc<UserMemories>, SessionError> {
-    let asked = settings.embedder.as_ref().filter(|asked| {
-        let key = check_key(&asked.model, asked.key.as_ref(), &asked.base_url);
+    let endpoint = settings.embedder.as_ref().filter(|endpoint| {
+        let key = check_key(&endpoint.model, endpoint.key.as_ref(), &endpoint.base_url);
         key.map_err(|missing| {
             notices(HostNotice::EmbeddingUnavailable {
                 why: missing.to_string(),
@@ -148,7 +148,7 @@ fn open_memories(
         })
         .is_ok()
     });
-    let embedder = asked.map(connect_embedder).transpose()?;
+    let embedder = endpoint.map(connect_embedder).transpose()?;
     Ok(UserMemories::new(
         open_store(settings).map_err(SessionError::NoStore)?,
         USER,

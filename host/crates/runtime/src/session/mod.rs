@@ -110,7 +110,7 @@ impl Host {
         model: &ModelHandle,
         approvals: PendingApprovals,
     ) -> Result<SessionParts, SessionError> {
-        let OpenedSession { session_id, journal, past, is_stored: is_kept } = opened;
+        let OpenedSession { session_id, journal, past, is_stored } = opened;
         let mut options = config.session_options(&session_id);
         // The matcher cannot write sentences, so a sentence from the tool is the better answer.
         options.spoken |= matches!(model, ModelHandle::Offline);
@@ -120,7 +120,7 @@ impl Host {
             approvals,
             journal,
             past,
-            recall: config.session_recall(&session_id, is_kept),
+            recall: config.session_recall(&session_id, is_stored),
             options,
         })
     }
@@ -159,8 +159,8 @@ impl HostSession {
 
     /// Stops the delivery of plugin messages. Those delivered until now are among the events.
     pub async fn stop_listening(&mut self) {
-        if let Some(attendance) = self.subscription.take() {
-            attendance.unsubscribe().await;
+        if let Some(subscription) = self.subscription.take() {
+            subscription.unsubscribe().await;
         }
     }
 

@@ -69,10 +69,10 @@ impl ModelHandle {
             Self::Ready(model) => Ok(Arc::clone(model)),
             Self::Offline => Ok(Arc::new(offline_matcher(roles.registry()))),
             Self::Plugin(settings) => {
-                let player =
+                let role_plugin =
                     roles.load_role_plugin(settings.plugin.as_str(), PluginRole::Provider)?;
                 Ok(provider::plugin_chat_model(
-                    player,
+                    role_plugin,
                     PluginModelConfig::clone(settings),
                     session_id,
                 ))

@@ -47,9 +47,9 @@ pub struct OpenedSession {
 /// The session does not exist, the id is ambiguous, or the store cannot be used.
 pub fn open_session(
     settings: &HostSettings,
-    which: &SessionSelector,
+    selector: &SessionSelector,
 ) -> Result<OpenedSession, SessionError> {
-    match which {
+    match selector {
         SessionSelector::Ephemeral => Ok(OpenedSession {
             is_stored: false,
             ..new_opened_session(new_session_id(), Box::new(NoJournal))

@@ -51,9 +51,9 @@ enum FiringResult {
 
 impl TimekeeperState {
     /// Fires a timer and settles its claim. The place is taken until then.
-    pub(super) async fn fire_timer(self: Arc<Self>, claim: TimerClaim, _place: Option<FiringSlot>) {
+    pub(super) async fn fire_timer(self: Arc<Self>, claim: TimerClaim, _slot: Option<FiringSlot>) {
         let firing = claim.firing.clone();
-        let shown = timer_description(&firing.timer);
+        let description = timer_description(&firing.timer);
         let run = AssertUnwindSafe(self.run_firing(firing)).catch_unwind();
         let ended = tokio::select! {
             ended = run => ended.unwrap_or_else(|_| FiringResult::Failed("the host broke".to_owned())),
@@ -63,27 +63,27 @@ impl TimekeeperState {
             FiringResult::Done => self.settle_claim(claim).await,
             FiringResult::Failed(why) => {
                 self.settle_claim(claim).await;
-                (self.parts.message_sink)(&format!("{shown} has fired and failed: {why}"));
+                (self.parts.message_sink)(&format!("{description} has fired and failed: {why}"));
             }
             FiringResult::Refused(why) => {
                 self.block_until_policy_change(&claim.firing.timer);
                 self.release_claim(claim).await;
-                self.warn_once(&format!("{shown} is due and waits: {why}"));
+                self.warn_once(&format!("{description} is due and waits: {why}"));
             }
             FiringResult::MissingGrant(why) => {
                 self.block_until_policy_change(&claim.firing.timer);
                 self.release_begun_claim(claim).await;
-                self.warn_once(&format!("{shown} is due and waits: {why}"));
+                self.warn_once(&format!("{description} is due and waits: {why}"));
             }
             FiringResult::Busy(why) => {
                 self.delay_timer(&claim.firing.timer, BUSY_RETRY_PAUSE);
                 self.release_claim(claim).await;
-                self.warn_once(&format!("{shown} is due and waits: {why}"));
+                self.warn_once(&format!("{description} is due and waits: {why}"));
             }
             FiringResult::NoticeRejected(why) => {
                 self.delay_timer(&claim.firing.timer, NOTICE_RETRY_PAUSE);
                 self.release_begun_claim(claim).await;
-                self.warn_once(&format!("{shown} is due and waits: {why}"));
+                self.warn_once(&format!("{description} is due and waits: {why}"));
             }
         }
     }
@@ -98,8 +98,8 @@ impl TimekeeperState {
     /// Posts the message of an internal tool. Nothing runs, so the gate is not asked; the user
     /// approved the call that set the timer.
     async fn post_notice(&self, notice: PluginNotice) -> FiringResult {
-        let conversations = Arc::clone(&self.parts.notification_hub);
-        match run_blocking(move || conversations.post_notice(&notice, DeliveryTime::Immediate))
+        let notification_hub = Arc::clone(&self.parts.notification_hub);
+        match run_blocking(move || notification_hub.post_notice(&notice, DeliveryTime::Immediate))
             .await
         {
             Some(Ok(())) => FiringResult::Done,
@@ -115,23 +115,25 @@ impl TimekeeperState {
     /// Calls the plugin through the gate and the audit.
     async fn call_plugin(&self, firing: TimerFiring) -> FiringResult {
         let (roles, timer) = (&self.parts.roles, &firing.timer);
-        let player = match roles.load_plugin(timer.owner.plugin.as_str()) {
-            Ok(player) => player,
+        let role_plugin = match roles.load_plugin(timer.owner.plugin.as_str()) {
+            Ok(role_plugin) => role_plugin,
             // The plugin may exist again at the next start, so keep its timer.
             Err(error) => return FiringResult::Refused(error.to_string()),
         };
         let user_id = Some(timer.owner.user.clone());
         let context = ToolCallContext { user_id, ..roles.new_call_context(&timer.session_id) };
-        let admitted =
-            match player.admit_run(RoleRunKind::Timer, context, &firing_arguments(&firing)).await {
-                Ok(admitted) => admitted,
-                Err(report) => return FiringResult::Refused(unfinished_reason(&report)),
-            };
-        let playing = player.start_run(&admitted);
+        let admitted = match role_plugin
+            .admit_run(RoleRunKind::Timer, context, &firing_arguments(&firing))
+            .await
+        {
+            Ok(admitted) => admitted,
+            Err(report) => return FiringResult::Refused(unfinished_reason(&report)),
+        };
+        let role_run = role_plugin.start_run(&admitted);
         let timer_id = firing.timer.id.clone();
         let TimerRunResult { report, has_begun: is_told, has_undelivered_notice: is_unsaid } =
-            player.plugin().fire_timer(admitted, firing).await;
-        playing.finish(&report);
+            role_plugin.plugin().fire_timer(admitted, firing).await;
+        role_run.finish(&report);
         // This also applies if the plugin ignored the error: the user has not heard of the timer
         // yet.
         if is_unsaid && self.can_retry_notice(&timer_id) {

@@ -67,14 +67,20 @@ impl FiringSlots {
         now: Instant,
     ) -> SlotAvailability {
         let rows = self.lock_rows();
-        let own = rows.get(plugin);
-        let all: usize = rows.values().map(|taken| taken.running).sum();
-        if all >= FIRINGS_MAX || own.is_some_and(|own| own.running >= FIRINGS_PER_PLUGIN_MAX) {
+        let plugin_firings = rows.get(plugin);
+        let all: usize = rows.values().map(|firings| firings.running).sum();
+        if all >= FIRINGS_MAX
+            || plugin_firings
+                .is_some_and(|plugin_firings| plugin_firings.running >= FIRINGS_PER_PLUGIN_MAX)
+        {
             return SlotAvailability::Full;
         }
         let per_minute = firings_per_minute(grant);
-        match own {
-            Some(own) if own.is_same_minute(now) && own.started_in_minute >= per_minute => {
+        match plugin_firings {
+            Some(plugin_firings)
+                if plugin_firings.is_same_minute(now)
+                    && plugin_firings.started_in_minute >= per_minute =>
+            {
                 SlotAvailability::RateLimited { per_minute }
             }
             _ => SlotAvailability::Free,
@@ -83,15 +89,16 @@ impl FiringSlots {
 
     pub(super) fn take_slot(self: &Arc<Self>, plugin: &PluginName, now: Instant) -> FiringSlot {
         let mut rows = self.lock_rows();
-        let own = rows.entry(plugin.clone()).or_insert(PluginFirings {
+        let plugin_firings = rows.entry(plugin.clone()).or_insert(PluginFirings {
             running: 0,
             minute_start: now,
             started_in_minute: 0,
         });
-        if !own.is_same_minute(now) {
-            (own.minute_start, own.started_in_minute) = (now, 0);
+        if !plugin_firings.is_same_minute(now) {
+            (plugin_firings.minute_start, plugin_firings.started_in_minute) = (now, 0);
         }
-        (own.running, own.started_in_minute) = (own.running + 1, own.started_in_minute + 1);
+        (plugin_firings.running, plugin_firings.started_in_minute) =
+            (plugin_firings.running + 1, plugin_firings.started_in_minute + 1);
         FiringSlot { slots: Arc::clone(self), plugin: plugin.clone() }
     }
 
@@ -109,8 +116,8 @@ impl PluginFirings {
 
 impl Drop for FiringSlot {
     fn drop(&mut self) {
-        if let Some(own) = self.slots.lock_rows().get_mut(&self.plugin) {
-            own.running = own.running.saturating_sub(1);
+        if let Some(plugin_firings) = self.slots.lock_rows().get_mut(&self.plugin) {
+            plugin_firings.running = plugin_firings.running.saturating_sub(1);
         }
     }
 }
@@ -119,8 +126,9 @@ impl Drop for FiringSlot {
 /// timers would have at the minimum interval.
 fn firings_per_minute(grant: &ScheduleGrant) -> u64 {
     let interval_ms = grant.interval_min.as_millis().max(1);
-    let of_each = u64::try_from(MINUTE.as_millis().div_ceil(interval_ms)).unwrap_or(u64::MAX);
-    u64::from(grant.timers_max).saturating_mul(of_each).max(PER_MINUTE_MIN)
+    let firings_per_timer =
+        u64::try_from(MINUTE.as_millis().div_ceil(interval_ms)).unwrap_or(u64::MAX);
+    u64::from(grant.timers_max).saturating_mul(firings_per_timer).max(PER_MINUTE_MIN)
 }
 
 #[cfg(test)]
@@ -139,16 +147,16 @@ mod tests {
     fn a_plugin_that_is_slow_leaves_places_to_others() {
         let (places, now, may) = (Arc::new(FiringSlots::default()), Instant::now(), grant(64, 60));
         let room = |name: &str| places.check_availability(&plugin(name), &may, now);
-        let mut taken = Vec::new();
+        let mut firings = Vec::new();
         for name in ["a", "b", "c", "d"] {
             for _ in 0..FIRINGS_PER_PLUGIN_MAX {
                 assert_eq!(room(name), SlotAvailability::Free, "{name}");
-                taken.push(places.take_slot(&plugin(name), now));
+                firings.push(places.take_slot(&plugin(name), now));
             }
             assert_eq!(room(name), SlotAvailability::Full, "{name}");
         }
-        assert_eq!((taken.len(), room("e")), (FIRINGS_MAX, SlotAvailability::Full));
-        taken.remove(0);
+        assert_eq!((firings.len(), room("e")), (FIRINGS_MAX, SlotAvailability::Full));
+        firings.remove(0);
         assert_eq!(
             (room("a"), room("b"), room("e")),
             (SlotAvailability::Free, SlotAvailability::Full, SlotAvailability::Free)

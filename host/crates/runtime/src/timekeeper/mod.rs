@@ -93,16 +93,9 @@ impl Timekeeper {
     /// Starts a timekeeper on the current tokio runtime.
     pub fn start(parts: TimekeeperParts) -> Self {
         let (stop, stopped) = oneshot::channel();
-        let (places, warned, refused, put_off, unsaid) = Default::default();
-        let desk = TimekeeperState {
-            parts,
-            slots: places,
-            warned,
-            blocked: refused,
-            delayed: put_off,
-            notice_tries: unsaid,
-        };
-        Self { stop, task: tokio::spawn(Arc::new(desk).run_loop(stopped)) }
+        let (slots, warned, blocked, delayed, notice_tries) = Default::default();
+        let state = TimekeeperState { parts, slots, warned, blocked, delayed, notice_tries };
+        Self { stop, task: tokio::spawn(Arc::new(state).run_loop(stopped)) }
     }
 
     /// Stops firing timers, and waits briefly for running firings.
@@ -117,9 +110,9 @@ impl TimekeeperState {
     async fn run_loop(self: Arc<Self>, mut stopped: oneshot::Receiver<()>) {
         let mut firings = JoinSet::new();
         loop {
-            let looked_ms = now_ms();
-            self.start_due_firings(&mut firings, looked_ms).await;
-            let wait = self.time_until_next(looked_ms).await;
+            let checked_ms = now_ms();
+            self.start_due_firings(&mut firings, checked_ms).await;
+            let wait = self.time_until_next(checked_ms).await;
             tokio::select! {
                 _ = &mut stopped => break,
                 () = self.parts.alarm.wait_for_notification() => {}
@@ -133,11 +126,11 @@ impl TimekeeperState {
 
     /// Starts as many firings as there are free places.
     async fn start_due_firings(self: &Arc<Self>, firings: &mut JoinSet<()>, now_ms: u64) {
-        let desk = Arc::clone(self);
+        let state = Arc::clone(self);
         let claims =
-            self.with_store(move || desk.claim_due_timers(now_ms)).await.unwrap_or_default();
-        for (claim, place) in claims {
-            firings.spawn(Arc::clone(self).fire_timer(claim, place));
+            self.with_store(move || state.claim_due_timers(now_ms)).await.unwrap_or_default();
+        for (claim, slot) in claims {
+            firings.spawn(Arc::clone(self).fire_timer(claim, slot));
         }
     }
 
@@ -148,14 +141,14 @@ impl TimekeeperState {
         let mut claims = Vec::new();
         for timer in self.due_timers(now_ms)? {
             let plugin = &timer.owner.plugin;
-            let is_own = internal::is_internal_plugin(plugin);
-            if !is_own && !self.has_free_slot(plugin) {
+            let is_internal = internal::is_internal_plugin(plugin);
+            if !is_internal && !self.has_free_slot(plugin) {
                 continue;
             }
             match self.parts.timers.claim(&timer.id, now_ms, LEASE_MS) {
                 Ok(None) => {}
                 // Internal tools need no place: their messages take no time and need no approval.
-                Ok(Some(claim)) if is_own => claims.push((claim, None)),
+                Ok(Some(claim)) if is_internal => claims.push((claim, None)),
                 Ok(Some(claim)) => {
                     claims.push((claim, Some(self.slots.take_slot(plugin, Instant::now()))));
                 }
@@ -194,8 +187,8 @@ impl TimekeeperState {
             None => {
                 !self.is_blocked(timer) && !self.is_delayed(timer) && self.has_free_slot(plugin)
             }
-            Some(trouble) => {
-                self.warn_once(&format!("{plugin} has a timer that waits: {trouble}"));
+            Some(problem) => {
+                self.warn_once(&format!("{plugin} has a timer that waits: {problem}"));
                 false
             }
         }
@@ -223,8 +216,8 @@ impl TimekeeperState {
             SlotAvailability::Free => true,
             SlotAvailability::Full => false,
             SlotAvailability::RateLimited { per_minute } => {
-                let most = format!("more than {per_minute} times a minute");
-                self.warn_once(&format!("{plugin} fires timers {most}; the others wait"));
+                let rate_text = format!("more than {per_minute} times a minute");
+                self.warn_once(&format!("{plugin} fires timers {rate_text}; the others wait"));
                 false
             }
         }
@@ -241,51 +234,51 @@ impl TimekeeperState {
         if !sallyport_schedule::is_repeating(&timer.schedule) {
             return None;
         }
-        let least = self.schedule_grant(&timer.owner.plugin)?.interval_min.as_millis();
-        let least = u64::try_from(least).unwrap_or(u64::MAX);
-        let found = sallyport_schedule::first_firing_ms(&timer.schedule, now_ms(), least);
+        let interval_ms_min = self.schedule_grant(&timer.owner.plugin)?.interval_min.as_millis();
+        let interval_ms_min = u64::try_from(interval_ms_min).unwrap_or(u64::MAX);
+        let found = sallyport_schedule::first_firing_ms(&timer.schedule, now_ms(), interval_ms_min);
         found.err().map(|error| format!("{error} (schedule.interval)"))
     }
 
     fn is_blocked(&self, timer: &StoredTimer) -> bool {
-        let refused = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.get(&timer.id) == Some(&self.policy_revision())
+        let blocked = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        blocked.get(&timer.id) == Some(&self.policy_revision())
     }
 
     /// Blocks a timer until the policy changes. Other timers of its plugin stay unblocked; other
     /// rules may apply to them.
     fn block_until_policy_change(&self, timer: &StoredTimer) {
-        let edition = self.policy_revision();
-        let mut refused = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.retain(|_, of| *of == edition);
-        refused.insert(timer.id.clone(), edition);
+        let revision = self.policy_revision();
+        let mut blocked = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        blocked.retain(|_, blocked_revision| *blocked_revision == revision);
+        blocked.insert(timer.id.clone(), revision);
     }
 
     fn is_delayed(&self, timer: &StoredTimer) -> bool {
-        let put_off = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
-        put_off.get(&timer.id).is_some_and(|until| Instant::now() < *until)
+        let delayed = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
+        delayed.get(&timer.id).is_some_and(|until| Instant::now() < *until)
     }
 
     /// Delays a timer whose plugin is too busy or sends too many messages.
     fn delay_timer(&self, timer: &StoredTimer, pause: Duration) {
         let now = Instant::now();
-        let mut put_off = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
-        put_off.retain(|_, until| now < *until);
-        put_off.insert(timer.id.clone(), now + pause);
+        let mut delayed = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
+        delayed.retain(|_, until| now < *until);
+        delayed.insert(timer.id.clone(), now + pause);
     }
 
     /// Returns whether a timer whose plugin could not notify the user fires again for the same
     /// time. The number of tries is limited, because a firing may always send more messages than
     /// are accepted.
     fn can_retry_notice(&self, timer_id: &str) -> bool {
-        let mut unsaid = self.notice_tries.lock().unwrap_or_else(PoisonError::into_inner);
-        let tries = unsaid.entry(timer_id.to_owned()).or_default();
+        let mut notice_tries = self.notice_tries.lock().unwrap_or_else(PoisonError::into_inner);
+        let tries = notice_tries.entry(timer_id.to_owned()).or_default();
         *tries += 1;
-        let may = *tries < NOTICE_TRIES_MAX;
-        if !may {
-            unsaid.remove(timer_id);
+        let can_retry = *tries < NOTICE_TRIES_MAX;
+        if !can_retry {
+            notice_tries.remove(timer_id);
         }
-        may
+        can_retry
     }
 
     /// Forgets the failed tries of a timer that was settled.
@@ -306,9 +299,9 @@ impl TimekeeperState {
 
     /// Returns the time until the next timer becomes due, at most [`LOOK_EVERY`]. Timers that were
     /// due already are ignored; they wait for a place or for an event without a known time.
-    async fn time_until_next(&self, looked_ms: u64) -> Duration {
+    async fn time_until_next(&self, checked_ms: u64) -> Duration {
         let timers = self.parts.timers.clone();
-        let next_ms = self.with_store(move || timers.next_due_ms(looked_ms)).await.flatten();
+        let next_ms = self.with_store(move || timers.next_due_ms(checked_ms)).await.flatten();
         let until = next_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms())));
         until.map_or(POLL_INTERVAL, |until| until.min(POLL_INTERVAL))
     }

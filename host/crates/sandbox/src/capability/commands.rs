@@ -38,26 +38,26 @@ impl Host for Guest {
 
 impl Guest {
     fn submit_user_input(&mut self, input: UserInput) -> Result<(), Error> {
-        let seat = self.require_seat("hand input to the session", |_| true)?;
+        let ui_session = self.require_seat("hand input to the session", |_| true)?;
         input::count_input(&mut self.counters, &self.run_context).map_err(Error::Full)?;
         input::check_no_files(input.attachments.len()).map_err(Error::Invalid)?;
         let text = input::check_and_redact(&input.text, &self.run_context.authorizer().redactor())
             .map_err(Error::Invalid)?;
         let bytes = text.len();
-        seat.submit_input(text).map_err(convert_seat_error)?;
+        ui_session.submit_input(text).map_err(convert_seat_error)?;
         self.run_context.effect_log.record_use(Capability::Ui, format!("input ({bytes} bytes)"));
         Ok(())
     }
 
     fn answer_question(&mut self, id: &str, decision: Decision) -> Result<(), Error> {
-        let may = |grant: &Grant| grant.ui().is_some_and(|ui| ui.confirm);
-        let seat = self.require_seat("answer a question", may)?;
+        let is_permitted = |grant: &Grant| grant.ui().is_some_and(|ui| ui.confirm);
+        let ui_session = self.require_seat("answer a question", is_permitted)?;
         self.count_command()?;
         let answer = self.answer_from_decision(decision)?;
         let word = if answer.is_yes() { "approved" } else { "denied" };
         // The host numbers its questions, so an ID that is not a number matches none of them.
         let id: u64 = id.parse().map_err(|_| Error::NoSuchQuestion)?;
-        seat.answer_question(id, answer).map_err(convert_seat_error)?;
+        ui_session.answer_question(id, answer).map_err(convert_seat_error)?;
         self.run_context.effect_log.record_use(Capability::Ui, format!("question {id}: {word}"));
         Ok(())
     }
@@ -90,9 +90,9 @@ impl Guest {
     }
 
     fn cancel_turn(&mut self) -> Result<(), Error> {
-        let seat = self.require_seat("end a turn", |_| true)?;
+        let ui_session = self.require_seat("end a turn", |_| true)?;
         self.count_command()?;
-        seat.cancel_turn().map_err(convert_seat_error)?;
+        ui_session.cancel_turn().map_err(convert_seat_error)?;
         self.run_context.effect_log.record_use(Capability::Ui, "ended the turn".to_owned());
         Ok(())
     }
@@ -101,18 +101,18 @@ impl Guest {
     fn require_seat(
         &self,
         what: &str,
-        may: impl FnOnce(&Grant) -> bool,
+        is_permitted: impl FnOnce(&Grant) -> bool,
     ) -> Result<Arc<dyn UiSession>, Error> {
         let grant = self.run_context.current_grant();
-        let Some(seat) = &self.run_context.role_links.ui_session else {
+        let Some(ui_session) = &self.run_context.role_links.ui_session else {
             self.run_context.record_missing_role(what);
             return Err(Error::NotGranted);
         };
-        if grant.ui().is_none() || !may(&grant) {
+        if grant.ui().is_none() || !is_permitted(&grant) {
             self.run_context.effect_log.record_refusal(grant.deny_capability(Capability::Ui, what));
             return Err(Error::NotGranted);
         }
-        Ok(Arc::clone(seat))
+        Ok(Arc::clone(ui_session))
     }
 
     fn count_command(&mut self) -> Result<(), Error> {

@@ -13,21 +13,25 @@ use crate::{
 
 impl Host for Guest {
     fn text(&mut self, text: String) -> wasmtime::Result<()> {
-        push_delta(&self.run_context, |speech, redactor| speech.push_text(&text, redactor));
+        push_delta(&self.run_context, |delta_stream, redactor| {
+            delta_stream.push_text(&text, redactor)
+        });
         Ok(())
     }
 
     fn reasoning(&mut self, text: String) -> wasmtime::Result<()> {
-        push_delta(&self.run_context, |speech, redactor| speech.push_reasoning(&text, redactor));
+        push_delta(&self.run_context, |delta_stream, redactor| {
+            delta_stream.push_reasoning(&text, redactor)
+        });
         Ok(())
     }
 }
 
 /// Pushes a piece. Outside a generation no client receives it, so it is dropped.
-fn push_delta(case: &RunContext, passes: impl FnOnce(&DeltaStream, &Arc<Redactor>) -> bool) {
-    let Some(speech) = &case.role_links.delta_stream else { return };
-    if !passes(speech, &case.authorizer().redactor()) {
-        let size = ByteSize(case.initial_grant().limits().output_bytes);
-        case.effect_log.record_limit(format!("{size} of an answer (limits.output)"));
+fn push_delta(run_context: &RunContext, push: impl FnOnce(&DeltaStream, &Arc<Redactor>) -> bool) {
+    let Some(delta_stream) = &run_context.role_links.delta_stream else { return };
+    if !push(delta_stream, &run_context.authorizer().redactor()) {
+        let size = ByteSize(run_context.initial_grant().limits().output_bytes);
+        run_context.effect_log.record_limit(format!("{size} of an answer (limits.output)"));
     }
 }

@@ -23,7 +23,7 @@ impl Guest {
     fn submit_listener_input(&mut self, input: Input) -> Result<(), Error> {
         let Input { text, attachments, origin: label, extra: _ } = input;
         let (grant, what) = (self.run_context.current_grant(), "hand input to the session");
-        let Some(inlet) = &self.run_context.role_links.listener_input else {
+        let Some(listener_input) = &self.run_context.role_links.listener_input else {
             self.run_context.record_missing_role(what);
             return Err(Error::NotGranted);
         };
@@ -42,9 +42,9 @@ impl Guest {
             let label = redactor.redact_text(&label);
             label[..label.floor_char_boundary(LABEL_BYTES_MAX)].to_owned()
         });
-        let (bytes, connection) = (text.len(), inlet.connection.clone());
+        let (bytes, connection) = (text.len(), listener_input.connection.clone());
         let origin = InputOrigin { plugin: grant.plugin().clone(), label, connection };
-        inlet.inbox.submit_input(text, origin).map_err(convert_seat_error)?;
+        listener_input.inbox.submit_input(text, origin).map_err(convert_seat_error)?;
         self.run_context
             .effect_log
             .record_use(Capability::Listen, format!("input ({bytes} bytes)"));

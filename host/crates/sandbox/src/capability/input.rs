@@ -13,12 +13,15 @@ const INPUT_BYTES_MAX: usize = 64 * 1024;
 /// # Errors
 ///
 /// The run has reached its limit of inputs. The plugin may read the message.
-pub(super) fn count_input(uses: &mut HostCallCounters, case: &RunContext) -> Result<(), String> {
-    if uses.inputs.try_count() {
+pub(super) fn count_input(
+    counters: &mut HostCallCounters,
+    run_context: &RunContext,
+) -> Result<(), String> {
+    if counters.inputs.try_count() {
         return Ok(());
     }
-    let limit = uses.inputs.limit_text("inputs to the session");
-    case.effect_log.record_limit(limit.clone());
+    let limit = counters.inputs.limit_text("inputs to the session");
+    run_context.effect_log.record_limit(limit.clone());
     Err(format!("the limit of {limit} is reached"))
 }
 

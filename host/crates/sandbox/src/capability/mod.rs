@@ -50,8 +50,8 @@ const EXCERPT_BYTES_MAX: usize = 100;
 
 /// A guest's text for a record: quoted, on one line, cut to the limit and without secrets. Secrets
 /// are removed before the cut, so that no part of one is left.
-fn quote_for_record(case: &RunContext, text: &str) -> String {
-    let redactor = case.authorizer().redactor();
+fn quote_for_record(run_context: &RunContext, text: &str) -> String {
+    let redactor = run_context.authorizer().redactor();
     let text = redactor.redact_text(text);
     let shown = &text[..text.floor_char_boundary(EXCERPT_BYTES_MAX)];
     let dots = if shown.len() < text.len() { "…" } else { "" };

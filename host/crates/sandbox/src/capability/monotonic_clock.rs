@@ -35,10 +35,9 @@ impl Pollable for ClockPollable {
 
 impl Guest {
     fn create_clock_pollable(&mut self, at: Duration) -> wasmtime::Result<Resource<DynPollable>> {
-        let docket = Arc::clone(&self.current_run);
-        let owes_a_turn = at <= docket.guest_time();
-        let timer =
-            self.table.push(ClockPollable { current_run: docket, at, yields_once: owes_a_turn })?;
+        let current_run = Arc::clone(&self.current_run);
+        let yields_once = at <= current_run.guest_time();
+        let timer = self.table.push(ClockPollable { current_run, at, yields_once })?;
         subscribe(&mut self.table, timer)
     }
 }

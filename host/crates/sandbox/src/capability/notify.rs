@@ -36,9 +36,9 @@ impl Guest {
             return Err(Error::Unavailable("there is nobody to tell anything here".to_owned()));
         };
         let delivery = self.choose_delivery(&grant)?;
-        let going_on = self.run_context.effect_log.begin_use(Capability::Notify, what);
+        let capability_use = self.run_context.effect_log.begin_use(Capability::Notify, what);
         run_blocking(move || notices.notify(notice, delivery)).await.map_err(|error| {
-            going_on.record_outcome(&format!(": {error}"));
+            capability_use.record_outcome(&format!(": {error}"));
             self.run_context.effect_log.record_undelivered();
             match error {
                 NoticeError::Full => {

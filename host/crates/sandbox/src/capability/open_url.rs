@@ -37,12 +37,12 @@ impl Guest {
             .map_err(|denial| denial_error(&denial))?;
         // The policy may have changed while the user was deciding.
         self.check_page_access(&url, &what)?;
-        let going_on = self.run_context.effect_log.begin_use(Capability::OpenUrl, what);
+        let capability_use = self.run_context.effect_log.begin_use(Capability::OpenUrl, what);
         let (opened, how) = match run_blocking(move || opener.open_url(url.as_str())).await {
             services::UrlOpenResult::Browser => (Opened::Browser, " (in the browser)"),
             services::UrlOpenResult::Shown => (Opened::Shown, " (shown to the person)"),
         };
-        going_on.record_outcome(how);
+        capability_use.record_outcome(how);
         Ok(opened)
     }
 
@@ -64,9 +64,9 @@ impl Guest {
             })
         };
         checked.and_then(|()| secret().map_or(Ok(()), Err)).map_err(|denial| {
-            let told = denial_error(&denial);
+            let guest_error = denial_error(&denial);
             self.run_context.effect_log.record_refusal(denial);
-            told
+            guest_error
         })
     }
 

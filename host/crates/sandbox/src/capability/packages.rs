@@ -36,19 +36,19 @@ impl Guest {
     async fn list_releases(&mut self, name: &str) -> Result<Vec<Release>, Error> {
         let grant = self.run_context.current_grant();
         grant.packages().check_name(name).map_err(|denial| {
-            let told = denial_error(&denial, grant.packages());
+            let guest_error = denial_error(&denial, grant.packages());
             self.run_context.effect_log.record_refusal(denial);
-            told
+            guest_error
         })?;
         self.count_package()?;
         let Some(packages) = self.run_context.authorizer().services().packages else {
             return Err(Error::Unavailable("no packages can be fetched here".to_owned()));
         };
         let what = format!("list the versions of {}", quote_for_record(&self.run_context, name));
-        let going_on = self.run_context.effect_log.begin_use(Capability::Packages, what);
+        let capability_use = self.run_context.effect_log.begin_use(Capability::Packages, what);
         let listed = packages.list_releases(name).await;
         let listed = listed.map_err(|error| {
-            going_on.record_outcome(&format!(": {error}"));
+            capability_use.record_outcome(&format!(": {error}"));
             convert_package_error(error)
         })?;
         // The policy may have changed in the meantime.
@@ -61,9 +61,9 @@ impl Guest {
     async fn fetch_package(&mut self, name: &str, version: &str) -> Result<Vec<File>, Error> {
         let grant = self.run_context.current_grant();
         grant.packages().check_version(name, version).map_err(|denial| {
-            let told = denial_error(&denial, grant.packages());
+            let guest_error = denial_error(&denial, grant.packages());
             self.run_context.effect_log.record_refusal(denial);
-            told
+            guest_error
         })?;
         self.count_package()?;
         let Some(packages) = self.run_context.authorizer().services().packages else {
@@ -74,9 +74,9 @@ impl Guest {
             quote_for_record(&self.run_context, name),
             quote_for_record(&self.run_context, version)
         );
-        let going_on = self.run_context.effect_log.begin_use(Capability::Packages, what);
+        let capability_use = self.run_context.effect_log.begin_use(Capability::Packages, what);
         let fetched = packages.fetch_package(name, version).await;
-        going_on.record_outcome(&describe_fetch(&fetched));
+        capability_use.record_outcome(&describe_fetch(&fetched));
         let files = fetched.map_err(convert_package_error)?;
         Ok(files.iter().map(file_to_guest).collect())
     }

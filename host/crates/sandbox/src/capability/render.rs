@@ -19,8 +19,8 @@ const DRAWING_BYTES: u64 = 16;
 
 impl Host for Guest {
     fn print(&mut self, text: String, style: Style) -> wasmtime::Result<()> {
-        if let Some(seat) = self.require_drawing_seat(text.len()) {
-            seat.print_text(
+        if let Some(ui_session) = self.require_drawing_seat(text.len()) {
+            ui_session.print_text(
                 &self.run_context.authorizer().redactor().redact_text(&text),
                 style_from_guest(style),
             );
@@ -32,8 +32,8 @@ impl Host for Guest {
         // Redacted before it is cut, so that no part of a secret is left.
         let redactor = self.run_context.authorizer().redactor();
         let text = text.map(|text| truncate_status(&redactor.redact_text(&text)).to_owned());
-        if let Some(seat) = self.require_drawing_seat(text.as_ref().map_or(0, String::len)) {
-            seat.set_status(text.as_deref());
+        if let Some(ui_session) = self.require_drawing_seat(text.as_ref().map_or(0, String::len)) {
+            ui_session.set_status(text.as_deref());
         }
         Ok(())
     }
@@ -48,7 +48,7 @@ impl Guest {
     /// drawing that exceeds the limit, nothing more is drawn.
     fn require_drawing_seat(&mut self, bytes: usize) -> Option<Arc<dyn UiSession>> {
         let (grant, what) = (self.run_context.current_grant(), "draw");
-        let Some(seat) = &self.run_context.role_links.ui_session else {
+        let Some(ui_session) = &self.run_context.role_links.ui_session else {
             self.run_context.record_missing_role(what);
             return None;
         };
@@ -63,7 +63,7 @@ impl Guest {
             self.run_context.effect_log.record_limit(limit);
             return None;
         }
-        Some(Arc::clone(seat))
+        Some(Arc::clone(ui_session))
     }
 }
 

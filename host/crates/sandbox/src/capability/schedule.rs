@@ -123,10 +123,10 @@ impl Guest {
             return Err(Error::Unavailable("no timers can be set here".to_owned()));
         };
         let owner = self.run_context.data_owner();
-        let going_on = self.run_context.effect_log.begin_use(Capability::Schedule, what);
+        let capability_use = self.run_context.effect_log.begin_use(Capability::Schedule, what);
         let done = run_blocking(move || work(&*timers, &owner)).await;
         done.map_err(|error| {
-            going_on.record_outcome(&format!(": {error}"));
+            capability_use.record_outcome(&format!(": {error}"));
             self.convert_timer_error(error)
         })
     }

@@ -14,9 +14,9 @@ use crate::{
 impl Host for Guest {
     async fn get(&mut self, name: String) -> wasmtime::Result<Result<String, Error>> {
         let grant = self.run_context.current_grant();
-        let shows =
+        let can_reveal =
             |entry: &SecretGrant| entry.name.as_str() == name && entry.usage == SecretUse::Reveal;
-        if !grant.secrets().iter().any(shows) {
+        if !grant.secrets().iter().any(can_reveal) {
             self.run_context.effect_log.record_refusal(grant.deny_secret(&name));
             return Ok(Err(Error::NotGranted));
         }

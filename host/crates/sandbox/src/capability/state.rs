@@ -83,23 +83,24 @@ impl Guest {
         self.require_state_grant("read what it keeps")?;
         check_key(&key)?;
         let what = format!("get {}", quote_for_record(&self.run_context, &key));
-        let kept = self.with_state_store(what, move |store, owner| store.get(owner, &key)).await?;
-        Ok(kept.map(|StoredValue { value, version }| Entry { value, version, extra: None }))
+        let stored =
+            self.with_state_store(what, move |store, owner| store.get(owner, &key)).await?;
+        Ok(stored.map(|StoredValue { value, version }| Entry { value, version, extra: None }))
     }
 
-    async fn set_state(&mut self, wish: StateWriteRequest) -> Result<u64, Error> {
+    async fn set_state(&mut self, request: StateWriteRequest) -> Result<u64, Error> {
         let StateGrant { quota_bytes, value_bytes_max, .. } =
             self.require_state_grant("keep something")?;
-        check_key(&wish.key)?;
-        check_value(&wish.value, value_bytes_max)?;
-        let expires_in = parse_expiry(wish.expires_in_ms)?;
+        check_key(&request.key)?;
+        check_value(&request.value, value_bytes_max)?;
+        let expires_in = parse_expiry(request.expires_in_ms)?;
         let what = format!(
             "set {} ({} bytes)",
-            quote_for_record(&self.run_context, &wish.key),
-            wish.value.len()
+            quote_for_record(&self.run_context, &request.key),
+            request.value.len()
         );
         let set = move |store: &dyn StateStore, owner: &DataOwner| {
-            let StateWriteRequest { key, value, expected, .. } = &wish;
+            let StateWriteRequest { key, value, expected, .. } = &request;
             let write = StateWrite { value, expected: *expected, expires_in, quota_bytes };
             store.set(owner, key, write)
         };
@@ -164,10 +165,10 @@ impl Guest {
             return Err(Error::Unavailable("nothing can be kept here".to_owned()));
         };
         let owner = self.run_context.data_owner();
-        let going_on = self.run_context.effect_log.begin_use(Capability::State, what);
+        let capability_use = self.run_context.effect_log.begin_use(Capability::State, what);
         let done = run_blocking(move || work(&*store, &owner)).await;
         done.map_err(|error| {
-            going_on.record_outcome(&format!(": {error}"));
+            capability_use.record_outcome(&format!(": {error}"));
             self.convert_state_error(error)
         })
     }

@@ -45,9 +45,9 @@ struct PendingOutput {
 }
 
 impl GuestOutput {
-    pub(crate) fn new(docket: &Arc<CurrentRun>, level: LogLevel) -> Self {
-        let docket = Arc::clone(docket);
-        Self(Arc::new(GuestOutputState { current_run: docket, level, pending: Mutex::default() }))
+    pub(crate) fn new(current_run: &Arc<CurrentRun>, level: LogLevel) -> Self {
+        let current_run = Arc::clone(current_run);
+        Self(Arc::new(GuestOutputState { current_run, level, pending: Mutex::default() }))
     }
 
     fn buffer_bytes(&self, bytes: &[u8]) {

@@ -42,9 +42,9 @@ pub(super) fn compile_in_worker(
     bytes: &[u8],
 ) -> Result<Vec<u8>, CompileFailure> {
     let mut worker = CompileWorker::start(program, limits, bytes)?;
-    let heard = reply::read_greeting(&mut worker)
+    let result = reply::read_greeting(&mut worker)
         .and_then(|_| reply::read_reply(&mut worker, limits.code_bytes));
-    match heard {
+    match result {
         Ok(CompileReply::Code(code)) => Ok(code),
         Ok(CompileReply::Refused(message)) => Err(CompileFailure::Refused(message)),
         Err(unusable) => Err(worker.explain_failure(unusable, limits)),
@@ -88,13 +88,13 @@ impl<'a> CompileWorker<'a> {
         let failed =
             |error: io::Error| CompileFailure::Worker(format!("{}: {error}", program.display()));
         let mut child = spawn_worker(program, limits).map_err(failed)?;
-        let (input, output, errors) = take_pipes(&mut child);
+        let (input, output, stderr) = take_pipes(&mut child);
         let worker = Self {
             child,
             unsent: bytes,
             input,
             output,
-            stderr: errors,
+            stderr,
             stderr_bytes: Vec::new(),
             deadline: Instant::now() + limits.time,
             status: None,
@@ -123,8 +123,8 @@ impl<'a> CompileWorker<'a> {
             Some((self.output.as_fd(), PollFlags::IN)),
             self.stderr.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::IN)),
         ];
-        let [input, output, errors] = poll_pipes(pipes, left)?;
-        Ok(WorkerPipeReadiness { input, output, stderr: errors })
+        let [input, output, stderr] = poll_pipes(pipes, left)?;
+        Ok(WorkerPipeReadiness { input, output, stderr })
     }
 
     /// Sends as much input as the worker accepts. If the worker has closed its end, the rest of the
@@ -187,19 +187,21 @@ impl<'a> CompileWorker<'a> {
         limits: &CompileLimits,
     ) -> CompileFailure {
         while self.read_errors() {}
-        let remarks = reply::sanitize_worker_text(&self.stderr_bytes);
+        let stderr_text = reply::sanitize_worker_text(&self.stderr_bytes);
         match status.signal() {
             Some(signal) if signal == Signal::XCPU.as_raw() => {
                 CompileFailure::Limit(ExceededCompileLimit::CpuTime(limits.cpu_time))
             }
-            _ if remarks.contains(STACK_OVERFLOW) => {
+            _ if stderr_text.contains(STACK_OVERFLOW) => {
                 CompileFailure::Limit(ExceededCompileLimit::Stack)
             }
-            _ if OUT_OF_MEMORY.iter().any(|words| remarks.contains(words)) => {
+            _ if OUT_OF_MEMORY.iter().any(|words| stderr_text.contains(words)) => {
                 CompileFailure::Limit(ExceededCompileLimit::Memory(limits.memory_bytes))
             }
-            _ if remarks.is_empty() => CompileFailure::Worker(format!("it ended early ({status})")),
-            _ => CompileFailure::Worker(format!("it ended early ({status}): {remarks}")),
+            _ if stderr_text.is_empty() => {
+                CompileFailure::Worker(format!("it ended early ({status})"))
+            }
+            _ => CompileFailure::Worker(format!("it ended early ({status}): {stderr_text}")),
         }
     }
 

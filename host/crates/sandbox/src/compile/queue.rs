@@ -99,8 +99,9 @@ fn serve_queue(mut child: Child, components: &[QueuedComponent], sender: &Unboun
 
 /// Encodes the list of components: digest and path, each terminated by a zero byte.
 fn encode_components(components: &[QueuedComponent]) -> Vec<u8> {
-    let parts =
-        components.iter().flat_map(|one| [one.digest.as_bytes(), one.path.as_os_str().as_bytes()]);
+    let parts = components
+        .iter()
+        .flat_map(|queued| [queued.digest.as_bytes(), queued.path.as_os_str().as_bytes()]);
     parts.flat_map(|part| part.iter().copied().chain([0])).collect()
 }
 
@@ -164,23 +165,23 @@ fn detach_from_parent() {
 }
 
 fn sort_by_size(mut components: Vec<QueuedComponent>) -> VecDeque<QueuedComponent> {
-    components.sort_by_key(|one| one.path.metadata().map_or(0, |info| info.len()));
+    components.sort_by_key(|queued| queued.path.metadata().map_or(0, |info| info.len()));
     components.into()
 }
 
 fn compile_all(cache: &ComponentCache, components: VecDeque<QueuedComponent>) -> io::Result<()> {
     let engine = wasmtime::Engine::new(&engine_config())
         .map_err(|error| io::Error::other(error.to_string()))?;
-    let lanes = WORKERS_MAX.min(components.len());
+    let workers = WORKERS_MAX.min(components.len());
     let queue = Mutex::new(components);
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     thread::scope(|scope| {
-        for _ in 0..lanes {
+        for _ in 0..workers {
             scope.spawn(|| {
-                while let Some(one) = next() {
-                    compile_one(cache, &engine, &one);
+                while let Some(queued) = next() {
+                    compile_one(cache, &engine, &queued);
                     // The process that started the queue may have ended.
-                    let _ = writeln!(io::stdout(), "{}", one.digest);
+                    let _ = writeln!(io::stdout(), "{}", queued.digest);
                 }
             });
         }
@@ -188,9 +189,9 @@ fn compile_all(cache: &ComponentCache, components: VecDeque<QueuedComponent>) ->
     Ok(())
 }
 
-fn compile_one(cache: &ComponentCache, engine: &wasmtime::Engine, one: &QueuedComponent) {
-    match ComponentFile::read(&one.path) {
-        Ok(file) if file.digest() == one.digest => {
+fn compile_one(cache: &ComponentCache, engine: &wasmtime::Engine, queued: &QueuedComponent) {
+    match ComponentFile::read(&queued.path) {
+        Ok(file) if file.digest() == queued.digest => {
             // An error, such as a full disk or a missing folder, comes up again at the next start.
             let _ = cache.compile_into_folder(engine, &file);
         }

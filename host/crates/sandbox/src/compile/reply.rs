@@ -54,9 +54,9 @@ impl From<io::Error> for CompileReplyError {
 }
 
 /// Writes the greeting.
-pub(super) fn write_greeting(mut to: impl Write, walls: CompilerIsolation) -> io::Result<()> {
+pub(super) fn write_greeting(mut to: impl Write, isolation: CompilerIsolation) -> io::Result<()> {
     to.write_all(MAGIC)?;
-    to.write_all(&[to_byte(walls.landlock), to_byte(walls.seccomp)])?;
+    to.write_all(&[to_byte(isolation.landlock), to_byte(isolation.seccomp)])?;
     to.flush()
 }
 
@@ -79,9 +79,9 @@ pub(super) fn write_reply(
 pub(super) fn read_greeting(mut from: impl Read) -> Result<CompilerIsolation, CompileReplyError> {
     let mut magic = [0; MAGIC.len()];
     from.read_exact(&mut magic)?;
-    let mut walls = [0; 2];
-    from.read_exact(&mut walls)?;
-    match walls.map(from_byte) {
+    let mut isolation = [0; 2];
+    from.read_exact(&mut isolation)?;
+    match isolation.map(from_byte) {
         [Some(landlock), Some(seccomp)] if magic == *MAGIC => {
             Ok(CompilerIsolation { landlock, seccomp })
         }
@@ -129,8 +129,8 @@ fn truncate_message(message: &str) -> &str {
     &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX as usize)]
 }
 
-fn to_byte(wall: IsolationLayerStatus) -> u8 {
-    match wall {
+fn to_byte(layer: IsolationLayerStatus) -> u8 {
+    match layer {
         IsolationLayerStatus::Missing => 0,
         IsolationLayerStatus::Partial => 1,
         IsolationLayerStatus::Active => 2,
@@ -140,7 +140,7 @@ fn to_byte(wall: IsolationLayerStatus) -> u8 {
 fn from_byte(byte: u8) -> Option<IsolationLayerStatus> {
     [IsolationLayerStatus::Missing, IsolationLayerStatus::Partial, IsolationLayerStatus::Active]
         .into_iter()
-        .find(|wall| to_byte(*wall) == byte)
+        .find(|layer| to_byte(*layer) == byte)
 }
 
 #[cfg(test)]
@@ -160,8 +160,8 @@ mod tests {
     }
 
     fn hear(mut bytes: &[u8]) -> Result<(CompilerIsolation, CompileReply), CompileReplyError> {
-        let walls = read_greeting(&mut bytes)?;
-        Ok((walls, read_reply(bytes, 1000)?))
+        let isolation = read_greeting(&mut bytes)?;
+        Ok((isolation, read_reply(bytes, 1000)?))
     }
 
     #[track_caller]

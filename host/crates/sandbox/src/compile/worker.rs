@@ -57,9 +57,9 @@ fn run_worker(limits: &CompileLimits) -> io::Result<()> {
     // Created before the walls: it asks the system for the processor type.
     let engine = Engine::new(&engine_config())
         .map_err(|error| io::Error::other(format_error_chain(&error)))?;
-    let walls = isolation::apply_isolation(limits)?;
+    let applied = isolation::apply_isolation(limits)?;
     let mut output = io::stdout().lock();
-    reply::write_greeting(&mut output, walls)?;
+    reply::write_greeting(&mut output, applied)?;
     let mut bytes = Vec::new();
     io::stdin().lock().take(COMPONENT_BYTES_MAX).read_to_end(&mut bytes)?;
     if bytes.is_empty() {

@@ -30,29 +30,30 @@ const NEW_FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 
 /// Resolves a path that may be changed. A link at the end is the target itself.
 fn resolve_for_change(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     from: &FileHandle,
     path: &str,
 ) -> Result<ResolvedGuestPath, ErrorCode> {
-    let spot = resolve_path(present, from, path, FinalSymlinkMode::NoFollow, FsAccess::ReadWrite)?;
-    present.check_change(&spot.relative_path)?;
-    Ok(spot)
+    let resolved =
+        resolve_path(granted_mount, from, path, FinalSymlinkMode::NoFollow, FsAccess::ReadWrite)?;
+    granted_mount.check_change(&resolved.relative_path)?;
+    Ok(resolved)
 }
 
 /// The name of the entry in its folder. A path that names the folder itself has none and is
 /// refused.
-fn entry_name(spot: &ResolvedGuestPath) -> Result<&OsStr, ErrorCode> {
-    spot.name.as_deref().ok_or(ErrorCode::Invalid)
+fn entry_name(resolved: &ResolvedGuestPath) -> Result<&OsStr, ErrorCode> {
+    resolved.name.as_deref().ok_or(ErrorCode::Invalid)
 }
 
 /// The name for an entry that is not a folder. A path that ends in a slash names a folder, so no
 /// file or link is created there.
-fn new_entry_name(spot: &ResolvedGuestPath) -> Result<&OsStr, ErrorCode> {
-    let name = entry_name(spot)?;
-    if !spot.is_folder {
+fn new_entry_name(resolved: &ResolvedGuestPath) -> Result<&OsStr, ErrorCode> {
+    let name = entry_name(resolved)?;
+    if !resolved.is_folder {
         return Ok(name);
     }
-    Err(match stat_resolved_path(spot) {
+    Err(match stat_resolved_path(resolved) {
         Ok(found) if file_type_of(&found) == FileType::Directory => ErrorCode::Exist,
         Ok(_) => ErrorCode::NotDirectory,
         Err(error) => error,
@@ -61,46 +62,50 @@ fn new_entry_name(spot: &ResolvedGuestPath) -> Result<&OsStr, ErrorCode> {
 
 /// Creates one entry, charges it and records it.
 fn create_entry(
-    present: &GrantedMount,
-    turn: &FolderWriteGuard<'_>,
-    spot: &ResolvedGuestPath,
+    granted_mount: &GrantedMount,
+    write_guard: &FolderWriteGuard<'_>,
+    resolved: &ResolvedGuestPath,
     act: impl FnOnce() -> rustix::io::Result<()>,
 ) -> Result<(), ErrorCode> {
-    present.charge_growth(turn, ENTRY_BYTES)?;
+    granted_mount.charge_growth(write_guard, ENTRY_BYTES)?;
     act().map_err(|error| {
-        present.refund_bytes(turn, ENTRY_BYTES);
+        granted_mount.refund_bytes(write_guard, ENTRY_BYTES);
         to_error_code(error)
     })?;
-    present.record_change(&spot.relative_path);
+    granted_mount.record_change(&resolved.relative_path);
     Ok(())
 }
 
 pub(super) fn create_folder(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     from: &FileHandle,
     path: &str,
 ) -> Result<(), ErrorCode> {
-    let spot = resolve_for_change(present, from, path)?;
-    let name = spot.name.as_deref().ok_or(ErrorCode::Exist)?;
-    let turn = present.lock_for_write();
-    create_entry(present, &turn, &spot, || mkdirat(&spot.folder, name, NEW_FOLDER_MODE))
+    let resolved = resolve_for_change(granted_mount, from, path)?;
+    let name = resolved.name.as_deref().ok_or(ErrorCode::Exist)?;
+    let write_guard = granted_mount.lock_for_write();
+    create_entry(granted_mount, &write_guard, &resolved, || {
+        mkdirat(&resolved.folder, name, NEW_FOLDER_MODE)
+    })
 }
 
 /// Creates a symbolic link. A link that leads out of the mount is refused: it could only mislead
 /// other programs.
 pub(super) fn create_symlink(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     from: &FileHandle,
     target: &str,
     path: &str,
 ) -> Result<(), ErrorCode> {
-    let spot = resolve_for_change(present, from, path)?;
-    let name = new_entry_name(&spot)?;
-    if is_outside_mount(target, spot.relative_path.components().count() - 1) {
-        return Err(present.refuse_link(&spot.relative_path));
+    let resolved = resolve_for_change(granted_mount, from, path)?;
+    let name = new_entry_name(&resolved)?;
+    if is_outside_mount(target, resolved.relative_path.components().count() - 1) {
+        return Err(granted_mount.refuse_link(&resolved.relative_path));
     }
-    let turn = present.lock_for_write();
-    create_entry(present, &turn, &spot, || symlinkat(target, &spot.folder, name))
+    let write_guard = granted_mount.lock_for_write();
+    create_entry(granted_mount, &write_guard, &resolved, || {
+        symlinkat(target, &resolved.folder, name)
+    })
 }
 
 /// Whether a link at this depth in the mount leads above its root.
@@ -118,22 +123,26 @@ fn is_outside_mount(target: &str, depth: usize) -> bool {
 
 /// Adds a hard link to a file.
 pub(super) fn create_hard_link(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     from: (&FileHandle, &str),
     to: (&FileHandle, &str),
 ) -> Result<(), ErrorCode> {
     check_same_mount(from.0, to.0)?;
-    let old = resolve_for_change(present, from.0, from.1)?;
-    let new = resolve_for_change(present, to.0, to.1)?;
+    let old = resolve_for_change(granted_mount, from.0, from.1)?;
+    let new = resolve_for_change(granted_mount, to.0, to.1)?;
     let (old_name, new_name) = (entry_name(&old)?, new_entry_name(&new)?);
-    let turn = present.lock_for_write();
+    let write_guard = granted_mount.lock_for_write();
     let linked = stat_resolved_path(&old)?;
     if old.is_folder && file_type_of(&linked) != FileType::Directory {
         return Err(ErrorCode::NotDirectory);
     }
-    present.check_hard_links(&old.relative_path, has_hard_links(&linked), FsAccess::ReadWrite)?;
+    granted_mount.check_hard_links(
+        &old.relative_path,
+        has_hard_links(&linked),
+        FsAccess::ReadWrite,
+    )?;
     let flags = AtFlags::empty();
-    create_entry(present, &turn, &new, || {
+    create_entry(granted_mount, &write_guard, &new, || {
         linkat(&old.folder, old_name, &new.folder, new_name, flags)
     })
 }
@@ -148,19 +157,19 @@ fn check_same_mount(one: &FileHandle, other: &FileHandle) -> Result<(), ErrorCod
 }
 
 pub(super) fn rename_entry(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     from: (&FileHandle, &str),
     to: (&FileHandle, &str),
 ) -> Result<(), ErrorCode> {
     check_same_mount(from.0, to.0)?;
-    let old = resolve_for_change(present, from.0, from.1)?;
-    let new = resolve_for_change(present, to.0, to.1)?;
+    let old = resolve_for_change(granted_mount, from.0, from.1)?;
+    let new = resolve_for_change(granted_mount, to.0, to.1)?;
     let (old_name, new_name) = (entry_name(&old)?, entry_name(&new)?);
-    let turn = present.lock_for_write();
+    let write_guard = granted_mount.lock_for_write();
     let moved = stat_resolved_path(&old)?;
     let is_folder = file_type_of(&moved) == FileType::Directory;
     if is_folder {
-        present.check_folder_move(&old.relative_path, &new.relative_path)?;
+        granted_mount.check_folder_move(&old.relative_path, &new.relative_path)?;
     } else if old.is_folder || new.is_folder {
         return Err(ErrorCode::NotDirectory);
     }
@@ -169,84 +178,88 @@ pub(super) fn rename_entry(
         .filter(|replaced| file_identity(replaced) != file_identity(&moved));
     renameat(&old.folder, old_name, &new.folder, new_name).map_err(to_error_code)?;
     if let Some(replaced) = replaced {
-        refund_removed_entry(present, &turn, &replaced);
+        refund_removed_entry(granted_mount, &write_guard, &replaced);
     }
-    present.record_change(&old.relative_path);
-    present.record_change(&new.relative_path);
+    granted_mount.record_change(&old.relative_path);
+    granted_mount.record_change(&new.relative_path);
     Ok(())
 }
 
 pub(super) fn remove_file(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     from: &FileHandle,
     path: &str,
 ) -> Result<(), ErrorCode> {
-    let spot = resolve_for_change(present, from, path)?;
-    let name = spot.name.as_deref().ok_or(ErrorCode::IsDirectory)?;
-    let turn = present.lock_for_write();
-    let stat = stat_resolved_path(&spot)?;
-    match (file_type_of(&stat), spot.is_folder) {
+    let resolved = resolve_for_change(granted_mount, from, path)?;
+    let name = resolved.name.as_deref().ok_or(ErrorCode::IsDirectory)?;
+    let write_guard = granted_mount.lock_for_write();
+    let stat = stat_resolved_path(&resolved)?;
+    match (file_type_of(&stat), resolved.is_folder) {
         (FileType::Directory, _) => return Err(ErrorCode::IsDirectory),
         (_, true) => return Err(ErrorCode::NotDirectory),
         (_, false) => {}
     }
-    unlinkat(&spot.folder, name, AtFlags::empty()).map_err(to_error_code)?;
-    refund_removed_entry(present, &turn, &stat);
-    present.record_change(&spot.relative_path);
+    unlinkat(&resolved.folder, name, AtFlags::empty()).map_err(to_error_code)?;
+    refund_removed_entry(granted_mount, &write_guard, &stat);
+    granted_mount.record_change(&resolved.relative_path);
     Ok(())
 }
 
 pub(super) fn remove_folder(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     from: &FileHandle,
     path: &str,
 ) -> Result<(), ErrorCode> {
-    let spot = resolve_for_change(present, from, path)?;
-    let name = entry_name(&spot)?;
-    let turn = present.lock_for_write();
-    unlinkat(&spot.folder, name, AtFlags::REMOVEDIR).map_err(|error| match error {
+    let resolved = resolve_for_change(granted_mount, from, path)?;
+    let name = entry_name(&resolved)?;
+    let write_guard = granted_mount.lock_for_write();
+    unlinkat(&resolved.folder, name, AtFlags::REMOVEDIR).map_err(|error| match error {
         // The remaining entries may be ones that the guest does not see.
         Errno::EXIST => ErrorCode::NotEmpty,
         error => to_error_code(error),
     })?;
-    present.refund_bytes(&turn, ENTRY_BYTES);
-    present.record_change(&spot.relative_path);
+    granted_mount.refund_bytes(&write_guard, ENTRY_BYTES);
+    granted_mount.record_change(&resolved.relative_path);
     Ok(())
 }
 
 /// Refunds the bytes of a removed entry.
-fn refund_removed_entry(present: &GrantedMount, turn: &FolderWriteGuard<'_>, gone: &Stat) {
-    if gone.st_nlink > 1 && file_type_of(gone) == FileType::RegularFile {
-        present.refund_bytes(turn, ENTRY_BYTES);
+fn refund_removed_entry(
+    granted_mount: &GrantedMount,
+    write_guard: &FolderWriteGuard<'_>,
+    removed: &Stat,
+) {
+    if removed.st_nlink > 1 && file_type_of(removed) == FileType::RegularFile {
+        granted_mount.refund_bytes(write_guard, ENTRY_BYTES);
     } else {
-        present.mount.quota_account().refund_removed_file(
-            turn,
-            file_identity(gone),
-            entry_cost(gone),
+        granted_mount.mount.quota_account().refund_removed_file(
+            write_guard,
+            file_identity(removed),
+            entry_cost(removed),
         );
     }
 }
 
 pub(super) fn set_times(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     from: &FileHandle,
     path: &str,
-    last_link: FinalSymlinkMode,
+    final_symlink: FinalSymlinkMode,
     times: &Timestamps,
 ) -> Result<(), ErrorCode> {
-    let spot = resolve_path(present, from, path, last_link, FsAccess::ReadWrite)?;
-    present.check_change(&spot.relative_path)?;
-    present.check_hard_links(
-        &spot.relative_path,
-        has_hard_links(&stat_resolved_path(&spot)?),
+    let resolved = resolve_path(granted_mount, from, path, final_symlink, FsAccess::ReadWrite)?;
+    granted_mount.check_change(&resolved.relative_path)?;
+    granted_mount.check_hard_links(
+        &resolved.relative_path,
+        has_hard_links(&stat_resolved_path(&resolved)?),
         FsAccess::ReadWrite,
     )?;
-    let set = match &spot.name {
-        Some(name) => utimensat(&spot.folder, name, times, AtFlags::SYMLINK_NOFOLLOW),
-        None => futimens(&spot.folder, times),
+    let set = match &resolved.name {
+        Some(name) => utimensat(&resolved.folder, name, times, AtFlags::SYMLINK_NOFOLLOW),
+        None => futimens(&resolved.folder, times),
     };
     set.map_err(to_error_code)?;
-    present.record_change(&spot.relative_path);
+    granted_mount.record_change(&resolved.relative_path);
     Ok(())
 }
 

@@ -49,12 +49,12 @@ pub(super) fn read_bytes(
 
 /// Writes all bytes.
 pub(super) fn write_bytes(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     file: &FileHandle,
     target: FileWriteTarget,
     bytes: &[u8],
 ) -> Result<(), ErrorCode> {
-    let turn = present.lock_for_write();
+    let write_guard = granted_mount.lock_for_write();
     let old_bytes = file_length(&file.fd).map_err(to_error_code)?;
     let begin = match target {
         FileWriteTarget::At(offset) => offset,
@@ -62,7 +62,7 @@ pub(super) fn write_bytes(
     };
     let end = begin.checked_add(bytes.len() as u64).ok_or(ErrorCode::FileTooLarge)?;
     let new_bytes = if bytes.is_empty() { old_bytes } else { end.max(old_bytes) };
-    resize_file(present, &turn, file, old_bytes, new_bytes, || match target {
+    resize_file(granted_mount, &write_guard, file, old_bytes, new_bytes, || match target {
         FileWriteTarget::At(_) => write_at(&file.fd, bytes, begin),
         FileWriteTarget::End => append(&file.fd, bytes, begin),
     })
@@ -70,32 +70,34 @@ pub(super) fn write_bytes(
 
 /// Sets the length of the file, in bytes.
 pub(super) fn set_size(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     file: &FileHandle,
     size: u64,
 ) -> Result<(), ErrorCode> {
-    let turn = present.lock_for_write();
+    let write_guard = granted_mount.lock_for_write();
     let old_bytes = file_length(&file.fd).map_err(to_error_code)?;
-    resize_file(present, &turn, file, old_bytes, size, || ftruncate(&file.fd, size))
+    resize_file(granted_mount, &write_guard, file, old_bytes, size, || ftruncate(&file.fd, size))
 }
 
 /// Performs an operation that changes the length of the file, and charges the difference. The
 /// growth is charged first, because the quota must never be exceeded; the part that did not happen
 /// is refunded.
 fn resize_file(
-    present: &GrantedMount,
-    turn: &FolderWriteGuard<'_>,
+    granted_mount: &GrantedMount,
+    write_guard: &FolderWriteGuard<'_>,
     file: &FileHandle,
     old_bytes: u64,
     new_bytes: u64,
     act: impl FnOnce() -> rustix::io::Result<()>,
 ) -> Result<(), ErrorCode> {
-    present.charge_growth(turn, quota_cost(new_bytes).saturating_sub(quota_cost(old_bytes)))?;
+    granted_mount
+        .charge_growth(write_guard, quota_cost(new_bytes).saturating_sub(quota_cost(old_bytes)))?;
     let result = act();
     let expected = new_bytes.max(old_bytes);
-    let is_bytes =
+    let actual_bytes =
         if result.is_ok() { new_bytes } else { file_length(&file.fd).unwrap_or(expected) };
-    present.refund_bytes(turn, quota_cost(expected).saturating_sub(quota_cost(is_bytes)));
+    granted_mount
+        .refund_bytes(write_guard, quota_cost(expected).saturating_sub(quota_cost(actual_bytes)));
     result.map_err(to_error_code)
 }
 
@@ -143,11 +145,11 @@ pub(super) fn sync_file(file: &FileHandle, with_metadata: bool) -> Result<(), Er
 }
 
 pub(super) fn set_times(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     file: &FileHandle,
     times: &Timestamps,
 ) -> Result<(), ErrorCode> {
     futimens(&file.fd, times).map_err(to_error_code)?;
-    present.record_change(file.path());
+    granted_mount.record_change(file.path());
     Ok(())
 }

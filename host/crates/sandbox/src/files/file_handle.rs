@@ -52,22 +52,26 @@ impl FileHandle {
 
     /// The current grant for this file or folder.
     pub(super) fn check_grant(&self) -> Result<GrantedMount, ErrorCode> {
-        let present = self.mount.check_grant(&self.relative_path)?;
-        present.check_access(&self.relative_path, FsAccess::Read)?;
-        present.check_hard_links(&self.relative_path, self.is_linked(), FsAccess::Read)?;
-        Ok(present)
+        let granted_mount = self.mount.check_grant(&self.relative_path)?;
+        granted_mount.check_access(&self.relative_path, FsAccess::Read)?;
+        granted_mount.check_hard_links(&self.relative_path, self.is_linked(), FsAccess::Read)?;
+        Ok(granted_mount)
     }
 
     /// The current grant, for a change.
     pub(super) fn check_change_grant(&self) -> Result<GrantedMount, ErrorCode> {
-        let present = self.mount.check_grant(&self.relative_path)?;
-        present.check_change(&self.relative_path)?;
-        present.check_hard_links(&self.relative_path, self.is_linked(), FsAccess::ReadWrite)?;
-        if !present.is_same_run(&self.run) {
+        let granted_mount = self.mount.check_grant(&self.relative_path)?;
+        granted_mount.check_change(&self.relative_path)?;
+        granted_mount.check_hard_links(
+            &self.relative_path,
+            self.is_linked(),
+            FsAccess::ReadWrite,
+        )?;
+        if !granted_mount.is_same_run(&self.run) {
             // Only the record of an earlier run shows that the file was opened for writing.
-            present.record_change(&self.relative_path);
+            granted_mount.record_change(&self.relative_path);
         }
-        Ok(present)
+        Ok(granted_mount)
     }
 
     fn is_linked(&self) -> bool {
@@ -103,8 +107,8 @@ impl FileHandle {
 
 impl Drop for FileHandle {
     fn drop(&mut self) {
-        if let FileHandleKind::File { identity: key, .. } = self.kind {
-            self.mount.quota_account().remove_open_file(key);
+        if let FileHandleKind::File { identity, .. } = self.kind {
+            self.mount.quota_account().remove_open_file(identity);
         }
     }
 }

@@ -82,14 +82,14 @@ impl FolderUsageTable {
     /// The shelf of an open folder.
     pub(crate) fn folder_usage(&self, folder: &OwnedFd) -> io::Result<Arc<FolderUsage>> {
         let key = file_identity(&fstat(folder)?);
-        let mut shelves = lock_mutex(&self.0);
-        if let Some(shelf) = shelves.get(&key).and_then(Weak::upgrade) {
-            return Ok(shelf);
+        let mut table = lock_mutex(&self.0);
+        if let Some(usage) = table.get(&key).and_then(Weak::upgrade) {
+            return Ok(usage);
         }
-        shelves.retain(|_, shelf| shelf.strong_count() > 0);
-        let shelf = Arc::default();
-        shelves.insert(key, Arc::downgrade(&shelf));
-        Ok(shelf)
+        table.retain(|_, usage| usage.strong_count() > 0);
+        let usage = Arc::default();
+        table.insert(key, Arc::downgrade(&usage));
+        Ok(usage)
     }
 }
 
@@ -102,9 +102,9 @@ impl QuotaAccount {
     /// changed it since.
     pub(super) fn begin_run(&self) {
         self.added_bytes.store(0, Ordering::Relaxed);
-        let mut book = lock_mutex(&self.usage.state);
-        if book.open_files.is_empty() {
-            book.used_bytes = None;
+        let mut state = lock_mutex(&self.usage.state);
+        if state.open_files.is_empty() {
+            state.used_bytes = None;
         }
     }
 
@@ -116,7 +116,7 @@ impl QuotaAccount {
     /// Charges bytes.
     pub(super) fn charge_bytes(
         &self,
-        _turn: &FolderWriteGuard<'_>,
+        _write_guard: &FolderWriteGuard<'_>,
         bytes: u64,
         quota_bytes: Option<u64>,
         root: &OwnedFd,
@@ -135,7 +135,7 @@ impl QuotaAccount {
     }
 
     /// Refunds bytes, whether they were charged or in the folder before.
-    pub(super) fn refund_bytes(&self, _turn: &FolderWriteGuard<'_>, bytes: u64) {
+    pub(super) fn refund_bytes(&self, _write_guard: &FolderWriteGuard<'_>, bytes: u64) {
         let less = |added: u64| Some(added.saturating_sub(bytes));
         // The closure always returns a value, so this cannot fail.
         let _ = self.added_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
@@ -146,12 +146,12 @@ impl QuotaAccount {
     /// the folder is measured again.
     pub(super) fn refund_removed_file(
         &self,
-        turn: &FolderWriteGuard<'_>,
+        write_guard: &FolderWriteGuard<'_>,
         file: FileIdentity,
         bytes: u64,
     ) {
         if !lock_mutex(&self.usage.state).open_files.contains_key(&file) {
-            self.refund_bytes(turn, bytes);
+            self.refund_bytes(write_guard, bytes);
         }
     }
 
@@ -162,11 +162,11 @@ impl QuotaAccount {
 
     /// Counts one open file less.
     pub(super) fn remove_open_file(&self, file: FileIdentity) {
-        let mut book = lock_mutex(&self.usage.state);
-        if let Some(handles) = book.open_files.get_mut(&file) {
+        let mut state = lock_mutex(&self.usage.state);
+        if let Some(handles) = state.open_files.get_mut(&file) {
             *handles -= 1;
             if *handles == 0 {
-                book.open_files.remove(&file);
+                state.open_files.remove(&file);
             }
         }
     }
@@ -187,13 +187,13 @@ impl FolderUsage {
     }
 
     fn add_bytes(&self, bytes: u64) {
-        let mut book = lock_mutex(&self.state);
-        book.used_bytes = book.used_bytes.map(|used| used.saturating_add(bytes));
+        let mut state = lock_mutex(&self.state);
+        state.used_bytes = state.used_bytes.map(|used| used.saturating_add(bytes));
     }
 
     fn subtract_bytes(&self, bytes: u64) {
-        let mut book = lock_mutex(&self.state);
-        book.used_bytes = book.used_bytes.map(|used| used.saturating_sub(bytes));
+        let mut state = lock_mutex(&self.state);
+        state.used_bytes = state.used_bytes.map(|used| used.saturating_sub(bytes));
     }
 }
 
@@ -218,9 +218,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("old"), [0; 10_000]).unwrap();
         let root = root(folder.path());
-        let shelves = FolderUsageTable::default();
-        let (one, two) =
-            (shelves.folder_usage(&root).unwrap(), shelves.folder_usage(&root).unwrap());
+        let table = FolderUsageTable::default();
+        let (one, two) = (table.folder_usage(&root).unwrap(), table.folder_usage(&root).unwrap());
         let (one, two) = (QuotaAccount::new(one), QuotaAccount::new(two));
         assert_eq!(one.charge_bytes(&one.lock_for_write(), 5_000, Some(20_000), &root), Ok(()));
         assert_eq!(
@@ -236,27 +235,27 @@ mod tests {
             "what does not grow always fits"
         );
         drop((one, two));
-        assert_eq!(shelves.folder_usage(&root).unwrap().used_bytes(&root, 20_000), Ok(10_000));
+        assert_eq!(table.folder_usage(&root).unwrap().used_bytes(&root, 20_000), Ok(10_000));
     }
 
     #[test]
     fn one_run_at_a_time_has_its_turn() {
-        let shelf = Arc::<FolderUsage>::default();
+        let usage = Arc::<FolderUsage>::default();
         let (one, two) =
-            (QuotaAccount::new(Arc::clone(&shelf)), QuotaAccount::new(Arc::clone(&shelf)));
-        let turn = one.lock_for_write();
-        assert!(shelf.write_lock.try_lock().is_err());
-        drop(turn);
+            (QuotaAccount::new(Arc::clone(&usage)), QuotaAccount::new(Arc::clone(&usage)));
+        let write_guard = one.lock_for_write();
+        assert!(usage.write_lock.try_lock().is_err());
+        drop(write_guard);
         drop(two.lock_for_write());
-        assert!(shelf.write_lock.try_lock().is_ok());
+        assert!(usage.write_lock.try_lock().is_ok());
     }
 
     #[test]
     fn without_a_quota_each_run_has_its_own_room() {
         let folder = tempfile::tempdir().unwrap();
         let root = root(folder.path());
-        let shelf = FolderUsageTable::default().folder_usage(&root).unwrap();
-        let (one, two) = (QuotaAccount::new(Arc::clone(&shelf)), QuotaAccount::new(shelf));
+        let usage = FolderUsageTable::default().folder_usage(&root).unwrap();
+        let (one, two) = (QuotaAccount::new(Arc::clone(&usage)), QuotaAccount::new(usage));
         let full = Err(QuotaError { limit_bytes: ADDED_BYTES_STANDARD });
         assert_eq!(
             one.charge_bytes(&one.lock_for_write(), ADDED_BYTES_STANDARD, None, &root),

@@ -53,16 +53,16 @@ impl Guest {
     }
 
     fn find_folder_handle(&self, fd: &Fd) -> FsResult<Arc<FileHandle>> {
-        let opened = self.find_file_handle(fd)?;
-        match opened.is_folder() {
-            true => Ok(opened),
+        let handle = self.find_file_handle(fd)?;
+        match handle.is_folder() {
+            true => Ok(handle),
             false => Err(ErrorCode::NotDirectory.into()),
         }
     }
 
-    fn push_file_handle(&mut self, opened: FileHandle) -> FsResult<Fd> {
-        let held = self.table.push(Arc::new(opened))?;
-        Ok(Resource::new_own(held.rep()))
+    fn push_file_handle(&mut self, handle: FileHandle) -> FsResult<Fd> {
+        let resource = self.table.push(Arc::new(handle))?;
+        Ok(Resource::new_own(resource.rep()))
     }
 
     fn open_output_stream(
@@ -80,20 +80,20 @@ impl Guest {
 
 /// Runs an operation on an open file or folder, if the current grant allows it.
 async fn run_permitted<R: Send + 'static>(
-    opened: Arc<FileHandle>,
+    handle: Arc<FileHandle>,
     work: impl FnOnce(&GrantedMount, &FileHandle) -> Result<R, ErrorCode> + Send + 'static,
 ) -> FsResult<R> {
-    let present = opened.check_grant()?;
-    Ok(run_blocking(move || work(&present, &opened)).await?)
+    let granted_mount = handle.check_grant()?;
+    Ok(run_blocking(move || work(&granted_mount, &handle)).await?)
 }
 
 /// Runs an operation that changes an open file or folder, if the current grant allows it.
 async fn run_permitted_change<R: Send + 'static>(
-    opened: Arc<FileHandle>,
+    handle: Arc<FileHandle>,
     work: impl FnOnce(&GrantedMount, &FileHandle) -> Result<R, ErrorCode> + Send + 'static,
 ) -> FsResult<R> {
-    let present = opened.check_change_grant()?;
-    Ok(run_blocking(move || work(&present, &opened)).await?)
+    let granted_mount = handle.check_change_grant()?;
+    Ok(run_blocking(move || work(&granted_mount, &handle)).await?)
 }
 
 /// A change that involves two paths.
@@ -107,7 +107,10 @@ async fn run_on_two_folders(
     work: TwoPathOperation,
 ) -> FsResult<()> {
     new.0.check_grant()?;
-    run_permitted(old.0, move |present, from| work(present, (from, &old.1), (&new.0, &new.1))).await
+    run_permitted(old.0, move |granted_mount, from| {
+        work(granted_mount, (from, &old.1), (&new.0, &new.1))
+    })
+    .await
 }
 
 impl preopens::Host for Guest {
@@ -160,29 +163,29 @@ impl HostDescriptor for Guest {
 
     /// Checks the descriptor only: the system reads ahead as it sees fit.
     async fn advise(&mut self, fd: Fd, _: Filesize, _: Filesize, _: Advice) -> FsResult<()> {
-        let opened = self.find_file_handle(&fd)?;
-        opened.check_grant()?;
-        match opened.kind {
+        let handle = self.find_file_handle(&fd)?;
+        handle.check_grant()?;
+        match handle.kind {
             FileHandleKind::File { .. } => Ok(()),
             FileHandleKind::Folder => Err(ErrorCode::BadDescriptor.into()),
         }
     }
 
     async fn sync_data(&mut self, fd: Fd) -> FsResult<()> {
-        let opened = self.find_file_handle(&fd)?;
-        run_permitted(opened, |_, opened| content::sync_file(opened, false)).await
+        let handle = self.find_file_handle(&fd)?;
+        run_permitted(handle, |_, handle| content::sync_file(handle, false)).await
     }
 
     async fn get_flags(&mut self, fd: Fd) -> FsResult<DescriptorFlags> {
-        let opened = self.find_file_handle(&fd)?;
-        let present = opened.check_grant()?;
-        Ok(match opened.kind {
+        let handle = self.find_file_handle(&fd)?;
+        let granted_mount = handle.check_grant()?;
+        Ok(match handle.kind {
             FileHandleKind::File { reads: true, writes: true, .. } => {
                 DescriptorFlags::READ | DescriptorFlags::WRITE
             }
             FileHandleKind::File { writes: true, .. } => DescriptorFlags::WRITE,
             FileHandleKind::File { .. } => DescriptorFlags::READ,
-            FileHandleKind::Folder if present.is_writable() => {
+            FileHandleKind::Folder if granted_mount.is_writable() => {
                 DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY
             }
             FileHandleKind::Folder => DescriptorFlags::READ,
@@ -190,9 +193,9 @@ impl HostDescriptor for Guest {
     }
 
     async fn get_type(&mut self, fd: Fd) -> FsResult<DescriptorType> {
-        let opened = self.find_file_handle(&fd)?;
-        opened.check_grant()?;
-        Ok(match opened.kind {
+        let handle = self.find_file_handle(&fd)?;
+        handle.check_grant()?;
+        Ok(match handle.kind {
             FileHandleKind::File { .. } => DescriptorType::RegularFile,
             FileHandleKind::Folder => DescriptorType::Directory,
         })
@@ -201,8 +204,10 @@ impl HostDescriptor for Guest {
     async fn set_size(&mut self, fd: Fd, size: Filesize) -> FsResult<()> {
         let file = self.find_file_handle(&fd)?;
         file.check_writable()?;
-        run_permitted_change(file, move |present, file| content::set_size(present, file, size))
-            .await
+        run_permitted_change(file, move |granted_mount, file| {
+            content::set_size(granted_mount, file, size)
+        })
+        .await
     }
 
     async fn set_times(
@@ -212,9 +217,9 @@ impl HostDescriptor for Guest {
         modification: NewTimestamp,
     ) -> FsResult<()> {
         let times = to_timestamps(access, modification)?;
-        let opened = self.find_file_handle(&fd)?;
-        run_permitted_change(opened, move |present, opened| {
-            content::set_times(present, opened, &times)
+        let handle = self.find_file_handle(&fd)?;
+        run_permitted_change(handle, move |granted_mount, handle| {
+            content::set_times(granted_mount, handle, &times)
         })
         .await
     }
@@ -239,8 +244,8 @@ impl HostDescriptor for Guest {
         let file = self.find_file_handle(&fd)?;
         file.check_writable()?;
         let written_bytes = bytes.len() as Filesize;
-        let write = move |present: &GrantedMount, file: &FileHandle| {
-            content::write_bytes(present, file, FileWriteTarget::At(offset), &bytes)
+        let write = move |granted_mount: &GrantedMount, file: &FileHandle| {
+            content::write_bytes(granted_mount, file, FileWriteTarget::At(offset), &bytes)
         };
         run_permitted_change(file, write).await?;
         Ok(written_bytes)
@@ -249,25 +254,27 @@ impl HostDescriptor for Guest {
     async fn read_directory(&mut self, fd: Fd) -> FsResult<Resource<ReaddirIterator>> {
         let folder = self.find_folder_handle(&fd)?;
         let listing = run_permitted(folder, FolderListing::open).await?;
-        let held = self.table.push(Arc::new(listing))?;
-        Ok(Resource::new_own(held.rep()))
+        let resource = self.table.push(Arc::new(listing))?;
+        Ok(Resource::new_own(resource.rep()))
     }
 
     async fn sync(&mut self, fd: Fd) -> FsResult<()> {
-        let opened = self.find_file_handle(&fd)?;
-        run_permitted(opened, |_, opened| content::sync_file(opened, true)).await
+        let handle = self.find_file_handle(&fd)?;
+        run_permitted(handle, |_, handle| content::sync_file(handle, true)).await
     }
 
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let folder = self.find_folder_handle(&fd)?;
-        run_permitted(folder, move |present, from| change::create_folder(present, from, &path))
-            .await
+        run_permitted(folder, move |granted_mount, from| {
+            change::create_folder(granted_mount, from, &path)
+        })
+        .await
     }
 
     async fn stat(&mut self, fd: Fd) -> FsResult<DescriptorStat> {
-        let opened = self.find_file_handle(&fd)?;
+        let handle = self.find_file_handle(&fd)?;
         let stat =
-            run_permitted(opened, |_, opened| fstat(&opened.fd).map_err(to_error_code)).await?;
+            run_permitted(handle, |_, handle| fstat(&handle.fd).map_err(to_error_code)).await?;
         Ok(descriptor_stat(&stat))
     }
 
@@ -278,10 +285,10 @@ impl HostDescriptor for Guest {
         path: String,
     ) -> FsResult<DescriptorStat> {
         let folder = self.find_folder_handle(&fd)?;
-        let look = move |present: &GrantedMount, from: &FileHandle| {
-            path_metadata::stat_path(present, from, &path, final_symlink_mode(flags))
+        let read_stat = move |granted_mount: &GrantedMount, from: &FileHandle| {
+            path_metadata::stat_path(granted_mount, from, &path, final_symlink_mode(flags))
         };
-        Ok(descriptor_stat(&run_permitted(folder, look).await?))
+        Ok(descriptor_stat(&run_permitted(folder, read_stat).await?))
     }
 
     async fn set_times_at(
@@ -294,8 +301,8 @@ impl HostDescriptor for Guest {
     ) -> FsResult<()> {
         let times = to_timestamps(access, modification)?;
         let folder = self.find_folder_handle(&fd)?;
-        let set = move |present: &GrantedMount, from: &FileHandle| {
-            change::set_times(present, from, &path, final_symlink_mode(flags), &times)
+        let set = move |granted_mount: &GrantedMount, from: &FileHandle| {
+            change::set_times(granted_mount, from, &path, final_symlink_mode(flags), &times)
         };
         run_permitted(folder, set).await
     }
@@ -324,24 +331,29 @@ impl HostDescriptor for Guest {
         flags: DescriptorFlags,
     ) -> FsResult<Fd> {
         let folder = self.find_folder_handle(&fd)?;
-        let wish =
+        let request =
             PathOpenRequest { final_symlink: final_symlink_mode(path_flags), open_flags, flags };
-        let opened =
-            run_permitted(folder, move |present, from| open_path(present, from, &path, wish))
-                .await?;
-        self.push_file_handle(opened)
+        let handle = run_permitted(folder, move |granted_mount, from| {
+            open_path(granted_mount, from, &path, request)
+        })
+        .await?;
+        self.push_file_handle(handle)
     }
 
     async fn readlink_at(&mut self, fd: Fd, path: String) -> FsResult<String> {
         let folder = self.find_folder_handle(&fd)?;
-        run_permitted(folder, move |present, from| path_metadata::read_link(present, from, &path))
-            .await
+        run_permitted(folder, move |granted_mount, from| {
+            path_metadata::read_link(granted_mount, from, &path)
+        })
+        .await
     }
 
     async fn remove_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let folder = self.find_folder_handle(&fd)?;
-        run_permitted(folder, move |present, from| change::remove_folder(present, from, &path))
-            .await
+        run_permitted(folder, move |granted_mount, from| {
+            change::remove_folder(granted_mount, from, &path)
+        })
+        .await
     }
 
     async fn rename_at(
@@ -357,15 +369,18 @@ impl HostDescriptor for Guest {
 
     async fn symlink_at(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
         let folder = self.find_folder_handle(&fd)?;
-        run_permitted(folder, move |present, from| {
-            change::create_symlink(present, from, &target, &path)
+        run_permitted(folder, move |granted_mount, from| {
+            change::create_symlink(granted_mount, from, &target, &path)
         })
         .await
     }
 
     async fn unlink_file_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let folder = self.find_folder_handle(&fd)?;
-        run_permitted(folder, move |present, from| change::remove_file(present, from, &path)).await
+        run_permitted(folder, move |granted_mount, from| {
+            change::remove_file(granted_mount, from, &path)
+        })
+        .await
     }
 
     async fn is_same_object(&mut self, one: Fd, other: Fd) -> wasmtime::Result<bool> {
@@ -379,9 +394,9 @@ impl HostDescriptor for Guest {
     }
 
     async fn metadata_hash(&mut self, fd: Fd) -> FsResult<MetadataHashValue> {
-        let opened = self.find_file_handle(&fd)?;
+        let handle = self.find_file_handle(&fd)?;
         let stat =
-            run_permitted(opened, |_, opened| fstat(&opened.fd).map_err(to_error_code)).await?;
+            run_permitted(handle, |_, handle| fstat(&handle.fd).map_err(to_error_code)).await?;
         Ok(metadata_hash(&stat))
     }
 
@@ -392,10 +407,10 @@ impl HostDescriptor for Guest {
         path: String,
     ) -> FsResult<MetadataHashValue> {
         let folder = self.find_folder_handle(&fd)?;
-        let look = move |present: &GrantedMount, from: &FileHandle| {
-            path_metadata::stat_path(present, from, &path, final_symlink_mode(flags))
+        let read_stat = move |granted_mount: &GrantedMount, from: &FileHandle| {
+            path_metadata::stat_path(granted_mount, from, &path, final_symlink_mode(flags))
         };
-        Ok(metadata_hash(&run_permitted(folder, look).await?))
+        Ok(metadata_hash(&run_permitted(folder, read_stat).await?))
     }
 
     fn drop(&mut self, fd: Fd) -> wasmtime::Result<()> {
@@ -409,12 +424,12 @@ impl HostDirectoryEntryStream for Guest {
         &mut self,
         stream: Resource<ReaddirIterator>,
     ) -> FsResult<Option<DirectoryEntry>> {
-        let held = Resource::<Arc<FolderListing>>::new_borrow(stream.rep());
-        let listing = Arc::clone(self.table.get(&held)?);
-        let present = listing.check_grant()?;
-        match listing.next_buffered(&present) {
+        let resource = Resource::<Arc<FolderListing>>::new_borrow(stream.rep());
+        let listing = Arc::clone(self.table.get(&resource)?);
+        let granted_mount = listing.check_grant()?;
+        match listing.next_buffered(&granted_mount) {
             Some(entry) => Ok(Some(entry)),
-            None => Ok(run_blocking(move || listing.read_next(&present)).await?),
+            None => Ok(run_blocking(move || listing.read_next(&granted_mount)).await?),
         }
     }
 

@@ -39,64 +39,69 @@ struct FolderListingState {
 
 impl FolderListing {
     /// Starts listing a folder.
-    pub(super) fn open(present: &GrantedMount, folder: &FileHandle) -> Result<Self, ErrorCode> {
-        let slot = present.take_open_file_slot()?;
-        let rest = FolderListingState {
+    pub(super) fn open(
+        granted_mount: &GrantedMount,
+        folder: &FileHandle,
+    ) -> Result<Self, ErrorCode> {
+        let slot = granted_mount.take_open_file_slot()?;
+        let state = FolderListingState {
             folder: Dir::read_from(&folder.fd).map_err(to_error_code)?,
             names: VecDeque::new(),
             omitted_names: 0,
         };
-        let (mount, below) = (Arc::clone(&present.mount), folder.relative_path.clone());
-        Ok(Self { mount, relative_path: below, state: Mutex::new(rest), _slot: slot })
+        let (mount, relative_path) =
+            (Arc::clone(&granted_mount.mount), folder.relative_path.clone());
+        Ok(Self { mount, relative_path, state: Mutex::new(state), _slot: slot })
     }
 
     /// Returns the next name of the current batch.
-    pub(super) fn next_buffered(&self, present: &GrantedMount) -> Option<DirectoryEntry> {
-        let mut rest = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn next_buffered(&self, granted_mount: &GrantedMount) -> Option<DirectoryEntry> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // The denied patterns may have changed since the name was read.
-        let hides =
-            |entry: &DirectoryEntry| !present.is_visible(&self.relative_path.join(&entry.name));
-        while rest.names.pop_front_if(|entry| hides(entry)).is_some() {}
-        rest.names.pop_front()
+        let hides = |entry: &DirectoryEntry| {
+            !granted_mount.is_visible(&self.relative_path.join(&entry.name))
+        };
+        while state.names.pop_front_if(|entry| hides(entry)).is_some() {}
+        state.names.pop_front()
     }
 
     /// The current grant for the folder.
     pub(super) fn check_grant(&self) -> Result<GrantedMount, ErrorCode> {
-        let present = self.mount.check_grant(&self.relative_path)?;
-        present.check_access(&self.relative_path, sallyport_policy::FsAccess::Read)?;
-        Ok(present)
+        let granted_mount = self.mount.check_grant(&self.relative_path)?;
+        granted_mount.check_access(&self.relative_path, sallyport_policy::FsAccess::Read)?;
+        Ok(granted_mount)
     }
 
     /// Reads the next batch and returns its first name, or `None` at the end.
     pub(super) fn read_next(
         &self,
-        present: &GrantedMount,
+        granted_mount: &GrantedMount,
     ) -> Result<Option<DirectoryEntry>, ErrorCode> {
-        let mut rest = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while rest.names.len() < NAMES_PER_BATCH {
-            let Some(entry) = rest.folder.read() else {
-                present.log_omitted_names(
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.names.len() < NAMES_PER_BATCH {
+            let Some(entry) = state.folder.read() else {
+                granted_mount.log_omitted_names(
                     &self.relative_path,
-                    std::mem::take(&mut rest.omitted_names),
+                    std::mem::take(&mut state.omitted_names),
                 );
                 break;
             };
             let entry = entry.map_err(to_error_code)?;
             match entry.file_name().to_str() {
-                Ok(name) if self.is_visible(present, name) => {
-                    let type_ = descriptor_type(entry_file_type(&rest.folder, &entry));
-                    rest.names.push_back(DirectoryEntry { type_, name: name.to_owned() });
+                Ok(name) if self.is_visible(granted_mount, name) => {
+                    let type_ = descriptor_type(entry_file_type(&state.folder, &entry));
+                    state.names.push_back(DirectoryEntry { type_, name: name.to_owned() });
                 }
                 Ok(_) => {}
-                Err(_) => rest.omitted_names += 1,
+                Err(_) => state.omitted_names += 1,
             }
         }
-        Ok(rest.names.pop_front())
+        Ok(state.names.pop_front())
     }
 
     /// Whether the guest may see a name.
-    fn is_visible(&self, present: &GrantedMount, name: &str) -> bool {
-        !matches!(name, "." | "..") && present.is_visible(&self.relative_path.join(name))
+    fn is_visible(&self, granted_mount: &GrantedMount, name: &str) -> bool {
+        !matches!(name, "." | "..") && granted_mount.is_visible(&self.relative_path.join(name))
     }
 }
 

@@ -73,56 +73,56 @@ impl MountGrantEntry {
 impl GuestMount {
     /// A folder that is granted directly.
     pub(crate) fn from_folder(
-        docket: &Arc<CurrentRun>,
-        slots: &Arc<OpenFileCounter>,
+        current_run: &Arc<CurrentRun>,
+        open_files: &Arc<OpenFileCounter>,
         entry: MountGrantEntry,
         root: OwnedFd,
-        shelf: Arc<FolderUsage>,
+        usage: Arc<FolderUsage>,
     ) -> Arc<Self> {
-        let kind = MountSource::Folder(entry.host);
-        Arc::new(Self::new(docket, slots, kind, entry.guest, root, shelf))
+        let source = MountSource::Folder(entry.host);
+        Arc::new(Self::new(current_run, open_files, source, entry.guest, root, usage))
     }
 
     /// A scratch folder of the session.
     pub(crate) fn from_scratch_folder(
-        docket: &Arc<CurrentRun>,
-        slots: &Arc<OpenFileCounter>,
+        current_run: &Arc<CurrentRun>,
+        open_files: &Arc<OpenFileCounter>,
         granted: &ScratchGrant,
         root: OwnedFd,
-        shelf: Arc<FolderUsage>,
+        usage: Arc<FolderUsage>,
     ) -> Arc<Self> {
-        let kind = MountSource::Scratch(granted.name.clone());
-        Arc::new(Self::new(docket, slots, kind, granted.mount.clone(), root, shelf))
+        let source = MountSource::Scratch(granted.name.clone());
+        Arc::new(Self::new(current_run, open_files, source, granted.mount.clone(), root, usage))
     }
 
     /// The folder of copies, mounted as `/`.
     pub(crate) fn from_file_copies(
-        docket: &Arc<CurrentRun>,
-        slots: &Arc<OpenFileCounter>,
+        current_run: &Arc<CurrentRun>,
+        open_files: &Arc<OpenFileCounter>,
         entries: Vec<MountGrantEntry>,
         root: OwnedFd,
     ) -> Arc<Self> {
-        let kind = MountSource::Copies(entries);
-        Arc::new(Self::new(docket, slots, kind, "/".to_owned(), root, Arc::default()))
+        let source = MountSource::Copies(entries);
+        Arc::new(Self::new(current_run, open_files, source, "/".to_owned(), root, Arc::default()))
     }
 
     fn new(
-        docket: &Arc<CurrentRun>,
-        slots: &Arc<OpenFileCounter>,
+        current_run: &Arc<CurrentRun>,
+        open_files: &Arc<OpenFileCounter>,
         source: MountSource,
         guest: String,
         root: OwnedFd,
-        shelf: Arc<FolderUsage>,
+        usage: Arc<FolderUsage>,
     ) -> Self {
         let (current_run, open_files, root) =
-            (Arc::clone(docket), Arc::clone(slots), Arc::new(root));
+            (Arc::clone(current_run), Arc::clone(open_files), Arc::new(root));
         Self {
             current_run,
             source,
             guest,
             root,
             open_files,
-            quota_account: QuotaAccount::new(shelf),
+            quota_account: QuotaAccount::new(usage),
         }
     }
 
@@ -140,32 +140,34 @@ impl GuestMount {
 
     /// Makes sure that the current grant has the mount. `below` is the path in the mount that is
     /// accessed.
-    pub(crate) fn check_grant(self: &Arc<Self>, below: &Path) -> Result<GrantedMount, ErrorCode> {
-        let case = self.current_run.context();
-        let grant = case.current_grant();
-        match self.find_grant_entry(&grant, below) {
-            Some(entry) => Ok(GrantedMount {
-                mount: Arc::clone(self),
-                run_context: case,
-                grant,
-                entry_index: entry,
-            }),
-            None => Err(self.record_refusal(&case, &grant, below, FsAccess::Read)),
+    pub(crate) fn check_grant(
+        self: &Arc<Self>,
+        relative_path: &Path,
+    ) -> Result<GrantedMount, ErrorCode> {
+        let run_context = self.current_run.context();
+        let grant = run_context.current_grant();
+        match self.find_grant_entry(&grant, relative_path) {
+            Some(entry) => {
+                Ok(GrantedMount { mount: Arc::clone(self), run_context, grant, entry_index: entry })
+            }
+            None => Err(self.record_refusal(&run_context, &grant, relative_path, FsAccess::Read)),
         }
     }
 
     /// The index of the grant's entry for a path.
-    fn find_grant_entry(&self, grant: &Grant, below: &Path) -> Option<usize> {
+    fn find_grant_entry(&self, grant: &Grant, relative_path: &Path) -> Option<usize> {
         match &self.source {
             MountSource::Folder(host) => grant.fs().iter().position(|mount| {
                 mount.guest == self.guest && mount.host.as_os_str() == host.as_os_str()
             }),
             MountSource::Scratch(name) => {
-                let is = |held: &ScratchGrant| held.name == *name && held.mount == self.guest;
+                let is = |scratch_grant: &ScratchGrant| {
+                    scratch_grant.name == *name && scratch_grant.mount == self.guest
+                };
                 grant.scratch().iter().position(is)
             }
             MountSource::Copies(entries) => {
-                let path = Path::new("/").join(below);
+                let path = Path::new("/").join(relative_path);
                 let mut there = entries.iter().filter(|e| Path::new(&e.guest).starts_with(&path));
                 there.find_map(|entry| {
                     grant.fs().iter().position(|mount| entry.is_same_mount(mount))
@@ -176,13 +178,13 @@ impl GuestMount {
 
     fn record_refusal(
         &self,
-        case: &RunContext,
+        run_context: &RunContext,
         grant: &Grant,
-        below: &Path,
+        relative_path: &Path,
         wanted: FsAccess,
     ) -> ErrorCode {
-        let path = self.to_guest_path(below);
-        case.effect_log.record_refusal(match self.source {
+        let path = self.to_guest_path(relative_path);
+        run_context.effect_log.record_refusal(match self.source {
             MountSource::Scratch(_) => {
                 grant.deny_capability(Capability::Scratch, &format!("use {path}"))
             }
@@ -191,8 +193,8 @@ impl GuestMount {
         ErrorCode::NotPermitted
     }
 
-    fn to_guest_path(&self, below: &Path) -> String {
-        Path::new(&self.guest).join(below).to_string_lossy().into_owned()
+    fn to_guest_path(&self, relative_path: &Path) -> String {
+        Path::new(&self.guest).join(relative_path).to_string_lossy().into_owned()
     }
 }
 
@@ -207,34 +209,45 @@ impl GrantedMount {
     }
 
     /// Makes sure that a path may be accessed at all.
-    pub(crate) fn check_access(&self, below: &Path, wanted: FsAccess) -> Result<(), ErrorCode> {
-        match self.is_visible(below) {
+    pub(crate) fn check_access(
+        &self,
+        relative_path: &Path,
+        wanted: FsAccess,
+    ) -> Result<(), ErrorCode> {
+        match self.is_visible(relative_path) {
             true => Ok(()),
-            false => Err(self.mount.record_refusal(&self.run_context, &self.grant, below, wanted)),
+            false => Err(self.mount.record_refusal(
+                &self.run_context,
+                &self.grant,
+                relative_path,
+                wanted,
+            )),
         }
     }
 
     /// Makes sure that a path may be changed.
-    pub(crate) fn check_change(&self, below: &Path) -> Result<(), ErrorCode> {
+    pub(crate) fn check_change(&self, relative_path: &Path) -> Result<(), ErrorCode> {
         match self.is_writable() {
-            true => self.check_access(below, FsAccess::ReadWrite),
+            true => self.check_access(relative_path, FsAccess::ReadWrite),
             false => Err(self.mount.record_refusal(
                 &self.run_context,
                 &self.grant,
-                below,
+                relative_path,
                 FsAccess::ReadWrite,
             )),
         }
     }
 
     /// Whether a path exists for the guest.
-    pub(crate) fn is_visible(&self, below: &Path) -> bool {
+    pub(crate) fn is_visible(&self, relative_path: &Path) -> bool {
         match self.mount.source {
             MountSource::Scratch(_) => true,
             MountSource::Folder(_) => {
-                self.granted_folder().deny.find_denying_pattern(below).is_none()
+                self.granted_folder().deny.find_denying_pattern(relative_path).is_none()
             }
-            MountSource::Copies(_) => self.mount.find_grant_entry(&self.grant, below).is_some(),
+            MountSource::Copies(_) => {
+                self.mount.find_grant_entry(&self.grant, relative_path).is_some()
+            }
         }
     }
 
@@ -247,8 +260,8 @@ impl GrantedMount {
     }
 
     /// Refuses to follow a link out of the guest's folder. No grant would allow that.
-    pub(crate) fn refuse_link(&self, below: &Path) -> ErrorCode {
-        let path = self.mount.to_guest_path(below);
+    pub(crate) fn refuse_link(&self, relative_path: &Path) -> ErrorCode {
+        let path = self.mount.to_guest_path(relative_path);
         self.record_denial(format!("follow {path}"), "the link leads out of its folder".to_owned())
     }
 
@@ -276,7 +289,7 @@ impl GrantedMount {
     /// names are unknown and one of them may be denied.
     pub(crate) fn check_hard_links(
         &self,
-        below: &Path,
+        relative_path: &Path,
         has_more_names: bool,
         wanted: FsAccess,
     ) -> Result<(), ErrorCode> {
@@ -292,7 +305,7 @@ impl GrantedMount {
             FsAccess::Read => "read",
             FsAccess::ReadWrite => "change",
         };
-        let act = format!("{verb} {}", self.mount.to_guest_path(below));
+        let act = format!("{verb} {}", self.mount.to_guest_path(relative_path));
         let why = format!("the file has another name (a hard link), which {denies} may deny");
         Err(self.record_denial(act, why))
     }
@@ -305,16 +318,16 @@ impl GrantedMount {
     }
 
     /// Records that a path was changed.
-    pub(crate) fn record_change(&self, below: &Path) {
+    pub(crate) fn record_change(&self, relative_path: &Path) {
         self.run_context
             .effect_log
-            .record_effect(Effect::Changed { path: self.mount.to_guest_path(below) });
+            .record_effect(Effect::Changed { path: self.mount.to_guest_path(relative_path) });
     }
 
     /// Logs how many names of a folder could not be passed to the guest.
-    pub(crate) fn log_omitted_names(&self, below: &Path, names: usize) {
+    pub(crate) fn log_omitted_names(&self, relative_path: &Path, names: usize) {
         if names > 0 {
-            let path = self.mount.to_guest_path(below);
+            let path = self.mount.to_guest_path(relative_path);
             let text = format!("{names} names in {path} are not UTF-8 and were left out");
             self.run_context.effect_log.log_line(LogLevel::Warn, &text);
         }
@@ -339,7 +352,7 @@ impl GrantedMount {
     /// Charges growth, in bytes.
     pub(crate) fn charge_growth(
         &self,
-        turn: &FolderWriteGuard<'_>,
+        write_guard: &FolderWriteGuard<'_>,
         bytes: u64,
     ) -> Result<(), ErrorCode> {
         let quota_bytes = match self.mount.source {
@@ -347,7 +360,7 @@ impl GrantedMount {
             MountSource::Folder(_) | MountSource::Copies(_) => self.granted_folder().quota_bytes,
         };
         let charged = self.mount.quota_account.charge_bytes(
-            turn,
+            write_guard,
             bytes,
             quota_bytes,
             self.mount.root_folder(),
@@ -360,8 +373,8 @@ impl GrantedMount {
     }
 
     /// Refunds charged bytes.
-    pub(crate) fn refund_bytes(&self, turn: &FolderWriteGuard<'_>, bytes: u64) {
-        self.mount.quota_account.refund_bytes(turn, bytes);
+    pub(crate) fn refund_bytes(&self, write_guard: &FolderWriteGuard<'_>, bytes: u64) {
+        self.mount.quota_account.refund_bytes(write_guard, bytes);
     }
 
     /// The folder or file of the grant. Not for scratch folders.

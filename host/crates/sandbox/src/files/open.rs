@@ -83,32 +83,34 @@ impl PathOpenRequest {
 
 /// Opens a path.
 pub(super) fn open_path(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     from: &FileHandle,
     path: &str,
-    wish: PathOpenRequest,
+    request: PathOpenRequest,
 ) -> Result<FileHandle, ErrorCode> {
-    wish.check_flags()?;
-    let spot = resolve_path(present, from, path, wish.final_symlink, wish.required_access())?;
-    if wish.is_change() {
-        present.check_change(&spot.relative_path)?;
+    request.check_flags()?;
+    let resolved =
+        resolve_path(granted_mount, from, path, request.final_symlink, request.required_access())?;
+    if request.is_change() {
+        granted_mount.check_change(&resolved.relative_path)?;
     }
     // A folder that cannot be changed needs no turn.
-    let turn = present.is_writable().then(|| present.lock_for_write());
-    let door =
-        PathOpener { granted_mount: present, resolved: &spot, request: wish, write_guard: turn };
-    let Some(name) = &spot.name else {
-        return door.open_folder(".".as_ref());
+    let write_guard = granted_mount.is_writable().then(|| granted_mount.lock_for_write());
+    let opener = PathOpener { granted_mount, resolved: &resolved, request, write_guard };
+    let Some(name) = &resolved.name else {
+        return opener.open_folder(".".as_ref());
     };
-    match statat(&spot.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(_) if wish.has_flag(OpenFlags::CREATE | OpenFlags::EXCLUSIVE) => Err(ErrorCode::Exist),
+    match statat(&resolved.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) if request.has_flag(OpenFlags::CREATE | OpenFlags::EXCLUSIVE) => {
+            Err(ErrorCode::Exist)
+        }
         Ok(stat) => match file_type_of(&stat) {
-            FileType::Directory => door.open_folder(name),
-            FileType::RegularFile => door.open_file(name),
+            FileType::Directory => opener.open_folder(name),
+            FileType::RegularFile => opener.open_file(name),
             FileType::Symlink => Err(ErrorCode::Loop),
             _ => Err(ErrorCode::Unsupported),
         },
-        Err(Errno::NOENT) if wish.has_flag(OpenFlags::CREATE) => door.create_file(name),
+        Err(Errno::NOENT) if request.has_flag(OpenFlags::CREATE) => opener.create_file(name),
         Err(error) => Err(to_error_code(error)),
     }
 }
@@ -135,13 +137,13 @@ impl PathOpener<'_> {
         if self.resolved.is_folder {
             return Err(ErrorCode::IsDirectory);
         }
-        let (slot, turn) = (self.granted_mount.take_open_file_slot()?, self.write_guard()?);
-        self.granted_mount.charge_growth(turn, ENTRY_BYTES)?;
+        let (slot, write_guard) = (self.granted_mount.take_open_file_slot()?, self.write_guard()?);
+        self.granted_mount.charge_growth(write_guard, ENTRY_BYTES)?;
         let flags = self.request.system_access_mode() | OFlags::CREATE | OFlags::EXCL;
         let opened =
             self.open_descriptor(name, flags).and_then(|file| self.accept_file(file, slot));
         if opened.is_err() {
-            self.granted_mount.refund_bytes(turn, ENTRY_BYTES);
+            self.granted_mount.refund_bytes(write_guard, ENTRY_BYTES);
         }
         opened
     }
@@ -179,21 +181,21 @@ impl PathOpener<'_> {
         if self.request.is_change() {
             self.granted_mount.record_change(&self.resolved.relative_path);
         }
-        let (key, reads, writes) =
+        let (identity, reads, writes) =
             (file_identity(&stat), self.request.can_read(), self.request.can_write());
-        self.granted_mount.mount.quota_account().add_open_file(key);
+        self.granted_mount.mount.quota_account().add_open_file(identity);
         Ok(self.build_handle(
             file,
-            FileHandleKind::File { identity: key, reads, writes, is_linked },
+            FileHandleKind::File { identity, reads, writes, is_linked },
             slot,
         ))
     }
 
     fn build_handle(&self, fd: OwnedFd, kind: FileHandleKind, slot: OpenFileSlot) -> FileHandle {
-        let (mount, below) =
+        let (mount, relative_path) =
             (Arc::clone(&self.granted_mount.mount), self.resolved.relative_path.clone());
         let run = self.granted_mount.run_context();
-        FileHandle { mount, relative_path: below, fd: Arc::new(fd), kind, run, _slot: Some(slot) }
+        FileHandle { mount, relative_path, fd: Arc::new(fd), kind, run, _slot: Some(slot) }
     }
 
     /// The turn, which exists if the folder may be changed.

@@ -63,33 +63,33 @@ pub(super) enum FinalSymlinkMode {
 
 /// Resolves a path relative to an open folder.
 pub(super) fn resolve_path(
-    present: &GrantedMount,
+    granted_mount: &GrantedMount,
     from: &FileHandle,
     path: &str,
-    last_link: FinalSymlinkMode,
+    final_symlink: FinalSymlinkMode,
     wanted: FsAccess,
 ) -> Result<ResolvedGuestPath, ErrorCode> {
-    let mut way = PathWalk::new(present, from);
-    way.start_path(path)?;
-    while let Some(step) = way.remaining_steps.pop() {
-        way.count_step()?;
+    let mut walk = PathWalk::new(granted_mount, from);
+    walk.start_path(path)?;
+    while let Some(step) = walk.remaining_steps.pop() {
+        walk.count_step()?;
         if step == ".." {
-            way.leave_folder()?;
+            walk.leave_folder()?;
             continue;
         }
-        way.relative_path.push(&step);
-        present.check_access(&way.relative_path, wanted)?;
-        if !way.remaining_steps.is_empty() {
-            way.enter_folder(step)?;
+        walk.relative_path.push(&step);
+        granted_mount.check_access(&walk.relative_path, wanted)?;
+        if !walk.remaining_steps.is_empty() {
+            walk.enter_folder(step)?;
             continue;
         }
-        let follows = last_link == FinalSymlinkMode::Follow || way.is_folder;
-        if !(follows && way.follow_link(&step)?) {
-            return Ok(way.into_resolved_path(Some(step)));
+        let follows = final_symlink == FinalSymlinkMode::Follow || walk.is_folder;
+        if !(follows && walk.follow_link(&step)?) {
+            return Ok(walk.into_resolved_path(Some(step)));
         }
     }
-    way.is_folder = true;
-    Ok(way.into_resolved_path(None))
+    walk.is_folder = true;
+    Ok(walk.into_resolved_path(None))
 }
 
 /// The state of a walk.
@@ -199,8 +199,8 @@ impl<'a> PathWalk<'a> {
     }
 
     fn into_resolved_path(self, name: Option<OsString>) -> ResolvedGuestPath {
-        let Self { relative_path: below, is_folder, .. } = self;
+        let Self { relative_path, is_folder, .. } = self;
         let folder = Arc::clone(&self.folders[self.folders.len() - 1]);
-        ResolvedGuestPath { folder, name, relative_path: below, is_folder }
+        ResolvedGuestPath { folder, name, relative_path, is_folder }
     }
 }

@@ -34,12 +34,12 @@ impl ScratchFolders {
         &self,
         session_id: &str,
         name: &str,
-        shelves: &FolderUsageTable,
+        usage_table: &FolderUsageTable,
     ) -> io::Result<(OwnedFd, Arc<FolderUsage>)> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let named = sessions.entry(session_id.to_owned()).or_default();
         if !named.contains_key(name) {
-            named.insert(name.to_owned(), ScratchFolder::new(shelves)?);
+            named.insert(name.to_owned(), ScratchFolder::new(usage_table)?);
         }
         let scratch = &named[name];
         Ok((scratch.open()?, Arc::clone(&scratch.usage)))
@@ -53,10 +53,10 @@ impl ScratchFolders {
 }
 
 impl ScratchFolder {
-    fn new(shelves: &FolderUsageTable) -> io::Result<Self> {
+    fn new(usage_table: &FolderUsageTable) -> io::Result<Self> {
         let folder = ProcessTempFolder::create()?;
-        let shelf = shelves.folder_usage(&folder.open()?.into())?;
-        Ok(Self { folder, usage: shelf })
+        let usage = usage_table.folder_usage(&folder.open()?.into())?;
+        Ok(Self { folder, usage })
     }
 
     fn open(&self) -> io::Result<OwnedFd> {
@@ -68,7 +68,7 @@ impl Drop for ScratchFolder {
     /// Waits for its turn, so that no file is created in a folder that is being removed. Open files
     /// lose their names, and no new ones can be created.
     fn drop(&mut self) {
-        let _turn = self.usage.lock_for_write();
+        let _write_guard = self.usage.lock_for_write();
         // If this fails, `ProcessTempFolder` tries again when it is dropped, and finally the next
         // process does.
         let _ = self.folder.remove();
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_scratch_is_one_folder_until_its_session_ends() {
-        let (scratches, shelves) = (ScratchFolders::default(), FolderUsageTable::default());
-        let open = |session, name| scratches.open_folder(session, name, &shelves).unwrap();
+        let (scratches, usage_table) = (ScratchFolders::default(), FolderUsageTable::default());
+        let open = |session, name| scratches.open_folder(session, name, &usage_table).unwrap();
         let path = |session: &str, name: &str| {
             scratches.0.lock().unwrap()[session][name].folder.path().to_owned()
         };

@@ -98,7 +98,7 @@ impl InputStream for FileInputStream {
             FileStreamWork::Idle => self.start_read(size.min(READ_BYTES_MAX)),
             FileStreamWork::Done(Ok(bytes)) => return self.take_bytes(bytes, size),
             FileStreamWork::Done(Err(error)) => return Err(to_stream_error(error)),
-            under @ FileStreamWork::Running(_) => self.work = under,
+            running @ FileStreamWork::Running(_) => self.work = running,
             FileStreamWork::Closed => return Err(StreamError::Closed),
         }
         Ok(Bytes::new())
@@ -146,12 +146,12 @@ impl OutputStream for FileOutputStream {
         if self.check_write()? < bytes.len() {
             return Err(StreamError::trap("more was written than check-write had allowed"));
         }
-        let present = self.file.check_change_grant().map_err(to_stream_error)?;
+        let granted_mount = self.file.check_change_grant().map_err(to_stream_error)?;
         let (file, target) = (Arc::clone(&self.file), self.target);
         if let FileWriteTarget::At(offset) = &mut self.target {
             *offset = offset.saturating_add(bytes.len() as u64);
         }
-        self.work.start_work(move || content::write_bytes(&present, &file, target, &bytes));
+        self.work.start_work(move || content::write_bytes(&granted_mount, &file, target, &bytes));
         Ok(())
     }
 
@@ -166,8 +166,8 @@ impl OutputStream for FileOutputStream {
                 self.work = FileStreamWork::Idle;
                 Ok(WRITE_BYTES_MAX)
             }
-            under @ FileStreamWork::Running(_) => {
-                self.work = under;
+            running @ FileStreamWork::Running(_) => {
+                self.work = running;
                 Ok(0)
             }
             FileStreamWork::Done(Err(error)) => Err(to_stream_error(error)),

@@ -41,8 +41,8 @@ impl ProcessTempFolder {
         CLEANUP_STARTED.call_once(|| drop(thread::spawn(remove_stale_folders)));
         for _ in 0..TRIES_MAX {
             let path = tempfile::Builder::new().prefix(FOLDER_NAME_PREFIX).tempdir()?.keep();
-            if let Some(held) = lock_own_folder(&path) {
-                return Ok(Self { path, _lock: held });
+            if let Some(lock) = lock_own_folder(&path) {
+                return Ok(Self { path, _lock: lock });
             }
         }
         Err(io::Error::other("folders vanish as soon as they are made"))
@@ -80,7 +80,7 @@ fn remove_stale_folders() {
     }) {
         let path = entry.path();
         // Locked during the removal, so that no two processes remove it at the same time.
-        if let Some(_held) = lock_own_folder(&path) {
+        if let Some(_lock) = lock_own_folder(&path) {
             let _ = remove_folder(&path);
         }
     }
@@ -88,11 +88,11 @@ fn remove_stale_folders() {
 
 /// Locks a folder of this user. Returns `None` if another process has it or it is gone.
 fn lock_own_folder(path: &Path) -> Option<File> {
-    let held = open_folder(path).ok()?;
-    held.try_lock().ok()?;
+    let lock = open_folder(path).ok()?;
+    lock.try_lock().ok()?;
     let is_own = |about: &fs::Metadata| about.is_dir() && about.uid() == getuid().as_raw();
-    let (here, named) = (held.metadata().ok()?, fs::symlink_metadata(path).ok()?);
-    (is_own(&here) && here.ino() == named.ino()).then_some(held)
+    let (here, named) = (lock.metadata().ok()?, fs::symlink_metadata(path).ok()?);
+    (is_own(&here) && here.ino() == named.ino()).then_some(lock)
 }
 
 fn open_folder(path: &Path) -> io::Result<File> {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_a_killed_process_left_is_swept_and_what_is_held_is_not() {
-        let held = ProcessTempFolder::create().unwrap();
+        let lock = ProcessTempFolder::create().unwrap();
         let named = |name: &str| {
             env::temp_dir().join(format!("{FOLDER_NAME_PREFIX}{name}-{}", process::id()))
         };
@@ -175,7 +175,7 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), &link).unwrap();
         remove_stale_folders();
-        assert!(!left.exists() && held.path().exists() && elsewhere.path().exists());
+        assert!(!left.exists() && lock.path().exists() && elsewhere.path().exists());
         fs::remove_file(link).unwrap();
     }
 }

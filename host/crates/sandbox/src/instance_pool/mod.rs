@@ -81,26 +81,26 @@ pub(crate) struct InstanceLease {
 impl InstancePool {
     /// The room of a session.
     pub(crate) fn session_slot(&self, session_id: &str) -> Arc<SessionSlot> {
-        let mut rooms = lock_mutex(&self.0);
-        if let Some(room) = rooms.get(session_id) {
-            return Arc::clone(room);
+        let mut slots = lock_mutex(&self.0);
+        if let Some(slot) = slots.get(session_id) {
+            return Arc::clone(slot);
         }
-        Arc::clone(rooms.entry(session_id.to_owned()).or_default())
+        Arc::clone(slots.entry(session_id.to_owned()).or_default())
     }
 
     /// Ends a session: stops its instance, even in the middle of a call.
     pub(crate) fn end_session(&self, session_id: &str) {
-        let room = lock_mutex(&self.0).remove(session_id);
-        if let Some(room) = room {
-            room.ended.cancel();
+        let slot = lock_mutex(&self.0).remove(session_id);
+        if let Some(slot) = slot {
+            slot.ended.cancel();
         }
     }
 
     /// The live instances, sorted by session ID.
     pub(crate) fn list_instances(&self) -> Vec<InstanceInfo> {
-        let rooms = lock_mutex(&self.0);
-        let infos = rooms.iter().filter_map(|(session_id, room)| {
-            let (memory_bytes, idle) = lock_mutex(&room.status).as_ref()?.memory_and_idle_time()?;
+        let slots = lock_mutex(&self.0);
+        let infos = slots.iter().filter_map(|(session_id, slot)| {
+            let (memory_bytes, idle) = lock_mutex(&slot.status).as_ref()?.memory_and_idle_time()?;
             Some(InstanceInfo { session_id: session_id.clone(), memory_bytes, idle })
         });
         let mut infos: Vec<InstanceInfo> = infos.collect();
@@ -117,15 +117,15 @@ impl SessionSlot {
     /// The turn did not come in time, or the session has ended.
     pub(crate) async fn acquire_lease(
         self: Arc<Self>,
-        patience: Duration,
+        time_max: Duration,
     ) -> Result<InstanceLease, RunStopReason> {
-        let turn = timeout(patience, Arc::clone(&self.state).lock_owned());
+        let turn = timeout(time_max, Arc::clone(&self.state).lock_owned());
         tokio::select! {
             biased;
             () = self.ended.cancelled() => Err(session_ended()),
             turn = turn => match turn {
                 Ok(state) => Ok(InstanceLease { slot: Arc::clone(&self), state }),
-                Err(_) => Err(slot_busy(patience)),
+                Err(_) => Err(slot_busy(time_max)),
             },
         }
     }
@@ -139,17 +139,17 @@ impl InstanceLease {
     /// A granted folder or file cannot be opened.
     pub(crate) async fn run_in_instance<R: Send + 'static>(
         mut self,
-        case: &Arc<RunContext>,
+        run_context: &Arc<RunContext>,
         body: RunBody<R>,
-        begin: impl FnOnce() -> Result<GuestInstance, GrantOpenError>,
+        create: impl FnOnce() -> Result<GuestInstance, GrantOpenError>,
     ) -> Result<RunResult<R>, GrantOpenError> {
         if self.slot.ended.is_cancelled() {
             return Ok(RunResult { result: Err(session_ended()), memory_bytes_peak: 0 });
         }
-        let opening = FixedGrantParts::from_run_context(case);
-        let mut resident = match self.checkout_instance(&opening) {
-            Some(resident) => resident,
-            None => self.spawn_instance(case, opening, begin)?,
+        let fixed_grant = FixedGrantParts::from_run_context(run_context);
+        let mut instance = match self.checkout_instance(&fixed_grant) {
+            Some(instance) => instance,
+            None => self.spawn_instance(run_context, fixed_grant, create)?,
         };
         // Unless the call returns, the next caller must find no instance, even if this future is
         // dropped.
@@ -157,41 +157,41 @@ impl InstanceLease {
         let run = tokio::select! {
             biased;
             () = self.slot.ended.cancelled() => RunResult { result: Err(session_ended()), memory_bytes_peak: 0 },
-            run = resident.run(case, body) => run,
+            run = instance.run(run_context, body) => run,
         };
         if run.result.is_ok() {
-            *self.state = SlotState::Occupied(resident);
+            *self.state = SlotState::Occupied(instance);
         }
         Ok(run)
     }
 
     /// Takes the instance out of the room, if there is one that can be called.
-    fn checkout_instance(&mut self, opening: &FixedGrantParts) -> Option<WarmInstance> {
-        let gone = match std::mem::take(&mut *self.state) {
+    fn checkout_instance(&mut self, fixed_grant: &FixedGrantParts) -> Option<WarmInstance> {
+        let end_reason = match std::mem::take(&mut *self.state) {
             SlotState::New => return None,
-            SlotState::Occupied(resident) if !resident.try_claim() => InstanceEndReason::Idle,
-            SlotState::Occupied(resident) if resident.has_same_grant(opening) => {
-                return Some(resident);
+            SlotState::Occupied(instance) if !instance.try_claim() => InstanceEndReason::Idle,
+            SlotState::Occupied(instance) if instance.has_same_grant(fixed_grant) => {
+                return Some(instance);
             }
             SlotState::Occupied(_) => InstanceEndReason::GrantChanged,
-            SlotState::Ended(gone) => gone,
+            SlotState::Ended(end_reason) => end_reason,
         };
-        *self.state = SlotState::Ended(gone);
+        *self.state = SlotState::Ended(end_reason);
         None
     }
 
     fn spawn_instance(
         &mut self,
-        case: &RunContext,
-        opening: FixedGrantParts,
-        begin: impl FnOnce() -> Result<GuestInstance, GrantOpenError>,
+        run_context: &RunContext,
+        fixed_grant: FixedGrantParts,
+        create: impl FnOnce() -> Result<GuestInstance, GrantOpenError>,
     ) -> Result<WarmInstance, GrantOpenError> {
-        let resident = WarmInstance::start(begin()?, opening);
-        if let SlotState::Ended(gone) = &*self.state {
-            case.effect_log.record_effect(gone.restart_effect());
+        let instance = WarmInstance::start(create()?, fixed_grant);
+        if let SlotState::Ended(end_reason) = &*self.state {
+            run_context.effect_log.record_effect(end_reason.restart_effect());
         }
-        *lock_mutex(&self.slot.status) = Some(Arc::clone(resident.status()));
-        Ok(resident)
+        *lock_mutex(&self.slot.status) = Some(Arc::clone(instance.status()));
+        Ok(instance)
     }
 }
 

@@ -59,13 +59,13 @@ enum InstancePhase {
 
 impl WarmInstance {
     /// Starts the task of an instance for a call that is about to follow.
-    pub(super) fn start(vessel: GuestInstance, fixed_grant: FixedGrantParts) -> Self {
+    pub(super) fn start(guest_instance: GuestInstance, fixed_grant: FixedGrantParts) -> Self {
         let (mailbox, messages) = mpsc::channel(MAILBOX_MAX);
         let status = Arc::new(InstanceStatus {
             phase: Mutex::new(InstancePhase::Busy),
             memory_bytes: AtomicU64::new(0),
         });
-        let task = tokio::spawn(run_jobs(vessel, messages, Arc::clone(&status)));
+        let task = tokio::spawn(run_jobs(guest_instance, messages, Arc::clone(&status)));
         let end = AbortOnDrop(task.abort_handle());
         Self { mailbox, status, fixed_grant, task, _abort_guard: end }
     }
@@ -75,8 +75,8 @@ impl WarmInstance {
         self.status.leave_idle(InstancePhase::Busy)
     }
 
-    pub(super) fn has_same_grant(&self, opening: &FixedGrantParts) -> bool {
-        self.fixed_grant == *opening
+    pub(super) fn has_same_grant(&self, fixed_grant: &FixedGrantParts) -> bool {
+        self.fixed_grant == *fixed_grant
     }
 
     pub(super) fn status(&self) -> &Arc<InstanceStatus> {
@@ -87,7 +87,7 @@ impl WarmInstance {
     /// fails.
     pub(super) async fn run<R: Send + 'static>(
         &mut self,
-        case: &Arc<RunContext>,
+        run_context: &Arc<RunContext>,
         body: RunBody<R>,
     ) -> RunResult<R> {
         let (hand_over, value) = oneshot::channel();
@@ -98,10 +98,10 @@ impl WarmInstance {
                 Ok(())
             })
         });
-        let (done, answer) = oneshot::channel();
-        let errand = InstanceJob { run_context: Arc::clone(case), body, result_sender: done };
+        let (result_sender, answer) = oneshot::channel();
+        let job = InstanceJob { run_context: Arc::clone(run_context), body, result_sender };
         // If the task is gone, waiting for the result below fails.
-        let _ = self.mailbox.send(errand).await;
+        let _ = self.mailbox.send(job).await;
         match (answer.await, value.await) {
             (Ok(RunResult { result: Ok(()), memory_bytes_peak }), Ok(value)) => {
                 RunResult { result: Ok(value), memory_bytes_peak }
@@ -109,15 +109,15 @@ impl WarmInstance {
             (Ok(RunResult { result: Err(stop), memory_bytes_peak }), _) => {
                 RunResult { result: Err(stop), memory_bytes_peak }
             }
-            _ => self.lost_result(case).await,
+            _ => self.lost_result(run_context).await,
         }
     }
 
     /// The result if the task ended in the middle of a call: the host panicked.
-    async fn lost_result<R>(&mut self, case: &RunContext) -> RunResult<R> {
+    async fn lost_result<R>(&mut self, run_context: &RunContext) -> RunResult<R> {
         self.mailbox = mpsc::channel(MAILBOX_MAX).0;
         let end = (&mut self.task).await.err().map_or_else(String::new, |error| error.to_string());
-        run::lost_run_result(end, &case.effect_log)
+        run::lost_run_result(end, &run_context.effect_log)
     }
 }
 
@@ -147,11 +147,11 @@ impl InstanceStatus {
     /// first one wins.
     fn leave_idle(&self, next: InstancePhase) -> bool {
         let mut phase = self.lock_phase();
-        let rests = matches!(*phase, InstancePhase::Idle(_));
-        if rests {
+        let is_idle = matches!(*phase, InstancePhase::Idle(_));
+        if is_idle {
             *phase = next;
         }
-        rests
+        is_idle
     }
 
     fn lock_phase(&self) -> MutexGuard<'_, InstancePhase> {
@@ -161,20 +161,20 @@ impl InstanceStatus {
 
 /// Runs one errand after another, until one fails or none arrives before the idle timeout.
 async fn run_jobs(
-    mut vessel: GuestInstance,
+    mut guest_instance: GuestInstance,
     mut mailbox: mpsc::Receiver<InstanceJob>,
     status: Arc<InstanceStatus>,
 ) {
-    let mut case = Arc::clone(&vessel.guest().run_context);
-    while let Some(errand) = next_job(&mut mailbox, &case, &status).await {
-        case = Arc::clone(&errand.run_context);
-        vessel.guest_mut().begin_run(&case);
-        let run = vessel.run_body(errand.body).await;
-        let goes_on = run.result.is_ok();
-        status.mark_idle(vessel.guest().memory.used_bytes());
+    let mut run_context = Arc::clone(&guest_instance.guest().run_context);
+    while let Some(job) = next_job(&mut mailbox, &run_context, &status).await {
+        run_context = Arc::clone(&job.run_context);
+        guest_instance.guest_mut().begin_run(&run_context);
+        let run = guest_instance.run_body(job.body).await;
+        let is_reusable = run.result.is_ok();
+        status.mark_idle(guest_instance.guest().memory.used_bytes());
         // If the receiver is gone, this task is being stopped too.
-        let _ = errand.result_sender.send(run);
-        if !goes_on {
+        let _ = job.result_sender.send(run);
+        if !is_reusable {
             return;
         }
     }
@@ -182,11 +182,11 @@ async fn run_jobs(
 
 async fn next_job(
     mailbox: &mut mpsc::Receiver<InstanceJob>,
-    case: &RunContext,
+    run_context: &RunContext,
     status: &InstanceStatus,
 ) -> Option<InstanceJob> {
     loop {
-        let idle_max = case.current_grant().limits().idle;
+        let idle_max = run_context.current_grant().limits().idle;
         tokio::select! {
             errand = mailbox.recv() => return errand,
             () = sleep(idle_max) => if status.leave_idle(InstancePhase::Stopped) { return None },

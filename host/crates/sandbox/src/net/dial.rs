@@ -50,28 +50,29 @@ pub(super) enum RequestTargetForm {
 /// policy names.
 pub(super) async fn connect_to_host(
     gate: &HttpGate,
-    patience: &ExchangeTimeouts,
-    sending: &PreparedRequest,
-    passed: &PermittedRequest,
+    timeouts: &ExchangeTimeouts,
+    prepared: &PreparedRequest,
+    permitted: &PermittedRequest,
 ) -> Result<(BoxedConnection, RequestTargetForm), Error> {
-    let addresses = allowed_addresses(gate, patience, sending, passed).await?;
+    let addresses = allowed_addresses(gate, timeouts, prepared, permitted).await?;
     let proxies = gate.run_context.authorizer().proxy_settings();
-    let Some(proxy) = proxies.as_deref().and_then(|proxies| proxies.address_for_url(&sending.url))
+    let Some(proxy) = proxies.as_deref().and_then(|proxies| proxies.address_for_url(&prepared.url))
     else {
         let stream =
-            patience.wait_for_step(ExchangeStep::Connect, connect_to_first(&addresses)).await??;
+            timeouts.wait_for_step(ExchangeStep::Connect, connect_to_first(&addresses)).await??;
         return Ok((Box::new(stream), RequestTargetForm::Origin));
     };
-    let own = proxy::resolve_proxy(gate, patience, proxy).await?;
-    if sending.url.scheme() == "https" {
-        let tunnel = proxy::open_tunnel(&own, &addresses);
+    let proxy_addresses = proxy::resolve_proxy(gate, timeouts, proxy).await?;
+    if prepared.url.scheme() == "https" {
+        let tunnel = proxy::open_tunnel(&proxy_addresses, &addresses);
         Ok((
-            patience.wait_for_step(ExchangeStep::Connect, tunnel).await??,
+            timeouts.wait_for_step(ExchangeStep::Connect, tunnel).await??,
             RequestTargetForm::Origin,
         ))
     } else {
-        let stream =
-            patience.wait_for_step(ExchangeStep::Connect, connect_to_first(&own)).await??;
+        let stream = timeouts
+            .wait_for_step(ExchangeStep::Connect, connect_to_first(&proxy_addresses))
+            .await??;
         Ok((Box::new(stream), RequestTargetForm::Absolute))
     }
 }
@@ -79,11 +80,11 @@ pub(super) async fn connect_to_host(
 /// Dials addresses in order, each one a little after the one before, until one accepts the
 /// connection.
 pub(super) async fn connect_to_first(addresses: &[SocketAddr]) -> Result<TcpStream, Error> {
-    let mut waiting = addresses.iter();
+    let mut untried = addresses.iter();
     let mut dialled = FuturesUnordered::new();
     let mut last = Error::DestinationUnavailable;
     loop {
-        match waiting.next() {
+        match untried.next() {
             Some(address) => dialled.push(dial_address(*address)),
             None if dialled.is_empty() => return Err(last),
             None => {}
@@ -94,7 +95,7 @@ pub(super) async fn connect_to_first(addresses: &[SocketAddr]) -> Result<TcpStre
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = convert_connect_error(&error),
             },
-            () = tokio::time::sleep(NEXT_ADDRESS_DELAY), if waiting.len() > 0 => {}
+            () = tokio::time::sleep(NEXT_ADDRESS_DELAY), if untried.len() > 0 => {}
         }
     }
 }
@@ -110,26 +111,26 @@ async fn dial_address(address: SocketAddr) -> io::Result<TcpStream> {
 /// recorded.
 async fn allowed_addresses(
     gate: &HttpGate,
-    patience: &ExchangeTimeouts,
-    sending: &PreparedRequest,
-    passed: &PermittedRequest,
+    timeouts: &ExchangeTimeouts,
+    prepared: &PreparedRequest,
+    permitted: &PermittedRequest,
 ) -> Result<Vec<SocketAddr>, Error> {
-    let PreparedRequest { method, url, .. } = sending;
+    let PreparedRequest { method, url, .. } = prepared;
     let host = url.host().ok_or(Error::HttpRequestUriInvalid)?;
     let port = url.port_or_known_default().ok_or(Error::HttpRequestUriInvalid)?;
-    let all = resolve_host(gate, patience, &host).await?;
+    let all = resolve_host(gate, timeouts, &host).await?;
     let grant = gate.run_context.current_grant();
     let permit = gate.find_permit(&grant, method.as_str(), url)?;
     let (allowed, refused): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|address| permit.allows_address(*address));
     if let (Some(address), true) = (refused.first(), allowed.is_empty()) {
-        gate.run_context.effect_log.record_refusal(grant.deny_address(&passed.what, *address));
+        gate.run_context.effect_log.record_refusal(grant.deny_address(&permitted.what, *address));
         return Err(Error::DestinationIpProhibited);
     }
     let is_open = url.scheme() != "https" && !allowed.iter().all(IpAddr::is_loopback);
-    if is_open && !passed.credentials.is_empty() {
+    if is_open && !permitted.credentials.is_empty() {
         let why = "it would send a secret unencrypted to another machine";
-        return Err(gate.refuse_request(&passed.what, why.to_owned()));
+        return Err(gate.refuse_request(&permitted.what, why.to_owned()));
     }
     Ok(interleave_families(allowed).map(|address| SocketAddr::new(address, port)).collect())
 }
@@ -149,7 +150,7 @@ fn interleave_families(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
 /// Resolves a host to addresses.
 pub(super) async fn resolve_host<S: AsRef<str>>(
     gate: &HttpGate,
-    patience: &ExchangeTimeouts,
+    timeouts: &ExchangeTimeouts,
     host: &Host<S>,
 ) -> Result<Vec<IpAddr>, Error> {
     let name = match host {
@@ -157,7 +158,7 @@ pub(super) async fn resolve_host<S: AsRef<str>>(
         Host::Ipv6(ip) => return Ok(vec![IpAddr::V6(*ip)]),
         Host::Domain(name) => name.as_ref(),
     };
-    match patience.wait_for_step(ExchangeStep::Resolve, gate.resolver.resolve_host(name)).await? {
+    match timeouts.wait_for_step(ExchangeStep::Resolve, gate.resolver.resolve_host(name)).await? {
         Ok(addresses) if !addresses.is_empty() => Ok(addresses),
         Ok(_) | Err(_) => {
             Err(Error::DnsError { rcode: Some("no such name".into()), info_code: None })

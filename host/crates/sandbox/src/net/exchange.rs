@@ -51,9 +51,9 @@ impl UnreadResponse {
     pub(super) fn into_guest_response(
         self,
         gate: &HttpGate,
-        patience: ExchangeTimeouts,
+        timeouts: ExchangeTimeouts,
     ) -> Result<super::Response, Error> {
-        let response = incoming::build_guest_response(gate, patience, self.response, self.traffic)?;
+        let response = incoming::build_guest_response(gate, timeouts, self.response, self.traffic)?;
         let driver = self.driver;
         Ok((response, Box::new(async move { driver.await.map_err(Error::from) })))
     }
@@ -62,31 +62,31 @@ impl UnreadResponse {
 /// Sends a request if it passes the gate, and waits for the head of the response.
 pub(super) async fn exchange_request(
     gate: &HttpGate,
-    patience: &ExchangeTimeouts,
-    sending: &PreparedRequest,
+    timeouts: &ExchangeTimeouts,
+    prepared: &PreparedRequest,
     body: WasiBody,
 ) -> Result<UnreadResponse, Error> {
     let body = PendingBody::new(body);
-    let passed = gate.permit_request(sending, &body).await?;
-    let traffic = gate.run_context.effect_log.record_request(passed.what.clone());
-    let (line, form) = dial::connect_to_host(gate, patience, sending, &passed).await?;
-    let line = match sending.url.scheme() {
-        "https" => gate.tls.wrap_connection(patience, &sending.url, line).await?,
-        _ => line,
+    let permitted = gate.permit_request(prepared, &body).await?;
+    let traffic = gate.run_context.effect_log.record_request(permitted.what.clone());
+    let (transport, form) = dial::connect_to_host(gate, timeouts, prepared, &permitted).await?;
+    let transport = match prepared.url.scheme() {
+        "https" => gate.tls.wrap_connection(timeouts, &prepared.url, transport).await?,
+        _ => transport,
     };
     let body = ScannedRequestBody::new(
         gate,
-        &sending.url,
-        &passed,
+        &prepared.url,
+        &permitted,
         body.into_body(),
         Arc::clone(&traffic),
     );
-    let request = build_request(sending, form, &passed, body)?;
-    passed
+    let request = build_request(prepared, form, &permitted, body)?;
+    permitted
         .credentials
         .iter()
         .for_each(|credential| credential.record_use(&gate.run_context.effect_log));
-    let answer = send_over_connection(gate, patience, line, request, traffic).await?;
+    let answer = send_over_connection(gate, timeouts, transport, request, traffic).await?;
     if form == RequestTargetForm::Absolute {
         proxy::check_proxy_status(answer.response.status())?;
     }
@@ -98,51 +98,53 @@ pub(super) async fn exchange_request(
 /// Builds the request from the rebuilt URL and its host, so that no unchecked part of the address
 /// is sent, and adds the credentials.
 fn build_request(
-    sending: &PreparedRequest,
+    prepared: &PreparedRequest,
     form: RequestTargetForm,
-    passed: &PermittedRequest,
+    permitted: &PermittedRequest,
     body: ScannedRequestBody,
 ) -> Result<Request<ScannedRequestBody>, Error> {
-    let url = &sending.url;
+    let url = &prepared.url;
     let target = match form {
         RequestTargetForm::Origin => &url[Position::BeforePath..Position::AfterQuery],
         RequestTargetForm::Absolute => &url[..Position::AfterQuery],
     };
     let mut request = Request::new(body);
-    *request.method_mut() = sending.method.clone();
+    *request.method_mut() = prepared.method.clone();
     *request.uri_mut() = target.parse().map_err(|_| Error::HttpRequestUriInvalid)?;
-    *request.headers_mut() = headers::complete_headers(&sending.headers, url, &passed.credentials)?;
+    *request.headers_mut() =
+        headers::complete_headers(&prepared.headers, url, &permitted.credentials)?;
     Ok(request)
 }
 
 async fn send_over_connection(
     gate: &HttpGate,
-    patience: &ExchangeTimeouts,
-    line: BoxedConnection,
+    timeouts: &ExchangeTimeouts,
+    transport: BoxedConnection,
     request: Request<ScannedRequestBody>,
     traffic: Arc<RequestTraffic>,
 ) -> Result<UnreadResponse, Error> {
-    let (wire, head) = LimitedConnection::new(line);
+    let (limited, head_limit) = LimitedConnection::new(transport);
     let (mut sender, connection) = http1::Builder::new()
         .max_headers(HEADERS_MAX)
         .max_header_size(HEADER_BYTES_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
-        .handshake::<_, ScannedRequestBody>(TokioIo::new(wire))
+        .handshake::<_, ScannedRequestBody>(TokioIo::new(limited))
         .await?;
     // The connection must be driven while the head is awaited and while the body is read.
     let driver = wasmtime_wasi::runtime::spawn(connection);
-    let response = patience.wait_for_step(ExchangeStep::Head, sender.send_request(request)).await?;
-    let response = response.map_err(|error| gate.response_head_error(&error, &head))?;
-    head.lift_limit();
+    let response = timeouts.wait_for_step(ExchangeStep::Head, sender.send_request(request)).await?;
+    let response = response.map_err(|error| gate.response_head_error(&error, &head_limit))?;
+    head_limit.lift_limit();
     Ok(UnreadResponse { response, traffic, driver })
 }
 
 impl HttpGate {
     /// The error of a broken exchange for the guest.
     pub(super) fn exchange_error(&self, error: &hyper::Error) -> Error {
-        if let Some(cut) = error.source().and_then(|cause| cause.downcast_ref::<RequestBodyError>())
+        if let Some(body_error) =
+            error.source().and_then(|cause| cause.downcast_ref::<RequestBodyError>())
         {
-            return (*cut).into();
+            return (*body_error).into();
         }
         let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
         match cause.map(io::Error::kind) {
@@ -159,11 +161,11 @@ impl HttpGate {
 
     /// The error of an exchange that broke before the head of a response was complete. A head that
     /// is too long is recorded as a limit.
-    fn response_head_error(&self, error: &hyper::Error, head: &ResponseHeadLimit) -> Error {
+    fn response_head_error(&self, error: &hyper::Error, head_limit: &ResponseHeadLimit) -> Error {
         if !error.is_parse_too_large() && !is_head_too_long(error) {
             return self.exchange_error(error);
         }
-        let (limit, bytes_max) = match head.received_bytes() < HEADER_BYTES_MAX as u64 {
+        let (limit, bytes_max) = match head_limit.received_bytes() < HEADER_BYTES_MAX as u64 {
             true => (format!("{HEADERS_MAX} header lines in a response"), None),
             false => {
                 let limit = format!("{HEADER_BYTES_MAX} bytes of headers in a response");

@@ -67,14 +67,14 @@ pub(super) fn complete_headers(
 
 /// The headers without secrets. A header whose name contains a secret is left out.
 pub(super) fn redact_headers(redactor: &Redactor, headers: &HeaderMap) -> HeaderMap {
-    let mut clean = HeaderMap::new();
+    let mut redacted = HeaderMap::new();
     for (name, value) in headers {
         let value = HeaderValue::from_bytes(&redactor.redact_bytes(value.as_bytes()));
         if let (None, Ok(value)) = (redactor.find_secret(name.as_ref()), value) {
-            clean.append(name, value);
+            redacted.append(name, value);
         }
     }
-    clean
+    redacted
 }
 
 /// Prepares the headers of a guest's response for sending: without framing and hop-by-hop headers,

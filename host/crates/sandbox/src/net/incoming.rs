@@ -38,7 +38,7 @@ pub(super) fn check_response_head(status: StatusCode, headers: &HeaderMap) -> Re
 /// Converts a response for the guest.
 pub(super) fn build_guest_response(
     gate: &HttpGate,
-    patience: ExchangeTimeouts,
+    timeouts: ExchangeTimeouts,
     answer: http::Response<Incoming>,
     traffic: Arc<RequestTraffic>,
 ) -> Result<http::Response<WasiBody>, Error> {
@@ -57,13 +57,8 @@ pub(super) fn build_guest_response(
         head.headers.remove(header::CONTENT_LENGTH);
         head.headers = redact_headers(&redactor, &head.headers);
     }
-    let arriving = LimitedResponseBody {
-        body,
-        gate: gate.clone(),
-        timeouts: patience,
-        bytes: 0,
-        trailers: None,
-    };
+    let arriving =
+        LimitedResponseBody { body, gate: gate.clone(), timeouts, bytes: 0, trailers: None };
     let received = GuestResponseBody {
         source: BodySource::new(arriving, coding),
         gate: gate.clone(),

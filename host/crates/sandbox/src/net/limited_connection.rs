@@ -36,9 +36,9 @@ pub(super) struct LimitedConnection {
 pub(super) struct ResponseHeadLimit(Arc<AtomicU64>);
 
 impl LimitedConnection {
-    pub(super) fn new(line: BoxedConnection) -> (Self, ResponseHeadLimit) {
+    pub(super) fn new(inner: BoxedConnection) -> (Self, ResponseHeadLimit) {
         let bytes_left = Arc::new(AtomicU64::new(HEAD_BYTES_MAX));
-        (Self { inner: line, bytes_left: Arc::clone(&bytes_left) }, ResponseHeadLimit(bytes_left))
+        (Self { inner, bytes_left: Arc::clone(&bytes_left) }, ResponseHeadLimit(bytes_left))
     }
 }
 

@@ -86,10 +86,10 @@ impl HttpGate {
             () = self.usage.wait_until_closed() => return Err(Error::ConnectionTerminated),
             done = redirect::send_with_redirects(self, request, options) => done?,
         };
-        let account = Arc::clone(&self.usage);
+        let usage = Arc::clone(&self.usage);
         let connection = async move {
             tokio::select! {
-                () = account.wait_until_closed() => Ok(()),
+                () = usage.wait_until_closed() => Ok(()),
                 done = Box::into_pin(connection) => done,
             }
         };

@@ -34,8 +34,8 @@ pub(super) enum RequestBodyError {
 }
 
 impl From<RequestBodyError> for Error {
-    fn from(cut: RequestBodyError) -> Self {
-        match cut {
+    fn from(body_error: RequestBodyError) -> Self {
+        match body_error {
             RequestBodyError::Secret => Self::HttpRequestDenied,
             RequestBodyError::Size(bytes) => Self::HttpRequestBodySize(Some(bytes)),
             RequestBodyError::Unfinished => Self::HttpProtocolError,
@@ -59,12 +59,12 @@ impl ScannedRequestBody {
     pub(super) fn new(
         gate: &HttpGate,
         url: &Url,
-        passed: &PermittedRequest,
+        permitted: &PermittedRequest,
         body: WasiBody,
         traffic: Arc<RequestTraffic>,
     ) -> Self {
-        let (gate, url, what) = (gate.clone(), url.clone(), passed.what.clone());
-        let scan = Some(passed.scanner.start_body_scan());
+        let (gate, url, what) = (gate.clone(), url.clone(), permitted.what.clone());
+        let scan = Some(permitted.scanner.start_body_scan());
         Self { body, gate, url, what, scan, bytes: 0, traffic }
     }
 
@@ -74,8 +74,8 @@ impl ScannedRequestBody {
         self.gate
             .count_body_bytes(self.bytes, piece.len() as u64)
             .map_err(RequestBodyError::Size)?;
-        let Some(watch) = &mut self.scan else { return Ok(Bytes::new()) };
-        let clear = watch.push(piece).map(|clear| match clear {
+        let Some(scan) = &mut self.scan else { return Ok(Bytes::new()) };
+        let clear = scan.push(piece).map(|clear| match clear {
             Cow::Borrowed(clear) => piece.slice_ref(clear),
             Cow::Owned(clear) => Bytes::from(clear),
         });
@@ -117,9 +117,9 @@ impl Body for ScannedRequestBody {
             match clear {
                 Ok(clear) if clear.is_empty() => {}
                 Ok(clear) => return Poll::Ready(Some(Ok(Frame::data(clear)))),
-                Err(cut) => {
+                Err(body_error) => {
                     self.scan = None;
-                    return Poll::Ready(Some(Err(cut)));
+                    return Poll::Ready(Some(Err(body_error)));
                 }
             }
         }

@@ -60,7 +60,7 @@ impl PendingBody {
     /// The body is longer than 1 MiB, or the guest did not finish it.
     pub async fn buffered_body(&self) -> Result<Bytes, BodyBufferError> {
         match &*self.0.lock().await {
-            PendingBodyState::Buffered(held) => held.clone(),
+            PendingBodyState::Buffered(result) => result.clone(),
             PendingBodyState::Unread(body) if body.is_end_stream() => Ok(Bytes::new()),
             PendingBodyState::Unread(_) => Err(BodyBufferError::Unfinished),
         }
@@ -110,17 +110,17 @@ mod tests {
     async fn what_is_held_is_what_is_sent() {
         let body = || pieces(vec![Ok("hello ".into()), Ok("world".into())]);
         assert_eq!(sent(body()).await, "hello world");
-        let held = body();
+        let result = body();
         assert_eq!(
-            held.buffered_body().await,
+            result.buffered_body().await,
             Err(BodyBufferError::Unfinished),
             "nobody has waited for it"
         );
         for _ in 0..2 {
-            held.buffer_body().await;
-            assert_eq!(held.buffered_body().await, Ok(Bytes::from("hello world")));
+            result.buffer_body().await;
+            assert_eq!(result.buffered_body().await, Ok(Bytes::from("hello world")));
         }
-        assert_eq!(sent(held).await, "hello world");
+        assert_eq!(sent(result).await, "hello world");
         let none = pieces(Vec::new());
         none.buffer_body().await;
         assert_eq!(none.buffered_body().await, Ok(Bytes::new()));

@@ -26,10 +26,10 @@ use crate::limits::HEADER_BYTES_MAX;
 /// Resolves the name of a proxy.
 pub(super) async fn resolve_proxy(
     gate: &HttpGate,
-    patience: &ExchangeTimeouts,
+    timeouts: &ExchangeTimeouts,
     proxy: &ProxyAddress,
 ) -> Result<Vec<SocketAddr>, Error> {
-    let found = dial::resolve_host(gate, patience, &proxy.host).await?;
+    let found = dial::resolve_host(gate, timeouts, &proxy.host).await?;
     Ok(found.into_iter().map(|address| SocketAddr::new(address, proxy.port)).collect())
 }
 
@@ -41,7 +41,7 @@ pub(super) async fn open_tunnel(
     let mut last = Error::DestinationUnavailable;
     for target in targets {
         match open_tunnel_to(proxy, *target).await {
-            Ok(line) => return Ok(line),
+            Ok(tunnel) => return Ok(tunnel),
             Err(error) => last = error,
         }
     }
@@ -63,9 +63,9 @@ async fn open_tunnel_to(
     if !response.status().is_success() {
         return Err(proxy_status_error(response.status()));
     }
-    let line = hyper::upgrade::on(response).await?;
+    let tunnel = hyper::upgrade::on(response).await?;
     driver.await?;
-    Ok(Box::new(TokioIo::new(line)))
+    Ok(Box::new(TokioIo::new(tunnel)))
 }
 
 /// Refuses a proxy's own demand for credentials. A server must not send this status, so a plugin

@@ -26,26 +26,26 @@ pub(super) async fn send_with_redirects(
     request: Request<WasiBody>,
     options: RequestOptions,
 ) -> Result<Response, Error> {
-    let patience = ExchangeTimeouts::new(&gate.run_context, options)?;
+    let timeouts = ExchangeTimeouts::new(&gate.run_context, options)?;
     let (head, mut body) = request.into_parts();
     let url = rebuild_url(&head.uri).map_err(|error| gate.request_form_error(error))?;
     let (method, headers) = (head.method, head.headers);
-    let mut sending = PreparedRequest { method, url, headers, has_left_origin: false };
+    let mut prepared = PreparedRequest { method, url, headers, has_left_origin: false };
     for followed in 0.. {
         let sent = mem::replace(&mut body, empty_body());
-        let answer = exchange_request(gate, &patience, &sending, sent).await?;
+        let answer = exchange_request(gate, &timeouts, &prepared, sent).await?;
         let limit = gate.run_context.current_grant().limits().http_redirects;
         let Some((method, location)) =
-            redirect_target(&sending.method, &answer).filter(|_| limit > 0)
+            redirect_target(&prepared.method, &answer).filter(|_| limit > 0)
         else {
-            return answer.into_guest_response(gate, patience);
+            return answer.into_guest_response(gate, timeouts);
         };
         if followed >= limit {
             let limit = format!("{limit} redirects of one request (limits.http-redirects)");
             gate.run_context.effect_log.record_limit(limit);
             break;
         }
-        sending = gate.build_redirect_request(&sending, method, location)?;
+        prepared = gate.build_redirect_request(&prepared, method, location)?;
     }
     Err(Error::LoopDetected)
 }
@@ -56,7 +56,7 @@ fn redirect_target<'a>(
     answer: &'a UnreadResponse,
 ) -> Option<(Method, &'a HeaderValue)> {
     let is_read = *method == Method::GET || *method == Method::HEAD;
-    let goes_on = match answer.response.status() {
+    let next_method = match answer.response.status() {
         StatusCode::SEE_OTHER if *method == Method::POST => Some(Method::GET),
         StatusCode::SEE_OTHER if is_read => Some(method.clone()),
         StatusCode::MOVED_PERMANENTLY
@@ -68,7 +68,7 @@ fn redirect_target<'a>(
         }
         _ => None,
     };
-    Some((goes_on?, answer.response.headers().get(header::LOCATION)?))
+    Some((next_method?, answer.response.headers().get(header::LOCATION)?))
 }
 
 impl HttpGate {
@@ -89,15 +89,15 @@ impl HttpGate {
         }
         let mut headers = from.headers.clone();
         headers::drop_body_headers(&mut headers);
-        let is_led_away = url.origin() != from.url.origin();
-        if is_led_away {
+        let leaves_origin = url.origin() != from.url.origin();
+        if leaves_origin {
             let redactor = self.run_context.authorizer().redactor();
             headers::drop_credential_headers(&mut headers, |value| {
                 redactor.find_secret(value).is_some()
             });
         }
-        let is_led_astray = from.has_left_origin || is_led_away;
-        Ok(PreparedRequest { method, url, headers, has_left_origin: is_led_astray })
+        let has_left_origin = from.has_left_origin || leaves_origin;
+        Ok(PreparedRequest { method, url, headers, has_left_origin })
     }
 }
 

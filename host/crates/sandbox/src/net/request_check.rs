@@ -33,21 +33,21 @@ impl HttpGate {
     /// recorded.
     pub(super) async fn permit_request(
         &self,
-        sending: &PreparedRequest,
+        prepared: &PreparedRequest,
         body: &PendingBody,
     ) -> Result<PermittedRequest, Error> {
-        let (method, url) = (sending.method.as_str(), &sending.url);
+        let (method, url) = (prepared.method.as_str(), &prepared.url);
         let what = self.request_name(method, url);
-        let grant = self.authorize_request(sending, body, &what).await?;
+        let grant = self.authorize_request(prepared, body, &what).await?;
         // Fetched before the scan, which finds a secret only once its value is known.
-        let credentials = self.fetch_credentials(&grant, sending, &what).await?;
-        let watch = self.secret_scanner(&grant, url);
-        if let Some(name) = watch.find_in_head(sending) {
+        let credentials = self.fetch_credentials(&grant, prepared, &what).await?;
+        let scanner = self.secret_scanner(&grant, url);
+        if let Some(name) = scanner.find_in_head(prepared) {
             return Err(self.refuse_secret(&what, url, name));
         }
         let limit = grant.limits().http_requests;
         if self.usage.count_request(limit) {
-            Ok(PermittedRequest { what, credentials, scanner: watch })
+            Ok(PermittedRequest { what, credentials, scanner })
         } else {
             Err(self.request_limit_error(limit))
         }
@@ -59,18 +59,18 @@ impl HttpGate {
     /// so is the user if the grant has become stricter than what they allowed.
     async fn authorize_request(
         &self,
-        sending: &PreparedRequest,
+        prepared: &PreparedRequest,
         body: &PendingBody,
         what: &str,
     ) -> Result<Arc<Grant>, Error> {
-        let PreparedRequest { method, url, headers, .. } = sending;
+        let PreparedRequest { method, url, headers, .. } = prepared;
         let method = method.as_str();
-        let mut agreed_to = None;
+        let mut allowed_decision = None;
         loop {
             let grant = self.run_context.current_grant();
             let permit = self.find_permit(&grant, method, url)?;
             let decision = permit.decision();
-            if agreed_to.is_some_and(|agreed| decision <= agreed) {
+            if allowed_decision.is_some_and(|agreed| decision <= agreed) {
                 return Ok(grant);
             }
             let limit = grant.limits().http_requests;
@@ -85,7 +85,7 @@ impl HttpGate {
                 self.usage.count_refusal();
                 return Err(Error::HttpRequestDenied);
             }
-            agreed_to = Some(decision);
+            allowed_decision = Some(decision);
         }
     }
 

@@ -44,15 +44,17 @@ struct ResolverSetup {
 
 impl SystemResolver {
     fn current_setup(&self) -> io::Result<Arc<ResolverSetup>> {
-        let written = [HOSTS_PATH, RESOLV_CONF_PATH].map(modification_time);
+        let modification_times = [HOSTS_PATH, RESOLV_CONF_PATH].map(modification_time);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(setup) = known.as_ref().filter(|setup| setup.modification_times == written) {
+        if let Some(setup) =
+            known.as_ref().filter(|setup| setup.modification_times == modification_times)
+        {
             return Ok(Arc::clone(setup));
         }
         let read = |path| fs::read(path).unwrap_or_default();
         let servers =
             parse_resolv_conf(read(RESOLV_CONF_PATH)).unwrap_or_else(|_| local_resolver_config());
-        let setup = Arc::new(ResolverSetup::new(written, &read(HOSTS_PATH), servers)?);
+        let setup = Arc::new(ResolverSetup::new(modification_times, &read(HOSTS_PATH), servers)?);
         Ok(Arc::clone(known.insert(setup)))
     }
 }
@@ -69,7 +71,7 @@ impl HostNameResolver for SystemResolver {
 
 impl ResolverSetup {
     fn new(
-        written: [Option<SystemTime>; 2],
+        modification_times: [Option<SystemTime>; 2],
         hosts: &[u8],
         (config, mut options): (ResolverConfig, ResolverOpts),
     ) -> io::Result<Self> {
@@ -81,7 +83,7 @@ impl ResolverSetup {
             .with_options(options)
             .build()
             .map_err(io::Error::other)?;
-        Ok(Self { modification_times: written, hosts: known, servers })
+        Ok(Self { modification_times, hosts: known, servers })
     }
 
     async fn resolve_host(&self, host: &str) -> io::Result<Vec<IpAddr>> {

@@ -33,9 +33,9 @@ pub(super) struct SecretScanner {
 
 impl HeaderCredential {
     /// Records that the secret is used.
-    pub(super) fn record_use(&self, ledger: &EffectLog) {
+    pub(super) fn record_use(&self, effect_log: &EffectLog) {
         let (name, to) = (self.name.clone(), Some(self.origin.clone()));
-        ledger.record_effect(Effect::SecretUsed { name, to });
+        effect_log.record_effect(Effect::SecretUsed { name, to });
     }
 }
 
@@ -50,14 +50,14 @@ impl HttpGate {
     pub(super) async fn fetch_credentials(
         &self,
         grant: &Grant,
-        sending: &PreparedRequest,
+        prepared: &PreparedRequest,
         what: &str,
     ) -> Result<Vec<HeaderCredential>, Error> {
         let mut credentials = Vec::new();
-        if sending.has_left_origin {
+        if prepared.has_left_origin {
             return Ok(credentials);
         }
-        for (entry, injection) in matching_injections(grant, &sending.url) {
+        for (entry, injection) in matching_injections(grant, &prepared.url) {
             let found = self.run_context.look_up_secret(entry.name.as_str()).await;
             let credential = found.and_then(|secret| {
                 let value = injection.header_value(secret.expose());
@@ -78,8 +78,8 @@ impl HttpGate {
     /// variables; a plugin that the policy gives such a variable may send it.
     pub(super) fn secret_scanner(&self, grant: &Grant, url: &Url) -> SecretScanner {
         let sent = matching_injections(grant, url).map(|(entry, _)| entry.name.to_string());
-        let own = sent.chain(grant.env().iter().cloned()).collect();
-        SecretScanner { redactor: self.run_context.authorizer().redactor(), allowed_names: own }
+        let allowed_names = sent.chain(grant.env().iter().cloned()).collect();
+        SecretScanner { redactor: self.run_context.authorizer().redactor(), allowed_names }
     }
 
     /// Refuses a request that carries a secret.
@@ -128,8 +128,8 @@ fn build_credential(
 
 impl SecretScanner {
     /// Returns the name of a secret in the method, the URL or the headers of a request.
-    pub(super) fn find_in_head(&self, sending: &PreparedRequest) -> Option<&str> {
-        let PreparedRequest { method, url, headers, .. } = sending;
+    pub(super) fn find_in_head(&self, prepared: &PreparedRequest) -> Option<&str> {
+        let PreparedRequest { method, url, headers, .. } = prepared;
         let headers = headers.iter().flat_map(|(name, value)| [name.as_ref(), value.as_bytes()]);
         let mut texts = headers.chain([method.as_str().as_bytes(), url.as_str().as_bytes()]);
         texts.find_map(|text| self.redactor.find_secret_except(text, &self.allowed_names))
@@ -159,9 +159,9 @@ mod tests {
         headers.insert(HeaderName::try_from(header.0).unwrap(), header.1.parse().unwrap());
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let url = url.parse().unwrap();
-        let sending = PreparedRequest { method, url, headers, has_left_origin: false };
-        let found = watch.find_in_head(&sending);
-        assert_eq!(found, is_found.then_some("token"), "{} {header:?}", sending.url);
+        let prepared = PreparedRequest { method, url, headers, has_left_origin: false };
+        let found = watch.find_in_head(&prepared);
+        assert_eq!(found, is_found.then_some("token"), "{} {header:?}", prepared.url);
     }
 
     #[test]

@@ -99,20 +99,23 @@ impl ExchangeTimeouts {
     /// # Errors
     ///
     /// The guest requested a timeout of zero.
-    pub(super) fn new(case: &Arc<RunContext>, asked: RequestOptions) -> Result<Self, Error> {
+    pub(super) fn new(
+        run_context: &Arc<RunContext>,
+        requested: RequestOptions,
+    ) -> Result<Self, Error> {
         let steps = [ExchangeStep::Connect, ExchangeStep::Head, ExchangeStep::Body];
         if let Some(step) =
-            steps.into_iter().find(|s| s.requested_timeout(&asked) == Some(Duration::ZERO))
+            steps.into_iter().find(|s| s.requested_timeout(&requested) == Some(Duration::ZERO))
         {
             return Err(step.timeout_error());
         }
-        let whole = case.current_grant().limits().http_time;
-        let until = case.clock.elapsed_time().saturating_add(whole);
+        let exchange_time_max = run_context.current_grant().limits().http_time;
+        let exchange_deadline = run_context.clock.elapsed_time().saturating_add(exchange_time_max);
         Ok(Self {
-            run_context: Arc::clone(case),
-            requested: asked,
-            exchange_deadline: until,
-            exchange_time_max: whole,
+            run_context: Arc::clone(run_context),
+            requested,
+            exchange_deadline,
+            exchange_time_max,
         })
     }
 
@@ -146,10 +149,11 @@ impl ExchangeTimeouts {
         let step_end = StepDeadline { at: now.saturating_add(time_max), limit };
         let limit =
             Some(format!("{:?} for one exchange (limits.http-time)", self.exchange_time_max));
-        let whole_end = StepDeadline { at: self.exchange_deadline, limit };
-        let asked = step.requested_timeout(&self.requested).map(|time| now.saturating_add(time));
-        let asked_end = asked.map(|at| StepDeadline { at, limit: None });
+        let exchange_end = StepDeadline { at: self.exchange_deadline, limit };
+        let requested =
+            step.requested_timeout(&self.requested).map(|time| now.saturating_add(time));
+        let requested_end = requested.map(|at| StepDeadline { at, limit: None });
         let nearer = |a: StepDeadline, b: StepDeadline| if b.at < a.at { b } else { a };
-        asked_end.into_iter().chain([step_end]).fold(whole_end, nearer)
+        requested_end.into_iter().chain([step_end]).fold(exchange_end, nearer)
     }
 }

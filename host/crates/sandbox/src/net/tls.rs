@@ -41,14 +41,14 @@ impl TlsClient {
     /// Wraps a connection in TLS and verifies the name in the URL.
     pub(super) async fn wrap_connection(
         &self,
-        patience: &ExchangeTimeouts,
+        timeouts: &ExchangeTimeouts,
         url: &Url,
-        line: BoxedConnection,
+        transport: BoxedConnection,
     ) -> Result<BoxedConnection, Error> {
         let config = self.client_config().map_err(|_| Error::ConfigurationError)?;
-        let greeting = TlsConnector::from(config).connect(server_name(url)?, line);
-        let stream = patience
-            .wait_for_step(ExchangeStep::TlsHandshake, greeting)
+        let handshake = TlsConnector::from(config).connect(server_name(url)?, transport);
+        let stream = timeouts
+            .wait_for_step(ExchangeStep::TlsHandshake, handshake)
             .await?
             .map_err(convert_tls_error)?;
         Ok(Box::new(stream))

@@ -29,15 +29,15 @@ impl Plugin {
     /// read it.
     pub(crate) fn build_report<R>(
         &self,
-        ran: CompletedRun<R>,
+        completed: CompletedRun<R>,
         outcome: impl FnOnce(R, &EffectLog) -> Outcome,
     ) -> CallReport {
-        let (limits, ledger) =
-            (ran.run_context.initial_grant().limits(), &ran.run_context.effect_log);
-        let outcome = match ran.run.result {
-            Ok(value) => outcome(value, ledger),
+        let (limits, effect_log) =
+            (completed.run_context.initial_grant().limits(), &completed.run_context.effect_log);
+        let outcome = match completed.run.result {
+            Ok(value) => outcome(value, effect_log),
             Err(RunStopReason::Expired(TimeLimit::Wall)) => {
-                Outcome::TimedOut { limit: ran.run_context.clock.wall_time_limit() }
+                Outcome::TimedOut { limit: completed.run_context.clock.wall_time_limit() }
             }
             Err(RunStopReason::Expired(TimeLimit::Cpu)) => {
                 Outcome::Failed(cpu_limit_failure(limits))
@@ -46,9 +46,9 @@ impl Plugin {
         };
         let mut report = CallReport {
             outcome,
-            effects: ledger.close(),
-            elapsed: ran.elapsed,
-            memory_bytes_peak: ran.run.memory_bytes_peak,
+            effects: effect_log.close(),
+            elapsed: completed.elapsed,
+            memory_bytes_peak: completed.run.memory_bytes_peak,
         };
         self.authorizer.redactor().redact_report(&mut report);
         report
@@ -58,21 +58,21 @@ impl Plugin {
     pub(crate) fn outcome_from_return(
         &self,
         value: ToolReturnValue,
-        ledger: &EffectLog,
+        effect_log: &EffectLog,
     ) -> Outcome {
         match value {
             ToolReturnValue::Output(output) => Outcome::Completed(output),
-            ToolReturnValue::Denied(text) => Outcome::Denied(self.build_denial(text, ledger)),
-            ToolReturnValue::Error(failure) => self.failure_outcome(failure, ledger),
+            ToolReturnValue::Denied(text) => Outcome::Denied(self.build_denial(text, effect_log)),
+            ToolReturnValue::Error(failure) => self.failure_outcome(failure, effect_log),
         }
     }
 
     /// A tool that fails after the gate refused it something is reported as denied.
-    fn failure_outcome(&self, failure: CallFailure, ledger: &EffectLog) -> Outcome {
-        if let Some(denial) = ledger.last_denial() {
+    fn failure_outcome(&self, failure: CallFailure, effect_log: &EffectLog) -> Outcome {
+        if let Some(denial) = effect_log.last_denial() {
             return Outcome::Denied(denial);
         }
-        match (failure.kind, ledger.reached_limit()) {
+        match (failure.kind, effect_log.reached_limit()) {
             (FailureKind::InvalidArguments, _) => Outcome::InvalidArguments(failure),
             (_, Some(limit)) => {
                 let message = format!("{} (the limit of {limit} is reached)", failure.message);
@@ -83,8 +83,8 @@ impl Plugin {
     }
 
     /// The gate's own denial if there is one, otherwise the plugin's.
-    fn build_denial(&self, text: String, ledger: &EffectLog) -> Denial {
-        ledger.last_denial().unwrap_or_else(|| Denial {
+    fn build_denial(&self, text: String, effect_log: &EffectLog) -> Denial {
+        effect_log.last_denial().unwrap_or_else(|| Denial {
             what: format!("{} lacks something that it needs", self.name),
             why: text,
             fix: None,

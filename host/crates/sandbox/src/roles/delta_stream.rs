@@ -34,10 +34,10 @@ struct DeltaRedactor {
 
 impl DeltaStream {
     /// Passes pieces on up to the limit.
-    pub(crate) fn new(to: DeltaSender, bytes_max: u64, redactor: &Arc<Redactor>) -> Self {
+    pub(crate) fn new(sender: DeltaSender, bytes_max: u64, redactor: &Arc<Redactor>) -> Self {
         let (text, reasoning) = (DeltaRedactor::new(redactor), DeltaRedactor::new(redactor));
         Self(Mutex::new(DeltaStreamState {
-            sender: to,
+            sender,
             bytes_left: bytes_max,
             text,
             reasoning,
@@ -48,35 +48,35 @@ impl DeltaStream {
     /// Pushes text. Returns whether it was within the limit. After the first piece that was not,
     /// nothing more is pushed: later text would appear in the wrong place.
     pub(crate) fn push_text(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
-        let mut book = self.lock_state();
-        let fits = book.count_piece(piece);
+        let mut state = self.lock_state();
+        let fits = state.count_piece(piece);
         if fits {
-            let piece = book.text.push(piece, redactor);
-            book.send_text(piece);
+            let piece = state.text.push(piece, redactor);
+            state.send_text(piece);
         }
         fits
     }
 
     /// Pushes reasoning. Returns whether it was within the limit.
     pub(crate) fn push_reasoning(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
-        let mut book = self.lock_state();
-        let fits = book.count_piece(piece);
+        let mut state = self.lock_state();
+        let fits = state.count_piece(piece);
         if fits {
-            let piece = book.reasoning.push(piece, redactor);
-            book.send_reasoning(piece);
+            let piece = state.reasoning.push(piece, redactor);
+            state.send_reasoning(piece);
         }
         fits
     }
 
     /// Combines the pushed text with the text of the answer, and pushes the missing part.
     pub(crate) fn finish_answer(&self, answer: &str) -> String {
-        let mut book = self.lock_state();
-        let (text, reasoning) = (book.text.finish_redaction(), book.reasoning.finish_redaction());
-        book.send_reasoning(reasoning);
-        book.send_text(text);
-        let missing = missing_suffix(&book.sent_text, answer);
-        book.send_text(missing);
-        mem::take(&mut book.sent_text)
+        let mut state = self.lock_state();
+        let (text, reasoning) = (state.text.finish_redaction(), state.reasoning.finish_redaction());
+        state.send_reasoning(reasoning);
+        state.send_text(text);
+        let missing = missing_suffix(&state.sent_text, answer);
+        state.send_text(missing);
+        mem::take(&mut state.sent_text)
     }
 
     /// Locks the book. Each piece is passed on as a whole, so a poisoned lock is safe to use.
@@ -132,14 +132,14 @@ impl DeltaRedactor {
 
 /// The part of an answer that was not pushed yet. White space at the edges is ignored: providers
 /// trim it.
-fn missing_suffix(said: &str, answer: &str) -> String {
-    if let Some(rest) = answer.strip_prefix(said) {
+fn missing_suffix(sent_text: &str, answer: &str) -> String {
+    if let Some(rest) = answer.strip_prefix(sent_text) {
         return rest.to_owned();
     }
-    let (said, answer) = (said.trim(), answer.trim());
-    match answer.strip_prefix(said) {
+    let (sent_text, answer) = (sent_text.trim(), answer.trim());
+    match answer.strip_prefix(sent_text) {
         Some(rest) => rest.to_owned(),
-        None if said.ends_with(answer) => String::new(),
+        None if sent_text.ends_with(answer) => String::new(),
         None => format!("\n\n{answer}"),
     }
 }
@@ -160,11 +160,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(said: &[&str], answer: &str, want: &str) {
-        let (to, mut pieces) = unbounded_channel();
+    fn check(sent_text: &[&str], answer: &str, want: &str) {
+        let (sender, mut pieces) = unbounded_channel();
         let redactor = Arc::new(Redactor::empty());
-        let speech = DeltaStream::new(to, 1000, &redactor);
-        said.iter().for_each(|piece| assert!(speech.push_text(piece, &redactor)));
+        let speech = DeltaStream::new(sender, 1000, &redactor);
+        sent_text.iter().for_each(|piece| assert!(speech.push_text(piece, &redactor)));
         assert_eq!(speech.finish_answer(answer), want);
         let heard = all(&mut pieces).into_iter().map(|piece| match piece {
             ProviderDelta::Text(text) | ProviderDelta::Reasoning(text) => text,
@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn after_the_first_piece_that_does_not_fit_nothing_is_said() {
-        let (to, mut pieces) = unbounded_channel();
+        let (sender, mut pieces) = unbounded_channel();
         let redactor = Arc::new(Redactor::empty());
-        let speech = DeltaStream::new(to, 2 * PIECE_BYTES + 8, &redactor);
+        let speech = DeltaStream::new(sender, 2 * PIECE_BYTES + 8, &redactor);
         assert!(speech.push_text("four", &redactor));
         assert!(!speech.push_text("much too long for it", &redactor));
         assert!(!speech.push_text("", &redactor) && !speech.push_reasoning("", &redactor));
@@ -199,11 +199,11 @@ mod tests {
 
     #[test]
     fn a_secret_that_lies_across_pieces_is_not_said() {
-        let (to, mut pieces) = unbounded_channel();
+        let (sender, mut pieces) = unbounded_channel();
         let secret = Secret::new("hunter2-hunter2");
         let (before, since) = (Redactor::empty(), Redactor::new([("key", &secret)]));
         let (before, since) = (Arc::new(before), Arc::new(since));
-        let speech = DeltaStream::new(to, 1000, &before);
+        let speech = DeltaStream::new(sender, 1000, &before);
         assert!(speech.push_text("it is ", &before));
         assert!(speech.push_text("hunter2-", &since) && speech.push_reasoning("hunter2-", &since));
         assert!(speech.push_text("hunter2!", &since) && speech.push_reasoning("hunter2!", &since));
@@ -215,10 +215,10 @@ mod tests {
 
     #[test]
     fn nobody_has_to_listen() {
-        let (to, pieces) = unbounded_channel();
+        let (sender, pieces) = unbounded_channel();
         drop(pieces);
         let redactor = Arc::new(Redactor::empty());
-        let speech = DeltaStream::new(to, 1000, &redactor);
+        let speech = DeltaStream::new(sender, 1000, &redactor);
         assert!(speech.push_text("Hello.", &redactor));
         assert_eq!(speech.finish_answer(""), "Hello.");
     }

@@ -49,10 +49,10 @@ impl Plugin {
         let body = run::box_run_body(move |store, instance| {
             Box::pin(async move { abi.describe_assistant(store, instance).await })
         });
-        let case = RunContext::without_call(self.authorizer(), Some(GUIDE_TIME_MAX));
-        let persona = self.run_without_call(&case, body).await;
+        let run_context = RunContext::without_call(self.authorizer(), Some(GUIDE_TIME_MAX));
+        let persona = self.run_without_call(&run_context, body).await;
         let failed = |reason| PluginUnavailable(format!("it did not describe a persona: {reason}"));
-        Ok(persona.map_err(failed)?.validate()?.redact(&case.authorizer().redactor()))
+        Ok(persona.map_err(failed)?.validate()?.redact(&run_context.authorizer().redactor()))
     }
 }
 

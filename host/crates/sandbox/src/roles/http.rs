@@ -74,44 +74,47 @@ impl Plugin {
         self: &Arc<Self>,
         call: AdmittedCall,
         inbox: Option<Arc<dyn SessionInbox>>,
-        seat: Option<Arc<dyn UiSession>>,
+        ui_session: Option<Arc<dyn UiSession>>,
         request: Request<B>,
     ) -> ServedRequest
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let inlet = inbox.map(|inbox| ListenerInputLink { inbox, connection: None });
-        let links = RoleLinks { listener_input: inlet, ui_session: seat, ..RoleLinks::default() };
-        let (give, given) = oneshot::channel();
-        let body = request_body_fn(self.http_handler(), request, give);
-        let (gone, over) = (CancellationToken::new(), CancellationToken::new());
-        let (tell, told) = oneshot::channel();
+        let listener_input = inbox.map(|inbox| ListenerInputLink { inbox, connection: None });
+        let links = RoleLinks { listener_input, ui_session, ..RoleLinks::default() };
+        let (response_sender, given) = oneshot::channel();
+        let body = request_body_fn(self.http_handler(), request, response_sender);
+        let (client_gone, run_ended) = (CancellationToken::new(), CancellationToken::new());
+        let (report_sender, report_receiver) = oneshot::channel();
         tokio::spawn({
-            let (plugin, gone, ended) = (Arc::clone(self), gone.clone(), over.clone().drop_guard());
+            let (plugin, client_gone, ended) =
+                (Arc::clone(self), client_gone.clone(), run_ended.clone().drop_guard());
             async move {
                 let _ended = ended;
-                let (trail, run) = (
+                let (abandoned, run) = (
                     call.abandoned_effects().clone(),
                     plugin.run_call(Arc::new(call), links, body),
                 );
                 // A run that is given up has left its effects on its trail when this returns.
-                let ran = gone.run_until_cancelled(run).await;
-                let _ = tell.send(match ran {
-                    Some(ran) => plugin.build_report(ran, |(), ledger| run_outcome(ledger)),
-                    None => cancelled_report(&trail),
+                let completed = client_gone.run_until_cancelled(run).await;
+                let _ = report_sender.send(match completed {
+                    Some(completed) => {
+                        plugin.build_report(completed, |(), effect_log| run_outcome(effect_log))
+                    }
+                    None => cancelled_report(&abandoned),
                 });
             }
         });
-        let response = Box::pin(build_response(given, over, gone.drop_guard()));
-        let report = async { told.await.unwrap_or_else(|_| Outcome::Cancelled.into()) };
+        let response = Box::pin(build_response(given, run_ended, client_gone.drop_guard()));
+        let report = async { report_receiver.await.unwrap_or_else(|_| Outcome::Cancelled.into()) };
         ServedRequest { response, report: Box::pin(report) }
     }
 }
 
 /// The outcome of a run that has returned.
-fn run_outcome(ledger: &EffectLog) -> Outcome {
-    let Some(limit) = ledger.reached_limit() else {
+fn run_outcome(effect_log: &EffectLog) -> Outcome {
+    let Some(limit) = effect_log.reached_limit() else {
         return Outcome::Completed(ToolOutput::default());
     };
     let message = format!("the limit of {limit} is reached");
@@ -119,8 +122,8 @@ fn run_outcome(ledger: &EffectLog) -> Outcome {
 }
 
 /// The record of a run that was given up.
-fn cancelled_report(trail: &AbandonedEffects) -> CallReport {
-    CallReport { effects: trail.take_effects(), ..CallReport::from(Outcome::Cancelled) }
+fn cancelled_report(abandoned: &AbandonedEffects) -> CallReport {
+    CallReport { effects: abandoned.take_effects(), ..CallReport::from(Outcome::Cancelled) }
 }
 
 /// The response that a guest has begun.
@@ -156,7 +159,7 @@ impl Drop for ReturnGuard {
 fn request_body_fn<B>(
     handler: Option<Arc<HttpHandler>>,
     request: Request<B>,
-    give: oneshot::Sender<ResponseStart>,
+    response_sender: oneshot::Sender<ResponseStart>,
 ) -> run::RunBody<()>
 where
     B: Body<Data = Bytes> + Send + 'static,
@@ -165,38 +168,38 @@ where
     run::box_run_body(move |store, instance| {
         Box::pin(async move {
             let Some(handler) = handler else { return HttpHandler::missing_export_error() };
-            let case = Arc::clone(&store.data().run_context);
-            let request = limit_request_body(request, &case);
-            let broke = Arc::new(AtomicBool::new(false));
-            let mut at_work =
-                ReturnGuard { stopped_early: Arc::clone(&broke), has_returned: false };
+            let run_context = Arc::clone(&store.data().run_context);
+            let request = limit_request_body(request, &run_context);
+            let stopped_early = Arc::new(AtomicBool::new(false));
+            let mut return_guard =
+                ReturnGuard { stopped_early: Arc::clone(&stopped_early), has_returned: false };
             let hand_over = move |given| {
-                drop(give.send(ResponseStart {
+                drop(response_sender.send(ResponseStart {
                     guest_response: given,
-                    run_context: case,
-                    stopped_early: broke,
+                    run_context,
+                    stopped_early,
                 }))
             };
             let result = handler.handle_request(store, instance, request, hand_over).await;
-            at_work.has_returned = result.is_ok();
+            return_guard.has_returned = result.is_ok();
             result
         })
     })
 }
 
 /// The request with a limit on its body.
-fn limit_request_body<B>(request: Request<B>, case: &Arc<RunContext>) -> Request<WasiBody>
+fn limit_request_body<B>(request: Request<B>, run_context: &Arc<RunContext>) -> Request<WasiBody>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    let limit = case.current_grant().limits().http_body_bytes;
-    let case = Arc::clone(case);
+    let limit = run_context.current_grant().limits().http_body_bytes;
+    let run_context = Arc::clone(run_context);
     request.map(|body| {
         let body = Limited::new(body, usize::try_from(limit).unwrap_or(usize::MAX));
         let broken = move |error: Box<dyn StdError + Send + Sync>| {
             if error.is::<LengthLimitError>() {
-                record_body_limit(&case, limit);
+                record_body_limit(&run_context, limit);
                 return Error::HttpRequestBodySize(Some(limit));
             }
             Error::HttpProtocolError
@@ -208,35 +211,36 @@ where
 /// Waits until the guest has begun its response and written the first piece of the body.
 async fn build_response(
     mut given: oneshot::Receiver<ResponseStart>,
-    over: CancellationToken,
-    gone: DropGuard,
+    run_ended: CancellationToken,
+    client_gone: DropGuard,
 ) -> Response<HttpBody> {
-    let begun = tokio::select! {
+    let started = tokio::select! {
         biased;
         begun = &mut given => begun.ok(),
-        () = over.cancelled() => given.try_recv().ok(),
+        () = run_ended.cancelled() => given.try_recv().ok(),
     };
-    let Some((answer, case, broke)) = begun.and_then(ResponseStart::into_response) else {
+    let Some((answer, run_context, stopped_early)) = started.and_then(ResponseStart::into_response)
+    else {
         // The client gets the 502, but the guest may have other work to finish.
-        gone.disarm();
+        client_gone.disarm();
         return bad_gateway_response();
     };
     let (head, body) = answer.into_parts();
-    let redactor = case.authorizer().redactor();
-    let clean = Some(redactor.redact_stream());
-    let mut serving = ResponseBodyStream {
+    let redactor = run_context.authorizer().redactor();
+    let redaction = Some(redactor.redact_stream());
+    let mut body_stream = ResponseBodyStream {
         body,
-        run_ended: over,
-        client_gone: Some(gone),
-        run_context: case,
-        stopped_early: broke,
+        run_ended,
+        client_gone: Some(client_gone),
+        run_context,
+        stopped_early,
         bytes: 0,
-        redaction: clean,
+        redaction,
     };
-    let Ok(first) = serving.next_chunk().await else { return bad_gateway_response() };
+    let Ok(first) = body_stream.next_chunk().await else { return bad_gateway_response() };
     let mut response = Response::new(match first {
         None => full_body(Bytes::new()),
-        Some(first) => serving.into_http_body(first),
+        Some(first) => body_stream.into_http_body(first),
     });
     *response.status_mut() = head.status;
     *response.headers_mut() = net::prepare_response_headers(&redactor, &head.headers);
@@ -275,19 +279,19 @@ impl ResponseBodyStream {
     async fn next_chunk(&mut self) -> Result<Option<Bytes>, HttpBodyError> {
         let piece = self.read_chunk().await;
         if let Ok(None) | Err(_) = piece
-            && let Some(gone) = self.client_gone.take()
+            && let Some(client_gone) = self.client_gone.take()
         {
-            gone.disarm();
+            client_gone.disarm();
         }
         piece
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, HttpBodyError> {
-        while let Some(clean) = &mut self.redaction {
+        while let Some(redaction) = &mut self.redaction {
             let Some(frame) = next_frame(&mut self.body, &self.run_ended).await? else { break };
             // A guest may not announce trailers, so none are sent.
             let Ok(bytes) = frame.into_data() else { continue };
-            let piece = match clean.push(&bytes) {
+            let piece = match redaction.push(&bytes) {
                 Cow::Borrowed(all) if all.len() == bytes.len() => bytes.clone(),
                 part => Bytes::from(part.into_owned()),
             };
@@ -311,17 +315,17 @@ impl ResponseBodyStream {
 
     /// Returns the bytes that were held back.
     fn finish_redaction(&mut self) -> Result<Option<Bytes>, HttpBodyError> {
-        let Some(clean) = self.redaction.take() else { return Ok(None) };
+        let Some(redaction) = self.redaction.take() else { return Ok(None) };
         if self.stopped_early.load(Ordering::SeqCst) {
             return Err(HttpBodyError::Unfinished);
         }
-        let rest = clean.finish();
+        let rest = redaction.finish();
         Ok((!rest.is_empty()).then(|| Bytes::from(rest)))
     }
 
     fn into_http_body(self, first: Bytes) -> HttpBody {
-        let rest = stream::try_unfold(self, |mut serving| async move {
-            Ok(serving.next_chunk().await?.map(|bytes| (bytes, serving)))
+        let rest = stream::try_unfold(self, |mut body_stream| async move {
+            Ok(body_stream.next_chunk().await?.map(|bytes| (bytes, body_stream)))
         });
         let pieces = stream::iter([Ok(first)]).chain(rest);
         StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync()
@@ -332,17 +336,19 @@ impl ResponseBodyStream {
 /// available.
 async fn next_frame(
     body: &mut WasiBody,
-    over: &CancellationToken,
+    run_ended: &CancellationToken,
 ) -> Result<Option<Frame<Bytes>>, HttpBodyError> {
     let frame = tokio::select! {
         biased;
         frame = body.frame() => Some(frame),
-        () = over.cancelled() => body.frame().now_or_never(),
+        () = run_ended.cancelled() => body.frame().now_or_never(),
     };
     let frame = frame.ok_or(HttpBodyError::Unfinished)?;
     frame.transpose().map_err(|_| HttpBodyError::Unfinished)
 }
 
-fn record_body_limit(case: &RunContext, limit: u64) {
-    case.effect_log.record_limit(format!("{} of one body (limits.http-body)", ByteSize(limit)));
+fn record_body_limit(run_context: &RunContext, limit: u64) {
+    run_context
+        .effect_log
+        .record_limit(format!("{} of one body (limits.http-body)", ByteSize(limit)));
 }

@@ -76,9 +76,11 @@ impl PluginListener {
         let body = run::box_run_body(move |store, instance| {
             Box::pin(async move { abi.start_listener(store, instance).await })
         });
-        let ran = self.plugin.run_call(Arc::clone(&self.call), self.role_links(None), body).await;
-        self.plugin
-            .build_report(ran, |value, ledger| self.plugin.outcome_from_return(value, ledger))
+        let completed =
+            self.plugin.run_call(Arc::clone(&self.call), self.role_links(None), body).await;
+        self.plugin.build_report(completed, |value, effect_log| {
+            self.plugin.outcome_from_return(value, effect_log)
+        })
     }
 
     /// Notifies the plugin that no more signals will arrive.
@@ -87,8 +89,9 @@ impl PluginListener {
         let body = run::box_run_body(move |store, instance| {
             Box::pin(async move { abi.stop_listener(store, instance).await })
         });
-        let ran = self.plugin.run_call(Arc::clone(&self.call), self.role_links(None), body).await;
-        self.plugin.build_report(ran, |(), _| Outcome::Completed(ToolOutput::default()))
+        let completed =
+            self.plugin.run_call(Arc::clone(&self.call), self.role_links(None), body).await;
+        self.plugin.build_report(completed, |(), _| Outcome::Completed(ToolOutput::default()))
     }
 
     /// Passes a signal to the plugin. Dropping the future stops the instance.
@@ -98,25 +101,25 @@ impl PluginListener {
             Box::pin(async move { abi.handle_signal(store, instance, name, signal).await })
         });
         let links = self.role_links(Some(connection.to_owned()));
-        let ran = self.plugin.run_call(Arc::clone(&self.call), links, body).await;
-        let bytes_max = ran.run_context.initial_grant().limits().output_bytes;
-        let redactor = ran.run_context.authorizer().redactor();
-        let mut taken = Vec::new();
-        let report = self.plugin.build_report(ran, |value, ledger| {
+        let completed = self.plugin.run_call(Arc::clone(&self.call), links, body).await;
+        let bytes_max = completed.run_context.initial_grant().limits().output_bytes;
+        let redactor = completed.run_context.authorizer().redactor();
+        let mut accepted = Vec::new();
+        let report = self.plugin.build_report(completed, |value, effect_log| {
             match value.and_then(|replies| check_replies(replies, bytes_max)) {
                 Ok(replies) => {
-                    taken = replies.into_iter().map(|reply| reply.redact(&redactor)).collect();
+                    accepted = replies.into_iter().map(|reply| reply.redact(&redactor)).collect();
                     Outcome::Completed(ToolOutput::default())
                 }
-                Err(error) => self.plugin.outcome_from_return(error, ledger),
+                Err(error) => self.plugin.outcome_from_return(error, effect_log),
             }
         });
-        SignalResult { replies: taken, report }
+        SignalResult { replies: accepted, report }
     }
 
     fn role_links(&self, connection: Option<String>) -> RoleLinks {
-        let inlet = Some(ListenerInputLink { inbox: Arc::clone(&self.inbox), connection });
-        RoleLinks { listener_input: inlet, ..RoleLinks::default() }
+        let listener_input = Some(ListenerInputLink { inbox: Arc::clone(&self.inbox), connection });
+        RoleLinks { listener_input, ..RoleLinks::default() }
     }
 }
 
@@ -174,7 +177,7 @@ mod tests {
             (vec![ListenerReply::Close; REPLIES_MAX + 1], Some("257 replies")),
         ] {
             match (check_replies(replies.clone(), 100), words) {
-                (Ok(taken), None) => assert_eq!(taken, replies),
+                (Ok(accepted), None) => assert_eq!(accepted, replies),
                 (Err(error), Some(words)) => assert!(format!("{error:?}").contains(words)),
                 (other, _) => panic!("{other:?}"),
             }

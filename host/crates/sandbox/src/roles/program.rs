@@ -72,15 +72,15 @@ impl ProgramStreams {
     }
 
     fn tool_output(&self, succeeded: bool) -> Result<ToolOutput, CallFailure> {
-        let (printed, complaint) =
+        let (captured_stdout, captured_stderr) =
             (self.captured_stdout.lock_captured(), self.captured_stderr.lock_captured());
-        if printed.is_cut {
-            let size = ByteSize(printed.bytes_max as u64);
+        if captured_stdout.is_cut {
+            let size = ByteSize(captured_stdout.bytes_max as u64);
             let message = format!("the program printed more than {size} (limits.output)");
             return Err(CallFailure::new(FailureKind::LimitReached, message));
         }
         if !succeeded {
-            let words = String::from_utf8_lossy(&complaint.bytes);
+            let words = String::from_utf8_lossy(&captured_stderr.bytes);
             let message = match words.trim() {
                 "" => "the program failed without a message".to_owned(),
                 words => words.to_owned(),
@@ -91,7 +91,8 @@ impl ProgramStreams {
             let message = format!("the program did not print a result as JSON: {error}");
             CallFailure::new(FailureKind::BadOutput, message)
         };
-        let text = str::from_utf8(&printed.bytes).map_err(|error| bad(error.to_string()))?;
+        let text =
+            str::from_utf8(&captured_stdout.bytes).map_err(|error| bad(error.to_string()))?;
         let data = json::parse_json(text, usize::MAX).map_err(|error| bad(error.to_string()))?;
         Ok(ToolOutput { data, ..ToolOutput::default() })
     }
@@ -116,9 +117,9 @@ enum CapturePart {
 }
 
 impl OutputCapture {
-    fn new(keeps: CapturePart, bytes_max: usize) -> Self {
-        let kept = CapturedOutput { kept_part: keeps, bytes: Vec::new(), bytes_max, is_cut: false };
-        Self(Arc::new(Mutex::new(kept)))
+    fn new(kept_part: CapturePart, bytes_max: usize) -> Self {
+        let captured = CapturedOutput { kept_part, bytes: Vec::new(), bytes_max, is_cut: false };
+        Self(Arc::new(Mutex::new(captured)))
     }
 
     /// Locks the tape. Each change is complete by itself, so a poisoned lock is safe to use.
@@ -206,7 +207,7 @@ mod tests {
     #[test]
     fn a_result_is_json_and_a_failure_its_words() {
         let long = format!("\"{}\"", "x".repeat(100));
-        for (printed, complaint, succeeded, want) in [
+        for (captured_stdout, captured_stderr, succeeded, want) in [
             ("{\"n\": 1}\n", "", true, Ok("{\"n\":1}")),
             ("[1, 2]", "a warning", true, Ok("[1,2]")),
             ("", "", true, Err("did not print a result as JSON")),
@@ -217,13 +218,13 @@ mod tests {
             ("{}", "", false, Err("without a message")),
         ] {
             let program = ProgramStreams::new("{}", 64);
-            program.stdout().p2_stream().write(Bytes::from(printed.to_owned())).ok();
-            program.captured_stderr.lock_captured().append_bytes(complaint.as_bytes());
+            program.stdout().p2_stream().write(Bytes::from(captured_stdout.to_owned())).ok();
+            program.captured_stderr.lock_captured().append_bytes(captured_stderr.as_bytes());
             let got = program.tool_output(succeeded);
             match (&got, want) {
                 (Ok(output), Ok(want)) => assert_eq!(output.data.to_string(), want),
                 (Err(failure), Err(want)) => assert!(failure.message.contains(want), "{failure:?}"),
-                _ => panic!("{printed:?} {succeeded}: {got:?}"),
+                _ => panic!("{captured_stdout:?} {succeeded}: {got:?}"),
             }
         }
     }

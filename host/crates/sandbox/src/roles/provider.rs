@@ -229,40 +229,41 @@ impl Plugin {
                 async move { abi.generate_answer(store, instance, &admitted, generation).await },
             )
         });
-        let warden = self.authorizer();
-        let bytes_max = warden.current_grant().limits().output_bytes;
-        let speech = Arc::new(DeltaStream::new(deltas, bytes_max, &warden.redactor()));
-        let links = RoleLinks { delta_stream: Some(Arc::clone(&speech)), ..RoleLinks::default() };
-        let ran = self.run_call(call, links, body).await;
-        let redactor = warden.redactor();
+        let authorizer = self.authorizer();
+        let bytes_max = authorizer.current_grant().limits().output_bytes;
+        let delta_stream = Arc::new(DeltaStream::new(deltas, bytes_max, &authorizer.redactor()));
+        let links =
+            RoleLinks { delta_stream: Some(Arc::clone(&delta_stream)), ..RoleLinks::default() };
+        let completed = self.run_call(call, links, body).await;
+        let redactor = authorizer.redactor();
         let mut answer = None;
-        let report = self.build_report(ran, |value, ledger| {
+        let report = self.build_report(completed, |value, effect_log| {
             let value = value.and_then(|generated| generated.validate(bytes_max));
-            let value = value.map_err(|failure| failure.prefer_denial(ledger));
+            let value = value.map_err(|failure| failure.prefer_denial(effect_log));
             let outcome =
                 value.as_ref().map_or_else(ProviderFailure::to_outcome, ProviderAnswer::to_outcome);
             answer = Some(value);
             outcome
         });
         let answer = answer.unwrap_or_else(|| Err(ProviderFailure::from_outcome(&report.outcome)));
-        ProviderRunResult { answer: merge_pushed_deltas(answer, &speech, &redactor), report }
+        ProviderRunResult { answer: merge_pushed_deltas(answer, &delta_stream, &redactor), report }
     }
 }
 
 /// Combines the answer with the pieces that were pushed before. A failure ends the pieces.
 fn merge_pushed_deltas(
     answer: Result<ProviderAnswer, ProviderFailure>,
-    speech: &DeltaStream,
+    delta_stream: &DeltaStream,
     redactor: &Redactor,
 ) -> Result<ProviderAnswer, ProviderFailure> {
     match answer {
         Ok(generated) => {
             let mut generated = generated.redact(redactor);
-            generated.message.text = speech.finish_answer(&generated.message.text);
+            generated.message.text = delta_stream.finish_answer(&generated.message.text);
             Ok(generated)
         }
         Err(failure) => {
-            speech.finish_answer("");
+            delta_stream.finish_answer("");
             Err(failure.redact(redactor))
         }
     }
@@ -355,8 +356,8 @@ impl ProviderFailure {
     }
 
     /// A failure after the gate refused something is reported as denied.
-    fn prefer_denial(self, ledger: &EffectLog) -> Self {
-        ledger.last_denial().map_or(self, Self::Denied)
+    fn prefer_denial(self, effect_log: &EffectLog) -> Self {
+        effect_log.last_denial().map_or(self, Self::Denied)
     }
 
     fn redact(self, redactor: &Redactor) -> Self {

@@ -27,10 +27,12 @@ impl Plugin {
         let body = run::box_run_body(move |store, instance| {
             Box::pin(async move { abi.handle_timer(store, instance, &admitted, firing).await })
         });
-        let ran = self.run_call(call, RoleLinks::default(), body).await;
-        let (is_told, is_unsaid) = (ran.has_begun, ran.run_context.effect_log.has_undelivered());
-        let report =
-            self.build_report(ran, |value, ledger| self.outcome_from_return(value, ledger));
-        TimerRunResult { report, has_begun: is_told, has_undelivered_notice: is_unsaid }
+        let completed = self.run_call(call, RoleLinks::default(), body).await;
+        let (has_begun, has_undelivered_notice) =
+            (completed.has_begun, completed.run_context.effect_log.has_undelivered());
+        let report = self.build_report(completed, |value, effect_log| {
+            self.outcome_from_return(value, effect_log)
+        });
+        TimerRunResult { report, has_begun, has_undelivered_notice }
     }
 }

@@ -113,8 +113,12 @@ pub struct PluginUi {
 
 impl Plugin {
     /// Gives the plugin a seat at a session. `call` has passed the gate.
-    pub fn create_ui(self: &Arc<Self>, call: AdmittedCall, seat: Arc<dyn UiSession>) -> PluginUi {
-        PluginUi { plugin: Arc::clone(self), call: Arc::new(call), ui_session: seat }
+    pub fn create_ui(
+        self: &Arc<Self>,
+        call: AdmittedCall,
+        ui_session: Arc<dyn UiSession>,
+    ) -> PluginUi {
+        PluginUi { plugin: Arc::clone(self), call: Arc::new(call), ui_session }
     }
 }
 
@@ -127,7 +131,7 @@ impl PluginUi {
         });
         let links =
             RoleLinks { ui_session: Some(Arc::clone(&self.ui_session)), ..RoleLinks::default() };
-        let ran = self.plugin.run_call(Arc::clone(&self.call), links, body).await;
-        self.plugin.build_report(ran, |(), _| Outcome::Completed(ToolOutput::default()))
+        let completed = self.plugin.run_call(Arc::clone(&self.call), links, body).await;
+        self.plugin.build_report(completed, |(), _| Outcome::Completed(ToolOutput::default()))
     }
 }

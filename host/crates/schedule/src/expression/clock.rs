@@ -177,12 +177,12 @@ fn parse_relative_clock(reader: &mut WordCursor<'_>) -> Option<ClockTime> {
 
 /// Parses an optional `am`, `pm` or `o'clock` after a number.
 fn parse_am_pm(reader: &mut WordCursor<'_>, hour: i8, minute: i8) -> Option<ClockTime> {
-    let said = (1..=12).contains(&hour);
+    let is_twelve_hour = (1..=12).contains(&hour);
     if reader.consume_words("am") {
-        return said.then_some(ClockTime::At { hour: hour % 12, minute });
+        return is_twelve_hour.then_some(ClockTime::At { hour: hour % 12, minute });
     }
     if reader.consume_words("pm") {
-        return said.then_some(ClockTime::At { hour: hour % 12 + 12, minute });
+        return is_twelve_hour.then_some(ClockTime::At { hour: hour % 12 + 12, minute });
     }
     reader.consume_any(&["o'clock", "o’clock", "oclock"]);
     match hour {

@@ -50,14 +50,14 @@ pub(super) struct DayAndTime {
 impl DayAndTime {
     /// Parses day and time in any order, each at most once.
     pub(super) fn parse(reader: &mut WordCursor<'_>) -> Option<Self> {
-        let mut said = Self::default();
+        let mut expression = Self::default();
         loop {
             reader.skip_fillers();
-            if !said.parse_next_part(reader) {
+            if !expression.parse_next_part(reader) {
                 break;
             }
         }
-        (said != Self::default()).then_some(said)
+        (expression != Self::default()).then_some(expression)
     }
 
     fn parse_next_part(&mut self, reader: &mut WordCursor<'_>) -> bool {
@@ -93,9 +93,10 @@ impl DayAndTime {
         let otherwise = self.day.filter(|_| !is_today).map(|_| DAY_HOUR);
         let times = clock::candidate_times(self.clock, self.part, is_today, otherwise);
         let days = self.candidate_days(now.date());
-        let meant = days.iter().flat_map(|day| times.iter().map(|time| (*day, *time)));
-        let first =
-            meant.filter_map(|(day, time)| zoned_time(now, day, time)).find(|moment| moment > now);
+        let candidates = days.iter().flat_map(|day| times.iter().map(|time| (*day, *time)));
+        let first = candidates
+            .filter_map(|(day, time)| zoned_time(now, day, time))
+            .find(|moment| moment > now);
         first.ok_or_else(|| match days.as_slice() {
             [] => ResolveFailure::NoSuchDay,
             days if days.iter().any(|day| *day > now.date()) => ResolveFailure::TooFar,

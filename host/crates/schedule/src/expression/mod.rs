@@ -36,22 +36,22 @@ const LEADS: [&str; 3] = ["please", "remind me", "wake me"];
 /// # Errors
 ///
 /// The text is not understood, or its moment is over.
-pub fn parse_moment(said: &str, now: &Zoned) -> Result<TimerSchedule, TimeExpressionError> {
-    let not_understood = || TimeExpressionError::NotUnderstood { text: quote_excerpt(said) };
-    if said.len() > TEXT_BYTES_MAX {
+pub fn parse_moment(input: &str, now: &Zoned) -> Result<TimerSchedule, TimeExpressionError> {
+    let not_understood = || TimeExpressionError::NotUnderstood { text: quote_excerpt(input) };
+    if input.len() > TEXT_BYTES_MAX {
         return Err(not_understood());
     }
-    if let Some(at) = parse_timestamp(said, now) {
-        return single_moment(Some(at), said, now);
+    if let Some(at) = parse_timestamp(input, now) {
+        return single_moment(Some(at), input, now);
     }
-    let words = reader::split_words(said);
+    let words = reader::split_words(input);
     if words.iter().any(|word| day::is_ambiguous_date(word)) {
-        return Err(TimeExpressionError::Ambiguous { text: quote_excerpt(said) });
+        return Err(TimeExpressionError::Ambiguous { text: quote_excerpt(input) });
     }
     let mut reader = WordCursor::new(&words);
     reader.consume_any(&LEADS);
     if let Some(length) = reader.try_parse(|reader| parse_to_end(reader, parse_duration)) {
-        return moment_from_now(length, said, now);
+        return moment_from_now(length, input, now);
     }
     if let Some(repeat) = reader.try_parse(|reader| parse_to_end(reader, RepeatExpression::parse)) {
         return repeating_moment(repeat, now);
@@ -59,18 +59,18 @@ pub fn parse_moment(said: &str, now: &Zoned) -> Result<TimerSchedule, TimeExpres
     if let Some((length, clock)) =
         reader.try_parse(|reader| parse_to_end(reader, parse_days_and_clock))
     {
-        return single_moment(days_later_at(length, clock, now), said, now);
+        return single_moment(days_later_at(length, clock, now), input, now);
     }
     let read = reader.try_parse(|reader| parse_to_end(reader, DayAndTime::parse));
     let read = read.ok_or_else(|| match reader.try_parse(repeat::parse_multi_week_start) {
-        Some(()) => TimeExpressionError::WeeksApart { text: quote_excerpt(said) },
+        Some(()) => TimeExpressionError::WeeksApart { text: quote_excerpt(input) },
         None => not_understood(),
     })?;
     match read.resolve(now) {
-        Ok(at) => single_moment(Some(at), said, now),
-        Err(ResolveFailure::Past) => single_moment(None, said, now),
+        Ok(at) => single_moment(Some(at), input, now),
+        Err(ResolveFailure::Past) => single_moment(None, input, now),
         Err(ResolveFailure::NoSuchDay) => {
-            Err(TimeExpressionError::NoSuchDay { text: quote_excerpt(said) })
+            Err(TimeExpressionError::NoSuchDay { text: quote_excerpt(input) })
         }
         Err(ResolveFailure::TooFar) => Err(MomentError::TooFar.into()),
     }
@@ -79,11 +79,11 @@ pub fn parse_moment(said: &str, now: &Zoned) -> Result<TimerSchedule, TimeExpres
 /// Returns the duration that a text means, in milliseconds: `8 minutes`, `for half an hour`.
 /// Returns `None` for any other text, for months, whose length differs, and for two durations in
 /// one text (`5 minutes 10 minutes`).
-pub fn parse_duration_ms(said: &str) -> Option<u64> {
-    if said.len() > TEXT_BYTES_MAX {
+pub fn parse_duration_ms(input: &str) -> Option<u64> {
+    if input.len() > TEXT_BYTES_MAX {
         return None;
     }
-    let words = reader::split_words(said);
+    let words = reader::split_words(input);
     let units: Vec<_> = words.iter().filter_map(|word| duration::parse_unit(word)).collect();
     if units.iter().enumerate().any(|(at, unit)| units[..at].contains(unit)) {
         return None;
@@ -94,8 +94,8 @@ pub fn parse_duration_ms(said: &str) -> Option<u64> {
 }
 
 /// Returns whether a text is a moment or a repetition, regardless of the current time.
-pub fn is_moment(said: &str) -> bool {
-    parse_moment(said, &Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC)).is_ok()
+pub fn is_moment(input: &str) -> bool {
+    parse_moment(input, &Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC)).is_ok()
 }
 
 /// Applies a parser that must consume the rest of the text.
@@ -127,16 +127,16 @@ fn parse_days_and_clock(
 
 fn moment_from_now(
     length: CalendarDuration,
-    said: &str,
+    input: &str,
     now: &Zoned,
 ) -> Result<TimerSchedule, TimeExpressionError> {
     if length.months == 0 && length.days == 0 {
         return match length.ms {
-            0 => Err(TimeExpressionError::Past { text: quote_excerpt(said) }),
+            0 => Err(TimeExpressionError::Past { text: quote_excerpt(input) }),
             ms => Ok(TimerSchedule::InMs(ms)),
         };
     }
-    single_moment(add_duration(length, now), said, now)
+    single_moment(add_duration(length, now), input, now)
 }
 
 /// Adds months and days on the calendar, which keeps the time of day, and then the milliseconds.
@@ -154,10 +154,10 @@ fn days_later_at(length: CalendarDuration, clock: clock::ClockTime, now: &Zoned)
 
 fn single_moment(
     at: Option<Zoned>,
-    said: &str,
+    input: &str,
     now: &Zoned,
 ) -> Result<TimerSchedule, TimeExpressionError> {
-    let past = || TimeExpressionError::Past { text: quote_excerpt(said) };
+    let past = || TimeExpressionError::Past { text: quote_excerpt(input) };
     let at = at.filter(|at| at > now).ok_or_else(past)?;
     u64::try_from(at.timestamp().as_millisecond()).map(TimerSchedule::AtMs).map_err(|_| past())
 }
@@ -190,6 +190,6 @@ fn parse_timestamp(text: &str, now: &Zoned) -> Option<Zoned> {
     text.parse::<DateTime>().ok()?.to_zoned(now.time_zone().clone()).ok()
 }
 
-fn quote_excerpt(said: &str) -> String {
-    text::escape_excerpt(said, QUOTE_CHARS_MAX)
+fn quote_excerpt(input: &str) -> String {
+    text::escape_excerpt(input, QUOTE_CHARS_MAX)
 }

@@ -183,7 +183,9 @@ fn parse_week_part(reader: &mut WordCursor<'_>, count: GrammaticalNumber) -> Opt
 
 fn parse_weekday(reader: &mut WordCursor<'_>, count: GrammaticalNumber) -> Option<Weekday> {
     reader.parse_word(|word| {
-        names::parse_weekday(word).filter(|(_, said)| *said == count).map(|(day, _)| day)
+        names::parse_weekday(word)
+            .filter(|(_, number_form)| *number_form == count)
+            .map(|(day, _)| day)
     })
 }
 

@@ -114,16 +114,19 @@ impl PastTurn {
     /// returns `None`.
     pub fn memory_text(&self) -> Option<String> {
         let is_spoken = self.end.as_deref() == Some(SPOKEN_END);
-        let said = self.steps.iter().filter_map(|step| match step {
+        let assistant_text = self.steps.iter().filter_map(|step| match step {
             TurnStep::AssistantText { text } => Some(text.trim()),
             TurnStep::Note { text } if is_spoken => Some(text.trim()),
             TurnStep::ToolCall(_) | TurnStep::Note { .. } => None,
         });
-        let said = said.collect::<Vec<_>>().join("\n");
-        let asked = self.input.text_for_model();
-        let memory =
-            format!("User: {}\nAssistant: {}", memory_excerpt(asked.trim()), memory_excerpt(&said));
-        (!said.is_empty()).then_some(memory)
+        let assistant_text = assistant_text.collect::<Vec<_>>().join("\n");
+        let user_text = self.input.text_for_model();
+        let memory = format!(
+            "User: {}\nAssistant: {}",
+            memory_excerpt(user_text.trim()),
+            memory_excerpt(&assistant_text)
+        );
+        (!assistant_text.is_empty()).then_some(memory)
     }
 
     /// Applies a record of this turn.
@@ -189,15 +192,15 @@ impl From<&ModelCallRequest> for PastCall {
 /// Returns the records for a new session that shares the first `turn` turns with this one; `None`
 /// if there are fewer turns.
 pub fn fork_at(records: &[JournalRecord], turn: usize) -> Option<&[JournalRecord]> {
-    let mut stands = Vec::new();
+    let mut input_indices = Vec::new();
     for (index, record) in records.iter().enumerate() {
         match record {
-            JournalRecord::Input { .. } => stands.push(index),
-            JournalRecord::Undone => drop(stands.pop()),
+            JournalRecord::Input { .. } => input_indices.push(index),
+            JournalRecord::Undone => drop(input_indices.pop()),
             _ => {}
         }
     }
-    let after = turn.checked_sub(1).map_or(Some(0), |last| Some(stands.get(last)? + 1))?;
+    let after = turn.checked_sub(1).map_or(Some(0), |last| Some(input_indices.get(last)? + 1))?;
     let next = records[after..].iter().position(begins_or_ends_turn);
     Some(&records[..next.map_or(records.len(), |next| after + next)])
 }
@@ -220,6 +223,6 @@ pub fn session_title(records: &[JournalRecord]) -> Option<String> {
 /// Returns the part of a text by which it is remembered. Continuation lines are indented, so that
 /// none can pass for the words of another speaker.
 fn memory_excerpt(text: &str) -> String {
-    let cut = &text[..text.floor_char_boundary(MEMORY_BYTES_MAX)];
-    split_lines(cut).collect::<Vec<_>>().join("\n  ")
+    let truncated = &text[..text.floor_char_boundary(MEMORY_BYTES_MAX)];
+    split_lines(truncated).collect::<Vec<_>>().join("\n  ")
 }

@@ -30,47 +30,48 @@ pub(super) fn group_messages(
     pinned: &BTreeSet<usize>,
     meter: &TokenMeter,
 ) -> Vec<MessageGroup> {
-    let mut units: Vec<MessageGroup> = Vec::new();
+    let mut groups: Vec<MessageGroup> = Vec::new();
     for (index, message) in transcript.iter().enumerate().skip(system_prompt(transcript).len()) {
         let tokens = meter.estimate_tokens(std::slice::from_ref(message));
-        match (units.last_mut(), message) {
-            (Some(unit), ChatMessage::Tool(_)) => {
-                unit.range.end = index + 1;
-                unit.tokens += tokens;
+        match (groups.last_mut(), message) {
+            (Some(group), ChatMessage::Tool(_)) => {
+                group.range.end = index + 1;
+                group.tokens += tokens;
             }
             (last, _) => {
-                let begins = matches!(message, ChatMessage::User(_));
-                let turn = last.map(|unit| unit.turn).filter(|_| !begins).unwrap_or(units.len());
-                units.push(MessageGroup { range: index..index + 1, turn, tokens, is_kept: false });
+                let is_start = matches!(message, ChatMessage::User(_));
+                let turn =
+                    last.map(|group| group.turn).filter(|_| !is_start).unwrap_or(groups.len());
+                groups.push(MessageGroup { range: index..index + 1, turn, tokens, is_kept: false });
             }
         }
     }
-    mark_kept(&mut units, pinned);
-    units
+    mark_kept(&mut groups, pinned);
+    groups
 }
 
 /// Returns the system prompt, or nothing.
 pub(super) fn system_prompt(transcript: &[ChatMessage]) -> &[ChatMessage] {
-    let begins = matches!(transcript.first(), Some(ChatMessage::System { .. }));
-    &transcript[..usize::from(begins)]
+    let is_start = matches!(transcript.first(), Some(ChatMessage::System { .. }));
+    &transcript[..usize::from(is_start)]
 }
 
 /// Returns the first unit that extends beyond the first `through` messages, else the last unit.
-pub(super) fn first_group_after(units: &[MessageGroup], through: usize) -> usize {
-    let first = units.partition_point(|unit| unit.range.end <= through);
-    first.min(units.len().saturating_sub(1))
+pub(super) fn first_group_after(groups: &[MessageGroup], through: usize) -> usize {
+    let first = groups.partition_point(|group| group.range.end <= through);
+    first.min(groups.len().saturating_sub(1))
 }
 
 /// Marks the units that stay: in the first turn and in turns with a pinned message, the input, the
 /// last answer and the pinned units.
-fn mark_kept(units: &mut [MessageGroup], pinned: &BTreeSet<usize>) {
-    for turn in units.chunk_by_mut(|a, b| a.turn == b.turn) {
-        let is_pinned = |unit: &MessageGroup| pinned.range(unit.range.clone()).next().is_some();
+fn mark_kept(groups: &mut [MessageGroup], pinned: &BTreeSet<usize>) {
+    for turn in groups.chunk_by_mut(|a, b| a.turn == b.turn) {
+        let is_pinned = |group: &MessageGroup| pinned.range(group.range.clone()).next().is_some();
         if turn[0].turn > 0 && !turn.iter().any(is_pinned) {
             continue;
         }
-        for unit in turn.iter_mut() {
-            unit.is_kept = is_pinned(unit);
+        for group in turn.iter_mut() {
+            group.is_kept = is_pinned(group);
         }
         turn[0].is_kept = true;
         turn[turn.len() - 1].is_kept = true;

@@ -78,11 +78,11 @@ impl TokenMeter {
     /// state, estimated at `estimated`.
     pub fn learn_from_report(&mut self, estimated: u64, reported: u64) {
         let uncorrected = estimated.saturating_mul(EIGHTHS) / self.correction_eighths;
-        let now = MeterSample { uncorrected, reported };
-        let last = *self.last_sample.get_or_insert(now);
-        if now.uncorrected.abs_diff(last.uncorrected) >= LEARNING_TOKENS_MIN {
-            self.last_sample = Some(now);
-            if let Some(measured) = now.eighths_since(last) {
+        let sample = MeterSample { uncorrected, reported };
+        let last = *self.last_sample.get_or_insert(sample);
+        if sample.uncorrected.abs_diff(last.uncorrected) >= LEARNING_TOKENS_MIN {
+            self.last_sample = Some(sample);
+            if let Some(measured) = sample.eighths_since(last) {
                 self.update_correction(measured);
             }
         }
@@ -109,8 +109,8 @@ impl TokenMeter {
 
 impl MeterSample {
     fn eighths_since(self, last: Self) -> Option<u64> {
-        let grew = self.uncorrected > last.uncorrected;
-        if grew != (self.reported > last.reported) {
+        let has_grown = self.uncorrected > last.uncorrected;
+        if has_grown != (self.reported > last.reported) {
             return None;
         }
         let reported = self.reported.abs_diff(last.reported).saturating_mul(EIGHTHS);
@@ -122,7 +122,7 @@ impl MeterSample {
 fn raw_message_tokens(message: &ChatMessage) -> u64 {
     let tokens = match message {
         ChatMessage::System { text } => tokens_of_bytes(text.len()),
-        ChatMessage::User(said) => tokens_of_input(said),
+        ChatMessage::User(input) => tokens_of_input(input),
         ChatMessage::Assistant(answer) => tokens_of_answer(answer),
         ChatMessage::Tool(result) => tokens_of_bytes(result.content.len() + result.name.len()),
     };
@@ -133,9 +133,9 @@ fn tokens_of_bytes(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(TOKEN_BYTES)
 }
 
-fn tokens_of_input(said: &UserInputMessage) -> u64 {
-    let files: u64 = said.attachments.iter().map(tokens_of_file).sum();
-    tokens_of_bytes(said.text_for_model().len()) + files
+fn tokens_of_input(input: &UserInputMessage) -> u64 {
+    let files: u64 = input.attachments.iter().map(tokens_of_file).sum();
+    tokens_of_bytes(input.text_for_model().len()) + files
 }
 
 fn tokens_of_file(file: &FileAttachment) -> u64 {
@@ -157,10 +157,10 @@ fn tokens_of_file(file: &FileAttachment) -> u64 {
 fn tokens_of_answer(answer: &AssistantMessage) -> u64 {
     let calls =
         answer.calls.iter().map(|call| tokens_of_bytes(call.name.len() + call.arguments.len()));
-    let plain = tokens_of_bytes(answer.text.len()) + calls.sum::<u64>();
+    let text_tokens = tokens_of_bytes(answer.text.len()) + calls.sum::<u64>();
     let opaque =
         answer.opaque.as_ref().map_or(0, |opaque| tokens_of_bytes(json_bytes(&opaque.body)));
-    plain.max(opaque)
+    text_tokens.max(opaque)
 }
 
 /// The length of a value as JSON text.

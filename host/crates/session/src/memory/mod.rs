@@ -99,39 +99,42 @@ pub fn build_view<'a>(
         return full_view(Cow::Borrowed(transcript));
     }
     let messages = shorten::shorten_results(transcript, memory.tokens_max(), meter);
-    let units = message_groups::group_messages(&messages, pinned, meter);
-    if units.is_empty() {
+    let groups = message_groups::group_messages(&messages, pinned, meter);
+    if groups.is_empty() {
         return full_view(messages);
     }
-    let summed_up = summary.map_or_else(Vec::new, |s| summary::summary_messages(s, memory, meter));
+    let summary_texts = summary.map_or_else(Vec::new, |existing_summary| {
+        summary::summary_messages(existing_summary, memory, meter)
+    });
     let first =
-        message_groups::first_group_after(&units, summary.map_or(0, |summary| summary.through));
-    let always = [message_groups::system_prompt(&messages), &summed_up].concat();
-    let start = WindowBudget::new(memory, meter, &always).first_visible(&units, first);
-    let dropped = units[..start].iter().filter(|unit| is_dropped(unit, &units, start));
-    let left_out: Vec<Range<usize>> = dropped.map(|unit| unit.range.clone()).collect();
-    let is_unseen = |place: usize| is_among(place, &left_out);
-    let unseen = recalled.iter().filter(|one| one.message_index.is_none_or(is_unseen));
-    let stands_in = [recalled_memories::memory_messages(unseen), summed_up].concat();
-    if left_out.is_empty() && stands_in.is_empty() {
+        message_groups::first_group_after(&groups, summary.map_or(0, |summary| summary.through));
+    let fixed_messages = [message_groups::system_prompt(&messages), &summary_texts].concat();
+    let start = WindowBudget::new(memory, meter, &fixed_messages).first_visible(&groups, first);
+    let dropped = groups[..start].iter().filter(|group| is_dropped(group, &groups, start));
+    let left_out: Vec<Range<usize>> = dropped.map(|group| group.range.clone()).collect();
+    let is_unseen = |index: usize| is_among(index, &left_out);
+    let unseen =
+        recalled.iter().filter(|memory_item| memory_item.message_index.is_none_or(is_unseen));
+    let replacements = [recalled_memories::memory_messages(unseen), summary_texts].concat();
+    if left_out.is_empty() && replacements.is_empty() {
         return full_view(messages);
     }
-    let wants_summary = range_to_summarize(memory, &units, first, start);
-    let messages = Cow::Owned(assemble_messages(&messages, &units, start, stands_in));
+    let wants_summary = range_to_summarize(memory, &groups, first, start);
+    let messages = Cow::Owned(assemble_messages(&messages, &groups, start, replacements));
     ConversationView { messages, left_out, wants_summary }
 }
 
 impl ConversationView<'_> {
     /// Whether a message of the transcript, by its index, is left out.
-    pub fn is_left_out(&self, place: usize) -> bool {
-        is_among(place, &self.left_out)
+    pub fn is_left_out(&self, index: usize) -> bool {
+        is_among(index, &self.left_out)
     }
 }
 
 /// Whether a position is in one of several sorted ranges.
-fn is_among(place: usize, ranges: &[Range<usize>]) -> bool {
-    let range = ranges.get(ranges.partition_point(|range| range.end <= place));
-    range.is_some_and(|range| range.contains(&place))
+fn is_among(index: usize, ranges: &[Range<usize>]) -> bool {
+    let range = ranges.get(ranges.partition_point(|range| range.end <= index));
+    range.is_some_and(|range| range.contains(&index))
 }
 
 /// A view in which nothing is left out.
@@ -159,50 +162,50 @@ impl ConversationSummary {
 
 /// Whether a unit before the start of the window is left out. The input of the turn in which the
 /// window begins is kept.
-fn is_dropped(unit: &MessageGroup, units: &[MessageGroup], start: usize) -> bool {
-    !unit.is_kept && unit.range != units[units[start].turn].range
+fn is_dropped(group: &MessageGroup, groups: &[MessageGroup], start: usize) -> bool {
+    !group.is_kept && group.range != groups[groups[start].turn].range
 }
 
 /// The messages left out between the summarized part and the start of the window, if the memory
 /// wants a summary of them.
 fn range_to_summarize(
     memory: &MemoryMode,
-    units: &[MessageGroup],
+    groups: &[MessageGroup],
     first: usize,
     start: usize,
 ) -> Option<Range<usize>> {
-    let any = units[first..start].iter().any(|unit| is_dropped(unit, units, start));
-    let is_wanted = any && matches!(memory, MemoryMode::Summary { .. });
-    is_wanted.then(|| units[first].range.start..units[start].range.start)
+    let has_dropped = groups[first..start].iter().any(|group| is_dropped(group, groups, start));
+    let is_wanted = has_dropped && matches!(memory, MemoryMode::Summary { .. });
+    is_wanted.then(|| groups[first].range.start..groups[start].range.start)
 }
 
 /// Assembles the view: the system prompt, the kept units of old turns, the replacements of the
 /// others, and the newest units, preceded by their turn's input.
 fn assemble_messages(
     messages: &[ChatMessage],
-    units: &[MessageGroup],
+    groups: &[MessageGroup],
     start: usize,
-    stands_in: Vec<ChatMessage>,
+    replacements: Vec<ChatMessage>,
 ) -> Vec<ChatMessage> {
-    let turn = units[start].turn;
-    let kept = |units: &[MessageGroup]| -> Vec<ChatMessage> {
-        let kept = units.iter().filter(|unit| unit.is_kept);
-        kept.flat_map(|unit| messages[unit.range.clone()].iter().cloned()).collect()
+    let turn = groups[start].turn;
+    let kept = |groups: &[MessageGroup]| -> Vec<ChatMessage> {
+        let kept = groups.iter().filter(|group| group.is_kept);
+        kept.flat_map(|group| messages[group.range.clone()].iter().cloned()).collect()
     };
-    let mut sent = message_groups::system_prompt(messages).to_vec();
-    sent.extend(kept(&units[..turn]));
-    sent.extend(stands_in);
+    let mut assembled = message_groups::system_prompt(messages).to_vec();
+    assembled.extend(kept(&groups[..turn]));
+    assembled.extend(replacements);
     if turn < start {
-        let between = &units[turn + 1..start];
-        let mut input = messages[units[turn].range.start].clone();
-        if let ChatMessage::User(said) = &mut input
-            && between.iter().any(|unit| !unit.is_kept)
+        let between = &groups[turn + 1..start];
+        let mut input = messages[groups[turn].range.start].clone();
+        if let ChatMessage::User(user_message) = &mut input
+            && between.iter().any(|group| !group.is_kept)
         {
-            said.append_note(LEFT_OUT.to_owned());
+            user_message.append_note(LEFT_OUT.to_owned());
         }
-        sent.push(input);
-        sent.extend(kept(between));
+        assembled.push(input);
+        assembled.extend(kept(between));
     }
-    sent.extend_from_slice(&messages[units[start].range.start..]);
-    sent
+    assembled.extend_from_slice(&messages[groups[start].range.start..]);
+    assembled
 }

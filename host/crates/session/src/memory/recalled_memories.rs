@@ -38,9 +38,9 @@ pub(super) fn memory_messages<'a>(
 }
 
 fn format_memory(recalled: &PositionedMemory<'_>) -> String {
-    let from = match recalled.turn {
+    let heading = match recalled.turn {
         Some(turn) => format!("Turn {turn} of this conversation:"),
         None => "Known from before:".to_owned(),
     };
-    format!("{from}\n{}", quote_text(recalled.text.trim()))
+    format!("{heading}\n{}", quote_text(recalled.text.trim()))
 }

@@ -22,9 +22,10 @@ pub(super) fn shorten_results<'a>(
         if let ChatMessage::Tool(result) = message
             && meter.estimate_tokens(std::slice::from_ref(message)) > tokens_max / RESULT_SHARE
         {
-            let cut = shorten_result(result, meter.bytes_for_tokens(tokens_max / RESULT_SHARE));
-            if cut.len() < result.content.len() {
-                let result = ToolResultMessage { content: cut, ..result.clone() };
+            let shortened =
+                shorten_result(result, meter.bytes_for_tokens(tokens_max / RESULT_SHARE));
+            if shortened.len() < result.content.len() {
+                let result = ToolResultMessage { content: shortened, ..result.clone() };
                 messages.to_mut()[index] = ChatMessage::Tool(result);
             }
         }
@@ -37,14 +38,14 @@ fn shorten_result(result: &ToolResultMessage, bytes_max: usize) -> String {
     let mut kept_bytes = bytes_max;
     loop {
         let beginning = &result.content[..result.content.floor_char_boundary(kept_bytes)];
-        let cut = json!({
+        let shortened = json!({
             "cut": "the result is too long for this conversation, only its beginning is here",
             "bytes": result.content.len(),
             "beginning": beginning,
         });
-        let cut = cut.to_string();
-        if cut.len() <= bytes_max || kept_bytes == 0 {
-            return cut;
+        let shortened = shortened.to_string();
+        if shortened.len() <= bytes_max || kept_bytes == 0 {
+            return shortened;
         }
         // Quoting lengthens a text by an unknown amount.
         kept_bytes /= 2;

@@ -50,11 +50,11 @@ const SUMMARY_QUESTION: &str = "Sum up what we have said and done since then.";
 /// Returns the request for a summary of messages of a transcript and of the earlier summary. The
 /// request has no tools.
 pub fn summary_request(
-    earlier: Option<&ConversationSummary>,
+    previous: Option<&ConversationSummary>,
     messages: &[ChatMessage],
 ) -> Vec<ChatMessage> {
     let mut text = String::new();
-    if let Some(summary) = earlier {
+    if let Some(summary) = previous {
         text.push_str("The earlier summary:\n\n");
         push_quoted(&mut text, truncate_text(&summary.text, EARLIER_BYTES_MAX));
         text.push('\n');
@@ -93,10 +93,10 @@ pub(super) fn summary_messages(
 fn quote_message(text: &mut String, message: &ChatMessage, bytes_max: usize) {
     match message {
         ChatMessage::System { .. } => {}
-        ChatMessage::User(said) => {
+        ChatMessage::User(input) => {
             push_quoted(text, "The person:");
-            push_quoted(text, truncate_text(&said.text_for_model(), bytes_max));
-            for file in said.attachments.iter().take(ITEMS_MAX) {
+            push_quoted(text, truncate_text(&input.text_for_model(), bytes_max));
+            for file in input.attachments.iter().take(ITEMS_MAX) {
                 push_quoted(
                     text,
                     &format!("(a file: {})", truncate_text(&file.name, MESSAGE_BYTES_MIN)),
@@ -118,10 +118,10 @@ fn quote_message(text: &mut String, message: &ChatMessage, bytes_max: usize) {
             }
         }
         ChatMessage::Tool(result) => {
-            let ended = if result.failed { "failed" } else { "ended" };
+            let call_status = if result.failed { "failed" } else { "ended" };
             push_quoted(
                 text,
-                &format!("({} {ended})", truncate_text(&result.name, MESSAGE_BYTES_MIN)),
+                &format!("({} {call_status})", truncate_text(&result.name, MESSAGE_BYTES_MIN)),
             );
             push_quoted(text, truncate_text(&result.content, bytes_max));
         }

@@ -31,27 +31,31 @@ pub(super) struct WindowBudget {
 
 impl WindowBudget {
     /// Plans a window, given the messages that every request contains.
-    pub(super) fn new(memory: &MemoryMode, meter: &TokenMeter, always: &[ChatMessage]) -> Self {
+    pub(super) fn new(
+        memory: &MemoryMode,
+        meter: &TokenMeter,
+        fixed_messages: &[ChatMessage],
+    ) -> Self {
         let tokens_max = memory.tokens_max();
         let tokens_target = tokens_max / FILL_RATIO.1 * FILL_RATIO.0;
         // A summary needs room next to the newest turn.
-        let needs_room = matches!(memory, MemoryMode::Summary { .. });
+        let reserves_space = matches!(memory, MemoryMode::Summary { .. });
         Self {
             tokens_max,
             tokens_target,
-            newest_tokens_max: if needs_room { tokens_target } else { tokens_max },
-            fixed_tokens: meter.estimate_tokens(always),
+            newest_tokens_max: if reserves_space { tokens_target } else { tokens_max },
+            fixed_tokens: meter.estimate_tokens(fixed_messages),
             note_tokens: meter.estimate_tokens(&[ChatMessage::user(LEFT_OUT)]),
         }
     }
 
     /// Returns the first visible unit, at or after `first`.
-    pub(super) fn first_visible(&self, units: &[MessageGroup], first: usize) -> usize {
-        let costs = TokenPrefixSums::new(units);
+    pub(super) fn first_visible(&self, groups: &[MessageGroup], first: usize) -> usize {
+        let prefix_sums = TokenPrefixSums::new(groups);
         let mut start = first;
-        for end in first + 1..=units.len() {
-            if self.request_tokens(units, &costs, start, end) > self.tokens_max {
-                start = self.advance_start(units, &costs, start, end);
+        for end in first + 1..=groups.len() {
+            if self.request_tokens(groups, &prefix_sums, start, end) > self.tokens_max {
+                start = self.advance_start(groups, &prefix_sums, start, end);
             }
         }
         start
@@ -60,14 +64,14 @@ impl WindowBudget {
     /// Returns the tokens of a request that shows the units from `start` to `end`.
     fn request_tokens(
         &self,
-        units: &[MessageGroup],
-        costs: &TokenPrefixSums,
+        groups: &[MessageGroup],
+        prefix_sums: &TokenPrefixSums,
         start: usize,
         end: usize,
     ) -> u64 {
-        let turn = units[start].turn;
-        let shown = costs.kept[start] + costs.all[end] - costs.all[start];
-        let input = if turn == start || units[turn].is_kept { 0 } else { units[turn].tokens };
+        let turn = groups[start].turn;
+        let shown = prefix_sums.kept[start] + prefix_sums.all[end] - prefix_sums.all[start];
+        let input = if turn == start || groups[turn].is_kept { 0 } else { groups[turn].tokens };
         let note = if turn == start { 0 } else { self.note_tokens };
         self.fixed_tokens + shown + input + note
     }
@@ -76,22 +80,22 @@ impl WindowBudget {
     /// else into it.
     fn advance_start(
         &self,
-        units: &[MessageGroup],
-        costs: &TokenPrefixSums,
+        groups: &[MessageGroup],
+        prefix_sums: &TokenPrefixSums,
         start: usize,
         end: usize,
     ) -> usize {
-        let newest = units[end - 1].turn;
-        let turns = (start + 1..=newest).filter(|at| units[*at].turn == *at);
-        let within = (newest + 2..end).filter(|at| *at > start);
+        let newest = groups[end - 1].turn;
+        let turns = (start + 1..=newest).filter(|index| groups[*index].turn == *index);
+        let later_starts = (newest + 2..end).filter(|index| *index > start);
         let mut last = start;
-        for at in turns.chain(within) {
-            let tokens = self.request_tokens(units, costs, at, end);
-            let is_newest = at == newest && tokens <= self.newest_tokens_max;
+        for index in turns.chain(later_starts) {
+            let tokens = self.request_tokens(groups, prefix_sums, index, end);
+            let is_newest = index == newest && tokens <= self.newest_tokens_max;
             if is_newest || tokens <= self.tokens_target {
-                return at;
+                return index;
             }
-            last = at;
+            last = index;
         }
         last
     }
@@ -104,16 +108,16 @@ struct TokenPrefixSums {
 }
 
 impl TokenPrefixSums {
-    fn new(units: &[MessageGroup]) -> Self {
-        let sums = |counts: fn(&MessageGroup) -> bool| {
+    fn new(groups: &[MessageGroup]) -> Self {
+        let sums = |is_counted: fn(&MessageGroup) -> bool| {
             let mut sum = 0;
             let mut sums = vec![sum];
-            sums.extend(units.iter().map(|unit| {
-                sum += if counts(unit) { unit.tokens } else { 0 };
+            sums.extend(groups.iter().map(|group| {
+                sum += if is_counted(group) { group.tokens } else { 0 };
                 sum
             }));
             sums
         };
-        Self { all: sums(|_| true), kept: sums(|unit| unit.is_kept) }
+        Self { all: sums(|_| true), kept: sums(|group| group.is_kept) }
     }
 }

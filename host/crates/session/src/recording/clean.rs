@@ -33,7 +33,7 @@ pub(super) fn clean_options(redactor: &Redactor, options: &mut SessionOptions) {
 pub(super) fn clean_message(redactor: &Redactor, message: &mut ChatMessage) {
     match message {
         ChatMessage::System { text: system } => clean_text(redactor, system),
-        ChatMessage::User(said) => clean_input(redactor, said),
+        ChatMessage::User(input) => clean_input(redactor, input),
         ChatMessage::Assistant(answer) => self::clean_answer(redactor, answer),
         ChatMessage::Tool(ToolResultMessage { call_id, name, content, failed: _ }) => {
             [call_id, name, content].into_iter().for_each(|part| clean_text(redactor, part));
@@ -50,8 +50,8 @@ pub(super) fn clean_notice(redactor: &Redactor, notice: &mut PluginNotice) {
 pub(super) fn clean_recall(redactor: &Redactor, end: &mut RecallOutcome) {
     match end {
         RecallOutcome::Found(memories) => {
-            for RecalledMemory { id, text: words, similarity, turn: _ } in memories {
-                [id, words].into_iter().for_each(|part| clean_text(redactor, part));
+            for RecalledMemory { id, text: memory_text, similarity, turn: _ } in memories {
+                [id, memory_text].into_iter().for_each(|part| clean_text(redactor, part));
                 // JSON supports finite numbers only.
                 *similarity = if similarity.is_finite() { *similarity } else { 0.0 };
             }
@@ -139,8 +139,8 @@ pub(super) fn clean_deltas(redactor: &Redactor, deltas: &mut Vec<ReplyDelta>) {
             ReplyDelta::CallBegun { name: word } | ReplyDelta::Retry { reason: word, .. } => {
                 clean_text(redactor, word);
             }
-            ReplyDelta::LeftOut(OmittedContent::Tool { name, why: words }) => {
-                [name, words].into_iter().for_each(|word| clean_text(redactor, word));
+            ReplyDelta::LeftOut(OmittedContent::Tool { name, why: memory_text }) => {
+                [name, memory_text].into_iter().for_each(|word| clean_text(redactor, word));
             }
             ReplyDelta::LeftOut(OmittedContent::File { name, media_type, .. }) => {
                 [name, media_type].into_iter().for_each(|word| clean_text(redactor, word));

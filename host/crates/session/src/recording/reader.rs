@@ -120,20 +120,20 @@ impl SessionRecording {
     ///
     /// The input is not a tape, or a tape that cannot be replayed. A last line that is cut off is
     /// not an error.
-    pub fn read_from(mut from: impl BufRead) -> Result<Self, RecordingError> {
-        let first = next_line(&mut from, 1)?;
-        let mut tape = Self::from_header(parse_header(first)?);
-        while let Some(text) = next_line(&mut from, tape.last_line + 1)? {
+    pub fn read_from(mut source: impl BufRead) -> Result<Self, RecordingError> {
+        let first = next_line(&mut source, 1)?;
+        let mut recording = Self::from_header(parse_header(first)?);
+        while let Some(text) = next_line(&mut source, recording.last_line + 1)? {
             if !text.is_complete {
-                tape.is_truncated = true;
+                recording.is_truncated = true;
                 break;
             }
-            tape.last_line += 1;
-            let line = tape.parse_line(&text.bytes)?;
-            tape.add_line(line)?;
+            recording.last_line += 1;
+            let line = recording.parse_line(&text.bytes)?;
+            recording.add_line(line)?;
         }
-        tape.schedule.close_turn();
-        Ok(tape)
+        recording.schedule.close_turn();
+        Ok(recording)
     }
 
     /// The options of the recorded session. A replay needs the same options.
@@ -194,11 +194,11 @@ impl SessionRecording {
 
     fn add_line(&mut self, mut line: RecordingLine) -> Result<(), RecordingError> {
         let end = self.last_line;
-        if let RecordingLine::Decision(decided) = &mut line
+        if let RecordingLine::Decision(decision) = &mut line
             && self.schedule.has_cancelled()
         {
             // The decision came too late: the session no longer waited for it.
-            decided.end = DecisionOutcome::Dropped;
+            decision.end = DecisionOutcome::Dropped;
         }
         self.schedule.add_line(end, &line);
         match line {
@@ -207,38 +207,39 @@ impl SessionRecording {
             RecordingLine::Cancel => {}
             RecordingLine::Noticed { notice } => self.notices.push((self.inputs.len(), notice)),
             RecordingLine::Recalls => self.has_recall = true,
-            RecordingLine::Recalled { end: what } => {
-                self.recalls.push_back(NumberedValue { line: end, value: what })
+            RecordingLine::Recalled { end: outcome } => {
+                self.recalls.push_back(NumberedValue { line: end, value: outcome })
             }
             RecordingLine::Turn { elapsed } => self.turns.push_back(elapsed),
-            RecordingLine::Request(asked) => return self.add_request(asked),
-            RecordingLine::Answer(answered) => {
-                let request = answered.request;
+            RecordingLine::Request(recorded_request) => return self.add_request(recorded_request),
+            RecordingLine::Answer(answer) => {
+                let request = answer.request;
                 let twice =
-                    self.answers.insert(request, NumberedValue { line: end, value: answered });
+                    self.answers.insert(request, NumberedValue { line: end, value: answer });
                 if twice.is_some() || request >= self.requests.len() {
                     return Err(self.damage_error("an answer to no request"));
                 }
             }
-            RecordingLine::Decision(decided) => {
-                let decisions = self.decisions.entry(decided.call.clone()).or_default();
-                decisions.push_back(NumberedValue { line: end, value: decided });
+            RecordingLine::Decision(decision) => {
+                let decisions = self.decisions.entry(decision.call.clone()).or_default();
+                decisions.push_back(NumberedValue { line: end, value: decision });
             }
-            RecordingLine::Report(reported) => {
-                let reports = self.reports.entry(reported.call.clone()).or_default();
-                reports.push_back(NumberedValue { line: end, value: reported });
+            RecordingLine::Report(report) => {
+                let reports = self.reports.entry(report.call.clone()).or_default();
+                reports.push_back(NumberedValue { line: end, value: report });
             }
         }
         Ok(())
     }
 
-    fn add_request(&mut self, asked: RecordedRequest) -> Result<(), RecordingError> {
+    fn add_request(&mut self, recorded_request: RecordedRequest) -> Result<(), RecordingError> {
         let before = self.requests.back().map_or(0, |last| last.value.message_count());
-        let is_next = asked.number == self.requests.len() && asked.same <= before;
-        if !is_next || (asked.number == 0 && asked.tools.is_none()) {
+        let is_next =
+            recorded_request.number == self.requests.len() && recorded_request.same <= before;
+        if !is_next || (recorded_request.number == 0 && recorded_request.tools.is_none()) {
             return Err(self.damage_error("a request that does not follow from the one before"));
         }
-        self.requests.push_back(NumberedValue { line: self.last_line, value: asked });
+        self.requests.push_back(NumberedValue { line: self.last_line, value: recorded_request });
         Ok(())
     }
 
@@ -260,24 +261,24 @@ struct RawLine {
     is_complete: bool,
 }
 
-fn next_line(from: &mut impl BufRead, line: usize) -> Result<Option<RawLine>, RecordingError> {
+fn next_line(source: &mut impl BufRead, line: usize) -> Result<Option<RawLine>, RecordingError> {
     let damaged = |problem: &str| RecordingError::Damaged { line, problem: problem.to_owned() };
     let mut bytes = Vec::new();
     let bytes_max = match line {
         // Every line is a JSON object.
-        1 if !from.fill_buf()?.starts_with(b"{") => 1024,
+        1 if !source.fill_buf()?.starts_with(b"{") => 1024,
         1 => HEADER_BYTES_MAX,
         _ => LINE_BYTES_MAX,
     };
-    from.by_ref().take(bytes_max as u64).read_until(b'\n', &mut bytes)?;
-    let is_whole = bytes.pop_if(|last| *last == b'\n').is_some();
+    source.by_ref().take(bytes_max as u64).read_until(b'\n', &mut bytes)?;
+    let is_complete = bytes.pop_if(|last| *last == b'\n').is_some();
     if bytes.len() == bytes_max && line > 1 {
         return Err(damaged("it is too long"));
     }
     if line > LINES_MAX {
         return Err(damaged("there are too many lines before it"));
     }
-    Ok((is_whole || !bytes.is_empty()).then_some(RawLine { bytes, is_complete: is_whole }))
+    Ok((is_complete || !bytes.is_empty()).then_some(RawLine { bytes, is_complete }))
 }
 
 fn parse_header(first: Option<RawLine>) -> Result<RecordingHeader, RecordingError> {
@@ -286,18 +287,18 @@ fn parse_header(first: Option<RawLine>) -> Result<RecordingHeader, RecordingErro
         line: String,
         version: RecordingVersion,
     }
-    let not_a_tape = |problem: String| RecordingError::NotARecording { problem };
-    let first = first.ok_or_else(|| not_a_tape("it is empty".to_owned()))?;
-    let begin: HeaderProbe =
-        serde_json::from_slice(&first.bytes).map_err(|error| not_a_tape(error.to_string()))?;
-    let RecordingVersion { major, minor } = begin.version;
-    if begin.line == "tape" && major != VERSION.major {
+    let not_a_recording = |problem: String| RecordingError::NotARecording { problem };
+    let first = first.ok_or_else(|| not_a_recording("it is empty".to_owned()))?;
+    let probe: HeaderProbe =
+        serde_json::from_slice(&first.bytes).map_err(|error| not_a_recording(error.to_string()))?;
+    let RecordingVersion { major, minor } = probe.version;
+    if probe.line == "tape" && major != VERSION.major {
         return Err(RecordingError::Version { major, minor });
     }
     match serde_json::from_slice(&first.bytes) {
         Ok(RecordingLine::Tape(header)) => Ok(header),
-        Ok(_) => Err(not_a_tape(format!("it begins with {:?}", begin.line))),
-        Err(error) => Err(not_a_tape(error.to_string())),
+        Ok(_) => Err(not_a_recording(format!("it begins with {:?}", probe.line))),
+        Err(error) => Err(not_a_recording(error.to_string())),
     }
 }
 
@@ -307,10 +308,10 @@ fn is_unknown_kind(text: &[u8]) -> bool {
     struct RecordingLineKind {
         line: String,
     }
-    let known = [
+    let known_kinds = [
         "tape", "input", "cancel", "request", "answer", "decision", "report", "turn", "noticed",
         "recalls", "recalled",
     ];
     serde_json::from_slice(text)
-        .is_ok_and(|RecordingLineKind { line }| !known.contains(&line.as_str()))
+        .is_ok_and(|RecordingLineKind { line }| !known_kinds.contains(&line.as_str()))
 }

@@ -59,7 +59,7 @@ struct RecordingWriter {
 impl SessionRecorder {
     /// Begins a tape. Secrets that the redactor knows are not written to it.
     pub fn start(
-        out: impl Write + Send + 'static,
+        output: impl Write + Send + 'static,
         redactor: Redactor,
         options: &SessionOptions,
         model: &dyn ChatModel,
@@ -75,24 +75,24 @@ impl SessionRecorder {
         clean::clean_options(&redactor, &mut header.options);
         clean::clean_text(&redactor, &mut header.model);
         header.tools.iter_mut().for_each(|tool| clean::clean_tool(&redactor, tool));
-        let (out, messages) = (Box::new(out), Vec::new());
-        let (present, tools, problem) = (None, None, None);
-        let mut sink = RecordingWriter {
-            output: out,
+        let (output, messages) = (Box::new(output), Vec::new());
+        let (live_redactor, tools, problem) = (None, None, None);
+        let mut writer = RecordingWriter {
+            output,
             redactor,
-            live_redactor: present,
+            live_redactor,
             requests: 0,
             messages,
             tools,
             problem,
         };
-        sink.write_line(&RecordingLine::Tape(header));
-        Self { writer: Arc::new(Mutex::new(sink)) }
+        writer.write_line(&RecordingLine::Tape(header));
+        Self { writer: Arc::new(Mutex::new(writer)) }
     }
 
     /// From now on, uses the redactor that `present` returns at the time of each line.
-    pub fn with_live_redactor(self, present: impl Fn() -> Redactor + Send + 'static) -> Self {
-        self.lock_writer().live_redactor = Some(Box::new(present));
+    pub fn with_live_redactor(self, live_redactor: impl Fn() -> Redactor + Send + 'static) -> Self {
+        self.lock_writer().live_redactor = Some(Box::new(live_redactor));
         self
     }
 
@@ -114,18 +114,18 @@ impl SessionRecorder {
 
     /// Records a plugin's message before it is sent.
     pub fn record_notice(&self, notice: &PluginNotice) {
-        let mut sink = self.lock_writer();
+        let mut writer = self.lock_writer();
         let mut notice = notice.clone();
-        clean::clean_notice(&sink.redactor, &mut notice);
-        sink.write_line(&RecordingLine::Noticed { notice });
+        clean::clean_notice(&writer.redactor, &mut notice);
+        writer.write_line(&RecordingLine::Noticed { notice });
     }
 
     /// Records an input before it is sent.
     pub fn record_input(&self, message: &UserInputMessage) {
-        let mut sink = self.lock_writer();
+        let mut writer = self.lock_writer();
         let mut message = message.clone();
-        clean::clean_input(&sink.redactor, &mut message);
-        sink.write_line(&RecordingLine::Input { message });
+        clean::clean_input(&writer.redactor, &mut message);
+        writer.write_line(&RecordingLine::Input { message });
     }
 
     /// Records a cancellation before it is sent.
@@ -146,18 +146,18 @@ impl SessionRecorder {
     ///
     /// The first write that failed; nothing after it was written.
     pub fn finish(&self) -> io::Result<()> {
-        let mut sink = self.lock_writer();
-        let problem = sink.problem.replace(io::Error::other("the tape has ended"));
+        let mut writer = self.lock_writer();
+        let problem = writer.problem.replace(io::Error::other("the tape has ended"));
         problem.map_or(Ok(()), Err)
     }
 
     fn lock_writer(&self) -> MutexGuard<'_, RecordingWriter> {
         // A writer that panicked leaves at worst half a line, which a reader treats as the end.
-        let mut sink = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(present) = &sink.live_redactor {
-            sink.redactor = present();
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(live_redactor) = &writer.live_redactor {
+            writer.redactor = live_redactor();
         }
-        sink
+        writer
     }
 }
 
@@ -182,14 +182,14 @@ impl RecordingWriter {
         messages.iter_mut().for_each(|message| clean::clean_message(&self.redactor, message));
         tools.iter_mut().for_each(|tool| clean::clean_definition(&self.redactor, tool));
         let same = messages.iter().zip(&self.messages).take_while(|(new, old)| new == old).count();
-        let asked = RecordedRequest {
+        let recorded_request = RecordedRequest {
             number: self.requests,
             digest: digest(&messages, &tools),
             same,
             messages: messages[same..].to_vec(),
             tools: (self.tools.as_ref() != Some(&tools)).then(|| tools.clone()),
         };
-        self.write_line(&RecordingLine::Request(asked));
+        self.write_line(&RecordingLine::Request(recorded_request));
         self.requests += 1;
         (self.messages, self.tools) = (messages, Some(tools));
         self.requests - 1
@@ -215,9 +215,9 @@ impl RecordingWriter {
         clean::clean_text(&self.redactor, &mut id);
         clean::clean_text(&self.redactor, &mut arguments);
         match &mut end {
-            DecisionOutcome::Admitted { arguments, grounds } => {
+            DecisionOutcome::Admitted { arguments, grounds: reason } => {
                 self.redactor.redact_value(arguments);
-                clean::clean_text(&self.redactor, grounds);
+                clean::clean_text(&self.redactor, reason);
             }
             DecisionOutcome::Refused(report) => self.redactor.redact_report(report),
             DecisionOutcome::Dropped => {}
@@ -298,28 +298,25 @@ impl Toolbox for RecordingWrapper<dyn Toolbox> {
         call: RequestedCall,
     ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
-            let recording = &self.recorder;
-            let mut open = OpenDecision {
-                recorder: recording,
-                call: call.clone(),
-                end: DecisionOutcome::Dropped,
-            };
-            let decided = self.inner.admit_call(call).await;
-            open.end = match &decided {
+            let recorder = &self.recorder;
+            let mut open =
+                OpenDecision { recorder, call: call.clone(), end: DecisionOutcome::Dropped };
+            let decision = self.inner.admit_call(call).await;
+            open.end = match &decision {
                 Ok(admitted) => DecisionOutcome::Admitted {
                     arguments: admitted.arguments().clone(),
                     grounds: admitted.authorization_reason().to_owned(),
                 },
                 Err(report) => DecisionOutcome::Refused((**report).clone()),
             };
-            decided
+            decision
         })
     }
 
     fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
         Box::pin(async move {
-            let (recording, id) = (&self.recorder, call.context().call_id.clone());
-            let mut open = OpenCall { recorder: recording, id, end: RunOutcome::Dropped };
+            let (recorder, id) = (&self.recorder, call.context().call_id.clone());
+            let mut open = OpenCall { recorder, id, end: RunOutcome::Dropped };
             let report = self.inner.run_call(call).await;
             open.end = RunOutcome::Finished(report.clone());
             report
@@ -331,12 +328,12 @@ impl Toolbox for RecordingWrapper<dyn Toolbox> {
 impl SessionMemory for RecordingWrapper<dyn SessionMemory> {
     fn find_memories<'a>(
         &'a self,
-        wanted: RecallQuery<'a>,
+        query: RecallQuery<'a>,
     ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
         Box::pin(async move {
-            let recording = &self.recorder;
-            let mut open = OpenRecall { recorder: recording, end: RecallOutcome::Dropped };
-            let found = self.inner.find_memories(wanted).await;
+            let recorder = &self.recorder;
+            let mut open = OpenRecall { recorder, end: RecallOutcome::Dropped };
+            let found = self.inner.find_memories(query).await;
             open.end = match &found {
                 Ok(found) => RecallOutcome::Found(found.clone()),
                 Err(error) => RecallOutcome::Failed(error.message.clone()),

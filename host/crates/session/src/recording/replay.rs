@@ -110,10 +110,10 @@ struct ReplayState {
 impl SessionReplay {
     /// Loads a tape. The session's requests are compared without the secrets that the redactor
     /// knows, as they were recorded.
-    pub fn new(tape: SessionRecording, redactor: Redactor) -> Self {
-        let header = tape.header.clone();
+    pub fn new(recording: SessionRecording, redactor: Redactor) -> Self {
+        let header = recording.header.clone();
         let state =
-            ReplayState { recording: tape, messages: Vec::new(), tools: Vec::new(), problem: None };
+            ReplayState { recording, messages: Vec::new(), tools: Vec::new(), problem: None };
         let (cancel_due, stopped) = (Notify::new(), Notify::new());
         let shared =
             SharedReplay { header, redactor, state: Mutex::new(state), cancel_due, stopped };
@@ -187,13 +187,13 @@ impl SessionReplay {
     /// Looks up the next step. After the first problem there is none.
     fn take_next<T>(
         &self,
-        look_up: impl FnOnce(&mut ReplayState) -> Result<T, ReplayError>,
+        take_value: impl FnOnce(&mut ReplayState) -> Result<T, ReplayError>,
     ) -> Result<T, ReplayError> {
         let mut state = self.lock_state();
         if let Some(problem) = state.problem.clone() {
             return Err(problem);
         }
-        let found = look_up(&mut state);
+        let found = take_value(&mut state);
         if let Err(problem) = &found {
             state.problem = Some(problem.clone());
             self.shared.stopped.notify_waiters();
@@ -252,20 +252,22 @@ impl ReplayState {
         messages: &[ChatMessage],
         tools: &[ModelToolDefinition],
     ) -> Result<NumberedValue<RecordedAnswer>, ReplayError> {
-        let Some(NumberedValue { line, value: asked }) = self.recording.requests.pop_front() else {
+        let Some(NumberedValue { line, value: recorded_request }) =
+            self.recording.requests.pop_front()
+        else {
             return Err(self.end_error("another request to the model".to_owned()));
         };
-        self.messages.truncate(asked.same);
-        self.messages.extend(asked.messages);
-        self.tools = asked.tools.unwrap_or_else(|| std::mem::take(&mut self.tools));
-        let number = asked.number;
-        if asked.digest != digest(messages, tools)
+        self.messages.truncate(recorded_request.same);
+        self.messages.extend(recorded_request.messages);
+        self.tools = recorded_request.tools.unwrap_or_else(|| std::mem::take(&mut self.tools));
+        let number = recorded_request.number;
+        if recorded_request.digest != digest(messages, tools)
             && let Some(difference) = self.request_difference(messages, tools)
         {
             return Err(ReplayError::Request { number, line, difference });
         }
-        let answered = self.recording.answers.remove(&number);
-        answered.ok_or_else(|| self.end_error(format!("the answer to request {}", number + 1)))
+        let answer = self.recording.answers.remove(&number);
+        answer.ok_or_else(|| self.end_error(format!("the answer to request {}", number + 1)))
     }
 
     fn request_difference(
@@ -273,9 +275,9 @@ impl ReplayState {
         messages: &[ChatMessage],
         tools: &[ModelToolDefinition],
     ) -> Option<ReplayDifference> {
-        let taped = json!({ "messages": self.messages, "tools": self.tools });
+        let recorded = json!({ "messages": self.messages, "tools": self.tools });
         let live = json!({ "messages": messages, "tools": tools });
-        ReplayDifference::find(&taped, &live)
+        ReplayDifference::find(&recorded, &live)
     }
 
     fn next_decision(
@@ -284,33 +286,33 @@ impl ReplayState {
         tool: &str,
         arguments: &str,
     ) -> Result<NumberedValue<RecordedDecision>, ReplayError> {
-        let Some(decided) = self.recording.decisions.get_mut(id).and_then(VecDeque::pop_front)
+        let Some(decision) = self.recording.decisions.get_mut(id).and_then(VecDeque::pop_front)
         else {
             return Err(self.end_error(format!("the decision about call {id:?}")));
         };
         let NumberedValue {
             line,
-            value: RecordedDecision { tool: taped, arguments: written, end, .. },
-        } = &decided;
-        let taped = json!({ "tool": taped, "arguments": written });
+            value: RecordedDecision { tool: recorded, arguments: recorded_arguments, end, .. },
+        } = &decision;
+        let recorded = json!({ "tool": recorded, "arguments": recorded_arguments });
         let live = json!({ "tool": tool, "arguments": arguments });
-        if let Some(difference) = ReplayDifference::find(&taped, &live) {
+        if let Some(difference) = ReplayDifference::find(&recorded, &live) {
             return Err(ReplayError::Call { call: id.to_owned(), line: *line, difference });
         }
         if matches!(end, DecisionOutcome::Dropped) && !self.recording.schedule.will_cancel(*line) {
             return Err(ReplayError::UnexpectedWithdrawal { line: *line });
         }
-        Ok(decided)
+        Ok(decision)
     }
 
     fn next_recall(&mut self) -> Result<NumberedValue<RecallOutcome>, ReplayError> {
-        let recollected = self.recording.recalls.pop_front();
-        recollected.ok_or_else(|| self.end_error("what bears on an input".to_owned()))
+        let recall_outcome = self.recording.recalls.pop_front();
+        recall_outcome.ok_or_else(|| self.end_error("what bears on an input".to_owned()))
     }
 
     fn next_report(&mut self, id: &str) -> Result<NumberedValue<RecordedReport>, ReplayError> {
-        let reported = self.recording.reports.get_mut(id).and_then(VecDeque::pop_front);
-        reported.ok_or_else(|| self.end_error(format!("the end of call {id:?}")))
+        let recorded_report = self.recording.reports.get_mut(id).and_then(VecDeque::pop_front);
+        recorded_report.ok_or_else(|| self.end_error(format!("the end of call {id:?}")))
     }
 }
 
@@ -329,14 +331,14 @@ impl ChatModel for SessionReplay {
         on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            let NumberedValue { line, value: answered } =
+            let NumberedValue { line, value: answer } =
                 self.next_answer(request).map_err(to_model_error)?;
-            for delta in answered.deltas {
+            for delta in answer.deltas {
                 on_delta(delta);
                 // The session has forwarded the delta when this is polled again.
                 task::yield_now().await;
             }
-            match answered.end {
+            match answer.end {
                 AnswerOutcome::Dropped => Err(to_model_error(self.wait_for_drop(line).await)),
                 AnswerOutcome::Reply(reply) => {
                     self.reach_line(line);
@@ -362,13 +364,14 @@ impl Toolbox for SessionReplay {
         call: RequestedCall,
     ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
         Box::pin(async move {
-            let NumberedValue { line, value: decided } =
+            let NumberedValue { line, value: decision } =
                 self.next_decision(&call).map_err(to_call_report)?;
-            match decided.end {
+            match decision.end {
                 DecisionOutcome::Dropped => Err(to_call_report(self.wait_for_drop(line).await)),
-                DecisionOutcome::Admitted { arguments, grounds } => {
+                DecisionOutcome::Admitted { arguments, grounds: authorization_reason_text } => {
                     self.reach_line(line);
-                    Ok(AdmittedCall::new(call, arguments).with_authorization_reason(grounds))
+                    Ok(AdmittedCall::new(call, arguments)
+                        .with_authorization_reason(authorization_reason_text))
                 }
                 DecisionOutcome::Refused(report) => {
                     self.reach_line(line);
@@ -404,13 +407,13 @@ impl SessionMemory for SessionReplay {
         _wanted: RecallQuery<'a>,
     ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>> {
         Box::pin(async move {
-            let NumberedValue { line, value: what } =
+            let NumberedValue { line, value } =
                 self.take_next(ReplayState::next_recall).map_err(to_recall_error)?;
-            if matches!(what, RecallOutcome::Dropped) && self.will_cancel(line) {
+            if matches!(value, RecallOutcome::Dropped) && self.will_cancel(line) {
                 return Err(to_recall_error(self.wait_for_drop(line).await));
             }
             self.reach_line(line);
-            match what {
+            match value {
                 RecallOutcome::Found(found) => Ok(found),
                 RecallOutcome::Failed(message) => Err(RecallError { message }),
                 RecallOutcome::Dropped => {

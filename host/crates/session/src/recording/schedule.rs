@@ -39,8 +39,8 @@ impl CancellationSchedule {
             RecordingLine::Tape(_) | RecordingLine::Request(_) | RecordingLine::Cancel => {}
             RecordingLine::Noticed { .. } | RecordingLine::Recalls => {}
             _ if is_dropped(line) => {
-                let cancelling = self.conditions.back_mut().filter(|_| self.is_cancelled);
-                cancelling.map(|cancelling| cancelling.dropped.insert(number));
+                let condition = self.conditions.back_mut().filter(|_| self.is_cancelled);
+                condition.map(|condition| condition.dropped.insert(number));
             }
             RecordingLine::Answer(_)
             | RecordingLine::Decision(_)
@@ -59,7 +59,7 @@ impl CancellationSchedule {
     /// Ends a turn of the tape: a cancellation that stopped nothing in it is not replayed.
     pub(super) fn close_turn(&mut self) {
         if self.is_cancelled {
-            self.conditions.pop_back_if(|cancelling| cancelling.dropped.is_empty());
+            self.conditions.pop_back_if(|condition| condition.dropped.is_empty());
         }
         self.is_cancelled = false;
         self.ended.clear();
@@ -68,8 +68,8 @@ impl CancellationSchedule {
     /// Registers that the replay has reached a line. Returns whether it is time to cancel.
     pub(super) fn reach_line(&mut self, number: usize) -> bool {
         let Some(next) = self.conditions.front_mut() else { return false };
-        let waited = next.ended.remove(&number) | next.dropped.remove(&number);
-        let is_due = waited && next.ended.is_empty() && next.dropped.is_empty();
+        let was_awaited = next.ended.remove(&number) | next.dropped.remove(&number);
+        let is_due = was_awaited && next.ended.is_empty() && next.dropped.is_empty();
         if is_due {
             self.conditions.pop_front();
         }
@@ -78,15 +78,15 @@ impl CancellationSchedule {
 
     /// Whether a dropped line was dropped by a cancellation that is still to come.
     pub(super) fn will_cancel(&self, number: usize) -> bool {
-        self.conditions.iter().any(|cancelling| cancelling.dropped.contains(&number))
+        self.conditions.iter().any(|condition| condition.dropped.contains(&number))
     }
 }
 
 fn is_dropped(line: &RecordingLine) -> bool {
     match line {
-        RecordingLine::Answer(answered) => matches!(answered.end, AnswerOutcome::Dropped),
-        RecordingLine::Decision(decided) => matches!(decided.end, DecisionOutcome::Dropped),
-        RecordingLine::Report(reported) => matches!(reported.end, RunOutcome::Dropped),
+        RecordingLine::Answer(answer) => matches!(answer.end, AnswerOutcome::Dropped),
+        RecordingLine::Decision(decision) => matches!(decision.end, DecisionOutcome::Dropped),
+        RecordingLine::Report(report) => matches!(report.end, RunOutcome::Dropped),
         RecordingLine::Tape(_) | RecordingLine::Input { .. } | RecordingLine::Cancel => false,
         RecordingLine::Recalled { end } => matches!(end, RecallOutcome::Dropped),
         RecordingLine::Request(_) | RecordingLine::Turn { .. } => false,

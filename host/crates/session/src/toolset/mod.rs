@@ -105,7 +105,7 @@ impl Toolset {
     /// Returns the meaning of a call. A tool can be called by its own name even if there is a
     /// search.
     pub fn parse_call(&self, call: &ModelCallRequest) -> UnwrappedCall {
-        let meant = match call.name.as_str() {
+        let parsed_call = match call.name.as_str() {
             meta_tools::SEARCH if self.search.is_some() => meta_tools::parse_search(call),
             meta_tools::USE if self.search.is_some() => meta_tools::parse_use(call),
             name => {
@@ -113,26 +113,27 @@ impl Toolset {
                 Ok(UnwrappedCall::Tool { name: name.to_owned(), arguments })
             }
         };
-        meant.unwrap_or_else(UnwrappedCall::Broken)
+        parsed_call.unwrap_or_else(UnwrappedCall::Broken)
     }
 
     /// Returns the tools that match a query, the best first, as JSON for the model. A query that is
     /// the name of a tool finds that tool first.
     pub fn search_tools(&self, query: &str, limit: usize) -> Value {
         let Some(search) = &self.search else { return json!({ "tools": [] }) };
-        let named = self.find_by_name(query);
+        let named_tool = self.find_by_name(query);
         let mut found: Vec<usize> =
             search.index.find_tools(query).iter().map(|found| found.document).collect();
-        found.retain(|tool| Some(*tool) != named);
-        let found: Vec<usize> = named.into_iter().chain(found).collect();
+        found.retain(|tool| Some(*tool) != named_tool);
+        let found: Vec<usize> = named_tool.into_iter().chain(found).collect();
         if found.is_empty() {
             let hint = format!("no tool has these words, try others; plugins: {}", search.plugins);
             return json!({ "tools": [], "hint": hint });
         }
-        let best = found.iter().take(limit.clamp(1, meta_tools::LIMIT_MAX));
-        let shown = take_within_bytes(best.map(|tool| describe_tool(&self.tools[*tool])));
+        let top_matches = found.iter().take(limit.clamp(1, meta_tools::LIMIT_MAX));
+        let described =
+            take_within_bytes(top_matches.map(|tool| describe_tool(&self.tools[*tool])));
         let hint = format!("call one of them with {}", meta_tools::USE);
-        json!({ "tools": shown, "matches": found.len(), "hint": hint })
+        json!({ "tools": described, "matches": found.len(), "hint": hint })
     }
 
     fn find_by_name(&self, query: &str) -> Option<usize> {
@@ -150,24 +151,24 @@ fn estimate_tokens(definitions: &[ModelToolDefinition]) -> u64 {
 }
 
 /// Takes the first value and the following ones that fit.
-fn take_within_bytes(shown: impl Iterator<Item = Value>) -> Vec<Value> {
+fn take_within_bytes(described: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut bytes = 0;
-    let fits = |shown: &Value| {
+    let fits = |described: &Value| {
         let is_first = bytes == 0;
-        bytes += json_bytes(shown);
+        bytes += json_bytes(described);
         is_first || bytes <= FOUND_BYTES_MAX
     };
-    shown.take_while(fits).collect()
+    described.take_while(fits).collect()
 }
 
 fn describe_tool(tool: &ModelToolDefinition) -> Value {
     let end = tool.description.floor_char_boundary(DESCRIPTION_BYTES_MAX);
-    let mut shown = json!({ "name": tool.name, "description": tool.description[..end] });
+    let mut described = json!({ "name": tool.name, "description": tool.description[..end] });
     if json_bytes(&tool.parameters) <= SCHEMA_BYTES_MAX {
-        shown["parameters"] = tool.parameters.clone();
+        described["parameters"] = tool.parameters.clone();
     } else {
-        shown["parameters"] = json!({ "type": "object" });
-        shown["cut"] = "the parameters are too long to be shown".into();
+        described["parameters"] = json!({ "type": "object" });
+        described["cut"] = "the parameters are too long to be shown".into();
     }
-    shown
+    described
 }

@@ -115,11 +115,11 @@ impl Transcript {
     }
 
     fn positioned_memories(&self) -> Vec<PositionedMemory<'_>> {
-        let place = |turn: usize| Some(self.turns.get(turn.checked_sub(1)?)?.start);
-        let recalled = self.recalled.iter().map(|one| PositionedMemory {
-            text: &one.text,
-            turn: one.turn,
-            message_index: one.turn.and_then(place),
+        let start_of = |turn: usize| Some(self.turns.get(turn.checked_sub(1)?)?.start);
+        let recalled = self.recalled.iter().map(|recalled_memory| PositionedMemory {
+            text: &recalled_memory.text,
+            turn: recalled_memory.turn,
+            message_index: recalled_memory.turn.and_then(start_of),
         });
         recalled.collect()
     }
@@ -155,15 +155,15 @@ impl Transcript {
     /// Returns the record that closes a turn without a final answer. Completed work stays, and so
     /// does the text in `said`, followed by the note; an input with neither work nor text is
     /// forgotten.
-    pub(crate) fn closing_record(&self, said: &str, note: &str) -> Option<JournalRecord> {
-        let is_silent = said.trim().is_empty();
+    pub(crate) fn closing_record(&self, partial_text: &str, note: &str) -> Option<JournalRecord> {
+        let is_blank_text = partial_text.trim().is_empty();
         match self.messages.last() {
-            Some(ChatMessage::User(_)) if is_silent => Some(JournalRecord::Forgotten),
-            Some(ChatMessage::Tool(_)) if is_silent => {
+            Some(ChatMessage::User(_)) if is_blank_text => Some(JournalRecord::Forgotten),
+            Some(ChatMessage::Tool(_)) if is_blank_text => {
                 Some(JournalRecord::Note { text: note.to_owned() })
             }
             Some(ChatMessage::User(_) | ChatMessage::Tool(_)) => {
-                Some(JournalRecord::Note { text: format!("{said}\n{note}") })
+                Some(JournalRecord::Note { text: format!("{partial_text}\n{note}") })
             }
             Some(ChatMessage::System { .. } | ChatMessage::Assistant(_)) | None => None,
         }
@@ -217,12 +217,12 @@ impl Transcript {
             input: input.clone(),
             is_pinned: false,
         });
-        let mut told = input;
+        let mut message_for_model = input;
         self.notice_backlog
             .take_for_turn(self.turns.len())
             .into_iter()
-            .for_each(|aside| told.append_note(aside));
-        self.messages.push(ChatMessage::User(told));
+            .for_each(|note_text| message_for_model.append_note(note_text));
+        self.messages.push(ChatMessage::User(message_for_model));
         self.recalled.clear();
     }
 

@@ -32,20 +32,20 @@ impl NoticeBacklog {
 
     /// Returns the text for a turn: all messages that no turn has carried yet.
     pub(super) fn take_for_turn(&mut self, turn: usize) -> Option<String> {
-        let mut untold: Vec<&mut NoticeMessage> =
-            self.0.iter_mut().filter(|aside| aside.delivered_in_turn.is_none()).collect();
-        untold.iter_mut().for_each(|aside| aside.delivered_in_turn = Some(turn));
-        let left_out = untold.len().saturating_sub(NOTICES_MAX);
+        let mut undelivered: Vec<&mut NoticeMessage> =
+            self.0.iter_mut().filter(|message| message.delivered_in_turn.is_none()).collect();
+        undelivered.iter_mut().for_each(|message| message.delivered_in_turn = Some(turn));
+        let left_out = undelivered.len().saturating_sub(NOTICES_MAX);
         let note = format!("[{left_out} earlier messages of plugins are left out here.]");
-        let words = untold[left_out..].iter().map(|aside| aside.text.clone());
-        let all: Vec<String> = (left_out > 0).then_some(note).into_iter().chain(words).collect();
+        let texts = undelivered[left_out..].iter().map(|message| message.text.clone());
+        let all: Vec<String> = (left_out > 0).then_some(note).into_iter().chain(texts).collect();
         (!all.is_empty()).then(|| all.join("\n"))
     }
 
     /// Marks the messages of a turn as not delivered.
     pub(super) fn mark_undelivered(&mut self, turn: usize) {
-        let told = self.0.iter_mut().filter(|aside| aside.delivered_in_turn == Some(turn));
-        told.for_each(|aside| aside.delivered_in_turn = None);
+        let delivered = self.0.iter_mut().filter(|message| message.delivered_in_turn == Some(turn));
+        delivered.for_each(|message| message.delivered_in_turn = None);
     }
 }
 

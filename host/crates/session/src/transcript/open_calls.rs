@@ -24,15 +24,15 @@ impl OpenCalls {
     pub(super) fn new(calls: Vec<ModelCallRequest>) -> Self {
         let results = calls.iter().map(|_| None).collect();
         let ids = calls.iter().map(|call| call.id.clone());
-        let call_indices = ids.enumerate().map(|(place, id)| (id, place)).collect();
+        let call_indices = ids.enumerate().map(|(index, id)| (id, index)).collect();
         let missing_count = calls.len();
         Self { calls, results, call_indices, missing_count }
     }
 
     /// Adds a result. A result for an unknown call, or a second one, changes nothing.
     pub(super) fn add_result(&mut self, result: ToolResultMessage) {
-        let place = self.call_indices.get(&result.call_id);
-        let slot = place.and_then(|place| self.results.get_mut(*place));
+        let index = self.call_indices.get(&result.call_id);
+        let slot = index.and_then(|index| self.results.get_mut(*index));
         if let Some(slot @ None) = slot {
             *slot = Some(result);
             self.missing_count -= 1;

@@ -50,9 +50,9 @@ pub(super) fn append_records(
     durability: Durability,
     add: impl FnOnce(&mut ChainAppender<'_>) -> Result<(), StoreError>,
 ) -> Result<AppendResult, StoreError> {
-    let (mut extension, problems) = open_intact_appender(connection, folder, durability)?;
-    add(&mut extension)?;
-    let end = extension.finish_append()?;
+    let (mut appender, problems) = open_intact_appender(connection, folder, durability)?;
+    add(&mut appender)?;
+    let end = appender.finish_append()?;
     Ok(AppendResult { end, problems })
 }
 
@@ -92,12 +92,12 @@ pub(super) fn sync_and_advance_head(
     connection: &Connection,
     folder: &Path,
 ) -> Result<Vec<AuditProblem>, StoreError> {
-    let (extension, problems) = open_intact_appender(connection, folder, Durability::Durable)?;
-    let end = extension.end;
-    if extension.head.last_link() == end {
+    let (appender, problems) = open_intact_appender(connection, folder, Durability::Durable)?;
+    let end = appender.end;
+    if appender.head.last_link() == end {
         return Ok(problems);
     }
-    extension.commit_earlier_records()?;
+    appender.commit_earlier_records()?;
     advance_head(connection, folder, end)?;
     Ok(problems)
 }
@@ -109,17 +109,17 @@ fn open_intact_appender<'c>(
 ) -> Result<(ChainAppender<'c>, Vec<AuditProblem>), StoreError> {
     let mut found = Vec::new();
     for _ in 0..=REPAIRS_MAX {
-        let extension = ChainAppender::begin(connection, folder, durability)?;
-        let problems = extension.find_end_problems()?;
+        let appender = ChainAppender::begin(connection, folder, durability)?;
+        let problems = appender.find_end_problems()?;
         if problems.is_empty() {
-            return Ok((extension, found));
+            return Ok((appender, found));
         }
         if durability == Durability::Deferred {
             // Mending writes the head, and the head may only name records that are on the disk.
             durability = Durability::Durable;
             continue;
         }
-        extension.append_problem_record(&problems)?;
+        appender.append_problem_record(&problems)?;
         found.extend(problems);
     }
     Err(damaged_error(folder, "somebody changes it all the time".to_owned()))
@@ -212,9 +212,10 @@ impl<'c> ChainAppender<'c> {
     /// one.
     fn find_end_problems(&self) -> Result<Vec<AuditProblem>, StoreError> {
         let failed = database::map_database_error(self.folder);
-        let misfit = self.head.compare_with_log(&self.transaction, self.end).map_err(failed)?;
+        let head_problem =
+            self.head.compare_with_log(&self.transaction, self.end).map_err(failed)?;
         let last = check_last_record(&self.transaction, &self.key).map_err(failed)?;
-        Ok(misfit.into_iter().chain(last).collect())
+        Ok(head_problem.into_iter().chain(last).collect())
     }
 
     fn append_problem_record(mut self, problems: &[AuditProblem]) -> Result<(), StoreError> {
@@ -311,10 +312,10 @@ mod tests {
             }
         };
         let push = |durability, fails: bool| {
-            append_records(connection, folder, durability, |extension| {
-                extension.push_record("{}")?;
+            append_records(connection, folder, durability, |appender| {
+                appender.push_record("{}")?;
                 if fails {
-                    extension.connection().execute_batch(NO_COMMIT).unwrap();
+                    appender.connection().execute_batch(NO_COMMIT).unwrap();
                 }
                 Ok(())
             })

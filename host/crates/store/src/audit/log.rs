@@ -122,10 +122,10 @@ impl AuditLog {
     /// Starts the thread, which opens the database immediately.
     pub(crate) fn start(folder: &Path) -> Self {
         let shared = Arc::new(SharedWriteQueue::default());
-        let (of_writer, folder) = (Arc::clone(&shared), folder.to_owned());
+        let (writer_shared, folder) = (Arc::clone(&shared), folder.to_owned());
         let writer = thread::Builder::new()
             .name("audit".to_owned())
-            .spawn(move || AuditWriter::new(of_writer, folder).run());
+            .spawn(move || AuditWriter::new(writer_shared, folder).run());
         if writer.is_err() {
             shared.close_queue();
         }
@@ -185,12 +185,13 @@ impl AuditLog {
         &self,
         line: Option<String>,
     ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
-        let (tell, told) = oneshot::channel();
-        let tell: DurabilityCallback = Box::new(move |result| drop(tell.send(result)));
-        let taken = self.shared.enqueue_item(WriteQueueItem { line, on_durable: Some(tell) }, true);
+        let (notify, completion) = oneshot::channel();
+        let notify: DurabilityCallback = Box::new(move |result| drop(notify.send(result)));
+        let enqueued =
+            self.shared.enqueue_item(WriteQueueItem { line, on_durable: Some(notify) }, true);
         async move {
-            taken?;
-            told.await.unwrap_or(Err(AuditError::Ended))
+            enqueued?;
+            completion.await.unwrap_or(Err(AuditError::Ended))
         }
     }
 
@@ -206,10 +207,10 @@ impl AuditLog {
     ///
     /// The audit cannot be written, or not within `timeout`.
     pub fn flush(&self, timeout: Duration) -> Result<(), AuditError> {
-        let (tell, told) = mpsc::sync_channel(1);
-        let tell: DurabilityCallback = Box::new(move |result| drop(tell.send(result)));
-        self.shared.enqueue_item(WriteQueueItem { line: None, on_durable: Some(tell) }, false)?;
-        told.recv_timeout(timeout).unwrap_or_else(|error| match error {
+        let (notify, completion) = mpsc::sync_channel(1);
+        let notify: DurabilityCallback = Box::new(move |result| drop(notify.send(result)));
+        self.shared.enqueue_item(WriteQueueItem { line: None, on_durable: Some(notify) }, false)?;
+        completion.recv_timeout(timeout).unwrap_or_else(|error| match error {
             mpsc::RecvTimeoutError::Disconnected => Err(AuditError::Ended),
             mpsc::RecvTimeoutError::Timeout => {
                 let records = self.shared.lock_state().unwritten;
@@ -308,13 +309,14 @@ impl SharedWriteQueue {
         let failure = AuditError::Failed(Arc::new(error));
         let mut state = self.lock_state();
         let all = items.into_iter().chain(std::mem::take(&mut state.queue));
-        let (awaited, kept): (Vec<_>, Vec<_>) = all.partition(|item| item.on_durable.is_some());
+        let (with_waiters, kept): (Vec<_>, Vec<_>) =
+            all.partition(|item| item.on_durable.is_some());
         state.queue = kept.into_iter().filter(|item| item.line.is_some()).collect();
         state.unwritten = state.queue.len() as u64;
         state.failure = Some(failure.clone());
         (state.is_urgent, state.is_retried) = (false, false);
         drop(state);
-        notify_waiters(awaited, &Err(failure));
+        notify_waiters(with_waiters, &Err(failure));
     }
 
     /// Refuses all further records, however the thread ended.
@@ -329,8 +331,8 @@ impl SharedWriteQueue {
 }
 
 fn notify_waiters(items: Vec<WriteQueueItem>, result: &Result<(), AuditError>) {
-    for told in items.into_iter().filter_map(|item| item.on_durable) {
-        told(result.clone());
+    for completion in items.into_iter().filter_map(|item| item.on_durable) {
+        completion(result.clone());
     }
 }
 

@@ -63,15 +63,16 @@ pub(super) fn prune_records(
 fn prune_step(connection: &Connection, folder: &Path, old: PruneRange) -> Result<u64, StoreError> {
     let failed = database::map_database_error(folder);
     let mut removed = 0;
-    let extended = chain::append_records(connection, folder, Durability::Durable, |extension| {
-        let last = old.last_removable_seq(extension.connection()).map_err(failed)?;
-        let Some(last) = last else { return Ok(()) };
-        let (records, remark) = remove_records(extension, last).map_err(failed)?;
-        removed = records;
-        extension.push_record(&remark.render_line())
-    })?;
+    let append_result =
+        chain::append_records(connection, folder, Durability::Durable, |appender| {
+            let last = old.last_removable_seq(appender.connection()).map_err(failed)?;
+            let Some(last) = last else { return Ok(()) };
+            let (records, remark) = remove_records(appender, last).map_err(failed)?;
+            removed = records;
+            appender.push_record(&remark.render_line())
+        })?;
     if removed > 0 {
-        chain::advance_head(connection, folder, extended.end)?;
+        chain::advance_head(connection, folder, append_result.end)?;
     }
     database::set_durability(connection, Durability::Deferred).map_err(failed)?;
     Ok(removed)
@@ -100,13 +101,12 @@ impl PruneRange {
 
 /// Removes the records up to a number. Returns their number and the remark about them.
 fn remove_records(
-    extension: &ChainAppender<'_>,
+    appender: &ChainAppender<'_>,
     through: u64,
 ) -> rusqlite::Result<(u64, AuditRemark)> {
-    let connection = extension.connection();
+    let connection = appender.connection();
     let first = row::read_first_seq(connection)?.unwrap_or(1);
-    let mut walk =
-        ChainWalk::new(ChainStart::find_start(connection, first)?, extension.key(), None);
+    let mut walk = ChainWalk::new(ChainStart::find_start(connection, first)?, appender.key(), None);
     walk.walk_through(connection, through)?;
     let number = i64::try_from(through).unwrap_or(i64::MAX);
     connection.execute("DELETE FROM audit WHERE seq <= ?1", [number])?;

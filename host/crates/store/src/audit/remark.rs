@@ -63,8 +63,8 @@ struct RemarkField {
 impl AuditRemark {
     /// Returns the remark in a record, if the record contains one.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let remarked = text.contains(KEY).then(|| serde_json::from_str::<RemarkField>(text));
-        remarked?.ok()?.log
+        let parsed_field = text.contains(KEY).then(|| serde_json::from_str::<RemarkField>(text));
+        parsed_field?.ok()?.log
     }
 
     /// Renders the record that contains the remark.

@@ -49,7 +49,7 @@ pub(super) fn verify_log(
     expected_head: Option<&str>,
 ) -> Result<AuditVerification, StoreError> {
     let expected = expected_head.map(ChainLink::parse_expected).transpose()?;
-    let (key, misfit) = chain::load_key_and_check_head(connection, folder)?;
+    let (key, head_problem) = chain::load_key_and_check_head(connection, folder)?;
     // A single transaction, because every query must see the same state of the log.
     let checked =
         Transaction::new_unchecked(connection, TransactionBehavior::Deferred).and_then(|moment| {
@@ -59,7 +59,7 @@ pub(super) fn verify_log(
             }
         });
     let mut verification = checked.map_err(database::map_database_error(folder))?;
-    verification.problems.extend(misfit);
+    verification.problems.extend(head_problem);
     verification.problems.sort_by_key(|problem| problem.seq);
     Ok(verification)
 }

@@ -48,9 +48,9 @@ impl<'k> ChainWalk<'k> {
     /// be the expected link.
     pub(super) fn new(start: ChainStart, key: &'k AuditKey, expected: Option<ChainLink>) -> Self {
         let ChainStart { link: end, pruned } = start;
-        let met = |link: ChainLink| (link.seq == end.seq).then_some(end.hash);
+        let found_hash = |link: ChainLink| (link.seq == end.seq).then_some(end.hash);
         let expected = expected.filter(|link| *link != ChainLink::GENESIS);
-        let expected = expected.map(|link| ExpectedLink { link, found_hash: met(link) });
+        let expected = expected.map(|link| ExpectedLink { link, found_hash: found_hash(link) });
         let problems = AuditProblemList::default();
         Self { key, end, records: 0, pruned, problems, mismatch: None, expected }
     }
@@ -122,8 +122,8 @@ impl<'k> ChainWalk<'k> {
 
     /// Adds a problem if the expected link was not found.
     pub(super) fn check_expected_link(&mut self) {
-        let Some(ExpectedLink { link, found_hash: met }) = self.expected else { return };
-        match met {
+        let Some(ExpectedLink { link, found_hash }) = self.expected else { return };
+        match found_hash {
             Some(hash) if hash == link.hash => {}
             Some(_) => self.problems.push_new(link.seq, "not the one that was expected"),
             None if link.seq > self.end.seq => {

@@ -80,17 +80,18 @@ impl AuditWriter {
             self.unsynced_since = None;
             return Ok(());
         }
-        let extended = chain::append_records(connection, folder, group.durability, |extension| {
-            lines.iter().try_for_each(|line| extension.push_record(line))
-        })?;
-        self.shared.add_warnings(extended.problems);
+        let append_result =
+            chain::append_records(connection, folder, group.durability, |appender| {
+                lines.iter().try_for_each(|line| appender.push_record(line))
+            })?;
+        self.shared.add_warnings(append_result.problems);
         self.shared.mark_written(lines.len() as u64);
         let has_lines = !lines.is_empty();
         // If a later step fails, these lines must not be written twice.
         group.items.iter_mut().for_each(|item| item.line = None);
         match group.durability {
             Durability::Durable => {
-                chain::advance_head(connection, folder, extended.end)?;
+                chain::advance_head(connection, folder, append_result.end)?;
                 self.unsynced_since = None;
             }
             Durability::Deferred if has_lines => {

@@ -116,9 +116,10 @@ impl<'s> MemoryStore<'s> {
     ///
     /// The vector is invalid, or the database cannot be read.
     pub fn recall(self, wanted: &MemoryQuery<'_>) -> Result<MemoryQueryResult, StoreError> {
-        let by = recall::MemorySearchKey::from_criterion(wanted.criterion)?;
-        self.store
-            .read_transaction(|connection| Ok(recall::recall_memories(connection, wanted, &by)?))
+        let search_key = recall::MemorySearchKey::from_criterion(wanted.criterion)?;
+        self.store.read_transaction(|connection| {
+            Ok(recall::recall_memories(connection, wanted, &search_key)?)
+        })
     }
 
     /// Returns the newest memories of a user, newest first, at most `count_max`.

@@ -76,8 +76,8 @@ impl<'k> MemorySearchKey<'k> {
     /// # Errors
     ///
     /// The vector is invalid.
-    pub(super) fn from_criterion(by: MemoryCriterion<'k>) -> Result<Self, StoreError> {
-        match by {
+    pub(super) fn from_criterion(criterion: MemoryCriterion<'k>) -> Result<Self, StoreError> {
+        match criterion {
             MemoryCriterion::Vector(vector) => StoredVector::from_vector(vector).map(Self::Vector),
             MemoryCriterion::Words(text) => Ok(Self::Words(text_index::match_any_query(text))),
         }
@@ -182,8 +182,8 @@ fn query_matches(
     own: &[(&str, &dyn ToSql)],
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<MemoryMatch>,
 ) -> rusqlite::Result<Vec<MemoryMatch>> {
-    let session = wanted.visible_turns.map(|shown| shown.session_id);
-    let turn = wanted.visible_turns.map(|shown| to_sql_integer(shown.from_turn));
+    let session = wanted.visible_turns.map(|visible_turns| visible_turns.session_id);
+    let turn = wanted.visible_turns.map(|visible_turns| to_sql_integer(visible_turns.from_turn));
     let limit = to_sql_integer(wanted.limit as u64);
     let mut values: Vec<(&str, &dyn ToSql)> = own.to_vec();
     values.extend_from_slice(named_params! {

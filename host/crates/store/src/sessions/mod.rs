@@ -266,11 +266,11 @@ impl<'s> SessionStore<'s> {
         }
         while self.write_transaction(|connection| Ok(remove::remove_some_leftovers(connection)?))? {
         }
-        let mut erasing = IndexMergePhase::Begin;
+        let mut phase = IndexMergePhase::Begin;
         while self
-            .write_transaction(|connection| Ok(remove::merge_index_step(connection, erasing)?))?
+            .write_transaction(|connection| Ok(remove::merge_index_step(connection, phase)?))?
         {
-            erasing = IndexMergePhase::Continue;
+            phase = IndexMergePhase::Continue;
         }
         self.store.with_connection(|connection| {
             database::truncate_wal(connection);

@@ -60,10 +60,10 @@ pub(super) enum IndexMergePhase {
 /// did.)
 pub(super) fn merge_index_step(
     connection: &Connection,
-    erasing: IndexMergePhase,
+    phase: IndexMergePhase,
 ) -> rusqlite::Result<bool> {
     // FTS5 takes a negative number as a request to rewrite the whole index.
-    let pages = match erasing {
+    let pages = match phase {
         IndexMergePhase::Begin => -STEP_PAGES,
         IndexMergePhase::Continue => STEP_PAGES,
     };

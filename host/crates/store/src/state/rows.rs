@@ -108,8 +108,11 @@ pub(super) fn delete_key(
         RETURNING owner, length(name) + length(value)";
     let values = params![owner.plugin.as_str(), owner.user, key.as_bytes()];
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-    let Some(gone) = connection.query_row(sql, values, read).optional()? else { return Ok(false) };
-    connection.execute("UPDATE state_owner SET bytes = bytes - ?2 WHERE key = ?1", gone)?;
+    let Some(removed_entry) = connection.query_row(sql, values, read).optional()? else {
+        return Ok(false);
+    };
+    connection
+        .execute("UPDATE state_owner SET bytes = bytes - ?2 WHERE key = ?1", removed_entry)?;
     Ok(true)
 }
 

@@ -47,11 +47,11 @@ impl ClaimLease<'static> {
 impl TimerRow {
     /// Whether the timer is due and not claimed.
     fn is_claimable(&self, now_ms: u64) -> bool {
-        let held = self.process.as_deref().is_some_and(|holder| {
+        let is_claimed = self.process.as_deref().is_some_and(|holder| {
             process::liveness_by_name(holder) != ProcessLiveness::Ended
                 && self.lease_ms.is_some_and(|end| end > now_ms)
         });
-        self.timer.next_ms <= now_ms && !held
+        self.timer.next_ms <= now_ms && !is_claimed
     }
 
     fn to_firing(&self, now_ms: u64, next_ms: Option<u64>) -> TimerFiring {

@@ -47,23 +47,23 @@ pub struct FileMentions {
 /// Finds the files that a line mentions.
 pub fn find_mentions(line: &str, files: &dyn FileSource) -> FileMentions {
     let mut found = FileMentions::default();
-    let mut looked_up = 0;
+    let mut lookup_count = 0;
     let mut rest = line;
     while let Some(at) = rest.find('@') {
-        let (before, marked) = rest.split_at(at);
+        let (before, from_mark) = rest.split_at(at);
         if let Some(unescaped) = before.strip_suffix('\\').filter(|b| is_word_start(b, &found.text))
         {
             found.text.push_str(unescaped);
             found.text.push('@');
-            rest = &marked[1..];
+            rest = &from_mark[1..];
             continue;
         }
-        let begins = is_word_start(before, &found.text) && looked_up < MENTIONS_MAX;
+        let begins = is_word_start(before, &found.text) && lookup_count < MENTIONS_MAX;
         found.text.push_str(before);
-        let length = if begins { resolve_mention(&marked[1..], files, &mut found) } else { 0 };
-        looked_up += usize::from(begins);
-        found.text.push_str(&marked[..=length]);
-        rest = &marked[1 + length..];
+        let length = if begins { resolve_mention(&from_mark[1..], files, &mut found) } else { 0 };
+        lookup_count += usize::from(begins);
+        found.text.push_str(&from_mark[..=length]);
+        rest = &from_mark[1 + length..];
     }
     found.text.push_str(rest);
     found
@@ -76,8 +76,8 @@ fn is_word_start(before: &str, earlier: &str) -> bool {
 }
 
 /// Takes the file named after an `@` and returns the number of bytes that name it.
-fn resolve_mention(named: &str, files: &dyn FileSource, found: &mut FileMentions) -> usize {
-    let Some(word) = MentionWord::parse_word(named) else { return 0 };
+fn resolve_mention(after_mark: &str, files: &dyn FileSource, found: &mut FileMentions) -> usize {
+    let Some(word) = MentionWord::parse_word(after_mark) else { return 0 };
     let start = found.text.len();
     let mut nearest = PathKind::Missing;
     for (length, path) in word.candidate_paths() {
@@ -95,7 +95,7 @@ fn resolve_mention(named: &str, files: &dyn FileSource, found: &mut FileMentions
         PathKind::Other => "not a regular file",
         PathKind::File | PathKind::Missing => "no such file",
     };
-    let shown = text::escape_excerpt(&named[..word.length], WORD_CHARS_MAX);
+    let shown = text::escape_excerpt(&after_mark[..word.length], WORD_CHARS_MAX);
     found.notes.push(format!("@{shown}: {why}"));
     0
 }
@@ -111,17 +111,17 @@ struct MentionWord {
 }
 
 impl MentionWord {
-    fn parse_word(named: &str) -> Option<Self> {
-        let word = match named.chars().next()? {
-            quote @ ('"' | '\'') => Self::parse_quoted(named, quote)?,
-            _ => Self::parse_bare(named),
+    fn parse_word(after_mark: &str) -> Option<Self> {
+        let word = match after_mark.chars().next()? {
+            quote @ ('"' | '\'') => Self::parse_quoted(after_mark, quote)?,
+            _ => Self::parse_bare(after_mark),
         };
         (!word.name.is_empty() && word.name.len() <= PATH_BYTES_MAX).then_some(word)
     }
 
-    fn parse_quoted(named: &str, quote: char) -> Option<Self> {
+    fn parse_quoted(after_mark: &str, quote: char) -> Option<Self> {
         let mut name = String::new();
-        let mut letters = named.char_indices().skip(1);
+        let mut letters = after_mark.char_indices().skip(1);
         while let Some((at, letter)) = letters.next() {
             match letter {
                 '\n' => return None,
@@ -135,10 +135,10 @@ impl MentionWord {
         None
     }
 
-    fn parse_bare(named: &str) -> Self {
+    fn parse_bare(after_mark: &str) -> Self {
         let mut name = String::new();
-        let mut letters = named.char_indices();
-        let mut length = named.len();
+        let mut letters = after_mark.char_indices();
+        let mut length = after_mark.len();
         while let Some((at, letter)) = letters.next() {
             match letter {
                 '\\' => name.extend(letters.next().map(|(_, escaped)| escaped)),
@@ -155,16 +155,17 @@ impl MentionWord {
     /// The path, followed by readings with ever less of the punctuation at its end. Each comes with
     /// its length in bytes.
     fn candidate_paths(&self) -> Vec<(usize, PathBuf)> {
-        let mut readings = vec![(self.length, PathBuf::from(&self.name))];
+        let mut candidates = vec![(self.length, PathBuf::from(&self.name))];
         let mut name = self.name.as_str();
-        while !self.is_quoted && name.ends_with(is_punctuation) && readings.len() < CANDIDATES_MAX {
+        while !self.is_quoted && name.ends_with(is_punctuation) && candidates.len() < CANDIDATES_MAX
+        {
             name = &name[..name.len() - 1];
             let left_out = self.name.len() - name.len();
             if !name.is_empty() {
-                readings.push((self.length - left_out, PathBuf::from(name)));
+                candidates.push((self.length - left_out, PathBuf::from(name)));
             }
         }
-        readings
+        candidates
     }
 }
 

@@ -106,13 +106,14 @@ pub fn attach_mentions(
 
 /// Detects the type of a file. One that was cut at the largest limit may end within a character.
 fn detect_kind(path: &Path, data: &[u8]) -> Result<MediaKind, AttachError> {
-    let whole = match std::str::from_utf8(data) {
+    let complete_chars = match std::str::from_utf8(data) {
         Err(error) if error.error_len().is_none() && data.len() as u64 > AUDIO_BYTES_MAX => {
             &data[..error.valid_up_to()]
         }
         _ => data,
     };
-    detect_media(path, whole).ok_or_else(|| AttachError::UnknownKind { name: display_path(path) })
+    detect_media(path, complete_chars)
+        .ok_or_else(|| AttachError::UnknownKind { name: display_path(path) })
 }
 
 fn display_path(path: &Path) -> String {

@@ -74,35 +74,36 @@ pub(super) fn has_deceptive_text(arguments: &str) -> bool {
 pub(super) fn argument_lines(
     arguments: &str,
     width: usize,
-    extent: DetailLevel,
+    detail_level: DetailLevel,
 ) -> Vec<StyledLine> {
     let entries = match JsonNode::parse_json(arguments) {
         None if arguments.trim().is_empty() => Vec::new(),
         Some(JsonNode::Map(entries)) => entries,
         Some(other) => {
             return cut_middle_lines(
-                value_lines(&other, width, extent),
-                argument_lines_max(&[], extent),
+                value_lines(&other, width, detail_level),
+                argument_lines_max(&[], detail_level),
             );
         }
         None => {
             return cut_middle_lines(
-                text_block_lines(arguments, extent),
-                argument_lines_max(&[], extent),
+                text_block_lines(arguments, detail_level),
+                argument_lines_max(&[], detail_level),
             );
         }
     };
     if entries.is_empty() {
         return vec![StyledLine::styled("no arguments", DIM)];
     }
-    let shown = match extent {
+    let shown = match detail_level {
         DetailLevel::Brief => ARGUMENTS_MAX.min(entries.len()),
         DetailLevel::Full => entries.len(),
     };
-    let entry = |(key, node): &(String, JsonNode)| single_argument_lines(key, node, width, extent);
+    let entry =
+        |(key, node): &(String, JsonNode)| single_argument_lines(key, node, width, detail_level);
     let arguments: Vec<_> = entries[..shown].iter().map(entry).collect();
     let counts: Vec<_> = arguments.iter().map(|(_, below)| below.len()).collect();
-    let lines_max = argument_lines_max(&counts, extent);
+    let lines_max = argument_lines_max(&counts, detail_level);
     let mut lines = Vec::new();
     for (head, below) in arguments {
         lines.push(head);
@@ -120,16 +121,16 @@ fn single_argument_lines(
     key: &str,
     node: &JsonNode,
     width: usize,
-    extent: DetailLevel,
+    detail_level: DetailLevel,
 ) -> (StyledLine, Vec<StyledLine>) {
     let quoted = quote_json_string(key);
     let plain = &quoted[1..quoted.len() - 1];
-    let name = match extent {
+    let name = match detail_level {
         DetailLevel::Brief => cut_middle_chars(plain),
         DetailLevel::Full => plain.to_owned(),
     };
     let mut head = StyledLine::styled(format!("{name}:"), BOLD);
-    let mut below = value_lines(node, width.saturating_sub(2), extent);
+    let mut below = value_lines(node, width.saturating_sub(2), detail_level);
     let fits = |line: &StyledLine| head.width() + 1 + line.width() <= width;
     if below.len() == 1 && below.first().is_some_and(fits) {
         head.push(" ", Style::new());
@@ -143,27 +144,27 @@ fn single_argument_lines(
 }
 
 /// Most lines per argument, chosen so that short arguments leave room for long ones.
-fn argument_lines_max(counts: &[usize], extent: DetailLevel) -> usize {
+fn argument_lines_max(counts: &[usize], detail_level: DetailLevel) -> usize {
     let fit =
         |max: &usize| counts.iter().map(|count| count.min(max)).sum::<usize>() <= LINES_SHARED;
-    match extent {
+    match detail_level {
         DetailLevel::Brief => (LINES_MIN..=ARGUMENT_LINES_MAX).rev().find(fit).unwrap_or(LINES_MIN),
         DetailLevel::Full => usize::MAX,
     }
 }
 
-fn value_lines(node: &JsonNode, width: usize, extent: DetailLevel) -> Vec<StyledLine> {
+fn value_lines(node: &JsonNode, width: usize, detail_level: DetailLevel) -> Vec<StyledLine> {
     if let JsonNode::Text(text) = node
         && text.contains('\n')
     {
-        return text_block_lines(text, extent);
+        return text_block_lines(text, detail_level);
     }
     let compact = node.to_compact();
     if compact.width() <= width {
         return vec![StyledLine::plain(compact)];
     }
     let lines =
-        format_nested(node, extent, ValueFormat::Display).into_iter().map(StyledLine::plain);
+        format_nested(node, detail_level, ValueFormat::Display).into_iter().map(StyledLine::plain);
     lines.flat_map(|line| line.fold_to_width(width, line_indent(&line) + 2)).collect()
 }
 
@@ -174,10 +175,10 @@ fn line_indent(line: &StyledLine) -> usize {
 }
 
 /// Text of several lines. The bar in front of each prevents it from imitating a line of the card.
-fn text_block_lines(text: &str, extent: DetailLevel) -> Vec<StyledLine> {
+fn text_block_lines(text: &str, detail_level: DetailLevel) -> Vec<StyledLine> {
     text.lines()
         .map(|line| {
-            let shown = match extent {
+            let shown = match detail_level {
                 DetailLevel::Brief => cut_middle_chars(&text::escape_line(line)),
                 DetailLevel::Full => text::escape_line(line),
             };
@@ -222,18 +223,20 @@ enum ValueFormat {
 }
 
 /// Formats a value over several indented lines.
-fn format_nested(node: &JsonNode, extent: DetailLevel, form: ValueFormat) -> Vec<String> {
+fn format_nested(node: &JsonNode, detail_level: DetailLevel, form: ValueFormat) -> Vec<String> {
     let (open, close, items): (_, _, Vec<Vec<String>>) = match node {
         JsonNode::Literal(word) => return vec![word.clone()],
-        JsonNode::Text(text) if extent == DetailLevel::Brief => {
+        JsonNode::Text(text) if detail_level == DetailLevel::Brief => {
             return vec![cut_middle_chars(&quote_json_string(text))];
         }
         JsonNode::Text(text) => return vec![quote_json_string(text)],
-        JsonNode::List(items) => {
-            ("[", "]", items.iter().map(|item| format_nested_item(item, extent, form)).collect())
-        }
+        JsonNode::List(items) => (
+            "[",
+            "]",
+            items.iter().map(|item| format_nested_item(item, detail_level, form)).collect(),
+        ),
         JsonNode::Map(entries) => {
-            ("{", "}", entries.iter().map(|e| format_entry(e, extent, form)).collect())
+            ("{", "}", entries.iter().map(|e| format_entry(e, detail_level, form)).collect())
         }
     };
     if items.is_empty() {
@@ -251,23 +254,27 @@ fn format_nested(node: &JsonNode, extent: DetailLevel, form: ValueFormat) -> Vec
     lines
 }
 
-fn format_nested_item(node: &JsonNode, extent: DetailLevel, form: ValueFormat) -> Vec<String> {
+fn format_nested_item(
+    node: &JsonNode,
+    detail_level: DetailLevel,
+    form: ValueFormat,
+) -> Vec<String> {
     /// Widest list or object that is shown on one line within another, in columns.
     const COMPACT_COLUMNS_MAX: usize = 48;
     let compact = (form == ValueFormat::Display).then(|| node.to_compact());
     match compact {
         Some(compact) if compact.width() <= COMPACT_COLUMNS_MAX => vec![compact],
-        _ => format_nested(node, extent, form),
+        _ => format_nested(node, detail_level, form),
     }
 }
 
 fn format_entry(
     (key, node): &(String, JsonNode),
-    extent: DetailLevel,
+    detail_level: DetailLevel,
     form: ValueFormat,
 ) -> Vec<String> {
-    let mut lines = format_nested_item(node, extent, form);
-    let name = match extent {
+    let mut lines = format_nested_item(node, detail_level, form);
+    let name = match detail_level {
         DetailLevel::Brief => cut_middle_chars(&quote_json_string(key)),
         DetailLevel::Full => quote_json_string(key),
     };

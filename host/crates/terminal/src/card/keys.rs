@@ -93,7 +93,7 @@ impl ApprovalOptions {
 }
 
 /// Returns the meaning of a key. Keys with Alt or Control have none, except Ctrl-C.
-pub fn choice_for_key(event: KeyEvent, offers: &ApprovalOptions) -> ApprovalChoice {
+pub fn choice_for_key(event: KeyEvent, options: &ApprovalOptions) -> ApprovalChoice {
     if event.kind != KeyEventKind::Press {
         return ApprovalChoice::Ignored;
     }
@@ -101,17 +101,17 @@ pub fn choice_for_key(event: KeyEvent, offers: &ApprovalOptions) -> ApprovalChoi
     match event.code {
         KeyCode::Char('c') if event.modifiers == KeyModifiers::CONTROL => ApprovalChoice::Cancel,
         KeyCode::Esc => ApprovalChoice::Cancel,
-        KeyCode::Char(letter) if plain => choice_for_letter(letter.to_ascii_lowercase(), offers),
+        KeyCode::Char(letter) if plain => choice_for_letter(letter.to_ascii_lowercase(), options),
         _ => ApprovalChoice::Ignored,
     }
 }
 
-fn choice_for_letter(letter: char, offers: &ApprovalOptions) -> ApprovalChoice {
+fn choice_for_letter(letter: char, options: &ApprovalOptions) -> ApprovalChoice {
     match letter {
         'y' => ApprovalChoice::Once,
         's' => ApprovalChoice::Session,
-        'a' if offers.always => ApprovalChoice::Always,
-        'e' if offers.edit => ApprovalChoice::Edit,
+        'a' if options.always => ApprovalChoice::Always,
+        'e' if options.edit => ApprovalChoice::Edit,
         'n' => ApprovalChoice::No,
         'r' => ApprovalChoice::NoWithReason,
         'c' => ApprovalChoice::Cancel,

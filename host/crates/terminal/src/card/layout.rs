@@ -98,29 +98,30 @@ impl ApprovalCard {
         self.options().key_lines(card_columns(width))
     }
 
-    fn layout_lines(&self, width: usize, extent: DetailLevel) -> Vec<StyledLine> {
+    fn layout_lines(&self, width: usize, detail_level: DetailLevel) -> Vec<StyledLine> {
         let width = card_columns(width);
-        let mut rows = CardRows { lines: self.title_line(extent).fold_to_width(width, 2), width };
+        let mut rows =
+            CardRows { lines: self.title_line(detail_level).fold_to_width(width, 2), width };
         rows.push_line("plugin", StyledLine::plain(self.plugin_text()));
         if self.request.subject != ApprovalSubject::Call {
             rows.push_line("tool", StyledLine::plain(self.request.call.tool.to_string()));
         }
         for (name, lines) in
-            self.request.request.iter().flat_map(|r| request::layout_request(r, extent).rows)
+            self.request.request.iter().flat_map(|r| request::layout_request(r, detail_level).rows)
         {
             rows.push_lines(name, lines);
         }
         let inner = width - NAME_COLUMNS - 2;
         rows.push_lines(
             "with",
-            argument::argument_lines(&self.request.call.arguments, inner, extent),
+            argument::argument_lines(&self.request.call.arguments, inner, detail_level),
         );
         if self.has_deceptive_text() {
             let warning = "characters that are hidden or control a terminal are spelt out here: \
                            look twice";
             rows.push_line("warning", StyledLine::styled(warning, WARNING));
         }
-        rows.push_lines("can", self.capability_lines(extent));
+        rows.push_lines("can", self.capability_lines(detail_level));
         rows.push_line("because", StyledLine::plain(text::escape_line(&self.request.reason)));
         if let Some(rule) = &self.request.rule {
             let rule: Vec<_> =
@@ -131,14 +132,15 @@ impl ApprovalCard {
         rows.lines
     }
 
-    fn title_line(&self, extent: DetailLevel) -> StyledLine {
+    fn title_line(&self, detail_level: DetailLevel) -> StyledLine {
         let tool = &self.request.call.tool;
-        let of =
+        let position_text =
             self.position.map(|QuestionPosition { index, count }| format!(" {index} of {count}"));
-        let mut line = StyledLine::styled(format!("approval{}: ", of.unwrap_or_default()), TITLE);
+        let mut line =
+            StyledLine::styled(format!("approval{}: ", position_text.unwrap_or_default()), TITLE);
         let words = match &self.request.subject {
             ApprovalSubject::Call => format!("{tool} asks to run"),
-            ApprovalSubject::Access { what } => match extent {
+            ApprovalSubject::Access { what } => match detail_level {
                 DetailLevel::Brief => {
                     format!("{} wants {}", tool.plugin, request::shorten_text(what))
                 }
@@ -156,18 +158,18 @@ impl ApprovalCard {
         format!("{} {version}, digest {}", request.call.tool.plugin, text::escape_line(&digest))
     }
 
-    fn capability_lines(&self, extent: DetailLevel) -> Vec<StyledLine> {
-        let powers = &self.request.capabilities;
-        if powers.is_empty() {
+    fn capability_lines(&self, detail_level: DetailLevel) -> Vec<StyledLine> {
+        let capabilities = &self.request.capabilities;
+        if capabilities.is_empty() {
             return vec![StyledLine::styled("change nothing and reach nothing outside", DIM)];
         }
-        let shown = match extent {
-            DetailLevel::Brief => CAPABILITIES_MAX.min(powers.len()),
-            DetailLevel::Full => powers.len(),
+        let shown = match detail_level {
+            DetailLevel::Brief => CAPABILITIES_MAX.min(capabilities.len()),
+            DetailLevel::Full => capabilities.len(),
         };
-        let line = |power: &String| StyledLine::plain(text::escape_line(power));
-        let mut lines: Vec<_> = powers[..shown].iter().map(line).collect();
-        if let more @ 1.. = powers.len() - shown {
+        let line = |capability: &String| StyledLine::plain(text::escape_line(capability));
+        let mut lines: Vec<_> = capabilities[..shown].iter().map(line).collect();
+        if let more @ 1.. = capabilities.len() - shown {
             lines.push(StyledLine::styled(format!("… and {more} more"), Style::new().bold()));
         }
         lines
@@ -175,7 +177,7 @@ impl ApprovalCard {
 
     /// Whether any foreign text of the card contains characters that a reader could not see.
     fn has_deceptive_text(&self) -> bool {
-        let hides = |foreign: &str| text::escape_line(foreign) != foreign;
+        let hides = |untrusted: &str| text::escape_line(untrusted) != untrusted;
         let what = match &self.request.subject {
             ApprovalSubject::Call => "",
             ApprovalSubject::Access { what } => what,
@@ -215,7 +217,7 @@ pub fn subject_line(request: &ApprovalRequest, columns: usize) -> Option<String>
 ///
 /// Without `is_whole` long parts are cut.
 pub fn request_lines(request: &RequestPreview, is_whole: bool) -> Vec<String> {
-    let extent = if is_whole { DetailLevel::Full } else { DetailLevel::Brief };
+    let detail_level = if is_whole { DetailLevel::Full } else { DetailLevel::Brief };
     let named = |(name, lines): request::LabeledLines| {
         let line = move |(index, line): (usize, StyledLine)| {
             let name = if index == 0 { name } else { "" };
@@ -223,7 +225,7 @@ pub fn request_lines(request: &RequestPreview, is_whole: bool) -> Vec<String> {
         };
         lines.into_iter().enumerate().map(line).collect::<Vec<_>>()
     };
-    request::layout_request(request, extent).rows.into_iter().flat_map(named).collect()
+    request::layout_request(request, detail_level).rows.into_iter().flat_map(named).collect()
 }
 
 fn card_columns(width: usize) -> usize {

@@ -42,35 +42,35 @@ pub(super) struct RequestLayout {
 }
 
 /// Lays out a request. Its method and address belong in the title above it.
-pub(super) fn layout_request(request: &RequestPreview, extent: DetailLevel) -> RequestLayout {
-    let mut view = RequestFormatter { detail_level: extent, is_cut: false };
+pub(super) fn layout_request(request: &RequestPreview, detail_level: DetailLevel) -> RequestLayout {
+    let mut formatter = RequestFormatter { detail_level, is_cut: false };
     let mut rows = Vec::new();
     if !request.query.is_empty() {
-        rows.push(("query", vec![StyledLine::plain(view.cut_text(&request.query))]));
+        rows.push(("query", vec![StyledLine::plain(formatter.cut_text(&request.query))]));
     }
     if !request.headers.is_empty() {
-        rows.push(("headers", view.header_lines(&request.headers)));
+        rows.push(("headers", formatter.header_lines(&request.headers)));
     }
     if let Some(body) = &request.body {
-        rows.push(("body", view.body_lines(body)));
+        rows.push(("body", formatter.body_lines(body)));
     }
     let mut notes = Vec::new();
-    if view.is_cut {
+    if formatter.is_cut {
         notes.push(StyledLine::plain(format!(
             "BLAKE3 of everything that would be sent: {}",
             short_digest(&request.digest)
         )));
     }
-    let lasting =
+    let scope_note =
         "\"this session\" and \"always\" apply to any query, headers and body at this address";
-    notes.push(StyledLine::styled(lasting, DIM));
+    notes.push(StyledLine::styled(scope_note, DIM));
     rows.push(("", notes));
-    RequestLayout { rows, is_cut: view.is_cut }
+    RequestLayout { rows, is_cut: formatter.is_cut }
 }
 
 /// Whether any text of a request contains hidden characters.
 pub(super) fn has_deceptive_text(request: &RequestPreview) -> bool {
-    let hides = |foreign: &str| text::escape_line(foreign) != foreign;
+    let hides = |untrusted: &str| text::escape_line(untrusted) != untrusted;
     let body = request
         .body
         .as_ref()
@@ -79,13 +79,13 @@ pub(super) fn has_deceptive_text(request: &RequestPreview) -> bool {
 }
 
 /// Cuts the middle out of a long text for a brief view. Hidden characters are spelt out.
-pub(super) fn shorten_text(foreign: &str) -> String {
-    RequestFormatter { detail_level: DetailLevel::Brief, is_cut: false }.cut_text(foreign)
+pub(super) fn shorten_text(untrusted: &str) -> String {
+    RequestFormatter { detail_level: DetailLevel::Brief, is_cut: false }.cut_text(untrusted)
 }
 
 /// Whether a text is too long for a brief view.
-pub(super) fn is_long(foreign: &str) -> bool {
-    foreign.chars().count() > BRIEF_CHARS_MAX
+pub(super) fn is_long(untrusted: &str) -> bool {
+    untrusted.chars().count() > BRIEF_CHARS_MAX
 }
 
 struct RequestFormatter {
@@ -94,15 +94,15 @@ struct RequestFormatter {
 }
 
 impl RequestFormatter {
-    fn cut_text(&mut self, foreign: &str) -> String {
-        if self.detail_level == DetailLevel::Full || !is_long(foreign) {
-            return text::escape_line(foreign);
+    fn cut_text(&mut self, untrusted: &str) -> String {
+        if self.detail_level == DetailLevel::Full || !is_long(untrusted) {
+            return text::escape_line(untrusted);
         }
         self.is_cut = true;
-        let count = foreign.chars().count();
+        let count = untrusted.chars().count();
         let tail = BRIEF_CHARS_MAX - HEAD_CHARS;
-        let head: String = foreign.chars().take(HEAD_CHARS).collect();
-        let end: String = foreign.chars().skip(count - tail).collect();
+        let head: String = untrusted.chars().take(HEAD_CHARS).collect();
+        let end: String = untrusted.chars().skip(count - tail).collect();
         let (head, end) = (text::escape_line(&head), text::escape_line(&end));
         format!(
             "{head} … ({} of {count} characters are not shown) … {end}",

@@ -46,10 +46,10 @@ pub(super) fn ask_card(
     card: &ApprovalCard,
     original: &TerminalModes,
     withdrawn: &dyn Fn() -> bool,
-    show: &mut dyn FnMut(&[StyledLine]),
+    line_sink: &mut dyn FnMut(&[StyledLine]),
 ) -> CardAnswer {
     let Ok(_keys) = SingleKeyMode::enable(original) else { return CardAnswer::TerminalGone };
-    let answered = CardPrompt { card, withdrawn, line_sink: show }.wait_for_answer();
+    let answered = CardPrompt { card, withdrawn, line_sink }.wait_for_answer();
     answered.unwrap_or(CardAnswer::TerminalGone)
 }
 
@@ -70,18 +70,18 @@ impl CardPrompt<'_> {
             return Ok(answer);
         }
         let pages = self.card.pages(width, height.saturating_sub(KEY_LINES));
-        let mut seen = 0;
+        let mut pages_seen = 0;
         loop {
-            let is_unread = self.card.needs_full_view() && seen < pages.len();
-            let keys = self.key_lines(width, if is_unread { pages.len() - seen } else { 0 });
+            let is_unread = self.card.needs_full_view() && pages_seen < pages.len();
+            let keys = self.key_lines(width, if is_unread { pages.len() - pages_seen } else { 0 });
             (self.line_sink)(&keys);
             match self.next_answer()? {
                 CardAnswer::Key(ApprovalChoice::Ignored) => {}
                 CardAnswer::Key(choice)
                     if choice == ApprovalChoice::More || (is_unread && choice.is_approval()) =>
                 {
-                    (self.line_sink)(&pages[seen % pages.len()]);
-                    seen += 1;
+                    (self.line_sink)(&pages[pages_seen % pages.len()]);
+                    pages_seen += 1;
                 }
                 answer => return Ok(answer),
             }

@@ -53,20 +53,20 @@ pub(super) type FolderLister<'a> = &'a dyn Fn(&Path) -> Vec<(String, bool)>;
 /// Returns the completions for the end of a text.
 pub(super) fn find_completions(
     before: &str,
-    words: &CompletionNames,
-    list: FolderLister<'_>,
+    completion_names: &CompletionNames,
+    folder_lister: FolderLister<'_>,
 ) -> Vec<CompletionCandidate> {
-    let mut offers = command_completions(before, words, list)
-        .unwrap_or_else(|| mention_completions(before, list).unwrap_or_default());
-    offers.truncate(CANDIDATES_MAX);
-    offers
+    let mut candidates = command_completions(before, completion_names, folder_lister)
+        .unwrap_or_else(|| mention_completions(before, folder_lister).unwrap_or_default());
+    candidates.truncate(CANDIDATES_MAX);
+    candidates
 }
 
 /// Returns `None` unless the text is a slash command whose argument can be completed.
 fn command_completions(
     before: &str,
-    words: &CompletionNames,
-    list: FolderLister<'_>,
+    completion_names: &CompletionNames,
+    folder_lister: FolderLister<'_>,
 ) -> Option<Vec<CompletionCandidate>> {
     let typed = before.trim_start().strip_prefix('/')?;
     let start = before.len() - typed.len();
@@ -79,20 +79,24 @@ fn command_completions(
     let plain = |names: &[String]| names.iter().map(|n| (n.clone(), String::new())).collect();
     match slash::find_command(word)?.argument {
         CommandArgumentKind::Command => Some(name_completions(start, argument, command_names())),
-        CommandArgumentKind::Tool => Some(name_completions(start, argument, words.tools.clone())),
-        CommandArgumentKind::Plugin => {
-            Some(name_completions(start, argument, plain(&words.plugins)))
+        CommandArgumentKind::Tool => {
+            Some(name_completions(start, argument, completion_names.tools.clone()))
         }
-        CommandArgumentKind::Model => Some(name_completions(start, argument, plain(&words.models))),
-        CommandArgumentKind::File => Some(path_completions(start, argument, "", list)),
+        CommandArgumentKind::Plugin => {
+            Some(name_completions(start, argument, plain(&completion_names.plugins)))
+        }
+        CommandArgumentKind::Model => {
+            Some(name_completions(start, argument, plain(&completion_names.models)))
+        }
+        CommandArgumentKind::File => Some(path_completions(start, argument, "", folder_lister)),
         CommandArgumentKind::None => Some(Vec::new()),
         CommandArgumentKind::Text => None,
     }
 }
 
 fn command_names() -> Vec<(String, String)> {
-    let fitting = slash::TABLE.iter().filter(|entry| entry.is_available_in(InputState::Ready));
-    fitting.map(|entry| (entry.name.to_owned(), entry.help.to_owned())).collect()
+    let available = slash::TABLE.iter().filter(|entry| entry.is_available_in(InputState::Ready));
+    available.map(|entry| (entry.name.to_owned(), entry.help.to_owned())).collect()
 }
 
 fn name_completions(
@@ -101,26 +105,31 @@ fn name_completions(
     names: Vec<(String, String)>,
 ) -> Vec<CompletionCandidate> {
     let begins = |(name, _): &(String, String)| name.starts_with(typed) && is_plain_name(name);
-    let offer = |(value, note): (String, String)| CompletionCandidate {
+    let to_candidate = |(value, note): (String, String)| CompletionCandidate {
         start,
         value,
         note: text::escape_excerpt(&note, NOTE_CHARS_MAX),
         is_complete: true,
     };
-    names.into_iter().filter(begins).map(offer).collect()
+    names.into_iter().filter(begins).map(to_candidate).collect()
 }
 
 /// Returns `None` if the text does not end in a mention.
-fn mention_completions(before: &str, list: FolderLister<'_>) -> Option<Vec<CompletionCandidate>> {
+fn mention_completions(
+    before: &str,
+    folder_lister: FolderLister<'_>,
+) -> Option<Vec<CompletionCandidate>> {
     let at = before.rfind('@').filter(|at| {
         let last = before[..*at].chars().next_back();
         last.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '{' | '<'))
     })?;
     let typed = &before[at + 1..];
     match typed.strip_prefix('"') {
-        Some(quoted) if !quoted.contains('"') => Some(path_completions(at, quoted, "@", list)),
+        Some(quoted) if !quoted.contains('"') => {
+            Some(path_completions(at, quoted, "@", folder_lister))
+        }
         None if !typed.contains(char::is_whitespace) => {
-            Some(path_completions(at, typed, "@", list))
+            Some(path_completions(at, typed, "@", folder_lister))
         }
         _ => None,
     }
@@ -130,25 +139,25 @@ fn path_completions(
     start: usize,
     typed: &str,
     mark: &str,
-    list: FolderLister<'_>,
+    folder_lister: FolderLister<'_>,
 ) -> Vec<CompletionCandidate> {
     let (folder, prefix) = match typed.rfind('/') {
         Some(slash) => typed.split_at(slash + 1),
         None => ("", typed),
     };
-    let mut names = list(Path::new(folder));
+    let mut names = folder_lister(Path::new(folder));
     names.retain(|(name, _)| {
         let shown = prefix.starts_with('.') || !name.starts_with('.');
         shown && name.starts_with(prefix) && is_plain_name(name)
     });
     names.sort();
-    let offer = |(name, is_folder): (String, bool)| CompletionCandidate {
+    let to_candidate = |(name, is_folder): (String, bool)| CompletionCandidate {
         start,
         value: format!("{mark}{}", quote_path(&format!("{folder}{name}"), is_folder, mark)),
         note: String::new(),
         is_complete: !is_folder,
     };
-    names.into_iter().map(offer).collect()
+    names.into_iter().map(to_candidate).collect()
 }
 
 /// A path as the user would type it. The quotation mark of a folder stays open for what follows.
@@ -190,15 +199,17 @@ impl TabCompleter {
 impl Completer for TabCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let before = line.get(..pos).unwrap_or(line);
-        let words = self.completion_names.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let offers = find_completions(before, &words, &|folder| self.list_folder(folder));
-        let suggestion = |offer: CompletionCandidate| Suggestion {
-            value: offer.value,
-            description: Some(offer.note).filter(|note| !note.is_empty()),
-            span: Span::new(offer.start, before.len()),
-            append_whitespace: offer.is_complete,
+        let completion_names =
+            self.completion_names.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let candidates =
+            find_completions(before, &completion_names, &|folder| self.list_folder(folder));
+        let suggestion = |to_candidate: CompletionCandidate| Suggestion {
+            value: to_candidate.value,
+            description: Some(to_candidate.note).filter(|note| !note.is_empty()),
+            span: Span::new(to_candidate.start, before.len()),
+            append_whitespace: to_candidate.is_complete,
             ..Suggestion::default()
         };
-        CompletionResult::fresh(offers.into_iter().map(suggestion).collect::<Vec<_>>())
+        CompletionResult::fresh(candidates.into_iter().map(suggestion).collect::<Vec<_>>())
     }
 }

@@ -92,16 +92,16 @@ fn read_entries(path: &Path) -> io::Result<Vec<String>> {
 
 /// Writes the newest entries into a new file that replaces the old one.
 fn rewrite_entries(path: &Path, entries: &[String]) -> io::Result<()> {
-    let beside: PathBuf = path.with_extension(format!("new-{}", std::process::id()));
+    let temp_path: PathBuf = path.with_extension(format!("new-{}", std::process::id()));
     let text: String = entries
         .iter()
         .map(|entry| format!("{}\n", serde_json::Value::from(entry.as_str())))
         .collect();
-    let mut file = private_open_options().write(true).create_new(true).open(&beside)?;
+    let mut file = private_open_options().write(true).create_new(true).open(&temp_path)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
+    written.and_then(|()| fs::rename(&temp_path, path)).inspect_err(|_| {
         // The new file has no use under its temporary name.
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temp_path);
     })
 }
 

@@ -72,7 +72,7 @@ impl Keyboard {
     /// A standard stream is not a terminal, or the terminal's modes cannot be set.
     pub fn start(
         settings: EditorSettings,
-        show: LineSink,
+        line_sink: LineSink,
     ) -> Result<(Self, Vec<StyledLine>), KeyboardError> {
         let all =
             io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
@@ -81,7 +81,7 @@ impl Keyboard {
         }
         let original = TerminalModes::read_modes()?;
         let shared = SharedEditorState::new();
-        let (jobs, waiting) = mpsc::channel();
+        let (jobs, job_receiver) = mpsc::channel();
         let (end, ended) = mpsc::channel();
         let withdrawn = Arc::new(AtomicU64::new(0));
         let keyboard = Self {
@@ -94,18 +94,12 @@ impl Keyboard {
             printer: shared.create_printer(settings.colour),
             original: original.clone(),
         };
-        let broken = Arc::clone(&shared.break_flag);
+        let break_flag = Arc::clone(&shared.break_flag);
         let (editor, notices) = LineEditor::new(settings, shared, original.clone());
         original.disable_echo()?;
-        let thread = KeyboardWorker {
-            editor,
-            original,
-            withdrawn,
-            break_flag: broken,
-            line_sink: show,
-            _end: end,
-        };
-        thread::Builder::new().name("keyboard".into()).spawn(|| thread.run_jobs(waiting))?;
+        let worker =
+            KeyboardWorker { editor, original, withdrawn, break_flag, line_sink, _end: end };
+        thread::Builder::new().name("keyboard".into()).spawn(|| worker.run_jobs(job_receiver))?;
         Ok((keyboard, notices))
     }
 
@@ -113,14 +107,14 @@ impl Keyboard {
     pub fn read_line(
         &self,
         prompt: InputPrompt,
-        begin: InitialInput,
+        initial_input: InitialInput,
         reply: impl FnOnce(LineInput) + Send + 'static,
     ) -> PromptTicket {
         let ticket = self.next_ticket();
         self.send_job(KeyboardJob::Read {
             ticket: ticket.0,
             prompt,
-            initial_input: begin,
+            initial_input,
             reply: Box::new(reply),
         });
         ticket
@@ -152,8 +146,8 @@ impl Keyboard {
     }
 
     /// Replaces the names that Tab completes.
-    pub fn set_completion_names(&self, words: CompletionNames) {
-        *self.completion_names.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    pub fn set_completion_names(&self, completion_names: CompletionNames) {
+        *self.completion_names.lock().unwrap_or_else(PoisonError::into_inner) = completion_names;
     }
 
     /// Returns a printer for messages above the line that is being typed.
@@ -214,20 +208,25 @@ impl KeyboardWorker {
     fn run_jobs(mut self, jobs: Receiver<KeyboardJob>) {
         for job in jobs {
             match job {
-                KeyboardJob::Read { ticket, prompt, initial_input: begin, reply } => {
-                    reply(self.read_line(ticket, &prompt, &begin));
+                KeyboardJob::Read { ticket, prompt, initial_input, reply } => {
+                    reply(self.read_line(ticket, &prompt, &initial_input));
                 }
                 KeyboardJob::Ask { ticket, card, reply } => reply(self.ask_card(ticket, &card)),
             }
         }
     }
 
-    fn read_line(&mut self, ticket: u64, prompt: &InputPrompt, begin: &InitialInput) -> LineInput {
+    fn read_line(
+        &mut self,
+        ticket: u64,
+        prompt: &InputPrompt,
+        initial_input: &InitialInput,
+    ) -> LineInput {
         // Reset the flag before checking for withdrawal, because a withdrawal in between would
         // otherwise be lost.
         self.break_flag.store(false, Ordering::SeqCst);
         let withdrawn = || self.withdrawn.load(Ordering::SeqCst) >= ticket;
-        let input = self.editor.read_line(prompt, begin, &withdrawn, &mut self.line_sink);
+        let input = self.editor.read_line(prompt, initial_input, &withdrawn, &mut self.line_sink);
         let _ = self.original.disable_echo();
         input.unwrap_or(LineInput::End)
     }

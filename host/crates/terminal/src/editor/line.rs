@@ -125,21 +125,21 @@ impl LineEditor {
         shared: SharedEditorState,
         original: TerminalModes,
     ) -> (Self, Vec<StyledLine>) {
-        let continued = ContinuationLines::default();
+        let continuation_lines = ContinuationLines::default();
         let (history, notices) = open_history(&settings);
-        let outside =
+        let external_editor =
             ExternalEditor { command: settings.editor.clone(), folder: settings.folder.clone() };
-        let engine = |broken| {
+        let engine = |break_flag| {
             Reedline::create()
                 .with_ansi_colors(settings.colour == ColourMode::On)
                 .with_edit_mode(settings.keys.edit_mode())
-                .with_validator(Box::new(continued.clone()))
+                .with_validator(Box::new(continuation_lines.clone()))
                 .use_bracketed_paste(true)
-                .with_break_signal(broken)
+                .with_break_signal(break_flag)
         };
-        let aside =
+        let plain_engine =
             engine(Arc::clone(&shared.break_flag)).with_highlighter(Box::new(PlainHighlighter));
-        let message = engine(shared.break_flag)
+        let message_engine = engine(shared.break_flag)
             .with_highlighter(Box::new(MessageHighlighter))
             .with_history(Box::new(history))
             .with_history_exclusion_prefix(Some(HISTORY_EXCLUSION_PREFIX.into()))
@@ -153,13 +153,7 @@ impl LineEditor {
             .with_partial_completions(true)
             .with_external_printer(shared.printer);
         (
-            Self {
-                message_engine: message,
-                plain_engine: aside,
-                continuation_lines: continued,
-                external_editor: outside,
-                original,
-            },
+            Self { message_engine, plain_engine, continuation_lines, external_editor, original },
             notices,
         )
     }
@@ -172,15 +166,15 @@ impl LineEditor {
     pub(super) fn read_line(
         &mut self,
         prompt: &InputPrompt,
-        begin: &InitialInput,
+        initial_input: &InitialInput,
         withdrawn: &dyn Fn() -> bool,
-        show: &mut dyn FnMut(&[StyledLine]),
+        line_sink: &mut dyn FnMut(&[StyledLine]),
     ) -> io::Result<LineInput> {
-        let (InitialInput::Text(initial) | InitialInput::ExternalEditor(initial)) = begin;
+        let (InitialInput::Text(initial) | InitialInput::ExternalEditor(initial)) = initial_input;
         self.continuation_lines.clear_lines();
         replace_buffer(self.engine_for_prompt(prompt), &remove_control_chars(initial));
-        if matches!(begin, InitialInput::ExternalEditor(_)) {
-            self.edit_externally(prompt, show);
+        if matches!(initial_input, InitialInput::ExternalEditor(_)) {
+            self.edit_externally(prompt, line_sink);
         }
         while !withdrawn() {
             let engine = self.engine_for_prompt(prompt);
@@ -189,7 +183,9 @@ impl LineEditor {
                     return Ok(LineInput::Line(self.continuation_lines.remove_backslashes(&text)));
                 }
                 Signal::CtrlD => return Ok(LineInput::End),
-                Signal::HostCommand(name) if name == EDIT => self.edit_externally(prompt, show),
+                Signal::HostCommand(name) if name == EDIT => {
+                    self.edit_externally(prompt, line_sink)
+                }
                 Signal::HostCommand(name) if name == INTERRUPT => {
                     if engine.current_buffer_contents().is_empty() {
                         move_below_line(engine);
@@ -215,7 +211,7 @@ impl LineEditor {
         }
     }
 
-    fn edit_externally(&mut self, prompt: &InputPrompt, show: &mut dyn FnMut(&[StyledLine])) {
+    fn edit_externally(&mut self, prompt: &InputPrompt, line_sink: &mut dyn FnMut(&[StyledLine])) {
         let text = self.engine_for_prompt(prompt).current_buffer_contents().to_owned();
         self.original.restore();
         let edited = self.external_editor.edit_text(&text);
@@ -225,7 +221,7 @@ impl LineEditor {
             Ok(text) => replace_buffer(self.engine_for_prompt(prompt), &text),
             Err(error) => {
                 move_below_line(self.engine_for_prompt(prompt));
-                show(&[StyledLine::plain(text::escape_line(&error.to_string()))]);
+                line_sink(&[StyledLine::plain(text::escape_line(&error.to_string()))]);
             }
         }
     }
@@ -285,6 +281,6 @@ impl reedline::Highlighter for PlainHighlighter {
 }
 
 /// Interrupts the line that is being read, so that its withdrawal is checked immediately.
-pub(super) fn interrupt_reading(broken: &AtomicBool) {
-    broken.store(true, Ordering::SeqCst);
+pub(super) fn interrupt_reading(break_flag: &AtomicBool) {
+    break_flag.store(true, Ordering::SeqCst);
 }

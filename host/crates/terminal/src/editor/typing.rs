@@ -68,9 +68,9 @@ fn add_keybindings(mut keys: Keybindings) -> Keybindings {
     let complete =
         ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.into()), ReedlineEvent::MenuNext]);
     let newline = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
-    let outside = ReedlineEvent::Multiple(vec![ReedlineEvent::Esc, event(EDIT)]);
+    let open_editor = ReedlineEvent::Multiple(vec![ReedlineEvent::Esc, event(EDIT)]);
     keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), interrupt);
-    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('o'), outside);
+    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('o'), open_editor);
     keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('j'), newline.clone());
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, newline);
     keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);

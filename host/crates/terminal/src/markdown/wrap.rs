@@ -27,8 +27,8 @@ type StyledGrapheme<'a> = (&'a str, Style);
 /// Terminals disagree about joined characters. The larger of two measures is used, so that no line
 /// is wider than planned.
 pub(super) fn text_columns(text: &str) -> usize {
-    let apart = text.chars().filter_map(UnicodeWidthChar::width).sum();
-    UnicodeWidthStr::width(text).max(apart)
+    let separate_columns = text.chars().filter_map(UnicodeWidthChar::width).sum();
+    UnicodeWidthStr::width(text).max(separate_columns)
 }
 
 /// Returns the width of a line in columns, measured as [`text_columns`] does.
@@ -63,7 +63,7 @@ pub(super) fn wrap_pieces(pieces: &[InlinePiece], width: usize) -> Vec<StyledLin
     for piece in pieces {
         match piece {
             InlinePiece::Text(span) => {
-                styled_graphemes(span).for_each(|bit| wrapper.push_grapheme(bit))
+                styled_graphemes(span).for_each(|grapheme| wrapper.push_grapheme(grapheme))
             }
             InlinePiece::Break => wrapper.end_line(),
         }
@@ -87,24 +87,24 @@ struct ParagraphWrapper<'a> {
 }
 
 impl<'a> ParagraphWrapper<'a> {
-    fn push_grapheme(&mut self, bit: StyledGrapheme<'a>) {
-        if bit.0 == " " {
+    fn push_grapheme(&mut self, grapheme: StyledGrapheme<'a>) {
+        if grapheme.0 == " " {
             self.end_word();
-            self.space.push(bit);
+            self.space.push(grapheme);
         } else {
-            self.push_letter(bit);
+            self.push_letter(grapheme);
         }
     }
 
-    fn push_letter(&mut self, bit: StyledGrapheme<'a>) {
-        let columns = text_columns(bit.0);
+    fn push_letter(&mut self, grapheme: StyledGrapheme<'a>) {
+        let columns = text_columns(grapheme.0);
         let is_wide = columns > 1;
-        if (is_wide || self.after_wide) && !CLOSING.contains(bit.0) {
+        if (is_wide || self.after_wide) && !CLOSING.contains(grapheme.0) {
             self.end_word();
         }
         self.after_wide = is_wide;
         self.word_columns += columns;
-        self.word.push(bit);
+        self.word.push(grapheme);
     }
 
     fn end_word(&mut self) {

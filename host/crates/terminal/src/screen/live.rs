@@ -33,30 +33,30 @@ impl LiveScreen {
     /// Switches to a voice. Returns the remaining lines of the previous one.
     pub(super) fn switch_source(
         &mut self,
-        voice: TextSource,
+        source: TextSource,
         size: TerminalSize,
     ) -> Vec<StyledLine> {
-        if self.current_text.as_ref().is_some_and(|(speaking, _)| *speaking == voice) {
+        if self.current_text.as_ref().is_some_and(|(current_source, _)| *current_source == source) {
             return Vec::new();
         }
         let lines = self.finish_text(size);
         self.is_gap_pending = self.last_was_text;
-        self.current_text = Some((voice, MarkdownStream::new()));
+        self.current_text = Some((source, MarkdownStream::new()));
         lines
     }
 
     /// Adds a piece of the text. Returns the lines that became final.
     pub(super) fn push_text(&mut self, piece: &str, size: TerminalSize) -> Vec<StyledLine> {
-        let Some((voice, stream)) = &mut self.current_text else { return Vec::new() };
+        let Some((source, stream)) = &mut self.current_text else { return Vec::new() };
         stream.push(piece);
-        let lines = apply_source_style(*voice, stream.take_final_lines(size.columns()));
+        let lines = apply_source_style(*source, stream.take_final_lines(size.columns()));
         self.add_pending_gap(lines)
     }
 
     /// Ends the arriving text. Returns its remaining lines.
     pub(super) fn finish_text(&mut self, size: TerminalSize) -> Vec<StyledLine> {
-        let Some((voice, stream)) = self.current_text.take() else { return Vec::new() };
-        let lines = apply_source_style(voice, stream.finish(size.columns()));
+        let Some((source, stream)) = self.current_text.take() else { return Vec::new() };
+        let lines = apply_source_style(source, stream.finish(size.columns()));
         self.add_pending_gap(lines)
     }
 
@@ -80,8 +80,8 @@ impl LiveScreen {
     ) -> String {
         let written = |line: &StyledLine| line.to_terminal_text(self.colour);
         let above: Vec<_> = lines.iter().map(written).collect();
-        let alive = self.live_rows(status, size).iter().map(written).collect();
-        self.region.draw(&above, alive)
+        let region_rows = self.live_rows(status, size).iter().map(written).collect();
+        self.region.draw(&above, region_rows)
     }
 
     /// Whether too much text is open to draw it with every piece.
@@ -102,8 +102,10 @@ impl LiveScreen {
 
     /// Returns the live rows: as much of the text's end as fits, and the status.
     fn live_rows(&self, status: Option<StyledLine>, size: TerminalSize) -> Vec<StyledLine> {
-        let Some((voice, stream)) = &self.current_text else { return status.into_iter().collect() };
-        let tail = apply_source_style(*voice, stream.tail_lines(size.columns()));
+        let Some((source, stream)) = &self.current_text else {
+            return status.into_iter().collect();
+        };
+        let tail = apply_source_style(*source, stream.tail_lines(size.columns()));
         let gap = (self.is_gap_pending && !tail.is_empty()).then(StyledLine::default);
         let lines = gap.into_iter().chain(tail);
         let mut rows: Vec<_> =
@@ -117,8 +119,8 @@ impl LiveScreen {
     }
 }
 
-fn apply_source_style(voice: TextSource, mut lines: Vec<StyledLine>) -> Vec<StyledLine> {
-    if voice == TextSource::Reasoning {
+fn apply_source_style(source: TextSource, mut lines: Vec<StyledLine>) -> Vec<StyledLine> {
+    if source == TextSource::Reasoning {
         for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
             span.style = span.style.dimmed();
         }

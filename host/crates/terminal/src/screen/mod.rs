@@ -71,10 +71,11 @@ impl OutputCapabilities {
     /// `TERM` and `NO_COLOR`.
     pub fn from_environment(is_terminal: bool, term: Option<&str>, no_color: Option<&str>) -> Self {
         // Terminals on Windows do not set `TERM`.
-        let obeys = term.map_or(cfg!(windows), |term| term != "dumb" && !term.is_empty());
+        let supports_escapes =
+            term.map_or(cfg!(windows), |term| term != "dumb" && !term.is_empty());
         match no_color {
-            _ if !is_terminal || !obeys => Self::Plain,
-            Some(wish) if !wish.is_empty() => Self::Live(ColourMode::Off),
+            _ if !is_terminal || !supports_escapes => Self::Plain,
+            Some(setting) if !setting.is_empty() => Self::Live(ColourMode::Off),
             _ => Self::Live(ColourMode::On),
         }
     }
@@ -124,8 +125,8 @@ enum OutputMode {
 
 impl<W: io::Write> TerminalScreen<W> {
     /// Creates a screen with an empty live region.
-    pub fn new(out: W, size: TerminalSize, look: OutputCapabilities) -> Self {
-        let mode = match look {
+    pub fn new(out: W, size: TerminalSize, capabilities: OutputCapabilities) -> Self {
+        let mode = match capabilities {
             OutputCapabilities::Plain => OutputMode::Plain(PlainOutput::default()),
             OutputCapabilities::Live(colour) => OutputMode::Live(LiveScreen::new(colour)),
         };
@@ -157,7 +158,7 @@ impl<W: io::Write> TerminalScreen<W> {
     /// See [`TerminalScreen::show_answer`].
     pub fn print_lines(&mut self, lines: &[StyledLine]) -> io::Result<()> {
         match &mut self.mode {
-            OutputMode::Plain(passing) => passing.write_lines(&mut self.out, lines),
+            OutputMode::Plain(plain_output) => plain_output.write_lines(&mut self.out, lines),
             OutputMode::Live(live) => {
                 live.mark_interrupted();
                 self.draw_lines(lines)
@@ -236,7 +237,7 @@ impl<W: io::Write> TerminalScreen<W> {
     /// See [`TerminalScreen::show_answer`].
     pub fn finish_text(&mut self) -> io::Result<()> {
         match &mut self.mode {
-            OutputMode::Plain(passing) => passing.finish_text(&mut self.out),
+            OutputMode::Plain(plain_output) => plain_output.finish_text(&mut self.out),
             OutputMode::Live(live) => {
                 let rest = live.finish_text(self.size);
                 self.draw_lines(&rest)
@@ -266,11 +267,13 @@ impl<W: io::Write> TerminalScreen<W> {
         self.size
     }
 
-    fn show_text(&mut self, voice: TextSource, piece: &str) -> io::Result<()> {
+    fn show_text(&mut self, source: TextSource, piece: &str) -> io::Result<()> {
         match &mut self.mode {
-            OutputMode::Plain(passing) => passing.write_piece(&mut self.out, voice, piece),
+            OutputMode::Plain(plain_output) => {
+                plain_output.write_piece(&mut self.out, source, piece)
+            }
             OutputMode::Live(live) => {
-                let mut lines = live.switch_source(voice, self.size);
+                let mut lines = live.switch_source(source, self.size);
                 lines.extend(live.push_text(piece, self.size));
                 if lines.is_empty() && live.is_costly_to_draw() {
                     Ok(())

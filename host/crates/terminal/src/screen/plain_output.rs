@@ -25,14 +25,14 @@ impl PlainOutput {
     pub(super) fn write_piece(
         &mut self,
         out: &mut impl io::Write,
-        voice: TextSource,
+        source: TextSource,
         piece: &str,
     ) -> io::Result<()> {
-        if self.source.is_some_and(|last| last != voice) {
+        if self.source.is_some_and(|last| last != source) {
             self.finish_text(out)?;
             out.write_all(b"\n")?;
         }
-        self.source = Some(voice);
+        self.source = Some(source);
         let mut piece = piece.replace("\r\n", "\n");
         if std::mem::take(&mut self.is_after_return) && !piece.starts_with('\n') {
             piece.insert(0, '\r');

@@ -177,9 +177,9 @@ const fn command_entry(
     aliases: &'static [&'static str],
     argument: CommandArgumentKind,
     help: &'static str,
-    fits: &'static [InputState],
+    available_in: &'static [InputState],
 ) -> SlashCommandEntry {
-    SlashCommandEntry { name, aliases, argument, help, available_in: fits }
+    SlashCommandEntry { name, aliases, argument, help, available_in }
 }
 
 impl InputState {

@@ -96,8 +96,8 @@ impl ModelSources {
             Some(ProviderChoice::Provider(provider)) => {
                 return self.choose_from_provider(*provider, flag.or(variable));
             }
-            Some(asked @ ProviderChoice::Plugin(_)) => {
-                let chosen = self.model_at_provider(asked, flag.map(|(name, _)| name))?;
+            Some(provider_choice @ ProviderChoice::Plugin(_)) => {
+                let chosen = self.model_at_provider(provider_choice, flag.map(|(name, _)| name))?;
                 return Ok(chosen.with_reason("the flag --provider names it"));
             }
             None => {}
@@ -127,9 +127,9 @@ impl ModelSources {
         let own = own.and_then(|name| Some((self.env.get(name)?, SettingOrigin::Variable(name))));
         match named.or(own) {
             Some((name, origin)) => {
-                let asked = ProviderChoice::Provider(provider);
+                let provider_choice = ProviderChoice::Provider(provider);
                 Ok(self
-                    .model_at_provider(&asked, Some(name))?
+                    .model_at_provider(&provider_choice, Some(name))?
                     .with_reason(format!("{origin} names it")))
             }
             None if provider.name == OFFLINE => {
@@ -148,16 +148,17 @@ impl ModelSources {
         for provider in provider::ALL {
             let variable = provider.model_variable;
             if let Some((variable, name)) = variable.and_then(|v| Some((v, self.env.get(v)?))) {
-                let why = format!("the variable {variable} names it, and nothing else is chosen");
+                let reason =
+                    format!("the variable {variable} names it, and nothing else is chosen");
                 return Ok(self
                     .model_at_provider(&ProviderChoice::Provider(provider), Some(name))?
-                    .with_reason(why));
+                    .with_reason(reason));
             }
         }
         match self.entries.iter().next() {
             Some((name, entry)) if self.entries.len() == 1 => {
-                let why = format!("[model.{name}] is the only model of the file");
-                Ok(self.model_from_entry(name, entry)?.with_reason(why))
+                let reason = format!("[model.{name}] is the only model of the file");
+                Ok(self.model_from_entry(name, entry)?.with_reason(reason))
             }
             _ => Ok(offline_model(false).with_reason("nothing else is chosen")),
         }
@@ -215,18 +216,18 @@ impl ModelSources {
     ///
     /// The provider is unknown, or it has no server.
     pub fn server_endpoint(&self, provider: &str) -> Result<ModelEndpoint, ConfigError> {
-        let asked = parse_provider(provider)?;
-        let served = match &asked {
+        let provider_choice = parse_provider(provider)?;
+        let served = match &provider_choice {
             ProviderChoice::Provider(provider) => {
                 provider.protocol.map(|protocol| (*provider, protocol))
             }
             ProviderChoice::Plugin(_) => None,
         };
         let (provider, protocol) = served.ok_or_else(|| ConfigError::Model {
-            message: format!("{} has no server", asked.name()),
+            message: format!("{} has no server", provider_choice.name()),
             hint: "name another provider".to_owned(),
         })?;
-        let entry = ModelEntry::from_provider(asked);
+        let entry = ModelEntry::from_provider(provider_choice);
         let key = self.server_key(&entry, &provider).map(|(key, _)| Secret::new(key));
         Ok(ModelEndpoint {
             key,
@@ -238,23 +239,23 @@ impl ModelSources {
     /// model itself.
     fn model_at_provider(
         &self,
-        asked: &ProviderChoice,
+        provider_choice: &ProviderChoice,
         model: Option<&str>,
     ) -> Result<ChosenModel, ConfigError> {
         if model.is_some_and(|model| model.trim().is_empty()) {
             return Err(ConfigError::Model {
                 message: "the model that is asked for has no name".to_owned(),
-                hint: format!("write {}/NAME", asked.name()),
+                hint: format!("write {}/NAME", provider_choice.name()),
             });
         }
         let name = match model {
-            Some(model) => format!("{}/{model}", asked.name()),
-            None => asked.name().into_owned(),
+            Some(model) => format!("{}/{model}", provider_choice.name()),
+            None => provider_choice.name().into_owned(),
         };
         let model = model.map(str::to_owned);
         self.model_from_entry(
             &name,
-            &ModelEntry { model, ..ModelEntry::from_provider(asked.clone()) },
+            &ModelEntry { model, ..ModelEntry::from_provider(provider_choice.clone()) },
         )
     }
 
@@ -283,17 +284,17 @@ impl ModelSources {
         let (address, key) =
             (self.server_address(entry, provider), self.server_key(entry, provider));
         let time = self.answer_time_max(entry);
-        let usual = ModelEndpoint::new(protocol, address.0, model);
+        let defaults = ModelEndpoint::new(protocol, address.0, model);
         let mut endpoint = ModelEndpoint {
             key: key.map(|(key, _)| Secret::new(key)),
             stream: self.stream && entry.stream,
-            time_max: time.map_or(usual.time_max, |(time, _)| time),
+            time_max: time.map_or(defaults.time_max, |(time, _)| time),
             temperature: entry.temperature,
             output_tokens_max: entry.max_output_tokens,
             context_tokens: entry.context_tokens,
             effort: entry.reasoning,
             tool_calling: entry.tools,
-            ..usual
+            ..defaults
         };
         endpoint.price = prices::of(&endpoint, &self.prices);
         let choice = ModelChoice::Endpoint(Box::new(endpoint));
@@ -393,8 +394,8 @@ impl ChosenModel {
         format!("check that the server runs, and its address, which comes from {origin}")
     }
 
-    fn with_reason(self, why: impl Into<String>) -> Self {
-        Self { reason: why.into(), ..self }
+    fn with_reason(self, reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), ..self }
     }
 }
 
@@ -418,10 +419,10 @@ impl ModelEntry {
     }
 }
 
-fn offline_model(on_purpose: bool) -> ChosenModel {
+fn offline_model(is_explicit: bool) -> ChosenModel {
     ChosenModel {
         name: OFFLINE.to_owned(),
-        choice: ModelChoice::Offline { is_explicit: on_purpose },
+        choice: ModelChoice::Offline { is_explicit },
         provider: ProviderChoice::Provider(provider::OFFLINE_PROVIDER),
         context_tokens: None,
         origins: ModelOrigins::NONE,
@@ -430,8 +431,10 @@ fn offline_model(on_purpose: bool) -> ChosenModel {
 }
 
 fn parse_provider(name: &str) -> Result<ProviderChoice, ConfigError> {
-    ProviderChoice::from_name(name)
-        .map_err(|nobody| ConfigError::Model { message: nobody.message, hint: nobody.hint })
+    ProviderChoice::from_name(name).map_err(|unknown_provider| ConfigError::Model {
+        message: unknown_provider.message,
+        hint: unknown_provider.hint,
+    })
 }
 
 /// Reads `LLM_TIMEOUT`, which other programs use too.

@@ -28,7 +28,7 @@ impl ModelSources {
         ConfigError::Model {
             message: format!("default_model is {name:?}, but there is no [model.{name}]"),
             hint: match nearest_match(name, self.table_names()) {
-                Some(near) => format!("did you mean {near:?}? {known}"),
+                Some(suggestion) => format!("did you mean {suggestion:?}? {known}"),
                 None => known,
             },
         }
@@ -41,27 +41,34 @@ impl ModelSources {
     /// Suggests a similar table or provider, a provider of a known model family, or a model of a
     /// provider for which a variable is set.
     fn suggest_model(&self, name: &str) -> String {
-        if let Some(near) = nearest_match(name, self.table_names()) {
-            return format!("did you mean {near:?}?");
+        if let Some(suggestion) = nearest_match(name, self.table_names()) {
+            return format!("did you mean {suggestion:?}?");
         }
         let (first, rest) = name.split_once('/').unwrap_or((name, ""));
         let providers = provider::ALL.map(|provider| provider.name);
-        if let Some(near) = nearest_match(first, providers) {
+        if let Some(suggestion) = nearest_match(first, providers) {
             let rest = if rest.is_empty() { "NAME" } else { rest };
-            return format!("did you mean {near}/{rest}?");
+            return format!("did you mean {suggestion}/{rest}?");
         }
         let last = name.rsplit('/').next().unwrap_or(name);
-        let could_have = provider::ALL.into_iter().filter(|one| one.can_serve_model(last));
-        let could_have: Vec<String> =
-            could_have.map(|provider| format!("{}/{last}", provider.name)).collect();
-        if !could_have.is_empty() {
-            return format!("if you mean the provider's model, write {}", could_have.join(" or "));
+        let matching_providers = provider::ALL.into_iter().filter(|one| one.can_serve_model(last));
+        let matching_providers: Vec<String> =
+            matching_providers.map(|provider| format!("{}/{last}", provider.name)).collect();
+        if !matching_providers.is_empty() {
+            return format!(
+                "if you mean the provider's model, write {}",
+                matching_providers.join(" or ")
+            );
         }
-        let set = provider::ALL.into_iter().filter(|one| !one.variables_set(&self.env).is_empty());
-        let set: Vec<String> = set.map(|provider| format!("{}/{name}", provider.name)).collect();
-        match set.is_empty() {
+        let configured_providers =
+            provider::ALL.into_iter().filter(|one| !one.variables_set(&self.env).is_empty());
+        let configured_providers: Vec<String> =
+            configured_providers.map(|provider| format!("{}/{name}", provider.name)).collect();
+        match configured_providers.is_empty() {
             true => format!("write PROVIDER/NAME; the providers are {}", providers.join(", ")),
-            false => format!("write PROVIDER/NAME, for example {}", set.join(" or ")),
+            false => {
+                format!("write PROVIDER/NAME, for example {}", configured_providers.join(" or "))
+            }
         }
     }
 }

@@ -22,8 +22,8 @@ pub(super) struct HttpRefusal {
     pub(super) message: &'static str,
 }
 
-pub(super) const fn http_refusal(status: StatusCode, words: &'static str) -> HttpRefusal {
-    HttpRefusal { status, message: words }
+pub(super) const fn http_refusal(status: StatusCode, message: &'static str) -> HttpRefusal {
+    HttpRefusal { status, message }
 }
 
 pub(super) const WRONG_HOST: HttpRefusal =

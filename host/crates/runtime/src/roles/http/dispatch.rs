@@ -81,11 +81,11 @@ const CONCURRENCY_EXCEEDED: HttpRefusal = HttpRefusal {
 pub(super) async fn answer_request(
     site: &HttpSite,
     peer: SocketAddr,
-    known: &KnownPeer,
+    known_peer: &KnownPeer,
     request: Request<Incoming>,
 ) -> Response<HttpBody> {
     let mut response =
-        check_and_dispatch(site, peer, known, request).await.unwrap_or_else(refusal_response);
+        check_and_dispatch(site, peer, known_peer, request).await.unwrap_or_else(refusal_response);
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -95,17 +95,17 @@ pub(super) async fn answer_request(
 async fn check_and_dispatch(
     site: &HttpSite,
     peer: SocketAddr,
-    known: &KnownPeer,
+    known_peer: &KnownPeer,
     request: Request<Incoming>,
 ) -> Result<Response<HttpBody>, HttpRefusal> {
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
     let authority = check::check_target(site.addr, site.public, method, uri, headers)?;
-    let is_talk = headers.contains_key(header::UPGRADE);
-    match site.check_credentials(uri, is_talk, headers) {
+    let is_websocket = headers.contains_key(header::UPGRADE);
+    match site.check_credentials(uri, is_websocket, headers) {
         CredentialCheckResult::Allowed => {}
         // A WebSocket handshake cannot be redirected, so the key in its address is enough.
         CredentialCheckResult::AllowedForSocket | CredentialCheckResult::Redirect { .. }
-            if is_talk => {}
+            if is_websocket => {}
         CredentialCheckResult::Redirect { location, cookie } if is_read_only_method(method) => {
             return Ok(redirect_with_cookie(&location, cookie));
         }
@@ -113,21 +113,23 @@ async fn check_and_dispatch(
         | CredentialCheckResult::Redirect { .. }
         | CredentialCheckResult::Refused => return Err(check::INVALID_TOKEN),
     }
-    known.mark_known();
-    let found = site.find_route(uri.path(), is_talk);
-    let route = found.ok_or_else(|| match site.find_route(uri.path(), !is_talk) {
-        Some(_) if !is_talk => NOT_UPGRADED,
+    known_peer.mark_known();
+    let found = site.find_route(uri.path(), is_websocket);
+    let route = found.ok_or_else(|| match site.find_route(uri.path(), !is_websocket) {
+        Some(_) if !is_websocket => NOT_UPGRADED,
         _ => NOT_FOUND,
     })?;
     site.limiter.count_request()?;
     match &route.handler {
-        RouteHandler::WebSocket(talk) => upgrade_to_websocket(site, talk, peer, request),
-        RouteHandler::Http(page) => {
-            let reading = site.limiter.acquire_read_permit()?;
+        RouteHandler::WebSocket(socket_handler) => {
+            upgrade_to_websocket(site, socket_handler, peer, request)
+        }
+        RouteHandler::Http(request_handler) => {
+            let read_permit = site.limiter.acquire_read_permit()?;
             let request = read_whole_request(authority, request).await?;
-            drop(reading);
-            let _place = site.limiter.acquire_answer_permit()?;
-            Ok(page.handle_request(request).await)
+            drop(read_permit);
+            let _permit = site.limiter.acquire_answer_permit()?;
+            Ok(request_handler.handle_request(request).await)
         }
     }
 }
@@ -177,11 +179,11 @@ async fn read_body(headers: &HeaderMap, mut body: Incoming) -> Result<Bytes, Htt
 /// Drains an oversized body, so that the client reads the refusal.
 async fn drain_oversized_body(mut body: Incoming) -> HttpRefusal {
     let drained = async {
-        let mut left = EXCESS_BYTES_MAX;
+        let mut remaining = EXCESS_BYTES_MAX;
         while let Some(Ok(frame)) = body.frame().await {
             let bytes = frame.data_ref().map_or(0, Bytes::len);
-            let Some(rest) = left.checked_sub(bytes) else { break };
-            left = rest;
+            let Some(rest) = remaining.checked_sub(bytes) else { break };
+            remaining = rest;
         }
     };
     // A client that sends for longer is cut off.
@@ -192,23 +194,23 @@ async fn drain_oversized_body(mut body: Incoming) -> HttpRefusal {
 /// Upgrades the connection to a WebSocket.
 fn upgrade_to_websocket(
     site: &HttpSite,
-    talk: &Arc<dyn WebSocketHandler>,
+    socket_handler: &Arc<dyn WebSocketHandler>,
     peer: SocketAddr,
     mut request: Request<Incoming>,
 ) -> Result<Response<HttpBody>, HttpRefusal> {
     let accept = websocket_accept_key(&request)?;
-    let mut talks = site.socket_tasks.lock().unwrap_or_else(PoisonError::into_inner);
-    while talks.try_join_next().is_some() {}
-    if talks.len() >= WEB_SOCKETS_MAX {
+    let mut socket_tasks = site.socket_tasks.lock().unwrap_or_else(PoisonError::into_inner);
+    while socket_tasks.try_join_next().is_some() {}
+    if socket_tasks.len() >= WEB_SOCKETS_MAX {
         return Err(CONCURRENCY_EXCEEDED);
     }
-    let (talk, upgrade) = (Arc::clone(talk), hyper::upgrade::on(&mut request));
-    talks.spawn(async move {
+    let (socket_handler, upgrade) = (Arc::clone(socket_handler), hyper::upgrade::on(&mut request));
+    socket_tasks.spawn(async move {
         // The upgrade fails if the client disconnects before the response is sent.
         let Ok(upgraded) = upgrade.await else { return };
         let (io, limits) = (TokioIo::new(upgraded), Some(websocket_config()));
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, limits).await;
-        talk.handle_socket(socket, peer).await;
+        socket_handler.handle_socket(socket, peer).await;
     });
     let mut response = plain_text_response(StatusCode::SWITCHING_PROTOCOLS, Bytes::new());
     let headers = response.headers_mut();

@@ -140,10 +140,10 @@ impl HttpServer {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let public = routes.iter().any(|route| route.address.public);
-        let (rate, talks) = (RequestLimiter::default(), std::sync::Mutex::default());
+        let (limiter, socket_tasks) = (RequestLimiter::default(), std::sync::Mutex::default());
         Ok(Self {
             listener,
-            site: Arc::new(HttpSite { addr, public, routes, limiter: rate, socket_tasks: talks }),
+            site: Arc::new(HttpSite { addr, public, routes, limiter, socket_tasks }),
         })
     }
 
@@ -154,18 +154,18 @@ impl HttpServer {
 
     /// Serves until the future is dropped, which ends every connection.
     pub async fn run(self) {
-        let farewells = Arc::new(Semaphore::new(REFUSALS_MAX));
-        let (mut tasks, mut open) = (JoinSet::new(), OpenConnections::default());
+        let refusal_permits = Arc::new(Semaphore::new(REFUSALS_MAX));
+        let (mut tasks, mut open_connections) = (JoinSet::new(), OpenConnections::default());
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, peer)) if open.make_room() => {
+                    Ok((stream, peer)) if open_connections.make_room() => {
                         let known = KnownPeer::default();
                         let connection = serve_connection(stream, peer, Arc::clone(&self.site), known.clone());
-                        open.add(tasks.spawn(connection), known);
+                        open_connections.add(tasks.spawn(connection), known);
                     }
                     Ok((stream, _)) => {
-                        if let Ok(place) = Arc::clone(&farewells).try_acquire_owned() {
+                        if let Ok(place) = Arc::clone(&refusal_permits).try_acquire_owned() {
                             tasks.spawn(async move {
                                 let _place = place;
                                 send_refusal(stream, TOO_MANY_CONNECTIONS).await;
@@ -182,41 +182,43 @@ impl HttpServer {
 
 /// Sends the reason for a refusal, and closes. Drains the request for a moment, because closing a
 /// TCP connection with unread data discards what was sent last.
-async fn send_refusal(mut stream: TcpStream, HttpRefusal { status, message: words }: HttpRefusal) {
+async fn send_refusal(mut stream: TcpStream, HttpRefusal { status, message }: HttpRefusal) {
     let text = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
-         connection: close\r\n\r\n{words}\n",
-        words.len() + 1
+         connection: close\r\n\r\n{message}\n",
+        message.len() + 1
     );
-    let parting = async {
+    let sending = async {
         stream.write_all(text.as_bytes()).await?;
         stream.shutdown().await?;
         tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
     };
     // A client that does not read the refusal misses it.
-    let _ = tokio::time::timeout(REFUSAL_TIME_MAX, parting).await;
+    let _ = tokio::time::timeout(REFUSAL_TIME_MAX, sending).await;
 }
 
 async fn serve_connection(
     mut stream: TcpStream,
     peer: SocketAddr,
     site: Arc<HttpSite>,
-    known: KnownPeer,
+    known_peer: KnownPeer,
 ) {
-    let ahead = match tokio::time::timeout(HEAD_TIME_MAX, head::read_head(&mut stream)).await {
-        Ok(Ok(ahead)) => ahead,
+    let buffered = match tokio::time::timeout(HEAD_TIME_MAX, head::read_head(&mut stream)).await {
+        Ok(Ok(buffered)) => buffered,
         Ok(Err(HeadError::Disconnected)) => return,
         Ok(Err(HeadError::Refused(refusal))) => return send_refusal(stream, refusal).await,
         Err(_) => return send_refusal(stream, HEAD_TIMED_OUT).await,
     };
     let service = service_fn(move |request| {
-        let (site, known) = (Arc::clone(&site), known.clone());
-        async move { Ok::<_, Infallible>(dispatch::answer_request(&site, peer, &known, request).await) }
+        let (site, known_peer) = (Arc::clone(&site), known_peer.clone());
+        async move {
+            Ok::<_, Infallible>(dispatch::answer_request(&site, peer, &known_peer, request).await)
+        }
     });
     let mut http = http1::Builder::new();
     // Every response except that of a WebSocket closes the connection; see `answer`.
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
-    let io = TokioIo::new(WriteTimeoutStream::new(stream, ahead));
+    let io = TokioIo::new(WriteTimeoutStream::new(stream, buffered));
     // A broken connection affects only its client.
     let _ = http.serve_connection(io, service).with_upgrades().await;
 }
@@ -228,25 +230,26 @@ impl HttpSite {
     fn check_credentials(
         &self,
         uri: &Uri,
-        is_talk: bool,
+        is_websocket: bool,
         headers: &HeaderMap,
     ) -> CredentialCheckResult {
-        let served =
-            self.find_route(uri.path(), is_talk).or_else(|| self.find_route(uri.path(), !is_talk));
-        let routes = served.map_or(&self.routes[..], std::slice::from_ref);
-        let mut passes =
+        let served_route = self
+            .find_route(uri.path(), is_websocket)
+            .or_else(|| self.find_route(uri.path(), !is_websocket));
+        let routes = served_route.map_or(&self.routes[..], std::slice::from_ref);
+        let mut results =
             routes.iter().map(|route| route.key.check_credentials(self.addr, uri, headers));
-        passes
-            .find(|pass| *pass != CredentialCheckResult::Refused)
+        results
+            .find(|result| *result != CredentialCheckResult::Refused)
             .unwrap_or(CredentialCheckResult::Refused)
     }
 
     /// The handler of a path: of all matching routes, the one with the longest path.
-    fn find_route(&self, path: &str, is_talk: bool) -> Option<&HttpRoute> {
-        let fits = |route: &&HttpRoute| {
-            matches!(route.handler, RouteHandler::WebSocket(_)) == is_talk
+    fn find_route(&self, path: &str, is_websocket: bool) -> Option<&HttpRoute> {
+        let is_match = |route: &&HttpRoute| {
+            matches!(route.handler, RouteHandler::WebSocket(_)) == is_websocket
                 && route.address.serves_path(path)
         };
-        self.routes.iter().filter(fits).max_by_key(|route| route.address.path.len())
+        self.routes.iter().filter(is_match).max_by_key(|route| route.address.path.len())
     }
 }

@@ -67,26 +67,22 @@ struct CachedReadDecision {
 }
 
 impl ReadDecisionCache {
-    fn cached_decision(&self, about: &Value, edition: u64) -> Option<AdmittedCall> {
-        let looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = looks.get(&about.to_string())?;
-        let holds =
-            look.policy_revision == edition && look.decided_at.elapsed() < DECISION_TIME_MAX;
-        holds.then(|| look.call.clone_for_rerun())
+    fn cached_decision(&self, run_arguments: &Value, policy_revision: u64) -> Option<AdmittedCall> {
+        let decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = decisions.get(&run_arguments.to_string())?;
+        let is_valid = cached.policy_revision == policy_revision
+            && cached.decided_at.elapsed() < DECISION_TIME_MAX;
+        is_valid.then(|| cached.call.clone_for_rerun())
     }
 
-    fn store_decision(&self, about: &Value, edition: u64, call: &AdmittedCall) {
-        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if looks.len() >= CACHED_DECISIONS_MAX {
-            looks.clear();
+    fn store_decision(&self, run_arguments: &Value, policy_revision: u64, call: &AdmittedCall) {
+        let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if decisions.len() >= CACHED_DECISIONS_MAX {
+            decisions.clear();
         }
-        looks.insert(
-            about.to_string(),
-            CachedReadDecision {
-                decided_at: Instant::now(),
-                policy_revision: edition,
-                call: call.clone(),
-            },
+        decisions.insert(
+            run_arguments.to_string(),
+            CachedReadDecision { decided_at: Instant::now(), policy_revision, call: call.clone() },
         );
     }
 }
@@ -94,9 +90,9 @@ impl ReadDecisionCache {
 impl HttpRequestHandler for PluginRequestHandler {
     fn handle_request(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response<HttpBody>> {
         Box::pin(async move {
-            let only_looks = [Method::GET, Method::HEAD].contains(request.method());
-            match self.admit_request(&request, only_looks).await {
-                Ok(call) => self.serve_request(call, only_looks, request).await,
+            let is_read_only = [Method::GET, Method::HEAD].contains(request.method());
+            match self.admit_request(&request, is_read_only).await {
+                Ok(call) => self.serve_request(call, is_read_only, request).await,
                 Err(report) => {
                     self.report_failure(&report);
                     denied_response()
@@ -110,20 +106,23 @@ impl PluginRequestHandler {
     async fn admit_request(
         &self,
         request: &Request<Full<Bytes>>,
-        only_looks: bool,
+        is_read_only: bool,
     ) -> Result<AdmittedCall, Box<CallReport>> {
-        let about = json!({ "method": request.method().as_str(), "path": request.uri().path() });
-        let edition = self.roles.registry().gate().policy_store.current().revision;
-        let may_share = only_looks && !self.roles.is_audit_failing();
-        if let Some(call) =
-            self.decision_cache.cached_decision(&about, edition).filter(|_| may_share)
+        let run_arguments =
+            json!({ "method": request.method().as_str(), "path": request.uri().path() });
+        let policy_revision = self.roles.registry().gate().policy_store.current().revision;
+        let may_reuse = is_read_only && !self.roles.is_audit_failing();
+        if let Some(call) = self
+            .decision_cache
+            .cached_decision(&run_arguments, policy_revision)
+            .filter(|_| may_reuse)
         {
             return Ok(call);
         }
         let context = self.roles.new_call_context(&self.session_id);
-        let call = self.role_plugin.admit_run(RoleRunKind::Http, context, &about).await?;
-        if only_looks {
-            self.decision_cache.store_decision(&about, edition, &call);
+        let call = self.role_plugin.admit_run(RoleRunKind::Http, context, &run_arguments).await?;
+        if is_read_only {
+            self.decision_cache.store_decision(&run_arguments, policy_revision, &call);
         }
         Ok(call)
     }
@@ -133,22 +132,25 @@ impl PluginRequestHandler {
     async fn serve_request(
         &self,
         call: AdmittedCall,
-        only_looks: bool,
+        is_read_only: bool,
         request: Request<Full<Bytes>>,
     ) -> Response<HttpBody> {
-        let player = self.role_plugin.clone();
-        let playing =
-            if only_looks { player.start_silent_run(&call) } else { player.start_run(&call) };
-        let (inbox, seat) = (self.inbox.clone(), self.ui_session.clone());
+        let role_plugin = self.role_plugin.clone();
+        let role_run = if is_read_only {
+            role_plugin.start_silent_run(&call)
+        } else {
+            role_plugin.start_run(&call)
+        };
+        let (inbox, ui_session) = (self.inbox.clone(), self.ui_session.clone());
         let ServedRequest { response, report } =
-            player.plugin().serve_request(call, inbox, seat, request);
-        let tell = Arc::clone(&self.message_sink);
+            role_plugin.plugin().serve_request(call, inbox, ui_session, request);
+        let message_sink = Arc::clone(&self.message_sink);
         tokio::spawn(async move {
             let report = report.await;
             if let Some(why) = failure_reason(&report) {
-                tell(&format!("{}: a request failed: {why}", player.name()));
+                message_sink(&format!("{}: a request failed: {why}", role_plugin.name()));
             }
-            playing.finish(&report);
+            role_run.finish(&report);
         });
         response.await
     }

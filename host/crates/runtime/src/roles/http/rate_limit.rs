@@ -57,20 +57,20 @@ impl TokenBucket {
         let now = Instant::now();
         let more = now.duration_since(self.refilled_at).as_secs_f64() * self.per_second;
         (self.tokens, self.refilled_at) = ((self.tokens + more).min(self.burst_max), now);
-        let is_there = self.tokens >= 1.0;
-        self.tokens -= if is_there { 1.0 } else { 0.0 };
-        is_there
+        let has_token = self.tokens >= 1.0;
+        self.tokens -= if has_token { 1.0 } else { 0.0 };
+        has_token
     }
 }
 
 impl Default for RequestLimiter {
     fn default() -> Self {
         let bucket = Mutex::new(TokenBucket::new(REQUESTS_PER_SECOND, BURST_MAX));
-        let places = |count| Arc::new(Semaphore::new(count));
+        let permits = |count| Arc::new(Semaphore::new(count));
         Self {
             bucket,
-            answer_permits: places(CONCURRENT_ANSWERS_MAX),
-            read_permits: places(CONCURRENT_READS_MAX),
+            answer_permits: permits(CONCURRENT_ANSWERS_MAX),
+            read_permits: permits(CONCURRENT_READS_MAX),
         }
     }
 }
@@ -116,9 +116,9 @@ mod tests {
         let rate = RequestLimiter::default();
         let bodies: Vec<_> = (0..64).map(|_| rate.acquire_read_permit().unwrap()).collect();
         assert_eq!(rate.acquire_read_permit().err(), Some(LimitExceeded::Concurrency));
-        let places: Vec<_> = (0..16).map(|_| rate.acquire_answer_permit().unwrap()).collect();
+        let permits: Vec<_> = (0..16).map(|_| rate.acquire_answer_permit().unwrap()).collect();
         assert_eq!(rate.acquire_answer_permit().err(), Some(LimitExceeded::Concurrency));
-        drop((bodies, places));
+        drop((bodies, permits));
         assert!(rate.acquire_read_permit().is_ok() && rate.acquire_answer_permit().is_ok());
     }
 }

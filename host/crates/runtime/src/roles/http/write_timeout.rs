@@ -37,14 +37,15 @@ impl WriteTimeoutStream {
     fn with_write_timeout<T>(
         &mut self,
         context: &mut Context<'_>,
-        sent: Poll<io::Result<T>>,
+        result: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        if sent.is_ready() {
+        if result.is_ready() {
             self.write_deadline = None;
-            return sent;
+            return result;
         }
-        let patience = self.write_deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_TIME_MAX)));
-        patience.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let write_deadline =
+            self.write_deadline.get_or_insert_with(|| Box::pin(sleep(WRITE_TIME_MAX)));
+        write_deadline.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -69,17 +70,17 @@ impl AsyncWrite for WriteTimeoutStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let sent = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.with_write_timeout(context, sent)
+        let result = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.with_write_timeout(context, result)
     }
 
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
+        slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let sent = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.with_write_timeout(context, sent)
+        let result = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.with_write_timeout(context, result)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -107,9 +108,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let silent = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
-        let sent =
+        let result =
             WriteTimeoutStream::new(stream, Bytes::new()).write_all(&vec![0; 64 << 20]).await;
-        assert_eq!(sent.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(result.unwrap_err().kind(), io::ErrorKind::TimedOut);
         drop(silent);
     }
 }

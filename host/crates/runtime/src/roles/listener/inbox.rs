@@ -44,8 +44,8 @@ impl InputQueue {
     /// Waits for a place and reserves it, for a source that can wait before it reads. Returns
     /// `None` if the session has ended.
     pub async fn reserve_slot(&self) -> Option<ReservedInputSlot> {
-        let place = self.0.clone().reserve_owned().await.ok()?;
-        Some(ReservedInputSlot { input_queue: self.clone(), permit: Mutex::new(Some(place)) })
+        let permit = self.0.clone().reserve_owned().await.ok()?;
+        Some(ReservedInputSlot { input_queue: self.clone(), permit: Mutex::new(Some(permit)) })
     }
 }
 
@@ -57,9 +57,9 @@ impl SessionInbox for InputQueue {
 
 impl SessionInbox for ReservedInputSlot {
     fn submit_input(&self, text: String, origin: InputOrigin) -> Result<(), SubmissionError> {
-        let place = self.permit.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match place {
-            Some(place) => drop(place.send(build_user_message(text, origin))),
+        let permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match permit {
+            Some(permit) => drop(permit.send(build_user_message(text, origin))),
             None => self.input_queue.push(build_user_message(text, origin))?,
         }
         Ok(())
@@ -76,8 +76,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_taken_is_kept_in_order_and_the_rest_is_told() {
-        let (tray, mut inputs) = InputQueue::new();
-        let put = |text: String| tray.push(UserInputMessage::from(text.as_str()));
+        let (input_queue, mut inputs) = InputQueue::new();
+        let put = |text: String| input_queue.push(UserInputMessage::from(text.as_str()));
         for n in 0..INPUTS_WAITING_MAX {
             assert_eq!(put(n.to_string()), Ok(()));
         }
@@ -86,17 +86,17 @@ mod tests {
         assert_eq!(put("more".to_owned()), Ok(()));
         drop(inputs);
         assert_eq!(put("late".to_owned()), Err(SubmissionError::Ended));
-        assert!(tray.reserve_slot().await.is_none());
+        assert!(input_queue.reserve_slot().await.is_none());
     }
 
     #[tokio::test]
     async fn a_place_that_is_kept_is_nobody_elses() {
-        let (tray, mut inputs) = InputQueue::new();
+        let (input_queue, mut inputs) = InputQueue::new();
         let origin =
             || InputOrigin { plugin: "lines".parse().unwrap(), label: None, connection: None };
-        let put = |text: &str| tray.submit_input(text.to_owned(), origin());
+        let put = |text: &str| input_queue.submit_input(text.to_owned(), origin());
         (1..INPUTS_WAITING_MAX).for_each(|_| assert_eq!(put("another"), Ok(())));
-        let kept = tray.reserve_slot().await.unwrap();
+        let kept = input_queue.reserve_slot().await.unwrap();
         assert_eq!(put("more"), Err(SubmissionError::Full));
         assert_eq!(kept.submit_input("kept".to_owned(), origin()), Ok(()));
         assert_eq!(kept.submit_input("and one".to_owned(), origin()), Err(SubmissionError::Full));

@@ -76,11 +76,11 @@ impl SessionListener {
     pub async fn start(&self) -> Result<(), String> {
         let call =
             self.admit_signal("start", None).await.map_err(|report| failure_text(&report))?;
-        let playing = self.role_plugin.start_run(&call);
+        let role_run = self.role_plugin.start_run(&call);
         let report = self.listener_for_call(call).start().await;
         let why = failure_reason(&report);
         self.connections.has_started.store(why.is_none(), Ordering::Relaxed);
-        playing.finish(&report);
+        role_run.finish(&report);
         why.map_or(Ok(()), Err)
     }
 
@@ -90,10 +90,10 @@ impl SessionListener {
             return;
         }
         let Ok(call) = self.admit_signal("stop", None).await else { return };
-        let playing = self.role_plugin.start_run(&call);
+        let role_run = self.role_plugin.start_run(&call);
         let report = self.listener_for_call(call).stop().await;
         self.report_failure(&report);
-        playing.finish(&report);
+        role_run.finish(&report);
     }
 
     /// Delivers a signal to the plugin and returns its replies. Inputs go to `inbox`.
@@ -110,19 +110,20 @@ impl SessionListener {
                 return Vec::new();
             }
         };
-        let playing = self.role_plugin.start_run(&call);
+        let role_run = self.role_plugin.start_run(&call);
         let listener = self.role_plugin.plugin().create_listener(call, inbox);
         let SignalResult { replies, report } = listener.handle_signal(connection, signal).await;
         self.report_failure(&report);
-        playing.finish(&report);
+        role_run.finish(&report);
         replies
     }
 
     /// Sends the answer to an input to the input's connection, if that is still open.
     pub fn deliver_answer(&self, connection: &str, answer: &str) {
-        let open = self.connections.answer_senders.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(line) = open.get(connection) else { return };
-        if line.try_send(answer.to_owned()).is_err() {
+        let answer_senders =
+            self.connections.answer_senders.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(answer_sender) = answer_senders.get(connection) else { return };
+        if answer_sender.try_send(answer.to_owned()).is_err() {
             (self.message_sink)(&format!(
                 "{}: {connection} takes no answer",
                 self.role_plugin.name()
@@ -142,13 +143,13 @@ impl SessionListener {
 
     /// Opens a connection of this kind.
     pub fn open_connection(self: &Arc<Self>, kind: &str) -> ListenerConnection {
-        let (line, answers) = mpsc::channel(ANSWERS_WAITING_MAX);
+        let (answer_sender, answers) = mpsc::channel(ANSWERS_WAITING_MAX);
         let number = self.connections.opened_count.fetch_add(1, Ordering::Relaxed) + 1;
         self.connections.open_count.fetch_add(1, Ordering::Relaxed);
         let name = format!("{kind}-{number}");
-        let mut open =
+        let mut answer_senders =
             self.connections.answer_senders.lock().unwrap_or_else(PoisonError::into_inner);
-        open.insert(name.clone(), line);
+        answer_senders.insert(name.clone(), answer_sender);
         ListenerConnection { listener: Arc::clone(self), name, answers }
     }
 
@@ -157,12 +158,12 @@ impl SessionListener {
         signal: &str,
         connection: Option<&str>,
     ) -> Result<AdmittedCall, Box<CallReport>> {
-        let about = match connection {
+        let run_arguments = match connection {
             Some(connection) => json!({ "signal": signal, "connection": connection }),
             None => json!({ "signal": signal }),
         };
         let context = self.roles.new_call_context(&self.session_id);
-        self.role_plugin.admit_run(RoleRunKind::Listener, context, &about).await
+        self.role_plugin.admit_run(RoleRunKind::Listener, context, &run_arguments).await
     }
 
     fn listener_for_call(&self, call: AdmittedCall) -> PluginListener {
@@ -194,9 +195,9 @@ impl ListenerConnection {
 
 impl Drop for ListenerConnection {
     fn drop(&mut self) {
-        let mut open =
+        let mut answer_senders =
             self.listener.connections.answer_senders.lock().unwrap_or_else(PoisonError::into_inner);
-        open.remove(&self.name);
+        answer_senders.remove(&self.name);
         self.listener.connections.open_count.fetch_sub(1, Ordering::Relaxed);
     }
 }

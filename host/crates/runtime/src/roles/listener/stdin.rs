@@ -70,27 +70,29 @@ fn read_line(input: &mut impl BufRead) -> Option<InputLine> {
 /// Delivers each line to a listener and prints its replies, until the session ends. A line is read
 /// only when an input has room to wait, so that piped lines do not overflow the queue.
 pub async fn deliver_lines(
-    ear: Arc<SessionListener>,
+    listener: Arc<SessionListener>,
     mut lines: mpsc::Receiver<InputLine>,
     print: Arc<dyn Fn(&str) + Send + Sync>,
     ended: oneshot::Sender<()>,
 ) {
     let mut ended = Some(ended);
-    let mut desk = StdinConnection { connection: ear.open_connection("stdin"), print };
-    let tray: Arc<dyn SessionInbox> = Arc::new(ear.input_queue.clone());
-    let mut is_open =
-        desk.deliver_signal(ListenerSignal::Opened("standard input".to_owned()), &tray).await;
+    let mut stdin_connection =
+        StdinConnection { connection: listener.open_connection("stdin"), print };
+    let input_queue: Arc<dyn SessionInbox> = Arc::new(listener.input_queue.clone());
+    let mut is_open = stdin_connection
+        .deliver_signal(ListenerSignal::Opened("standard input".to_owned()), &input_queue)
+        .await;
     loop {
         let (signal, inbox) = tokio::select! {
             biased;
-            answer = desk.connection.answers.recv() => match answer {
-                Some(answer) => (ListenerSignal::Answered(answer), Arc::clone(&tray)),
+            answer = stdin_connection.connection.answers.recv() => match answer {
+                Some(answer) => (ListenerSignal::Answered(answer), Arc::clone(&input_queue)),
                 None => break,
             },
-            heard = next_signal(&mut lines, &ear.input_queue), if is_open => match heard {
+            heard = next_signal(&mut lines, &listener.input_queue), if is_open => match heard {
                 Some((Some(signal), kept)) => (signal, Arc::new(kept) as Arc<dyn SessionInbox>),
                 Some((None, _)) => {
-                    (ear.message_sink)(&format!("a line of more than {LINE_BYTES_MAX} bytes is passed over"));
+                    (listener.message_sink)(&format!("a line of more than {LINE_BYTES_MAX} bytes is passed over"));
                     continue;
                 }
                 None => { is_open = false; continue; }
@@ -101,24 +103,24 @@ pub async fn deliver_lines(
                 continue;
             }
         };
-        is_open &= desk.deliver_signal(signal, &inbox).await;
+        is_open &= stdin_connection.deliver_signal(signal, &inbox).await;
     }
-    desk.connection.deliver_signal(ListenerSignal::Closed).await;
+    stdin_connection.connection.deliver_signal(ListenerSignal::Closed).await;
 }
 
 /// The next line, with a reserved place for its input, and without a signal if it was too long.
 /// Returns `None` at the end. No line is lost when the future is dropped.
 async fn next_signal(
     lines: &mut mpsc::Receiver<InputLine>,
-    tray: &InputQueue,
+    input_queue: &InputQueue,
 ) -> Option<(Option<ListenerSignal>, ReservedInputSlot)> {
-    let kept = tray.reserve_slot().await?;
+    let slot = input_queue.reserve_slot().await?;
     let signal = match lines.recv().await? {
         InputLine::Text(line) => Some(ListenerSignal::Text(line)),
         InputLine::Binary(bytes) => Some(ListenerSignal::Binary(bytes)),
         InputLine::TooLong => None,
     };
-    Some((signal, kept))
+    Some((signal, slot))
 }
 
 struct StdinConnection {

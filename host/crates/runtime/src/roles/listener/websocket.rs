@@ -44,8 +44,8 @@ impl WebSocketHandler for WebSocketAcceptor {
         let bucket = TokenBucket::new(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE_MAX);
         let mut ping = interval(PING_INTERVAL);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let speech = WebSocketSession { connection, socket, bucket, ping, is_quiet: false };
-        Box::pin(speech.run_session(peer))
+        let session = WebSocketSession { connection, socket, bucket, ping, is_quiet: false };
+        Box::pin(session.run_session(peer))
     }
 }
 

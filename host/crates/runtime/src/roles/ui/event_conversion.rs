@@ -120,14 +120,14 @@ fn tool_call_request(confirmation_id: u64, request: &ApprovalRequest) -> UiToolC
         tool: request.call.tool.to_string(),
         arguments,
         security_warning: Some(security_warning(request)),
-        extra: request.request.as_deref().map(|shown| json!({ "request": shown }).to_string()),
+        extra: request.request.as_deref().map(|preview| json!({ "request": preview }).to_string()),
     }
 }
 
 /// Describes the access with all data that would leave, the reason for the question, and the
 /// plugin's powers.
 fn security_warning(request: &ApprovalRequest) -> String {
-    let act = access_description(request);
+    let access_text = access_description(request);
     let powers = match &request.capabilities[..] {
         [] => String::new(),
         powers => format!(" {} can: {}.", request.call.tool.plugin, powers.join("; ")),
@@ -137,14 +137,14 @@ fn security_warning(request: &ApprovalRequest) -> String {
         " {} is version {}, digest {digest}.",
         request.call.tool.plugin, request.plugin_version
     );
-    format!("{act}Asked because of: {}.{powers}{plugin}", request.reason)
+    format!("{access_text}Asked because of: {}.{powers}{plugin}", request.reason)
 }
 
 /// Describes the access of a running call, each part on lines of its own; empty for a call.
 fn access_description(request: &ApprovalRequest) -> String {
     let ApprovalSubject::Access { what } = &request.subject else { return String::new() };
     match request.request.as_deref() {
-        Some(shown) => format!("It wants to {what}.{}\n", request_parts_text(shown)),
+        Some(preview) => format!("It wants to {what}.{}\n", request_parts_text(preview)),
         None => format!("It wants to {what}. "),
     }
 }
@@ -161,12 +161,12 @@ fn request_parts_text(request: &RequestPreview) -> String {
     }
     if let Some(body) = &request.body {
         let kind = body.media_type.as_deref().map_or("no type".to_owned(), text::escape_line);
-        let form = match body.encoding {
+        let encoding_note = match body.encoding {
             BodyEncoding::Text => "",
             BodyEncoding::Hex => ", not text, in hexadecimal",
         };
         let bytes = body.length_bytes;
-        parts += &format!("\nbody: {kind}, {bytes} bytes{form}, blake3 {}", body.digest);
+        parts += &format!("\nbody: {kind}, {bytes} bytes{encoding_note}, blake3 {}", body.digest);
         // The bar marks each line, so that no line looks like another part.
         let lines = body.content.split('\n').map(|line| format!("\n│ {}", text::escape_line(line)));
         parts.extend(lines);

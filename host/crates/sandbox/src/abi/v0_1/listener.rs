@@ -39,13 +39,13 @@ pub(super) async fn handle_signal(
 ) -> wasmtime::Result<Result<Vec<ListenerReply>, ToolReturnValue>> {
     let guest = listener.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
     let bytes_max = store.data().output_bytes_max();
-    let ledger = store.data().run_context.effect_log.clone();
+    let effect_log = store.data().run_context.effect_log.clone();
     let result = guest.call_handle(store, &connection, &signal_to_wit(signal)).await?;
     let replies = |replies: Vec<wit::Reply>| {
         let known = replies.into_iter().filter_map(|reply| {
             let known = reply_from_wit(reply);
             if known.is_none() {
-                ledger.log_line(LogLevel::Warn, "a reply of an unknown kind was left out");
+                effect_log.log_line(LogLevel::Warn, "a reply of an unknown kind was left out");
             }
             known
         });

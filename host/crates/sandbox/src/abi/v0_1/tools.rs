@@ -58,12 +58,12 @@ fn tool_from_wit(spec: wit::ToolSpec) -> UncheckedTool {
 }
 
 /// The context of a call. `user_id` is the user whose data the guest keeps.
-pub(super) fn call_context(call: &AdmittedCall, case: &RunContext) -> wit::CallContext {
-    let (context, time_left) = (call.context(), case.clock.remaining_time());
+pub(super) fn call_context(call: &AdmittedCall, run_context: &RunContext) -> wit::CallContext {
+    let (context, time_left) = (call.context(), run_context.clock.remaining_time());
     wit::CallContext {
         call_id: context.call_id.clone(),
         session_id: context.session_id.clone(),
-        user_id: case.data_owner().user,
+        user_id: run_context.data_owner().user,
         conversation_id: context.conversation_id.clone(),
         deadline_ms: Some(u32::try_from(time_left.as_millis()).unwrap_or(u32::MAX)),
         extra: Some(format!(r#"{{"host_started_ms":{}}}"#, runtime::started_ms())),
@@ -127,11 +127,14 @@ fn content_bytes(content: &wit::Content) -> usize {
             link.uri.len() + texts.into_iter().map(optional).sum::<usize>()
         }
         wit::Content::Embedded(contents) => {
-            let held = match &contents.data {
+            let data_bytes = match &contents.data {
                 wit::ResourceData::Text(text) | wit::ResourceData::Other(text) => text.len(),
                 wit::ResourceData::Binary(data) => data.len(),
             };
-            held + contents.uri.len() + optional(&contents.media_type) + optional(&contents.extra)
+            data_bytes
+                + contents.uri.len()
+                + optional(&contents.media_type)
+                + optional(&contents.extra)
         }
     };
     bytes + size_of::<wit::Content>()
