@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Longest source file in lines, tests included.
-const FILE_LINES_MAX: usize = 500;
+const FILE_LINES_MAX: usize = 600;
 
 /// Packages that only the listed `Cargo.toml` files may name.
 const OWNERS: [(&str, &[&str]); 6] = [

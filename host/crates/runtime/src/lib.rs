@@ -20,7 +20,7 @@
 //! - [`session`]: selects, configures and runs sessions.
 //! - [`services`]: state, timers, messages and packages for plugins.
 //! - [`timekeeper`]: fires timers while the program runs.
-//! - [`whole_file`]: replaces files atomically.
+//! - [`atomic_file`]: replaces files atomically.
 
 pub mod atomic_file;
 pub mod config;

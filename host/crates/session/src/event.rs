@@ -1,9 +1,9 @@
 //! The events that a session sends to its front ends.
 //!
 //! The enum is closed, but a new kind of event breaks only the front ends that match without a
-//! wildcard: `cli/events` and `roles/ui/told.rs` of the host. The others ignore events that they do
-//! not know. Event texts come from models, plugins and servers; a front end passes them through
-//! [`sallyport_contract::text`] before it prints them to a terminal.
+//! wildcard: `cli/events` and `roles/ui/event_conversion.rs` of the host. The others ignore events
+//! that they do not know. Event texts come from models, plugins and servers; a front end passes
+//! them through [`sallyport_contract::text`] before it prints them to a terminal.
 
 use std::{fmt, time::Duration};
 

@@ -73,7 +73,7 @@ fn check_names(manifest: &Manifest, grant: &Grant) {
     let request = &manifest.request;
     // A program of this machine has no way to name its variables.
     let names_any =
-        request.capabilities.iter().any(|asked| asked.wish == RequestedCapability::Process);
+        request.capabilities.iter().any(|asked| asked.requested == RequestedCapability::Process);
     for name in grant.env().iter().filter(|_| !names_any) {
         assert!(request.env.iter().any(|asked| asked.name == *name), "{name}");
     }
@@ -86,7 +86,7 @@ fn check_names(manifest: &Manifest, grant: &Grant) {
     }
     for secret in grant.secrets() {
         let is_asked = request.secrets.iter().any(|asked| {
-            asked.name == secret.name && (asked.reveal || secret.way != SecretUse::Reveal)
+            asked.name == secret.name && (asked.reveal || secret.usage != SecretUse::Reveal)
         });
         assert!(is_asked, "{}", secret.name);
     }
@@ -94,7 +94,7 @@ fn check_names(manifest: &Manifest, grant: &Grant) {
 
 /// Of the capabilities there is what is requested, and nothing else.
 fn check_capabilities(manifest: &Manifest, grant: &Grant) {
-    let wishes = || manifest.request.capabilities.iter().map(|request| &request.wish);
+    let wishes = || manifest.request.capabilities.iter().map(|request| &request.requested);
     for capability in Capability::ALL {
         let is_asked = wishes().any(|wish| wish.capability() == capability);
         // Scratches of other names are not granted.

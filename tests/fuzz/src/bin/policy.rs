@@ -60,7 +60,7 @@ fn read(tier: PolicyTier, text: &str) -> Option<PolicyFile> {
 fn check_guard(policy: &Policy, text: &str, situation: &Situation) {
     let (own, home) = ([Path::new(HOME).join(".config/sallyport")], Path::new(HOME));
     let real = |path: &Path| path.to_owned();
-    let around = MachineFacts { own: &own, home: Some(home), real: &real };
+    let around = MachineFacts { host_paths: &own, home: Some(home), resolve_links: &real };
     if policy.check_guarded_folders(&around).is_ok() && !text.contains("sensitive") {
         for mount in situation.grant(policy).fs() {
             for closed in [home.join(".ssh"), own[0].clone()] {
@@ -97,11 +97,11 @@ fn check_explanations(policy: &Policy, situation: &Situation) {
         assert_eq!(holds, grant.has_capability(capability), "{capability}: {}", found.reason);
     }
     let outlook = policy.expected_verdict(situation.tool(), DIGEST, &grant);
-    let is_settled = outlook.matched.iter().all(|matched| matched.counted);
+    let is_settled = outlook.matched.iter().all(|matched| matched.is_counted);
     assert!(!is_settled || outlook.decision == call.decision, "{}", outlook.reason);
     let tools = BTreeSet::from([situation.tool().tool.clone()]);
     policy.find_remarks(&BTreeMap::from([(situation.tool().plugin.clone(), tools)]));
-    assert!(policy.example_results().all(|example| example.got == example.expected));
+    assert!(policy.example_results().all(|example| example.actual == example.expected));
 }
 
 /// A rule that denies and an entry that denies do so, whatever else there is.
@@ -224,7 +224,7 @@ fn capability_amounts(grant: &Grant) -> [u128; 8] {
         grant.notify().map_or(0, |notify| notify.per_minute.into()),
         grant.ui().map_or(0, |ui| ui.confirm.into()),
         grant.process().map_or(0, |process| process.network.into()),
-        grant.process().map_or(0, |process| process.unwalled.into()),
+        grant.process().map_or(0, |process| process.unsandboxed.into()),
     ]
 }
 
@@ -297,7 +297,7 @@ fn check_learning(policy: &Policy, user: &str, request: &str, situation: &Situat
     situation
         .pages()
         .iter()
-        .for_each(|page| learned.record_refusal(RefusedAccess::Page(page.clone())));
+        .for_each(|page| learned.record_refusal(RefusedAccess::OpenUrl(page.clone())));
     Capability::ALL
         .into_iter()
         .for_each(|of| learned.record_refusal(RefusedAccess::Capability(of)));

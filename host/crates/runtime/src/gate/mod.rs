@@ -1,11 +1,11 @@
 //! The gate: everything between a call and its effects, from the policy files to the audit.
 //!
-//! - [`standing`]: the policy that is currently in force.
+//! - [`policy_store`]: the policy that is currently in force.
 //! - [`approver`]: turns a decision into a yes or a no, and asks the user where needed.
-//! - [`rulebook`]: the only writer of the user's policy.
-//! - [`needed`]: the grants that a run was missing.
+//! - [`user_policy`]: the only writer of the user's policy.
+//! - [`missing_grants`]: the grants that a run was missing.
 //! - `warden`: decides what the running calls of one plugin may do.
-//! - [`audited`]: one record for each decision and each call.
+//! - [`audited_registry`]: one record for each decision and each call.
 //! - `call_limits`: the limits that count the calls of all plugins together.
 //!
 //! The registry consults the gate before a call, and the sandbox does while a call runs.

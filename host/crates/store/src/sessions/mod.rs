@@ -115,8 +115,9 @@ impl<'s> SessionStore<'s> {
     ///
     /// # Errors
     ///
-    /// [`StoreError::WentOn`] if the session has another number of records by now; no session has
-    /// this id; there are too many records or one is too long; or the database cannot be written.
+    /// [`StoreError::ConcurrentAppend`] if the session has another number of records by now; no
+    /// session has this id; there are too many records or one is too long; or the database cannot
+    /// be written.
     pub fn append_records(
         self,
         id: &str,

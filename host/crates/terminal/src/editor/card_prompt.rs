@@ -33,7 +33,7 @@ const BOLD: Style = Style::new().bold();
 /// The result of showing a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CardAnswer {
-    /// A key that answers it: neither [`ApprovalChoice::More`] nor [`ApprovalChoice::Other`].
+    /// A key that answers it: neither [`ApprovalChoice::More`] nor [`ApprovalChoice::Ignored`].
     Key(ApprovalChoice),
     /// The question was withdrawn.
     Withdrawn,
