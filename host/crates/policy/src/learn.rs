@@ -22,7 +22,7 @@
 //! let settings = serde_json::Map::new();
 //! let proposal = refusals.build_proposal(&manifest, &settings, &Policy::empty(), None);
 //! assert_eq!(proposal.apply_to("")?, "[plugin.clock]\nenv = [\"TZ\"]\n");
-//! assert_eq!(proposal.open, [
+//! assert_eq!(proposal.unresolved, [
 //!     "clock may not see the environment variable \"HOME\": its manifest does not request it",
 //! ]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

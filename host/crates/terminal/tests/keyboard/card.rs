@@ -24,7 +24,7 @@ fn check(keys: &str, answer: &str) {
 fn a_key_answers() {
     check("y", "Key(Once)");
     check("n", "Key(No)");
-    check("r", "Key(NoBecause)");
+    check("r", "Key(NoWithReason)");
     check("\x03", "Key(Cancel)");
     check("\x1b", "Key(Cancel)");
 }

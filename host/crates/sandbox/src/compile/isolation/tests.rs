@@ -64,7 +64,7 @@ fn check(attempts: &[Attempt]) {
 #[track_caller]
 #[expect(clippy::disallowed_methods, reason = "a process of its own to put a wall around")]
 fn alone(test: &str) {
-    let name = format!("compile::walls::tests::{test}");
+    let name = format!("compile::isolation::tests::{test}");
     let program = std::env::current_exe().expect("this program");
     let mut command = Command::new(program);
     command.args(["--ignored", "--exact", &name, "--test-threads=1"]);
