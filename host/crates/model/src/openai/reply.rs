@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::calls::CallFragmentError;
-use super::request::NO_ARGUMENTS;
+use super::request::{NO_ARGUMENTS, assistant_message};
 use crate::{
     chat::{
         AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelReply, OpaqueMessage,
@@ -55,8 +55,14 @@ pub(super) fn build_reply(
     message.insert("role".to_owned(), json!("assistant"));
     let text = message_text(&message);
     let finish = finish_reason(finish.as_deref(), !calls.is_empty());
-    let opaque = OpaqueMessage { origin: origin.to_owned(), body: Value::Object(message) };
-    let message = AssistantMessage { text, calls, opaque: Some(opaque) };
+    let mut answer = AssistantMessage { text, calls, opaque: None };
+    let body = Value::Object(message);
+    // Most answers contain nothing besides text and calls. Their provider's form can be rebuilt,
+    // so it is not kept: parsed, it takes several times the memory of the answer.
+    if body != assistant_message(&answer) {
+        answer.opaque = Some(OpaqueMessage { origin: origin.to_owned(), body });
+    }
+    let message = answer;
     Ok(ModelReply { message, finish, usage })
 }
 

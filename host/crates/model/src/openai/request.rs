@@ -170,7 +170,7 @@ fn replace_calls<'a>(provider_value: &'a Value, calls: &[ModelCallRequest]) -> C
     provider_value
 }
 
-fn assistant_message(chat_message: &AssistantMessage) -> Value {
+pub(super) fn assistant_message(chat_message: &AssistantMessage) -> Value {
     let content = if chat_message.text.is_empty() && !chat_message.calls.is_empty() {
         Value::Null
     } else {
