@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::short_ids::shorten_ids;
@@ -29,7 +29,7 @@ const SHORT_ID_DOMAINS: [&str; 1] = ["mistral.ai"];
 #[derive(Serialize)]
 struct CompletionRequestBody<'a> {
     model: &'a str,
-    messages: Vec<Cow<'a, Value>>,
+    messages: RequestMessages<'a>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -43,6 +43,26 @@ struct CompletionRequestBody<'a> {
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
+}
+
+/// The messages of a request. Each one is converted while it is written, because the values of a
+/// long conversation take several times the memory of its text.
+struct RequestMessages<'a> {
+    messages: &'a [ChatMessage],
+    origin: &'a str,
+    needs_short_ids: bool,
+}
+
+impl Serialize for RequestMessages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let converted = self.messages.iter().map(|message| convert_message(message, self.origin));
+        if !self.needs_short_ids {
+            return serializer.collect_seq(converted);
+        }
+        let mut converted: Vec<Cow<'_, Value>> = converted.collect();
+        shorten_ids(&mut converted);
+        converted.serialize(serializer)
+    }
 }
 
 #[derive(Serialize)]
@@ -61,14 +81,13 @@ pub(super) fn build_body(
         true => (endpoint.output_tokens_max, None),
         false => (None, endpoint.output_tokens_max),
     };
-    let model_text = request.messages.iter().map(|model_text| convert_message(model_text, &origin));
-    let mut messages: Vec<Cow<'_, Value>> = model_text.collect();
-    if endpoint.is_at_domain(&SHORT_ID_DOMAINS) {
-        shorten_ids(&mut messages);
-    }
     let body = CompletionRequestBody {
         model: endpoint.model.trim(),
-        messages,
+        messages: RequestMessages {
+            messages: request.messages,
+            origin: &origin,
+            needs_short_ids: endpoint.is_at_domain(&SHORT_ID_DOMAINS),
+        },
         stream: endpoint.stream,
         stream_options: endpoint.stream.then_some(StreamOptions { include_usage: true }),
         temperature: endpoint.temperature,
