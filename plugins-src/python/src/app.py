@@ -21,7 +21,7 @@ from interpreter.session import Session
 _LIBRARY_FOLDER = "/python"
 """Where `componentize-py` has the standard library while it builds."""
 
-_WORK_FOLDER = "/work"
+_WORK_FOLDER = "/sandbox"
 """Where the policy mounts the temporary file system of the conversation."""
 
 _TOOL_ERRORS = {

@@ -18,7 +18,7 @@ use reading::{Content, Listing, Range};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct List {
-    /// Path of a folder, such as "/work/data" or "data". The whole file system when absent.
+    /// Path of a folder, such as "/sandbox/data" or "data". The whole file system when absent.
     path: Option<String>,
 }
 
@@ -26,7 +26,7 @@ struct List {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Read {
-    /// Path of a file, such as "/work/data.csv" or "data.csv".
+    /// Path of a file, such as "/sandbox/data.csv" or "data.csv".
     path: String,
     /// How its bytes are written in the answer: "utf-8" (the default, for text) or "base64".
     encoding: Option<Encoding>,
@@ -40,7 +40,7 @@ struct Read {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Write {
-    /// Path of a file, such as "/work/data.csv" or "data.csv". Its folder has to exist.
+    /// Path of a file, such as "/sandbox/data.csv" or "data.csv". Its folder has to exist.
     path: String,
     /// What to write.
     content: String,
@@ -54,7 +54,7 @@ struct Write {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OnePath {
-    /// Path such as "/work/data" or "data".
+    /// Path such as "/sandbox/data" or "data".
     path: String,
 }
 
@@ -62,7 +62,7 @@ struct OnePath {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Remove {
-    /// Path such as "/work/old.csv" or "old.csv".
+    /// Path such as "/sandbox/old.csv" or "old.csv".
     path: String,
     /// True to remove a folder with everything in it.
     recursive: Option<bool>,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::{Home, OpenAi, Reply, Tools, registry::data};
 
 /// What both plugins of the scratch are granted. The quota is one that a test can fill.
-const SCRATCH: &str = r#"scratch = [{ name = "sandbox", mount = "/work", quota = "4MiB" }]"#;
+const SCRATCH: &str = r#"scratch = [{ name = "sandbox", mount = "/sandbox", quota = "4MiB" }]"#;
 
 /// A host with the interpreter and the plugin that reaches its files. `more` follows in its table.
 fn host(more: &str) -> Tools {
@@ -54,7 +54,7 @@ fn each_session_has_an_interpreter_and_files_of_its_own() {
     let tools = host("");
     run(&tools, "secret = 7\nopen('secret.txt', 'w').write('7')");
     let report =
-        run_in(&tools, "other", "'secret' in globals() or __import__('os').listdir('/work')");
+        run_in(&tools, "other", "'secret' in globals() or __import__('os').listdir('/sandbox')");
     assert_eq!(data(&report)["result"], json!([]), "{report:?}");
     assert_eq!(data(&report)["fresh"], true);
     check(&tools, "secret", &json!(7));

@@ -131,7 +131,7 @@ fn nothing_is_fetched_that_is_not_granted_and_the_code_does_not_run() {
         ("packages = [\"tables==1.1.0\"]", "tables==1.2.0"),
     ] {
         let python = Python::granted(packages);
-        let report = python.run("open('/work/ran', 'w')", &[wanted]);
+        let report = python.run("open('/sandbox/ran', 'w')", &[wanted]);
         assert_eq!(report.outcome.as_str(), "denied", "{packages}: {report:?}");
         assert_eq!(python.server.seen().len(), 0, "{packages}");
     }

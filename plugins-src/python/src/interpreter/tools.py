@@ -13,7 +13,7 @@ Runs Python 3.14 and returns what it printed and the value of its last line, if 
 expression. Variables, functions and imports live on over the calls of a conversation. The \
 standard library is there, except that `zoneinfo` has no time zones unless the package tzdata is \
 named in `dependencies`; there is no network, no other process and no thread. Files are in \
-the working folder, /work, which only this conversation has. Other packages have to be pure \
+the working folder, /sandbox, which only this conversation has. Other packages have to be pure \
 Python and be named in `dependencies`."""
 
 _RESET = "Forgets all variables, imports and installed packages of the interpreter. Files stay."

@@ -137,8 +137,8 @@ fn files_are_handled() {
         ("write to /notes/todo.txt", "? files.write: text"),
         ("make a file /notes/a.txt", "? files.write: text"),
         (
-            "append rice to /work/list.csv",
-            "sandbox-fs.write append=true content=rice path=/work/list.csv",
+            "append rice to /sandbox/list.csv",
+            "sandbox-fs.write append=true content=rice path=/sandbox/list.csv",
         ),
     ]);
 }
