@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::support::{Home, OpenAi, Reply, home::finish, transcript};
+use crate::support::{Home, OpenAi, Reply, dice::Dice, home::finish, transcript};
 
 /// How often the program is killed.
 const KILLS: u64 = 50;
@@ -34,18 +34,6 @@ fn script() -> Vec<Reply> {
         ]
     };
     (0..200).flat_map(round).collect()
-}
-
-/// A small generator of numbers that look random.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
 }
 
 fn start(home: &Home, question: &str) -> Child {
@@ -74,7 +62,7 @@ fn a_killed_program_leaves_a_session_that_goes_on() {
     let mut interrupted = 0;
     for kill in 0..KILLS {
         let mut child = start(&home, &format!("question {kill}"));
-        thread::sleep(Duration::from_micros(dice.roll() % whole));
+        thread::sleep(Duration::from_micros(dice.roll(whole)));
         child.kill().unwrap();
         child.wait().unwrap();
         interrupted += usize::from(is_interrupted(&home));

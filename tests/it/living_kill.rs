@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, process::Child, thread, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Running, living::REQUESTS, patience::until_so};
+use crate::support::{Home, Running, dice::Dice, living::REQUESTS, patience::until_so};
 
 /// How often the program is killed.
 const KILLS: u64 = 50;
@@ -24,18 +24,6 @@ const KEYS_AT_A_TIME: usize = 100;
 
 const POLICY: &str = "[plugin.living]\nstate = true\nschedule = { timers = 512 }\n\
                       [[rule]]\ntool = \"living.acts\"\ndecision = \"allow\"\n";
-
-/// A small generator of numbers that look random.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % below
-    }
-}
 
 /// A session in which nobody says anything, and timers fire.
 fn listener(home: &Home) -> Running {

@@ -4,7 +4,7 @@
 use std::{process::Child, thread, time::Duration};
 
 use super::stage::{Act, Stage};
-use crate::support::patience::until_so;
+use crate::support::{dice::Dice, patience::until_so};
 
 /// How often the program is killed.
 const KILLS: usize = 100;
@@ -17,18 +17,6 @@ const LIFE_MS_MAX: u64 = 300;
 
 /// Kills between which the listener goes on, so that timers fire in a program that lives.
 const KILLS_OF_LISTENER: usize = 4;
-
-/// A small generator of numbers that look random.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % below
-    }
-}
 
 fn kill(mut child: Child) -> bool {
     let has_ended = child.try_wait().unwrap().is_some_and(|status| status.success());

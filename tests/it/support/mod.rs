@@ -3,6 +3,7 @@
 pub(crate) mod bomb;
 pub(crate) mod browser;
 pub(crate) mod client;
+pub(crate) mod dice;
 pub(crate) mod disk;
 pub(crate) mod events;
 pub(crate) mod home;

@@ -129,23 +129,35 @@ async fn record_with(
     let toolbox = recording.wrap_toolbox(Arc::clone(&stage) as Arc<dyn Toolbox>);
     let mut talk = Talk::new(recording.wrap_model(model), toolbox, options);
     for input in inputs {
-        let input = UserInputMessage::from(*input);
-        recording.record_input(&input);
-        let cancel = async {
+        let cancelled = async {
             tokio::select! {
                 () = stage.all_hang() => {}
                 () = cues.notified() => {}
             }
-            recording.record_cancellation();
         };
-        let seen = |event| {
-            recording.record_event(&event);
-            event
-        };
-        talk.turn_seen(input, cancel, seen).await;
+        record_turn(&recording, &mut talk, UserInputMessage::from(*input), cancelled).await;
     }
     recording.finish().unwrap();
     (shelf.text(), talk.heard)
+}
+
+/// Records one turn, which is cancelled when the future ends.
+async fn record_turn(
+    recording: &SessionRecorder,
+    talk: &mut Talk,
+    input: UserInputMessage,
+    cancelled: impl Future<Output = ()>,
+) {
+    recording.record_input(&input);
+    let cancel = async {
+        cancelled.await;
+        recording.record_cancellation();
+    };
+    let seen = |event| {
+        recording.record_event(&event);
+        event
+    };
+    talk.turn_seen(input, cancel, seen).await;
 }
 
 /// Replays a tape, with the changes of a test, and returns the events and the problem.

@@ -80,16 +80,8 @@ async fn record_recalling(
     let mut talk = Talk::recalling(model, toolbox, Some(recall), by_meaning());
     for number in 0..8 {
         let input = UserInputMessage::from(format!("input {number}"));
-        recording.record_input(&input);
-        let cancel = async {
-            tokio::time::sleep(std::time::Duration::from_secs(if cancels { 1 } else { 60 })).await;
-            recording.record_cancellation();
-        };
-        let seen = |event| {
-            recording.record_event(&event);
-            event
-        };
-        talk.turn_seen(input, cancel, seen).await;
+        let pause = std::time::Duration::from_secs(if cancels { 1 } else { 60 });
+        record_turn(&recording, &mut talk, input, tokio::time::sleep(pause)).await;
     }
     recording.finish().unwrap();
     (shelf.text(), talk.heard)
