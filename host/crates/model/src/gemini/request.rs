@@ -149,12 +149,12 @@ fn answer_parts<'a>(
     endpoint: &ModelEndpoint,
     ids: &mut HashMap<&'a str, &'a str>,
 ) -> Vec<Value> {
-    let Some(provider_parts_list) = provider_parts(chat_message, &endpoint.origin()) else {
+    let Some(parts) = provider_parts(chat_message, &endpoint.origin()) else {
         return rebuild_parts(chat_message, requires_signatures(&endpoint.model));
     };
-    ids.extend(provider_call_ids(chat_message, provider_parts_list));
+    ids.extend(provider_call_ids(chat_message, parts));
     let mut calls = chat_message.calls.iter();
-    provider_parts_list.iter().cloned().map(|part| replace_call(part, &mut calls)).collect()
+    parts.iter().cloned().map(|part| replace_call(part, &mut calls)).collect()
 }
 
 /// Returns the parts of an input: the files, then the text about them.
@@ -195,14 +195,12 @@ fn text_part(text: &str) -> Option<Value> {
 /// calls. Most calls have no id, so names and arguments are compared.
 fn provider_parts<'a>(chat_message: &'a AssistantMessage, origin: &str) -> Option<&'a [Value]> {
     let parts = provider_form(chat_message, origin)?.get("parts")?.as_array()?;
-    let mut provider_parts_list =
-        parts::function_calls(parts).map(|call| parts::convert_call(call, String::new()));
+    let calls = parts::function_calls(parts);
+    let mut provider_calls = calls.map(|call| parts::convert_call(call, String::new()));
     let is_same = |call: &ModelCallRequest| {
-        provider_parts_list.next().is_some_and(|provider_parts_list| {
-            is_same_call(&provider_parts_list.name, &provider_parts_list.arguments, call)
-        })
+        provider_calls.next().is_some_and(|own| is_same_call(&own.name, &own.arguments, call))
     };
-    let are_same = chat_message.calls.iter().all(is_same) && provider_parts_list.next().is_none();
+    let are_same = chat_message.calls.iter().all(is_same) && provider_calls.next().is_none();
     are_same.then_some(parts.as_slice())
 }
 
@@ -211,15 +209,15 @@ fn replace_call<'a>(
     mut part: Value,
     calls: &mut impl Iterator<Item = &'a ModelCallRequest>,
 ) -> Value {
-    let provider_parts_list = part.get_mut("functionCall").and_then(Value::as_object_mut);
-    if let Some(provider_parts_list) = provider_parts_list
+    let function_call = part.get_mut("functionCall").and_then(Value::as_object_mut);
+    if let Some(function_call) = function_call
         && let Some(call) = calls.next()
     {
-        provider_parts_list.insert("name".to_owned(), json!(call.name));
+        function_call.insert("name".to_owned(), json!(call.name));
         let arguments = arguments_object(&call.arguments);
         // A call without arguments may omit `args`.
-        if provider_parts_list.contains_key("args") || arguments != json!({}) {
-            provider_parts_list.insert("args".to_owned(), arguments);
+        if function_call.contains_key("args") || arguments != json!({}) {
+            function_call.insert("args".to_owned(), arguments);
         }
     }
     part
@@ -228,9 +226,9 @@ fn replace_call<'a>(
 /// Returns pairs of a call's id and the provider's id for it, where the provider gave one.
 fn provider_call_ids<'a>(
     chat_message: &'a AssistantMessage,
-    provider_parts_list: &'a [Value],
+    parts: &'a [Value],
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let given = parts::function_calls(provider_parts_list).map(|call| text_field(call, "id"));
+    let given = parts::function_calls(parts).map(|call| text_field(call, "id"));
     let ids = chat_message.calls.iter().map(|call| call.id.as_str()).zip(given);
     ids.filter(|(_, given)| !given.is_empty())
 }

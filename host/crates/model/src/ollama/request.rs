@@ -13,7 +13,10 @@ use crate::{
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
     openai::tool_definition,
-    wire::conversation::{arguments_object, is_same_call, provider_form},
+    wire::{
+        LazySequence,
+        conversation::{arguments_object, is_same_call, provider_form},
+    },
 };
 
 /// Models that take a thinking level. All others can only be asked to think.
@@ -21,9 +24,9 @@ const THINKING_LEVEL_MODELS: &str = "gpt-oss";
 
 /// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
-struct OllamaRequestBody<'a> {
+struct OllamaRequestBody<'a, M> {
     model: &'a str,
-    messages: Vec<Cow<'a, Value>>,
+    messages: M,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<Value>,
@@ -42,11 +45,9 @@ pub(super) fn build_body(
     let origin = endpoint.origin();
     let body = OllamaRequestBody {
         model: endpoint.model.trim(),
-        messages: request
-            .messages
-            .iter()
-            .map(|provider_calls| convert_message(provider_calls, &origin))
-            .collect(),
+        messages: LazySequence(|| {
+            request.messages.iter().map(|message| convert_message(message, &origin))
+        }),
         stream: endpoint.stream,
         think: endpoint.effort.map(|effort| think_option(effort, &endpoint.model)),
         options: model_options(endpoint),
@@ -113,9 +114,7 @@ fn provider_message<'a>(chat_message: &'a AssistantMessage, origin: &str) -> Opt
     };
     let mut provider_calls = calls.iter().map(|call| reply::convert_call(call, String::new()));
     let is_same = |call: &ModelCallRequest| {
-        provider_calls.next().is_some_and(|provider_value| {
-            is_same_call(&provider_value.name, &provider_value.arguments, call)
-        })
+        provider_calls.next().is_some_and(|own| is_same_call(&own.name, &own.arguments, call))
     };
     (chat_message.calls.iter().all(is_same) && provider_calls.next().is_none())
         .then_some(provider_value)

@@ -1,8 +1,9 @@
 //! Converts a provider's finished message into a [`ModelReply`].
 //!
 //! Whole and streamed answers both end here: a whole answer brings its message, a streamed one has
-//! been assembled in the same form. That form is kept and sent back with the next request. Only ids
-//! and empty arguments are repaired in it: they would make the next request fail.
+//! been assembled in the same form. That form is kept and sent back with the next request, unless
+//! text and calls are all that it contains. Only ids and empty arguments are repaired in it: they
+//! would make the next request fail.
 
 use serde_json::{Map, Value, json};
 
@@ -47,22 +48,21 @@ pub(super) fn build_reply(
     conversation: &[ChatMessage],
     origin: &str,
 ) -> Result<ModelReply, CallFragmentError> {
-    let CompletionAnswer { mut message, finish, usage } = finished;
-    let calls = match message.get_mut("tool_calls") {
+    let CompletionAnswer { message: mut own_form, finish, usage } = finished;
+    let calls = match own_form.get_mut("tool_calls") {
         Some(Value::Array(calls)) => read_calls(calls, conversation)?,
         _ => Vec::new(),
     };
-    message.insert("role".to_owned(), json!("assistant"));
-    let text = message_text(&message);
+    own_form.insert("role".to_owned(), json!("assistant"));
+    let text = message_text(&own_form);
     let finish = finish_reason(finish.as_deref(), !calls.is_empty());
-    let mut answer = AssistantMessage { text, calls, opaque: None };
-    let body = Value::Object(message);
+    let mut message = AssistantMessage { text, calls, opaque: None };
+    let body = Value::Object(own_form);
     // Most answers contain nothing besides text and calls. Their provider's form can be rebuilt,
     // so it is not kept: parsed, it takes several times the memory of the answer.
-    if body != assistant_message(&answer) {
-        answer.opaque = Some(OpaqueMessage { origin: origin.to_owned(), body });
+    if body != assistant_message(&message) {
+        message.opaque = Some(OpaqueMessage { origin: origin.to_owned(), body });
     }
-    let message = answer;
     Ok(ModelReply { message, finish, usage })
 }
 

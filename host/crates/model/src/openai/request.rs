@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::short_ids::shorten_ids;
+use super::short_ids::IdShortener;
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
         ModelRequest, ModelToolDefinition, UserInputMessage,
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
-    wire::conversation,
+    wire::{LazySequence, conversation},
 };
 
 /// The arguments of a call without any.
@@ -27,9 +27,9 @@ const SHORT_ID_DOMAINS: [&str; 1] = ["mistral.ai"];
 
 /// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
-struct CompletionRequestBody<'a> {
+struct CompletionRequestBody<'a, M> {
     model: &'a str,
-    messages: RequestMessages<'a>,
+    messages: M,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -45,26 +45,6 @@ struct CompletionRequestBody<'a> {
     tools: Option<&'a RawValue>,
 }
 
-/// The messages of a request. Each one is converted while it is written, because the values of a
-/// long conversation take several times the memory of its text.
-struct RequestMessages<'a> {
-    messages: &'a [ChatMessage],
-    origin: &'a str,
-    needs_short_ids: bool,
-}
-
-impl Serialize for RequestMessages<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let converted = self.messages.iter().map(|message| convert_message(message, self.origin));
-        if !self.needs_short_ids {
-            return serializer.collect_seq(converted);
-        }
-        let mut converted: Vec<Cow<'_, Value>> = converted.collect();
-        shorten_ids(&mut converted);
-        converted.serialize(serializer)
-    }
-}
-
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
@@ -76,18 +56,25 @@ pub(super) fn build_body(
     request: ModelRequest<'_>,
     tools: Option<&RawValue>,
 ) -> Vec<u8> {
-    let origin = endpoint.origin();
+    let origin = &endpoint.origin();
     let (new_name, old_name) = match endpoint.is_at_domain(&NEW_LIMIT_DOMAINS) {
         true => (endpoint.output_tokens_max, None),
         false => (None, endpoint.output_tokens_max),
     };
+    let needs_short_ids = endpoint.is_at_domain(&SHORT_ID_DOMAINS);
+    let messages = LazySequence(|| {
+        let mut shortener = needs_short_ids.then(IdShortener::default);
+        request.messages.iter().map(move |message| {
+            let mut converted = convert_message(message, origin);
+            if let Some(shortener) = &mut shortener {
+                shortener.shorten_ids(&mut converted);
+            }
+            converted
+        })
+    });
     let body = CompletionRequestBody {
         model: endpoint.model.trim(),
-        messages: RequestMessages {
-            messages: request.messages,
-            origin: &origin,
-            needs_short_ids: endpoint.is_at_domain(&SHORT_ID_DOMAINS),
-        },
+        messages,
         stream: endpoint.stream,
         stream_options: endpoint.stream.then_some(StreamOptions { include_usage: true }),
         temperature: endpoint.temperature,

@@ -10,14 +10,23 @@ use serde_json::{Value, json};
 /// The length of a short id.
 const ID_CHARS: usize = 9;
 
-/// Replaces all long ids in a conversation. A call and its result get the same short id.
-pub(super) fn shorten_ids(messages: &mut [Cow<'_, Value>]) {
-    let mut shortened: HashMap<String, String> = HashMap::new();
-    for message in messages.iter_mut().filter(|message| has_long_id(message)) {
+/// Replaces the long ids of one conversation. A call and its result get the same short id.
+#[derive(Default)]
+pub(super) struct IdShortener {
+    /// The short id of each long one.
+    short_ids: HashMap<String, String>,
+}
+
+impl IdShortener {
+    /// Replaces the long ids of the next message.
+    pub(super) fn shorten_ids(&mut self, message: &mut Cow<'_, Value>) {
+        if !has_long_id(message) {
+            return;
+        }
         for id in call_ids_mut(message.to_mut()) {
             let Some(long) = id.as_str().filter(|id| !is_short_id(id)) else { continue };
-            let number = shortened.len() + 1;
-            let short = shortened.entry(long.to_owned());
+            let number = self.short_ids.len() + 1;
+            let short = self.short_ids.entry(long.to_owned());
             *id = json!(short.or_insert_with(|| format!("{number:0ID_CHARS$}")));
         }
     }
@@ -65,7 +74,8 @@ mod tests {
             json!({ "role": "assistant", "tool_calls": null }),
         ];
         let mut messages: Vec<Cow<'_, Value>> = given.iter().map(Cow::Borrowed).collect();
-        shorten_ids(&mut messages);
+        let mut shortener = IdShortener::default();
+        messages.iter_mut().for_each(|message| shortener.shorten_ids(message));
         let want = [
             given[0].clone(),
             said(["000000001", "AbCdE1234"]),

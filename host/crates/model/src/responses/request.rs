@@ -11,7 +11,7 @@ use crate::{
         ModelRequest, ModelToolDefinition, UserInputMessage,
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
-    wire::{answer::text_field, conversation},
+    wire::{LazySequence, answer::text_field, conversation},
 };
 
 /// The additional output without which the model's thoughts cannot be sent back.
@@ -22,11 +22,11 @@ const NO_REASONING_MODELS: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
 
 /// The body of a request. It borrows its parts where possible.
 #[derive(Serialize)]
-struct ResponsesRequestBody<'a> {
+struct ResponsesRequestBody<'a, I> {
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
-    input: Vec<Cow<'a, Value>>,
+    input: I,
     stream: bool,
     /// Always false, so that the provider does not store the conversation.
     store: bool,
@@ -58,7 +58,7 @@ pub(super) fn build_body(
     let body = ResponsesRequestBody {
         model,
         instructions,
-        input: messages.iter().flat_map(|model_text| message_items(model_text, &origin)).collect(),
+        input: LazySequence(|| messages.iter().flat_map(|message| message_items(message, &origin))),
         stream: endpoint.stream,
         store: false,
         include: if is_reasoning_model(model) { ENCRYPTED_REASONING } else { &[] },
@@ -109,9 +109,7 @@ fn message_items<'a>(message: &'a ChatMessage, origin: &str) -> Vec<Cow<'a, Valu
         ChatMessage::User(chat_message) => role_message("user", user_content(chat_message)),
         ChatMessage::Assistant(chat_message) => {
             return match provider_items(chat_message, origin) {
-                Some(provider_items_list) => {
-                    replace_calls(provider_items_list, &chat_message.calls)
-                }
+                Some(items) => replace_calls(items, &chat_message.calls),
                 None => assistant_items(chat_message).into_iter().map(Cow::Owned).collect(),
             };
         }
@@ -160,33 +158,27 @@ fn input_text(text: &str) -> Value {
 /// Returns the provider's own items of a message, if this model wrote them and they still contain
 /// the same calls.
 fn provider_items<'a>(chat_message: &'a AssistantMessage, origin: &str) -> Option<&'a Vec<Value>> {
-    let provider_items_list = conversation::provider_form(chat_message, origin)?.as_array()?;
-    let calls = provider_items_list.iter().filter(|item| is_call(item));
+    let items = conversation::provider_form(chat_message, origin)?.as_array()?;
+    let calls = items.iter().filter(|item| is_call(item));
     let ids = calls.map(|call| text_field(call, "call_id"));
-    ids.eq(chat_message.calls.iter().map(|call| call.id.as_str())).then_some(provider_items_list)
+    ids.eq(chat_message.calls.iter().map(|call| call.id.as_str())).then_some(items)
 }
 
 /// Returns the items that can be sent back. Our calls replace the provider's where they differ; the
 /// model's mistakes are repaired in ours.
-fn replace_calls<'a>(
-    provider_items_list: &'a [Value],
-    calls: &[ModelCallRequest],
-) -> Vec<Cow<'a, Value>> {
+fn replace_calls<'a>(items: &'a [Value], calls: &[ModelCallRequest]) -> Vec<Cow<'a, Value>> {
     let mut calls = calls.iter();
-    let items = provider_items_list
-        .iter()
-        .filter(|provider_items_list| can_send_back(provider_items_list))
-        .map(|provider_items_list| {
-            let mut provider_items_list = Cow::Borrowed(provider_items_list);
-            if let Some(call) = is_call(&provider_items_list).then(|| calls.next()).flatten() {
-                for (key, model_value) in [("name", &call.name), ("arguments", &call.arguments)] {
-                    if provider_items_list.get(key).and_then(Value::as_str) != Some(model_value) {
-                        provider_items_list.to_mut()[key] = json!(model_value);
-                    }
+    let items = items.iter().filter(|item| can_send_back(item)).map(|item| {
+        let mut item = Cow::Borrowed(item);
+        if let Some(call) = is_call(&item).then(|| calls.next()).flatten() {
+            for (key, ours) in [("name", &call.name), ("arguments", &call.arguments)] {
+                if item.get(key).and_then(Value::as_str) != Some(ours) {
+                    item.to_mut()[key] = json!(ours);
                 }
             }
-            provider_items_list
-        });
+        }
+        item
+    });
     items.collect()
 }
 
