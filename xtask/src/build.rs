@@ -76,10 +76,20 @@ pub(crate) fn script_names() -> Result<Vec<String>> {
 /// Builds the host in the debug profile and returns the path of the program.
 pub(crate) fn build_host() -> Result<PathBuf> {
     eprintln!("building the host …");
-    run_command(cargo_command().arg("build").args(quiet_flag()).args(["--package", "sallyport"]))?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or(repository_root().join("target"), Into::into);
-    Ok(target.join("debug/sallyport"))
+    // The whole workspace with the features of the tests, so that the tests share what is built.
+    run_command(cargo_command().arg("build").args(quiet_flag()).args([
+        "--workspace",
+        "--bin",
+        "sallyport",
+        "--features",
+        "sallyport/like-tests",
+    ]))?;
+    Ok(target_folder().join("debug/sallyport"))
+}
+
+/// Folder into which cargo builds the workspace.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or(repository_root().join("target"), Into::into)
 }
 
 /// Builds the components that the integration tests run, including those shown in the documents.
@@ -114,7 +124,7 @@ pub(crate) fn run_all_tests() -> Result<()> {
 }
 
 /// Folder in which the host finds a plugin.
-fn plugin_output_folder(name: &str) -> PathBuf {
+pub(crate) fn plugin_output_folder(name: &str) -> PathBuf {
     repository_root().join("plugins-wasm").join(name)
 }
 

@@ -17,20 +17,25 @@ use crate::{
 const FILE_LINES_MAX: usize = 600;
 
 /// Packages that only the listed `Cargo.toml` files may name.
-const OWNERS: [(&str, &[&str]); 6] = [
+const OWNERS: [(&str, &[&str]); 8] = [
     ("wasmtime", &["host/crates/sandbox/Cargo.toml"]),
     ("reqwest", &["host/crates/model/Cargo.toml", "host/crates/packages/Cargo.toml"]),
     ("rusqlite", &["host/crates/store/Cargo.toml"]),
     ("croner", &["host/crates/schedule/Cargo.toml"]),
     ("cel", &["host/crates/policy/Cargo.toml"]),
     ("reedline", &["host/crates/terminal/Cargo.toml"]),
+    ("seccompiler", &["host/crates/walls/Cargo.toml"]),
+    ("rmcp", &["host/crates/mcp/Cargo.toml"]),
 ];
 
 /// Packages that the pure crates must not depend on.
 const IMPURE: [&str; 6] = ["tokio", "wasmtime", "reqwest", "hyper", "rustix", "tempfile"];
 const PURE_CRATES: [&str; 2] = ["contract", "policy"];
 
-/// Packages that the library must not depend on. It has no command line and no terminal.
+/// The libraries that other programs may embed. They have no command line and no terminal.
+const LIBRARIES: [&str; 2] = ["host/crates/runtime/Cargo.toml", "host/crates/mcp/Cargo.toml"];
+
+/// Packages that these libraries must not depend on.
 const PRINTERS: [&str; 7] =
     ["clap", "anstream", "anstyle", "crossterm", "reedline", "miette", "sallyport-terminal"];
 
@@ -156,7 +161,7 @@ fn arrow_breaches(path: &Path, text: &str) -> Vec<String> {
             breaches.push(format!("{}: {pure} is pure and cannot use {package}", path.display()));
         }
     }
-    let is_library = path == Path::new("host/crates/runtime/Cargo.toml");
+    let is_library = LIBRARIES.iter().any(|library| path == Path::new(library));
     for package in PRINTERS.iter().filter(|package| is_library && names(package)) {
         breaches.push(format!("{}: the library cannot use {package}", path.display()));
     }
