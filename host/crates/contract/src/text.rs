@@ -34,6 +34,15 @@ pub fn escape_excerpt(text: &str, chars_max: usize) -> String {
     short
 }
 
+/// A word of a command line, quoted for a shell if it needs to be. Hidden characters are escaped.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", escape_line(word).replace('\'', r"'\''")),
+    }
+}
+
 /// Escapes a JSON text as [`escape_multiline`] does, but with JSON escapes, so that a program reads
 /// the same value and a terminal obeys nothing.
 pub fn escape_json(json: &str) -> String {

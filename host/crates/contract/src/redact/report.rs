@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use super::Redactor;
-use crate::outcome::{CallFailure, CallReport, ContentPart, Denial, Effect, Outcome, ToolOutput};
+use crate::{
+    Denial,
+    outcome::{CallFailure, CallReport, ContentPart, Effect, Outcome, ToolOutput},
+};
 
 impl Redactor {
     /// Removes secrets from every field of a report.
@@ -52,9 +55,7 @@ impl Redactor {
     }
 
     fn redact_denial(&self, denial: &mut Denial) {
-        self.redact_string(&mut denial.what);
-        self.redact_string(&mut denial.why);
-        self.redact_optional(&mut denial.fix);
+        denial.texts_mut().into_iter().for_each(|text| self.redact_string(text));
     }
 
     fn redact_effect(&self, effect: &mut Effect) {

@@ -6,8 +6,9 @@ use serde_json::json;
 
 use super::redactor;
 use crate::{
-    CallFailure, CallReport, ContentPart, Denial, Effect, FailureKind, LogLevel, Outcome,
-    ToolOutput,
+    ApprovalObstacle, CallFailure, CallReport, ContentPart, Denial, DenialReason, DenialSubject,
+    Effect, FailureKind, FixGrant, FixRule, GrantedScope, LogLevel, Outcome, PluginName, PolicyFix,
+    PolicyPlace, RequestedScope, ToolOutput,
 };
 
 const TOKEN: &str = "s3cr3t-Tok3n_9";
@@ -17,7 +18,56 @@ fn leak() -> String {
 }
 
 fn denial() -> Denial {
-    Denial { what: leak(), why: leak(), fix: Some(leak()), nobody_to_ask: true }
+    Denial { nobody_to_ask: true, ..Denial::new(leak(), leak()).with_fix(Some(fix())) }
+}
+
+fn fix() -> PolicyFix {
+    let grant = FixGrant { key: "net".to_owned(), entry: leak(), flags: vec![leak()] };
+    let rule = FixRule { tool: "*".to_owned(), net: Some(leak()), page: Some(leak()) };
+    PolicyFix {
+        plugin: "mail".parse().unwrap(),
+        grants: vec![grant],
+        rule: Some(rule),
+        is_all_requested: false,
+        toml: leak(),
+    }
+}
+
+/// One refusal for each subject and each reason that holds text.
+fn typed_denials() -> Vec<Denial> {
+    let plugin = || "mail".parse::<PluginName>().unwrap();
+    let place = || PolicyPlace { file: leak(), line: 1 };
+    let subjects = [
+        DenialSubject::Call { tool: "mail.send".parse().unwrap() },
+        DenialSubject::Request { plugin: plugin(), method: leak(), url: leak() },
+        DenialSubject::Path { plugin: plugin(), path: leak(), write: true },
+        DenialSubject::Variable { plugin: plugin(), name: leak() },
+        DenialSubject::Secret { plugin: plugin(), name: leak() },
+        DenialSubject::Capability {
+            plugin: plugin(),
+            capability: leak(),
+            action: leak(),
+            item: Some(leak()),
+        },
+    ];
+    let cause = ApprovalObstacle::NotShown { error: leak() };
+    let reasons = [
+        DenialReason::NotRequested { capability: Some(leak()) },
+        DenialReason::RequestedLess(RequestedScope::RootPath(leak())),
+        DenialReason::NotGranted { capability: Some(leak()) },
+        DenialReason::GrantedLess(GrantedScope::RootPath(place())),
+        DenialReason::GrantedLess(GrantedScope::Reading(place())),
+        DenialReason::DeniedByEntry { pattern: Some(leak()), place: place() },
+        DenialReason::CapabilityDenied { capability: leak(), place: place() },
+        DenialReason::Rule { place: place(), text: leak() },
+        DenialReason::NoRule { text: leak() },
+        DenialReason::NotApproved { cause, reason: Box::new(leak().into()) },
+        DenialReason::RefusedByUser { answer: Some(leak()) },
+        DenialReason::CarriesSecret { name: leak(), to: Some(leak()) },
+    ];
+    let of_subjects = subjects.into_iter().map(|subject| Denial::new(subject, leak()));
+    let of_reasons = reasons.into_iter().map(|reason| Denial::new(leak(), reason));
+    of_subjects.chain(of_reasons).collect()
 }
 
 fn outcomes() -> Vec<Outcome> {
@@ -42,7 +92,7 @@ fn outcomes() -> Vec<Outcome> {
 }
 
 fn effects() -> Vec<Effect> {
-    vec![
+    let effects = [
         Effect::Logged { level: LogLevel::Info, text: leak() },
         Effect::Requested { what: leak(), status: None, sent_bytes: 0, received_bytes: 0 },
         Effect::Changed { path: leak() },
@@ -50,7 +100,8 @@ fn effects() -> Vec<Effect> {
         Effect::Used { capability: leak(), what: leak() },
         Effect::Asked { what: leak(), answer: leak() },
         Effect::Refused(denial()),
-    ]
+    ];
+    effects.into_iter().chain(typed_denials().into_iter().map(Effect::Refused)).collect()
 }
 
 /// The bytes of pictures are printed as numbers, so they are checked separately.
