@@ -9,11 +9,15 @@
 //! [`services`].
 
 pub mod call;
+pub mod denial;
+pub mod fix;
 pub mod json;
 pub mod mangle;
+pub mod milliseconds;
 pub mod name;
 pub mod outcome;
 pub mod preview;
+pub mod principal;
 pub mod redact;
 pub mod secret;
 pub mod services;
@@ -21,14 +25,23 @@ pub mod text;
 pub mod tool;
 pub mod toolbox;
 
-pub use call::{AbandonedEffects, AdmittedCall, RequestedCall, ToolCallContext};
+/// Every async trait of the host that is used as `dyn` is written with this attribute.
+pub use async_trait::async_trait;
+pub use call::{
+    AbandonedEffects, Admission, AdmittedCall, RequestedCall, ToolCallContext, UserAnswer,
+};
+pub use denial::{
+    ApprovalObstacle, Denial, DenialReason, DenialSubject, GrantedScope, PolicyPlace,
+    RequestedScope,
+};
+pub use fix::{FixGrant, FixRule, PolicyFix};
 pub use mangle::NameTable;
 pub use name::{NameError, PluginName, ToolId, ToolName};
 pub use outcome::{
-    CallFailure, CallReport, ContentPart, Denial, Effect, FailureKind, LogLevel, Outcome,
-    ToolOutput,
+    CallFailure, CallReport, ContentPart, Effect, FailureKind, LogLevel, Outcome, ToolOutput,
 };
 pub use preview::{BodyEncoding, BodyPreview, RequestPreview};
+pub use principal::{LOCAL_USER, Principal};
 pub use redact::{RedactStream, Redactor, ScanStream};
 pub use secret::Secret;
 pub use services::{DataOwner, Services};
