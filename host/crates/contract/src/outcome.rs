@@ -6,11 +6,15 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::{Denial, milliseconds};
+
 /// How a tool call ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
     /// The tool did its work.
     Completed(ToolOutput),
@@ -23,6 +27,8 @@ pub enum Outcome {
     /// The call exceeded its time limit.
     TimedOut {
         /// The limit that ended it.
+        #[serde(rename = "limit_ms", with = "milliseconds")]
+        #[schemars(with = "u64")]
         limit: Duration,
     },
     /// The call was stopped.
@@ -30,7 +36,7 @@ pub enum Outcome {
 }
 
 /// The output of a tool.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolOutput {
     /// The result for the model, as JSON.
     pub data: Value,
@@ -43,7 +49,7 @@ pub struct ToolOutput {
 }
 
 /// One part of a tool's output in addition to its data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum ContentPart {
     /// Plain text.
@@ -77,21 +83,23 @@ pub enum ContentPart {
 }
 
 /// Why a call failed, with a separate text for each audience.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallFailure {
     /// What kind of failure it is.
     pub kind: FailureKind,
     /// The message for the model.
     pub message: String,
     /// Details for the user at the terminal and the log; never sent to a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Where and why the plugin's own code panicked, verbatim; for the user, who may be its author.
     /// Untrusted, and never sent to a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panic: Option<String>,
 }
 
 /// The kinds of failure that the plugin contract and the sandbox distinguish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// The arguments do not fit the tool's schema, or the tool itself refused them.
@@ -114,23 +122,9 @@ pub enum FailureKind {
     Internal,
 }
 
-/// A refusal, with the way to lift it where policy can.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denial {
-    /// The refused action, as a sentence:
-    /// `weather may not GET https://api.open-meteo.com/v1/forecast`.
-    pub what: String,
-    /// The reason: no grant, a rule with its place, or the user's own words.
-    pub why: String,
-    /// The exact policy text that would allow it, when policy can. For the user only: it may name
-    /// host paths.
-    pub fix: Option<String>,
-    /// True when the user could have allowed it but no user was connected.
-    pub nobody_to_ask: bool,
-}
-
 /// Something that a call did or tried to do outside its own memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Effect {
     /// A line that the plugin logged, or wrote to its standard output or error.
     Logged {
@@ -144,6 +138,7 @@ pub enum Effect {
         /// Method and URL without its query: `GET https://api.open-meteo.com/v1/forecast`.
         what: String,
         /// The status that came back; `None` when the exchange failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
         /// Bytes of the body that was sent.
         sent_bytes: u64,
@@ -160,6 +155,7 @@ pub enum Effect {
         /// Its name, never its value.
         name: String,
         /// The origin that received it; `None` when the guest itself received it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
     /// The user was asked while the call ran.
@@ -171,7 +167,7 @@ pub enum Effect {
     },
     /// A use of a host capability.
     Used {
-        /// The name of the capability in policies: `state`, `schedule`, `notify`, `open-url`.
+        /// The name of the capability in policies: `state`, `schedule`, `notify`.
         capability: String,
         /// The action: `set "best-score" (12 bytes)`; parts of it are untrusted.
         what: String,
@@ -181,7 +177,9 @@ pub enum Effect {
 }
 
 /// The importance of a log line, as the plugin rates it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogLevel {
     /// Very fine detail.
@@ -197,13 +195,17 @@ pub enum LogLevel {
 }
 
 /// The report of a finished call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallReport {
     /// How it ended.
+    #[serde(flatten)]
     pub outcome: Outcome,
     /// What it did, in order. Bounded: a marker shows where the list was cut.
+    #[serde(default)]
     pub effects: Vec<Effect>,
     /// Wall time from admission to outcome.
+    #[serde(rename = "elapsed_ms", with = "milliseconds")]
+    #[schemars(with = "u64")]
     pub elapsed: Duration,
     /// Peak memory of the guest, in bytes; 0 when no guest ran.
     pub memory_bytes_peak: u64,
@@ -255,7 +257,7 @@ impl Outcome {
             Self::Completed(output) => output.to_model_value(),
             Self::Failed(failure) | Self::InvalidArguments(failure) => error(&failure.message),
             Self::Denied(denial) => {
-                let mut value = error(&format!("{}: {}", denial.what, denial.why));
+                let mut value = error(&denial.to_string());
                 if denial.fix.is_some() {
                     value["hint"] = "only the user can allow this, and has been shown how".into();
                 }

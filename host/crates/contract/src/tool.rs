@@ -1,12 +1,13 @@
 //! A tool: one function that a model can call.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::name::ToolId;
 
 /// One function that a model can call, as its plugin describes it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolDescriptor {
     /// Plugin and tool.
     pub id: ToolId,
@@ -26,7 +27,7 @@ pub struct ToolDescriptor {
 }
 
 /// An author's claims about a tool; `None` means that the author claims nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct ToolHints {
     /// The tool changes nothing.

@@ -1,11 +1,12 @@
 //! Connections of plugins that take part in a session: listeners, which bring input, and UIs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{name::PluginName, toolbox::ApprovalAnswer};
 
 /// The origin of an input that the user did not type.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputOrigin {
     /// The plugin that brought it.
     pub plugin: PluginName,
