@@ -1,16 +1,22 @@
 //! A tool call: first as a model wrote it, then as the gate admitted it.
 
 use std::{
-    mem,
+    fmt, mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{name::ToolId, outcome::Effect};
+use crate::{
+    name::ToolId,
+    outcome::{CallReport, Effect},
+    toolbox::BoxFuture,
+};
 
 /// Where a call comes from.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallContext {
     /// Unique within the session; ties the result to the model's request.
     pub call_id: String,
@@ -18,15 +24,18 @@ pub struct ToolCallContext {
     pub session_id: String,
     /// The user on whose behalf the call is made; `None` only where the question concerns no user,
     /// as for the examples of a rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
     /// The conversation that the call belongs to; `None` for a single call without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<String>,
 }
 
 /// A call as requested. Nothing about it has been checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestedCall {
     /// Origin of the call.
+    #[serde(flatten)]
     pub context: ToolCallContext,
     /// The requested tool; it may not exist.
     pub tool: ToolId,
@@ -45,7 +54,22 @@ pub struct AdmittedCall {
     arguments_text: String,
     arguments: Value,
     authorization_reason: String,
+    user_answer: Option<UserAnswer>,
     abandoned_effects: AbandonedEffects,
+}
+
+/// The user's answer to the question whether a call may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UserAnswer {
+    /// Yes, this time.
+    Once,
+    /// Yes, until the session ends.
+    Session,
+    /// Yes, and the policy has a rule for it now.
+    Always,
+    /// No.
+    Refused,
 }
 
 /// The effects of a run that was abandoned before it could report. The runner leaves them here and
@@ -75,9 +99,15 @@ impl AdmittedCall {
     /// Marks a call as admitted. Only a toolbox's own `admit` may call this (a lint enforces it).
     pub fn new(call: RequestedCall, arguments: Value) -> Self {
         let RequestedCall { context, tool, arguments: arguments_text } = call;
-        let (authorization_reason, abandoned_effects) =
-            (String::new(), AbandonedEffects::default());
-        Self { context, tool, arguments_text, arguments, authorization_reason, abandoned_effects }
+        Self {
+            context,
+            tool,
+            arguments_text,
+            arguments,
+            authorization_reason: String::new(),
+            user_answer: None,
+            abandoned_effects: AbandonedEffects::default(),
+        }
     }
 
     /// Returns the same call for another run, with a trail of its own.
@@ -88,6 +118,16 @@ impl AdmittedCall {
     /// Adds the reason for the admission, for the record.
     pub fn with_authorization_reason(self, reason: String) -> Self {
         Self { authorization_reason: reason, ..self }
+    }
+
+    /// Adds the user's answer, if the user was asked just now.
+    pub fn with_user_answer(self, answer: Option<UserAnswer>) -> Self {
+        Self { user_answer: answer, ..self }
+    }
+
+    /// The user's answer, if the user was asked about the call.
+    pub fn user_answer(&self) -> Option<UserAnswer> {
+        self.user_answer
     }
 
     /// Why the call was admitted: the decision and the rule or the answer behind it.
@@ -118,5 +158,52 @@ impl AdmittedCall {
     /// The same arguments as the JSON text that was checked.
     pub fn arguments_text(&self) -> &str {
         &self.arguments_text
+    }
+}
+
+/// An admitted call, and the run that it was admitted for. Nothing is looked up between the two, so
+/// what runs is what was approved.
+pub struct Admission {
+    call: Arc<AdmittedCall>,
+    run: BoxFuture<'static, CallReport>,
+}
+
+impl Admission {
+    /// Binds an admitted call to its run, which starts when it is first polled.
+    pub fn new<F>(call: AdmittedCall, run: impl FnOnce(Arc<AdmittedCall>) -> F) -> Self
+    where
+        F: Future<Output = CallReport> + Send + 'static,
+    {
+        let call = Arc::new(call);
+        Self { run: Box::pin(run(Arc::clone(&call))), call }
+    }
+
+    /// The call.
+    pub fn call(&self) -> &AdmittedCall {
+        &self.call
+    }
+
+    /// Does something around the run, such as recording it.
+    #[must_use]
+    pub fn wrap_run<F>(
+        self,
+        wrap: impl FnOnce(Arc<AdmittedCall>, BoxFuture<'static, CallReport>) -> F,
+    ) -> Self
+    where
+        F: Future<Output = CallReport> + Send + 'static,
+    {
+        let Self { call, run } = self;
+        Self { run: Box::pin(wrap(Arc::clone(&call), run)), call }
+    }
+
+    /// Runs the call. Dropping the future cancels the call.
+    pub fn run_call(self) -> BoxFuture<'static, CallReport> {
+        self.run
+    }
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admission").field("call", &self.call).finish_non_exhaustive()
     }
 }

@@ -6,10 +6,11 @@
 
 use std::{future::Future, io, net::IpAddr, pin::Pin, sync::Arc};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    call::{AdmittedCall, RequestedCall},
+    call::{Admission, RequestedCall},
     outcome::CallReport,
     preview::RequestPreview,
     tool::ToolDescriptor,
@@ -21,26 +22,25 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A source of tools.
 ///
 /// A call takes two steps, so that a session can collect every decision of a turn before the first
-/// tool runs: [`admit_call`](Toolbox::admit_call) checks and asks, [`run_call`](Toolbox::run_call)
-/// executes.
+/// tool runs: [`admit_call`](Toolbox::admit_call) checks and asks, [`Admission::run_call`] executes.
 pub trait Toolbox: Send + Sync {
-    /// Lists all tools, in a stable order.
-    fn tools(&self) -> &[ToolDescriptor];
+    /// Returns all tools of this moment, in a stable order.
+    fn tools(&self) -> Arc<[ToolDescriptor]>;
 
     /// Checks that the tool exists, that the arguments fit and that policy (and the user, where
-    /// policy asks) agrees. A refusal is a finished report.
+    /// policy asks) agrees. A refusal is a finished report. The admission owns everything that the
+    /// run needs, so it outlives the toolbox and any change of its tools.
     fn admit_call(
-        &self,
+        self: Arc<Self>,
         call: RequestedCall,
-    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>>;
-
-    /// Runs an admitted call. Dropping the future cancels the call.
-    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport>;
+    ) -> BoxFuture<'static, Result<Admission, Box<CallReport>>>;
 }
 
 /// The decision of a policy about an access. The strictest of several matching rules wins, so the
 /// order of the variants matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
     /// Allows the access.
@@ -63,14 +63,18 @@ impl Decision {
 }
 
 /// The details that the user sees before they answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRequest {
     /// The call, with the arguments that would be used, or that are being used.
+    #[serde(flatten)]
     pub call: RequestedCall,
     /// The subject of the question.
+    #[serde(flatten)]
     pub subject: ApprovalSubject,
     /// The outgoing request, when the question is about one. Only the user sees it; records keep
     /// nothing of it.
+    #[serde(default, with = "shared_preview", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<RequestPreview>")]
     pub request: Option<Arc<RequestPreview>>,
     /// Version of the plugin, from its manifest.
     pub plugin_version: String,
@@ -80,13 +84,37 @@ pub struct ApprovalRequest {
     pub reason: String,
     /// The policy text that [`ApprovalAnswer::Always`] would write; `None` when a policy rule asks,
     /// which no other rule can soften.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// What the plugin could do with its present grants, one sentence each.
     pub capabilities: Vec<String>,
 }
 
+/// Writes a preview as itself, although it is shared.
+mod shared_preview {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::RequestPreview;
+
+    pub(super) fn serialize<S: Serializer>(
+        preview: &Option<Arc<RequestPreview>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        preview.as_deref().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Arc<RequestPreview>>, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map(Arc::new))
+    }
+}
+
 /// The subject of a question to the user.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "subject", rename_all = "kebab-case")]
 pub enum ApprovalSubject {
     /// Making the call at all.
     Call,
@@ -98,7 +126,8 @@ pub enum ApprovalSubject {
 }
 
 /// The user's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum ApprovalAnswer {
     /// Yes, to this one.
     Once,
@@ -109,6 +138,7 @@ pub enum ApprovalAnswer {
     /// No, perhaps with a reason for the model.
     No {
         /// The user's own words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// No user is connected.
