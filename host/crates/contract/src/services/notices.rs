@@ -1,7 +1,9 @@
 //! Messages from plugins to the user, outside their answers.
 
+use async_trait::async_trait;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -10,7 +12,7 @@ use crate::{
 };
 
 /// Who receives a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoticeAudience {
     /// The conversation that it belongs to, now or when it continues.
@@ -20,7 +22,7 @@ pub enum NoticeAudience {
 }
 
 /// A message to the user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PluginNotice {
     /// The sender: a plugin, or a tool of the host.
     pub plugin: PluginName,
@@ -29,6 +31,7 @@ pub struct PluginNotice {
     /// The text to show; untrusted.
     pub text: String,
     /// The text to speak; untrusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speech: Option<String>,
     /// Who receives it.
     pub audience: NoticeAudience,
@@ -37,11 +40,13 @@ pub struct PluginNotice {
 }
 
 /// The progress of a call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallProgress {
     /// The completed fraction, from 0 to 1, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<f64>,
     /// A short text; untrusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
@@ -71,13 +76,19 @@ pub enum NoticeError {
 }
 
 /// Delivers messages to the user.
+#[async_trait]
 pub trait NoticeService: Send + Sync {
-    /// Shows a message, or keeps it until a user is connected. It may block.
+    /// Shows a user a message, or keeps it until the user is connected.
     ///
     /// # Errors
     ///
     /// The message can neither be shown nor kept. See [`NoticeError`].
-    fn notify(&self, notice: PluginNotice, delivery: DeliveryTime) -> Result<(), NoticeError>;
+    async fn notify(
+        &self,
+        user: &str,
+        notice: PluginNotice,
+        delivery: DeliveryTime,
+    ) -> Result<(), NoticeError>;
 
     /// Shows the progress of a running call. It does not block.
     fn report_progress(&self, call: &ToolCallContext, tool: &ToolId, progress: CallProgress);
@@ -95,5 +106,5 @@ pub enum UrlOpenResult {
 /// Opens pages in the user's browser.
 pub trait UrlOpener: Send + Sync {
     /// Opens an http or https address, or shows it. It may block for a moment.
-    fn open_url(&self, url: &str) -> UrlOpenResult;
+    fn open_page(&self, url: &str) -> UrlOpenResult;
 }

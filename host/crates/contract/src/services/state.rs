@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
+
 use super::DataOwner;
 
 /// A stored value.
@@ -25,10 +27,10 @@ pub enum WriteCondition {
 }
 
 /// A value to store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StateWrite<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateWrite {
     /// The bytes.
-    pub value: &'a [u8],
+    pub value: Vec<u8>,
     /// The state that the key must have.
     pub expected: WriteCondition,
     /// The time after which it expires.
@@ -59,26 +61,31 @@ pub enum StateStoreError {
     Unavailable(String),
 }
 
-/// Stores keys and values, separately for every owner. It may block, so async code calls it from a
-/// blocking task. When a method returns, its change is on disk.
+/// Stores keys and values, separately for every owner. When a method returns, its change is on
+/// disk.
+#[async_trait]
 pub trait StateStore: Send + Sync {
     /// Returns the value of a key, unless it has expired.
     ///
     /// # Errors
     ///
     /// The store is unavailable.
-    fn get(&self, owner: &DataOwner, key: &str) -> Result<Option<StoredValue>, StateStoreError>;
+    async fn get(
+        &self,
+        owner: &DataOwner,
+        key: &str,
+    ) -> Result<Option<StoredValue>, StateStoreError>;
 
     /// Stores a value and returns its version.
     ///
     /// # Errors
     ///
     /// The key is not in the expected state, the value does not fit, or the store is unavailable.
-    fn set(
+    async fn set(
         &self,
         owner: &DataOwner,
         key: &str,
-        write: StateWrite<'_>,
+        write: StateWrite,
     ) -> Result<u64, StateStoreError>;
 
     /// Deletes a key. Returns whether it existed.
@@ -86,14 +93,14 @@ pub trait StateStore: Send + Sync {
     /// # Errors
     ///
     /// The store is unavailable.
-    fn delete(&self, owner: &DataOwner, key: &str) -> Result<bool, StateStoreError>;
+    async fn delete(&self, owner: &DataOwner, key: &str) -> Result<bool, StateStoreError>;
 
     /// Lists keys that begin with `prefix` and sort after `after`, in byte order.
     ///
     /// # Errors
     ///
     /// The store is unavailable.
-    fn list_keys(
+    async fn list_keys(
         &self,
         owner: &DataOwner,
         prefix: &str,

@@ -1,5 +1,6 @@
 //! Timers that outlive the host.
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::DataOwner;
@@ -92,26 +93,31 @@ pub enum TimerError {
     Unavailable(String),
 }
 
-/// Stores timers. It may block, so async code calls it from a blocking task.
+/// Stores timers.
+#[async_trait]
 pub trait TimerStore: Send + Sync {
     /// Sets a timer.
     ///
     /// # Errors
     ///
     /// See [`TimerError`].
-    fn add_timer(&self, owner: &DataOwner, plan: TimerRequest) -> Result<StoredTimer, TimerError>;
+    async fn add_timer(
+        &self,
+        owner: &DataOwner,
+        plan: TimerRequest,
+    ) -> Result<StoredTimer, TimerError>;
 
     /// Cancels a timer. Returns whether it existed.
     ///
     /// # Errors
     ///
     /// The store is unavailable.
-    fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError>;
+    async fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError>;
 
     /// Lists the owner's timers, the next to fire first.
     ///
     /// # Errors
     ///
     /// The store is unavailable.
-    fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError>;
+    async fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError>;
 }
