@@ -6,6 +6,8 @@
 //!
 //! A project's file counts only if no other user could have put it there, see [`foreign_owner`].
 
+mod stamp;
+
 use std::{
     fmt, fs,
     fs::{File, FileType, Metadata, OpenOptions},
@@ -16,8 +18,13 @@ use std::{
 
 use rustix::fs::OFlags;
 
+pub use self::stamp::FileStamp;
+
 /// The permission to write for all users.
 const WRITABLE_BY_ALL: u32 = 0o002;
+
+/// The permission to write for the group.
+const WRITABLE_BY_GROUP: u32 = 0o020;
 
 /// The path is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +46,11 @@ pub enum ForeignOwner {
         /// The id of that user.
         uid: u32,
     },
+    /// The members of a group can write to it.
+    Group {
+        /// The id of that group.
+        gid: u32,
+    },
     /// All users can write to it.
     Everybody,
 }
@@ -47,6 +59,9 @@ impl fmt::Display for ForeignOwner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::User { uid } => write!(formatter, "belongs to another user (uid {uid})"),
+            Self::Group { gid } => {
+                write!(formatter, "can be written by a group of users (gid {gid})")
+            }
             Self::Everybody => formatter.write_str("can be written by everybody"),
         }
     }
@@ -85,8 +100,7 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text_from_utf8(read_bytes(path, bytes_max)?)
 }
 
-/// Reads text like [`read_text`], but only from a file that belongs to the user or to root and is
-/// not writable by all users.
+/// Reads text like [`read_text`], but only from a file that no other user except root can write.
 ///
 /// # Errors
 ///
@@ -99,14 +113,27 @@ pub fn read_own_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text_from_utf8(read_open_file(&file, bytes_max)?)
 }
 
-/// Returns why a file or folder is foreign: it belongs neither to the user nor to root, or all
-/// users can write to it. Write access of the group is not checked.
+/// Returns why a file or folder is foreign: it belongs neither to the user nor to root, or other
+/// users can write to it.
+///
+/// The group of a file may write to it if the group has the number of the owner. That is the
+/// owner's private group, which most Linux systems create with each user, and whose write
+/// permission their default mode grants.
 pub fn foreign_owner(info: &Metadata) -> Option<ForeignOwner> {
-    let (uid, own) = (info.uid(), rustix::process::geteuid().as_raw());
-    if uid != own && uid != 0 {
-        return Some(ForeignOwner::User { uid });
+    let own_uid = rustix::process::geteuid().as_raw();
+    foreign_owner_of(own_uid, info.uid(), info.gid(), info.mode())
+}
+
+fn foreign_owner_of(own_uid: u32, uid: u32, gid: u32, mode: u32) -> Option<ForeignOwner> {
+    if uid != own_uid && uid != 0 {
+        Some(ForeignOwner::User { uid })
+    } else if mode & WRITABLE_BY_ALL != 0 {
+        Some(ForeignOwner::Everybody)
+    } else if mode & WRITABLE_BY_GROUP != 0 && gid != uid {
+        Some(ForeignOwner::Group { gid })
+    } else {
+        None
     }
-    (info.mode() & WRITABLE_BY_ALL != 0).then_some(ForeignOwner::Everybody)
 }
 
 fn read_open_file(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -207,6 +234,27 @@ mod tests {
         assert_eq!(read_text(&path, 10).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 
+    /// A file of mode 664 counted regardless of its group, whose members could all write it.
+    #[test]
+    fn a_file_that_a_group_can_write_counts_only_if_the_group_is_the_owners_own() {
+        let group = |gid| Some(ForeignOwner::Group { gid });
+        let rows = [
+            (1000, 1000, 1000, 0o100_664, None),
+            (1000, 1000, 100, 0o100_644, None),
+            (1000, 1000, 100, 0o100_664, group(100)),
+            (1000, 1000, 0, 0o40_775, group(0)),
+            (1000, 0, 0, 0o40_775, None),
+            (1000, 0, 50, 0o40_2775, group(50)),
+            (0, 0, 1000, 0o100_660, group(1000)),
+            (1000, 1001, 1001, 0o100_644, Some(ForeignOwner::User { uid: 1001 })),
+            (1000, 1000, 1000, 0o100_666, Some(ForeignOwner::Everybody)),
+        ];
+        for (own_uid, uid, gid, mode, want) in rows {
+            let owner = foreign_owner_of(own_uid, uid, gid, mode);
+            assert_eq!(owner, want, "{own_uid} {uid}:{gid} {mode:o}");
+        }
+    }
+
     #[test]
     fn what_others_can_write_is_theirs() {
         let folder = tempfile::tempdir().unwrap();
@@ -214,7 +262,7 @@ mod tests {
         fs::write(&path, "x").unwrap();
         for (mode, want) in [
             (0o600, None),
-            (0o664, None),
+            (0o644, None),
             (0o666, Some(ForeignOwner::Everybody)),
             (0o602, Some(ForeignOwner::Everybody)),
         ] {
