@@ -9,4 +9,4 @@ mod words;
 
 pub use index::{FieldWeight, LexicalIndex, LexicalMatch};
 pub use script::is_unspaced;
-pub use words::split_into_words;
+pub use words::{contains_word, split_into_words};

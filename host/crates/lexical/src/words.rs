@@ -21,6 +21,11 @@ pub fn split_into_words(text: &str) -> impl Iterator<Item = String> {
     pieces.filter(|piece| piece.chars().count() <= WORD_CHARS_MAX).map(singular_form)
 }
 
+/// Returns whether a list of words, separated by single spaces, contains a word.
+pub fn contains_word(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
+}
+
 /// The class of a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CharClass {
