@@ -69,39 +69,24 @@ fn span(ms: u64) -> String {
     parts.map_or_else(|_| "an age".to_owned(), |span| SpanPrinter::new().span_to_string(&span))
 }
 
-/// Why a time expression does not yield a moment.
+/// Why a time expression does not yield a moment. The text is the start of the expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimeExpressionError {
     /// The expression is not understood.
-    #[error("\"{text}\" is not understood as a time")]
-    NotUnderstood {
-        /// The start of the expression.
-        text: String,
-    },
+    #[error("\"{0}\" is not understood as a time")]
+    NotUnderstood(String),
     /// A date that is one day if it starts with the day, and another if it starts with the month.
-    #[error("\"{text}\" can mean two days")]
-    Ambiguous {
-        /// The start of the expression.
-        text: String,
-    },
+    #[error("\"{0}\" can mean two days")]
+    Ambiguous(String),
     /// A weekday of every second or third week. A calendar cannot count weeks.
-    #[error("\"{text}\" cannot be set: a day of the week can only come every week")]
-    WeeksApart {
-        /// The start of the expression.
-        text: String,
-    },
+    #[error("\"{0}\" cannot be set: a day of the week can only come every week")]
+    WeeksApart(String),
     /// The moment is over.
-    #[error("\"{text}\" is in the past")]
-    Past {
-        /// The start of the expression.
-        text: String,
-    },
+    #[error("\"{0}\" is in the past")]
+    Past(String),
     /// No calendar has such a day.
-    #[error("there is no day like \"{text}\"")]
-    NoSuchDay {
-        /// The start of the expression.
-        text: String,
-    },
+    #[error("there is no day like \"{0}\"")]
+    NoSuchDay(String),
     /// The expression is understood, but its moment is invalid.
     #[error(transparent)]
     Moment(#[from] MomentError),
@@ -111,17 +96,17 @@ impl TimeExpressionError {
     /// Returns a suggestion for a valid expression.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NotUnderstood { .. } => Some(
+            Self::NotUnderstood(_) => Some(
                 "say it in English, like: in 20 minutes; at 17:00; tomorrow at 9; on Friday at noon; \
                  24 December at 18:00; 2026-12-24 18:00; every 2 hours; every weekday at 8:30; \
                  every first of the month",
             ),
-            Self::Ambiguous { .. } => Some("write the month as a word, or like 2026-12-24"),
-            Self::WeeksApart { .. } => Some(
+            Self::Ambiguous(_) => Some("write the month as a word, or like 2026-12-24"),
+            Self::WeeksApart(_) => Some(
                 "say every week, like every Tuesday at 9, or count from now, like every 2 weeks",
             ),
-            Self::Past { .. } => Some("name a later day, or a time that is still to come"),
-            Self::NoSuchDay { .. } => Some("name a day that the calendar has"),
+            Self::Past(_) => Some("name a later day, or a time that is still to come"),
+            Self::NoSuchDay(_) => Some("name a day that the calendar has"),
             Self::Moment(_) => None,
         }
     }

@@ -37,7 +37,7 @@ const LEADS: [&str; 3] = ["please", "remind me", "wake me"];
 ///
 /// The text is not understood, or its moment is over.
 pub fn parse_moment(input: &str, now: &Zoned) -> Result<TimerSchedule, TimeExpressionError> {
-    let not_understood = || TimeExpressionError::NotUnderstood { text: quote_excerpt(input) };
+    let not_understood = || TimeExpressionError::NotUnderstood(quote_excerpt(input));
     if input.len() > TEXT_BYTES_MAX {
         return Err(not_understood());
     }
@@ -46,7 +46,7 @@ pub fn parse_moment(input: &str, now: &Zoned) -> Result<TimerSchedule, TimeExpre
     }
     let words = reader::split_words(input);
     if words.iter().any(|word| day::is_ambiguous_date(word)) {
-        return Err(TimeExpressionError::Ambiguous { text: quote_excerpt(input) });
+        return Err(TimeExpressionError::Ambiguous(quote_excerpt(input)));
     }
     let mut reader = WordCursor::new(&words);
     reader.consume_any(&LEADS);
@@ -63,15 +63,13 @@ pub fn parse_moment(input: &str, now: &Zoned) -> Result<TimerSchedule, TimeExpre
     }
     let read = reader.try_parse(|reader| parse_to_end(reader, DayAndTime::parse));
     let read = read.ok_or_else(|| match reader.try_parse(repeat::parse_multi_week_start) {
-        Some(()) => TimeExpressionError::WeeksApart { text: quote_excerpt(input) },
+        Some(()) => TimeExpressionError::WeeksApart(quote_excerpt(input)),
         None => not_understood(),
     })?;
     match read.resolve(now) {
         Ok(at) => single_moment(Some(at), input, now),
         Err(ResolveFailure::Past) => single_moment(None, input, now),
-        Err(ResolveFailure::NoSuchDay) => {
-            Err(TimeExpressionError::NoSuchDay { text: quote_excerpt(input) })
-        }
+        Err(ResolveFailure::NoSuchDay) => Err(TimeExpressionError::NoSuchDay(quote_excerpt(input))),
         Err(ResolveFailure::TooFar) => Err(MomentError::TooFar.into()),
     }
 }
@@ -132,7 +130,7 @@ fn moment_from_now(
 ) -> Result<TimerSchedule, TimeExpressionError> {
     if length.months == 0 && length.days == 0 {
         return match length.ms {
-            0 => Err(TimeExpressionError::Past { text: quote_excerpt(input) }),
+            0 => Err(TimeExpressionError::Past(quote_excerpt(input))),
             ms => Ok(TimerSchedule::InMs(ms)),
         };
     }
@@ -157,7 +155,7 @@ fn single_moment(
     input: &str,
     now: &Zoned,
 ) -> Result<TimerSchedule, TimeExpressionError> {
-    let past = || TimeExpressionError::Past { text: quote_excerpt(input) };
+    let past = || TimeExpressionError::Past(quote_excerpt(input));
     let at = at.filter(|at| at > now).ok_or_else(past)?;
     u64::try_from(at.timestamp().as_millisecond()).map(TimerSchedule::AtMs).map_err(|_| past())
 }

@@ -296,14 +296,14 @@ fn dates_in_figures_mean_one_day_or_none() {
     ]);
     for said in ["3/4/2027 at 9", "3/4 at 9", "at 9 on 11/12/2026"] {
         let error = parse_moment(said, &vienna(NOW)).unwrap_err();
-        assert!(matches!(error, TimeExpressionError::Ambiguous { .. }), "{said}: {error}");
+        assert!(matches!(error, TimeExpressionError::Ambiguous(_)), "{said}: {error}");
         assert!(error.hint().unwrap().contains("2026-12-24"));
     }
     for said in
         ["31.02.2027", "24.13.2026 18:00", "13/13/2026", "1.2.3", "24.12.26 at 9", "5/6/7/8"]
     {
         let error = parse_moment(said, &vienna(NOW)).unwrap_err();
-        assert!(matches!(error, TimeExpressionError::NotUnderstood { .. }), "{said}: {error}");
+        assert!(matches!(error, TimeExpressionError::NotUnderstood(_)), "{said}: {error}");
     }
 }
 
@@ -317,13 +317,13 @@ fn what_no_calendar_can_hold_and_other_languages_are_named() {
         "every other friday at noon",
     ] {
         let error = parse_moment(said, &vienna(NOW)).unwrap_err();
-        assert!(matches!(error, TimeExpressionError::WeeksApart { .. }), "{said}: {error}");
+        assert!(matches!(error, TimeExpressionError::WeeksApart(_)), "{said}: {error}");
         assert!(error.hint().unwrap().contains("every 2 weeks"));
     }
     check(&[("every 2 weeks", "every 1209600"), ("every other week", "every 1209600")]);
     for said in ["morgen um 9", "demain à 9h", "mañana a las 9"] {
         let error = parse_moment(said, &vienna(NOW)).unwrap_err();
-        assert!(matches!(error, TimeExpressionError::NotUnderstood { .. }), "{said}: {error}");
+        assert!(matches!(error, TimeExpressionError::NotUnderstood(_)), "{said}: {error}");
         assert!(error.hint().unwrap().contains("in English"));
     }
 }
