@@ -1,6 +1,6 @@
 //! Formats moments as short English text for lists and answers.
 
-use jiff::{Timestamp, Unit, Zoned, civil::Weekday};
+use jiff::{Timestamp, Unit, Zoned, civil::Date};
 use sallyport_contract::{services::TimerSchedule, text};
 
 use crate::expression::names;
@@ -75,11 +75,9 @@ fn describe_day(at: &Zoned, now: &Zoned) -> String {
         0 => "today".to_owned(),
         1 => "tomorrow".to_owned(),
         -1 => "yesterday".to_owned(),
-        2..=6 => format!("on {}", names::weekday_name(at.weekday())),
-        _ if at.year() == now.year() => {
-            format!("on {} {}", at.day(), names::month_name(at.month()))
-        }
-        _ => format!("on {} {} {}", at.day(), names::month_name(at.month()), at.year()),
+        2..=6 => at.strftime("on %A").to_string(),
+        _ if at.year() == now.year() => at.strftime("on %-d %B").to_string(),
+        _ => at.strftime("on %-d %B %Y").to_string(),
     }
 }
 
@@ -113,8 +111,9 @@ fn describe_cron(cron: &str) -> Option<String> {
         ("L", "*", "*") => "last day of the month".to_owned(),
         (day, "*", "*") => format!("{} of the month", format_ordinal(parse_digits(day, 31)?)),
         (day, month, "*") => {
-            let month = i8::try_from(parse_digits(month, 12).filter(|month| *month > 0)?).ok()?;
-            format!("{} {}", parse_digits(day, 31)?, names::month_name(month))
+            let month = i8::try_from(parse_digits(month, 12)?).ok()?;
+            let month = Date::new(2000, month, 1).ok()?.strftime("%B");
+            format!("{} {month}", parse_digits(day, 31)?)
         }
         _ => return None,
     };
@@ -141,8 +140,9 @@ fn describe_week_field(field: &str) -> Option<String> {
 }
 
 fn weekday_from_field(field: &str) -> Option<String> {
-    let number = i8::try_from(parse_digits(field, 6)?).ok()?;
-    Weekday::from_sunday_zero_offset(number).ok().map(names::weekday_name)
+    // The second of January 2000 was a Sunday.
+    let day = i8::try_from(parse_digits(field, 6)? + 2).ok()?;
+    Some(Date::new(2000, 1, day).ok()?.strftime("%A").to_string())
 }
 
 fn format_ordinal(number: u32) -> String {
@@ -158,6 +158,5 @@ fn format_ordinal(number: u32) -> String {
 
 /// Parses a number that consists of digits, up to a maximum.
 fn parse_digits(field: &str, max: u32) -> Option<u32> {
-    let known = field.bytes().all(|byte| byte.is_ascii_digit());
-    field.parse().ok().filter(|number| known && *number <= max)
+    field.parse().ok().filter(|number| names::is_digits(field) && *number <= max)
 }

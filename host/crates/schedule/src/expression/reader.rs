@@ -79,6 +79,20 @@ impl<'w> WordCursor<'w> {
         words.iter().any(|word| self.consume_words(word))
     }
 
+    /// Consumes the first of these phrases that is next, and returns its meaning.
+    pub(super) fn parse_phrase<T: Copy>(&mut self, phrases: &[(&str, T)]) -> Option<T> {
+        phrases.iter().find(|(words, _)| self.consume_words(words)).map(|(_, meaning)| *meaning)
+    }
+
+    /// Consumes one of these and what `read` accepts after it, or nothing.
+    pub(super) fn parse_after<T>(
+        &mut self,
+        words: &[&str],
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        self.try_parse(|reader| reader.consume_any(words).then(|| read(reader)).flatten())
+    }
+
     /// Skips words without meaning of their own.
     pub(super) fn skip_fillers(&mut self) {
         while self.consume_any(&FILLER_WORDS) {}
