@@ -6,13 +6,13 @@ use super::{names, reader::WordCursor};
 /// The hour at which a night that began the day before ends.
 const NIGHT_END_HOUR: i8 = 5;
 
-/// A part of the day. Alone it means a default hour; with a number it selects the half of the day.
+/// A part of the day. Alone it means its hour; with a number it selects the half of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DayPart {
-    Morning,
-    Afternoon,
-    Evening,
-    Night,
+    Morning = 9,
+    Afternoon = 15,
+    Evening = 19,
+    Night = 21,
 }
 
 /// A parsed time of day.
@@ -25,6 +25,12 @@ pub(super) enum ClockTime {
     /// The end of the day.
     Midnight,
 }
+
+const NAMED_TIMES: [(&str, ClockTime); 3] = [
+    ("noon", ClockTime::At { hour: 12, minute: 0 }),
+    ("midday", ClockTime::At { hour: 12, minute: 0 }),
+    ("midnight", ClockTime::Midnight),
+];
 
 /// A time as an offset from the start of a day, possibly beyond its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,26 +52,13 @@ impl TimeOfDay {
 
 impl DayPart {
     pub(super) fn parse(reader: &mut WordCursor<'_>) -> Option<Self> {
-        reader.parse_word(|word| match word {
-            "morning" | "mornings" => Some(Self::Morning),
-            "afternoon" | "afternoons" => Some(Self::Afternoon),
-            "evening" | "evenings" => Some(Self::Evening),
-            "night" | "nights" => Some(Self::Night),
+        reader.parse_word(|word| match word.strip_suffix('s').unwrap_or(word) {
+            "morning" => Some(Self::Morning),
+            "afternoon" => Some(Self::Afternoon),
+            "evening" => Some(Self::Evening),
+            "night" => Some(Self::Night),
             _ => None,
         })
-    }
-
-    /// Returns the default time of this part of the day.
-    fn default_time(self) -> TimeOfDay {
-        TimeOfDay::new(
-            match self {
-                Self::Morning => 9,
-                Self::Afternoon => 15,
-                Self::Evening => 19,
-                Self::Night => 21,
-            },
-            0,
-        )
     }
 
     /// Returns the time that an ambiguous hour means in this part of the day.
@@ -85,9 +78,7 @@ impl ClockTime {
     pub(super) fn parse(reader: &mut WordCursor<'_>) -> Option<Self> {
         reader.try_parse(|reader| {
             let clock = Self::parse_without_part(reader)?;
-            let part = reader.try_parse(|reader| {
-                reader.consume_any(&["in the", "at"]).then(|| DayPart::parse(reader)).flatten()
-            });
+            let part = reader.parse_after(&["in the", "at"], DayPart::parse);
             match (clock, part) {
                 (Self::Open { hour, minute }, Some(DayPart::Night)) if hour < NIGHT_END_HOUR => {
                     Some(Self::At { hour, minute })
@@ -103,20 +94,14 @@ impl ClockTime {
     }
 
     fn parse_without_part(reader: &mut WordCursor<'_>) -> Option<Self> {
-        if reader.consume_any(&["noon", "midday"]) {
-            return Some(Self::At { hour: 12, minute: 0 });
-        }
-        if reader.consume_words("midnight") {
-            return Some(Self::Midnight);
-        }
-        if let Some(clock) = reader.try_parse(parse_relative_clock) {
-            return Some(clock);
-        }
-        if let Some(clock) = reader.parse_word(parse_24_hour_clock) {
-            return Some(clock);
-        }
-        let (hour, minute) = reader.parse_word(parse_hour_minute)?;
-        parse_am_pm(reader, hour, minute)
+        let named = reader
+            .parse_phrase(&NAMED_TIMES)
+            .or_else(|| reader.try_parse(parse_relative_clock))
+            .or_else(|| reader.parse_word(parse_24_hour_clock));
+        named.or_else(|| {
+            let (hour, minute) = reader.parse_word(parse_hour_minute)?;
+            parse_am_pm(reader, hour, minute)
+        })
     }
 
     /// Returns the possible times of day, the first one first. An hour of either half is taken
@@ -146,31 +131,23 @@ pub(super) fn candidate_times(
 ) -> Vec<TimeOfDay> {
     match (clock, part) {
         (Some(clock), part) => clock.candidate_times(part, is_today),
-        (None, Some(part)) => vec![part.default_time()],
+        (None, Some(part)) => vec![TimeOfDay::new(part as i8, 0)],
         (None, None) => otherwise.map(|hour| TimeOfDay::new(hour, 0)).into_iter().collect(),
     }
 }
 
 /// `half past nine`, `quarter to 9 pm`, `ten past 9`.
 fn parse_relative_clock(reader: &mut WordCursor<'_>) -> Option<ClockTime> {
-    let minutes = if reader.consume_words("half") {
-        30
-    } else if reader.consume_any(&["a quarter", "quarter"]) {
-        15
-    } else {
-        let minutes =
-            reader.parse_word(names::parse_number).filter(|minutes| (1..60).contains(minutes))?;
+    let named = reader.parse_phrase(&[("half", 30), ("a quarter", 15), ("quarter", 15)]);
+    let minutes = named.or_else(|| {
+        let minutes = reader.parse_word(names::parse_number)?;
         reader.consume_any(&["minutes", "minute"]);
-        i8::try_from(minutes).ok()?
-    };
-    let before = reader.consume_any(&["to", "before"]);
-    if !before && !reader.consume_any(&["past", "after"]) {
-        return None;
-    }
-    let hour = reader.parse_word(names::parse_number).and_then(|hour| i8::try_from(hour).ok())?;
-    if !(0..24).contains(&hour) {
-        return None;
-    }
+        i8::try_from(minutes).ok().filter(|minutes| (1..60).contains(minutes))
+    })?;
+    let sides = [("to", true), ("before", true), ("past", false), ("after", false)];
+    let before = reader.parse_phrase(&sides)?;
+    let hour = reader.parse_word(names::parse_number).and_then(|hour| i8::try_from(hour).ok());
+    let hour = hour.filter(|hour| (0..24).contains(hour))?;
     let (hour, minute) = if before { ((hour + 23) % 24, 60 - minutes) } else { (hour, minutes) };
     parse_am_pm(reader, hour, minute)
 }
@@ -178,11 +155,8 @@ fn parse_relative_clock(reader: &mut WordCursor<'_>) -> Option<ClockTime> {
 /// Parses an optional `am`, `pm` or `o'clock` after a number.
 fn parse_am_pm(reader: &mut WordCursor<'_>, hour: i8, minute: i8) -> Option<ClockTime> {
     let is_twelve_hour = (1..=12).contains(&hour);
-    if reader.consume_words("am") {
-        return is_twelve_hour.then_some(ClockTime::At { hour: hour % 12, minute });
-    }
-    if reader.consume_words("pm") {
-        return is_twelve_hour.then_some(ClockTime::At { hour: hour % 12 + 12, minute });
+    if let Some(half) = reader.parse_phrase(&[("am", 0), ("pm", 12)]) {
+        return is_twelve_hour.then_some(ClockTime::At { hour: hour % 12 + half, minute });
     }
     reader.consume_any(&["o'clock", "o’clock", "oclock"]);
     match hour {
@@ -206,8 +180,8 @@ fn parse_hour_minute(word: &str) -> Option<(i8, i8)> {
         let hour = names::parse_number(word).filter(|hour| *hour <= 24)?;
         return Some((i8::try_from(hour).ok()?, 0));
     };
-    let figures = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !(1..=2).contains(&hour.len()) || minute.len() != 2 || !figures(hour) || !figures(minute) {
+    let is_clock = (1..=2).contains(&hour.len()) && minute.len() == 2;
+    if !is_clock || !names::is_digits(hour) || !names::is_digits(minute) {
         return None;
     }
     let (hour, minute) = (hour.parse().ok()?, minute.parse().ok()?);

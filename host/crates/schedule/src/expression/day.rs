@@ -21,7 +21,6 @@ const YEARS_MAX: i16 = 8;
 /// A parsed day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DayExpression {
-    Today,
     InDays(i32),
     Next(Weekday),
     Coming(Weekday),
@@ -29,6 +28,15 @@ enum DayExpression {
     OnMonthDay { month: i8, day: i8 },
     OnDayOfMonth(i8),
 }
+
+const TODAY: DayExpression = DayExpression::InDays(0);
+
+const RELATIVE_DAYS: [(&str, DayExpression); 4] = [
+    ("today", TODAY),
+    ("tomorrow", DayExpression::InDays(1)),
+    ("day after tomorrow", DayExpression::InDays(2)),
+    ("next week", DayExpression::InDays(7)),
+];
 
 /// Why a text does not mean a future time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,21 +72,18 @@ impl DayAndTime {
         if self.day.is_none()
             && let Some((day, part)) = reader.try_parse(parse_day)
         {
-            self.day = Some(day);
-            self.part = self.part.or(part);
+            (self.day, self.part) = (Some(day), self.part.or(part));
             return true;
         }
-        if self.clock.is_none()
-            && let Some(clock) = ClockTime::parse(reader)
-        {
-            self.clock = Some(clock);
-            return true;
+        if self.clock.is_none() {
+            self.clock = ClockTime::parse(reader);
+            if self.clock.is_some() {
+                return true;
+            }
         }
-        if self.part.is_none()
-            && let Some(part) = reader.try_parse(parse_day_part)
-        {
-            self.part = Some(part);
-            return true;
+        if self.part.is_none() {
+            self.part = reader.try_parse(parse_day_part);
+            return self.part.is_some();
         }
         false
     }
@@ -89,7 +94,7 @@ impl DayAndTime {
     ///
     /// No such time exists.
     pub(super) fn resolve(self, now: &Zoned) -> Result<Zoned, ResolveFailure> {
-        let is_today = matches!(self.day, None | Some(DayExpression::Today));
+        let is_today = matches!(self.day, None | Some(TODAY));
         let otherwise = self.day.filter(|_| !is_today).map(|_| DAY_HOUR);
         let times = clock::candidate_times(self.clock, self.part, is_today, otherwise);
         let days = self.candidate_days(now.date());
@@ -108,7 +113,6 @@ impl DayAndTime {
     fn candidate_days(self, today: Date) -> Vec<Date> {
         match self.day {
             None => dates_ahead(today, &[0, 1]),
-            Some(DayExpression::Today) => vec![today],
             Some(DayExpression::InDays(days)) => dates_ahead(today, &[days]),
             Some(DayExpression::Next(weekday)) => {
                 let days = (days_until(today, weekday) + 6) % 7 + 1;
@@ -148,8 +152,8 @@ fn zoned_time(now: &Zoned, day: Date, time: TimeOfDay) -> Option<Zoned> {
     day.at(time.hour, time.minute, 0, 0).to_zoned(now.time_zone().clone()).ok()
 }
 
-/// Parses `in the morning` or `this evening` without a day.
-fn parse_day_part(reader: &mut WordCursor<'_>) -> Option<DayPart> {
+/// Parses `in the morning` without a day.
+pub(super) fn parse_day_part(reader: &mut WordCursor<'_>) -> Option<DayPart> {
     reader.consume_words("in");
     reader.skip_fillers();
     DayPart::parse(reader)
@@ -158,32 +162,16 @@ fn parse_day_part(reader: &mut WordCursor<'_>) -> Option<DayPart> {
 /// Parses a day, with the part of the day that its name includes.
 fn parse_day(reader: &mut WordCursor<'_>) -> Option<(DayExpression, Option<DayPart>)> {
     if reader.consume_words("tonight") {
-        return Some((DayExpression::Today, Some(DayPart::Night)));
+        return Some((TODAY, Some(DayPart::Night)));
     }
-    if let Some(part) = reader
-        .try_parse(|reader| reader.consume_words("this").then(|| DayPart::parse(reader)).flatten())
-    {
-        return Some((DayExpression::Today, Some(part)));
+    if let Some(part) = reader.parse_after(&["this"], DayPart::parse) {
+        return Some((TODAY, Some(part)));
     }
     let day = reader
-        .try_parse(parse_relative_day)
+        .parse_phrase(&RELATIVE_DAYS)
         .or_else(|| reader.try_parse(parse_weekday_day))
         .or_else(|| reader.try_parse(parse_date))?;
     Some((day, DayPart::parse(reader)))
-}
-
-fn parse_relative_day(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
-    if reader.consume_words("today") {
-        Some(DayExpression::Today)
-    } else if reader.consume_words("tomorrow") {
-        Some(DayExpression::InDays(1))
-    } else if reader.consume_words("day after tomorrow") {
-        Some(DayExpression::InDays(2))
-    } else if reader.consume_words("next week") {
-        Some(DayExpression::InDays(7))
-    } else {
-        None
-    }
 }
 
 fn parse_weekday_day(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
@@ -204,12 +192,9 @@ fn parse_date(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
     if let Some(date) = reader.parse_word(parse_numeric_date) {
         return Some(DayExpression::OnDate(date));
     }
-    let (month, day) = match reader.try_parse(parse_day_and_month) {
-        Some(both) => both,
-        None => {
-            let day = names::parse_ordinal(reader)?;
-            return day_of_month(day).map(DayExpression::OnDayOfMonth);
-        }
+    let Some((month, day)) = reader.try_parse(parse_day_and_month) else {
+        let day = names::day_of_month(names::parse_ordinal(reader)?)?;
+        return Some(DayExpression::OnDayOfMonth(day));
     };
     let year = reader.try_parse(|reader| {
         reader.consume_words(",");
@@ -230,52 +215,30 @@ fn parse_numeric_date(word: &str) -> Option<Date> {
     }
     match split_numbers(word, '/') {
         Some([year, month, day]) if year > 31 => full_date(year, month, day),
-        Some([one, other, year]) => match interpret_slash_date(one, other) {
-            SlashDate::Day { day, month } => full_date(year, month, day),
-            SlashDate::Either | SlashDate::Neither => None,
-        },
-        None => word
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'-')
-            .then(|| word.parse().ok())?,
+        Some([one, other, _]) if can_be_either(one, other) => None,
+        Some([day, month @ ..=12, year]) | Some([month, day, year]) => full_date(year, month, day),
+        None => names::is_digits(&word.replace('-', "")).then(|| word.parse().ok())?,
     }
 }
 
-/// The meaning of two numbers with a slash between them. Some people write the day first, others
-/// the month.
-enum SlashDate {
-    Day { day: u32, month: u32 },
-    Either,
-    Neither,
-}
-
-fn interpret_slash_date(one: u32, other: u32) -> SlashDate {
-    match (one, other) {
-        (1..=12, 1..=12) if one != other => SlashDate::Either,
-        (1..=31, 1..=12) => SlashDate::Day { day: one, month: other },
-        (1..=12, 1..=31) => SlashDate::Day { day: other, month: one },
-        _ => SlashDate::Neither,
-    }
+/// Returns true for two numbers of which each can be the month. Some people write the day first,
+/// others the month.
+fn can_be_either(one: u32, other: u32) -> bool {
+    one != other && [one, other].iter().all(|number| (1..=12).contains(number))
 }
 
 /// Returns whether a word is a date that means different days to different readers.
 pub(super) fn is_ambiguous_date(word: &str) -> bool {
-    let pair = split_numbers::<2>(word, '/').map(|[one, other]| (one, other));
+    let pair = split_numbers(word, '/').map(|[one, other]| (one, other));
     let triple =
         split_numbers(word, '/').and_then(|[one, other, year]| (year > 31).then_some((one, other)));
-    pair.or(triple)
-        .is_some_and(|(one, other)| matches!(interpret_slash_date(one, other), SlashDate::Either))
+    pair.or(triple).is_some_and(|(one, other)| can_be_either(one, other))
 }
 
 fn split_numbers<const COUNT: usize>(word: &str, between: char) -> Option<[u32; COUNT]> {
-    let parts: Vec<&str> = word.split(between).collect();
-    let parts: [&str; COUNT] = parts.try_into().ok()?;
-    let numbers: Vec<u32> = parts
-        .into_iter()
-        .filter(|part| part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit()))
-        .filter_map(|part| part.parse().ok())
-        .collect();
-    numbers.try_into().ok()
+    let number =
+        |part: &str| part.parse().ok().filter(|_: &u32| part.len() <= 4 && names::is_digits(part));
+    word.split(between).map(number).collect::<Option<Vec<u32>>>()?.try_into().ok()
 }
 
 fn full_date(year: u32, month: u32, day: u32) -> Option<Date> {
@@ -287,17 +250,9 @@ fn full_date(year: u32, month: u32, day: u32) -> Option<Date> {
 pub(super) fn parse_day_and_month(reader: &mut WordCursor<'_>) -> Option<(i8, i8)> {
     if let Some(month) = reader.parse_word(names::parse_month) {
         reader.consume_words("the");
-        let day =
-            names::parse_ordinal(reader).or_else(|| reader.parse_word(names::parse_number))?;
-        return Some((month, day_of_month(day)?));
+        return Some((month, names::parse_month_day(reader)?));
     }
-    let day = names::parse_ordinal(reader).or_else(|| reader.parse_word(names::parse_number))?;
+    let day = names::parse_month_day(reader)?;
     reader.consume_words("of");
-    let month = reader.parse_word(names::parse_month)?;
-    Some((month, day_of_month(day)?))
-}
-
-/// Checks the number of a day of the month.
-pub(super) fn day_of_month(number: u32) -> Option<i8> {
-    i8::try_from(number).ok().filter(|day| (1..=31).contains(day))
+    Some((reader.parse_word(names::parse_month)?, day))
 }

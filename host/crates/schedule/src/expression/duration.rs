@@ -27,9 +27,18 @@ pub(super) enum TimeUnit {
     Months(u32),
 }
 
-/// A count in hundredths, such as 125 for `1.25`.
-#[derive(Debug, Clone, Copy)]
-struct HundredthsCount(u32);
+/// Counts in words, in hundredths.
+const COUNTS: [(&str, u32); 4] = [("a couple of", 200), ("a couple", 200), ("a", 100), ("an", 100)];
+
+/// Fractions of a unit, in hundredths: `half an hour`, `three quarters of an hour`.
+const FRACTIONS: [(&str, u32); 6] = [
+    ("half", 50),
+    ("a quarter of", 25),
+    ("quarter of", 25),
+    ("one quarter of", 25),
+    ("three quarters of", 75),
+    ("3 quarters of", 75),
+];
 
 impl CalendarDuration {
     pub(super) fn parse(reader: &mut WordCursor<'_>) -> Option<Self> {
@@ -62,42 +71,23 @@ impl CalendarDuration {
         if let Some(half) = reader.try_parse(parse_fraction_of_unit) {
             return Some(half);
         }
-        let count = parse_count(reader)?;
+        let count = reader.parse_phrase(&COUNTS).or_else(|| reader.parse_word(parse_hundredths))?;
         let half = reader.consume_words("and a half");
         let unit = reader.parse_word(parse_unit)?;
         let half = half || reader.consume_words("and a half");
-        let count = HundredthsCount(count.0.checked_add(if half { 50 } else { 0 })?);
+        let count = count.checked_add(if half { 50 } else { 0 })?;
         Self::default().checked_add(unit.checked_mul(count)?)
     }
 }
 
-/// `half an hour`, `half a minute`, `a quarter of an hour`, `three quarters of an hour`.
 fn parse_fraction_of_unit(reader: &mut WordCursor<'_>) -> Option<CalendarDuration> {
-    let hundredths = if reader.consume_words("half") {
-        50
-    } else if reader.consume_any(&["a quarter of", "quarter of", "one quarter of"]) {
-        25
-    } else if reader.consume_any(&["three quarters of", "3 quarters of"]) {
-        75
-    } else {
-        return None;
-    };
+    let hundredths = reader.parse_phrase(&FRACTIONS)?;
     reader.consume_any(&["an", "a"]);
-    reader.parse_word(parse_unit)?.checked_mul(HundredthsCount(hundredths))
+    reader.parse_word(parse_unit)?.checked_mul(hundredths)
 }
 
-fn parse_count(reader: &mut WordCursor<'_>) -> Option<HundredthsCount> {
-    if reader.consume_any(&["a couple of", "a couple"]) {
-        return Some(HundredthsCount(200));
-    }
-    if reader.consume_any(&["a", "an"]) {
-        return Some(HundredthsCount(100));
-    }
-    reader.parse_word(parse_decimal)
-}
-
-/// Parses a number with an optional fraction of one or two digits.
-fn parse_decimal(word: &str) -> Option<HundredthsCount> {
+/// Parses a number with an optional fraction of one or two digits, such as 125 for `1.25`.
+fn parse_hundredths(word: &str) -> Option<u32> {
     let (whole, fraction) = word.split_once('.').unwrap_or((word, "0"));
     let scale = match fraction.len() {
         1 => 10,
@@ -105,11 +95,11 @@ fn parse_decimal(word: &str) -> Option<HundredthsCount> {
         _ => return None,
     };
     let whole = names::parse_number(whole)?.checked_mul(100)?;
-    Some(HundredthsCount(whole.checked_add(names::parse_number(fraction)? * scale)?))
+    whole.checked_add(names::parse_number(fraction)? * scale)
 }
 
 pub(super) fn parse_unit(word: &str) -> Option<TimeUnit> {
-    let unit = match word {
+    Some(match word {
         "s" | "sec" | "secs" | "second" | "seconds" => TimeUnit::Ms(SECOND_MS),
         "m" | "min" | "mins" | "minute" | "minutes" => TimeUnit::Ms(MINUTE_MS),
         "h" | "hr" | "hrs" | "hour" | "hours" => TimeUnit::Ms(HOUR_MS),
@@ -119,29 +109,25 @@ pub(super) fn parse_unit(word: &str) -> Option<TimeUnit> {
         "month" | "months" => TimeUnit::Months(1),
         "year" | "years" => TimeUnit::Months(12),
         _ => return None,
-    };
-    Some(unit)
+    })
 }
 
 impl TimeUnit {
-    /// Multiplies a unit. Half a day is twelve hours, but half a month has no defined length.
-    fn checked_mul(self, count: HundredthsCount) -> Option<CalendarDuration> {
-        let (whole, part) = (count.0 / 100, count.0 % 100);
-        match self {
-            Self::Ms(ms) => {
-                let ms = ms.checked_mul(u64::from(count.0))? / 100;
-                Some(CalendarDuration { ms, ..CalendarDuration::default() })
+    /// Multiplies a unit by hundredths. Half a day is twelve hours, but half a month has no defined
+    /// length.
+    fn checked_mul(self, hundredths: u32) -> Option<CalendarDuration> {
+        let (whole, part) = (hundredths / 100, hundredths % 100);
+        let (months, days, ms) = match self {
+            Self::Ms(ms) => (0, 0, ms.checked_mul(u64::from(hundredths))? / 100),
+            Self::Days(days) => {
+                let ms = DAY_MS * u64::from(days) * u64::from(part) / 100;
+                (0, days.checked_mul(whole)?, ms)
             }
-            Self::Days(days) => Some(CalendarDuration {
-                days: days.checked_mul(whole)?,
-                ms: DAY_MS * u64::from(days) * u64::from(part) / 100,
-                ..CalendarDuration::default()
-            }),
             Self::Months(months) if part * months % 100 == 0 => {
-                let months = months.checked_mul(count.0)? / 100;
-                Some(CalendarDuration { months, ..CalendarDuration::default() })
+                (months.checked_mul(hundredths)? / 100, 0, 0)
             }
-            Self::Months(_) => None,
-        }
+            Self::Months(_) => return None,
+        };
+        Some(CalendarDuration { months, days, ms })
     }
 }

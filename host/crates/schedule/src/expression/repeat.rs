@@ -21,14 +21,13 @@ pub(super) enum RepeatExpression {
     Cron(String),
 }
 
-/// The days of a repetition, for the fields of a cron expression.
+/// The days of a repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RepeatDays {
     All,
     Week(BTreeSet<i8>),
-    Month(String),
-    NthOfMonth { weekday: Weekday, place: String },
-    Year { month: i8, day: i8 },
+    /// Other days, as the fields for day, month and weekday of a cron expression.
+    Fields(String),
 }
 
 impl RepeatExpression {
@@ -42,13 +41,7 @@ impl RepeatExpression {
         let (days, part) = parse_days(reader)?;
         reader.skip_fillers();
         let clock = before.or_else(|| ClockTime::parse(reader));
-        let part = part.or_else(|| {
-            reader.try_parse(|reader| {
-                reader.consume_words("in");
-                reader.skip_fillers();
-                DayPart::parse(reader)
-            })
-        });
+        let part = part.or_else(|| reader.try_parse(day::parse_day_part));
         let time = *clock::candidate_times(clock, part, false, Some(DAY_HOUR)).first()?;
         days.into_cron(time).map(Self::Cron)
     }
@@ -61,12 +54,9 @@ fn parse_interval(reader: &mut WordCursor<'_>) -> Option<RepeatExpression> {
         DAY_MS / 24
     } else if !reader.consume_any(&["every", "each"]) {
         return None;
-    } else if reader.consume_words("other day") {
-        2 * DAY_MS
-    } else if reader.consume_words("other week") {
-        14 * DAY_MS
     } else {
-        parse_interval_ms(reader)?
+        let other = reader.parse_phrase(&[("other day", 2 * DAY_MS), ("other week", 14 * DAY_MS)]);
+        other.or_else(|| parse_interval_ms(reader))?
     };
     reader.is_at_end().then_some(RepeatExpression::Every(every_ms))
 }
@@ -75,11 +65,8 @@ fn parse_interval(reader: &mut WordCursor<'_>) -> Option<RepeatExpression> {
 /// express.
 pub(super) fn parse_multi_week_start(reader: &mut WordCursor<'_>) -> Option<()> {
     reader.consume_any(&["every", "each"]).then_some(())?;
-    let every = if reader.consume_any(&["other", "second"]) {
-        2
-    } else {
-        reader.parse_word(names::parse_number)?
-    };
+    let other = reader.parse_phrase(&[("other", 2), ("second", 2)]);
+    let every = other.or_else(|| reader.parse_word(names::parse_number))?;
     let is_of_week =
         reader.consume_any(&["weeks", "week"]) || reader.parse_word(names::parse_weekday).is_some();
     (every > 1 && is_of_week).then_some(())
@@ -87,11 +74,10 @@ pub(super) fn parse_multi_week_start(reader: &mut WordCursor<'_>) -> Option<()> 
 
 fn parse_interval_ms(reader: &mut WordCursor<'_>) -> Option<u64> {
     let length = reader.try_parse(CalendarDuration::parse).or_else(|| {
-        let one =
-            ["second", "minute", "hour"].iter().position(|unit| reader.consume_words(unit))?;
-        let half = if reader.consume_words("and a half") { 3 } else { 2 };
-        let ms = 1000 * 60_u64.pow(u32::try_from(one).ok()?) * half / 2;
-        Some(CalendarDuration { ms, ..CalendarDuration::default() })
+        let units = [("second", 1000), ("minute", 60_000), ("hour", DAY_MS / 24)];
+        let one_ms = reader.parse_phrase(&units)?;
+        let half_ms = if reader.consume_words("and a half") { one_ms / 2 } else { 0 };
+        Some(CalendarDuration { ms: one_ms + half_ms, ..CalendarDuration::default() })
     })?;
     // Months differ in length, so they cannot be an interval.
     (length.months == 0).then(|| u64::from(length.days) * DAY_MS + length.ms)
@@ -101,7 +87,9 @@ fn parse_days(reader: &mut WordCursor<'_>) -> Option<(RepeatDays, Option<DayPart
     if let Some(days) = reader.try_parse(parse_adverb) {
         return Some((days, None));
     }
-    if let Some(days) = reader.try_parse(parse_plural_days) {
+    // `mondays and fridays`, `weekdays`, `weekends`.
+    let plural = reader.try_parse(|reader| parse_week_days(reader, GrammaticalNumber::Many));
+    if let Some(days) = plural {
         return Some((days, DayPart::parse(reader)));
     }
     if !reader.consume_any(&["every", "each"]) {
@@ -114,9 +102,7 @@ fn parse_days(reader: &mut WordCursor<'_>) -> Option<(RepeatDays, Option<DayPart
     let days = reader
         .try_parse(parse_month_days)
         .or_else(|| reader.try_parse(parse_year_day))
-        .or_else(|| {
-            reader.try_parse(|reader| reader.consume_words("day").then_some(RepeatDays::All))
-        })
+        .or_else(|| reader.consume_words("day").then_some(RepeatDays::All))
         .or_else(|| reader.try_parse(|reader| parse_week_days(reader, GrammaticalNumber::One)))?;
     Some((days, DayPart::parse(reader)))
 }
@@ -131,14 +117,9 @@ fn parse_adverb(reader: &mut WordCursor<'_>) -> Option<RepeatDays> {
     }
     if reader.consume_words("monthly on") {
         reader.consume_words("the");
-        return parse_month_day(reader).map(RepeatDays::Month);
+        return parse_month_day(reader);
     }
     None
-}
-
-/// `mondays and fridays`, `weekdays`, `weekends`.
-fn parse_plural_days(reader: &mut WordCursor<'_>) -> Option<RepeatDays> {
-    parse_week_days(reader, GrammaticalNumber::Many)
 }
 
 fn parse_week_days(reader: &mut WordCursor<'_>, count: GrammaticalNumber) -> Option<RepeatDays> {
@@ -172,12 +153,8 @@ fn parse_week_part(reader: &mut WordCursor<'_>, count: GrammaticalNumber) -> Opt
         return Some(weekday_range(first, last));
     }
     let first = parse_weekday(reader, count)?;
-    let last = reader.try_parse(|reader| {
-        reader
-            .consume_any(&["to", "through", "until"])
-            .then(|| parse_weekday(reader, count))
-            .flatten()
-    });
+    let last =
+        reader.parse_after(&["to", "through", "until"], |reader| parse_weekday(reader, count));
     Some(weekday_range(first, last.unwrap_or(first)))
 }
 
@@ -207,7 +184,7 @@ fn parse_month_days(reader: &mut WordCursor<'_>) -> Option<RepeatDays> {
     if reader.consume_words("month") {
         reader.consume_words("on");
         reader.consume_words("the");
-        return parse_month_day(reader).map(RepeatDays::Month);
+        return parse_month_day(reader);
     }
     let last = reader.consume_words("last");
     let place = if last { None } else { Some(names::parse_ordinal(reader)?) };
@@ -215,7 +192,8 @@ fn parse_month_days(reader: &mut WordCursor<'_>) -> Option<RepeatDays> {
         let place = place.map_or_else(|| "L".to_owned(), |place| format!("#{place}"));
         let fits = matches!(place.as_str(), "L" | "#1" | "#2" | "#3" | "#4" | "#5");
         let whole = reader.consume_any(&["of the month", "of every month", "of each month"]);
-        return (fits && whole).then_some(RepeatDays::NthOfMonth { weekday, place });
+        let weekday = weekday.to_sunday_zero_offset();
+        return (fits && whole).then(|| RepeatDays::Fields(format!("* * {weekday}{place}")));
     }
     let day = reader.consume_words("day");
     let whole =
@@ -224,25 +202,28 @@ fn parse_month_days(reader: &mut WordCursor<'_>) -> Option<RepeatDays> {
     if !whole && (last || day || reader.parse_word(names::parse_month).is_some()) {
         return None;
     }
-    month_day_field(place).map(RepeatDays::Month)
+    match place {
+        None => Some(last_of_month()),
+        Some(place) => names::day_of_month(place).map(on_month_day),
+    }
 }
 
 /// `15th`, `15`, `last day`.
-fn parse_month_day(reader: &mut WordCursor<'_>) -> Option<String> {
-    if reader.consume_words("last day") || reader.consume_words("last") {
-        return month_day_field(None);
+fn parse_month_day(reader: &mut WordCursor<'_>) -> Option<RepeatDays> {
+    if reader.consume_any(&["last day", "last"]) {
+        return Some(last_of_month());
     }
-    let place = names::parse_ordinal(reader).or_else(|| reader.parse_word(names::parse_number))?;
+    let day = names::parse_month_day(reader)?;
     reader.consume_words("day");
-    month_day_field(Some(place))
+    Some(on_month_day(day))
 }
 
-/// Returns the cron field of a day of the month; `None` means the last day.
-fn month_day_field(place: Option<u32>) -> Option<String> {
-    match place {
-        None => Some("L".to_owned()),
-        Some(place) => day::day_of_month(place).map(|day| day.to_string()),
-    }
+fn last_of_month() -> RepeatDays {
+    RepeatDays::Fields("L * *".to_owned())
+}
+
+fn on_month_day(day: i8) -> RepeatDays {
+    RepeatDays::Fields(format!("{day} * *"))
 }
 
 /// `year on december 24`, `24 december`, `december 24th`.
@@ -251,7 +232,7 @@ fn parse_year_day(reader: &mut WordCursor<'_>) -> Option<RepeatDays> {
         reader.skip_fillers();
     }
     let (month, day) = day::parse_day_and_month(reader)?;
-    Some(RepeatDays::Year { month, day })
+    Some(RepeatDays::Fields(format!("{day} {month} *")))
 }
 
 impl RepeatDays {
@@ -259,20 +240,16 @@ impl RepeatDays {
     /// express it. The end of a day of the month is the start of another day.
     fn into_cron(self, time: TimeOfDay) -> Option<String> {
         let TimeOfDay { days: shift, hour, minute } = time;
-        match self {
-            Self::All => Some(format!("{minute} {hour} * * *")),
+        let fields = match self {
+            Self::All => "* * *".to_owned(),
             Self::Week(days) => {
                 let days: BTreeSet<i8> = days.into_iter().map(|day| (day + shift) % 7).collect();
-                Some(format!("{minute} {hour} * * {}", weekday_field(&days)))
+                format!("* * {}", weekday_field(&days))
             }
-            _ if shift > 0 => None,
-            Self::Month(day) => Some(format!("{minute} {hour} {day} * *")),
-            Self::NthOfMonth { weekday, place } => {
-                let weekday = weekday.to_sunday_zero_offset();
-                Some(format!("{minute} {hour} * * {weekday}{place}"))
-            }
-            Self::Year { month, day } => Some(format!("{minute} {hour} {day} {month} *")),
-        }
+            Self::Fields(_) if shift > 0 => return None,
+            Self::Fields(fields) => fields,
+        };
+        Some(format!("{minute} {hour} {fields}"))
     }
 }
 
