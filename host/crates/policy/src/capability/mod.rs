@@ -3,98 +3,53 @@
 //! Each capability has one word, which its interface, the manifest's request, the policy's key and
 //! the audit records share. Most are granted with `true` or with a table of settings; three are
 //! lists of grants. `false` takes a capability away, regardless of other files.
+//!
+//! The list at the end of this file names them all. Each one is a module that implements
+//! `CapabilityKind`.
 
 mod denial;
 mod effective;
-mod listen;
-mod open_url;
-mod packages;
+mod kind;
 mod request;
-mod scratch;
 mod settings;
 mod table;
+
+mod listen;
+mod notify;
+mod open_url;
+mod packages;
+mod process;
+mod progress;
+mod schedule;
+mod scratch;
+mod state;
+mod ui;
 
 use std::fmt;
 
 pub(crate) use self::{
-    denial::{
-        PACKAGE_ACTION_PREFIX, capability_denial, capability_from_reason, missing_listen_grants,
-        missing_scratch_entries, unsandboxed_denial,
-    },
     effective::EffectiveCapabilities,
-    open_url::{OpenUrlEntry, UrlPattern},
-    packages::PackagePattern,
-    request::read_capability_requests,
-    scratch::ScratchEntry,
+    kind::{CapabilityKind, HeldCapability, ValueShape},
+    request::{read_capability_requests, requests_for},
     table::CapabilityTable,
 };
 pub use self::{
-    effective::{NotifyGrant, ProcessGrant, ScheduleGrant, StateGrant, UiGrant},
     listen::{ListenAddress, ListenGrant, ListenKind},
-    open_url::OpenUrlGrant,
-    packages::PackagesGrant,
+    notify::*,
+    open_url::*,
+    packages::*,
+    process::*,
     request::{CapabilityRequest, RequestedCapability},
-    scratch::{SCRATCH_QUOTA_DEFAULT_BYTES, ScratchGrant},
-    settings::{
-        NOTIFY_PER_MINUTE_DEFAULT, SCHEDULE_INTERVAL_DEFAULT, SCHEDULE_TIMERS_DEFAULT,
-        STATE_QUOTA_DEFAULT_BYTES, STATE_VALUE_DEFAULT_BYTES,
-    },
+    schedule::*,
+    scratch::*,
+    state::*,
+    ui::*,
 };
 
-/// A service that the host offers to plugins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Capability {
-    /// Keeps keys and values.
-    State,
-    /// Keeps timers and calls the plugin when they fire.
-    Schedule,
-    /// Sends messages to the user.
-    Notify,
-    /// Shows the progress of a call.
-    Progress,
-    /// Opens pages in the user's browser.
-    OpenUrl,
-    /// Fetches packages of a programming language.
-    Packages,
-    /// Provides a temporary file system for the session.
-    Scratch,
-    /// Delivers external signals.
-    Listen,
-    /// Makes the plugin the user interface of a session.
-    Ui,
-    /// Starts the plugin as a native program.
-    Process,
-}
-
 impl Capability {
-    /// All capabilities, in output order.
-    pub const ALL: [Self; 10] = [
-        Self::State,
-        Self::Schedule,
-        Self::Notify,
-        Self::Progress,
-        Self::OpenUrl,
-        Self::Packages,
-        Self::Scratch,
-        Self::Listen,
-        Self::Ui,
-        Self::Process,
-    ];
-
     /// The word for the capability in manifests, policies, interfaces and records.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::State => "state",
-            Self::Schedule => "schedule",
-            Self::Notify => "notify",
-            Self::Progress => "progress",
-            Self::OpenUrl => "open-url",
-            Self::Packages => "packages",
-            Self::Scratch => "scratch",
-            Self::Listen => "listen",
-            Self::Ui => "ui",
-            Self::Process => "process",
-        }
+        self.kind().word()
     }
 
     /// The capability with this word, if there is one.
@@ -107,4 +62,49 @@ impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// Defines [`Capability`] from its list.
+macro_rules! capabilities {
+    ($($(#[$doc:meta])* $module:ident::$name:ident,)*) => {
+        /// A service that the host offers to plugins.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Capability {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Capability {
+            /// All capabilities, in output order.
+            pub const ALL: [Self; [$(Self::$name),*].len()] = [$(Self::$name),*];
+
+            pub(crate) fn kind(self) -> &'static dyn CapabilityKind {
+                match self {
+                    $(Self::$name => &$module::$name,)*
+                }
+            }
+        }
+    };
+}
+
+capabilities! {
+    /// Keeps keys and values.
+    state::State,
+    /// Keeps timers and calls the plugin when they fire.
+    schedule::Schedule,
+    /// Sends messages to the user.
+    notify::Notify,
+    /// Shows the progress of a call.
+    progress::Progress,
+    /// Opens pages in the user's browser.
+    open_url::OpenUrl,
+    /// Fetches packages of a programming language.
+    packages::Packages,
+    /// Provides a temporary file system for the session.
+    scratch::Scratch,
+    /// Delivers external signals.
+    listen::Listen,
+    /// Makes the plugin the user interface of a session.
+    ui::Ui,
+    /// Starts the plugin as a native program.
+    process::Process,
 }
