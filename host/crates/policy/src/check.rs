@@ -141,9 +141,8 @@ impl Policy {
             let is_reached = allows.any(|allow| allow.pattern.intersect_with(net).is_some());
             return (!is_reached).then(|| net.to_string());
         }
-        let pages = rule.open_url.as_ref()?;
-        let is_reached = tables
-            .any(|table| table.capabilities.open_url.iter().any(|entry| entry.can_overlap(pages)));
+        let pages = rule.page.as_ref()?;
+        let is_reached = tables.any(|table| pages.can_overlap_grants(&table.capabilities));
         (!is_reached).then(|| format!("opening {pages}"))
     }
 
@@ -185,7 +184,7 @@ impl PolicyRule {
 
     /// Whether this rule covers everything that another one is about, regardless of the tools.
     fn covers_subject(&self, other: &Self) -> bool {
-        match ((&self.net, &self.open_url), (&other.net, &other.open_url)) {
+        match ((&self.net, &self.page), (&other.net, &other.page)) {
             ((None, None), (None, None)) => true,
             // A denied call sends no requests and opens no pages.
             ((None, None), _) => self.decision == Decision::Deny,
@@ -196,7 +195,7 @@ impl PolicyRule {
     }
 
     fn subject_text(&self) -> String {
-        match (&self.net, &self.open_url) {
+        match (&self.net, &self.page) {
             (None, None) => format!("every call of {}", self.tools),
             (Some(net), _) => format!("{net} of {}", self.tools),
             (None, Some(pages)) => format!("the opening of {pages} by {}", self.tools),
@@ -337,30 +336,9 @@ fn remarks_on_capabilities(table: &CapabilityTable) -> Vec<PolicyRemark> {
         let message = format!("grants nothing: {at} takes \"{of}\" away");
         entries.map(move |(place, _)| PolicyRemark::new_useless(place, message.clone()))
     });
-    let packages = table.packages.iter().map(|entry| (&entry.pattern, &entry.place));
-    let packages = remarks_on_covered_entries(&packages.collect::<Vec<_>>(), |a, b| a.covers(b));
-    let pages = table.open_url.iter();
-    let pages = pages.flat_map(|entry| entry.allow.iter().map(|page| (page, &entry.place)));
-    let pages = remarks_on_covered_entries(&pages.collect::<Vec<_>>(), |a, b| a.covers(b));
-    taken.chain(packages).chain(pages).collect()
-}
-
-/// The remarks on entries that another entry covers.
-fn remarks_on_covered_entries<T: ToString>(
-    entries: &[(&T, &SourceLocation)],
-    covers: impl Fn(&T, &T) -> bool,
-) -> Vec<PolicyRemark> {
-    let mut remarks = Vec::new();
-    for (index, (thing, place)) in entries.iter().enumerate() {
-        let mut others = entries.iter().enumerate();
-        let found = others.find(|(at, (other, _))| {
-            *at != index && covers(other, thing) && (!covers(thing, other) || *at < index)
-        });
-        if let Some((_, (other, at))) = found {
-            let (thing, other) = (thing.to_string(), other.to_string());
-            let message = format!("{thing} adds nothing to {other} of {at}");
-            remarks.push(PolicyRemark::new_useless(place, message));
-        }
-    }
-    remarks
+    let redundant = Capability::ALL.into_iter().flat_map(|of| {
+        let parts = of.kind().redundant_parts(&table.grants(of).collect::<Vec<_>>());
+        parts.into_iter().map(|(place, note)| PolicyRemark::new_useless(&place, note))
+    });
+    taken.chain(redundant).collect()
 }

@@ -131,7 +131,10 @@ impl PluginRequests {
     pub(crate) fn for_script() -> Self {
         let why = || "it is a script".to_owned();
         let folders = FsRequest { access: FsAccess::ReadWrite, path: None, why: why() };
-        let process = CapabilityRequest { requested: RequestedCapability::Process, why: why() };
+        let process = CapabilityRequest {
+            requested: RequestedCapability { capability: Capability::Process, detail: None },
+            why: why(),
+        };
         Self { fs: vec![folders], capabilities: vec![process], ..Self::empty() }
     }
 

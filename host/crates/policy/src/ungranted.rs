@@ -5,7 +5,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use sallyport_contract::text::escape_line;
+use sallyport_contract::text::{escape_line, shell_word};
 
 use crate::{
     capability::{Capability, RequestedCapability},
@@ -111,24 +111,9 @@ impl Grant {
     }
 
     fn grants_requested(&self, requested: &RequestedCapability) -> bool {
-        match requested {
-            RequestedCapability::Scratch(name) => {
-                self.scratch().iter().any(|scratch| scratch.name == *name)
-            }
-            RequestedCapability::Listen(kind) => {
-                self.listen().iter().any(|entry| entry.kind == *kind)
-            }
-            RequestedCapability::Ui { confirm } => {
-                self.ui().is_some_and(|ui| ui.confirm || !confirm)
-            }
-            RequestedCapability::State
-            | RequestedCapability::Schedule
-            | RequestedCapability::Notify
-            | RequestedCapability::Progress
-            | RequestedCapability::OpenUrl
-            | RequestedCapability::Packages
-            | RequestedCapability::Process => self.has_capability(requested.capability()),
-        }
+        let held = self.effective_capabilities().find_held(requested.capability);
+        let kind = requested.capability.kind();
+        held.is_some_and(|held| kind.satisfies(held, requested.detail.as_deref()))
     }
 }
 
@@ -137,12 +122,11 @@ impl UngrantedRequest {
     /// shown, so a plugin must work without them.
     pub fn is_needed(&self) -> bool {
         match &self.kind {
-            UngrantedRequestKind::Env(_)
-            | UngrantedRequestKind::Capability(RequestedCapability::Progress) => false,
+            UngrantedRequestKind::Env(_) => false,
+            UngrantedRequestKind::Capability(requested) => requested.capability.kind().is_needed(),
             UngrantedRequestKind::Net(_)
             | UngrantedRequestKind::Fs { .. }
-            | UngrantedRequestKind::Secret { .. }
-            | UngrantedRequestKind::Capability(_) => true,
+            | UngrantedRequestKind::Secret { .. } => true,
         }
     }
 
@@ -156,10 +140,10 @@ impl UngrantedRequest {
         Some(match &self.kind {
             UngrantedRequestKind::Net(pattern) => {
                 let private = if pattern.host().is_private() { " --to-private" } else { "" };
-                format!("--net {}{private}", shell_quoted(&pattern.to_string()))
+                format!("--net {}{private}", shell_word(&pattern.to_string()))
             }
             UngrantedRequestKind::Fs { path, access } => {
-                let path = path.as_ref().map(|path| shell_quoted(&path.to_string_lossy()));
+                let path = path.as_ref().map(|path| shell_word(&path.to_string_lossy()));
                 let flag = if *access == FsAccess::Read { "--read" } else { "--write" };
                 format!("{flag} {}", path.unwrap_or_else(|| "FOLDER".to_owned()))
             }
@@ -170,35 +154,10 @@ impl UngrantedRequest {
             UngrantedRequestKind::Secret { name, reveal: false } => {
                 format!("--secret {name} --to ORIGIN --header NAME")
             }
-            UngrantedRequestKind::Capability(requested) => capability_flags(requested),
+            UngrantedRequestKind::Capability(requested) => {
+                requested.capability.kind().grant_flags(requested.detail.as_deref())
+            }
         })
-    }
-}
-
-fn capability_flags(requested: &RequestedCapability) -> String {
-    match requested {
-        RequestedCapability::Packages => "--package NAME".to_owned(),
-        RequestedCapability::Scratch(name) => format!("--scratch {}", shell_quoted(name)),
-        RequestedCapability::Listen(_) => "--listen ADDRESS".to_owned(),
-        RequestedCapability::Ui { confirm: true } => {
-            "--capability ui --set confirm=true".to_owned()
-        }
-        RequestedCapability::State
-        | RequestedCapability::Schedule
-        | RequestedCapability::Notify
-        | RequestedCapability::Progress
-        | RequestedCapability::OpenUrl
-        | RequestedCapability::Ui { confirm: false }
-        | RequestedCapability::Process => format!("--capability {}", requested.capability()),
-    }
-}
-
-/// A word of a command line, quoted for a shell.
-pub(crate) fn shell_quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", escape_line(word).replace('\'', r"'\''")),
     }
 }
 
