@@ -11,9 +11,16 @@ use std::{
 
 use url::{Host, Url};
 
+use super::{
+    Capability, CapabilityKind, HeldCapability, RequestedCapability,
+    kind::{CapabilityEntry, EntryValue, GrantedEntries, ValueShape, entry_values},
+    table::CapabilityTable,
+};
 use crate::{
-    document::TomlItem,
+    document::{TomlItem, TomlSection},
     fix::toml_string,
+    folder::FsEntry,
+    grant::Grant,
     net::{
         NetPatternError,
         host::HostPattern,
@@ -21,10 +28,12 @@ use crate::{
         pattern::{refuse_extras, split_port},
     },
     source::{HintedError, SourceError, SourceLocation, quoted},
+    table::PluginTable,
+    tier::PolicyTier,
 };
 
 /// Most entries of one plugin: each can open a socket.
-pub(super) const LISTENS_MAX: usize = 16;
+const LISTENS_MAX: usize = 16;
 
 /// Longest address, in bytes.
 const ADDRESS_BYTES_MAX: usize = 1024;
@@ -127,12 +136,12 @@ impl ListenKind {
         }
     }
 
-    pub(super) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
-        item.read_choice(&Self::WORDS)
+    fn from_word(word: &str) -> Option<Self> {
+        Self::WORDS.into_iter().find_map(|(known, kind)| (known == word).then_some(kind))
     }
 
     /// The plugin's action, as a verb phrase.
-    pub(super) fn action_phrase(self) -> &'static str {
+    fn action_phrase(self) -> &'static str {
         match self {
             Self::Http => "listen to HTTP requests",
             Self::WebSocket => "listen to WebSocket connections",
@@ -211,7 +220,7 @@ fn parse_listen_path(path: &str) -> Result<String, ListenError> {
 }
 
 impl ListenGrant {
-    pub(super) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
+    fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
         if !item.is_table() {
             return Self::from_parsed_address(item.read_parsed()?, false, place);
@@ -245,7 +254,7 @@ impl ListenGrant {
     }
 
     /// Returns the entry that a fix proposes: any free port on this machine.
-    pub(super) fn default_for_kind(kind: ListenKind, place: SourceLocation) -> Self {
+    fn default_for_kind(kind: ListenKind, place: SourceLocation) -> Self {
         let addr = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         let at = ListenAddress { socket_address: addr, path: "/".to_owned(), public: false };
         Self { kind, address: kind.url_scheme().map(|_| at), place }
@@ -255,17 +264,17 @@ impl ListenGrant {
     pub(crate) fn canonical_text(text: &str) -> Option<String> {
         let ParsedListenAddress { kind, address: at } = text.parse().ok()?;
         let at = at.map(|(addr, path)| ListenAddress { socket_address: addr, path, public: false });
-        let place = SourceLocation { file: String::new(), line: 0, column: 0 };
+        let place = SourceLocation::unwritten();
         Some(Self { kind, address: at, place }.to_string())
     }
 
     /// Whether another entry has the same kind and address.
-    pub(super) fn is_duplicate_of(&self, other: &Self) -> bool {
+    fn is_duplicate_of(&self, other: &Self) -> bool {
         (self.kind, &self.address) == (other.kind, &other.address)
     }
 
     /// Why the entry conflicts with another one, if it does.
-    pub(super) fn conflict_with(&self, other: &Self) -> Option<&'static str> {
+    fn conflict_with(&self, other: &Self) -> Option<&'static str> {
         let (Some(own), Some(theirs)) = (&self.address, &other.address) else {
             return self.is_duplicate_of(other).then_some("says the same");
         };
@@ -287,7 +296,7 @@ impl ListenGrant {
     }
 
     /// The power that it gives the plugin, for the user who decides.
-    pub(super) fn permission_line(&self) -> String {
+    fn permission_line(&self) -> String {
         match &self.address {
             None => self.kind.action_phrase().to_owned(),
             Some(ListenAddress { public: false, .. }) => format!("listen at {self}"),
@@ -296,14 +305,136 @@ impl ListenGrant {
             }
         }
     }
+}
 
-    /// The entry as TOML.
-    pub(super) fn to_toml(&self) -> String {
+impl EntryValue for ListenGrant {
+    fn to_toml(&self) -> String {
         let at = toml_string(&self.to_string());
         match &self.address {
             Some(ListenAddress { public: true, .. }) => format!("{{ at = {at}, public = true }}"),
             Some(_) | None => at,
         }
+    }
+}
+
+/// The capability.
+pub(crate) struct Listen;
+
+impl CapabilityKind for Listen {
+    fn word(&self) -> &'static str {
+        "listen"
+    }
+
+    fn shape(&self) -> ValueShape {
+        ValueShape::List(LISTENS_MAX)
+    }
+
+    fn danger(&self) -> Option<&'static str> {
+        Some("be reached from outside")
+    }
+
+    fn action_phrase(&self, detail: Option<&str>) -> String {
+        let kind = detail.and_then(ListenKind::from_word);
+        kind.map(ListenKind::action_phrase).unwrap_or_default().to_owned()
+    }
+
+    fn read_request_detail(
+        &self,
+        section: &mut TomlSection<'_>,
+    ) -> Result<Option<String>, SourceError> {
+        let kind = section.read_required("kind", |item| item.read_choice(&ListenKind::WORDS))?;
+        Ok(Some(kind.as_str().to_owned()))
+    }
+
+    fn read_entry(
+        &self,
+        item: TomlItem<'_>,
+        _tier: PolicyTier,
+    ) -> Result<CapabilityEntry, SourceError> {
+        let place = item.place();
+        ListenGrant::from_toml(item).map(|entry| CapabilityEntry::new(entry, place))
+    }
+
+    fn is_about(&self, entry: &CapabilityEntry, detail: Option<&str>) -> bool {
+        entry.value().is_some_and(|entry: &ListenGrant| Some(entry.kind.as_str()) == detail)
+    }
+
+    fn check_conflicts(
+        &self,
+        table: &CapabilityTable,
+        _folders: &[FsEntry],
+    ) -> Result<(), SourceError> {
+        let entries: Vec<&ListenGrant> = entry_values(table.grants(Capability::Listen)).collect();
+        for (index, entry) in entries.iter().enumerate() {
+            let mut others = entries[..index].iter();
+            let conflict =
+                others.find_map(|other| Some((entry.conflict_with(other)?, &other.place)));
+            if let Some((does, at)) = conflict {
+                let message = format!("the entry at {at} {does}");
+                let error = entry.place.clone().into_error(message);
+                return Err(error.with_hint("leave out one of the two, or change its port or path"));
+            }
+        }
+        Ok(())
+    }
+
+    fn hold(&self, granted: &GrantedEntries<'_>) -> Option<HeldCapability> {
+        let grants: Vec<ListenGrant> = granted.values();
+        let lines = grants.iter().map(ListenGrant::permission_line).collect();
+        Some(HeldCapability::new(grants, lines, self.danger()))
+    }
+
+    fn satisfies(&self, held: &HeldCapability, detail: Option<&str>) -> bool {
+        let grants: Option<&Vec<ListenGrant>> = held.value();
+        grants.into_iter().flatten().any(|grant| Some(grant.kind.as_str()) == detail)
+    }
+
+    /// A loopback address for each kind that is requested and not held.
+    fn missing_entries(
+        &self,
+        table: &PluginTable,
+        requests: &[&RequestedCapability],
+    ) -> Vec<CapabilityEntry> {
+        let known = entry_values(table.capabilities.grants(Capability::Listen));
+        let mut kinds: Vec<ListenKind> = known.map(|entry: &ListenGrant| entry.kind).collect();
+        let mut new = Vec::new();
+        let requested = requests.iter().filter_map(|request| request.detail.as_deref());
+        for kind in requested.filter_map(ListenKind::from_word) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+                let place = SourceLocation::unwritten();
+                let entry = ListenGrant::default_for_kind(kind, place);
+                new.push(CapabilityEntry::proposed(entry));
+            }
+        }
+        new
+    }
+
+    fn item_noun(&self) -> &'static str {
+        "address to listen to"
+    }
+
+    fn item_phrase(&self, item: &str) -> String {
+        format!("listening to {item}")
+    }
+
+    fn item_key(&self) -> &'static str {
+        "at"
+    }
+
+    fn canonical_item(&self, item: &str) -> String {
+        ListenGrant::canonical_text(item).unwrap_or_else(|| item.to_owned())
+    }
+
+    fn grant_flags(&self, _detail: Option<&str>) -> String {
+        "--listen ADDRESS".to_owned()
+    }
+}
+
+impl Grant {
+    /// The addresses that the plugin may listen on.
+    pub fn listen(&self) -> &[ListenGrant] {
+        self.held_capability::<Vec<_>>(Capability::Listen).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -2,17 +2,25 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use sallyport_contract::Denial;
+use sallyport_contract::{Denial, DenialReason, DenialSubject, GrantedScope};
 
-use super::denial;
+use super::{
+    Capability, CapabilityKind, HeldCapability, RequestedCapability,
+    denial::{action_subject, changed_table_fix, denied_by, not_granted, not_requested},
+    kind::{CapabilityEntry, EntryValue, GrantedEntries, ValueShape, find_redundant_parts},
+};
 use crate::{
     document::TomlItem,
-    fix::PolicyContext,
+    edit::GrantAddition,
+    fix::{PolicyContext, toml_string},
+    grant::Grant,
     source::{HintedError, SourceError, SourceLocation, quoted},
+    table::PluginTable,
+    tier::PolicyTier,
 };
 
 /// Most entries of one plugin: more packages than a program depends on.
-pub(super) const PACKAGES_MAX: usize = 1000;
+const PACKAGES_MAX: usize = 1000;
 
 /// Longest name or version, in bytes: longer than any in an index.
 const PART_BYTES_MAX: usize = 128;
@@ -22,14 +30,7 @@ const PART_BYTES_MAX: usize = 128;
 pub struct PackagesGrant {
     policy_context: Arc<PolicyContext>,
     is_requested: bool,
-    pub(super) entries: Vec<PackageEntry>,
-}
-
-/// An entry of a policy's `packages` list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PackageEntry {
-    pub(crate) pattern: PackagePattern,
-    pub(crate) place: SourceLocation,
+    entries: Vec<PackagePattern>,
 }
 
 /// One version of a package, all versions of it, or every package.
@@ -139,22 +140,97 @@ impl fmt::Display for PackagePattern {
     }
 }
 
-impl PackageEntry {
-    pub(super) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
+impl EntryValue for PackagePattern {
+    fn to_toml(&self) -> String {
+        toml_string(&self.to_string())
+    }
+}
+
+/// The capability.
+pub(crate) struct Packages;
+
+impl CapabilityKind for Packages {
+    fn word(&self) -> &'static str {
+        "packages"
+    }
+
+    fn shape(&self) -> ValueShape {
+        ValueShape::List(PACKAGES_MAX)
+    }
+
+    fn danger(&self) -> Option<&'static str> {
+        Some("have packages fetched")
+    }
+
+    fn action_phrase(&self, _detail: Option<&str>) -> String {
+        "fetch packages".to_owned()
+    }
+
+    fn read_entry(
+        &self,
+        item: TomlItem<'_>,
+        _tier: PolicyTier,
+    ) -> Result<CapabilityEntry, SourceError> {
         let place = item.place();
-        Ok(Self { pattern: item.read_parsed()?, place })
+        Ok(CapabilityEntry::new(item.read_parsed::<PackagePattern>()?, place))
+    }
+
+    fn hold(&self, granted: &GrantedEntries<'_>) -> Option<HeldCapability> {
+        let grant = PackagesGrant {
+            policy_context: Arc::clone(granted.policy_context),
+            is_requested: !granted.requests.is_empty(),
+            entries: granted.values(),
+        };
+        let lines = grant.permission_line().into_iter().collect();
+        Some(HeldCapability::new(grant, lines, self.danger()))
+    }
+
+    /// Only the refusal of a package knows which one to grant.
+    fn missing_entries(
+        &self,
+        _table: &PluginTable,
+        _requests: &[&RequestedCapability],
+    ) -> Vec<CapabilityEntry> {
+        Vec::new()
+    }
+
+    fn redundant_parts(&self, entries: &[&CapabilityEntry]) -> Vec<(SourceLocation, String)> {
+        let parts = entries.iter().filter_map(|entry| Some((entry.value()?, &entry.place)));
+        find_redundant_parts(&parts.collect::<Vec<_>>(), PackagePattern::covers)
+    }
+
+    /// The addition for a package: its name and version.
+    fn item_addition(&self, grant: &Grant, item: &str) -> Result<Option<GrantAddition>, Denial> {
+        let (name, version) = item.split_once("==").unwrap_or((item, ""));
+        match grant.packages().check_version(name, version) {
+            Ok(()) => Ok(None),
+            Err(denial) if denial.fix.is_none() => Err(denial),
+            Err(_) => Ok(Some(GrantAddition::capability_item(Capability::Packages, item))),
+        }
+    }
+
+    fn item_noun(&self) -> &'static str {
+        "package"
+    }
+
+    fn canonical_item(&self, item: &str) -> String {
+        item.parse::<PackagePattern>().map_or_else(|_| item.to_owned(), |one| one.to_string())
+    }
+
+    fn grant_flags(&self, _detail: Option<&str>) -> String {
+        "--package NAME".to_owned()
+    }
+}
+
+impl Grant {
+    /// The packages that the plugin may fetch.
+    pub fn packages(&self) -> &PackagesGrant {
+        self.held_capability(Capability::Packages)
+            .expect("every grant has this part, which may be empty")
     }
 }
 
 impl PackagesGrant {
-    pub(super) fn new(
-        policy_context: Arc<PolicyContext>,
-        is_requested: bool,
-        entries: Vec<PackageEntry>,
-    ) -> Self {
-        Self { policy_context, is_requested, entries }
-    }
-
     /// Whether no package may be fetched.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -168,18 +244,10 @@ impl PackagesGrant {
     pub fn check_version(&self, name: &str, version: &str) -> Result<(), Denial> {
         let wanted = exact_package_pattern(name, version);
         let covers =
-            |wanted: &PackagePattern| self.entries.iter().any(|entry| entry.pattern.covers(wanted));
+            |wanted: &PackagePattern| self.entries.iter().any(|entry| entry.covers(wanted));
         match wanted.as_ref().is_some_and(covers) {
             true => Ok(()),
-            false => {
-                let package = format!("{name}=={version}");
-                Err(denial::package_denial(
-                    &self.policy_context,
-                    self.is_requested,
-                    &package,
-                    wanted,
-                ))
-            }
+            false => Err(self.deny_package(&format!("{name}=={version}"), wanted)),
         }
     }
 
@@ -190,7 +258,7 @@ impl PackagesGrant {
     /// No version is granted. The refusal states why, and how to lift it.
     pub fn check_name(&self, name: &str) -> Result<(), Denial> {
         let wanted = normalize_name(name);
-        let is_named = |entry: &PackageEntry| match &entry.pattern {
+        let is_named = |entry: &PackagePattern| match entry {
             PackagePattern::Any => wanted.is_some(),
             PackagePattern::Named { name, .. } => Some(name) == wanted.as_ref(),
         };
@@ -198,17 +266,45 @@ impl PackagesGrant {
             return Ok(());
         }
         let wanted = wanted.map(|name| PackagePattern::Named { name, version: None });
-        Err(denial::package_denial(&self.policy_context, self.is_requested, name, wanted))
+        Err(self.deny_package(name, wanted))
+    }
+
+    /// The refusal of a package, which is `wanted` if it is one.
+    fn deny_package(&self, package: &str, wanted: Option<PackagePattern>) -> Denial {
+        let (of, context) = (Capability::Packages, &*self.policy_context);
+        let table = &context.effective_table().capabilities;
+        let (reason, fix) = match (wanted, table.denied_at(of)) {
+            (None, _) => ("it is not the name and version of a package".into(), None),
+            (Some(_), _) if !self.is_requested => (not_requested(of), None),
+            (Some(_), Some(place)) => (denied_by(of, place), None),
+            (Some(pattern), None) => {
+                let reason = match table.grants(of).next() {
+                    None => not_granted(of),
+                    Some(_) => DenialReason::GrantedLess(GrantedScope::NotThis),
+                };
+                let addition = GrantAddition::capability_item(of, &pattern.to_string());
+                let fix = changed_table_fix(context, false, vec![addition], &|table| {
+                    table.entries_mut(of).push(CapabilityEntry::proposed(pattern.clone()));
+                });
+                (reason, fix)
+            }
+        };
+        let mut subject =
+            action_subject(&context.effective_table().plugin, of, "fetch the package");
+        if let DenialSubject::Capability { item, .. } = &mut subject {
+            *item = Some(package.to_owned());
+        }
+        Denial::new(subject, reason).with_fix(fix)
     }
 
     /// The granted packages, as the policy writes them: names, pinned versions, or `*`.
     pub fn pattern_texts(&self) -> impl Iterator<Item = String> {
-        self.entries.iter().map(|entry| entry.pattern.to_string())
+        self.entries.iter().map(ToString::to_string)
     }
 
     /// The power that the grant gives a plugin, for the user who decides.
-    pub(super) fn permission_line(&self) -> Option<String> {
-        let is_any = |entry: &PackageEntry| entry.pattern == PackagePattern::Any;
+    fn permission_line(&self) -> Option<String> {
+        let is_any = |entry: &PackagePattern| *entry == PackagePattern::Any;
         let names: Vec<_> = self.pattern_texts().collect();
         match () {
             () if names.is_empty() => None,
@@ -219,7 +315,7 @@ impl PackagesGrant {
 }
 
 /// The pattern that matches one version of a package only.
-pub(super) fn exact_package_pattern(name: &str, version: &str) -> Option<PackagePattern> {
+fn exact_package_pattern(name: &str, version: &str) -> Option<PackagePattern> {
     let (name, version) = (normalize_name(name)?, Some(normalize_version(version)?));
     Some(PackagePattern::Named { name, version })
 }

@@ -1,16 +1,24 @@
 //! Scratches: named temporary file systems of a session, shared by the plugins that are granted
 //! them.
 
-use std::fmt;
+use std::{collections::BTreeMap, path::Path};
 
-use sallyport_contract::PluginName;
+use sallyport_contract::{PluginName, text::shell_word};
 
+use super::{
+    Capability, CapabilityKind, HeldCapability, RequestedCapability,
+    kind::{CapabilityEntry, EntryValue, GrantedEntries, ValueShape, entry_values},
+    table::CapabilityTable,
+};
 use crate::{
-    document::TomlItem,
+    document::{TomlItem, TomlSection},
     fix::toml_string,
-    folder::read_path,
+    folder::{FsEntry, are_nested, read_path},
+    grant::Grant,
     limits::read_in_range,
     source::{SourceError, SourceLocation, quoted},
+    table::PluginTable,
+    tier::PolicyTier,
     unit::ByteSize,
 };
 
@@ -44,8 +52,34 @@ pub(crate) struct ScratchEntry {
     pub(crate) place: SourceLocation,
 }
 
-impl ScratchEntry {
-    pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
+/// The capability.
+pub(crate) struct Scratch;
+
+impl CapabilityKind for Scratch {
+    fn word(&self) -> &'static str {
+        "scratch"
+    }
+
+    fn shape(&self) -> ValueShape {
+        ValueShape::List(SCRATCHES_MAX)
+    }
+
+    fn action_phrase(&self, detail: Option<&str>) -> String {
+        format!("use the scratch {}", detail.unwrap_or_default())
+    }
+
+    fn read_request_detail(
+        &self,
+        section: &mut TomlSection<'_>,
+    ) -> Result<Option<String>, SourceError> {
+        section.read_required("name", read_scratch_name).map(Some)
+    }
+
+    fn read_entry(
+        &self,
+        item: TomlItem<'_>,
+        _tier: PolicyTier,
+    ) -> Result<CapabilityEntry, SourceError> {
         let place = item.place();
         item.read_section(|section| {
             let name = section.read_required("name", read_scratch_name)?;
@@ -55,15 +89,135 @@ impl ScratchEntry {
                 read_in_range(item, bytes, &(1..=SCRATCH_QUOTA_BYTES_MAX), ByteSize)
             })?;
             let mount = mount.unwrap_or_else(|| format!("/{name}"));
-            Ok(Self { name, mount, quota_bytes, place })
+            let entry = ScratchEntry { name, mount, quota_bytes, place: place.clone() };
+            Ok(CapabilityEntry::new(entry, place))
         })
     }
 
-    /// Whether another entry has the same values.
-    pub(crate) fn is_duplicate_of(&self, other: &Self) -> bool {
-        (&self.name, &self.mount, self.quota_bytes)
-            == (&other.name, &other.mount, other.quota_bytes)
+    fn is_about(&self, entry: &CapabilityEntry, detail: Option<&str>) -> bool {
+        entry.value().is_some_and(|entry: &ScratchEntry| Some(entry.name.as_str()) == detail)
     }
+
+    fn check_conflicts(
+        &self,
+        table: &CapabilityTable,
+        folders: &[FsEntry],
+    ) -> Result<(), SourceError> {
+        let entries: Vec<&ScratchEntry> = entry_values(table.grants(Capability::Scratch)).collect();
+        for (index, entry) in entries.iter().enumerate() {
+            let place = || entry.place.clone();
+            let mount = Path::new(&entry.mount);
+            let others = entries[..index].iter();
+            if let Some(other) = others.clone().find(|other| other.name == entry.name) {
+                let name = quoted(&entry.name);
+                let message = format!("the scratch {name} is granted at {} already", other.place);
+                return Err(place().into_error(message).with_hint("leave out one of the two"));
+            }
+            let scratches = others.map(|other| (other.mount.as_str(), &other.place));
+            let folders = folders.iter().map(|other| (other.mount.guest.as_str(), &other.place));
+            let mut mounts = scratches.chain(folders);
+            if let Some((guest, at)) = mounts.find(|(g, _)| are_nested(Path::new(g), mount)) {
+                let (mount, guest) = (quoted(&entry.mount), quoted(guest));
+                let message =
+                    format!("the mount {mount} lies in or around the mount {guest} of {at}");
+                let error = place().into_error(message);
+                return Err(error.with_hint("give each its own folder under /"));
+            }
+        }
+        Ok(())
+    }
+
+    /// All plugins that share a scratch get the lowest quota that any of them states.
+    fn hold(&self, granted: &GrantedEntries<'_>) -> Option<HeldCapability> {
+        let grant = |entry: &ScratchEntry| ScratchGrant {
+            name: entry.name.clone(),
+            mount: entry.mount.clone(),
+            quota_bytes: granted
+                .policy_context
+                .scratch_quotas
+                .get(&entry.name)
+                .copied()
+                .unwrap_or(SCRATCH_QUOTA_DEFAULT_BYTES),
+        };
+        let grants: Vec<_> = granted.values().iter().map(grant).collect();
+        let lines = grants.iter().map(ScratchGrant::permission_line).collect();
+        Some(HeldCapability::new(grants, lines, self.danger()))
+    }
+
+    fn satisfies(&self, held: &HeldCapability, detail: Option<&str>) -> bool {
+        let grants: Option<&Vec<ScratchGrant>> = held.value();
+        grants.into_iter().flatten().any(|grant| Some(grant.name.as_str()) == detail)
+    }
+
+    /// The requested scratches that no file grants, each with a free mount.
+    fn missing_entries(
+        &self,
+        table: &PluginTable,
+        requests: &[&RequestedCapability],
+    ) -> Vec<CapabilityEntry> {
+        let known: Vec<&ScratchEntry> =
+            entry_values(table.capabilities.grants(Capability::Scratch)).collect();
+        let folders = table.fs.iter().map(|entry| entry.mount.guest.clone());
+        let scratches = known.iter().map(|entry| entry.mount.clone());
+        let mut taken: Vec<String> = folders.chain(scratches).collect();
+        let mut names: Vec<&str> = known.iter().map(|entry| entry.name.as_str()).collect();
+        let mut new = Vec::new();
+        for name in requests.iter().filter_map(|request| request.detail.as_deref()) {
+            if names.contains(&name) {
+                continue;
+            }
+            let mounts = [format!("/{name}"), format!("/scratch-{name}")];
+            let is_free = |mount: &String| {
+                taken.iter().all(|other| !are_nested(other.as_ref(), mount.as_ref()))
+            };
+            if let Some(mount) = mounts.into_iter().find(is_free) {
+                names.push(name);
+                taken.push(mount.clone());
+                let place = SourceLocation::unwritten();
+                let name = name.to_owned();
+                let entry = ScratchEntry { name, mount, quota_bytes: None, place };
+                new.push(CapabilityEntry::proposed(entry));
+            }
+        }
+        new
+    }
+
+    fn item_noun(&self) -> &'static str {
+        "scratch"
+    }
+
+    fn grant_flags(&self, detail: Option<&str>) -> String {
+        format!("--scratch {}", shell_word(detail.unwrap_or_default()))
+    }
+}
+
+impl Grant {
+    /// The scratches that the guest sees. Their mounts never nest, neither with each other nor with
+    /// folders.
+    pub fn scratch(&self) -> &[ScratchGrant] {
+        self.held_capability::<Vec<_>>(Capability::Scratch).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl ScratchGrant {
+    fn permission_line(&self) -> String {
+        let Self { name, mount, quota_bytes } = self;
+        format!("use the scratch {name}, seen as {mount}, up to {}", ByteSize(*quota_bytes))
+    }
+}
+
+/// The quotas of scratches, from the tables of all plugins. A scratch that several plugins share
+/// gets the lowest quota that any of them states.
+pub(crate) fn shared_scratch_quotas<'t>(
+    tables: impl Iterator<Item = &'t CapabilityTable>,
+) -> BTreeMap<String, u64> {
+    let mut quotas = BTreeMap::new();
+    for entry in tables.flat_map(|table| entry_values(table.grants(Capability::Scratch))) {
+        let ScratchEntry { name, quota_bytes: Some(bytes), .. } = entry else { continue };
+        let least = quotas.entry(name.clone()).or_insert(*bytes);
+        *least = (*bytes).min(*least);
+    }
+    quotas
 }
 
 /// Reads the name of a scratch, which follows the rules for plugin names.
@@ -88,14 +242,10 @@ fn read_scratch_mount(item: TomlItem<'_>) -> Result<String, SourceError> {
     }
 }
 
-impl fmt::Display for ScratchEntry {
-    /// The entry as TOML.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl EntryValue for ScratchEntry {
+    fn to_toml(&self) -> String {
         let (name, mount) = (toml_string(&self.name), toml_string(&self.mount));
-        write!(f, "{{ name = {name}, mount = {mount}")?;
-        if let Some(bytes) = self.quota_bytes {
-            write!(f, ", quota = \"{}\"", ByteSize(bytes))?;
-        }
-        f.write_str(" }")
+        let quota = self.quota_bytes.map(|bytes| format!(", quota = \"{}\"", ByteSize(bytes)));
+        format!("{{ name = {name}, mount = {mount}{} }}", quota.unwrap_or_default())
     }
 }
