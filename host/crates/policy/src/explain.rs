@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use sallyport_contract::{Decision, Denial, text::escape_line};
+use sallyport_contract::{Decision, Denial, PolicyFix, text::escape_line};
 use url::Url;
 
 use crate::{
@@ -30,8 +30,8 @@ pub struct DecisionExplanation {
     pub reason: String,
     /// Every rule and entry about the situation, in the order of the files.
     pub steps: Vec<ExplanationStep>,
-    /// The policy text that would allow it, if an addition can.
-    pub fix: Option<String>,
+    /// The change to the policy that would allow it, if an addition can.
+    pub fix: Option<Box<PolicyFix>>,
 }
 
 /// A rule or an entry about a situation.
@@ -97,29 +97,6 @@ impl Policy {
         DecisionExplanation::from_verdict(&verdict, question, steps)
     }
 
-    /// Explains the decision about a page that a running call opens in the browser.
-    pub fn explain_open_url(
-        &self,
-        question: &PolicyQuestion<'_>,
-        grant: &Grant,
-        url: &Url,
-    ) -> DecisionExplanation {
-        let entry = match grant.find_page_entry(url) {
-            Ok(entry) => entry,
-            Err(denial) => {
-                return DecisionExplanation::from_denial(
-                    denial,
-                    capability_steps(grant, Capability::OpenUrl, None),
-                );
-            }
-        };
-        let verdict = self.decide_open_url(question, grant, url);
-        let decided = verdict.rule.is_none().then_some(&entry.place);
-        let mut steps = capability_steps(grant, Capability::OpenUrl, decided);
-        steps.extend(self.matched_rule_steps(&verdict));
-        DecisionExplanation::from_verdict(&verdict, question, steps)
-    }
-
     /// Explains whether a plugin holds a capability.
     pub fn explain_capability(&self, grant: &Grant, capability: Capability) -> DecisionExplanation {
         let table = &grant.table().capabilities;
@@ -165,7 +142,7 @@ impl Policy {
     }
 
     /// The rules behind a verdict.
-    fn matched_rule_steps(&self, verdict: &PolicyVerdict) -> Vec<ExplanationStep> {
+    pub(crate) fn matched_rule_steps(&self, verdict: &PolicyVerdict) -> Vec<ExplanationStep> {
         let step = |matched: &RuleMatch| {
             let rule = self.rules().iter().find(|rule| rule.place == matched.place)?;
             let note = matched.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
@@ -180,7 +157,7 @@ impl Policy {
 }
 
 impl DecisionExplanation {
-    fn from_verdict(
+    pub(crate) fn from_verdict(
         verdict: &PolicyVerdict,
         question: &PolicyQuestion<'_>,
         steps: Vec<ExplanationStep>,
@@ -192,12 +169,12 @@ impl DecisionExplanation {
             decision: verdict.decision,
             reason: verdict.reason.clone(),
             steps,
-            fix: remedy.map(|rule| rule.to_string()),
+            fix: remedy.map(|rule| Box::new(rule.to_fix(question.tool))),
         }
     }
 
-    fn from_denial(denial: Denial, steps: Vec<ExplanationStep>) -> Self {
-        Self { decision: Decision::Deny, reason: denial.why, steps, fix: denial.fix }
+    pub(crate) fn from_denial(denial: Denial, steps: Vec<ExplanationStep>) -> Self {
+        Self { decision: Decision::Deny, reason: denial.reason.to_string(), steps, fix: denial.fix }
     }
 }
 
@@ -205,7 +182,7 @@ impl PolicyRule {
     /// The rule in one line: `deny mail.send_email when size(args.to) > 50`.
     fn one_line_text(&self) -> String {
         let net = self.net.as_ref().map(|net| format!(" for {net}"));
-        let pages = self.open_url.as_ref().map(|pages| format!(" for opening {pages}"));
+        let pages = self.page.as_ref().map(|pages| format!(" for opening {pages}"));
         let about = net.or(pages).unwrap_or_default();
         let when =
             self.when.as_ref().map(|when| format!(" when {}", escape_line(&when.to_string())));
@@ -240,7 +217,7 @@ fn danger_steps(grant: &Grant) -> Vec<ExplanationStep> {
 }
 
 /// The entries about a capability, including the one that takes it away, which then wins.
-fn capability_steps(
+pub(crate) fn capability_steps(
     grant: &Grant,
     capability: Capability,
     decided: Option<&SourceLocation>,

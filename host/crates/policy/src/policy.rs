@@ -9,11 +9,12 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use sallyport_contract::{ApprovalSubject, Decision, PluginName, ToolId};
+use sallyport_contract::{Decision, PluginName, ToolId};
 use serde_json::{Map, Value};
 use url::Url;
 
 use crate::{
+    capability::shared_scratch_quotas,
     condition::{Condition, ConditionFacts},
     document::{TomlDocument, TomlSection},
     example::RuleExampleResult,
@@ -22,7 +23,7 @@ use crate::{
     grant::Grant,
     limits::{GlobalLimits, StatedLimits},
     manifest::Manifest,
-    net::{NetPermit, grant::request_line, pattern::RequestTarget},
+    net::{NetPermit, pattern::RequestTarget},
     proxy::ProxyTable,
     question::{PolicyQuestion, ROLE_PREFIX},
     rule::PolicyRule,
@@ -31,7 +32,7 @@ use crate::{
     table::{PluginTable, TieredPluginTables},
     tier::PolicyTier,
     unit::ByteSize,
-    verdict::{PolicyVerdict, page_line},
+    verdict::{DecidedAccess, PolicyVerdict},
 };
 
 /// Most condition text in one file, in bytes: dozens of long conditions, and little enough that
@@ -209,22 +210,11 @@ impl Policy {
             tables: tables.unwrap_or_else(unmentioned),
             has_covering_rule: self.rules.iter().any(|rule| rule.is_about_every_call_of(plugin)),
             secrets: self.secrets.keys().cloned().collect(),
-            scratch_quotas: self.scratch_quotas(),
+            scratch_quotas: shared_scratch_quotas(
+                self.plugin_tables().map(|tables| &tables.effective.capabilities),
+            ),
         };
         Grant::new(policy_context, manifest, settings)
-    }
-
-    /// The quotas of scratches. A scratch that several plugins share gets the lowest quota that any
-    /// of them states.
-    fn scratch_quotas(&self) -> BTreeMap<String, u64> {
-        let entries =
-            self.plugins.values().flat_map(|tables| &tables.effective.capabilities.scratch);
-        let mut quotas = BTreeMap::new();
-        for (name, bytes) in entries.filter_map(|entry| Some((&entry.name, entry.quota_bytes?))) {
-            let least = quotas.entry(name.clone()).or_insert(bytes);
-            *least = bytes.min(*least);
-        }
-        quotas
     }
 
     /// Decides whether a call may be made by the plugin that holds `grant`.
@@ -235,7 +225,7 @@ impl Policy {
     pub fn decide_call(&self, question: &PolicyQuestion<'_>, grant: &Grant) -> PolicyVerdict {
         let about = |rule: &PolicyRule| rule.is_about_call(question.tool, question.digest);
         let default = || default_call_decision(question.tool, grant);
-        self.evaluate_rules(question, grant, ApprovalSubject::Call, about, default)
+        self.evaluate_rules(question, grant, None, about, default)
     }
 
     /// Decides about a run that no model asked for: a timer that fires, a listener that handles a
@@ -246,9 +236,7 @@ impl Policy {
     pub fn decide_role(&self, question: &PolicyQuestion<'_>, grant: &Grant) -> PolicyVerdict {
         let about = |rule: &PolicyRule| rule.is_about_call(question.tool, question.digest);
         let reason = || format!("no rule for it, and {}", role_choice_reason(question.tool));
-        self.evaluate_rules(question, grant, ApprovalSubject::Call, about, || {
-            (Decision::Allow, reason())
-        })
+        self.evaluate_rules(question, grant, None, about, || (Decision::Allow, reason()))
     }
 
     /// Decides about a request of a running call that the plugin's grant permits.
@@ -269,39 +257,18 @@ impl Policy {
             let is_about = |to| rule.is_about_access(question.tool, question.digest, to);
             target.as_ref().is_some_and(is_about)
         };
-        let subject = ApprovalSubject::Access { what: request_line(method, url) };
+        let access = Some(DecidedAccess::Request(method.to_owned(), url.clone()));
         let default =
             || (permit.decision(), format!("no rule for it; entry at {}", permit.place()));
-        self.evaluate_rules(question, grant, subject, about, default)
-    }
-
-    /// Decides about a page that a running call opens in the user's browser.
-    ///
-    /// A page that is not granted is denied, regardless of the rules. For a granted page the
-    /// strictest rule about it wins. If there is none, the entry that grants the page decides
-    /// whether the user is asked.
-    pub fn decide_open_url(
-        &self,
-        question: &PolicyQuestion<'_>,
-        grant: &Grant,
-        url: &Url,
-    ) -> PolicyVerdict {
-        let subject = ApprovalSubject::Access { what: page_line(url) };
-        let entry = match grant.find_page_entry(url) {
-            Ok(entry) => entry,
-            Err(denial) => return PolicyVerdict::for_ungranted(subject, denial),
-        };
-        let about = |rule: &PolicyRule| rule.is_about_page(question.tool, question.digest, url);
-        let default = || (entry.decision, format!("no rule for it; entry at {}", entry.place));
-        self.evaluate_rules(question, grant, subject, about, default)
+        self.evaluate_rules(question, grant, access, about, default)
     }
 
     /// The verdict of the rules that `about` selects, or the default if none applies.
-    fn evaluate_rules(
+    pub(crate) fn evaluate_rules(
         &self,
         question: &PolicyQuestion<'_>,
         grant: &Grant,
-        subject: ApprovalSubject,
+        access: Option<DecidedAccess>,
         about: impl Fn(&PolicyRule) -> bool,
         default: impl FnOnce() -> (Decision, String),
     ) -> PolicyVerdict {
@@ -309,7 +276,7 @@ impl Policy {
         let facts = ConditionFacts::new(question.call_facts(&tool), grant);
         let rules = self.rules.iter().filter(|rule| about(rule));
         let matched_rules = rules.filter_map(|rule| rule.match_call(&facts)).collect();
-        PolicyVerdict::from_rules(subject, matched_rules, facts.call_facts(), default)
+        PolicyVerdict::from_rules(access, matched_rules, facts.call_facts(), default)
     }
 
     /// Returns the expected verdict for calls of a tool, before its arguments are known.

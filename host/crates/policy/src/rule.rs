@@ -6,7 +6,7 @@ use sallyport_contract::{Decision, PluginName, ToolId};
 use url::Url;
 
 use crate::{
-    capability::UrlPattern,
+    capability::{PAGE_RULE_KEY, UrlPattern},
     condition::{Condition, ConditionFacts, EvaluationError},
     document::TomlItem,
     example::RuleExample,
@@ -39,7 +39,7 @@ pub(crate) struct PolicyRule {
     /// requests.
     pub(crate) net: Option<NetPattern>,
     /// The pages, opened by a running call, that it is about.
-    pub(crate) open_url: Option<UrlPattern>,
+    pub(crate) page: Option<UrlPattern>,
     pub(crate) digest: Option<DigestPrefix>,
     pub(crate) when: Option<Condition>,
     pub(crate) decision: Decision,
@@ -60,7 +60,7 @@ pub struct RuleText {
     /// The requests of a running call, for a rule about requests.
     pub net: Option<String>,
     /// The pages that a running call opens, for a rule about pages.
-    pub open_url: Option<String>,
+    pub page: Option<String>,
     /// The digest of the only component that the rule is about.
     pub digest: Option<String>,
     /// The decision.
@@ -124,7 +124,7 @@ impl PolicyRule {
             Ok(Self {
                 tools: section.read_required("tool", TomlItem::read_parsed)?,
                 net: section.read_optional("net", TomlItem::read_parsed)?,
-                open_url: section.read_optional("open-url", TomlItem::read_parsed)?,
+                page: section.read_optional(PAGE_RULE_KEY, TomlItem::read_parsed)?,
                 digest: section.read_optional("digest", TomlItem::read_parsed)?,
                 when: section.read_optional("when", Condition::from_toml)?,
                 decision: section.read_required("decision", |item| read_decision(item, tier))?,
@@ -133,11 +133,10 @@ impl PolicyRule {
                 place,
             })
         })?;
-        if rule.net.is_some() && rule.open_url.is_some() {
-            let error = rule
-                .place
-                .clone()
-                .into_error("a rule cannot be about \"net\" and \"open-url\" at once");
+        if rule.net.is_some() && rule.page.is_some() {
+            let error = rule.place.clone().into_error(format!(
+                "a rule cannot be about \"net\" and \"{PAGE_RULE_KEY}\" at once"
+            ));
             return Err(error.with_hint("write two rules"));
         }
         if rule.decision > Decision::Allow {
@@ -149,7 +148,7 @@ impl PolicyRule {
 
     /// Whether the rule is about calling a tool of this component.
     pub(crate) fn is_about_call(&self, tool: &ToolId, digest: &str) -> bool {
-        self.net.is_none() && self.open_url.is_none() && self.is_about(tool, digest)
+        self.net.is_none() && self.page.is_none() && self.is_about(tool, digest)
     }
 
     /// Whether the rule is about a request of the tool. A rule that stops requests matches as
@@ -174,7 +173,7 @@ impl PolicyRule {
             Decision::Allow => pattern.matches(url),
             Decision::Ask | Decision::Deny => pattern.matches_leniently(url),
         };
-        self.open_url.as_ref().is_some_and(matches) && self.is_about(tool, digest)
+        self.page.as_ref().is_some_and(matches) && self.is_about(tool, digest)
     }
 
     fn is_about(&self, tool: &ToolId, digest: &str) -> bool {
@@ -185,7 +184,7 @@ impl PolicyRule {
     /// Whether the rule is about every call of every tool of a plugin.
     pub(crate) fn is_about_every_call_of(&self, plugin: &PluginName) -> bool {
         let narrows = self.net.is_some()
-            || self.open_url.is_some()
+            || self.page.is_some()
             || self.digest.is_some()
             || self.when.is_some();
         !narrows && self.tools.matches_whole_plugin(plugin)
@@ -252,21 +251,14 @@ fn read_decision(item: TomlItem<'_>, tier: PolicyTier) -> Result<Decision, Sourc
 impl RuleText {
     /// Returns the rule that allows a tool, or all tools of a plugin.
     pub fn new_allow(tool: String) -> Self {
-        Self {
-            tool,
-            net: None,
-            open_url: None,
-            digest: None,
-            decision: Decision::Allow,
-            message: None,
-        }
+        Self { tool, net: None, page: None, digest: None, decision: Decision::Allow, message: None }
     }
 }
 
 impl fmt::Display for RuleText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "[[rule]]\ntool = {}", toml_string(&self.tool))?;
-        let optional = [("net", &self.net), ("open-url", &self.open_url), ("digest", &self.digest)];
+        let optional = [("net", &self.net), (PAGE_RULE_KEY, &self.page), ("digest", &self.digest)];
         for (key, text) in optional {
             if let Some(text) = text {
                 writeln!(f, "{key} = {}", toml_string(text))?;

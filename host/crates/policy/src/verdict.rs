@@ -1,13 +1,15 @@
 //! A policy's verdict on one action of a plugin, with its grounds.
 
-use sallyport_contract::{ApprovalSubject, Decision, Denial, ToolId};
+use sallyport_contract::{
+    ApprovalSubject, Decision, Denial, DenialReason, DenialSubject, FixRule, PolicyFix, ToolId,
+};
 use url::Url;
 
 use crate::{
-    capability::UrlPattern,
+    capability::{UrlPattern, page_subject},
     net::{
         NetPattern,
-        grant::{refusal_sentence, request_line},
+        grant::{request_line, request_subject, url_without_secrets},
         pattern::RequestTarget,
     },
     question::CallFacts,
@@ -16,7 +18,7 @@ use crate::{
 };
 
 /// The verb for opening a page in records.
-const OPEN_PAGE_VERB: &str = "open";
+pub(crate) const OPEN_PAGE_VERB: &str = "open";
 
 /// A policy's verdict on a call, or on an access of a running call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +31,19 @@ pub struct PolicyVerdict {
     pub rule: Option<SourceLocation>,
     /// Every rule that matched, in the order of the files.
     pub matched: Vec<RuleMatch>,
-    /// The call or access that the verdict is about.
-    pub subject: ApprovalSubject,
+    /// The access that the verdict is about; `None` for a call.
+    access: Option<DecidedAccess>,
     /// The refusal of an action that is not granted at all; rules do not apply then.
     ungranted: Option<Denial>,
+}
+
+/// An access of a running call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DecidedAccess {
+    /// A request with this method.
+    Request(String, Url),
+    /// A page to open.
+    Page(Url),
 }
 
 /// A rule that matched a call or an access.
@@ -55,7 +66,7 @@ impl PolicyVerdict {
     /// Returns the verdict of the rules that matched: the strictest rule that counts decides, and
     /// the first of several equally strict ones is named. If none counts, the default decides.
     pub(crate) fn from_rules(
-        subject: ApprovalSubject,
+        access: Option<DecidedAccess>,
         matched_rules: Vec<MatchedRule<'_>>,
         call_facts: &CallFacts<'_>,
         default: impl FnOnce() -> (Decision, String),
@@ -71,17 +82,17 @@ impl PolicyVerdict {
             }
         };
         let matched = matched_rules.into_iter().map(|(_, matched)| matched).collect();
-        Self { decision, reason, rule, matched, subject, ungranted: None }
+        Self { decision, reason, rule, matched, access, ungranted: None }
     }
 
     /// Returns the verdict on an action that is not granted, which no rule can allow.
-    pub(crate) fn for_ungranted(subject: ApprovalSubject, denial: Denial) -> Self {
+    pub(crate) fn for_ungranted(access: DecidedAccess, denial: Denial) -> Self {
         Self {
             decision: Decision::Deny,
-            reason: denial.why.clone(),
+            reason: denial.reason.to_string(),
             rule: None,
             matched: Vec::new(),
-            subject,
+            access: Some(access),
             ungranted: Some(denial),
         }
     }
@@ -112,7 +123,7 @@ impl PolicyVerdict {
         let possible_rules = possible_rules.iter().map(|rule| rule.build_match(false, note()));
         let matched =
             matched_rules.into_iter().map(|(_, matched)| matched).chain(possible_rules).collect();
-        Self { decision, reason, rule, matched, subject: ApprovalSubject::Call, ungranted: None }
+        Self { decision, reason, rule, matched, access: None, ungranted: None }
     }
 
     /// Returns the refusal of an action that was denied, or that no user was present to confirm.
@@ -124,15 +135,31 @@ impl PolicyVerdict {
         if let Some(denial) = &self.ungranted {
             return denial.clone();
         }
-        let what = match &self.subject {
-            ApprovalSubject::Call => format!("{tool} may not be called"),
-            ApprovalSubject::Access { what } => refusal_sentence(&tool.plugin, what),
+        let subject = match &self.access {
+            None => DenialSubject::Call { tool: tool.clone() },
+            Some(DecidedAccess::Request(method, url)) => request_subject(&tool.plugin, method, url),
+            Some(DecidedAccess::Page(url)) => page_subject(&tool.plugin, url),
         };
-        Denial {
-            what,
-            why: self.reason.clone(),
-            fix: self.allowing_rule(tool, None).map(|rule| rule.to_string()),
-            nobody_to_ask: self.decision == Decision::Ask,
+        let text = self.reason.clone();
+        let reason = match &self.rule {
+            Some(place) => DenialReason::Rule { place: place.into(), text },
+            None => DenialReason::NoRule { text },
+        };
+        let fix = self.allowing_rule(tool, None).map(|rule| rule.to_fix(tool));
+        let nobody_to_ask = self.decision == Decision::Ask;
+        Denial { nobody_to_ask, ..Denial::new(subject, reason).with_fix(fix) }
+    }
+
+    /// The call or access that the verdict is about, for a question to the user.
+    pub fn subject(&self) -> ApprovalSubject {
+        match &self.access {
+            None => ApprovalSubject::Call,
+            Some(DecidedAccess::Request(method, url)) => {
+                ApprovalSubject::Access { what: request_line(method, url) }
+            }
+            Some(DecidedAccess::Page(url)) => {
+                ApprovalSubject::Access { what: request_line(OPEN_PAGE_VERB, url) }
+            }
         }
     }
 
@@ -147,14 +174,25 @@ impl PolicyVerdict {
         }
         let rule =
             RuleText { digest: digest.map(str::to_owned), ..RuleText::new_allow(tool.to_string()) };
-        let ApprovalSubject::Access { what } = &self.subject else { return Some(rule) };
-        match what.split_once(' ') {
-            Some((OPEN_PAGE_VERB, url)) => {
-                let pattern = UrlPattern::from_exact_url(&Url::parse(url).ok()?)?;
-                Some(RuleText { open_url: Some(pattern.to_string()), ..rule })
+        match &self.access {
+            None => Some(rule),
+            Some(DecidedAccess::Page(url)) => {
+                let pattern = UrlPattern::from_exact_url(url)?;
+                Some(RuleText { page: Some(pattern.to_string()), ..rule })
             }
-            Some(_) | None => Some(RuleText { net: Some(exact_pattern(what)?), ..rule }),
+            Some(DecidedAccess::Request(method, url)) => {
+                Some(RuleText { net: Some(exact_pattern(method, url)?.to_string()), ..rule })
+            }
         }
+    }
+}
+
+impl RuleText {
+    /// The fix that adds the rule, which is about one tool.
+    pub(crate) fn to_fix(&self, tool: &ToolId) -> PolicyFix {
+        let (net, page) = (self.net.clone(), self.page.clone());
+        let rule = FixRule { tool: tool.tool.to_string(), net, page };
+        PolicyFix::from_rule(tool.plugin.clone(), rule, self.to_string())
     }
 }
 
@@ -177,17 +215,11 @@ fn with_note(reason: String, matched: &RuleMatch) -> String {
     }
 }
 
-/// Returns the opening of a page as records name it, without the secret parts of the URL.
-pub(crate) fn page_line(url: &Url) -> String {
-    request_line(OPEN_PAGE_VERB, url)
-}
-
-/// The pattern that matches one request only, given as the `METHOD URL` of a record.
-pub(crate) fn exact_pattern(what: &str) -> Option<String> {
+/// The pattern that matches one request only, regardless of its query.
+pub(crate) fn exact_pattern(method: &str, url: &Url) -> Option<NetPattern> {
+    let url = url_without_secrets(url);
     // A star in a URL is literal; in a pattern it would be a wildcard.
-    let pattern: NetPattern = what.replace('*', "%2A").parse().ok()?;
-    let (method, url) = what.split_once(' ')?;
-    let url = Url::parse(url).ok()?;
+    let pattern: NetPattern = format!("{method} {url}").replace('*', "%2A").parse().ok()?;
     let target = RequestTarget::new(method, &url).ok()?;
-    pattern.matches(&target).then(|| pattern.to_string())
+    pattern.matches(&target).then_some(pattern)
 }

@@ -4,33 +4,54 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use sallyport_contract::{Decision, Denial};
+use sallyport_contract::{
+    Decision, Denial, DenialReason, DenialSubject, GrantedScope, PluginName, PolicyFix,
+};
 use url::Url;
 
-use super::denial;
+use super::{
+    Capability, CapabilityKind, HeldCapability, RequestedCapability,
+    denial::{action_subject, changed_table_fix},
+    kind::{
+        CapabilityEntry, EntryValue, GrantedEntries, ValueShape, entry_values, find_redundant_parts,
+    },
+    table::CapabilityTable,
+};
 use crate::{
     document::TomlItem,
+    edit::GrantAddition,
+    explain::{DecisionExplanation, capability_steps},
     fix::{PolicyContext, toml_list, toml_string},
+    grant::Grant,
     net::{
         NetPattern, NetPatternError,
         entry::DECISIONS,
-        grant::request_line,
+        grant::url_without_secrets,
         pattern::{RequestTarget, RequestUrlError},
     },
+    policy::Policy,
+    question::PolicyQuestion,
+    rule::PolicyRule,
     source::{HintedError, SourceError, SourceLocation},
+    table::PluginTable,
+    tier::PolicyTier,
+    verdict::{DecidedAccess, OPEN_PAGE_VERB, PolicyVerdict},
 };
+
+/// The key of rules about pages.
+pub(crate) const PAGE_RULE_KEY: &str = "open-url";
 
 /// The method of a browser.
 const METHOD: &str = "GET";
 
 /// Most URL patterns of one entry.
-pub(super) const PATTERNS_MAX: usize = 1000;
+const PATTERNS_MAX: usize = 1000;
 
 /// The pages that one plugin may open.
 #[derive(Debug, Clone)]
 pub struct OpenUrlGrant {
     policy_context: Arc<PolicyContext>,
-    pub(super) entries: Vec<OpenUrlEntry>,
+    entries: Vec<OpenUrlEntry>,
 }
 
 /// One file's entry about opening pages.
@@ -76,7 +97,7 @@ impl fmt::Display for UrlPattern {
 impl UrlPattern {
     /// The pattern that matches one page only.
     pub(crate) fn from_exact_url(url: &Url) -> Option<Self> {
-        crate::verdict::exact_pattern(&request_line(METHOD, url))?.parse().ok().map(Self)
+        crate::verdict::exact_pattern(METHOD, url).map(Self)
     }
 
     pub(crate) fn matches(&self, url: &Url) -> bool {
@@ -94,9 +115,12 @@ impl UrlPattern {
         self.0.covers(&other.0)
     }
 
-    /// Whether some page can match both patterns.
-    pub(crate) fn can_overlap(&self, other: &Self) -> bool {
-        self.0.intersect_with(&other.0).is_some()
+    /// Whether some page that a table grants can match the pattern, so that a rule about it can
+    /// apply.
+    pub(crate) fn can_overlap_grants(&self, table: &CapabilityTable) -> bool {
+        let overlaps = |own: &Self| own.0.intersect_with(&self.0).is_some();
+        entry_values(table.grants(Capability::OpenUrl))
+            .any(|entry: &OpenUrlEntry| entry.is_any() || entry.allow.iter().any(overlaps))
     }
 }
 
@@ -106,7 +130,7 @@ impl OpenUrlEntry {
         Self { allow: Vec::new(), decision: Decision::Ask, place }
     }
 
-    pub(super) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
+    fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
         let place = item.place();
         if item.is_boolean() {
             return Ok(Self::ask_for_any_page(place));
@@ -130,13 +154,18 @@ impl OpenUrlEntry {
         self.is_any() || self.allow.iter().any(|pattern| pattern.matches(url))
     }
 
-    /// Whether a rule about a page pattern can ever apply.
-    pub(crate) fn can_overlap(&self, pattern: &UrlPattern) -> bool {
-        self.is_any() || self.allow.iter().any(|own| own.can_overlap(pattern))
+    fn permission_lines(&self) -> Vec<String> {
+        let asks = if self.decision == Decision::Ask { " (asks)" } else { "" };
+        let pages: Vec<_> = match self.is_any() {
+            true => vec!["any page".to_owned()],
+            false => self.allow.iter().map(ToString::to_string).collect(),
+        };
+        pages.iter().map(|page| format!("open {page} in the browser{asks}")).collect()
     }
+}
 
-    /// The value of the key, as TOML.
-    pub(crate) fn to_toml(&self) -> String {
+impl EntryValue for OpenUrlEntry {
+    fn to_toml(&self) -> String {
         let allow = self.allow.iter().map(|pattern| toml_string(&pattern.to_string()));
         let allow = (!self.is_any()).then(|| format!("allow = {}", toml_list(allow)));
         let decision = match self.decision {
@@ -150,15 +179,6 @@ impl OpenUrlEntry {
             true => "true".to_owned(),
             false => format!("{{ {} }}", stated.join(", ")),
         }
-    }
-
-    fn permission_lines(&self) -> Vec<String> {
-        let asks = if self.decision == Decision::Ask { " (asks)" } else { "" };
-        let pages: Vec<_> = match self.is_any() {
-            true => vec!["any page".to_owned()],
-            false => self.allow.iter().map(ToString::to_string).collect(),
-        };
-        pages.iter().map(|page| format!("open {page} in the browser{asks}")).collect()
     }
 }
 
@@ -175,11 +195,178 @@ fn read_url_patterns(item: TomlItem<'_>) -> Result<Vec<UrlPattern>, SourceError>
     }
 }
 
-impl OpenUrlGrant {
-    pub(super) fn new(policy_context: Arc<PolicyContext>, entries: Vec<OpenUrlEntry>) -> Self {
-        Self { policy_context, entries }
+/// The capability.
+pub(crate) struct OpenUrl;
+
+impl CapabilityKind for OpenUrl {
+    fn word(&self) -> &'static str {
+        "open-url"
     }
 
+    fn shape(&self) -> ValueShape {
+        ValueShape::Table("allow")
+    }
+
+    fn action_phrase(&self, _detail: Option<&str>) -> String {
+        "open pages in the browser".to_owned()
+    }
+
+    fn read_entry(
+        &self,
+        item: TomlItem<'_>,
+        _tier: PolicyTier,
+    ) -> Result<CapabilityEntry, SourceError> {
+        let place = item.place();
+        OpenUrlEntry::from_toml(item).map(|entry| CapabilityEntry::new(entry, place))
+    }
+
+    fn is_within_limits(&self, entries: &[CapabilityEntry]) -> bool {
+        entry_values(entries).all(|entry: &OpenUrlEntry| entry.allow.len() <= PATTERNS_MAX)
+    }
+
+    /// Pages that open without a question are a danger; the others are shown first.
+    fn hold(&self, granted: &GrantedEntries<'_>) -> Option<HeldCapability> {
+        let entries: Vec<OpenUrlEntry> = granted.values();
+        let mut lines: Vec<_> = entries.iter().flat_map(OpenUrlEntry::permission_lines).collect();
+        lines.dedup();
+        let is_unasked = entries.iter().any(|entry| entry.decision == Decision::Allow);
+        let danger = is_unasked.then_some("open pages unasked");
+        let policy_context = Arc::clone(granted.policy_context);
+        let is_held = !entries.is_empty();
+        is_held
+            .then(|| HeldCapability::new(OpenUrlGrant { policy_context, entries }, lines, danger))
+    }
+
+    fn missing_entries(
+        &self,
+        _table: &PluginTable,
+        _requests: &[&RequestedCapability],
+    ) -> Vec<CapabilityEntry> {
+        let place = SourceLocation::unwritten();
+        vec![CapabilityEntry::proposed(OpenUrlEntry::ask_for_any_page(place))]
+    }
+
+    fn redundant_parts(&self, entries: &[&CapabilityEntry]) -> Vec<(SourceLocation, String)> {
+        let pages = entries.iter().filter_map(|entry| entry.value::<OpenUrlEntry>());
+        let parts = pages.flat_map(|entry| entry.allow.iter().map(|page| (page, &entry.place)));
+        find_redundant_parts(&parts.collect::<Vec<_>>(), UrlPattern::covers)
+    }
+
+    /// The addition for a page: a pattern that matches this page only.
+    fn item_addition(&self, grant: &Grant, item: &str) -> Result<Option<GrantAddition>, Denial> {
+        let Ok(url) = Url::parse(item) else { return Ok(None) };
+        let refused = |reason: String| Denial::new(page_subject(grant.plugin(), &url), reason);
+        match grant.find_page_entry(&url) {
+            Ok(entry) if entry.decision == Decision::Allow => return Ok(None),
+            Ok(entry) => {
+                return Err(refused(format!("the entry at {} asks a person", entry.place)));
+            }
+            Err(denial) if denial.fix.is_none() => return Err(denial),
+            Err(_) => {}
+        }
+        let pattern = UrlPattern::from_exact_url(&url);
+        let pattern =
+            pattern.ok_or_else(|| refused("no pattern can name it and nothing else".to_owned()))?;
+        let of = Capability::OpenUrl;
+        Ok(Some(GrantAddition::capability_item(of, &pattern.to_string())))
+    }
+
+    fn item_noun(&self) -> &'static str {
+        "page"
+    }
+
+    fn item_phrase(&self, item: &str) -> String {
+        format!("the opening of {item}")
+    }
+
+    fn canonical_item(&self, item: &str) -> String {
+        item.parse::<UrlPattern>().map_or_else(|_| item.to_owned(), |one| one.to_string())
+    }
+}
+
+impl Grant {
+    /// The pages that the plugin may open in the user's browser.
+    pub fn open_url(&self) -> Option<&OpenUrlGrant> {
+        self.held_capability(Capability::OpenUrl)
+    }
+
+    /// Checks whether a page may be opened, and whether the user is asked about it.
+    ///
+    /// # Errors
+    ///
+    /// The page is not granted. The refusal states why, and how to lift it.
+    pub fn check_page(&self, url: &Url) -> Result<Decision, Denial> {
+        self.find_page_entry(url).map(|entry| entry.decision)
+    }
+
+    /// The entry that allows a page to be opened.
+    pub(crate) fn find_page_entry(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
+        match self.open_url() {
+            Some(pages) => pages.find_permitting_entry(url),
+            None => {
+                let denial = self.deny_capability(Capability::OpenUrl, OPEN_PAGE_VERB);
+                let subject = Box::new(page_subject(self.plugin(), url));
+                Err(Denial { subject, ..denial })
+            }
+        }
+    }
+}
+
+/// The subject of a refused page.
+pub(crate) fn page_subject(plugin: &PluginName, url: &Url) -> DenialSubject {
+    let mut subject = action_subject(plugin, Capability::OpenUrl, OPEN_PAGE_VERB);
+    if let DenialSubject::Capability { item, .. } = &mut subject {
+        *item = Some(url_without_secrets(url).into());
+    }
+    subject
+}
+
+impl Policy {
+    /// Decides about a page that a running call opens in the user's browser.
+    ///
+    /// A page that is not granted is denied, regardless of the rules. For a granted page the
+    /// strictest rule about it wins. If there is none, the entry that grants the page decides
+    /// whether the user is asked.
+    pub fn decide_page(
+        &self,
+        question: &PolicyQuestion<'_>,
+        grant: &Grant,
+        url: &Url,
+    ) -> PolicyVerdict {
+        let access = DecidedAccess::Page(url.clone());
+        let entry = match grant.find_page_entry(url) {
+            Ok(entry) => entry,
+            Err(denial) => return PolicyVerdict::for_ungranted(access, denial),
+        };
+        let about = |rule: &PolicyRule| rule.is_about_page(question.tool, question.digest, url);
+        let default = || (entry.decision, format!("no rule for it; entry at {}", entry.place));
+        self.evaluate_rules(question, grant, Some(access), about, default)
+    }
+
+    /// Explains the decision about a page that a running call opens in the browser.
+    pub fn explain_page(
+        &self,
+        question: &PolicyQuestion<'_>,
+        grant: &Grant,
+        url: &Url,
+    ) -> DecisionExplanation {
+        let of = Capability::OpenUrl;
+        let entry = match grant.find_page_entry(url) {
+            Ok(entry) => entry,
+            Err(denial) => {
+                let steps = capability_steps(grant, of, None);
+                return DecisionExplanation::from_denial(denial, steps);
+            }
+        };
+        let verdict = self.decide_page(question, grant, url);
+        let decided = verdict.rule.is_none().then_some(&entry.place);
+        let mut steps = capability_steps(grant, of, decided);
+        steps.extend(self.matched_rule_steps(&verdict));
+        DecisionExplanation::from_verdict(&verdict, question, steps)
+    }
+}
+
+impl OpenUrlGrant {
     /// Checks whether a page may be opened, and whether the user is asked about it.
     ///
     /// If several files grant the page, the least strict entry counts.
@@ -193,24 +380,32 @@ impl OpenUrlGrant {
 
     /// The entry that allows a page to be opened.
     pub(crate) fn find_permitting_entry(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
+        let deny = |reason: DenialReason| {
+            Denial::new(page_subject(&self.policy_context.effective_table().plugin, url), reason)
+        };
         if let Err(error) = check_url_form(url) {
-            return Err(denial::page_denial(&self.policy_context, url, Some(error)));
+            return Err(deny(error.to_string().into()));
         }
         let matching = self.entries.iter().filter(|entry| entry.matches(url));
-        let found = matching.min_by_key(|entry| entry.decision);
-        found.ok_or_else(|| denial::page_denial(&self.policy_context, url, None))
+        matching.min_by_key(|entry| entry.decision).ok_or_else(|| {
+            deny(DenialReason::GrantedLess(GrantedScope::NotThis)).with_fix(self.page_fix(url))
+        })
     }
 
-    /// Whether some page is opened without a question.
-    pub(crate) fn can_open_unasked(&self) -> bool {
-        self.entries.iter().any(|entry| entry.decision == Decision::Allow)
-    }
-
-    pub(super) fn permission_lines(&self) -> Vec<String> {
-        let mut lines: Vec<String> =
-            self.entries.iter().flat_map(OpenUrlEntry::permission_lines).collect();
-        lines.dedup();
-        lines
+    /// Returns the fix that allows one more page. No rule is needed: the plugin could open pages
+    /// before, and the questions stay the same.
+    fn page_fix(&self, url: &Url) -> Option<PolicyFix> {
+        let (of, pattern) = (Capability::OpenUrl, UrlPattern::from_exact_url(url)?);
+        let add = |table: &mut CapabilityTable| {
+            let place = SourceLocation::unwritten();
+            let known = entry_values(table.grants(of)).next().cloned();
+            let mut entry = known.unwrap_or_else(|| OpenUrlEntry::ask_for_any_page(place));
+            entry.allow.push(pattern.clone());
+            let entries = table.entries_mut(of);
+            entries.splice(..entries.len().min(1), [CapabilityEntry::proposed(entry)]);
+        };
+        let additions = vec![GrantAddition::capability_item(of, &pattern.to_string())];
+        changed_table_fix(&self.policy_context, true, additions, &add)
     }
 }
 
