@@ -19,6 +19,9 @@ const SYSTEM_FOLDERS: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// Folders of the user that contain keys. Everything in them is guarded too.
 const KEY_FOLDERS: [&str; 4] = [".ssh", ".gnupg", ".aws", ".kube"];
 
+/// The folder of a project's own policy, which applies to the plugins.
+const PROJECT_FOLDER: &str = ".sallyport";
+
 /// Facts about the machine that the check needs. The caller provides them; this crate does no I/O.
 pub struct MachineFacts<'a> {
     /// Files and folders that the host itself depends on.
@@ -79,6 +82,9 @@ fn find_guarded_folder(
     if let Some(folder) = within.filter(|_| access == FsAccess::ReadWrite || is_process_path(path))
     {
         return Some(folder);
+    }
+    if let Some(folder) = path.ancestors().find(|folder| folder.ends_with(PROJECT_FOLDER)) {
+        return Some(folder.to_owned());
     }
     guarded_paths.iter().find(|folder| around(folder) || path.starts_with(folder)).cloned()
 }
@@ -148,6 +154,8 @@ mod tests {
             "~/.config",
             "~/.config/sallyport",
             "~/.config/sallyport/x",
+            "/srv/project/.sallyport",
+            "/srv/project/.sallyport/sub",
         ];
         for path in guarded {
             check(path, "", true);

@@ -37,10 +37,17 @@ const GLOBS_MAX: usize = 64;
 /// path is denied.
 const PATH_BYTES_MAX: usize = 4096;
 
+/// The folder of a project's own policy and configuration. No plugin may use it through a folder
+/// around it: the policy in it applies to that plugin.
+const PROJECT_FILES: &str = "**/.sallyport";
+
 /// The patterns of files that a mount denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlobSet {
+    /// The patterns that the policy states.
     globs: Vec<GlobPattern>,
+    /// The patterns that apply to each granted folder.
+    implied_globs: Vec<GlobPattern>,
 }
 
 /// One pattern, and the location of the folder that it applies to.
@@ -100,7 +107,18 @@ impl HintedError for GlobError {
 impl GlobSet {
     /// Returns the patterns that deny nothing.
     pub fn empty() -> Self {
-        Self { globs: Vec::new() }
+        Self { globs: Vec::new(), implied_globs: Vec::new() }
+    }
+
+    /// Returns the patterns that apply to each granted folder.
+    pub(crate) fn project_files() -> Self {
+        let glob = PROJECT_FILES.parse().expect("it is a pattern");
+        Self { globs: Vec::new(), implied_globs: vec![glob] }
+    }
+
+    /// Adds the patterns that apply to each granted folder.
+    pub(crate) fn deny_project_files(&mut self) {
+        self.implied_globs = Self::project_files().implied_globs;
     }
 
     /// Parses patterns.
@@ -110,7 +128,7 @@ impl GlobSet {
     /// The first text that is not a pattern.
     pub fn parse<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<Self, GlobError> {
         let globs = patterns.into_iter().map(str::parse).collect::<Result<_, _>>()?;
-        Ok(Self { globs })
+        Ok(Self { globs, ..Self::empty() })
     }
 
     pub(crate) fn from_toml(item: TomlItem<'_>) -> Result<Self, SourceError> {
@@ -120,11 +138,11 @@ impl GlobSet {
             true => {
                 Err(place.into_error(format!("a folder can deny {GLOBS_MAX} patterns at most")))
             }
-            false => Ok(Self { globs }),
+            false => Ok(Self { globs, ..Self::empty() }),
         }
     }
 
-    /// Whether nothing is denied.
+    /// Whether the policy denies nothing.
     pub fn is_empty(&self) -> bool {
         self.globs.is_empty()
     }
@@ -135,8 +153,8 @@ impl GlobSet {
     /// compared is denied by the first pattern.
     pub fn find_denying_pattern(&self, below: &Path) -> Option<&str> {
         // Without patterns, the path need not be split into names.
-        let names = self.globs.first().and_then(|_| path_names(below));
-        let denying = self.globs.iter().find(|glob| glob.denies_path(names.as_deref()));
+        let names = self.all_globs().next().and_then(|_| path_names(below));
+        let denying = self.all_globs().find(|glob| glob.denies_path(names.as_deref()));
         denying.map(|glob| glob.text.as_str())
     }
 
@@ -148,10 +166,14 @@ impl GlobSet {
     /// `a/.env` under any new name of `a`, but `a/.env` denies it under this name only.
     pub fn pattern_lost_by_move(&self, from: &Path, there: &Self, to: &Path) -> Option<&str> {
         let is_kept = |glob: &GlobPattern| {
-            there.globs.iter().any(|other| other.denies_as_much_as(to, glob, from))
+            there.all_globs().any(|other| other.denies_as_much_as(to, glob, from))
         };
-        let lost = self.globs.iter().find(|glob| glob.can_deny_below(from) && !is_kept(glob));
+        let lost = self.all_globs().find(|glob| glob.can_deny_below(from) && !is_kept(glob));
         lost.map(|glob| glob.text.as_str())
+    }
+
+    fn all_globs(&self) -> impl Iterator<Item = &GlobPattern> {
+        self.globs.iter().chain(&self.implied_globs)
     }
 
     /// Adds the patterns of another folder that apply to this one.

@@ -96,11 +96,44 @@ fn a_denied_file_is_named_with_its_pattern_and_cannot_be_had() {
     ];
     for (text, path, wanted, why) in rows {
         let denial = grant(text, ANY).deny_path(path, wanted);
-        assert_eq!((denial.why.as_str(), denial.fix), (why, None), "{path}");
+        assert_eq!((denial.reason.to_string().as_str(), denial.fix), (why, None), "{path}");
     }
     // A file that is not denied is refused as usual.
     let denial = grant(two, ANY).deny_path("/w/.env", ReadWrite);
-    assert!(denial.why.contains("for reading only"), "{}", denial.why);
+    assert!(
+        denial.reason.to_string().contains("for reading only"),
+        "{}",
+        denial.reason.to_string()
+    );
+}
+
+/// A plugin that could write a project's folder could change the policy that applies to it.
+#[test]
+fn a_projects_own_policy_is_denied_in_every_folder_around_it() {
+    let text = "[plugin.weather]\nfs = [{ path = '/w', access = 'read-write' },
+                { path = '/w/a', access = 'read-write', mount = '/a', deny = ['x'] }]";
+    let rows = [
+        ("/w", ".sallyport/policy.toml", true),
+        ("/w", "b/c/.sallyport", true),
+        ("/w", ".SallyPort/policy.toml", true),
+        ("/a", ".sallyport/sallyport.toml", true),
+        ("/w", "sallyport/policy.toml", false),
+        ("/w", ".sallyport2/x", false),
+    ];
+    for (guest, below, want) in rows {
+        assert_eq!(denies(text, ANY, guest, below), want, "{guest} {below}");
+    }
+    let grant = grant(text, ANY);
+    let denial = grant.deny_path("/w/.sallyport/policy.toml", ReadWrite);
+    assert!(denial.reason.to_string().contains("no plugin may use that folder"), "{denial:?}");
+    assert_eq!(denial.fix, None);
+    let deny = &grant.fs()[0].deny;
+    let moved = deny.pattern_lost_by_move(Path::new("b"), deny, Path::new("c"));
+    assert_eq!(moved, None, "it stays denied under any name");
+    let moved = deny.pattern_lost_by_move(Path::new("b"), deny, Path::new(".sallyport"));
+    assert_eq!(moved, None, "the new name itself is denied");
+    let stated = grant.permission_lines();
+    assert!(!stated[0].contains(".sallyport"), "it is no choice of the policy: {stated:?}");
 }
 
 #[test]
@@ -111,7 +144,7 @@ fn a_fix_keeps_what_is_denied_and_the_quota() {
                 deny = [\"**/.git\"] }, { path = \"/w\", mount = \"/w\", access = \"read-write\", \
                 quota = \"1KiB\", sensitive = true }]";
     let denial = grant(text, ANY).deny_path("/n/x", ReadWrite);
-    let fix = denial.fix.unwrap();
+    let fix = denial.fix.unwrap().toml;
     assert_eq!(fix.lines().nth(1), Some(want));
     let fixed = policy(&fix).effective_grant(&manifest(ANY), &serde_json::Map::new());
     assert_eq!(fixed.fs()[0].access, FsAccess::ReadWrite);

@@ -200,7 +200,8 @@ fn mistakes_in_patterns() {
 #[test]
 fn the_text_of_patterns_reads_back() {
     let patterns = ["**/.git/**", "a\"b", "[!a-z]*", "é?"];
-    let globs = GlobSet::parse(patterns).unwrap();
+    let mut globs = GlobSet::parse(patterns).unwrap();
+    globs.deny_project_files();
     assert_eq!(globs.to_string(), r#"["**/.git/**", "a\"b", "[!a-z]*", "é?"]"#);
     let text =
         format!("[plugin.weather]\nfs = [{{ path = '/s', access = 'read', deny = {globs} }}]");
