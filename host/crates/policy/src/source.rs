@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use sallyport_contract::{NameError, text};
+use sallyport_contract::{NameError, PolicyPlace, text};
 
 /// Most characters of a file's own text that a message quotes.
 const QUOTE_CHARS_MAX: usize = 80;
@@ -54,7 +54,18 @@ impl fmt::Display for SourceLocation {
     }
 }
 
+impl From<&SourceLocation> for PolicyPlace {
+    fn from(place: &SourceLocation) -> Self {
+        Self { file: place.file.clone(), line: place.line }
+    }
+}
+
 impl SourceLocation {
+    /// The place of an entry that no file has yet.
+    pub(crate) fn unwritten() -> Self {
+        Self { file: String::new(), line: 0, column: 0 }
+    }
+
     /// Returns an error at this place.
     pub fn into_error(self, message: impl Into<String>) -> SourceError {
         SourceError {
