@@ -1,60 +1,57 @@
 //! Refusals for the code that opens files and dials addresses.
 //!
-//! Each states what was refused, why, and the policy text that would allow it, if a policy can.
+//! Each states what was refused, why, and the change to the policy that would allow it, if there is
+//! one.
 
 use std::{
     net::IpAddr,
     path::{Component, Path, PathBuf},
 };
 
-use sallyport_contract::Denial;
+use sallyport_contract::fix::FOLDER_PLACEHOLDER;
+use sallyport_contract::{
+    Decision, Denial, DenialReason, DenialSubject, GrantedScope, PolicyFix, RequestedScope,
+};
 use url::Url;
 
 use crate::{
+    edit::{FsAddition, GrantAddition, NetAddition, NetReachText},
     fix::{PluginTableText, PolicyContext},
     folder::{FsAccess, FsEntry, FsMount, find_conflict, fs_entry_toml, normalize_path},
+    glob::GlobSet,
     grant::Grant,
-    net::{self, entry::NetAllowEntry, grant::refusal_sentence, pattern::RequestTarget},
+    net::{self, entry::NetAllowEntry, grant::request_subject, pattern::RequestTarget},
     request::FsRequest,
-    source::{SourceLocation, quoted},
+    source::SourceLocation,
 };
 
 /// The path in a fix when only the operator knows the folder.
 const PLACEHOLDER: &str = "/path/to/folder";
 
 /// Returns the refusal of a request whose host name resolved to a forbidden address.
-pub(crate) fn address_denial(policy_context: &PolicyContext, what: &str, addr: IpAddr) -> Denial {
-    let addr = addr.to_canonical();
+pub(crate) fn address_denial(
+    policy_context: &PolicyContext,
+    method: &str,
+    url: &Url,
+    addr: IpAddr,
+) -> Denial {
+    let address = addr.to_canonical();
+    let fix = address_fix(policy_context, method, url, address);
+    let host = url.host_str().filter(|host| *host != address.to_string()).map(str::to_owned);
+    let reason = DenialReason::PrivateAddress { address, host, needs_range: fix.is_none() };
     let plugin = &policy_context.effective_table().plugin;
-    let action = what.strip_prefix(&format!("{plugin} may not ")).unwrap_or(what);
-    let (host, fix) = match action.split_once(' ').map(|(method, url)| (method, Url::parse(url))) {
-        Some((method, Ok(url))) => {
-            (url.host_str().map(str::to_owned), address_fix(policy_context, method, &url, addr))
-        }
-        Some((_, Err(_))) | None => (None, None),
-    };
-    let why = match host {
-        Some(host) if host != addr.to_string() && fix.is_none() => format!(
-            "{host} is at {addr}, which is not a public address; only an entry with to-private \
-             and a range of your choice reaches it"
-        ),
-        Some(host) if host != addr.to_string() => {
-            format!("{host} is at {addr}, which is not a public address")
-        }
-        Some(_) | None => format!("{addr} is not a public address"),
-    };
-    Denial { what: refusal_sentence(plugin, action), why, fix, nobody_to_ask: false }
+    Denial::new(request_subject(plugin, method, url), reason).with_fix(fix)
 }
 
-/// Returns the text that lets the entry for the request reach the address, if its host is that
-/// address or `localhost`. For any other name there is no such text, because the owner of the name
+/// Returns the fix that lets the entry for the request reach the address, if its host is that
+/// address or `localhost`. For any other name there is no such fix, because the owner of the name
 /// chooses the address.
 fn address_fix(
     policy_context: &PolicyContext,
     method: &str,
     url: &Url,
     addr: IpAddr,
-) -> Option<String> {
+) -> Option<PolicyFix> {
     let target = RequestTarget::new(method, url).ok()?;
     let matches = |allow: &&NetAllowEntry| allow.pattern.matches(&target);
     let found = policy_context.effective_table().net.allows.iter().find(matches)?;
@@ -68,7 +65,12 @@ fn address_fix(
         Some(index) => table.net[index] = text,
         None => table.net.push(text),
     }
-    Some(table.text_with_rule())
+    table.additions.push(GrantAddition::Net(NetAddition {
+        pattern: pattern.to_string(),
+        decision: Some(*decision).filter(|decision| *decision != Decision::Allow),
+        reach: NetReachText::HostAddresses,
+    }));
+    Some(table.into_fix(true))
 }
 
 /// Returns the refusal of an access to a file.
@@ -79,36 +81,40 @@ pub(crate) fn path_denial(
     guest_path: &str,
     wanted: FsAccess,
 ) -> Denial {
-    let verb = match wanted {
-        FsAccess::Read => "read",
-        FsAccess::ReadWrite => "change",
-    };
-    let (why, fix) = match normalize_path(&format!("/{}", guest_path.trim_start_matches('/'))) {
-        Ok(path) => match entry_containing_path(&policy_context.effective_table().fs, &path) {
-            Some(entry) => {
-                match find_denying_pattern(&policy_context.effective_table().fs, entry, &path) {
-                    Some((glob, place)) => (format!("denied by {} at {place}", quoted(glob)), None),
-                    None => explain_narrow_access(policy_context, entry, requests, wanted),
+    let table = policy_context.effective_table();
+    let (reason, fix) = match normalize_path(&format!("/{}", guest_path.trim_start_matches('/'))) {
+        Ok(path) => match entry_containing_path(&table.fs, &path) {
+            Some(entry) => match find_denying_pattern(&table.fs, entry, &path) {
+                Some((glob, place)) => {
+                    let pattern = Some(glob.to_owned());
+                    (DenialReason::DeniedByEntry { pattern, place: place.into() }, None)
                 }
-            }
+                None if is_project_file(entry, &path) => {
+                    (PROJECT_FILE_REASON.to_owned().into(), None)
+                }
+                None => explain_narrow_access(policy_context, entry, requests, wanted),
+            },
             None => explain_ungranted_path(policy_context, grant, requests, &path, wanted),
         },
-        Err(error) => (error.to_string(), None),
+        Err(error) => (error.to_string().into(), None),
     };
-    let what =
-        refusal_sentence(&policy_context.effective_table().plugin, &format!("{verb} {guest_path}"));
-    Denial { what, why, fix, nobody_to_ask: false }
+    let subject = DenialSubject::Path {
+        plugin: table.plugin.clone(),
+        path: guest_path.to_owned(),
+        write: wanted == FsAccess::ReadWrite,
+    };
+    Denial::new(subject, reason).with_fix(fix)
 }
 
-/// Returns the text that grants a plugin the files it requests, when only the plugin itself noticed
+/// Returns the fix that grants a plugin the files it requests, when only the plugin itself noticed
 /// that they are missing. `guest_path` is the path it probably accessed.
-pub(crate) fn files_fix_text(
+pub(crate) fn files_fix(
     policy_context: &PolicyContext,
     grant: &Grant,
     requests: &[FsRequest],
     guest_path: Option<&str>,
     wanted: FsAccess,
-) -> Option<String> {
+) -> Option<PolicyFix> {
     // A plugin accesses a file that it requests by name under that same name.
     let granted = |path: &Path| {
         let entries = policy_context.effective_table().fs.iter();
@@ -127,12 +133,13 @@ pub(crate) fn files_fix_text(
             guest_path.unwrap_or("/folder"),
             wanted,
         )
-        .fix;
+        .fix
+        .map(|fix| *fix);
     }
     let table = table_with_requested_paths(policy_context, &missing)?;
     let reads_only = missing.iter().all(|(_, access)| *access == FsAccess::Read);
     let is_harmless = reads_only && !grant.can_change_or_leak();
-    Some(if is_harmless { table.text_without_rule() } else { table.text_with_rule() })
+    Some(table.into_fix(!is_harmless))
 }
 
 /// Returns the table with entries for the paths that a plugin requests by name, each mounted at its
@@ -156,11 +163,33 @@ fn table_with_requested_paths<'g>(
             return None;
         }
         table.fs.push(fs_entry_toml(written, &mount));
+        table.additions.push(folder_addition(written, &mount));
     }
     Some(table)
 }
 
-type WhyAndFix = (String, Option<String>);
+/// Why no plugin may use a project's own files.
+const PROJECT_FILE_REASON: &str = "the policy in a project's .sallyport folder applies to plugins, so no plugin may use that folder";
+
+/// Whether a guest path is one of a project's own files in a granted folder.
+fn is_project_file(entry: &FsEntry, path: &Path) -> bool {
+    let below = path.strip_prefix(&entry.mount.guest);
+    below.is_ok_and(|below| GlobSet::project_files().find_denying_pattern(below).is_some())
+}
+
+/// The entry for a mount, as `policy grant` adds it.
+fn folder_addition(path: &str, mount: &FsMount) -> GrantAddition {
+    GrantAddition::Fs(FsAddition {
+        path: path.to_owned(),
+        mount: Some(mount.guest.clone()),
+        access: mount.access,
+        deny: Vec::new(),
+        quota: None,
+        sensitive: false,
+    })
+}
+
+type ReasonAndFix = (DenialReason, Option<PolicyFix>);
 
 fn entry_containing_path<'g>(entries: &'g [FsEntry], path: &Path) -> Option<&'g FsEntry> {
     entries.iter().find(|entry| path.starts_with(&entry.mount.guest))
@@ -180,22 +209,22 @@ fn find_denying_pattern<'g>(
     })
 }
 
-/// The refusal of a path in a granted folder, and the text that widens the folder's access.
+/// The refusal of a path in a granted folder, and the fix that widens the folder's access.
 fn explain_narrow_access(
     policy_context: &PolicyContext,
     entry: &FsEntry,
     requests: &[FsRequest],
     wanted: FsAccess,
-) -> WhyAndFix {
+) -> ReasonAndFix {
     let requested = requests.iter().filter(|request| request.covers_entry(entry));
     match requested.map(|request| request.access).max() {
-        None => ("its manifest does not request it".to_owned(), None),
-        Some(most) if most < wanted => ("its manifest requests to read it only".to_owned(), None),
+        None => (DenialReason::NotRequested { capability: None }, None),
+        Some(most) if most < wanted => (DenialReason::RequestedLess(RequestedScope::Reading), None),
         Some(_) if entry.mount.access < wanted => {
-            let why = format!("the grant at {} is for reading only", entry.place);
-            (why, widened_access_fix(policy_context, entry, wanted))
+            let reason = DenialReason::GrantedLess(GrantedScope::Reading((&entry.place).into()));
+            (reason, widened_access_fix(policy_context, entry, wanted))
         }
-        Some(_) => ("no grant covers it".to_owned(), None),
+        Some(_) => (DenialReason::GrantedLess(GrantedScope::NotThis), None),
     }
 }
 
@@ -203,7 +232,7 @@ fn widened_access_fix(
     policy_context: &PolicyContext,
     entry: &FsEntry,
     access: FsAccess,
-) -> Option<String> {
+) -> Option<PolicyFix> {
     // A fix cannot change an entry of another file than the user's.
     let index = policy_context.user_table().fs.iter().position(|own| own == entry)?;
     let mount = FsMount { access, ..entry.mount.clone() };
@@ -212,18 +241,19 @@ fn widened_access_fix(
         return None;
     }
     let mut table = PluginTableText::new(policy_context);
+    table.additions.push(folder_addition(&entry.path_text, &mount));
     table.fs[index] = FsEntry { mount, ..entry.clone() }.to_string();
-    Some(table.text_with_rule())
+    Some(table.into_fix(true))
 }
 
-/// The refusal of a path outside all granted folders, and the text that adds a folder.
+/// The refusal of a path outside all granted folders, and the fix that adds a folder.
 fn explain_ungranted_path(
     policy_context: &PolicyContext,
     grant: &Grant,
     requests: &[FsRequest],
     guest_path: &Path,
     wanted: FsAccess,
-) -> WhyAndFix {
+) -> ReasonAndFix {
     let names_it = |request: &&FsRequest| {
         request.path.as_ref().is_none_or(|path| guest_path.starts_with(path))
     };
@@ -233,13 +263,16 @@ fn explain_ungranted_path(
     // operator.
     fitting.sort_by_key(|request| request.path.is_none());
     let Some(request) = fitting.first() else {
-        return ("its manifest does not request it".to_owned(), None);
+        return (DenialReason::NotRequested { capability: None }, None);
     };
-    let why = match policy_context.effective_table().fs.is_empty() {
-        true => "its policy grants no folder",
-        false => "no grant covers it",
+    let scope = match policy_context.effective_table().fs.is_empty() {
+        true => GrantedScope::NoFolder,
+        false => GrantedScope::NotThis,
     };
-    (why.to_owned(), added_folder_fix(policy_context, grant, request, guest_path, wanted))
+    (
+        DenialReason::GrantedLess(scope),
+        added_folder_fix(policy_context, grant, request, guest_path, wanted),
+    )
 }
 
 fn added_folder_fix(
@@ -248,7 +281,7 @@ fn added_folder_fix(
     request: &FsRequest,
     guest_path: &Path,
     wanted: FsAccess,
-) -> Option<String> {
+) -> Option<PolicyFix> {
     let mounts = match &request.path {
         Some(path) => vec![path.clone()],
         None => vec![first_folder(guest_path)?, guest_path.to_owned()],
@@ -264,8 +297,10 @@ fn added_folder_fix(
     })?;
     let mut table = PluginTableText::new(policy_context);
     table.fs.push(fs_entry_toml(&written, &mount));
+    let chosen = request.path.as_ref().map_or(FOLDER_PLACEHOLDER, |_| &written);
+    table.additions.push(folder_addition(chosen, &mount));
     let is_harmless = mount.access == FsAccess::Read && !grant.can_change_or_leak();
-    Some(if is_harmless { table.text_without_rule() } else { table.text_with_rule() })
+    Some(table.into_fix(!is_harmless))
 }
 
 /// The top folder of a guest path, the best mount point for a folder.

@@ -1,4 +1,4 @@
-//! The policy text that would lift a refusal.
+//! The change to the policy that would lift a refusal.
 //!
 //! A fix is complete. It contains the plugin's whole table with all current entries, so that it can
 //! replace the table in the file, and the rule that allows the tools when no user can be asked. It
@@ -12,10 +12,12 @@ use std::{
     fmt::Write,
 };
 
+use sallyport_contract::{FixRule, PolicyFix};
 use serde_json::Value;
 
 use crate::{
     capability::CapabilityTable,
+    edit::{GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText},
     net::{NetPattern, entry::request_entry_toml},
     request::SecretRequest,
     rule::RuleText,
@@ -48,9 +50,11 @@ impl PolicyContext {
     }
 }
 
-/// The table of a fix, with every entry as TOML text that can be extended or replaced.
+/// The table of a fix, with every entry as TOML text that can be extended or replaced, and what the
+/// fix adds to it.
 pub(crate) struct PluginTableText<'g> {
     policy_context: &'g PolicyContext,
+    pub(crate) additions: Vec<GrantAddition>,
     pub(crate) net: Vec<String>,
     pub(crate) fs: Vec<String>,
     pub(crate) secrets: Vec<String>,
@@ -65,6 +69,7 @@ impl<'g> PluginTableText<'g> {
         let denies = net.denies.iter().map(ToString::to_string);
         Self {
             policy_context,
+            additions: Vec::new(),
             net: allows.chain(denies).collect(),
             fs: fs.iter().map(ToString::to_string).collect(),
             secrets: secrets.iter().map(ToString::to_string).collect(),
@@ -72,8 +77,22 @@ impl<'g> PluginTableText<'g> {
         }
     }
 
-    /// Returns the text without a rule, for tools that need no confirmation.
-    pub(crate) fn text_without_rule(&self) -> String {
+    /// Returns the fix. `with_rule` adds the rule that allows the tools, unless the policy has one
+    /// already; without it, they need no confirmation.
+    pub(crate) fn into_fix(self, with_rule: bool) -> PolicyFix {
+        let plugin = self.policy_context.effective_table().plugin.clone();
+        let has_rule = with_rule && !self.policy_context.has_covering_rule;
+        let table = self.table_text();
+        let toml = match has_rule {
+            true => format!("{table}\n{}", RuleText::new_allow(format!("{plugin}.*"))),
+            false => table,
+        };
+        let rule = has_rule.then(|| FixRule { tool: "*".to_owned(), net: None, page: None });
+        let grants = self.additions.iter().map(GrantAddition::to_fix_grant).collect();
+        PolicyFix { plugin, grants, rule, is_all_requested: false, toml }
+    }
+
+    fn table_text(&self) -> String {
         let PluginTable { plugin, env, limits, .. } = self.policy_context.user_table();
         let env: Vec<String> = env.iter().map(|entry| toml_string(&entry.name)).collect();
         let lists =
@@ -93,25 +112,15 @@ impl<'g> PluginTableText<'g> {
         }
         text
     }
-
-    /// Returns the text with the rule that allows the tools, unless the policy has one already.
-    pub(crate) fn text_with_rule(&self) -> String {
-        let table = self.text_without_rule();
-        if self.policy_context.has_covering_rule {
-            return table;
-        }
-        let plugin = &self.policy_context.effective_table().plugin;
-        format!("{table}\n{}", RuleText::new_allow(format!("{plugin}.*")))
-    }
 }
 
-/// Returns the text that grants all network requests that are not granted yet, and the secrets that
+/// Returns the fix that grants all network requests that are not granted yet, and the secrets that
 /// their service needs: those for which the manifest names a header.
-pub(crate) fn net_fix_text(
+pub(crate) fn net_fix(
     policy_context: &PolicyContext,
     requests: &[NetPattern],
     secrets: &[SecretRequest],
-) -> String {
+) -> PolicyFix {
     let granted = |request: &&NetPattern| {
         policy_context
             .effective_table()
@@ -121,31 +130,51 @@ pub(crate) fn net_fix_text(
             .any(|allow| allow.pattern.covers(request))
     };
     let mut table = PluginTableText::new(policy_context);
-    let missing = requests.iter().filter(|request| !granted(request));
-    table.net.extend(missing.map(request_entry_toml));
-    let sent = secrets.iter().filter_map(|request| {
-        Some((request, sent_secret_entry(policy_context, requests, request)?))
-    });
-    let (sent, entries): (Vec<&SecretRequest>, Vec<String>) = sent.unzip();
-    table.secrets.extend(entries);
-    let unknown = sent.iter().filter(|request| !policy_context.secrets.contains(&request.name));
-    let sources = unknown.map(|request| format!("\n{}", secret_source_toml(&request.name)));
-    sources.fold(table.text_with_rule(), |text, source| text + &source)
+    for request in requests.iter().filter(|request| !granted(request)) {
+        table.net.push(request_entry_toml(request));
+        table.additions.push(GrantAddition::Net(NetAddition::for_request(request)));
+    }
+    let mut unknown = Vec::new();
+    for request in secrets {
+        let Some(addition) = sent_secret(policy_context, requests, request) else { continue };
+        table.secrets.push(addition.entry_toml());
+        table.additions.push(addition);
+        unknown.extend(Some(&request.name).filter(|name| !policy_context.secrets.contains(*name)));
+    }
+    let mut fix = table.into_fix(true);
+    for name in unknown {
+        fix.toml.push_str(&format!("\n{}", secret_source_toml(name)));
+    }
+    fix
+}
+
+impl NetAddition {
+    /// The entry that allows a request of a manifest. One for a private host would be useless
+    /// without the host's own addresses.
+    pub(crate) fn for_request(pattern: &NetPattern) -> Self {
+        let reach = match pattern.host().is_private() {
+            true => NetReachText::HostAddresses,
+            false => NetReachText::Public,
+        };
+        Self { pattern: pattern.to_string(), decision: None, reach }
+    }
 }
 
 /// Returns the entry that sends a secret with the requests, unless the policy has one already.
-fn sent_secret_entry(
+pub(crate) fn sent_secret(
     policy_context: &PolicyContext,
     requests: &[NetPattern],
     secret: &SecretRequest,
-) -> Option<String> {
+) -> Option<GrantAddition> {
     let SecretRequest { name, header, .. } = secret;
     let header = header.as_ref()?;
     if policy_context.effective_table().secrets.iter().any(|grant| grant.name == *name) {
         return None;
     }
     let origin = requests.iter().find_map(NetPattern::single_origin)?;
-    Some(format!("{{ name = \"{name}\", to = \"{origin}\", {header} }}"))
+    let (header, format) = (header.name().to_owned(), Some(header.format_text()));
+    let usage = SecretUseText::Inject { to: origin.to_string(), header, format };
+    Some(GrantAddition::Secret(SecretAddition { name: name.to_string(), usage }))
 }
 
 /// Returns a TOML string. TOML escapes like JSON, except for U+007F, which JSON leaves unescaped

@@ -3,13 +3,16 @@
 use std::{net::IpAddr, sync::Arc};
 
 use ipnet::IpNet;
-use sallyport_contract::{Decision, Denial, PluginName, text::escape_excerpt};
+use sallyport_contract::{
+    Decision, Denial, DenialReason, DenialSubject, GrantedScope, PluginName, RequestedScope,
+    text::escape_excerpt,
+};
 use url::Url;
 
 use super::{
     address::is_public_address,
-    entry::{NetAllowEntry, NetDenyEntry},
-    pattern::{NetPattern, RequestTarget, RequestUrlError},
+    entry::NetAllowEntry,
+    pattern::{NetPattern, RequestTarget},
 };
 use crate::{
     fix::{self, PolicyContext},
@@ -17,8 +20,8 @@ use crate::{
     source::SourceLocation,
 };
 
-/// Most characters of a request that a refusal quotes.
-const REQUEST_CHARS_MAX: usize = 300;
+/// Most characters of a method that a record quotes.
+const METHOD_CHARS_MAX: usize = 300;
 
 /// The requests that a plugin may send: those that its policy allows, that its manifest requests,
 /// and that no entry of the policy denies.
@@ -38,26 +41,6 @@ pub struct NetPermit<'g> {
     ranges: Vec<&'g IpNet>,
     /// The entry that decides whether the user is asked.
     deciding: &'g NetAllowEntry,
-}
-
-/// Why a request is not permitted.
-#[derive(Debug, thiserror::Error)]
-enum NetRefusal<'g> {
-    #[error("{0}")]
-    Url(#[from] RequestUrlError),
-    #[error("denied by {}", .0.place)]
-    Denied(&'g NetDenyEntry),
-    #[error("its manifest does not request it")]
-    NotRequested,
-    #[error("its manifest requests {0} only, and without a path that is the path / alone")]
-    RequestLacksPath(&'g NetPattern),
-    #[error("its policy grants no network access")]
-    NoNetwork,
-    #[error("no grant covers it: the entry at {} has no path and so means / alone; \
-             /** would be every path", .0.place)]
-    GrantLacksPath(&'g NetAllowEntry),
-    #[error("no grant covers it")]
-    NotGranted,
 }
 
 impl NetGrant {
@@ -91,39 +74,38 @@ impl NetGrant {
     ///
     /// The request is not permitted. The refusal states why, and how to lift it.
     pub fn check_request(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
-        self.find_permit(method, url).map_err(|refusal| self.deny_net(method, url, &refusal))
+        self.find_permit(method, url).map_err(|reason| {
+            let table = self.policy_context.effective_table();
+            // Only a grant that is missing can be added.
+            let fix = matches!(reason, DenialReason::GrantedLess(_))
+                .then(|| fix::net_fix(&self.policy_context, &self.requests, &self.secrets));
+            Denial::new(request_subject(&table.plugin, method, url), reason).with_fix(fix)
+        })
     }
 
-    fn find_permit(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, NetRefusal<'_>> {
-        let target = RequestTarget::new(method, url)?;
+    fn find_permit(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, DenialReason> {
+        let target = RequestTarget::new(method, url).map_err(|error| error.to_string())?;
         let net = &self.policy_context.effective_table().net;
         if let Some(deny) = net.denies.iter().find(|deny| deny.pattern.matches_leniently(&target)) {
-            return Err(NetRefusal::Denied(deny));
+            return Err(DenialReason::DeniedByEntry { pattern: None, place: (&deny.place).into() });
         }
         if !self.requests.iter().any(|request| request.matches(&target)) {
             let near = self.requests.iter().find(|request| request.is_missing_path_for(&target));
-            return Err(near.map_or(NetRefusal::NotRequested, NetRefusal::RequestLacksPath));
+            return Err(near.map_or(DenialReason::NotRequested { capability: None }, |request| {
+                DenialReason::RequestedLess(RequestedScope::RootPath(request.to_string()))
+            }));
         }
         let matches = |allow: &&NetAllowEntry| !self.is_empty() && allow.pattern.matches(&target);
         let matching = net.allows.iter().filter(matches).collect();
-        NetPermit::from_entries(matching).ok_or_else(|| not_granted_refusal(&net.allows, &target))
-    }
-
-    fn deny_net(&self, method: &str, url: &Url, refusal: &NetRefusal<'_>) -> Denial {
-        let fix = match refusal {
-            NetRefusal::NoNetwork | NetRefusal::GrantLacksPath(_) | NetRefusal::NotGranted => {
-                Some(fix::net_fix_text(&self.policy_context, &self.requests, &self.secrets))
-            }
-            NetRefusal::Url(_)
-            | NetRefusal::Denied(_)
-            | NetRefusal::NotRequested
-            | NetRefusal::RequestLacksPath(_) => None,
-        };
-        let what = refusal_sentence(
-            &self.policy_context.effective_table().plugin,
-            &request_line(method, url),
-        );
-        Denial { what, why: refusal.to_string(), fix, nobody_to_ask: false }
+        NetPermit::from_entries(matching).ok_or_else(|| {
+            let near =
+                || net.allows.iter().find(|allow| allow.pattern.is_missing_path_for(&target));
+            DenialReason::GrantedLess(match near() {
+                _ if net.allows.is_empty() => GrantedScope::NoNetwork,
+                Some(near) => GrantedScope::RootPath((&near.place).into()),
+                None => GrantedScope::NotThis,
+            })
+        })
     }
 
     /// The manifest's requests, with the settings filled in.
@@ -145,7 +127,7 @@ impl NetGrant {
     }
 
     /// The reachable URLs, one line each, followed by those that the policy denies.
-    pub(crate) fn permission_lines(&self) -> impl Iterator<Item = String> {
+    pub fn permission_lines(&self) -> impl Iterator<Item = String> {
         let denied =
             self.policy_context.effective_table().net.denies.iter().filter(|_| !self.is_empty());
         let denied = denied.map(|deny| format!("never {}", deny.pattern));
@@ -212,17 +194,6 @@ pub(crate) fn never_asks(entry: &NetAllowEntry, entries: &[NetAllowEntry]) -> bo
     entries.iter().any(lifts)
 }
 
-fn not_granted_refusal<'g>(
-    allows: &'g [NetAllowEntry],
-    target: &RequestTarget<'_>,
-) -> NetRefusal<'g> {
-    if allows.is_empty() {
-        return NetRefusal::NoNetwork;
-    }
-    let near = allows.iter().find(|allow| allow.pattern.is_missing_path_for(target));
-    near.map_or(NetRefusal::NotGranted, NetRefusal::GrantLacksPath)
-}
-
 fn net_permission_line(pattern: &NetPattern, allow: &NetAllowEntry) -> String {
     let ranges: Vec<_> = allow.reach.private_ranges().iter().map(ToString::to_string).collect();
     let asks = if allow.decision == Decision::Ask { " (asks)" } else { "" };
@@ -235,16 +206,22 @@ fn net_permission_line(pattern: &NetPattern, allow: &NetAllowEntry) -> String {
 /// Returns the method and the URL without its secret parts: no query, fragment, user name or
 /// password.
 pub(crate) fn request_line(method: &str, url: &Url) -> String {
+    format!("{} {}", escape_excerpt(method, METHOD_CHARS_MAX), url_without_secrets(url))
+}
+
+/// Returns the subject of a refused request.
+pub(crate) fn request_subject(plugin: &PluginName, method: &str, url: &Url) -> DenialSubject {
+    let (method, url) = (escape_excerpt(method, METHOD_CHARS_MAX), url_without_secrets(url));
+    DenialSubject::Request { plugin: plugin.clone(), method, url: url.into() }
+}
+
+/// Returns the URL without its query, fragment, user name and password.
+pub(crate) fn url_without_secrets(url: &Url) -> Url {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
     // These calls fail only for URLs without a host, which have neither.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    format!("{} {url}", escape_excerpt(method, REQUEST_CHARS_MAX))
-}
-
-/// Returns the opening sentence of a refusal.
-pub(crate) fn refusal_sentence(plugin: &PluginName, action: &str) -> String {
-    format!("{plugin} may not {}", escape_excerpt(action, REQUEST_CHARS_MAX))
+    url
 }

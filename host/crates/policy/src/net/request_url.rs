@@ -59,12 +59,7 @@ pub enum RequestFormError {
 impl RequestFormError {
     /// Returns the refusal of a request with such a form. No policy text lifts it.
     pub fn into_denial(self) -> Denial {
-        Denial {
-            what: "a request to an address in an odd form was stopped".to_owned(),
-            why: self.to_string(),
-            fix: None,
-            nobody_to_ask: false,
-        }
+        Denial::new("a request to an address in an odd form was stopped", self.to_string())
     }
 }
 

@@ -180,6 +180,16 @@ impl fmt::Display for SecretInjection {
 }
 
 impl SecretHeader {
+    /// The header's name, in lower case.
+    pub(crate) fn name(&self) -> &str {
+        &self.name.0
+    }
+
+    /// The header's value, with a placeholder for the secret.
+    pub(crate) fn format_text(&self) -> String {
+        self.format.to_string()
+    }
+
     /// Reads the optional header of a section.
     pub(crate) fn from_toml(section: &mut TomlSection<'_>) -> Result<Option<Self>, SourceError> {
         match section.read_optional("header", TomlItem::read_parsed)? {
