@@ -1,22 +1,19 @@
 //! The effective grant of one plugin: what its manifest requests *and* the policy grants.
 //!
 //! It is computed when a plugin is loaded, and after every change of the policy. A refusal carries
-//! the policy text that would lift it, if a policy can.
+//! the change to the policy that would lift it, if there is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{net::IpAddr, sync::Arc};
 
-use sallyport_contract::{Denial, PluginName, text::escape_line};
+use sallyport_contract::{Denial, PluginName, PolicyFix, text::escape_line};
 use serde_json::{Map, Value};
 use url::Url;
 
 use crate::{
-    capability::{
-        self, Capability, EffectiveCapabilities, ListenGrant, NotifyGrant, OpenUrlEntry,
-        OpenUrlGrant, PackagesGrant, ProcessGrant, ScheduleGrant, ScratchEntry, ScratchGrant,
-        StateGrant, UiGrant,
-    },
+    capability::{Capability, EffectiveCapabilities},
     denial,
+    edit::GrantAddition,
     environment::EnvEntry,
     fix::PolicyContext,
     folder::{FsAccess, FsEntry, FsMount, are_nested},
@@ -24,16 +21,12 @@ use crate::{
     grant_note::GrantNote,
     limits::PluginLimits,
     manifest::{Manifest, PluginRole},
-    net::{
-        NetGrant, NetPattern, NetPermit, address::literal_addresses, entry::NetAllowEntry,
-        grant::request_line,
-    },
+    net::{NetGrant, NetPattern, NetPermit, address::literal_addresses, entry::NetAllowEntry},
     request::{FsRequest, PluginRequests},
     secret::{self, SecretGrant, SecretUse},
     source::SourceLocation,
     table::{PluginTable, TieredPluginTables},
     unit::ByteSize,
-    verdict::page_line,
 };
 
 /// All powers of one plugin. Everything else is denied:
@@ -49,6 +42,8 @@ pub struct Grant {
     policy_context: Arc<PolicyContext>,
     limits: PluginLimits,
     net: NetGrant,
+    /// The author's reasons for the network requests, in the order of these.
+    net_reasons: Vec<String>,
     fs: Vec<FsMount>,
     request: PluginRequests,
     env: Vec<String>,
@@ -75,7 +70,7 @@ impl Grant {
         let policy_context = Arc::new(policy_context);
         let (table, request) = (policy_context.effective_table(), &manifest.request);
         let mut notes = Vec::new();
-        let requests = fill_net_requests(manifest, settings, &mut notes);
+        let (requests, net_reasons) = fill_net_requests(manifest, settings, &mut notes);
         let net = NetGrant::new(Arc::clone(&policy_context), requests, request.secrets.clone());
         let unrequested = |(pattern, place): (&NetPattern, &SourceLocation)| {
             GrantNote::for_unrequested_entry(place, format!("grants {pattern}"))
@@ -89,7 +84,18 @@ impl Grant {
         let capabilities =
             EffectiveCapabilities::new(&policy_context, &request.capabilities, &mut notes);
         let request = request.clone();
-        Self { limits, net, fs, request, env, secrets, capabilities, notes, policy_context }
+        Self {
+            limits,
+            net,
+            net_reasons,
+            fs,
+            request,
+            env,
+            secrets,
+            capabilities,
+            notes,
+            policy_context,
+        }
     }
 
     /// Returns the same plugin's grant without any power; only its limits remain.
@@ -98,11 +104,12 @@ impl Grant {
             policy_context: Arc::clone(&self.policy_context),
             limits: self.limits.clone(),
             net: NetGrant::new(Arc::clone(&self.policy_context), Vec::new(), Vec::new()),
+            net_reasons: Vec::new(),
             fs: Vec::new(),
             request: PluginRequests::empty(),
             env: Vec::new(),
             secrets: Vec::new(),
-            capabilities: EffectiveCapabilities::empty(&self.policy_context),
+            capabilities: EffectiveCapabilities::new(&self.policy_context, &[], &mut Vec::new()),
             notes: Vec::new(),
         }
     }
@@ -122,6 +129,11 @@ impl Grant {
         &self.net
     }
 
+    /// The author's reasons for the network requests, in the order of these.
+    pub(crate) fn net_reasons(&self) -> &[String] {
+        &self.net_reasons
+    }
+
     /// The folders and files that the guest sees. Overlapping ones have the same access.
     pub fn fs(&self) -> &[FsMount] {
         &self.fs
@@ -137,60 +149,18 @@ impl Grant {
         &self.secrets
     }
 
-    /// How much state the plugin may keep.
-    pub fn state(&self) -> Option<&StateGrant> {
-        self.capabilities.state.as_ref()
-    }
-
-    /// The timers that the plugin may set.
-    pub fn schedule(&self) -> Option<&ScheduleGrant> {
-        self.capabilities.schedule.as_ref()
-    }
-
-    /// How often the plugin may send the user a message.
-    pub fn notify(&self) -> Option<&NotifyGrant> {
-        self.capabilities.notify.as_ref()
-    }
-
-    /// Whether the plugin may show the progress of a call.
-    pub fn can_show_progress(&self) -> bool {
-        self.capabilities.progress
-    }
-
-    /// The pages that the plugin may open in the user's browser.
-    pub fn open_url(&self) -> Option<&OpenUrlGrant> {
-        self.capabilities.open_url.as_ref()
-    }
-
-    /// The packages that the plugin may fetch.
-    pub fn packages(&self) -> &PackagesGrant {
-        &self.capabilities.packages
-    }
-
-    /// The scratches that the guest sees. Their mounts never nest, neither with each other nor with
-    /// folders.
-    pub fn scratch(&self) -> &[ScratchGrant] {
-        &self.capabilities.scratch
-    }
-
-    /// The addresses that the plugin may listen on.
-    pub fn listen(&self) -> &[ListenGrant] {
-        &self.capabilities.listen
-    }
-
-    /// What the plugin may do as the user interface of a session.
-    pub fn ui(&self) -> Option<UiGrant> {
-        self.capabilities.ui
-    }
-
-    /// How the plugin may run as a native program.
-    pub fn process(&self) -> Option<&ProcessGrant> {
-        self.capabilities.process.as_ref()
-    }
-
     /// Whether the plugin holds a capability, or any part of it.
     pub fn has_capability(&self, capability: Capability) -> bool {
-        self.capabilities.has_capability(capability)
+        self.capabilities.find_held(capability).is_some()
+    }
+
+    /// The grant of a capability, for the kind that knows its type.
+    pub(crate) fn held_capability<T: 'static>(&self, capability: Capability) -> Option<&T> {
+        self.capabilities.value(capability)
+    }
+
+    pub(crate) fn policy_context(&self) -> &PolicyContext {
+        &self.policy_context
     }
 
     pub(crate) fn effective_capabilities(&self) -> &EffectiveCapabilities {
@@ -228,7 +198,7 @@ impl Grant {
         let mounts = self.fs.iter().map(mount_permission_line);
         let env = self.env.iter().map(|name| format!("see the environment variable {name}"));
         let secrets = self.secrets.iter().map(|grant| grant.usage.permission_line(&grant.name));
-        let others = self.capabilities.permission_lines();
+        let others = self.capabilities.permission_lines().cloned();
         self.net.permission_lines().chain(mounts).chain(env).chain(secrets).chain(others).collect()
     }
 
@@ -275,30 +245,10 @@ impl Grant {
         self.has_capability(capability) || is_denied_by_project()
     }
 
-    /// The requested scratches and listen addresses that are not granted yet, as entries to
-    /// propose.
-    pub(crate) fn missing_scratch_and_listen(&self) -> (Vec<ScratchEntry>, Vec<ListenGrant>) {
-        let requested_capabilities =
-            || self.request.capabilities.iter().map(|request| &request.requested);
-        let scratches =
-            capability::missing_scratch_entries(&self.policy_context, requested_capabilities());
-        (scratches, capability::missing_listen_grants(&self.capabilities, requested_capabilities()))
-    }
-
-    /// The entry that allows a page to be opened.
-    pub(crate) fn find_page_entry(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
-        match self.open_url() {
-            Some(pages) => pages.find_permitting_entry(url),
-            None => Err(self.deny_capability(Capability::OpenUrl, &page_line(url))),
-        }
-    }
-
     /// Returns the refusal of a request to an address that
     /// [`allows_address`](crate::NetPermit::allows_address) does not allow.
-    ///
-    /// `what` is the request as records name it: method and URL without its query.
-    pub fn deny_address(&self, what: &str, addr: IpAddr) -> Denial {
-        denial::address_denial(&self.policy_context, what, addr)
+    pub fn deny_address(&self, method: &str, url: &Url, addr: IpAddr) -> Denial {
+        denial::address_denial(&self.policy_context, method, url, addr)
     }
 
     /// Checks a request before anything is resolved or dialled: method, scheme, host, port, path,
@@ -308,11 +258,12 @@ impl Grant {
     ///
     /// The request is not permitted. The refusal states why, and how to lift it.
     pub fn check_request(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
-        let permit = self.net().check_request(method, url)?;
+        let permit = self.net().check_request(method, url);
+        let permit = permit.map_err(|denial| self.compare_fix(denial))?;
         let own = literal_addresses(url);
         match own.first() {
             Some(addr) if !own.iter().any(|addr| permit.allows_address(*addr)) => {
-                Err(self.deny_address(&request_line(method, url), *addr))
+                Err(self.deny_address(method, url, *addr))
             }
             Some(_) | None => Ok(permit),
         }
@@ -320,33 +271,44 @@ impl Grant {
 
     /// Returns the refusal of an access to a file, by its guest path.
     pub fn deny_path(&self, guest_path: &str, wanted: FsAccess) -> Denial {
-        denial::path_denial(&self.policy_context, self, &self.request.fs, guest_path, wanted)
+        self.compare_fix(denial::path_denial(
+            &self.policy_context,
+            self,
+            &self.request.fs,
+            guest_path,
+            wanted,
+        ))
     }
 
-    /// Returns the policy text that grants the files the plugin requests, for a refusal that only
+    /// Returns the fix that grants the files the plugin requests, for a refusal that only
     /// the plugin saw. `guest_path` is the path it probably accessed, `wanted` the access it needs.
     ///
     /// `None` if the plugin has all files that it requests, or requests none.
-    pub fn missing_files_fix(&self, guest_path: Option<&str>, wanted: FsAccess) -> Option<String> {
-        denial::files_fix_text(&self.policy_context, self, &self.request.fs, guest_path, wanted)
-    }
-
-    /// Returns the refusal of an action that requires a capability; for a granted UI, of answering
-    /// a question. `what` is the action, such as `set a timer`.
-    pub fn deny_capability(&self, capability: Capability, what: &str) -> Denial {
-        let requests = &self.request.capabilities;
-        capability::capability_denial(&self.policy_context, self, requests, capability, what)
-    }
-
-    /// Returns the refusal of a native program that the kernel cannot sandbox. `what` is the
-    /// action, such as `run`.
-    pub fn deny_unsandboxed(&self, what: &str) -> Denial {
-        capability::unsandboxed_denial(&self.policy_context, &self.capabilities, what)
+    pub fn missing_files_fix(
+        &self,
+        guest_path: Option<&str>,
+        wanted: FsAccess,
+    ) -> Option<PolicyFix> {
+        denial::files_fix(&self.policy_context, self, &self.request.fs, guest_path, wanted)
     }
 
     /// Returns the refusal of a secret that the plugin tried to read.
     pub fn deny_secret(&self, name: &str) -> Denial {
-        secret::secret_denial(&self.policy_context, &self.request.secrets, name)
+        let denial = secret::secret_denial(&self.policy_context, &self.request.secrets, name);
+        self.compare_fix(denial)
+    }
+
+    /// Notes in a refusal whether its fix grants all that the manifest requests and lacks, so that
+    /// the command for it is short.
+    pub(crate) fn compare_fix(&self, mut denial: Denial) -> Denial {
+        if let Some(fix) = &mut denial.fix {
+            let requested = self.requested_grants().additions;
+            let requested: Vec<_> = requested.iter().map(GrantAddition::to_fix_grant).collect();
+            fix.is_all_requested = !requested.is_empty()
+                && requested.len() == fix.grants.len()
+                && requested.iter().all(|grant| fix.grants.contains(grant));
+        }
+        denial
     }
 }
 
@@ -370,19 +332,22 @@ fn fill_net_requests(
     manifest: &Manifest,
     settings: &Map<String, Value>,
     notes: &mut Vec<GrantNote>,
-) -> Vec<NetPattern> {
+) -> (Vec<NetPattern>, Vec<String>) {
     let settings = manifest.settings.with_defaults(settings);
-    let mut requests = Vec::new();
+    let (mut requests, mut reasons) = (Vec::new(), Vec::new());
     for request in &manifest.request.net {
         match request.allow.fill_settings(&settings) {
-            Ok(pattern) => requests.push(pattern),
+            Ok(pattern) => {
+                requests.push(pattern);
+                reasons.push(request.why.clone());
+            }
             Err(error) => {
                 let allow = escape_line(&request.allow.to_string());
                 notes.push(format!("the request for {allow} has no effect: {error}").into());
             }
         }
     }
-    requests
+    (requests, reasons)
 }
 
 fn effective_mounts(
@@ -412,13 +377,14 @@ fn effective_mounts(
     mounts
 }
 
-/// The globs that deny files in an entry's folder: its own, and those of the entries above and
-/// below it.
+/// The globs that deny files in an entry's folder: its own, those of the entries above and below
+/// it, and those of every folder.
 fn combined_denied_globs(entry: &FsEntry, entries: &[FsEntry]) -> GlobSet {
     let mut denied = entry.mount.deny.clone();
     for other in entries.iter().filter(|other| *other != entry) {
         denied.inherit_from(&entry.mount.host, &other.mount.deny, &other.mount.host);
     }
+    denied.deny_project_files();
     denied
 }
 
