@@ -27,6 +27,7 @@ mod entry;
 mod error;
 mod objection;
 mod removal;
+mod requested;
 mod text_edit;
 mod tree;
 
@@ -35,13 +36,14 @@ use toml_edit::Item;
 
 pub use self::{
     addition::{
-        CapabilityAddition, FsAddition, GrantAddition, ListenAddition, NetAddition, NetReachText,
-        ScratchAddition, SecretAddition, SecretUseText,
+        CapabilityAddition, CapabilityPart, FsAddition, GrantAddition, GrantTextError, NetAddition,
+        NetReachText, SecretAddition, SecretUseText,
     },
     diff::{DiffLine, LineChange, diff_lines},
     error::EditError,
     objection::AdditionObjection,
     removal::{RemovalTarget, RuleRemovalTarget, remove_rule, revoke_grant, revoke_shared_limit},
+    requested::RequestedGrants,
 };
 use self::{
     addition::{toml_inline_table, toml_key},
@@ -49,7 +51,14 @@ use self::{
     text_edit::{TextEdit, apply_edits},
     tree::TomlTree,
 };
-use crate::{RuleText, fix::toml_string, policy::Policy};
+use crate::{
+    RuleText,
+    capability::ValueShape,
+    fix::toml_string,
+    folder::FsAccess,
+    policy::Policy,
+    secret::{SecretName, secret_source_toml},
+};
 
 /// The key of the list of rules.
 const RULE_KEY: &str = "rule";
@@ -57,8 +66,8 @@ const RULE_KEY: &str = "rule";
 /// The key of the table of plugins.
 const PLUGIN_KEY: &str = "plugin";
 
-/// The key of the pages that a plugin may open.
-const PAGES_KEY: &str = "allow";
+/// The key of the table of secrets.
+const SECRET_KEY: &str = "secret";
 
 /// The key of a plugin's limits, and of the limits for all plugins.
 const LIMITS_KEY: &str = "limits";
@@ -84,6 +93,19 @@ pub fn add_rule(text: &str, rule: &RuleText) -> Result<String, EditError> {
         None => tree.add_table(&block),
     };
     Ok(apply_edits(text, text_edits))
+}
+
+/// Grants several things to a plugin, one after another.
+///
+/// # Errors
+///
+/// As [`add_grant`], for the first addition that fails.
+pub fn add_grants(
+    text: &str,
+    plugin: &PluginName,
+    additions: &[GrantAddition],
+) -> Result<String, EditError> {
+    additions.iter().try_fold(text.to_owned(), |text, one| add_grant(&text, plugin, one))
 }
 
 /// Grants something to a plugin.
@@ -115,18 +137,22 @@ pub fn add_grant(
                 add_limit(&tree, plugin, key, &addition.entry_toml())?
             }
             GrantAddition::Capability(wanted) => {
-                capability::grant_capability(&tree, plugin, item, wanted)?
-            }
-            GrantAddition::OpenUrl(_) => {
-                capability::add_page_pattern(&tree, plugin, item, addition)?
+                match (&wanted.part, wanted.capability.kind().shape()) {
+                    (CapabilityPart::Entry(_), ValueShape::Table(list)) => {
+                        capability::add_table_item(&tree, plugin, item, wanted, list)?
+                    }
+                    (CapabilityPart::Entry(_), _) => {
+                        add_list_entry(&tree, plugin, item, addition, &form)?
+                    }
+                    (CapabilityPart::Whole | CapabilityPart::Setting { .. }, _) => {
+                        capability::grant_capability(&tree, plugin, item, wanted)?
+                    }
+                }
             }
             GrantAddition::Net(_)
             | GrantAddition::Fs(_)
             | GrantAddition::Env(_)
-            | GrantAddition::Secret(_)
-            | GrantAddition::Package(_)
-            | GrantAddition::Scratch(_)
-            | GrantAddition::Listen(_) => add_list_entry(&tree, plugin, item, addition, &form)?,
+            | GrantAddition::Secret(_) => add_list_entry(&tree, plugin, item, addition, &form)?,
         },
     };
     Ok(apply_edits(text, text_edits))
@@ -179,6 +205,35 @@ pub fn set_shared_limit(text: &str, key: &str, value: &str) -> Result<String, Ed
     Ok(apply_edits(text, text_edits))
 }
 
+/// Says that a secret is in the system's keyring, unless the text says where it is.
+///
+/// # Errors
+///
+/// The text is not TOML.
+pub fn add_secret_source(text: &str, name: &SecretName) -> Result<String, EditError> {
+    let tree = TomlTree::parse(text)?;
+    let is_known = tree.find_table(&[SECRET_KEY, name.as_str()])?.is_some();
+    let text_edits = if is_known { Vec::new() } else { tree.add_table(&secret_source_toml(name)) };
+    Ok(apply_edits(text, text_edits))
+}
+
+/// Widens the access of the entry that mounts the same folder at the same path, if there is one
+/// for reading only: a second entry would conflict with it.
+fn widen_folder(entries: &[ListEntry<'_>], addition: &GrantAddition) -> Option<TextEdit> {
+    let GrantAddition::Fs(FsAddition { path, mount, access: FsAccess::ReadWrite, .. }) = addition
+    else {
+        return None;
+    };
+    let path = removal::trim_trailing_slashes(path);
+    let found = entries.iter().find(|entry| {
+        entry.text_of_key("path").map(removal::trim_trailing_slashes).as_ref() == Some(&path)
+            && mount.as_ref().is_none_or(|mount| entry.mount_path().as_ref() == Some(mount))
+            && entry.text_of_key("access") == Some(FsAccess::Read.as_str())
+    })?;
+    let span = found.span_of_key("access")?;
+    Some(TextEdit::replace(span, toml_string(FsAccess::ReadWrite.as_str())))
+}
+
 fn add_list_entry(
     tree: &TomlTree<'_>,
     plugin: &PluginName,
@@ -195,8 +250,12 @@ fn add_list_entry(
         canonical_values(key, &format!("[{}]", entry.to_toml(tree)))
             .is_ok_and(|other| other == form)
     };
-    if list_entries(tree, key, item)?.iter().any(repeats) {
+    let entries = list_entries(tree, key, item)?;
+    if entries.iter().any(repeats) {
         return Ok(Vec::new());
+    }
+    if let Some(text_edit) = widen_folder(&entries, addition) {
+        return Ok(vec![text_edit]);
     }
     let pairs = addition.entry_pairs();
     match (item.as_array(), item.as_array_of_tables()) {

@@ -1,12 +1,19 @@
 //! Additions to a plugin's table, as policy text.
 
-use sallyport_contract::Decision;
+use std::{borrow::Cow, fmt, str::FromStr};
 
-use super::{entry::canonical_values, error::EditError};
+use sallyport_contract::{Decision, FixGrant};
+use toml_edit::{InlineTable, Value};
+
+use super::{
+    entry::{canonical_values, plain_item},
+    error::EditError,
+};
 use crate::{
-    capability::Capability,
+    capability::{Capability, ValueShape},
     fix::{toml_list, toml_string},
     folder::FsAccess,
+    source::quoted,
 };
 
 /// Something to grant to a plugin, in the notation of a policy file.
@@ -20,16 +27,8 @@ pub enum GrantAddition {
     Env(String),
     /// A secret.
     Secret(SecretAddition),
-    /// A capability that is switched on.
+    /// A capability, or one item of it.
     Capability(CapabilityAddition),
-    /// A page that the plugin may open in the browser, as a pattern.
-    OpenUrl(String),
-    /// A package that the plugin may fetch: `six`, `six==1.17.0`, or `*` for all.
-    Package(String),
-    /// A scratch.
-    Scratch(ScratchAddition),
-    /// Something to listen on.
-    Listen(ListenAddition),
     /// A limit, which replaces the current one.
     Limit {
         /// Its key.
@@ -103,37 +102,34 @@ pub enum SecretUseText {
     },
 }
 
-/// A capability that is switched on.
+/// A capability, or one item of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CapabilityAddition {
     /// The capability.
     pub capability: Capability,
-    /// A setting to state, replacing the current one: its key, and its value as for a limit.
-    pub setting: Option<(String, String)>,
+    /// What is granted of it.
+    pub part: CapabilityPart,
 }
 
-/// An entry of a `scratch` list.
+/// What is granted of a capability.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ScratchAddition {
-    /// The scratch's name.
-    pub name: String,
-    /// The path at which the plugin sees it; `None` is its name under `/`.
-    pub mount: Option<String>,
-    /// The most that it may store, such as `64MiB`.
-    pub quota: Option<String>,
-}
-
-/// An entry of a `listen` list.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ListenAddition {
-    /// An address such as `http://127.0.0.1:8077/hooks`, or `stdin`.
-    pub address: String,
-    /// Whether other machines may reach it.
-    pub public: bool,
+pub enum CapabilityPart {
+    /// The capability, switched on.
+    Whole,
+    /// The capability with a setting, which replaces the current one.
+    Setting {
+        /// Its key.
+        key: String,
+        /// Its value, as for a limit.
+        value: String,
+    },
+    /// One entry of its list: a page, a package, a scratch, an address. It is a TOML value, such as
+    /// `"six==1.17.0"` or `{ name = "sandbox" }`.
+    Entry(String),
 }
 
 /// The keys of a table with their values, as TOML.
-type Pairs = Vec<(&'static str, String)>;
+type Pairs = Vec<(String, String)>;
 
 impl GrantAddition {
     /// The key of the plugin's table for such additions.
@@ -144,10 +140,6 @@ impl GrantAddition {
             Self::Env(_) => "env",
             Self::Secret(_) => "secrets",
             Self::Capability(addition) => addition.capability.as_str(),
-            Self::OpenUrl(_) => Capability::OpenUrl.as_str(),
-            Self::Package(_) => Capability::Packages.as_str(),
-            Self::Scratch(_) => Capability::Scratch.as_str(),
-            Self::Listen(_) => Capability::Listen.as_str(),
             Self::Limit { .. } => "limits",
         }
     }
@@ -158,31 +150,21 @@ impl GrantAddition {
             Self::Limit { key, value } => {
                 toml_inline_table(&[(&toml_key(key), toml_limit_value(value))])
             }
-            Self::Capability(_) => self.entry_toml(),
-            Self::OpenUrl(_) => toml_inline_table(&[("allow", format!("[{}]", self.entry_toml()))]),
-            Self::Net(_)
-            | Self::Fs(_)
-            | Self::Env(_)
-            | Self::Secret(_)
-            | Self::Package(_)
-            | Self::Scratch(_)
-            | Self::Listen(_) => {
+            Self::Capability(addition) => addition.value_alone(),
+            Self::Net(_) | Self::Fs(_) | Self::Env(_) | Self::Secret(_) => {
                 format!("[{}]", self.entry_toml())
             }
         }
     }
 
     /// The entry of the list, or the value of the limit.
-    pub(super) fn entry_toml(&self) -> String {
+    pub(crate) fn entry_toml(&self) -> String {
         match self {
             Self::Net(net) if net.is_plain_text() => toml_string(&net.pattern),
-            Self::Capability(addition) => addition.toml_value(),
-            Self::Listen(listen) if !listen.public => toml_string(&listen.address),
-            Self::Env(text) | Self::OpenUrl(text) | Self::Package(text) => toml_string(text),
+            Self::Capability(addition) => addition.entry_toml(),
+            Self::Env(text) => toml_string(text),
             Self::Limit { value, .. } => toml_limit_value(value),
-            Self::Net(_) | Self::Fs(_) | Self::Secret(_) | Self::Scratch(_) | Self::Listen(_) => {
-                toml_inline_table(&self.entry_pairs())
-            }
+            Self::Net(_) | Self::Fs(_) | Self::Secret(_) => toml_inline_table(&self.entry_pairs()),
         }
     }
 
@@ -192,13 +174,8 @@ impl GrantAddition {
             Self::Net(net) => net.entry_pairs(),
             Self::Fs(fs) => fs.entry_pairs(),
             Self::Secret(secret) => secret.entry_pairs(),
-            Self::Scratch(scratch) => scratch.entry_pairs(),
-            Self::Listen(listen) => listen.entry_pairs(),
-            Self::Env(_)
-            | Self::Capability(_)
-            | Self::OpenUrl(_)
-            | Self::Package(_)
-            | Self::Limit { .. } => Vec::new(),
+            Self::Capability(addition) => addition.entry_pairs(),
+            Self::Env(_) | Self::Limit { .. } => Vec::new(),
         }
     }
 
@@ -218,74 +195,357 @@ impl NetAddition {
     }
 
     fn entry_pairs(&self) -> Pairs {
-        let mut pairs = vec![("allow", toml_string(&self.pattern))];
+        let mut pairs = vec![("allow".to_owned(), toml_string(&self.pattern))];
         if self.reach != NetReachText::Public {
-            pairs.push(("to-private", "true".to_owned()));
+            pairs.push(("to-private".to_owned(), "true".to_owned()));
         }
         if let NetReachText::Ranges(ranges) = &self.reach {
             let range = match ranges.as_slice() {
                 [range] => toml_string(range),
                 _ => toml_list(ranges.iter().map(|range| toml_string(range))),
             };
-            pairs.push(("range", range));
+            pairs.push(("range".to_owned(), range));
         }
-        pairs.extend(self.decision.map(|decision| ("decision", toml_string(decision.as_str()))));
+        pairs.extend(
+            self.decision.map(|decision| ("decision".to_owned(), toml_string(decision.as_str()))),
+        );
         pairs
     }
 }
 
 impl FsAddition {
     fn entry_pairs(&self) -> Pairs {
-        let mut pairs = vec![("path", toml_string(&self.path))];
-        pairs.extend(self.mount.as_ref().map(|mount| ("mount", toml_string(mount))));
-        pairs.push(("access", toml_string(self.access.as_str())));
+        let mut pairs = vec![("path".to_owned(), toml_string(&self.path))];
+        pairs.extend(self.mount.as_ref().map(|mount| ("mount".to_owned(), toml_string(mount))));
+        pairs.push(("access".to_owned(), toml_string(self.access.as_str())));
         if !self.deny.is_empty() {
-            pairs.push(("deny", toml_list(self.deny.iter().map(|glob| toml_string(glob)))));
+            pairs.push((
+                "deny".to_owned(),
+                toml_list(self.deny.iter().map(|glob| toml_string(glob))),
+            ));
         }
-        pairs.extend(self.quota.as_ref().map(|quota| ("quota", toml_string(quota))));
-        pairs.extend(self.sensitive.then(|| ("sensitive", "true".to_owned())));
+        pairs.extend(self.quota.as_ref().map(|quota| ("quota".to_owned(), toml_string(quota))));
+        pairs.extend(self.sensitive.then(|| ("sensitive".to_owned(), "true".to_owned())));
         pairs
     }
 }
 
 impl SecretAddition {
     fn entry_pairs(&self) -> Pairs {
-        let mut pairs = vec![("name", toml_string(&self.name))];
+        let mut pairs = vec![("name".to_owned(), toml_string(&self.name))];
         match &self.usage {
-            SecretUseText::Reveal => pairs.push(("reveal", "true".to_owned())),
+            SecretUseText::Reveal => pairs.push(("reveal".to_owned(), "true".to_owned())),
             SecretUseText::Inject { to, header, format } => {
-                pairs.push(("to", toml_string(to)));
-                pairs.push(("header", toml_string(header)));
-                pairs.extend(format.as_ref().map(|format| ("format", toml_string(format))));
+                pairs.push(("to".to_owned(), toml_string(to)));
+                pairs.push(("header".to_owned(), toml_string(header)));
+                pairs.extend(
+                    format.as_ref().map(|format| ("format".to_owned(), toml_string(format))),
+                );
             }
         }
         pairs
     }
 }
 
-impl CapabilityAddition {
-    fn toml_value(&self) -> String {
-        match &self.setting {
-            None => "true".to_owned(),
-            Some((key, value)) => toml_inline_table(&[(&toml_key(key), toml_setting_value(value))]),
+impl GrantAddition {
+    /// Switches a capability on.
+    pub fn capability(capability: Capability) -> Self {
+        Self::Capability(CapabilityAddition { capability, part: CapabilityPart::Whole })
+    }
+
+    /// Switches a capability on, and states a setting of it.
+    pub fn capability_setting(
+        capability: Capability,
+        key: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Self {
+        let part = CapabilityPart::Setting { key: key.into(), value: value.into() };
+        Self::Capability(CapabilityAddition { capability, part })
+    }
+
+    /// Grants one entry of a capability's list that is plain text: a page, a package, an address.
+    pub fn capability_item(capability: Capability, item: &str) -> Self {
+        Self::capability_entry(capability, toml_string(item))
+    }
+
+    /// Grants one entry of a capability's list, written as TOML.
+    pub fn capability_entry(capability: Capability, toml: String) -> Self {
+        Self::Capability(CapabilityAddition { capability, part: CapabilityPart::Entry(toml) })
+    }
+
+    /// Grants one entry of a capability's list that is a table. Values are written as for a limit.
+    pub fn capability_table(capability: Capability, pairs: &[(&str, &str)]) -> Self {
+        let pairs: Vec<_> =
+            pairs.iter().map(|(key, value)| (*key, toml_setting_value(value))).collect();
+        Self::capability_entry(capability, toml_inline_table(&pairs))
+    }
+}
+
+/// Why a text is not a grant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} is not a grant: write KEY=VALUE, such as env=TZ, state=true, state.quota=1MiB or \
+     packages=six",
+    quoted(text)
+)]
+pub struct GrantTextError {
+    text: String,
+}
+
+impl FromStr for GrantAddition {
+    type Err = GrantTextError;
+
+    /// Parses `KEY=VALUE`. The key is one of a plugin's table. The value is `true`, the text of an
+    /// entry, or an entry as a TOML table; `KEY.SETTING=VALUE` is a setting.
+    fn from_str(text: &str) -> Result<Self, GrantTextError> {
+        let error = || GrantTextError { text: text.to_owned() };
+        let (key, value) = text.split_once('=').ok_or_else(error)?;
+        let (key, value) = (key.trim(), value.trim());
+        if value.is_empty() {
+            return Err(error());
+        }
+        if let (Some(table), false) = (parse_inline_table(value), key.contains('.')) {
+            return Self::from_table(key, value, &table).ok_or_else(error);
+        }
+        if let Some((key, setting)) = key.split_once('.') {
+            return match (key, Capability::from_name(key)) {
+                ("limits", _) => Ok(Self::Limit { key: setting.into(), value: value.into() }),
+                (_, Some(of)) => Ok(Self::capability_setting(of, setting, value)),
+                (_, None) => Err(error()),
+            };
+        }
+        let owned = value.to_owned();
+        Ok(match (key, Capability::from_name(key)) {
+            ("net", _) => {
+                let reach = NetReachText::Public;
+                Self::Net(NetAddition { pattern: owned, decision: None, reach })
+            }
+            ("fs", _) => Self::Fs(FsAddition {
+                path: owned,
+                mount: None,
+                access: FsAccess::Read,
+                deny: Vec::new(),
+                quota: None,
+                sensitive: false,
+            }),
+            ("env", _) => Self::Env(owned),
+            ("secrets", _) => {
+                Self::Secret(SecretAddition { name: owned, usage: SecretUseText::Reveal })
+            }
+            (_, Some(of)) if value == "true" => Self::capability(of),
+            (_, Some(of)) => Self::capability_item(of, value),
+            (_, None) => return Err(error()),
+        })
+    }
+}
+
+impl GrantAddition {
+    /// Reads an entry that is a table. `None` if it is not one of this key, or has other keys.
+    fn from_table(key: &str, toml: &str, table: &InlineTable) -> Option<Self> {
+        let mut fields = TableFields { table, known: Vec::new() };
+        let read = match key {
+            "net" => Self::Net(NetAddition {
+                pattern: fields.text("allow")?,
+                decision: fields
+                    .text("decision")
+                    .filter(|word| word == "ask")
+                    .map(|_| Decision::Ask),
+                reach: match (fields.flag("to-private"), fields.text("range")) {
+                    (_, Some(range)) => NetReachText::Ranges(vec![range]),
+                    (true, None) => NetReachText::HostAddresses,
+                    (false, None) => NetReachText::Public,
+                },
+            }),
+            "fs" => Self::Fs(FsAddition {
+                path: fields.text("path")?,
+                mount: fields.text("mount"),
+                access: match fields.text("access")?.as_str() {
+                    "read" => FsAccess::Read,
+                    _ => FsAccess::ReadWrite,
+                },
+                deny: Vec::new(),
+                quota: fields.text("quota"),
+                sensitive: fields.flag("sensitive"),
+            }),
+            "secrets" => Self::Secret(SecretAddition {
+                name: fields.text("name")?,
+                usage: match (fields.flag("reveal"), fields.text("to"), fields.text("header")) {
+                    (true, None, None) => SecretUseText::Reveal,
+                    (false, Some(to), Some(header)) => {
+                        SecretUseText::Inject { to, header, format: fields.text("format") }
+                    }
+                    _ => return None,
+                },
+            }),
+            _ => return Some(Self::capability_entry(Capability::from_name(key)?, toml.to_owned())),
+        };
+        fields.are_all_read().then_some(read)
+    }
+
+    /// The addition in the notation of a policy, with the arguments of `policy grant` that make it.
+    pub(crate) fn to_fix_grant(&self) -> FixGrant {
+        let (key, entry) = match self.setting() {
+            Some((key, value)) => (format!("{}.{key}", self.table_key()), value.to_owned()),
+            None => (self.table_key().to_owned(), self.entry_toml()),
+        };
+        let flags = self.flags().into_iter().map(|word| word.into_owned()).collect();
+        FixGrant { key, entry, flags }
+    }
+
+    /// The key and the value of a limit, or of a capability's setting.
+    fn setting(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Limit { key, value } => Some((key, value)),
+            Self::Capability(CapabilityAddition {
+                part: CapabilityPart::Setting { key, value },
+                ..
+            }) => Some((key, value)),
+            Self::Net(_) | Self::Fs(_) | Self::Env(_) | Self::Secret(_) | Self::Capability(_) => {
+                None
+            }
+        }
+    }
+
+    /// The arguments of `policy grant` that make the addition; none if only `--grant` makes it.
+    fn flags(&self) -> Vec<Cow<'_, str>> {
+        let mut words: Vec<Cow<'_, str>> = Vec::new();
+        let mut add = |flag: &'static str, value: Option<&'_ str>| {
+            words.push(flag.into());
+            words.extend(value.map(|value| Cow::Owned(value.to_owned())));
+        };
+        match self {
+            Self::Net(NetAddition { reach: NetReachText::Ranges(_), .. }) | Self::Limit { .. } => {}
+            Self::Net(NetAddition { pattern, decision, reach }) => {
+                add("--net", Some(pattern));
+                decision.iter().for_each(|_| add("--ask", None));
+                if *reach == NetReachText::HostAddresses {
+                    add("--to-private", None);
+                }
+            }
+            Self::Fs(fs) if fs.deny.is_empty() && fs.quota.is_none() => {
+                let is_read = fs.access == FsAccess::Read;
+                add(if is_read { "--read" } else { "--write" }, Some(&fs.path));
+                // The command mounts a path that the manifest names at that path by itself.
+                let mount = fs.mount.as_ref().filter(|mount| **mount != fs.path);
+                mount.iter().for_each(|mount| add("--mount", Some(mount)));
+            }
+            Self::Fs(_) => {}
+            Self::Env(name) => add("--env", Some(name)),
+            Self::Secret(SecretAddition { name, usage }) => {
+                add("--secret", Some(name));
+                match usage {
+                    SecretUseText::Reveal => add("--reveal", None),
+                    SecretUseText::Inject { to, header, format } => {
+                        add("--to", Some(to));
+                        add("--header", Some(header));
+                        format.iter().for_each(|format| add("--format", Some(format)));
+                    }
+                }
+            }
+            Self::Capability(CapabilityAddition { capability, part: CapabilityPart::Whole }) => {
+                add("--capability", Some(capability.as_str()));
+            }
+            Self::Capability(addition) => {
+                let name = addition.item_name().filter(|_| addition.is_plain_item());
+                let key = addition.capability.as_str();
+                name.iter().for_each(|name| add("--grant", Some(&format!("{key}={name}"))));
+            }
+        }
+        words
+    }
+}
+
+/// The keys of an entry, with a record of those that were read.
+struct TableFields<'t> {
+    table: &'t InlineTable,
+    known: Vec<&'static str>,
+}
+
+impl TableFields<'_> {
+    fn text(&mut self, key: &'static str) -> Option<String> {
+        self.known.push(key);
+        self.table.get(key)?.as_str().map(str::to_owned)
+    }
+
+    fn flag(&mut self, key: &'static str) -> bool {
+        self.known.push(key);
+        self.table.get(key).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    fn are_all_read(&self) -> bool {
+        self.table.iter().all(|(key, _)| self.known.contains(&key))
+    }
+}
+
+impl fmt::Display for GrantAddition {
+    /// The addition in a few words, for records.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Net(net) => f.write_str(&net.pattern),
+            Self::Fs(fs) => write!(f, "{} {}", fs.access.as_str(), fs.path),
+            Self::Env(name) => write!(f, "the variable {name}"),
+            Self::Secret(secret) => write!(f, "the secret {}", secret.name),
+            Self::Limit { key, value } => write!(f, "the limit {key} = {value}"),
+            Self::Capability(addition @ CapabilityAddition { capability, part }) => match part {
+                CapabilityPart::Whole => write!(f, "{capability}"),
+                CapabilityPart::Setting { key, value } => {
+                    write!(f, "{capability} with {key} = {value}")
+                }
+                CapabilityPart::Entry(toml) => {
+                    let name = addition.item_name().unwrap_or_else(|| toml.clone());
+                    f.write_str(&capability.kind().item_phrase(&name))
+                }
+            },
         }
     }
 }
 
-impl ScratchAddition {
+impl CapabilityAddition {
+    /// The name of the entry, if one is granted: a page, a package, a scratch, an address.
+    pub(crate) fn item_name(&self) -> Option<String> {
+        let CapabilityPart::Entry(entry) = &self.part else { return None };
+        let value = entry.parse::<Value>().ok()?;
+        let key = self.capability.kind().item_key();
+        let in_table = || value.as_inline_table()?.get(key)?.as_str();
+        value.as_str().or_else(in_table).map(str::to_owned)
+    }
+
+    /// Whether the entry is plain text.
+    fn is_plain_item(&self) -> bool {
+        matches!(&self.part, CapabilityPart::Entry(entry) if plain_item(entry).is_some())
+    }
+
+    fn value_alone(&self) -> String {
+        match (&self.part, self.capability.kind().shape()) {
+            (CapabilityPart::Entry(entry), ValueShape::List(_)) => format!("[{entry}]"),
+            (CapabilityPart::Entry(entry), ValueShape::Table(list)) => {
+                toml_inline_table(&[(list, format!("[{entry}]"))])
+            }
+            (_, _) => self.entry_toml(),
+        }
+    }
+
+    fn entry_toml(&self) -> String {
+        match &self.part {
+            CapabilityPart::Whole => "true".to_owned(),
+            CapabilityPart::Setting { key, value } => {
+                toml_inline_table(&[(&toml_key(key), toml_setting_value(value))])
+            }
+            CapabilityPart::Entry(entry) => entry.clone(),
+        }
+    }
+
     fn entry_pairs(&self) -> Pairs {
-        let mut pairs = vec![("name", toml_string(&self.name))];
-        pairs.extend(self.mount.as_ref().map(|mount| ("mount", toml_string(mount))));
-        pairs.extend(self.quota.as_ref().map(|quota| ("quota", toml_string(quota))));
-        pairs
+        let CapabilityPart::Entry(entry) = &self.part else { return Vec::new() };
+        let value = entry.parse::<Value>().ok();
+        let table = value.as_ref().and_then(Value::as_inline_table);
+        let pairs = table.into_iter().flatten();
+        pairs.map(|(key, value)| (toml_key(key), value.to_string().trim().to_owned())).collect()
     }
 }
 
-impl ListenAddition {
-    fn entry_pairs(&self) -> Pairs {
-        let public = self.public.then(|| ("public", "true".to_owned()));
-        [("at", toml_string(&self.address))].into_iter().chain(public).collect()
-    }
+fn parse_inline_table(text: &str) -> Option<InlineTable> {
+    text.parse::<Value>().ok()?.as_inline_table().cloned()
 }
 
 /// Returns a boolean or a number as TOML, and anything else as a string.
@@ -310,7 +570,8 @@ pub(super) fn toml_key(key: &str) -> String {
 }
 
 /// Returns keys and values as a table in braces.
-pub(super) fn toml_inline_table(pairs: &[(&str, String)]) -> String {
-    let pairs: Vec<_> = pairs.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+pub(super) fn toml_inline_table(pairs: &[(impl AsRef<str>, String)]) -> String {
+    let pair = |(key, value): &(_, String)| format!("{} = {value}", AsRef::<str>::as_ref(key));
+    let pairs: Vec<_> = pairs.iter().map(pair).collect();
     format!("{{ {} }}", pairs.join(", "))
 }

@@ -4,9 +4,9 @@ use sallyport_contract::PluginName;
 use toml_edit::Item;
 
 use super::{
-    PAGES_KEY, PLUGIN_KEY,
-    addition::{CapabilityAddition, GrantAddition, toml_key, toml_setting_value},
-    entry::{canonical_page, list_entries},
+    PLUGIN_KEY,
+    addition::{CapabilityAddition, CapabilityPart, GrantAddition, toml_key, toml_setting_value},
+    entry::{list_entries, plain_item},
     error::EditError,
     text_edit::TextEdit,
     tree::TomlTree,
@@ -21,7 +21,7 @@ pub(super) fn grant_capability(
 ) -> Result<Vec<TextEdit>, EditError> {
     let key = wanted.capability.as_str();
     let is_on = item.as_bool() == Some(true) || item.is_table_like();
-    let Some((setting, value)) = &wanted.setting else {
+    let CapabilityPart::Setting { key: setting, value } = &wanted.part else {
         return if is_on { Ok(Vec::new()) } else { tree.replace_value(key, item, "true") };
     };
     if !item.is_table_like() {
@@ -39,32 +39,34 @@ pub(super) fn grant_capability(
     }
 }
 
-/// Allows one more page, unless every page is allowed.
-pub(super) fn add_page_pattern(
+/// Grants one more item of the list under a key of the capability's table, unless every item is
+/// granted.
+pub(super) fn add_table_item(
     tree: &TomlTree<'_>,
     plugin: &PluginName,
     item: &Item,
-    page: &GrantAddition,
+    wanted: &CapabilityAddition,
+    list_key: &'static str,
 ) -> Result<Vec<TextEdit>, EditError> {
-    let key = page.table_key();
+    let (key, kind) = (wanted.capability.as_str(), wanted.capability.kind());
+    let addition = GrantAddition::Capability(wanted.clone());
     if item.as_bool() == Some(true) {
         return Ok(Vec::new());
     }
     if !item.is_table_like() {
-        return tree.replace_value(key, item, &page.value_alone());
+        return tree.replace_value(key, item, &addition.value_alone());
     }
     let table = tree.find_table(&[PLUGIN_KEY, plugin.as_str(), key])?;
-    let Some(pages) = table.as_ref().and_then(|table| table.get(PAGES_KEY)) else {
+    let Some(items) = table.as_ref().and_then(|table| table.get(list_key)) else {
         return Ok(Vec::new());
     };
-    let GrantAddition::OpenUrl(pattern) = page else { return Ok(Vec::new()) };
-    let wanted = canonical_page(pattern);
-    let is_there = list_entries(tree, PAGES_KEY, pages)?
+    let own = plain_item(&addition.entry_toml()).map(|item| kind.canonical_item(&item));
+    let is_there = list_entries(tree, list_key, items)?
         .into_iter()
-        .any(|entry| entry.plain_text().map(canonical_page).as_ref() == Some(&wanted));
-    match pages.as_array() {
+        .any(|entry| entry.plain_text().map(|item| kind.canonical_item(item)) == own);
+    match items.as_array() {
         Some(_) if is_there => Ok(Vec::new()),
-        Some(array) => Ok(tree.add_entry(array, &page.entry_toml())),
-        None => Err(tree.shape_error(PAGES_KEY, pages, "a list of texts")),
+        Some(array) => Ok(tree.add_entry(array, &addition.entry_toml())),
+        None => Err(tree.shape_error(list_key, items, "a list of texts")),
     }
 }

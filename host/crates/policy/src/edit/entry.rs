@@ -8,8 +8,8 @@ use super::{
     addition::toml_inline_table, error::EditError, removal::trim_trailing_slashes, tree::TomlTree,
 };
 use crate::{
-    Capability, ListenGrant, RuleText,
-    capability::{PackagePattern, UrlPattern},
+    Capability, RuleText,
+    capability::{PAGE_RULE_KEY, UrlPattern},
     document::TomlDocument,
     net::pattern::NetDenyPattern,
     source::SourceError,
@@ -56,6 +56,11 @@ impl<'d> ListEntry<'d> {
         self.as_table()?.get(key)?.as_str()
     }
 
+    /// The range of the value under a key of the entry.
+    pub(super) fn span_of_key(self, key: &str) -> Option<Range<usize>> {
+        self.as_table()?.get(key)?.span()
+    }
+
     /// The text of an entry that is a plain string.
     pub(super) fn plain_text(self) -> Option<&'d str> {
         match self {
@@ -79,7 +84,7 @@ impl<'d> ListEntry<'d> {
     pub(super) fn is_rule(self, rule: &RuleText) -> bool {
         let texts = self.as_table().and_then(string_keys).unwrap_or_default();
         let same = |(key, text): &(&str, &str)| match *key {
-            "net" | "open-url" => {
+            "net" | PAGE_RULE_KEY => {
                 self.text_of_key(key).map(canonical_pattern) == Some(canonical_pattern(text))
             }
             "tool" => self.text_of_key(key).map(canonical_tools) == Some(canonical_tools(text)),
@@ -121,7 +126,7 @@ pub(super) fn rule_pairs(rule: &RuleText) -> Vec<(&'static str, &str)> {
     let pairs = [
         ("tool", Some(rule.tool.as_str())),
         ("net", rule.net.as_deref()),
-        ("open-url", rule.open_url.as_deref()),
+        (PAGE_RULE_KEY, rule.page.as_deref()),
         ("digest", rule.digest.as_deref()),
         ("decision", Some(rule.decision.as_str())),
         ("message", rule.message.as_deref()),
@@ -167,17 +172,12 @@ pub(super) fn canonical_tools(text: &str) -> String {
     text.parse::<ToolPattern>().map_or_else(|_| text.to_owned(), |tools| tools.to_string())
 }
 
-/// Returns a page pattern in canonical form.
+/// Returns the pattern of a rule about pages in canonical form.
 pub(super) fn canonical_page(text: &str) -> String {
     text.parse::<UrlPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.to_string())
 }
 
-/// Returns a package in canonical form.
-pub(super) fn canonical_package(text: &str) -> String {
-    text.parse::<PackagePattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.to_string())
-}
-
-/// Returns a listen address in canonical form.
-pub(super) fn canonical_address(text: &str) -> String {
-    ListenGrant::canonical_text(text).unwrap_or_else(|| text.to_owned())
+/// The text of an entry that is a TOML string.
+pub(super) fn plain_item(toml: &str) -> Option<String> {
+    toml.parse::<Value>().ok()?.as_str().map(str::to_owned)
 }
