@@ -1,21 +1,19 @@
 //! Removal of grants and rules from a policy file.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{cmp::Reverse, collections::BTreeSet, fmt};
 
 use sallyport_contract::{Decision, PluginName};
 use toml_edit::Item;
 
 use super::{
-    LIMITS_KEY, PAGES_KEY, PLUGIN_KEY, RULE_KEY,
-    entry::{
-        ListEntry, canonical_address, canonical_package, canonical_page, canonical_pattern,
-        canonical_tools, list_entries,
-    },
+    LIMITS_KEY, PLUGIN_KEY, RULE_KEY, add_grant,
+    addition::{CapabilityPart, GrantAddition},
+    entry::{ListEntry, canonical_page, canonical_pattern, canonical_tools, list_entries},
     error::EditError,
     text_edit::{TextEdit, apply_edits},
     tree::{TableNode, TomlTree},
 };
-use crate::Capability;
+use crate::capability::{Capability, PAGE_RULE_KEY, ValueShape};
 
 /// Most similar names that an error lists.
 const NEAR_MAX: usize = 3;
@@ -38,14 +36,10 @@ pub enum RemovalTarget {
     Secret(String),
     /// This capability: its grants, or the `false` that takes it away.
     Capability(Capability),
-    /// The pages of this pattern.
-    OpenUrl(String),
-    /// This package, as the file writes it.
-    Package(String),
-    /// The scratch of this name.
-    Scratch(String),
-    /// This listen address, or `stdin`.
-    Listen(String),
+    /// This item of a capability: a page, a package, a scratch, an address, as the file writes it.
+    CapabilityItem(Capability, String),
+    /// This setting of a capability, so that its default applies again.
+    CapabilitySetting(Capability, String),
     /// This limit, so that the default applies again.
     Limit(String),
     /// The plugin's whole table. Rules about the plugin stay.
@@ -60,7 +54,7 @@ pub struct RuleRemovalTarget {
     /// The requests that they are about; `None` for rules about calls.
     pub net: Option<String>,
     /// The pages that they are about.
-    pub open_url: Option<String>,
+    pub page: Option<String>,
     /// Their decision; `None` for any, provided that all of them have the same one.
     pub decision: Option<Decision>,
 }
@@ -89,19 +83,22 @@ pub fn revoke_grant(
     let text_edits = match target {
         RemovalTarget::Plugin => tree.remove_key(&path),
         RemovalTarget::Limit(key) => remove_limit(&tree, plugin, key)?,
+        RemovalTarget::CapabilitySetting(of, key) => {
+            return remove_setting(text, &tree, plugin, *of, key);
+        }
         RemovalTarget::Capability(capability) => match table.get(capability.as_str()) {
             Some(_) => tree.remove_key(&[PLUGIN_KEY, plugin.as_str(), capability.as_str()]),
             None => return Err(target.absent_error(granted_capabilities(&table))),
         },
-        RemovalTarget::OpenUrl(_) => remove_page(&tree, plugin, target)?,
+        RemovalTarget::CapabilityItem(of, _) if let ValueShape::Table(list) = of.kind().shape() => {
+            remove_table_item(&tree, plugin, target, list)?
+        }
         RemovalTarget::Net(_)
         | RemovalTarget::Deny(_)
         | RemovalTarget::Fs(_)
         | RemovalTarget::Env(_)
         | RemovalTarget::Secret(_)
-        | RemovalTarget::Package(_)
-        | RemovalTarget::Scratch(_)
-        | RemovalTarget::Listen(_) => {
+        | RemovalTarget::CapabilityItem(..) => {
             let item =
                 table.get(target.table_key()).ok_or_else(|| target.absent_error(Vec::new()))?;
             let removed_indices = target.find_entries(&tree, item)?;
@@ -119,23 +116,51 @@ fn granted_capabilities(table: &TableNode<'_>) -> Vec<String> {
     table.key_names().into_iter().filter(is_capability).collect()
 }
 
-/// Removes a page. With the last page the whole key is removed, because a table without the list
-/// would allow every page.
-fn remove_page(
+/// Removes an item of the list under a key of a capability's table. With the last item the whole
+/// capability is removed, because a table without the list would grant every item.
+fn remove_table_item(
     tree: &TomlTree<'_>,
     plugin: &PluginName,
     target: &RemovalTarget,
+    list_key: &'static str,
 ) -> Result<Vec<TextEdit>, EditError> {
-    let path = [PLUGIN_KEY, plugin.as_str(), target.table_key(), PAGES_KEY];
+    let path = [PLUGIN_KEY, plugin.as_str(), target.table_key(), list_key];
     let absent = || target.absent_error(Vec::new());
     let plugins = tree.find_table(&path[..2])?.ok_or_else(absent)?;
     let is_table = plugins.get(target.table_key()).is_some_and(Item::is_table_like);
     let pages = if is_table { tree.find_table(&path[..3])? } else { None };
-    let item = pages.as_ref().and_then(|pages| pages.get(PAGES_KEY)).ok_or_else(absent)?;
+    let item = pages.as_ref().and_then(|pages| pages.get(list_key)).ok_or_else(absent)?;
     let removed_indices = target.find_entries(tree, item)?;
-    match list_entries(tree, PAGES_KEY, item)?.len() == removed_indices.len() {
+    match list_entries(tree, list_key, item)?.len() == removed_indices.len() {
         true => Ok(tree.remove_key(&path[..3])),
         false => Ok(tree.remove_entries(&path, &removed_indices)),
+    }
+}
+
+/// Removes a setting. The capability itself stays.
+fn remove_setting(
+    text: &str,
+    tree: &TomlTree<'_>,
+    plugin: &PluginName,
+    of: Capability,
+    key: &str,
+) -> Result<String, EditError> {
+    let path = [PLUGIN_KEY, plugin.as_str(), of.as_str()];
+    let absent = |known| RemovalTarget::CapabilitySetting(of, key.to_owned()).absent_error(known);
+    let is_table = tree
+        .find_table(&path[..2])?
+        .is_some_and(|table| table.get(of.as_str()).is_some_and(Item::is_table_like));
+    let settings = if is_table { tree.find_table(&path)? } else { None };
+    let settings = settings.ok_or_else(|| absent(Vec::new()))?;
+    if settings.get(key).is_none() {
+        return Err(absent(settings.key_names()));
+    }
+    let is_last = settings.key_names().len() == 1;
+    let removed = [&path[..], &[key]].concat();
+    let without = apply_edits(text, tree.remove_key(&removed));
+    match is_last {
+        true => add_grant(&without, plugin, &GrantAddition::capability(of)),
+        false => Ok(without),
     }
 }
 
@@ -171,7 +196,44 @@ pub fn revoke_shared_limit(text: &str, key: &str) -> Result<String, EditError> {
     }
 }
 
+impl fmt::Display for RemovalTarget {
+    /// The target in a few words, for records.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Net(text) | Self::Fs(text) => f.write_str(text),
+            Self::Deny(pattern) => write!(f, "the refusal of {pattern}"),
+            Self::Env(name) => write!(f, "the variable {name}"),
+            Self::Secret(name) => write!(f, "the secret {name}"),
+            Self::Limit(key) => write!(f, "the limit {key}"),
+            Self::CapabilitySetting(of, key) => write!(f, "the setting {key} of {of}"),
+            Self::Capability(capability) => write!(f, "{capability}"),
+            Self::CapabilityItem(capability, item) => {
+                f.write_str(&capability.kind().item_phrase(item))
+            }
+            Self::Plugin => f.write_str("everything that it had"),
+        }
+    }
+}
+
 impl RemovalTarget {
+    /// The target that takes an addition away again.
+    pub fn of_addition(addition: &GrantAddition) -> Self {
+        match addition {
+            GrantAddition::Net(net) => Self::Net(net.pattern.clone()),
+            GrantAddition::Fs(folder) => Self::Fs(folder.path.clone()),
+            GrantAddition::Env(name) => Self::Env(name.clone()),
+            GrantAddition::Secret(secret) => Self::Secret(secret.name.clone()),
+            GrantAddition::Limit { key, .. } => Self::Limit(key.clone()),
+            GrantAddition::Capability(wanted) => match (&wanted.part, wanted.item_name()) {
+                (CapabilityPart::Setting { key, .. }, _) => {
+                    Self::CapabilitySetting(wanted.capability, key.clone())
+                }
+                (_, Some(item)) => Self::CapabilityItem(wanted.capability, item),
+                (_, None) => Self::Capability(wanted.capability),
+            },
+        }
+    }
+
     /// The key for such targets.
     fn table_key(&self) -> &'static str {
         match self {
@@ -179,11 +241,9 @@ impl RemovalTarget {
             Self::Fs(_) => "fs",
             Self::Env(_) => "env",
             Self::Secret(_) => "secrets",
-            Self::Capability(capability) => capability.as_str(),
-            Self::OpenUrl(_) => Capability::OpenUrl.as_str(),
-            Self::Package(_) => Capability::Packages.as_str(),
-            Self::Scratch(_) => Capability::Scratch.as_str(),
-            Self::Listen(_) => Capability::Listen.as_str(),
+            Self::Capability(of) | Self::CapabilityItem(of, _) | Self::CapabilitySetting(of, _) => {
+                of.as_str()
+            }
             Self::Limit(_) => LIMITS_KEY,
             Self::Plugin => PLUGIN_KEY,
         }
@@ -198,10 +258,8 @@ impl RemovalTarget {
             Self::Env(_) => "environment variable",
             Self::Secret(_) => "secret",
             Self::Capability(_) => "capability",
-            Self::OpenUrl(_) => "page",
-            Self::Package(_) => "package",
-            Self::Scratch(_) => "scratch",
-            Self::Listen(_) => "address to listen to",
+            Self::CapabilityItem(capability, _) => capability.kind().item_noun(),
+            Self::CapabilitySetting(..) => "setting",
             Self::Limit(_) => "limit",
             Self::Plugin => "table for the plugin",
         }
@@ -236,15 +294,15 @@ impl RemovalTarget {
                 vec![entry.text_of_key("path").map(trim_trailing_slashes), entry.mount_path()]
             }
             Self::Env(_) => vec![entry.plain_text().map(str::to_owned)],
-            Self::Secret(_) | Self::Scratch(_) => {
-                vec![entry.text_of_key("name").map(str::to_owned)]
+            Self::Secret(_) => vec![entry.text_of_key("name").map(str::to_owned)],
+            Self::CapabilityItem(capability, _) => {
+                let kind = capability.kind();
+                let name = entry.plain_text().or_else(|| entry.text_of_key(kind.item_key()));
+                vec![name.map(|name| kind.canonical_item(name))]
             }
-            Self::OpenUrl(_) => vec![entry.plain_text().map(canonical_page)],
-            Self::Package(_) => vec![entry.plain_text().map(canonical_package)],
-            Self::Listen(_) => {
-                vec![entry.plain_text().or_else(|| entry.text_of_key("at")).map(canonical_address)]
+            Self::Capability(_) | Self::CapabilitySetting(..) | Self::Limit(_) | Self::Plugin => {
+                Vec::new()
             }
-            Self::Capability(_) | Self::Limit(_) | Self::Plugin => Vec::new(),
         };
         texts.into_iter().flatten().collect()
     }
@@ -253,13 +311,12 @@ impl RemovalTarget {
         match self {
             Self::Net(pattern) | Self::Deny(pattern) => canonical_pattern(pattern),
             Self::Fs(path) => trim_trailing_slashes(path),
-            Self::OpenUrl(pattern) => canonical_page(pattern),
-            Self::Package(package) => canonical_package(package),
-            Self::Listen(address) => canonical_address(address),
+            Self::CapabilityItem(capability, item) => capability.kind().canonical_item(item),
             Self::Capability(capability) => capability.as_str().to_owned(),
-            Self::Env(name) | Self::Secret(name) | Self::Scratch(name) | Self::Limit(name) => {
-                name.clone()
-            }
+            Self::Env(name)
+            | Self::Secret(name)
+            | Self::Limit(name)
+            | Self::CapabilitySetting(_, name) => name.clone(),
             Self::Plugin => String::new(),
         }
     }
@@ -306,7 +363,7 @@ impl RuleRemovalTarget {
         let page = |text: Option<&str>| text.map(canonical_page);
         rule.text_of_key("tool").map(canonical_tools) == Some(canonical_tools(&self.tool))
             && pattern(rule.text_of_key("net")) == pattern(self.net.as_deref())
-            && page(rule.text_of_key("open-url")) == page(self.open_url.as_deref())
+            && page(rule.text_of_key(PAGE_RULE_KEY)) == page(self.page.as_deref())
             && self
                 .decision
                 .is_none_or(|decision| rule.text_of_key("decision") == Some(decision.as_str()))
@@ -322,10 +379,10 @@ impl RuleRemovalTarget {
             Some(name(
                 rule.text_of_key("tool")?,
                 rule.text_of_key("net"),
-                rule.text_of_key("open-url"),
+                rule.text_of_key(PAGE_RULE_KEY),
             ))
         });
-        let own = name(&self.tool, self.net.as_deref(), self.open_url.as_deref());
+        let own = name(&self.tool, self.net.as_deref(), self.page.as_deref());
         absent_target_error("rule for", &own, known.collect())
     }
 }

@@ -6,10 +6,7 @@ use sallyport_contract::{Decision, PluginName};
 
 use crate::{
     Capability, FsAccess, Policy, RuleText,
-    edit::{
-        self, CapabilityAddition, EditError, FsAddition, GrantAddition, ListenAddition,
-        NetAddition, NetReachText, RemovalTarget, ScratchAddition,
-    },
+    edit::{self, EditError, FsAddition, GrantAddition, NetAddition, NetReachText, RemovalTarget},
     source::HintedError,
 };
 
@@ -50,27 +47,30 @@ fn fs(path: &str) -> GrantAddition {
 
 fn capability(capability: Capability, setting: Option<(&str, &str)>) -> GrantAddition {
     let setting = setting.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    GrantAddition::Capability(CapabilityAddition { capability, setting })
+    match setting {
+        Some((key, value)) => GrantAddition::capability_setting(capability, key, value),
+        None => GrantAddition::capability(capability),
+    }
 }
 
 fn page(pattern: &str) -> GrantAddition {
-    GrantAddition::OpenUrl(pattern.into())
+    GrantAddition::capability_item(Capability::OpenUrl, pattern)
 }
 
 fn package(text: &str) -> GrantAddition {
-    GrantAddition::Package(text.into())
+    GrantAddition::capability_item(Capability::Packages, text)
 }
 
 fn scratch(name: &str) -> GrantAddition {
-    GrantAddition::Scratch(ScratchAddition { name: name.into(), mount: None, quota: None })
+    GrantAddition::capability_table(Capability::Scratch, &[("name", name)])
 }
 
 fn listen(at: &str) -> GrantAddition {
-    GrantAddition::Listen(ListenAddition { address: at.into(), public: false })
+    GrantAddition::capability_item(Capability::Listen, at)
 }
 
 fn rule(tool: &str, decision: Decision) -> RuleText {
-    RuleText { tool: tool.into(), net: None, open_url: None, digest: None, decision, message: None }
+    RuleText { tool: tool.into(), net: None, page: None, digest: None, decision, message: None }
 }
 
 /// Grants something to the plugin `w`.

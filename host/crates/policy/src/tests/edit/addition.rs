@@ -398,7 +398,7 @@ fn limits_for_all_plugins_are_stated_and_taken_away() {
 fn rules_over_plugins_are_added_once_however_they_are_written() {
     let text = edit::add_rule("", &rule("*.*", Decision::Deny)).unwrap();
     assert_eq!(edit::add_rule(&text, &rule("*", Decision::Deny)).as_deref(), Ok(text.as_str()));
-    let (tool, net, open_url, decision) = ("*".to_owned(), None, None, None);
-    let target = edit::RuleRemovalTarget { tool, net, open_url, decision };
+    let (tool, net, page, decision) = ("*".to_owned(), None, None, None);
+    let target = edit::RuleRemovalTarget { tool, net, page, decision };
     assert_eq!(edit::remove_rule(&text, &target).as_deref(), Ok(""));
 }

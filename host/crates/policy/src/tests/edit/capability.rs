@@ -60,11 +60,14 @@ fn a_page_is_added_to_those_that_are_listed() {
 
 #[test]
 fn entries_of_lists_are_added_once() {
-    let public =
-        GrantAddition::Listen(ListenAddition { address: "http://0.0.0.0:80".into(), public: true });
-    let (name, quota) = ("s".to_owned(), Some("1MiB".to_owned()));
-    let mount = Some("/work".to_owned());
-    let full = GrantAddition::Scratch(ScratchAddition { name, mount, quota });
+    let public = GrantAddition::capability_table(
+        Capability::Listen,
+        &[("at", "http://0.0.0.0:80"), ("public", "true")],
+    );
+    let full = GrantAddition::capability_table(
+        Capability::Scratch,
+        &[("name", "s"), ("mount", "/work"), ("quota", "1MiB")],
+    );
     let rows = [
         ("", package("six"), "packages = [\"six\"]\n"),
         ("packages = ['Six'] # p\n", package("six"), "packages = ['Six'] # p\n"),
@@ -116,30 +119,38 @@ fn a_capability_and_its_parts_are_taken_away() {
         ("listen = ['stdin']\n", RemovalTarget::Capability(Capability::Listen), ""),
         (
             "packages = ['Six', 'a'] # p\n",
-            RemovalTarget::Package("six".into()),
+            RemovalTarget::CapabilityItem(Capability::Packages, "six".into()),
             "packages = ['a'] # p\n",
         ),
-        ("packages = ['six'] # p\n", RemovalTarget::Package("SIX".into()), ""),
+        (
+            "packages = ['six'] # p\n",
+            RemovalTarget::CapabilityItem(Capability::Packages, "SIX".into()),
+            "",
+        ),
         (
             "listen = ['http://localhost:80']\n",
-            RemovalTarget::Listen("http://127.0.0.1:80/".into()),
+            RemovalTarget::CapabilityItem(Capability::Listen, "http://127.0.0.1:80/".into()),
             "",
         ),
         (
             "listen = ['stdin', { at = 'ws://0.0.0.0:80', public = true }] # l\n",
-            RemovalTarget::Listen("ws://0.0.0.0:80/".into()),
+            RemovalTarget::CapabilityItem(Capability::Listen, "ws://0.0.0.0:80/".into()),
             "listen = ['stdin'] # l\n",
         ),
-        ("scratch = [{ name = 's' }]\n", RemovalTarget::Scratch("s".into()), ""),
+        (
+            "scratch = [{ name = 's' }]\n",
+            RemovalTarget::CapabilityItem(Capability::Scratch, "s".into()),
+            "",
+        ),
         (
             "open-url = { allow = ['https://a.io', 'https://b.io'] } # o\n",
-            RemovalTarget::OpenUrl("https://b.io/".into()),
+            RemovalTarget::CapabilityItem(Capability::OpenUrl, "https://b.io/".into()),
             "open-url = { allow = ['https://a.io'] } # o\n",
         ),
         // Without an address the table would allow every page.
         (
             "open-url = { allow = ['https://a.io'], decision = 'ask' } # o\n",
-            RemovalTarget::OpenUrl("https://a.io/".into()),
+            RemovalTarget::CapabilityItem(Capability::OpenUrl, "https://a.io/".into()),
             "",
         ),
     ];
@@ -148,7 +159,7 @@ fn a_capability_and_its_parts_are_taken_away() {
     }
     check_revoke(
         &format!("{head}\n[plugin.w.open-url]\nallow = ['https://a.io']\n"),
-        &RemovalTarget::OpenUrl("https://a.io".into()),
+        &RemovalTarget::CapabilityItem(Capability::OpenUrl, "https://a.io".into()),
         head,
     );
 }
@@ -162,10 +173,22 @@ fn what_is_not_there_is_named() {
             "capability \"ui\"",
             "there is \"open-url\", \"packages\", \"state\"",
         ),
-        (RemovalTarget::Package("sixx".into()), "package \"sixx\"", "there is \"six\""),
-        (RemovalTarget::OpenUrl("https://a.io/".into()), "page \"https://a.io/\"", ""),
-        (RemovalTarget::Listen("stdin".into()), "address to listen to \"stdin\"", ""),
-        (RemovalTarget::Scratch("s".into()), "scratch \"s\"", ""),
+        (
+            RemovalTarget::CapabilityItem(Capability::Packages, "sixx".into()),
+            "package \"sixx\"",
+            "there is \"six\"",
+        ),
+        (
+            RemovalTarget::CapabilityItem(Capability::OpenUrl, "https://a.io/".into()),
+            "page \"https://a.io/\"",
+            "",
+        ),
+        (
+            RemovalTarget::CapabilityItem(Capability::Listen, "stdin".into()),
+            "address to listen to \"stdin\"",
+            "",
+        ),
+        (RemovalTarget::CapabilityItem(Capability::Scratch, "s".into()), "scratch \"s\"", ""),
     ];
     for (target, want, hint) in rows {
         check_refused(revoke(text, &target), &format!("there is no {want}"), hint);
@@ -173,8 +196,46 @@ fn what_is_not_there_is_named() {
     let listed = "[plugin.w]\nopen-url = { allow = ['https://b.io/x'] }";
     let want = "there is no page \"https://b.io/\"";
     check_refused(
-        revoke(listed, &RemovalTarget::OpenUrl("https://b.io".into())),
+        revoke(listed, &RemovalTarget::CapabilityItem(Capability::OpenUrl, "https://b.io".into())),
         want,
         "there is \"https://b.io/x\"",
     );
+}
+
+#[test]
+fn a_grant_is_written_as_key_and_value() {
+    let rows = [
+        ("state=true", "state = true\n"),
+        ("state.quota=1MiB", "state = { quota = \"1MiB\" }\n"),
+        ("ui.confirm=true", "ui = { confirm = true }\n"),
+        ("open-url=https://a.io/**", "open-url = { allow = [\"https://a.io/**\"] }\n"),
+        ("packages = six==1.0", "packages = [\"six==1.0\"]\n"),
+        ("scratch={ name = 's', quota = '1MiB' }", "scratch = [{ name = 's', quota = '1MiB' }]\n"),
+        ("listen=stdin", "listen = [\"stdin\"]\n"),
+        ("net=GET https://a.io/?", "net = [\"GET https://a.io/?\"]\n"),
+        ("fs=/data", "fs = [{ path = \"/data\", access = \"read\" }]\n"),
+        ("env=TZ", "env = [\"TZ\"]\n"),
+        ("limits.time=9s", "limits = { time = \"9s\" }\n"),
+    ];
+    for (text, after) in rows {
+        let addition: GrantAddition = text.parse().unwrap();
+        let before = "[plugin.w]\n";
+        match text.contains('?') {
+            true => assert!(grant(before, &addition).is_err(), "{text}"),
+            false => check_grant(before, &addition, &format!("{before}{after}")),
+        }
+    }
+    let secret = "secrets=pin".parse::<GrantAddition>().unwrap();
+    let after = grant("[plugin.w]\n", &secret).unwrap();
+    assert_eq!(after, "[plugin.w]\nsecrets = [{ name = \"pin\", reveal = true }]\n");
+    for of in Capability::ALL {
+        let text = format!("{of}=true");
+        assert!(matches!(text.parse(), Ok(GrantAddition::Capability(_))), "{text}");
+    }
+    for odd in ["", "state", "=true", "state=", "stat=true", "net.a=b", "a.b=c"] {
+        let error = odd.parse::<GrantAddition>().unwrap_err().to_string();
+        assert!(error.contains("KEY=VALUE"), "{error}");
+    }
+    let two = "scratch={ name = 's' }], env = ['TZ'".parse::<GrantAddition>().unwrap();
+    assert!(grant("[plugin.w]\n", &two).is_err());
 }

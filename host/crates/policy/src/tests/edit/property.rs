@@ -217,6 +217,18 @@ fn comments(text: &str) -> usize {
     text.matches('#').count()
 }
 
+/// Whether an addition replaces a value, rather than adding an entry.
+fn states_a_value(addition: &GrantAddition) -> bool {
+    match addition {
+        GrantAddition::Limit { .. } => true,
+        GrantAddition::Capability(added) => added.item_name().is_none(),
+        GrantAddition::Net(_)
+        | GrantAddition::Fs(_)
+        | GrantAddition::Env(_)
+        | GrantAddition::Secret(_) => false,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
 
@@ -230,7 +242,7 @@ proptest! {
             let after = edit::add_grant(&text, &plugin(name), &addition).unwrap();
             let more: BTreeSet<_> = holdings(&text).union(&holdings(&alone)).cloned().collect();
             prop_assert_eq!(holdings(&after), more, "{}", after);
-            prop_assert!(matches!(addition, GrantAddition::Limit { .. } | GrantAddition::Capability(_)) || is_within(&text, &after), "{}", after);
+            prop_assert!(states_a_value(&addition) || is_within(&text, &after), "{}", after);
             prop_assert_eq!(comments(&after), comments(&text));
             prop_assert_eq!(edit::add_grant(&after, &plugin(name), &addition), Ok(after.clone()));
             text = after;
@@ -246,11 +258,10 @@ proptest! {
             GrantAddition::Fs(fs) => RemovalTarget::Fs(fs.path.clone()),
             GrantAddition::Env(env) => RemovalTarget::Env(env.clone()),
             GrantAddition::Limit { key, .. } => RemovalTarget::Limit(key.clone()),
-            GrantAddition::Capability(added) => RemovalTarget::Capability(added.capability),
-            GrantAddition::OpenUrl(page) => RemovalTarget::OpenUrl(page.clone()),
-            GrantAddition::Package(package) => RemovalTarget::Package(package.clone()),
-            GrantAddition::Scratch(scratch) => RemovalTarget::Scratch(scratch.name.clone()),
-            GrantAddition::Listen(listen) => RemovalTarget::Listen(listen.address.clone()),
+            GrantAddition::Capability(added) => match added.item_name() {
+                Some(item) => RemovalTarget::CapabilityItem(added.capability, item),
+                None => RemovalTarget::Capability(added.capability),
+            },
             GrantAddition::Secret(_) => unreachable!("no secret is added here"),
         };
         let granted = edit::add_grant(&before, &plugin(name), &addition).unwrap();
@@ -296,7 +307,7 @@ proptest! {
             }
             let targets = [
                 RemovalTarget::Plugin, RemovalTarget::Env(end.clone()), RemovalTarget::Limit("a".into()),
-                RemovalTarget::OpenUrl(end.clone()), RemovalTarget::Package(end.clone()), RemovalTarget::Listen(end.clone()),
+                RemovalTarget::CapabilityItem(Capability::OpenUrl, end.clone()), RemovalTarget::CapabilityItem(Capability::Packages, end.clone()), RemovalTarget::CapabilityItem(Capability::Listen, end.clone()),
                 RemovalTarget::Capability(Capability::State),
             ];
             for target in targets {

@@ -211,7 +211,7 @@ fn rules_are_removed_by_what_they_are_about() {
     let about = |tool: &str, net: Option<&str>, decision| RuleRemovalTarget {
         tool: tool.into(),
         net: net.map(str::to_owned),
-        open_url: None,
+        page: None,
         decision,
     };
     let rule = |keys: &str| format!("[[rule]]\ntool = 'w.get'\n{keys}\n");
