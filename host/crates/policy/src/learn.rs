@@ -28,22 +28,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod capabilities;
+pub(crate) mod capabilities;
 mod files;
-mod parse_denial;
+mod refused_access;
 mod requests;
 
 use std::{collections::BTreeSet, net::IpAddr};
 
-use sallyport_contract::{Decision, Denial, PluginName, ToolId, text::escape_line};
+use sallyport_contract::{
+    Decision, Denial, DenialReason, DenialSubject, PluginName, ToolId, text::escape_line,
+};
 use serde_json::{Map, Value};
 use url::Url;
 
 use crate::{
     Capability, FsAccess, Grant, Manifest, Policy, RuleText, SecretUse,
     edit::{self, EditError, GrantAddition, SecretAddition, SecretUseText},
-    net::grant::refusal_sentence,
-    source::quoted,
 };
 
 /// Most needs that are kept: the operator reads the proposal, and a plugin can ask forever.
@@ -51,8 +51,6 @@ const ACCESSES_MAX: usize = 1000;
 
 /// Longest text of a need that is kept, in bytes: the length of the longest URL that is accepted.
 const ACCESS_BYTES_MAX: usize = 16 << 10;
-
-const NOT_REQUESTED: &str = "its manifest does not request it";
 
 /// Something that a plugin asked for and was refused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,15 +76,11 @@ pub enum RefusedAccess {
     /// The value of a secret.
     Secret(String),
     /// A capability of the host.
-    Capability(Capability),
-    /// A page to open in the browser.
-    OpenUrl(Url),
-    /// A package.
-    Package {
-        /// Its name.
-        name: String,
-        /// Its version.
-        version: String,
+    Capability {
+        /// The capability.
+        capability: Capability,
+        /// What the action was about, where a grant can name it: a page, a package.
+        item: Option<String>,
     },
     /// A call of a tool.
     Call(ToolId),
@@ -178,19 +172,14 @@ impl PluginRefusals {
                     &mut additions,
                     &mut unresolved,
                 ),
-                RefusedAccess::Capability(of) => {
-                    match capabilities::capability_additions(*of, manifest, grant) {
+                RefusedAccess::Capability { capability, item: None } => {
+                    match capabilities::capability_additions(*capability, grant) {
                         Ok(found) => additions.extend(found),
                         Err(denial) => leave_open(&denial, &mut unresolved),
                     }
                 }
-                RefusedAccess::OpenUrl(url) => add_or_leave_open(
-                    capabilities::page_addition(url, grant),
-                    &mut additions,
-                    &mut unresolved,
-                ),
-                RefusedAccess::Package { name, version } => {
-                    let addition_result = capabilities::package_addition(name, version, grant);
+                RefusedAccess::Capability { capability, item: Some(item) } => {
+                    let addition_result = capability.kind().item_addition(grant, item);
                     add_or_leave_open(addition_result, &mut additions, &mut unresolved);
                 }
                 RefusedAccess::Call(tool) => add_or_leave_open(
@@ -222,7 +211,7 @@ impl PolicyProposal {
 
 impl RefusedAccess {
     fn without_query(mut self) -> Self {
-        if let Self::Net { url, .. } | Self::OpenUrl(url) = &mut self {
+        if let Self::Net { url, .. } = &mut self {
             url.set_query(None);
             url.set_fragment(None);
         }
@@ -235,10 +224,9 @@ impl RefusedAccess {
             Self::Path { guest_path: text, .. } | Self::Env(text) | Self::Secret(text) => {
                 text.len()
             }
-            Self::OpenUrl(url) => url.as_str().len(),
-            Self::Package { name, version } => name.len() + version.len(),
+            Self::Capability { item, .. } => item.as_ref().map_or(0, String::len),
             // The types of names are bounded already.
-            Self::Capability(_) | Self::Call(_) => 0,
+            Self::Call(_) => 0,
         }
     }
 }
@@ -257,19 +245,9 @@ fn add_or_leave_open<T>(
 
 /// Leaves a need to the operator, without duplicates.
 fn leave_open(denial: &Denial, unresolved: &mut Vec<String>) {
-    let sentence = escape_line(&format!("{}: {}", denial.what, denial.why));
+    let sentence = escape_line(&denial.to_string());
     if !unresolved.contains(&sentence) {
         unresolved.push(sentence);
-    }
-}
-
-/// Returns the refusal of an action, with a reason that is specific to this module.
-fn proposal_denial(plugin: &PluginName, action: &str, why: &str) -> Denial {
-    Denial {
-        what: refusal_sentence(plugin, action),
-        why: why.to_owned(),
-        fix: None,
-        nobody_to_ask: false,
     }
 }
 
@@ -280,8 +258,9 @@ fn env_addition(name: &str, manifest: &Manifest, grant: &Grant) -> AdditionResul
     match manifest.request.env.iter().any(|request| request.name == name) {
         true => Ok(Some(GrantAddition::Env(name.to_owned()))),
         false => {
-            let action = format!("see the environment variable {}", quoted(name));
-            Err(proposal_denial(grant.plugin(), &action, NOT_REQUESTED))
+            let (plugin, name) = (grant.plugin().clone(), name.to_owned());
+            let reason = DenialReason::NotRequested { capability: None };
+            Err(Denial::new(DenialSubject::Variable { plugin, name }, reason))
         }
     }
 }
@@ -298,8 +277,8 @@ fn secret_addition(name: &str, policy: &Policy, grant: &Grant) -> AdditionResult
     match (&denial.fix, has_source) {
         (None, _) => Err(denial),
         (Some(_), false) => {
-            let why = format!("no policy says where it is: add [secret.{name}]");
-            Err(Denial { why, fix: None, ..denial })
+            let reason = format!("no policy says where it is: add [secret.{name}]");
+            Err(Denial { reason: reason.into(), fix: None, ..denial })
         }
         (Some(_), true) => {
             let (name, usage) = (name.to_owned(), SecretUseText::Reveal);
@@ -315,11 +294,8 @@ fn call_rule(
     digest: Option<&str>,
 ) -> AdditionResult<RuleText> {
     if tool.plugin != *grant.plugin() {
-        return Err(proposal_denial(
-            grant.plugin(),
-            &format!("call {tool}"),
-            "the tool belongs to another plugin",
-        ));
+        let subject = format!("{} may not call {tool}", grant.plugin());
+        return Err(Denial::new(subject, "the tool belongs to another plugin"));
     }
     let verdict = policy.expected_verdict(tool, digest.unwrap_or_default(), grant);
     if verdict.rule.is_some() && verdict.decision == Decision::Allow {

@@ -41,8 +41,9 @@ pub(super) fn file_additions(
         let around =
             folders.iter().find(|(outer, granted)| path.starts_with(outer) && *granted < *access);
         if let Some((outer, _)) = around {
-            let why = format!("it lies in {}, which is needed for reading only", outer.display());
-            leave_open(&Denial { why, ..denial.clone() }, unresolved);
+            let reason =
+                format!("it lies in {}, which is needed for reading only", outer.display());
+            leave_open(&Denial { reason: reason.into(), ..denial.clone() }, unresolved);
         }
     }
     folders.into_iter().filter_map(|(path, access)| fs_addition(path, access)).collect()
@@ -89,8 +90,8 @@ fn find_requested_path(
             Ok(Some(RequestedPath { path: named.clone(), access: *access, denial }))
         }
         (None, Some(_)) => {
-            let why = format!("{}, and only you know which one is meant", denial.why);
-            Err(Denial { why, ..denial })
+            let reason = format!("{}, and only you know which one is meant", denial.reason);
+            Err(Denial { reason: reason.into(), ..denial })
         }
         (_, None) => Err(denial),
     }

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sallyport_contract::Decision;
+use sallyport_contract::{Decision, Denial};
 use serde_json::{Map, Value};
 
 use super::{AdditionResult, PluginRefusals, RefusedAccess, add_or_leave_open};
 use crate::{
     Grant, Manifest, NetPattern,
     edit::{GrantAddition, NetAddition, NetReachText},
-    net::{grant::request_line, is_public_address},
+    net::{grant::request_subject, is_public_address},
     verdict::exact_pattern,
 };
 
@@ -41,8 +41,7 @@ pub(super) fn net_additions(
 /// The pattern that matches this request only, if the policy does not allow it yet.
 fn exact_net_pattern(refused_access: &RefusedAccess, grant: &Grant) -> AdditionResult<NetPattern> {
     let RefusedAccess::Net { method, url, to_private } = refused_access else { return Ok(None) };
-    let line = request_line(method, url);
-    let refusal = |why: &str| super::proposal_denial(grant.plugin(), &line, why);
+    let refusal = |reason: &str| Denial::new(request_subject(grant.plugin(), method, url), reason);
     match grant.net().check_request(method, url) {
         Err(denial) if denial.fix.is_none() => return Err(denial),
         Err(_) => {}
@@ -52,13 +51,13 @@ fn exact_net_pattern(refused_access: &RefusedAccess, grant: &Grant) -> AdditionR
         Ok(permit) if to_private.is_none_or(|addr| permit.allows_address(addr)) => return Ok(None),
         Ok(_) => {}
     }
-    let pattern = exact_pattern(&line).and_then(|text| text.parse::<NetPattern>().ok());
+    let pattern = exact_pattern(method, url);
     let pattern = pattern.ok_or_else(|| refusal("no pattern can name it and nothing else"))?;
     let own = pattern.host().determined_ranges().unwrap_or_default();
     match to_private.filter(|addr| !is_public_address(addr.to_canonical())) {
         // The owner of a host name chooses its address, so only the operator can decide.
         Some(addr) if !own.iter().any(|range| range.contains(&addr.to_canonical())) => {
-            Err(grant.deny_address(&line, addr))
+            Err(grant.deny_address(method, url, addr))
         }
         Some(_) | None => Ok(Some(pattern)),
     }
@@ -116,12 +115,7 @@ fn merge_methods(patterns: &[NetPattern]) -> Vec<GrantAddition> {
     for pattern in patterns {
         let text = pattern.to_string();
         let (method, place) = text.split_once(' ').unwrap_or_default();
-        // An entry for a private host is useless without the host's own addresses.
-        let reach = if pattern.host().is_private() {
-            NetReachText::HostAddresses
-        } else {
-            NetReachText::Public
-        };
+        let reach = NetAddition::for_request(pattern).reach;
         let (methods, _) = places.entry(place.to_owned()).or_insert((BTreeSet::new(), reach));
         methods.insert(method.to_owned());
     }

@@ -4,11 +4,12 @@ use super::*;
 use crate::{Capability, Grant, tests::GREEDY};
 
 fn page(url: &str) -> RefusedAccess {
-    RefusedAccess::OpenUrl(Url::parse(url).unwrap())
+    RefusedAccess::Capability { capability: Capability::OpenUrl, item: Some(url.into()) }
 }
 
 fn package(name: &str, version: &str) -> RefusedAccess {
-    RefusedAccess::Package { name: name.into(), version: version.into() }
+    let item = Some(format!("{name}=={version}"));
+    RefusedAccess::Capability { capability: Capability::Packages, item }
 }
 
 /// Checks the policy with a proposal applied, and the needs that the proposal leaves open.
@@ -29,13 +30,13 @@ fn check_all(
 
 #[test]
 fn every_capability_that_is_missed_is_proposed() {
-    let mut needs: Vec<_> = Capability::ALL.map(RefusedAccess::Capability).into();
-    needs.retain(|need| *need != RefusedAccess::Capability(Capability::Packages));
+    let mut needs: Vec<_> = Capability::ALL.map(whole).into();
+    needs.retain(|need| *need != whole(Capability::Packages));
     needs.push(package("Six", "1.17.0"));
     let after = "[plugin.weather]\nstate = true\nschedule = true\nnotify = true\nprogress = true\n\
-                 open-url = true\nscratch = [{ name = \"sandbox\", mount = \"/sandbox\" }]\n\
+                 open-url = true\npackages = [\"Six==1.17.0\"]\nscratch = [{ name = \"sandbox\", mount = \"/sandbox\" }]\n\
                  listen = [\"http://127.0.0.1:0/\", \"ws://127.0.0.1:0/\", \"stdin\"]\nui = true\n\
-                 process = true\npackages = [\"Six==1.17.0\"]\n";
+                 process = true\n";
     let grant = check_all(GREEDY, "", &needs, after, &[]);
     assert!(Capability::ALL.into_iter().all(|of| grant.has_capability(of)));
     // A capability that is granted by now needs nothing, except a UI that cannot answer yet.
@@ -67,7 +68,7 @@ fn pages_and_packages_are_proposed_one_by_one() {
 #[test]
 fn what_is_not_requested_or_taken_away_is_left_open() {
     let before = "[plugin.weather]\nstate = false\nopen-url = true\n";
-    let needs = [RefusedAccess::Capability(Capability::State), page("https://a.io/")];
+    let needs = [whole(Capability::State), page("https://a.io/")];
     let open = [
         "weather may not keep state: the policy takes \"state\" away at policy.toml:2",
         "weather may not open https://a.io/: the entry at policy.toml:3 asks a person",
@@ -92,18 +93,22 @@ fn every_refusal_of_a_capability_says_what_it_was_about() {
             {
                 let denial = grant.deny_capability(of, "read standard input");
                 let need = RefusedAccess::from_denial(grant.plugin(), &denial);
-                assert_eq!(need, Some(RefusedAccess::Capability(of)), "{denial:?}");
+                assert_eq!(need, Some(whole(of)), "{denial:?}");
             }
             let denial = grant.packages().check_version("six", "1.0").unwrap_err();
             assert_eq!(
                 RefusedAccess::from_denial(grant.plugin(), &denial),
                 Some(package("six", "1.0"))
             );
-            let denial = grant.deny_capability(Capability::OpenUrl, "open https://a.io/");
+            let denial = grant.check_page(&"https://a.io/".parse().unwrap()).unwrap_err();
             assert_eq!(
                 RefusedAccess::from_denial(grant.plugin(), &denial),
                 Some(page("https://a.io/"))
             );
         }
     }
+}
+
+fn whole(capability: Capability) -> RefusedAccess {
+    RefusedAccess::Capability { capability, item: None }
 }
