@@ -30,7 +30,7 @@
 //! # Ok::<(), sallyport_policy::SourceError>(())
 //! ```
 
-// A new capability needs a decision in every `match` over capabilities.
+// A new case of an enum needs a decision in every `match` over it.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod capability;
@@ -72,11 +72,7 @@ pub mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub use capability::{
-    Capability, CapabilityRequest, ListenAddress, ListenGrant, ListenKind, NotifyGrant,
-    OpenUrlGrant, PackagesGrant, ProcessGrant, RequestedCapability, ScheduleGrant, ScratchGrant,
-    StateGrant, UiGrant,
-};
+pub use capability::*;
 pub use check::{Installed, PolicyRemark, PolicyRemarkKind};
 pub use document::{TomlDocument, TomlItem, TomlSection};
 pub use example::RuleExampleResult;
@@ -101,6 +97,7 @@ pub use secret::{SecretGrant, SecretHeader, SecretInjection, SecretName, SecretS
 pub use settings::SettingsSchema;
 pub use source::{HintedError, SourceError, SourceLocation};
 pub use tier::PolicyTier;
+pub use tool_pattern::{ToolPattern, ToolPatternError};
 pub use ungranted::{UngrantedRequest, UngrantedRequestKind};
 pub use unit::{ByteSize, TimeSpan};
 pub use verdict::{PolicyVerdict, RuleMatch};

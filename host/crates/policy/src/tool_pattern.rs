@@ -15,7 +15,7 @@ const EVERYTHING: &str = "*";
 /// The tools of a rule, written `PLUGIN.TOOL`. Either half may contain wildcards; a single `*`
 /// matches every tool of every plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ToolPattern {
+pub struct ToolPattern {
     plugin: ToolNamePattern,
     tool: ToolNamePattern,
 }
@@ -31,7 +31,7 @@ struct ToolNamePattern {
 /// Why a text is not a tool pattern.
 #[derive(Debug, thiserror::Error)]
 #[error("{source}")]
-pub(crate) struct ToolPatternError {
+pub struct ToolPatternError {
     source: NameError,
     hint: String,
 }
@@ -95,7 +95,8 @@ impl ToolPattern {
         self
     }
 
-    pub(crate) fn matches(&self, tool: &ToolId) -> bool {
+    /// Whether the pattern matches a tool.
+    pub fn matches(&self, tool: &ToolId) -> bool {
         self.plugin.matches(tool.plugin.as_str()) && self.tool.matches(tool.tool.as_str())
     }
 
