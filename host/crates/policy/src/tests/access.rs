@@ -110,14 +110,14 @@ fn a_verdict_about_a_request_says_what_it_is_about() {
     let request = "PUT https://api.example.com/v1/a?token=secret#x";
     let verdict = access(ENTRIES, request, &json!({}));
     let what = "PUT https://api.example.com/v1/a".to_owned();
-    assert_eq!(verdict.subject, ApprovalSubject::Access { what });
+    assert_eq!(verdict.subject(), ApprovalSubject::Access { what });
     assert_eq!(verdict.reason, "no rule for it; entry at policy.toml:2");
     let denial = verdict.to_denial(&tool("weather.get"));
-    assert_eq!(denial.what, "weather may not PUT https://api.example.com/v1/a");
+    assert_eq!(denial.subject.to_string(), "weather may not PUT https://api.example.com/v1/a");
     assert!(denial.nobody_to_ask);
     let fix = "[[rule]]\ntool = \"weather.get\"\nnet = \"PUT https://api.example.com/v1/a\"\n\
                decision = \"allow\"\n";
-    assert_eq!(denial.fix.as_deref(), Some(fix));
+    assert_eq!(denial.fix_toml(), Some(fix));
 }
 
 #[test]

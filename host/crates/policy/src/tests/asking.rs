@@ -94,7 +94,7 @@ fn a_fix_keeps_the_decision() {
     let private = "{ allow = \"GET https://intern.example/\", to-private = true, \
                    range = \"10.0.0.0/8\", decision = \"ask\" }";
     let grant = net_grant(&format!("[{entry}, {private}]"));
-    let fix = send(&grant, "GET https://api.example.com/v2").unwrap_err().fix.unwrap();
+    let fix = send(&grant, "GET https://api.example.com/v2").unwrap_err().fix.unwrap().toml;
     assert!(fix.contains(&format!("net = [{entry}, {private}, ")), "{fix}");
 }
 
@@ -121,7 +121,7 @@ fn an_entry_that_denies_may_name_any_host() {
         let grant = net_grant(&format!("[{all}, {{ deny = '{deny}' }}]"));
         for url in denied {
             let denial = send(&grant, &format!("GET {url}")).expect_err(deny);
-            assert_eq!(denial.why, "denied by policy.toml:2", "{deny} {url}");
+            assert_eq!(denial.reason.to_string(), "denied by policy.toml:2", "{deny} {url}");
         }
         for url in allowed {
             assert_eq!(send(&grant, &format!("GET {url}")), Ok(()), "{deny} {url}");

@@ -76,9 +76,9 @@ fn a_refused_call_says_which_rule_would_allow_it() {
     let id = tool("weather.get");
     let denial = verdict(&policy(text), &grant, "weather.get").to_denial(&id);
     assert!(denial.nobody_to_ask);
-    assert_eq!(denial.what, "weather.get may not be called");
-    assert_eq!(denial.why, "no rule for it, and weather can reach the network");
-    let fix = denial.fix.unwrap();
+    assert_eq!(denial.subject.to_string(), "weather.get may not be called");
+    assert_eq!(denial.reason.to_string(), "no rule for it, and weather can reach the network");
+    let fix = denial.fix.unwrap().toml;
     assert_eq!(fix, "[[rule]]\ntool = \"weather.get\"\ndecision = \"allow\"\n");
     let fixed = policy(&format!("{text}\n{fix}"));
     assert_eq!(decide(&fixed, &grant, "weather.get").0, Allow);
@@ -91,7 +91,7 @@ fn a_call_that_a_rule_refused_has_no_other_fix_than_that_rule() {
         let policy = policy(&format!("[[rule]]\ntool = 'weather.get'\ndecision = '{decision}'"));
         let id = tool("weather.get");
         let denial = verdict(&policy, &grant("", ""), "weather.get").to_denial(&id);
-        assert_eq!(denial.why, "rule at policy.toml:1");
+        assert_eq!(denial.reason.to_string(), "rule at policy.toml:1");
         assert_eq!((denial.fix, denial.nobody_to_ask), (None, nobody_to_ask));
     }
 }

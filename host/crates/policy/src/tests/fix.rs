@@ -4,7 +4,7 @@ use sallyport_contract::{Decision, Denial};
 use serde_json::Map;
 use url::Url;
 
-use super::{GREEDY, decide, grant, manifest, policy, reaches, send};
+use super::{GREEDY, decide, deny_address, grant, manifest, policy, reaches, send};
 use crate::{
     FsAccess::{self, Read, ReadWrite},
     Grant,
@@ -12,7 +12,7 @@ use crate::{
 
 /// The grant under the policy that a refusal proposes, which replaces the previous one.
 fn fixed(denial: &Denial, requests: &str) -> Grant {
-    policy(denial.fix.as_deref().unwrap()).effective_grant(&manifest(requests), &Map::new())
+    policy(denial.fix_toml().unwrap()).effective_grant(&manifest(requests), &Map::new())
 }
 
 #[test]
@@ -42,9 +42,9 @@ limits = {{ time = \"10s\", memory = \"64MiB\" }}\n{rule}"),
     ];
     for (text, why, fix) in rows {
         let denial = send(&grant(text, requests), &format!("{api}?q=1")).unwrap_err();
-        assert_eq!(denial.what, format!("weather may not {api}"));
-        assert_eq!(denial.why, why);
-        assert_eq!(denial.fix.as_deref(), Some(fix.as_str()));
+        assert_eq!(denial.subject.to_string(), format!("weather may not {api}"));
+        assert_eq!(denial.reason.to_string(), why);
+        assert_eq!(denial.fix_toml(), Some(fix.as_str()));
         let fixed = fixed(&denial, requests);
         for request in [api, geo] {
             assert_eq!(send(&fixed, request), Ok(()), "{fix}");
@@ -74,7 +74,7 @@ fn the_proposed_text_includes_the_secret_that_the_service_asks_for() {
     for (text, secret, is_sent, source) in rows {
         let requests = format!("{net}\n{secret}");
         let denial = send(&grant(text, &requests), "POST https://api.example.com/v1").unwrap_err();
-        let fix = denial.fix.as_deref().unwrap();
+        let fix = denial.fix_toml().unwrap();
         assert_eq!(fix.contains(entry), is_sent, "{fix}");
         assert_eq!(fix.contains("[secret.key]"), source.is_some(), "{fix}");
         assert!(fix.ends_with(source.unwrap_or_default()), "{fix}");
@@ -89,7 +89,7 @@ fn the_proposed_text_includes_the_secret_that_the_service_asks_for() {
 fn one_paste_lets_a_tool_run_where_nobody_can_be_asked() {
     let requests = "[[request.net]]\nallow = 'GET https://api.example.com/**'\nwhy = 'w'";
     let denial = send(&grant("", requests), "GET https://api.example.com/").unwrap_err();
-    let policy = policy(&denial.fix.clone().unwrap());
+    let policy = policy(&denial.fix.clone().unwrap().toml);
     let grant = fixed(&denial, requests);
     assert_eq!(decide(&policy, &grant, "weather.get").0, Decision::Allow);
     assert_eq!(decide(&policy, &grant, "weather2.get").0, Decision::Ask);
@@ -120,7 +120,7 @@ fn hosts_that_are_private_by_nature_are_granted_as_such() {
         let request = format!("GET {base}/x");
         let denial = send(&grant("", &requests), &request).unwrap_err();
         let line = format!("net = [{entry}]");
-        assert_eq!(denial.fix.as_ref().unwrap().lines().nth(1), Some(line.as_str()));
+        assert_eq!(denial.fix_toml().unwrap().lines().nth(1), Some(line.as_str()));
         assert!(reaches(&fixed(&denial, &requests), &request, addr), "{line}");
     }
 }
@@ -137,7 +137,7 @@ fn what_the_manifest_does_not_request_cannot_be_fixed_by_policy() {
     ];
     for (request, why) in rows {
         let denial = send(&grant("", requests), request).unwrap_err();
-        assert_eq!((denial.why.as_str(), denial.fix), (why, None), "{request}");
+        assert_eq!((denial.reason.to_string().as_str(), denial.fix), (why, None), "{request}");
     }
 }
 
@@ -146,10 +146,14 @@ fn what_the_manifest_does_not_request_cannot_be_fixed_by_policy() {
 fn check_address(net: &str, request: &str, addr: &str, want: &str) {
     let before = grant(&format!("[plugin.weather]\nnet = {net}"), GREEDY);
     assert!(!reaches(&before, request, addr));
-    let denial = before.deny_address(request, addr.parse().unwrap());
-    assert_eq!(denial.what, format!("weather may not {request}"));
-    assert!(denial.why.ends_with("is not a public address"), "{}", denial.why);
-    let fix = denial.fix.clone().unwrap();
+    let denial = deny_address(&before, request, addr.parse().unwrap());
+    assert_eq!(denial.subject.to_string(), format!("weather may not {request}"));
+    assert!(
+        denial.reason.to_string().ends_with("is not a public address"),
+        "{}",
+        denial.reason.to_string()
+    );
+    let fix = denial.fix.clone().unwrap().toml;
     assert_eq!(fix.lines().nth(1), Some(format!("net = [{want}]").as_str()));
     assert!(fix.ends_with("decision = \"allow\"\n"), "{fix}");
     assert!(reaches(&fixed(&denial, GREEDY), request, addr), "{fix}");
@@ -175,9 +179,9 @@ fn an_address_that_a_name_led_to_is_not_offered_to_be_granted() {
     ];
     for (net, request, addr) in rows {
         let grant = grant(&format!("[plugin.weather]\nnet = {net}"), GREEDY);
-        let denial = grant.deny_address(request, addr.parse().unwrap());
+        let denial = deny_address(&grant, request, addr.parse().unwrap());
         assert_eq!(denial.fix, None, "{net}");
-        assert!(denial.why.contains("to-private"), "{}", denial.why);
+        assert!(denial.reason.to_string().contains("to-private"), "{}", denial.reason.to_string());
     }
 }
 
@@ -187,19 +191,20 @@ fn the_refusal_of_an_address_reads_well_however_it_is_asked_for() {
     let addr = "10.1.2.3".parse().unwrap();
     let why = "intern.example is at 10.1.2.3, which is not a public address; only an entry with \
                to-private and a range of your choice reaches it";
-    for what in ["GET https://intern.example/a", "weather may not GET https://intern.example/a"] {
-        let denial = grant.deny_address(what, addr);
-        assert_eq!(denial.what, "weather may not GET https://intern.example/a");
-        assert_eq!(denial.why, why);
+    for request in ["GET https://intern.example/a", "GET https://me:pw@intern.example/a?b#c"] {
+        let denial = deny_address(&grant, request, addr);
+        assert_eq!(denial.subject.to_string(), "weather may not GET https://intern.example/a");
+        assert_eq!(denial.reason.to_string(), why);
         assert_eq!(denial.fix, None);
     }
-    for what in ["", "nonsense", "GET nonsense", "GET https://other.example/"] {
-        let denial = grant.deny_address(what, addr);
+    for request in [" data:nonsense", "non\nsense https://a.example/", "GET https://other.example/"]
+    {
+        let denial = deny_address(&grant, request, addr);
         assert_eq!(denial.fix, None);
-        assert!(denial.why.contains("not a public address"));
+        assert!(denial.reason.to_string().contains("not a public address"));
     }
-    let denial = grant.deny_address("GET http://10.1.2.3/", addr);
-    assert_eq!(denial.why, "10.1.2.3 is not a public address");
+    let denial = deny_address(&grant, "GET http://10.1.2.3/", addr);
+    assert_eq!(denial.reason.to_string(), "10.1.2.3 is not a public address");
 }
 
 struct PathRow {
@@ -306,12 +311,12 @@ fn a_refused_path_carries_the_folder_that_allows_it() {
 fn check_path(row: &PathRow) {
     let grant = grant(&format!("[plugin.weather]\n{}", row.policy), PATH_REQUESTS);
     let denial = grant.deny_path(row.path, row.wanted);
-    assert_eq!(denial.why, row.why, "{}", row.path);
+    assert_eq!(denial.reason.to_string(), row.why, "{}", row.path);
     let Some((entries, with_rule)) = row.fix else {
         assert_eq!(denial.fix, None, "{}", row.path);
         return;
     };
-    let fix = denial.fix.as_deref().unwrap();
+    let fix = denial.fix_toml().unwrap();
     assert_eq!(fix.lines().nth(1), Some(format!("fs = [{entries}]").as_str()));
     assert_eq!(fix.contains("[[rule]]"), with_rule, "{fix}");
     let path = format!("/{}", row.path.trim_start_matches('/'));
@@ -333,10 +338,10 @@ fn a_path_that_is_not_requested_cannot_be_fixed_by_policy() {
     ];
     for (text, requests, path, wanted, why) in rows {
         let denial = grant(text, requests).deny_path(path, wanted);
-        assert_eq!((denial.why.as_str(), denial.fix), (why, None), "{path}");
+        assert_eq!((denial.reason.to_string().as_str(), denial.fix), (why, None), "{path}");
     }
     let denial = grant("", "").deny_path("/x", FsAccess::ReadWrite);
-    assert_eq!(denial.what, "weather may not change /x");
+    assert_eq!(denial.subject.to_string(), "weather may not change /x");
 }
 
 #[test]
@@ -359,13 +364,13 @@ fn files_that_only_the_plugin_missed_are_granted_by_one_text() {
     let misplaced =
         "[plugin.weather]\nfs = [{ path = '/proc/meminfo', mount = '/m', access = 'read' }]";
     for policy in ["", partly, misplaced] {
-        let text = grant(policy, &requests).missing_files_fix(None, Read).unwrap();
+        let text = grant(policy, &requests).missing_files_fix(None, Read).unwrap().toml;
         assert!(!text.contains("[[rule]]"), "reading leaks nothing: {text}");
         assert_eq!(grant(&text, &requests).fs().len(), 2, "{text}");
         assert_eq!(grant(&text, &requests).missing_files_fix(None, Read), None);
     }
     let folder = "[[request.fs]]\naccess = 'read-write'\nwhy = 'w'";
-    let text = grant("", folder).missing_files_fix(Some("/notes/a"), ReadWrite).unwrap();
+    let text = grant("", folder).missing_files_fix(Some("/notes/a"), ReadWrite).unwrap().toml;
     assert_eq!(grant(&text, folder).fs()[0].guest, "/notes");
     assert_eq!(grant("", "").missing_files_fix(None, Read), None);
 }

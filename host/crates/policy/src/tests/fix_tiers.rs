@@ -2,7 +2,7 @@
 
 use serde_json::Map;
 
-use super::{manifest, reaches, send};
+use super::{deny_address, manifest, reaches, send};
 use crate::{
     FsAccess::{Read, ReadWrite},
     Grant, Policy, PolicyTier,
@@ -36,7 +36,7 @@ fn a_fix_repeats_what_the_user_granted_and_nothing_else() {
                 { allow = \"GET http://localhost:8080/**\", to-private = true }]\nenv = [\"TZ\"]\n\
                 limits = { memory = \"1MiB\" }\n\n\
                 [[rule]]\ntool = \"weather.*\"\ndecision = \"allow\"\n";
-    let fix = denial.fix.unwrap();
+    let fix = denial.fix.unwrap().toml;
     assert_eq!(fix, want);
     let after = grant(&format!("[plugin.weather]\n{A}"), &fix);
     for path in ["a/x", "b/x"] {
@@ -49,10 +49,13 @@ fn what_another_file_denies_has_no_fix() {
     let admin = "net = [{ deny = '* https://*/b/**' }]";
     let user = "net = ['GET https://api.example.com/**']";
     let denial = send(&table_grant(admin, user), "GET https://api.example.com/b/x").unwrap_err();
-    assert_eq!((denial.why.as_str(), denial.fix), ("denied by admin:2", None));
+    assert_eq!((denial.reason.to_string().as_str(), denial.fix), ("denied by admin:2", None));
     let admin = "fs = [{ path = '/w', access = 'read', deny = ['**/.env'] }]";
     let denial = table_grant(admin, "").deny_path("/w/.env", Read);
-    assert_eq!((denial.why.as_str(), denial.fix), ("denied by \"**/.env\" at admin:2", None));
+    assert_eq!(
+        (denial.reason.to_string().as_str(), denial.fix),
+        ("denied by \"**/.env\" at admin:2", None)
+    );
 }
 
 #[test]
@@ -63,18 +66,21 @@ fn a_folder_of_another_file_cannot_be_widened() {
     let rows = [(reads, elsewhere, "admin", false), (elsewhere, reads, "user", true)];
     for (admin, user, file, fixed) in rows {
         let denial = table_grant(admin, user).deny_path("/w/x", ReadWrite);
-        assert_eq!((denial.why.as_str(), denial.fix.is_some()), (why(file).as_str(), fixed));
+        assert_eq!(
+            (denial.reason.to_string().as_str(), denial.fix.is_some()),
+            (why(file).as_str(), fixed)
+        );
     }
     // If both files have the same entry, the administrator's counts.
     let denial = table_grant(reads, reads).deny_path("/w/x", ReadWrite);
-    assert_eq!((denial.why.as_str(), denial.fix), (why("admin").as_str(), None));
+    assert_eq!((denial.reason.to_string().as_str(), denial.fix), (why("admin").as_str(), None));
 }
 
 /// The administrator's mount conflicts with the one that is usually proposed.
 #[test]
 fn a_new_folder_finds_its_place_beside_those_of_another_file() {
     let admin = "fs = [{ path = '/srv', access = 'read', mount = '/data/a' }]";
-    let fix = table_grant(admin, "").deny_path("/data/b/x", Read).fix.unwrap();
+    let fix = table_grant(admin, "").deny_path("/data/b/x", Read).fix.unwrap().toml;
     assert!(fix.contains("mount = \"/data/b/x\""), "{fix}");
     grant(&format!("[plugin.weather]\n{admin}"), &fix);
 }
@@ -89,8 +95,8 @@ fn an_address_behind_another_files_entry_is_granted_by_an_entry_beside_it() {
     ];
     for (admin, user, before) in rows {
         let request = "GET http://localhost:8080/x";
-        let denial = table_grant(admin, user).deny_address(request, "127.0.0.1".parse().unwrap());
-        let fix = denial.fix.unwrap();
+        let denial = deny_address(&table_grant(admin, user), request, "127.0.0.1".parse().unwrap());
+        let fix = denial.fix.unwrap().toml;
         assert!(fix.contains(&format!("net = [{before}{entry}]\n")), "{fix}");
         let after = grant(&format!("[plugin.weather]\n{admin}"), &fix);
         assert!(reaches(&after, request, "127.0.0.1"));
@@ -102,8 +108,8 @@ fn a_secret_of_another_file_is_not_repeated() {
     let admin = "[plugin.weather]\nsecrets = [{ name = 'key', to = 'https://a.io', header = 'X' }]
                  [secret.key]\nenv = 'KEY'";
     let denial = grant(admin, "").deny_secret("key");
-    assert_eq!(denial.why, "its policy has it sent with requests only");
-    let fix = denial.fix.unwrap();
+    assert_eq!(denial.reason.to_string(), "its policy has it sent with requests only");
+    let fix = denial.fix.unwrap().toml;
     assert!(fix.starts_with("[plugin.weather]\nsecrets = [{ name = \"key\", reveal = true }]\n"));
     assert!(!fix.contains("[secret."), "{fix}");
     assert_eq!(grant(admin, &fix).secrets().len(), 2);

@@ -71,7 +71,7 @@ fn passes(rule: &str) -> bool {
     let call = policy.decide_call(&question, &grant).decision;
     let access = policy.decide_access(&question, &grant, "GET", &url, &permit).decision;
     let page = Url::parse("https://www.example.com/a").unwrap();
-    let page = policy.decide_open_url(&question, &grant, &page).decision;
+    let page = policy.decide_page(&question, &grant, &page).decision;
     call.max(access).max(page) == Decision::Allow
 }
 

@@ -4,7 +4,7 @@ use sallyport_contract::PluginName;
 use serde_json::Map;
 use url::Url;
 
-use super::{GREEDY, grant, manifest, net_grant, parse_policy, send};
+use super::{GREEDY, deny_address, grant, manifest, net_grant, parse_policy, send};
 use crate::{FsAccess, Grant, Manifest, Policy};
 
 const NET: &str = "['GET https://api.example.com/v1/**']";
@@ -22,7 +22,7 @@ fn check_denied(rows: &[(&str, &str)]) {
         };
         match grant.net().check_request(method, &url) {
             Ok(_) => panic!("{request:?} passes as {url}"),
-            Err(denial) => assert_eq!(denial.why, *why, "{request:?} as {url}"),
+            Err(denial) => assert_eq!(denial.reason.to_string(), *why, "{request:?} as {url}"),
         }
     }
 }
@@ -126,8 +126,8 @@ fn paths_that_mean_another_one() {
     ]);
     let long = format!("GET https://api.example.com/v1/{}", "a".repeat(20_000));
     let denial = send(&net_grant(NET), &long).unwrap_err();
-    assert_eq!(denial.why, "the URL is longer than 16384 bytes");
-    assert!(denial.what.chars().count() < 400, "{}", denial.what);
+    assert_eq!(denial.reason.to_string(), "the URL is longer than 16384 bytes");
+    assert!(denial.subject.to_string().chars().count() < 400, "{}", denial.subject.to_string());
 }
 
 /// 38: the parser drops tabs and line breaks; the rest is checked and dialled.
@@ -166,11 +166,15 @@ fn refusals_show_neither_secrets_nor_control_characters() {
     let grant = net_grant(NET);
     let denial =
         send(&grant, "G\x1b[2J https://me:pw@api.example.com/x?token=secret#frag").unwrap_err();
-    assert_eq!(denial.what, "weather may not G\\u{1b}[2J https://api.example.com/x");
+    assert_eq!(denial.subject.to_string(), "weather may not G\\u{1b}[2J https://api.example.com/x");
     let denial = grant.deny_path("/a\x1b]0;x\u{202e}", FsAccess::Read);
-    assert_eq!(denial.what, "weather may not read /a\\u{1b}]0;x\\u{202e}");
-    let denial = grant.deny_address("GET https://a.example/\u{202e}x", "10.0.0.1".parse().unwrap());
-    assert_eq!(denial.what, "weather may not GET https://a.example/\\u{202e}x");
+    assert_eq!(denial.subject.to_string(), "weather may not read /a\\u{1b}]0;x\\u{202e}");
+    let denial =
+        deny_address(&grant, "G\u{202e}T https://a.example/\u{202e}x", "10.0.0.1".parse().unwrap());
+    assert_eq!(
+        denial.subject.to_string(),
+        "weather may not G\\u{202e}T https://a.example/%E2%80%AEx"
+    );
 }
 
 /// 35

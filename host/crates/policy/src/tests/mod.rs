@@ -178,3 +178,9 @@ fn check_error<T: std::fmt::Debug>(parsed: Result<T, SourceError>, want: &str, h
     assert_eq!(error.to_string(), want);
     assert_eq!(error.hint.as_deref().unwrap_or_default(), hint, "{want}");
 }
+
+/// The refusal of an address, for a request as `METHOD URL`.
+fn deny_address(grant: &Grant, request: &str, addr: IpAddr) -> Denial {
+    let (method, url) = request.split_once(' ').unwrap();
+    grant.deny_address(method, &Url::parse(url).unwrap(), addr)
+}

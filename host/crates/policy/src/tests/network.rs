@@ -216,7 +216,7 @@ fn a_denying_entry_beats_every_allowing_one() {
         assert_eq!(send(&grant, request).is_ok(), allowed, "{request}");
     }
     let denial = send(&grant, "GET https://api.example.com/s/a").unwrap_err();
-    assert_eq!((denial.why.as_str(), denial.fix), ("denied by policy.toml:2", None));
+    assert_eq!((denial.reason.to_string().as_str(), denial.fix), ("denied by policy.toml:2", None));
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn both_keys_are_needed() {
         ("POST https://api.example.com/v1/a", Some("its manifest does not request it")),
     ];
     for (request, why) in rows {
-        let refused = send(&grant, request).err().map(|denial| denial.why);
+        let refused = send(&grant, request).err().map(|denial| denial.reason.to_string());
         assert_eq!(refused.as_deref(), why, "{request}");
     }
     assert_eq!(grant.permission_lines(), ["GET https://api.example.com/v1/a"]);

@@ -165,7 +165,7 @@ proptest! {
         let entries = entries.trim_matches([',', ' ']);
         let asked = requests(&asked);
         let grant = grant(&format!("[plugin.weather]\nnet = [{entries}]"), &asked);
-        if let Some(fix) = send(&grant, &request).err().and_then(|denial| denial.fix) {
+        if let Some(fix) = send(&grant, &request).err().and_then(|denial| denial.fix_toml().map(str::to_owned)) {
             let fixed = policy(&fix).effective_grant(&manifest(&asked), &Map::new());
             prop_assert_eq!(send(&fixed, &request), Ok(()), "{}", fix);
         }
@@ -185,6 +185,6 @@ proptest! {
             let _ = crate::Manifest::parse("plugin.toml", text);
         }
         let denied = grant("", super::GREEDY).deny_path(&text, crate::FsAccess::Read);
-        prop_assert!(denied.fix.is_none_or(|fix| super::parse_policy(&fix).is_ok()));
+        prop_assert!(denied.fix_toml().is_none_or(|fix| super::parse_policy(fix).is_ok()));
     }
 }

@@ -206,8 +206,8 @@ proptest! {
     ) {
         let message = message.filter(|message| !message.trim().is_empty());
         let (net, decision) = (Some("GET https://a.io/x".to_owned()), Decision::Deny);
-        let (tool, open_url) = (tool.to_owned(), None);
-        let text = crate::RuleText { tool, net, open_url, digest, decision, message };
+        let (tool, page) = (tool.to_owned(), None);
+        let text = crate::RuleText { tool, net, page, digest, decision, message };
         prop_assert!(Policy::from_user_file("p.toml", &text.to_string(), None).is_ok(), "{}", text);
     }
 

@@ -241,12 +241,12 @@ proptest! {
         let Some(before) = of_user(&user) else { return Ok(()) };
         let (method, url) = request.split_once(' ').unwrap();
         let refused = before.net().check_request(method, &Url::parse(url).unwrap()).err();
-        if let Some(fix) = refused.and_then(|denial| denial.fix) {
+        if let Some(fix) = refused.and_then(|denial| denial.fix_toml().map(str::to_owned)) {
             let after = of_user(&fix);
             prop_assert!(after.is_some_and(|g| outcome(&g, &request) < Decision::Deny), "{}", fix);
         }
         let guest = format!("/-w/{}", file.display());
-        if let Some(fix) = before.deny_path(&guest, FsAccess::ReadWrite).fix {
+        if let Some(fix) = before.deny_path(&guest, FsAccess::ReadWrite).fix_toml().map(str::to_owned) {
             prop_assert!(of_user(&fix).is_some(), "{}", fix);
         }
     }
@@ -310,6 +310,6 @@ proptest! {
         prop_assert_eq!(shows(&grant, &Path::new("/w").join(&file)), !hidden);
         let guest = Path::new("/w").join(&file);
         let denial = grant.deny_path(guest.to_str().unwrap(), FsAccess::Read);
-        prop_assert_eq!(denial.why.starts_with("denied by"), hidden);
+        prop_assert_eq!(denial.reason.to_string().starts_with("denied by"), hidden);
     }
 }

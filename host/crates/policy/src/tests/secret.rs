@@ -350,9 +350,9 @@ fn a_refused_secret_carries_the_text_that_reveals_it() {
     ];
     for (text, why, entries, needs_source) in rows {
         let denial = grant(&text, ASKS).deny_secret("pin");
-        assert_eq!(denial.what, "weather may not read the secret \"pin\"");
-        assert_eq!(denial.why, why);
-        let fix = denial.fix.unwrap();
+        assert_eq!(denial.subject.to_string(), "weather may not read the secret \"pin\"");
+        assert_eq!(denial.reason.to_string(), why);
+        let fix = denial.fix.unwrap().toml;
         assert!(fix.contains(&format!("secrets = [{}]\n", entries.join(", "))), "{fix}");
         assert_eq!(fix.ends_with(source), needs_source, "{fix}");
         let rest = if needs_source { "" } else { SOURCES };
@@ -370,8 +370,12 @@ fn what_the_manifest_does_not_ask_to_read_cannot_be_fixed() {
     ];
     for (name, why) in rows {
         let denial = grant(&text(SENT), ASKS).deny_secret(name);
-        assert_eq!((denial.why.as_str(), denial.fix), (why, None), "{name}");
-        assert!(!denial.what.contains(char::is_control), "{}", denial.what);
+        assert_eq!((denial.reason.to_string().as_str(), denial.fix), (why, None), "{name}");
+        assert!(
+            !denial.subject.to_string().contains(char::is_control),
+            "{}",
+            denial.subject.to_string()
+        );
     }
 }
 
@@ -383,7 +387,7 @@ fn a_fix_of_something_else_keeps_the_secrets() {
     let asks = format!("{ASKS}\n[[request.fs]]\naccess = 'read'\nwhy = 'w'");
     let denial =
         grant(&text(&format!("{SENT}, {READ}")), &asks).deny_path("/x", crate::FsAccess::Read);
-    let fix = denial.fix.unwrap();
+    let fix = denial.fix.unwrap().toml;
     let fixed = policy(&format!("{fix}\n{SOURCES}")).effective_grant(&manifest(&asks), &Map::new());
     assert_eq!(fixed.secrets().len(), 2, "{fix}");
     // With a secret, calls of the plugin are asked about, so the fix contains a rule.

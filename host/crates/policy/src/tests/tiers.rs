@@ -63,7 +63,7 @@ fn grants_come_from_the_administrator_and_the_user_and_a_project_takes_away() {
     assert!(send(&grant, "GET https://api.example.com/a/b").is_ok());
     assert!(send(&grant, "GET https://api.example.com/b").is_ok());
     let denial = send(&grant, "GET https://api.example.com/secret/x").unwrap_err();
-    assert_eq!(denial.why, "denied by project.toml:2");
+    assert_eq!(denial.reason.to_string(), "denied by project.toml:2");
     assert_eq!(denial.fix, None);
     assert_eq!(grant.limits().time.as_secs(), 2);
 }

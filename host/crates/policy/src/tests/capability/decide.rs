@@ -22,7 +22,7 @@ fn of(text: &str) -> (Policy, Grant) {
 
 fn open(text: &str, url: &str) -> PolicyVerdict {
     let ((policy, grant), url) = (of(text), Url::parse(url).unwrap());
-    question("weather.get", |question| policy.decide_open_url(question, &grant, &url))
+    question("weather.get", |question| policy.decide_page(question, &grant, &url))
 }
 
 fn rule(tool: &str, page: &str, decision: &str) -> String {
@@ -64,7 +64,7 @@ fn a_page_is_asked_about_unless_the_policy_says_otherwise() {
         assert_eq!((verdict.decision, verdict.reason.as_str()), (decision, reason), "{text}");
     }
     let missing = open(&allow, page);
-    let fix = missing.to_denial(&tool("weather.get")).fix.unwrap();
+    let fix = missing.to_denial(&tool("weather.get")).fix.unwrap().toml;
     assert!(fix.starts_with("[plugin.weather]\nopen-url = true\n"), "{fix}");
     assert_eq!(missing.allowing_rule(&tool("weather.get"), None), None);
     let odd = open(&format!("{OPENS}{allow}"), "javascript:alert(1)");
@@ -75,16 +75,19 @@ fn a_page_is_asked_about_unless_the_policy_says_otherwise() {
 fn always_writes_the_rule_for_that_page_and_no_other() {
     let verdict = open(OPENS, "https://a.io/x*?token=s3cret");
     assert_eq!(
-        verdict.to_denial(&tool("weather.get")).what,
+        verdict.to_denial(&tool("weather.get")).subject.to_string(),
         "weather may not open https://a.io/x*"
     );
     let rule = verdict.allowing_rule(&tool("weather.get"), Some(DIGEST)).unwrap();
-    assert_eq!((rule.open_url.as_deref(), rule.net.as_deref()), (Some("https://a.io/x%2A"), None));
+    assert_eq!((rule.page.as_deref(), rule.net.as_deref()), (Some("https://a.io/x%2A"), None));
     let text = format!("{OPENS}{rule}");
     assert_eq!(open(&text, "https://a.io/x*?other").decision, Allow);
     assert_eq!(open(&text, "https://a.io/xy").decision, Ask);
     assert_eq!(open(&text, "https://a.io:8443/x*").decision, Ask);
-    assert_eq!(verdict.to_denial(&tool("weather.get")).fix.unwrap().matches("open-url").count(), 1);
+    assert_eq!(
+        verdict.to_denial(&tool("weather.get")).fix.unwrap().toml.matches("open-url").count(),
+        1
+    );
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn a_capability_is_explained_by_its_entries() {
     check(&listen, Allow, &[6, 7], &[6], "the entry at policy.toml:6 grants it");
     let ui = explain(Capability::Ui);
     check(&ui, Deny, &[], &[], "its policy does not grant \"ui\"");
-    assert!(ui.fix.unwrap().contains("ui = true"));
+    assert!(ui.fix.unwrap().toml.contains("ui = true"));
     let bare = policy.effective_grant(&manifest(""), &Map::new());
     let unasked = policy.explain_capability(&bare, Capability::State);
     check(&unasked, Deny, &[2], &[], "its manifest does not request \"state\"");
@@ -64,10 +64,10 @@ fn a_page_and_a_call_are_explained_by_what_decided() {
     let (id, arguments, context) = (tool("weather.get"), json!({}), ToolCallContext::default());
     let question =
         PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
-    let page = |url: &str| policy.explain_open_url(&question, &grant, &Url::parse(url).unwrap());
+    let page = |url: &str| policy.explain_page(&question, &grant, &Url::parse(url).unwrap());
     let asks = page("https://a.io/x");
     check(&asks, Ask, &[4], &[4], "no rule for it; entry at policy.toml:4");
-    assert!(asks.fix.unwrap().contains("open-url = \"https://a.io/x\""));
+    assert!(asks.fix.unwrap().toml.contains("open-url = \"https://a.io/x\""));
     let denied = page("https://a.io/secret/x");
     check(&denied, Deny, &[4, 9], &[9], "rule at policy.toml:9");
     assert_eq!(denied.steps[1].text, "rule deny weather.* for opening https://a.io/secret/**");

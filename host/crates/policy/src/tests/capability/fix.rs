@@ -14,7 +14,7 @@ use crate::{Capability, Grant, Policy, PolicyTier};
 
 /// The grant under the policy that a refusal proposes, which replaces the previous one.
 fn fixed(denial: &Denial, asks: &str) -> Grant {
-    let fix = denial.fix.as_deref().unwrap_or_else(|| panic!("{denial:?}"));
+    let fix = denial.fix_toml().unwrap_or_else(|| panic!("{denial:?}"));
     policy(fix).effective_grant(&manifest(asks), &Map::new())
 }
 
@@ -22,9 +22,9 @@ fn fixed(denial: &Denial, asks: &str) -> Grant {
 #[track_caller]
 fn check(before: &str, asks: &str, of: Capability, why: &str, fix: Option<&str>) {
     let denial = grant(before, asks).deny_capability(of, "do it");
-    assert_eq!(denial.what, "weather may not do it");
-    assert_eq!(denial.why, why);
-    assert_eq!(denial.fix.as_deref(), fix, "{before}");
+    assert_eq!(denial.subject.to_string(), "weather may not do it");
+    assert_eq!(denial.reason.to_string(), why);
+    assert_eq!(denial.fix_toml(), fix, "{before}");
     assert!(!denial.nobody_to_ask);
 }
 
@@ -103,13 +103,13 @@ fn what_another_file_takes_away_is_not_offered() {
     };
     let denial = files(["[plugin.weather]\nprocess = false", ""])
         .deny_capability(Capability::Process, "run");
-    assert_eq!(denial.why, "the policy takes \"process\" away at admin:2");
+    assert_eq!(denial.reason.to_string(), "the policy takes \"process\" away at admin:2");
     assert_eq!(denial.fix, None);
     let grant = files(["[plugin.weather]\nprocess = { unwalled = false }", ""]);
     assert_eq!(grant.deny_unsandboxed("run").fix, None);
     // The administrator's grants stay in the administrator's file.
     let grant = files(["[plugin.weather]\nstate = { quota = 7 }", ""]);
-    let fix = grant.deny_capability(Capability::Schedule, "set a timer").fix.unwrap();
+    let fix = grant.deny_capability(Capability::Schedule, "set a timer").fix.unwrap().toml;
     assert_eq!(fix, "[plugin.weather]\nschedule = true\n");
 }
 
@@ -118,12 +118,12 @@ fn a_program_without_walls_is_told_what_lets_it_run() {
     let asks = request(Capability::Process);
     let denial =
         grant("[plugin.weather]\nprocess = { network = true }", &asks).deny_unsandboxed("run");
-    assert_eq!(denial.what, "weather may not run");
-    let fix = denial.fix.as_deref().unwrap();
+    assert_eq!(denial.subject.to_string(), "weather may not run");
+    let fix = denial.fix_toml().unwrap();
     assert!(fix.contains("process = { network = true, unwalled = true }"), "{fix}");
     assert!(fixed(&denial, &asks).process().unwrap().unsandboxed);
     let denial = grant("", &asks).deny_unsandboxed("run");
-    assert_eq!(denial.why, "its policy does not grant \"process\"");
+    assert_eq!(denial.reason.to_string(), "its policy does not grant \"process\"");
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn a_refused_package_carries_the_entry_that_allows_it() {
         grant(policy, asks).packages().check_version(name, version).unwrap_err()
     };
     let denial = refused("[plugin.weather]\npackages = ['six']", &asks, "A_b", "1.0");
-    assert_eq!(denial.what, "weather may not fetch the package A_b==1.0");
-    assert_eq!(denial.why, "no grant covers it");
-    assert!(denial.fix.as_ref().unwrap().contains("packages = [\"six\", \"a-b==1.0\"]"));
+    assert_eq!(denial.subject.to_string(), "weather may not fetch the package A_b==1.0");
+    assert_eq!(denial.reason.to_string(), "no grant covers it");
+    assert!(denial.fix_toml().unwrap().contains("packages = [\"six\", \"a-b==1.0\"]"));
     assert!(fixed(&denial, &asks).packages().check_version("A_b", "1.0").is_ok());
     assert!(fixed(&denial, &asks).packages().check_version("a-b", "1.1").is_err());
     let rows = [
@@ -151,8 +151,8 @@ fn a_refused_package_carries_the_entry_that_allows_it() {
         (refused("", &asks, "../six", "1\n[x]"), "it is not the name and version of a package"),
     ];
     for (denial, why) in rows {
-        assert_eq!((denial.why.as_str(), denial.fix), (why, None));
-        assert!(!denial.what.contains('\n'));
+        assert_eq!((denial.reason.to_string().as_str(), denial.fix), (why, None));
+        assert!(!denial.subject.to_string().contains('\n'));
     }
 }
 
@@ -162,9 +162,9 @@ fn a_refused_page_carries_the_entry_that_allows_it() {
     let url = Url::parse("https://a.io/x*?q=secret").unwrap();
     let before = "[plugin.weather]\nopen-url = { allow = ['https://b.io/**'], decision = 'allow' }";
     let denial = grant(before, &asks).open_url().unwrap().check_url(&url).unwrap_err();
-    assert_eq!(denial.what, "weather may not open https://a.io/x*");
+    assert_eq!(denial.subject.to_string(), "weather may not open https://a.io/x*");
     let want = "[plugin.weather]\nopen-url = { allow = [\"https://b.io/**\", \"https://a.io/x%2A\"], decision = \"allow\" }\n";
-    assert_eq!(denial.fix.as_deref(), Some(want));
+    assert_eq!(denial.fix_toml(), Some(want));
     assert!(fixed(&denial, &asks).open_url().unwrap().check_url(&url).is_ok());
     for odd in ["https://me@a.io/", "file:///x", "https://a.io/a%2fb"] {
         let denial = grant(before, &asks).open_url().unwrap().check_url(&Url::parse(odd).unwrap());
@@ -184,7 +184,7 @@ fn a_list_that_is_full_is_not_offered_to_grow() {
     let packages: Vec<_> = (0..1000).map(|index| format!("'p{index}'")).collect();
     let text = format!("[plugin.weather]\npackages = [{}]", packages.join(", "));
     let denial = super::grant(&text, GREEDY).packages().check_version("six", "1").unwrap_err();
-    assert_eq!((denial.why.as_str(), denial.fix), ("no grant covers it", None));
+    assert_eq!((denial.reason.to_string().as_str(), denial.fix), ("no grant covers it", None));
 }
 
 /// Lines of a plugin's table that never conflict.
@@ -213,7 +213,7 @@ proptest! {
         let before = grant(&format!("[plugin.weather]\n{}\n{rule}", lines.join("\n")), &asks);
         for of in Capability::ALL {
             let denial = before.deny_capability(of, of.as_str());
-            let Some(fix) = &denial.fix else { continue };
+            let Some(fix) = denial.fix_toml() else { continue };
             let after = fixed(&denial, &asks);
             let added: Vec<_> =
                 held(&after).into_iter().filter(|other| !before.has_capability(*other)).collect();

@@ -189,7 +189,7 @@ fn a_script_asks_to_run_and_for_what_its_operator_names() {
     assert_eq!(held(&grant), [Capability::Process]);
     assert_eq!((grant.env(), grant.fs().len()), (&["HOME".to_owned()][..], 1));
     assert_eq!(policy("").effective_grant(&script, &Map::new()).permission_lines(), [""; 0]);
-    assert!(grant.deny_unsandboxed("run").fix.unwrap().contains("unwalled = true"));
+    assert!(grant.deny_unsandboxed("run").fix.unwrap().toml.contains("unwalled = true"));
 }
 
 #[test]
