@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use reqwest::Url;
 use sallyport_contract::Secret;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::chat::TokenPrice;
 
@@ -26,16 +28,19 @@ pub enum ProviderProtocol {
 }
 
 /// How a model calls tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum ToolCallingMode {
     /// With the function calling of the protocol.
+    #[default]
     Native,
     /// With plain JSON in its text, for models without function calling.
     Json,
 }
 
 /// How long a model should think before it answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum ReasoningEffort {
     /// As little as the model can.
     Low,

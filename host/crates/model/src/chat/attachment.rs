@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use data_encoding::BASE64;
 use sallyport_contract::text;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// A file for the model to read. Cloning shares the bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileAttachment {
     /// The file's name, without its folder.
     pub name: String,

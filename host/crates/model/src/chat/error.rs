@@ -2,8 +2,13 @@
 
 use std::{borrow::Cow, time::Duration};
 
+use sallyport_contract::{PolicyFix, milliseconds};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Why there is no answer. The messages are for the user; no message contains a key.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ModelError {
     /// The provider did not accept the key, or there is none.
     #[error("{provider} refused the credentials: {message}")]
@@ -27,6 +32,8 @@ pub enum ModelError {
         /// The provider that did not answer in time.
         provider: String,
         /// The timeout.
+        #[serde(rename = "time_ms", with = "milliseconds")]
+        #[schemars(with = "u64")]
         time: Duration,
     },
     /// The conversation is longer than the model's context.
@@ -53,6 +60,13 @@ pub enum ModelError {
         /// The provider's message.
         message: String,
         /// How long to wait, if the provider states it.
+        #[serde(
+            default,
+            rename = "retry_after_ms",
+            with = "milliseconds::option",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[schemars(with = "Option<u64>")]
         retry_after: Option<Duration>,
     },
     /// The provider answered with an error.
@@ -65,6 +79,13 @@ pub enum ModelError {
         /// The provider's message.
         message: String,
         /// How long to wait before the next request, if the provider states it.
+        #[serde(
+            default,
+            rename = "retry_after_ms",
+            with = "milliseconds::option",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[schemars(with = "Option<u64>")]
         retry_after: Option<Duration>,
     },
     /// The answer was cut off or violates the protocol.
@@ -98,8 +119,13 @@ pub enum ModelError {
         provider: String,
         /// What was denied, and why.
         message: String,
-        /// The policy text that would allow it; for the user alone.
-        fix: Option<String>,
+        /// The change to the policy that would allow it; for the user alone.
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            deserialize_with = "sallyport_contract::fix::read_fix"
+        )]
+        fix: Option<Box<PolicyFix>>,
         /// True if the user would have been asked but no user was connected.
         nobody_to_ask: bool,
     },

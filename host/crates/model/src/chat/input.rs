@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use sallyport_contract::services::InputOrigin;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::FileAttachment;
@@ -18,7 +19,7 @@ pub const QUOTE_MARK: &str = "| ";
 const LABEL_CHARS_MAX: usize = 80;
 
 /// One input, with its attachments.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserInputMessage {
     /// The text.
     pub text: String,

@@ -8,7 +8,8 @@ mod price;
 
 use std::time::Duration;
 
-use sallyport_contract::{BoxFuture, ToolDescriptor, mangle::model_tool_name};
+use sallyport_contract::{BoxFuture, ToolDescriptor, mangle::model_tool_name, milliseconds};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ pub use omitted_content::OmittedContent;
 pub use price::{TokenCost, TokenPrice};
 
 /// One message of a conversation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "kebab-case")]
 pub enum ChatMessage {
     /// The instructions to the model.
@@ -43,7 +44,7 @@ impl ChatMessage {
 }
 
 /// A model's answer: text, calls, or both.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AssistantMessage {
     /// Text for the user; may be empty.
     pub text: String,
@@ -56,7 +57,7 @@ pub struct AssistantMessage {
 
 /// A message in the form of one provider. Only the adapter that made it reads it, and only for the
 /// model that wrote it, because one model's signatures mean nothing to another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpaqueMessage {
     /// The protocol and the model: `anthropic/claude-sonnet-4-5`.
     pub origin: String,
@@ -65,7 +66,7 @@ pub struct OpaqueMessage {
 }
 
 /// One call as the model wrote it. Nothing in it has been checked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCallRequest {
     /// The provider's id of the call; made up by the adapter if the provider gives none.
     pub id: String,
@@ -76,7 +77,7 @@ pub struct ModelCallRequest {
 }
 
 /// The result of one call, as the model receives it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResultMessage {
     /// Id of the [`ModelCallRequest`] that this answers.
     pub call_id: String,
@@ -89,7 +90,7 @@ pub struct ToolResultMessage {
 }
 
 /// A tool as a model sees it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelToolDefinition {
     /// A name that every provider accepts: `[A-Za-z_][A-Za-z0-9_-]{0,63}`.
     pub name: String,
@@ -123,18 +124,20 @@ pub struct ModelRequest<'a> {
 }
 
 /// A model's reply to a request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelReply {
     /// The message to append to the conversation.
     pub message: AssistantMessage,
     /// Why the model stopped.
     pub finish: FinishReason,
     /// Tokens used, if the provider reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
 }
 
 /// Why a model stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum FinishReason {
     /// The answer is complete.
     Stop,
@@ -149,7 +152,7 @@ pub enum FinishReason {
 }
 
 /// Tokens of one exchange.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenUsage {
     /// Tokens read, including those read from and written to a cache.
     pub input_tokens: u64,
@@ -167,12 +170,21 @@ pub struct TokenUsage {
 }
 
 /// A piece of an answer while it arrives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
 pub enum ReplyDelta {
     /// Text for the user.
-    Text(String),
+    #[serde(rename = "text-delta")]
+    Text {
+        /// The piece.
+        text: String,
+    },
     /// The model's thinking.
-    Reasoning(String),
+    #[serde(rename = "reasoning-delta")]
+    Reasoning {
+        /// The piece.
+        text: String,
+    },
     /// The model has begun to write a call.
     CallBegun {
         /// The function name, as the model wrote it.
@@ -183,12 +195,26 @@ pub enum ReplyDelta {
         /// The number of the next attempt, from 2.
         attempt: u32,
         /// How long until the next attempt.
+        #[serde(rename = "wait_ms", with = "milliseconds")]
+        #[schemars(with = "u64")]
         wait: Duration,
         /// The reason, for the user.
         reason: String,
     },
     /// The model is asked without something that its provider does not accept.
     LeftOut(OmittedContent),
+}
+
+impl ReplyDelta {
+    /// Creates a piece of text for the user.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    /// Creates a piece of the model's thinking.
+    pub fn reasoning(text: impl Into<String>) -> Self {
+        Self::Reasoning { text: text.into() }
+    }
 }
 
 /// A language model, or anything that serves as one.

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use sallyport_contract::text;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Something that the model's provider does not accept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OmittedContent {
     /// A tool whose parameters have no form that the provider accepts.

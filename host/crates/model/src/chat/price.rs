@@ -2,12 +2,13 @@
 
 use std::iter::Sum;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TokenUsage;
 
 /// The price of tokens, in US dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenPrice {
     /// Tokens read.
     pub input: f64,
@@ -20,7 +21,9 @@ pub struct TokenPrice {
 }
 
 /// An amount of money, in millionths of a US dollar.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct TokenCost {
     /// Millionths of a US dollar.

@@ -38,16 +38,16 @@ impl<'a> VisibleReply<'a> {
     /// Passes on the part of a delta that the user may see.
     pub(super) fn forward_delta(&mut self, delta: ReplyDelta) {
         match delta {
-            ReplyDelta::Text(piece) if self.is_live => {
+            ReplyDelta::Text { text: piece } if self.is_live => {
                 self.scanner.push(&piece).into_iter().for_each(|found| self.show_piece(found));
             }
-            ReplyDelta::Text(_) => {}
+            ReplyDelta::Text { .. } => {}
             ReplyDelta::CallBegun { name } => self.announce_call(name),
             ReplyDelta::Retry { .. } => {
                 self.restart_attempt();
                 (self.on_delta)(delta);
             }
-            ReplyDelta::Reasoning(_) | ReplyDelta::LeftOut(_) => (self.on_delta)(delta),
+            ReplyDelta::Reasoning { .. } | ReplyDelta::LeftOut(_) => (self.on_delta)(delta),
         }
     }
 
@@ -72,7 +72,7 @@ impl<'a> VisibleReply<'a> {
     fn show_piece(&mut self, found: AnswerPiece) {
         match found {
             AnswerPiece::Reply(text) => self.show_text(text),
-            AnswerPiece::Thought(text) => (self.on_delta)(ReplyDelta::Reasoning(text)),
+            AnswerPiece::Thought(text) => (self.on_delta)(ReplyDelta::Reasoning { text }),
             AnswerPiece::Tool(name) if name.trim().is_empty() => {}
             AnswerPiece::Tool(name) => self.announce_call(name.trim().to_owned()),
         }
@@ -81,7 +81,7 @@ impl<'a> VisibleReply<'a> {
     fn show_text(&mut self, text: String) {
         if !text.is_empty() {
             self.shown_text.push_str(&text);
-            (self.on_delta)(ReplyDelta::Text(text));
+            (self.on_delta)(ReplyDelta::Text { text });
         }
     }
 

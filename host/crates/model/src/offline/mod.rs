@@ -84,7 +84,7 @@ impl ChatModel for OfflineMatcher {
         Box::pin(async move {
             let message = self.answer_request(request);
             if !message.text.is_empty() {
-                on_delta(ReplyDelta::Text(message.text.clone()));
+                on_delta(ReplyDelta::Text { text: message.text.clone() });
             }
             let finish =
                 if message.calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };

@@ -164,8 +164,8 @@ async fn a_server_is_given_the_time_it_asks_for_up_to_a_bound() {
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_has_spoken_is_the_last_one() {
     let words = [
-        ReplyDelta::Text("a".to_owned()),
-        ReplyDelta::Reasoning("a".to_owned()),
+        ReplyDelta::Text { text: "a".to_owned() },
+        ReplyDelta::Reasoning { text: "a".to_owned() },
         ReplyDelta::CallBegun { name: "a".to_owned() },
     ];
     for said in words {

@@ -60,9 +60,9 @@ impl Wire {
 }
 
 fn says(words: &[&str]) -> Vec<ReplyDelta> {
-    let text = words.iter().map(|word| ReplyDelta::Text((*word).to_owned()));
+    let text = words.iter().map(|word| ReplyDelta::Text { text: (*word).to_owned() });
     let begun = ["x", "y"].map(|name| ReplyDelta::CallBegun { name: name.to_owned() });
-    [ReplyDelta::Reasoning("hm".to_owned())].into_iter().chain(text).chain(begun).collect()
+    [ReplyDelta::Reasoning { text: "hm".to_owned() }].into_iter().chain(text).chain(begun).collect()
 }
 
 /// Returns pieces as a provider streams them.

@@ -88,9 +88,9 @@ fn shown(deltas: &[ReplyDelta]) -> (String, Vec<String>) {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for delta in deltas {
         match delta {
-            ReplyDelta::Text(piece) => text.push_str(piece),
+            ReplyDelta::Text { text: piece } => text.push_str(piece),
             ReplyDelta::CallBegun { name } => calls.push(name.clone()),
-            ReplyDelta::Reasoning(_) | ReplyDelta::LeftOut(_) | ReplyDelta::Retry { .. } => {}
+            ReplyDelta::Reasoning { .. } | ReplyDelta::LeftOut(_) | ReplyDelta::Retry { .. } => {}
         }
     }
     (text, calls)

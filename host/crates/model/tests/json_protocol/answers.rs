@@ -69,7 +69,7 @@ async fn only_the_reply_is_seen_and_as_it_arrives() {
         "}",
     ];
     let outcome = answer(vec![Said::pieces(&pieces)]).await;
-    let text = |text: &str| ReplyDelta::Text(text.to_owned());
+    let text = |text: &str| ReplyDelta::Text { text: text.to_owned() };
     let begun = ReplyDelta::CallBegun { name: "get_time".to_owned() };
     assert_eq!(outcome.deltas, [begun, text("Gr"), text("ü"), text("ße "), text("😀"), text("!")]);
 }
@@ -94,10 +94,10 @@ async fn a_call_that_is_quoted_as_an_example_is_not_made() {
 
 #[tokio::test]
 async fn thinking_and_waits_pass_through() {
-    let thinking = ReplyDelta::Reasoning("hm".to_owned());
+    let thinking = ReplyDelta::Reasoning { text: "hm".to_owned() };
     let retry =
         ReplyDelta::Retry { attempt: 2, wait: Duration::from_secs(1), reason: "busy".to_owned() };
-    let text = |text: &str| ReplyDelta::Text(text.to_owned());
+    let text = |text: &str| ReplyDelta::Text { text: text.to_owned() };
     let pieces = vec![
         thinking.clone(),
         text("{\"tool\":\"x"),
@@ -112,9 +112,10 @@ async fn thinking_and_waits_pass_through() {
 #[tokio::test]
 async fn thinking_in_the_text_is_thinking() {
     let pieces = ["<thi", "nk>say ", "{\"reply\":1}</", "think>\n{\"reply\":\"a\"}"];
-    let thinking = |text: &str| ReplyDelta::Reasoning(text.to_owned());
+    let thinking = |text: &str| ReplyDelta::Reasoning { text: text.to_owned() };
     let outcome = answer(vec![Said::pieces(&pieces)]).await;
-    let want = [thinking("say "), thinking("{\"reply\":1}"), ReplyDelta::Text("a".to_owned())];
+    let want =
+        [thinking("say "), thinking("{\"reply\":1}"), ReplyDelta::Text { text: "a".to_owned() }];
     assert_eq!(outcome.deltas, want);
     assert_eq!(outcome.reply.message.text, "a");
     let script = vec![Said::text("<think>x</think>"), Said::text("<think>x</think> It is noon.")];
@@ -158,7 +159,7 @@ async fn a_malformed_answer_is_asked_for_once_more_with_what_was_wrong() {
 #[tokio::test]
 async fn the_second_answer_is_seen_as_it_arrives_too() {
     let script = vec![Said::text("?"), Said::pieces(&["{\"reply\":\"a", "b\"}"])];
-    let text = |text: &str| ReplyDelta::Text(text.to_owned());
+    let text = |text: &str| ReplyDelta::Text { text: text.to_owned() };
     assert_eq!(answer(script).await.deltas, [text("a"), text("b")]);
 }
 
@@ -240,7 +241,7 @@ async fn native_calls_are_taken_with_ids_that_the_conversation_has_not() {
     for (text, want) in rows {
         let said = Said {
             pieces: vec![
-                ReplyDelta::Text(text.to_owned()),
+                ReplyDelta::Text { text: text.to_owned() },
                 ReplyDelta::CallBegun { name: "get_time".to_owned() },
             ],
             calls: vec![call("call_1", "get_time", "{\"broken")],

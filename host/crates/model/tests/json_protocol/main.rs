@@ -58,7 +58,7 @@ fn call(id: &str, name: &str, arguments: &str) -> ModelCallRequest {
 /// The text that the user has read, joined.
 fn read_aloud(deltas: &[ReplyDelta]) -> String {
     let text = |delta: &ReplyDelta| match delta {
-        ReplyDelta::Text(text) => Some(text.clone()),
+        ReplyDelta::Text { text } => Some(text.clone()),
         _ => None,
     };
     deltas.iter().filter_map(text).collect()

@@ -28,7 +28,8 @@ impl Said {
 
     /// A text in pieces.
     pub(crate) fn pieces(pieces: &[&str]) -> Self {
-        let pieces = pieces.iter().map(|piece| ReplyDelta::Text((*piece).to_owned())).collect();
+        let pieces =
+            pieces.iter().map(|piece| ReplyDelta::Text { text: (*piece).to_owned() }).collect();
         Self { pieces, calls: Vec::new(), finish: FinishReason::Stop }
     }
 

@@ -35,7 +35,7 @@ fn generate(messages: &[ChatMessage], tools: &[ModelToolDefinition]) -> ModelRep
         .now_or_never();
     let reply = reply.unwrap().unwrap();
     let text = reply.message.text.clone();
-    let want = if text.is_empty() { Vec::new() } else { vec![ReplyDelta::Text(text)] };
+    let want = if text.is_empty() { Vec::new() } else { vec![ReplyDelta::Text { text }] };
     assert_eq!(deltas, want);
     assert_eq!((&reply.usage, &reply.message.opaque), (&None, &None));
     reply

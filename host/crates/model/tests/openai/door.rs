@@ -63,7 +63,8 @@ async fn a_server_that_is_busy_for_a_moment_is_asked_again() {
     let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
     let reply = model.generate(request, &mut on_delta).await.unwrap();
     assert_eq!(reply.message.text, "hi");
-    let [ReplyDelta::Retry { attempt: 2, reason, .. }, ReplyDelta::Text(text)] = &deltas[..] else {
+    let [ReplyDelta::Retry { attempt: 2, reason, .. }, ReplyDelta::Text { text }] = &deltas[..]
+    else {
         panic!("{deltas:?}");
     };
     assert!(reason.ends_with("answered with status 503: busy") && text == "hi", "{deltas:?}");

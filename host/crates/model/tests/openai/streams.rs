@@ -59,9 +59,9 @@ fn assert_is_the_answer((reply, deltas): (ModelReply, Vec<ReplyDelta>), usage: O
     );
     assert_eq!(reply.finish, FinishReason::ToolCalls);
     assert_eq!(reply.usage, usage);
-    let text = |text: &str| ReplyDelta::Text(text.to_owned());
+    let text = |text: &str| ReplyDelta::Text { text: text.to_owned() };
     let begun = |name: &str| ReplyDelta::CallBegun { name: name.to_owned() };
-    let said = [ReplyDelta::Reasoning("hm".to_owned()), text("Grüße"), text(" 東京")];
+    let said = [ReplyDelta::Reasoning { text: "hm".to_owned() }, text("Grüße"), text(" 東京")];
     assert_eq!(deltas, [&said[..], &[begun("x"), begun("y")]].concat());
 }
 
@@ -186,7 +186,13 @@ async fn a_server_that_answers_in_one_piece_is_understood_and_the_other_way_roun
         reply.usage,
         Some(TokenUsage { input_tokens: 1, output_tokens: 2, ..TokenUsage::default() })
     );
-    assert_eq!(deltas, [ReplyDelta::Reasoning("r".to_owned()), ReplyDelta::Text("hi".to_owned())]);
+    assert_eq!(
+        deltas,
+        [
+            ReplyDelta::Reasoning { text: "r".to_owned() },
+            ReplyDelta::Text { text: "hi".to_owned() }
+        ]
+    );
 
     let server =
         Server::start(vec![chunked(EVENTS, &[&written(ANSWER, "\n")]), last_chunk()]).await;

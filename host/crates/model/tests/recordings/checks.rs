@@ -91,9 +91,11 @@ impl Differences {
         let (mut text, mut begun) = (String::new(), Vec::new());
         for delta in deltas {
             match delta {
-                ReplyDelta::Text(piece) => text.push_str(piece),
+                ReplyDelta::Text { text: piece } => text.push_str(piece),
                 ReplyDelta::CallBegun { name } => begun.push(name.as_str()),
-                ReplyDelta::Reasoning(_) | ReplyDelta::LeftOut(_) | ReplyDelta::Retry { .. } => {}
+                ReplyDelta::Reasoning { .. }
+                | ReplyDelta::LeftOut(_)
+                | ReplyDelta::Retry { .. } => {}
             }
         }
         self.equal(exchange, "deltas", text.as_str(), &reply.message.text);

@@ -30,8 +30,8 @@ async fn an_answer_in_one_piece_is_told_in_its_order() {
     assert_eq!(reply.message.calls[0].arguments, "{}");
     assert_eq!(reply.usage, None);
     let want = [
-        ReplyDelta::Reasoning("r".to_owned()),
-        ReplyDelta::Text("hi".to_owned()),
+        ReplyDelta::Reasoning { text: "r".to_owned() },
+        ReplyDelta::Text { text: "hi".to_owned() },
         ReplyDelta::CallBegun { name: "n".to_owned() },
     ];
     assert_eq!(deltas, want);

@@ -110,8 +110,8 @@ fn assert_is_the_answer((reply, deltas): (ModelReply, Vec<ReplyDelta>)) {
         reasoning_tokens: 4,
     };
     assert_eq!(reply.usage, Some(usage));
-    let thought = |text: &str| ReplyDelta::Reasoning(text.to_owned());
-    let text = |text: &str| ReplyDelta::Text(text.to_owned());
+    let thought = |text: &str| ReplyDelta::Reasoning { text: text.to_owned() };
+    let text = |text: &str| ReplyDelta::Text { text: text.to_owned() };
     let want = [
         thought("h"),
         thought("m"),
@@ -198,7 +198,7 @@ async fn items_that_the_last_event_leaves_out_are_taken_from_the_way() {
 #[tokio::test]
 async fn words_that_were_not_streamed_are_told_at_the_end() {
     let (reply, deltas) = told(&[completed(&output())]).await.unwrap();
-    assert_eq!(deltas, [ReplyDelta::Text(reply.message.text)]);
+    assert_eq!(deltas, [ReplyDelta::Text { text: reply.message.text }]);
 }
 
 #[tokio::test]
