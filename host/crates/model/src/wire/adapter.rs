@@ -11,15 +11,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use bytes::Bytes;
-use futures::{StreamExt as _, stream::BoxStream};
 use reqwest::Response;
 use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    ProviderConnection, ProviderIdentity, ResponseBodyError, SerializedTools, SerializedToolsCache,
-    auth, connection, http,
+    AnswerContext, PartialAnswer, ProviderConnection, SerializedTools, SerializedToolsCache, auth,
+    connection, http, sse,
 };
 use crate::{
     anthropic::AnthropicFormat,
@@ -44,20 +42,6 @@ const STREAM_BYTES_MAX: usize = 32 << 20;
 /// Receives an answer while it arrives.
 pub(crate) type OnDelta<'a> = &'a mut (dyn FnMut(ReplyDelta) + Send);
 
-/// A streamed answer, in the pieces in which it arrives.
-pub(crate) type Pieces<'a> = BoxStream<'a, Result<Bytes, ResponseBodyError>>;
-
-/// The context in which an answer is read.
-#[derive(Debug)]
-pub(crate) struct AnswerContext<'a> {
-    /// The server that answers.
-    pub(crate) provider: &'a ProviderIdentity,
-    /// The conversation so far. New calls must not use its ids.
-    pub(crate) messages: &'a [ChatMessage],
-    /// The mark of the provider's own form of the answer.
-    pub(crate) origin: String,
-}
-
 /// The requests and answers of one protocol.
 pub(crate) trait WireFormat: Debug + Send + Sync {
     /// Returns the path of the method, below the base address.
@@ -66,12 +50,6 @@ pub(crate) trait WireFormat: Debug + Send + Sync {
     /// Returns the media type of a streamed answer.
     fn stream_type(&self) -> &'static str {
         connection::EVENT_STREAM
-    }
-
-    /// Returns true if an answer of this media type is streamed; `asked` is true if a stream was
-    /// requested.
-    fn is_stream(&self, content_type: &str, was_requested: bool) -> bool {
-        connection::is_event_stream(content_type, was_requested)
     }
 
     /// Returns true if a file can be sent unchanged. Text files can always be sent, as part of the
@@ -89,21 +67,8 @@ pub(crate) trait WireFormat: Debug + Send + Sync {
         tools: Option<&RawValue>,
     ) -> Vec<u8>;
 
-    /// Reads a streamed answer to its end.
-    fn read_stream<'a>(
-        &'a self,
-        pieces: Pieces<'a>,
-        exchange: &'a AnswerContext<'a>,
-        on_delta: OnDelta<'a>,
-    ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
-
-    /// Reads a whole answer.
-    fn read_answer(
-        &self,
-        answer: Value,
-        exchange: &AnswerContext<'_>,
-        on_delta: OnDelta<'_>,
-    ) -> Result<ModelReply, ModelError>;
+    /// Returns an answer of which nothing has arrived.
+    fn begin_answer(&self) -> Box<dyn PartialAnswer>;
 }
 
 /// A model behind an endpoint. It sends one request for one answer and never retries, because it
@@ -158,14 +123,18 @@ impl ModelAdapter {
             messages: request.messages,
             origin: self.endpoint.origin(),
         };
-        let mut reply =
-            if self.format.is_stream(connection::content_type(&response), self.endpoint.stream) {
-                let pieces = http::body_pieces(response, STREAM_BYTES_MAX).boxed();
-                self.format.read_stream(pieces, &exchange, on_delta).await?
-            } else {
-                let answer = self.connection.read_json(response).await?;
-                self.format.read_answer(answer, &exchange, on_delta)?
+        let (stream_type, answer) = (self.format.stream_type(), self.format.begin_answer());
+        let mut reply = if connection::is_stream(&response, stream_type, self.endpoint.stream) {
+            let pieces = http::body_pieces(response, STREAM_BYTES_MAX);
+            let events = match stream_type {
+                connection::NDJSON => sse::read_lines(pieces, exchange.provider),
+                _ => sse::read_events(pieces, exchange.provider),
             };
+            exchange.read_stream(answer, events, on_delta).await?
+        } else {
+            let whole = self.connection.read_json(response).await?;
+            exchange.read_whole(answer, whole, on_delta)?
+        };
         written.fit.restore_arguments(&mut reply.message.calls);
         Ok(reply)
     }

@@ -1,11 +1,12 @@
-//! Reads fields of an answer with bounds. Every answer is untrusted.
+//! Reads answers, streamed or whole, and their fields with bounds. Every answer is untrusted.
 
+use futures::StreamExt;
 use sallyport_contract::text::escape_excerpt;
-use serde_json::Value;
-use sse_stream::Sse;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use super::{ProviderIdentity, json};
-use crate::chat::{FinishReason, ModelError};
+use super::{Events, OnDelta, ProviderIdentity, json};
+use crate::chat::{ChatMessage, FinishReason, ModelError, ModelReply};
 
 /// Longest unknown finish reason that is passed on. The known ones have about ten characters.
 const REASON_CHARS_MAX: usize = 40;
@@ -15,21 +16,137 @@ const REASON_CHARS_MAX: usize = 40;
 const REPORTED_TOKENS_MAX: u64 = 1 << 40;
 
 /// The data with which some gateways end every stream, regardless of its protocol.
-const DONE: &str = "[DONE]";
+pub(crate) const DONE: &str = "[DONE]";
 
-/// Returns the JSON object in an event; `None` if the event has no data.
-pub(crate) fn event_object(
-    event: Sse,
-    provider: &ProviderIdentity,
-) -> Result<Option<Value>, ModelError> {
-    let data = event.data.unwrap_or_default();
-    if matches!(data.trim(), "" | DONE) {
-        return Ok(None);
+/// Why an answer cannot be used.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum AnswerError {
+    /// The server reports an error of its own.
+    Reported(Value),
+    /// The answer violates the protocol.
+    Malformed(String),
+}
+
+impl<T: Into<String>> From<T> for AnswerError {
+    fn from(problem: T) -> Self {
+        Self::Malformed(problem.into())
     }
-    match json::parse_text(&data) {
-        Ok(object @ Value::Object(_)) => Ok(Some(object)),
-        Ok(_) => Err(provider.protocol_error("an event is not an object")),
-        Err(error) => Err(provider.protocol_error(&format!("an event is not JSON: {error}"))),
+}
+
+impl AnswerError {
+    fn into_model_error(self, provider: &ProviderIdentity) -> ModelError {
+        match self {
+            Self::Reported(error) => provider.answer_error(200, &error),
+            Self::Malformed(problem) => provider.protocol_error(&problem),
+        }
+    }
+}
+
+/// An answer of one protocol, as far as it has arrived.
+pub(crate) trait PartialAnswer: Send {
+    /// Reads an event of a stream: its name, and its data, which is not blank. Returns true if it
+    /// is the last one.
+    fn apply_event(
+        &mut self,
+        name: &str,
+        data: &str,
+        on_delta: OnDelta<'_>,
+    ) -> Result<bool, AnswerError>;
+
+    /// Reads an answer that came in one piece.
+    fn apply_whole(&mut self, answer: Value, on_delta: OnDelta<'_>) -> Result<(), AnswerError>;
+
+    /// Returns true if a stream that ended without its last event gave the whole answer. `is_cut`
+    /// is true if the connection failed.
+    fn is_complete(&self, _is_cut: bool) -> bool {
+        false
+    }
+
+    /// Converts the answer. `conversation` contains the call ids that are already used; `origin`
+    /// marks the provider's own form.
+    fn into_reply(
+        self: Box<Self>,
+        conversation: &[ChatMessage],
+        origin: String,
+    ) -> Result<ModelReply, AnswerError>;
+}
+
+/// The context in which an answer is read.
+#[derive(Debug)]
+pub(crate) struct AnswerContext<'a> {
+    /// The server that answers.
+    pub(crate) provider: &'a ProviderIdentity,
+    /// The conversation so far. New calls must not use its ids.
+    pub(crate) messages: &'a [ChatMessage],
+    /// The mark of the provider's own form of the answer.
+    pub(crate) origin: String,
+}
+
+impl AnswerContext<'_> {
+    /// Reads a streamed answer to its end.
+    pub(crate) async fn read_stream(
+        self,
+        mut answer: Box<dyn PartialAnswer>,
+        mut events: Events<'_>,
+        on_delta: OnDelta<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let convert = |error: AnswerError| error.into_model_error(self.provider);
+        let mut is_complete = false;
+        while !is_complete && let Some(event) = events.next().await {
+            let event = match event {
+                Ok(event) => event,
+                // Only the closing event is missing.
+                Err(_) if answer.is_complete(true) => break,
+                Err(error) => return Err(error),
+            };
+            let (name, data) = (event.event.unwrap_or_default(), event.data.unwrap_or_default());
+            if !data.trim().is_empty() {
+                is_complete = answer.apply_event(&name, data.trim(), on_delta).map_err(convert)?;
+            }
+        }
+        if !is_complete && !answer.is_complete(false) {
+            return Err(self.provider.protocol_error("the stream ended before the answer did"));
+        }
+        answer.into_reply(self.messages, self.origin).map_err(convert)
+    }
+
+    /// Reads an answer that came in one piece. Its deltas are passed on only if it is usable.
+    pub(crate) fn read_whole(
+        self,
+        mut partial: Box<dyn PartialAnswer>,
+        answer: Value,
+        on_delta: OnDelta<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let mut deltas = Vec::new();
+        let reply = partial
+            .apply_whole(answer, &mut |delta| deltas.push(delta))
+            .and_then(|()| partial.into_reply(self.messages, self.origin))
+            .map_err(|error| error.into_model_error(self.provider))?;
+        deltas.into_iter().for_each(on_delta);
+        Ok(reply)
+    }
+}
+
+/// Parses the JSON object of an event. Serde would read a list too, as the values of the fields.
+pub(crate) fn event_object<T: for<'de> Deserialize<'de>>(data: &str) -> Result<T, AnswerError> {
+    let not_json = |error| format!("an event is not JSON: {error}");
+    if !data.starts_with('{') {
+        json::parse_text::<Value>(data).map_err(not_json)?;
+        return Err("an event is not an object".into());
+    }
+    Ok(json::parse_text(data).map_err(not_json)?)
+}
+
+/// Parses the JSON object of an event in a protocol whose streams do not end with [`DONE`].
+pub(crate) fn event_value(data: &str) -> Result<Value, AnswerError> {
+    if data == DONE { Ok(Value::Object(Map::new())) } else { event_object(data) }
+}
+
+/// Returns the error that a piece of an answer reports, if any.
+pub(crate) fn check_reported(piece: &mut Value) -> Result<(), AnswerError> {
+    match piece.get_mut("error").map(Value::take).unwrap_or_default() {
+        Value::Null => Ok(()),
+        error => Err(AnswerError::Reported(error)),
     }
 }
 

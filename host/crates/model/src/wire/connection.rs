@@ -3,7 +3,7 @@
 use std::{sync::OnceLock, time::SystemTime};
 
 use reqwest::{
-    Client, Response, StatusCode, Url,
+    Client, Response, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION},
 };
 use sallyport_contract::text;
@@ -127,15 +127,7 @@ impl ProviderConnection {
         let retry_after = provider::retry_after(response.headers(), SystemTime::now());
         // A refusal is clear without its message, so an unreadable body must not hide it.
         let body = http::read_body(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
-        let retry_after = retry_after.or_else(|| provider::refusal_wait(&body));
-        let words = provider::refusal_message(&body);
-        let message = if words.is_empty() { status_text(status) } else { &words };
-        self.provider.refusal_error(
-            status.as_u16(),
-            &provider::refusal_code(&body),
-            message,
-            retry_after,
-        )
+        self.provider.response_error(status, &body, retry_after)
     }
 
     fn redirect_error(&self, response: &Response) -> ModelError {
@@ -148,28 +140,20 @@ impl ProviderConnection {
     }
 }
 
-/// Returns the media type of an answer, without its parameters.
-pub(super) fn content_type(response: &Response) -> &str {
-    let header = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    header.unwrap_or("").split(';').next().unwrap_or("").trim()
-}
-
 /// The media type of a stream of events.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// The media type of a whole answer.
 pub(crate) const JSON: &str = "application/json";
 
-/// Returns true for a stream of events. The request decides only if the media type is neither of
-/// the two.
-pub(super) fn is_event_stream(content_type: &str, was_asked: bool) -> bool {
-    match content_type {
-        EVENT_STREAM => true,
-        JSON => false,
-        _ => was_asked,
-    }
-}
+/// The media type of a stream of lines, each with one JSON object.
+pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-fn status_text(status: StatusCode) -> &'static str {
-    status.canonical_reason().unwrap_or("no reason given")
+/// Returns true for an answer that is streamed as `stream_type`. The request decides if the media
+/// type does not. A whole answer is also a stream of one line.
+pub(super) fn is_stream(response: &Response, stream_type: &str, was_requested: bool) -> bool {
+    let header = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = header.unwrap_or("").split(';').next().unwrap_or("").trim();
+    content_type == stream_type
+        || (was_requested && (content_type != JSON || stream_type == NDJSON))
 }

@@ -64,8 +64,18 @@ pub(crate) fn repair_arguments(arguments: &str) -> Option<String> {
     }
 }
 
-/// Returns true if a call in a provider's own form is the given call, before repairs.
-pub(crate) fn is_same_call(name: &str, arguments: &str, call: &ModelCallRequest) -> bool {
+/// Returns true if the calls in a provider's own form are the given calls, before repairs.
+pub(crate) fn are_same_calls(
+    mut provider_calls: impl Iterator<Item = ModelCallRequest>,
+    calls: &[ModelCallRequest],
+) -> bool {
+    let is_same = |call: &ModelCallRequest| {
+        provider_calls.next().is_some_and(|own| is_same_call(&own.name, &own.arguments, call))
+    };
+    calls.iter().all(is_same) && provider_calls.next().is_none()
+}
+
+fn is_same_call(name: &str, arguments: &str, call: &ModelCallRequest) -> bool {
     let repaired = repair_arguments(arguments);
     let provider_arguments = repaired.as_deref().unwrap_or(arguments);
     safe_name(name) == call.name

@@ -20,13 +20,14 @@ mod sse;
 mod tools;
 
 pub use adapter::ModelAdapter;
-pub(crate) use adapter::{AnswerContext, OnDelta, Pieces, WireFormat};
+pub(crate) use adapter::{OnDelta, WireFormat};
+pub(crate) use answer::{AnswerContext, AnswerError, PartialAnswer};
 pub(crate) use auth::auth_headers;
-pub(crate) use connection::{JSON, ProviderConnection};
+pub(crate) use connection::{JSON, NDJSON, ProviderConnection};
 pub(crate) use conversation::ARGUMENTS_BYTES_MAX;
 pub(crate) use http::ResponseBodyError;
 pub(crate) use ids::unique_ids;
-pub(crate) use lazy_sequence::LazySequence;
+pub(crate) use lazy_sequence::{LazySequence, join_turns};
 pub(crate) use provider::ProviderIdentity;
-pub(crate) use sse::{Events, read_events};
+pub(crate) use sse::Events;
 pub(crate) use tools::{SerializedTools, SerializedToolsCache};

@@ -5,7 +5,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::{
+    StatusCode,
+    header::{HeaderMap, RETRY_AFTER},
+};
 use sallyport_contract::{Redactor, Secret, text::escape_excerpt};
 use serde_json::Value;
 
@@ -143,6 +146,22 @@ impl ProviderIdentity {
         }
     }
 
+    /// Returns the error for a response that refuses the request, in any of the forms that servers
+    /// use. `retry_after` is the wait in its headers.
+    pub(crate) fn response_error(
+        &self,
+        status: StatusCode,
+        body: &[u8],
+        retry_after: Option<Duration>,
+    ) -> ModelError {
+        let (code, message, wait) = read_refusal(body);
+        let message = match message.as_str() {
+            "" => status.canonical_reason().unwrap_or("no reason given"),
+            message => message,
+        };
+        self.refusal_error(status.as_u16(), &code, message, retry_after.or(wait))
+    }
+
     /// Returns the error for an `error` object inside an answer. `status` is the answer's own
     /// status; the object's code takes precedence if it is an HTTP status.
     pub(crate) fn answer_error(&self, status: u16, error: &Value) -> ModelError {
@@ -159,20 +178,12 @@ impl ProviderIdentity {
     }
 }
 
-/// Returns the message in the body of a refusal, in any of the forms that servers use.
-pub(crate) fn refusal_message(body: &[u8]) -> String {
-    let words = parse_error(body).as_ref().and_then(error_message);
-    words.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned())
-}
-
-/// Returns the wait that the body of a refusal asks for.
-pub(crate) fn refusal_wait(body: &[u8]) -> Option<Duration> {
-    error_wait(&parse_error(body)?)
-}
-
-/// Returns the code in the body of a refusal; empty if there is none.
-pub(crate) fn refusal_code(body: &[u8]) -> String {
-    parse_error(body).as_ref().map(error_code).unwrap_or_default()
+/// Returns the code and the message in the body of a refusal, and the wait that it asks for.
+fn read_refusal(body: &[u8]) -> (String, String, Option<Duration>) {
+    let error = parse_error(body).unwrap_or_default();
+    let words = error_message(&error);
+    let words = words.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
+    (error_code(&error), words, error_wait(&error))
 }
 
 /// Returns the most specific of an error object's codes.
@@ -262,7 +273,7 @@ mod tests {
             ("", ""),
         ];
         for (body, want) in rows {
-            assert_eq!(refusal_message(body.as_bytes()), want);
+            assert_eq!(read_refusal(body.as_bytes()).1, want);
         }
     }
 
@@ -311,8 +322,8 @@ mod tests {
     #[test]
     fn a_refusal_is_what_its_code_or_its_words_say() {
         let of = |status: u16, body: &str| {
-            let body = body.as_bytes();
-            RefusalReason::from_response(status, &refusal_code(body), &refusal_message(body))
+            let (code, message, _) = read_refusal(body.as_bytes());
+            RefusalReason::from_response(status, &code, &message)
         };
         let rows = [
             (400, r#"{"error":"Incorrect API key provided: xa***1."}"#, RefusalReason::Key),
@@ -392,7 +403,7 @@ mod tests {
     fn a_wait_is_found_in_the_details() {
         let wait = |delay: &str| {
             let details = format!(r#"[{{"x":1}},{{"retryDelay":"{delay}"}}]"#);
-            refusal_wait(format!(r#"{{"error":{{"code":429,"details":{details}}}}}"#).as_bytes())
+            read_refusal(format!(r#"{{"error":{{"code":429,"details":{details}}}}}"#).as_bytes()).2
         };
         assert_eq!(wait("34.5s"), Some(Duration::from_millis(34_500)));
         assert_eq!(wait("1e300s"), None);
@@ -400,6 +411,6 @@ mod tests {
         for nonsense in ["-1s", "NaNs", "soon", "5", ""] {
             assert_eq!(wait(nonsense), None, "{nonsense}");
         }
-        assert_eq!(refusal_wait(b"<html>"), None);
+        assert_eq!(read_refusal(b"<html>").2, None);
     }
 }

@@ -1,9 +1,9 @@
-//! Server-sent events, the form in which most providers stream an answer.
+//! The events of a streamed answer: server-sent events for most providers, lines for Ollama.
 
 use std::pin::Pin;
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sse_stream::{Sse, SseByteStream};
 
 use super::{ProviderIdentity, ResponseBodyError};
@@ -22,6 +22,32 @@ pub(crate) fn read_events<'a>(
     )
 }
 
+/// Reads a body as lines, each of which becomes an event without a name. Some may not be UTF-8.
+pub(crate) fn read_lines<'a>(
+    body: impl Stream<Item = Result<Bytes, ResponseBodyError>> + Send + 'a,
+    provider: &'a ProviderIdentity,
+) -> Events<'a> {
+    // The bytes that have arrived, of which the first `searched` contain no line break.
+    let state = (Box::pin(body), Vec::new(), 0);
+    let lines = stream::try_unfold(state, move |(mut body, mut bytes, mut searched)| async move {
+        loop {
+            if let Some(end) = bytes[searched..].iter().position(|byte| *byte == b'\n') {
+                let rest = bytes.split_off(searched + end + 1);
+                return Ok(Some((bytes, (body, rest, 0))));
+            }
+            searched = bytes.len();
+            match body.try_next().await? {
+                Some(piece) => bytes.extend_from_slice(&piece),
+                None => return Ok((!bytes.is_empty()).then_some((bytes, (body, Vec::new(), 0)))),
+            }
+        }
+    });
+    Box::pin(lines.map(|line| match line {
+        Ok(line) => Ok(Sse::default().data(String::from_utf8_lossy(&line))),
+        Err(error) => Err(provider.body_error(&error)),
+    }))
+}
+
 fn stream_error(error: &sse_stream::Error, provider: &ProviderIdentity) -> ModelError {
     let cause = match error {
         sse_stream::Error::Body(cause) => cause.downcast_ref::<ResponseBodyError>(),
@@ -30,5 +56,38 @@ fn stream_error(error: &sse_stream::Error, provider: &ProviderIdentity) -> Model
     match cause {
         Some(cause) => provider.body_error(cause),
         None => provider.protocol_error(&error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn lines(pieces: &[&[u8]]) -> Vec<String> {
+        let pieces: Vec<_> = pieces.iter().map(|p| Ok(Bytes::copy_from_slice(p))).collect();
+        let provider = ProviderIdentity { name: "p".to_owned(), key: None };
+        let lines = read_lines(stream::iter(pieces), &provider);
+        let lines = lines.map(|line| line.unwrap().data.unwrap().trim().to_owned());
+        lines.filter(|line| std::future::ready(!line.is_empty())).collect().await
+    }
+
+    #[tokio::test]
+    async fn a_body_is_the_same_lines_however_it_is_cut() {
+        let rows: [(&str, &[&str]); 6] = [
+            ("", &[]),
+            ("\n \r\n", &[]),
+            ("a", &["a"]),
+            ("a\nb\n", &["a", "b"]),
+            ("a\r\n\nb c", &["a", "b c"]),
+            ("é\n東京", &["é", "東京"]),
+        ];
+        for (body, want) in rows {
+            let bytes: Vec<&[u8]> = body.as_bytes().chunks(1).collect();
+            assert_eq!(lines(&bytes).await, want);
+            for at in 0..body.len() {
+                let (head, tail) = body.as_bytes().split_at(at);
+                assert_eq!(lines(&[head, tail]).await, want);
+            }
+        }
     }
 }
