@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     chat::{ModelCallRequest, ReplyDelta},
     wire::{
+        AnswerError,
         answer::text_field,
         conversation::{arguments_object, arguments_text},
     },
@@ -17,22 +18,9 @@ use crate::{
 /// Most blocks in one answer. No session runs more calls, and each fragment searches the list.
 const BLOCKS_MAX: usize = 4096;
 
-/// Why a block or a fragment cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ContentBlockError {
-    /// The answer has no content.
-    #[error("there is no content in the answer")]
-    NoContent,
-    /// A block is not a JSON object.
-    #[error("a content block is not an object")]
-    NotAnObject,
-    /// A fragment continues a block that never began.
-    #[error("a fragment belongs to no content block")]
-    NotBegun,
-    /// There are more than [`BLOCKS_MAX`] blocks.
-    #[error("more than {BLOCKS_MAX} content blocks")]
-    TooMany,
-}
+/// The errors of broken blocks.
+const NOT_AN_OBJECT: &str = "a content block is not an object";
+const NOT_BEGUN: &str = "a fragment belongs to no content block";
 
 /// The blocks received so far, in the order in which they began.
 #[derive(Debug, Default)]
@@ -52,10 +40,10 @@ impl ContentBlockList {
         &mut self,
         index: Option<u64>,
         block: Value,
-    ) -> Result<Option<ReplyDelta>, ContentBlockError> {
-        let Value::Object(value) = block else { return Err(ContentBlockError::NotAnObject) };
+    ) -> Result<Option<ReplyDelta>, AnswerError> {
+        let Value::Object(value) = block else { return Err(NOT_AN_OBJECT.into()) };
         if self.0.len() == BLOCKS_MAX {
-            return Err(ContentBlockError::TooMany);
+            return Err(format!("more than {BLOCKS_MAX} content blocks").into());
         }
         let block = ContentBlock { index, value, arguments: String::new() };
         let delta = block.initial_delta();
@@ -68,16 +56,16 @@ impl ContentBlockList {
         &mut self,
         index: Option<u64>,
         fragment: &mut Value,
-    ) -> Result<Option<ReplyDelta>, ContentBlockError> {
+    ) -> Result<Option<ReplyDelta>, AnswerError> {
         let block = self.0.iter_mut().rfind(|block| block.index == index);
-        let block = block.ok_or(ContentBlockError::NotBegun)?;
+        let block = block.ok_or(NOT_BEGUN)?;
         Ok(match text_field(fragment, "type") {
             "text_delta" => non_empty_delta(
-                ReplyDelta::Text,
+                ReplyDelta::text,
                 block.append_text("text", text_field(fragment, "text")),
             ),
             "thinking_delta" => non_empty_delta(
-                ReplyDelta::Reasoning,
+                ReplyDelta::reasoning,
                 block.append_text("thinking", text_field(fragment, "thinking")),
             ),
             "signature_delta" => {
@@ -146,8 +134,8 @@ impl ContentBlock {
     /// mostly none.
     fn initial_delta(&self) -> Option<ReplyDelta> {
         match self.string_field("type") {
-            "text" => non_empty_delta(ReplyDelta::Text, self.string_field("text")),
-            "thinking" => non_empty_delta(ReplyDelta::Reasoning, self.string_field("thinking")),
+            "text" => non_empty_delta(ReplyDelta::text, self.string_field("text")),
+            "thinking" => non_empty_delta(ReplyDelta::reasoning, self.string_field("thinking")),
             "tool_use" => {
                 Some(ReplyDelta::CallBegun { name: self.string_field("name").to_owned() })
             }
@@ -203,13 +191,13 @@ mod tests {
             json!({ "type": "text", "text": "" }),
             &[word("a"), word(""), word("b")],
             json!({ "type": "text", "text": "ab" }),
-            &[ReplyDelta::Text("a".to_owned()), ReplyDelta::Text("b".to_owned())],
+            &[ReplyDelta::Text { text: "a".to_owned() }, ReplyDelta::Text { text: "b".to_owned() }],
         );
         check(
             json!({ "type": "text", "text": "" }),
             &[word("a"), json!({ "type": "citations_delta", "citation": { "c": 1 } })],
             json!({ "type": "text", "text": "a", "citations": [{ "c": 1 }] }),
-            &[ReplyDelta::Text("a".to_owned())],
+            &[ReplyDelta::Text { text: "a".to_owned() }],
         );
         check(
             json!({ "type": "thinking", "thinking": "", "signature": "" }),
@@ -219,7 +207,7 @@ mod tests {
                 json!({ "type": "new_delta", "new": 1 }),
             ],
             json!({ "type": "thinking", "thinking": "hm", "signature": "s" }),
-            &[ReplyDelta::Reasoning("hm".to_owned())],
+            &[ReplyDelta::Reasoning { text: "hm".to_owned() }],
         );
         let redacted = json!({ "type": "redacted_thinking", "data": "x" });
         check(redacted.clone(), &[], redacted, &[]);
@@ -254,13 +242,10 @@ mod tests {
     #[test]
     fn nonsense_and_floods_are_refused() {
         let mut blocks = ContentBlockList::default();
-        assert_eq!(blocks.begin_block(None, json!("x")), Err(ContentBlockError::NotAnObject));
-        assert_eq!(
-            blocks.append_fragment(Some(0), &mut json!({})),
-            Err(ContentBlockError::NotBegun)
-        );
+        assert_eq!(blocks.begin_block(None, json!("x")), Err(NOT_AN_OBJECT.into()));
+        assert_eq!(blocks.append_fragment(Some(0), &mut json!({})), Err(NOT_BEGUN.into()));
         let flood =
             (0..=BLOCKS_MAX as u64).find_map(|i| blocks.begin_block(Some(i), json!({})).err());
-        assert_eq!(flood, Some(ContentBlockError::TooMany));
+        assert_eq!(flood, Some("more than 4096 content blocks".into()));
     }
 }

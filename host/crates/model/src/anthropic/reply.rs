@@ -1,53 +1,36 @@
-//! Converts a finished answer into a [`ModelReply`].
+//! Reads an answer and converts it into a [`ModelReply`].
 //!
-//! Whole and streamed answers both end here: a whole answer brings its blocks, a streamed one has
-//! assembled them.
+//! A stream consists of named events that begin blocks, extend them and give the stop reason. A
+//! whole answer brings its blocks.
 
 use serde_json::{Map, Value, json};
 
-use super::blocks::{ContentBlock, ContentBlockError, ContentBlockList};
+use super::blocks::{ContentBlock, ContentBlockList};
 use crate::{
     chat::{
         AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelReply, OpaqueMessage,
-        ReplyDelta, TokenUsage,
+        TokenUsage,
     },
     wire::{
-        answer::{other_finish_reason, token_count},
+        AnswerError, OnDelta, PartialAnswer,
+        answer::{event_value, other_finish_reason, text_field, token_count},
         unique_ids,
     },
 };
 
-/// A complete answer of the provider.
+/// An answer of the provider, as far as it has arrived.
 #[derive(Debug, Default)]
 pub(super) struct AnthropicAnswer {
-    pub(super) blocks: ContentBlockList,
-    pub(super) stop_reason: Option<String>,
+    blocks: ContentBlockList,
+    stop_reason: Option<String>,
     /// The token counts under the provider's names; the latest value of each applies.
-    pub(super) usage: Map<String, Value>,
+    usage: Map<String, Value>,
 }
 
 impl AnthropicAnswer {
-    /// Reads an answer that came in one piece.
-    pub(super) fn from_answer(
-        mut answer: Value,
-        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
-    ) -> Result<Self, ContentBlockError> {
-        let Some(Value::Array(content)) = answer.get_mut("content").map(Value::take) else {
-            return Err(ContentBlockError::NoContent);
-        };
-        let mut finished = Self::default();
-        let mut deltas = Vec::new();
-        for block in content {
-            deltas.extend(finished.blocks.begin_block(None, block)?);
-        }
-        finished.update_metadata(&answer);
-        deltas.into_iter().for_each(on_delta);
-        Ok(finished)
-    }
-
     /// Reads the stop reason and the token counts of a message. The counts are running totals, so a
     /// later one replaces an earlier one.
-    pub(super) fn update_metadata(&mut self, message: &Value) {
+    fn update_metadata(&mut self, message: &Value) {
         let reason = message.get("stop_reason").and_then(Value::as_str);
         self.stop_reason = reason.map(str::to_owned).or(self.stop_reason.take());
         if let Some(Value::Object(usage)) = message.get("usage") {
@@ -57,21 +40,69 @@ impl AnthropicAnswer {
     }
 }
 
-/// Converts a finished answer. Ids that the conversation already contains are replaced; `origin`
-/// marks the provider's own form.
-pub(super) fn build_reply(
-    finished: AnthropicAnswer,
-    conversation: &[ChatMessage],
-    origin: String,
-) -> ModelReply {
-    let mut blocks = finished.blocks.into_vec();
-    let text = blocks.iter().filter_map(ContentBlock::text).collect();
-    let calls = read_calls(&mut blocks, conversation);
-    let finish = finish_reason(finished.stop_reason.as_deref(), !calls.is_empty());
-    let content: Vec<Value> = blocks.into_iter().map(ContentBlock::into_value).collect();
-    let body = json!({ "role": "assistant", "content": content });
-    let message = AssistantMessage { text, calls, opaque: Some(OpaqueMessage { origin, body }) };
-    ModelReply { message, finish, usage: read_usage(finished.usage) }
+impl PartialAnswer for AnthropicAnswer {
+    /// Unknown events are ignored.
+    fn apply_event(
+        &mut self,
+        _name: &str,
+        data: &str,
+        on_delta: OnDelta<'_>,
+    ) -> Result<bool, AnswerError> {
+        let mut event = event_value(data)?;
+        let index = event.get("index").and_then(Value::as_u64);
+        match text_field(&event, "type") {
+            "message_start" => self.update_metadata(&event["message"]),
+            "content_block_start" => {
+                let block = event["content_block"].take();
+                self.blocks.begin_block(index, block)?.into_iter().for_each(on_delta);
+            }
+            "content_block_delta" => {
+                let delta = self.blocks.append_fragment(index, &mut event["delta"])?;
+                delta.into_iter().for_each(on_delta);
+            }
+            "message_delta" => {
+                self.update_metadata(&event["delta"]);
+                self.update_metadata(&event);
+            }
+            "message_stop" => return Ok(true),
+            "error" => {
+                return Err(AnswerError::Reported(event.get("error").unwrap_or(&event).clone()));
+            }
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    fn apply_whole(&mut self, mut answer: Value, on_delta: OnDelta<'_>) -> Result<(), AnswerError> {
+        let Some(Value::Array(content)) = answer.get_mut("content").map(Value::take) else {
+            return Err("there is no content in the answer".into());
+        };
+        for block in content {
+            self.blocks.begin_block(None, block)?.into_iter().for_each(&mut *on_delta);
+        }
+        self.update_metadata(&answer);
+        Ok(())
+    }
+
+    fn is_complete(&self, _is_cut: bool) -> bool {
+        self.stop_reason.is_some()
+    }
+
+    fn into_reply(
+        self: Box<Self>,
+        conversation: &[ChatMessage],
+        origin: String,
+    ) -> Result<ModelReply, AnswerError> {
+        let mut blocks = self.blocks.into_vec();
+        let text = blocks.iter().filter_map(ContentBlock::text).collect();
+        let calls = read_calls(&mut blocks, conversation);
+        let finish = finish_reason(self.stop_reason.as_deref(), !calls.is_empty());
+        let content: Vec<Value> = blocks.into_iter().map(ContentBlock::into_value).collect();
+        let body = json!({ "role": "assistant", "content": content });
+        let opaque = Some(OpaqueMessage { origin, body });
+        let message = AssistantMessage { text, calls, opaque };
+        Ok(ModelReply { message, finish, usage: read_usage(self.usage) })
+    }
 }
 
 fn read_calls(blocks: &mut [ContentBlock], conversation: &[ChatMessage]) -> Vec<ModelCallRequest> {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::tuning::tuning_fields;
+use super::{reply::AnthropicAnswer, tuning::tuning_fields};
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
@@ -16,8 +16,10 @@ use crate::{
     },
     endpoint::ModelEndpoint,
     wire::{
+        LazySequence, PartialAnswer, WireFormat,
         answer::text_field,
         conversation::{EMPTY_INPUT_TEXT, arguments_object, provider_form, safe_id, safe_name},
+        join_turns,
     },
 };
 
@@ -34,11 +36,11 @@ const MARKED_MESSAGES: usize = 2;
 
 /// The body of a request.
 #[derive(Serialize)]
-struct AnthropicRequestBody<'a> {
+struct AnthropicRequestBody<'a, M> {
     model: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Value>,
-    messages: Vec<AnthropicMessage>,
+    messages: M,
     stream: bool,
     #[serde(flatten)]
     tuning: Map<String, Value>,
@@ -53,29 +55,58 @@ struct AnthropicMessage {
     content: Vec<Value>,
 }
 
-/// Returns the body of a request. `tools` is the serialized list of the request's tools.
-pub(super) fn build_body(
-    endpoint: &ModelEndpoint,
-    request: ModelRequest<'_>,
-    tools: Option<&RawValue>,
-) -> Vec<u8> {
-    let body = AnthropicRequestBody {
-        model: endpoint.model.trim(),
-        system: system_blocks(request.messages),
-        messages: build_messages(request.messages, &endpoint.origin()),
-        stream: endpoint.stream,
-        tuning: tuning_fields(endpoint, request.messages),
-        tools,
-    };
-    serde_json::to_vec(&body).expect("JSON values can be written")
-}
+/// Anthropic's `messages`.
+#[derive(Debug)]
+pub(crate) struct AnthropicFormat;
 
-/// Returns the tools in the form of this protocol. The last one is marked because the list stays
-/// the same between requests.
-pub(super) fn tool_definitions(tools: &[ModelToolDefinition]) -> Vec<Value> {
-    let mut definitions: Vec<Value> = tools.iter().map(tool_definition).collect();
-    definitions.last_mut().into_iter().for_each(mark_cacheable);
-    definitions
+impl WireFormat for AnthropicFormat {
+    fn method_path(&self, _: &ModelEndpoint) -> String {
+        "messages".to_owned()
+    }
+
+    fn can_send_file(&self, file: &FileAttachment) -> bool {
+        file_block_type(file).is_some()
+    }
+
+    /// The last tool is marked because the list stays the same between requests.
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
+        let mut definitions: Vec<Value> = tools.iter().map(tool_definition).collect();
+        definitions.last_mut().into_iter().for_each(mark_cacheable);
+        definitions.into()
+    }
+
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8> {
+        let origin = &endpoint.origin();
+        let marked = marked_messages(request.messages, origin);
+        let blocks = |(at, message)| {
+            let (role, mut content) = message_blocks(message, origin);
+            if marked.contains(&at) {
+                content.last_mut().into_iter().for_each(mark_cacheable);
+            }
+            (role, content)
+        };
+        let body = AnthropicRequestBody {
+            model: endpoint.model.trim(),
+            system: system_blocks(request.messages),
+            messages: LazySequence(|| {
+                join_turns(request.messages.iter().enumerate().map(blocks))
+                    .map(|(role, content)| AnthropicMessage { role, content })
+            }),
+            stream: endpoint.stream,
+            tuning: tuning_fields(endpoint, request.messages),
+            tools,
+        };
+        serde_json::to_vec(&body).expect("JSON values can be written")
+    }
+
+    fn begin_answer(&self) -> Box<dyn PartialAnswer> {
+        Box::<AnthropicAnswer>::default()
+    }
 }
 
 fn tool_definition(tool: &ModelToolDefinition) -> Value {
@@ -98,22 +129,17 @@ fn system_blocks(messages: &[ChatMessage]) -> Vec<Value> {
     blocks
 }
 
-fn build_messages(messages: &[ChatMessage], origin: &str) -> Vec<AnthropicMessage> {
-    let mut turns: Vec<AnthropicMessage> = Vec::new();
-    for message in messages {
-        let (role, mut content) = message_blocks(message, origin);
-        match turns.last_mut() {
-            _ if content.is_empty() => {}
-            Some(turn) if turn.role == role => turn.content.append(&mut content),
-            _ => turns.push(AnthropicMessage { role, content }),
-        }
-    }
-    let of_person = turns.iter_mut().rev().filter(|turn| turn.role == "user");
-    of_person
-        .take(MARKED_MESSAGES)
-        .filter_map(|turn| turn.content.last_mut())
-        .for_each(mark_cacheable);
-    turns
+/// Returns the positions of the last message of each user turn that is marked for the cache.
+fn marked_messages(messages: &[ChatMessage], origin: &str) -> Vec<usize> {
+    let latest = messages.iter().enumerate().rev();
+    let roles = latest.filter_map(|(at, message)| {
+        let (role, content) = message_blocks(message, origin);
+        (!content.is_empty()).then_some((at, role))
+    });
+    let mut next_role = "";
+    let ends = roles.filter(|(_, role)| std::mem::replace(&mut next_role, role) != *role);
+    let ends = ends.filter(|(_, role)| *role == "user").map(|(at, _)| at);
+    ends.take(MARKED_MESSAGES).collect()
 }
 
 fn message_blocks(message: &ChatMessage, origin: &str) -> (&'static str, Vec<Value>) {
@@ -154,7 +180,7 @@ fn file_block(file: &FileAttachment) -> Value {
 }
 
 /// Returns the type of the block that carries a file unchanged, or `None` if it cannot be sent.
-pub(super) fn file_block_type(file: &FileAttachment) -> Option<&'static str> {
+fn file_block_type(file: &FileAttachment) -> Option<&'static str> {
     match (file.kind(), file.essence()) {
         (AttachmentKind::Image, media_type) if IMAGE_TYPES.contains(&media_type) => Some("image"),
         (_, PDF) => Some("document"),
