@@ -7,20 +7,13 @@
 use serde_json::{Map, Value, json};
 
 use super::merge::merge_fragment;
+use crate::wire::AnswerError;
 
 /// Most calls in one answer. Each fragment searches the list, and no session runs more calls.
 const CALLS_MAX: usize = 4096;
 
-/// Why a fragment cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum CallFragmentError {
-    /// A fragment is not a JSON object.
-    #[error("a call is not an object")]
-    NotAnObject,
-    /// There are more than [`CALLS_MAX`] calls.
-    #[error("more than {CALLS_MAX} calls")]
-    TooMany,
-}
+/// The error for a call that is not a JSON object.
+pub(super) const NOT_AN_OBJECT: &str = "a call is not an object";
 
 /// The calls received so far, in the order in which they began.
 #[derive(Debug, Default)]
@@ -38,12 +31,9 @@ struct StreamedCall {
 
 impl StreamedCallList {
     /// Adds one item of a delta's `tool_calls`. Returns the name of the call when it becomes known.
-    pub(super) fn add_fragment(
-        &mut self,
-        fragment: Value,
-    ) -> Result<Option<String>, CallFragmentError> {
+    pub(super) fn add_fragment(&mut self, fragment: Value) -> Result<Option<String>, AnswerError> {
         let Value::Object(mut fragment) = fragment else {
-            return Err(CallFragmentError::NotAnObject);
+            return Err(NOT_AN_OBJECT.into());
         };
         let function = fragment.remove("function").unwrap_or_default();
         let index = fragment.remove("index").and_then(|index| index.as_u64());
@@ -68,10 +58,12 @@ impl StreamedCallList {
         index: Option<u64>,
         id: &str,
         name: &str,
-    ) -> Result<&mut StreamedCall, CallFragmentError> {
+    ) -> Result<&mut StreamedCall, AnswerError> {
         let position = match self.find_position(index, id, name) {
             Some(position) => position,
-            None if self.0.len() == CALLS_MAX => return Err(CallFragmentError::TooMany),
+            None if self.0.len() == CALLS_MAX => {
+                return Err(format!("more than {CALLS_MAX} calls").into());
+            }
             None => {
                 self.0.push(StreamedCall { index, ..StreamedCall::default() });
                 self.0.len() - 1
@@ -217,13 +209,10 @@ mod tests {
 
     #[test]
     fn nonsense_and_floods_are_refused() {
-        assert_eq!(
-            StreamedCallList::default().add_fragment(json!([])),
-            Err(CallFragmentError::NotAnObject)
-        );
+        assert_eq!(StreamedCallList::default().add_fragment(json!([])), Err(NOT_AN_OBJECT.into()));
         let mut calls = StreamedCallList::default();
         let flood =
             (0..=CALLS_MAX).find_map(|index| calls.add_fragment(json!({ "index": index })).err());
-        assert_eq!(flood, Some(CallFragmentError::TooMany));
+        assert_eq!(flood, Some("more than 4096 calls".into()));
     }
 }

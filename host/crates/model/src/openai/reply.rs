@@ -1,13 +1,15 @@
-//! Converts a provider's finished message into a [`ModelReply`].
+//! Reads an answer and converts it into a [`ModelReply`].
 //!
-//! Whole and streamed answers both end here: a whole answer brings its message, a streamed one has
-//! been assembled in the same form. That form is kept and sent back with the next request, unless
+//! A stream consists of server-sent events, each a fragment of one message. They are assembled in
+//! the form of a whole answer. That form is kept and sent back with the next request, unless
 //! text and calls are all that it contains. Only ids and empty arguments are repaired in it: they
 //! would make the next request fail.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::calls::CallFragmentError;
+use super::calls::{NOT_AN_OBJECT, StreamedCallList};
+use super::merge::merge_fragment;
 use super::request::{NO_ARGUMENTS, assistant_message};
 use crate::{
     chat::{
@@ -15,69 +17,171 @@ use crate::{
         ReplyDelta, TokenUsage,
     },
     wire::{
-        answer::{other_finish_reason, text_field, token_count},
+        AnswerError, OnDelta, PartialAnswer,
+        answer::{DONE, event_object, other_finish_reason, text_field, token_count},
         unique_ids,
     },
 };
 
-/// A message in the provider's own form, with its finish reason and usage.
+/// A message in the provider's own form, as far as it has arrived.
 #[derive(Debug, Default)]
 pub(super) struct CompletionAnswer {
-    pub(super) message: Map<String, Value>,
-    pub(super) finish: Option<String>,
-    pub(super) usage: Option<TokenUsage>,
+    message: Map<String, Value>,
+    finish: Option<String>,
+    usage: Option<TokenUsage>,
+    /// The calls of a streamed message.
+    calls: Option<StreamedCallList>,
+}
+
+/// The fields of an event that are read. The others, most of its bytes, are the same in every event
+/// and are skipped.
+#[derive(Deserialize)]
+struct CompletionChunk {
+    #[serde(default)]
+    choices: Value,
+    #[serde(default)]
+    usage: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+impl PartialAnswer for CompletionAnswer {
+    fn apply_event(
+        &mut self,
+        name: &str,
+        data: &str,
+        on_delta: OnDelta<'_>,
+    ) -> Result<bool, AnswerError> {
+        self.calls.get_or_insert_default();
+        if data == DONE {
+            return Ok(true);
+        }
+        let CompletionChunk { mut choices, usage, error } = event_object(data)?;
+        if !error.is_null() {
+            return Err(AnswerError::Reported(error));
+        }
+        if name == "error" {
+            return Err(AnswerError::Reported(event_object(data)?));
+        }
+        self.usage = read_usage(&usage).or(self.usage);
+        if let Some(choice) = first_choice(&mut choices) {
+            self.apply_choice(choice, on_delta)?;
+        }
+        Ok(false)
+    }
+
+    fn apply_whole(&mut self, mut answer: Value, on_delta: OnDelta<'_>) -> Result<(), AnswerError> {
+        self.usage = read_usage(&answer["usage"]);
+        let finish = answer.pointer("/choices/0/finish_reason").and_then(Value::as_str);
+        self.finish = finish.map(str::to_owned);
+        let message = answer.pointer_mut("/choices/0/message").map(Value::take);
+        let Some(Value::Object(message)) = message else {
+            return Err("there is no message in the answer".into());
+        };
+        message_deltas(&message).for_each(&mut *on_delta);
+        for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+            let name = call.pointer("/function/name").and_then(Value::as_str);
+            on_delta(ReplyDelta::CallBegun { name: name.unwrap_or_default().to_owned() });
+        }
+        self.message = message;
+        Ok(())
+    }
+
+    fn is_complete(&self, _is_cut: bool) -> bool {
+        self.finish.is_some()
+    }
+
+    fn into_reply(
+        self: Box<Self>,
+        conversation: &[ChatMessage],
+        origin: String,
+    ) -> Result<ModelReply, AnswerError> {
+        let Self { message: mut own_form, finish, usage, calls } = *self;
+        if let Some(calls) = calls.map(StreamedCallList::into_values) {
+            let nothing = if calls.is_empty() { json!("") } else { Value::Null };
+            own_form.entry("content").or_insert(nothing);
+            if !calls.is_empty() {
+                own_form.insert("tool_calls".to_owned(), Value::Array(calls));
+            }
+        }
+        let calls = match own_form.get_mut("tool_calls") {
+            Some(Value::Array(calls)) => read_calls(calls, conversation)?,
+            _ => Vec::new(),
+        };
+        own_form.insert("role".to_owned(), json!("assistant"));
+        let text = message_text(&own_form);
+        let finish = finish_reason(finish.as_deref(), !calls.is_empty());
+        let mut message = AssistantMessage { text, calls, opaque: None };
+        let body = Value::Object(own_form);
+        // Most answers contain nothing besides text and calls. Their provider's form can be
+        // rebuilt, so it is not kept: parsed, it takes several times the memory of the answer.
+        if body != assistant_message(&message) {
+            message.opaque = Some(OpaqueMessage { origin, body });
+        }
+        Ok(ModelReply { message, finish, usage })
+    }
 }
 
 impl CompletionAnswer {
-    /// Extracts the message of a whole answer; `None` if it has none.
-    pub(super) fn from_answer(mut answer: Value) -> Option<Self> {
-        let usage = read_usage(&answer["usage"]);
-        let finish = answer.pointer("/choices/0/finish_reason").and_then(Value::as_str);
-        let finish = finish.map(str::to_owned);
-        match answer.pointer_mut("/choices/0/message").map(Value::take) {
-            Some(Value::Object(message)) => Some(Self { message, finish, usage }),
-            _ => None,
+    fn apply_choice(
+        &mut self,
+        choice: &mut Value,
+        on_delta: OnDelta<'_>,
+    ) -> Result<(), AnswerError> {
+        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
+            self.finish = Some(reason.to_owned());
         }
+        let Some(Value::Object(mut delta)) = choice.get_mut("delta").map(Value::take) else {
+            return Ok(());
+        };
+        message_deltas(&delta).for_each(&mut *on_delta);
+        if let Some(Value::Array(fragments)) = delta.remove("tool_calls") {
+            for fragment in fragments {
+                if let Some(name) = self.calls.get_or_insert_default().add_fragment(fragment)? {
+                    on_delta(ReplyDelta::CallBegun { name });
+                }
+            }
+        }
+        align_content_parts(&mut self.message, &mut delta);
+        merge_fragment(&mut self.message, delta);
+        Ok(())
     }
 }
 
-/// Converts a finished message. `conversation` contains the call ids that are already used;
-/// `origin` marks the provider's own form.
-pub(super) fn build_reply(
-    finished: CompletionAnswer,
-    conversation: &[ChatMessage],
-    origin: &str,
-) -> Result<ModelReply, CallFragmentError> {
-    let CompletionAnswer { message: mut own_form, finish, usage } = finished;
-    let calls = match own_form.get_mut("tool_calls") {
-        Some(Value::Array(calls)) => read_calls(calls, conversation)?,
-        _ => Vec::new(),
+/// Requests ask for one choice, so any others are ignored.
+fn first_choice(choices: &mut Value) -> Option<&mut Value> {
+    let choices = choices.as_array_mut()?;
+    choices.iter_mut().find(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
+}
+
+/// Content may change from parts to plain text within an answer. Both are then converted to parts.
+fn align_content_parts(message: &mut Map<String, Value>, delta: &mut Map<String, Value>) {
+    let (Some(old), Some(new)) = (message.get_mut("content"), delta.get_mut("content")) else {
+        return;
     };
-    own_form.insert("role".to_owned(), json!("assistant"));
-    let text = message_text(&own_form);
-    let finish = finish_reason(finish.as_deref(), !calls.is_empty());
-    let mut message = AssistantMessage { text, calls, opaque: None };
-    let body = Value::Object(own_form);
-    // Most answers contain nothing besides text and calls. Their provider's form can be rebuilt,
-    // so it is not kept: parsed, it takes several times the memory of the answer.
-    if body != assistant_message(&message) {
-        message.opaque = Some(OpaqueMessage { origin: origin.to_owned(), body });
+    if old.is_array() != new.is_array() {
+        [old, new].into_iter().for_each(convert_to_parts);
     }
-    Ok(ModelReply { message, finish, usage })
+}
+
+fn convert_to_parts(content: &mut Value) {
+    if let Value::String(words) = content {
+        *content = json!([{ "type": "text", "text": words }]);
+    }
 }
 
 /// Returns the deltas of a message or of a fragment: thinking, then text.
-pub(super) fn message_deltas(message: &Map<String, Value>) -> impl Iterator<Item = ReplyDelta> {
+fn message_deltas(message: &Map<String, Value>) -> impl Iterator<Item = ReplyDelta> {
     let reasoning = ["reasoning_content", "reasoning"]
         .iter()
         .find_map(|key| message.get(*key).and_then(Value::as_str).filter(|text| !text.is_empty()))
-        .map(|text| ReplyDelta::Reasoning(text.to_owned()));
-    let text = Some(message_text(message)).filter(|text| !text.is_empty()).map(ReplyDelta::Text);
+        .map(|text| ReplyDelta::Reasoning { text: text.to_owned() });
+    let text = Some(message_text(message)).filter(|text| !text.is_empty()).map(ReplyDelta::text);
     reasoning.into_iter().chain(text)
 }
 
 /// Reads the `usage` of an answer; `None` if it is not an object.
-pub(super) fn read_usage(usage: &Value) -> Option<TokenUsage> {
+fn read_usage(usage: &Value) -> Option<TokenUsage> {
     usage.as_object()?;
     // DeepSeek has its own field for cache hits, in addition to the usual one or alone.
     let cached = ["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens"];
@@ -113,18 +217,18 @@ fn message_text(message: &Map<String, Value>) -> String {
 fn read_calls(
     calls: &mut [Value],
     conversation: &[ChatMessage],
-) -> Result<Vec<ModelCallRequest>, CallFragmentError> {
+) -> Result<Vec<ModelCallRequest>, AnswerError> {
     let given: Vec<Option<&str>> = calls.iter().map(|call| Some(text_field(call, "id"))).collect();
     let ids = unique_ids(&given, conversation);
     calls.iter_mut().zip(ids).map(|(call, id)| read_call(call, id)).collect()
 }
 
 /// Converts one call, and writes the values that were missing into the provider's form too.
-fn read_call(call: &mut Value, id: String) -> Result<ModelCallRequest, CallFragmentError> {
-    let call = call.as_object_mut().ok_or(CallFragmentError::NotAnObject)?;
+fn read_call(call: &mut Value, id: String) -> Result<ModelCallRequest, AnswerError> {
+    let call = call.as_object_mut().ok_or(NOT_AN_OBJECT)?;
     call.insert("id".to_owned(), json!(id));
     let function = call.entry("function").or_insert_with(|| json!({}));
-    let function = function.as_object_mut().ok_or(CallFragmentError::NotAnObject)?;
+    let function = function.as_object_mut().ok_or(NOT_AN_OBJECT)?;
     let name = function.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let arguments = match function.get("arguments") {
         Some(Value::String(text)) if !text.trim().is_empty() => text.clone(),
@@ -155,9 +259,10 @@ fn finish_reason(finish: Option<&str>, has_calls: bool) -> FinishReason {
 mod tests {
     use super::*;
 
-    fn read(message: Value) -> Result<ModelReply, CallFragmentError> {
+    fn read(message: Value) -> Result<ModelReply, AnswerError> {
         let message = message.as_object().unwrap().clone();
-        build_reply(CompletionAnswer { message, ..CompletionAnswer::default() }, &[], "openai/m")
+        let answer = CompletionAnswer { message, ..CompletionAnswer::default() };
+        Box::new(answer).into_reply(&[], "openai/m".to_owned())
     }
 
     #[test]

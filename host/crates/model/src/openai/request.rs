@@ -5,15 +5,19 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::short_ids::IdShortener;
+use super::{reply::CompletionAnswer, short_ids::IdShortener};
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
         ModelRequest, ModelToolDefinition, UserInputMessage,
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
-    wire::{LazySequence, conversation},
+    wire::{LazySequence, PartialAnswer, WireFormat, conversation},
 };
+
+/// `chat/completions`.
+#[derive(Debug)]
+pub(crate) struct ChatCompletionsFormat;
 
 /// The arguments of a call without any.
 pub(super) const NO_ARGUMENTS: &str = "{}";
@@ -50,40 +54,58 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-/// Returns the body of a request. `tools` is the serialized list of the request's tools.
-pub(super) fn build_body(
-    endpoint: &ModelEndpoint,
-    request: ModelRequest<'_>,
-    tools: Option<&RawValue>,
-) -> Vec<u8> {
-    let origin = &endpoint.origin();
-    let (new_name, old_name) = match endpoint.is_at_domain(&NEW_LIMIT_DOMAINS) {
-        true => (endpoint.output_tokens_max, None),
-        false => (None, endpoint.output_tokens_max),
-    };
-    let needs_short_ids = endpoint.is_at_domain(&SHORT_ID_DOMAINS);
-    let messages = LazySequence(|| {
-        let mut shortener = needs_short_ids.then(IdShortener::default);
-        request.messages.iter().map(move |message| {
-            let mut converted = convert_message(message, origin);
-            if let Some(shortener) = &mut shortener {
-                shortener.shorten_ids(&mut converted);
-            }
-            converted
-        })
-    });
-    let body = CompletionRequestBody {
-        model: endpoint.model.trim(),
-        messages,
-        stream: endpoint.stream,
-        stream_options: endpoint.stream.then_some(StreamOptions { include_usage: true }),
-        temperature: endpoint.temperature,
-        max_tokens: old_name,
-        max_completion_tokens: new_name,
-        reasoning_effort: endpoint.effort.map(ReasoningEffort::as_str),
-        tools,
-    };
-    serde_json::to_vec(&body).expect("JSON values can be written")
+impl WireFormat for ChatCompletionsFormat {
+    fn method_path(&self, _: &ModelEndpoint) -> String {
+        "chat/completions".to_owned()
+    }
+
+    fn can_send_file(&self, file: &FileAttachment) -> bool {
+        file.kind() == AttachmentKind::Image || file.audio_format().is_some()
+    }
+
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
+        tools.iter().map(tool_definition).collect()
+    }
+
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8> {
+        let origin = &endpoint.origin();
+        let (new_name, old_name) = match endpoint.is_at_domain(&NEW_LIMIT_DOMAINS) {
+            true => (endpoint.output_tokens_max, None),
+            false => (None, endpoint.output_tokens_max),
+        };
+        let needs_short_ids = endpoint.is_at_domain(&SHORT_ID_DOMAINS);
+        let messages = LazySequence(|| {
+            let mut shortener = needs_short_ids.then(IdShortener::default);
+            request.messages.iter().map(move |message| {
+                let mut converted = convert_message(message, origin);
+                if let Some(shortener) = &mut shortener {
+                    shortener.shorten_ids(&mut converted);
+                }
+                converted
+            })
+        });
+        let body = CompletionRequestBody {
+            model: endpoint.model.trim(),
+            messages,
+            stream: endpoint.stream,
+            stream_options: endpoint.stream.then_some(StreamOptions { include_usage: true }),
+            temperature: endpoint.temperature,
+            max_tokens: old_name,
+            max_completion_tokens: new_name,
+            reasoning_effort: endpoint.effort.map(ReasoningEffort::as_str),
+            tools,
+        };
+        serde_json::to_vec(&body).expect("JSON values can be written")
+    }
+
+    fn begin_answer(&self) -> Box<dyn PartialAnswer> {
+        Box::<CompletionAnswer>::default()
+    }
 }
 
 fn convert_message<'a>(message: &'a ChatMessage, origin: &str) -> Cow<'a, Value> {
@@ -112,11 +134,6 @@ fn user_content(chat_message: &UserInputMessage) -> Value {
     let model_text = chat_message.text_for_model();
     let words = (!model_text.is_empty()).then(|| text_part(&model_text));
     words.into_iter().chain(chat_message.attachments.iter().map(file_part)).collect()
-}
-
-/// Returns true for a file that can be sent unchanged.
-pub(super) fn can_send_file(file: &FileAttachment) -> bool {
-    file.kind() == AttachmentKind::Image || file.audio_format().is_some()
 }
 
 fn file_part(file: &FileAttachment) -> Value {
@@ -349,7 +366,7 @@ mod tests {
                 output_tokens_max: Some(9),
                 ..ModelEndpoint::new(ProviderProtocol::OpenAiChat, base_url, "m")
             };
-            let body = build_body(
+            let body = ChatCompletionsFormat.request_body(
                 &endpoint,
                 ModelRequest { messages: &messages, ..ModelRequest::default() },
                 None,
