@@ -4,89 +4,19 @@
 //! model's thinking before it, and the parts are sent back exactly as they came. Most calls have no
 //! id: results are matched to them by name and order.
 //!
-//! Suggested reading order: `request`, `stream`, `parts`, `reply`.
+//! Suggested reading order: `request`, `parts`, `reply`.
 
 mod parts;
 mod reply;
 mod request;
-mod stream;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use sallyport_contract::BoxFuture;
-use serde_json::{Value, value::RawValue};
 
-use self::reply::GeminiAnswer;
-use crate::{
-    chat::{FileAttachment, ModelError, ModelReply, ModelRequest, ModelToolDefinition},
-    endpoint::ModelEndpoint,
-    wire::{self, AnswerContext, OnDelta, Pieces, WireFormat},
-};
+pub(crate) use self::request::GeminiFormat;
 
 /// Percent-encodes everything that could pass for another part of the address than a model's name.
 const IN_PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'@');
-
-/// Gemini's `generateContent`.
-#[derive(Debug)]
-pub(crate) struct GeminiFormat;
-
-impl WireFormat for GeminiFormat {
-    fn method_path(&self, endpoint: &ModelEndpoint) -> String {
-        method_path(endpoint)
-    }
-
-    fn can_send_file(&self, file: &FileAttachment) -> bool {
-        request::can_send_file(file)
-    }
-
-    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
-        request::tool_definitions(tools)
-    }
-
-    fn request_body(
-        &self,
-        endpoint: &ModelEndpoint,
-        request: ModelRequest<'_>,
-        tools: Option<&RawValue>,
-    ) -> Vec<u8> {
-        request::build_body(endpoint, request, tools)
-    }
-
-    fn read_stream<'a>(
-        &'a self,
-        pieces: Pieces<'a>,
-        exchange: &'a AnswerContext<'a>,
-        on_delta: OnDelta<'a>,
-    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
-        Box::pin(async move {
-            let AnswerContext { provider, messages, origin } = exchange;
-            let events = wire::read_events(pieces, provider);
-            let finished = stream::read_stream(events, provider, on_delta).await?;
-            Ok(reply::build_reply(finished, messages, origin.clone()))
-        })
-    }
-
-    fn read_answer(
-        &self,
-        answer: Value,
-        exchange: &AnswerContext<'_>,
-        on_delta: OnDelta<'_>,
-    ) -> Result<ModelReply, ModelError> {
-        let AnswerContext { provider, messages, origin } = exchange;
-        let finished = GeminiAnswer::from_answer(answer, on_delta)
-            .map_err(|e| provider.protocol_error(&e.to_string()))?;
-        Ok(reply::build_reply(finished, messages, origin.clone()))
-    }
-}
-
-/// Returns the path of the model's method.
-fn method_path(endpoint: &ModelEndpoint) -> String {
-    let model = resource_path(&endpoint.model);
-    match endpoint.stream {
-        true => format!("{model}:streamGenerateContent?alt=sse"),
-        false => format!("{model}:generateContent"),
-    }
-}
 
 /// Returns a model's full name. A name may include its folder: `tunedModels/mine`.
 pub(crate) fn resource_name(model: &str) -> String {
@@ -103,7 +33,10 @@ pub(crate) fn resource_path(model: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::ProviderProtocol;
+    use crate::{
+        endpoint::{ModelEndpoint, ProviderProtocol},
+        wire::WireFormat,
+    };
 
     #[test]
     fn a_name_leads_to_its_method_and_nowhere_else() {
@@ -119,9 +52,9 @@ mod tests {
                 stream: false,
                 ..ModelEndpoint::new(ProviderProtocol::Gemini, "https://x/v1beta", model)
             };
-            assert_eq!(method_path(&endpoint), want);
+            assert_eq!(GeminiFormat.method_path(&endpoint), want);
         }
         let endpoint = ModelEndpoint::new(ProviderProtocol::Gemini, "https://x/v1beta", "m");
-        assert_eq!(method_path(&endpoint), "models/m:streamGenerateContent?alt=sse");
+        assert_eq!(GeminiFormat.method_path(&endpoint), "models/m:streamGenerateContent?alt=sse");
     }
 }

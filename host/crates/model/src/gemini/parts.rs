@@ -7,28 +7,17 @@ use serde_json::Value;
 
 use crate::{
     chat::{ModelCallRequest, ReplyDelta},
-    wire::{answer::text_field, conversation::arguments_text},
+    wire::{AnswerError, answer::text_field, conversation::arguments_text},
 };
 
 /// Most parts in one answer. No session runs more calls.
 const PARTS_MAX: usize = 4096;
 
+/// The error for a part that is not a JSON object.
+const NOT_AN_OBJECT: &str = "a part is not an object";
+
 /// The only fields of a part of plain text.
 const PLAIN_TEXT_FIELDS: [&str; 2] = ["text", "thought"];
-
-/// Why a part cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum GeminiPartError {
-    /// The answer has no candidate and gives no reason for it.
-    #[error("there is no candidate in the answer")]
-    NoCandidate,
-    /// A part is not a JSON object.
-    #[error("a part is not an object")]
-    NotAnObject,
-    /// There are more than [`PARTS_MAX`] parts.
-    #[error("more than {PARTS_MAX} parts")]
-    TooMany,
-}
 
 /// The parts received so far.
 #[derive(Debug, Default)]
@@ -36,16 +25,16 @@ pub(super) struct GeminiPartList(Vec<Value>);
 
 impl GeminiPartList {
     /// Adds a part and returns its delta, if any.
-    pub(super) fn add_part(&mut self, part: Value) -> Result<Option<ReplyDelta>, GeminiPartError> {
+    pub(super) fn add_part(&mut self, part: Value) -> Result<Option<ReplyDelta>, AnswerError> {
         if !part.is_object() {
-            return Err(GeminiPartError::NotAnObject);
+            return Err(NOT_AN_OBJECT.into());
         }
         let delta = part_delta(&part);
         let is_full = self.0.len() == PARTS_MAX;
         let last = self.0.last_mut().filter(|last| is_continuation(last, &part));
         match last.and_then(|last| last.get_mut("text")) {
             Some(Value::String(words)) => words.push_str(text_field(&part, "text")),
-            _ if is_full => return Err(GeminiPartError::TooMany),
+            _ if is_full => return Err(format!("more than {PARTS_MAX} parts").into()),
             _ => self.0.push(part),
         }
         Ok(delta)
@@ -81,7 +70,7 @@ fn part_delta(part: &Value) -> Option<ReplyDelta> {
     if let Some(call) = part.get("functionCall").filter(|call| call.is_object()) {
         return Some(ReplyDelta::CallBegun { name: text_field(call, "name").to_owned() });
     }
-    let kind = if is_thought(part) { ReplyDelta::Reasoning } else { ReplyDelta::Text };
+    let kind = if is_thought(part) { ReplyDelta::reasoning } else { ReplyDelta::text };
     Some(text_field(part, "text"))
         .filter(|words| !words.is_empty())
         .map(|words| kind(words.to_owned()))
@@ -121,8 +110,8 @@ mod tests {
         let word = |text: &str| json!({ "text": text });
         let thought = |text: &str| json!({ "text": text, "thought": true });
         let signed = |text: &str| json!({ "text": text, "thoughtSignature": "s" });
-        let delta = |text: &str| ReplyDelta::Text(text.to_owned());
-        let mused = |text: &str| ReplyDelta::Reasoning(text.to_owned());
+        let delta = |text: &str| ReplyDelta::Text { text: text.to_owned() };
+        let mused = |text: &str| ReplyDelta::Reasoning { text: text.to_owned() };
         check(
             &[thought("a"), thought("b"), word("c"), json!({ "text": "d", "thought": false })],
             &[thought("ab"), word("cd")],
@@ -147,12 +136,9 @@ mod tests {
 
     #[test]
     fn nonsense_and_floods_are_refused() {
-        assert_eq!(
-            GeminiPartList::default().add_part(json!("x")),
-            Err(GeminiPartError::NotAnObject)
-        );
+        assert_eq!(GeminiPartList::default().add_part(json!("x")), Err(NOT_AN_OBJECT.into()));
         let mut parts = GeminiPartList::default();
         let flood = (0..=PARTS_MAX).find_map(|n| parts.add_part(json!({ "n": n })).err());
-        assert_eq!(flood, Some(GeminiPartError::TooMany));
+        assert_eq!(flood, Some("more than 4096 parts".into()));
     }
 }

@@ -1,18 +1,18 @@
-//! Converts a finished answer into a [`ModelReply`].
+//! Reads an answer and converts it into a [`ModelReply`].
 //!
-//! Whole and streamed answers both end here: a whole answer is one piece, a streamed one many of
-//! the same form.
+//! A whole answer is one piece, a streamed one many of the same form.
 
 use serde_json::{Value, json};
 
-use super::parts::{self, GeminiPartError, GeminiPartList};
+use super::parts::{self, GeminiPartList};
 use crate::{
     chat::{
         AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelReply, OpaqueMessage,
         ReplyDelta, TokenUsage,
     },
     wire::{
-        answer::{other_finish_reason, text_field, token_count},
+        AnswerError, OnDelta, PartialAnswer,
+        answer::{check_reported, event_value, other_finish_reason, text_field, token_count},
         unique_ids,
     },
 };
@@ -28,25 +28,8 @@ pub(super) struct GeminiAnswer {
 }
 
 impl GeminiAnswer {
-    /// Reads an answer that came in one piece.
-    pub(super) fn from_answer(
-        mut answer: Value,
-        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
-    ) -> Result<Self, GeminiPartError> {
-        let mut finished = Self::default();
-        let deltas = finished.apply_piece(&mut answer)?;
-        if !finished.is_complete() && answer.pointer("/candidates/0").is_none() {
-            return Err(GeminiPartError::NoCandidate);
-        }
-        deltas.into_iter().for_each(on_delta);
-        Ok(finished)
-    }
-
     /// Adds a piece of the answer and returns its deltas.
-    pub(super) fn apply_piece(
-        &mut self,
-        piece: &mut Value,
-    ) -> Result<Vec<ReplyDelta>, GeminiPartError> {
+    fn apply_piece(&mut self, piece: &mut Value) -> Result<Vec<ReplyDelta>, AnswerError> {
         self.usage = read_usage(piece).or(self.usage);
         let blocked = piece.pointer("/promptFeedback/blockReason").and_then(Value::as_str);
         self.blocked = blocked.map(str::to_owned).or(self.blocked.take());
@@ -57,31 +40,54 @@ impl GeminiAnswer {
         let Some(Value::Array(parts)) = parts else { return Ok(Vec::new()) };
         parts.into_iter().filter_map(|part| self.parts.add_part(part).transpose()).collect()
     }
-
-    /// Returns true once the provider has given the reason why the answer ended.
-    pub(super) fn is_complete(&self) -> bool {
-        self.finish.is_some() || self.blocked.is_some()
-    }
 }
 
-/// Converts a finished answer. Ids that are missing or that the conversation already contains are
-/// replaced by new ones; `origin` marks the provider's own form.
-pub(super) fn build_reply(
-    finished: GeminiAnswer,
-    conversation: &[ChatMessage],
-    origin: String,
-) -> ModelReply {
-    let GeminiAnswer { parts, finish, blocked, usage } = finished;
-    let text = parts.text();
-    let parts = parts.into_vec();
-    let calls = read_calls(&parts, conversation);
-    let finish = match blocked {
-        Some(_) => FinishReason::ContentFilter,
-        None => finish_reason(finish.as_deref(), !calls.is_empty()),
-    };
-    let body = json!({ "role": "model", "parts": parts });
-    let message = AssistantMessage { text, calls, opaque: Some(OpaqueMessage { origin, body }) };
-    ModelReply { message, finish, usage }
+impl PartialAnswer for GeminiAnswer {
+    fn apply_event(
+        &mut self,
+        _name: &str,
+        data: &str,
+        on_delta: OnDelta<'_>,
+    ) -> Result<bool, AnswerError> {
+        let mut piece = event_value(data)?;
+        check_reported(&mut piece)?;
+        self.apply_piece(&mut piece)?.into_iter().for_each(on_delta);
+        Ok(false)
+    }
+
+    fn apply_whole(&mut self, mut answer: Value, on_delta: OnDelta<'_>) -> Result<(), AnswerError> {
+        let deltas = self.apply_piece(&mut answer)?;
+        if !self.is_complete(false) && answer.pointer("/candidates/0").is_none() {
+            return Err("there is no candidate in the answer".into());
+        }
+        deltas.into_iter().for_each(on_delta);
+        Ok(())
+    }
+
+    /// No event marks the end, and the stream may give a finish reason more than once, with text
+    /// between. An answer is therefore complete if it has a reason why it ended and the stream
+    /// ended normally.
+    fn is_complete(&self, is_cut: bool) -> bool {
+        !is_cut && (self.finish.is_some() || self.blocked.is_some())
+    }
+
+    fn into_reply(
+        self: Box<Self>,
+        conversation: &[ChatMessage],
+        origin: String,
+    ) -> Result<ModelReply, AnswerError> {
+        let Self { parts, finish, blocked, usage } = *self;
+        let text = parts.text();
+        let parts = parts.into_vec();
+        let calls = read_calls(&parts, conversation);
+        let finish = match blocked {
+            Some(_) => FinishReason::ContentFilter,
+            None => finish_reason(finish.as_deref(), !calls.is_empty()),
+        };
+        let body = json!({ "role": "model", "parts": parts });
+        let opaque = Some(OpaqueMessage { origin, body });
+        Ok(ModelReply { message: AssistantMessage { text, calls, opaque }, finish, usage })
+    }
 }
 
 fn read_calls(parts: &[Value], conversation: &[ChatMessage]) -> Vec<ModelCallRequest> {

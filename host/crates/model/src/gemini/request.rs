@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::parts;
+use super::{parts, reply::GeminiAnswer, resource_path};
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
@@ -16,10 +16,13 @@ use crate::{
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
     wire::{
+        LazySequence, PartialAnswer, WireFormat,
         answer::text_field,
         conversation::{
-            EMPTY_INPUT_TEXT, LEVELS_MAX, arguments_object, is_same_call, is_shallow, provider_form,
+            EMPTY_INPUT_TEXT, LEVELS_MAX, are_same_calls, arguments_object, is_shallow,
+            provider_form,
         },
+        join_turns,
     },
 };
 
@@ -40,8 +43,8 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// The body of a request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct GeminiRequestBody<'a> {
-    contents: Vec<GeminiContent>,
+struct GeminiRequestBody<'a, C> {
+    contents: C,
     #[serde(skip_serializing_if = "Map::is_empty")]
     generation_config: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,25 +60,52 @@ struct GeminiContent {
     parts: Vec<Value>,
 }
 
-/// Returns the body of a request. `tools` is the serialized list of the request's tools.
-pub(super) fn build_body(
-    endpoint: &ModelEndpoint,
-    request: ModelRequest<'_>,
-    tools: Option<&RawValue>,
-) -> Vec<u8> {
-    let body = GeminiRequestBody {
-        contents: build_contents(request.messages, endpoint),
-        generation_config: generation_config(endpoint),
-        system_instruction: system_instruction(request.messages),
-        tools,
-    };
-    serde_json::to_vec(&body).expect("JSON values can be written")
-}
+/// Gemini's `generateContent`.
+#[derive(Debug)]
+pub(crate) struct GeminiFormat;
 
-/// Returns the tools in the form of this protocol.
-pub(super) fn tool_definitions(tools: &[ModelToolDefinition]) -> Value {
-    let definitions: Vec<Value> = tools.iter().map(tool_definition).collect();
-    json!([{ "functionDeclarations": definitions }])
+impl WireFormat for GeminiFormat {
+    fn method_path(&self, endpoint: &ModelEndpoint) -> String {
+        let model = resource_path(&endpoint.model);
+        match endpoint.stream {
+            true => format!("{model}:streamGenerateContent?alt=sse"),
+            false => format!("{model}:generateContent"),
+        }
+    }
+
+    fn can_send_file(&self, file: &FileAttachment) -> bool {
+        let media_type = file.essence();
+        match file.kind() {
+            AttachmentKind::Text(_) => false,
+            AttachmentKind::Image => IMAGE_TYPES.contains(&media_type),
+            AttachmentKind::Audio => true,
+            AttachmentKind::Other => media_type == PDF || media_type.starts_with("video/"),
+        }
+    }
+
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
+        let definitions: Vec<Value> = tools.iter().map(tool_definition).collect();
+        json!([{ "functionDeclarations": definitions }])
+    }
+
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8> {
+        let body = GeminiRequestBody {
+            contents: LazySequence(|| turn_contents(request.messages, endpoint)),
+            generation_config: generation_config(endpoint),
+            system_instruction: system_instruction(request.messages),
+            tools,
+        };
+        serde_json::to_vec(&body).expect("JSON values can be written")
+    }
+
+    fn begin_answer(&self) -> Box<dyn PartialAnswer> {
+        Box::<GeminiAnswer>::default()
+    }
 }
 
 fn tool_definition(tool: &ModelToolDefinition) -> Value {
@@ -122,25 +152,20 @@ fn system_instruction(messages: &[ChatMessage]) -> Option<Value> {
     (!parts.is_empty()).then(|| json!({ "parts": parts }))
 }
 
-fn build_contents(messages: &[ChatMessage], endpoint: &ModelEndpoint) -> Vec<GeminiContent> {
+fn turn_contents(
+    messages: &[ChatMessage],
+    endpoint: &ModelEndpoint,
+) -> impl Iterator<Item = GeminiContent> {
     let mut ids = HashMap::new();
-    let mut turns: Vec<GeminiContent> = Vec::new();
-    for message in messages {
-        let (role, mut parts) = match message {
-            ChatMessage::System { .. } => continue,
-            ChatMessage::User(chat_message) => ("user", user_parts(chat_message)),
-            ChatMessage::Assistant(chat_message) => {
-                ("model", answer_parts(chat_message, endpoint, &mut ids))
-            }
-            ChatMessage::Tool(result) => ("user", vec![tool_result(result, &ids)]),
-        };
-        match turns.last_mut() {
-            _ if parts.is_empty() => {}
-            Some(turn) if turn.role == role => turn.parts.append(&mut parts),
-            _ => turns.push(GeminiContent { role, parts }),
+    let parts = messages.iter().map(move |message| match message {
+        ChatMessage::System { .. } => ("user", Vec::new()),
+        ChatMessage::User(chat_message) => ("user", user_parts(chat_message)),
+        ChatMessage::Assistant(chat_message) => {
+            ("model", answer_parts(chat_message, endpoint, &mut ids))
         }
-    }
-    turns
+        ChatMessage::Tool(result) => ("user", vec![tool_result(result, &ids)]),
+    });
+    join_turns(parts).map(|(role, parts)| GeminiContent { role, parts })
 }
 
 /// Returns the parts of an answer, and records the provider's ids of its calls.
@@ -168,22 +193,11 @@ fn user_parts(chat_message: &UserInputMessage) -> Vec<Value> {
 }
 
 fn file_part(file: &FileAttachment) -> Value {
-    match can_send_file(file) {
+    match GeminiFormat.can_send_file(file) {
         true => {
             json!({ "inlineData": { "mimeType": file.essence(), "data": file.base64() } })
         }
         false => json!({ "text": file.describe_as_text() }),
-    }
-}
-
-/// Returns true for a file that can be sent unchanged.
-pub(super) fn can_send_file(file: &FileAttachment) -> bool {
-    let media_type = file.essence();
-    match file.kind() {
-        AttachmentKind::Text(_) => false,
-        AttachmentKind::Image => IMAGE_TYPES.contains(&media_type),
-        AttachmentKind::Audio => true,
-        AttachmentKind::Other => media_type == PDF || media_type.starts_with("video/"),
     }
 }
 
@@ -196,12 +210,8 @@ fn text_part(text: &str) -> Option<Value> {
 fn provider_parts<'a>(chat_message: &'a AssistantMessage, origin: &str) -> Option<&'a [Value]> {
     let parts = provider_form(chat_message, origin)?.get("parts")?.as_array()?;
     let calls = parts::function_calls(parts);
-    let mut provider_calls = calls.map(|call| parts::convert_call(call, String::new()));
-    let is_same = |call: &ModelCallRequest| {
-        provider_calls.next().is_some_and(|own| is_same_call(&own.name, &own.arguments, call))
-    };
-    let are_same = chat_message.calls.iter().all(is_same) && provider_calls.next().is_none();
-    are_same.then_some(parts.as_slice())
+    let provider_calls = calls.map(|call| parts::convert_call(call, String::new()));
+    are_same_calls(provider_calls, &chat_message.calls).then_some(parts.as_slice())
 }
 
 /// Writes our call, which has the model's mistakes repaired, into the part that brought it.
