@@ -1,7 +1,6 @@
-//! Converts a finished answer into a [`ModelReply`].
+//! Reads an answer and converts it into a [`ModelReply`].
 //!
-//! Whole and streamed answers both end here: a whole answer is one piece, a streamed one many of
-//! the same form.
+//! A whole answer is one piece, a streamed one many of the same form.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +10,8 @@ use crate::{
         ReplyDelta, TokenUsage,
     },
     wire::{
-        answer::{other_finish_reason, text_field, token_count},
+        AnswerError, OnDelta, PartialAnswer,
+        answer::{check_reported, event_object, other_finish_reason, text_field, token_count},
         conversation::arguments_text,
         unique_ids,
     },
@@ -20,25 +20,12 @@ use crate::{
 /// Most calls in one answer. No session runs more.
 const CALLS_MAX: usize = 4096;
 
-/// Why a piece of an answer cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum OllamaPieceError {
-    /// The answer has no message.
-    #[error("there is no message in the answer")]
-    NoMessage,
-    /// A call has no function object.
-    #[error("a call is not an object")]
-    NotAnObject,
-    /// There are more than [`CALLS_MAX`] calls.
-    #[error("more than {CALLS_MAX} calls")]
-    TooMany,
-}
+/// The error for a call without a function object.
+const NOT_AN_OBJECT: &str = "a call is not an object";
 
 /// An answer of the server, as far as it has arrived.
 #[derive(Debug, Default)]
 pub(super) struct OllamaAnswer {
-    /// True once the server has marked the answer as complete.
-    pub(super) is_done: bool,
     content: String,
     thinking: String,
     calls: Vec<Value>,
@@ -47,25 +34,8 @@ pub(super) struct OllamaAnswer {
 }
 
 impl OllamaAnswer {
-    /// Reads an answer that came in one piece.
-    pub(super) fn from_answer(
-        mut answer: Value,
-        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
-    ) -> Result<Self, OllamaPieceError> {
-        if !answer.get("message").is_some_and(Value::is_object) {
-            return Err(OllamaPieceError::NoMessage);
-        }
-        let mut finished = Self::default();
-        finished.apply_piece(&mut answer)?.into_iter().for_each(on_delta);
-        Ok(finished)
-    }
-
     /// Adds a piece of the answer and returns its deltas.
-    pub(super) fn apply_piece(
-        &mut self,
-        piece: &mut Value,
-    ) -> Result<Vec<ReplyDelta>, OllamaPieceError> {
-        self.is_done |= piece.get("done") == Some(&Value::Bool(true));
+    fn apply_piece(&mut self, piece: &mut Value) -> Result<Vec<ReplyDelta>, AnswerError> {
         let reason = piece.get("done_reason").and_then(Value::as_str);
         self.done_reason = reason.map(str::to_owned).or(self.done_reason.take());
         self.usage = read_usage(piece).or(self.usage);
@@ -77,17 +47,19 @@ impl OllamaAnswer {
         let (thinking, content) = (text_field(message, "thinking"), text_field(message, "content"));
         self.thinking.push_str(thinking);
         self.content.push_str(content);
-        let words =
-            [ReplyDelta::Reasoning(thinking.to_owned()), ReplyDelta::Text(content.to_owned())];
+        let words = [
+            ReplyDelta::Reasoning { text: thinking.to_owned() },
+            ReplyDelta::Text { text: content.to_owned() },
+        ];
         Ok(words.into_iter().filter(|words| !is_empty_delta(words)).chain(begun).collect())
     }
 
-    fn push_calls(&mut self, calls: Vec<Value>) -> Result<Vec<ReplyDelta>, OllamaPieceError> {
+    fn push_calls(&mut self, calls: Vec<Value>) -> Result<Vec<ReplyDelta>, AnswerError> {
         if !calls.iter().all(|call| call.get("function").is_some_and(Value::is_object)) {
-            return Err(OllamaPieceError::NotAnObject);
+            return Err(NOT_AN_OBJECT.into());
         }
         if self.calls.len() + calls.len() > CALLS_MAX {
-            return Err(OllamaPieceError::TooMany);
+            return Err(format!("more than {CALLS_MAX} calls").into());
         }
         let begun =
             calls.iter().map(|call| ReplyDelta::CallBegun { name: call_name(call).to_owned() });
@@ -112,27 +84,42 @@ impl OllamaAnswer {
     }
 }
 
-/// Converts a finished answer. Ids that are missing or that the conversation already contains are
-/// replaced by new ones; `origin` marks the server's own form.
-pub(super) fn build_reply(
-    finished: OllamaAnswer,
-    conversation: &[ChatMessage],
-    origin: String,
-) -> ModelReply {
-    let given: Vec<Option<&str>> =
-        finished.calls.iter().map(|c| Some(text_field(c, "id"))).collect();
-    let ids = unique_ids(&given, conversation);
-    let calls: Vec<ModelCallRequest> = finished
-        .calls
-        .iter()
-        .zip(ids)
-        .map(|(provider_call, id)| convert_call(provider_call, id))
-        .collect();
-    let finish = finish_reason(finished.done_reason.as_deref(), !calls.is_empty());
-    let (text, usage) = (finished.content.clone(), finished.usage);
-    let body = finished.into_message();
-    let message = AssistantMessage { text, calls, opaque: Some(OpaqueMessage { origin, body }) };
-    ModelReply { message, finish, usage }
+impl PartialAnswer for OllamaAnswer {
+    fn apply_event(
+        &mut self,
+        _name: &str,
+        data: &str,
+        on_delta: OnDelta<'_>,
+    ) -> Result<bool, AnswerError> {
+        let mut piece: Value = event_object(data)?;
+        check_reported(&mut piece)?;
+        self.apply_piece(&mut piece)?.into_iter().for_each(on_delta);
+        Ok(piece.get("done") == Some(&Value::Bool(true)))
+    }
+
+    fn apply_whole(&mut self, mut answer: Value, on_delta: OnDelta<'_>) -> Result<(), AnswerError> {
+        if !answer.get("message").is_some_and(Value::is_object) {
+            return Err("there is no message in the answer".into());
+        }
+        self.apply_piece(&mut answer)?.into_iter().for_each(on_delta);
+        Ok(())
+    }
+
+    fn into_reply(
+        self: Box<Self>,
+        conversation: &[ChatMessage],
+        origin: String,
+    ) -> Result<ModelReply, AnswerError> {
+        let given: Vec<Option<&str>> =
+            self.calls.iter().map(|call| Some(text_field(call, "id"))).collect();
+        let calls = self.calls.iter().zip(unique_ids(&given, conversation));
+        let calls: Vec<ModelCallRequest> =
+            calls.map(|(provider_call, id)| convert_call(provider_call, id)).collect();
+        let finish = finish_reason(self.done_reason.as_deref(), !calls.is_empty());
+        let (text, usage) = (self.content.clone(), self.usage);
+        let opaque = Some(OpaqueMessage { origin, body: self.into_message() });
+        Ok(ModelReply { message: AssistantMessage { text, calls, opaque }, finish, usage })
+    }
 }
 
 /// Converts a call of the server, under the given id.
@@ -146,7 +133,7 @@ fn call_name(call: &Value) -> &str {
 }
 
 fn is_empty_delta(words: &ReplyDelta) -> bool {
-    matches!(words, ReplyDelta::Text(text) | ReplyDelta::Reasoning(text) if text.is_empty())
+    matches!(words, ReplyDelta::Text { text } | ReplyDelta::Reasoning { text } if text.is_empty())
 }
 
 /// The server sends `stop` even if the model requests tool calls.
@@ -192,13 +179,13 @@ mod tests {
     fn nonsense_and_floods_are_refused() {
         let call = json!({ "function": { "name": "x" } });
         let rows = [
-            (json!(["x"]), OllamaPieceError::NotAnObject),
-            (json!([{ "function": "x" }]), OllamaPieceError::NotAnObject),
-            (json!(vec![call; CALLS_MAX + 1]), OllamaPieceError::TooMany),
+            (json!(["x"]), NOT_AN_OBJECT),
+            (json!([{ "function": "x" }]), NOT_AN_OBJECT),
+            (json!(vec![call; CALLS_MAX + 1]), "more than 4096 calls"),
         ];
         for (calls, want) in rows {
             let mut piece = json!({ "message": { "tool_calls": calls } });
-            assert_eq!(OllamaAnswer::default().apply_piece(&mut piece), Err(want));
+            assert_eq!(OllamaAnswer::default().apply_piece(&mut piece), Err(want.into()));
         }
     }
 }

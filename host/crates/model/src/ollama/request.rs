@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::reply;
+use super::reply::{self, OllamaAnswer};
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
@@ -14,8 +14,8 @@ use crate::{
     endpoint::{ModelEndpoint, ReasoningEffort},
     openai::tool_definition,
     wire::{
-        LazySequence,
-        conversation::{arguments_object, is_same_call, provider_form},
+        LazySequence, NDJSON, PartialAnswer, WireFormat,
+        conversation::{are_same_calls, arguments_object, provider_form},
     },
 };
 
@@ -36,29 +36,51 @@ struct OllamaRequestBody<'a, M> {
     tools: Option<&'a RawValue>,
 }
 
-/// Returns the body of a request. `tools` is the serialized list of the request's tools.
-pub(super) fn build_body(
-    endpoint: &ModelEndpoint,
-    request: ModelRequest<'_>,
-    tools: Option<&RawValue>,
-) -> Vec<u8> {
-    let origin = endpoint.origin();
-    let body = OllamaRequestBody {
-        model: endpoint.model.trim(),
-        messages: LazySequence(|| {
-            request.messages.iter().map(|message| convert_message(message, &origin))
-        }),
-        stream: endpoint.stream,
-        think: endpoint.effort.map(|effort| think_option(effort, &endpoint.model)),
-        options: model_options(endpoint),
-        tools,
-    };
-    serde_json::to_vec(&body).expect("JSON values can be written")
-}
+/// Ollama's `/api/chat`.
+#[derive(Debug)]
+pub(crate) struct OllamaFormat;
 
-/// Returns the tools in the form of this protocol, which is that of `chat/completions`.
-pub(super) fn tool_definitions(tools: &[ModelToolDefinition]) -> Vec<Value> {
-    tools.iter().map(tool_definition).collect()
+impl WireFormat for OllamaFormat {
+    fn method_path(&self, _: &ModelEndpoint) -> String {
+        "api/chat".to_owned()
+    }
+
+    fn stream_type(&self) -> &'static str {
+        NDJSON
+    }
+
+    fn can_send_file(&self, file: &FileAttachment) -> bool {
+        file.kind() == AttachmentKind::Image
+    }
+
+    /// The form is that of `chat/completions`.
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
+        tools.iter().map(tool_definition).collect()
+    }
+
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8> {
+        let origin = endpoint.origin();
+        let body = OllamaRequestBody {
+            model: endpoint.model.trim(),
+            messages: LazySequence(|| {
+                request.messages.iter().map(|message| convert_message(message, &origin))
+            }),
+            stream: endpoint.stream,
+            think: endpoint.effort.map(|effort| think_option(effort, &endpoint.model)),
+            options: model_options(endpoint),
+            tools,
+        };
+        serde_json::to_vec(&body).expect("JSON values can be written")
+    }
+
+    fn begin_answer(&self) -> Box<dyn PartialAnswer> {
+        Box::<OllamaAnswer>::default()
+    }
 }
 
 fn think_option(effort: ReasoningEffort, model: &str) -> Value {
@@ -112,12 +134,8 @@ fn provider_message<'a>(chat_message: &'a AssistantMessage, origin: &str) -> Opt
         None | Some(Value::Null) => &[],
         Some(calls) => calls.as_array()?.as_slice(),
     };
-    let mut provider_calls = calls.iter().map(|call| reply::convert_call(call, String::new()));
-    let is_same = |call: &ModelCallRequest| {
-        provider_calls.next().is_some_and(|own| is_same_call(&own.name, &own.arguments, call))
-    };
-    (chat_message.calls.iter().all(is_same) && provider_calls.next().is_none())
-        .then_some(provider_value)
+    let provider_calls = calls.iter().map(|call| reply::convert_call(call, String::new()));
+    are_same_calls(provider_calls, &chat_message.calls).then_some(provider_value)
 }
 
 /// Writes our calls over the server's where they differ. The model's mistakes are repaired in ours.
