@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 
+use super::reply::ResponsesAnswer;
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
         ModelRequest, ModelToolDefinition, UserInputMessage,
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
-    wire::{LazySequence, answer::text_field, conversation},
+    wire::{LazySequence, PartialAnswer, WireFormat, answer::text_field, conversation},
 };
 
 /// The additional output without which the model's thoughts cannot be sent back.
@@ -47,35 +48,59 @@ struct ReasoningOptions {
     effort: &'static str,
 }
 
-/// Returns the body of a request. `tools` is the serialized list of the request's tools.
-pub(super) fn build_body(
-    endpoint: &ModelEndpoint,
-    request: ModelRequest<'_>,
-    tools: Option<&RawValue>,
-) -> Vec<u8> {
-    let (model, origin) = (endpoint.model.trim(), endpoint.origin());
-    let (instructions, messages) = split_instructions(request.messages);
-    let body = ResponsesRequestBody {
-        model,
-        instructions,
-        input: LazySequence(|| messages.iter().flat_map(|message| message_items(message, &origin))),
-        stream: endpoint.stream,
-        store: false,
-        include: if is_reasoning_model(model) { ENCRYPTED_REASONING } else { &[] },
-        temperature: endpoint.temperature,
-        max_output_tokens: endpoint.output_tokens_max,
-        reasoning: endpoint
-            .effort
-            .map(ReasoningEffort::as_str)
-            .map(|effort| ReasoningOptions { effort }),
-        tools,
-    };
-    serde_json::to_vec(&body).expect("JSON values can be written")
+/// OpenAI's `responses`.
+#[derive(Debug)]
+pub(crate) struct ResponsesFormat;
+
+impl WireFormat for ResponsesFormat {
+    fn method_path(&self, _: &ModelEndpoint) -> String {
+        "responses".to_owned()
+    }
+
+    fn can_send_file(&self, file: &FileAttachment) -> bool {
+        file.kind() == AttachmentKind::Image || file.audio_format().is_some()
+    }
+
+    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value {
+        tools.iter().map(tool_definition).collect()
+    }
+
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        tools: Option<&RawValue>,
+    ) -> Vec<u8> {
+        let (model, origin) = (endpoint.model.trim(), endpoint.origin());
+        let (instructions, messages) = split_instructions(request.messages);
+        let body = ResponsesRequestBody {
+            model,
+            instructions,
+            input: LazySequence(|| {
+                messages.iter().flat_map(|message| message_items(message, &origin))
+            }),
+            stream: endpoint.stream,
+            store: false,
+            include: if is_reasoning_model(model) { ENCRYPTED_REASONING } else { &[] },
+            temperature: endpoint.temperature,
+            max_output_tokens: endpoint.output_tokens_max,
+            reasoning: endpoint
+                .effort
+                .map(ReasoningEffort::as_str)
+                .map(|effort| ReasoningOptions { effort }),
+            tools,
+        };
+        serde_json::to_vec(&body).expect("JSON values can be written")
+    }
+
+    fn begin_answer(&self) -> Box<dyn PartialAnswer> {
+        Box::<ResponsesAnswer>::default()
+    }
 }
 
 /// Returns a tool as a definition of this protocol. `strict` is false because the provider would
 /// otherwise rewrite the schema and make every parameter required.
-pub(super) fn tool_definition(tool: &ModelToolDefinition) -> Value {
+fn tool_definition(tool: &ModelToolDefinition) -> Value {
     json!({
         "type": "function",
         "name": tool.name,
@@ -131,11 +156,6 @@ fn user_content(chat_message: &UserInputMessage) -> Value {
     let is_silent = model_text.is_empty() && !chat_message.attachments.is_empty();
     let words = (!is_silent).then(|| input_text(&model_text));
     words.into_iter().chain(chat_message.attachments.iter().map(file_part)).collect()
-}
-
-/// Returns true for a file that can be sent unchanged.
-pub(super) fn can_send_file(file: &FileAttachment) -> bool {
-    file.kind() == AttachmentKind::Image || file.audio_format().is_some()
 }
 
 fn file_part(file: &FileAttachment) -> Value {

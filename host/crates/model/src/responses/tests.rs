@@ -6,11 +6,11 @@ use proptest::{collection, prelude::*, sample};
 use serde_json::{Value, json};
 use sse_stream::Sse;
 
-use super::{reply, request, stream};
+use super::ResponsesFormat;
 use crate::{
     chat::{ChatMessage, ModelRequest},
     endpoint::{ModelEndpoint, ProviderProtocol},
-    wire::{Events, ProviderIdentity},
+    wire::{AnswerContext, Events, ProviderIdentity, WireFormat},
 };
 
 /// Keys that the adapter reads.
@@ -89,15 +89,18 @@ fn answer() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn an_answer_goes_back_as_it_was_read(answer in answer()) {
-        reply::answer_deltas(&answer);
         let endpoint = ModelEndpoint::new(ProviderProtocol::OpenAiResponses, "http://x", "m");
-        let Ok(reply) = reply::build_reply(answer, &[], &endpoint.origin()) else { return Ok(()) };
+        let provider = ProviderIdentity { name: "p".to_owned(), key: None };
+        let context =
+            AnswerContext { provider: &provider, messages: &[], origin: endpoint.origin() };
+        let reply = context.read_whole(ResponsesFormat.begin_answer(), answer, &mut |_| {});
+        let Ok(reply) = reply else { return Ok(()) };
         let calls = reply.message.calls.clone();
         let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
         prop_assert!(ids.len() == calls.len() && !ids.contains(""));
         let messages = [ChatMessage::Assistant(reply.message)];
         let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
-        let body = request::build_body(&endpoint, request, None);
+        let body = ResponsesFormat.request_body(&endpoint, request, None);
         let body: Value = serde_json::from_slice(&body).unwrap();
         let sent = body["input"].as_array().unwrap().iter();
         let sent = sent.filter(|item| item["type"] == "function_call");
@@ -112,6 +115,8 @@ proptest! {
         let events = events.into_iter().map(|event| Ok(Sse::default().data(event.to_string())));
         let events: Events<'_> = Box::pin(futures::stream::iter(events));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let _ = runtime.block_on(stream::read_stream(events, &provider, &mut |_| {}));
+        let context = AnswerContext { provider: &provider, messages: &[], origin: String::new() };
+        let answer = ResponsesFormat.begin_answer();
+        let _ = runtime.block_on(context.read_stream(answer, events, &mut |_| {}));
     }
 }
