@@ -5,8 +5,7 @@
 //! this crate, except as an opaque part that is sent back unchanged.
 //!
 //! [`connect_model`] is the entry point. It wraps the adapter of the endpoint's protocol in the
-//! JSON protocol if the model has no function calling, then in a layer that drops refused wishes,
-//! then in retries. [`wrap_model`] wraps models from elsewhere, and [`connect_embedder`] connects
+//! JSON protocol if the model has no function calling, then in retries. [`wrap_model`] wraps models from elsewhere, and [`connect_embedder`] connects
 //! to embedding models.
 
 mod anthropic;
@@ -25,7 +24,6 @@ pub mod prices;
 pub mod raw;
 mod responses;
 mod retry;
-mod temperature_fallback;
 mod tool_index;
 mod wire;
 
@@ -44,7 +42,6 @@ pub use fit::FittedTools;
 pub use json_protocol::JsonProtocolModel;
 pub use offline::{OfflineMatcher, ReachOf, ToolReach};
 use retry::RetryingModel;
-use temperature_fallback::TemperatureFallbackModel;
 pub use tool_index::ToolIndex;
 pub use wire::ModelAdapter;
 
@@ -55,8 +52,7 @@ pub use wire::ModelAdapter;
 /// Returns an error with a hint if the settings cannot work.
 pub fn connect_model(endpoint: ModelEndpoint) -> Result<Arc<dyn ChatModel>, EndpointSettingsError> {
     let time_max = endpoint.time_max;
-    let with_fallback = Arc::new(TemperatureFallbackModel::new(connect_without_retries(endpoint)?));
-    Ok(Arc::new(RetryingModel::new(with_fallback, time_max)))
+    Ok(Arc::new(RetryingModel::new(connect_without_retries(endpoint)?, time_max)))
 }
 
 /// Wraps a model from elsewhere in the form of tool calling that it needs and in retries, which end

@@ -1,11 +1,18 @@
-//! Retries a request if its provider is temporarily unable to answer.
+//! Retries a request if its provider is temporarily unable to answer, or refuses its temperature.
 //!
 //! Deltas cannot be taken back once they are passed on, so an attempt that produced any is the last
 //! one. Each wait is reported before it begins; dropping the future ends it.
+//!
+//! A request may wish for a temperature, regardless of the model that answers. Some models take
+//! none and refuse the whole request, which must not cost the session its answers. A temperature of
+//! the endpoint is not a wish: the user set it and sees the refusal.
 
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -34,12 +41,14 @@ pub(crate) struct RetryingModel {
     /// No attempt begins later than this after the first, because the time limit of an answer
     /// applies to all of its attempts.
     time_max: Duration,
+    /// Whether a temperature was refused once. It is then never sent again.
+    refuses_temperature: AtomicBool,
 }
 
 impl RetryingModel {
     /// Wraps a model in retries.
     pub(crate) fn new(inner: Arc<dyn ChatModel>, time_max: Duration) -> Self {
-        Self { inner, time_max }
+        Self { inner, time_max, refuses_temperature: AtomicBool::new(false) }
     }
 
     async fn generate_with_retries(
@@ -56,7 +65,7 @@ impl RetryingModel {
                 has_spoken |= !matches!(delta, ReplyDelta::LeftOut(_));
                 on_delta(delta);
             };
-            let error = match self.inner.generate(request, &mut pass_on).await {
+            let error = match self.generate_once(request, &mut pass_on).await {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
@@ -66,6 +75,24 @@ impl RetryingModel {
             attempt += 1;
             on_delta(ReplyDelta::Retry { attempt, wait, reason: error.to_string() });
             tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Requests an answer, and once more without a temperature if that is refused.
+    async fn generate_once(
+        &self,
+        request: ModelRequest<'_>,
+        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        let is_refused = self.refuses_temperature.load(Ordering::Relaxed);
+        let temperature = request.temperature.filter(|_| !is_refused);
+        let answer = self.inner.generate(ModelRequest { temperature, ..request }, on_delta).await;
+        match answer {
+            Err(error) if temperature.is_some() && is_temperature_refused(&error) => {
+                self.refuses_temperature.store(true, Ordering::Relaxed);
+                self.inner.generate(ModelRequest { temperature: None, ..request }, on_delta).await
+            }
+            answer => answer,
         }
     }
 }
@@ -85,6 +112,17 @@ impl ChatModel for RetryingModel {
         on_delta: &'a mut (dyn FnMut(ReplyDelta) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(self.generate_with_retries(request, on_delta))
+    }
+}
+
+/// Returns true if a provider refused the temperature of the request. The messages differ, but all
+/// of them name the field.
+fn is_temperature_refused(error: &ModelError) -> bool {
+    match error {
+        ModelError::Refused { status: 400 | 422, message, .. } => {
+            message.to_ascii_lowercase().contains("temperature")
+        }
+        _ => false,
     }
 }
 
@@ -150,5 +188,7 @@ fn random_part(most: Duration) -> Duration {
     most.mul_f64(chance.clamp(0.0, 1.0))
 }
 
+#[cfg(test)]
+mod temperature_tests;
 #[cfg(test)]
 mod tests;
