@@ -11,7 +11,6 @@
 mod answer;
 mod prompt;
 mod scanner;
-mod string_decoder;
 mod visible_reply;
 
 use std::sync::Arc;

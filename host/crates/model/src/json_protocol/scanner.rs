@@ -5,16 +5,19 @@
 //! all others are read once they are complete. It never guesses: at the first unexpected character
 //! it stops, and [`answer`](super::answer) decides.
 
-use super::{
-    answer::{THINKING_BEGINS, THINKING_ENDS},
-    string_decoder::{DecodeStep, StringDecoder},
-};
+use serde_json::Deserializer;
+
+use super::answer::{THINKING_BEGINS, THINKING_ENDS};
 
 /// Longest opening before the object: a fence with the name of a language.
 const OPENING_BYTES_MAX: usize = 32;
 
-/// Longest key or tool name that is recorded. The protocol's own keys are shorter.
+/// Longest key or tool name that is recorded, with its quotation marks. The protocol's own keys are
+/// shorter.
 const WORD_BYTES_MAX: usize = 256;
+
+/// The lengths of JSON's escapes in bytes: `\n`, `\u00e9` and `\ud83d\ude00`.
+const ESCAPE_BYTES: [usize; 3] = [2, 6, 12];
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,24 +34,23 @@ pub(super) enum AnswerPiece {
 #[derive(Debug, Default)]
 pub(super) struct AnswerScanner {
     state: ScannerState,
-    key: String,
+    /// The text that cannot be read before more of it arrives. It is always short.
+    unread: String,
     /// A second `reply` makes the object ambiguous, so it is not shown.
     has_replied: bool,
-    pieces: Vec<AnswerPiece>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum ScannerState {
-    /// Before the object, with the text so far.
-    Opening(String),
-    /// In the model's thinking, with the number of matched bytes of its end mark.
-    Thinking(usize),
+    /// Before the object.
+    #[default]
+    Opening,
+    Thinking,
     Key,
-    InKey(StringDecoder),
-    Colon,
-    Value,
-    InReply(StringDecoder),
-    InTool(StringDecoder, String),
+    /// After a key.
+    Colon(String),
+    Value(String),
+    InReply,
     /// In a value that is not shown.
     InOther(NestingState),
     AfterValue,
@@ -64,119 +66,157 @@ pub(super) struct NestingState {
     is_escaped: bool,
 }
 
-impl Default for ScannerState {
-    fn default() -> Self {
-        Self::Opening(String::new())
-    }
-}
-
 impl AnswerScanner {
     /// Reads the next piece of the answer and returns the pieces found in it.
     pub(super) fn push(&mut self, piece: &str) -> Vec<AnswerPiece> {
-        for c in piece.chars() {
-            let at = std::mem::replace(&mut self.state, ScannerState::Finished);
-            self.state = self.next_state(at, c);
+        let text = std::mem::take(&mut self.unread) + piece;
+        let (mut rest, mut found) = (text.as_str(), Vec::new());
+        while let Some(after) = self.read_next(rest, &mut found) {
+            rest = after;
         }
-        std::mem::take(&mut self.pieces)
+        if !matches!(self.state, ScannerState::Finished) {
+            self.unread = rest.to_owned();
+        }
+        found
     }
 
-    fn next_state(&mut self, at: ScannerState, c: char) -> ScannerState {
-        match at {
-            ScannerState::Opening(before) => scan_opening(before, c),
-            ScannerState::Thinking(matched) => self.scan_thinking(matched, c),
-            ScannerState::InKey(string) => self.scan_key(string, c),
-            ScannerState::InReply(string) => self.scan_reply(string, c),
-            ScannerState::InTool(string, name) => self.scan_tool_name(string, name, c),
-            ScannerState::InOther(nest) => scan_other_value(nest, c),
-            ScannerState::Finished => ScannerState::Finished,
-            between if is_json_whitespace(c) => between,
-            ScannerState::Key if c == '"' => {
-                self.key.clear();
-                ScannerState::InKey(StringDecoder::default())
+    /// Reads the beginning of a text and returns the rest, or `None` if it needs more text.
+    fn read_next<'t>(&mut self, text: &'t str, found: &mut Vec<AnswerPiece>) -> Option<&'t str> {
+        let token = text.trim_start_matches([' ', '\t', '\n', '\r']);
+        match &mut self.state {
+            ScannerState::Finished => None,
+            _ if text.is_empty() => None,
+            ScannerState::Opening if text.starts_with(char::is_whitespace) => {
+                Some(text.trim_start())
             }
-            ScannerState::Colon if c == ':' => ScannerState::Value,
-            ScannerState::Value => self.begin_value(c),
-            ScannerState::AfterValue if c == ',' => ScannerState::Key,
-            ScannerState::Key | ScannerState::Colon | ScannerState::AfterValue => {
-                ScannerState::Finished
+            ScannerState::Opening => self.read_opening(text),
+            ScannerState::Thinking => self.read_thinking(text, found),
+            ScannerState::InReply => self.read_reply(text, found),
+            ScannerState::InOther(nest) => {
+                let Some(end) = text.find(|c| nest.ends_value(c)) else { return Some("") };
+                self.state = ScannerState::AfterValue;
+                Some(&text[end..])
             }
-        }
-    }
-
-    fn scan_thinking(&mut self, matched: usize, c: char) -> ScannerState {
-        if THINKING_ENDS[matched..].starts_with(c) {
-            let all = matched + 1 == THINKING_ENDS.len();
-            return if all { ScannerState::default() } else { ScannerState::Thinking(matched + 1) };
-        }
-        // `<` occurs only at the start of the mark, so after a partial match only a new start can
-        // follow.
-        THINKING_ENDS[..matched].chars().for_each(|c| self.push_thought(c));
-        match c {
-            '<' => ScannerState::Thinking(1),
-            c => {
-                self.push_thought(c);
-                ScannerState::Thinking(0)
+            _ if token.is_empty() => Some(""),
+            ScannerState::Key => {
+                let (key, rest) = self.read_word(token)?;
+                self.state = ScannerState::Colon(key);
+                Some(rest)
             }
-        }
-    }
-
-    fn scan_key(&mut self, mut string: StringDecoder, c: char) -> ScannerState {
-        match string.decode_char(c) {
-            Ok(DecodeStep::End) => ScannerState::Colon,
-            Ok(step) if append_bounded(&mut self.key, step) => ScannerState::InKey(string),
-            _ => ScannerState::Finished,
-        }
-    }
-
-    fn begin_value(&mut self, c: char) -> ScannerState {
-        match (self.key.as_str(), c) {
-            ("reply", '"') if !self.has_replied => {
-                self.has_replied = true;
-                ScannerState::InReply(StringDecoder::default())
+            ScannerState::Colon(key) if token.starts_with(':') => {
+                self.state = ScannerState::Value(std::mem::take(key));
+                Some(&token[1..])
             }
-            ("tool", '"') => ScannerState::InTool(StringDecoder::default(), String::new()),
-            _ => scan_other_value(NestingState::default(), c),
+            ScannerState::Value(key) => match (key.as_str(), token.starts_with('"')) {
+                ("reply", true) if !std::mem::replace(&mut self.has_replied, true) => {
+                    self.state = ScannerState::InReply;
+                    Some(&token[1..])
+                }
+                ("tool", true) => {
+                    let (name, rest) = self.read_word(token)?;
+                    found.push(AnswerPiece::Tool(name));
+                    self.state = ScannerState::AfterValue;
+                    Some(rest)
+                }
+                _ => {
+                    self.state = ScannerState::InOther(NestingState::default());
+                    Some(token)
+                }
+            },
+            ScannerState::AfterValue if token.starts_with(',') => {
+                self.state = ScannerState::Key;
+                Some(&token[1..])
+            }
+            ScannerState::Colon(_) | ScannerState::AfterValue => self.finish(),
         }
     }
 
-    fn scan_reply(&mut self, mut string: StringDecoder, c: char) -> ScannerState {
-        match string.decode_char(c) {
-            Ok(DecodeStep::Char(c)) => self.push_reply(c),
-            Ok(DecodeStep::Pending) => {}
-            Ok(DecodeStep::End) => return ScannerState::AfterValue,
-            Err(_) => return ScannerState::Finished,
-        }
-        ScannerState::InReply(string)
+    fn finish<T>(&mut self) -> Option<T> {
+        self.state = ScannerState::Finished;
+        None
     }
 
-    fn scan_tool_name(
+    fn read_opening<'t>(&mut self, text: &'t str) -> Option<&'t str> {
+        if let Some(thoughts) = text.strip_prefix(THINKING_BEGINS) {
+            self.state = ScannerState::Thinking;
+            return Some(thoughts);
+        }
+        let fenced = text.strip_prefix("```");
+        let object = fenced.map_or(text, |rest| rest.trim_start_matches(char::is_alphanumeric));
+        let object = object.trim_start();
+        let is_opening =
+            object.is_empty() || ["```", THINKING_BEGINS].iter().any(|mark| mark.starts_with(text));
+        match object.strip_prefix('{') {
+            _ if text.len() - object.len() > OPENING_BYTES_MAX => self.finish(),
+            Some(inside) => {
+                self.state = ScannerState::Key;
+                Some(inside)
+            }
+            None if is_opening => None,
+            None => self.finish(),
+        }
+    }
+
+    fn read_thinking<'t>(
         &mut self,
-        mut string: StringDecoder,
-        mut name: String,
-        c: char,
-    ) -> ScannerState {
-        match string.decode_char(c) {
-            Ok(DecodeStep::End) => {
-                self.pieces.push(AnswerPiece::Tool(name));
-                ScannerState::AfterValue
+        text: &'t str,
+        found: &mut Vec<AnswerPiece>,
+    ) -> Option<&'t str> {
+        let (thought, rest) = match text.split_once(THINKING_ENDS) {
+            Some(parts) => {
+                self.state = ScannerState::Opening;
+                parts
             }
-            Ok(step) if append_bounded(&mut name, step) => ScannerState::InTool(string, name),
-            _ => ScannerState::Finished,
+            // The end of the text may be the beginning of the mark.
+            None => {
+                let is_begun = |at: &usize| THINKING_ENDS.starts_with(&text[*at..]);
+                text.split_at(text.rfind('<').filter(is_begun).unwrap_or(text.len()))
+            }
+        };
+        if !thought.is_empty() {
+            found.push(AnswerPiece::Thought(thought.to_owned()));
+        }
+        (rest.len() < text.len()).then_some(rest)
+    }
+
+    /// Reads a whole string of limited length.
+    fn read_word<'t>(&mut self, text: &'t str) -> Option<(String, &'t str)> {
+        let mut words = Deserializer::from_str(text).into_iter::<String>();
+        match words.next()? {
+            Ok(word) if words.byte_offset() <= WORD_BYTES_MAX => {
+                Some((word, &text[words.byte_offset()..]))
+            }
+            Err(error) if error.is_eof() && text.len() < WORD_BYTES_MAX => None,
+            _ => self.finish(),
         }
     }
 
-    fn push_thought(&mut self, c: char) {
-        match self.pieces.last_mut() {
-            Some(AnswerPiece::Thought(text)) => text.push(c),
-            _ => self.pieces.push(AnswerPiece::Thought(c.to_string())),
+    /// Reads the reply as far as its characters are complete. Unescaped control characters are
+    /// accepted: small models forget to escape them in long replies.
+    fn read_reply<'t>(&mut self, text: &'t str, found: &mut Vec<AnswerPiece>) -> Option<&'t str> {
+        let (mut reply, mut rest) = (String::new(), text);
+        let next = loop {
+            let (plain, marked) = rest.split_at(rest.find(['"', '\\']).unwrap_or(rest.len()));
+            reply.push_str(plain);
+            rest = marked;
+            if let Some(after) = rest.strip_prefix('"') {
+                self.state = ScannerState::AfterValue;
+                break Some(after);
+            }
+            let decoded = ESCAPE_BYTES.iter().find_map(|bytes| {
+                let (escape, after) = rest.split_at_checked(*bytes)?;
+                Some((serde_json::from_str::<String>(&format!("\"{escape}\"")).ok()?, after))
+            });
+            match decoded {
+                Some((character, after)) => (reply.push_str(&character), rest = after),
+                None if rest.len() < ESCAPE_BYTES[2] => break None,
+                None => break self.finish(),
+            };
+        };
+        if !reply.is_empty() {
+            found.push(AnswerPiece::Reply(reply));
         }
-    }
-
-    fn push_reply(&mut self, c: char) {
-        match self.pieces.last_mut() {
-            Some(AnswerPiece::Reply(text)) => text.push(c),
-            _ => self.pieces.push(AnswerPiece::Reply(c.to_string())),
-        }
+        next.or_else(|| (rest.len() < text.len()).then_some(rest))
     }
 }
 
@@ -193,58 +233,14 @@ impl NestingState {
         }
     }
 
-    fn is_top_level(self) -> bool {
-        self.depth == 0 && !self.in_string
-    }
-}
-
-fn scan_opening(mut before: String, c: char) -> ScannerState {
-    if c == '{' && is_fence(before.trim_end()) {
-        return ScannerState::Key;
-    }
-    if !(before.is_empty() && is_json_whitespace(c)) {
-        before.push(c);
-    }
-    let so_far = before.trim_end();
-    if so_far == THINKING_BEGINS {
-        return ScannerState::Thinking(0);
-    }
-    let marks = ["```", THINKING_BEGINS];
-    let may_open = is_fence(so_far) || marks.iter().any(|mark| mark.starts_with(so_far));
-    if may_open && before.len() <= OPENING_BYTES_MAX {
-        ScannerState::Opening(before)
-    } else {
-        ScannerState::Finished
-    }
-}
-
-/// Returns true for an empty text, or a fence with the name of a language.
-fn is_fence(before: &str) -> bool {
-    let language = before.strip_prefix("```");
-    before.is_empty() || language.is_some_and(|word| word.chars().all(|c| c.is_alphanumeric()))
-}
-
-fn scan_other_value(mut nest: NestingState, c: char) -> ScannerState {
-    match c {
-        ',' if nest.is_top_level() => ScannerState::Key,
-        '}' if nest.is_top_level() => ScannerState::Finished,
-        _ => {
-            nest.read_char(c);
-            ScannerState::InOther(nest)
+    /// Returns true at the comma or brace after a value; reads any other character.
+    fn ends_value(&mut self, c: char) -> bool {
+        let is_end = self.depth == 0 && !self.in_string && matches!(c, ',' | '}');
+        if !is_end {
+            self.read_char(c);
         }
+        is_end
     }
-}
-
-/// Appends to a word; false once it exceeds [`WORD_BYTES_MAX`].
-fn append_bounded(word: &mut String, step: DecodeStep) -> bool {
-    if let DecodeStep::Char(c) = step {
-        word.push(c);
-    }
-    word.len() <= WORD_BYTES_MAX
-}
-
-fn is_json_whitespace(c: char) -> bool {
-    matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
 #[cfg(test)]
@@ -325,6 +321,25 @@ mod tests {
         check(r#"{"reply":"a"}{"reply":"b"}"#, "a", &[]);
         check(r#"{"reply":"a","reply":"b"}"#, "a", &[]);
         check(r#"{"reply":"a\ud83d","tool":"x"}"#, "a", &[]);
+    }
+
+    #[test]
+    fn strings_are_decoded_as_json_says() {
+        let rows = [
+            (r#"""#, ""),
+            (r#"Grüße 東京""#, "Grüße 東京"),
+            (r#"\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (r#"\u00e9\u6771\uD83D\ude00""#, "é東😀"),
+            (r#"a\u"#, "a"),
+            ("two\nlines\"", "two\nlines"),
+        ];
+        for (source, want) in rows {
+            check(&format!(r#"{{"reply":"{source}"#), want, &[]);
+        }
+        let rows = [r"\x", r"\u00g0", r"\ud83d.", r#"\ud83d""#, r"\ud83d\n", r"\ud83dA", r"\ude00"];
+        for source in rows {
+            check(&format!(r#"{{"reply":"a{source}","tool":"x"}}"#), "a", &[]);
+        }
     }
 
     #[test]
