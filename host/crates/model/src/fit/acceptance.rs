@@ -3,6 +3,7 @@
 //! Every rule here is one for which a live service refuses a whole request. A schema that passes is
 //! sent as its author wrote it.
 
+use sallyport_lexical::contains_word;
 use serde_json::{Map, Value};
 
 use super::SchemaDialect;
@@ -15,95 +16,35 @@ const LEVELS_MAX: usize = 24;
 const NAME_CHARS_MAX: usize = 64;
 
 /// Keywords that are not allowed at the top of a tool's parameters.
-const FORBIDDEN_AT_ROOT: [&str; 10] = [
-    "$ref",
-    "$dynamicRef",
-    "allOf",
-    "anyOf",
-    "const",
-    "enum",
-    "if",
-    "not",
-    "oneOf",
-    "unevaluatedProperties",
-];
+const FORBIDDEN_AT_ROOT: &str = "\
+    $ref $dynamicRef allOf anyOf const enum if not oneOf unevaluatedProperties";
 
 /// Keywords that every provider knows or ignores.
-const KNOWN_KEYWORDS: [&str; 30] = [
-    "$anchor",
-    "$defs",
-    "$id",
-    "$ref",
-    "$schema",
-    "additionalProperties",
-    "anyOf",
-    "default",
-    "description",
-    "enum",
-    "example",
-    "format",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "nullable",
-    "oneOf",
-    "pattern",
-    "prefixItems",
-    "properties",
-    "propertyOrdering",
-    "required",
-    "title",
-    "type",
-];
+const KNOWN_KEYWORDS: &str = "\
+    $anchor $defs $id $ref $schema additionalProperties anyOf default description enum example \
+    format items maxItems maxLength maxProperties maximum minItems minLength minProperties \
+    minimum nullable oneOf pattern prefixItems properties propertyOrdering required title type";
 
 /// Formats that every provider knows.
-const FORMATS: [&str; 12] = [
-    "date",
-    "date-time",
-    "double",
-    "duration",
-    "email",
-    "float",
-    "hostname",
-    "int32",
-    "int64",
-    "ipv4",
-    "ipv6",
-    "time",
-];
+const FORMATS: &str = "\
+    date date-time double duration email float hostname int32 int64 ipv4 ipv6 time";
 
 /// Keywords whose schema may be `true` or `false`.
-const BOOLEAN_SCHEMA_KEYWORDS: [&str; 4] =
-    ["additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
+const BOOLEAN_SCHEMA_KEYWORDS: &str = "\
+    additionalItems additionalProperties unevaluatedItems unevaluatedProperties";
 
 /// Keywords that contain one schema.
-const SINGLE_SCHEMA_KEYWORDS: [&str; 12] = [
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
+const SINGLE_SCHEMA_KEYWORDS: &str = "\
+    additionalItems additionalProperties contains contentSchema else if items not \
+    propertyNames then unevaluatedItems unevaluatedProperties";
 
 /// Keywords that contain a list of schemas.
-const SCHEMA_LIST_KEYWORDS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+const SCHEMA_LIST_KEYWORDS: &str = "\
+    allOf anyOf items oneOf prefixItems";
 
 /// Keywords that contain schemas by name.
-const NAMED_SCHEMA_KEYWORDS: [&str; 5] =
-    ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
+const NAMED_SCHEMA_KEYWORDS: &str = "\
+    $defs definitions dependentSchemas patternProperties properties";
 
 /// Returns the direct subschemas of a schema, each with its keyword.
 pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
@@ -111,11 +52,13 @@ pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = (&str, &Value)>
     keywords.flat_map(|(keyword, value)| {
         let keyword = keyword.as_str();
         let nested: Vec<&Value> = match value {
-            Value::Array(list) if SCHEMA_LIST_KEYWORDS.contains(&keyword) => list.iter().collect(),
-            Value::Object(named) if NAMED_SCHEMA_KEYWORDS.contains(&keyword) => {
+            Value::Array(list) if contains_word(SCHEMA_LIST_KEYWORDS, keyword) => {
+                list.iter().collect()
+            }
+            Value::Object(named) if contains_word(NAMED_SCHEMA_KEYWORDS, keyword) => {
                 named.values().collect()
             }
-            Value::Object(_) | Value::Bool(_) if SINGLE_SCHEMA_KEYWORDS.contains(&keyword) => {
+            Value::Object(_) | Value::Bool(_) if contains_word(SINGLE_SCHEMA_KEYWORDS, keyword) => {
                 vec![value]
             }
             _ => Vec::new(),
@@ -129,7 +72,7 @@ pub(super) fn is_accepted_schema(parameters: &Value, dialect: SchemaDialect) -> 
     let Some(top) = parameters.as_object() else { return false };
     top.get("type").and_then(Value::as_str) == Some("object")
         && top.get("properties").is_some_and(Value::is_object)
-        && !FORBIDDEN_AT_ROOT.iter().any(|keyword| top.contains_key(*keyword))
+        && !top.keys().any(|keyword| contains_word(FORBIDDEN_AT_ROOT, keyword))
         && is_node_accepted(parameters, dialect, 0)
 }
 
@@ -141,7 +84,7 @@ pub(super) fn is_property_name(name: &str) -> bool {
 
 /// Returns true if every provider knows the format.
 pub(super) fn is_known_format(format: &Value) -> bool {
-    format.as_str().is_some_and(|format| FORMATS.contains(&format))
+    format.as_str().is_some_and(|format| contains_word(FORMATS, format))
 }
 
 /// Returns true if every provider accepts the value in an `enum`.
@@ -172,7 +115,7 @@ fn is_node_accepted(node: &Value, dialect: SchemaDialect, level: usize) -> bool 
             .any(|keyword| fields.get(*keyword).is_some_and(Value::is_boolean))
         && is_in_dialect(fields, dialect)
         && subschemas(node).all(|(keyword, inner)| {
-            (inner.is_boolean() && BOOLEAN_SCHEMA_KEYWORDS.contains(&keyword))
+            (inner.is_boolean() && contains_word(BOOLEAN_SCHEMA_KEYWORDS, keyword))
                 || is_node_accepted(inner, dialect, level + 1)
         })
 }
@@ -200,9 +143,7 @@ fn is_in_dialect(fields: &Map<String, Value>, dialect: SchemaDialect) -> bool {
 fn has_known_keywords(fields: &Map<String, Value>) -> bool {
     let refers = fields.contains_key("$ref");
     let choices = fields.get("enum").and_then(Value::as_array);
-    fields
-        .keys()
-        .all(|key| KNOWN_KEYWORDS.contains(&key.as_str()) && (!refers || key.starts_with('$')))
+    fields.keys().all(|key| contains_word(KNOWN_KEYWORDS, key) && (!refers || key.starts_with('$')))
         && choices.into_iter().flatten().all(is_plain_choice)
         && fields.get("format").is_none_or(is_known_format)
         && has_required_properties(fields)

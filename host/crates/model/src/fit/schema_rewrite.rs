@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 
+use sallyport_lexical::contains_word;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -26,30 +27,14 @@ const NOTE_CHARS_MAX: usize = 200;
 const VARIANTS_CHARS_MAX: usize = 1_500;
 
 /// Keywords that are copied unchanged.
-const COPIED_KEYWORDS: [&str; 10] = [
-    "default",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "type",
-];
+const COPIED_KEYWORDS: &str = "\
+    default maxItems maxLength maxProperties maximum minItems minLength minProperties minimum \
+    type";
 
 /// Keywords that some provider refuses. They become notes.
-const NOTED_KEYWORDS: [&str; 8] = [
-    "contains",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "multipleOf",
-    "not",
-    "patternProperties",
-    "propertyNames",
-    "uniqueItems",
-];
+const NOTED_KEYWORDS: &str = "\
+    contains exclusiveMaximum exclusiveMinimum multipleOf not patternProperties propertyNames \
+    uniqueItems";
 
 /// The plain parameters of a tool.
 #[derive(Debug)]
@@ -128,22 +113,19 @@ impl<'s> SchemaRewrite<'s> {
         let mut notes = Vec::new();
         let mut rewritten = Map::new();
         for (keyword, value) in &fields {
-            match keyword.as_str() {
-                "format" if is_known_format(value) => {
-                    drop(rewritten.insert(keyword.clone(), value.clone()))
-                }
-                "pattern" if is_anchored_pattern(value) => {
-                    rewritten.insert(keyword.clone(), value.clone());
-                }
-                "format" | "pattern" => notes.push(keyword_note(keyword, value)),
-                kept if COPIED_KEYWORDS.contains(&kept) => {
-                    drop(rewritten.insert(keyword.clone(), value.clone()))
-                }
+            let (is_kept, is_noted) = match keyword.as_str() {
+                "format" => (is_known_format(value), true),
+                "pattern" => (is_anchored_pattern(value), true),
                 // A boolean value belongs to an old dialect and means little on its own.
-                said if NOTED_KEYWORDS.contains(&said) && !value.is_boolean() => {
-                    notes.push(keyword_note(keyword, value));
-                }
-                _ => {}
+                other => (
+                    contains_word(COPIED_KEYWORDS, other),
+                    contains_word(NOTED_KEYWORDS, other) && !value.is_boolean(),
+                ),
+            };
+            if is_kept {
+                rewritten.insert(keyword.clone(), value.clone());
+            } else if is_noted {
+                notes.push(keyword_note(keyword, value));
             }
         }
         add_choices(&fields, &mut rewritten, &mut notes);

@@ -4,6 +4,7 @@
 //! forms can then be listed or united into one. They may be looser than the schema: the gate
 //! validates against the schema itself.
 
+use sallyport_lexical::contains_word;
 use serde_json::{Map, Value, json};
 
 use super::acceptance::has_type_name;
@@ -12,18 +13,8 @@ use super::acceptance::has_type_name;
 const VARIANTS_MAX: usize = 64;
 
 /// Keywords that this module resolves.
-const RESOLVED_KEYWORDS: [&str; 10] = [
-    "$defs",
-    "$dynamicRef",
-    "$ref",
-    "allOf",
-    "anyOf",
-    "definitions",
-    "else",
-    "if",
-    "oneOf",
-    "then",
-];
+const RESOLVED_KEYWORDS: &str = "\
+    $defs $dynamicRef $ref allOf anyOf definitions else if oneOf then";
 
 /// One form.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -122,7 +113,7 @@ fn keyword_items<'a>(
 }
 
 fn own_keywords(fields: &Map<String, Value>) -> Map<String, Value> {
-    let own_fields = fields.iter().filter(|(key, _)| !RESOLVED_KEYWORDS.contains(&key.as_str()));
+    let own_fields = fields.iter().filter(|(key, _)| !contains_word(RESOLVED_KEYWORDS, key));
     let mut own_fields: Map<String, Value> =
         own_fields.map(|(key, value)| (key.clone(), value.clone())).collect();
     if let Some(only) = own_fields.remove("const") {

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use sallyport_lexical::contains_word;
 use serde_json::{Map, Number, Value};
 
 use super::{
@@ -113,6 +114,15 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
         self.is_unused(at) || (self.is_request && at == self.sentence.lead)
     }
 
+    fn is_all_unused(&self, range: &Range<usize>) -> bool {
+        range.clone().all(|at| self.is_unused(at))
+    }
+
+    fn is_tool_noun(&self, at: usize, effect: VerbEffect) -> bool {
+        let token = &self.tokens()[at];
+        self.tool.is_noun(&token.lower, &token.root, effect)
+    }
+
     fn take_range(&mut self, range: Range<usize>) -> &'t str {
         self.used[range.clone()].fill(true);
         self.sentence.source_text(&range)
@@ -144,45 +154,32 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
 
     /// Returns true if the sentence contains a word of a name or one of its synonyms.
     fn take_mention(&mut self, name: &[String]) -> bool {
-        let is_meant = |root: &str| {
-            let mut names = name.iter();
-            names.any(|word| word == root || language::synonyms_of(word).any(|known| known == root))
-        };
-        let is_it = |token: &SentenceToken<'_>| {
-            is_meant(&token.root) && !self.tool.own_words.contains(&token.root)
+        let is_it = |root: &String| {
+            language::is_synonym_of(name, root) && !self.tool.own_words.contains(root)
         };
         let all = 0..self.used.len();
-        let found: Vec<usize> =
-            all.filter(|&at| self.is_unused_or_verb(at) && is_it(&self.tokens()[at])).collect();
+        let found: Vec<usize> = all
+            .filter(|&at| self.is_unused_or_verb(at) && is_it(&self.tokens()[at].root))
+            .collect();
         // A word that also names the tool stays free for that.
-        let is_noun =
-            |token: &SentenceToken<'_>| self.tool.is_noun(&token.lower, &token.root, self.effect);
-        let taken: Vec<usize> =
-            found.iter().copied().filter(|&at| !is_noun(&self.tokens()[at])).collect();
-        taken.into_iter().for_each(|at| self.used[at] = true);
+        for &at in &found {
+            self.used[at] |= !self.is_tool_noun(at, self.effect);
+        }
         !found.is_empty()
     }
 
     fn take_duration(&mut self, param: &ToolParameter<'_>, unit_ms: u64) -> Option<Value> {
-        let (range, ms) = self.unused_times(&self.sentence.lengths).into_iter().next()?;
-        let value = convert_number(param, ms as f64 / unit_ms as f64)?;
-        self.take_range(range);
+        let mut lengths = self.sentence.lengths.iter();
+        let (range, ms) = lengths.find(|(range, _)| self.is_all_unused(range))?;
+        let value = convert_number(param, *ms as f64 / unit_ms as f64)?;
+        self.take_range(range.clone());
         Some(value)
-    }
-
-    fn unused_times(&self, times: &[(Range<usize>, u64)]) -> Vec<(Range<usize>, u64)> {
-        times
-            .iter()
-            .filter(|(range, _)| range.clone().all(|at| self.is_unused(at)))
-            .cloned()
-            .collect()
     }
 
     /// Takes a time in one part, or in several that form one together: "tomorrow … at 6pm".
     fn take_moment(&mut self) -> Option<String> {
-        let ranges = self.sentence.moments.clone();
-        let free: Vec<_> =
-            ranges.into_iter().filter(|range| range.clone().all(|at| self.is_unused(at))).collect();
+        let moments = self.sentence.moments.iter();
+        let free: Vec<_> = moments.filter(|range| self.is_all_unused(range)).cloned().collect();
         let mention: Vec<String> =
             free.iter().map(|range| self.sentence.corrected_text(range)).collect();
         let mention = mention.join(" ");
@@ -198,11 +195,7 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
     fn take_number(&mut self, param: &ToolParameter<'_>) -> Option<Value> {
         let at = self.first_unused(&[TokenKind::Number])?;
         let value = convert_number(param, self.tokens()[at].text.replace(',', "").parse().ok()?)?;
-        let is_its = |at: &usize| {
-            let root = &self.tokens()[*at].root;
-            let mut names = param.words.iter();
-            names.any(|word| word == root || language::synonyms_of(word).any(|known| known == root))
-        };
+        let is_its = |at: &usize| language::is_synonym_of(&param.words, &self.tokens()[*at].root);
         let name = at.checked_sub(1).filter(is_its);
         if name.is_none() && !param.is_required {
             return None;
@@ -249,11 +242,11 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
         self.is_unused(at)
             && token.kind == TokenKind::Word
             && !is_time
-            && !language::is_time_word(&token.lower)
-            && !language::is_filler(&token.lower)
-            && !language::is_question_filler(&token.lower)
-            && !language::is_determiner(&token.lower)
-            && !self.tool.is_noun(&token.lower, &token.root, VerbEffect::LooksUp)
+            && !contains_word(language::TIMES, &token.lower)
+            && !contains_word(language::FILLERS, &token.lower)
+            && !contains_word(language::QUESTION_FILLERS, &token.lower)
+            && !contains_word(language::DETERMINERS, &token.lower)
+            && !self.is_tool_noun(at, VerbEffect::LooksUp)
     }
 
     fn is_label_token(&self, at: usize) -> bool {
@@ -339,13 +332,11 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
     fn trim_run(&self, mut run: Range<usize>) -> Range<usize> {
         let lower = |at: usize| self.tokens()[at].lower.as_str();
         let is_article = |at: usize| matches!(lower(at), "a" | "an" | "the" | "my");
-        let is_noun = |at: usize| {
-            let token = &self.tokens()[at];
-            token.pause.is_none() && self.tool.is_noun(&token.lower, &token.root, self.effect)
-        };
+        let is_noun =
+            |at: usize| self.tokens()[at].pause.is_none() && self.is_tool_noun(at, self.effect);
         let leads = |at: usize| {
             matches!(lower(at), "about" | "that")
-                || (language::is_filler(lower(at)) && !is_article(at))
+                || (contains_word(language::FILLERS, lower(at)) && !is_article(at))
         };
         while !run.is_empty() {
             let to_noun = is_article(run.start) && run.len() > 1 && is_noun(run.start + 1);
@@ -358,7 +349,8 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
         let ends = |at: usize| match is_last {
             true => matches!(lower(at), "please" | "thanks"),
             false => {
-                language::is_filler(lower(at)) || (self.tool.has_path_parameter() && is_noun(at))
+                contains_word(language::FILLERS, lower(at))
+                    || (self.tool.has_path_parameter() && is_noun(at))
             }
         };
         while !run.is_empty() && ends(run.end - 1) {
@@ -377,9 +369,7 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
             let label = self.take_range(call..end).split_once(char::is_whitespace)?.1;
             return Some(label.trim_matches(['"', '\'']).to_owned());
         }
-        let is_noun =
-            |at: &usize| self.tool.is_noun(&tokens[*at].lower, &tokens[*at].root, self.effect);
-        let noun = (1..tokens.len()).find(is_noun)?;
+        let noun = (1..tokens.len()).find(|&at| self.is_tool_noun(at, self.effect))?;
         let begin = (0..noun).rev().take_while(|&at| self.is_label_token(at)).last()?;
         // The first word may be an unknown verb.
         if begin == self.sentence.lead || noun - begin >= NAME_TOKENS_MAX {

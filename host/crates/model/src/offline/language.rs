@@ -5,7 +5,7 @@
 
 use std::{collections::HashSet, sync::LazyLock};
 
-use sallyport_lexical::split_into_words;
+use sallyport_lexical::{contains_word, split_into_words};
 
 /// Introductions that do not change a request.
 const LEADS: &str = "\
@@ -13,17 +13,23 @@ const LEADS: &str = "\
     i'd like you to|i would like to|i would like you to|go ahead and|can you|could you";
 
 /// Words that may occur anywhere without adding to the request.
-const FILLERS: &str = "\
+pub(super) const FILLERS: &str = "\
     a an the my me us please thanks of in on at to for from with into by and it its this here \
     there now current currently right just";
 
+/// Prepositions that need a word after them.
+pub(super) const OPEN_PREPOSITIONS: &str = "for to from with of by into in on at";
+
+/// Fillers that refer to an object: "process this" does not ask for processes.
+pub(super) const PRONOUNS: &str = "it this me us";
+
 /// Further such words in questions, and in requests to show something.
-const QUESTION_FILLERS: &str = "\
+pub(super) const QUESTION_FILLERS: &str = "\
     what what's whats which how how's is are am be will do does have has i you know any much \
     many like running run active got today today's need";
 
 /// First words of questions that may ask a tool to look something up.
-const QUESTIONS: &str = "\
+pub(super) const QUESTIONS: &str = "\
     what what's whats which how how's is are will do does";
 
 /// Words that change the meaning of a sentence: negations, conditions, doubts, reports, the past.
@@ -75,7 +81,7 @@ const SHORT_FORMS: &[(&str, &str, &str)] = &[
 ];
 
 /// Verbs that mean nothing without an object.
-const VAGUE_VERBS: &str = "create make add set start begin get cancel";
+pub(super) const VAGUE_VERBS: &str = "create make add set start begin get cancel";
 
 /// Groups of other words with one meaning. A word may be in several groups.
 const NOUNS: &[&str] = &[
@@ -101,7 +107,7 @@ const NOUNS: &[&str] = &[
 ];
 
 /// Words for times.
-const TIMES: &str = "\
+pub(super) const TIMES: &str = "\
     second seconds minute minutes hour hours day days week weeks fortnight month months year years \
     monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays \
     fridays saturdays sundays weekday weekdays weekend weekends today tonight tomorrow daily \
@@ -112,11 +118,6 @@ const TIMES: &str = "\
 pub(super) enum VerbEffect {
     LooksUp,
     Acts,
-}
-
-/// Returns true if a list contains a word.
-fn has_word(list: &str, word: &str) -> bool {
-    list.split(' ').any(|known| known == word)
 }
 
 /// Returns the number of leading words that only introduce the request, and whether they make it a
@@ -134,47 +135,16 @@ pub(super) fn count_lead_words(words: &[&str]) -> (usize, bool) {
     (at, is_polite)
 }
 
-pub(super) fn is_filler(word: &str) -> bool {
-    has_word(FILLERS, word)
-}
-
-/// Returns true for a preposition that needs a word after it.
-pub(super) fn is_open_preposition(word: &str) -> bool {
-    has_word("for to from with of by into in on at", word)
-}
-
-/// Returns true for a filler that refers to an object: "process this" does not ask for processes.
-pub(super) fn is_pronoun(word: &str) -> bool {
-    has_word("it this me us", word)
-}
-
-pub(super) fn is_question_filler(word: &str) -> bool {
-    has_word(QUESTION_FILLERS, word)
-}
-
-pub(super) fn is_question_start(word: &str) -> bool {
-    has_word(QUESTIONS, word)
-}
-
-/// Returns true for a word about time.
-pub(super) fn is_time_word(word: &str) -> bool {
-    has_word(TIMES, word)
-}
-
-pub(super) fn is_determiner(word: &str) -> bool {
-    has_word(DETERMINERS, word)
-}
-
 /// Returns true for a word that changes the meaning of its sentence.
 pub(super) fn is_meaning_modifier(word: &str) -> bool {
-    has_word(TURNS, word) || word.ends_with("n't")
+    contains_word(TURNS, word) || word.ends_with("n't")
 }
 
 /// Returns true if the first word of a text takes back what came before.
 pub(super) fn is_retraction(text: &str) -> bool {
     let word = text.split(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or("");
     let word = word.to_lowercase();
-    has_word(SECOND_THOUGHTS, &word) || is_meaning_modifier(&word)
+    contains_word(SECOND_THOUGHTS, &word) || is_meaning_modifier(&word)
 }
 
 /// Returns true for an English word that the matcher knows.
@@ -195,7 +165,7 @@ pub(super) fn known_words() -> impl Iterator<Item = &'static str> {
 }
 
 pub(super) fn is_verb(word: &str) -> bool {
-    VERBS.iter().any(|(_, group)| has_word(group, word)) || short_form(word).is_some()
+    VERBS.iter().any(|(_, group)| contains_word(group, word)) || short_form(word).is_some()
 }
 
 /// Returns the verb and the object that a short form means.
@@ -203,22 +173,23 @@ pub(super) fn short_form(word: &str) -> Option<(&'static str, &'static str)> {
     SHORT_FORMS.iter().find(|(form, ..)| *form == word).map(|(_, verb, object)| (*verb, *object))
 }
 
-pub(super) fn is_vague_verb(verb: &str) -> bool {
-    has_word(VAGUE_VERBS, verb)
-}
-
 /// Returns the group of a verb in a tool's name: the group that it names, or else the first that
 /// contains it.
 pub(super) fn verb_group(word: &str) -> Option<(VerbEffect, impl Iterator<Item = &'static str>)> {
     let named = VERBS.iter().find(|(_, group)| group.split(' ').next() == Some(word));
     let (effect, group) =
-        named.or_else(|| VERBS.iter().find(|(_, group)| has_word(group, word)))?;
+        named.or_else(|| VERBS.iter().find(|(_, group)| contains_word(group, word)))?;
     Some((*effect, group.split(' ')))
+}
+
+/// Returns true if a word is one of these or means the same.
+pub(super) fn is_synonym_of(names: &[String], word: &str) -> bool {
+    names.iter().any(|name| name == word || synonyms_of(name).any(|known| known == word))
 }
 
 /// Returns the words with the same meaning, including the word itself if it is known.
 pub(super) fn synonyms_of(noun: &str) -> impl Iterator<Item = &'static str> {
-    NOUNS.iter().filter(move |group| has_word(group, noun)).flat_map(|group| group.split(' '))
+    NOUNS.iter().filter(move |group| contains_word(group, noun)).flat_map(|group| group.split(' '))
 }
 
 /// Returns the common form of a word: `timer` for `timers`, `rain` for `raining`, `email` for

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use sallyport_lexical::contains_word;
 use serde_json::{Map, Value};
 
 use super::{
@@ -82,7 +83,8 @@ impl<'a> ToolCatalog<'a> {
             let part = |text| {
                 let sentence = ParsedSentence::new(text, &self.names)?;
                 let first = sentence.tokens.get(sentence.lead)?.lower.as_str();
-                let is_whole = language::is_verb(first) || language::is_question_start(first);
+                let is_whole =
+                    language::is_verb(first) || contains_word(language::QUESTIONS, first);
                 self.best_plan(&sentence).filter(|_| is_whole)
             };
             Some([part(one)?, part(other)?])
@@ -138,7 +140,7 @@ fn plan_call<'c>(
     sentence: &ParsedSentence<'_>,
 ) -> Option<ToolCallPlan<'c>> {
     let first = sentence.tokens.get(sentence.lead)?;
-    let is_query = language::is_question_start(&first.lower);
+    let is_query = contains_word(language::QUESTIONS, &first.lower);
     if !has_request_form(sentence, is_query) {
         return None;
     }
@@ -200,8 +202,9 @@ fn has_request_form(sentence: &ParsedSentence<'_>, is_query: bool) -> bool {
     let is_thing = |word: &str| matches!(word, "a" | "an");
     let is_exclamation =
         is_query && (is_thing(second) || (first.starts_with("what") && is_thing(third)));
-    let is_loose = language::is_open_preposition(first) || language::is_pronoun(first);
-    let is_open = language::is_open_preposition(lower(sentence.tokens.len() - 1));
+    let is_loose = contains_word(language::OPEN_PREPOSITIONS, first)
+        || contains_word(language::PRONOUNS, first);
+    let is_open = contains_word(language::OPEN_PREPOSITIONS, lower(sentence.tokens.len() - 1));
     !(is_for_others || is_exclamation || is_loose || is_open)
 }
 
@@ -227,14 +230,15 @@ fn mark_known_words(
         if is_noun {
             score += if tool.own_words.contains(&token.root) { OWN_NOUN } else { 1.0 };
         }
-        let is_thing = !asks_or_tells && at == last && language::is_pronoun(&token.lower);
+        let is_thing =
+            !asks_or_tells && at == last && contains_word(language::PRONOUNS, &token.lower);
         let is_action = request.action.is_some_and(|(_, value)| value == token.lower);
         let again = extraction.is_request && looks_up && tool.is_verb(&token.lower);
         extraction.used[at] = is_noun
             || is_action
             || again
-            || (language::is_filler(&token.lower) && !is_thing)
-            || (asks && language::is_question_filler(&token.lower))
+            || (contains_word(language::FILLERS, &token.lower) && !is_thing)
+            || (asks && contains_word(language::QUESTION_FILLERS, &token.lower))
             || (extraction.is_request && token.lower == "new")
             || (is_place && matches!(token.root.as_str(), "file" | "folder" | "directory"))
             || tool.is_known_root(&token.root);

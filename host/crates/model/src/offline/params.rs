@@ -4,7 +4,7 @@
 //! Each parameter is reduced to one [`ParameterKind`], which determines where a sentence may
 //! contain its value.
 
-use sallyport_lexical::split_into_words;
+use sallyport_lexical::{contains_word, split_into_words};
 use serde_json::Value;
 
 /// Most references that are followed. More are taken for a cycle.
@@ -185,44 +185,35 @@ fn unit_ms(word: &str) -> Option<u64> {
 }
 
 fn text_kind<'a>(names: &[String], description: &str, schema: &Value) -> ParameterKind<'a> {
-    let called = |known: &[&str]| names.iter().any(|word| known.contains(&word.as_str()));
+    let called = |known: &str| names.iter().any(|word| contains_word(known, word));
     let format = schema.get("format").and_then(Value::as_str).unwrap_or("");
-    if matches!(format, "uri" | "url" | "iri") || called(&["url", "uri", "website", "link"]) {
+    if matches!(format, "uri" | "url" | "iri") || called("url uri website link") {
         return ParameterKind::Url;
     }
-    let rows: [(&[&str], ParameterKind<'a>); 7] = [
-        (&["query", "search", "keyword", "q", "term"], ParameterKind::Text),
-        (&["path", "file", "filename", "folder", "directory", "dir"], ParameterKind::Path),
+    let rows = [
+        ("query search keyword q term", ParameterKind::Text),
+        ("path file filename folder directory dir", ParameterKind::Path),
         (PLACES, ParameterKind::Place),
-        (&["code", "source", "script", "expression"], ParameterKind::Code),
-        (&["content", "text", "body", "message", "note", "description"], ParameterKind::Content),
-        (&["label", "title"], ParameterKind::Label),
-        (&["when", "moment", "due"], ParameterKind::Moment),
+        ("code source script expression", ParameterKind::Code),
+        ("content text body message note description", ParameterKind::Content),
+        ("label title", ParameterKind::Label),
+        ("when moment due", ParameterKind::Moment),
     ];
-    let by_name = rows.into_iter().find(|(names, _)| called(names)).map(|(_, kind)| kind);
+    let described = [
+        ("url uri", ParameterKind::Url),
+        ("path", ParameterKind::Path),
+        ("city iana", ParameterKind::Place),
+    ];
     let speaks_of =
-        |known: &[&str]| split_into_words(description).any(|word| known.contains(&word.as_str()));
-    by_name.unwrap_or_else(|| match () {
-        () if speaks_of(&["url", "uri"]) => ParameterKind::Url,
-        () if speaks_of(&["path"]) => ParameterKind::Path,
-        () if speaks_of(&["city", "iana"]) => ParameterKind::Place,
-        () => ParameterKind::Text,
-    })
+        |known: &str| split_into_words(description).any(|word| contains_word(known, &word));
+    let by_name = rows.into_iter().find(|(names, _)| called(names));
+    by_name
+        .or_else(|| described.into_iter().find(|(words, _)| speaks_of(words)))
+        .map_or(ParameterKind::Text, |(_, kind)| kind)
 }
 
 /// Parameter names that ask for a place.
-const PLACES: &[&str] = &[
-    "location",
-    "city",
-    "place",
-    "country",
-    "region",
-    "town",
-    "timezone",
-    "zone",
-    "destination",
-    "address",
-];
+const PLACES: &str = "location city place country region town timezone zone destination address";
 
 fn array_items<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
     schema.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)

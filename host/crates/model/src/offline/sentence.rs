@@ -5,6 +5,8 @@
 
 use std::{collections::HashSet, ops::Range};
 
+use sallyport_lexical::contains_word;
+
 use super::language;
 
 /// Most tokens before a colon. No request needs more.
@@ -177,7 +179,7 @@ impl<'t> ParsedSentence<'t> {
         let ranges = (at + 1..=end).rev().map(|end| at..end);
         let is_timely = |token: &SentenceToken<'_>| {
             token.lower.contains(|c: char| c.is_ascii_digit())
-                || language::is_time_word(&token.lower)
+                || contains_word(language::TIMES, &token.lower)
         };
         let mut wide = ranges.filter(|range| {
             let is_number = range.len() == 1 && self.tokens[range.start].kind != TokenKind::Word;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use sallyport_lexical::split_into_words;
+use sallyport_lexical::{contains_word, split_into_words};
 
 use super::{
     ToolReach,
@@ -89,7 +89,9 @@ impl<'a> CatalogTool<'a> {
             params,
             verb: None,
             verbs: HashSet::new(),
-            is_vague: verb.as_ref().is_none_or(|(word, _)| language::is_vague_verb(word)),
+            is_vague: verb
+                .as_ref()
+                .is_none_or(|(word, _)| contains_word(language::VAGUE_VERBS, word)),
             effect: verb.as_ref().map_or(VerbEffect::Acts, |(_, effect)| *effect),
             nouns: HashSet::new(),
             own_words: own.iter().map(|word| word_root(word)).collect(),
@@ -125,7 +127,7 @@ impl<'a> CatalogTool<'a> {
         self.known.extend(names);
         if reach == ToolReach::Nothing {
             let telling = |word: &String| {
-                !language::is_determiner(word) && !language::is_meaning_modifier(word)
+                !contains_word(language::DETERMINERS, word) && !language::is_meaning_modifier(word)
             };
             self.known.extend(split_into_words(about).filter(telling).map(|word| word_root(&word)));
         }
@@ -133,25 +135,19 @@ impl<'a> CatalogTool<'a> {
 
     /// Returns the request that a verb makes to this tool; `None` if it makes none.
     pub(super) fn verb_request(&self, word: &str) -> Option<VerbRequest<'a>> {
-        let joined = || {
-            let name: Vec<String> =
-                split_into_words(own_tool_name(&self.definition.name)).collect();
-            name.len() > 1 && name.concat() == word
+        let (verb, has_object) = match language::short_form(word) {
+            Some((_, object)) if !self.nouns.contains(object) => return None,
+            Some((verb, _)) => (verb, true),
+            None => (word, false),
         };
-        let (verb, object) = match language::short_form(word) {
-            Some((verb, object)) => (verb, self.nouns.contains(object).then_some(object)),
-            None => (word, None),
-        };
-        if language::short_form(word).is_some() && object.is_none() {
-            return None;
-        }
         if let Some(action) = self.action.as_ref().and_then(|action| action.verb_request(verb)) {
             return Some(action);
         }
-        let is_joined = joined();
-        let names_object = object.is_some() || is_joined;
+        let name: Vec<String> = split_into_words(own_tool_name(&self.definition.name)).collect();
+        let is_joined = name.len() > 1 && name.concat() == word;
         let (effect, is_vague) = (self.effect, self.is_vague);
         let is_own = self.verbs.contains(verb) || is_joined || self.is_mode_verb(verb);
+        let names_object = has_object || is_joined;
         is_own.then_some(VerbRequest { effect, is_vague, names_object, action: None })
     }
 
@@ -246,7 +242,7 @@ fn head_words(about: &str) -> Vec<String> {
     let end = about.find([':', '.', ',', ';', '(']).unwrap_or(about.len());
     let head =
         split_into_words(&about[..end]).take_while(|word| !HEAD_ENDS.contains(&word.as_str()));
-    head.filter(|word| !language::is_filler(word)).take(HEAD_WORDS_MAX).collect()
+    head.filter(|word| !contains_word(language::FILLERS, word)).take(HEAD_WORDS_MAX).collect()
 }
 
 /// Returns a tool's own name, without its plugin's name.
