@@ -16,112 +16,81 @@ use crate::{
 const FREE: TokenPrice =
     TokenPrice { input: 0.0, output: 0.0, cached_input: 0.0, cache_write: 0.0 };
 
-/// US dollars per million tokens: read, read from the cache, written to the cache, written.
+/// US dollars per million tokens: read, read from the cache, written to the cache, written. Then the
+/// models, as globs with spaces between them.
 ///
 /// The prices are as of October 2026, for plain requests. If a price varies with the hour or ends
 /// with the year, the higher one is listed. Long prompts and audio cost more with some models.
 #[rustfmt::skip]
-const TABLE: &[(&str, f64, f64, f64, f64)] = &[
+const TABLE: &[(f64, f64, f64, f64, &str)] = &[
     // OpenAI. Only its newest models charge for writing to the cache.
-    ("gpt-6-astra*",          10.00, 1.00,  12.50, 50.00),
-    ("gpt-6.1-sol*",           2.00, 0.10,   2.50, 10.00),
-    ("gpt-6-sol*",             2.00, 0.20,   2.50, 10.00),
-    ("gpt-6-luna*",            0.10, 0.01,  0.125,  0.50),
-    ("gpt-5.6-sol*",           4.00, 0.40,   5.00, 20.00),
-    ("gpt-5.6-terra*",         2.00, 0.20,   2.50, 12.00),
-    ("gpt-5.6-luna*",          0.20, 0.02,   0.25,  1.20),
-    ("gpt-5.5",                5.00, 0.50,   5.00, 30.00),
-    ("gpt-5.5-2*",             5.00, 0.50,   5.00, 30.00),
-    ("gpt-5.5-pro*",          30.00, 30.00, 30.00, 180.00),
-    ("gpt-5.4",                2.50, 0.25,   2.50, 15.00),
-    ("gpt-5.4-2*",             2.50, 0.25,   2.50, 15.00),
-    ("gpt-5.4-mini*",          0.75, 0.075,  0.75,  4.50),
-    ("gpt-5.4-nano*",          0.20, 0.02,   0.20,  1.25),
-    ("gpt-5.4-pro*",          30.00, 30.00, 30.00, 180.00),
-    ("gpt-5.3-codex*",         1.75, 0.175,  1.75, 14.00),
-    ("gpt-5.2",                1.75, 0.175,  1.75, 14.00),
-    ("gpt-5.2-2*",             1.75, 0.175,  1.75, 14.00),
-    ("gpt-5.2-codex*",         1.75, 0.175,  1.75, 14.00),
-    ("gpt-5.2-pro*",          21.00, 21.00, 21.00, 168.00),
-    ("gpt-5.1",                1.25, 0.125,  1.25, 10.00),
-    ("gpt-5.1-2*",             1.25, 0.125,  1.25, 10.00),
-    ("gpt-5.1-codex*",         1.25, 0.125,  1.25, 10.00),
-    ("gpt-5.1-codex-mini*",    0.25, 0.025,  0.25,  2.00),
-    ("gpt-5",                  1.25, 0.125,  1.25, 10.00),
-    ("gpt-5-2*",               1.25, 0.125,  1.25, 10.00),
-    ("gpt-5-chat*",            1.25, 0.125,  1.25, 10.00),
-    ("gpt-5-codex*",           1.25, 0.125,  1.25, 10.00),
-    ("gpt-5-mini*",            0.25, 0.025,  0.25,  2.00),
-    ("gpt-5-nano*",            0.05, 0.005,  0.05,  0.40),
-    ("gpt-5-pro*",            15.00, 15.00, 15.00, 120.00),
-    ("gpt-4.1",                2.00, 0.50,   2.00,  8.00),
-    ("gpt-4.1-2*",             2.00, 0.50,   2.00,  8.00),
-    ("gpt-4.1-mini*",          0.40, 0.10,   0.40,  1.60),
-    ("gpt-4.1-nano*",          0.10, 0.025,  0.10,  0.40),
-    ("gpt-4o",                 2.50, 1.25,   2.50, 10.00),
-    ("gpt-4o-2024-08-06",      2.50, 1.25,   2.50, 10.00),
-    ("gpt-4o-2024-11-20",      2.50, 1.25,   2.50, 10.00),
-    ("gpt-4o-mini",            0.15, 0.075,  0.15,  0.60),
-    ("gpt-4o-mini-2*",         0.15, 0.075,  0.15,  0.60),
-    ("o1",                    15.00, 7.50,  15.00, 60.00),
-    ("o1-2*",                 15.00, 7.50,  15.00, 60.00),
-    ("o1-pro*",              150.00, 150.0, 150.0, 600.00),
-    ("o3",                     2.00, 0.50,   2.00,  8.00),
-    ("o3-2*",                  2.00, 0.50,   2.00,  8.00),
-    ("o3-mini*",               1.10, 0.55,   1.10,  4.40),
-    ("o3-pro*",               20.00, 20.00, 20.00, 80.00),
-    ("o4-mini",                1.10, 0.275,  1.10,  4.40),
-    ("o4-mini-2*",             1.10, 0.275,  1.10,  4.40),
+    (10.00, 1.00, 12.50, 50.00, "gpt-6-astra*"),
+    (2.00, 0.10, 2.50, 10.00, "gpt-6.1-sol*"),
+    (2.00, 0.20, 2.50, 10.00, "gpt-6-sol*"),
+    (0.10, 0.01, 0.125, 0.50, "gpt-6-luna*"),
+    (4.00, 0.40, 5.00, 20.00, "gpt-5.6-sol*"),
+    (2.00, 0.20, 2.50, 12.00, "gpt-5.6-terra*"),
+    (0.20, 0.02, 0.25, 1.20, "gpt-5.6-luna*"),
+    (5.00, 0.50, 5.00, 30.00, "gpt-5.5 gpt-5.5-2*"),
+    (30.00, 30.00, 30.00, 180.00, "gpt-5.5-pro*"),
+    (2.50, 0.25, 2.50, 15.00, "gpt-5.4 gpt-5.4-2*"),
+    (0.75, 0.075, 0.75, 4.50, "gpt-5.4-mini*"),
+    (0.20, 0.02, 0.20, 1.25, "gpt-5.4-nano*"),
+    (30.00, 30.00, 30.00, 180.00, "gpt-5.4-pro*"),
+    (1.75, 0.175, 1.75, 14.00, "gpt-5.3-codex* gpt-5.2 gpt-5.2-2* gpt-5.2-codex*"),
+    (21.00, 21.00, 21.00, 168.00, "gpt-5.2-pro*"),
+    (1.25, 0.125, 1.25, 10.00, "gpt-5.1 gpt-5.1-2* gpt-5.1-codex*"),
+    (0.25, 0.025, 0.25, 2.00, "gpt-5.1-codex-mini*"),
+    (1.25, 0.125, 1.25, 10.00, "gpt-5 gpt-5-2* gpt-5-chat* gpt-5-codex*"),
+    (0.25, 0.025, 0.25, 2.00, "gpt-5-mini*"),
+    (0.05, 0.005, 0.05, 0.40, "gpt-5-nano*"),
+    (15.00, 15.00, 15.00, 120.00, "gpt-5-pro*"),
+    (2.00, 0.50, 2.00, 8.00, "gpt-4.1 gpt-4.1-2*"),
+    (0.40, 0.10, 0.40, 1.60, "gpt-4.1-mini*"),
+    (0.10, 0.025, 0.10, 0.40, "gpt-4.1-nano*"),
+    (2.50, 1.25, 2.50, 10.00, "gpt-4o gpt-4o-2024-08-06 gpt-4o-2024-11-20"),
+    (0.15, 0.075, 0.15, 0.60, "gpt-4o-mini gpt-4o-mini-2*"),
+    (15.00, 7.50, 15.00, 60.00, "o1 o1-2*"),
+    (150.00, 150.00, 150.00, 600.00, "o1-pro*"),
+    (2.00, 0.50, 2.00, 8.00, "o3 o3-2*"),
+    (1.10, 0.55, 1.10, 4.40, "o3-mini*"),
+    (20.00, 20.00, 20.00, 80.00, "o3-pro*"),
+    (1.10, 0.275, 1.10, 4.40, "o4-mini o4-mini-2*"),
     // Anthropic, with the cache that lasts five minutes.
-    ("claude-fable-5-1*",     10.00, 0.25,  12.50, 50.00),
-    ("claude-fable-5",        10.00, 1.00,  12.50, 50.00),
-    ("claude-mythos-5-1*",    10.00, 0.25,  12.50, 50.00),
-    ("claude-mythos-5",       10.00, 1.00,  12.50, 50.00),
-    ("claude-opus-5-5*",       4.00, 0.20,   5.00, 20.00),
-    ("claude-opus-5",          5.00, 0.50,   6.25, 25.00),
-    ("claude-opus-4-8*",       5.00, 0.50,   6.25, 25.00),
-    ("claude-opus-4-7*",       5.00, 0.50,   6.25, 25.00),
-    ("claude-opus-4-6*",       5.00, 0.50,   6.25, 25.00),
-    ("claude-opus-4-5*",       5.00, 0.50,   6.25, 25.00),
-    ("claude-opus-4-1*",      15.00, 1.50,  18.75, 75.00),
-    ("claude-opus-4-0",       15.00, 1.50,  18.75, 75.00),
-    ("claude-opus-4-2*",      15.00, 1.50,  18.75, 75.00),
-    ("claude-sonnet-5-5*",     2.00, 0.20,   2.50, 10.00),
-    ("claude-sonnet-5",        2.00, 0.20,   2.50, 10.00),
-    ("claude-sonnet-4-*",      3.00, 0.30,   3.75, 15.00),
-    ("claude-3-7-sonnet*",     3.00, 0.30,   3.75, 15.00),
-    ("claude-haiku-4-5*",      1.00, 0.10,   1.25,  5.00),
-    ("claude-3-5-haiku*",      0.80, 0.08,   1.00,  4.00),
+    (10.00, 0.25, 12.50, 50.00, "claude-fable-5-1*"),
+    (10.00, 1.00, 12.50, 50.00, "claude-fable-5"),
+    (10.00, 0.25, 12.50, 50.00, "claude-mythos-5-1*"),
+    (10.00, 1.00, 12.50, 50.00, "claude-mythos-5"),
+    (4.00, 0.20, 5.00, 20.00, "claude-opus-5-5*"),
+    (5.00, 0.50, 6.25, 25.00, "claude-opus-5 claude-opus-4-8* claude-opus-4-7* claude-opus-4-6*"),
+    (5.00, 0.50, 6.25, 25.00, "claude-opus-4-5*"),
+    (15.00, 1.50, 18.75, 75.00, "claude-opus-4-1* claude-opus-4-0 claude-opus-4-2*"),
+    (2.00, 0.20, 2.50, 10.00, "claude-sonnet-5-5* claude-sonnet-5"),
+    (3.00, 0.30, 3.75, 15.00, "claude-sonnet-4-* claude-3-7-sonnet*"),
+    (1.00, 0.10, 1.25, 5.00, "claude-haiku-4-5*"),
+    (0.80, 0.08, 1.00, 4.00, "claude-3-5-haiku*"),
     // Gemini.
-    ("gemini-3.8-flash*",      1.50, 0.15,   1.50,  7.50),
-    ("gemini-3.7-flash*",      1.50, 0.15,   1.50,  7.50),
-    ("gemini-3.6-flash*",      1.50, 0.15,   1.50,  7.50),
-    ("gemini-3.5-flash",       1.50, 0.15,   1.50,  9.00),
-    ("gemini-3.5-flash-lite*", 0.30, 0.30,   0.30,  2.50),
-    ("gemini-3.1-pro*",        2.00, 0.20,   2.00, 12.00),
-    ("gemini-3.1-flash-lite*", 0.25, 0.025,  0.25,  1.50),
-    ("gemini-3-pro-preview",   2.00, 0.20,   2.00, 12.00),
-    ("gemini-3-flash-preview", 0.50, 0.05,   0.50,  3.00),
-    ("gemini-2.5-pro",         1.25, 0.125,  1.25, 10.00),
-    ("gemini-2.5-flash",       0.30, 0.03,   0.30,  2.50),
-    ("gemini-2.5-flash-lite*", 0.10, 0.01,   0.10,  0.40),
+    (1.50, 0.15, 1.50, 7.50, "gemini-3.8-flash* gemini-3.7-flash* gemini-3.6-flash*"),
+    (1.50, 0.15, 1.50, 9.00, "gemini-3.5-flash"),
+    (0.30, 0.30, 0.30, 2.50, "gemini-3.5-flash-lite*"),
+    (2.00, 0.20, 2.00, 12.00, "gemini-3.1-pro*"),
+    (0.25, 0.025, 0.25, 1.50, "gemini-3.1-flash-lite*"),
+    (2.00, 0.20, 2.00, 12.00, "gemini-3-pro-preview"),
+    (0.50, 0.05, 0.50, 3.00, "gemini-3-flash-preview"),
+    (1.25, 0.125, 1.25, 10.00, "gemini-2.5-pro"),
+    (0.30, 0.03, 0.30, 2.50, "gemini-2.5-flash"),
+    (0.10, 0.01, 0.10, 0.40, "gemini-2.5-flash-lite*"),
     // DeepSeek, at its peak-hour prices.
-    ("deepseek-flash",         0.30, 0.006,  0.30,  1.20),
-    ("deepseek-v4-flash",      0.30, 0.006,  0.30,  1.20),
-    ("deepseek-chat",          0.30, 0.006,  0.30,  1.20),
-    ("deepseek-reasoner",      0.30, 0.006,  0.30,  1.20),
-    ("deepseek-v4-pro",        1.32, 0.044,  1.32,  3.96),
+    (0.30, 0.006, 0.30, 1.20, "deepseek-flash deepseek-v4-flash deepseek-chat deepseek-reasoner"),
+    (1.32, 0.044, 1.32, 3.96, "deepseek-v4-pro"),
     // Mistral.
-    ("mistral-large-latest",   0.50, 0.05,   0.50,  1.50),
-    ("mistral-large-3*",       0.50, 0.05,   0.50,  1.50),
-    ("mistral-medium-latest",  1.50, 0.15,   1.50,  7.50),
-    ("mistral-medium-3.5*",    1.50, 0.15,   1.50,  7.50),
-    ("mistral-small-latest",   0.15, 0.015,  0.15,  0.60),
-    ("mistral-small-4*",       0.15, 0.015,  0.15,  0.60),
-    ("codestral-latest",       0.30, 0.30,   0.30,  0.90),
-    ("ministral-3b-latest",    0.10, 0.10,   0.10,  0.10),
-    ("ministral-8b-latest",    0.15, 0.15,   0.15,  0.15),
-    ("ministral-14b-latest",   0.20, 0.20,   0.20,  0.20),
+    (0.50, 0.05, 0.50, 1.50, "mistral-large-latest mistral-large-3*"),
+    (1.50, 0.15, 1.50, 7.50, "mistral-medium-latest mistral-medium-3.5*"),
+    (0.15, 0.015, 0.15, 0.60, "mistral-small-latest mistral-small-4*"),
+    (0.30, 0.30, 0.30, 0.90, "codestral-latest"),
+    (0.10, 0.10, 0.10, 0.10, "ministral-3b-latest"),
+    (0.15, 0.15, 0.15, 0.15, "ministral-8b-latest"),
+    (0.20, 0.20, 0.20, 0.20, "ministral-14b-latest"),
 ];
 
 /// Returns the price of a model's tokens; `None` if it is unknown.
@@ -136,7 +105,7 @@ pub fn of(endpoint: &ModelEndpoint, configured: &[(String, TokenPrice)]) -> Opti
     let model = endpoint.model.trim().to_lowercase();
     configured_price(&model, configured).or_else(|| match endpoint.protocol {
         ProviderProtocol::Ollama => Some(FREE),
-        _ => longest_match(&model, TABLE.iter().map(table_price))
+        _ => longest_match(&model, TABLE.iter().flat_map(table_prices))
             .or(is_local_server(endpoint).then_some(FREE)),
     })
 }
@@ -147,9 +116,12 @@ pub fn configured_price(model: &str, configured: &[(String, TokenPrice)]) -> Opt
     longest_match(&model, configured.iter().map(|(glob, price)| (glob.as_str(), *price)))
 }
 
-fn table_price(row: &(&'static str, f64, f64, f64, f64)) -> (&'static str, TokenPrice) {
-    let (glob, input, cached_input, cache_write, output) = *row;
-    (glob, TokenPrice { input, output, cached_input, cache_write })
+fn table_prices(
+    row: &'static (f64, f64, f64, f64, &str),
+) -> impl Iterator<Item = (&'static str, TokenPrice)> {
+    let (input, cached_input, cache_write, output, globs) = *row;
+    let price = TokenPrice { input, output, cached_input, cache_write };
+    globs.split(' ').map(move |glob| (glob, price))
 }
 
 fn longest_match<'a>(
@@ -298,10 +270,11 @@ mod tests {
     #[test]
     fn every_row_is_sensible_and_stands_once() {
         let mut seen = HashSet::new();
-        for (glob, input, cached, cache_write, output) in TABLE {
+        for (glob, price) in TABLE.iter().flat_map(table_prices) {
+            let TokenPrice { input, output, cached_input, cache_write } = price;
             assert!(seen.insert(glob), "{glob} stands twice");
-            assert_eq!(*glob, glob.to_lowercase());
-            assert!(0.0 < *cached && cached <= input && input <= cache_write, "{glob}");
+            assert!(glob == glob.to_lowercase() && !glob.is_empty());
+            assert!(0.0 < cached_input && cached_input <= input && input <= cache_write, "{glob}");
             assert!(input <= output, "{glob}");
         }
     }
