@@ -56,6 +56,12 @@ pub enum ModelCheckStatus {
     Skipped,
 }
 
+/// The ids of the steps, in their order.
+const STEPS: [&str; 5] = ["address", "credentials", "model", "answer", "tool-call"];
+
+/// The result of a step: its status, what it found, and how the user can fix it.
+type StepResult = (ModelCheckStatus, String, Option<String>);
+
 /// The result of a request; `None` if the request was not made.
 type CallAttempt = Option<Result<ModelReply, ModelError>>;
 
@@ -84,13 +90,18 @@ pub async fn check_endpoint(endpoint: &ModelEndpoint) -> Vec<ModelCheckStep> {
         Some(Ok(_)) => Some(ask_model(&*model, CALL_PROMPT, &[probe_tool()]).await),
         _ => None,
     };
-    vec![
+    name_steps([
         check_address(&listed, &answer),
         check_credentials(endpoint, &listed, &answer),
         check_model_name(endpoint, &listed, &answer),
         check_answer(&answer),
         check_tool_call(endpoint, &call),
-    ]
+    ])
+}
+
+fn name_steps(results: [StepResult; STEPS.len()]) -> Vec<ModelCheckStep> {
+    let step = |(id, (status, detail, remedy))| ModelCheckStep { id, status, detail, remedy };
+    STEPS.into_iter().zip(results).map(step).collect()
 }
 
 /// The prompt that asks the model for a call.
@@ -126,21 +137,20 @@ fn unusable_settings_steps(error: &EndpointSettingsError) -> Vec<ModelCheckStep>
         EndpointSettingsError::Temperature => "answer",
         _ => "address",
     };
-    let step = |step| match step == id {
-        true => failed_step(step, error.to_string(), error.hint()),
-        false => skipped_step(step, "the settings cannot work"),
-    };
-    ["address", "credentials", "model", "answer", "tool-call"].map(step).to_vec()
+    name_steps(STEPS.map(|step| match step == id {
+        true => failed_step(error.to_string(), error.hint()),
+        false => skipped_step("the settings cannot work"),
+    }))
 }
 
 fn check_address(
     listed: &Result<Vec<CatalogModel>, ModelError>,
     answer: &CallAttempt,
-) -> ModelCheckStep {
+) -> StepResult {
     match (listed, answer) {
         (Err(error @ ModelError::Unreachable { .. }), _)
-        | (_, Some(Err(error @ ModelError::Unreachable { .. }))) => error_step("address", error),
-        _ => ok_step("address", "the server answers"),
+        | (_, Some(Err(error @ ModelError::Unreachable { .. }))) => error_step(error),
+        _ => ok_step("the server answers"),
     }
 }
 
@@ -148,17 +158,13 @@ fn check_credentials(
     endpoint: &ModelEndpoint,
     listed: &Result<Vec<CatalogModel>, ModelError>,
     answer: &CallAttempt,
-) -> ModelCheckStep {
+) -> StepResult {
     match (listed, answer) {
-        (_, Some(Err(error @ ModelError::Credentials { .. }))) => error_step("credentials", error),
-        (Ok(_), _) | (_, Some(Ok(_))) if endpoint.key.is_some() => {
-            ok_step("credentials", "the key is accepted")
-        }
-        (Ok(_), _) | (_, Some(Ok(_))) => {
-            ok_step("credentials", "none are set, and none are asked for")
-        }
-        (Err(error @ ModelError::Credentials { .. }), _) => error_step("credentials", error),
-        _ => skipped_step("credentials", "nothing was accepted that would show it"),
+        (_, Some(Err(error @ ModelError::Credentials { .. }))) => error_step(error),
+        (Ok(_), _) | (_, Some(Ok(_))) if endpoint.key.is_some() => ok_step("the key is accepted"),
+        (Ok(_), _) | (_, Some(Ok(_))) => ok_step("none are set, and none are asked for"),
+        (Err(error @ ModelError::Credentials { .. }), _) => error_step(error),
+        _ => skipped_step("nothing was accepted that would show it"),
     }
 }
 
@@ -166,19 +172,18 @@ fn check_model_name(
     endpoint: &ModelEndpoint,
     listed: &Result<Vec<CatalogModel>, ModelError>,
     answer: &CallAttempt,
-) -> ModelCheckStep {
+) -> StepResult {
     let name = text::escape_line(endpoint.model.trim());
     let Ok(listed) = listed else {
         return match answer {
-            Some(Ok(_)) => ok_step("model", format!("{name} answers; the server gives no list")),
-            _ => skipped_step("model", "the server gives no list of its models"),
+            Some(Ok(_)) => ok_step(format!("{name} answers; the server gives no list")),
+            _ => skipped_step("the server gives no list of its models"),
         };
     };
     match (listed.iter().find(|model| is_model_named(model, &name)), answer) {
-        (Some(model), _) => ok_step("model", describe_model(model)),
-        (None, Some(Ok(_))) => ok_step("model", format!("{name} answers, though it is not listed")),
+        (Some(model), _) => ok_step(describe_model(model)),
+        (None, Some(Ok(_))) => ok_step(format!("{name} answers, though it is not listed")),
         (None, _) => failed_step(
-            "model",
             format!("{name} is not among the {} models of the server", listed.len()),
             suggest_names(&name, listed),
         ),
@@ -210,21 +215,17 @@ fn suggest_names(name: &str, listed: &[CatalogModel]) -> String {
     }
 }
 
-fn check_answer(answer: &CallAttempt) -> ModelCheckStep {
+fn check_answer(answer: &CallAttempt) -> StepResult {
     match answer {
-        None => skipped_step("answer", "a step before it failed"),
-        Some(Err(error)) => error_step("answer", error),
+        None => skipped_step("a step before it failed"),
+        Some(Err(error)) => error_step(error),
         Some(Ok(reply)) if reply.message.text.trim().is_empty() => failed_step(
-            "answer",
             "the answer has no words",
             "allow more tokens for one answer, or choose another model",
         ),
         Some(Ok(reply)) => {
             let words = text::escape_excerpt(reply.message.text.trim(), SHOWN_CHARS_MAX);
-            ok_step(
-                "answer",
-                format!("it says \"{words}\"{}", describe_usage(reply.usage.as_ref())),
-            )
+            ok_step(format!("it says \"{words}\"{}", describe_usage(reply.usage.as_ref())))
         }
     }
 }
@@ -238,20 +239,18 @@ fn describe_usage(usage: Option<&TokenUsage>) -> String {
     }
 }
 
-fn check_tool_call(endpoint: &ModelEndpoint, call: &CallAttempt) -> ModelCheckStep {
+fn check_tool_call(endpoint: &ModelEndpoint, call: &CallAttempt) -> StepResult {
     let remedy = match endpoint.tool_calling {
         ToolCallingMode::Native => "set tools = \"json\" for this model, or choose another one",
         ToolCallingMode::Json => "choose another model: this one does not keep to the JSON form",
     };
     match call {
-        None => skipped_step("tool-call", "a step before it failed"),
-        Some(Err(error @ ModelError::Refused { .. })) => {
-            failed_step("tool-call", error.to_string(), remedy)
-        }
-        Some(Err(error)) => error_step("tool-call", error),
+        None => skipped_step("a step before it failed"),
+        Some(Err(error @ ModelError::Refused { .. })) => failed_step(error.to_string(), remedy),
+        Some(Err(error)) => error_step(error),
         Some(Ok(reply)) => match find_call_problem(reply) {
-            None => ok_step("tool-call", "it calls a tool with good arguments"),
-            Some(problem) => failed_step("tool-call", problem, remedy),
+            None => ok_step("it calls a tool with good arguments"),
+            Some(problem) => failed_step(problem, remedy),
         },
     }
 }
@@ -265,32 +264,18 @@ fn find_call_problem(reply: &ModelReply) -> Option<&'static str> {
     (!is_good).then_some("it calls a tool, but its arguments do not fit the schema")
 }
 
-fn ok_step(id: &'static str, detail: impl Into<String>) -> ModelCheckStep {
-    ModelCheckStep { id, status: ModelCheckStatus::Ok, detail: detail.into(), remedy: None }
+fn ok_step(detail: impl Into<String>) -> StepResult {
+    (ModelCheckStatus::Ok, detail.into(), None)
 }
 
-fn failed_step(
-    id: &'static str,
-    detail: impl Into<String>,
-    remedy: impl Into<String>,
-) -> ModelCheckStep {
-    ModelCheckStep {
-        id,
-        status: ModelCheckStatus::Failed,
-        detail: detail.into(),
-        remedy: Some(remedy.into()),
-    }
+fn failed_step(detail: impl Into<String>, remedy: impl Into<String>) -> StepResult {
+    (ModelCheckStatus::Failed, detail.into(), Some(remedy.into()))
 }
 
-fn skipped_step(id: &'static str, detail: &str) -> ModelCheckStep {
-    ModelCheckStep {
-        id,
-        status: ModelCheckStatus::Skipped,
-        detail: detail.to_owned(),
-        remedy: None,
-    }
+fn skipped_step(detail: &str) -> StepResult {
+    (ModelCheckStatus::Skipped, detail.to_owned(), None)
 }
 
-fn error_step(id: &'static str, error: &ModelError) -> ModelCheckStep {
-    failed_step(id, error.to_string(), error.hint())
+fn error_step(error: &ModelError) -> StepResult {
+    failed_step(error.to_string(), error.hint())
 }

@@ -14,17 +14,7 @@ pub(super) struct EmbeddingFormat {
     /// The path of the method, below the base address.
     pub(super) path: String,
     model: String,
-    protocol: EmbeddingProtocol,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum EmbeddingProtocol {
-    /// `embeddings` of OpenAI and the many servers that implement it.
-    OpenAi,
-    /// `batchEmbedContents` of Gemini.
-    Gemini,
-    /// `/api/embed` of Ollama.
-    Ollama,
+    protocol: ProviderProtocol,
 }
 
 impl EmbeddingFormat {
@@ -37,34 +27,29 @@ impl EmbeddingFormat {
         endpoint: &EmbeddingEndpoint,
     ) -> Result<Self, EndpointSettingsError> {
         let model = endpoint.model.trim();
-        let (embedding_protocol, path, model) = match endpoint.protocol {
+        let (path, model) = match endpoint.protocol {
             ProviderProtocol::OpenAiChat | ProviderProtocol::OpenAiResponses => {
-                (EmbeddingProtocol::OpenAi, "embeddings".to_owned(), model.to_owned())
+                ("embeddings".to_owned(), model.to_owned())
             }
             ProviderProtocol::Gemini => {
                 let path = format!("{}:batchEmbedContents", gemini::resource_path(model));
-                (EmbeddingProtocol::Gemini, path, gemini::resource_name(model))
+                (path, gemini::resource_name(model))
             }
-            ProviderProtocol::Ollama => {
-                (EmbeddingProtocol::Ollama, "api/embed".to_owned(), model.to_owned())
-            }
+            ProviderProtocol::Ollama => ("api/embed".to_owned(), model.to_owned()),
             ProviderProtocol::Anthropic => return Err(EndpointSettingsError::NoEmbeddings),
         };
-        Ok(Self { path, model, protocol: embedding_protocol })
+        Ok(Self { path, model, protocol: endpoint.protocol })
     }
 
     /// Returns the body of a request.
     pub(super) fn request_body(&self, texts: &[String]) -> Vec<u8> {
-        let body = match self.protocol {
-            EmbeddingProtocol::OpenAi | EmbeddingProtocol::Ollama => {
-                json!({ "model": self.model, "input": texts })
-            }
-            EmbeddingProtocol::Gemini => {
-                let requests = texts.iter().map(|text| {
-                    json!({ "model": self.model, "content": { "parts": [{ "text": text }] } })
-                });
-                json!({ "requests": requests.collect::<Vec<Value>>() })
-            }
+        let body = if self.protocol == ProviderProtocol::Gemini {
+            let requests = texts.iter().map(
+                |text| json!({ "model": self.model, "content": { "parts": [{ "text": text }] } }),
+            );
+            json!({ "requests": requests.collect::<Vec<Value>>() })
+        } else {
+            json!({ "model": self.model, "input": texts })
         };
         body.to_string().into_bytes()
     }
@@ -76,23 +61,23 @@ impl EmbeddingFormat {
         count: usize,
     ) -> Result<Vec<Vec<f32>>, String> {
         let list = match self.protocol {
-            EmbeddingProtocol::OpenAi => answer.get("data"),
-            EmbeddingProtocol::Gemini | EmbeddingProtocol::Ollama => answer.get("embeddings"),
+            ProviderProtocol::Gemini | ProviderProtocol::Ollama => answer.get("embeddings"),
+            _ => answer.get("data"),
         };
         let list = list.and_then(Value::as_array).ok_or("there are no vectors in it")?;
         if list.len() != count {
             return Err(format!("it has {} vectors for {count} texts", list.len()));
         }
         match self.protocol {
-            EmbeddingProtocol::OpenAi => sort_by_index(list)?
-                .into_iter()
-                .map(|entry| parse_vector(entry.get("embedding")))
-                .collect(),
-            EmbeddingProtocol::Gemini => {
+            ProviderProtocol::Gemini => {
                 list.iter().map(|entry| parse_vector(entry.get("values"))).collect()
             }
-            EmbeddingProtocol::Ollama => {
+            ProviderProtocol::Ollama => {
                 list.iter().map(|entry| parse_vector(Some(entry))).collect()
+            }
+            _ => {
+                let entries = sort_by_index(list)?.into_iter();
+                entries.map(|entry| parse_vector(entry.get("embedding"))).collect()
             }
         }
     }
