@@ -15,6 +15,7 @@ mod gemini;
 mod ollama;
 #[path = "../openai/server.rs"]
 mod server;
+mod stopped;
 mod streams;
 mod wires;
 mod wishes;
