@@ -7,8 +7,10 @@
 
 use std::{collections::HashMap, fmt, time::Duration};
 
-use sallyport_contract::json;
+use sallyport_contract::{json, milliseconds};
 use sallyport_model::{TokenCost, TokenUsage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -19,7 +21,7 @@ use super::{event::TurnUsage, tool_names::ToolRef};
 const COMPARED_BYTES_MAX: usize = 64 * 1024;
 
 /// Limits of one turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnLimits {
     /// Answers of the model to one input.
     pub turns_max: u32,
@@ -28,10 +30,19 @@ pub struct TurnLimits {
     /// Calls of the same tool with the same arguments for one input.
     pub repeats_max: u32,
     /// Input and output tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_max: Option<u64>,
     /// Cost of the tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_max: Option<TokenCost>,
     /// Time from the input to the end, including waits for the user.
+    #[serde(
+        default,
+        rename = "time_max_ms",
+        with = "milliseconds::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<u64>")]
     pub time_max: Option<Duration>,
 }
 
@@ -52,11 +63,13 @@ impl Default for TurnLimits {
 }
 
 /// Limits of a whole session.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionLimits {
     /// Input and output tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_max: Option<u64>,
     /// Cost of the tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_max: Option<TokenCost>,
 }
 
@@ -78,7 +91,8 @@ impl ModelSpending {
 }
 
 /// A limit that was reached.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum BudgetLimit {
     /// The model has given all answers that one turn allows.
     #[error("at most {turns_max} answers of the model per turn")]
@@ -116,6 +130,8 @@ pub enum BudgetLimit {
     #[error("at most {time_max:?} per turn")]
     Time {
         /// [`TurnLimits::time_max`].
+        #[serde(rename = "time_max_ms", with = "milliseconds")]
+        #[schemars(with = "u64")]
         time_max: Duration,
     },
     /// The session reached its token limit.

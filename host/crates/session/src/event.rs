@@ -1,44 +1,51 @@
 //! The events that a session sends to its front ends.
 //!
-//! The enum is closed, but a new kind of event breaks only the front ends that match without a
-//! wildcard: `cli/events` and `roles/ui/event_conversion.rs` of the host. The others ignore events
-//! that they do not know. Event texts come from models, plugins and servers; a front end passes
+//! Events are the same for every front end, and serialize: programs read them as JSON. The enum is
+//! closed, but a new kind of event breaks only `roles/ui/event_conversion.rs` of the host, which
+//! matches without a wildcard. The others ignore events that they do not know. Event texts come from models, plugins and servers; a front end passes
 //! them through [`sallyport_contract::text`] before it prints them to a terminal.
 
 use std::{fmt, time::Duration};
 
 use sallyport_contract::{
-    ApprovalRequest, CallReport,
+    ApprovalRequest, CallReport, milliseconds,
     services::{self, CallProgress, InputOrigin},
     text,
 };
 use sallyport_model::{ModelError, ReplyDelta, TokenCost, TokenUsage};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::{budget::BudgetLimit, journal::JournalError, tool_names::ToolRef};
+use super::{budget::BudgetLimit, journal::JournalError, results::KeptResult, tool_names::ToolRef};
 
 /// Something that happened in a session.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
 pub enum SessionEvent {
     /// The session's state has changed.
-    State(SessionActivity),
+    State {
+        /// Its activity.
+        state: SessionActivity,
+    },
     /// A turn begins.
+    #[serde(rename = "turn-started")]
     InputAccepted {
         /// Its number, from 1. Undone turns are not counted.
         turn: usize,
         /// The text of the input.
         text: String,
         /// Where it came from, when the user did not type it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<InputOrigin>,
     },
-    /// A piece of the model's answer, while it arrives.
-    Delta(ReplyDelta),
     /// The model has finished one answer, of which a turn may have several. The text is complete
     /// and includes the deltas; it is empty when the model only called tools.
+    #[serde(rename = "message")]
     MessageComplete {
         /// The model's text.
         text: String,
         /// Tokens used, when the provider reports them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<TokenUsage>,
     },
     /// The model requests a call. Nothing about it has been checked.
@@ -56,8 +63,10 @@ pub enum SessionEvent {
         /// Identifies the question in the answer; never reused.
         confirmation_id: u64,
         /// The position of the call that it is about.
+        #[serde(flatten)]
         position: CallPosition,
         /// The details to show to the user.
+        #[serde(flatten)]
         request: ApprovalRequest,
     },
     /// A question no longer needs an answer: it was answered, withdrawn or cancelled, or its call
@@ -79,6 +88,7 @@ pub enum SessionEvent {
         /// Unique within the session.
         call_id: String,
         /// The progress so far.
+        #[serde(flatten)]
         progress: CallProgress,
     },
     /// A call has ended, with any outcome. Calls of one answer are reported in the order of their
@@ -89,12 +99,23 @@ pub enum SessionEvent {
         /// The requested tool.
         tool: ToolRef,
         /// How it ended and what it did.
+        #[serde(flatten)]
         report: CallReport,
+    },
+    /// The result of a call was too long for the model and is kept whole. It follows the end of
+    /// that call.
+    ResultKept {
+        /// Unique within the session.
+        call_id: String,
+        /// The number and the size of the result.
+        #[serde(flatten)]
+        kept: KeptResult,
     },
     /// The turn is over. Every input that was not dropped, and every retry of one, leads to exactly
     /// one such event, unless the session closes first.
     TurnEnded {
         /// Why it is over.
+        #[serde(flatten)]
         reason: TurnEnd,
         /// Its usage.
         usage: TurnUsage,
@@ -122,16 +143,22 @@ pub enum SessionEvent {
         turn: usize,
     },
     /// A plugin sent the user a message, during a turn or between two.
+    #[serde(rename = "notified")]
     Noticed {
         /// The message and its sender.
+        #[serde(flatten)]
         notice: services::PluginNotice,
     },
     /// Information for the user that changes nothing.
     Notice(SessionNotice),
+    /// A piece of the model's answer, while it arrives.
+    #[serde(untagged)]
+    Delta(ReplyDelta),
 }
 
 /// The activity of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum SessionActivity {
     /// Waiting for input.
     Ready,
@@ -144,7 +171,7 @@ pub enum SessionActivity {
 }
 
 /// The position of a call within one answer: "2 of 5".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallPosition {
     /// Its position, from 1.
     pub index: usize,
@@ -153,7 +180,8 @@ pub struct CallPosition {
 }
 
 /// Why a turn is over.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "end", rename_all = "kebab-case")]
 pub enum TurnEnd {
     /// The model requested no more calls.
     Answered {
@@ -194,7 +222,7 @@ impl TurnEnd {
 }
 
 /// The usage of a turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnUsage {
     /// How many answers were requested from the model.
     pub answers: u32,
@@ -202,28 +230,23 @@ pub struct TurnUsage {
     pub calls: u32,
     /// Tokens, including those of summaries; estimated where the provider does not report them.
     pub tokens: TokenUsage,
-    /// Their cost, when the price is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Their cost in millionths of a US dollar, when the price is known.
+    #[serde(
+        default,
+        rename = "cost_micro_usd",
+        alias = "cost",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub cost: Option<TokenCost>,
     /// Time from the input to the end, including waits for the user.
-    #[serde(
-        rename = "elapsed_ms",
-        serialize_with = "to_milliseconds",
-        deserialize_with = "from_milliseconds"
-    )]
+    #[serde(rename = "elapsed_ms", with = "milliseconds")]
+    #[schemars(with = "u64")]
     pub elapsed: Duration,
 }
 
-fn to_milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
-}
-
-fn from_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    u64::deserialize(deserializer).map(Duration::from_millis)
-}
-
 /// Why an input was rejected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum InputError {
     /// It contains neither text nor files.
     #[error("the input is empty")]
@@ -277,7 +300,8 @@ impl InputError {
 }
 
 /// Information for the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum SessionNotice {
     /// An answer arrived for a question that is not open: it never was, or it has been closed.
     NoSuchQuestion {
@@ -318,8 +342,16 @@ pub enum SessionNotice {
         /// Why.
         why: String,
     },
+    /// The result of a call was too long for the model and could not be kept.
+    ResultNotKept {
+        /// Why.
+        error: JournalError,
+    },
     /// The session is not being saved. It continues, and everything is written as soon as possible.
-    JournalFailed(JournalError),
+    JournalFailed {
+        /// Why.
+        error: JournalError,
+    },
 }
 
 impl fmt::Display for SessionNotice {
@@ -348,7 +380,10 @@ impl fmt::Display for SessionNotice {
             Self::RecallFailed { why } => {
                 write!(f, "earlier turns are not recalled: {why}")
             }
-            Self::JournalFailed(error) => write!(f, "this session is not being saved: {error}"),
+            Self::ResultNotKept { error } => {
+                write!(f, "a long result is not kept, the model sees only a part of it: {error}")
+            }
+            Self::JournalFailed { error } => write!(f, "this session is not being saved: {error}"),
         }
     }
 }

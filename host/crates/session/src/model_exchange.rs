@@ -168,10 +168,12 @@ async fn stream_reply(
     // The receiver lives in this function, so sending cannot fail.
     let mut on_delta = |delta: ReplyDelta| {
         match &delta {
-            ReplyDelta::Text(text) => partial_text.push_str(text),
+            ReplyDelta::Text { text } => partial_text.push_str(text),
             // The next attempt starts again with the first word.
             ReplyDelta::Retry { .. } => partial_text.clear(),
-            ReplyDelta::Reasoning(_) | ReplyDelta::CallBegun { .. } | ReplyDelta::LeftOut(_) => {}
+            ReplyDelta::Reasoning { .. }
+            | ReplyDelta::CallBegun { .. }
+            | ReplyDelta::LeftOut(_) => {}
         }
         drop(delta_sender.send(SessionEvent::Delta(delta)));
     };

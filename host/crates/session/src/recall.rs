@@ -17,6 +17,7 @@ use std::{
 
 use sallyport_contract::BoxFuture;
 use sallyport_model::ChatMessage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -74,7 +75,7 @@ pub struct RecallQuery<'a> {
 }
 
 /// A recalled memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecalledMemory {
     /// Its identifier in the store.
     pub id: String,

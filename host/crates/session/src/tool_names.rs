@@ -12,6 +12,10 @@ use sallyport_contract::{
     text,
 };
 use sallyport_model::AssistantMessage;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::toolset;
 
 /// Characters of an invented name that are compared and shown: no tool's name is longer.
 const UNKNOWN_NAME_CHARS_MAX: usize = MODEL_NAME_BYTES_MAX;
@@ -20,7 +24,9 @@ const UNKNOWN_NAME_CHARS_MAX: usize = MODEL_NAME_BYTES_MAX;
 const SIMILAR_NAMES_MAX: usize = 5;
 
 /// A tool as a model named it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(with = "String")]
 pub enum ToolRef {
     /// A tool of this session.
     Known(ToolId),
@@ -37,6 +43,22 @@ impl fmt::Display for ToolRef {
             Self::Own(name) | Self::Unknown(name) => {
                 f.write_str(&text::escape_excerpt(name, UNKNOWN_NAME_CHARS_MAX))
             }
+        }
+    }
+}
+
+impl From<ToolRef> for String {
+    fn from(tool: ToolRef) -> Self {
+        tool.to_string()
+    }
+}
+
+impl From<String> for ToolRef {
+    fn from(name: String) -> Self {
+        match name.parse() {
+            Ok(id) => Self::Known(id),
+            Err(_) if toolset::is_meta_tool(&name) => Self::Own(name),
+            Err(_) => Self::Unknown(name),
         }
     }
 }

@@ -16,6 +16,7 @@ mod window;
 use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
 use sallyport_model::ChatMessage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use meter::TokenMeter;
@@ -31,7 +32,7 @@ const LEFT_OUT: &str = "[Some calls that you have already made for this input ar
     it, with their results, since the conversation is too long. What they did stays done.]";
 
 /// How much of a conversation is sent to the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryMode {
     /// Everything that no summary replaces.
