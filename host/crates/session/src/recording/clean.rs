@@ -125,7 +125,8 @@ pub(super) fn clean_error(redactor: &Redactor, error: &mut ModelError) {
         ModelError::Denied { provider, message, fix, .. } => {
             clean_text(redactor, provider);
             clean_text(redactor, message);
-            fix.iter_mut().for_each(|fix| clean_text(redactor, fix));
+            let texts = fix.iter_mut().flat_map(|fix| fix.texts_mut());
+            texts.for_each(|text| clean_text(redactor, text));
         }
     }
 }
@@ -135,7 +136,7 @@ pub(super) fn clean_error(redactor: &Redactor, error: &mut ModelError) {
 pub(super) fn clean_deltas(redactor: &Redactor, deltas: &mut Vec<ReplyDelta>) {
     for delta in deltas.iter_mut() {
         match delta {
-            ReplyDelta::Text(_) | ReplyDelta::Reasoning(_) => {}
+            ReplyDelta::Text { .. } | ReplyDelta::Reasoning { .. } => {}
             ReplyDelta::CallBegun { name: word } | ReplyDelta::Retry { reason: word, .. } => {
                 clean_text(redactor, word);
             }
@@ -148,11 +149,11 @@ pub(super) fn clean_deltas(redactor: &Redactor, deltas: &mut Vec<ReplyDelta>) {
         }
     }
     clean_pieces(redactor, deltas, |delta| match delta {
-        ReplyDelta::Text(text) => Some(text),
+        ReplyDelta::Text { text } => Some(text),
         _ => None,
     });
     clean_pieces(redactor, deltas, |delta| match delta {
-        ReplyDelta::Reasoning(text) => Some(text),
+        ReplyDelta::Reasoning { text } => Some(text),
         _ => None,
     });
 }

@@ -10,11 +10,10 @@ use sallyport_model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::serialized_forms::{self, ModelErrorForm, OptionsForm, ReplyForm, ReportForm};
 use crate::{RecalledMemory, SessionOptions};
 
 /// The version that this build writes, and the newest that it reads.
-pub(super) const VERSION: RecordingVersion = RecordingVersion { major: 1, minor: 1 };
+pub(super) const VERSION: RecordingVersion = RecordingVersion { major: 2, minor: 0 };
 
 /// Version of a tape. Another major version has other lines; a newer minor one may have more kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +43,6 @@ pub(super) enum RecordingLine {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RecordingHeader {
     pub(super) version: RecordingVersion,
-    #[serde(with = "OptionsForm")]
     pub(super) options: SessionOptions,
     pub(super) model: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +66,7 @@ pub(super) struct RecordedRequest {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RecordedAnswer {
     pub(super) request: usize,
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "serialized_forms::deltas")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) deltas: Vec<ReplyDelta>,
     pub(super) end: AnswerOutcome,
 }
@@ -76,8 +74,8 @@ pub(super) struct RecordedAnswer {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum AnswerOutcome {
-    Reply(#[serde(with = "ReplyForm")] ModelReply),
-    Failed(#[serde(with = "ModelErrorForm")] ModelError),
+    Reply(ModelReply),
+    Failed(ModelError),
     Dropped,
 }
 
@@ -103,7 +101,7 @@ pub(super) struct RecordedDecision {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum DecisionOutcome {
     Admitted { arguments: Value, grounds: String },
-    Refused(#[serde(with = "ReportForm")] CallReport),
+    Refused(CallReport),
     Dropped,
 }
 
@@ -117,7 +115,7 @@ pub(super) struct RecordedReport {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RunOutcome {
-    Finished(#[serde(with = "ReportForm")] CallReport),
+    Finished(CallReport),
     Dropped,
 }
 

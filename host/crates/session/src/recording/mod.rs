@@ -47,7 +47,6 @@ mod reader;
 mod recorder;
 mod replay;
 mod schedule;
-mod serialized_forms;
 #[cfg(test)]
 mod tests;
 

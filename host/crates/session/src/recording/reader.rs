@@ -83,7 +83,7 @@ pub enum RecordingError {
     /// A line of a kind that only a newer program knows.
     #[error(
         "line {line} of the tape is of a kind that this program does not know: the tape has format \
-         1.{minor}, known is up to 1.{}", VERSION.minor
+         {}.{minor}, known is up to {}.{}", VERSION.major, VERSION.major, VERSION.minor
     )]
     Newer {
         /// The line, from 1.

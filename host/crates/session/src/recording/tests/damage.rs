@@ -91,7 +91,7 @@ async fn what_is_no_tape_is_refused() {
     check("hello\n", "this is not a tape: expected value");
     check("{\"line\":\"cancel\"}\n", "this is not a tape: missing field `version`");
     check(
-        "{\"line\":\"input\",\"version\":{\"major\":1,\"minor\":1}}\n",
+        "{\"line\":\"input\",\"version\":{\"major\":2,\"minor\":0}}\n",
         "this is not a tape: missing",
     );
     check("\u{0}\n\u{ff}", "this is not a tape: ");
@@ -123,17 +123,17 @@ async fn what_is_no_tape_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn newer_tapes_are_read_as_far_as_they_are_known() {
     let whole = tape().await;
-    let version = |version: &str| whole.replacen("{\"major\":1,\"minor\":1}", version, 1);
+    let version = |version: &str| whole.replacen("{\"major\":2,\"minor\":0}", version, 1);
     check(
-        &version("{\"major\":2,\"minor\":7}"),
-        "the tape has format 2.7, this program reads format 1",
+        &version("{\"major\":3,\"minor\":7}"),
+        "the tape has format 3.7, this program reads format 2",
     );
-    let newer = version("{\"major\":1,\"minor\":3,\"patch\":1}");
+    let newer = version("{\"major\":2,\"minor\":3,\"patch\":1}");
     assert_eq!(play(&newer, options(), |_| {}).await, play(&whole, options(), |_| {}).await);
     check(
         &newer.replacen('\n', "\n{\"line\":\"dance\"}\n", 1),
-        "line 2 of the tape is of a kind that this program does not know: the tape has format 1.3, \
-         known is up to 1.1",
+        "line 2 of the tape is of a kind that this program does not know: the tape has format 2.3, \
+         known is up to 2.0",
     );
     check(&newer.replacen('\n', "\n{\"line\":\"input\"}\n", 1), "line 2 of the tape is damaged");
 }

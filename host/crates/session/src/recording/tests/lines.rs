@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use sallyport_contract::{
-    CallFailure, CallReport, ContentPart, Denial, Effect, FailureKind, LogLevel, Outcome, Secret,
-    ToolOutput,
+    CallFailure, CallReport, ContentPart, Denial, Effect, FailureKind, FixRule, LogLevel, Outcome,
+    PolicyFix, Secret, ToolOutput,
     services::{InputOrigin, NoticeAudience, PluginNotice},
 };
 use sallyport_model::{
@@ -34,7 +34,7 @@ fn failure() -> CallFailure {
 }
 
 fn denial() -> Denial {
-    Denial { what: secret(), why: secret(), fix: Some(secret()), nobody_to_ask: true }
+    Denial { nobody_to_ask: true, ..Denial::new(secret(), secret()).with_fix(Some(fix(&secret()))) }
 }
 
 fn outcomes() -> Vec<Outcome> {
@@ -73,7 +73,7 @@ fn reports() -> impl Iterator<Item = CallReport> {
     outcomes().into_iter().map(|outcome| CallReport {
         outcome,
         effects: effects(),
-        elapsed: Duration::new(3, 999_999_999),
+        elapsed: Duration::from_millis(3_999),
         memory_bytes_peak: 65_536,
     })
 }
@@ -114,8 +114,8 @@ fn replies() -> impl Iterator<Item = ModelReply> {
 
 fn deltas() -> Vec<ReplyDelta> {
     vec![
-        ReplyDelta::Text(secret()),
-        ReplyDelta::Reasoning(secret()),
+        ReplyDelta::Text { text: secret() },
+        ReplyDelta::Reasoning { text: secret() },
         ReplyDelta::CallBegun { name: secret() },
         ReplyDelta::Retry { attempt: 2, wait: Duration::from_secs(1), reason: secret() },
         ReplyDelta::LeftOut(OmittedContent::Tool { name: secret(), why: secret() }),
@@ -232,4 +232,10 @@ fn no_field_lets_a_secret_through() {
     let mut said = input();
     clean::clean_input(&redactor, &mut said);
     assert_eq!(&*said.attachments[0].data, b"[secret s]");
+}
+
+/// A fix with this policy text.
+fn fix(toml: &str) -> PolicyFix {
+    let rule = FixRule { tool: "*".to_owned(), net: None, page: None };
+    PolicyFix::from_rule("t".parse().unwrap(), rule, toml)
 }

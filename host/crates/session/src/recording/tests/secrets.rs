@@ -57,8 +57,8 @@ async fn a_prompt_with_a_secret_is_compared_without_it() {
 
 #[test]
 fn a_secret_that_arrives_in_pieces_is_found() {
-    let text = |text: &str| ReplyDelta::Text(text.into());
-    let reasoning = |text: &str| ReplyDelta::Reasoning(text.into());
+    let text = |text: &str| ReplyDelta::Text { text: text.into() };
+    let reasoning = |text: &str| ReplyDelta::Reasoning { text: text.into() };
     let begun = |name: &str| ReplyDelta::CallBegun { name: name.into() };
     let rows = [
         (vec![text("all "), text("well")], vec![text("all "), text("well")]),

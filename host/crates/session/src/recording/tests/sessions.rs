@@ -51,6 +51,19 @@ async fn words_and_calls() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn kept_results() {
+    let options = SessionOptions { result_bytes_max: Some(800), ..options() };
+    let long = format!(r#"{{"x":"{} end"}}"#, "0".repeat(900)).leak();
+    let script = [
+        Calls(vec![("t__echo", &*long)].leak()),
+        Calls(&[("result", r#"{"result":1,"path":"$.x","byte":-3}"#)]),
+        Says("It ends."),
+    ];
+    let tape = check_with(options, script, &["do it"]).await;
+    assert!(tape.contains("kept as result 1") && tape.contains(r#"\"text\":\"end\""#), "{tape}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn searches_and_summaries() {
     let options = SessionOptions {
         memories: vec!["Bob is tall.".into()],
@@ -117,7 +130,7 @@ async fn a_decision_that_came_after_the_cancelling_was_not_waited_for() {
     let dropped = "\"end\":\"dropped\"";
     assert_eq!(tape.matches(dropped).count(), 1, "{tape}");
     let late = "\"end\":{\"refused\":{\"outcome\":\"cancelled\",\
-                \"elapsed\":{\"secs\":0,\"nanos\":0},\"memory_bytes_peak\":0}}";
+                \"elapsed_ms\":0,\"memory_bytes_peak\":0}}";
     let tape = tape.replace(dropped, late);
     assert_eq!(play(&tape, options(), |_| {}).await, (recorded, None));
 }
