@@ -3,7 +3,7 @@
 use std::{any::Any, sync::Arc};
 
 use sallyport_contract::{
-    AdmittedCall, CallFailure, CallReport, FailureKind, Outcome, RequestedCall, Toolbox,
+    Admission, CallFailure, CallReport, FailureKind, Outcome, RequestedCall, Toolbox,
 };
 use tokio::task::{JoinError, JoinHandle};
 
@@ -34,9 +34,8 @@ impl<T> Drop for AbortableTask<T> {
 pub(super) fn spawn_admission(
     toolbox: &Arc<dyn Toolbox>,
     call: RequestedCall,
-) -> AbortableTask<Result<AdmittedCall, Box<CallReport>>> {
-    let toolbox = Arc::clone(toolbox);
-    AbortableTask(tokio::spawn(async move { toolbox.admit_call(call).await }))
+) -> AbortableTask<Result<Admission, Box<CallReport>>> {
+    AbortableTask(tokio::spawn(Arc::clone(toolbox).admit_call(call)))
 }
 
 /// The report of a call whose task panicked or was aborted.

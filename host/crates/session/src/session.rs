@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{Toolbox, mangle::ToolNameCollision};
+use sallyport_contract::{ToolDescriptor, Toolbox, mangle::ToolNameCollision};
 use sallyport_model::{ChatModel, ModelToolDefinition, UserInputMessage};
 
 use super::{
     SessionOptions, SessionParts,
     budget::UsageTracker,
     client_port::{ClientPort, SessionChannels, SessionTask},
-    command::CommandModel,
     event::{SessionEvent, SessionNotice},
     history::RestoredSession,
     journal::{self, JournalRecord},
@@ -26,6 +25,8 @@ const TOKEN_BYTES: u64 = 4;
 pub(super) struct Session {
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) toolbox: Arc<dyn Toolbox>,
+    /// The tools of the current turn.
+    tools: Arc<[ToolDescriptor]>,
     pub(super) toolset: Toolset,
     /// Estimated tokens of the tool definitions in every request.
     pub(super) toolset_tokens: u64,
@@ -51,8 +52,9 @@ impl Session {
         channels: SessionChannels,
     ) -> Result<Self, ToolNameCollision> {
         let SessionParts { model, toolbox, approvals, journal, recall, past, options } = parts;
-        let toolset = Toolset::new(toolbox.tools(), options.tool_tokens_max)?;
-        let toolset_tokens = toolset.definitions().iter().map(definition_tokens).sum();
+        let tools = toolbox.tools();
+        let toolset = Toolset::new(&tools, options.tool_tokens_max)?;
+        let toolset_tokens = toolset_tokens(&toolset);
         let usage_tracker = UsageTracker::new(options.limits, options.session_limits, past.spent);
         let by_meaning = recall.is_some() && matches!(options.memory, MemoryMode::ByMeaning { .. });
         let initial = InitialInstructions::from_options(&past, &options, by_meaning);
@@ -63,6 +65,7 @@ impl Session {
         Ok(Self {
             model,
             toolbox,
+            tools,
             toolset,
             toolset_tokens,
             recall: recall.filter(|_| by_meaning),
@@ -85,12 +88,34 @@ impl Session {
                 SessionTask::Ask(input) => self.turn(input).await,
                 SessionTask::Undo => self.undo_turn().await,
                 SessionTask::Retry => self.retry_turn().await,
-                SessionTask::UseModel(CommandModel(model)) => self.use_model(model).await,
+                SessionTask::UseModel(model) => self.use_model(model).await,
                 SessionTask::Summarize => self.summarize_on_request().await,
                 SessionTask::Pin => self.pin_turn().await,
             }
         }
         self.finish_recall_jobs().await;
+    }
+
+    /// Takes the tools of this moment, which stay the same for a whole turn.
+    pub(super) fn refresh_tools(&mut self) {
+        let tools = self.toolbox.tools();
+        if tools == self.tools {
+            return;
+        }
+        // No toolbox of the host contains names that collide. The session would keep its tools.
+        if let Ok(toolset) = Toolset::new(&tools, self.options.tool_tokens_max) {
+            self.toolset_tokens = toolset_tokens(&toolset);
+            (self.tools, self.toolset) = (tools, toolset);
+        }
+    }
+
+    /// Offers the tool that reads kept results, from the first one on and then for good. Not from
+    /// the start, because most sessions keep none and every request would carry its definition; and
+    /// a list of tools that changes costs the provider's cache, so it changes once.
+    pub(super) fn offer_kept_results(&mut self) {
+        if self.log.transcript().has_kept_results() && self.toolset.offer_results() {
+            self.toolset_tokens = toolset_tokens(&self.toolset);
+        }
     }
 
     async fn undo_turn(&mut self) {
@@ -138,6 +163,11 @@ impl Session {
         }
         input
     }
+}
+
+/// Estimates the tokens of the tool definitions in a request.
+fn toolset_tokens(toolset: &Toolset) -> u64 {
+    toolset.definitions().iter().map(definition_tokens).sum()
 }
 
 fn definition_tokens(tool: &ModelToolDefinition) -> u64 {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    AdmittedCall, BoxFuture, CallReport, Outcome, RequestedCall, ToolDescriptor, ToolOutput,
-    Toolbox, json,
+    Admission, AdmittedCall, BoxFuture, CallReport, Outcome, RequestedCall, ToolDescriptor,
+    ToolOutput, Toolbox, json,
 };
 use sallyport_model::{ModelEndpoint, connect_model};
 use sallyport_session::{
-    FrontEndCommand, Journal, JournalError, JournalRecord, RestoredSession, SessionEvent,
-    SessionHandle, SessionOptions, SessionParts, TurnEnd, approval, spawn_session,
+    FrontEndCommand, MemoryJournal, RestoredSession, SessionEvent, SessionHandle, SessionOptions,
+    SessionParts, TurnEnd, approval, spawn_session,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -38,9 +38,9 @@ impl Conversation {
         let (_, approvals) = approval::approval_channel();
         let parts = SessionParts {
             model: connect_model(endpoint).expect("an endpoint"),
-            toolbox: Arc::new(Tools { specs: script::tools(), result: script::result() }),
+            toolbox: Arc::new(Tools { specs: script::tools().into(), result: script::result() }),
             approvals,
-            journal: Box::new(InMemory::default()),
+            journal: Box::new(MemoryJournal::default()),
             recall: None,
             past: RestoredSession::default(),
             options,
@@ -64,44 +64,27 @@ impl Conversation {
     }
 }
 
-/// Keeps the records in memory, without serializing them.
-#[derive(Default)]
-struct InMemory {
-    records: Vec<JournalRecord>,
-}
-
-impl Journal for InMemory {
-    fn write_records(
-        &mut self,
-        records: Vec<JournalRecord>,
-    ) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.records.extend(records);
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
-
 /// Tools that all return the same result.
 struct Tools {
-    specs: Vec<ToolDescriptor>,
+    specs: Arc<[ToolDescriptor]>,
     result: Value,
 }
 
 impl Toolbox for Tools {
-    fn tools(&self) -> &[ToolDescriptor] {
-        &self.specs
+    fn tools(&self) -> Arc<[ToolDescriptor]> {
+        Arc::clone(&self.specs)
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
     fn admit_call(
-        &self,
+        self: Arc<Self>,
         call: RequestedCall,
-    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
+    ) -> BoxFuture<'static, Result<Admission, Box<CallReport>>> {
         let arguments = json::parse_json(&call.arguments, ARGUMENTS_BYTES_MAX).expect("arguments");
-        Box::pin(std::future::ready(Ok(AdmittedCall::new(call, arguments))))
-    }
-
-    fn run_call(&self, _call: AdmittedCall) -> BoxFuture<'_, CallReport> {
-        let output = ToolOutput { data: self.result.clone(), ..ToolOutput::default() };
-        Box::pin(std::future::ready(Outcome::Completed(output).into()))
+        let admission = Admission::new(AdmittedCall::new(call, arguments), |_call| async move {
+            let output = ToolOutput { data: self.result.clone(), ..ToolOutput::default() };
+            Outcome::Completed(output).into()
+        });
+        Box::pin(std::future::ready(Ok(admission)))
     }
 }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use sallyport_contract::{
-    AdmittedCall, BoxFuture, CallFailure, CallReport, FailureKind, Outcome, Redactor,
-    RequestedCall, ToolDescriptor, Toolbox, services::PluginNotice,
+    Admission, BoxFuture, CallFailure, CallReport, FailureKind, Outcome, Redactor, RequestedCall,
+    ToolDescriptor, Toolbox, services::PluginNotice,
 };
 use sallyport_model::{
     ChatMessage, ChatModel, ModelError, ModelReply, ModelRequest, ModelToolDefinition, ReplyDelta,
@@ -103,7 +103,8 @@ impl SessionRecorder {
 
     /// Returns the toolbox, wrapped to be recorded.
     pub fn wrap_toolbox(&self, toolbox: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
-        Arc::new(RecordingWrapper { inner: toolbox, recorder: self.clone() })
+        let tools = toolbox.tools();
+        Arc::new(RecordingToolbox { inner: toolbox, recorder: self.clone(), tools })
     }
 
     /// Returns the recall, wrapped to be recorded.
@@ -288,38 +289,45 @@ impl ChatModel for RecordingWrapper<dyn ChatModel> {
     }
 }
 
-impl Toolbox for RecordingWrapper<dyn Toolbox> {
-    fn tools(&self) -> &[ToolDescriptor] {
-        self.inner.tools()
+/// A toolbox that is recorded.
+struct RecordingToolbox {
+    inner: Arc<dyn Toolbox>,
+    recorder: SessionRecorder,
+    /// The tools of the whole recording, because a tape lists them once.
+    tools: Arc<[ToolDescriptor]>,
+}
+
+impl Toolbox for RecordingToolbox {
+    fn tools(&self) -> Arc<[ToolDescriptor]> {
+        Arc::clone(&self.tools)
     }
 
     fn admit_call(
-        &self,
+        self: Arc<Self>,
         call: RequestedCall,
-    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
+    ) -> BoxFuture<'static, Result<Admission, Box<CallReport>>> {
         Box::pin(async move {
             let recorder = &self.recorder;
             let mut open =
                 OpenDecision { recorder, call: call.clone(), end: DecisionOutcome::Dropped };
-            let decision = self.inner.admit_call(call).await;
+            let decision = Arc::clone(&self.inner).admit_call(call).await;
             open.end = match &decision {
-                Ok(admitted) => DecisionOutcome::Admitted {
-                    arguments: admitted.arguments().clone(),
-                    grounds: admitted.authorization_reason().to_owned(),
+                Ok(admission) => DecisionOutcome::Admitted {
+                    arguments: admission.call().arguments().clone(),
+                    grounds: admission.call().authorization_reason().to_owned(),
                 },
                 Err(report) => DecisionOutcome::Refused((**report).clone()),
             };
-            decision
-        })
-    }
-
-    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
-        Box::pin(async move {
-            let (recorder, id) = (&self.recorder, call.context().call_id.clone());
-            let mut open = OpenCall { recorder, id, end: RunOutcome::Dropped };
-            let report = self.inner.run_call(call).await;
-            open.end = RunOutcome::Finished(report.clone());
-            report
+            let recorder = recorder.clone();
+            decision.map(|admission| {
+                admission.wrap_run(|call, run| async move {
+                    let id = call.context().call_id.clone();
+                    let mut open = OpenCall { recorder: &recorder, id, end: RunOutcome::Dropped };
+                    let report = run.await;
+                    open.end = RunOutcome::Finished(report.clone());
+                    report
+                })
+            })
         })
     }
 }

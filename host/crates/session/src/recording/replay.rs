@@ -7,7 +7,7 @@ use std::{
 };
 
 use sallyport_contract::{
-    AdmittedCall, BoxFuture, CallFailure, CallReport, FailureKind, Outcome, Redactor,
+    Admission, AdmittedCall, BoxFuture, CallFailure, CallReport, FailureKind, Outcome, Redactor,
     RequestedCall, ToolDescriptor, Toolbox,
 };
 use sallyport_model::{
@@ -227,6 +227,23 @@ impl SessionReplay {
         self.lock_state().recording.schedule.will_cancel(line)
     }
 
+    /// Ends an admitted call as the tape says.
+    async fn replay_run(&self, call: &AdmittedCall) -> CallReport {
+        match self.next_report(call) {
+            Err(problem) => *to_call_report(problem),
+            Ok(NumberedValue { line, value: RecordedReport { end: RunOutcome::Dropped, .. } }) => {
+                *to_call_report(self.wait_for_drop(line).await)
+            }
+            Ok(NumberedValue {
+                line,
+                value: RecordedReport { end: RunOutcome::Finished(report), .. },
+            }) => {
+                self.reach_line(line);
+                report
+            }
+        }
+    }
+
     fn next_report(
         &self,
         call: &AdmittedCall,
@@ -354,15 +371,15 @@ impl ChatModel for SessionReplay {
 }
 
 impl Toolbox for SessionReplay {
-    fn tools(&self) -> &[ToolDescriptor] {
-        &self.shared.header.tools
+    fn tools(&self) -> Arc<[ToolDescriptor]> {
+        self.shared.header.tools.clone().into()
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
     fn admit_call(
-        &self,
+        self: Arc<Self>,
         call: RequestedCall,
-    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
+    ) -> BoxFuture<'static, Result<Admission, Box<CallReport>>> {
         Box::pin(async move {
             let NumberedValue { line, value: decision } =
                 self.next_decision(&call).map_err(to_call_report)?;
@@ -370,31 +387,14 @@ impl Toolbox for SessionReplay {
                 DecisionOutcome::Dropped => Err(to_call_report(self.wait_for_drop(line).await)),
                 DecisionOutcome::Admitted { arguments, grounds: authorization_reason_text } => {
                     self.reach_line(line);
-                    Ok(AdmittedCall::new(call, arguments)
-                        .with_authorization_reason(authorization_reason_text))
+                    let call = AdmittedCall::new(call, arguments)
+                        .with_authorization_reason(authorization_reason_text);
+                    let replay = Arc::clone(&self);
+                    Ok(Admission::new(call, |call| async move { replay.replay_run(&call).await }))
                 }
                 DecisionOutcome::Refused(report) => {
                     self.reach_line(line);
                     Err(Box::new(report))
-                }
-            }
-        })
-    }
-
-    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
-        Box::pin(async move {
-            match self.next_report(&call) {
-                Err(problem) => *to_call_report(problem),
-                Ok(NumberedValue {
-                    line,
-                    value: RecordedReport { end: RunOutcome::Dropped, .. },
-                }) => *to_call_report(self.wait_for_drop(line).await),
-                Ok(NumberedValue {
-                    line,
-                    value: RecordedReport { end: RunOutcome::Finished(report), .. },
-                }) => {
-                    self.reach_line(line);
-                    report
                 }
             }
         })

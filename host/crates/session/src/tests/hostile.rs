@@ -169,7 +169,9 @@ async fn a_panic_costs_its_call_only_and_no_detail_reaches_the_model() {
 
 #[tokio::test]
 async fn a_result_that_is_too_long_is_cut_and_stays_json() {
-    let mut talk = Talk::new(script(vec![calls(&[("a", "t__big", "")]), says("done")]));
+    let options = SessionOptions { result_bytes_max: None, ..options() };
+    let lines = vec![calls(&[("a", "t__big", "")]), says("done")];
+    let mut talk = Talk::with(options, script(lines));
     talk.turn("hello").await;
     let shown = talk.shown();
     let content = shown[2].strip_prefix("tool a t__big ").unwrap();
@@ -184,21 +186,18 @@ async fn a_result_that_is_too_long_is_cut_and_stays_json() {
 #[tokio::test]
 async fn a_tool_list_with_two_names_alike_starts_no_session() {
     use sallyport_contract::{
-        AdmittedCall, BoxFuture, CallReport, RequestedCall, ToolDescriptor, Toolbox,
+        Admission, BoxFuture, CallReport, RequestedCall, ToolDescriptor, Toolbox,
     };
 
-    struct Alike(Vec<ToolDescriptor>);
+    struct Alike(Arc<[ToolDescriptor]>);
     impl Toolbox for Alike {
-        fn tools(&self) -> &[ToolDescriptor] {
-            &self.0
+        fn tools(&self) -> Arc<[ToolDescriptor]> {
+            Arc::clone(&self.0)
         }
         fn admit_call(
-            &self,
+            self: Arc<Self>,
             _: RequestedCall,
-        ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
-            unreachable!()
-        }
-        fn run_call(&self, _: AdmittedCall) -> BoxFuture<'_, CallReport> {
+        ) -> BoxFuture<'static, Result<Admission, Box<CallReport>>> {
             unreachable!()
         }
     }

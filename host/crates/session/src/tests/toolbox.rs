@@ -3,15 +3,15 @@
 use std::{
     future,
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
 use sallyport_contract::{
-    AdmittedCall, ApprovalAnswer, ApprovalRequest, ApprovalSubject, BoxFuture, CallFailure,
-    CallReport, Consent, Denial, FailureKind, Outcome, RequestedCall, ToolDescriptor, ToolHints,
-    ToolOutput, Toolbox, json,
+    Admission, AdmittedCall, ApprovalAnswer, ApprovalRequest, ApprovalSubject, BoxFuture,
+    CallFailure, CallReport, Consent, Denial, FailureKind, Outcome, RequestedCall, ToolDescriptor,
+    ToolHints, ToolOutput, Toolbox, json,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
@@ -27,12 +27,17 @@ pub(super) struct Probe {
     /// Two tools have to meet before either continues.
     meeting: Barrier,
     pub(super) runs: AtomicUsize,
+    /// The tool `t.echo` is gone.
+    pub(super) is_without_echo: AtomicBool,
+    /// The names of the tools in each request.
+    pub(super) listed_tools: Mutex<Vec<Vec<String>>>,
 }
 
 impl Default for Probe {
     fn default() -> Self {
         let (hangs, meeting) = (Notify::new(), Barrier::new(2));
-        Self { hanging: AtomicUsize::new(0), hangs, meeting, runs: AtomicUsize::new(0) }
+        let (hanging, runs, is_without_echo, listed_tools) = Default::default();
+        Self { hanging, hangs, meeting, runs, is_without_echo, listed_tools }
     }
 }
 
@@ -60,7 +65,7 @@ impl Drop for Presence {
 }
 
 pub(super) struct Tools {
-    specs: Vec<ToolDescriptor>,
+    specs: Arc<[ToolDescriptor]>,
     desk: ApprovalSender,
     probe: Arc<Probe>,
 }
@@ -79,6 +84,7 @@ impl Tools {
             "t.fails",
             "t.hangs",
             "t.hangs_at_gate",
+            "t.long",
             "t.meets",
             "t.speaks",
         ];
@@ -133,6 +139,7 @@ impl Tools {
             "asks_late" => self.ask_late(call).await,
             "big" => completed(Value::String("\"".repeat(300 * 1024))),
             "breaks" => panic!("tool at /home/me"),
+            "long" => completed(numbered_lines(arguments).into()),
             "fails" => {
                 let failure = CallFailure::new(FailureKind::Failed, "no such city");
                 Outcome::Failed(failure.with_detail("at /home/me"))
@@ -167,25 +174,32 @@ impl Tools {
 }
 
 impl Toolbox for Tools {
-    fn tools(&self) -> &[ToolDescriptor] {
-        &self.specs
+    fn tools(&self) -> Arc<[ToolDescriptor]> {
+        if self.probe.is_without_echo.load(Ordering::SeqCst) {
+            return self
+                .specs
+                .iter()
+                .filter(|tool| tool.id.tool.as_str() != "echo")
+                .cloned()
+                .collect();
+        }
+        Arc::clone(&self.specs)
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
     fn admit_call(
-        &self,
+        self: Arc<Self>,
         call: RequestedCall,
-    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
+    ) -> BoxFuture<'static, Result<Admission, Box<CallReport>>> {
         Box::pin(async move {
             match self.gate(&call).await {
-                Ok(arguments) => Ok(AdmittedCall::new(call, arguments)),
+                Ok(arguments) => {
+                    let call = AdmittedCall::new(call, arguments);
+                    Ok(Admission::new(call, |call| async move { self.work(&call).await.into() }))
+                }
                 Err(outcome) => Err(Box::new(outcome.into())),
             }
         })
-    }
-
-    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
-        Box::pin(async move { self.work(&call).await.into() })
     }
 }
 
@@ -205,5 +219,11 @@ fn completed(data: Value) -> Outcome {
 }
 
 fn denied(why: &str, nobody_to_ask: bool) -> Outcome {
-    Outcome::Denied(Denial { what: "denied".into(), why: why.into(), fix: None, nobody_to_ask })
+    Outcome::Denied(Denial { nobody_to_ask, ..Denial::new("denied", why) })
+}
+
+/// Returns as many lines of 40 bytes as the arguments say.
+fn numbered_lines(arguments: &Value) -> String {
+    let count = arguments["lines"].as_u64().unwrap();
+    (1..=count).map(|line| format!("line {line:>10} of one long result here\n")).collect()
 }

@@ -155,8 +155,8 @@ async fn an_answer_that_was_cut_does_not_turn_missing_arguments_into_none() {
 #[tokio::test]
 async fn words_arrive_in_order_and_before_the_message() {
     let words: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
-    let mut deltas = vec![ReplyDelta::Reasoning("well".into())];
-    deltas.extend(words.iter().cloned().map(ReplyDelta::Text));
+    let mut deltas = vec![ReplyDelta::Reasoning { text: "well".into() }];
+    deltas.extend(words.iter().cloned().map(ReplyDelta::text));
     let Line::Answers(reply) = says("all") else { unreachable!() };
     let mut talk = Talk::new(script(vec![Line::Streams(deltas, reply)]));
     let mut expected = vec!["reasoning well".to_owned()];
@@ -256,4 +256,17 @@ async fn the_same_script_gives_the_same_events() {
     for _ in 0..20 {
         assert_eq!(play().await, first);
     }
+}
+
+#[tokio::test]
+async fn the_tools_of_a_turn_are_those_of_its_begin() {
+    let echo = |id: &str| calls(&[(id, "t__echo", "{}")]);
+    let lines = vec![echo("a"), says("one"), echo("b"), says("two"), echo("c"), says("three")];
+    let mut talk = Talk::new(script(lines));
+    assert!(talk.turn("with it").await.contains(&"finished a t.echo completed {}".to_owned()));
+    talk.probe.is_without_echo.store(true, Ordering::SeqCst);
+    let events = talk.turn("without it").await.join("\n");
+    assert!(events.contains("there is no tool") && events.ends_with("answered two"), "{events}");
+    talk.probe.is_without_echo.store(false, Ordering::SeqCst);
+    assert!(talk.turn("again").await.contains(&"finished c t.echo completed {}".to_owned()));
 }

@@ -11,8 +11,9 @@ use std::{
 };
 
 use sallyport_contract::{
-    AdmittedCall, BoxFuture, CallFailure, CallReport, Denial, Effect, FailureKind, LogLevel,
-    Outcome, RequestedCall, ToolDescriptor, ToolHints, ToolOutput, Toolbox,
+    Admission, AdmittedCall, BoxFuture, CallFailure, CallReport, Denial, Effect, FailureKind,
+    FixRule, LogLevel, Outcome, PolicyFix, RequestedCall, ToolDescriptor, ToolHints, ToolOutput,
+    Toolbox,
 };
 use sallyport_model::{
     AssistantMessage, ChatModel, FinishReason, ModelCallRequest, ModelError, ModelReply,
@@ -66,19 +67,19 @@ impl ChatModel for Actor {
             match line {
                 Line::Says(text) => {
                     for word in text.split_inclusive(' ') {
-                        on_delta(ReplyDelta::Text(word.to_owned()));
+                        on_delta(ReplyDelta::Text { text: word.to_owned() });
                         tokio::task::yield_now().await;
                     }
                     Ok(reply(text, &[], asked))
                 }
                 Line::Calls(calls) => {
-                    on_delta(ReplyDelta::Reasoning("hm".into()));
+                    on_delta(ReplyDelta::Reasoning { text: "hm".into() });
                     Ok(reply("", calls, asked))
                 }
                 Line::Fails(error) => Err(error),
                 Line::Hangs => {
-                    on_delta(ReplyDelta::Text("well ".into()));
-                    on_delta(ReplyDelta::Text("then".into()));
+                    on_delta(ReplyDelta::Text { text: "well ".into() });
+                    on_delta(ReplyDelta::Text { text: "then".into() });
                     tokio::time::sleep(Duration::from_millis(1)).await;
                     self.cues.notify_one();
                     future::pending().await
@@ -158,35 +159,33 @@ impl Stage {
 }
 
 impl Toolbox for Stage {
-    fn tools(&self) -> &[ToolDescriptor] {
-        &self.tools
+    fn tools(&self) -> Arc<[ToolDescriptor]> {
+        self.tools.clone().into()
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is a toolbox's own admit")]
     fn admit_call(
-        &self,
+        self: Arc<Self>,
         call: RequestedCall,
-    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
+    ) -> BoxFuture<'static, Result<Admission, Box<CallReport>>> {
         Box::pin(async move {
             match call.tool.tool.as_str() {
                 "denied" => Err(Box::new(denied().into())),
                 "gate_hangs" => self.hang().await,
                 _ => {
                     let arguments = serde_json::from_str(&call.arguments).unwrap();
-                    Ok(AdmittedCall::new(call, arguments)
-                        .with_authorization_reason("a rule".into()))
+                    let call = AdmittedCall::new(call, arguments)
+                        .with_authorization_reason("a rule".into());
+                    let stage = Arc::clone(&self);
+                    Ok(Admission::new(call, |call| async move {
+                        let outcome = stage.outcome(&call).await;
+                        let text = format!("worked on {}", call.arguments_text());
+                        let effects = vec![Effect::Logged { level: LogLevel::Info, text }];
+                        let elapsed = Duration::from_millis(12);
+                        CallReport { outcome, effects, elapsed, memory_bytes_peak: 4096 }
+                    }))
                 }
             }
-        })
-    }
-
-    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
-        Box::pin(async move {
-            let outcome = self.outcome(&call).await;
-            let text = format!("worked on {}", call.arguments_text());
-            let effects = vec![Effect::Logged { level: LogLevel::Info, text }];
-            let elapsed = Duration::from_nanos(1_234_567);
-            CallReport { outcome, effects, elapsed, memory_bytes_peak: 4096 }
         })
     }
 }
@@ -196,6 +195,12 @@ fn completed(data: Value) -> Outcome {
 }
 
 fn denied() -> Outcome {
-    let (what, why) = ("t may not".into(), "policy.toml:3".into());
-    Outcome::Denied(Denial { what, why, fix: Some("net = []".into()), nobody_to_ask: false })
+    let (what, why) = ("t may not", "policy.toml:3");
+    Outcome::Denied(Denial::new(what, why).with_fix(Some(fix("net = []"))))
+}
+
+/// A fix with this policy text.
+fn fix(toml: &str) -> PolicyFix {
+    let rule = FixRule { tool: "*".to_owned(), net: None, page: None };
+    PolicyFix::from_rule("t".parse().unwrap(), rule, toml)
 }

@@ -72,7 +72,8 @@ impl Talk {
         options: SessionOptions,
     ) -> Self {
         let (_, approvals) = approval::approval_channel();
-        let (journal, past) = (Box::new(journal::NoJournal), RestoredSession::default());
+        let (journal, past) =
+            (Box::new(journal::MemoryJournal::default()), RestoredSession::default());
         let parts = SessionParts { model, toolbox, approvals, journal, recall, past, options };
         let (handle, events) = spawn_session(parts).unwrap();
         Self { handle, events, heard: Vec::new() }
