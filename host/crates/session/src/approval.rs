@@ -14,6 +14,8 @@ use std::{
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, ApprovalSubject, BoxFuture, Consent};
 use tokio::sync::{mpsc, oneshot};
 
+use super::snapshot::OpenQuestion;
+
 /// Questions that may wait for the session; further askers wait. Calls are admitted one after
 /// another, so more than a few can only come from running calls.
 const QUESTIONS_WAITING_MAX: usize = 16;
@@ -28,6 +30,13 @@ pub fn approval_channel() -> (ApprovalSender, PendingApprovals) {
 #[derive(Debug, Clone)]
 pub struct ApprovalSender {
     sender: mpsc::Sender<ApprovalQuestion>,
+}
+
+impl ApprovalSender {
+    /// Whether both ask the same session.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.sender.same_channel(&other.sender)
+    }
 }
 
 impl Consent for ApprovalSender {
@@ -61,28 +70,9 @@ struct ApprovalQuestion {
 #[derive(Debug)]
 pub struct PendingApprovals {
     incoming: mpsc::Receiver<ApprovalQuestion>,
-    open: BTreeMap<u64, OpenQuestion>,
+    open: BTreeMap<u64, ApprovalQuestion>,
     /// How many questions have arrived so far; a question's id is its number.
     last_id: u64,
-}
-
-/// Waits for an answer.
-#[derive(Debug)]
-struct OpenQuestion {
-    answer: oneshot::Sender<ApprovalAnswer>,
-    /// The id of the call whose admission is in question: its arguments can still be edited.
-    admission_call_id: Option<String>,
-}
-
-impl From<ApprovalQuestion> for OpenQuestion {
-    fn from(question: ApprovalQuestion) -> Self {
-        let ApprovalQuestion { request, answer } = question;
-        let admitted_call_id = match request.subject {
-            ApprovalSubject::Call => Some(request.call.context.call_id),
-            ApprovalSubject::Access { .. } => None,
-        };
-        Self { answer, admission_call_id: admitted_call_id }
-    }
 }
 
 /// A change in the questions.
@@ -110,14 +100,17 @@ impl PendingApprovals {
     fn open_question(&mut self, question: ApprovalQuestion) -> QuestionChange {
         self.last_id += 1;
         let request = Box::new(question.request.clone());
-        self.open.insert(self.last_id, question.into());
+        self.open.insert(self.last_id, question);
         QuestionChange::Asked { id: self.last_id, request }
     }
 
     /// Returns `None` if the question is not open, else the call whose admission it is about, if
     /// any.
     pub(super) fn admission_call_id(&self, id: u64) -> Option<Option<&str>> {
-        self.open.get(&id).map(|pending| pending.admission_call_id.as_deref())
+        self.open.get(&id).map(|ApprovalQuestion { request, .. }| match request.subject {
+            ApprovalSubject::Call => Some(request.call.context.call_id.as_str()),
+            ApprovalSubject::Access { .. } => None,
+        })
     }
 
     /// Withdraws a question. Its asker must have gone.
@@ -128,6 +121,16 @@ impl PendingApprovals {
     /// Answers an open question, once. Returns whether the asker received the answer.
     pub(super) fn answer(&mut self, id: u64, answer: ApprovalAnswer) -> bool {
         self.open.remove(&id).is_some_and(|pending| pending.answer.send(answer).is_ok())
+    }
+
+    /// Returns the questions that still wait for an answer, the oldest first.
+    pub(super) fn open_questions(&self) -> Vec<OpenQuestion> {
+        let open = self.open.iter().filter(|(_, pending)| !pending.answer.is_closed());
+        open.map(|(id, pending)| OpenQuestion {
+            confirmation_id: *id,
+            request: pending.request.clone(),
+        })
+        .collect()
     }
 
     /// Refuses every open question and returns their ids.
@@ -146,7 +149,7 @@ impl PendingApprovals {
 }
 
 /// Waits, forever if need be, until one of the askers has gone.
-fn first_withdrawn(open: &mut BTreeMap<u64, OpenQuestion>) -> impl Future<Output = u64> + '_ {
+fn first_withdrawn(open: &mut BTreeMap<u64, ApprovalQuestion>) -> impl Future<Output = u64> + '_ {
     future::poll_fn(|cx| {
         let mut withdrawn_ids =
             open.iter_mut().filter_map(|(id, pending)| match pending.answer.poll_closed(cx) {

@@ -9,11 +9,12 @@ use std::{
     future::{self, Future},
     mem,
     pin::pin,
+    sync::Arc,
     time::Duration,
 };
 
 use sallyport_contract::{ApprovalAnswer, services};
-use sallyport_model::UserInputMessage;
+use sallyport_model::{ChatModel, UserInputMessage};
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep_until},
@@ -22,20 +23,24 @@ use tokio::{
 use super::{
     approval::{PendingApprovals, QuestionChange},
     budget::{BudgetLimit, TurnDeadline},
-    command::{CommandModel, FrontEndCommand},
+    command::{FrontEndCommand, SessionRequest},
     event::{CallPosition, SessionActivity, SessionEvent, SessionNotice, TurnEnd},
-    journal::JournalRecord,
+    journal::{JournalError, JournalRecord},
     progress_throttle::ProgressThrottle,
     session_log::JournalWriter,
+    snapshot::SessionSnapshot,
 };
 
 /// Inputs, and other tasks, that may wait for the current turn to end. One conversation never needs
 /// more than a few; every dropped one is reported.
 const TASKS_WAITING_MAX: usize = 16;
 
+/// The request that follows when no front end is left.
+const CLOSE: SessionRequest = SessionRequest::Command(FrontEndCommand::Close);
+
 /// The session's ends of the channels to its [handle](super::SessionHandle).
 pub(super) struct SessionChannels {
-    pub(super) inbox: mpsc::Receiver<FrontEndCommand>,
+    pub(super) inbox: mpsc::Receiver<SessionRequest>,
     pub(super) outbox: mpsc::Sender<SessionEvent>,
     /// Counts the plugin messages that are recorded.
     pub(super) notice_counter: watch::Sender<u64>,
@@ -43,7 +48,7 @@ pub(super) struct SessionChannels {
 
 /// Communicates with the front ends.
 pub(super) struct ClientPort {
-    commands: mpsc::Receiver<FrontEndCommand>,
+    requests: mpsc::Receiver<SessionRequest>,
     events: mpsc::Sender<SessionEvent>,
     notice_counter: watch::Sender<u64>,
     approvals: PendingApprovals,
@@ -66,12 +71,11 @@ pub(super) struct ClientPort {
 }
 
 /// Work that a session does between turns, or that starts one.
-#[derive(Debug)]
 pub(super) enum SessionTask {
     Ask(UserInputMessage),
     Undo,
     Retry,
-    UseModel(CommandModel),
+    UseModel(Arc<dyn ChatModel>),
     Summarize,
     Pin,
 }
@@ -116,7 +120,7 @@ struct ArgumentEdit {
 
 /// Something that can happen while a session waits.
 enum PortInput {
-    Command(FrontEndCommand),
+    Request(SessionRequest),
     QuestionChanged(QuestionChange),
     /// The progress of a call can be reported again.
     ProgressDue,
@@ -129,7 +133,7 @@ impl ClientPort {
     pub(super) fn new(channels: SessionChannels, approvals: PendingApprovals) -> Self {
         let SessionChannels { inbox, outbox, notice_counter } = channels;
         Self {
-            commands: inbox,
+            requests: inbox,
             events: outbox,
             notice_counter,
             approvals,
@@ -177,7 +181,7 @@ impl ClientPort {
         let is_waiting = self.approvals.has_open_question();
         let state = if is_waiting { SessionActivity::WaitingForApproval } else { self.activity };
         if self.emitted_activity.replace(state) != Some(state) {
-            self.emit(SessionEvent::State(state)).await;
+            self.emit(SessionEvent::State { state }).await;
         }
     }
 
@@ -265,8 +269,8 @@ impl ClientPort {
     async fn next_input(&mut self) -> PortInput {
         tokio::select! {
             biased;
-            () = self.events.closed() => PortInput::Command(FrontEndCommand::Close),
-            told = self.commands.recv() => PortInput::Command(told.unwrap_or(FrontEndCommand::Close)),
+            () = self.events.closed() => PortInput::Request(CLOSE),
+            request = self.requests.recv() => PortInput::Request(request.unwrap_or(CLOSE)),
             time_max = wait_for_deadline(self.deadline) => PortInput::TimeUp { time_max },
             change = self.approvals.next_change() => PortInput::QuestionChanged(change),
             () = wait_until(self.progress_throttle.next_due()) => PortInput::ProgressDue,
@@ -279,8 +283,15 @@ impl ClientPort {
         journal_writer: &mut JournalWriter,
     ) -> Result<(), Interrupt> {
         match port_input {
-            PortInput::Command(command) => {
+            PortInput::Request(SessionRequest::Command(command)) => {
                 return self.handle_command(command, journal_writer).await;
+            }
+            PortInput::Request(SessionRequest::UseModel(model)) => {
+                self.queue_task(SessionTask::UseModel(model)).await;
+            }
+            PortInput::Request(SessionRequest::Snapshot(reply)) => {
+                // The front end may have stopped waiting.
+                let _ = reply.send(self.snapshot(journal_writer).await);
             }
             PortInput::TimeUp { time_max } => {
                 self.refuse_all().await;
@@ -316,7 +327,6 @@ impl ClientPort {
             }
             FrontEndCommand::Undo => self.queue_task(SessionTask::Undo).await,
             FrontEndCommand::Retry => self.queue_task(SessionTask::Retry).await,
-            FrontEndCommand::UseModel(model) => self.queue_task(SessionTask::UseModel(model)).await,
             FrontEndCommand::Summarize => self.queue_task(SessionTask::Summarize).await,
             FrontEndCommand::Pin => self.queue_task(SessionTask::Pin).await,
             FrontEndCommand::ProvideConfirmation { id, answer } => {
@@ -341,6 +351,17 @@ impl ClientPort {
             }
         }
         Ok(())
+    }
+
+    async fn snapshot(
+        &self,
+        journal_writer: &mut JournalWriter,
+    ) -> Result<SessionSnapshot, JournalError> {
+        Ok(SessionSnapshot {
+            activity: self.emitted_activity.unwrap_or(self.activity),
+            records: journal_writer.read_records().await?,
+            questions: self.approvals.open_questions(),
+        })
     }
 
     /// Sends a plugin's message to the front ends, once it is recorded.

@@ -1,18 +1,24 @@
 //! The commands that a front end sends to a session.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use sallyport_contract::{
     ApprovalAnswer,
     services::{self, CallProgress},
 };
 use sallyport_model::{ChatModel, UserInputMessage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use super::{journal::JournalError, snapshot::SessionSnapshot};
 
 /// A request of a front end to a session.
 ///
 /// Commands that start something new, from [`SubmitInput`](Self::SubmitInput) to
 /// [`PluginPin`](Self::Pin), wait for the current turn to end; the others take effect immediately.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
 pub enum FrontEndCommand {
     /// Starts a turn.
     SubmitInput {
@@ -23,8 +29,6 @@ pub enum FrontEndCommand {
     Undo,
     /// Undoes the last turn and submits its input again.
     Retry,
-    /// Switches to another model.
-    UseModel(CommandModel),
     /// Has the model summarize the conversation so far and continues from the summary.
     Summarize,
     /// Keeps the last turn in the model's view, whatever else drops out of memory.
@@ -34,6 +38,7 @@ pub enum FrontEndCommand {
         /// The question.
         id: u64,
         /// The answer.
+        #[serde(flatten)]
         answer: ApprovalAnswer,
     },
     /// Replaces the arguments that a question is about. The question is withdrawn, and the call is
@@ -52,6 +57,7 @@ pub enum FrontEndCommand {
         /// The call.
         call_id: String,
         /// Its progress.
+        #[serde(flatten)]
         progress: CallProgress,
     },
     /// Ends the current turn, whatever it is doing. The session continues.
@@ -60,21 +66,9 @@ pub enum FrontEndCommand {
     Close,
 }
 
-/// A model in a command.
-#[derive(Clone)]
-pub struct CommandModel(pub Arc<dyn ChatModel>);
-
-impl fmt::Debug for CommandModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CommandModel").field(&self.0.name()).finish()
-    }
+/// What a session's handle asks of the session.
+pub(super) enum SessionRequest {
+    Command(FrontEndCommand),
+    UseModel(Arc<dyn ChatModel>),
+    Snapshot(oneshot::Sender<Result<SessionSnapshot, JournalError>>),
 }
-
-impl PartialEq for CommandModel {
-    /// Compares identity: the same model, not only the same name.
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for CommandModel {}

@@ -34,8 +34,10 @@ mod model_exchange;
 mod progress_throttle;
 mod recall;
 pub mod recording;
+pub mod results;
 mod session;
 mod session_log;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod tool_names;
@@ -47,26 +49,30 @@ use std::sync::Arc;
 
 use sallyport_contract::{Toolbox, mangle::ToolNameCollision};
 use sallyport_model::ChatModel;
-use tokio::sync::{mpsc, watch};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot, watch};
 
 pub use approval::{ApprovalSender, PendingApprovals, UnattendedConsent};
 pub use budget::{BudgetLimit, ModelSpending, SessionLimits, TurnLimits};
-pub use command::{CommandModel, FrontEndCommand};
+pub use command::FrontEndCommand;
 pub use event::{
     CallPosition, InputError, SessionActivity, SessionEvent, SessionNotice, TurnEnd, TurnUsage,
 };
 pub use history::{RestoredSession, restore_session};
-pub use journal::{Journal, JournalError, JournalRecord, NoJournal};
+pub use journal::{Journal, JournalError, JournalRecord, MemoryJournal};
 pub use memory::MemoryMode;
 pub use recall::{RecallError, RecallQuery, RecalledMemory, SessionMemory};
+pub use results::{KeptResult, LongResult, ResultLookup};
+pub use snapshot::{OpenQuestion, SessionSnapshot};
 pub use tool_names::ToolRef;
 
 use client_port::SessionChannels;
+use command::SessionRequest;
 use session::Session;
 
 /// Most commands that may wait; a front end that sends more waits itself. No human types that fast,
 /// and a program that floods the session is slowed down.
-const COMMANDS_WAITING_MAX: usize = 64;
+const REQUESTS_WAITING_MAX: usize = 64;
 
 /// Events that may wait for a slow front end before the session itself waits. This is a screenful
 /// of streamed words, so a short pause of the reader does not stop the model.
@@ -81,7 +87,7 @@ pub const TOOL_TOKENS_MAX: u64 = 10_000;
 pub struct SessionParts {
     /// The model that answers.
     pub model: Arc<dyn ChatModel>,
-    /// The tools that the model can call. The list is read once, when the session starts.
+    /// The tools that the model can call. The list is read at the begin of each turn.
     pub toolbox: Arc<dyn Toolbox>,
     /// Receives the toolbox's questions to the user, see [`approval::approval_channel`].
     pub approvals: PendingApprovals,
@@ -96,11 +102,13 @@ pub struct SessionParts {
 }
 
 /// The settings of a session.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionOptions {
     /// Identifies the session in every call that it makes.
     pub session_id: String,
-    /// The user on whose behalf its calls are made.
+    /// The user on whose behalf its calls are made. It is not serialized, because a recording is
+    /// replayed by another user.
+    #[serde(skip)]
     pub user_id: Option<String>,
     /// Instructions for the model. A continued session keeps its own if this is `None`.
     pub system_prompt: Option<String>,
@@ -110,10 +118,16 @@ pub struct SessionOptions {
     /// Which part of a long conversation the model sees.
     pub memory: MemoryMode,
     /// Sampling temperature, from 0 up; overrides the endpoint's setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Most estimated tokens of tool definitions before the model gets a search instead; `None`
     /// always lists all tools.
     pub tool_tokens_max: Option<u64>,
+    /// Most bytes of JSON of a call's result that the model reads whole. A longer one is kept, and
+    /// the model reads it in parts; see [`results`]. `None` cuts results at the model's limit and
+    /// keeps nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_bytes_max: Option<usize>,
     /// True when answers are spoken: a tool's own sentence then ends the turn.
     pub spoken: bool,
     /// Limits of one turn.
@@ -134,6 +148,7 @@ impl SessionOptions {
             memory: MemoryMode::None,
             temperature: None,
             tool_tokens_max: Some(TOOL_TOKENS_MAX),
+            result_bytes_max: Some(results::RESULT_BYTES_DEFAULT),
             spoken: false,
             limits: TurnLimits::default(),
             session_limits: SessionLimits::default(),
@@ -144,7 +159,7 @@ impl SessionOptions {
 /// A session's handle. Clones refer to the same session; it closes when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct SessionHandle {
-    commands: mpsc::Sender<FrontEndCommand>,
+    requests: mpsc::Sender<SessionRequest>,
     notice_count: watch::Receiver<u64>,
 }
 
@@ -153,6 +168,17 @@ pub struct SessionHandle {
 #[error("the session has ended")]
 pub struct SessionEndedError;
 
+/// Why the state of a session cannot be returned.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError {
+    /// The session has ended.
+    #[error(transparent)]
+    Ended(#[from] SessionEndedError),
+    /// Its records cannot be read.
+    #[error("the records of this session cannot be read: {0}")]
+    Journal(#[from] JournalError),
+}
+
 impl SessionHandle {
     /// Sends a command.
     ///
@@ -160,7 +186,31 @@ impl SessionHandle {
     ///
     /// The session has ended.
     pub async fn send(&self, command: FrontEndCommand) -> Result<(), SessionEndedError> {
-        self.commands.send(command).await.map_err(|_| SessionEndedError)
+        self.send_request(SessionRequest::Command(command)).await
+    }
+
+    /// Switches to another model, after the current turn.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended.
+    pub async fn use_model(&self, model: Arc<dyn ChatModel>) -> Result<(), SessionEndedError> {
+        self.send_request(SessionRequest::UseModel(model)).await
+    }
+
+    /// Returns the state of the session at this moment, also during a turn.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended, or its records cannot be read.
+    pub async fn snapshot(&self) -> Result<SessionSnapshot, SnapshotError> {
+        let (reply, snapshot) = oneshot::channel();
+        self.send_request(SessionRequest::Snapshot(reply)).await?;
+        Ok(snapshot.await.map_err(|_| SessionEndedError)??)
+    }
+
+    async fn send_request(&self, request: SessionRequest) -> Result<(), SessionEndedError> {
+        self.requests.send(request).await.map_err(|_| SessionEndedError)
     }
 
     /// Waits until the session has recorded `count` plugin messages since it started, see
@@ -189,10 +239,10 @@ impl SessionHandle {
 pub fn spawn_session(
     parts: SessionParts,
 ) -> Result<(SessionHandle, mpsc::Receiver<SessionEvent>), ToolNameCollision> {
-    let (commands, inbox) = mpsc::channel(COMMANDS_WAITING_MAX);
+    let (requests, inbox) = mpsc::channel(REQUESTS_WAITING_MAX);
     let (outbox, events) = mpsc::channel(EVENTS_WAITING_MAX);
     let (notice_counter, notice_count) = watch::channel(0);
     let session = Session::new(parts, SessionChannels { inbox, outbox, notice_counter })?;
     tokio::spawn(session.run());
-    Ok((SessionHandle { commands, notice_count }, events))
+    Ok((SessionHandle { requests, notice_count }, events))
 }

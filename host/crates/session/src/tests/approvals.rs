@@ -18,7 +18,7 @@ fn no(reason: Option<&str>) -> ApprovalAnswer {
     ApprovalAnswer::No { reason: reason.map(str::to_owned) }
 }
 
-fn request() -> ApprovalRequest {
+pub(super) fn request() -> ApprovalRequest {
     let (tool, arguments) = ("t.asks".parse().unwrap(), "{}".into());
     let call = RequestedCall { context: ToolCallContext::default(), tool, arguments };
     let (plugin_version, plugin_digest) = ("1.0".into(), "ab".into());

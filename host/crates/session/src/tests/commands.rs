@@ -6,7 +6,6 @@ use super::{
     model::{Line, broken, calls, refused, says, script},
     *,
 };
-use crate::CommandModel;
 
 #[tokio::test]
 async fn undo_takes_the_last_turn_back_one_after_another() {
@@ -56,7 +55,7 @@ async fn retry_asks_the_last_input_again_whatever_became_of_it() {
 
 async fn lines_of(talk: &mut Talk) -> Vec<String> {
     let mut events = talk.until_end().await;
-    events.retain(|event| !matches!(event, SessionEvent::State(_)));
+    events.retain(|event| !matches!(event, SessionEvent::State { .. }));
     lines(&events)
 }
 
@@ -66,7 +65,7 @@ async fn another_model_goes_on_with_the_conversation() {
     talk.turn("1").await;
     let requests = Arc::clone(&talk.requests);
     let other = Model::new(|_| says("other"), requests, Arc::clone(&talk.probe)).named("other");
-    talk.send(FrontEndCommand::UseModel(CommandModel(Arc::new(other)))).await;
+    talk.handle.use_model(Arc::new(other)).await.unwrap();
     talk.until_line("model other").await;
     talk.turn("2").await;
     check_shown(&talk, &["user 1", "assistant one", "user 2"]);

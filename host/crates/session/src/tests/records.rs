@@ -72,7 +72,7 @@ async fn a_turn_is_written_down_as_it_goes() {
 async fn nothing_is_written_before_something_was_said() {
     let mut talk = Talk::new(script(Vec::new()));
     talk.until_line("state Ready").await;
-    talk.send(FrontEndCommand::UseModel(crate::CommandModel(Arc::new(model::silent())))).await;
+    talk.handle.use_model(Arc::new(model::silent())).await.unwrap();
     talk.until_line("model silent").await;
     assert_eq!(talk.turn(" ").await, ["end refused the input is empty"]);
     assert!(talk.written().is_empty());
