@@ -1,0 +1,237 @@
+//! What a model asks of a kept result.
+
+use sallyport_contract::{CallFailure, FailureKind, Outcome, ToolOutput};
+use serde_json::{Map, Value, json};
+
+use super::{
+    ResultLookup,
+    json_path::follow_path,
+    search::{self, MATCHES_MAX, PATTERN_BYTES_MAX, SearchPattern, find_matches},
+    text_range::{byte_offset, count_lines, end_of_lines, json_prefix, line_at, line_start},
+};
+use crate::{journal::JournalError, memory::json_bytes};
+
+/// Bytes of an answer's JSON that are not text.
+const FRAME_BYTES: usize = 512;
+
+/// A query: which result, which part of it, and what of that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResultQuery {
+    /// The number of the result.
+    pub number: u64,
+    /// A JSONPath to the part that the rest is about.
+    path: Option<String>,
+    pattern: Option<SearchPattern>,
+    start: Position,
+    length: Option<Extent>,
+}
+
+/// Where to begin.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Position {
+    Line(i64),
+    Byte(i64),
+}
+
+/// How much to return: lines, or matches of a search; or bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Extent {
+    Lines(u64),
+    Bytes(u64),
+}
+
+impl ResultQuery {
+    /// The parameters of the tool, as JSON Schema.
+    pub(crate) fn parameters() -> Value {
+        let whole = |description: &str| json!({ "type": "integer", "description": description });
+        let count = |description: &str| json!({ "type": "integer", "minimum": 1, "description": description });
+        let text = |description: &str| json!({ "type": "string", "description": description });
+        json!({
+            "type": "object",
+            "properties": {
+                "result": count("The number of the result."),
+                "path": text("A JSONPath such as $.items[0].name. Everything else then applies to \
+                              that part of the result. A text at the path is read as text."),
+                "search": text("A text to find. Returns the places that contain it."),
+                "regex": text("A regular expression to find instead. (?i) ignores case."),
+                "line": whole("The line to begin at, from 1; -1 is the last."),
+                "lines": count("The most lines to return, or the most places of a search."),
+                "byte": whole("The byte to begin at, from 0, instead of a line; -100 is the last 100."),
+                "bytes": count("The most bytes to return."),
+            },
+            "required": ["result"],
+            "additionalProperties": false,
+        })
+    }
+
+    /// Parses the arguments of a call.
+    ///
+    /// # Errors
+    ///
+    /// An argument is missing, unknown or invalid, or two exclude each other.
+    pub(crate) fn from_arguments(mut given: Map<String, Value>) -> Result<Self, CallFailure> {
+        let number = take_count(&mut given, "result")?
+            .ok_or_else(|| invalid("`result` has to be there, as a number"))?;
+        let path = take_text(&mut given, "path")?;
+        let (literal, regex) = (take_text(&mut given, "search")?, take_text(&mut given, "regex")?);
+        let (line, byte) = (take_position(&mut given, "line")?, take_position(&mut given, "byte")?);
+        let (lines, bytes) = (take_count(&mut given, "lines")?, take_count(&mut given, "bytes")?);
+        if let Some(unknown) = given.keys().next() {
+            return Err(invalid(&format!("there is no argument `{unknown}`")));
+        }
+        let pattern = parse_pattern(literal, regex)?;
+        if pattern.is_some() && bytes.is_some() {
+            return Err(invalid("a search takes `lines` for the most places, not `bytes`"));
+        }
+        let start = match (line, byte) {
+            (Some(_), Some(_)) => return Err(invalid("give `line` or `byte`, not both")),
+            (Some(line), None) => Position::Line(line),
+            (None, byte) => Position::Byte(byte.unwrap_or(0)),
+        };
+        let length = match (lines, bytes) {
+            (Some(_), Some(_)) => return Err(invalid("give `lines` or `bytes`, not both")),
+            (Some(lines), None) => Some(Extent::Lines(lines)),
+            (None, bytes) => bytes.map(Extent::Bytes),
+        };
+        Ok(Self { number, path, pattern, start, length })
+    }
+
+    /// Answers the query about the text of its result, in at most `bytes_max` bytes of JSON. It
+    /// may take seconds for a long text.
+    ///
+    /// # Errors
+    ///
+    /// The path cannot be followed.
+    pub(crate) fn answer(&self, text: &str, bytes_max: usize) -> Result<Value, CallFailure> {
+        let bytes_max = bytes_max.saturating_sub(FRAME_BYTES);
+        let part = match &self.path {
+            Some(path) => Some(follow_path(text, path).map_err(|why| invalid(&why))?),
+            None => None,
+        };
+        let text = part.as_deref().unwrap_or(text);
+        let start = match self.start {
+            Position::Line(line) => line_start(text, line),
+            Position::Byte(byte) => byte_offset(text, byte),
+        };
+        let mut answer = match &self.pattern {
+            Some(pattern) => self.search(text, pattern, start, bytes_max),
+            None => self.read(text, start, bytes_max),
+        };
+        answer["result"] = self.number.into();
+        answer["bytes"] = text.len().into();
+        answer["lines"] = count_lines(text).into();
+        Ok(answer)
+    }
+
+    fn search(&self, text: &str, pattern: &SearchPattern, start: usize, bytes_max: usize) -> Value {
+        let matches_max = match self.length {
+            Some(Extent::Lines(lines)) => lines.min(MATCHES_MAX),
+            Some(Extent::Bytes(_)) | None => MATCHES_MAX,
+        };
+        let found = find_matches(text, pattern, start, matches_max, bytes_max);
+        let mut answer = json!({ "matches": found.places });
+        if let Some(next_byte) = found.next_byte {
+            answer["next_byte"] = next_byte.into();
+        }
+        answer
+    }
+
+    fn read(&self, text: &str, start: usize, bytes_max: usize) -> Value {
+        let wanted_end = match self.length {
+            Some(Extent::Lines(lines)) => end_of_lines(text, start, lines),
+            Some(Extent::Bytes(bytes)) => {
+                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                // Upwards, because an answer without a character would never get to the end.
+                text.ceil_char_boundary(start.saturating_add(bytes).min(text.len()))
+            }
+            None => text.len(),
+        };
+        let shown = json_prefix(&text[start..wanted_end], bytes_max);
+        let end = start + shown.len();
+        let mut answer = json!({ "text": shown, "byte": start, "line": line_at(text, start) });
+        if end < text.len() {
+            answer["next_byte"] = end.into();
+        }
+        debug_assert!(json_bytes(&answer) <= bytes_max + FRAME_BYTES);
+        answer
+    }
+}
+
+/// Answers a query about what its journal found, in at most `bytes_max` bytes of JSON.
+pub(crate) async fn answer_query(
+    query: ResultQuery,
+    found: Result<ResultLookup, JournalError>,
+    bytes_max: usize,
+) -> Outcome {
+    let number = query.number;
+    let failed = |kind, message: String| Outcome::Failed(CallFailure::new(kind, message));
+    let text = match found {
+        Ok(ResultLookup::Found(text)) => text,
+        Ok(ResultLookup::Displaced) => {
+            let why = "is no longer kept, because newer results needed its room; call the tool that \
+                       returned it again";
+            return failed(FailureKind::NotFound, format!("result {number} {why}"));
+        }
+        Ok(ResultLookup::Unknown) => {
+            return failed(FailureKind::NotFound, format!("there is no result {number}"));
+        }
+        Err(error) => {
+            let failure =
+                CallFailure::new(FailureKind::Unavailable, "kept results cannot be read for now");
+            return Outcome::Failed(failure.with_detail(error.message));
+        }
+    };
+    // A search through megabytes must not hold up the other tasks of this thread.
+    match tokio::task::spawn_blocking(move || query.answer(&text, bytes_max)).await {
+        Ok(Ok(data)) => Outcome::Completed(ToolOutput { data, ..ToolOutput::default() }),
+        Ok(Err(failure)) => Outcome::InvalidArguments(failure),
+        Err(error) => failed(FailureKind::Internal, format!("the query broke: {error}")),
+    }
+}
+
+fn parse_pattern(
+    literal: Option<String>,
+    regex: Option<String>,
+) -> Result<Option<SearchPattern>, CallFailure> {
+    let compiled = match (literal, regex) {
+        (Some(_), Some(_)) => return Err(invalid("give `search` or `regex`, not both")),
+        (None, None) => return Ok(None),
+        (Some(pattern), None) | (None, Some(pattern)) if pattern.len() > PATTERN_BYTES_MAX => {
+            return Err(invalid(&format!("a pattern has at most {PATTERN_BYTES_MAX} bytes")));
+        }
+        (Some(text), None) => search::compile_literal(&text),
+        (None, Some(pattern)) => search::compile_regex(&pattern),
+    };
+    compiled.map(Some).map_err(|why| invalid(&why))
+}
+
+/// Takes an argument; `null` counts as absent, because many models write it for one.
+fn take_value(given: &mut Map<String, Value>, key: &str) -> Option<Value> {
+    given.remove(key).filter(|value| !value.is_null())
+}
+
+/// An empty text counts as absent as well.
+fn take_text(given: &mut Map<String, Value>, key: &str) -> Result<Option<String>, CallFailure> {
+    match take_value(given, key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text).filter(|text| !text.is_empty())),
+        Some(_) => Err(invalid(&format!("`{key}` has to be a text"))),
+    }
+}
+
+fn take_count(given: &mut Map<String, Value>, key: &str) -> Result<Option<u64>, CallFailure> {
+    let not_a_count = || invalid(&format!("`{key}` has to be a number from 1"));
+    match take_value(given, key) {
+        None => Ok(None),
+        Some(value) => value.as_u64().filter(|count| *count > 0).map(Some).ok_or_else(not_a_count),
+    }
+}
+
+fn take_position(given: &mut Map<String, Value>, key: &str) -> Result<Option<i64>, CallFailure> {
+    let not_whole = || invalid(&format!("`{key}` has to be a whole number"));
+    take_value(given, key).map(|value| value.as_i64().ok_or_else(not_whole)).transpose()
+}
+
+fn invalid(why: &str) -> CallFailure {
+    CallFailure::new(FailureKind::InvalidArguments, format!("result: {why}"))
+}
