@@ -3,7 +3,14 @@
 use sallyport_contract::{CallReport, Outcome};
 use serde_json::{Value, json};
 
-use super::{client_port::Interrupt, transcript::RESULT_BYTES_MAX};
+use super::{
+    client_port::Interrupt,
+    journal::JournalError,
+    memory::json_bytes,
+    results::{KeptResult, LongResult, ResultText},
+    session_log::JournalWriter,
+    transcript::RESULT_BYTES_MAX,
+};
 
 /// Bytes reserved for the object around the beginning of a result that is too long.
 const CUT_FRAME_BYTES: usize = 256;
@@ -14,11 +21,14 @@ pub(super) struct CallEnding {
     pub(super) report: CallReport,
     /// The error for the model when the outcome alone would not explain it.
     reason: Option<String>,
+    /// Replaces a result that is too long.
+    excerpt: Option<Value>,
+    kept: Option<KeptResult>,
 }
 
 impl<T: Into<CallReport>> From<T> for CallEnding {
     fn from(report: T) -> Self {
-        Self { report: report.into(), reason: None }
+        Self { report: report.into(), reason: None, excerpt: None, kept: None }
     }
 }
 
@@ -38,16 +48,46 @@ impl CallEnding {
             Interrupt::Cancelled => Outcome::Cancelled.into(),
             Interrupt::TimeUp { time_max } => {
                 let reason = format!("the turn may take {time_max:?} at most; {consequence}");
-                let report = Outcome::TimedOut { limit: time_max }.into();
-                Self { report, reason: Some(reason) }
+                Self { reason: Some(reason), ..Outcome::TimedOut { limit: time_max }.into() }
             }
         }
+    }
+
+    /// The whole result, if it is kept.
+    pub(super) fn kept(&self) -> Option<KeptResult> {
+        self.kept
+    }
+
+    /// Keeps a result of more than `bytes_max` bytes of JSON, so that the model receives an excerpt
+    /// of it.
+    ///
+    /// # Errors
+    ///
+    /// It could not be kept; the model receives the excerpt all the same.
+    pub(super) async fn keep_long_result(
+        &mut self,
+        call_id: &str,
+        tool: &str,
+        bytes_max: usize,
+        journal_writer: &mut JournalWriter,
+    ) -> Result<(), JournalError> {
+        let value = self.to_model_value();
+        if json_bytes(&value) <= bytes_max {
+            return Ok(());
+        }
+        let result_text = ResultText::from_value(value);
+        let (call_id, tool) = (call_id.to_owned(), tool.to_owned());
+        let result = LongResult { call_id, tool, text: result_text.kept_text().to_owned() };
+        let number = journal_writer.keep_result(result).await;
+        self.kept = number.as_ref().ok().map(|number| result_text.to_kept_result(*number));
+        self.excerpt = Some(result_text.to_excerpt(self.kept.as_ref(), bytes_max));
+        number.map(drop)
     }
 
     /// Returns the result for the model, as JSON text. `edited` holds the arguments if the user
     /// changed them.
     pub(super) fn result_text(&self, edited: Option<&str>) -> String {
-        let model_value = self.to_model_value();
+        let model_value = self.excerpt.clone().unwrap_or_else(|| self.to_model_value());
         let model_value = match edited {
             Some(arguments) => json!({
                 "note": "the user changed the arguments of this call before it was decided",

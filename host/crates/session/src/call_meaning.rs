@@ -9,6 +9,7 @@ use sallyport_contract::{CallFailure, FailureKind, Outcome, ToolId, json};
 use sallyport_model::{AssistantMessage, FinishReason, ModelCallRequest, ModelReply};
 
 use super::{
+    results::ResultQuery,
     tool_names::{self, ToolRef},
     toolset::{Toolset, UnwrappedCall},
 };
@@ -34,6 +35,8 @@ pub(super) enum CallMeaning {
     Call(ToolId),
     /// The session itself searches for tools.
     Search { query: String, limit: usize },
+    /// The session itself reads a kept result.
+    ReadResult(ResultQuery),
     /// The call cannot be made; the outcome states the reason for the model.
     Rejected(Outcome),
 }
@@ -79,6 +82,9 @@ fn interpret_call(
         UnwrappedCall::Tool { name, arguments } => resolve_tool(&name, arguments, toolset),
         UnwrappedCall::Search { query, limit } => {
             (own_tool(), call.arguments.clone(), CallMeaning::Search { query, limit })
+        }
+        UnwrappedCall::ReadResult(query) => {
+            (own_tool(), call.arguments.clone(), CallMeaning::ReadResult(query))
         }
         UnwrappedCall::Broken(failure) => {
             let rejected = CallMeaning::Rejected(Outcome::InvalidArguments(failure));

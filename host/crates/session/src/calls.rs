@@ -6,9 +6,9 @@
 //! a call that panics or is slow does not affect the others. A result is recorded the moment its
 //! call ends; the front ends receive the results in the order of the calls.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, mem, sync::Arc};
 
-use sallyport_contract::{AdmittedCall, CallReport, Outcome, RequestedCall, Toolbox};
+use sallyport_contract::{Admission, CallReport, Outcome, RequestedCall, Toolbox};
 use sallyport_model::ToolResultMessage;
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -16,7 +16,7 @@ use super::{
     abortable_task::{self, AbortableTask},
     call_ending::CallEnding,
     client_port::{AdmissionResult, ClientPort, Interrupt},
-    event::SessionEvent,
+    event::{SessionEvent, SessionNotice},
     journal::JournalRecord,
     session_log::SessionLog,
     tool_names::ToolRef,
@@ -35,7 +35,7 @@ pub(super) struct BatchCall {
 
 enum CallStage {
     Requested(RequestedCall),
-    Admitted(AdmittedCall),
+    Admitted(Admission),
     Running,
     Ended(CallEnding),
 }
@@ -87,19 +87,29 @@ impl BatchCall {
             failed: !matches!(outcome, Outcome::Completed(_)),
         };
         let (tool, outcome) = (self.tool.to_string(), outcome.as_str().to_owned());
-        Some(JournalRecord::Result { result, tool, outcome, edited: self.edited_arguments.clone() })
+        let (edited, kept) = (self.edited_arguments.clone(), ending.kept());
+        Some(JournalRecord::Result { result, tool, outcome, edited, kept })
     }
 
-    fn to_event(&self) -> Option<SessionEvent> {
-        let report = self.ending()?.report.clone();
+    /// Returns the events of its end; none before it.
+    fn to_events(&self) -> Vec<SessionEvent> {
+        let Some(ending) = self.ending() else { return Vec::new() };
         let (call_id, tool) = (self.id.clone(), self.tool.clone());
-        Some(SessionEvent::CallFinished { call_id, tool, report })
+        let kept = ending.kept().map(|kept| {
+            let call_id = call_id.clone();
+            SessionEvent::ResultKept { call_id, kept }
+        });
+        let report = ending.report.clone();
+        let finished = SessionEvent::CallFinished { call_id, tool, report };
+        [finished].into_iter().chain(kept).collect()
     }
 }
 
 /// The calls of one answer.
 pub(super) struct CallBatch {
     toolbox: Arc<dyn Toolbox>,
+    /// Longer results are kept, in bytes of JSON; `None` keeps none.
+    result_bytes_max: Option<usize>,
     calls: Vec<BatchCall>,
     running: JoinSet<CallReport>,
     /// The call that each task runs.
@@ -109,9 +119,14 @@ pub(super) struct CallBatch {
 }
 
 impl CallBatch {
-    pub(super) fn new(toolbox: Arc<dyn Toolbox>, calls: Vec<BatchCall>) -> Self {
+    pub(super) fn new(
+        toolbox: Arc<dyn Toolbox>,
+        result_bytes_max: Option<usize>,
+        calls: Vec<BatchCall>,
+    ) -> Self {
         Self {
             toolbox,
+            result_bytes_max,
             calls,
             running: JoinSet::new(),
             task_indices: HashMap::new(),
@@ -173,7 +188,7 @@ impl CallBatch {
         index: usize,
         log: &mut SessionLog,
         client: &mut ClientPort,
-    ) -> Result<Option<Result<AdmittedCall, Box<CallReport>>>, Interrupt> {
+    ) -> Result<Option<Result<Admission, Box<CallReport>>>, Interrupt> {
         while let CallStage::Requested(requested_call) = &self.calls[index].stage {
             let mut admission =
                 abortable_task::spawn_admission(&self.toolbox, requested_call.clone());
@@ -210,12 +225,13 @@ impl CallBatch {
 
     fn start_calls(&mut self, client: &mut ClientPort) {
         for (index, call) in self.calls.iter_mut().enumerate() {
-            if let CallStage::Admitted(admitted) = &call.stage {
-                let (toolbox, admitted) = (Arc::clone(&self.toolbox), admitted.clone());
-                let task = self.running.spawn(async move { toolbox.run_call(admitted).await });
-                self.task_indices.insert(task.id(), index);
-                client.begin_progress(&call.id);
-                call.stage = CallStage::Running;
+            match mem::replace(&mut call.stage, CallStage::Running) {
+                CallStage::Admitted(admission) => {
+                    let task = self.running.spawn(admission.run_call());
+                    self.task_indices.insert(task.id(), index);
+                    client.begin_progress(&call.id);
+                }
+                other => call.stage = other,
             }
         }
     }
@@ -282,20 +298,32 @@ impl CallBatch {
     async fn end_call(
         &mut self,
         index: usize,
-        ending: CallEnding,
+        mut ending: CallEnding,
         log: &mut SessionLog,
         client: &mut ClientPort,
     ) {
         let call = &mut self.calls[index];
         client.end_progress(&call.id).await;
+        if let Some(bytes_max) = self.result_bytes_max {
+            let (tool, journal_writer) = (call.tool.to_string(), log.journal_mut());
+            let kept = ending.keep_long_result(&call.id, &tool, bytes_max, journal_writer).await;
+            if let Err(error) = kept {
+                let notice = SessionNotice::ResultNotKept { error };
+                client.emit(SessionEvent::Notice(notice)).await;
+            }
+        }
         call.stage = CallStage::Ended(ending);
         log.write_records(call.to_record().into_iter().collect(), client).await;
     }
 
     /// Announces the calls that have ended, up to the first that has not.
     async fn announce_ended(&mut self, client: &ClientPort) {
-        while let Some(event) = self.calls.get(self.announced_count).and_then(BatchCall::to_event) {
-            client.emit(event).await;
+        while let Some(call) = self.calls.get(self.announced_count)
+            && call.ending().is_some()
+        {
+            for event in call.to_events() {
+                client.emit(event).await;
+            }
             self.announced_count += 1;
         }
     }

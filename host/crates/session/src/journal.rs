@@ -12,15 +12,20 @@ use sallyport_contract::{BoxFuture, services::PluginNotice};
 use sallyport_model::{
     AssistantMessage, TokenCost, TokenUsage, ToolResultMessage, UserInputMessage,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{event::TurnUsage, recall::RecalledMemory};
+use crate::{
+    event::TurnUsage,
+    recall::RecalledMemory,
+    results::{KeptResult, LongResult, MemoryResults, ResultLookup},
+};
 
 /// Version of the records that this build writes.
 pub const VERSION: u32 = 1;
 
 /// One event of a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum JournalRecord {
     /// A session began, or continues with other instructions: the last such record applies.
@@ -68,6 +73,9 @@ pub enum JournalRecord {
         /// The arguments with which the user replaced the model's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<String>,
+        /// The whole result is kept, and the model received its beginning and its end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<KeptResult>,
     },
     /// Text that replaces an answer of the model.
     Note {
@@ -172,7 +180,7 @@ fn join_lines<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// Why records were not written, in human-readable form.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct JournalError {
     /// What went wrong.
@@ -190,17 +198,55 @@ pub trait Journal: Send {
         &mut self,
         records: Vec<JournalRecord>,
     ) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// Returns every record that is stored, in order.
+    ///
+    /// # Errors
+    ///
+    /// The records cannot be read.
+    fn read_records(&mut self) -> BoxFuture<'_, Result<Vec<JournalRecord>, JournalError>>;
+
+    /// Keeps a long result whole, and returns its number, from 1. The oldest ones may be removed
+    /// to make room.
+    ///
+    /// # Errors
+    ///
+    /// The result is not kept.
+    fn keep_result(&mut self, result: LongResult) -> BoxFuture<'_, Result<u64, JournalError>>;
+
+    /// Looks up a kept result of this session by its number.
+    ///
+    /// # Errors
+    ///
+    /// The results cannot be read.
+    fn find_result(&mut self, number: u64) -> BoxFuture<'_, Result<ResultLookup, JournalError>>;
 }
 
-/// Stores nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoJournal;
+/// Keeps the records of a session that is not stored, until it ends.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryJournal {
+    records: Vec<JournalRecord>,
+    results: MemoryResults,
+}
 
-impl Journal for NoJournal {
+impl Journal for MemoryJournal {
     fn write_records(
         &mut self,
-        _records: Vec<JournalRecord>,
+        records: Vec<JournalRecord>,
     ) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.records.extend(records);
         Box::pin(future::ready(Ok(())))
+    }
+
+    fn read_records(&mut self) -> BoxFuture<'_, Result<Vec<JournalRecord>, JournalError>> {
+        Box::pin(future::ready(Ok(self.records.clone())))
+    }
+
+    fn keep_result(&mut self, result: LongResult) -> BoxFuture<'_, Result<u64, JournalError>> {
+        Box::pin(future::ready(Ok(self.results.keep_text(result.text))))
+    }
+
+    fn find_result(&mut self, number: u64) -> BoxFuture<'_, Result<ResultLookup, JournalError>> {
+        Box::pin(future::ready(Ok(self.results.find_text(number))))
     }
 }

@@ -12,7 +12,8 @@ use super::{
     client_port::ClientPort,
     event::{SessionEvent, SessionNotice},
     history::PastTurn,
-    journal::{Journal, JournalRecord},
+    journal::{Journal, JournalError, JournalRecord},
+    results::{LongResult, ResultLookup},
     transcript::Transcript,
 };
 
@@ -114,6 +115,23 @@ impl JournalWriter {
         }
     }
 
+    /// Returns every record of the session, including those that the journal could not store.
+    pub(super) async fn read_records(&mut self) -> Result<Vec<JournalRecord>, JournalError> {
+        let mut records = self.journal.read_records().await?;
+        records.extend(self.unwritten.iter().cloned());
+        Ok(records)
+    }
+
+    /// Keeps a long result. Not repeated after a failure: the model learns that it is not kept.
+    pub(super) async fn keep_result(&mut self, result: LongResult) -> Result<u64, JournalError> {
+        self.journal.keep_result(result).await
+    }
+
+    /// Looks up a kept result.
+    pub(super) async fn find_result(&mut self, number: u64) -> Result<ResultLookup, JournalError> {
+        self.journal.find_result(number).await
+    }
+
     async fn flush(&mut self, client: &ClientPort) {
         match self.journal.write_records(self.unwritten.clone()).await {
             Ok(()) => {
@@ -122,7 +140,7 @@ impl JournalWriter {
             }
             Err(error) => {
                 if !mem::replace(&mut self.is_failing, true) {
-                    client.emit(SessionEvent::Notice(SessionNotice::JournalFailed(error))).await;
+                    client.emit(SessionEvent::Notice(SessionNotice::JournalFailed { error })).await;
                 }
             }
         }

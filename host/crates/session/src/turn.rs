@@ -8,10 +8,11 @@
 //!    turn ends with its text.
 //! 4. Each call is counted and its tool looked up. A call that is over the budget or names an
 //!    unknown tool is refused here, with an error that the model can read; a search among the tools
-//!    is answered.
+//!    and a query about a kept result are answered.
 //! 5. All other calls pass the gate, one after another; the gate may ask the user. Then the
 //!    admitted ones run at the same time.
-//! 6. Every call gets exactly one result, whatever happened to it, recorded the moment it ends.
+//! 6. Every call gets exactly one result, whatever happened to it, recorded the moment it ends. A
+//!    long one is kept whole, and the transcript gets an excerpt.
 //! 7. In a spoken session in which every call completed, a tool's own sentence ends the turn.
 //! 8. If a budget was reached, the turn ends; otherwise it continues at step 2.
 //!
@@ -43,6 +44,7 @@ use super::{
     event::{InputError, SessionActivity, SessionEvent, SessionNotice, TurnEnd, TurnUsage},
     journal::JournalRecord,
     model_exchange::ModelExchange,
+    results::{RESULT_BYTES_DEFAULT, ResultQuery, answer_query},
     session::Session,
     tool_names,
 };
@@ -69,6 +71,7 @@ impl Session {
             let (reason, usage) = (TurnEnd::InputRefused(error), TurnUsage::default());
             return self.client.emit(SessionEvent::TurnEnded { reason, usage }).await;
         }
+        self.refresh_tools();
         self.begin_turn(input).await;
         let reason = self.answer_input().await;
         self.end_turn(reason).await;
@@ -154,11 +157,14 @@ impl Session {
         self.usage_tracker
             .charge_answer()
             .map_err(|what| TurnEnd::BudgetReached { limit: what })?;
+        self.offer_kept_results();
         let exchange = self.request_answer().await?;
         let calls = self.accept_answer(exchange).await?;
-        let mut batch = CallBatch::new(Arc::clone(&self.toolbox), calls);
+        let toolbox = Arc::clone(&self.toolbox);
+        let mut batch = CallBatch::new(toolbox, self.options.result_bytes_max, calls);
         batch.run_calls(&mut self.log, &mut self.client).await?;
-        self.end_if_spoken(&batch).await
+        let speech = self.options.spoken.then(|| combined_speech(batch.outcomes())).flatten();
+        self.end_if_spoken(speech).await
     }
 
     /// Records an answer and returns the calls that it requests.
@@ -203,6 +209,7 @@ impl Session {
         let outcome = match meaning {
             CallMeaning::Call(tool) => return self.new_call(call_id, name, tool, arguments),
             CallMeaning::Search { query, limit } => self.search_tools(&query, limit).await,
+            CallMeaning::ReadResult(query) => self.read_result(query).await,
             CallMeaning::Rejected(outcome) => outcome,
         };
         BatchCall::new_ended(call_id, name, tool, outcome)
@@ -230,10 +237,16 @@ impl Session {
         Outcome::Completed(ToolOutput { data, ..ToolOutput::default() })
     }
 
-    /// Ends a spoken turn with the tools' own sentences, if they returned any.
-    async fn end_if_spoken(&mut self, batch: &CallBatch) -> Result<(), TurnEnd> {
-        let spoken_text = self.options.spoken.then(|| combined_speech(batch.outcomes())).flatten();
-        match spoken_text {
+    /// Answers a query about a kept result of this session.
+    async fn read_result(&mut self, query: ResultQuery) -> Outcome {
+        let found = self.log.journal_mut().find_result(query.number).await;
+        let bytes_max = self.options.result_bytes_max.unwrap_or(RESULT_BYTES_DEFAULT);
+        answer_query(query, found, bytes_max).await
+    }
+
+    /// Ends a spoken turn with the tools' own sentences, if there are any.
+    async fn end_if_spoken(&mut self, speech: Option<String>) -> Result<(), TurnEnd> {
+        match speech {
             Some(text) => {
                 self.log
                     .write_records(vec![JournalRecord::Note { text: text.clone() }], &self.client)

@@ -19,7 +19,9 @@ mod progress;
 mod property;
 mod recall;
 mod records;
+mod results;
 mod search;
+mod serialized;
 mod speech;
 mod toolbox;
 mod transcripts;
@@ -46,9 +48,9 @@ use self::{
     toolbox::{Probe, Tools},
 };
 use super::{
-    FrontEndCommand, Journal, JournalError, JournalRecord, RestoredSession, SessionEndedError,
-    SessionEvent, SessionHandle, SessionMemory, SessionOptions, SessionParts, TurnEnd, TurnLimits,
-    approval, spawn_session, transcript,
+    FrontEndCommand, Journal, JournalError, JournalRecord, LongResult, RestoredSession,
+    ResultLookup, SessionEndedError, SessionEvent, SessionHandle, SessionMemory, SessionOptions,
+    SessionParts, TurnEnd, TurnLimits, approval, results::MemoryResults, spawn_session, transcript,
 };
 
 /// A test that waits this long will wait forever.
@@ -152,7 +154,7 @@ impl Talk {
         self.submit(text).await;
         let mut events = self.until_end().await;
         let is_frame = |event: &SessionEvent| {
-            matches!(event, SessionEvent::State(_) | SessionEvent::InputAccepted { .. })
+            matches!(event, SessionEvent::State { .. } | SessionEvent::InputAccepted { .. })
         };
         events.retain(|event| !is_frame(event));
         lines(&events)
@@ -210,6 +212,7 @@ fn limited(turns_max: u32, calls_max: u32, repeats_max: u32) -> SessionOptions {
 struct Notes {
     batches: Arc<Mutex<Vec<Vec<JournalRecord>>>>,
     is_failing: Arc<AtomicBool>,
+    results: Arc<Mutex<MemoryResults>>,
 }
 
 impl Notes {
@@ -231,6 +234,23 @@ impl Journal for Notes {
             Ok(())
         })
     }
+
+    fn read_records(&mut self) -> BoxFuture<'_, Result<Vec<JournalRecord>, JournalError>> {
+        Box::pin(async { Ok(self.all()) })
+    }
+
+    fn keep_result(&mut self, result: LongResult) -> BoxFuture<'_, Result<u64, JournalError>> {
+        let is_full = self.is_failing.load(Ordering::SeqCst);
+        let kept = || self.results.lock().unwrap().keep_text(result.text);
+        let full = || JournalError { message: "the disk is full".into() };
+        let kept = (!is_full).then(kept).ok_or_else(full);
+        Box::pin(async { kept })
+    }
+
+    fn find_result(&mut self, number: u64) -> BoxFuture<'_, Result<ResultLookup, JournalError>> {
+        let found = self.results.lock().unwrap().find_text(number);
+        Box::pin(async { Ok(found) })
+    }
 }
 
 async fn within<T>(work: impl Future<Output = T>) -> T {
@@ -243,9 +263,9 @@ fn lines(events: &[SessionEvent]) -> Vec<String> {
 
 fn line(event: &SessionEvent) -> String {
     match event {
-        SessionEvent::State(state) => format!("state {state:?}"),
-        SessionEvent::Delta(ReplyDelta::Text(text)) => format!("text {text}"),
-        SessionEvent::Delta(ReplyDelta::Reasoning(text)) => format!("reasoning {text}"),
+        SessionEvent::State { state } => format!("state {state:?}"),
+        SessionEvent::Delta(ReplyDelta::Text { text }) => format!("text {text}"),
+        SessionEvent::Delta(ReplyDelta::Reasoning { text }) => format!("reasoning {text}"),
         SessionEvent::Delta(ReplyDelta::CallBegun { name }) => format!("begins {name}"),
         SessionEvent::Delta(ReplyDelta::LeftOut(what)) => format!("left out {what}"),
         SessionEvent::Delta(ReplyDelta::Retry { attempt, reason, .. }) => {
@@ -276,6 +296,9 @@ fn line(event: &SessionEvent) -> String {
         SessionEvent::CallFinished { call_id, tool, report } => {
             let outcome = &report.outcome;
             format!("finished {call_id} {tool} {} {}", outcome.as_str(), outcome.to_model_value())
+        }
+        SessionEvent::ResultKept { call_id, kept } => {
+            format!("kept {call_id} {} {} {}", kept.number, kept.bytes, kept.lines)
         }
         SessionEvent::TurnEnded { reason, .. } => format!("end {}", end_line(reason)),
         SessionEvent::Notice(notice) => format!("notice {notice}"),

@@ -65,6 +65,8 @@ impl Model {
 
     fn next_line(&self, request: ModelRequest<'_>) -> Line {
         assert_eq!(transcript::check_messages(request.messages), Ok(()));
+        let tools = request.tools.iter().map(|tool| tool.name.clone()).collect();
+        self.probe.listed_tools.lock().unwrap().push(tools);
         let mut requests = self.requests.lock().unwrap();
         requests.push(request.messages.to_vec());
         (self.script)(requests.len() - 1)
@@ -99,12 +101,12 @@ impl ChatModel for Model {
                     Ok(reply)
                 }
                 Line::Talks => loop {
-                    on_delta(ReplyDelta::Text("hm".into()));
+                    on_delta(ReplyDelta::Text { text: "hm".into() });
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 },
                 Line::Hangs => {
                     let _present = Presence::new(&self.probe);
-                    on_delta(ReplyDelta::Text("hm".into()));
+                    on_delta(ReplyDelta::Text { text: "hm".into() });
                     future::pending().await
                 }
             }

@@ -1,5 +1,5 @@
-//! The two tools that replace all others: their definitions for the model, and the parsing of their
-//! calls.
+//! The session's own tools: two that replace all others, and one that reads kept results. Their
+//! definitions for the model, and the parsing of their calls.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,7 @@ use sallyport_model::{ModelCallRequest, ModelToolDefinition};
 use serde_json::{Map, Value};
 
 use super::UnwrappedCall;
+use crate::results::ResultQuery;
 
 /// Finds tools. A plugin's tool cannot have this name or the other, because its name contains two
 /// underscores in a row or has the greatest length.
@@ -15,6 +16,9 @@ pub(super) const SEARCH: &str = "search_tools";
 
 /// Calls a tool that was found.
 pub(super) const USE: &str = "use_tool";
+
+/// Reads a kept result.
+pub(super) const RESULT: &str = "result";
 
 /// Tools that a search returns when the model sets no limit.
 const LIMIT_DEFAULT: usize = 5;
@@ -30,7 +34,7 @@ const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 const PLUGINS_MAX: usize = 50;
 
 /// Returns the definitions of both tools.
-pub(super) fn search_definitions(tools: &[ToolDescriptor]) -> [ModelToolDefinition; 2] {
+pub(super) fn search_definitions(tools: &[ToolDescriptor]) -> Vec<ModelToolDefinition> {
     let search = format!(
         "Finds tools by what they do, and returns their names, descriptions and parameters. Search \
          before you say that something cannot be done. There are {} tools, of these plugins: {}.",
@@ -39,7 +43,7 @@ pub(super) fn search_definitions(tools: &[ToolDescriptor]) -> [ModelToolDefiniti
     );
     let uses = "Calls a tool that search_tools has found. Give its name and its arguments as its \
                 parameters say.";
-    [
+    vec![
         ModelToolDefinition {
             name: SEARCH.to_owned(),
             description: search,
@@ -77,6 +81,18 @@ pub(super) fn search_definitions(tools: &[ToolDescriptor]) -> [ModelToolDefiniti
     ]
 }
 
+/// Returns the definition of the tool that reads kept results.
+pub(super) fn result_definition() -> ModelToolDefinition {
+    let description = "Reads a result that was too long to show whole, by its number: lines, bytes, \
+                       or the places that contain a text or match a regular expression. An answer \
+                       with `next_byte` is not the end: call again with that as `byte`.";
+    ModelToolDefinition {
+        name: RESULT.to_owned(),
+        description: description.to_owned(),
+        parameters: ResultQuery::parameters(),
+    }
+}
+
 /// Returns the names of the plugins, sorted, up to the limit.
 pub(super) fn plugin_names(tools: &[ToolDescriptor]) -> String {
     let names: BTreeSet<&str> = tools.iter().map(|tool| tool.id.plugin.as_str()).collect();
@@ -108,7 +124,7 @@ pub(super) fn parse_search(call: &ModelCallRequest) -> Result<UnwrappedCall, Cal
 pub(super) fn parse_use(call: &ModelCallRequest) -> Result<UnwrappedCall, CallFailure> {
     let mut given = parse_arguments(call)?;
     let name = take_string(USE, &mut given, "name")?;
-    if name == SEARCH || name == USE {
+    if super::is_meta_tool(&name) {
         return Err(invalid_arguments(USE, &format!("{name} is called directly")));
     }
     let arguments = match given.remove("arguments") {
@@ -120,6 +136,11 @@ pub(super) fn parse_use(call: &ModelCallRequest) -> Result<UnwrappedCall, CallFa
     };
     reject_remaining(USE, &given, "put the tool's own arguments into `arguments`")?;
     Ok(UnwrappedCall::Tool { name, arguments })
+}
+
+/// Parses a call of [`RESULT`].
+pub(super) fn parse_result(call: &ModelCallRequest) -> Result<UnwrappedCall, CallFailure> {
+    ResultQuery::from_arguments(parse_arguments(call)?).map(UnwrappedCall::ReadResult)
 }
 
 fn parse_arguments(call: &ModelCallRequest) -> Result<Map<String, Value>, CallFailure> {

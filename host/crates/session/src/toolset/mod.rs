@@ -2,8 +2,9 @@
 //!
 //! A model sees every tool as long as the definitions are few. More would fill its context, and it
 //! chooses badly among hundreds; it then sees exactly two tools, one that searches and one that
-//! calls a found tool. The list never changes within a session, regardless of the searches, because
-//! a change would invalidate the provider's cache.
+//! calls a found tool. The list does not depend on the searches. It changes only between two turns
+//! when the host's plugins have changed, and once when the session has kept its first long result,
+//! because a change invalidates the provider's cache.
 //!
 //! A call is resolved here before any other code sees it: approvals, budgets and records only ever
 //! contain the real tool and its arguments.
@@ -16,7 +17,7 @@ use sallyport_contract::{CallFailure, NameTable, ToolDescriptor, mangle::ToolNam
 use sallyport_model::{ModelCallRequest, ModelToolDefinition, ToolIndex};
 use serde_json::{Value, json};
 
-use crate::memory::json_bytes;
+use crate::{memory::json_bytes, results::ResultQuery};
 
 /// Bytes of a definition that count as a token.
 const TOKEN_BYTES: usize = 4;
@@ -31,24 +32,31 @@ const DESCRIPTION_BYTES_MAX: usize = 2 * 1024;
 /// the result of a search in the worst case.
 const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
+/// Whether a name is that of a tool of the session itself.
+pub(crate) fn is_meta_tool(name: &str) -> bool {
+    matches!(name, meta_tools::SEARCH | meta_tools::USE | meta_tools::RESULT)
+}
+
 /// The tools of a session.
 #[derive(Debug)]
 pub struct Toolset {
     names: NameTable,
     tools: Vec<ModelToolDefinition>,
     search: Option<ToolSearch>,
+    /// The tool that reads kept results is among the definitions.
+    offers_results: bool,
 }
 
 /// The search that replaces a list of too many tools.
 #[derive(Debug)]
 struct ToolSearch {
-    definitions: [ModelToolDefinition; 2],
+    definitions: Vec<ModelToolDefinition>,
     index: ToolIndex,
     plugins: String,
 }
 
 /// The meaning of a model's call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum UnwrappedCall {
     /// A tool, which may not exist.
     Tool {
@@ -64,6 +72,8 @@ pub enum UnwrappedCall {
         /// Most tools to return.
         limit: usize,
     },
+    /// A query about a kept result.
+    ReadResult(ResultQuery),
     /// A call that could not be parsed; the model receives the error.
     Broken(CallFailure),
 }
@@ -89,10 +99,24 @@ impl Toolset {
             index: ToolIndex::new(&definitions),
             plugins: meta_tools::plugin_names(tools),
         });
-        Ok(Self { names, tools: definitions, search })
+        Ok(Self { names, tools: definitions, search, offers_results: false })
     }
 
-    /// Returns the definitions for the model: the same in every request of the session.
+    /// Adds the tool that reads kept results to the definitions. Returns whether it is new there.
+    pub fn offer_results(&mut self) -> bool {
+        if self.offers_results {
+            return false;
+        }
+        let definition = meta_tools::result_definition();
+        match &mut self.search {
+            Some(search) => search.definitions.push(definition),
+            None => self.tools.push(definition),
+        }
+        self.offers_results = true;
+        true
+    }
+
+    /// Returns the definitions for the model.
     pub fn definitions(&self) -> &[ModelToolDefinition] {
         self.search.as_ref().map_or(&self.tools, |search| &search.definitions)
     }
@@ -108,6 +132,7 @@ impl Toolset {
         let parsed_call = match call.name.as_str() {
             meta_tools::SEARCH if self.search.is_some() => meta_tools::parse_search(call),
             meta_tools::USE if self.search.is_some() => meta_tools::parse_use(call),
+            meta_tools::RESULT if self.offers_results => meta_tools::parse_result(call),
             name => {
                 let arguments = call.arguments.clone();
                 Ok(UnwrappedCall::Tool { name: name.to_owned(), arguments })

@@ -26,8 +26,8 @@ use crate::{
 
 pub use check::{TranscriptViolation, check_messages};
 
-/// Longest result of one call that a model sees, in bytes of JSON. It is a large part of today's
-/// models' context, and a tool with longer results should be called for less.
+/// Longest result of one call that a model sees, in bytes of JSON, whatever the options say. It is
+/// a large part of today's models' context.
 pub const RESULT_BYTES_MAX: usize = 256 * 1024;
 
 /// Replaces the answer of the model when the host ended before it arrived.
@@ -50,6 +50,8 @@ pub(crate) struct Transcript {
     /// Memories that are relevant to the last input.
     recalled: Vec<RecalledMemory>,
     notice_backlog: NoticeBacklog,
+    /// The session has kept a long result, perhaps in a turn that was undone.
+    has_kept_results: bool,
 }
 
 /// One input and the messages that followed.
@@ -81,6 +83,11 @@ impl Transcript {
     pub(crate) fn open_calls(&self) -> Vec<String> {
         let open = self.open_calls.iter().flat_map(OpenCalls::calls_without_result);
         open.map(|call| call.name.clone()).collect()
+    }
+
+    /// Whether the session has ever kept a long result.
+    pub(crate) fn has_kept_results(&self) -> bool {
+        self.has_kept_results
     }
 
     /// Whether an input or results await an answer of the model.
@@ -178,7 +185,10 @@ impl Transcript {
             }
             JournalRecord::Input { message } => self.begin_turn(message),
             JournalRecord::Answer { message, .. } => self.append_answer(message),
-            JournalRecord::Result { result, .. } => self.add_result(result),
+            JournalRecord::Result { result, kept, .. } => {
+                self.has_kept_results |= kept.is_some();
+                self.add_result(result);
+            }
             JournalRecord::Note { text } => self.append_text_answer(text),
             JournalRecord::TurnEnded { .. } => self.close_turn(),
             JournalRecord::Forgotten => self.forget_turn(),

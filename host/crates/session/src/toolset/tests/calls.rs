@@ -133,3 +133,24 @@ fn tools_that_look_alike_are_refused() {
         assert_eq!(Toolset::new(&same, tokens_max).unwrap_err().name, "a__b_c");
     }
 }
+
+#[test]
+fn the_tool_for_results_joins_a_list_or_a_search_once() {
+    let tools = [tool("clock.get_time", "")];
+    let arguments = r#"{"result":1}"#;
+    let rows = [
+        (Toolset::new(&tools, None).unwrap(), vec!["clock__get_time", "result"]),
+        (searched(&tools), vec!["search_tools", "use_tool", "result"]),
+    ];
+    for (mut toolset, wanted) in rows {
+        assert_eq!(toolset.parse_call(&call("result", arguments)), wants("result", arguments));
+        assert_eq!((toolset.offer_results(), toolset.offer_results()), (true, false));
+        let names: Vec<&str> =
+            toolset.definitions().iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, wanted);
+        let query = toolset.parse_call(&call("result", arguments));
+        assert!(matches!(query, UnwrappedCall::ReadResult(query) if query.number == 1));
+    }
+    let used = searched(&tools).parse_call(&call("use_tool", r#"{"name":"result"}"#));
+    assert_eq!(used, broken("use_tool: result is called directly"));
+}

@@ -1,0 +1,101 @@
+//! Long results: kept whole, read in parts, and never in the transcript.
+
+use serde_json::Value;
+
+use super::{
+    model::{calls, says, script},
+    *,
+};
+use crate::restore_session;
+
+/// Lines of a result of five megabytes.
+const LINES: usize = 131_072;
+
+const MEGABYTES: &str = r#"{"lines":131072}"#;
+
+/// Most bytes that such a result may take of a transcript, however often it is read here.
+const TRANSCRIPT_BYTES_MAX: usize = 24 * 1024;
+
+/// The results in the model's last request, as JSON.
+fn results_shown(talk: &Talk) -> Vec<Value> {
+    let requests = talk.requests.lock().unwrap();
+    let messages = requests.last().unwrap().iter();
+    let contents = messages.filter_map(|message| match message {
+        ChatMessage::Tool(result) => Some(serde_json::from_str(&result.content).unwrap()),
+        _ => None,
+    });
+    contents.collect()
+}
+
+#[tokio::test]
+async fn a_result_of_megabytes_is_read_at_its_end_and_takes_little_of_the_transcript() {
+    let end = r#"{"result":1,"line":-1}"#;
+    let found = r#"{"result":1,"search":"131070","lines":5}"#;
+    let lines = vec![
+        calls(&[("a", "t__long", MEGABYTES)]),
+        calls(&[("b", "result", end), ("c", "result", found)]),
+        says("done"),
+        says("again"),
+    ];
+    let mut talk = Talk::new(script(lines));
+    let events = talk.turn("hello").await;
+    let kept = format!("kept a 1 {} {LINES}", LINES * 40);
+    let finished = events.iter().position(|line| line.starts_with("finished a t.long completed"));
+    assert_eq!(events[finished.unwrap() + 1], kept);
+    let [excerpt, last_line, place] = &results_shown(&talk)[..] else { panic!() };
+    assert_eq!((&excerpt["result"], &excerpt["bytes"]), (&1.into(), &(LINES * 40).into()));
+    assert!(excerpt["head"].as_str().unwrap().starts_with("line          1 of"), "{excerpt}");
+    assert!(excerpt["tail"].as_str().unwrap().ends_with("result here\n"), "{excerpt}");
+    assert_eq!(last_line["text"], "line     131072 of one long result here\n");
+    assert_eq!((&last_line["line"], &last_line["next_byte"]), (&LINES.into(), &Value::Null));
+    assert_eq!(place["matches"][0]["line"], 131_070);
+    let requested: usize = talk.shown().iter().map(String::len).sum();
+    let recorded = serde_json::to_string(&talk.records.all()).unwrap().len();
+    assert!(
+        requested < TRANSCRIPT_BYTES_MAX && recorded < TRANSCRIPT_BYTES_MAX,
+        "{requested} {recorded}"
+    );
+    talk.turn("and?").await;
+    let offered: Vec<bool> = talk
+        .probe
+        .listed_tools
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|tools: &Vec<String>| tools.last().is_some_and(|name| name == "result"))
+        .collect();
+    assert_eq!(offered, [false, true, true, true]);
+}
+
+#[tokio::test]
+async fn a_restored_session_offers_its_results_and_no_others() {
+    let lines = vec![calls(&[("a", "t__long", r#"{"lines":2000}"#)]), says("done")];
+    let mut first = Talk::new(script(lines));
+    first.turn("hello").await;
+    let past = restore_session(first.records.all());
+    // This journal is of another session, so it has no result 1.
+    let reads = || vec![calls(&[("b", "result", r#"{"result":1}"#)]), says("none")];
+    let mut other = Talk::resumed(past, options(), script(reads()));
+    other.turn("and?").await;
+    assert_eq!(results_shown(&other)[1]["error"], "there is no result 1");
+    let mut fresh = Talk::new(script(reads()));
+    fresh.turn("hello").await;
+    let error = results_shown(&fresh)[0]["error"].as_str().unwrap().to_owned();
+    assert!(error.starts_with("there is no tool \"result\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_result_that_cannot_be_kept_is_cut_and_said_to_be() {
+    let lines = vec![calls(&[("a", "t__long", MEGABYTES)]), says("done")];
+    let mut talk = Talk::new(script(lines));
+    talk.records.is_failing.store(true, Ordering::SeqCst);
+    let events = talk.turn("hello").await;
+    let notice = "notice a long result is not kept, the model sees only a part of it: the disk is \
+                  full";
+    assert!(events.iter().any(|line| line == notice), "{events:?}");
+    assert!(events.last().unwrap().starts_with("end answered done"), "{events:?}");
+    let [excerpt] = &results_shown(&talk)[..] else { panic!() };
+    assert_eq!(excerpt["result"], Value::Null);
+    assert!(excerpt["cut"].as_str().unwrap().contains("could not be kept"), "{excerpt}");
+    assert_eq!(talk.probe.listed_tools.lock().unwrap()[1].last().unwrap(), "t__speaks");
+}
