@@ -4,7 +4,7 @@
 //! whose fence is longer than any in the text, and outside the blocks its Markdown characters are
 //! escaped, so no text can pass for a part of the document.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use sallyport_contract::{services::InputOrigin, text};
 use serde_json::{Value, json};
@@ -24,9 +24,13 @@ const NAME_CHARS_MAX: usize = 120;
 /// The title of an untitled session.
 const UNTITLED: &str = "Session";
 
+/// The texts of kept results by their numbers.
+pub type KeptTexts = BTreeMap<u64, String>;
+
 /// Returns a session as one JSON object with all its texts and files.
-pub fn export_json(records: &[JournalRecord]) -> Value {
-    let turns: Vec<Value> = past_turns(records).iter().map(turn_json).collect();
+pub fn export_json(records: &[JournalRecord], kept_texts: &KeptTexts) -> Value {
+    let turns: Vec<Value> =
+        past_turns(records).iter().map(|turn| turn_json(turn, kept_texts)).collect();
     let mut object = json!({ "version": JSON_VERSION, "turns": turns });
     let notices: Vec<Value> = past_notices(records).iter().map(notice_json).collect();
     if !notices.is_empty() {
@@ -56,11 +60,11 @@ fn notice_json(past: &PastNotice) -> Value {
     })
 }
 
-fn turn_json(turn: &PastTurn) -> Value {
+fn turn_json(turn: &PastTurn, kept_texts: &KeptTexts) -> Value {
     let mut object = json!({
         "number": turn.number,
         "input": turn.input,
-        "steps": turn.steps.iter().map(step_json).collect::<Vec<Value>>(),
+        "steps": turn.steps.iter().map(|step| step_json(step, kept_texts)).collect::<Vec<Value>>(),
         "end": turn.end,
         "usage": turn.usage,
         "forgotten": turn.is_forgotten,
@@ -72,25 +76,34 @@ fn turn_json(turn: &PastTurn) -> Value {
     object
 }
 
-fn step_json(step: &TurnStep) -> Value {
+fn step_json(step: &TurnStep, kept_texts: &KeptTexts) -> Value {
     match step {
         TurnStep::AssistantText { text } => json!({ "kind": "said", "text": text }),
         TurnStep::Note { text } => json!({ "kind": "noted", "text": text }),
-        TurnStep::ToolCall(call) => json!({
-            "kind": "called",
-            "id": call.id,
-            "tool": call.tool,
-            "arguments": call.arguments,
-            "edited": call.edited,
-            "outcome": call.outcome,
-            "result": call.result,
-        }),
+        TurnStep::ToolCall(call) => call_json(call, kept_texts),
     }
 }
 
+fn call_json(call: &PastCall, kept_texts: &KeptTexts) -> Value {
+    let mut object = json!({
+        "kind": "called",
+        "id": call.id,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "edited": call.edited,
+        "outcome": call.outcome,
+        "result": call.result,
+    });
+    if let Some(kept) = &call.kept {
+        object["kept"] = json!(kept);
+        object["kept"]["text"] = kept_texts.get(&kept.number).cloned().into();
+    }
+    object
+}
+
 /// Returns a session as a readable Markdown document.
-pub fn export_markdown(records: &[JournalRecord]) -> String {
-    let mut page = MarkdownPage::default();
+pub fn export_markdown(records: &[JournalRecord], kept_texts: &KeptTexts) -> String {
+    let mut page = MarkdownPage { text: String::new(), kept_texts };
     let title = session_title(records);
     page.write_line(&format!("# {}", escape_inline(title.as_deref().unwrap_or(UNTITLED))));
     if let Some(model) = find_last(records, model_name) {
@@ -106,14 +119,16 @@ pub fn export_markdown(records: &[JournalRecord]) -> String {
         page.write_turn(&turn);
         page.write_notices(&notices, turn.number);
     }
-    page.0
+    page.text
 }
 
 /// The document while it is being written.
-#[derive(Default)]
-struct MarkdownPage(String);
+struct MarkdownPage<'k> {
+    text: String,
+    kept_texts: &'k KeptTexts,
+}
 
-impl MarkdownPage {
+impl MarkdownPage<'_> {
     fn write_turn(&mut self, turn: &PastTurn) {
         let pinned = if turn.is_pinned { " (pinned)" } else { "" };
         self.write_line(&format!("## {}. User{pinned}", turn.number));
@@ -188,12 +203,16 @@ impl MarkdownPage {
             self.write_line("Result:");
             self.write_block(&call.result);
         }
+        if let Some(kept) = call.kept.and_then(|kept| self.kept_texts.get(&kept.number)) {
+            self.write_line("The whole result:");
+            self.write_block(kept);
+        }
     }
 
     /// Writes a line of the document itself.
     fn write_line(&mut self, line: &str) {
         // Writing to a String cannot fail.
-        let _ = writeln!(self.0, "{line}\n");
+        let _ = writeln!(self.text, "{line}\n");
     }
 
     /// Writes foreign text as a block.
@@ -202,7 +221,7 @@ impl MarkdownPage {
         let fence = "`".repeat(longest_backtick_run(&text).max(2) + 1);
         let text = text.trim_end_matches('\n');
         // Writing to a String cannot fail.
-        let _ = writeln!(self.0, "{fence}text\n{text}\n{fence}\n");
+        let _ = writeln!(self.text, "{fence}text\n{text}\n{fence}\n");
     }
 }
 

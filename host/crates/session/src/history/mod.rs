@@ -6,7 +6,7 @@ mod notices;
 mod restore;
 mod turns;
 
-pub use export::{JSON_VERSION, export_json, export_markdown};
+pub use export::{JSON_VERSION, KeptTexts, export_json, export_markdown};
 pub use notices::{PastNotice, past_notices};
 pub use restore::{InterruptedTurn, RestoredSession, restore_session};
 pub use turns::{PastCall, PastTurn, TurnStep, fork_at, past_turns, session_title};

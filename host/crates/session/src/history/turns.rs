@@ -5,7 +5,9 @@ use sallyport_model::{
     AssistantMessage, ModelCallRequest, ToolResultMessage, UserInputMessage, chat::split_lines,
 };
 
-use crate::{event::TurnUsage, journal::JournalRecord, recall::RecalledMemory};
+use crate::{
+    event::TurnUsage, journal::JournalRecord, recall::RecalledMemory, results::KeptResult,
+};
 
 /// Longest title, in characters: a line of a list next to a date and a number.
 const TITLE_CHARS_MAX: usize = 80;
@@ -72,6 +74,8 @@ pub struct PastCall {
     pub outcome: Option<String>,
     /// The result for the model, as JSON text; empty when the call was interrupted.
     pub result: String,
+    /// The whole result is kept, and [`result`](Self::result) is an excerpt.
+    pub kept: Option<KeptResult>,
 }
 
 /// Returns the turns of a session, without undone ones.
@@ -133,8 +137,10 @@ impl PastTurn {
     pub(crate) fn apply_record(&mut self, record: &JournalRecord) {
         match record {
             JournalRecord::Answer { message, .. } => self.apply_answer(message),
-            JournalRecord::Result { result, tool, outcome, edited } => {
-                self.apply_result(result, tool, outcome, edited.as_deref());
+            JournalRecord::Result { result, tool, outcome, edited, kept } => {
+                if let Some(call) = self.apply_result(result, tool, outcome) {
+                    (call.edited, call.kept) = (edited.clone(), *kept);
+                }
             }
             JournalRecord::Recalled { memories } => self.recalled.clone_from(memories),
             JournalRecord::Note { text } => self.steps.push(TurnStep::Note { text: text.clone() }),
@@ -153,25 +159,23 @@ impl PastTurn {
         self.steps.extend(message.calls.iter().map(|call| TurnStep::ToolCall(call.into())));
     }
 
+    /// Returns the call that ended, if it is one of this turn.
     fn apply_result(
         &mut self,
         result: &ToolResultMessage,
         tool: &str,
         outcome: &str,
-        edited: Option<&str>,
-    ) {
+    ) -> Option<&mut PastCall> {
         let call = self.steps.iter_mut().find_map(|step| match step {
             TurnStep::ToolCall(call) if call.id == result.call_id && call.outcome.is_none() => {
                 Some(call)
             }
             _ => None,
-        });
-        if let Some(call) = call {
-            call.tool = tool.to_owned();
-            call.outcome = Some(outcome.to_owned());
-            call.edited = edited.map(str::to_owned);
-            call.result.clone_from(&result.content);
-        }
+        })?;
+        call.tool = tool.to_owned();
+        call.outcome = Some(outcome.to_owned());
+        call.result.clone_from(&result.content);
+        Some(call)
     }
 }
 
@@ -185,6 +189,7 @@ impl From<&ModelCallRequest> for PastCall {
             edited: None,
             outcome: None,
             result: String::new(),
+            kept: None,
         }
     }
 }

@@ -45,7 +45,7 @@ fn turns_that_were_taken_back_are_left_out_and_forgotten_ones_marked() {
 #[tokio::test]
 async fn markdown_can_be_read_as_it_stands() {
     let lines = vec![calls(&[("a", "t__echo", r#"{"x":1}"#)]), says("It is *done*.")];
-    let page = export_markdown(&talked(lines, "do it").await);
+    let page = export_markdown(&talked(lines, "do it").await, &history::KeptTexts::new());
     let expected = "\
 # do it
 
@@ -90,7 +90,10 @@ async fn nothing_that_was_said_breaks_out_of_its_block() {
         "\u{1b}[2J\u{202e}",
     ];
     for text in evil {
-        let page = export_markdown(&talked(vec![says(text)], &format!("x {text}")).await);
+        let page = export_markdown(
+            &talked(vec![says(text)], &format!("x {text}")).await,
+            &history::KeptTexts::new(),
+        );
         let mut fence: Option<&str> = None;
         for line in page.lines() {
             match fence {
@@ -113,6 +116,7 @@ async fn nothing_that_was_said_breaks_out_of_its_block() {
 async fn names_between_blocks_have_no_marks_of_their_own() {
     let page = export_markdown(
         &talked(vec![calls(&[("a", "[x](y)`#*<b>\n# z", "")]), says("done")], "# *hi*").await,
+        &history::KeptTexts::new(),
     );
     assert!(page.starts_with("# \\# \\*hi\\*\n"), "{page}");
     assert!(page.contains(r"Call of \[x\](y)\`\#\*\<b\>\\n\# z: failed"), "{page}");
@@ -121,7 +125,7 @@ async fn names_between_blocks_have_no_marks_of_their_own() {
 #[tokio::test]
 async fn json_holds_everything() {
     let all = talked(vec![calls(&[("a", "t__echo", "1")]), says("done")], "hello").await;
-    let json = history::export_json(&all);
+    let json = history::export_json(&all, &history::KeptTexts::new());
     assert_eq!((&json["version"], &json["title"]), (&1.into(), &"hello".into()));
     assert_eq!(json["model"], "scripted");
     let turn = &json["turns"][0];

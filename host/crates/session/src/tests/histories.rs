@@ -82,6 +82,7 @@ fn result(id: &str) -> JournalRecord {
         tool: "t.echo".into(),
         outcome: "completed".into(),
         edited: None,
+        kept: None,
     }
 }
 

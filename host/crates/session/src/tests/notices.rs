@@ -182,11 +182,11 @@ async fn notices_stand_between_the_turns_of_a_session_on_paper() {
         .await;
     talk.until_line("noticed timer after").await;
     let records = talk.records.all();
-    let page = history::export_markdown(&records);
+    let page = history::export_markdown(&records, &history::KeptTexts::new());
     let place = |part: &str| page.find(part).unwrap_or_else(|| panic!("{part}: {page}"));
     assert!(place("Message of timer:\n\n```text\nbefore") < place("## 1. User"));
     assert!(place("## 1. User") < place("Message of timer (late):\n\n```text\nafter"));
-    let notices = &history::export_json(&records)["notices"];
+    let notices = &history::export_json(&records, &history::KeptTexts::new())["notices"];
     assert_eq!((&notices[0]["after_turn"], &notices[1]["after_turn"]), (&0.into(), &1.into()));
     assert_eq!((&notices[1]["plugin"], &notices[1]["late"]), (&"timer".into(), &true.into()));
     let found =

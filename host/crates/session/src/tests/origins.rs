@@ -50,10 +50,10 @@ async fn an_input_keeps_its_origin_wherever_it_is_told() {
     assert_eq!(message_line(&restored.transcript.messages()[0]), told);
     assert_eq!(history::past_turns(&records)[0].input, wanted);
     assert_eq!(
-        history::export_json(&records)["turns"][0]["input"]["origin"]["label"],
+        history::export_json(&records, &history::KeptTexts::new())["turns"][0]["input"]["origin"]["label"],
         "deploy bot"
     );
-    let page = history::export_markdown(&records);
+    let page = history::export_markdown(&records, &history::KeptTexts::new());
     assert!(page.contains("## 1. User\n\nFrom webhook, deploy bot:\n\n```text\nbuild"), "{page}");
 }
 
@@ -73,7 +73,7 @@ async fn words_of_others_pass_neither_for_the_person_nor_for_the_host() {
 #[tokio::test]
 async fn a_label_is_no_mark_in_markdown() {
     let (_, talk) = talked(from("x", Some("*me*\n# Title"))).await;
-    let page = history::export_markdown(&talk.records.all());
+    let page = history::export_markdown(&talk.records.all(), &history::KeptTexts::new());
     assert!(page.contains("From webhook, \\*me\\*\\\\n\\# Title:\n"), "{page}");
 }
 

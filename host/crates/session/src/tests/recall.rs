@@ -208,9 +208,13 @@ async fn what_is_recalled_keeps_to_its_budget_and_to_reason() {
     let ids: Vec<&str> = memories.iter().map(|one| one.id.as_str()).collect();
     assert_eq!(ids, ["a", "f", "n0", "n1", "n2", "n3", "n4", "n5"]);
     assert!(memories.iter().all(|one| one.similarity.is_finite()));
-    assert_eq!(history::export_json(&records)["turns"][0]["recalled"][0]["text"], "first");
+    assert_eq!(
+        history::export_json(&records, &history::KeptTexts::new())["turns"][0]["recalled"][0]["text"],
+        "first"
+    );
     assert!(
-        history::export_markdown(&records).contains("Recalled from earlier:\n\n```text\nfirst")
+        history::export_markdown(&records, &history::KeptTexts::new())
+            .contains("Recalled from earlier:\n\n```text\nfirst")
     );
 }
 
