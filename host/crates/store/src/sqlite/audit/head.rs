@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::{key::AuditKey, link::ChainLink, problem::AuditProblem, remark::ChainStart, row};
-use crate::{error::StoreError, private_files};
+use super::{key::AuditKey, link::ChainLink, remark::ChainStart, row};
+use crate::{audit::AuditProblem, error::StoreError, sqlite::private_files};
 
 /// The head, within the folder.
 const FILE: &str = "audit.head";
@@ -81,7 +81,7 @@ impl AuditHead {
         Some(Self { last: last.parse().ok()? })
     }
 
-    /// Every head has the same length, as [`private::overwrite_fixed_size`] requires.
+    /// Every head has the same length, as [`private_files::overwrite_fixed_size`] requires.
     fn render_sealed(self, key: &AuditKey) -> String {
         let ChainLink { seq, hash } = self.last;
         let text = format!("{TITLE}\nlast {seq:020}:{hash}\n");

@@ -9,7 +9,7 @@ use std::{fs::File, io::Read, path::Path};
 use blake3::{Hash, Hasher, KEY_LEN};
 
 use super::link::ChainLink;
-use crate::{error::StoreError, private_files};
+use crate::{error::StoreError, sqlite::private_files};
 
 /// The key, within the folder.
 pub(super) const FILE: &str = "audit.key";

@@ -6,10 +6,10 @@ use rusqlite::Connection;
 use super::{
     key::AuditKey,
     link::ChainLink,
-    problem::{AuditProblem, AuditProblemList},
     remark::{AuditRemark, ChainStart},
     row::{AuditRow, COLUMNS},
 };
+use crate::audit::problem::{AuditProblem, AuditProblemList};
 
 /// The problem of a record whose hash does not fit.
 const HASH_MISMATCH: &str = "changed or out of place";

@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     fs, io,
-    path::{Path, PathBuf},
+    path::Path,
     thread,
     time::{Duration, Instant},
 };
@@ -13,7 +13,8 @@ use rusqlite::{
 };
 use sallyport_contract::PluginName;
 
-use crate::{audit, error::StoreError, memories, migration, private_files};
+use super::{audit, memories, migration, private_files, transaction_error};
+use crate::error::StoreError;
 
 /// The database, within the folder.
 pub(crate) const FILE: &str = "store.sqlite3";
@@ -60,7 +61,7 @@ fn open_once(folder: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::DatabaseMissing { path });
     }
     private_files::ensure_private_file(&path)?;
-    let failed = |error| StoreError::from_sql(path.clone(), &error);
+    let failed = |error| transaction_error::from_sql(path.clone(), &error);
     let mut connection = connect_database(&path).map_err(failed)?;
     let found = migration::read_schema_version(&connection).map_err(failed)?;
     if !(0..=migration::NEWEST).contains(&found) {
@@ -150,11 +151,6 @@ fn configure_connection(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
-}
-
-/// Converts a database error, for use with `map_err`.
-pub(crate) fn map_database_error(folder: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
-    move |error| StoreError::from_sql(PathBuf::from(folder).join(FILE), &error)
 }
 
 /// Takes the write lock and begins a transaction.

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 
 use super::link::ChainLink;
 
-/// The columns that [`AuditRow::read`] expects.
+/// The columns that [`AuditRow::from_row`] expects.
 pub(super) const COLUMNS: &str = "seq, text, hash";
 
 /// A row. A column of the wrong type reads as empty, which no hash fits.
