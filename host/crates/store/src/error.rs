@@ -2,8 +2,6 @@
 
 use std::{io, path::PathBuf};
 
-use rusqlite::ErrorCode;
-
 /// Why the store cannot be used, or why one operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -156,6 +154,20 @@ pub enum StoreError {
     },
 }
 
+/// # Errors
+///
+/// The text is longer than `bytes_max`.
+pub(crate) fn check_length(
+    what: &'static str,
+    text: &str,
+    bytes_max: usize,
+) -> Result<(), StoreError> {
+    match text.len() {
+        bytes if bytes > bytes_max => Err(StoreError::TooLong { what, bytes, bytes_max }),
+        _ => Ok(()),
+    }
+}
+
 impl StoreError {
     /// Returns what the user can do about the error.
     pub fn hint(&self) -> Option<String> {
@@ -190,26 +202,6 @@ impl StoreError {
             Self::InvalidHead { .. } => {
                 Some("write it as NUMBER:HASH, as a check printed it".into())
             }
-        }
-    }
-
-    /// Classifies a database error, so that users see the cause instead of a code.
-    pub(crate) fn from_sql(path: PathBuf, error: &rusqlite::Error) -> Self {
-        let message = error.to_string();
-        // The value is not one that this program writes.
-        if let rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::InvalidColumnType(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..) = error
-        {
-            return Self::Damaged { path, message };
-        }
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
-            Some(ErrorCode::DiskFull) => Self::Full { path },
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Self::Damaged { path, message }
-            }
-            _ => Self::Database { path, message },
         }
     }
 }
