@@ -9,7 +9,6 @@
 use std::{
     collections::VecDeque,
     future::Future,
-    path::Path,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
     thread::{self, JoinHandle},
     time::Duration,
@@ -17,7 +16,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{problem::AuditProblem, record::AuditRecord, writer::AuditWriter};
+use super::{AuditWriter, problem::AuditProblem, record::AuditRecord, writer::AuditWriterThread};
 use crate::error::StoreError;
 
 /// Most items in the queue. Thousands of calls can end while the disk is busy for a second; a
@@ -120,12 +119,11 @@ impl AuditError {
 
 impl AuditLog {
     /// Starts the thread, which opens the database immediately.
-    pub(crate) fn start(folder: &Path) -> Self {
+    pub fn start(writer: Box<dyn AuditWriter>) -> Self {
         let shared = Arc::new(SharedWriteQueue::default());
-        let (writer_shared, folder) = (Arc::clone(&shared), folder.to_owned());
-        let writer = thread::Builder::new()
-            .name("audit".to_owned())
-            .spawn(move || AuditWriter::new(writer_shared, folder).run());
+        let thread =
+            AuditWriterThread { shared: Arc::clone(&shared), writer, unsynced_since: None };
+        let writer = thread::Builder::new().name("audit".to_owned()).spawn(move || thread.run());
         if writer.is_err() {
             shared.close_queue();
         }

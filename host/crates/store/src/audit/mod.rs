@@ -20,88 +20,82 @@
 //!
 //! **What a crash may leave.** The head only names records that are on the disk. So a killed
 //! process, a full disk or a power failure never leaves a log that ends before its head (see
-//! `head.rs`), and no problem is reported.
+//! `sqlite/audit/head.rs`), and no problem is reported.
 //!
 //! A log that does not end as it should is continued after a record of the damage. Every later
 //! check reports the damage at that place, even after the place itself has been pruned.
 //!
-//! Suggested reading order: [`record`], `link.rs`, `head.rs`, `chain.rs`, [`log`], `writer.rs`,
-//! [`verify`].
+//! Suggested reading order: [`record`], [`log`], `writer.rs`, then in `sqlite/audit/`: `link.rs`,
+//! `head.rs`, `chain.rs`, `verify.rs`.
 
 pub mod effect;
 pub mod filter;
 pub mod log;
 pub mod problem;
-pub mod read;
 pub mod record;
-pub mod verify;
 
-mod chain;
-mod head;
-mod key;
-mod link;
-mod prune;
-mod remark;
-mod row;
 mod size_limits;
-mod walk;
 mod writer;
 
-use std::path::Path;
+use sallyport_contract::async_trait;
+use serde::Serialize;
 
-use crate::{database, error::StoreError, store::HostStore};
+use crate::error::StoreError;
 
 pub use effect::AuditEffect;
 pub use filter::AuditFilter;
 pub use log::{AuditError, AuditLog};
 pub use problem::AuditProblem;
-pub use read::{AuditEntry, AuditEntryReader};
 pub use record::{ArgumentsHash, AuditKind, AuditRecord, HostUser, RecordVersion};
-pub use verify::AuditVerification;
 
-/// The table of the log.
-pub(crate) const TABLE: &str = "
-    CREATE TABLE audit (
-        seq INTEGER PRIMARY KEY,
-        text TEXT NOT NULL,
-        hash BLOB NOT NULL
-    ) STRICT;
-";
-
-/// Whether a log was ever begun in a folder. The key is created after the database, and outlives
-/// it.
-pub(crate) fn has_existing_log(folder: &Path) -> bool {
-    folder.join(key::FILE).is_file()
+/// A record as it is stored in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Its number.
+    pub seq: u64,
+    /// Its hash, in hexadecimal. Only `verify` checks it.
+    pub hash: String,
+    /// The record as one line of JSON. After tampering it may contain anything.
+    pub text: String,
+    /// The parsed record; `None` if the line is not a record, or is of an unknown version. Such an
+    /// entry passes every filter, because breaking a record must not hide it.
+    pub record: Option<AuditRecord>,
 }
 
-/// The audit as its readers see it.
-#[derive(Debug, Clone, Copy)]
-pub struct AuditStore<'s> {
-    store: &'s HostStore,
+/// The result of checking the whole log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AuditVerification {
+    /// How many records the log contains.
+    pub records: u64,
+    /// How many records were removed from the start of the log by pruning.
+    pub pruned: u64,
+    /// The last record, written `NUMBER:HASH`. Kept elsewhere and passed to a later check, it
+    /// detects any change up to this record, even one made with the key.
+    pub head: String,
+    /// The problems, in the order of the log. Empty if the log is intact.
+    pub problems: Vec<AuditProblem>,
 }
 
-impl<'s> AuditStore<'s> {
-    pub(crate) fn new(store: &'s HostStore) -> Self {
-        Self { store }
+impl AuditVerification {
+    /// Whether the log is intact.
+    pub fn is_intact(&self) -> bool {
+        self.problems.is_empty()
     }
+}
 
-    /// Returns the records that pass a filter. Pages are read on demand, so records that are
-    /// written meanwhile may be included.
-    pub fn read_records(self, filter: AuditFilter) -> AuditEntryReader<'s> {
-        AuditEntryReader::new(self.store, filter)
-    }
+/// The audit as its readers see it. Every method fails if the database cannot be used.
+#[async_trait]
+pub trait AuditStore: Send + Sync {
+    /// Returns the records that pass a filter. Records that are written meanwhile may be included.
+    async fn read_records(&self, filter: AuditFilter) -> Result<Vec<AuditEntry>, StoreError>;
 
-    /// Checks the whole log, and that it still contains the head of an earlier check.
+    /// Checks the whole log, and that it still contains the head of an earlier check. Damage to the
+    /// log is not an error; it is reported in the result.
     ///
     /// # Errors
     ///
-    /// The database, the key or the head cannot be read, or the text is not a head. Damage to the
-    /// log is not an error; it is reported in the result.
-    pub fn verify(self, expected_head: Option<&str>) -> Result<AuditVerification, StoreError> {
-        self.store.with_connection(|connection| {
-            verify::verify_log(connection, self.store.folder(), expected_head)
-        })
-    }
+    /// The key or the head cannot be read, or the text is not a head.
+    async fn verify(&self, expected_head: Option<&str>) -> Result<AuditVerification, StoreError>;
 
     /// Removes the records before a time, in milliseconds since 1970, and returns their number.
     ///
@@ -109,15 +103,32 @@ impl<'s> AuditStore<'s> {
     ///
     /// # Errors
     ///
-    /// The database, the key or the head cannot be read or written. Part of a long log may have
-    /// been removed by then.
-    pub fn prune(self, before_ms: u64) -> Result<u64, StoreError> {
-        self.store.with_connection(|connection| {
-            let removed = prune::prune_records(connection, self.store.folder(), before_ms)?;
-            if removed > 0 {
-                database::truncate_wal(connection);
-            }
-            Ok(removed)
-        })
-    }
+    /// The key or the head cannot be read or written. Part of a long log may have been removed by
+    /// then.
+    async fn prune(&self, before_ms: u64) -> Result<u64, StoreError>;
+
+    /// Returns what writes to the log, for the thread of one [`AuditLog`].
+    fn writer(&self) -> Box<dyn AuditWriter>;
+}
+
+/// Writes to the log. It blocks, because it has a thread of its own, and it opens the database
+/// again after a failure.
+pub trait AuditWriter: Send {
+    /// Adds records to the log, all or none, and returns the problems found in it before. Without
+    /// records, it only opens the log. If `is_durable`, the records and all earlier ones are on the
+    /// disk when it returns.
+    ///
+    /// # Errors
+    ///
+    /// Either nothing was added, or it is unknown whether anything was.
+    fn append(&mut self, lines: &[&str], is_durable: bool)
+    -> Result<Vec<AuditProblem>, StoreError>;
+
+    /// Waits until every record of the log is on the disk and the log is known to go that far, and
+    /// returns the problems found. Follows each durable [`append`](Self::append).
+    ///
+    /// # Errors
+    ///
+    /// It is unknown what is on the disk.
+    fn sync(&mut self) -> Result<Vec<AuditProblem>, StoreError>;
 }

@@ -19,7 +19,7 @@ pub struct AuditProblem {
 
 /// A bounded list of problems, in the order of the log.
 #[derive(Debug, Default)]
-pub(super) struct AuditProblemList {
+pub(crate) struct AuditProblemList {
     list: Vec<AuditProblem>,
     further: u64,
     further_seq: u64,
@@ -33,7 +33,7 @@ impl fmt::Display for AuditProblem {
 
 impl AuditProblem {
     /// Makes one problem for a run of neighbouring records.
-    pub(super) fn from_range(from: u64, to: u64, what: &str) -> Self {
+    pub(crate) fn from_range(from: u64, to: u64, what: &str) -> Self {
         let what = if from == to { what.to_owned() } else { format!("{what}, up to record {to}") };
         Self { seq: from, what }
     }
@@ -41,7 +41,7 @@ impl AuditProblem {
 
 impl AuditProblemList {
     /// Adds a problem, or only counts it when the list is full.
-    pub(super) fn push(&mut self, problem: AuditProblem) {
+    pub(crate) fn push(&mut self, problem: AuditProblem) {
         if self.list.len() < PROBLEMS_MAX {
             self.list.push(problem);
         } else {
@@ -51,12 +51,12 @@ impl AuditProblemList {
     }
 
     /// Adds a problem from its parts.
-    pub(super) fn push_new(&mut self, seq: u64, what: impl Into<String>) {
+    pub(crate) fn push_new(&mut self, seq: u64, what: impl Into<String>) {
         self.push(AuditProblem { seq, what: what.into() });
     }
 
     /// Returns the list. If problems were only counted, the last entry states how many.
-    pub(super) fn into_list(mut self) -> Vec<AuditProblem> {
+    pub(crate) fn into_list(mut self) -> Vec<AuditProblem> {
         if self.further > 0 {
             let what = format!("the last of {} further problems", self.further);
             self.list.push(AuditProblem { seq: self.further_seq, what });

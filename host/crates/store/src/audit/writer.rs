@@ -5,21 +5,15 @@
 //! about a second later.
 
 use std::{
-    path::PathBuf,
     sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 
-use rusqlite::Connection;
-
 use super::{
-    chain,
+    AuditWriter,
     log::{SharedWriteQueue, WriteQueueItem},
 };
-use crate::{
-    database::{self, Durability},
-    error::StoreError,
-};
+use crate::error::StoreError;
 
 /// How long records are gathered before they are written, unless a caller waits. A killed process
 /// loses them, so this is only long enough to make commits cheap compared to calls.
@@ -30,74 +24,47 @@ const GATHER_MS: u64 = 2;
 const SYNC_DELAY_MS: u64 = 1000;
 
 /// The thread's end of the queue.
-pub(super) struct AuditWriter {
-    shared: Arc<SharedWriteQueue>,
-    folder: PathBuf,
-    /// Reopened after a failure: the folder may have been mounted again.
-    connection: Option<Connection>,
-    /// Since when the log contains records that the head does not name.
-    unsynced_since: Option<Instant>,
+pub(super) struct AuditWriterThread {
+    pub(super) shared: Arc<SharedWriteQueue>,
+    pub(super) writer: Box<dyn AuditWriter>,
+    /// Since when the log contains records that may not be on the disk.
+    pub(super) unsynced_since: Option<Instant>,
 }
 
 /// Items that are written together.
 struct WriteBatch {
     items: Vec<WriteQueueItem>,
-    durability: Durability,
+    is_durable: bool,
 }
 
-impl AuditWriter {
-    pub(super) fn new(shared: Arc<SharedWriteQueue>, folder: PathBuf) -> Self {
-        Self { shared, folder, connection: None, unsynced_since: None }
-    }
-
+impl AuditWriterThread {
     /// Writes until the log is dropped.
     pub(super) fn run(mut self) {
         // An empty group comes first, so that the database is open before the first record.
-        let mut next = Some(WriteBatch { items: Vec::new(), durability: Durability::Deferred });
+        let mut next = Some(WriteBatch { items: Vec::new(), is_durable: false });
         while let Some(mut group) = next {
             match self.write_batch(&mut group) {
                 Ok(()) => self.shared.report_success(group.items),
-                Err(error) => {
-                    self.connection = None;
-                    self.shared.report_failure(group.items, error);
-                }
+                Err(error) => self.shared.report_failure(group.items, error),
             }
             next = self.next_batch();
         }
     }
 
     fn write_batch(&mut self, group: &mut WriteBatch) -> Result<(), StoreError> {
-        let folder = &self.folder;
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => database::open_database(folder)?,
-        };
-        let connection = self.connection.insert(connection);
-        let lines: Vec<&String> =
-            group.items.iter().filter_map(|item| item.line.as_ref()).collect();
-        if lines.is_empty() && group.durability == Durability::Durable {
-            self.shared.add_warnings(chain::sync_and_advance_head(connection, folder)?);
-            self.unsynced_since = None;
-            return Ok(());
+        let lines: Vec<&str> = group.items.iter().filter_map(|item| item.line.as_deref()).collect();
+        if !lines.is_empty() || !group.is_durable {
+            self.shared.add_warnings(self.writer.append(&lines, group.is_durable)?);
+            self.shared.mark_written(lines.len() as u64);
         }
-        let append_result =
-            chain::append_records(connection, folder, group.durability, |appender| {
-                lines.iter().try_for_each(|line| appender.push_record(line))
-            })?;
-        self.shared.add_warnings(append_result.problems);
-        self.shared.mark_written(lines.len() as u64);
-        let has_lines = !lines.is_empty();
-        // If a later step fails, these lines must not be written twice.
-        group.items.iter_mut().for_each(|item| item.line = None);
-        match group.durability {
-            Durability::Durable => {
-                chain::advance_head(connection, folder, append_result.end)?;
-                self.unsynced_since = None;
-            }
-            Durability::Deferred if has_lines => {
-                self.unsynced_since.get_or_insert_with(Instant::now);
-            }
-            Durability::Deferred => {}
+        if !lines.is_empty() {
+            self.unsynced_since.get_or_insert_with(Instant::now);
+            // If a later step fails, these lines must not be written twice.
+            group.items.iter_mut().for_each(|item| item.line = None);
+        }
+        if group.is_durable {
+            self.shared.add_warnings(self.writer.sync()?);
+            self.unsynced_since = None;
         }
         Ok(())
     }
@@ -133,9 +100,7 @@ impl AuditWriter {
         let items = state.take_queue();
         let is_awaited = items.iter().any(|item| item.on_durable.is_some());
         let is_late = self.unsynced_since.map(time_until_sync) == Some(Duration::ZERO);
-        let is_durable = is_awaited || is_late;
-        let durability = if is_durable { Durability::Durable } else { Durability::Deferred };
-        Some(WriteBatch { items, durability })
+        Some(WriteBatch { items, is_durable: is_awaited || is_late })
     }
 }
 
@@ -143,7 +108,7 @@ fn time_until_sync(since: Instant) -> Duration {
     Duration::from_millis(SYNC_DELAY_MS).saturating_sub(since.elapsed())
 }
 
-impl Drop for AuditWriter {
+impl Drop for AuditWriterThread {
     fn drop(&mut self) {
         self.shared.close_queue();
     }

@@ -3,16 +3,19 @@
 //! A remark is stored in an ordinary record, under a key that no other record has, so it is
 //! protected like every other record.
 
-use std::time::SystemTime;
-
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::{
     link::ChainLink,
-    problem::AuditProblem,
-    record::{self, AuditKind, AuditRecord, HostUser},
     row::{AuditRow, COLUMNS},
+};
+use crate::{
+    audit::{
+        AuditProblem,
+        record::{self, AuditKind, AuditRecord, HostUser},
+    },
+    sqlite,
 };
 
 /// The key of a remark in its record. It occurs nowhere else: inside a text, its quotes would be
@@ -73,7 +76,8 @@ impl AuditRemark {
             Self::Broken { .. } => AuditKind::Trouble,
             Self::Pruned { .. } => AuditKind::Checkpoint,
         };
-        let mut record = AuditRecord::new(kind, current_time_ms(), HostUser::from_process(""));
+        let mut record =
+            AuditRecord::new(kind, sqlite::current_time_ms(), HostUser::from_process(""));
         record.message = Some(self.display_text());
         record::render_line(&RemarkRecord { record, log: self })
     }
@@ -113,9 +117,4 @@ impl ChainStart {
         }
         Ok(Self::GENESIS)
     }
-}
-
-fn current_time_ms() -> u64 {
-    let elapsed = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }

@@ -15,9 +15,9 @@ use super::{
     row::{self, AuditRow, COLUMNS},
     walk::ChainWalk,
 };
-use crate::{
+use crate::sqlite::{
     database::{self, Durability},
-    error::StoreError,
+    transaction_error::TransactionError,
 };
 
 /// Most records that are removed in one commit. They are checked under the write lock, which blocks
@@ -47,9 +47,9 @@ pub(super) fn prune_records(
     connection: &Connection,
     folder: &Path,
     before_ms: u64,
-) -> Result<u64, StoreError> {
+) -> Result<u64, TransactionError> {
     // The records of removals that this run adds stay, however late `before_ms` is.
-    let end = row::read_last_link(connection).map_err(database::map_database_error(folder))?.seq;
+    let end = row::read_last_link(connection)?.seq;
     let mut removed = 0;
     loop {
         let records = prune_step(connection, folder, PruneRange { before_ms, end })?;
@@ -60,21 +60,24 @@ pub(super) fn prune_records(
     }
 }
 
-fn prune_step(connection: &Connection, folder: &Path, old: PruneRange) -> Result<u64, StoreError> {
-    let failed = database::map_database_error(folder);
+fn prune_step(
+    connection: &Connection,
+    folder: &Path,
+    old: PruneRange,
+) -> Result<u64, TransactionError> {
     let mut removed = 0;
     let append_result =
         chain::append_records(connection, folder, Durability::Durable, |appender| {
-            let last = old.last_removable_seq(appender.connection()).map_err(failed)?;
+            let last = old.last_removable_seq(appender.connection())?;
             let Some(last) = last else { return Ok(()) };
-            let (records, remark) = remove_records(appender, last).map_err(failed)?;
+            let (records, remark) = remove_records(appender, last)?;
             removed = records;
             appender.push_record(&remark.render_line())
         })?;
     if removed > 0 {
         chain::advance_head(connection, folder, append_result.end)?;
     }
-    database::set_durability(connection, Durability::Deferred).map_err(failed)?;
+    database::set_durability(connection, Durability::Deferred)?;
     Ok(removed)
 }
 

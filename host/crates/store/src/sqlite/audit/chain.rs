@@ -15,13 +15,16 @@ use super::{
     head::{AuditHead, HeadFileContent},
     key::AuditKey,
     link::ChainLink,
-    problem::AuditProblem,
     remark::{AuditRemark, ChainStart},
     row::{self, AuditRow},
 };
 use crate::{
-    database::{self, Durability},
+    audit::AuditProblem,
     error::StoreError,
+    sqlite::{
+        database::{self, Durability},
+        transaction_error::TransactionError,
+    },
 };
 
 /// How often the writer inspects a log again, after mending it, before it gives up. Two processes
@@ -48,8 +51,8 @@ pub(super) fn append_records(
     connection: &Connection,
     folder: &Path,
     durability: Durability,
-    add: impl FnOnce(&mut ChainAppender<'_>) -> Result<(), StoreError>,
-) -> Result<AppendResult, StoreError> {
+    add: impl FnOnce(&mut ChainAppender<'_>) -> Result<(), TransactionError>,
+) -> Result<AppendResult, TransactionError> {
     let (mut appender, problems) = open_intact_appender(connection, folder, durability)?;
     add(&mut appender)?;
     let end = appender.finish_append()?;
@@ -68,8 +71,8 @@ pub(super) fn advance_head(
     connection: &Connection,
     folder: &Path,
     last: ChainLink,
-) -> Result<(), StoreError> {
-    let _locked = begin_transaction(connection, folder)?;
+) -> Result<(), TransactionError> {
+    let _locked = database::begin_transaction(connection)?;
     // A missing key, or a foreign file instead of the head, is reported by the next check of the
     // log.
     let Some(key) = AuditKey::load(folder)? else { return Ok(()) };
@@ -77,7 +80,7 @@ pub(super) fn advance_head(
         HeadFileContent::Head(head) if head.last.seq >= last.seq => Ok(()),
         HeadFileContent::Foreign => Ok(()),
         HeadFileContent::Head(_) | HeadFileContent::Nothing => {
-            AuditHead { last }.write_file(folder, &key)
+            Ok(AuditHead { last }.write_file(folder, &key)?)
         }
     }
 }
@@ -91,7 +94,7 @@ pub(super) fn advance_head(
 pub(super) fn sync_and_advance_head(
     connection: &Connection,
     folder: &Path,
-) -> Result<Vec<AuditProblem>, StoreError> {
+) -> Result<Vec<AuditProblem>, TransactionError> {
     let (appender, problems) = open_intact_appender(connection, folder, Durability::Durable)?;
     let end = appender.end;
     if appender.head.last_link() == end {
@@ -106,7 +109,7 @@ fn open_intact_appender<'c>(
     connection: &'c Connection,
     folder: &'c Path,
     mut durability: Durability,
-) -> Result<(ChainAppender<'c>, Vec<AuditProblem>), StoreError> {
+) -> Result<(ChainAppender<'c>, Vec<AuditProblem>), TransactionError> {
     let mut found = Vec::new();
     for _ in 0..=REPAIRS_MAX {
         let appender = ChainAppender::begin(connection, folder, durability)?;
@@ -122,7 +125,7 @@ fn open_intact_appender<'c>(
         appender.append_problem_record(&problems)?;
         found.extend(problems);
     }
-    Err(damaged_error(folder, "somebody changes it all the time".to_owned()))
+    Err(damaged_error(folder, "somebody changes it all the time".to_owned()).into())
 }
 
 /// Checks whether the log still contains the record that the head names, and loads the key.
@@ -133,14 +136,12 @@ fn open_intact_appender<'c>(
 pub(super) fn load_key_and_check_head(
     connection: &Connection,
     folder: &Path,
-) -> Result<(Option<AuditKey>, Option<AuditProblem>), StoreError> {
-    let failed = database::map_database_error(folder);
-    let transaction = begin_transaction(connection, folder)?;
+) -> Result<(Option<AuditKey>, Option<AuditProblem>), TransactionError> {
+    let transaction = database::begin_transaction(connection)?;
     let key = AuditKey::load(folder)?;
-    let end = row::read_last_link(&transaction).map_err(failed)?;
-    let problem = AuditHead::read_file(folder, key.as_ref())?
-        .compare_with_log(&transaction, end)
-        .map_err(failed)?;
+    let end = row::read_last_link(&transaction)?;
+    let problem =
+        AuditHead::read_file(folder, key.as_ref())?.compare_with_log(&transaction, end)?;
     Ok((key, problem))
 }
 
@@ -160,13 +161,11 @@ impl<'c> ChainAppender<'c> {
         connection: &'c Connection,
         folder: &'c Path,
         durability: Durability,
-    ) -> Result<Self, StoreError> {
-        database::set_durability(connection, durability)
-            .map_err(database::map_database_error(folder))?;
-        let transaction = begin_transaction(connection, folder)?;
+    ) -> Result<Self, TransactionError> {
+        database::set_durability(connection, durability)?;
+        let transaction = database::begin_transaction(connection)?;
         let key = AuditKey::load_or_create(folder)?;
-        let end =
-            row::read_last_link(&transaction).map_err(database::map_database_error(folder))?;
+        let end = row::read_last_link(&transaction)?;
         let mut head = AuditHead::read_file(folder, Some(&key))?;
         if head == HeadFileContent::Nothing && end == ChainLink::GENESIS {
             // Written before the first record, because a crash right after that record would
@@ -193,7 +192,7 @@ impl<'c> ChainAppender<'c> {
     /// # Errors
     ///
     /// The database refuses it.
-    pub(super) fn push_record(&mut self, line: &str) -> Result<(), StoreError> {
+    pub(super) fn push_record(&mut self, line: &str) -> Result<(), TransactionError> {
         // A log whose end was cut off continues after the cut, so that the gap stays visible.
         let seq = self.end.seq.max(self.head.last_link().seq).saturating_add(1);
         let number = i64::try_from(seq).map_err(|_| {
@@ -201,61 +200,48 @@ impl<'c> ChainAppender<'c> {
         })?;
         let link = self.key.link_record(&self.end.hash, seq, line.as_bytes());
         let sql = "INSERT INTO audit (seq, text, hash) VALUES (?1, ?2, ?3)";
-        self.transaction
-            .execute(sql, (number, line, link.hash.as_bytes()))
-            .map_err(database::map_database_error(self.folder))?;
+        self.transaction.execute(sql, (number, line, link.hash.as_bytes()))?;
         self.end = link;
         Ok(())
     }
 
     /// Checks the end of the log: whether the last record is intact, and whether it is the last
     /// one.
-    fn find_end_problems(&self) -> Result<Vec<AuditProblem>, StoreError> {
-        let failed = database::map_database_error(self.folder);
-        let head_problem =
-            self.head.compare_with_log(&self.transaction, self.end).map_err(failed)?;
-        let last = check_last_record(&self.transaction, &self.key).map_err(failed)?;
+    fn find_end_problems(&self) -> Result<Vec<AuditProblem>, TransactionError> {
+        let head_problem = self.head.compare_with_log(&self.transaction, self.end)?;
+        let last = check_last_record(&self.transaction, &self.key)?;
         Ok(head_problem.into_iter().chain(last).collect())
     }
 
-    fn append_problem_record(mut self, problems: &[AuditProblem]) -> Result<(), StoreError> {
+    fn append_problem_record(mut self, problems: &[AuditProblem]) -> Result<(), TransactionError> {
         self.push_record(&AuditRemark::Broken { problems: problems.to_vec() }.render_line())?;
         let (connection, folder) = (self.connection, self.folder);
         let last = self.commit()?;
-        let _locked = begin_transaction(connection, folder)?;
+        let _locked = database::begin_transaction(connection)?;
         // Overwrites any head: the record that was just written states what was wrong with it.
-        AuditHead { last }.write_file(folder, &AuditKey::load_or_create(folder)?)
+        Ok(AuditHead { last }.write_file(folder, &AuditKey::load_or_create(folder)?)?)
     }
 
-    fn finish_append(self) -> Result<ChainLink, StoreError> {
+    fn finish_append(self) -> Result<ChainLink, TransactionError> {
         if self.end == self.begin { Ok(self.end) } else { self.commit() }
     }
 
     /// Commits a write even though nothing was added, because only a commit makes the earlier ones
     /// durable.
-    fn commit_earlier_records(self) -> Result<ChainLink, StoreError> {
-        database::write_unchanged_value(&self.transaction)
-            .map_err(database::map_database_error(self.folder))?;
+    fn commit_earlier_records(self) -> Result<ChainLink, TransactionError> {
+        database::write_unchanged_value(&self.transaction)?;
         self.commit()
     }
 
-    fn commit(self) -> Result<ChainLink, StoreError> {
+    fn commit(self) -> Result<ChainLink, TransactionError> {
         let Self { folder, connection, transaction, end: written, .. } = self;
-        let failed = database::map_database_error(folder);
-        transaction.commit().map_err(failed)?;
-        let is_there =
-            written == ChainLink::GENESIS || contains_link(connection, written).map_err(failed)?;
-        is_there
-            .then_some(written)
-            .ok_or_else(|| damaged_error(folder, "what was written is not there".to_owned()))
+        transaction.commit()?;
+        let is_there = written == ChainLink::GENESIS || contains_link(connection, written)?;
+        if !is_there {
+            return Err(damaged_error(folder, "what was written is not there".to_owned()).into());
+        }
+        Ok(written)
     }
-}
-
-fn begin_transaction<'c>(
-    connection: &'c Connection,
-    folder: &Path,
-) -> Result<Transaction<'c>, StoreError> {
-    database::begin_transaction(connection).map_err(database::map_database_error(folder))
 }
 
 fn contains_link(connection: &Connection, link: ChainLink) -> rusqlite::Result<bool> {
@@ -288,7 +274,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::private_files;
+    use crate::sqlite::private_files;
 
     /// Makes the commit fail that it is part of.
     const NO_COMMIT: &str = "

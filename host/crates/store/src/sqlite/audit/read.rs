@@ -3,34 +3,19 @@
 
 use std::collections::VecDeque;
 
-use super::{
-    filter::AuditFilter,
-    record::AuditRecord,
-    row::{AuditRow, COLUMNS},
+use super::row::{AuditRow, COLUMNS};
+use crate::{
+    audit::{AuditEntry, AuditFilter},
+    error::StoreError,
+    sqlite::SqliteStore,
 };
-use crate::{database, error::StoreError, store::HostStore};
 
 /// Rows per page.
 const PAGE_ROWS: u32 = 256;
 
-/// A record as it is stored in the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditEntry {
-    /// Its number.
-    pub seq: u64,
-    /// Its hash, in hexadecimal. Only `verify` checks it.
-    pub hash: String,
-    /// The record as one line of JSON. After tampering it may contain anything.
-    pub text: String,
-    /// The parsed record; `None` if the line is not a record, or is of an unknown version. Such an
-    /// entry passes every filter, because breaking a record must not hide it.
-    pub record: Option<AuditRecord>,
-}
-
 /// The records that pass a filter.
-#[derive(Debug)]
-pub struct AuditEntryReader<'s> {
-    store: &'s HostStore,
+pub(crate) struct AuditEntryReader<'s> {
+    store: &'s SqliteStore,
     filter: AuditFilter,
     page: VecDeque<AuditRow>,
     /// The number at which the next page starts; `None` after the last page.
@@ -39,7 +24,7 @@ pub struct AuditEntryReader<'s> {
 }
 
 impl<'s> AuditEntryReader<'s> {
-    pub(super) fn new(store: &'s HostStore, filter: AuditFilter) -> Self {
+    pub(crate) fn new(store: &'s SqliteStore, filter: AuditFilter) -> Self {
         let next = Some(if filter.newest_first { i64::MAX } else { i64::MIN });
         let left = filter.limit.unwrap_or(usize::MAX);
         Self { store, filter, page: VecDeque::new(), next, left }
@@ -59,14 +44,13 @@ impl<'s> AuditEntryReader<'s> {
             "SELECT {COLUMNS} FROM audit WHERE seq {compare} ?1 ORDER BY seq {order} LIMIT ?2"
         );
         self.store.with_connection(|connection| {
-            let failed = database::map_database_error(self.store.folder());
-            let mut statement = connection.prepare(&sql).map_err(failed)?;
-            let mut rows = statement.query((from, PAGE_ROWS)).map_err(failed)?;
-            while let Some(row) = rows.next().map_err(failed)? {
-                let seq: i64 = row.get("seq").map_err(failed)?;
+            let mut statement = connection.prepare(&sql)?;
+            let mut rows = statement.query((from, PAGE_ROWS))?;
+            while let Some(row) = rows.next()? {
+                let seq: i64 = row.get("seq")?;
                 let step = if self.filter.newest_first { -1 } else { 1 };
                 self.next = seq.checked_add(step);
-                self.page.push_back(AuditRow::from_row(row).map_err(failed)?);
+                self.page.push_back(AuditRow::from_row(row)?);
             }
             Ok(())
         })

@@ -3,52 +3,31 @@
 use std::path::Path;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use serde::Serialize;
 
 use super::{
     chain,
     key::{self, AuditKey},
     link::ChainLink,
-    problem::{AuditProblem, AuditProblemList},
     remark::ChainStart,
     row,
     walk::ChainWalk,
 };
-use crate::{database, error::StoreError};
-
-/// The result of checking the whole log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AuditVerification {
-    /// How many records the log contains.
-    pub records: u64,
-    /// How many records were removed from the start of the log by pruning.
-    pub pruned: u64,
-    /// The last record, written `NUMBER:HASH`. Kept elsewhere and passed to a later check, it
-    /// detects any change up to this record, even one made with the key.
-    pub head: String,
-    /// The problems, in the order of the log. Empty if the log is intact.
-    pub problems: Vec<AuditProblem>,
-}
-
-impl AuditVerification {
-    /// Whether the log is intact.
-    pub fn is_intact(&self) -> bool {
-        self.problems.is_empty()
-    }
-}
+use crate::{
+    audit::{AuditVerification, problem::AuditProblemList},
+    sqlite::transaction_error::TransactionError,
+};
 
 /// Checks the whole log. Other processes may write meanwhile: only the comparison of the head with
 /// the log takes their lock, for a moment.
 ///
 /// # Errors
 ///
-/// The database, the key or the head cannot be read, or the expected head is not one.
+/// The database, the key or the head cannot be read.
 pub(super) fn verify_log(
     connection: &Connection,
     folder: &Path,
-    expected_head: Option<&str>,
-) -> Result<AuditVerification, StoreError> {
-    let expected = expected_head.map(ChainLink::parse_expected).transpose()?;
+    expected: Option<ChainLink>,
+) -> Result<AuditVerification, TransactionError> {
     let (key, head_problem) = chain::load_key_and_check_head(connection, folder)?;
     // A single transaction, because every query must see the same state of the log.
     let checked =
@@ -58,7 +37,7 @@ pub(super) fn verify_log(
                 None => verify_without_key(&moment, expected),
             }
         });
-    let mut verification = checked.map_err(database::map_database_error(folder))?;
+    let mut verification = checked?;
     verification.problems.extend(head_problem);
     verification.problems.sort_by_key(|problem| problem.seq);
     Ok(verification)
