@@ -72,7 +72,9 @@ impl AuditEffect {
             Effect::SecretUsed { name, to } => Self::SecretUsed { name, to },
             Effect::Asked { what, answer } => Self::Asked { what, answer },
             Effect::Used { capability, what } => Self::Used { capability, what },
-            Effect::Refused(denial) => Self::Refused { what: denial.what, why: denial.why },
+            Effect::Refused(denial) => {
+                Self::Refused { what: denial.subject.to_string(), why: denial.reason.to_string() }
+            }
         })
     }
 

@@ -19,6 +19,10 @@ pub struct AuditFilter {
     pub kind: Option<AuditKind>,
     /// The session.
     pub session: Option<String>,
+    /// The user on whose behalf a call ran, or for whom the host runs.
+    pub user: Option<String>,
+    /// Only denied calls, and calls that were refused something while they ran.
+    pub denied: bool,
     /// Not before this time, in milliseconds since 1970.
     pub since_ms: Option<u64>,
     /// Before this time, in milliseconds since 1970.
@@ -31,7 +35,7 @@ pub struct AuditFilter {
 
 impl AuditFilter {
     /// Returns whether a record meets the conditions.
-    pub(super) fn accepts_record(&self, record: &AuditRecord) -> bool {
+    pub(crate) fn accepts_record(&self, record: &AuditRecord) -> bool {
         fn field_matches<T: PartialEq>(wanted: Option<&T>, actual: Option<&T>) -> bool {
             wanted.is_none() || wanted == actual
         }
@@ -41,6 +45,8 @@ impl AuditFilter {
             && field_matches(self.decision.as_ref(), record.decision.as_ref())
             && field_matches(self.kind.as_ref(), Some(&record.kind))
             && field_matches(self.session.as_ref(), record.session.as_ref())
+            && self.user.as_ref().is_none_or(|user| record.is_about_user(user))
+            && (!self.denied || record.is_about_denial())
             && self.since_ms.is_none_or(|since| record.at_ms >= since)
             && self.until_ms.is_none_or(|until| record.at_ms < until)
     }

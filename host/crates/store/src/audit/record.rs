@@ -4,7 +4,9 @@
 //! are left out. Characters that a terminal would interpret or a reader could not see are escaped,
 //! so a record stays one record regardless of the foreign text in it.
 
-use sallyport_contract::{CallReport, Decision, Outcome, ToolCallContext, ToolId, text};
+use sallyport_contract::{
+    CallReport, Decision, Outcome, ToolCallContext, ToolId, UserAnswer, text,
+};
 use serde::{Deserialize, Serialize, Serializer, de};
 
 use super::{effect::AuditEffect, size_limits};
@@ -85,6 +87,9 @@ pub struct AuditRecord {
     /// The decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// The user's answer, if the decision is theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<UserAnswer>,
     /// The reason: the rule and its place, or the default and its reason, and the user's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grounds: Option<String>,
@@ -160,6 +165,7 @@ impl AuditRecord {
             tool: None,
             arguments: None,
             decision: None,
+            answer: None,
             grounds: None,
             effects: Vec::new(),
             sent_bytes: 0,
@@ -203,6 +209,20 @@ impl AuditRecord {
         }
     }
 
+    /// Whether a call ran on behalf of this user, or the host runs for this user.
+    pub fn is_about_user(&self, name: &str) -> bool {
+        self.user.as_deref() == Some(name) || self.who.name == name
+    }
+
+    /// Whether the record is about a denied call, or a call that was refused something while it
+    /// ran.
+    pub fn is_about_denial(&self) -> bool {
+        let is_refusal = |effect: &AuditEffect| matches!(effect, AuditEffect::Refused { .. });
+        self.decision == Some(Decision::Deny)
+            || self.outcome.as_deref() == Some("denied")
+            || self.effects.iter().any(is_refusal)
+    }
+
     /// Renders the record as the line that is stored, cut to its size limits.
     pub(crate) fn into_line(mut self) -> String {
         size_limits::limit_record_size(&mut self);
@@ -211,7 +231,7 @@ impl AuditRecord {
 }
 
 /// Renders a value as one line of JSON without hidden characters or terminal control codes.
-pub(super) fn render_line(value: &impl Serialize) -> String {
+pub(crate) fn render_line(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).expect("records hold texts and whole numbers only");
     text::escape_json(&json)
 }
@@ -222,7 +242,7 @@ fn outcome_message(outcome: &Outcome) -> Option<String> {
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {
             Some(failure.message.clone())
         }
-        Outcome::Denied(denial) => Some(format!("{}: {}", denial.what, denial.why)),
+        Outcome::Denied(denial) => Some(denial.to_string()),
         Outcome::TimedOut { limit } => Some(format!("stopped after {limit:?}, its time limit")),
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use sallyport_contract::{
-    CallFailure, CallReport, Decision, Denial, Effect, FailureKind, LogLevel, Outcome,
-    ToolCallContext, ToolOutput,
+    CallFailure, CallReport, Decision, Denial, Effect, FailureKind, FixRule, LogLevel, Outcome,
+    PolicyFix, ToolCallContext, ToolOutput,
 };
 
 use super::*;
@@ -122,12 +122,10 @@ fn effects() -> Vec<Effect> {
         Effect::Changed { path: text("/notes/a") },
         Effect::SecretUsed { name: text("spotify"), to: Some(text("https://b.example")) },
         Effect::Asked { what: text("PUT https://b.example/y"), answer: text("allowed once") },
-        Effect::Refused(Denial {
-            what: text("GET https://c.example/"),
-            why: text("no grant"),
-            fix: Some(text("/home/me/.config")),
-            nobody_to_ask: false,
-        }),
+        Effect::Refused(
+            Denial::new(text("GET https://c.example/"), text("no grant"))
+                .with_fix(Some(fix(&text("/home/me/.config")))),
+        ),
     ]
 }
 
@@ -172,12 +170,7 @@ fn of_a_call_all_is_kept_but_its_arguments() {
 
 #[test]
 fn every_end_of_a_call_is_told() {
-    let denial = Denial {
-        what: "mail may not".to_owned(),
-        why: "policy.toml:3".to_owned(),
-        fix: None,
-        nobody_to_ask: true,
-    };
+    let denial = Denial { nobody_to_ask: true, ..Denial::new("mail may not", "policy.toml:3") };
     let failure = CallFailure::new(FailureKind::Trapped, "broke").with_detail("/host/path");
     let rows = [
         (Outcome::Denied(denial), "denied", Some("mail may not: policy.toml:3")),
@@ -208,4 +201,10 @@ fn kinds_are_called_what_they_are_written_as() {
     ] {
         assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
     }
+}
+
+/// A fix with this policy text.
+fn fix(toml: &str) -> PolicyFix {
+    let rule = FixRule { tool: "*".to_owned(), net: None, page: None };
+    PolicyFix::from_rule("t".parse().unwrap(), rule, toml)
 }
