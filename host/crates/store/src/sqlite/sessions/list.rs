@@ -2,30 +2,20 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{
-    TransactionError,
-    session::{self, COLUMNS, SessionRow, StoredSession},
+use super::session::{self, COLUMNS, SessionRow};
+use crate::{
+    error::StoreError,
+    sessions::{SessionFilter, StoredSession},
+    sqlite::{database::to_sql_integer, transaction_error::TransactionError},
 };
-use crate::{database::to_sql_integer, error::StoreError};
 
 /// Most ids that are named when a prefix is ambiguous. More would not help the user to choose.
 const CANDIDATES_MAX: usize = 5;
 
-/// The conditions that a session must meet. A field that is `None` is not checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SessionFilter<'f> {
-    /// Started in this folder.
-    pub folder: Option<&'f str>,
-    /// Last used before this time, in milliseconds since 1970.
-    pub before_ms: Option<u64>,
-    /// At most this many sessions.
-    pub limit: Option<usize>,
-}
-
 /// Lists the sessions that meet the conditions, most recently used first.
 pub(super) fn list_sessions(
     connection: &Connection,
-    filter: &SessionFilter<'_>,
+    filter: &SessionFilter,
 ) -> rusqlite::Result<Vec<StoredSession>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM session

@@ -2,53 +2,16 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::session::check_length;
 use crate::{
-    database::{from_sql_integer, to_sql_integer},
-    error::StoreError,
-    text_index,
+    sessions::{SessionSearchMatch, SnippetPiece},
+    sqlite::{
+        database::{from_sql_integer, to_sql_integer},
+        text_index,
+    },
 };
-
-/// Longest query. Users type a few words; each costs a walk through the index.
-const QUERY_BYTES_MAX: usize = 1024;
 
 /// Words of context in a snippet: two lines of a terminal.
 const SNIPPET_WORDS: u32 = 24;
-
-/// A record that matches a query.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionSearchMatch {
-    /// The session's id.
-    pub session_id: String,
-    /// The session's title.
-    pub title: String,
-    /// The record's place in the session.
-    pub seq: u64,
-    /// The kind of the record, in one word.
-    pub kind: String,
-    /// The time of the record, in milliseconds since 1970.
-    pub at_ms: u64,
-    /// The part of the text with the most matches, in pieces.
-    pub snippet: Vec<SnippetPiece>,
-}
-
-/// A piece of a snippet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SnippetPiece {
-    /// The text of the piece, as it was written.
-    pub text: String,
-    /// Whether the piece matches the query, rather than being context.
-    pub found: bool,
-}
-
-/// Checks the length of a query.
-///
-/// # Errors
-///
-/// The query is too long.
-pub(super) fn check_query(query: &str) -> Result<(), StoreError> {
-    check_length("a query", query, QUERY_BYTES_MAX)
-}
 
 /// Finds the records that contain all words of a query, best first; of equal ones, newest first.
 pub(super) fn search_records(
