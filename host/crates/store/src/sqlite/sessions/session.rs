@@ -1,0 +1,114 @@
+//! The rows of sessions.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::{
+    error::StoreError,
+    sessions::{ID_BYTES_MAX, NewSession, StoredSession, StoredUsage, TITLE_CHARS_MAX},
+    sqlite::{
+        database::{from_sql_integer, to_sql_integer},
+        transaction_error::TransactionError,
+    },
+};
+
+/// The columns that [`SessionRow::from_row`] expects.
+pub(super) const COLUMNS: &str = "key, id, title, model, folder, created_ms, updated_ms, parent_id,
+    parent_records, records, turns, tokens, cost_micro_usd";
+
+/// A session with its key in the database.
+#[derive(Debug)]
+pub(super) struct SessionRow {
+    pub(super) key: i64,
+    pub(super) session: StoredSession,
+}
+
+impl SessionRow {
+    pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let session = StoredSession {
+            id: row.get("id")?,
+            title: row.get("title")?,
+            model: row.get("model")?,
+            folder: row.get("folder")?,
+            created_ms: from_sql_integer(row.get("created_ms")?),
+            updated_ms: from_sql_integer(row.get("updated_ms")?),
+            parent_id: row.get("parent_id")?,
+            parent_records: from_sql_integer(row.get("parent_records")?),
+            records: from_sql_integer(row.get("records")?),
+            used: read_usage(row)?,
+        };
+        Ok(Self { key: row.get("key")?, session })
+    }
+}
+
+/// Finds a session by its whole id.
+///
+/// # Errors
+///
+/// No session has this id.
+pub(super) fn find_session_row(
+    connection: &Connection,
+    id: &str,
+) -> Result<SessionRow, TransactionError> {
+    let sql = format!("SELECT {COLUMNS} FROM session WHERE id = ?1");
+    let row = connection.query_row(&sql, [id], SessionRow::from_row).optional()?;
+    Ok(row.ok_or_else(|| missing_session_error(id))?)
+}
+
+/// The error for an id that no session has.
+pub(super) fn missing_session_error(id: &str) -> StoreError {
+    StoreError::SessionNotFound { id: id.chars().take(ID_BYTES_MAX).collect() }
+}
+
+/// Inserts a session without records.
+///
+/// # Errors
+///
+/// The id exists already.
+pub(super) fn insert_session(
+    connection: &Connection,
+    session: &NewSession,
+) -> Result<(), TransactionError> {
+    let sql = "INSERT INTO session
+        (id, title, model, folder, created_ms, updated_ms, parent_records, records, turns, tokens)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?5, 0, 0, 0, 0)
+        ON CONFLICT (id) DO NOTHING";
+    let NewSession { id, title, model, folder, created_ms } = session;
+    let values = params![id, truncate_title(title), model, folder, to_sql_integer(*created_ms)];
+    match connection.execute(sql, values)? {
+        0 => Err(StoreError::SessionExists { id: id.clone() }.into()),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn read_usage(row: &Row<'_>) -> rusqlite::Result<StoredUsage> {
+    Ok(StoredUsage {
+        turns: from_sql_integer(row.get("turns")?),
+        tokens: from_sql_integer(row.get("tokens")?),
+        cost_micro_usd: row.get::<_, Option<i64>>("cost_micro_usd")?.map(from_sql_integer),
+    })
+}
+
+/// Sets the title or the model of a session.
+///
+/// # Errors
+///
+/// No session has this id.
+pub(super) fn set_column(
+    connection: &Connection,
+    id: &str,
+    column: &str,
+    value: &str,
+) -> Result<(), TransactionError> {
+    let key = find_session_row(connection, id)?.key;
+    let sql = format!("UPDATE session SET {column} = ?2 WHERE key = ?1");
+    connection.execute(&sql, params![key, value])?;
+    Ok(())
+}
+
+/// Cuts a title to its longest length, with an ellipsis at the end.
+pub(super) fn truncate_title(title: &str) -> String {
+    match title.char_indices().nth(TITLE_CHARS_MAX) {
+        None => title.to_owned(),
+        Some(_) => title.chars().take(TITLE_CHARS_MAX - 1).chain(['…']).collect(),
+    }
+}
