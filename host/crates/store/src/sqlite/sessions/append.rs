@@ -1,9 +1,13 @@
 //! Appending records: in one commit, and only after the records that the writer knows of.
 
-use rusqlite::{Connection, Statement, params};
+use rusqlite::{Connection, params};
 
-use super::{TransactionError, body, record::NewRecord, session};
-use crate::{database::to_sql_integer, error::StoreError};
+use super::{body, session};
+use crate::{
+    error::StoreError,
+    sessions::NewRecord,
+    sqlite::{database::to_sql_integer, transaction_error::TransactionError},
+};
 
 /// Most records of one session. A turn makes some tens, so this is enough for years. A process that
 /// continues a session keeps all of them in memory.
@@ -18,7 +22,7 @@ pub(super) fn append_records(
     connection: &Connection,
     id: &str,
     expected: u64,
-    records: &[NewRecord<'_>],
+    records: &[NewRecord],
 ) -> Result<u64, TransactionError> {
     let row = session::find_session_row(connection, id)?;
     let found = row.session.records;
@@ -48,33 +52,24 @@ fn insert_records(
     connection: &Connection,
     key: i64,
     first_seq: u64,
-    records: &[NewRecord<'_>],
+    records: &[NewRecord],
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(
         "INSERT INTO record (session, seq, at_ms, kind, body, turns, tokens, cost_micro_usd)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for (seq, record) in (first_seq..).zip(records) {
-        let body = body::find_or_insert_body(connection, record.body, record.search_text)?;
-        insert_record(&mut statement, (key, seq, body), record)?;
+        let body = body::find_or_insert_body(connection, &record.body, &record.search_text)?;
+        statement.execute(params![
+            key,
+            to_sql_integer(seq),
+            to_sql_integer(record.at_ms),
+            record.kind,
+            body,
+            to_sql_integer(record.used.turns),
+            to_sql_integer(record.used.tokens),
+            record.used.cost_micro_usd.map(to_sql_integer),
+        ])?;
     }
     Ok(())
-}
-
-fn insert_record(
-    statement: &mut Statement<'_>,
-    (session, seq, body): (i64, u64, i64),
-    record: &NewRecord<'_>,
-) -> rusqlite::Result<usize> {
-    let used = record.used;
-    statement.execute(params![
-        session,
-        to_sql_integer(seq),
-        to_sql_integer(record.at_ms),
-        record.kind,
-        body,
-        to_sql_integer(used.turns),
-        to_sql_integer(used.tokens),
-        used.cost_micro_usd.map(to_sql_integer),
-    ])
 }
