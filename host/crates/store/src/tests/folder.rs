@@ -8,7 +8,10 @@ use std::{
 };
 
 use super::*;
-use crate::{NewSession, SessionFilter, StoreError, database::LOG_BYTES_MAX, migration};
+use crate::{
+    NewSession, SessionFilter, StoreError,
+    sqlite::{database::LOG_BYTES_MAX, migration, transaction_error},
+};
 
 fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -102,7 +105,7 @@ fn a_key_or_head_that_is_not_private_ends_the_log() {
         chmod(&path, 0o644);
         let error = fixture.store.audit_log().flush(PATIENCE).unwrap_err();
         assert!(error.to_string().ends_with("is not private: others can use it"), "{error}");
-        assert!(fixture.store.audit().verify(None).is_err());
+        assert!(fixture.store.audit.verify(None).wait().is_err());
         chmod(&path, 0o600);
         let elsewhere = fixture.path().join("elsewhere");
         fs::rename(&path, &elsewhere).unwrap();
@@ -114,12 +117,12 @@ fn a_key_or_head_that_is_not_private_ends_the_log() {
 #[test]
 fn a_newer_database_is_not_touched() {
     let fixture = Fixture::with_records(3);
-    for form in ["9", "99", "-1"] {
+    for form in ["10", "99", "-1"] {
         fixture.sql(&format!("PRAGMA user_version = {form}"));
         let before = fs::read(fixture.path().join(FILE)).unwrap();
         let fresh = HostStore::open(fixture.path()).unwrap();
-        let error = fresh.audit().verify(None).unwrap_err();
-        let want = format!("has the form {form}, this program knows forms up to 8");
+        let error = fresh.audit.verify(None).wait().unwrap_err();
+        let want = format!("has the form {form}, this program knows forms up to 9");
         assert!(error.to_string().ends_with(&want), "{error}");
         assert!(matches!(error, StoreError::NewerSchema { .. }));
         drop(fresh);
@@ -175,23 +178,30 @@ fn steps_are_taken_from_every_form() {
     for form in 0..=migration::STEPS.len() {
         let fixture = of_form(form);
         let (store, opened_again) = (&fixture.store, HostStore::open(fixture.path()).unwrap());
-        assert_eq!(store.audit().verify(None).unwrap().records, form.min(1) as u64);
-        let new = NewSession { id: "s-1", title: "", model: "", folder: None, created_ms: 0 };
-        store.sessions().create(&new).unwrap();
+        assert_eq!(store.audit.verify(None).wait().unwrap().records, form.min(1) as u64);
+        let new = NewSession {
+            id: "s-1".to_owned(),
+            title: "".to_owned(),
+            model: "".to_owned(),
+            folder: None,
+            created_ms: 0,
+        };
+        store.sessions.create(new).wait().unwrap();
         let before = usize::from(form >= 3);
-        let sessions = opened_again.sessions().list(&SessionFilter::default()).unwrap();
+        let sessions = opened_again.sessions.list(SessionFilter::default().clone()).wait().unwrap();
         assert_eq!(sessions.len(), 1 + before);
-        assert_eq!(opened_again.sessions().search_records("needle", 9).unwrap().len(), before);
+        assert_eq!(opened_again.sessions.search_records("needle", 9).wait().unwrap().len(), before);
         if form >= 3 {
-            let records: Vec<_> = store.sessions().read_records("s-0").unwrap().collect();
-            assert_eq!(records[0].as_ref().unwrap().body, "a needle");
+            let session = store.sessions.get("s-0").wait().unwrap();
+            let records = store.sessions.read_page(&session, 0).wait().unwrap();
+            assert_eq!(records[0].body, "a needle");
         }
-        assert_eq!(store.state().list_owners().unwrap(), []);
-        assert_eq!(store.timers().next_due_ms(0).unwrap(), None);
-        assert!(store.notices().take_batch("me", "s-0", 0).unwrap().is_empty());
-        assert_eq!(store.presence().list_open(0).unwrap(), []);
-        assert_eq!(store.memories().list_newest("me", 9).unwrap(), []);
-        assert_eq!(store.approvals().forget_session("s-1").unwrap(), usize::from(form >= 2));
+        assert_eq!(store.state.list_owners().wait().unwrap(), []);
+        assert_eq!(store.timers.next_due_ms(0).wait().unwrap(), None);
+        assert!(store.notices.take_batch("me", "s-0", 0).wait().unwrap().is_empty());
+        assert_eq!(store.presence.list_open(0).wait().unwrap(), []);
+        assert_eq!(store.memories.list_newest("me", 9).wait().unwrap(), []);
+        assert_eq!(store.approvals.forget_session("s-1").wait().unwrap(), usize::from(form >= 2));
     }
 }
 
@@ -199,8 +209,8 @@ fn steps_are_taken_from_every_form() {
 fn a_failure_to_open_is_not_kept() {
     let fixture = Fixture::with_records(2);
     fixture.sql("PRAGMA user_version = 99");
-    assert!(fixture.store.audit().verify(None).is_err());
-    fixture.sql("PRAGMA user_version = 8");
+    assert!(fixture.store.audit.verify(None).wait().is_err());
+    fixture.sql("PRAGMA user_version = 9");
     assert!(fixture.verify().is_intact());
 }
 
@@ -224,7 +234,7 @@ fn many_can_open_a_new_store_at_once() {
                 });
             }
         });
-        let seen = HostStore::open(&folder).unwrap().audit().verify(None).unwrap();
+        let seen = HostStore::open(&folder).unwrap().audit.verify(None).wait().unwrap();
         assert_eq!((seen.records, seen.problems), (OPENERS as u64, vec![]));
     }
 }
@@ -233,9 +243,9 @@ fn many_can_open_a_new_store_at_once() {
 #[test]
 fn errors_of_the_database_are_sorted() {
     let fixture = Fixture::with_records(1);
-    let connection = crate::database::open_database(fixture.path()).unwrap();
+    let connection = crate::sqlite::database::open_database(fixture.path()).unwrap();
     connection.execute_batch("PRAGMA max_page_count = 1").unwrap();
-    let failed = crate::database::map_database_error(fixture.path());
+    let failed = |error| transaction_error::from_sql(fixture.path().join(FILE), &error);
     let full = connection.execute_batch("CREATE TABLE big AS SELECT zeroblob(1 << 20)");
     assert!(matches!(full.map_err(failed), Err(StoreError::Full { .. })));
     let holder = Connection::open(fixture.path().join(FILE)).unwrap();

@@ -2,13 +2,15 @@
 
 use rusqlite::{Connection, params};
 
-use super::{
-    TransactionError,
-    session::{self, NewSession, StoredSession, StoredUsage},
+use super::{kept_results, session};
+use crate::{
+    error::StoreError,
+    sessions::{NewSession, StoredSession, StoredUsage},
+    sqlite::{database::to_sql_integer, transaction_error::TransactionError},
 };
-use crate::{database::to_sql_integer, error::StoreError};
 
-/// Creates a session with the first `records` of another. The two share the bodies.
+/// Creates a session with the first `records` of another. The two share the bodies and
+/// the kept results.
 ///
 /// # Errors
 ///
@@ -21,18 +23,19 @@ pub(super) fn fork_session(
     at_ms: u64,
 ) -> Result<(), TransactionError> {
     let parent = session::find_session_row(connection, from)?;
-    let StoredSession { title, model, folder, records: found, .. } = &parent.session;
-    if records > *found {
-        let (id, found) = (from.to_owned(), *found);
+    let StoredSession { title, model, folder, records: found, .. } = parent.session;
+    if records > found {
+        let id = from.to_owned();
         return Err(StoreError::TooFewRecords { id, wanted: records, found }.into());
     }
-    let folder = folder.as_deref();
+    let id = id.to_owned();
     session::insert_session(
         connection,
         &NewSession { id, title, model, folder, created_ms: at_ms },
     )?;
     let key = connection.last_insert_rowid();
     copy_records(connection, parent.key, key, records)?;
+    kept_results::copy_results(connection, parent.key, key, records)?;
     let used = sum_usage(connection, key)?;
     let sql = "UPDATE session SET parent_id = ?2, parent_records = ?3, records = ?3,
         turns = ?4, tokens = ?5, cost_micro_usd = ?6 WHERE key = ?1";
@@ -60,6 +63,6 @@ fn copy_records(
 fn sum_usage(connection: &Connection, key: i64) -> rusqlite::Result<StoredUsage> {
     let sql = "SELECT turns, tokens, cost_micro_usd FROM record WHERE session = ?1";
     let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query_map([key], StoredUsage::from_row)?;
+    let mut rows = statement.query_map([key], session::read_usage)?;
     rows.try_fold(StoredUsage::default(), |sum, used| Ok(sum.saturating_add(used?)))
 }

@@ -5,10 +5,10 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{approvals, audit, memories, notices, presence, sessions, state, timers};
+use super::{approvals, audit, memories, notices, presence, sessions, state, timers};
 
 /// Every step, oldest first. A module that needs a table adds its own step.
-pub(crate) const STEPS: [&str; 8] = [
+pub(crate) const STEPS: [&str; 9] = [
     audit::TABLE,
     approvals::TABLE,
     sessions::TABLES,
@@ -17,6 +17,7 @@ pub(crate) const STEPS: [&str; 8] = [
     notices::TABLE,
     presence::TABLE,
     memories::TABLES,
+    sessions::KEPT_RESULTS_TABLE,
 ];
 
 /// The newest schema version.

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{TransactionError, body};
-use crate::{approvals, notices};
+use super::{body, kept_results};
+use crate::sqlite::{approvals, notices, transaction_error::TransactionError};
 
 /// Records that are removed in one commit, which blocks other writers for some tens of
 /// milliseconds.
@@ -23,14 +23,17 @@ pub(super) fn detach_session(connection: &Connection, key: i64) -> Result<(), Tr
     Ok(())
 }
 
-/// Removes the next few leftover records, with the bodies that no other record uses. Returns
+/// Removes the next few leftover records or kept results, with the bodies that nothing else uses. Returns
 /// whether there were any leftovers.
 pub(super) fn remove_some_leftovers(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT session FROM leftover ORDER BY session LIMIT 1";
     let Some(key) = connection.query_row(sql, (), |row| row.get::<_, i64>(0)).optional()? else {
         return Ok(false);
     };
-    let bodies = remove_first_records(connection, key)?;
+    let mut bodies = remove_first_records(connection, key)?;
+    if bodies.is_empty() {
+        bodies = kept_results::remove_first_results(connection, key)?;
+    }
     body::remove_unused_bodies(connection, &bodies)?;
     if bodies.is_empty() {
         connection.execute("DELETE FROM leftover WHERE session = ?1", [key])?;

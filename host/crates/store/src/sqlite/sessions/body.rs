@@ -3,7 +3,7 @@
 use blake3::OUT_LEN;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::text_index;
+use crate::sqlite::text_index;
 
 /// Stores a body unless it is stored already, and returns its key.
 pub(super) fn find_or_insert_body(
@@ -28,9 +28,11 @@ pub(super) fn find_or_insert_body(
     Ok(key)
 }
 
-/// Removes those of the given bodies that no record uses.
+/// Removes those of the given bodies that no record and no kept result uses.
 pub(super) fn remove_unused_bodies(connection: &Connection, keys: &[i64]) -> rusqlite::Result<()> {
-    let mut used = connection.prepare("SELECT 1 FROM record WHERE body = ?1")?;
+    let mut used = connection.prepare(
+        "SELECT 1 FROM record WHERE body = ?1 UNION ALL SELECT 1 FROM kept_result WHERE body = ?1",
+    )?;
     let mut forget = connection.prepare("DELETE FROM words WHERE rowid = ?1")?;
     let mut remove = connection.prepare("DELETE FROM body WHERE key = ?1")?;
     for key in keys {
