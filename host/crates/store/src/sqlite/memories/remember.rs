@@ -2,11 +2,14 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{StoredMemoryKind, forget};
+use super::forget;
 use crate::{
-    database::{from_sql_integer, to_sql_integer},
-    error::StoreError,
-    text_index,
+    error::{StoreError, check_length},
+    memories::{EmbeddingVector, NewMemory},
+    sqlite::{
+        database::{from_sql_integer, to_sql_integer},
+        text_index,
+    },
 };
 
 /// Longest text of a memory: a long turn. Embedding models read less.
@@ -22,48 +25,20 @@ const EMBEDDER_BYTES_MAX: usize = 256;
 /// take a tenth of a second.
 const MEMORIES_MAX: u64 = 20_000;
 
-/// A text to remember.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct NewMemory<'m> {
-    /// The user who owns the memory.
-    pub user: &'m str,
-    /// The text. Surrounding whitespace is removed.
-    pub text: &'m str,
-    /// The vector of the text.
-    pub vector: Option<EmbeddingVector<'m>>,
-    /// The session that it comes from.
-    pub session_id: &'m str,
-    /// The turn of that session.
-    pub turn: u64,
-    /// The kind of the memory.
-    pub kind: StoredMemoryKind,
-    /// The time of the text, in milliseconds since 1970.
-    pub at_ms: u64,
-}
-
-/// The vector that a model made of a text.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct EmbeddingVector<'v> {
-    /// The model.
-    pub embedder: &'v str,
-    /// The numbers. Only the direction of the vector counts, not its length.
-    pub values: &'v [f32],
-}
-
 /// A vector as it is stored: scaled to length one, so that no sum over it overflows.
 #[derive(Debug)]
-pub(super) struct StoredVector<'v> {
-    pub(super) embedder: &'v str,
+pub(super) struct StoredVector {
+    pub(super) embedder: String,
     pub(super) dimensions: Option<i64>,
     pub(super) bytes: Option<Vec<u8>>,
 }
 
-impl<'v> StoredVector<'v> {
+impl StoredVector {
     /// # Errors
     ///
     /// The vector is empty or zero, has too many numbers, or has one that is not finite; or the
     /// name of the model is too long.
-    pub(super) fn from_vector(vector: EmbeddingVector<'v>) -> Result<Self, StoreError> {
+    pub(super) fn from_vector(vector: &EmbeddingVector) -> Result<Self, StoreError> {
         let EmbeddingVector { embedder, values } = vector;
         check_length("the name of a model", embedder, EMBEDDER_BYTES_MAX)?;
         let length = values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
@@ -74,50 +49,37 @@ impl<'v> StoredVector<'v> {
         let scaled = |value: &f32| ((f64::from(*value) / length) as f32).to_ne_bytes();
         let bytes = values.iter().flat_map(scaled).collect();
         let dimensions = Some(to_sql_integer(values.len() as u64));
-        Ok(Self { embedder, dimensions, bytes: Some(bytes) })
+        Ok(Self { embedder: embedder.clone(), dimensions, bytes: Some(bytes) })
     }
 
     /// The entry for a text that the model cannot embed.
-    pub(super) fn unembeddable(embedder: &'v str) -> Self {
-        Self { embedder, dimensions: None, bytes: None }
+    pub(super) fn unembeddable(embedder: &str) -> Self {
+        Self { embedder: embedder.to_owned(), dimensions: None, bytes: None }
     }
 }
 
 /// # Errors
 ///
 /// The text is too long, or the vector is invalid.
-pub(super) fn check_memory<'m>(
-    memory: &NewMemory<'m>,
-) -> Result<Option<StoredVector<'m>>, StoreError> {
-    check_length("a memory", memory.text, TEXT_BYTES_MAX)?;
-    memory.vector.map(StoredVector::from_vector).transpose()
-}
-
-pub(super) fn check_length(
-    what: &'static str,
-    text: &str,
-    bytes_max: usize,
-) -> Result<(), StoreError> {
-    match text.len() {
-        bytes if bytes > bytes_max => Err(StoreError::TooLong { what, bytes, bytes_max }),
-        _ => Ok(()),
-    }
+pub(super) fn check_memory(memory: &NewMemory) -> Result<Option<StoredVector>, StoreError> {
+    check_length("a memory", &memory.text, TEXT_BYTES_MAX)?;
+    memory.vector.as_ref().map(StoredVector::from_vector).transpose()
 }
 
 pub(super) fn store_memory(
     connection: &Connection,
-    memory: &NewMemory<'_>,
-    vector: Option<&StoredVector<'_>>,
+    memory: &NewMemory,
+    vector: Option<&StoredVector>,
 ) -> rusqlite::Result<u64> {
-    let key = find_or_insert_text(connection, memory.user, memory.text.trim())?;
+    let key = find_or_insert_text(connection, &memory.user, memory.text.trim())?;
     if let Some(vector) = vector {
-        store_vector(connection, memory.user, from_sql_integer(key), vector)?;
+        store_vector(connection, &memory.user, from_sql_integer(key), vector)?;
     }
     let sql = "INSERT OR REPLACE INTO memory_source (memory, session_id, turn, kind, at_ms)
         VALUES (?1, ?2, ?3, ?4, ?5)";
     let (turn, at_ms) = (to_sql_integer(memory.turn), to_sql_integer(memory.at_ms));
     connection.execute(sql, params![key, memory.session_id, turn, memory.kind.as_str(), at_ms])?;
-    forget::forget_oldest_memories(connection, memory.user, MEMORIES_MAX)?;
+    forget::forget_oldest_memories(connection, &memory.user, MEMORIES_MAX)?;
     Ok(from_sql_integer(key))
 }
 
@@ -144,7 +106,7 @@ pub(super) fn store_vector(
     connection: &Connection,
     user: &str,
     id: u64,
-    vector: &StoredVector<'_>,
+    vector: &StoredVector,
 ) -> rusqlite::Result<bool> {
     let sql = "UPDATE memory SET embedder = ?3, dimensions = ?4, vector = ?5
         WHERE key = ?1 AND user = ?2";

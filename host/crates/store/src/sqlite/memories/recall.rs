@@ -2,81 +2,27 @@
 
 use rusqlite::{Connection, Row, ToSql, named_params, params};
 
-use super::{
-    StoredMemory,
-    remember::{EmbeddingVector, StoredVector, check_length},
-};
+use super::{read_memory, remember::StoredVector};
 use crate::{
-    database::{from_sql_integer, to_sql_integer},
     error::StoreError,
-    text_index,
+    memories::{MemoryCriterion, MemoryMatch, MemoryQuery, MemoryQueryResult, StoredMemory},
+    sqlite::{
+        database::{from_sql_integer, to_sql_integer},
+        text_index,
+    },
 };
-
-/// Longest query that a user types.
-const QUERY_BYTES_MAX: usize = 1024;
-
-/// The parameters of a recall.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MemoryQuery<'r> {
-    /// The user whose memories are searched.
-    pub user: &'r str,
-    /// The vector or the words to compare with.
-    pub criterion: MemoryCriterion<'r>,
-    /// At most this many.
-    pub limit: usize,
-    /// The turns that the model sees anyway, which are left out.
-    pub visible_turns: Option<VisibleTurns<'r>>,
-}
-
-/// What memories are compared with.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum MemoryCriterion<'b> {
-    /// The vector of a text.
-    Vector(EmbeddingVector<'b>),
-    /// The words of a text. Any of them matches; rare words weigh more.
-    Words(&'b str),
-}
-
-/// The part of a conversation that the model sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VisibleTurns<'s> {
-    /// The session.
-    pub session_id: &'s str,
-    /// The first turn that it sees.
-    pub from_turn: u64,
-}
-
-/// The result of a recall.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct MemoryQueryResult {
-    /// The memories, closest first.
-    pub matches: Vec<MemoryMatch>,
-    /// How many memories could not be compared, because they have no vector, or one of another
-    /// model or length.
-    pub not_compared: u64,
-}
-
-/// A memory that was recalled.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MemoryMatch {
-    /// The memory.
-    pub memory: StoredMemory,
-    /// How close the memory is, at most 1. For vectors, the cosine of their angle; for words, the
-    /// score relative to the best match.
-    pub similarity: f64,
-}
 
 /// The search key in the form that the database takes. Without any words, the search finds nothing.
-pub(super) enum MemorySearchKey<'k> {
-    Vector(StoredVector<'k>),
+pub(super) enum MemorySearchKey {
+    Vector(StoredVector),
     Words(Option<String>),
 }
 
-impl<'k> MemorySearchKey<'k> {
+impl MemorySearchKey {
     /// # Errors
     ///
     /// The vector is invalid.
-    pub(super) fn from_criterion(criterion: MemoryCriterion<'k>) -> Result<Self, StoreError> {
+    pub(super) fn from_criterion(criterion: &MemoryCriterion) -> Result<Self, StoreError> {
         match criterion {
             MemoryCriterion::Vector(vector) => StoredVector::from_vector(vector).map(Self::Vector),
             MemoryCriterion::Words(text) => Ok(Self::Words(text_index::match_any_query(text))),
@@ -86,13 +32,13 @@ impl<'k> MemorySearchKey<'k> {
 
 pub(super) fn recall_memories(
     connection: &Connection,
-    wanted: &MemoryQuery<'_>,
-    key: &MemorySearchKey<'_>,
+    wanted: &MemoryQuery,
+    key: &MemorySearchKey,
 ) -> rusqlite::Result<MemoryQueryResult> {
     match key {
         MemorySearchKey::Vector(vector) => Ok(MemoryQueryResult {
             matches: recall_by_vector(connection, wanted, vector)?,
-            not_compared: count_not_compared(connection, wanted.user, vector)?,
+            not_compared: count_not_compared(connection, &wanted.user, vector)?,
         }),
         MemorySearchKey::Words(None) => Ok(MemoryQueryResult::default()),
         MemorySearchKey::Words(Some(words)) => Ok(MemoryQueryResult {
@@ -127,8 +73,8 @@ fn select_memories_sql(best: &str, places: &str) -> String {
 
 fn recall_by_vector(
     connection: &Connection,
-    wanted: &MemoryQuery<'_>,
-    vector: &StoredVector<'_>,
+    wanted: &MemoryQuery,
+    vector: &StoredVector,
 ) -> rusqlite::Result<Vec<MemoryMatch>> {
     let best = format!(
         "SELECT key, vec_distance_cosine(vector, :vector) AS score FROM memory
@@ -141,22 +87,19 @@ fn recall_by_vector(
         [(":vector", bytes), (":embedder", embedder), (":dimensions", dimensions)];
     query_matches(connection, &select_memories_sql(&best, NOT_VISIBLE_SQL), wanted, &own, |row| {
         let distance: f64 = row.get("score")?;
-        Ok(MemoryMatch { memory: StoredMemory::from_row(row)?, similarity: 1.0 - distance })
+        Ok(MemoryMatch { memory: read_memory(row)?, similarity: 1.0 - distance })
     })
 }
 
 fn recall_by_words(
     connection: &Connection,
-    wanted: &MemoryQuery<'_>,
+    wanted: &MemoryQuery,
     words: &str,
 ) -> rusqlite::Result<Vec<MemoryMatch>> {
     let sql = select_memories_sql(&best_by_words_sql(NOT_VISIBLE_SQL), NOT_VISIBLE_SQL);
     let mut found = query_matches(connection, &sql, wanted, &[(":words", &words)], |row| {
         // A lower score is better, and all scores are negative.
-        Ok(MemoryMatch {
-            memory: StoredMemory::from_row(row)?,
-            similarity: -row.get::<_, f64>("score")?,
-        })
+        Ok(MemoryMatch { memory: read_memory(row)?, similarity: -row.get::<_, f64>("score")? })
     })?;
     let best = found.first().map_or(1.0, |found| found.similarity).max(f64::MIN_POSITIVE);
     found.iter_mut().for_each(|found| found.similarity /= best);
@@ -178,12 +121,12 @@ fn best_by_words_sql(places: &str) -> String {
 fn query_matches(
     connection: &Connection,
     sql: &str,
-    wanted: &MemoryQuery<'_>,
+    wanted: &MemoryQuery,
     own: &[(&str, &dyn ToSql)],
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<MemoryMatch>,
 ) -> rusqlite::Result<Vec<MemoryMatch>> {
-    let session = wanted.visible_turns.map(|visible_turns| visible_turns.session_id);
-    let turn = wanted.visible_turns.map(|visible_turns| to_sql_integer(visible_turns.from_turn));
+    let session = wanted.visible_turns.as_ref().map(|visible| &visible.session_id);
+    let turn = wanted.visible_turns.as_ref().map(|visible| to_sql_integer(visible.from_turn));
     let limit = to_sql_integer(wanted.limit as u64);
     let mut values: Vec<(&str, &dyn ToSql)> = own.to_vec();
     values.extend_from_slice(named_params! {
@@ -195,7 +138,7 @@ fn query_matches(
 fn count_not_compared(
     connection: &Connection,
     user: &str,
-    vector: &StoredVector<'_>,
+    vector: &StoredVector,
 ) -> rusqlite::Result<u64> {
     let sql = "SELECT count(*) FROM memory WHERE user = ?1
         AND (embedder IS NOT ?2 OR dimensions IS NOT ?3)";
@@ -214,7 +157,7 @@ pub(super) fn list_newest(
     let values = params![user, to_sql_integer(count_max as u64)];
     connection
         .prepare(&select_memories_sql(best, ALL_TURNS_SQL))?
-        .query_map(values, StoredMemory::from_row)?
+        .query_map(values, read_memory)?
         .collect()
 }
 
@@ -231,15 +174,8 @@ pub(super) fn list_without_vector(
     let values = params![user, embedder, dimensions, to_sql_integer(count_max as u64)];
     connection
         .prepare(&select_memories_sql(best, ALL_TURNS_SQL))?
-        .query_map(values, StoredMemory::from_row)?
+        .query_map(values, read_memory)?
         .collect()
-}
-
-/// # Errors
-///
-/// The query is too long.
-pub(super) fn check_query(query: &str) -> Result<(), StoreError> {
-    check_length("a query", query, QUERY_BYTES_MAX)
 }
 
 pub(super) fn search_memories(
@@ -252,5 +188,5 @@ pub(super) fn search_memories(
     let limit = to_sql_integer(count_max as u64);
     let values = named_params! { ":words": words, ":user": user, ":limit": limit };
     let sql = select_memories_sql(&best_by_words_sql(ALL_TURNS_SQL), ALL_TURNS_SQL);
-    connection.prepare(&sql)?.query_map(values, StoredMemory::from_row)?.collect()
+    connection.prepare(&sql)?.query_map(values, read_memory)?.collect()
 }

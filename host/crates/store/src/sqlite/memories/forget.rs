@@ -2,31 +2,15 @@
 
 use rusqlite::{Connection, params};
 
-use super::StoredMemoryKind;
-use crate::database::to_sql_integer;
-
-/// Which memories of a user to forget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemorySelection<'f> {
-    /// The memories with these ids.
-    Ids(&'f [u64]),
-    /// The memories that come from this session and from no other.
-    Session(&'f str),
-    /// The memories that come from one turn of a session and from nowhere else.
-    Turn {
-        /// The session.
-        session_id: &'f str,
-        /// The turn.
-        turn: u64,
-    },
-    /// All memories.
-    All,
-}
+use crate::{
+    memories::{MemorySelection, StoredMemoryKind},
+    sqlite::database::to_sql_integer,
+};
 
 pub(super) fn forget_memories(
     connection: &Connection,
     user: &str,
-    which: MemorySelection<'_>,
+    which: &MemorySelection,
 ) -> rusqlite::Result<usize> {
     let keys = match which {
         MemorySelection::Ids(ids) => find_by_ids(connection, user, ids)?,
@@ -34,7 +18,7 @@ pub(super) fn forget_memories(
             remove_session_source(connection, user, session_id)?
         }
         MemorySelection::Turn { session_id, turn } => {
-            remove_turn_source(connection, user, session_id, turn)?
+            remove_turn_source(connection, user, session_id, *turn)?
         }
         MemorySelection::All => {
             query_keys(connection, "SELECT key FROM memory WHERE user = ?1", [user])?
