@@ -3,9 +3,11 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sallyport_contract::services::{DataOwner, StoredTimer, TimerRequest, TimerSchedule};
 
-use crate::database::{foreign_value_error, from_sql_integer, read_plugin_name, to_sql_integer};
+use crate::sqlite::database::{
+    foreign_value_error, from_sql_integer, read_plugin_name, to_sql_integer,
+};
 
-/// The columns that [`TimerRow::read`] expects.
+/// The columns that [`TimerRow::from_row`] expects.
 pub(super) const COLUMNS: &str = "key, plugin, user, session_id, label, payload, moment, set_ms,
     due_ms, claims, process, lease_ms, again";
 
@@ -22,13 +24,6 @@ pub(super) struct TimerRow {
     pub(super) process: Option<String>,
     pub(super) lease_ms: Option<u64>,
     pub(super) again: bool,
-}
-
-/// The timers to list. A field that is `None` is not checked.
-#[derive(Default)]
-pub(super) struct TimerFilter<'w> {
-    pub(super) owner: Option<&'w DataOwner>,
-    pub(super) session_id: Option<&'w str>,
 }
 
 impl TimerRow {
@@ -65,7 +60,7 @@ fn timer_id(key: i64) -> String {
 }
 
 /// Returns the number in a timer's id; `None` if this program does not write such an id.
-fn parse_timer_key(id: &str) -> Option<i64> {
+pub(super) fn parse_timer_key(id: &str) -> Option<i64> {
     let key = id.strip_prefix(PREFIX)?.parse().ok()?;
     (timer_id(key) == id).then_some(key)
 }
@@ -137,19 +132,21 @@ pub(super) fn cancel_timer(
     Ok(Some(row.timer))
 }
 
+/// Lists timers, next to fire first. A condition that is `None` is not checked.
 pub(super) fn list_timers(
     connection: &Connection,
-    which: &TimerFilter<'_>,
+    owner: Option<&DataOwner>,
+    session_id: Option<&str>,
 ) -> rusqlite::Result<Vec<StoredTimer>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM timer WHERE (?1 IS NULL OR plugin = ?1)
          AND (?2 IS NULL OR user = ?2) AND (?3 IS NULL OR session_id = ?3)
          ORDER BY due_ms, key"
     );
-    let plugin = which.owner.map(|owner| owner.plugin.as_str());
-    let user = which.owner.map(|owner| owner.user.as_str());
+    let plugin = owner.map(|owner| owner.plugin.as_str());
+    let user = owner.map(|owner| owner.user.as_str());
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map((plugin, user, which.session_id), TimerRow::from_row)?;
+    let rows = statement.query_map((plugin, user, session_id), TimerRow::from_row)?;
     rows.map(|row| Ok(row?.timer)).collect()
 }
 
