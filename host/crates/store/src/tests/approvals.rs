@@ -27,9 +27,9 @@ fn texts(approval: &mut SessionApproval) -> [&mut String; 6] {
 #[test]
 fn h60_any_difference_is_another_question() {
     let fixture = Fixture::new();
-    let approvals = fixture.store.approvals();
-    approvals.store_approval(&approval()).unwrap();
-    assert!(approvals.is_approved(&approval()).unwrap());
+    let approvals = &fixture.store.approvals;
+    approvals.store_approval(&approval()).wait().unwrap();
+    assert!(approvals.is_approved(&approval()).wait().unwrap());
     let changes: [fn(&mut String); 8] = [
         |text| text.push(' '),
         |text| text.push('\0'),
@@ -45,7 +45,10 @@ fn h60_any_difference_is_another_question() {
             let mut other = approval();
             change(texts(&mut other)[field]);
             if other != approval() {
-                assert!(!approvals.is_approved(&other).unwrap(), "change {number} of text {field}");
+                assert!(
+                    !approvals.is_approved(&other).wait().unwrap(),
+                    "change {number} of text {field}"
+                );
             }
         }
     }
@@ -55,27 +58,31 @@ fn h60_any_difference_is_another_question() {
 #[test]
 fn h60_the_parts_of_a_key_stay_apart() {
     let fixture = Fixture::new();
-    let approvals = fixture.store.approvals();
+    let approvals = &fixture.store.approvals;
     let with = |tool: &str, subject: &str| SessionApproval {
         tool: tool.to_owned(),
         subject: subject.to_owned(),
         ..approval()
     };
-    approvals.store_approval(&with("ab", "c")).unwrap();
+    approvals.store_approval(&with("ab", "c")).wait().unwrap();
     for (tool, subject) in [("a", "bc"), ("abc", ""), ("", "abc"), ("c", "ab"), ("ab\0c", "")] {
-        assert!(!approvals.is_approved(&with(tool, subject)).unwrap(), "{tool:?} {subject:?}");
+        assert!(
+            !approvals.is_approved(&with(tool, subject)).wait().unwrap(),
+            "{tool:?} {subject:?}"
+        );
     }
-    approvals.store_approval(&with("nul\0a", "'; DROP TABLE approval; --")).unwrap();
-    assert!(approvals.is_approved(&with("nul\0a", "'; DROP TABLE approval; --")).unwrap());
-    assert!(!approvals.is_approved(&with("nul\0b", "'; DROP TABLE approval; --")).unwrap());
+    approvals.store_approval(&with("nul\0a", "'; DROP TABLE approval; --")).wait().unwrap();
+    assert!(approvals.is_approved(&with("nul\0a", "'; DROP TABLE approval; --")).wait().unwrap());
+    assert!(!approvals.is_approved(&with("nul\0b", "'; DROP TABLE approval; --")).wait().unwrap());
 }
 
 #[test]
 fn an_approval_holds_for_thirty_days_and_not_before_it_was_given() {
     let fixture = Fixture::new();
-    let approvals = fixture.store.approvals();
-    approvals.store_approval(&approval()).unwrap();
-    let at = |at_ms| approvals.is_approved(&SessionApproval { at_ms, ..approval() }).unwrap();
+    let approvals = &fixture.store.approvals;
+    approvals.store_approval(&approval()).wait().unwrap();
+    let at =
+        |at_ms| approvals.is_approved(&SessionApproval { at_ms, ..approval() }).wait().unwrap();
     for (at_ms, holds) in [
         (0, false),
         (NOW_MS - 1, false),
@@ -87,14 +94,14 @@ fn an_approval_holds_for_thirty_days_and_not_before_it_was_given() {
         assert_eq!(at(at_ms), holds, "{at_ms}");
     }
     let later = NOW_MS + 20 * DAY_MS;
-    approvals.store_approval(&SessionApproval { at_ms: later, ..approval() }).unwrap();
+    approvals.store_approval(&SessionApproval { at_ms: later, ..approval() }).wait().unwrap();
     assert!(at(later + 30 * DAY_MS), "given once more");
 }
 
 #[test]
 fn old_approvals_and_those_of_a_session_can_be_removed() {
     let fixture = Fixture::new();
-    let approvals = fixture.store.approvals();
+    let approvals = &fixture.store.approvals;
     let of = |session: &str, days: u64| SessionApproval {
         session_id: session.to_owned(),
         subject: format!("{days}"),
@@ -102,28 +109,28 @@ fn old_approvals_and_those_of_a_session_can_be_removed() {
         ..approval()
     };
     for (session, days) in [("s-1", 0), ("s-1", 10), ("s-2", 20), ("s-2", 30)] {
-        approvals.store_approval(&of(session, days)).unwrap();
+        approvals.store_approval(&of(session, days)).wait().unwrap();
     }
     let now = |days: u64| NOW_MS + days * DAY_MS;
-    assert_eq!(approvals.prune(now(30)).unwrap(), 0);
-    assert_eq!(approvals.prune(now(31)).unwrap(), 1);
-    assert_eq!(approvals.forget_session("s").unwrap(), 0);
-    assert_eq!(approvals.forget_session("s-2").unwrap(), 2);
-    assert!(!approvals.is_approved(&of("s-2", 20)).unwrap());
-    assert!(approvals.is_approved(&of("s-1", 10)).unwrap());
+    assert_eq!(approvals.prune(now(30)).wait().unwrap(), 0);
+    assert_eq!(approvals.prune(now(31)).wait().unwrap(), 1);
+    assert_eq!(approvals.forget_session("s").wait().unwrap(), 0);
+    assert_eq!(approvals.forget_session("s-2").wait().unwrap(), 2);
+    assert!(!approvals.is_approved(&of("s-2", 20)).wait().unwrap());
+    assert!(approvals.is_approved(&of("s-1", 10)).wait().unwrap());
     // The next approval takes the old ones with it.
-    approvals.store_approval(&of("s-3", 41)).unwrap();
-    assert_eq!(approvals.forget_session("s-1").unwrap(), 0);
+    approvals.store_approval(&of("s-3", 41)).wait().unwrap();
+    assert_eq!(approvals.forget_session("s-1").wait().unwrap(), 0);
 }
 
 #[test]
 fn approvals_outlive_the_process_and_have_a_length() {
     let fixture = Fixture::new();
-    fixture.store.approvals().store_approval(&approval()).unwrap();
+    fixture.store.approvals.store_approval(&approval()).wait().unwrap();
     let other = HostStore::open(fixture.path()).unwrap();
-    assert!(other.approvals().is_approved(&approval()).unwrap());
+    assert!(other.approvals.is_approved(&approval()).wait().unwrap());
     let long = SessionApproval { subject: "x".repeat(64 * 1024 + 1), ..approval() };
-    let error = other.approvals().store_approval(&long).unwrap_err();
+    let error = other.approvals.store_approval(&long).wait().unwrap_err();
     assert!(matches!(error, StoreError::TooLong { what: "a subject", .. }), "{error}");
-    assert!(!other.approvals().is_approved(&long).unwrap());
+    assert!(!other.approvals.is_approved(&long).wait().unwrap());
 }

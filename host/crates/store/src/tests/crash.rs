@@ -39,7 +39,7 @@ fn the_next_start_ends_what_a_crash_made_possible() {
 fn old_records_can_be_removed_behind_a_head_of_before() {
     let fixture = interrupted(2, 10);
     let head = fs::read(fixture.path().join("audit.head")).unwrap();
-    assert_eq!(fixture.store.audit().prune(6000).unwrap(), 5);
+    assert_eq!(fixture.store.audit.prune(6000).wait().unwrap(), 5);
     fs::write(fixture.path().join("audit.head"), head).unwrap();
     assert_eq!(fixture.problems(), [""; 0]);
     assert_eq!(fixture.log().warnings(), []);

@@ -4,7 +4,7 @@ use std::{
     fs,
     path::Path,
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -13,10 +13,12 @@ use std::{
 use rusqlite::Connection;
 use sallyport_contract::DataOwner;
 use tempfile::TempDir;
+use tokio::runtime::{self, Runtime};
 
 use crate::{
     AuditEntry, AuditFilter, AuditKind, AuditLog, AuditRecord, AuditVerification, HostStore,
-    audit::HostUser, clock::StoreClock, database::FILE, process::ProcessIdentity,
+    audit::HostUser,
+    sqlite::{SqliteStore, database::FILE, process::ProcessIdentity},
 };
 
 mod approvals;
@@ -42,14 +44,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A store in a folder of its own, which goes with it.
 struct Fixture {
     _parent: TempDir,
+    sqlite: SqliteStore,
     store: HostStore,
 }
 
 impl Fixture {
     fn new() -> Self {
         let parent = TempDir::new().unwrap();
-        let store = HostStore::open(&parent.path().join("store")).unwrap();
-        Self { _parent: parent, store }
+        let sqlite = SqliteStore::open(&parent.path().join("store")).unwrap();
+        Self { _parent: parent, store: HostStore::from_sqlite(sqlite.clone()), sqlite }
     }
 
     /// A store with records 1 to `count`.
@@ -70,7 +73,7 @@ impl Fixture {
     }
 
     fn path(&self) -> &Path {
-        self.store.folder()
+        self.sqlite.folder()
     }
 
     fn append(&self, numbers: impl IntoIterator<Item = u64>) {
@@ -89,7 +92,7 @@ impl Fixture {
     }
 
     fn verify(&self) -> AuditVerification {
-        self.store.audit().verify(None).unwrap()
+        self.store.audit.verify(None).wait().unwrap()
     }
 
     /// The problems as lines, for comparison.
@@ -98,7 +101,7 @@ impl Fixture {
     }
 
     fn entries(&self, filter: AuditFilter) -> Vec<AuditEntry> {
-        self.store.audit().read_records(filter).map(Result::unwrap).collect()
+        self.store.audit.read_records(filter).wait().unwrap()
     }
 
     /// Does what any program can that opens the file.
@@ -114,6 +117,17 @@ impl Fixture {
     }
 }
 
+/// Waits for what the store does on other threads.
+trait Wait: Future + Sized {
+    fn wait(self) -> Self::Output {
+        static RUNTIME: LazyLock<Runtime> =
+            LazyLock::new(|| runtime::Builder::new_current_thread().build().unwrap());
+        RUNTIME.block_on(self)
+    }
+}
+
+impl<F: Future> Wait for F {}
+
 /// A clock that a test sets.
 #[derive(Clone, Default)]
 struct Hands(Arc<AtomicU64>);
@@ -123,9 +137,11 @@ impl Hands {
         self.0.store(now_ms, Ordering::SeqCst);
     }
 
-    fn clock(&self) -> StoreClock {
-        let hands = self.clone();
-        StoreClock::from_fn(move || hands.0.load(Ordering::SeqCst))
+    /// The store of a fixture, by this clock.
+    fn store(&self, fixture: &Fixture) -> SqliteStore {
+        let (mut store, hands) = (fixture.sqlite.clone(), self.clone());
+        store.clock = Arc::new(move || hands.0.load(Ordering::SeqCst));
+        store
     }
 }
 

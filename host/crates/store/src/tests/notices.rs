@@ -22,11 +22,11 @@ fn notice(session_id: &str, text: &str, audience: NoticeAudience) -> PluginNotic
 
 impl Fixture {
     fn keep(&self, session_id: &str, text: &str, audience: NoticeAudience) {
-        self.store.notices().store_notice("me", &notice(session_id, text, audience)).unwrap();
+        self.store.notices.store_notice("me", &notice(session_id, text, audience)).wait().unwrap();
     }
 
     fn take(&self, session_id: &str) -> NoticeBatch {
-        self.store.notices().take_batch("me", session_id, NOW_MS).unwrap()
+        self.store.notices.take_batch("me", session_id, NOW_MS).wait().unwrap()
     }
 }
 
@@ -44,10 +44,10 @@ fn a_message_comes_once_and_as_it_was() {
     assert_eq!(taken.notices[0], notice("s-1", "first", NoticeAudience::Conversation));
     assert_eq!((texts(&taken), taken.discarded_count), (vec!["first", "second"], 0));
     assert!(fixture.take("s-1").is_empty(), "while they are being shown");
-    fixture.store.notices().confirm_shown(&taken).unwrap();
+    fixture.store.notices.confirm_shown(&taken).wait().unwrap();
     assert!(fixture.take("s-1").is_empty());
-    fixture.store.notices().confirm_shown(&taken).unwrap();
-    fixture.store.notices().confirm_shown(&NoticeBatch::default()).unwrap();
+    fixture.store.notices.confirm_shown(&taken).wait().unwrap();
+    fixture.store.notices.confirm_shown(&NoticeBatch::default()).wait().unwrap();
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn what_was_not_shown_waits_again() {
     let fixture = Fixture::new();
     fixture.keep("s-1", "a", NoticeAudience::Conversation);
     let taken = fixture.take("s-1");
-    fixture.store.notices().release_batch(&taken).unwrap();
+    fixture.store.notices.release_batch(&taken).wait().unwrap();
     assert_eq!(texts(&fixture.take("s-1")), ["a"]);
 }
 
@@ -73,7 +73,7 @@ fn what_a_process_had_taken_comes_again_when_it_is_gone() {
         fixture.keep("s-1", "a", NoticeAudience::Conversation);
         fixture.take("s-1");
         fixture.sql(&format!("UPDATE notice SET process = '{}'", other.name()));
-        let take = |now_ms| fixture.store.notices().take_batch("me", "s-1", now_ms).unwrap();
+        let take = |now_ms| fixture.store.notices.take_batch("me", "s-1", now_ms).wait().unwrap();
         if wait_ms > 0 {
             assert!(take(NOW_MS + wait_ms - 1).is_empty());
         }
@@ -89,17 +89,18 @@ fn a_message_comes_to_those_it_is_for() {
     fixture.keep("s-1", "to me", NoticeAudience::User);
     fixture
         .store
-        .notices()
+        .notices
         .store_notice("you", &notice("s-2", "to you", NoticeAudience::User))
+        .wait()
         .unwrap();
     let taken = fixture.take("s-2");
     assert_eq!(texts(&taken), ["to me"]);
-    fixture.store.notices().release_batch(&taken).unwrap();
+    fixture.store.notices.release_batch(&taken).wait().unwrap();
     // Its own session is open, and will show it.
-    fixture.store.presence().mark_open("me", "s-1", NOW_MS).unwrap();
+    fixture.store.presence.mark_open("me", "s-1", NOW_MS).wait().unwrap();
     assert!(fixture.take("s-2").is_empty());
     assert_eq!(texts(&fixture.take("s-1")), ["to one", "to me"]);
-    let yours = fixture.store.notices().take_batch("you", "s-9", NOW_MS).unwrap();
+    let yours = fixture.store.notices.take_batch("you", "s-9", NOW_MS).wait().unwrap();
     assert_eq!(texts(&yours), ["to you"]);
 }
 
@@ -128,7 +129,7 @@ fn of_too_many_none_is_lost_because_the_oldest_are_gathered() {
     }
     let new = fixture.take("s-1");
     assert_eq!((new.discarded_count, texts(&new)[0], new.notices.len()), (0, "new 0\nnew 1", 64));
-    fixture.store.notices().release_batch(&taken).unwrap();
+    fixture.store.notices.release_batch(&taken).wait().unwrap();
     assert_eq!(
         (fixture.take("s-1").discarded_count, texts(&fixture.take("s-2"))),
         (0, vec!["elsewhere"])
@@ -157,7 +158,7 @@ fn messages_of_two_plugins_are_never_one() {
             plugin: plugin.parse().unwrap(),
             ..notice("s-1", &text, NoticeAudience::Conversation)
         };
-        fixture.store.notices().store_notice("me", &notice).unwrap();
+        fixture.store.notices.store_notice("me", &notice).wait().unwrap();
     }
     let taken = fixture.take("s-1");
     for notice in &taken.notices {
@@ -171,13 +172,14 @@ fn messages_of_two_plugins_are_never_one() {
 #[test]
 fn what_is_gathered_comes_as_one_message_when_its_time_has_come() {
     let fixture = Fixture::new();
-    let (notices, minute) = (fixture.store.notices(), Duration::from_secs(60));
+    let (notices, minute) = (fixture.store.notices, Duration::from_secs(60));
     let gather = |text: &str, now_ms| {
         notices
             .store_or_merge("me", &notice("s-1", text, NoticeAudience::User), now_ms, minute)
+            .wait()
             .unwrap()
     };
-    let take = |now_ms| notices.take_batch("me", "s-1", now_ms).unwrap();
+    let take = |now_ms| notices.take_batch("me", "s-1", now_ms).wait().unwrap();
     for n in 0..25 {
         assert!(gather(&n.to_string(), NOW_MS + n));
     }
@@ -187,7 +189,7 @@ fn what_is_gathered_comes_as_one_message_when_its_time_has_come() {
     assert_eq!(lines(&taken), numbers(0..25));
     // What is being shown takes nothing in any more.
     assert!(gather("next", NOW_MS + 60_000));
-    notices.release_batch(&taken).unwrap();
+    notices.release_batch(&taken).wait().unwrap();
     let again = take(NOW_MS + 120_000);
     assert_eq!((again.notices.len(), lines(&again).len()), (2, 26));
     // A clock that was put back holds nothing for longer than a few minutes.
@@ -198,12 +200,12 @@ fn what_is_gathered_comes_as_one_message_when_its_time_has_come() {
 #[test]
 fn what_does_not_fit_into_one_message_is_refused_and_not_cut() {
     let fixture = Fixture::new();
-    let (notices, minute) = (fixture.store.notices(), Duration::from_secs(60));
+    let (notices, minute) = (fixture.store.notices, Duration::from_secs(60));
     let long = notice("s-1", &"x".repeat(40_000), NoticeAudience::User);
     for want in [true, false, false] {
-        assert_eq!(notices.store_or_merge("me", &long, NOW_MS, minute).unwrap(), want);
+        assert_eq!(notices.store_or_merge("me", &long, NOW_MS, minute).wait().unwrap(), want);
     }
-    assert!(notices.store_or_merge("me", &long, NOW_MS + 60_000, minute).unwrap());
+    assert!(notices.store_or_merge("me", &long, NOW_MS + 60_000, minute).wait().unwrap());
 }
 
 #[test]
@@ -240,19 +242,25 @@ fn a_great_many_are_handed_out_in_turn() {
 fn a_message_that_is_too_long_is_refused() {
     let fixture = Fixture::new();
     let long = notice("s-1", &"x".repeat(65_533), NoticeAudience::User);
-    let error = fixture.store.notices().store_notice("me", &long).unwrap_err();
+    let error = fixture.store.notices.store_notice("me", &long).wait().unwrap_err();
     assert!(matches!(error, StoreError::TooLong { what: "a message", bytes: 65_537, .. }));
 }
 
 #[test]
 fn the_messages_of_a_session_go_with_it() {
     let fixture = Fixture::new();
-    let new = crate::NewSession { id: "s-1", title: "", model: "", folder: None, created_ms: 0 };
-    fixture.store.sessions().create(&new).unwrap();
+    let new = crate::NewSession {
+        id: "s-1".to_owned(),
+        title: "".to_owned(),
+        model: "".to_owned(),
+        folder: None,
+        created_ms: 0,
+    };
+    fixture.store.sessions.create(new).wait().unwrap();
     fixture.keep("s-1", "to one", NoticeAudience::Conversation);
     fixture.keep("s-1", "to me", NoticeAudience::User);
     fixture.keep("s-2", "other", NoticeAudience::Conversation);
-    fixture.store.sessions().remove("s-1").unwrap();
+    fixture.store.sessions.remove("s-1").wait().unwrap();
     assert_eq!(texts(&fixture.take("s-1")), ["to me"]);
     assert_eq!(texts(&fixture.take("s-2")), ["other"]);
 }

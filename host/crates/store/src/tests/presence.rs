@@ -12,32 +12,32 @@ fn open(session_id: &str, user: &str) -> OpenSession {
 #[test]
 fn sessions_are_open_from_entering_to_leaving() {
     let fixture = Fixture::new();
-    let presence = fixture.store.presence();
-    assert!(!presence.has_open_session("me", NOW_MS).unwrap());
-    presence.mark_open("me", "s-1", NOW_MS).unwrap();
-    presence.mark_open("me", "s-1", NOW_MS).unwrap();
-    presence.mark_open("you", "s-2", NOW_MS).unwrap();
-    assert_eq!(presence.list_open(NOW_MS).unwrap(), [open("s-1", "me"), open("s-2", "you")]);
-    let is_open = |session| presence.is_open(session, NOW_MS).unwrap();
+    let presence = &fixture.store.presence;
+    assert!(!presence.has_open_session("me", NOW_MS).wait().unwrap());
+    presence.mark_open("me", "s-1", NOW_MS).wait().unwrap();
+    presence.mark_open("me", "s-1", NOW_MS).wait().unwrap();
+    presence.mark_open("you", "s-2", NOW_MS).wait().unwrap();
+    assert_eq!(presence.list_open(NOW_MS).wait().unwrap(), [open("s-1", "me"), open("s-2", "you")]);
+    let is_open = |session| presence.is_open(session, NOW_MS).wait().unwrap();
     assert!(is_open("s-1") && is_open("s-2") && !is_open("s-3"));
-    presence.mark_closed("s-2").unwrap();
-    presence.mark_closed("s-2").unwrap();
+    presence.mark_closed("s-2").wait().unwrap();
+    presence.mark_closed("s-2").wait().unwrap();
     assert!(is_open("s-1") && !is_open("s-2"));
-    assert!(presence.has_open_session("me", NOW_MS).unwrap());
-    assert!(!presence.has_open_session("you", NOW_MS).unwrap());
+    assert!(presence.has_open_session("me", NOW_MS).wait().unwrap());
+    assert!(!presence.has_open_session("you", NOW_MS).wait().unwrap());
 }
 
 #[test]
 fn a_process_that_beats_no_more_does_not_count_for_long() {
     let fixture = Fixture::new();
-    let presence = fixture.store.presence();
-    presence.mark_open("me", "s-1", NOW_MS).unwrap();
-    presence.mark_open("me", "s-2", NOW_MS).unwrap();
-    let is_open = |now_ms| presence.is_open("s-1", now_ms).unwrap();
+    let presence = &fixture.store.presence;
+    presence.mark_open("me", "s-1", NOW_MS).wait().unwrap();
+    presence.mark_open("me", "s-2", NOW_MS).wait().unwrap();
+    let is_open = |now_ms| presence.is_open("s-1", now_ms).wait().unwrap();
     assert!(is_open(NOW_MS + 40_000) && !is_open(NOW_MS + 40_001));
-    presence.send_heartbeat(NOW_MS + 60_000).unwrap();
+    presence.send_heartbeat(NOW_MS + 60_000).wait().unwrap();
     assert!(is_open(NOW_MS + 100_000) && !is_open(NOW_MS + 100_001));
-    assert_eq!(presence.list_open(NOW_MS + 60_000).unwrap().len(), 2);
+    assert_eq!(presence.list_open(NOW_MS + 60_000).wait().unwrap().len(), 2);
     // The clock steps back.
     assert!(is_open(NOW_MS - 1_000_000));
 }
@@ -52,14 +52,14 @@ fn a_process_that_is_gone_does_not_count() {
     ];
     for (other, counts) in rows {
         let fixture = Fixture::new();
-        let presence = fixture.store.presence();
-        presence.mark_open("me", "s-1", NOW_MS).unwrap();
+        let presence = &fixture.store.presence;
+        presence.mark_open("me", "s-1", NOW_MS).wait().unwrap();
         fixture.sql(&format!("UPDATE presence SET process = '{}'", other.name()));
-        assert_eq!(presence.is_open("s-1", NOW_MS).unwrap(), counts);
+        assert_eq!(presence.is_open("s-1", NOW_MS).wait().unwrap(), counts);
         // The next to enter clears away what is left.
-        presence.mark_open("me", "s-2", NOW_MS).unwrap();
+        presence.mark_open("me", "s-2", NOW_MS).wait().unwrap();
         assert_eq!(fixture.count("SELECT count(*) FROM presence"), 1 + u64::from(counts));
-        presence.mark_closed("s-1").unwrap();
-        assert_eq!(presence.is_open("s-1", NOW_MS).unwrap(), counts, "it is not this one's");
+        presence.mark_closed("s-1").wait().unwrap();
+        assert_eq!(presence.is_open("s-1", NOW_MS).wait().unwrap(), counts, "it is not this one's");
     }
 }

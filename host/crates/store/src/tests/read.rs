@@ -3,6 +3,7 @@
 use sallyport_contract::Decision;
 
 use super::*;
+use crate::sqlite::audit::read::AuditEntryReader;
 
 /// Thousand records in which plugins, tools, kinds and the rest take turns.
 fn mixed() -> Fixture {
@@ -84,7 +85,7 @@ fn unreadable_records_pass_every_filter() {
 #[test]
 fn the_log_may_grow_while_it_is_read() {
     let fixture = Fixture::with_records(600);
-    let mut records = fixture.store.audit().read_records(AuditFilter::default());
+    let mut records = AuditEntryReader::new(&fixture.sqlite, AuditFilter::default());
     assert_eq!(records.next().unwrap().unwrap().seq, 1);
     fixture.append(601..=610);
     assert_eq!(records.last().unwrap().unwrap().seq, 610);

@@ -184,7 +184,7 @@ fn h50_another_key_or_none_is_named() {
     for bytes in [vec![], vec![7; 31], vec![7; 33], vec![7; 1 << 20]] {
         let fixture = Fixture::with_records(1);
         fs::write(fixture.path().join("audit.key"), bytes).unwrap();
-        let error = fixture.store.audit().verify(None).unwrap_err();
+        let error = fixture.store.audit.verify(None).wait().unwrap_err();
         assert!(error.to_string().ends_with("audit.key is damaged: it is not a key"), "{error}");
     }
 }
@@ -195,7 +195,7 @@ fn a_head_that_was_kept_elsewhere_is_found_again_or_missed() {
     let head = fixture.verify().head;
     fixture.append(6..=9);
     let problems = |head: &str| {
-        let seen = fixture.store.audit().verify(Some(head)).unwrap();
+        let seen = fixture.store.audit.verify(Some(head)).wait().unwrap();
         seen.problems.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(problems(&head), [""; 0]);
@@ -207,7 +207,7 @@ fn a_head_that_was_kept_elsewhere_is_found_again_or_missed() {
     let later = head.replacen('5', "50", 1);
     assert_eq!(problems(&later), ["record 50: expected, but the log ends before it"]);
     for text in ["", "5", "5:", "five:00", "\x1b[31m", &"x".repeat(1 << 20)] {
-        let error = fixture.store.audit().verify(Some(text)).unwrap_err();
+        let error = fixture.store.audit.verify(Some(text)).wait().unwrap_err();
         assert!(error.to_string().ends_with("is not the head of an audit"), "{error}");
         assert!(error.to_string().len() < 200);
     }
@@ -216,12 +216,12 @@ fn a_head_that_was_kept_elsewhere_is_found_again_or_missed() {
 #[test]
 fn an_emptied_folder_does_not_pass_for_the_log_that_was_expected() {
     let head = Fixture::with_records(5).verify().head;
-    let seen = Fixture::new().store.audit().verify(Some(&head)).unwrap();
+    let seen = Fixture::new().store.audit.verify(Some(&head)).wait().unwrap();
     let problems: Vec<_> = seen.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems, ["record 5: expected, but the log ends before it"]);
     let fixture = Fixture::with_records(5);
     fs::remove_file(fixture.path().join("audit.key")).unwrap();
-    let seen = fixture.store.audit().verify(Some(&head)).unwrap();
+    let seen = fixture.store.audit.verify(Some(&head)).wait().unwrap();
     assert_eq!(seen.problems[1].what, "expected, but cannot be compared", "{seen:?}");
 }
 
@@ -234,7 +234,7 @@ fn a_folder_that_was_put_back_is_missed_by_its_head_alone() {
     fixture.append([4]);
     let head = fixture.verify().head;
     assert_eq!(earlier.problems(), [""; 0]);
-    assert!(!earlier.store.audit().verify(Some(&head)).unwrap().is_intact());
+    assert!(!earlier.store.audit.verify(Some(&head)).wait().unwrap().is_intact());
 }
 
 /// A trigger could swallow records, a view could stand in for the table.

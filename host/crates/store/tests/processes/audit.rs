@@ -39,12 +39,15 @@ fn two_processes_make_one_chain_and_lose_nothing() {
         assert!(other.wait().unwrap().success());
     }
     let store = HostStore::open(&folder).unwrap();
-    let seen = store.audit().verify(None).unwrap();
+    let seen = store.audit.verify(None).wait().unwrap();
     assert_eq!((seen.records, seen.problems), (2000, vec![]));
     let mut texts: Vec<String> = store
-        .audit()
+        .audit
         .read_records(AuditFilter::default())
-        .map(|entry| entry.unwrap().record.unwrap().message.unwrap())
+        .wait()
+        .unwrap()
+        .into_iter()
+        .map(|entry| entry.record.unwrap().message.unwrap())
         .collect();
     texts.sort();
     texts.dedup();
@@ -94,7 +97,7 @@ fn flushes(lines: impl Iterator<Item = io::Result<String>>) -> u64 {
 }
 
 fn check_whole(store: &HostStore, flushed: u64, round: u64) {
-    let seen = store.audit().verify(None).unwrap();
+    let seen = store.audit.verify(None).wait().unwrap();
     assert_eq!(seen.problems, [], "round {round}");
     assert!(seen.records >= flushed, "{} of {flushed} in round {round}", seen.records);
     let log = store.audit_log();
@@ -130,7 +133,7 @@ fn without_room_the_log_fails_closed() {
     assert!(other.wait().unwrap().success(), "{said}");
 
     let store = HostStore::open(&folder).unwrap();
-    let seen = store.audit().verify(None).unwrap();
+    let seen = store.audit.verify(None).wait().unwrap();
     assert_eq!(seen.problems, []);
     assert!(said.contains(&format!("{} written", seen.records)), "{} of {said}", seen.records);
     let log = store.audit_log();

@@ -9,11 +9,13 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{self, Child, Command, Stdio},
+    sync::LazyLock,
     thread,
     time::Duration,
 };
 
 use sallyport_store::HostStore;
+use tokio::runtime::{self, Runtime};
 
 mod audit;
 mod kept;
@@ -51,6 +53,17 @@ fn store_of_parent() -> HostStore {
     thread::spawn(end_in_time);
     HostStore::open(Path::new(&folder)).unwrap()
 }
+
+/// Waits for what the store does on other threads.
+trait Wait: Future + Sized {
+    fn wait(self) -> Self::Output {
+        static RUNTIME: LazyLock<Runtime> =
+            LazyLock::new(|| runtime::Builder::new_current_thread().build().unwrap());
+        RUNTIME.block_on(self)
+    }
+}
+
+impl<F: Future> Wait for F {}
 
 /// Ends this process when it hangs, and says where its threads are.
 #[expect(clippy::print_stdout, reason = "the test that waits for it reads it")]
