@@ -22,8 +22,14 @@ const TURNS: u64 = 50;
 fn with_session() -> (TempDir, HostStore) {
     let parent = TempDir::new().unwrap();
     let store = HostStore::open(&parent.path().join("store")).unwrap();
-    let session = NewSession { id: "s-1", title: "", model: "", folder: None, created_ms: 0 };
-    store.sessions().create(&session).unwrap();
+    let session = NewSession {
+        id: "s-1".to_owned(),
+        title: "".to_owned(),
+        model: "".to_owned(),
+        folder: None,
+        created_ms: 0,
+    };
+    store.sessions.create(session).wait().unwrap();
     (parent, store)
 }
 
@@ -33,15 +39,29 @@ fn append_turn(store: &HostStore, known: u64, text: &str) -> Result<u64, StoreEr
         .map(|part| format!("{text} turn{} part {part}", known / TURN_RECORDS))
         .collect();
     let used = StoredUsage { turns: 1, tokens: 10, cost_micro_usd: Some(1) };
-    let records: Vec<NewRecord<'_>> = bodies
+    let records: Vec<NewRecord> = bodies
         .iter()
-        .map(|body| NewRecord { kind: "part", body, search_text: body, at_ms: known, used })
+        .map(|body| NewRecord {
+            kind: "part".to_owned(),
+            body: body.clone(),
+            search_text: body.clone(),
+            at_ms: known,
+            used,
+        })
         .collect();
-    store.sessions().append_records("s-1", known, &records)
+    store.sessions.append_records("s-1", known, records).wait()
 }
 
 fn read(store: &HostStore) -> Vec<StoredRecord> {
-    store.sessions().read_records("s-1").unwrap().map(Result::unwrap).collect()
+    let session = store.sessions.get("s-1").wait().unwrap();
+    let mut records = Vec::new();
+    loop {
+        let page = store.sessions.read_page(&session, records.len() as u64).wait().unwrap();
+        if page.is_empty() {
+            return records;
+        }
+        records.extend(page);
+    }
 }
 
 /// Starts a process that has looked at the session by the time this returns, and goes on with it
@@ -60,8 +80,8 @@ fn start_one_of_two(folder: &Path) -> (Child, BufReader<ChildStdout>) {
 
 #[test]
 fn of_two_processes_one_goes_on_and_the_other_is_told() {
-    let (_parent, store) = with_session();
-    let mut others = [(); 2].map(|()| start_one_of_two(store.folder()));
+    let (parent, store) = with_session();
+    let mut others = [(); 2].map(|()| start_one_of_two(&parent.path().join("store")));
     others.iter_mut().for_each(|(other, _)| drop(other.stdin.take()));
     let mut told = 0;
     for (other, said) in &mut others {
@@ -83,7 +103,7 @@ fn of_two_processes_one_goes_on_and_the_other_is_told() {
 #[ignore = "one of the two processes"]
 fn goes_on_when_told() {
     let store = store_of_parent();
-    let known = || store.sessions().get("s-1").unwrap().records;
+    let known = || store.sessions.get("s-1").wait().unwrap().records;
     let (mut expected, mut written) = (known(), 0);
     println!("ready");
     io::stdin().read_to_string(&mut String::new()).unwrap();
@@ -102,11 +122,11 @@ fn goes_on_when_told() {
 /// Killed at any moment, a process leaves whole turns, and all that it said it had written.
 #[test]
 fn a_killed_process_leaves_a_session_that_can_be_taken_up() {
-    let (_parent, store) = with_session();
+    let (parent, store) = with_session();
     let mut said = 0;
     for round in 0..50_u64 {
         let test = "sessions::goes_on_for_ever";
-        let mut other = start(command(&own_binary()), test, store.folder());
+        let mut other = start(command(&own_binary()), test, &parent.path().join("store"));
         let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
         let is_told = |line: &String| line.ends_with("written");
         // Every other round is killed on its way to the first record.
@@ -123,7 +143,7 @@ fn a_killed_process_leaves_a_session_that_can_be_taken_up() {
 }
 
 fn check_whole(store: &HostStore, said: u64, round: u64) {
-    let session = store.sessions().get("s-1").unwrap();
+    let session = store.sessions.get("s-1").wait().unwrap();
     let records = read(store);
     assert_eq!((session.records, session.records % 3), (records.len() as u64, 0), "round {round}");
     assert!(session.records / 3 >= said, "{} of {said} in round {round}", session.records / 3);
@@ -133,7 +153,11 @@ fn check_whole(store: &HostStore, said: u64, round: u64) {
     }
     if let Some(last) = records.last() {
         let query = format!("\"{}\"", last.body);
-        assert_eq!(store.sessions().search_records(&query, 9).unwrap().len(), 1, "round {round}");
+        assert_eq!(
+            store.sessions.search_records(&query, 9).wait().unwrap().len(),
+            1,
+            "round {round}"
+        );
     }
     append_turn(store, session.records, "x").unwrap();
 }
@@ -142,7 +166,7 @@ fn check_whole(store: &HostStore, said: u64, round: u64) {
 #[ignore = "the process that is killed"]
 fn goes_on_for_ever() {
     let store = store_of_parent();
-    let mut known = store.sessions().get("s-1").unwrap().records;
+    let mut known = store.sessions.get("s-1").wait().unwrap().records;
     loop {
         known = append_turn(&store, known, "x").unwrap();
         println!("written");

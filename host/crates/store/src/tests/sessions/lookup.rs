@@ -6,11 +6,11 @@ use super::*;
 fn with_sessions(rows: &[(&str, &str, Option<u64>)]) -> Fixture {
     let fixture = Fixture::new();
     for (id, folder, at_ms) in rows {
-        let folder = Some(*folder).filter(|folder| !folder.is_empty());
-        fixture.sessions().create(&NewSession { folder, ..new_session(id) }).unwrap();
+        let folder = Some(folder.to_string()).filter(|folder| !folder.is_empty());
+        fixture.sessions().create(NewSession { folder, ..new_session(id) }).wait().unwrap();
         if let Some(at_ms) = *at_ms {
             let record = NewRecord { at_ms, ..new_record("x") };
-            fixture.sessions().append_records(id, 0, &[record]).unwrap();
+            fixture.sessions().append_records(id, 0, vec![record]).wait().unwrap();
         }
     }
     fixture
@@ -28,24 +28,25 @@ fn the_list_has_what_was_used_last_first() {
     ]);
     let all = ["new", "same-2", "same-1", "old", "bare", "back-in-time"];
     let filter = SessionFilter::default();
-    let rows: [(SessionFilter<'_>, &[&str]); 8] = [
-        (filter, &all),
-        (SessionFilter { limit: Some(2), ..filter }, &all[..2]),
-        (SessionFilter { limit: Some(0), ..filter }, &[]),
-        (SessionFilter { before_ms: Some(5000), ..filter }, &all[3..]),
-        (SessionFilter { before_ms: Some(0), ..filter }, &[]),
-        (SessionFilter { before_ms: Some(u64::MAX), ..filter }, &all),
-        (SessionFilter { folder: Some("/b"), ..filter }, &["new"]),
+    let rows: [(SessionFilter, &[&str]); 8] = [
+        (filter.clone(), &all),
+        (SessionFilter { limit: Some(2), ..filter.clone() }, &all[..2]),
+        (SessionFilter { limit: Some(0), ..filter.clone() }, &[]),
+        (SessionFilter { before_ms: Some(5000), ..filter.clone() }, &all[3..]),
+        (SessionFilter { before_ms: Some(0), ..filter.clone() }, &[]),
+        (SessionFilter { before_ms: Some(u64::MAX), ..filter.clone() }, &all),
+        (SessionFilter { folder: Some("/b".to_owned()), ..filter.clone() }, &["new"]),
         (
-            SessionFilter { folder: Some("/a"), before_ms: Some(5001), limit: Some(2) },
+            SessionFilter { folder: Some("/a".to_owned()), before_ms: Some(5001), limit: Some(2) },
             &["same-2", "same-1"],
         ),
     ];
     for (filter, want) in rows {
         assert_eq!(fixture.ids(&filter), want, "{filter:?}");
     }
-    let latest =
-        |folder| fixture.sessions().latest_session(folder).unwrap().map(|session| session.id);
+    let latest = |folder| {
+        fixture.sessions().latest_session(folder).wait().unwrap().map(|session| session.id)
+    };
     assert_eq!(latest(None).unwrap(), "new");
     assert_eq!(latest(Some("/a")).unwrap(), "same-2");
     assert_eq!(latest(Some("/A")), None);
@@ -55,9 +56,9 @@ fn the_list_has_what_was_used_last_first() {
 #[test]
 fn a_session_without_records_is_not_the_latest() {
     let fixture = with_sessions(&[("talk", "/a", Some(10)), ("bare", "/a", None)]);
-    assert_eq!(fixture.sessions().latest_session(Some("/a")).unwrap().unwrap().id, "talk");
+    assert_eq!(fixture.sessions().latest_session(Some("/a")).wait().unwrap().unwrap().id, "talk");
     assert_eq!(
-        with_sessions(&[("bare", "/a", None)]).sessions().latest_session(None).unwrap(),
+        with_sessions(&[("bare", "/a", None)]).sessions().latest_session(None).wait().unwrap(),
         None
     );
 }
@@ -90,7 +91,7 @@ fn the_start_of_an_id_is_enough_when_it_is_clear() {
         ("abcd", none("abcd")),
     ];
     for (prefix, want) in rows {
-        let found = fixture.sessions().find_by_prefix(prefix).map(|session| session.id);
+        let found = fixture.sessions().find_by_prefix(prefix).wait().map(|session| session.id);
         let found = found.map_err(|error| (error.to_string(), error.hint().unwrap()));
         assert_eq!(found, want.map(str::to_owned), "{prefix:?}");
     }
@@ -114,22 +115,26 @@ fn a_reader_sees_the_session_as_it_was() {
     let fixture = Fixture::new();
     let texts = ["x"; 300];
     fixture.begin("s-1", &texts);
-    let mut records = fixture.sessions().read_records("s-1").unwrap();
-    assert!(records.next().unwrap().is_ok());
+    let session = fixture.sessions().get("s-1").wait().unwrap();
+    let first = fixture.sessions().read_page(&session, 0).wait().unwrap();
     fixture.go_on("s-1", &["more"]);
-    assert_eq!(records.by_ref().map(Result::unwrap).count(), 299);
-    assert!(records.next().is_none());
+    let rest = fixture.sessions().read_page(&session, first.len() as u64).wait().unwrap();
+    assert_eq!(first.len() + rest.len(), 300);
+    assert_eq!(fixture.sessions().read_page(&session, 300).wait().unwrap(), []);
 }
 
 #[test]
 fn a_reader_is_told_that_its_session_is_gone() {
     let fixture = Fixture::new();
     fixture.begin("s-1", &["x"; 300]);
-    let mut records = fixture.sessions().read_records("s-1").unwrap();
-    assert!(records.next().unwrap().is_ok());
-    fixture.sessions().remove("s-1").unwrap();
-    fixture.begin("s-1", &["another"]);
-    let error = records.by_ref().find_map(Result::err).unwrap();
-    assert_eq!(error.to_string(), "there is no session \"s-1\"");
-    assert!(records.next().is_none());
+    let session = fixture.sessions().get("s-1").wait().unwrap();
+    let first = fixture.sessions().read_page(&session, 0).wait().unwrap();
+    fixture.sessions().remove("s-1").wait().unwrap();
+    let later = NewSession { created_ms: 1001, ..new_session("s-1") };
+    fixture.sessions().create(later).wait().unwrap();
+    fixture.go_on("s-1", &["another"; 300]);
+    for number in [0, first.len() as u64] {
+        let error = fixture.sessions().read_page(&session, number).wait().unwrap_err();
+        assert_eq!(error.to_string(), "there is no session \"s-1\"");
+    }
 }

@@ -7,6 +7,7 @@ use crate::{
 };
 
 mod damage;
+mod kept_results;
 mod limits;
 mod lookup;
 mod property;
@@ -15,42 +16,64 @@ mod search;
 mod writing;
 
 /// A session that differs from others by its id alone.
-fn new_session(id: &str) -> NewSession<'_> {
-    NewSession { id, title: "A title", model: "small", folder: Some("/work"), created_ms: 1000 }
+fn new_session(id: &str) -> NewSession {
+    let (title, model) = ("A title".to_owned(), "small".to_owned());
+    NewSession {
+        id: id.to_owned(),
+        title,
+        model,
+        folder: Some("/work".to_owned()),
+        created_ms: 1000,
+    }
 }
 
 /// A record whose body and words are this text.
-fn new_record(text: &str) -> NewRecord<'_> {
+fn new_record(text: &str) -> NewRecord {
     NewRecord {
-        kind: "input",
-        body: text,
-        search_text: text,
+        kind: "input".to_owned(),
+        body: text.to_owned(),
+        search_text: text.to_owned(),
         at_ms: 2000,
         used: StoredUsage::default(),
     }
 }
 
 impl Fixture {
-    fn sessions(&self) -> SessionStore<'_> {
-        self.store.sessions()
+    fn sessions(&self) -> &dyn SessionStore {
+        &*self.store.sessions
     }
 
     /// Begins a session with a record for each text.
     fn begin(&self, id: &str, texts: &[&str]) {
-        self.sessions().create(&new_session(id)).unwrap();
+        self.sessions().create(new_session(id)).wait().unwrap();
         self.go_on(id, texts);
     }
 
     /// Adds a record for each text.
     fn go_on(&self, id: &str, texts: &[&str]) {
-        let records: Vec<NewRecord<'_>> = texts.iter().map(|text| new_record(text)).collect();
-        let known = self.sessions().get(id).unwrap().records;
-        let total = self.sessions().append_records(id, known, &records).unwrap();
+        let records: Vec<NewRecord> = texts.iter().map(|text| new_record(text)).collect();
+        let known = self.sessions().get(id).wait().unwrap().records;
+        let total = self.sessions().append_records(id, known, records).wait().unwrap();
         assert_eq!(total, known + texts.len() as u64);
     }
 
     fn read(&self, id: &str) -> Vec<StoredRecord> {
-        self.sessions().read_records(id).unwrap().map(Result::unwrap).collect()
+        let (records, error) = self.read_all(id);
+        assert!(error.is_none(), "{error:?}");
+        records
+    }
+
+    /// The records up to an error, if there is one.
+    fn read_all(&self, id: &str) -> (Vec<StoredRecord>, Option<StoreError>) {
+        let session = self.sessions().get(id).wait().unwrap();
+        let mut records = Vec::new();
+        loop {
+            match self.sessions().read_page(&session, records.len() as u64).wait() {
+                Ok(page) if page.is_empty() => return (records, None),
+                Ok(page) => records.extend(page),
+                Err(error) => return (records, Some(error)),
+            }
+        }
     }
 
     fn bodies(&self, id: &str) -> Vec<String> {
@@ -58,8 +81,14 @@ impl Fixture {
     }
 
     /// The ids of the listed sessions.
-    fn ids(&self, filter: &SessionFilter<'_>) -> Vec<String> {
-        self.sessions().list(filter).unwrap().into_iter().map(|session| session.id).collect()
+    fn ids(&self, filter: &SessionFilter) -> Vec<String> {
+        self.sessions()
+            .list(filter.clone())
+            .wait()
+            .unwrap()
+            .into_iter()
+            .map(|session| session.id)
+            .collect()
     }
 
     /// Bodies, words and left-over records, as many as there are.

@@ -58,7 +58,7 @@ impl Model {
         match step {
             Step::Create(number) => {
                 let id = format!("s-{number}");
-                let made = sessions.create(&new_session(&id)).is_ok();
+                let made = sessions.create(new_session(&id)).wait().is_ok();
                 assert_eq!(made, !self.sessions.contains_key(&id));
                 if made {
                     self.add(&id, Vec::new());
@@ -68,13 +68,18 @@ impl Model {
             Step::AppendTooLate(number) => {
                 let id = format!("s-{number}");
                 let known = self.sessions.get(&id).map_or(0, Vec::len) as u64;
-                assert!(sessions.append_records(&id, known + 1, &[new_record("never")]).is_err());
+                assert!(
+                    sessions
+                        .append_records(&id, known + 1, vec![new_record("never")])
+                        .wait()
+                        .is_err()
+                );
             }
             Step::Fork(from, to, records) => {
                 let (from, to) = (format!("s-{from}"), format!("s-{to}"));
                 let had = self.sessions.get(&from).and_then(|texts| texts.get(..*records));
                 let had = had.map(<[_]>::to_vec).filter(|_| !self.sessions.contains_key(&to));
-                let made = sessions.fork(&from, *records as u64, &to, 2000).is_ok();
+                let made = sessions.fork(&from, *records as u64, &to, 2000).wait().is_ok();
                 assert_eq!(made, had.is_some());
                 if let Some(texts) = had {
                     self.add(&to, texts);
@@ -82,7 +87,7 @@ impl Model {
             }
             Step::Remove(number) => {
                 let id = format!("s-{number}");
-                assert_eq!(sessions.remove(&id).is_ok(), self.remove(&id));
+                assert_eq!(sessions.remove(&id).wait().is_ok(), self.remove(&id));
             }
             Step::Prune(keep_max) => self.prune(fixture, *keep_max),
             Step::CutShort(number) => {
@@ -107,7 +112,7 @@ impl Model {
     fn prune(&mut self, fixture: &Fixture, keep_max: usize) {
         let listed = fixture.ids(&SessionFilter::default());
         let gone = &listed[keep_max.min(listed.len())..];
-        assert_eq!(fixture.sessions().prune(0, keep_max).unwrap(), gone.len());
+        assert_eq!(fixture.sessions().prune(0, keep_max).wait().unwrap(), gone.len());
         gone.iter().for_each(|id| assert!(self.remove(id)));
     }
 
@@ -121,7 +126,7 @@ impl Model {
         }
         let used: BTreeSet<&str> = self.sessions.values().flatten().copied().collect();
         for text in TEXTS {
-            let hits = fixture.sessions().search_records(text, 99).unwrap();
+            let hits = fixture.sessions().search_records(text, 99).wait().unwrap();
             assert_eq!(!hits.is_empty(), used.contains(text), "{text}");
             for hit in hits {
                 assert_eq!(self.sessions[&hit.session_id][hit.seq as usize], text);
@@ -131,7 +136,7 @@ impl Model {
 
     /// Compares what is kept once nothing waits to be removed.
     fn check_kept(&self, fixture: &Fixture) {
-        fixture.sessions().prune(0, usize::MAX).unwrap();
+        fixture.sessions().prune(0, usize::MAX).wait().unwrap();
         let used: BTreeSet<&str> = self.sessions.values().flatten().copied().collect();
         assert_eq!(fixture.kept(), [used.len() as u64, used.len() as u64, 0]);
         let records: usize = self.sessions.values().map(Vec::len).sum();
@@ -146,7 +151,7 @@ proptest! {
     #[test]
     fn exactly_what_is_used_is_kept(steps in proptest::collection::vec(step(), 1..25)) {
         let fixture = Fixture::new();
-        fixture.sessions().prune(0, 0).unwrap();
+        fixture.sessions().prune(0, 0).wait().unwrap();
         let mut model = Model::default();
         for step in &steps {
             model.apply(&fixture, step);
@@ -160,7 +165,7 @@ proptest! {
     fn every_text_is_a_query(query in any::<String>()) {
         let fixture = Fixture::new();
         fixture.begin("s-1", &["a text"]);
-        fixture.sessions().search_records(&query, 9).unwrap();
+        fixture.sessions().search_records(&query, 9).wait().unwrap();
     }
 
     #[test]
@@ -169,6 +174,6 @@ proptest! {
         let text = format!("{text} {word}");
         fixture.begin("s-1", &[&text]);
         prop_assert_eq!(fixture.bodies("s-1"), [text]);
-        prop_assert_eq!(fixture.sessions().search_records(&word, 9).unwrap().len(), 1);
+        prop_assert_eq!(fixture.sessions().search_records(&word, 9).wait().unwrap().len(), 1);
     }
 }
