@@ -16,7 +16,7 @@ const MINUTE_MS: u64 = 60_000;
 const START_MS: u64 = 1_800_000_000_000;
 
 struct Keeper {
-    timers: PersistentTimerStore,
+    timers: SqliteStore,
     hands: Hands,
     fixture: Fixture,
 }
@@ -40,29 +40,25 @@ impl Keeper {
     fn new() -> Self {
         let (fixture, hands) = (Fixture::new(), Hands::default());
         hands.set(START_MS);
-        Self {
-            timers: PersistentTimerStore::new(fixture.store.clone(), hands.clock()),
-            hands,
-            fixture,
-        }
+        Self { timers: hands.store(&fixture), hands, fixture }
     }
 
     fn add(&self, moment: TimerSchedule) -> StoredTimer {
-        self.timers.add_timer(&me(), plan(moment)).unwrap()
+        self.timers.add_timer(&me(), plan(moment)).wait().unwrap()
     }
 
     fn due(&self, after_ms: u64) -> Vec<String> {
-        let due = self.timers.list_due(START_MS + after_ms).unwrap();
+        let due = self.timers.list_due(START_MS + after_ms).wait().unwrap();
         due.into_iter().map(|timer| timer.id).collect()
     }
 
     fn claim(&self, timer: &StoredTimer, after_ms: u64) -> Option<TimerClaim> {
-        self.timers.claim(&timer.id, START_MS + after_ms, LEASE_MS).unwrap()
+        self.timers.claim(&timer.id, START_MS + after_ms, LEASE_MS).wait().unwrap()
     }
 
     fn settle(&self, timer: &StoredTimer, after_ms: u64) -> TimerFiring {
         let claim = self.claim(timer, after_ms).unwrap();
-        assert!(self.timers.complete_claim(&claim).unwrap());
+        assert!(self.timers.complete_claim(&claim).wait().unwrap());
         claim.firing
     }
 
@@ -83,13 +79,13 @@ fn a_timer_is_listed_until_it_has_fired_or_is_cancelled() {
     assert_eq!((owner, label.as_deref(), payload.as_str()), (me(), Some("pasta"), "{\"n\":1}"));
     assert_eq!((session_id.as_str(), next_ms), ("s-1", START_MS + MINUTE_MS));
     assert_eq!(moment, TimerSchedule::AtMs(START_MS + MINUTE_MS));
-    assert_eq!(keeper.timers.list_timers(&me()).unwrap(), [soon.clone(), late.clone()]);
+    assert_eq!(keeper.timers.list_timers(&me()).wait().unwrap(), [soon.clone(), late.clone()]);
     keeper.settle(&soon, MINUTE_MS);
-    assert_eq!(keeper.timers.list_timers(&me()).unwrap(), from_ref(&late));
-    assert!(keeper.timers.cancel_timer(&me(), &late.id).unwrap());
-    assert!(!keeper.timers.cancel_timer(&me(), &late.id).unwrap());
-    assert_eq!(keeper.timers.list_timers(&me()).unwrap(), []);
-    assert_eq!(keeper.timers.next_due_ms(0).unwrap(), None);
+    assert_eq!(keeper.timers.list_timers(&me()).wait().unwrap(), from_ref(&late));
+    assert!(keeper.timers.cancel_timer(&me(), &late.id).wait().unwrap());
+    assert!(!keeper.timers.cancel_timer(&me(), &late.id).wait().unwrap());
+    assert_eq!(keeper.timers.list_timers(&me()).wait().unwrap(), []);
+    assert_eq!(keeper.timers.next_due_ms(0).wait().unwrap(), None);
     let next = keeper.add(TimerSchedule::InMs(1));
     assert!(next.id != late.id && next.id != soon.id, "no name is given twice");
 }
@@ -99,19 +95,19 @@ fn nobody_touches_the_timers_of_others_but_an_operator() {
     let keeper = Keeper::new();
     let mine = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     for other in [owner("timer", "you"), owner("other", "me")] {
-        assert!(!keeper.timers.cancel_timer(&other, &mine.id).unwrap());
-        assert_eq!(keeper.timers.list_timers(&other).unwrap(), []);
-        let theirs = keeper.timers.add_timer(&other, plan(TimerSchedule::InMs(5))).unwrap();
-        assert_eq!(keeper.timers.list_timers(&other).unwrap(), [theirs]);
+        assert!(!keeper.timers.cancel_timer(&other, &mine.id).wait().unwrap());
+        assert_eq!(keeper.timers.list_timers(&other).wait().unwrap(), []);
+        let theirs = keeper.timers.add_timer(&other, plan(TimerSchedule::InMs(5))).wait().unwrap();
+        assert_eq!(keeper.timers.list_timers(&other).wait().unwrap(), [theirs]);
     }
-    assert_eq!(keeper.timers.all().unwrap().len(), 3);
+    assert_eq!(keeper.timers.all().wait().unwrap().len(), 3);
     for id in ["", "t", "t-", "t-01", "t-+1", "T-1", "1", "t--1", "t-99", "t-99999999999999999999"]
     {
-        assert_eq!(keeper.timers.cancel_for_any_owner(id).unwrap(), None, "{id}");
-        assert_eq!(keeper.timers.claim(id, u64::MAX / 4, 1).unwrap(), None, "{id}");
+        assert_eq!(keeper.timers.cancel_for_any_owner(id).wait().unwrap(), None, "{id}");
+        assert_eq!(keeper.timers.claim(id, u64::MAX / 4, 1).wait().unwrap(), None, "{id}");
     }
-    assert_eq!(keeper.timers.cancel_for_any_owner(&mine.id).unwrap(), Some(mine));
-    assert_eq!(keeper.timers.list_timers(&me()).unwrap(), []);
+    assert_eq!(keeper.timers.cancel_for_any_owner(&mine.id).wait().unwrap(), Some(mine));
+    assert_eq!(keeper.timers.list_timers(&me()).wait().unwrap(), []);
 }
 
 #[test]
@@ -119,10 +115,10 @@ fn the_timers_of_a_session_are_found() {
     let keeper = Keeper::new();
     let here = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     let elsewhere = TimerRequest { session_id: "s-2".to_owned(), ..plan(TimerSchedule::InMs(1)) };
-    let there = keeper.timers.add_timer(&me(), elsewhere).unwrap();
-    assert_eq!(keeper.timers.list_for_session(&me(), "s-1").unwrap(), [here]);
-    assert_eq!(keeper.timers.list_for_session(&me(), "s-2").unwrap(), [there]);
-    assert_eq!(keeper.timers.list_for_session(&owner("timer", "you"), "s-1").unwrap(), []);
+    let there = keeper.timers.add_timer(&me(), elsewhere).wait().unwrap();
+    assert_eq!(keeper.timers.list_for_session(&me(), "s-1").wait().unwrap(), [here]);
+    assert_eq!(keeper.timers.list_for_session(&me(), "s-2").wait().unwrap(), [there]);
+    assert_eq!(keeper.timers.list_for_session(&owner("timer", "you"), "s-1").wait().unwrap(), []);
 }
 
 #[test]
@@ -144,26 +140,27 @@ fn what_cannot_be_set_is_refused_with_words() {
         ),
     ];
     for (plan, want) in rows {
-        let error = keeper.timers.add_timer(&me(), plan).unwrap_err();
+        let error = keeper.timers.add_timer(&me(), plan).wait().unwrap_err();
         assert!(matches!(&error, TimerError::Invalid(why) if why.contains(want)), "{error}");
     }
-    assert_eq!(keeper.timers.all().unwrap(), []);
+    assert_eq!(keeper.timers.all().wait().unwrap(), []);
 }
 
 #[test]
 fn there_are_only_so_many() {
     let keeper = Keeper::new();
-    let add =
-        |moment| keeper.timers.add_timer(&me(), TimerRequest { timers_max: 2, ..plan(moment) });
+    let add = |moment| {
+        keeper.timers.add_timer(&me(), TimerRequest { timers_max: 2, ..plan(moment) }).wait()
+    };
     let once = add(TimerSchedule::InMs(MINUTE_MS)).unwrap();
     add(TimerSchedule::EveryMs(MINUTE_MS)).unwrap();
     assert_eq!(add(TimerSchedule::InMs(1)), Err(TimerError::TooMany { max: 2 }));
-    keeper.timers.add_timer(&owner("timer", "you"), plan(TimerSchedule::InMs(1))).unwrap();
+    keeper.timers.add_timer(&owner("timer", "you"), plan(TimerSchedule::InMs(1))).wait().unwrap();
     // One that fires for the last time can set the next.
     let claim = keeper.claim(&once, MINUTE_MS).unwrap();
     add(TimerSchedule::InMs(2 * MINUTE_MS)).unwrap();
     assert_eq!(add(TimerSchedule::InMs(1)), Err(TimerError::TooMany { max: 2 }));
-    keeper.timers.complete_claim(&claim).unwrap();
+    keeper.timers.complete_claim(&claim).wait().unwrap();
     assert_eq!(add(TimerSchedule::InMs(1)), Err(TimerError::TooMany { max: 2 }));
 }
 
@@ -179,7 +176,7 @@ fn one_that_waits_does_not_hide_when_the_next_is_due() {
         (2 * MINUTE_MS, Some(3 * MINUTE_MS)),
         (3 * MINUTE_MS, None),
     ] {
-        let next = keeper.timers.next_due_ms(START_MS + after_ms).unwrap();
+        let next = keeper.timers.next_due_ms(START_MS + after_ms).wait().unwrap();
         assert_eq!(next, want.map(|want| START_MS + want), "after {after_ms}");
     }
 }
@@ -188,7 +185,7 @@ fn one_that_waits_does_not_hide_when_the_next_is_due() {
 fn one_that_is_due_is_claimed_once_and_fires_once() {
     let keeper = Keeper::new();
     let timer = keeper.add(TimerSchedule::InMs(MINUTE_MS));
-    assert_eq!(keeper.timers.next_due_ms(START_MS).unwrap(), Some(START_MS + MINUTE_MS));
+    assert_eq!(keeper.timers.next_due_ms(START_MS).wait().unwrap(), Some(START_MS + MINUTE_MS));
     assert_eq!(keeper.due(MINUTE_MS - 1), [""; 0]);
     assert_eq!(keeper.claim(&timer, MINUTE_MS - 1), None);
     assert_eq!(keeper.due(MINUTE_MS), from_ref(&timer.id));
@@ -199,10 +196,10 @@ fn one_that_is_due_is_claimed_once_and_fires_once() {
     assert_eq!(claim.firing, want);
     assert_eq!((keeper.due(MINUTE_MS), keeper.claim(&timer, MINUTE_MS)), (vec![], None));
     let lease_end_ms = START_MS + MINUTE_MS + LEASE_MS;
-    assert_eq!(keeper.timers.next_due_ms(START_MS + MINUTE_MS).unwrap(), Some(lease_end_ms));
-    assert!(keeper.timers.complete_claim(&claim).unwrap());
-    assert!(!keeper.timers.complete_claim(&claim).unwrap());
-    assert_eq!(keeper.timers.all().unwrap(), []);
+    assert_eq!(keeper.timers.next_due_ms(START_MS + MINUTE_MS).wait().unwrap(), Some(lease_end_ms));
+    assert!(keeper.timers.complete_claim(&claim).wait().unwrap());
+    assert!(!keeper.timers.complete_claim(&claim).wait().unwrap());
+    assert_eq!(keeper.timers.all().wait().unwrap(), []);
 }
 
 #[test]
@@ -227,7 +224,7 @@ fn a_repeated_timer_fires_once_for_all_that_was_missed() {
         assert_eq!(firing.timer.next_ms, START_MS + next);
         assert_eq!(keeper.due(now), [""; 0], "once");
         assert_eq!(keeper.due(next), from_ref(&timer.id));
-        assert_eq!(keeper.timers.list_timers(&me()).unwrap()[0].next_ms, START_MS + next);
+        assert_eq!(keeper.timers.list_timers(&me()).wait().unwrap()[0].next_ms, START_MS + next);
     }
 }
 
@@ -269,10 +266,13 @@ fn what_a_process_has_left_behind_fires_again() {
         let claim = keeper.claim(&timer, MINUTE_MS + wait).unwrap();
         assert!(claim.firing.will_repeat && claim.firing.late);
         assert_eq!(claim.firing.due_ms, START_MS + MINUTE_MS);
-        assert!(!keeper.timers.renew_claim(&lost, START_MS, LEASE_MS).unwrap());
-        assert!(!keeper.timers.release_claim(&lost).unwrap());
-        assert!(!keeper.timers.complete_claim(&lost).unwrap(), "the first claim stands no longer");
-        assert!(keeper.timers.complete_claim(&claim).unwrap());
+        assert!(!keeper.timers.renew_claim(&lost, START_MS, LEASE_MS).wait().unwrap());
+        assert!(!keeper.timers.release_claim(&lost).wait().unwrap());
+        assert!(
+            !keeper.timers.complete_claim(&lost).wait().unwrap(),
+            "the first claim stands no longer"
+        );
+        assert!(keeper.timers.complete_claim(&claim).wait().unwrap());
     }
 }
 
@@ -293,14 +293,14 @@ fn a_claim_lives_as_long_as_it_is_renewed() {
     let timer = keeper.add(TimerSchedule::EveryMs(MINUTE_MS));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     let later = MINUTE_MS + LEASE_MS;
-    assert!(keeper.timers.renew_claim(&claim, START_MS + later - 1, LEASE_MS).unwrap());
+    assert!(keeper.timers.renew_claim(&claim, START_MS + later - 1, LEASE_MS).wait().unwrap());
     assert_eq!(keeper.claim(&timer, later), None);
-    assert!(keeper.timers.complete_claim(&claim).unwrap());
-    assert!(!keeper.timers.renew_claim(&claim, START_MS + later, LEASE_MS).unwrap());
+    assert!(keeper.timers.complete_claim(&claim).wait().unwrap());
+    assert!(!keeper.timers.renew_claim(&claim, START_MS + later, LEASE_MS).wait().unwrap());
     let next = keeper.claim(&timer, 2 * MINUTE_MS).unwrap();
     assert!(!next.firing.will_repeat, "the next time is another one");
-    assert!(!keeper.timers.complete_claim(&claim).unwrap(), "a claim is settled once");
-    assert!(keeper.timers.complete_claim(&next).unwrap());
+    assert!(!keeper.timers.complete_claim(&claim).wait().unwrap(), "a claim is settled once");
+    assert!(keeper.timers.complete_claim(&next).wait().unwrap());
 }
 
 #[test]
@@ -308,16 +308,16 @@ fn a_firing_that_has_not_begun_is_given_back() {
     let keeper = Keeper::new();
     let timer = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
-    assert!(keeper.timers.release_claim(&claim).unwrap());
-    assert!(!keeper.timers.release_claim(&claim).unwrap());
-    assert!(!keeper.timers.complete_claim(&claim).unwrap());
+    assert!(keeper.timers.release_claim(&claim).wait().unwrap());
+    assert!(!keeper.timers.release_claim(&claim).wait().unwrap());
+    assert!(!keeper.timers.complete_claim(&claim).wait().unwrap());
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     assert!(!claim.firing.will_repeat);
     keeper.hand_over(Other::Ended);
     // One that comes again still does so after it was given back.
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
     assert!(claim.firing.will_repeat);
-    keeper.timers.release_claim(&claim).unwrap();
+    keeper.timers.release_claim(&claim).wait().unwrap();
     assert!(keeper.claim(&timer, MINUTE_MS).unwrap().firing.will_repeat);
 }
 
@@ -326,8 +326,8 @@ fn a_firing_that_came_to_nothing_comes_again() {
     let keeper = Keeper::new();
     let timer = keeper.add(TimerSchedule::InMs(MINUTE_MS));
     let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
-    assert!(keeper.timers.release_started_claim(&claim).unwrap());
-    assert!(!keeper.timers.release_started_claim(&claim).unwrap());
+    assert!(keeper.timers.release_started_claim(&claim).wait().unwrap());
+    assert!(!keeper.timers.release_started_claim(&claim).wait().unwrap());
     let next = keeper.claim(&timer, MINUTE_MS).unwrap();
     assert!(next.firing.will_repeat && next.firing.late);
 }
@@ -338,9 +338,9 @@ fn a_timer_that_is_cancelled_while_it_fires_stays_cancelled() {
     for moment in [TimerSchedule::InMs(MINUTE_MS), TimerSchedule::EveryMs(MINUTE_MS)] {
         let timer = keeper.add(moment);
         let claim = keeper.claim(&timer, MINUTE_MS).unwrap();
-        assert!(keeper.timers.cancel_timer(&me(), &timer.id).unwrap());
-        assert!(!keeper.timers.complete_claim(&claim).unwrap());
-        assert_eq!(keeper.timers.all().unwrap(), []);
+        assert!(keeper.timers.cancel_timer(&me(), &timer.id).wait().unwrap());
+        assert!(!keeper.timers.complete_claim(&claim).wait().unwrap());
+        assert_eq!(keeper.timers.all().wait().unwrap(), []);
     }
 }
 
@@ -357,8 +357,8 @@ fn a_clock_that_steps_back_fires_nothing_twice() {
     // A claim that is under way meanwhile stands, and is settled as ever.
     let claim = keeper.claim(&timer, 91 * MINUTE_MS).unwrap();
     assert_eq!(keeper.claim(&timer, MINUTE_MS), None);
-    assert!(keeper.timers.renew_claim(&claim, START_MS, LEASE_MS).unwrap());
-    assert!(keeper.timers.complete_claim(&claim).unwrap());
+    assert!(keeper.timers.renew_claim(&claim, START_MS, LEASE_MS).wait().unwrap());
+    assert!(keeper.timers.complete_claim(&claim).wait().unwrap());
     // What is set now counts from now.
     assert_eq!(keeper.add(TimerSchedule::InMs(5)).next_ms, START_MS - 60 * MINUTE_MS + 5);
 }
@@ -368,9 +368,9 @@ fn many_that_are_due_come_in_their_order_a_few_at_a_time() {
     let keeper = Keeper::new();
     for n in (1..=100).rev() {
         let plan = TimerRequest { timers_max: 100, ..plan(TimerSchedule::InMs(n)) };
-        keeper.timers.add_timer(&me(), plan).unwrap();
+        keeper.timers.add_timer(&me(), plan).wait().unwrap();
     }
-    let due = keeper.timers.list_due(START_MS + MINUTE_MS).unwrap();
+    let due = keeper.timers.list_due(START_MS + MINUTE_MS).wait().unwrap();
     assert_eq!(due.len(), 64);
     assert!(due.is_sorted_by_key(|timer| timer.next_ms));
     for timer in &due {
@@ -385,7 +385,7 @@ fn a_row_that_somebody_else_wrote_is_damage() {
     keeper.add(TimerSchedule::InMs(1));
     for change in ["moment = '{}'", "plugin = 'No Name'", "moment = ''"] {
         keeper.fixture.sql(&format!("UPDATE timer SET {change}"));
-        let error = keeper.timers.all().unwrap_err();
+        let error = keeper.timers.all().wait().unwrap_err();
         assert!(matches!(error, crate::StoreError::Damaged { .. }), "{error}");
     }
 }

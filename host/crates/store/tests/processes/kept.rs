@@ -13,8 +13,8 @@ use std::{
 use sallyport_contract::{
     DataOwner,
     services::{
-        NoticeAudience, PluginNotice, StateStore, StateStoreError, StateWrite, StoredTimer,
-        TimerRequest, TimerSchedule, TimerStore, WriteCondition,
+        NoticeAudience, PluginNotice, StateStoreError, StateWrite, StoredTimer, TimerRequest,
+        TimerSchedule, WriteCondition,
     },
 };
 use sallyport_store::{PersistentTimerStore, TimerClaim};
@@ -51,12 +51,13 @@ fn set(
     expected: WriteCondition,
 ) -> Result<u64, StateStoreError> {
     let quota_bytes = 1 << 20;
-    let value = value.as_bytes();
-    store.state().set(&me(), key, StateWrite { value, expected, expires_in: None, quota_bytes })
+    let value = value.as_bytes().to_vec();
+    let write = StateWrite { value, expected, expires_in: None, quota_bytes };
+    store.state.set(&me(), key, write).wait()
 }
 
 fn get(store: &HostStore, key: &str) -> Option<(String, u64)> {
-    let kept = store.state().get(&me(), key).unwrap()?;
+    let kept = store.state.get(&me(), key).wait().unwrap()?;
     Some((String::from_utf8(kept.value).unwrap(), kept.version))
 }
 
@@ -69,7 +70,7 @@ fn add(store: &HostStore, moment: TimerSchedule) -> StoredTimer {
         interval_ms_min: 0,
         timers_max: 1000,
     };
-    store.timers().add_timer(&me(), plan).unwrap()
+    store.timers.add_timer(&me(), plan).wait().unwrap()
 }
 
 fn now_ms() -> u64 {
@@ -77,26 +78,26 @@ fn now_ms() -> u64 {
 }
 
 /// Claims all that is due at a moment, lets it fire and settles it, and says so in between.
-fn fire(timers: &PersistentTimerStore, now_ms: u64) {
-    let due = timers.list_due(now_ms).unwrap();
-    let claim = |timer: &StoredTimer| timers.claim(&timer.id, now_ms, LEASE_MS).unwrap();
+fn fire(timers: &dyn PersistentTimerStore, now_ms: u64) {
+    let due = timers.list_due(now_ms).wait().unwrap();
+    let claim = |timer: &StoredTimer| timers.claim(&timer.id, now_ms, LEASE_MS).wait().unwrap();
     let claims: Vec<TimerClaim> = due.iter().filter_map(claim).collect();
     for TimerClaim { firing, .. } in &claims {
         println!("{SAYS}fired {} {} {}", firing.timer.id, firing.due_ms, firing.will_repeat);
     }
     for claim in &claims {
-        assert!(timers.complete_claim(claim).unwrap());
+        assert!(timers.complete_claim(claim).wait().unwrap());
         println!("{SAYS}settled {} {}", claim.firing.timer.id, claim.firing.due_ms);
     }
 }
 
 /// Shows the messages that wait, as a conversation does.
 fn show(store: &HostStore) {
-    let taken = store.notices().take_batch("me", "s-1", now_ms()).unwrap();
+    let taken = store.notices.take_batch("me", "s-1", now_ms()).wait().unwrap();
     for notice in &taken.notices {
         println!("{SAYS}shown {}", notice.text);
     }
-    store.notices().confirm_shown(&taken).unwrap();
+    store.notices.confirm_shown(&taken).wait().unwrap();
     for notice in &taken.notices {
         println!("{SAYS}confirmed {}", notice.text);
     }
@@ -106,7 +107,7 @@ fn show(store: &HostStore) {
 #[ignore = "the process that is killed"]
 fn does_everything_for_ever() {
     let store = store_of_parent();
-    let timers = store.timers();
+    let timers = &store.timers;
     let first = get(&store, "number").map_or(0, |(value, _)| number_of(&value) + 1);
     for number in first.. {
         set(&store, "number", &text_of(number), WriteCondition::Anything).unwrap();
@@ -118,7 +119,7 @@ fn does_everything_for_ever() {
             println!("{SAYS}kept {number}");
         }
         // The time goes on with the timers, so that each of their times comes.
-        fire(&timers, timers.all().unwrap()[0].next_ms);
+        fire(&**timers, timers.all().wait().unwrap()[0].next_ms);
         show(&store);
     }
 }
@@ -132,7 +133,7 @@ fn keep(store: &HostStore, text: &str) {
         audience: NoticeAudience::Conversation,
         late: false,
     };
-    store.notices().store_notice("me", &notice).unwrap();
+    store.notices.store_notice("me", &notice).wait().unwrap();
 }
 
 /// A value in which a torn write would show: of another length for each number.
@@ -215,7 +216,7 @@ fn a_kill_tears_nothing_loses_nothing_and_doubles_nothing_unmarked() {
     let (mut seen, mut number) = (Seen::default(), 0);
     for round in 0..KILLS {
         let test = "kept::does_everything_for_ever";
-        let mut other = start(command(&own_binary()), test, store.folder());
+        let mut other = start(command(&own_binary()), test, &parent.path().join("store"));
         let mut lines = BufReader::new(other.stdout.take().unwrap()).lines().map_while(Result::ok);
         // Every other round is killed on its way to the first change.
         if round % 2 == 1 {
@@ -231,7 +232,8 @@ fn a_kill_tears_nothing_loses_nothing_and_doubles_nothing_unmarked() {
         number = found;
     }
     // What the last one left is taken up by this process.
-    let mut drain = start(command(&own_binary()), "kept::fires_what_is_left", store.folder());
+    let mut drain =
+        start(command(&own_binary()), "kept::fires_what_is_left", &parent.path().join("store"));
     let mut said = String::new();
     drain.stdout.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(drain.wait().unwrap().success(), "{said}");
@@ -244,9 +246,9 @@ fn a_kill_tears_nothing_loses_nothing_and_doubles_nothing_unmarked() {
 #[ignore = "the process that comes after the kills"]
 fn fires_what_is_left() {
     let store = store_of_parent();
-    let timers = store.timers();
-    while timers.all().unwrap().len() > 1 {
-        fire(&timers, timers.all().unwrap()[0].next_ms);
+    let timers = &store.timers;
+    while timers.all().wait().unwrap().len() > 1 {
+        fire(&**timers, timers.all().wait().unwrap()[0].next_ms);
     }
     show(&store);
 }
@@ -291,21 +293,22 @@ fn of_two_processes_one_lets_a_timer_fire() {
         add(&store, TimerSchedule::InMs(n.into()));
     }
     let mut seen = Seen::default();
-    let said = said_by_two(store.folder(), "kept::fires_when_told");
+    let said = said_by_two(&parent.path().join("store"), "kept::fires_when_told");
     said.iter().for_each(|line| seen.take(line));
     assert_eq!(seen.fired.len(), TIMERS as usize);
     assert!(seen.fired.values().all(|count| *count == 1), "{:?}", seen.fired);
-    assert_eq!(store.timers().all().unwrap(), []);
+    assert_eq!(store.timers.all().wait().unwrap(), []);
 }
 
 #[test]
 #[ignore = "one of the two processes"]
 fn fires_when_told() {
-    let timers = store_of_parent().timers();
+    let store = store_of_parent();
+    let timers = &store.timers;
     let now_ms = now_ms() + u64::from(TIMERS);
     wait_until_told();
-    while !timers.list_due(now_ms).unwrap().is_empty() {
-        fire(&timers, now_ms);
+    while !timers.list_due(now_ms).wait().unwrap().is_empty() {
+        fire(&**timers, now_ms);
     }
 }
 
@@ -315,7 +318,7 @@ fn of_two_processes_none_undoes_what_the_other_has_set() {
     let parent = TempDir::new().unwrap();
     let store = HostStore::open(&parent.path().join("store")).unwrap();
     set(&store, "count", "0", WriteCondition::Nothing).unwrap();
-    said_by_two(store.folder(), "kept::counts_when_told");
+    said_by_two(&parent.path().join("store"), "kept::counts_when_told");
     assert_eq!(get(&store, "count").unwrap().0, (2 * CHANGES).to_string());
 }
 
@@ -350,8 +353,9 @@ fn has_left(is_open: impl Fn() -> bool) -> bool {
 fn a_killed_process_has_nothing_open() {
     let parent = TempDir::new().unwrap();
     let store = HostStore::open(&parent.path().join("store")).unwrap();
-    let (mut other, mut said) = start_one_of_two(store.folder(), "kept::enters_and_stays");
-    let is_open = || store.presence().is_open("s-1", now_ms()).unwrap();
+    let (mut other, mut said) =
+        start_one_of_two(&parent.path().join("store"), "kept::enters_and_stays");
+    let is_open = || store.presence.is_open("s-1", now_ms()).wait().unwrap();
     assert!(is_open());
     other.kill().unwrap();
     // It has ended as soon as it can say no more, also while nobody has asked how.
@@ -364,6 +368,6 @@ fn a_killed_process_has_nothing_open() {
 #[test]
 #[ignore = "the process that is killed"]
 fn enters_and_stays() {
-    store_of_parent().presence().mark_open("me", "s-1", now_ms()).unwrap();
+    store_of_parent().presence.mark_open("me", "s-1", now_ms()).wait().unwrap();
     wait_until_told();
 }
