@@ -116,8 +116,8 @@ fn connection_error(error: &reqwest::Error) -> PackageFetchError {
     index_unavailable(match error {
         _ if error.is_timeout() => "it did not answer in time",
         _ if error.is_connect() => "it cannot be reached",
-        _ if error.is_redirect() => "it leads elsewhere",
-        _ => "the connection broke",
+        _ if error.is_redirect() => "it redirects too often or to http",
+        _ => "the connection was lost",
     })
 }
 

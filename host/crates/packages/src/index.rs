@@ -96,15 +96,15 @@ impl PackageIndex {
     ) -> Result<Vec<u8>, PackageFetchError> {
         let ProjectVersion { name, version } = project;
         let wanted = entry.digest.ok_or_else(|| {
-            index_unavailable(&format!("it gives no SHA-256 digest for {name} {version}"))
+            index_unavailable(&format!("it lists no SHA-256 digest for {name} {version}"))
         })?;
         let bytes = download::fetch_wheel(&self.client, entry.url.clone()).await?;
         let bytes = bytes.ok_or_else(|| {
-            index_unavailable(&format!("it lists {name} {version} and does not have it"))
+            index_unavailable(&format!("it lists {name} {version} but does not have it"))
         })?;
         if sha256_digest(&bytes) != wanted {
             return Err(index_unavailable(&format!(
-                "what it sent for {name} {version} is not what it announced (its SHA-256 differs)"
+                "the SHA-256 of {name} {version} differs from the listed one"
             )));
         }
         Ok(bytes)

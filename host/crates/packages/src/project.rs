@@ -9,7 +9,7 @@ const NAME_BYTES_MAX: usize = 128;
 const VERSION_BYTES_MAX: usize = 64;
 
 /// Maximum length of an invalid name or version in an error, in characters.
-const TOLD_CHARS_MAX: usize = 60;
+const QUOTED_CHARS_MAX: usize = 60;
 
 /// A project and its version, both normalized.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,10 @@ pub(crate) fn parse_project_name(name: &str) -> Result<String, PackageFetchError
 }
 
 fn invalid_input_error(what: &str, text: &str) -> PackageFetchError {
-    PackageFetchError::NotFound(format!("{:?} is not {what}", escape_excerpt(text, TOLD_CHARS_MAX)))
+    PackageFetchError::NotFound(format!(
+        "{:?} is not {what}",
+        escape_excerpt(text, QUOTED_CHARS_MAX)
+    ))
 }
 
 /// Normalizes a name: lower case, and one dash for each run of `-`, `_` and `.`.

@@ -58,7 +58,7 @@ pub(crate) fn unpack_wheel(bytes: &[u8]) -> Result<Vec<PackageFile>, PackageFetc
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| zip_error(&error))?;
     if archive.len() > FILES_MAX {
         return Err(invalid_package(&format!(
-            "it holds {} files, at most {FILES_MAX}",
+            "it contains {} files; the limit is {FILES_MAX}",
             archive.len()
         )));
     }
@@ -70,14 +70,17 @@ pub(crate) fn unpack_wheel(bytes: &[u8]) -> Result<Vec<PackageFile>, PackageFetc
         }
         let path = entry.name().map_err(|error| zip_error(&error))?.into_owned();
         if !is_plain_path(&path) {
-            return Err(invalid_package("it holds a path that leads out of it"));
+            return Err(invalid_package("it contains a path outside of it"));
         }
         // Count the unpacked bytes, because the sizes in an archive are untrusted.
         let mut data = Vec::new();
         let read = entry.take(bytes_left + 1).read_to_end(&mut data);
         read.map_err(|_| invalid_package("it is damaged"))?;
         bytes_left = bytes_left.checked_sub(data.len() as u64).ok_or_else(|| {
-            invalid_package(&format!("unpacked it has more than {} MiB", UNPACKED_BYTES_MAX >> 20))
+            invalid_package(&format!(
+                "it is larger than {} MiB when unpacked",
+                UNPACKED_BYTES_MAX >> 20
+            ))
         })?;
         files.push(PackageFile { path, data });
     }

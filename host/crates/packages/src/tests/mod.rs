@@ -86,15 +86,15 @@ async fn what_cannot_be_had_is_said() {
         (good(), file(), "six", "", "is not a version"),
         (json("six-1.0-cp311-cp311-linux_x86_64.whl", &sha), file(), "six", "1.0", "pure Python"),
         (json("six-1.0.tar.gz", &sha), file(), "six", "1.0", "no wheel of six"),
-        (html(WHEEL, ""), file(), "six", "1.0", "gives no SHA-256"),
-        (html(WHEEL, "md5=0123"), file(), "six", "1.0", "gives no SHA-256"),
-        (json(WHEEL, &hex(b"other")), file(), "six", "1.0", "its SHA-256 differs"),
+        (html(WHEEL, ""), file(), "six", "1.0", "lists no SHA-256"),
+        (html(WHEEL, "md5=0123"), file(), "six", "1.0", "lists no SHA-256"),
+        (json(WHEEL, &hex(b"other")), file(), "six", "1.0", "differs from the listed one"),
         (good(), Answer::status(404), "six", "1.0", "does not have it"),
         (good(), Answer::status(500), "six", "1.0", "answered 500"),
         (Answer::status(403), file(), "six", "1.0", "answered 403"),
         (Answer::ok(JSON, "{"), file(), "six", "1.0", "no wheel of six"),
         (Answer::ok(HTML, "<a href='http://[::1'>"), file(), "six", "1.0", "no wheel of six"),
-        (Answer::hangs_up(), file(), "six", "1.0", "connection broke"),
+        (Answer::hangs_up(), file(), "six", "1.0", "connection was lost"),
     ];
     for (page, file, name, version, words) in rows {
         let error = fetch(page, file, name, version).await.unwrap_err().to_string();
@@ -154,10 +154,10 @@ fn wheels_that_are_not_taken() {
     let rows: [(Vec<u8>, &str); 6] = [
         (b"PK nothing".to_vec(), "cannot be used"),
         (small()[..60].to_vec(), "cannot be used"),
-        (wheel_of(&[("../out.py", b"")]), "leads out"),
-        (wheel_of(&[("/etc/x", b"")]), "leads out"),
-        (wheel_of(&[("a\\..\\b", b"")]), "leads out"),
-        (wheel_of(&[("big", &over)]), "more than 64 MiB"),
+        (wheel_of(&[("../out.py", b"")]), "outside of it"),
+        (wheel_of(&[("/etc/x", b"")]), "outside of it"),
+        (wheel_of(&[("a\\..\\b", b"")]), "outside of it"),
+        (wheel_of(&[("big", &over)]), "larger than 64 MiB"),
     ];
     for (bytes, words) in rows {
         let error = wheel::unpack_wheel(&bytes).unwrap_err().to_string();
