@@ -67,12 +67,16 @@ pub(super) fn apply_isolation(limits: &CompileLimits) -> io::Result<CompilerIsol
     // Read now: the count comes from system files that are out of reach soon.
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     rlimit::apply_initial_limits(limits)?;
-    let landlock = no_files();
+    #[cfg(target_os = "linux")]
+    let landlock = landlock::apply_landlock();
     // Threads inherit the Landlock rules. They start now, because seccomp and the limit on
     // processes forbid new ones.
     start_threads(threads)?;
     rlimit::apply_final_limits()?;
-    Ok(CompilerIsolation { landlock, seccomp: few_calls() })
+    #[cfg(target_os = "linux")]
+    return Ok(CompilerIsolation { landlock, seccomp: seccomp::apply_seccomp() });
+    #[cfg(not(target_os = "linux"))]
+    Ok(CompilerIsolation::NONE)
 }
 
 /// Makes the worker die with its parent. Otherwise it would work on without a reader.
@@ -88,24 +92,4 @@ fn start_threads(threads: usize) -> io::Result<()> {
     // Returns when every thread has responded, so each one has started.
     rayon::broadcast(|_| ());
     Ok(())
-}
-
-#[cfg(target_os = "linux")]
-fn no_files() -> IsolationLayerStatus {
-    landlock::apply_landlock()
-}
-
-#[cfg(target_os = "linux")]
-fn few_calls() -> IsolationLayerStatus {
-    seccomp::apply_seccomp()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn no_files() -> IsolationLayerStatus {
-    IsolationLayerStatus::Missing
-}
-
-#[cfg(not(target_os = "linux"))]
-fn few_calls() -> IsolationLayerStatus {
-    IsolationLayerStatus::Missing
 }

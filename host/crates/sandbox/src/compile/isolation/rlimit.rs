@@ -5,7 +5,8 @@
 
 use std::io;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::Resource;
+use sallyport_walls::rlimit::{fix_limit, lower_limit};
 
 use crate::compile::CompileLimits;
 
@@ -52,16 +53,4 @@ fn addresses(most: u64) -> io::Result<()> {
 pub(super) fn apply_final_limits() -> io::Result<()> {
     fix_limit(Resource::Nofile, 0)?;
     fix_limit(Resource::Nproc, 0)
-}
-
-fn fix_limit(resource: Resource, most: u64) -> io::Result<()> {
-    lower_limit(resource, most, most)
-}
-
-/// Sets a limit, or keeps the current one if it is lower.
-fn lower_limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
-    let now = getrlimit(resource);
-    let hard = now.maximum.map_or(hard, |maximum| maximum.min(hard));
-    let soft = now.current.map_or(soft, |current| current.min(soft)).min(hard);
-    Ok(setrlimit(resource, Rlimit { current: Some(soft), maximum: Some(hard) })?)
 }

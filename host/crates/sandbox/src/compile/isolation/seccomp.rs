@@ -5,14 +5,12 @@
 //! it does not need, differently in every version, and works without them. An attacker gains
 //! nothing from a call that fails.
 
-use std::collections::BTreeMap;
-
 use libc::{
     EPERM, MAP_ANONYMOUS, MAP_SHARED, PROT_EXEC, STDERR_FILENO, STDIN_FILENO, STDOUT_FILENO,
 };
-use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Is,
-    SeccompCondition as Condition, SeccompFilter, SeccompRule as Rule,
+use sallyport_walls::seccomp::{
+    ArgumentTest::{Bits, Is},
+    CallRule, SeccompAction as Action, apply_filter,
 };
 
 use super::IsolationLayerStatus;
@@ -45,56 +43,29 @@ const ALLOWED_CALLS: [i64; 23] = [
     libc::SYS_gettimeofday,
 ];
 
-/// Restricts all threads of this process to the calls of the list.
+/// Calls that are allowed with certain arguments.
+const ALLOWED_WITH_ARGUMENTS: [CallRule; 5] = [
+    (libc::SYS_read, &[&[(0, Is(STDIN_FILENO))]]),
+    (libc::SYS_write, &[&[(0, Is(STDOUT_FILENO))], &[(0, Is(STDERR_FILENO))]]),
+    (libc::SYS_writev, &[&[(0, Is(STDOUT_FILENO))], &[(0, Is(STDERR_FILENO))]]),
+    // Private anonymous memory only, and never executable, neither when mapped nor later.
+    (
+        libc::SYS_mmap,
+        &[&[(2, Bits(PROT_EXEC, 0)), (3, Bits(MAP_ANONYMOUS | MAP_SHARED, MAP_ANONYMOUS))]],
+    ),
+    (libc::SYS_mprotect, &[&[(2, Bits(PROT_EXEC, 0))]]),
+];
+
+/// Restricts all threads of this process to the calls of the lists.
 pub(super) fn apply_seccomp() -> IsolationLayerStatus {
-    let raised =
-        build_filter().is_ok_and(|filter| seccompiler::apply_filter_all_threads(&filter).is_ok());
-    if raised { IsolationLayerStatus::Active } else { IsolationLayerStatus::Missing }
-}
-
-fn build_filter() -> Result<BpfProgram, BackendError> {
-    let mut rules: BTreeMap<i64, Vec<Rule>> = ALLOWED_CALLS.map(|call| (call, Vec::new())).into();
-    rules.extend([
-        (libc::SYS_read, vec![require_argument_value(0, STDIN_FILENO)?]),
-        (
-            libc::SYS_write,
-            vec![
-                require_argument_value(0, STDOUT_FILENO)?,
-                require_argument_value(0, STDERR_FILENO)?,
-            ],
-        ),
-        (
-            libc::SYS_writev,
-            vec![
-                require_argument_value(0, STDOUT_FILENO)?,
-                require_argument_value(0, STDERR_FILENO)?,
-            ],
-        ),
-        // Private anonymous memory only, and never executable, neither when mapped nor later.
-        (
-            libc::SYS_mmap,
-            vec![Rule::new(vec![
-                match_argument_bits(2, PROT_EXEC, 0)?,
-                match_argument_bits(3, MAP_ANONYMOUS | MAP_SHARED, MAP_ANONYMOUS)?,
-            ])?],
-        ),
-        (libc::SYS_mprotect, vec![Rule::new(vec![match_argument_bits(2, PROT_EXEC, 0)?])?]),
-        // Needed to abort. Only this process can be signalled.
-        (libc::SYS_tgkill, vec![require_argument_value(0, std::process::id().cast_signed())?]),
-    ]);
-    let arch = std::env::consts::ARCH.try_into()?;
-    let refuse = SeccompAction::Errno(EPERM.cast_unsigned());
-    SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch)?.try_into()
-}
-
-/// Allows a call if the argument has this value.
-fn require_argument_value(argument: u8, value: i32) -> Result<Rule, BackendError> {
-    let value = u64::from(value.cast_unsigned());
-    Rule::new(vec![Condition::new(argument, Length::Dword, Is::Eq, value)?])
-}
-
-/// A condition on some bits of an argument.
-fn match_argument_bits(argument: u8, mask: i32, value: i32) -> Result<Condition, BackendError> {
-    let [mask, value] = [mask, value].map(|bits| u64::from(bits.cast_unsigned()));
-    Condition::new(argument, Length::Dword, Is::MaskedEq(mask), value)
+    let mut rules: Vec<CallRule> = ALLOWED_CALLS.map(|call| (call, &[][..])).into();
+    rules.extend(ALLOWED_WITH_ARGUMENTS);
+    // Needed to abort. Only this process can be signalled.
+    let own_process = [(0, Is(std::process::id().cast_signed()))];
+    let own_process = [&own_process[..]];
+    rules.push((libc::SYS_tgkill, &own_process));
+    match apply_filter(&rules, Action::Allow, Action::Errno(EPERM.cast_unsigned())) {
+        Ok(()) => IsolationLayerStatus::Active,
+        Err(_) => IsolationLayerStatus::Missing,
+    }
 }
