@@ -6,9 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+    ABI, AccessFs, BitFlags, PathBeneath, PathFd, Ruleset, RulesetCreated, RulesetCreatedAttr,
+    RulesetError,
 };
+use sallyport_walls::landlock::{deny_all, is_supported};
 
 use crate::{
     error::RunError,
@@ -105,44 +106,23 @@ const DEVICE_PATHS: [&str; 5] =
 
 /// Returns the walls of Landlock that the kernel lacks.
 pub(super) fn missing_landlock_walls() -> Vec<ProcessWall> {
-    let lacks =
-        |abi: ABI, scope: bool| required_ruleset(abi, scope).and_then(Ruleset::create).is_err();
-    match (lacks(FILES_ABI, false), lacks(REQUIRED_ABI, true)) {
-        (true, _) => vec![ProcessWall::Files, ProcessWall::Signals],
-        (false, true) => vec![ProcessWall::Signals],
-        (false, false) => Vec::new(),
+    match (is_supported(FILES_ABI, false), is_supported(REQUIRED_ABI, true)) {
+        (false, _) => vec![ProcessWall::Files, ProcessWall::Signals],
+        (true, false) => vec![ProcessWall::Signals],
+        (true, true) => Vec::new(),
     }
 }
 
 /// Restricts this process and all its descendants to the files of the specification.
 pub(super) fn apply_landlock(spec: &ProcessSpec, scratch: &Path) -> Result<(), RunError> {
-    let rules = deny_all_ruleset(spec).and_then(Ruleset::create).map_err(missing_wall_error)?;
+    let required = (spec.walls == MissingWallPolicy::Required).then_some(REQUIRED_ABI);
+    let deny_tcp = spec.network == ProcessNetwork::None;
+    let rules = deny_all(NEWEST_ABI, required, deny_tcp).and_then(Ruleset::create);
+    let rules = rules.map_err(missing_wall_error)?;
     let rules =
         add_existing_paths(rules, &system_paths(spec.network)).map_err(missing_wall_error)?;
     let rules = granted_paths(spec, scratch).iter().try_fold(rules, add_granted_path)?;
     rules.restrict_self().map(drop).map_err(missing_wall_error)
-}
-
-/// Returns rules for a version that the kernel must support.
-fn required_ruleset(abi: ABI, scope: bool) -> Result<Ruleset, RulesetError> {
-    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    let rules = rules.handle_access(AccessFs::from_all(abi))?;
-    if scope { rules.scope(Scope::from_all(abi)) } else { Ok(rules) }
-}
-
-/// Returns rules that deny every kind of access unless a later rule allows it.
-fn deny_all_ruleset(spec: &ProcessSpec) -> Result<Ruleset, RulesetError> {
-    let rules = match spec.walls {
-        MissingWallPolicy::Required => required_ruleset(REQUIRED_ABI, true)?,
-        MissingWallPolicy::AsAvailable => Ruleset::default(),
-    };
-    let rules = rules.set_compatibility(CompatLevel::BestEffort);
-    let rules =
-        rules.handle_access(AccessFs::from_all(NEWEST_ABI))?.scope(Scope::from_all(NEWEST_ABI))?;
-    match spec.network {
-        ProcessNetwork::None => rules.handle_access(AccessNet::from_all(NEWEST_ABI)),
-        ProcessNetwork::Open => Ok(rules),
-    }
 }
 
 type Rights = BitFlags<AccessFs>;

@@ -1,6 +1,6 @@
 //! The walls: restrictions that a process puts on itself before it becomes a program.
 //!
-//! 1. It drops all capabilities and can gain no new rights (`rights`).
+//! 1. It drops all capabilities and can gain no new rights (`privileges`).
 //! 2. It has resource limits of its own (`rlimit`). The watcher enforces limits on several
 //!    processes.
 //! 3. Landlock restricts it to the system's files, the script's folder, a private one and granted

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
+use rustix::process::{Resource, getuid};
+use sallyport_walls::rlimit::{fix_limit, lower_limit};
 
 use crate::{spec::ProcessLimits, stage::process_table};
 
@@ -22,25 +23,13 @@ pub(super) fn apply_rlimits(limits: &ProcessLimits) -> io::Result<()> {
     // Rounded up to whole seconds, so that it is not too early; the watcher counts exactly.
     let seconds = limits.cpu_time.as_secs() + u64::from(limits.cpu_time.subsec_nanos() > 0);
     let seconds = seconds.max(1);
-    set_limit(Resource::Cpu, seconds, seconds.saturating_add(CPU_GRACE_SECONDS))?;
-    set_fixed_limit(Resource::Data, limits.memory_bytes)?;
-    set_fixed_limit(Resource::As, limits.memory_bytes.saturating_add(RESERVED_BYTES))?;
-    set_fixed_limit(Resource::Nofile, u64::from(limits.open_files))?;
-    set_fixed_limit(Resource::Fsize, limits.file_bytes)?;
-    set_fixed_limit(Resource::Core, 0)?;
+    lower_limit(Resource::Cpu, seconds, seconds.saturating_add(CPU_GRACE_SECONDS))?;
+    fix_limit(Resource::Data, limits.memory_bytes)?;
+    fix_limit(Resource::As, limits.memory_bytes.saturating_add(RESERVED_BYTES))?;
+    fix_limit(Resource::Nofile, u64::from(limits.open_files))?;
+    fix_limit(Resource::Fsize, limits.file_bytes)?;
+    fix_limit(Resource::Core, 0)?;
     // This limit does not apply to the superuser, for whom only the watcher counts.
     let tasks = process_table::count_user_tasks(getuid())?.saturating_add(USER_TASKS_MORE);
-    set_fixed_limit(Resource::Nproc, tasks.saturating_add(u64::from(limits.processes)))
-}
-
-fn set_fixed_limit(resource: Resource, most: u64) -> io::Result<()> {
-    set_limit(resource, most, most)
-}
-
-/// Sets a limit, unless the current one is lower.
-fn set_limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
-    let now = getrlimit(resource);
-    let hard = now.maximum.map_or(hard, |maximum| maximum.min(hard));
-    let soft = now.current.map_or(soft, |current| current.min(soft)).min(hard);
-    Ok(setrlimit(resource, Rlimit { current: Some(soft), maximum: Some(hard) })?)
+    fix_limit(Resource::Nproc, tasks.saturating_add(u64::from(limits.processes)))
 }

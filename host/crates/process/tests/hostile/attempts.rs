@@ -89,13 +89,9 @@ pub(crate) fn answer(attempts: &[Attempt]) {
 
 /// Makes a call fail as on a kernel that does not know it, here and in all descendants.
 pub(crate) fn forget(call: i64) {
-    use seccompiler::{BpfProgram, SeccompAction as Action, SeccompFilter};
-    let rules = [(call, Vec::new())].into();
-    let arch = std::env::consts::ARCH.try_into().expect("an architecture");
+    use sallyport_walls::seccomp::{SeccompAction as Action, apply_filter};
     let absent = Action::Errno(libc::ENOSYS.cast_unsigned());
-    let filter = SeccompFilter::new(rules, Action::Allow, absent, arch).expect("a filter");
-    let filter: BpfProgram = filter.try_into().expect("a filter");
-    seccompiler::apply_filter_all_threads(&filter).expect("a kernel with seccomp");
+    apply_filter(&[(call, &[])], absent, Action::Allow).expect("a kernel with seccomp");
 }
 
 /// Memory that would be shared with children.
