@@ -61,14 +61,11 @@ pub use output::{OutputError, parse_output};
 pub use script::{ProgramKind, Script, ScriptDigest, ScriptProgram, find_program};
 pub use spec::{
     MissingWallPolicy, ProcessExit, ProcessLimits, ProcessNetwork, ProcessResult, ProcessSpec,
-    ProcessWall, ReachedProcessLimit,
+    ProcessWall, ReachedProcessLimit, StageExecutable,
 };
 
 #[cfg(target_os = "linux")]
-pub use {
-    run::StageExecutable, run::run_program, stage::run_if_stage,
-    walls::missing_walls as walls_missing,
-};
+pub use {run::run_program, stage::run_if_stage, walls::missing_walls as walls_missing};
 
 #[cfg(not(target_os = "linux"))]
-pub use unsupported_os::{StageExecutable, run_if_stage, run_program, walls_missing};
+pub use unsupported_os::{run_if_stage, run_program, walls_missing};

@@ -23,14 +23,11 @@ use tokio::{
 
 use crate::{
     error::RunError,
-    spec::{MissingWallPolicy, ProcessLimits, ProcessResult, ProcessSpec},
+    spec::{MissingWallPolicy, ProcessLimits, ProcessResult, ProcessSpec, StageExecutable},
     stage::private_folder::PrivateFolder,
     walls,
     wire::{self, ProgramExitReport, ProgramResources, WatcherResponse},
 };
-
-/// On Linux, a link to the executable of the process that opens it.
-const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// How much longer than its program a watcher may take: the time to start two processes on a busy
 /// machine, and to end a program that writes to a slow disk.
@@ -45,23 +42,6 @@ const STDERR_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Maximum length of a watcher's error output in a message, in characters.
 const STDERR_CHARS_MAX: usize = 300;
-
-/// The executable that runs as the stages between the host and a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StageExecutable(PathBuf);
-
-impl StageExecutable {
-    /// Uses the running executable; its `main` must begin with [`as_stage`](crate::run_if_stage).
-    pub fn this_program() -> Self {
-        // The link leads to the running executable, even after another version replaced its file.
-        Self(OWN_PROGRAM.into())
-    }
-
-    /// Uses an executable whose `main` begins with [`as_stage`](crate::run_if_stage).
-    pub fn from_path(program: PathBuf) -> Self {
-        Self(program)
-    }
-}
 
 /// Runs a program to its end with this input.
 ///
@@ -81,21 +61,16 @@ pub async fn run_program(
     if bytes > bytes_max {
         return Err(RunError::Input { bytes, bytes_max });
     }
-    require_walls(spec.walls)?;
+    let missing = walls::missing_walls();
+    if !missing.is_empty() && spec.walls == MissingWallPolicy::Required {
+        return Err(RunError::NoWall { missing });
+    }
     let mut watcher = WatcherProcess::start(stage).map_err(stage_io_error)?;
     let request_frame = encode_request(spec, bytes).map_err(stage_io_error)?;
     let time = spec.limits.time.saturating_add(WATCHER_GRACE);
     let is_in_time =
         timeout(time, watcher.exchange_messages(&request_frame, input, &spec.limits)).await;
     watcher.take_result(is_in_time.is_ok()).await
-}
-
-fn require_walls(walls: MissingWallPolicy) -> Result<(), RunError> {
-    let missing = walls::missing_walls();
-    if missing.is_empty() || walls == MissingWallPolicy::AsAvailable {
-        return Ok(());
-    }
-    Err(RunError::NoWall { missing })
 }
 
 fn encode_request(spec: &ProcessSpec, input_bytes: u64) -> io::Result<Vec<u8>> {
@@ -157,9 +132,10 @@ impl WatcherProcess {
 
     /// Ends the watcher and returns its answer.
     async fn take_result(mut self, is_in_time: bool) -> Result<ProcessResult, RunError> {
-        let result = match parse_answer(&self.output) {
-            (_, Ok(answer)) => answer,
-            (resources, Err(_)) => {
+        let mut resources = None;
+        let result = match parse_answer(&self.output, &mut resources) {
+            Ok(answer) => answer,
+            Err(_) => {
                 self.kill(resources.as_ref());
                 let failure = self.missing_answer_error(is_in_time).await;
                 remove_private_folder(resources).await;
@@ -222,40 +198,25 @@ async fn remove_private_folder(resources: Option<ProgramResources>) {
 /// Parses the answer of a watcher: the start, if the program started, and the result.
 fn parse_answer(
     mut answer_bytes: &[u8],
-) -> (Option<ProgramResources>, io::Result<Result<ProcessResult, RunError>>) {
-    match wire::read_frame(&mut answer_bytes) {
-        Ok(WatcherResponse::Started(resources)) => {
-            let next = wire::read_frame(&mut answer_bytes);
-            (Some(resources), next.and_then(|answer| result_from_answer(answer, answer_bytes)))
-        }
-        first => (None, first.and_then(|answer| result_from_answer(answer, answer_bytes))),
-    }
-}
-
-fn result_from_answer(
-    answer: WatcherResponse,
-    rest: &[u8],
+    resources: &mut Option<ProgramResources>,
 ) -> io::Result<Result<ProcessResult, RunError>> {
+    let mut answer = wire::read_frame(&mut answer_bytes)?;
+    if let WatcherResponse::Started(started) = answer {
+        *resources = Some(started);
+        answer = wire::read_frame(&mut answer_bytes)?;
+    }
     match answer {
-        WatcherResponse::Finished(exit_report) => read_process_result(exit_report, rest).map(Ok),
+        WatcherResponse::Finished(exit_report) => {
+            let ProgramExitReport { exit, cpu_time, elapsed, stdout_bytes, stderr_bytes } =
+                exit_report;
+            let stdout = wire::read_exact_bytes(&mut answer_bytes, stdout_bytes)?;
+            let stderr = wire::read_exact_bytes(&mut answer_bytes, stderr_bytes)?;
+            let stderr = String::from_utf8_lossy(&stderr).into_owned();
+            Ok(Ok(ProcessResult { exit, stdout, stderr, cpu_time, elapsed }))
+        }
         WatcherResponse::Failed(error) => Ok(Err(error)),
         WatcherResponse::Started(_) => Err(io::ErrorKind::InvalidData.into()),
     }
-}
-
-fn read_process_result(
-    exit_report: ProgramExitReport,
-    mut answer_bytes: &[u8],
-) -> io::Result<ProcessResult> {
-    let stdout = wire::read_exact_bytes(&mut answer_bytes, exit_report.stdout_bytes)?;
-    let stderr = wire::read_exact_bytes(&mut answer_bytes, exit_report.stderr_bytes)?;
-    Ok(ProcessResult {
-        exit: exit_report.exit,
-        stdout,
-        stderr: String::from_utf8_lossy(&stderr).into_owned(),
-        cpu_time: exit_report.cpu_time,
-        elapsed: exit_report.elapsed,
-    })
 }
 
 fn stage_io_error(error: io::Error) -> RunError {

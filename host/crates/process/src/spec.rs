@@ -42,6 +42,25 @@ pub enum ProcessNetwork {
     Open,
 }
 
+/// The executable that runs as the stages between the host and a script. Its `main` has to begin
+/// with [`run_if_stage`](crate::run_if_stage).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageExecutable(pub(crate) PathBuf);
+
+impl StageExecutable {
+    /// Uses the running executable.
+    pub fn this_program() -> Self {
+        // A link, on Linux. It leads to the running executable, even after another version replaced
+        // its file.
+        Self("/proc/self/exe".into())
+    }
+
+    /// Uses another executable.
+    pub fn from_path(program: PathBuf) -> Self {
+        Self(program)
+    }
+}
+
 /// How to treat a wall that the kernel lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MissingWallPolicy {
@@ -72,38 +91,6 @@ impl fmt::Display for ProcessWall {
     }
 }
 
-/// Default time limit: as long as a user waits for an answer.
-const TIME_STANDARD: Duration = Duration::from_secs(30);
-
-/// Default processor time of a program and its descendants: the whole time limit, on one processor.
-const CPU_TIME_STANDARD: Duration = Duration::from_secs(30);
-
-/// Default memory of a program and its descendants. An interpreter with its data fits several
-/// times.
-const MEMORY_STANDARD_BYTES: u64 = 512 << 20;
-
-/// Default number of processes and threads. It fits a pipeline in which some programs have a thread
-/// per processor.
-const PROCESSES_STANDARD: u32 = 128;
-
-/// Default number of open files of one process: as many as interpreters and compilers need at most.
-const OPEN_FILES_STANDARD: u32 = 256;
-
-/// Default maximum size of a file in the private folder or a granted one.
-const FILE_STANDARD_BYTES: u64 = 64 << 20;
-
-/// Default maximum size of the private folder, which is in memory on some systems.
-const SCRATCH_STANDARD_BYTES: u64 = 128 << 20;
-
-/// Default maximum size of standard input, which contains the arguments of a call.
-const INPUT_STANDARD_BYTES: u64 = 4 << 20;
-
-/// Default maximum size of standard output. A model cannot read even this much.
-const OUTPUT_STANDARD_BYTES: u64 = 1 << 20;
-
-/// Default maximum size of standard error: a few hundred lines.
-const ERRORS_STANDARD_BYTES: u64 = 64 << 10;
-
 /// Resource limits of a run. Limits on several processes apply to the program and all its
 /// descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,16 +120,25 @@ pub struct ProcessLimits {
 impl ProcessLimits {
     /// The default limits.
     pub const STANDARD: Self = Self {
-        time: TIME_STANDARD,
-        cpu_time: CPU_TIME_STANDARD,
-        memory_bytes: MEMORY_STANDARD_BYTES,
-        processes: PROCESSES_STANDARD,
-        open_files: OPEN_FILES_STANDARD,
-        file_bytes: FILE_STANDARD_BYTES,
-        scratch_bytes: SCRATCH_STANDARD_BYTES,
-        input_bytes: INPUT_STANDARD_BYTES,
-        output_bytes: OUTPUT_STANDARD_BYTES,
-        errors_bytes: ERRORS_STANDARD_BYTES,
+        // As long as a user waits for an answer.
+        time: Duration::from_secs(30),
+        // The whole time limit, on one processor.
+        cpu_time: Duration::from_secs(30),
+        // An interpreter with its data fits several times.
+        memory_bytes: 512 << 20,
+        // A pipeline in which some programs have a thread per processor.
+        processes: 128,
+        // As many as interpreters and compilers need at most.
+        open_files: 256,
+        file_bytes: 64 << 20,
+        // The folder is in memory on some systems.
+        scratch_bytes: 128 << 20,
+        // The arguments of a call.
+        input_bytes: 4 << 20,
+        // A model cannot read even this much.
+        output_bytes: 1 << 20,
+        // A few hundred lines.
+        errors_bytes: 64 << 10,
     };
 }
 
