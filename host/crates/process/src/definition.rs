@@ -72,21 +72,17 @@ impl ScriptDefinition {
             return Err(ScriptError::NotJson { path, error });
         };
         let mut warnings = Vec::new();
-        let definition =
-            DefinitionKeys { path: &path, keys: &mut keys }.parse_definition(&mut warnings)?;
+        let definition = parse_definition(&path, &mut keys, &mut warnings)?;
         warnings.extend(ignored_key_remarks(&keys));
         Ok(DefinitionFile { definition, bytes, warnings })
     }
 }
 
 fn read_definition_bytes(path: &Path) -> Result<Vec<u8>, ScriptError> {
-    let unreadable = |error: std::io::Error| ScriptError::Unreadable {
-        path: path.to_owned(),
-        message: error.to_string(),
-    };
     let mut bytes = Vec::new();
     let file = script::open_regular_file(path)?;
-    file.take(DEFINITION_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let read = file.take(DEFINITION_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| ScriptError::unreadable(path, &error))?;
     if bytes.len() as u64 > DEFINITION_BYTES_MAX {
         return Err(ScriptError::TooLarge {
             path: path.to_owned(),
@@ -96,81 +92,47 @@ fn read_definition_bytes(path: &Path) -> Result<Vec<u8>, ScriptError> {
     Ok(bytes)
 }
 
-/// The keys of a definition that are not parsed yet.
-struct DefinitionKeys<'a> {
-    path: &'a Path,
-    keys: &'a mut Map<String, Value>,
-}
-
-impl DefinitionKeys<'_> {
-    fn parse_definition(
-        mut self,
-        warnings: &mut Vec<String>,
-    ) -> Result<ScriptDefinition, ScriptError> {
-        Ok(ScriptDefinition {
-            name: self.take_name()?,
-            description: self.take_description()?,
-            enabled: self.take_enabled()?,
-            timeout: self.take_timeout(warnings)?,
-            parameters: self.take_parameters()?,
-        })
-    }
-
-    fn take_name(&mut self) -> Result<String, ScriptError> {
-        let wanted = "a text of letters, digits, '_', '-' and '.', at most 128 of them";
-        match self.take_required("name")? {
-            Value::String(name) if is_tool_name(&name) => Ok(name),
-            _ => Err(self.invalid_value_error("name", wanted)),
+/// Removes the known keys and parses them.
+fn parse_definition(
+    path: &Path,
+    keys: &mut Map<String, Value>,
+    warnings: &mut Vec<String>,
+) -> Result<ScriptDefinition, ScriptError> {
+    let mut take =
+        |key| keys.remove(key).ok_or(ScriptError::Missing { path: path.to_owned(), key });
+    let invalid = |key, wanted| ScriptError::Invalid { path: path.to_owned(), key, wanted };
+    let name = match take("name")? {
+        Value::String(name) if is_tool_name(&name) => name,
+        _ => {
+            let wanted = "a text of letters, digits, '_', '-' and '.', at most 128 of them";
+            return Err(invalid("name", wanted));
         }
-    }
-
-    fn take_description(&mut self) -> Result<String, ScriptError> {
-        let wanted = "a text that is not empty, at most 16 KiB of it";
-        match self.take_required("description")? {
-            Value::String(text)
-                if !text.trim().is_empty() && text.len() <= DESCRIPTION_BYTES_MAX =>
-            {
-                Ok(text)
-            }
-            _ => Err(self.invalid_value_error("description", wanted)),
+    };
+    let description = match take("description")? {
+        Value::String(text) if !text.trim().is_empty() && text.len() <= DESCRIPTION_BYTES_MAX => {
+            text
         }
-    }
-
-    fn take_enabled(&mut self) -> Result<bool, ScriptError> {
-        match self.keys.remove("enabled") {
-            None => Ok(true),
-            Some(Value::Bool(enabled)) => Ok(enabled),
-            Some(_) => Err(self.invalid_value_error("enabled", "true or false")),
-        }
-    }
-
-    fn take_timeout(&mut self, warnings: &mut Vec<String>) -> Result<Duration, ScriptError> {
-        let Some(value) = self.keys.remove("timeout") else { return Ok(TIMEOUT_STANDARD) };
-        let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
-        let seconds =
-            seconds.ok_or_else(|| self.invalid_value_error("timeout", "a number above 0"))?;
-        if seconds > TIMEOUT_MAX.as_secs_f64() {
+        _ => return Err(invalid("description", "a text that is not empty, at most 16 KiB of it")),
+    };
+    let enabled = match take("enabled") {
+        Err(_) => true,
+        Ok(Value::Bool(enabled)) => enabled,
+        Ok(_) => return Err(invalid("enabled", "true or false")),
+    };
+    let timeout = match take("timeout").map(|value| value.as_f64()) {
+        Err(_) => TIMEOUT_STANDARD,
+        Ok(Some(seconds)) if seconds > TIMEOUT_MAX.as_secs_f64() => {
             warnings.push(format!("timeout is cut to {} seconds", TIMEOUT_MAX.as_secs()));
-            return Ok(TIMEOUT_MAX);
+            TIMEOUT_MAX
         }
-        Ok(Duration::from_secs_f64(seconds).max(TIMEOUT_MIN))
-    }
-
-    fn take_parameters(&mut self) -> Result<Value, ScriptError> {
-        match self.take_required("parameters")? {
-            schema @ Value::Object(_) => Ok(schema),
-            _ => Err(self.invalid_value_error("parameters", "a JSON Schema, an object")),
-        }
-    }
-
-    fn take_required(&mut self, key: &'static str) -> Result<Value, ScriptError> {
-        let missing = || ScriptError::Missing { path: self.path.to_owned(), key };
-        self.keys.remove(key).ok_or_else(missing)
-    }
-
-    fn invalid_value_error(&self, key: &'static str, wanted: &'static str) -> ScriptError {
-        ScriptError::Invalid { path: self.path.to_owned(), key, wanted }
-    }
+        Ok(Some(seconds)) if seconds > 0.0 => Duration::from_secs_f64(seconds).max(TIMEOUT_MIN),
+        Ok(_) => return Err(invalid("timeout", "a number above 0")),
+    };
+    let parameters = match take("parameters")? {
+        schema @ Value::Object(_) => schema,
+        _ => return Err(invalid("parameters", "a JSON Schema, an object")),
+    };
+    Ok(ScriptDefinition { name, description, enabled, timeout, parameters })
 }
 
 fn is_tool_name(name: &str) -> bool {

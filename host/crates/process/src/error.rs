@@ -1,7 +1,10 @@
 //! Errors: why a folder is not a script, and why a program did not run. A failure of the program
 //! itself is not an error here, but part of the result.
 
-use std::path::PathBuf;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use sallyport_contract::json::JsonError;
 use serde::{Deserialize, Serialize};
@@ -74,6 +77,10 @@ pub enum ScriptError {
 }
 
 impl ScriptError {
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self::Unreadable { path: path.to_owned(), message: error.to_string() }
+    }
+
     /// Returns how to fix it.
     pub fn hint(&self) -> String {
         match self {

@@ -145,10 +145,7 @@ pub fn find_program(folder: &Path) -> Result<(ScriptProgram, Vec<String>), Scrip
 }
 
 fn read_program(path: PathBuf, kind: ProgramKind) -> Result<ScriptProgram, ScriptError> {
-    let unreadable = |error: io::Error| ScriptError::Unreadable {
-        path: path.clone(),
-        message: error.to_string(),
-    };
+    let unreadable = |error| ScriptError::unreadable(&path, &error);
     let mut file = open_regular_file(&path)?;
     let mode = file.metadata().map_err(unreadable)?.mode();
     if kind == ProgramKind::Native && mode & EXECUTABLE == 0 {
@@ -162,13 +159,9 @@ fn read_program(path: PathBuf, kind: ProgramKind) -> Result<ScriptProgram, Scrip
 
 /// Opens a regular file. Does not block on any other kind of file.
 pub(crate) fn open_regular_file(path: &Path) -> Result<File, ScriptError> {
-    let unreadable = |error: io::Error| ScriptError::Unreadable {
-        path: path.to_owned(),
-        message: error.to_string(),
-    };
     sallyport_untrusted_file::open_regular(path).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => ScriptError::NotAFile { path: path.to_owned() },
-        _ => unreadable(error),
+        _ => ScriptError::unreadable(path, &error),
     })
 }
 
