@@ -12,6 +12,7 @@
 //! - `KEY-LIMITS.refused`: present if compiling would end in the same refusal again.
 //! - `KEY.lock`: present while a process compiles the component.
 //! - `DIGEST.json`: the metadata.
+//! - `digests`: the digests of files, see the module `digest_cache`.
 //!
 //! Files are created by renaming, so two processes that fill the cache at the same time leave only
 //! complete files, even if one of them is killed.
@@ -24,7 +25,7 @@ use std::{
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -35,6 +36,7 @@ use crate::{
     compile::{CompileFailure, Compiler},
     component::ComponentFile,
     error::LoadError,
+    mutex::lock_mutex,
 };
 
 /// The metadata of a plugin takes a few kilobytes; at most this much of a file is read.
@@ -121,7 +123,7 @@ impl ComponentCache {
             // Mapped code needs no memory of its own.
             Some(entry) => Ok(map_verified(engine, &entry.code).unwrap_or(component)),
             None => {
-                self.lock_in_memory().insert(file.digest().to_owned(), Ok(component.clone()));
+                lock_mutex(&self.in_memory).insert(file.digest().to_owned(), Ok(component.clone()));
                 Ok(component)
             }
         }
@@ -135,11 +137,13 @@ impl ComponentCache {
     ) -> Option<Result<Component, LoadError>> {
         let component = match self.entry_paths(engine, file) {
             Some(entry) => map_verified(engine, &entry.code).inspect(|_| {
-                if !self.lock_fresh().remove(file.digest()) {
+                if !lock_mutex(&self.fresh).remove(file.digest()) {
                     self.hits.fetch_add(1, Ordering::Relaxed);
                 }
             }),
-            None => self.lock_in_memory().get(file.digest()).and_then(|stored| stored.clone().ok()),
+            None => lock_mutex(&self.in_memory)
+                .get(file.digest())
+                .and_then(|stored| stored.clone().ok()),
         };
         component.map(Ok).or_else(|| self.stored_refusal(engine, file).map(Err))
     }
@@ -147,11 +151,7 @@ impl ComponentCache {
     /// Records that another process compiled a component for this one.
     pub(crate) fn record_compiled(&self, digest: &str) {
         self.compiled.fetch_add(1, Ordering::Relaxed);
-        self.lock_fresh().insert(digest.to_owned());
-    }
-
-    fn lock_fresh(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_mutex(&self.fresh).insert(digest.to_owned());
     }
 
     /// Whether the result of compiling a component is known, so that requesting it starts no
@@ -163,7 +163,7 @@ impl ComponentCache {
             Some(entry) => {
                 entry.code.with_extension("sum").exists() || entry.read_refusal().is_some()
             }
-            None => self.lock_in_memory().contains_key(file.digest()),
+            None => lock_mutex(&self.in_memory).contains_key(file.digest()),
         }
     }
 
@@ -175,7 +175,7 @@ impl ComponentCache {
     ) -> Option<LoadError> {
         let failure = match self.entry_paths(engine, file) {
             Some(entry) => entry.read_refusal(),
-            None => self.lock_in_memory().get(file.digest()).cloned()?.err(),
+            None => lock_mutex(&self.in_memory).get(file.digest()).cloned()?.err(),
         };
         failure.map(|failure| failure.into_load_error(file.path()))
     }
@@ -227,7 +227,7 @@ impl ComponentCache {
         let entry = self.entry_paths(engine, file);
         // Errors of the cache are ignored: with a full disk the next start is slow, and this one
         // still works.
-        match self.compiler.compile(file.bytes()) {
+        match self.compiler.compile(&file.bytes()?) {
             Ok(code) => {
                 let component = copy_component(engine, &code)?;
                 let _ = entry.map(|entry| store_code(&entry.code, &code));
@@ -237,7 +237,7 @@ impl ComponentCache {
                 match entry {
                     Some(entry) => drop(entry.write_refusal(&failure)),
                     None if failure.is_final() => {
-                        self.lock_in_memory()
+                        lock_mutex(&self.in_memory)
                             .insert(file.digest().to_owned(), Err(failure.clone()));
                     }
                     None => {}
@@ -258,13 +258,6 @@ impl ComponentCache {
             refusal: folder.join(format!("{key}-{}.refused", &limits[..16])),
             lock: folder.join(format!("{key}.lock")),
         })
-    }
-
-    /// Locks the map. Each change leaves it consistent, so a poisoned lock is safe to use.
-    fn lock_in_memory(
-        &self,
-    ) -> MutexGuard<'_, BTreeMap<String, Result<Component, CompileFailure>>> {
-        self.in_memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -352,7 +345,7 @@ fn store_code(path: &Path, code: &[u8]) -> io::Result<()> {
     write_atomically(&path.with_extension("sum"), blake3::hash(code).to_hex().as_bytes())
 }
 
-fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
@@ -361,7 +354,7 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Opens a file that only this user can have written. Symbolic links are not followed.
-fn open_private(path: &Path) -> io::Result<File> {
+pub(crate) fn open_private(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let info = file.metadata()?;

@@ -4,7 +4,7 @@
 //! The limits are those of the policy when the call arrives.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -14,7 +14,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::rate_limiter::MinuteRateLimiter;
+use crate::{mutex::lock_mutex, rate_limiter::MinuteRateLimiter};
 
 /// The places of a plugin.
 pub struct CallSlots {
@@ -118,12 +118,6 @@ impl Drop for CallSlot<'_> {
             permit.forget();
         }
     }
-}
-
-/// Locks a mutex. Every change under these locks is complete by itself, so a poisoned lock is safe
-/// to use.
-fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
@@ -16,6 +16,8 @@ use std::{
 
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::Notify;
+
+use crate::mutex::lock_mutex;
 
 /// The clock of one run. Clones show the same time.
 #[derive(Clone)]
@@ -60,7 +62,7 @@ impl RunClock {
 
     /// Pauses the clock until the hold is dropped.
     pub(crate) fn pause(&self) -> ClockPause {
-        let mut times = self.lock_times();
+        let mut times = lock_mutex(&self.0.times);
         let (since, pause_count) = times.paused.unwrap_or((Instant::now(), 0));
         times.paused = Some((since, pause_count + 1));
         drop(times);
@@ -74,7 +76,7 @@ impl RunClock {
 
     /// How long the clock has run.
     pub(crate) fn elapsed_time(&self) -> Duration {
-        let times = self.lock_times();
+        let times = lock_mutex(&self.0.times);
         let now = times.paused.map_or_else(Instant::now, |(since, _)| since);
         now.saturating_duration_since(times.started)
     }
@@ -122,22 +124,18 @@ impl RunClock {
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        self.lock_times().paused.is_some()
+        lock_mutex(&self.0.times).paused.is_some()
     }
 
     /// Counts the processor time of this future's polls.
     pub(crate) fn meter_future<F>(&self, work: F) -> MeteredFuture<F> {
         MeteredFuture { work, clock: self.clone() }
     }
-
-    fn lock_times(&self) -> MutexGuard<'_, RunClockTimes> {
-        self.0.times.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for ClockPause {
     fn drop(&mut self) {
-        let mut times = self.0.lock_times();
+        let mut times = lock_mutex(&self.0.0.times);
         if let Some((since, pause_count)) = times.paused {
             if pause_count > 1 {
                 times.paused = Some((since, pause_count - 1));

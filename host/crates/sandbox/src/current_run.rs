@@ -1,17 +1,17 @@
-//! The docket of one guest: the run that its host calls currently belong to.
+//! The run that the host calls of one guest currently belong to.
 //!
-//! A fresh guest has one run and so one case. A guest that lives through a session has many, one
+//! A fresh guest has one run. A guest that lives through a session has many, one
 //! after another. Resources that it keeps open between runs ask, charge and record on behalf of the
 //! current run.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use crate::run_context::RunContext;
+use crate::{mutex::lock_mutex, run_context::RunContext};
 
-/// The current case of a guest, for everything that outlives a host call.
+/// The current run of a guest, for everything that outlives a host call.
 pub(crate) struct CurrentRun(Mutex<CurrentRunState>);
 
 struct CurrentRunState {
@@ -34,12 +34,12 @@ impl CurrentRun {
 
     /// The current run, or the last one.
     pub(crate) fn context(&self) -> Arc<RunContext> {
-        Arc::clone(&self.lock_state().run_context)
+        Arc::clone(&lock_mutex(&self.0).run_context)
     }
 
     /// Begins another run.
     pub(crate) fn begin_run(&self, next: &Arc<RunContext>) {
-        let mut state = self.lock_state();
+        let mut state = lock_mutex(&self.0);
         state.earlier_runs_time = state.guest_time();
         state.paused_at = None;
         state.run_context = Arc::clone(next);
@@ -47,28 +47,22 @@ impl CurrentRun {
 
     /// Ends the current run. The guest's own time pauses until the next run begins.
     pub(crate) fn end_run(&self) {
-        let mut state = self.lock_state();
+        let mut state = lock_mutex(&self.0);
         state.paused_at = Some(state.guest_time());
     }
 
     /// The guest's own time: it advances during its runs and never goes back.
     pub(crate) fn guest_time(&self) -> Duration {
-        self.lock_state().guest_time()
+        lock_mutex(&self.0).guest_time()
     }
 
     /// Waits until the guest's own time reaches `time`. Only a run can wait.
     pub(crate) async fn wait_until(&self, time: Duration) {
         let (run_context, earlier_runs_time) = {
-            let state = self.lock_state();
+            let state = lock_mutex(&self.0);
             (Arc::clone(&state.run_context), state.earlier_runs_time)
         };
         run_context.clock.wait_until(time.saturating_sub(earlier_runs_time)).await;
-    }
-
-    /// Locks the entry. All fields change together under the lock, so a poisoned lock is safe to
-    /// use.
-    fn lock_state(&self) -> MutexGuard<'_, CurrentRunState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

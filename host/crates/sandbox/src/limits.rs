@@ -34,7 +34,7 @@ pub(crate) const FIBER_STACK_BYTES: usize = 4 * 1024 * 1024;
 
 /// Counts all memories and tables of a store together, because a limit on each one would allow ten
 /// memories just below it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct MemoryAccount {
     bytes_max: u64,
     bytes: u64,
@@ -48,15 +48,7 @@ pub(crate) struct MemoryAccount {
 
 impl MemoryAccount {
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self {
-            bytes_max,
-            bytes: 0,
-            bytes_peak: 0,
-            pending_growth: 0,
-            refused: false,
-            exceeds_module_max: false,
-            refused_by_system: false,
-        }
+        Self { bytes_max, ..Self::default() }
     }
 
     /// The limit, in bytes.

@@ -2,9 +2,11 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
     time::{Duration, Instant},
 };
+
+use crate::mutex::lock_mutex;
 
 /// The length of the window.
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
@@ -61,7 +63,7 @@ impl MinuteRateLimiter {
     /// The events of the last minute, and a planned one.
     fn lock_recent(&self, now: Instant) -> MutexGuard<'_, VecDeque<Instant>> {
         // Each change is complete by itself, so a poisoned lock is safe to use.
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = lock_mutex(&self.0);
         while recent.front().is_some_and(|at| now.saturating_duration_since(*at) >= MINUTE) {
             recent.pop_front();
         }

@@ -12,6 +12,8 @@ use std::{
 
 use wasmtime::Engine;
 
+use crate::mutex::lock_mutex;
+
 /// The interval of the epoch. A spinning guest is stopped at most this long after its deadline, and
 /// yields to others at this interval.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
@@ -66,13 +68,13 @@ impl EpochTicker {
 impl EpochTickerShared {
     /// Changes the state. A panic under the lock cannot make these two fields inconsistent.
     fn change_state(&self, change: impl FnOnce(&mut EpochTickerState)) {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut lock_mutex(&self.state));
         self.changed.notify_one();
     }
 
     /// Waits until a guest runs. Returns false if the ticker is closed.
     fn wait_for_guests(&self) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = lock_mutex(&self.state);
         let idle = |state: &mut EpochTickerState| state.running == 0 && !state.closed;
         let state = self.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
         !state.closed

@@ -3,7 +3,7 @@
 
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
-use crate::current_run::CurrentRun;
+use crate::{current_run::CurrentRun, mutex::lock_mutex};
 
 /// Most bytes that a guest may write at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
@@ -23,8 +23,8 @@ const WRITE_BYTES_MAX: usize = 64 * 1024;
 /// A line that is longer than this is logged even if it is not finished.
 const PENDING_BYTES_MAX: usize = 8 * 1024;
 
-/// One of the two output streams, written line by line into the ledger of the current run. Clones
-/// are the same stream.
+/// One of the two output streams, written line by line into the effect log of the current run.
+/// Clones are the same stream.
 #[derive(Clone)]
 pub(crate) struct GuestOutput(Arc<GuestOutputState>);
 
@@ -51,7 +51,7 @@ impl GuestOutput {
     }
 
     fn buffer_bytes(&self, bytes: &[u8]) {
-        let mut pending = self.lock_pending();
+        let mut pending = lock_mutex(&self.0.pending);
         let redactor = || self.0.current_run.context().authorizer().redactor().redact_stream();
         let clean = pending.redaction.get_or_insert_with(redactor).push(bytes);
         pending.line.extend_from_slice(&clean);
@@ -66,7 +66,8 @@ impl GuestOutput {
 
     /// Logs the last line of a run, which often has no line end.
     pub(crate) fn log_last_line(&self) {
-        let PendingOutput { mut line, redaction: clean } = mem::take(&mut *self.lock_pending());
+        let PendingOutput { mut line, redaction: clean } =
+            mem::take(&mut *lock_mutex(&self.0.pending));
         line.extend(clean.map(RedactStream::finish).unwrap_or_default());
         line.split_inclusive(|byte| *byte == b'\n').for_each(|line| self.log_line(line));
     }
@@ -79,11 +80,6 @@ impl GuestOutput {
             .context()
             .effect_log
             .log_line(self.0.level, &String::from_utf8_lossy(line));
-    }
-
-    /// Locks the pending output. A panic under the lock loses one line at most.
-    fn lock_pending(&self) -> MutexGuard<'_, PendingOutput> {
-        self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -19,6 +19,7 @@ use std::{
 use rustix::fs::fstat;
 
 use super::{convert::file_identity, measure::measure_folder};
+use crate::mutex::lock_mutex;
 
 /// The least that a name in a folder counts, in bytes, so that even empty files use up the quota.
 /// It is the block size of most file systems.
@@ -195,12 +196,6 @@ impl FolderUsage {
         let mut state = lock_mutex(&self.state);
         state.used_bytes = state.used_bytes.map(|used| used.saturating_sub(bytes));
     }
-}
-
-/// Locks a mutex. Every change under these locks is complete by itself, so a poisoned lock is safe
-/// to use.
-fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::{
     collections::VecDeque,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use rustix::fs::{AtFlags, Dir, DirEntry, FileType, statat};
@@ -18,6 +18,7 @@ use super::{
     file_handle::FileHandle,
     mount::{GrantedMount, GuestMount, OpenFileSlot},
 };
+use crate::mutex::lock_mutex;
 
 /// Names per batch, which is also the most that are in memory.
 const NAMES_PER_BATCH: usize = 128;
@@ -56,7 +57,7 @@ impl FolderListing {
 
     /// Returns the next name of the current batch.
     pub(super) fn next_buffered(&self, granted_mount: &GrantedMount) -> Option<DirectoryEntry> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock_mutex(&self.state);
         // The denied patterns may have changed since the name was read.
         let hides = |entry: &DirectoryEntry| {
             !granted_mount.is_visible(&self.relative_path.join(&entry.name))
@@ -77,7 +78,7 @@ impl FolderListing {
         &self,
         granted_mount: &GrantedMount,
     ) -> Result<Option<DirectoryEntry>, ErrorCode> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock_mutex(&self.state);
         while state.names.len() < NAMES_PER_BATCH {
             let Some(entry) = state.folder.read() else {
                 granted_mount.log_omitted_names(

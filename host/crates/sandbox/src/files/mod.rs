@@ -7,7 +7,7 @@
 //! 2. A path is walked name by name without following links blindly, and every name on the way is
 //!    compared with the patterns that the mount denies. The name that was checked is the one that
 //!    is opened, even if something is swapped in the meantime ([`resolve`]).
-//! 3. A refusal by policy is recorded in the ledger with the line that refused it, and so is every
+//! 3. A refusal by policy is recorded as an effect with the line that refused it, and so is every
 //!    change.
 //! 4. Growth is charged to the quota of the mount ([`shelf`]), whether it is a folder of the host
 //!    or a scratch folder of the session ([`scratch`]).

@@ -9,13 +9,14 @@ use std::{
     collections::BTreeMap,
     io,
     os::fd::OwnedFd,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use super::{
     folder_usage::{FolderUsage, FolderUsageTable},
     temp_folder::ProcessTempFolder,
 };
+use crate::mutex::lock_mutex;
 
 /// The existing scratch folders, by session and name.
 #[derive(Debug, Default)]
@@ -36,7 +37,7 @@ impl ScratchFolders {
         name: &str,
         usage_table: &FolderUsageTable,
     ) -> io::Result<(OwnedFd, Arc<FolderUsage>)> {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = lock_mutex(&self.0);
         let named = sessions.entry(session_id.to_owned()).or_default();
         if !named.contains_key(name) {
             named.insert(name.to_owned(), ScratchFolder::new(usage_table)?);
@@ -47,7 +48,7 @@ impl ScratchFolders {
 
     /// Removes all scratch folders of a session. This may block.
     pub(crate) fn remove_session(&self, session_id: &str) {
-        let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(session_id);
+        let ended = lock_mutex(&self.0).remove(session_id);
         drop(ended);
     }
 }

@@ -1,6 +1,6 @@
-//! Residents: the warm instances of a plugin, one per session, kept from one call to the next.
+//! The warm instances of a plugin, one per session, kept from one call to the next.
 //!
-//! Each session has a room. Calls enter it one after another and wait for their turn as long as for
+//! Each session has a slot. Calls use it one after another and wait for their turn as long as for
 //! a place; the first one creates the instance. An instance that trapped, reached a limit or was
 //! abandoned in the middle of a call is in an unknown state, so it is removed, and so is one that
 //! was idle for too long. The next call starts a new instance and notes that in its report.
@@ -9,7 +9,7 @@ mod warm_instance;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use self::warm_instance::{InstanceStatus, WarmInstance};
 use crate::{
     grant::{FixedGrantParts, GrantOpenError},
+    mutex::lock_mutex,
     run::{GuestInstance, RunBody, RunResult, RunStopReason},
     run_context::RunContext,
 };
@@ -39,7 +40,7 @@ pub struct InstanceInfo {
 #[derive(Default)]
 pub(crate) struct InstancePool(Mutex<HashMap<String, Arc<SessionSlot>>>);
 
-/// The room of one session.
+/// The slot of one session.
 #[derive(Default)]
 pub(crate) struct SessionSlot {
     state: Arc<tokio::sync::Mutex<SlotState>>,
@@ -49,7 +50,7 @@ pub(crate) struct SessionSlot {
     ended: CancellationToken,
 }
 
-/// The occupancy of a room.
+/// The occupancy of a slot.
 #[derive(Default)]
 enum SlotState {
     /// No instance has been created yet.
@@ -72,14 +73,14 @@ enum InstanceEndReason {
     GrantChanged,
 }
 
-/// One call's turn in a room.
+/// One call's turn in a slot.
 pub(crate) struct InstanceLease {
     slot: Arc<SessionSlot>,
     state: OwnedMutexGuard<SlotState>,
 }
 
 impl InstancePool {
-    /// The room of a session.
+    /// The slot of a session.
     pub(crate) fn session_slot(&self, session_id: &str) -> Arc<SessionSlot> {
         let mut slots = lock_mutex(&self.0);
         if let Some(slot) = slots.get(session_id) {
@@ -144,7 +145,7 @@ impl InstanceLease {
         create: impl FnOnce() -> Result<GuestInstance, GrantOpenError>,
     ) -> Result<RunResult<R>, GrantOpenError> {
         if self.slot.ended.is_cancelled() {
-            return Ok(RunResult { result: Err(session_ended()), memory_bytes_peak: 0 });
+            return Ok(RunResult::from_failure(session_ended()));
         }
         let fixed_grant = FixedGrantParts::from_run_context(run_context);
         let mut instance = match self.checkout_instance(&fixed_grant) {
@@ -156,7 +157,7 @@ impl InstanceLease {
         *self.state = SlotState::Ended(InstanceEndReason::Stopped);
         let run = tokio::select! {
             biased;
-            () = self.slot.ended.cancelled() => RunResult { result: Err(session_ended()), memory_bytes_peak: 0 },
+            () = self.slot.ended.cancelled() => RunResult::from_failure(session_ended()),
             run = instance.run(run_context, body) => run,
         };
         if run.result.is_ok() {
@@ -165,7 +166,7 @@ impl InstanceLease {
         Ok(run)
     }
 
-    /// Takes the instance out of the room, if there is one that can be called.
+    /// Takes the instance out of the slot, if there is one that can be called.
     fn checkout_instance(&mut self, fixed_grant: &FixedGrantParts) -> Option<WarmInstance> {
         let end_reason = match std::mem::take(&mut *self.state) {
             SlotState::New => return None,
@@ -218,10 +219,4 @@ fn slot_busy(waited: Duration) -> RunStopReason {
          within {waited:?} (limits.queue-time)"
     );
     RunStopReason::Failed(CallFailure::new(FailureKind::LimitReached, message))
-}
-
-/// Locks a mutex. Every change under these locks is complete by itself, so a poisoned lock is safe
-/// to use.
-fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

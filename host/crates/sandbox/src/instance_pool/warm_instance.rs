@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -16,6 +16,7 @@ use tokio::{
 
 use crate::{
     grant::FixedGrantParts,
+    mutex::lock_mutex,
     run::{self, AbortOnDrop, GuestInstance, RunBody, RunResult},
     run_context::RunContext,
 };
@@ -123,14 +124,14 @@ impl WarmInstance {
 
 impl Drop for WarmInstance {
     fn drop(&mut self) {
-        *self.status.lock_phase() = InstancePhase::Stopped;
+        *lock_mutex(&self.status.phase) = InstancePhase::Stopped;
     }
 }
 
 impl InstanceStatus {
     /// The memory in bytes and the idle time of a live instance.
     pub(super) fn memory_and_idle_time(&self) -> Option<(u64, Duration)> {
-        let idle = match *self.lock_phase() {
+        let idle = match *lock_mutex(&self.phase) {
             InstancePhase::Busy => Duration::ZERO,
             InstancePhase::Idle(since) => since.elapsed(),
             InstancePhase::Stopped => return None,
@@ -140,26 +141,22 @@ impl InstanceStatus {
 
     fn mark_idle(&self, memory_bytes: u64) {
         self.memory_bytes.store(memory_bytes, Ordering::Relaxed);
-        *self.lock_phase() = InstancePhase::Idle(Instant::now());
+        *lock_mutex(&self.phase) = InstancePhase::Idle(Instant::now());
     }
 
     /// Moves from resting to another phase. Both a caller and the idle timeout do this, and the
     /// first one wins.
     fn leave_idle(&self, next: InstancePhase) -> bool {
-        let mut phase = self.lock_phase();
+        let mut phase = lock_mutex(&self.phase);
         let is_idle = matches!(*phase, InstancePhase::Idle(_));
         if is_idle {
             *phase = next;
         }
         is_idle
     }
-
-    fn lock_phase(&self) -> MutexGuard<'_, InstancePhase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// Runs one errand after another, until one fails or none arrives before the idle timeout.
+/// Runs one job after another, until one fails or none arrives before the idle timeout.
 async fn run_jobs(
     mut guest_instance: GuestInstance,
     mut mailbox: mpsc::Receiver<InstanceJob>,
@@ -188,7 +185,7 @@ async fn next_job(
     loop {
         let idle_max = run_context.current_grant().limits().idle;
         tokio::select! {
-            errand = mailbox.recv() => return errand,
+            job = mailbox.recv() => return job,
             () = sleep(idle_max) => if status.leave_idle(InstancePhase::Stopped) { return None },
         }
     }

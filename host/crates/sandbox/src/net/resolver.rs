@@ -7,7 +7,7 @@ use std::{
     fs, io,
     net::{IpAddr, Ipv4Addr},
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::SystemTime,
 };
 
@@ -22,6 +22,8 @@ use hickory_resolver::{
     system_conf::parse_resolv_conf,
 };
 use sallyport_contract::{BoxFuture, HostNameResolver};
+
+use crate::mutex::lock_mutex;
 
 /// Names that are resolved without a name server.
 const HOSTS_PATH: &str = "/etc/hosts";
@@ -45,7 +47,7 @@ struct ResolverSetup {
 impl SystemResolver {
     fn current_setup(&self) -> io::Result<Arc<ResolverSetup>> {
         let modification_times = [HOSTS_PATH, RESOLV_CONF_PATH].map(modification_time);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock_mutex(&self.0);
         if let Some(setup) =
             known.as_ref().filter(|setup| setup.modification_times == modification_times)
         {

@@ -3,12 +3,13 @@
 
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use sallyport_contract::{Redactor, redact::RedactStream};
 
 use super::provider::{DeltaSender, ProviderDelta};
+use crate::mutex::lock_mutex;
 
 /// The cost of each piece in addition to its text, in bytes. It stops a flood of small pieces, each
 /// of which is a message to a client.
@@ -48,7 +49,7 @@ impl DeltaStream {
     /// Pushes text. Returns whether it was within the limit. After the first piece that was not,
     /// nothing more is pushed: later text would appear in the wrong place.
     pub(crate) fn push_text(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
-        let mut state = self.lock_state();
+        let mut state = lock_mutex(&self.0);
         let fits = state.count_piece(piece);
         if fits {
             let piece = state.text.push(piece, redactor);
@@ -59,7 +60,7 @@ impl DeltaStream {
 
     /// Pushes reasoning. Returns whether it was within the limit.
     pub(crate) fn push_reasoning(&self, piece: &str, redactor: &Arc<Redactor>) -> bool {
-        let mut state = self.lock_state();
+        let mut state = lock_mutex(&self.0);
         let fits = state.count_piece(piece);
         if fits {
             let piece = state.reasoning.push(piece, redactor);
@@ -70,18 +71,13 @@ impl DeltaStream {
 
     /// Combines the pushed text with the text of the answer, and pushes the missing part.
     pub(crate) fn finish_answer(&self, answer: &str) -> String {
-        let mut state = self.lock_state();
+        let mut state = lock_mutex(&self.0);
         let (text, reasoning) = (state.text.finish_redaction(), state.reasoning.finish_redaction());
         state.send_reasoning(reasoning);
         state.send_text(text);
         let missing = missing_suffix(&state.sent_text, answer);
         state.send_text(missing);
         mem::take(&mut state.sent_text)
-    }
-
-    /// Locks the book. Each piece is passed on as a whole, so a poisoned lock is safe to use.
-    fn lock_state(&self) -> MutexGuard<'_, DeltaStreamState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

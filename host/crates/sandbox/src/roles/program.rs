@@ -1,7 +1,7 @@
 //! The streams of a plugin that is a program: its arguments on standard input, its result on
 //! standard output, and messages about a failure on standard error.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use sallyport_contract::{CallFailure, FailureKind, ToolOutput, json};
@@ -13,7 +13,7 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamError, StreamResult, pipe::MemoryInputPipe},
 };
 
-use crate::{abi::ToolReturnValue, capability::stdio::GuestOutput};
+use crate::{abi::ToolReturnValue, capability::stdio::GuestOutput, mutex::lock_mutex};
 
 /// Most bytes that a program may write at a time.
 const WRITE_BYTES_MAX: usize = 64 * 1024;
@@ -59,8 +59,8 @@ impl ProgramStreams {
     /// Whether the output shows why the program was stopped: standard output was cut, or standard
     /// error has text.
     pub(crate) fn has_explanation(&self) -> bool {
-        self.captured_stdout.lock_captured().is_cut
-            || !self.captured_stderr.lock_captured().bytes.is_empty()
+        lock_mutex(&self.captured_stdout.0).is_cut
+            || !lock_mutex(&self.captured_stderr.0).bytes.is_empty()
     }
 
     /// The result of a run. `succeeded` is the program's own exit status.
@@ -73,7 +73,7 @@ impl ProgramStreams {
 
     fn tool_output(&self, succeeded: bool) -> Result<ToolOutput, CallFailure> {
         let (captured_stdout, captured_stderr) =
-            (self.captured_stdout.lock_captured(), self.captured_stderr.lock_captured());
+            (lock_mutex(&self.captured_stdout.0), lock_mutex(&self.captured_stderr.0));
         if captured_stdout.is_cut {
             let size = ByteSize(captured_stdout.bytes_max as u64);
             let message = format!("the program printed more than {size} (limits.output)");
@@ -121,11 +121,6 @@ impl OutputCapture {
         let captured = CapturedOutput { kept_part, bytes: Vec::new(), bytes_max, is_cut: false };
         Self(Arc::new(Mutex::new(captured)))
     }
-
-    /// Locks the tape. Each change is complete by itself, so a poisoned lock is safe to use.
-    fn lock_captured(&self) -> MutexGuard<'_, CapturedOutput> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl CapturedOutput {
@@ -148,7 +143,8 @@ impl CapturedOutput {
     }
 }
 
-/// A standard stream that a program writes to.
+/// A standard stream that a program writes to. Clones are the same stream.
+#[derive(Clone)]
 struct CaptureStream {
     capture: OutputCapture,
     log: Option<GuestOutput>,
@@ -167,25 +163,19 @@ impl StdoutStream for CaptureStream {
     }
 
     fn p2_stream(&self) -> Box<dyn OutputStream> {
-        let log = self.log.as_ref().map(StdoutStream::p2_stream);
-        Box::new(CaptureWriter { capture: self.capture.clone(), log })
+        Box::new(self.clone())
     }
 }
 
-struct CaptureWriter {
-    capture: OutputCapture,
-    log: Option<Box<dyn OutputStream>>,
-}
-
 #[async_trait]
-impl Pollable for CaptureWriter {
+impl Pollable for CaptureStream {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for CaptureWriter {
+impl OutputStream for CaptureStream {
     /// Stops the program if its output is too long: it can no longer become a result.
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        if !self.capture.lock_captured().append_bytes(&bytes) {
+        if !lock_mutex(&self.capture.0).append_bytes(&bytes) {
             return Err(StreamError::Trap(wasmtime::Error::msg("the result is too long")));
         }
         self.log.as_mut().map_or(Ok(()), |log| log.write(bytes))
@@ -219,7 +209,7 @@ mod tests {
         ] {
             let program = ProgramStreams::new("{}", 64);
             program.stdout().p2_stream().write(Bytes::from(captured_stdout.to_owned())).ok();
-            program.captured_stderr.lock_captured().append_bytes(captured_stderr.as_bytes());
+            lock_mutex(&program.captured_stderr.0).append_bytes(captured_stderr.as_bytes());
             let got = program.tool_output(succeeded);
             match (&got, want) {
                 (Ok(output), Ok(want)) => assert_eq!(output.data.to_string(), want),
@@ -234,9 +224,7 @@ mod tests {
         let program = ProgramStreams::new("{}", 64);
         for number in 0..10_000 {
             assert!(
-                program
-                    .captured_stderr
-                    .lock_captured()
+                lock_mutex(&program.captured_stderr.0)
                     .append_bytes(format!("line {number}\n").as_bytes())
             );
         }
@@ -250,6 +238,6 @@ mod tests {
         let mut stdout = program.stdout().p2_stream();
         assert!(stdout.write(Bytes::from_static(&[b'1'; 64])).is_ok());
         assert!(matches!(stdout.write(Bytes::from_static(b"1")), Err(StreamError::Trap(_))));
-        assert_eq!(program.captured_stdout.lock_captured().bytes.len(), 64);
+        assert_eq!(lock_mutex(&program.captured_stdout.0).bytes.len(), 64);
     }
 }
