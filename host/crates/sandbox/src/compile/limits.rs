@@ -1,6 +1,6 @@
 //! The limits of one compilation.
 
-use std::{fmt, time::Duration};
+use std::{ffi::OsString, fmt, io, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,29 @@ impl CompileLimits {
         memory_bytes: MEMORY_BYTES_MAX,
         code_bytes: CODE_BYTES_MAX,
     };
+
+    /// The limits as arguments of a process: bytes, bytes, milliseconds, seconds.
+    pub(super) fn to_arguments(self) -> [OsString; 4] {
+        let time_ms = u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX);
+        [self.memory_bytes, self.code_bytes, time_ms, self.cpu_time.as_secs()]
+            .map(|number| number.to_string().into())
+    }
+
+    /// Reads limits from the arguments of this process.
+    pub(super) fn from_arguments(
+        arguments: &mut impl Iterator<Item = OsString>,
+    ) -> io::Result<Self> {
+        let mut number = || {
+            let number = arguments.next().and_then(|text| text.to_str()?.parse().ok());
+            number.ok_or_else(|| io::Error::other("the limits are missing"))
+        };
+        Ok(Self {
+            memory_bytes: number()?,
+            code_bytes: number()?,
+            time: Duration::from_millis(number()?),
+            cpu_time: Duration::from_secs(number()?),
+        })
+    }
 }
 
 /// A limit that a compilation reached.

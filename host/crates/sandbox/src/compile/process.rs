@@ -251,7 +251,7 @@ impl Drop for CompileWorker<'_> {
 #[expect(clippy::disallowed_methods, reason = "the one process that the host starts")]
 fn spawn_worker(program: &Path, limits: &CompileLimits) -> io::Result<Child> {
     let mut command = Command::new(program);
-    command.arg0("sallyport").args(worker::worker_arguments(limits));
+    command.arg0("sallyport").arg(worker::ARGUMENT).args(limits.to_arguments());
     command.env_clear().current_dir("/").process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }

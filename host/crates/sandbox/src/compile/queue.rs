@@ -19,15 +19,16 @@ use std::{
     os::unix::{ffi::OsStrExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, ExitCode, Stdio},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     thread,
-    time::Duration,
 };
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{CompileLimits, Compiler};
-use crate::{cache::ComponentCache, component::ComponentFile, runtime::engine_config};
+use crate::{
+    cache::ComponentCache, component::ComponentFile, mutex::lock_mutex, runtime::engine_config,
+};
 
 /// The hidden first argument. The limits follow, in bytes, milliseconds and seconds, and then the
 /// cache folder.
@@ -74,7 +75,7 @@ pub(crate) fn start_queue(
 #[expect(clippy::disallowed_methods, reason = "the host starts itself, to compile")]
 fn spawn_queue(program: &Path, limits: &CompileLimits, cache: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
-    command.arg0("sallyport").args(queue_arguments(limits)).arg(cache);
+    command.arg0("sallyport").arg(ARGUMENT).args(limits.to_arguments()).arg(cache);
     command.env_clear().current_dir("/");
     // Standard error is discarded: the cache records the result of each component.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
@@ -116,17 +117,6 @@ fn decode_components(bytes: &[u8]) -> Vec<QueuedComponent> {
         .collect()
 }
 
-fn queue_arguments(limits: &CompileLimits) -> [OsString; 5] {
-    let numbers = [
-        limits.memory_bytes,
-        limits.code_bytes,
-        u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX),
-        limits.cpu_time.as_secs(),
-    ];
-    let [memory, code, time, cpu_time] = numbers.map(|number| OsString::from(number.to_string()));
-    [ARGUMENT.into(), memory, code, time, cpu_time]
-}
-
 /// Runs as a compile queue if this process was started as one. The caller exits with the returned
 /// code.
 pub fn run_as_queue() -> Option<ExitCode> {
@@ -141,13 +131,7 @@ pub fn run_as_queue() -> Option<ExitCode> {
 }
 
 fn run_queue(mut arguments: impl Iterator<Item = OsString>) -> io::Result<()> {
-    let mut number = || arguments.next()?.to_str()?.parse::<u64>().ok();
-    let numbers = (number(), number(), number(), number());
-    let (Some(memory_bytes), Some(code_bytes), Some(time), Some(cpu_time)) = numbers else {
-        return Err(io::Error::other("the limits are missing"));
-    };
-    let (time, cpu_time) = (Duration::from_millis(time), Duration::from_secs(cpu_time));
-    let limits = CompileLimits { time, cpu_time, memory_bytes, code_bytes };
+    let limits = CompileLimits::from_arguments(&mut arguments)?;
     let folder = arguments.next().ok_or_else(|| io::Error::other("the folder is missing"))?;
     detach_from_parent();
     let mut bytes = Vec::new();
@@ -174,7 +158,7 @@ fn compile_all(cache: &ComponentCache, components: VecDeque<QueuedComponent>) ->
         .map_err(|error| io::Error::other(error.to_string()))?;
     let workers = WORKERS_MAX.min(components.len());
     let queue = Mutex::new(components);
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let next = || lock_mutex(&queue).pop_front();
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {

@@ -1,10 +1,8 @@
 //! The worker's own side: raises the walls, reads a component, and replies with its code.
 
 use std::{
-    ffi::OsString,
     io::{self, Read, Write},
     process::ExitCode,
-    time::Duration,
 };
 
 use wasmtime::{Engine, OutOfMemory};
@@ -12,15 +10,9 @@ use wasmtime::{Engine, OutOfMemory};
 use super::{CompileLimits, format_error_chain, isolation, reply};
 use crate::{component::COMPONENT_BYTES_MAX, runtime::engine_config};
 
-/// The hidden first argument. The memory in bytes and the processor time in seconds follow.
-const ARGUMENT: &str = "__compile-worker";
-
-/// The arguments of a worker with these limits. The worker enforces memory and processor time; its
+/// The hidden first argument. The limits follow. The worker enforces memory and processor time; its
 /// parent enforces the wall-clock time and the size of the code.
-pub(super) fn worker_arguments(limits: &CompileLimits) -> [OsString; 3] {
-    let seconds = limits.cpu_time.as_secs();
-    [ARGUMENT.into(), limits.memory_bytes.to_string().into(), seconds.to_string().into()]
-}
+pub(super) const ARGUMENT: &str = "__compile-worker";
 
 /// Runs as a compile worker if this process was started as one. The caller exits with the returned
 /// code.
@@ -32,25 +24,15 @@ pub fn run_as_worker() -> Option<ExitCode> {
     if arguments.next()? != ARGUMENT {
         return None;
     }
-    Some(match parse_limits(arguments).and_then(|limits| run_worker(&limits)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "{error}");
-            ExitCode::FAILURE
-        }
-    })
-}
-
-fn parse_limits(mut arguments: impl Iterator<Item = OsString>) -> io::Result<CompileLimits> {
-    let mut number = || arguments.next()?.to_str()?.parse().ok();
-    match (number(), number()) {
-        (Some(memory_bytes), Some(seconds)) => Ok(CompileLimits {
-            memory_bytes,
-            cpu_time: Duration::from_secs(seconds),
-            ..CompileLimits::STANDARD
-        }),
-        _ => Err(io::Error::other("the limits are missing")),
-    }
+    Some(
+        match CompileLimits::from_arguments(&mut arguments).and_then(|limits| run_worker(&limits)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                let _ = writeln!(io::stderr(), "{error}");
+                ExitCode::FAILURE
+            }
+        },
+    )
 }
 
 fn run_worker(limits: &CompileLimits) -> io::Result<()> {
