@@ -40,13 +40,19 @@ impl Sandbox {
         Ok(self.cache.has_result(&self.get_or_create_engine()?.wasm, file))
     }
 
-    /// Returns an error if an earlier attempt to compile the component ended in a refusal.
+    /// Compiles a component unless that was done before. Not every failure is stored: one at the
+    /// time limit, or of the compiler itself, is found by trying again.
     ///
     /// # Errors
     ///
-    /// The component was refused, or the engine cannot be set up.
-    pub fn check_stored_refusal(&self, file: &ComponentFile) -> Result<(), LoadError> {
-        self.cache.stored_refusal(&self.get_or_create_engine()?.wasm, file).map_or(Ok(()), Err)
+    /// The component cannot be compiled, now or at an earlier attempt, or the engine cannot be set
+    /// up.
+    pub fn check_compiles(&self, file: &ComponentFile) -> Result<(), LoadError> {
+        let engine = &self.get_or_create_engine()?.wasm;
+        if self.cache.has_result(engine, file) {
+            return self.cache.stored_refusal(engine, file).map_or(Ok(()), Err);
+        }
+        self.cache.load_or_compile(engine, file).map(drop)
     }
 
     /// Compiles components in parallel and waits up to `patience` for them.
