@@ -1,11 +1,13 @@
 //! A component on disk: bytes that are read, recognised and hashed once.
 //!
-//! The digest is taken from the very bytes that will be compiled, so swapping the file between
-//! hashing and loading has no effect.
+//! The bytes that are compiled always have the digest, so swapping the file between hashing and
+//! loading has no effect. If the digest was known before, the bytes are read and hashed only when
+//! something needs them, see the module `digest_cache`.
 
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use sallyport_untrusted_file as untrusted_file;
@@ -22,11 +24,13 @@ const WASM_MAGIC: &[u8] = b"\0asm";
 /// The bytes after the magic in a component: version 13, layer 1.
 const COMPONENT_VERSION: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
 
-/// The bytes of a component, with their digest.
+/// A component with its digest.
 #[derive(Debug, Clone)]
 pub struct ComponentFile {
     path: PathBuf,
-    bytes: Vec<u8>,
+    /// `None` until they are needed, if the digest was known.
+    bytes: Option<Arc<Vec<u8>>>,
+    size_bytes: u64,
     digest: String,
 }
 
@@ -61,10 +65,16 @@ impl ComponentFile {
         match check_is_component(&bytes) {
             Ok(()) => {
                 let digest = blake3::hash(&bytes).to_hex().to_string();
-                Ok(Self { path: path.to_owned(), bytes, digest })
+                let size_bytes = bytes.len() as u64;
+                Ok(Self { path: path.to_owned(), bytes: Some(Arc::new(bytes)), size_bytes, digest })
             }
             Err(what) => Err(not_a_component(path, what)),
         }
+    }
+
+    /// A component whose digest is known from an earlier reading.
+    pub(crate) fn with_known_digest(path: &Path, size_bytes: u64, digest: String) -> Self {
+        Self { path: path.to_owned(), bytes: None, size_bytes, digest }
     }
 
     /// The path that the component was read from.
@@ -72,9 +82,34 @@ impl ComponentFile {
         &self.path
     }
 
-    /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// The bytes. They are read now if only the digest was needed so far.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or no longer has this digest.
+    pub fn bytes(&self) -> Result<Arc<Vec<u8>>, LoadError> {
+        if let Some(bytes) = &self.bytes {
+            return Ok(Arc::clone(bytes));
+        }
+        let file = Self::read(&self.path)?;
+        match file.bytes.filter(|_| file.digest == self.digest) {
+            Some(bytes) => Ok(bytes),
+            None => {
+                let message = "it changed while it was loaded".to_owned();
+                Err(LoadError::Invalid { path: self.path.clone(), message })
+            }
+        }
+    }
+
+    /// Whether the bytes are in memory.
+    #[cfg(test)]
+    pub(crate) fn is_read(&self) -> bool {
+        self.bytes.is_some()
+    }
+
+    /// The number of bytes.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
     }
 
     /// The BLAKE3 digest of the bytes, in hexadecimal.

@@ -56,7 +56,8 @@ impl BareComponent {
     /// The component does not compile.
     #[expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
     pub fn compile(&self, file: &ComponentFile) {
-        Component::new(&self.engine.wasm, file.bytes()).expect("a component");
+        let bytes = file.bytes().expect("a file");
+        Component::new(&self.engine.wasm, &*bytes).expect("a component");
     }
 
     /// Creates a fresh store and instance with `InstancePre` alone.

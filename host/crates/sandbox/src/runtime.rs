@@ -4,8 +4,8 @@
 //! need it.
 
 use std::{
-    path::PathBuf,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    path::{Path, PathBuf},
+    sync::{Arc, LazyLock, Mutex, OnceLock, Weak},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -20,11 +20,14 @@ use crate::{
     cache::{CacheStatistics, ComponentCache},
     capability,
     compile::{Compiler, CompilerIsolation},
+    component::ComponentFile,
+    digest_cache::DigestCache,
     error::LoadError,
     files::{self, SharedDiskState},
     guest::Guest,
     instance_pool::InstancePool,
     limits::{FIBER_STACK_BYTES, WASM_STACK_BYTES},
+    mutex::lock_mutex,
     net::{TlsClient, error_codes},
     ticker::EpochTicker,
 };
@@ -42,6 +45,7 @@ pub struct SandboxOptions {
 /// Loads and runs plugins.
 pub struct Sandbox {
     pub(crate) cache: ComponentCache,
+    digests: DigestCache,
     pub(crate) resolver: Arc<dyn HostNameResolver>,
     pub(crate) tls: Arc<TlsClient>,
     pub(crate) disk: Arc<SharedDiskState>,
@@ -88,6 +92,7 @@ impl Sandbox {
             },
         };
         let sandbox = Self {
+            digests: DigestCache::new(cache.folder()),
             cache,
             resolver: options.resolver,
             tls: Arc::new(TlsClient::default()),
@@ -96,6 +101,21 @@ impl Sandbox {
             engine: OnceLock::new(),
         };
         (Arc::new(sandbox), warning)
+    }
+
+    /// Opens a component. It is read only if its digest is not known from an earlier start.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ComponentFile::read`].
+    pub fn open_component(&self, path: &Path) -> Result<ComponentFile, LoadError> {
+        self.digests.open_component(path)
+    }
+
+    /// Stores the digests of the components that were read, for later starts. Errors are ignored,
+    /// because the next start then reads them again.
+    pub fn save_digests(&self) {
+        self.digests.save();
     }
 
     /// The hits and misses of the cache.
@@ -115,7 +135,7 @@ impl Sandbox {
     /// Creates the collection of warm instances for one more plugin.
     pub(crate) fn create_instance_pool(&self) -> Arc<InstancePool> {
         let instance_pool = Arc::default();
-        let mut all = self.lock_instance_pools();
+        let mut all = lock_mutex(&self.instance_pools);
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(&instance_pool));
         instance_pool
@@ -124,18 +144,14 @@ impl Sandbox {
     /// Ends a session: stops its warm instances, even in the middle of a call, and removes its
     /// scratch folders.
     pub async fn end_session(&self, session_id: &str) {
-        let all: Vec<_> = self.lock_instance_pools().iter().filter_map(Weak::upgrade).collect();
+        let all: Vec<_> =
+            lock_mutex(&self.instance_pools).iter().filter_map(Weak::upgrade).collect();
         all.iter().for_each(|instance_pool| instance_pool.end_session(session_id));
         let (disk, session_id) = (Arc::clone(&self.disk), session_id.to_owned());
         // If this fails, the folders are removed with the sandbox.
         let _ =
             tokio::task::spawn_blocking(move || disk.scratch_folders.remove_session(&session_id))
                 .await;
-    }
-
-    /// Locks the list. It is complete after each change, so a poisoned lock is safe to use.
-    fn lock_instance_pools(&self) -> MutexGuard<'_, Vec<Weak<InstancePool>>> {
-        self.instance_pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn get_or_create_engine(&self) -> Result<Arc<WasmEngine>, LoadError> {
