@@ -12,7 +12,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::{
-    capability::{call_counters::HostCallCounters, stdio::GuestOutput},
+    capability::{HostCall, HostCallCounters, stdio::GuestOutput},
     current_run::CurrentRun,
     files::{GuestFiles, temp_folder::ProcessTempFolder},
     limits::{HEADER_BYTES_MAX, MemoryAccount},
@@ -69,6 +69,15 @@ impl Guest {
     /// Most bytes that the tool may return.
     pub(crate) fn output_bytes_max(&self) -> u64 {
         self.run_context.initial_grant().limits().output_bytes
+    }
+
+    /// The part that serves the guest's calls to the interfaces of `wit/`.
+    pub(crate) fn host_call(&mut self) -> HostCall<'_> {
+        HostCall {
+            run_context: &self.run_context,
+            counters: &mut self.counters,
+            shared_state: &self.shared_state,
+        }
     }
 
     /// Begins another run. Limits count separately for each run, except for memory that is still in

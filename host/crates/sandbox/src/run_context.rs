@@ -1,5 +1,5 @@
 //! One run as its host calls see it: its caller, its current grant, the time that is left and the
-//! ledger.
+//! effect log.
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
@@ -35,17 +35,8 @@ impl RunContext {
         time_max: Duration,
     ) -> Arc<Self> {
         let grant = authorizer.current_grant();
-        let limits = grant.limits();
-        let clock = RunClock::start(limits.time.min(time_max), limits.cpu);
-        let effect_log = EffectLog::new(limits.log_bytes);
-        Arc::new(Self {
-            clock,
-            effect_log,
-            authorizer,
-            initial_grant: grant,
-            call: Some(call),
-            role_links,
-        })
+        let time_max = grant.limits().time.min(time_max);
+        Self::new(authorizer, grant, Some(call), role_links, time_max)
     }
 
     /// A run that neither a rule nor the user has allowed. It has no grants.
@@ -53,18 +44,22 @@ impl RunContext {
         authorizer: Arc<dyn HostCallAuthorizer>,
         time_max: Option<Duration>,
     ) -> Arc<Self> {
-        let initial_grant = Arc::new(authorizer.current_grant().without_permissions());
+        let grant = Arc::new(authorizer.current_grant().without_permissions());
+        let time_max = time_max.unwrap_or(grant.limits().time);
+        Self::new(authorizer, grant, None, RoleLinks::default(), time_max)
+    }
+
+    fn new(
+        authorizer: Arc<dyn HostCallAuthorizer>,
+        initial_grant: Arc<Grant>,
+        call: Option<Arc<AdmittedCall>>,
+        role_links: RoleLinks,
+        time_max: Duration,
+    ) -> Arc<Self> {
         let limits = initial_grant.limits();
-        let clock = RunClock::start(time_max.unwrap_or(limits.time), limits.cpu);
+        let clock = RunClock::start(time_max, limits.cpu);
         let effect_log = EffectLog::new(limits.log_bytes);
-        Arc::new(Self {
-            clock,
-            effect_log,
-            authorizer,
-            initial_grant,
-            call: None,
-            role_links: RoleLinks::default(),
-        })
+        Arc::new(Self { clock, effect_log, authorizer, initial_grant, call, role_links })
     }
 
     /// The current grant.
@@ -80,7 +75,7 @@ impl RunContext {
         &self.initial_grant
     }
 
-    /// The warden, which redacts secrets and provides services.
+    /// The authorizer, which redacts secrets and provides services.
     pub(crate) fn authorizer(&self) -> &dyn HostCallAuthorizer {
         &*self.authorizer
     }
@@ -117,9 +112,9 @@ impl RunContext {
     }
 
     /// Whether an access would lead to a question to the user.
-    pub(crate) fn would_ask_user(&self, what: &str, kind: &OutboundAccessKind<'_>) -> bool {
+    pub(crate) async fn would_ask_user(&self, what: &str, kind: OutboundAccessKind<'_>) -> bool {
         let Some(call) = &self.call else { return false };
-        self.authorizer.would_ask_user(&OutboundAccess { call, what, kind: *kind })
+        self.authorizer.would_ask_user(OutboundAccess { call, what, kind }).await
     }
 
     /// Authorises an access, which may ask the user. The guest's clock is paused in the meantime.
@@ -129,7 +124,7 @@ impl RunContext {
         what: &str,
         kind: OutboundAccessKind<'_>,
     ) -> Result<(), Denial> {
-        let Some(call) = &self.call else { return Err(self.deny_without_call(what)) };
+        let call = self.require_call(what)?;
         let _pause = self.clock.pause();
         let access = OutboundAccess { call, what, kind };
         let question = self.effect_log.begin_question(what);
@@ -148,30 +143,23 @@ impl RunContext {
         }
     }
 
-    /// Records that the guest called an interface that needs a role which this run does not have.
-    pub(crate) fn record_missing_role(&self, what: &str) {
-        self.effect_log.record_refusal(Denial {
-            what: format!("{} may not {what}", self.current_grant().plugin()),
-            why: "it has no such role in this run".to_owned(),
-            fix: None,
-            nobody_to_ask: false,
-        });
+    /// The call on whose behalf the guest runs. If there is none, the refusal is recorded.
+    pub(crate) fn require_call(&self, what: &str) -> Result<&AdmittedCall, Denial> {
+        self.call().ok_or_else(|| {
+            let denial = self.build_denial(what, "no call is being made");
+            self.effect_log.record_refusal(denial.clone());
+            denial
+        })
     }
 
-    fn deny_without_call(&self, what: &str) -> Denial {
-        let denial = Denial {
-            what: format!("{} may not {what}", self.current_grant().plugin()),
-            why: "no call is being made".to_owned(),
-            fix: None,
-            nobody_to_ask: false,
-        };
-        self.effect_log.record_refusal(denial.clone());
-        denial
+    /// A refusal that no policy can lift. `what` is the action, such as `draw`.
+    pub(crate) fn build_denial(&self, what: &str, why: &str) -> Denial {
+        Denial::new(format!("{} may not {what}", self.initial_grant.plugin()), why)
     }
 }
 
-/// The case of a run that has not been reported yet. If the call is given up, it gets no report, so
-/// the effects up to that point are left on the call's trail.
+/// A run that has not been reported yet. If its call is given up, it gets no report, so the effects
+/// up to that point are left with the call.
 pub(crate) struct RunGuard(Arc<RunContext>);
 
 impl RunGuard {

@@ -6,20 +6,14 @@ pub(crate) mod v0_1 {
         path: "../../../wit",
         world: "host",
         imports: {
-            default: trappable,
-            "sallyport:plugin/notify.send": async | trappable,
-            "sallyport:plugin/open-url.open": async | trappable,
-            "sallyport:plugin/packages.fetch": async | trappable,
-            "sallyport:plugin/packages.releases": async | trappable,
-            "sallyport:plugin/schedule.add": async | trappable,
-            "sallyport:plugin/schedule.cancel": async | trappable,
-            "sallyport:plugin/schedule.list-timers": async | trappable,
-            "sallyport:plugin/secrets.get": async | trappable,
-            "sallyport:plugin/state.compare-and-set": async | trappable,
-            "sallyport:plugin/state.get": async | trappable,
-            "sallyport:plugin/state.list-keys": async | trappable,
-            "sallyport:plugin/state.remove": async | trappable,
-            "sallyport:plugin/state.set": async | trappable,
+            default: async,
+            // These never wait, so they need no future. They cannot trap either, but the macro
+            // takes no empty list of flags.
+            "sallyport:plugin/config": trappable,
+            "sallyport:plugin/deltas": trappable,
+            "sallyport:plugin/log": trappable,
+            "sallyport:plugin/progress": trappable,
+            "sallyport:plugin/render": trappable,
         },
         exports: { default: async },
     });

@@ -2,12 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{
-    bindings::v0_1::sallyport::plugin::{config, types},
-    guest::Guest,
-};
+use super::HostCall;
+use crate::bindings::v0_1::sallyport::plugin::{config, types};
 
-impl config::Host for Guest {
+impl config::Host for HostCall<'_> {
     fn get(&mut self, key: String) -> wasmtime::Result<Option<String>> {
         Ok(self.shared_state.settings.get(&key).map(Value::to_string))
     }
@@ -17,4 +15,4 @@ impl config::Host for Guest {
     }
 }
 
-impl types::Host for Guest {}
+impl types::Host for HostCall<'_> {}

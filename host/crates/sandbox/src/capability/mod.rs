@@ -1,7 +1,11 @@
 //! The capabilities that the plugin contract adds to WASI, one file each: the host's side of an
-//! interface in `wit/`, implemented on the part of [`crate::guest::Guest`] that it serves.
+//! interface in `wit/`, implemented on [`HostCall`].
+//!
+//! All of them treat a call that is not allowed alike, whether the grant or the role is missing or
+//! the user says no: the refusal is recorded with the text that lifts it, and nothing else happens.
+//! A function that can fail returns the interface's own `not-granted` or `denied`. One that returns
+//! nothing cannot tell the guest, so its refusal never becomes the outcome of the call.
 
-pub(crate) mod call_counters;
 mod commands;
 mod config;
 mod deltas;
@@ -19,53 +23,242 @@ mod secrets;
 mod state;
 pub(crate) mod stdio;
 
+use std::{fmt::Display, future::Future, sync::Arc};
+
+use sallyport_contract::{Denial, Services};
+use sallyport_policy::{Capability, Grant};
 use serde_json::json;
-use wasmtime::component::{HasSelf, Linker};
-use wasmtime_wasi::runtime::spawn_blocking;
+use wasmtime::component::{HasData, Linker};
 
-use crate::{bindings::v0_1::sallyport::plugin as wit, guest::Guest, run_context::RunContext};
+use crate::{
+    bindings::v0_1::sallyport::plugin as wit,
+    guest::{Guest, SharedPluginState},
+    import_check::RequiredRequest,
+    run_context::RunContext,
+};
 
-/// Links every interface of `wit/`. A guest without the grant for an interface can still import it;
-/// its calls are refused.
+/// An interface of `wit/` that a component can import.
+pub(crate) struct HostInterface {
+    /// The name without its version.
+    pub(crate) name: &'static str,
+    /// The request that a manifest needs, unless the interface gives no power.
+    pub(crate) required: Option<RequiredRequest>,
+    link: fn(&mut Linker<Guest>) -> wasmtime::Result<()>,
+}
+
+macro_rules! host_interface {
+    ($module:ident, $name:literal, $required:expr) => {
+        HostInterface {
+            name: concat!("sallyport:plugin/", $name),
+            required: $required,
+            link: |linker| wit::$module::add_to_linker::<_, HostCallData>(linker, Guest::host_call),
+        }
+    };
+}
+
+/// Every interface of `wit/`. A guest without the grant for one can still import it if its manifest
+/// requests it; its calls are refused. Calls of `deltas` do nothing outside a provider's
+/// generation, so it needs no request.
+pub(crate) const HOST_INTERFACES: [HostInterface; 14] = [
+    host_interface!(commands, "commands", Some(RequiredRequest::Capability(Capability::Ui))),
+    host_interface!(config, "config", None),
+    host_interface!(deltas, "deltas", None),
+    host_interface!(inbox, "inbox", Some(RequiredRequest::Capability(Capability::Listen))),
+    host_interface!(log, "log", None),
+    host_interface!(notify, "notify", Some(RequiredRequest::Capability(Capability::Notify))),
+    host_interface!(open_url, "open-url", Some(RequiredRequest::Capability(Capability::OpenUrl))),
+    host_interface!(packages, "packages", Some(RequiredRequest::Capability(Capability::Packages))),
+    host_interface!(progress, "progress", Some(RequiredRequest::Capability(Capability::Progress))),
+    host_interface!(render, "render", Some(RequiredRequest::Capability(Capability::Ui))),
+    host_interface!(schedule, "schedule", Some(RequiredRequest::Capability(Capability::Schedule))),
+    host_interface!(secrets, "secrets", Some(RequiredRequest::RevealSecret)),
+    host_interface!(state, "state", Some(RequiredRequest::Capability(Capability::State))),
+    host_interface!(types, "types", None),
+];
+
+/// Links every interface of `wit/`.
 pub(crate) fn link_capabilities(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
-    type Own = HasSelf<Guest>;
-    wit::commands::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::config::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::deltas::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::inbox::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::log::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::notify::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::open_url::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::packages::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::progress::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::render::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::schedule::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::secrets::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::state::add_to_linker::<_, Own>(linker, |guest| guest)?;
-    wit::types::add_to_linker::<_, Own>(linker, |guest| guest)
+    HOST_INTERFACES.iter().try_for_each(|interface| (interface.link)(linker))
 }
 
 /// Longest excerpt of a guest's text in a record, in bytes.
 const EXCERPT_BYTES_MAX: usize = 100;
 
-/// A guest's text for a record: quoted, on one line, cut to the limit and without secrets. Secrets
-/// are removed before the cut, so that no part of one is left.
-fn quote_for_record(run_context: &RunContext, text: &str) -> String {
-    let redactor = run_context.authorizer().redactor();
-    let text = redactor.redact_text(text);
-    let shown = &text[..text.floor_char_boundary(EXCERPT_BYTES_MAX)];
-    let dots = if shown.len() < text.len() { "…" } else { "" };
-    format!("{shown:?}{dots}")
+/// The part of a guest that serves its calls to the interfaces of `wit/`.
+pub(crate) struct HostCall<'a> {
+    pub(crate) run_context: &'a Arc<RunContext>,
+    pub(crate) counters: &'a mut HostCallCounters,
+    pub(crate) shared_state: &'a SharedPluginState,
 }
 
-/// Runs blocking work on another thread. Work that has not begun is dropped with the call.
-async fn run_blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
-    spawn_blocking(work).await
+/// Gives the linker the type of [`HostCall`].
+struct HostCallData;
+
+impl HasData for HostCallData {
+    type Data<'a> = HostCall<'a>;
 }
 
-/// The message for a guest when a part of the host fails. The details go to the log.
-fn unavailable_message(what: &str) -> String {
-    format!("the {what} cannot be reached just now")
+/// The uses of one run, by what is counted. Each call costs the host work, whether or not it
+/// succeeds, so a guest that calls in a loop is stopped long before other users notice.
+#[derive(Debug, Default)]
+pub(crate) struct HostCallCounters(Vec<(&'static str, u64)>);
+
+/// Most calls of one kind in a run.
+struct HostCallLimit {
+    calls_max: u64,
+    /// What is counted, in the plural.
+    unit: &'static str,
+}
+
+/// Calls of `state` and `schedule` in one run. This is enough to read and write a small table key
+/// by key.
+const STORE_CALLS: HostCallLimit =
+    HostCallLimit { calls_max: 10_000, unit: "questions to the store" };
+
+/// The text for the guest when the host's database does not work.
+const STORE_UNREACHABLE: &str = "the store cannot be reached just now";
+
+/// Why a host call has no result. Each interface converts it to its own error.
+enum HostCallError {
+    /// The call is not allowed. The refusal is recorded.
+    Refused(Denial),
+    /// The run has reached a limit, which is recorded. The text is for the guest.
+    LimitReached(String),
+    /// This host has no such service, or it does not work now. The text is for the guest; the
+    /// details are recorded.
+    Unavailable(&'static str),
+}
+
+/// Converts a [`HostCallError`] to an error that has a case `not-granted`.
+macro_rules! impl_not_granted_error {
+    ($error:ty, limit: $limit:ident, unavailable: $unavailable:ident) => {
+        impl From<$crate::capability::HostCallError> for $error {
+            fn from(error: $crate::capability::HostCallError) -> Self {
+                match error {
+                    $crate::capability::HostCallError::Refused(_) => Self::NotGranted,
+                    $crate::capability::HostCallError::LimitReached(text) => Self::$limit(text),
+                    $crate::capability::HostCallError::Unavailable(text) => {
+                        Self::$unavailable(text.to_owned())
+                    }
+                }
+            }
+        }
+    };
+}
+use impl_not_granted_error;
+
+impl HostCallCounters {
+    /// Counts uses. Returns their sum.
+    fn add(&mut self, unit: &'static str, count: u64) -> u64 {
+        let known = self.0.iter().position(|(known, _)| *known == unit);
+        let at = known.unwrap_or_else(|| {
+            self.0.push((unit, 0));
+            self.0.len() - 1
+        });
+        self.0[at].1 += count;
+        self.0[at].1
+    }
+}
+
+impl HostCall<'_> {
+    /// The part of the current grant that a call needs.
+    fn require_grant<T>(
+        &self,
+        capability: Capability,
+        what: &str,
+        granted: impl FnOnce(&Grant) -> Option<T>,
+    ) -> Result<T, HostCallError> {
+        self.check_grant(capability, what, granted).map_err(|denial| self.refuse(denial))
+    }
+
+    /// Like [`require_grant`](Self::require_grant), and records nothing.
+    fn check_grant<T>(
+        &self,
+        capability: Capability,
+        what: &str,
+        granted: impl FnOnce(&Grant) -> Option<T>,
+    ) -> Result<T, Denial> {
+        let grant = self.run_context.current_grant();
+        granted(&grant).ok_or_else(|| grant.deny_capability(capability, what))
+    }
+
+    /// The link to the session that a call needs. A run has it only in the role that it belongs to.
+    fn check_role<T: Clone>(&self, what: &str, link: &Option<T>) -> Result<T, Denial> {
+        let denial = || self.run_context.build_denial(what, "it has no such role in this run");
+        link.clone().ok_or_else(denial)
+    }
+
+    fn refuse(&self, denial: Denial) -> HostCallError {
+        self.run_context.effect_log.record_refusal(denial.clone());
+        HostCallError::Refused(denial)
+    }
+
+    /// Records the refusal of a call that returns nothing.
+    fn allow_or_record<T>(&self, checked: Result<T, Denial>) -> Option<T> {
+        checked.map_err(|denial| self.run_context.effect_log.record_silent_refusal(denial)).ok()
+    }
+
+    /// Counts a call.
+    fn count_call(&mut self, limit: &HostCallLimit) -> Result<(), HostCallError> {
+        if self.counters.add(limit.unit, 1) <= limit.calls_max {
+            return Ok(());
+        }
+        Err(self.reach_limit(format!("{} {} in one call", limit.calls_max, limit.unit)))
+    }
+
+    fn reach_limit(&self, limit: String) -> HostCallError {
+        let text = format!("the limit of {limit} is reached");
+        self.run_context.effect_log.record_limit(limit);
+        HostCallError::LimitReached(text)
+    }
+
+    /// A service of the host. `missing` tells the guest that this host does not have it.
+    fn require_service<S>(
+        &self,
+        service: impl FnOnce(Services) -> Option<S>,
+        missing: &'static str,
+    ) -> Result<S, HostCallError> {
+        service(self.run_context.authorizer().services()).ok_or(HostCallError::Unavailable(missing))
+    }
+
+    /// Waits for the use of a capability. It is recorded from its beginning, because the guest may
+    /// be stopped meanwhile, and `outcome` adds to the record how it ended.
+    async fn record_use<R>(
+        &self,
+        capability: Capability,
+        what: String,
+        work: impl Future<Output = R>,
+        outcome: impl FnOnce(&R) -> Option<String>,
+    ) -> R {
+        let capability_use = self.run_context.effect_log.begin_use(capability, what);
+        let result = work.await;
+        if let Some(outcome) = outcome(&result) {
+            capability_use.record_outcome(&outcome);
+        }
+        result
+    }
+
+    /// A guest's text without secrets, cut to a length. Secrets are removed before the cut, so that
+    /// no part of one is left.
+    fn redact_and_cut(&self, text: &str, bytes_max: usize) -> String {
+        let redactor = self.run_context.authorizer().redactor();
+        let text = redactor.redact_text(text);
+        text[..text.floor_char_boundary(bytes_max)].to_owned()
+    }
+
+    /// A guest's text for a record: quoted, on one line, cut to the limit and without secrets.
+    fn quote_for_record(&self, text: &str) -> String {
+        let redactor = self.run_context.authorizer().redactor();
+        let text = redactor.redact_text(text);
+        let shown = &text[..text.floor_char_boundary(EXCERPT_BYTES_MAX)];
+        let dots = if shown.len() < text.len() { "…" } else { "" };
+        format!("{shown:?}{dots}")
+    }
+}
+
+/// What is recorded of a use that may fail.
+fn error_outcome<R, E: Display>(result: &Result<R, E>) -> Option<String> {
+    result.as_ref().err().map(|error| format!(": {error}"))
 }
 
 /// The `other` case of an error: an object with a message.
