@@ -1,16 +1,18 @@
 //! The record of a call, written while it happens.
 //!
-//! The ledger is shared by everything that serves one guest: its log, its standard output, its
+//! The effect log is shared by everything that serves one guest: its log, its standard output, its
 //! connections. It is bounded in bytes and entries, so a guest cannot fill the host's memory by
 //! logging.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex,
     atomic::{AtomicU16, AtomicU64, Ordering},
 };
 
 use sallyport_contract::{Denial, Effect, LogLevel};
 use sallyport_policy::Capability;
+
+use crate::mutex::lock_mutex;
 
 /// Most requests that are recorded per call. The policy's own limit is usually lower.
 const REQUESTS_MAX: usize = 1000;
@@ -41,7 +43,7 @@ const PANIC_MARKER: &str = " panicked at ";
 /// Longest panic message in the result, in bytes. The log has the full text.
 const PANIC_BYTES_MAX: usize = 500;
 
-/// One call's ledger. Clones write to the same book.
+/// The effects of one call. Clones write to the same log.
 #[derive(Debug, Clone)]
 pub(crate) struct EffectLog(Arc<Mutex<EffectLogState>>);
 
@@ -54,6 +56,8 @@ struct EffectLogState {
     questions: Vec<String>,
     requests_left: usize,
     refusals_left: usize,
+    /// The last refusal that the guest noticed, by its index in `effects`.
+    last_refusal: Option<usize>,
     other_effects_left: usize,
     uses_left: usize,
     log_bytes_left: u64,
@@ -80,7 +84,7 @@ impl CapabilityUse {
         match self.is_new {
             true => self.effect_log.replace_effect(&self.effect, with_outcome),
             false => {
-                self.effect_log.lock_state().add_use(&with_outcome);
+                lock_mutex(&self.effect_log.0).add_use(&with_outcome);
             }
         }
     }
@@ -103,7 +107,7 @@ impl QuestionGuard {
 
 impl Drop for QuestionGuard {
     fn drop(&mut self) {
-        let mut state = self.effect_log.lock_state();
+        let mut state = lock_mutex(&self.effect_log.0);
         if state.close_question(&self.what) && !self.is_answered {
             state.record_effect(unanswered_effect(std::mem::take(&mut self.what)));
         }
@@ -159,6 +163,7 @@ impl EffectLog {
             questions: Vec::new(),
             requests_left: REQUESTS_MAX,
             refusals_left: REFUSALS_MAX,
+            last_refusal: None,
             other_effects_left: OTHER_EFFECTS_MAX,
             uses_left: USES_MAX,
             log_bytes_left: log_bytes_max,
@@ -170,7 +175,7 @@ impl EffectLog {
 
     /// Records a log line, as far as the limit allows.
     pub(crate) fn log_line(&self, level: LogLevel, text: &str) {
-        let mut state = self.lock_state();
+        let mut state = lock_mutex(&self.0);
         let line = truncate_line(text);
         let cost = (line.len() as u64).max(LINE_BYTES_MIN);
         if cost <= state.log_bytes_left {
@@ -187,7 +192,7 @@ impl EffectLog {
     /// status.
     pub(crate) fn record_request(&self, what: String) -> Arc<RequestTraffic> {
         let traffic = Arc::new(RequestTraffic::default());
-        let mut state = self.lock_state();
+        let mut state = lock_mutex(&self.0);
         if state.requests_left > 0 {
             state.requests_left -= 1;
             let place = state.effects.len();
@@ -200,12 +205,12 @@ impl EffectLog {
 
     /// Records an effect, unless it is recorded already.
     pub(crate) fn record_effect(&self, effect: Effect) {
-        self.lock_state().record_effect(effect);
+        lock_mutex(&self.0).record_effect(effect);
     }
 
     /// Registers a question, so that it is recorded even if it is never answered.
     pub(crate) fn begin_question(&self, what: &str) -> QuestionGuard {
-        self.lock_state().questions.push(what.to_owned());
+        lock_mutex(&self.0).questions.push(what.to_owned());
         QuestionGuard { effect_log: self.clone(), what: what.to_owned(), is_answered: false }
     }
 
@@ -218,14 +223,14 @@ impl EffectLog {
     /// is running.
     pub(crate) fn begin_use(&self, capability: Capability, what: String) -> CapabilityUse {
         let effect = Effect::Used { capability: capability.as_str().to_owned(), what };
-        let is_new = self.lock_state().add_use(&effect);
+        let is_new = lock_mutex(&self.0).add_use(&effect);
         CapabilityUse { effect_log: self.clone(), effect, is_new }
     }
 
     /// Replaces the entry of a use. If the new entry is recorded already, the old one is removed if
     /// possible.
     fn replace_effect(&self, old: &Effect, new: Effect) {
-        let mut state = self.lock_state();
+        let mut state = lock_mutex(&self.0);
         let Some(place) = state.effects.iter().rposition(|effect| effect == old) else { return };
         // Only the last entry can be removed: others are referred to by index.
         if place + 1 == state.effects.len() && state.effects.contains(&new) {
@@ -238,37 +243,41 @@ impl EffectLog {
 
     /// Records a refusal, unless it is recorded already.
     pub(crate) fn record_refusal(&self, denial: Denial) {
-        let effect = Effect::Refused(denial);
-        let mut state = self.lock_state();
-        if state.refusals_left > 0 && !state.effects.contains(&effect) {
-            state.refusals_left -= 1;
-            state.effects.push(effect);
+        let mut state = lock_mutex(&self.0);
+        if state.add_effect(|state| &mut state.refusals_left, Effect::Refused(denial)) {
+            state.last_refusal = Some(state.effects.len() - 1);
         }
+    }
+
+    /// Records a refusal that the guest cannot notice, so that it is not the reason for a failure.
+    pub(crate) fn record_silent_refusal(&self, denial: Denial) {
+        let mut state = lock_mutex(&self.0);
+        state.add_effect(|state| &mut state.refusals_left, Effect::Refused(denial));
     }
 
     /// Records the limit that the guest reached. Only the first one is kept.
     pub(crate) fn record_limit(&self, what: impl Into<String>) {
-        self.lock_state().limit.get_or_insert(what.into());
+        lock_mutex(&self.0).limit.get_or_insert(what.into());
     }
 
     /// The limit that the guest reached, if any.
     pub(crate) fn reached_limit(&self) -> Option<String> {
-        self.lock_state().limit.clone()
+        lock_mutex(&self.0).limit.clone()
     }
 
     /// Records that a message to the user was not accepted, through no fault of the guest.
     pub(crate) fn record_undelivered(&self) {
-        self.lock_state().has_undelivered_notice = true;
+        lock_mutex(&self.0).has_undelivered_notice = true;
     }
 
     /// Whether a message to the user was not accepted.
     pub(crate) fn has_undelivered(&self) -> bool {
-        self.lock_state().has_undelivered_notice
+        lock_mutex(&self.0).has_undelivered_notice
     }
 
-    /// Closes the book and returns its entries.
+    /// Closes the log and returns its entries.
     pub(crate) fn close(&self) -> Vec<Effect> {
-        let mut state = self.lock_state();
+        let mut state = lock_mutex(&self.0);
         // The questions of a guest that is given up end a little later than the guest, so they are
         // recorded here.
         for what in std::mem::take(&mut state.questions) {
@@ -281,18 +290,19 @@ impl EffectLog {
         effects
     }
 
-    /// The last refusal, if there was one.
+    /// The last refusal that the guest noticed, if there was one.
     pub(crate) fn last_denial(&self) -> Option<Denial> {
-        self.lock_state().effects.iter().rev().find_map(|effect| match effect {
-            Effect::Refused(denial) => Some(denial.clone()),
+        let state = lock_mutex(&self.0);
+        match state.effects.get(state.last_refusal?) {
+            Some(Effect::Refused(denial)) => Some(denial.clone()),
             _ => None,
-        })
+        }
     }
 
     /// The guest's last panic as Rust's standard library writes it to standard error: the location,
     /// then the message up to a note.
     pub(crate) fn panic_message(&self) -> Option<String> {
-        let state = self.lock_state();
+        let state = lock_mutex(&self.0);
         let lines = state.effects.iter().filter_map(|effect| match effect {
             Effect::Logged { level: STDERR_LEVEL, text } => Some(text.as_str()),
             _ => None,
@@ -307,19 +317,26 @@ impl EffectLog {
         text.truncate(text.floor_char_boundary(PANIC_BYTES_MAX));
         Some(text)
     }
-
-    /// Locks the book. Each entry is pushed as a whole, so a poisoned lock is safe to use.
-    fn lock_state(&self) -> MutexGuard<'_, EffectLogState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl EffectLogState {
-    fn record_effect(&mut self, effect: Effect) {
-        if self.other_effects_left > 0 && !self.effects.contains(&effect) {
-            self.other_effects_left -= 1;
+    /// Adds an effect, unless it is recorded already or there is no room. Returns whether it was
+    /// added.
+    fn add_effect(&mut self, room: impl FnOnce(&mut Self) -> &mut usize, effect: Effect) -> bool {
+        if self.effects.contains(&effect) {
+            return false;
+        }
+        let left = room(self);
+        let is_new = *left > 0;
+        if is_new {
+            *left -= 1;
             self.effects.push(effect);
         }
+        is_new
+    }
+
+    fn record_effect(&mut self, effect: Effect) {
+        self.add_effect(|state| &mut state.other_effects_left, effect);
     }
 
     /// Removes a question. Returns whether it was open.
@@ -330,15 +347,11 @@ impl EffectLogState {
 
     /// Adds a use, unless it is recorded already. Returns whether it was added.
     fn add_use(&mut self, effect: &Effect) -> bool {
-        let is_new = self.uses_left > 0 && !self.effects.contains(effect);
-        if is_new {
-            self.uses_left -= 1;
-            self.effects.push(effect.clone());
-            if self.uses_left == 0 {
-                let text = "… there were more uses of capabilities, which are not written down";
-                let text = text.to_owned();
-                self.effects.push(Effect::Logged { level: LogLevel::Warn, text });
-            }
+        let is_new = self.add_effect(|state| &mut state.uses_left, effect.clone());
+        if is_new && self.uses_left == 0 {
+            let text = "… there were more uses of capabilities, which are not written down";
+            let text = text.to_owned();
+            self.effects.push(Effect::Logged { level: LogLevel::Warn, text });
         }
         is_new
     }
@@ -384,6 +397,18 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_that_the_guest_cannot_notice_is_on_record_and_explains_no_failure() {
+        let log = EffectLog::new(100);
+        let denial = |what: &str| Denial::new(what, "");
+        log.record_silent_refusal(denial("draw"));
+        assert_eq!(log.last_denial(), None);
+        log.record_refusal(denial("open"));
+        log.record_silent_refusal(denial("draw again"));
+        assert_eq!(log.last_denial(), Some(denial("open")));
+        assert_eq!(log.close().len(), 3);
+    }
+
+    #[test]
     fn uses_without_end_are_cut_with_a_mark_and_take_no_room_from_others() {
         let ledger = EffectLog::new(100);
         for n in 0..2 * USES_MAX {
@@ -400,7 +425,7 @@ mod tests {
     fn a_use_is_on_record_from_its_beginning_and_once_with_its_end() {
         let ledger = EffectLog::new(100);
         let with_outcome = || {
-            let effects = ledger.lock_state().effects.clone();
+            let effects = lock_mutex(&ledger.0).effects.clone();
             effects.iter().map(|effect| format!("{effect:?}")).collect::<String>()
         };
         let begin = || ledger.begin_use(Capability::State, "set k".to_owned());
