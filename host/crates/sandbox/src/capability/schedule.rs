@@ -1,15 +1,16 @@
 //! `schedule`: timers that outlive the host.
 
+use std::sync::Arc;
+
 use sallyport_contract::{
     DataOwner, json,
-    services::{self, TimerError, TimerRequest, TimerStore},
+    services::{StoredTimer, TimerError, TimerRequest, TimerSchedule, TimerStore},
 };
 use sallyport_policy::{Capability, ScheduleGrant};
 
-use super::{quote_for_record, run_blocking, unavailable_message};
-use crate::{
-    bindings::v0_1::sallyport::plugin::schedule::{Calendar, Error, Host, Moment, NewTimer, Timer},
-    guest::Guest,
+use super::{HostCall, HostCallError, STORE_CALLS, STORE_UNREACHABLE, error_outcome};
+use crate::bindings::v0_1::sallyport::plugin::schedule::{
+    Calendar, Error, Host, Moment, NewTimer, Timer,
 };
 
 /// Longest label in bytes. It is a few words for the user.
@@ -25,71 +26,54 @@ const CALENDAR_BYTES_MAX: usize = 256;
 /// Longest timer ID in bytes. The host chooses the IDs and makes them shorter than this.
 const ID_BYTES_MAX: usize = 128;
 
-impl Host for Guest {
-    async fn add(&mut self, timer: NewTimer) -> wasmtime::Result<Result<Timer, Error>> {
-        Ok(self.add_timer(timer).await)
+/// What the guest attempts, for the refusal.
+const ADD: &str = "set a timer";
+
+impl Host for HostCall<'_> {
+    async fn add(&mut self, timer: NewTimer) -> Result<Timer, Error> {
+        let grant = self.require_schedule(ADD)?;
+        let request = self.build_timer_request(&grant, timer)?;
+        let name = request.label.as_deref().unwrap_or_default();
+        let bytes = request.payload.len();
+        let what = format!("set a timer {} ({bytes} bytes)", self.quote_for_record(name));
+        let add = |timers: Arc<dyn TimerStore>, owner| async move {
+            timers.add_timer(&owner, request).await
+        };
+        self.with_timer_store(what, add).await.map(timer_to_guest)
     }
 
-    async fn cancel(&mut self, id: String) -> wasmtime::Result<Result<bool, Error>> {
-        Ok(self.cancel_timer(id).await)
-    }
-
-    async fn list_timers(&mut self) -> wasmtime::Result<Result<Vec<Timer>, Error>> {
-        Ok(self.list_own_timers().await)
-    }
-}
-
-impl Guest {
-    async fn add_timer(&mut self, timer: NewTimer) -> Result<Timer, Error> {
-        let grant = self.require_schedule_grant("set a timer")?;
-        let plan = self.build_timer_plan(&grant, timer)?;
-        let name = plan.label.as_deref().unwrap_or_default();
-        let what = format!(
-            "set a timer {} ({} bytes)",
-            quote_for_record(&self.run_context, name),
-            plan.payload.len()
-        );
-        let timer = self
-            .with_timer_service(what, move |timers, owner| timers.add_timer(owner, plan))
-            .await?;
-        Ok(timer_to_guest(timer))
-    }
-
-    async fn cancel_timer(&mut self, id: String) -> Result<bool, Error> {
-        self.require_schedule_grant("cancel a timer")?;
+    async fn cancel(&mut self, id: String) -> Result<bool, Error> {
+        self.require_schedule("cancel a timer")?;
         if id.len() > ID_BYTES_MAX {
             return Ok(false);
         }
-        let what = format!("cancel the timer {}", quote_for_record(&self.run_context, &id));
-        self.with_timer_service(what, move |timers, owner| timers.cancel_timer(owner, &id)).await
+        let what = format!("cancel the timer {}", self.quote_for_record(&id));
+        let cancel = |timers: Arc<dyn TimerStore>, owner| async move {
+            timers.cancel_timer(&owner, &id).await
+        };
+        self.with_timer_store(what, cancel).await
     }
 
-    async fn list_own_timers(&mut self) -> Result<Vec<Timer>, Error> {
-        self.require_schedule_grant("list its timers")?;
-        let what = "list its timers".to_owned();
-        let timers =
-            self.with_timer_service(what, |timers, owner| timers.list_timers(owner)).await?;
+    async fn list_timers(&mut self) -> Result<Vec<Timer>, Error> {
+        let what = "list its timers";
+        self.require_schedule(what)?;
+        let list =
+            |timers: Arc<dyn TimerStore>, owner| async move { timers.list_timers(&owner).await };
+        let timers = self.with_timer_store(what.to_owned(), list).await?;
         Ok(timers.into_iter().map(timer_to_guest).collect())
     }
+}
 
+impl HostCall<'_> {
     /// Makes sure that the plugin may use timers, and counts the call.
-    fn require_schedule_grant(&mut self, what: &str) -> Result<ScheduleGrant, Error> {
-        let grant = self.run_context.current_grant();
-        let Some(schedule) = grant.schedule() else {
-            self.run_context
-                .effect_log
-                .record_refusal(grant.deny_capability(Capability::Schedule, what));
-            return Err(Error::NotGranted);
-        };
-        if self.counters.store.try_count() {
-            return Ok(*schedule);
-        }
-        let limit = self.counters.store.limit_text("questions to the store");
-        self.run_context.effect_log.record_limit(limit.clone());
-        Err(Error::Unavailable(format!("the limit of {limit} is reached")))
+    fn require_schedule(&mut self, what: &str) -> Result<ScheduleGrant, HostCallError> {
+        let schedule =
+            self.require_grant(Capability::Schedule, what, |grant| grant.schedule().copied())?;
+        self.count_call(&STORE_CALLS)?;
+        Ok(schedule)
     }
 
-    fn build_timer_plan(
+    fn build_timer_request(
         &self,
         grant: &ScheduleGrant,
         timer: NewTimer,
@@ -103,7 +87,7 @@ impl Guest {
         check_length("the payload", Some(&payload), PAYLOAD_BYTES_MAX)?;
         json::parse_json(&payload, PAYLOAD_BYTES_MAX)
             .map_err(|error| Error::Invalid(format!("the payload is not JSON: {error}")))?;
-        let Some(call) = self.run_context.call() else { return Err(Error::NotGranted) };
+        let call = self.run_context.require_call(ADD).map_err(HostCallError::Refused)?;
         Ok(TimerRequest {
             schedule: moment_from_guest(moment)?,
             label,
@@ -114,32 +98,24 @@ impl Guest {
         })
     }
 
-    async fn with_timer_service<R: Send + 'static>(
-        &mut self,
+    async fn with_timer_store<R, F: Future<Output = Result<R, TimerError>>>(
+        &self,
         what: String,
-        work: impl FnOnce(&dyn TimerStore, &DataOwner) -> Result<R, TimerError> + Send + 'static,
+        work: impl FnOnce(Arc<dyn TimerStore>, DataOwner) -> F,
     ) -> Result<R, Error> {
-        let Some(timers) = self.run_context.authorizer().services().timers else {
-            return Err(Error::Unavailable("no timers can be set here".to_owned()));
-        };
+        let timers =
+            self.require_service(|services| services.timers, "no timers can be set here")?;
         let owner = self.run_context.data_owner();
-        let capability_use = self.run_context.effect_log.begin_use(Capability::Schedule, what);
-        let done = run_blocking(move || work(&*timers, &owner)).await;
-        done.map_err(|error| {
-            capability_use.record_outcome(&format!(": {error}"));
-            self.convert_timer_error(error)
-        })
-    }
-
-    fn convert_timer_error(&self, error: TimerError) -> Error {
-        match error {
+        let work = work(timers, owner);
+        let done = self.record_use(Capability::Schedule, what, work, error_outcome).await;
+        done.map_err(|error| match error {
             TimerError::Invalid(text) => Error::Invalid(text),
             TimerError::TooMany { max } => {
-                self.run_context.effect_log.record_limit(format!("{max} timers (schedule)"));
+                self.reach_limit(format!("{max} timers (schedule)"));
                 Error::QuotaReached(error.to_string())
             }
-            TimerError::Unavailable(_) => Error::Unavailable(unavailable_message("store")),
-        }
+            TimerError::Unavailable(_) => HostCallError::Unavailable(STORE_UNREACHABLE).into(),
+        })
     }
 }
 
@@ -150,15 +126,15 @@ fn check_length(what: &str, text: Option<&str>, bytes_max: usize) -> Result<(), 
     }
 }
 
-fn moment_from_guest(moment: Moment) -> Result<services::TimerSchedule, Error> {
+fn moment_from_guest(moment: Moment) -> Result<TimerSchedule, Error> {
     Ok(match moment {
-        Moment::AtMs(ms) => services::TimerSchedule::AtMs(ms),
-        Moment::InMs(ms) => services::TimerSchedule::InMs(ms),
-        Moment::EveryMs(ms) => services::TimerSchedule::EveryMs(ms),
+        Moment::AtMs(ms) => TimerSchedule::AtMs(ms),
+        Moment::InMs(ms) => TimerSchedule::InMs(ms),
+        Moment::EveryMs(ms) => TimerSchedule::EveryMs(ms),
         Moment::Calendar(Calendar { cron, time_zone, extra: _ }) => {
             check_length("the cron expression", Some(&cron), CALENDAR_BYTES_MAX)?;
             check_length("the time zone", time_zone.as_deref(), CALENDAR_BYTES_MAX)?;
-            services::TimerSchedule::Calendar { cron, time_zone }
+            TimerSchedule::Calendar { cron, time_zone }
         }
         Moment::Other(_) => {
             return Err(Error::Invalid("such a moment is not known here".to_owned()));
@@ -166,19 +142,19 @@ fn moment_from_guest(moment: Moment) -> Result<services::TimerSchedule, Error> {
     })
 }
 
-fn moment_to_guest(moment: services::TimerSchedule) -> Moment {
+fn moment_to_guest(moment: TimerSchedule) -> Moment {
     match moment {
-        services::TimerSchedule::AtMs(ms) => Moment::AtMs(ms),
-        services::TimerSchedule::InMs(ms) => Moment::InMs(ms),
-        services::TimerSchedule::EveryMs(ms) => Moment::EveryMs(ms),
-        services::TimerSchedule::Calendar { cron, time_zone } => {
+        TimerSchedule::AtMs(ms) => Moment::AtMs(ms),
+        TimerSchedule::InMs(ms) => Moment::InMs(ms),
+        TimerSchedule::EveryMs(ms) => Moment::EveryMs(ms),
+        TimerSchedule::Calendar { cron, time_zone } => {
             Moment::Calendar(Calendar { cron, time_zone, extra: None })
         }
     }
 }
 
 /// Converts a timer to the type that its plugin sees.
-pub(crate) fn timer_to_guest(timer: services::StoredTimer) -> Timer {
+pub(crate) fn timer_to_guest(timer: StoredTimer) -> Timer {
     Timer {
         id: timer.id,
         moment: moment_to_guest(timer.schedule),
@@ -188,3 +164,5 @@ pub(crate) fn timer_to_guest(timer: services::StoredTimer) -> Timer {
         extra: None,
     }
 }
+
+super::impl_not_granted_error!(Error, limit: Unavailable, unavailable: Unavailable);

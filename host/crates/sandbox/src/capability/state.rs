@@ -1,18 +1,15 @@
 //! `state`: keys and values that a plugin stores, separately for each user.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use sallyport_contract::{
     DataOwner,
-    services::{self, StateStore, StateStoreError, StateWrite, StoredValue},
+    services::{StateStore, StateStoreError, StateWrite, StoredValue, WriteCondition},
 };
 use sallyport_policy::{ByteSize, Capability, StateGrant};
 
-use super::{quote_for_record, run_blocking, unavailable_message};
-use crate::{
-    bindings::v0_1::sallyport::plugin::state::{Entry, Error, Expected, Host, Page},
-    guest::Guest,
-};
+use super::{HostCall, HostCallError, STORE_CALLS, STORE_UNREACHABLE, error_outcome};
+use crate::bindings::v0_1::sallyport::plugin::state::{Entry, Error, Expected, Host, Page};
 
 /// Longest key in bytes. A key is a name, not a place for data.
 const KEY_BYTES_MAX: usize = 512;
@@ -24,17 +21,14 @@ const PAGE_KEYS_MAX: u32 = 1000;
 /// represent the dates within this limit.
 const EXPIRY_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
-/// A value that a guest asks to store.
-struct StateWriteRequest {
-    key: String,
-    value: Vec<u8>,
-    expected: services::WriteCondition,
-    expires_in_ms: Option<u64>,
-}
-
-impl Host for Guest {
-    async fn get(&mut self, key: String) -> wasmtime::Result<Result<Option<Entry>, Error>> {
-        Ok(self.get_state(key).await)
+impl Host for HostCall<'_> {
+    async fn get(&mut self, key: String) -> Result<Option<Entry>, Error> {
+        self.require_state("read what it keeps")?;
+        check_key(&key)?;
+        let what = format!("get {}", self.quote_for_record(&key));
+        let get = |store: Arc<dyn StateStore>, owner| async move { store.get(&owner, &key).await };
+        let stored = self.with_state_store(what, get).await?;
+        Ok(stored.map(|StoredValue { value, version }| Entry { value, version, extra: None }))
     }
 
     async fn set(
@@ -42,9 +36,8 @@ impl Host for Guest {
         key: String,
         value: Vec<u8>,
         expires_in_ms: Option<u64>,
-    ) -> wasmtime::Result<Result<u64, Error>> {
-        let expected = services::WriteCondition::Anything;
-        Ok(self.set_state(StateWriteRequest { key, value, expected, expires_in_ms }).await)
+    ) -> Result<u64, Error> {
+        self.set_state(key, value, WriteCondition::Anything, expires_in_ms).await
     }
 
     async fn compare_and_set(
@@ -53,19 +46,24 @@ impl Host for Guest {
         expected: Expected,
         value: Vec<u8>,
         expires_in_ms: Option<u64>,
-    ) -> wasmtime::Result<Result<u64, Error>> {
+    ) -> Result<u64, Error> {
         let expected = match expected {
-            Expected::Nothing => services::WriteCondition::Nothing,
-            Expected::Version(version) => services::WriteCondition::Version(version),
+            Expected::Nothing => WriteCondition::Nothing,
+            Expected::Version(version) => WriteCondition::Version(version),
             Expected::Other(_) => {
-                return Ok(Err(Error::Invalid("what is expected is not known here".to_owned())));
+                return Err(Error::Invalid("what is expected is not known here".to_owned()));
             }
         };
-        Ok(self.set_state(StateWriteRequest { key, value, expected, expires_in_ms }).await)
+        self.set_state(key, value, expected, expires_in_ms).await
     }
 
-    async fn remove(&mut self, key: String) -> wasmtime::Result<Result<bool, Error>> {
-        Ok(self.remove_state(key).await)
+    async fn remove(&mut self, key: String) -> Result<bool, Error> {
+        self.require_state("forget what it keeps")?;
+        check_key(&key)?;
+        let what = format!("delete {}", self.quote_for_record(&key));
+        let delete =
+            |store: Arc<dyn StateStore>, owner| async move { store.delete(&owner, &key).await };
+        self.with_state_store(what, delete).await
     }
 
     async fn list_keys(
@@ -73,64 +71,18 @@ impl Host for Guest {
         prefix: String,
         after: Option<String>,
         limit: u32,
-    ) -> wasmtime::Result<Result<Page, Error>> {
-        Ok(self.list_state_keys(prefix, after, limit).await)
-    }
-}
-
-impl Guest {
-    async fn get_state(&mut self, key: String) -> Result<Option<Entry>, Error> {
-        self.require_state_grant("read what it keeps")?;
-        check_key(&key)?;
-        let what = format!("get {}", quote_for_record(&self.run_context, &key));
-        let stored =
-            self.with_state_store(what, move |store, owner| store.get(owner, &key)).await?;
-        Ok(stored.map(|StoredValue { value, version }| Entry { value, version, extra: None }))
-    }
-
-    async fn set_state(&mut self, request: StateWriteRequest) -> Result<u64, Error> {
-        let StateGrant { quota_bytes, value_bytes_max, .. } =
-            self.require_state_grant("keep something")?;
-        check_key(&request.key)?;
-        check_value(&request.value, value_bytes_max)?;
-        let expires_in = parse_expiry(request.expires_in_ms)?;
-        let what = format!(
-            "set {} ({} bytes)",
-            quote_for_record(&self.run_context, &request.key),
-            request.value.len()
-        );
-        let set = move |store: &dyn StateStore, owner: &DataOwner| {
-            let StateWriteRequest { key, value, expected, .. } = &request;
-            let write = StateWrite { value, expected: *expected, expires_in, quota_bytes };
-            store.set(owner, key, write)
-        };
-        self.with_state_store(what, set).await
-    }
-
-    async fn remove_state(&mut self, key: String) -> Result<bool, Error> {
-        self.require_state_grant("forget what it keeps")?;
-        check_key(&key)?;
-        let what = format!("delete {}", quote_for_record(&self.run_context, &key));
-        self.with_state_store(what, move |store, owner| store.delete(owner, &key)).await
-    }
-
-    async fn list_state_keys(
-        &mut self,
-        prefix: String,
-        after: Option<String>,
-        limit: u32,
     ) -> Result<Page, Error> {
-        self.require_state_grant("read what it keeps")?;
+        self.require_state("read what it keeps")?;
         check_key_length(&prefix)?;
         after.as_deref().map_or(Ok(()), check_key_length)?;
         if limit == 0 {
             return Err(Error::Invalid("a page of no keys never ends".to_owned()));
         }
         let keys_max = limit.min(PAGE_KEYS_MAX) as usize;
-        let what = format!("list {}", quote_for_record(&self.run_context, &prefix));
+        let what = format!("list {}", self.quote_for_record(&prefix));
         // One key more than the page holds shows whether there is another page.
-        let list = move |store: &dyn StateStore, owner: &DataOwner| {
-            store.list_keys(owner, &prefix, after.as_deref(), keys_max + 1)
+        let list = |store: Arc<dyn StateStore>, owner| async move {
+            store.list_keys(&owner, &prefix, after.as_deref(), keys_max + 1).await
         };
         let mut keys = self.with_state_store(what, list).await?;
         let is_last = keys.len() <= keys_max;
@@ -138,51 +90,52 @@ impl Guest {
         let next = if is_last { None } else { keys.last().cloned() };
         Ok(Page { keys, next, extra: None })
     }
+}
+
+impl HostCall<'_> {
+    async fn set_state(
+        &mut self,
+        key: String,
+        value: Vec<u8>,
+        expected: WriteCondition,
+        expires_in_ms: Option<u64>,
+    ) -> Result<u64, Error> {
+        let StateGrant { quota_bytes, value_bytes_max, .. } =
+            self.require_state("keep something")?;
+        check_key(&key)?;
+        check_value(&value, value_bytes_max)?;
+        let expires_in = parse_expiry(expires_in_ms)?;
+        let what = format!("set {} ({} bytes)", self.quote_for_record(&key), value.len());
+        let write = StateWrite { value, expected, expires_in, quota_bytes };
+        let set =
+            |store: Arc<dyn StateStore>, owner| async move { store.set(&owner, &key, write).await };
+        self.with_state_store(what, set).await
+    }
 
     /// Makes sure that the plugin may use its store, and counts the call.
-    fn require_state_grant(&mut self, what: &str) -> Result<StateGrant, Error> {
-        let grant = self.run_context.current_grant();
-        let Some(state) = grant.state() else {
-            self.run_context
-                .effect_log
-                .record_refusal(grant.deny_capability(Capability::State, what));
-            return Err(Error::NotGranted);
-        };
-        if self.counters.store.try_count() {
-            return Ok(*state);
-        }
-        let limit = self.counters.store.limit_text("questions to the store");
-        self.run_context.effect_log.record_limit(limit.clone());
-        Err(Error::Unavailable(format!("the limit of {limit} is reached")))
+    fn require_state(&mut self, what: &str) -> Result<StateGrant, HostCallError> {
+        let state = self.require_grant(Capability::State, what, |grant| grant.state().copied())?;
+        self.count_call(&STORE_CALLS)?;
+        Ok(state)
     }
 
-    async fn with_state_store<R: Send + 'static>(
-        &mut self,
+    async fn with_state_store<R, F: Future<Output = Result<R, StateStoreError>>>(
+        &self,
         what: String,
-        work: impl FnOnce(&dyn StateStore, &DataOwner) -> Result<R, StateStoreError> + Send + 'static,
+        work: impl FnOnce(Arc<dyn StateStore>, DataOwner) -> F,
     ) -> Result<R, Error> {
-        let Some(store) = self.run_context.authorizer().services().state else {
-            return Err(Error::Unavailable("nothing can be kept here".to_owned()));
-        };
+        let store = self.require_service(|services| services.state, "nothing can be kept here")?;
         let owner = self.run_context.data_owner();
-        let capability_use = self.run_context.effect_log.begin_use(Capability::State, what);
-        let done = run_blocking(move || work(&*store, &owner)).await;
-        done.map_err(|error| {
-            capability_use.record_outcome(&format!(": {error}"));
-            self.convert_state_error(error)
-        })
-    }
-
-    fn convert_state_error(&self, error: StateStoreError) -> Error {
-        match error {
-            StateStoreError::Conflict { current_version: present } => Error::Conflict(present),
+        let work = work(store, owner);
+        let done = self.record_use(Capability::State, what, work, error_outcome).await;
+        done.map_err(|error| match error {
+            StateStoreError::Conflict { current_version } => Error::Conflict(current_version),
             StateStoreError::QuotaReached { quota, .. } => {
-                let limit = format!("{} of state (quota)", ByteSize(quota));
-                self.run_context.effect_log.record_limit(limit);
+                self.reach_limit(format!("{} of state (quota)", ByteSize(quota)));
                 Error::QuotaReached(error.to_string())
             }
-            StateStoreError::Unavailable(_) => Error::Unavailable(unavailable_message("store")),
-        }
+            StateStoreError::Unavailable(_) => HostCallError::Unavailable(STORE_UNREACHABLE).into(),
+        })
     }
 }
 
@@ -215,3 +168,5 @@ fn parse_expiry(ms: Option<u64>) -> Result<Option<Duration>, Error> {
         ms => Ok(ms.map(Duration::from_millis).filter(|time| *time <= EXPIRY_MAX)),
     }
 }
+
+super::impl_not_granted_error!(Error, limit: Unavailable, unavailable: Unavailable);
