@@ -1,55 +1,35 @@
 //! Text that a plugin submits to a session as input.
 
-use sallyport_contract::Redactor;
-
-use super::call_counters::HostCallCounters;
-use crate::run_context::RunContext;
+use super::{HostCall, HostCallError, HostCallLimit};
 
 /// Longest input in bytes. It fits a pasted page; the model receives it again at every turn.
 const INPUT_BYTES_MAX: usize = 64 * 1024;
 
-/// Counts an input.
-///
-/// # Errors
-///
-/// The run has reached its limit of inputs. The plugin may read the message.
-pub(super) fn count_input(
-    counters: &mut HostCallCounters,
-    run_context: &RunContext,
-) -> Result<(), String> {
-    if counters.inputs.try_count() {
-        return Ok(());
-    }
-    let limit = counters.inputs.limit_text("inputs to the session");
-    run_context.effect_log.record_limit(limit.clone());
-    Err(format!("the limit of {limit} is reached"))
-}
+/// Inputs of one run to a session. A signal or event rarely leads to more than one input, and a
+/// flood of them would lock the user out of their own session.
+const INPUTS: HostCallLimit = HostCallLimit { calls_max: 16, unit: "inputs to the session" };
 
-/// Makes sure that an input has no files. The files that a user attaches have their own limits, and
-/// the files of a plugin do not count against them yet.
-///
-/// # Errors
-///
-/// The input has files. The plugin may read the message.
-pub(super) fn check_no_files(files: usize) -> Result<(), String> {
-    match files {
-        0 => Ok(()),
-        _ => Err("files cannot be handed to the session yet, only text".to_owned()),
+impl HostCall<'_> {
+    pub(super) fn count_input(&mut self) -> Result<(), HostCallError> {
+        self.count_call(&INPUTS)
     }
-}
 
-/// Returns the text without secrets.
-///
-/// # Errors
-///
-/// The text is blank or too long. The plugin may read the message.
-pub(super) fn check_and_redact(text: &str, redactor: &Redactor) -> Result<String, String> {
-    let bytes = text.len();
-    if text.trim().is_empty() {
-        Err("the input is empty".to_owned())
-    } else if bytes > INPUT_BYTES_MAX {
-        Err(format!("the input has {bytes} bytes, at most {INPUT_BYTES_MAX} are taken"))
-    } else {
-        Ok(redactor.redact_text(text).into_owned())
+    /// Returns the text of an input without secrets. An input has no files: those that a user
+    /// attaches have their own limits, and the files of a plugin do not count against them yet.
+    ///
+    /// # Errors
+    ///
+    /// The input has files, or the text is blank or too long. The plugin may read the message.
+    pub(super) fn check_input(&self, text: &str, files: usize) -> Result<String, String> {
+        let bytes = text.len();
+        if files > 0 {
+            Err("files cannot be handed to the session yet, only text".to_owned())
+        } else if text.trim().is_empty() {
+            Err("the input is empty".to_owned())
+        } else if bytes > INPUT_BYTES_MAX {
+            Err(format!("the input has {bytes} bytes, at most {INPUT_BYTES_MAX} are taken"))
+        } else {
+            Ok(self.run_context.authorizer().redactor().redact_text(text).into_owned())
+        }
     }
 }
