@@ -6,12 +6,11 @@ use sallyport_contract::{
     services::{DeliveryTime, NoticeAudience, NoticeError, PluginNotice},
     text,
 };
-use sallyport_policy::{Capability, NotifyGrant};
+use sallyport_policy::Capability;
 
-use super::{run_blocking, unavailable_message};
+use super::{HostCall, HostCallError, HostCallLimit, error_outcome};
 use crate::{
     bindings::v0_1::sallyport::plugin::notify::{Audience as To, Error, Host, Message},
-    guest::Guest,
     rate_limiter::EventTiming,
 };
 
@@ -21,51 +20,48 @@ const TEXT_BYTES_MAX: usize = 4096;
 /// Longest excerpt of an unknown audience in the error to the guest, in characters.
 const AUDIENCE_CHARS_MAX: usize = 64;
 
-impl Host for Guest {
-    async fn send(&mut self, message: Message) -> wasmtime::Result<Result<(), Error>> {
-        Ok(self.send_notification(message).await)
+/// Messages to the user in one run. The policy's own limit is usually lower.
+const NOTICES: HostCallLimit = HostCallLimit { calls_max: 100, unit: "messages" };
+
+/// What the guest attempts, for the refusal.
+const WHAT: &str = "send a message";
+
+impl Host for HostCall<'_> {
+    async fn send(&mut self, message: Message) -> Result<(), Error> {
+        let per_minute =
+            self.require_grant(Capability::Notify, WHAT, |grant| Some(grant.notify()?.per_minute))?;
+        let notice = self.build_notice(message)?;
+        let what = describe_notice(&notice);
+        let notices = self.require_service(
+            |services| services.notices,
+            "there is nobody to tell anything here",
+        )?;
+        self.count_call(&NOTICES)?;
+        let delivery = match self.shared_state.notices.schedule_event(per_minute, Instant::now()) {
+            EventTiming::Now => DeliveryTime::Immediate,
+            EventTiming::Gathered(after) => DeliveryTime::Batched(after),
+        };
+        let user = self.run_context.data_owner().user;
+        let work = notices.notify(&user, notice, delivery);
+        let sent = self.record_use(Capability::Notify, what, work, error_outcome).await;
+        sent.map_err(|error| {
+            self.run_context.effect_log.record_undelivered();
+            Error::from(match error {
+                NoticeError::Full => {
+                    let limit = format!("{per_minute} messages a minute (notify.per-minute)");
+                    self.reach_limit(limit)
+                }
+                NoticeError::Unavailable(_) => {
+                    HostCallError::Unavailable("the conversation cannot be reached just now")
+                }
+            })
+        })
     }
 }
 
-impl Guest {
-    async fn send_notification(&mut self, message: Message) -> Result<(), Error> {
-        let grant = self.require_notify_grant()?;
-        let notice = self.build_notice(message)?;
-        let what = describe_notice(&notice);
-        let Some(notices) = self.run_context.authorizer().services().notices else {
-            return Err(Error::Unavailable("there is nobody to tell anything here".to_owned()));
-        };
-        let delivery = self.choose_delivery(&grant)?;
-        let capability_use = self.run_context.effect_log.begin_use(Capability::Notify, what);
-        run_blocking(move || notices.notify(notice, delivery)).await.map_err(|error| {
-            capability_use.record_outcome(&format!(": {error}"));
-            self.run_context.effect_log.record_undelivered();
-            match error {
-                NoticeError::Full => {
-                    let per_minute = grant.per_minute;
-                    self.notify_limit_error(format!(
-                        "{per_minute} messages a minute (notify.per-minute)"
-                    ))
-                }
-                NoticeError::Unavailable(_) => {
-                    Error::Unavailable(unavailable_message("conversation"))
-                }
-            }
-        })
-    }
-
-    fn require_notify_grant(&self) -> Result<NotifyGrant, Error> {
-        let grant = self.run_context.current_grant();
-        grant.notify().cloned().ok_or_else(|| {
-            self.run_context
-                .effect_log
-                .record_refusal(grant.deny_capability(Capability::Notify, "send a message"));
-            Error::NotGranted
-        })
-    }
-
+impl HostCall<'_> {
     fn build_notice(&self, message: Message) -> Result<PluginNotice, Error> {
-        let Some(call) = self.run_context.call() else { return Err(Error::NotGranted) };
+        let call = self.run_context.require_call(WHAT).map_err(HostCallError::Refused)?;
         check_text_length("the text", &message.text)?;
         message
             .speech
@@ -82,23 +78,6 @@ impl Guest {
             audience,
             late: false,
         })
-    }
-
-    /// Counts a message against the limits of the run and of the minute, and decides when it is
-    /// shown.
-    fn choose_delivery(&mut self, grant: &NotifyGrant) -> Result<DeliveryTime, Error> {
-        if !self.counters.notices.try_count() {
-            return Err(self.notify_limit_error(self.counters.notices.limit_text("messages")));
-        }
-        Ok(match self.shared_state.notices.schedule_event(grant.per_minute, Instant::now()) {
-            EventTiming::Now => DeliveryTime::Immediate,
-            EventTiming::Gathered(after) => DeliveryTime::Batched(after),
-        })
-    }
-
-    fn notify_limit_error(&self, limit: String) -> Error {
-        self.run_context.effect_log.record_limit(limit.clone());
-        Error::TooMany(format!("the limit of {limit} is reached"))
     }
 }
 
@@ -131,3 +110,5 @@ fn describe_notice(notice: &PluginNotice) -> String {
     let spoken = notice.speech.as_ref().map_or("", |_| ", spoken");
     format!("a message to {to} ({} bytes{spoken})", notice.text.len())
 }
+
+super::impl_not_granted_error!(Error, limit: TooMany, unavailable: Unavailable);
