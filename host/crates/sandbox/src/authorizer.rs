@@ -38,10 +38,12 @@ pub enum OutboundAccessKind<'a> {
         /// The body, which the guest may still be writing.
         body: &'a PendingBody,
     },
-    /// Opening a page in the user's browser.
-    OpenUrl {
+    /// A page for the user's browser.
+    Page {
         /// The address of the page.
         url: &'a Url,
+        /// The decision of the grant's entry that lets it through.
+        decision: Decision,
     },
 }
 
@@ -49,7 +51,7 @@ impl OutboundAccess<'_> {
     /// The address of the access.
     pub fn url(&self) -> &Url {
         match self.kind {
-            OutboundAccessKind::Request { url, .. } | OutboundAccessKind::OpenUrl { url } => url,
+            OutboundAccessKind::Request { url, .. } | OutboundAccessKind::Page { url, .. } => url,
         }
     }
 }
@@ -61,8 +63,8 @@ pub trait HostCallAuthorizer: Send + Sync {
 
     /// Whether [`authorize_access`](Self::authorize_access) would currently ask the user about an
     /// access. If so, the body of a request is collected first, while the guest keeps running.
-    fn would_ask_user(&self, _access: &OutboundAccess<'_>) -> bool {
-        false
+    fn would_ask_user<'a>(&'a self, _access: OutboundAccess<'a>) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(false))
     }
 
     /// Authorises an access, which may ask the user. Returns the user's answer if there was a
@@ -96,12 +98,12 @@ pub trait HostCallAuthorizer: Send + Sync {
     fn proxy_settings(&self) -> Option<Arc<ProxyTable>>;
 }
 
-/// A warden with fixed answers and no user to ask, for components that are inspected before a
+/// An authorizer with fixed answers and no user to ask, for components that are inspected before a
 /// policy is known, and for benchmarks. It allows accesses that need no question.
 pub struct FixedGrantAuthorizer(Arc<Grant>);
 
 impl FixedGrantAuthorizer {
-    /// Creates a warden with one fixed grant.
+    /// Creates an authorizer with one fixed grant.
     pub fn new(grant: Arc<Grant>) -> Self {
         Self(grant)
     }
@@ -118,18 +120,16 @@ impl HostCallAuthorizer for FixedGrantAuthorizer {
     ) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         let decision = match access.kind {
             OutboundAccessKind::Request { permit, .. } => permit.decision(),
-            OutboundAccessKind::OpenUrl { url } => {
-                let check = self.0.open_url().map(|pages| pages.check_url(url));
-                check.and_then(Result::ok).unwrap_or(Decision::Deny)
-            }
+            OutboundAccessKind::Page { decision, .. } => decision,
         };
         let answer = match decision {
             Decision::Allow => Ok(None),
             Decision::Ask | Decision::Deny => Err(Denial {
-                what: format!("{} may not {}", self.0.plugin(), access.what),
-                why: "nobody is there to ask".to_owned(),
-                fix: None,
                 nobody_to_ask: true,
+                ..Denial::new(
+                    format!("{} may not {}", self.0.plugin(), access.what),
+                    "nobody is there to ask",
+                )
             }),
         };
         Box::pin(std::future::ready(answer))

@@ -1,82 +1,63 @@
 //! `open-url`: pages in the user's browser. Each page passes the gate like a request: a rule allows
 //! it, or the user is asked while the guest's clock is paused.
 
-use sallyport_contract::{Denial, services};
+use sallyport_contract::{Decision, Denial, DenialReason, services::UrlOpenResult};
 use sallyport_policy::Capability;
 use url::{Position, Url};
+use wasmtime_wasi::runtime::spawn_blocking;
 
-use super::{other_case_json, run_blocking};
+use super::{HostCall, HostCallError, HostCallLimit, other_case_json};
 use crate::{
     authorizer::OutboundAccessKind,
     bindings::v0_1::sallyport::plugin::open_url::{Error, Host, Opened},
-    guest::Guest,
 };
 
 /// Longest address in bytes. Browsers commonly accept no more.
 const URL_BYTES_MAX: usize = 2048;
 
-impl Host for Guest {
-    async fn open(&mut self, url: String) -> wasmtime::Result<Result<Opened, Error>> {
-        Ok(self.open_page(&url).await)
+/// Pages that one run opens. Each one asks for the user's attention.
+const PAGES: HostCallLimit = HostCallLimit { calls_max: 20, unit: "pages" };
+
+impl Host for HostCall<'_> {
+    async fn open(&mut self, url: String) -> Result<Opened, Error> {
+        let url = parse_address(&url)?;
+        let what = format!("open {}", &url[..Position::AfterPath]);
+        let decision = self.check_page(&url)?;
+        self.count_call(&PAGES)?;
+        let opener =
+            self.require_service(|services| services.url_opener, "pages cannot be opened here")?;
+        let kind = OutboundAccessKind::Page { url: &url, decision };
+        let authorized = self.run_context.authorize_access(&what, kind).await;
+        authorized.map_err(HostCallError::Refused)?;
+        // The policy may have changed while the user was deciding.
+        self.check_page(&url)?;
+        let work = spawn_blocking(move || opener.open_page(url.as_str()));
+        let outcome = |opened: &UrlOpenResult| {
+            Some(match opened {
+                UrlOpenResult::Browser => " (in the browser)".to_owned(),
+                UrlOpenResult::Shown => " (shown to the person)".to_owned(),
+            })
+        };
+        Ok(match self.record_use(Capability::OpenUrl, what, work, outcome).await {
+            UrlOpenResult::Browser => Opened::Browser,
+            UrlOpenResult::Shown => Opened::Shown,
+        })
     }
 }
 
-impl Guest {
-    async fn open_page(&mut self, text: &str) -> Result<Opened, Error> {
-        let url = parse_address(text)?;
-        let what = format!("open {}", &url[..Position::AfterPath]);
-        self.check_page_access(&url, &what)?;
-        self.count_page()?;
-        let Some(opener) = self.run_context.authorizer().services().url_opener else {
-            return Err(Error::Other(other_case_json("pages cannot be opened here")));
-        };
-        let kind = OutboundAccessKind::OpenUrl { url: &url };
-        self.run_context
-            .authorize_access(&what, kind)
-            .await
-            .map_err(|denial| denial_error(&denial))?;
-        // The policy may have changed while the user was deciding.
-        self.check_page_access(&url, &what)?;
-        let capability_use = self.run_context.effect_log.begin_use(Capability::OpenUrl, what);
-        let (opened, how) = match run_blocking(move || opener.open_url(url.as_str())).await {
-            services::UrlOpenResult::Browser => (Opened::Browser, " (in the browser)"),
-            services::UrlOpenResult::Shown => (Opened::Shown, " (shown to the person)"),
-        };
-        capability_use.record_outcome(how);
-        Ok(opened)
-    }
-
+impl HostCall<'_> {
     /// Makes sure that the current grant allows the page and that the address contains no secret.
-    fn check_page_access(&self, url: &Url, what: &str) -> Result<(), Error> {
+    fn check_page(&self, url: &Url) -> Result<Decision, HostCallError> {
         let grant = self.run_context.current_grant();
-        let checked = match grant.open_url() {
-            Some(pages) => pages.check_url(url).map(drop),
-            None => Err(grant.deny_capability(Capability::OpenUrl, what)),
-        };
-        let secret = || {
-            let redactor = self.run_context.authorizer().redactor();
-            let name = redactor.find_secret(url.as_str().as_bytes())?;
-            Some(Denial {
-                what: format!("{} may not open an address", grant.plugin()),
-                why: format!("it would carry the secret {name}"),
-                fix: None,
-                nobody_to_ask: false,
-            })
-        };
-        checked.and_then(|()| secret().map_or(Ok(()), Err)).map_err(|denial| {
-            let guest_error = denial_error(&denial);
-            self.run_context.effect_log.record_refusal(denial);
-            guest_error
-        })
-    }
-
-    fn count_page(&mut self) -> Result<(), Error> {
-        if self.counters.pages.try_count() {
-            return Ok(());
+        let decision = grant.check_page(url).map_err(|denial| self.refuse(denial))?;
+        match self.run_context.authorizer().redactor().find_secret(url.as_str().as_bytes()) {
+            None => Ok(decision),
+            Some(name) => {
+                let reason = DenialReason::CarriesSecret { name: name.to_owned(), to: None };
+                let subject = format!("{} may not open an address", grant.plugin());
+                Err(self.refuse(Denial::new(subject, reason)))
+            }
         }
-        let limit = self.counters.pages.limit_text("pages");
-        self.run_context.effect_log.record_limit(limit.clone());
-        Err(Error::Denied(format!("the limit of {limit} is reached")))
     }
 }
 
@@ -96,6 +77,12 @@ fn parse_address(text: &str) -> Result<Url, Error> {
     }
 }
 
-fn denial_error(denial: &Denial) -> Error {
-    Error::Denied(denial.why.clone())
+impl From<HostCallError> for Error {
+    fn from(error: HostCallError) -> Self {
+        match error {
+            HostCallError::Refused(denial) => Self::Denied(denial.reason.to_string()),
+            HostCallError::LimitReached(text) => Self::Denied(text),
+            HostCallError::Unavailable(text) => Self::Other(other_case_json(text)),
+        }
+    }
 }

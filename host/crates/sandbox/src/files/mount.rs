@@ -311,8 +311,7 @@ impl GrantedMount {
     }
 
     fn record_denial(&self, act: String, why: String) -> ErrorCode {
-        let what = format!("{} may not {act}", self.grant.plugin());
-        let denial = Denial { what, why, fix: None, nobody_to_ask: false };
+        let denial = Denial::new(format!("{} may not {act}", self.grant.plugin()), why);
         self.run_context.effect_log.record_refusal(denial);
         ErrorCode::NotPermitted
     }

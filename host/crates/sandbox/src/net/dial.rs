@@ -124,7 +124,11 @@ async fn allowed_addresses(
     let (allowed, refused): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|address| permit.allows_address(*address));
     if let (Some(address), true) = (refused.first(), allowed.is_empty()) {
-        gate.run_context.effect_log.record_refusal(grant.deny_address(&permitted.what, *address));
+        gate.run_context.effect_log.record_refusal(grant.deny_address(
+            method.as_str(),
+            url,
+            *address,
+        ));
         return Err(Error::DestinationIpProhibited);
     }
     let is_open = url.scheme() != "https" && !allowed.iter().all(IpAddr::is_loopback);

@@ -78,7 +78,7 @@ impl HttpGate {
                 return Err(self.request_limit_error(limit));
             }
             let kind = OutboundAccessKind::Request { method, url, permit: &permit, headers, body };
-            if self.run_context.would_ask_user(what, &kind) {
+            if self.run_context.would_ask_user(what, kind).await {
                 self.buffer_body(body).await;
             }
             if self.run_context.authorize_access(what, kind).await.is_err() {

@@ -93,12 +93,7 @@ impl HttpGate {
         let what = format!("{} may not {what}", self.run_context.current_grant().plugin());
         // An origin can contain a secret just like a path.
         let why = self.run_context.authorizer().redactor().redact_text(&why).into_owned();
-        self.run_context.effect_log.record_refusal(Denial {
-            what,
-            why,
-            fix: None,
-            nobody_to_ask: false,
-        });
+        self.run_context.effect_log.record_refusal(Denial::new(what, why));
         Error::HttpRequestDenied
     }
 }
