@@ -26,7 +26,7 @@ use crate::{
     },
     authorizer::HostCallAuthorizer,
     call_slots::{CallSlot, CallSlotError, CallSlots},
-    capability::{call_counters::HostCallCounters, stdio::GuestOutput},
+    capability::{HostCallCounters, stdio::GuestOutput},
     clock::TimeLimit,
     current_run::CurrentRun,
     effect_log::STDERR_LEVEL,
@@ -34,6 +34,7 @@ use crate::{
     guest::{Guest, SharedPluginState, bounded_http, bounded_table},
     import_check,
     instance_pool::{InstanceInfo, InstanceLease, InstancePool},
+    interface::ComponentInterface,
     limits::MemoryAccount,
     net::{HttpGate, HttpUsage},
     rate_limiter::MinuteRateLimiter,
@@ -79,7 +80,7 @@ pub struct PluginUnavailable(pub String);
 pub(crate) struct PreparedPlugin {
     pub(crate) engine: Arc<WasmEngine>,
     pub(crate) pre: InstancePre<Guest>,
-    pub(crate) abi: Arc<dyn PluginAbi>,
+    pub(crate) abi: Box<dyn PluginAbi>,
     pub(crate) http: Option<Arc<HttpHandler>>,
     /// The roles that the component exports.
     pub(crate) roles: Vec<PluginRole>,
@@ -94,7 +95,7 @@ impl PreparedPlugin {
     ) -> Result<Self, LoadError> {
         let (engine, pre) = link_component(sandbox, file, manifest)?;
         let mismatch = |error| mismatch_error(file, &error);
-        let abi = abi::find_plugin_abi(&pre).map_err(mismatch)?;
+        let abi = abi::find_plugin_abi(&pre, file).map_err(mismatch)?;
         let http = HttpHandler::find_export(&pre).map_err(mismatch)?.map(Arc::new);
         let exports = |role: &PluginRole| {
             abi.as_ref().is_some_and(|abi| abi.has_export(PluginExport::from_role(*role)))
@@ -105,9 +106,9 @@ impl PreparedPlugin {
             (Some(abi), _) if missing.is_none() => Ok(Self { engine, pre, abi, http, roles }),
             (_, role) => {
                 let export = PluginExport::from_role(role.unwrap_or(PluginRole::Tools));
-                Err(missing_export_error(
+                Err(LoadError::missing_export(
                     file,
-                    &pre,
+                    &abi::export_names(&pre),
                     export.display_name(),
                     export.newest_interface_name(),
                 ))
@@ -124,9 +125,11 @@ impl PreparedPlugin {
         let file = parts.file;
         let (engine, pre) = link_component(sandbox, file, parts.manifest)?;
         let command = WasiCommand::new(&pre, tool).map_err(|error| mismatch_error(file, &error))?;
-        let command = command
-            .ok_or_else(|| missing_export_error(file, &pre, "program", command::RUN_INTERFACE))?;
-        Ok(Self { engine, pre, abi: Arc::new(command), http: None, roles: vec![PluginRole::Tools] })
+        let command = command.ok_or_else(|| {
+            let exports = abi::export_names(&pre);
+            LoadError::missing_export(file, &exports, "program", command::RUN_INTERFACE)
+        })?;
+        Ok(Self { engine, pre, abi: Box::new(command), http: None, roles: vec![PluginRole::Tools] })
     }
 }
 
@@ -138,7 +141,8 @@ fn link_component(
 ) -> Result<(Arc<WasmEngine>, InstancePre<Guest>), LoadError> {
     let engine = sandbox.get_or_create_engine()?;
     let component = sandbox.cache.load_or_compile(&engine.wasm, file)?;
-    import_check::check_imports(&import_check::imported_interfaces(&component), file, manifest)?;
+    let interface = ComponentInterface::from_compiled(&component);
+    import_check::check_imports(&interface, file, manifest)?;
     let pre = engine.linker.instantiate_pre(&component).map_err(|error| {
         let names = format!("{:#}", error);
         LoadError::UnknownImports { path: file.path().to_owned(), names }
@@ -148,20 +152,6 @@ fn link_component(
 
 fn mismatch_error(file: &ComponentFile, error: &wasmtime::Error) -> LoadError {
     LoadError::InterfaceMismatch { path: file.path().to_owned(), message: format!("{error:#}") }
-}
-
-fn missing_export_error(
-    file: &ComponentFile,
-    pre: &InstancePre<Guest>,
-    export: &'static str,
-    wanted: &'static str,
-) -> LoadError {
-    LoadError::MissingExport {
-        path: file.path().to_owned(),
-        export,
-        found: abi::describe_exports(pre),
-        wanted,
-    }
 }
 
 impl Sandbox {
@@ -264,11 +254,7 @@ impl Plugin {
         if !self.is_managed() {
             return Ok(());
         }
-        let abi = Arc::clone(&self.prepared.abi);
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(async move { abi.run_setup(store, instance).await })
-        });
-        match self.run_lifecycle_call(body).await {
+        match self.run_lifecycle_call(self.prepared.abi.run_setup()).await {
             Ok(answer) => answer.map_err(PluginUnavailable),
             Err(reason) => Err(PluginUnavailable(format!("its set-up failed: {reason}"))),
         }
@@ -277,11 +263,7 @@ impl Plugin {
     /// Runs `teardown` if the component has one. Errors are ignored: the plugin is going away.
     pub async fn run_teardown(&self) {
         if self.is_managed() {
-            let abi = Arc::clone(&self.prepared.abi);
-            let body = run::box_run_body(move |store, instance| {
-                Box::pin(async move { abi.run_teardown(store, instance).await })
-            });
-            let _ = self.run_lifecycle_call(body).await;
+            let _ = self.run_lifecycle_call(self.prepared.abi.run_teardown()).await;
         }
     }
 
@@ -329,8 +311,8 @@ impl Plugin {
         self.prepared.http.is_some()
     }
 
-    pub(crate) fn abi(&self) -> Arc<dyn PluginAbi> {
-        Arc::clone(&self.prepared.abi)
+    pub(crate) fn abi(&self) -> &dyn PluginAbi {
+        &*self.prepared.abi
     }
 
     pub(crate) fn http_handler(&self) -> Option<Arc<HttpHandler>> {
@@ -342,18 +324,13 @@ impl Plugin {
     }
 
     /// Runs a call that has passed the gate. Dropping the future stops the guest.
-    pub async fn call(&self, call: AdmittedCall) -> CallReport {
-        let (abi, call) = (Arc::clone(&self.prepared.abi), Arc::new(call));
-        let admitted = Arc::clone(&call);
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(async move { abi.call_tool(store, instance, &admitted).await })
-        });
+    pub async fn call(&self, call: impl Into<Arc<AdmittedCall>>) -> CallReport {
+        let call = call.into();
+        let body = self.prepared.abi.call_tool(Arc::clone(&call));
         let limits = self.authorizer.current_grant().limits().clone();
         let links = self.prepared.abi.role_links(&call, &limits);
         let completed = self.run_call_with_limits(&limits, call, links, body).await;
-        self.build_report(completed, |value, effect_log| {
-            self.outcome_from_return(value, effect_log)
-        })
+        self.build_return_report(completed)
     }
 
     /// Runs something that has passed the gate, as soon as a place is free, in a fresh instance or

@@ -1,22 +1,20 @@
 //! A WASI command as a plugin with one tool; each call runs the program anew.
 
-use std::future::ready;
+use std::sync::Arc;
 
 use sallyport_contract::{AdmittedCall, ToolDescriptor};
 use sallyport_policy::PluginLimits;
-use wasmtime::{
-    Store, Trap,
-    component::{Instance, InstancePre},
-};
-use wasmtime_wasi::{I32Exit, p2::bindings::exports::wasi::cli::run};
+use wasmtime::{Trap, component::InstancePre};
+use wasmtime_wasi::{I32Exit, p2::bindings::exports::wasi::cli::run::GuestIndices};
 
 use super::{
-    ExportFuture, InterfaceMismatch, PluginAbi, PluginExport, ToolReturnValue, UncheckedTool,
+    InterfaceMismatch, PluginAbi, PluginExport, ToolList, ToolReturnValue, UncheckedTool,
     export_names,
 };
 use crate::{
     guest::Guest,
     roles::{ProgramStreams, RoleLinks},
+    run::{self, RunBody},
 };
 
 /// The export that every program has, in the version that error messages name.
@@ -32,7 +30,7 @@ pub(crate) fn is_program(export: &str) -> bool {
 
 /// A program and the only tool that it provides.
 pub(crate) struct WasiCommand {
-    run: run::GuestIndices,
+    run: GuestIndices,
     tool: ToolDescriptor,
 }
 
@@ -49,20 +47,7 @@ impl WasiCommand {
         if !export_names(pre).iter().any(|name| is_program(name)) {
             return Ok(None);
         }
-        Ok(Some(Self { run: run::GuestIndices::new(pre)?, tool }))
-    }
-
-    async fn call_program(
-        &self,
-        store: &mut Store<Guest>,
-        instance: Instance,
-    ) -> wasmtime::Result<ToolReturnValue> {
-        let program = store.data().run_context.role_links.program.clone();
-        let program = program.ok_or_else(|| wasmtime::Error::msg("the program has no streams"))?;
-        let guest = self.run.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
-        let ended = guest.call_run(&mut *store).await;
-        let is_explained = program.has_explanation() && !store.data().memory.was_refused();
-        Ok(program.tool_return(has_succeeded(ended, is_explained)?))
+        Ok(Some(Self { run: GuestIndices::new(pre)?, tool }))
     }
 }
 
@@ -96,11 +81,7 @@ impl PluginAbi for WasiCommand {
         RoleLinks { program, ..RoleLinks::default() }
     }
 
-    fn list_tools<'a>(
-        &'a self,
-        _store: &'a mut Store<Guest>,
-        _instance: Instance,
-    ) -> ExportFuture<'a, Vec<UncheckedTool>> {
+    fn list_tools(&self) -> ToolList {
         let tool = UncheckedTool {
             name: self.tool.id.tool.to_string(),
             title: self.tool.title.clone(),
@@ -109,15 +90,22 @@ impl PluginAbi for WasiCommand {
             output: self.tool.output.as_ref().map(ToString::to_string),
             hints: self.tool.hints,
         };
-        Box::pin(ready(Ok(vec![tool])))
+        ToolList::Derived { tools: vec![tool], refused: Vec::new() }
     }
 
-    fn call_tool<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-        _call: &'a AdmittedCall,
-    ) -> ExportFuture<'a, ToolReturnValue> {
-        Box::pin(self.call_program(store, instance))
+    fn call_tool(&self, _call: Arc<AdmittedCall>) -> RunBody<ToolReturnValue> {
+        let program_run = self.run.clone();
+        run::box_run_body(move |store, instance| {
+            Box::pin(async move {
+                let program = store.data().run_context.role_links.program.clone();
+                let program =
+                    program.ok_or_else(|| wasmtime::Error::msg("the program has no streams"))?;
+                let guest = program_run.load(&mut *store, &instance);
+                let guest = guest.map_err(InterfaceMismatch::wrap_error)?;
+                let ended = guest.call_run(&mut *store).await;
+                let is_explained = program.has_explanation() && !store.data().memory.was_refused();
+                Ok(program.tool_return(has_succeeded(ended, is_explained)?))
+            })
+        })
     }
 }

@@ -4,30 +4,38 @@
 //! of the crate uses [`PluginAbi`] and does not depend on the version.
 
 pub(crate) mod command;
+pub(crate) mod dynamic;
 pub(crate) mod http;
 mod v0_1;
 
 use std::{future::ready, sync::Arc};
 
-use sallyport_contract::{AdmittedCall, BoxFuture, CallFailure, ToolOutput, services::TimerFiring};
+use sallyport_contract::{AdmittedCall, CallFailure, ToolOutput, services::TimerFiring};
 use sallyport_policy::{PluginLimits, PluginRole};
 use serde::{Deserialize, Serialize};
-use wasmtime::{
-    Store,
-    component::{Instance, InstancePre},
-};
+use wasmtime::component::InstancePre;
+
+use self::dynamic::DynamicAbi;
+pub(crate) use self::dynamic::RefusedFunction;
 
 use crate::{
+    ComponentFile,
+    dynamic::docs::{self, PackageDocs},
     error::NO_EXPORTS,
     guest::Guest,
+    interface,
     roles::{
         GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
         ProviderFailure, RoleLinks, UiEvent,
     },
+    run::{self, RunBody},
 };
 
 /// The prefix of every `sallyport:plugin` export, before the interface and its version.
 const PACKAGE_PREFIX: &str = "sallyport:plugin/";
+
+/// The namespace of interfaces that the host calls in ways of its own, or not at all.
+const WASI_PREFIX: &str = "wasi:";
 
 /// A tool as the component describes it. Nothing in it has been validated.
 #[derive(Debug)]
@@ -38,6 +46,14 @@ pub(crate) struct UncheckedTool {
     pub(crate) parameters: String,
     pub(crate) output: Option<String>,
     pub(crate) hints: sallyport_contract::ToolHints,
+}
+
+/// The tools of a component, or how to find them out.
+pub(crate) enum ToolList {
+    /// The component is asked for them.
+    Listed(RunBody<Vec<UncheckedTool>>),
+    /// They follow from its types, without running it. A tool that cannot be is left out.
+    Derived { tools: Vec<UncheckedTool>, refused: Vec<RefusedFunction> },
 }
 
 /// An interface that a component may export.
@@ -95,14 +111,17 @@ impl PluginExport {
     }
 }
 
-/// The future of a call into an export. An error is a trap.
-pub(crate) type ExportFuture<'a, R> = BoxFuture<'a, wasmtime::Result<R>>;
-
-/// One version of the contract. Calling an interface that the component does not export returns a
-/// [`InterfaceMismatch`].
+/// One version of the contract: how to call each export. Calling an interface that the component
+/// does not export returns an [`InterfaceMismatch`].
 pub(crate) trait PluginAbi: Send + Sync {
     /// Whether the component exports this interface.
     fn has_export(&self, export: PluginExport) -> bool;
+
+    /// The bytes that one byte of the guest can take in the host while it is handed over. The limit
+    /// of that (`limits.host-call`) is multiplied by it.
+    fn host_bytes_per_guest_byte(&self) -> usize {
+        1
+    }
 
     /// The role-specific links of a call, in addition to the host calls that every plugin has.
     fn role_links(&self, _call: &AdmittedCall, _limits: &PluginLimits) -> RoleLinks {
@@ -110,113 +129,74 @@ pub(crate) trait PluginAbi: Send + Sync {
     }
 
     /// Lists the tools. The list is empty if the component does not export them.
-    fn list_tools<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-    ) -> ExportFuture<'a, Vec<UncheckedTool>>;
+    fn list_tools(&self) -> ToolList;
 
     /// Runs a tool.
-    fn call_tool<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-        call: &'a AdmittedCall,
-    ) -> ExportFuture<'a, ToolReturnValue>;
+    fn call_tool(&self, call: Arc<AdmittedCall>) -> RunBody<ToolReturnValue>;
 
     /// Runs `setup`. The inner error is the reason why the plugin is unavailable.
-    fn run_setup<'a>(
-        &'a self,
-        _store: &'a mut Store<Guest>,
-        _instance: Instance,
-    ) -> ExportFuture<'a, Result<(), String>> {
-        missing_export_answer(PluginExport::Lifecycle)
+    fn run_setup(&self) -> RunBody<Result<(), String>> {
+        missing_export_body(PluginExport::Lifecycle)
     }
 
     /// Runs `teardown`.
-    fn run_teardown<'a>(
-        &'a self,
-        _store: &'a mut Store<Guest>,
-        _instance: Instance,
-    ) -> ExportFuture<'a, ()> {
-        missing_export_answer(PluginExport::Lifecycle)
+    fn run_teardown(&self) -> RunBody<()> {
+        missing_export_body(PluginExport::Lifecycle)
     }
 
     /// Notifies the plugin that a timer has fired.
-    fn handle_timer<'a>(
-        &'a self,
-        _store: &'a mut Store<Guest>,
-        _instance: Instance,
-        _call: &'a AdmittedCall,
+    fn handle_timer(
+        &self,
+        _call: Arc<AdmittedCall>,
         _firing: TimerFiring,
-    ) -> ExportFuture<'a, ToolReturnValue> {
-        missing_export_answer(PluginExport::Timers)
+    ) -> RunBody<ToolReturnValue> {
+        missing_export_body(PluginExport::Timers)
     }
 
     /// Asks a guide to describe the assistant.
-    fn describe_assistant<'a>(
-        &'a self,
-        _store: &'a mut Store<Guest>,
-        _instance: Instance,
-    ) -> ExportFuture<'a, GuidePersona> {
-        missing_export_answer(PluginExport::Guide)
+    fn describe_assistant(&self) -> RunBody<GuidePersona> {
+        missing_export_body(PluginExport::Guide)
     }
 
     /// Asks a provider to continue a conversation.
-    fn generate_answer<'a>(
-        &'a self,
-        _store: &'a mut Store<Guest>,
-        _instance: Instance,
-        _call: &'a AdmittedCall,
+    fn generate_answer(
+        &self,
+        _call: Arc<AdmittedCall>,
         _generation: GenerationRequest,
-    ) -> ExportFuture<'a, Result<ProviderAnswer, ProviderFailure>> {
-        missing_export_answer(PluginExport::Provider)
+    ) -> RunBody<Result<ProviderAnswer, ProviderFailure>> {
+        missing_export_body(PluginExport::Provider)
     }
 
     /// Notifies a listener that signals are about to arrive.
-    fn start_listener<'a>(
-        &'a self,
-        _store: &'a mut Store<Guest>,
-        _instance: Instance,
-    ) -> ExportFuture<'a, ToolReturnValue> {
-        missing_export_answer(PluginExport::Listener)
+    fn start_listener(&self) -> RunBody<ToolReturnValue> {
+        missing_export_body(PluginExport::Listener)
     }
 
     /// Notifies a listener that no more signals will arrive.
-    fn stop_listener<'a>(
-        &'a self,
-        _store: &'a mut Store<Guest>,
-        _instance: Instance,
-    ) -> ExportFuture<'a, ()> {
-        missing_export_answer(PluginExport::Listener)
+    fn stop_listener(&self) -> RunBody<()> {
+        missing_export_body(PluginExport::Listener)
     }
 
-    /// Passes a signal to a listener. The inner error is the plugin's own.
-    fn handle_signal<'a>(
-        &'a self,
-        _store: &'a mut Store<Guest>,
-        _instance: Instance,
+    /// Passes a signal of a connection to a listener. The inner error is the plugin's own.
+    fn handle_signal(
+        &self,
         _connection: String,
         _signal: ListenerSignal,
-    ) -> ExportFuture<'a, Result<Vec<ListenerReply>, ToolReturnValue>> {
-        missing_export_answer(PluginExport::Listener)
+    ) -> RunBody<Result<Vec<ListenerReply>, ToolReturnValue>> {
+        missing_export_body(PluginExport::Listener)
     }
 
     /// Passes an event to a UI.
-    fn handle_ui_event<'a>(
-        &'a self,
-        _store: &'a mut Store<Guest>,
-        _instance: Instance,
-        _event: UiEvent,
-    ) -> ExportFuture<'a, ()> {
-        missing_export_answer(PluginExport::Ui)
+    fn handle_ui_event(&self, _event: UiEvent) -> RunBody<()> {
+        missing_export_body(PluginExport::Ui)
     }
 }
 
-/// The result of a call to an interface that the component does not export.
-fn missing_export_answer<'a, R: Send + 'a>(export: PluginExport) -> ExportFuture<'a, R> {
+/// The call of an interface that the component does not export.
+fn missing_export_body<R: Send + 'static>(export: PluginExport) -> RunBody<R> {
     let message = format!("it exports no {}", export.display_name());
-    Box::pin(ready(Err(wasmtime::Error::new(InterfaceMismatch(message)))))
+    let error = wasmtime::Error::new(InterfaceMismatch(message));
+    run::box_run_body(move |_, _| Box::pin(ready(Err(error))))
 }
 
 /// The component exports one of our interfaces with other types.
@@ -250,26 +230,52 @@ pub(crate) const ROLES: [PluginRole; 5] = [
     PluginRole::Ui,
 ];
 
-/// Finds the version of the contract that a component implements.
+/// Finds the version of the contract that a component implements, or the functions of its own
+/// interface if it implements none.
 ///
 /// # Errors
 ///
 /// The exports have the names of a known version and other types.
 pub(crate) fn find_plugin_abi(
     pre: &InstancePre<Guest>,
-) -> wasmtime::Result<Option<Arc<dyn PluginAbi>>> {
-    let abi = v0_1::PluginAbiV0_1::new(pre, &export_names(pre))?;
-    Ok(abi.map(|abi| Arc::new(abi) as Arc<dyn PluginAbi>))
+    file: &ComponentFile,
+) -> wasmtime::Result<Option<Box<dyn PluginAbi>>> {
+    let exports = export_names(pre);
+    if let Some(abi) = v0_1::PluginAbiV0_1::new(pre, &exports)? {
+        return Ok(Some(Box::new(abi)));
+    }
+    if !has_own_interface(&exports) {
+        return Ok(None);
+    }
+    let bytes = file.bytes().map_err(wasmtime::Error::new)?;
+    let section = interface::find_custom_section(&bytes, docs::SECTION_NAME);
+    let abi = DynamicAbi::new(pre, &PackageDocs::from_section(section.unwrap_or_default()));
+    Ok((!abi.is_empty()).then(|| Box::new(abi) as Box<dyn PluginAbi>))
 }
 
-/// The exports of a component as a list for error messages; see [`format_exports`].
-pub(crate) fn describe_exports(pre: &InstancePre<Guest>) -> String {
-    format_exports(&export_names(pre))
+/// Whether a component with these exports may have functions of its own interface. One that exports
+/// an interface of ours is a plugin by that, and what else it exports is not called.
+pub(crate) fn has_own_interface(exports: &[String]) -> bool {
+    let is_ours = |name: &String| name.starts_with(PACKAGE_PREFIX);
+    let is_own = |name: &String| !name.starts_with(WASI_PREFIX);
+    !exports.iter().any(is_ours) && exports.iter().any(is_own)
 }
 
 /// Whether the host calls this export, in any version of it.
-pub(crate) fn is_callable(export: &str) -> bool {
+fn is_callable(export: &str) -> bool {
     export.starts_with(PACKAGE_PREFIX) || http::is_http_handler(export)
+}
+
+/// Whether a component with these exports may be a plugin.
+pub(crate) fn may_be_plugin(exports: &[String]) -> bool {
+    has_own_interface(exports) || exports.iter().any(|name| is_callable(name))
+}
+
+/// Cuts an error's text to the output limit. A text that is too long is not an error.
+fn truncate_text(mut text: String, bytes_max: u64) -> String {
+    let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+    text.truncate(text.floor_char_boundary(bytes_max));
+    text
 }
 
 /// Lists exports for an error message: those of our package, or all of them if the component has
@@ -284,7 +290,8 @@ pub(crate) fn format_exports(all: &[String]) -> String {
     if names.is_empty() { NO_EXPORTS.to_owned() } else { names.join(", ") }
 }
 
-fn export_names(pre: &InstancePre<Guest>) -> Vec<String> {
+/// The names of a component's exports.
+pub(crate) fn export_names(pre: &InstancePre<Guest>) -> Vec<String> {
     let component = pre.component();
     let ty = component.component_type();
     ty.exports(component.engine()).map(|(name, _)| name.to_owned()).collect()

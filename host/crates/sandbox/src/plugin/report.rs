@@ -54,6 +54,11 @@ impl Plugin {
         report
     }
 
+    /// Creates the report of a run whose result is that of a tool.
+    pub(crate) fn build_return_report(&self, run: CompletedRun<ToolReturnValue>) -> CallReport {
+        self.build_report(run, |value, effect_log| self.outcome_from_return(value, effect_log))
+    }
+
     /// Converts a plugin's result to an outcome, which also depends on refusals and limits.
     pub(crate) fn outcome_from_return(
         &self,
@@ -84,11 +89,8 @@ impl Plugin {
 
     /// The gate's own denial if there is one, otherwise the plugin's.
     fn build_denial(&self, text: String, effect_log: &EffectLog) -> Denial {
-        effect_log.last_denial().unwrap_or_else(|| Denial {
-            what: format!("{} lacks something that it needs", self.name),
-            why: text,
-            fix: None,
-            nobody_to_ask: false,
+        effect_log.last_denial().unwrap_or_else(|| {
+            Denial::new(format!("{} lacks something that it needs", self.name), text)
         })
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sallyport_contract::Redactor;
 
-use crate::{Plugin, plugin::PluginUnavailable, run, run_context::RunContext};
+use crate::{Plugin, plugin::PluginUnavailable, run_context::RunContext};
 
 /// Longest wait for a persona. The persona is mostly fixed text, but an interpreter needs a moment
 /// to start.
@@ -45,12 +45,8 @@ impl Plugin {
     /// The plugin is not a guide, fails or takes too long, or its description is invalid or too
     /// long.
     pub async fn describe_assistant(&self) -> Result<GuidePersona, PluginUnavailable> {
-        let abi = self.abi();
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(async move { abi.describe_assistant(store, instance).await })
-        });
         let run_context = RunContext::without_call(self.authorizer(), Some(GUIDE_TIME_MAX));
-        let persona = self.run_without_call(&run_context, body).await;
+        let persona = self.run_without_call(&run_context, self.abi().describe_assistant()).await;
         let failed = |reason| PluginUnavailable(format!("it did not describe a persona: {reason}"));
         Ok(persona.map_err(failed)?.validate()?.redact(&run_context.authorizer().redactor()))
     }

@@ -96,7 +96,7 @@ impl Plugin {
                     call.abandoned_effects().clone(),
                     plugin.run_call(Arc::new(call), links, body),
                 );
-                // A run that is given up has left its effects on its trail when this returns.
+                // A run that is given up has left its effects with the call when this returns.
                 let completed = client_gone.run_until_cancelled(run).await;
                 let _ = report_sender.send(match completed {
                     Some(completed) => {

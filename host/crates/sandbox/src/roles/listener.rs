@@ -9,7 +9,7 @@ use sallyport_contract::{
 };
 
 use super::{ListenerInputLink, RoleLinks};
-use crate::{Plugin, abi::ToolReturnValue, run};
+use crate::{Plugin, abi::ToolReturnValue, plugin::CompletedRun, run::RunBody};
 
 /// Most replies to one signal. This fits a page of lines and stops a flood.
 const REPLIES_MAX: usize = 256;
@@ -72,36 +72,20 @@ impl PluginListener {
     /// Notifies the plugin that signals are about to arrive. If this does not complete, no signals
     /// should be sent.
     pub async fn start(&self) -> CallReport {
-        let abi = self.plugin.abi();
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(async move { abi.start_listener(store, instance).await })
-        });
-        let completed =
-            self.plugin.run_call(Arc::clone(&self.call), self.role_links(None), body).await;
-        self.plugin.build_report(completed, |value, effect_log| {
-            self.plugin.outcome_from_return(value, effect_log)
-        })
+        let completed = self.run(None, self.plugin.abi().start_listener()).await;
+        self.plugin.build_return_report(completed)
     }
 
     /// Notifies the plugin that no more signals will arrive.
     pub async fn stop(&self) -> CallReport {
-        let abi = self.plugin.abi();
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(async move { abi.stop_listener(store, instance).await })
-        });
-        let completed =
-            self.plugin.run_call(Arc::clone(&self.call), self.role_links(None), body).await;
+        let completed = self.run(None, self.plugin.abi().stop_listener()).await;
         self.plugin.build_report(completed, |(), _| Outcome::Completed(ToolOutput::default()))
     }
 
     /// Passes a signal to the plugin. Dropping the future stops the instance.
     pub async fn handle_signal(&self, connection: &str, signal: ListenerSignal) -> SignalResult {
-        let (abi, name) = (self.plugin.abi(), connection.to_owned());
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(async move { abi.handle_signal(store, instance, name, signal).await })
-        });
-        let links = self.role_links(Some(connection.to_owned()));
-        let completed = self.plugin.run_call(Arc::clone(&self.call), links, body).await;
+        let body = self.plugin.abi().handle_signal(connection.to_owned(), signal);
+        let completed = self.run(Some(connection.to_owned()), body).await;
         let bytes_max = completed.run_context.initial_grant().limits().output_bytes;
         let redactor = completed.run_context.authorizer().redactor();
         let mut accepted = Vec::new();
@@ -117,9 +101,14 @@ impl PluginListener {
         SignalResult { replies: accepted, report }
     }
 
-    fn role_links(&self, connection: Option<String>) -> RoleLinks {
+    async fn run<R: Send + 'static>(
+        &self,
+        connection: Option<String>,
+        body: RunBody<R>,
+    ) -> CompletedRun<R> {
         let listener_input = Some(ListenerInputLink { inbox: Arc::clone(&self.inbox), connection });
-        RoleLinks { listener_input, ..RoleLinks::default() }
+        let links = RoleLinks { listener_input, ..RoleLinks::default() };
+        self.plugin.run_call(Arc::clone(&self.call), links, body).await
     }
 }
 

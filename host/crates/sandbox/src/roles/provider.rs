@@ -12,7 +12,7 @@ use sallyport_contract::{
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{RoleLinks, delta_stream::DeltaStream};
-use crate::{Plugin, effect_log::EffectLog, run};
+use crate::{Plugin, effect_log::EffectLog};
 
 /// Most calls of one answer. A model that requests more at a time has lost its way.
 const CALLS_MAX: usize = 256;
@@ -184,7 +184,7 @@ pub enum ProviderFailure {
     #[error("the service refused the request: {0}")]
     Refused(String),
     /// The gate denied the plugin something that it needed.
-    #[error("{}: {}", .0.what, .0.why)]
+    #[error("{0}")]
     Denied(Denial),
     /// The plugin was stopped, failed, or returned an invalid answer.
     #[error("{0}")]
@@ -222,13 +222,8 @@ impl Plugin {
         generation: GenerationRequest,
         deltas: DeltaSender,
     ) -> ProviderRunResult {
-        let (abi, call) = (self.abi(), Arc::new(call));
-        let admitted = Arc::clone(&call);
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(
-                async move { abi.generate_answer(store, instance, &admitted, generation).await },
-            )
-        });
+        let call = Arc::new(call);
+        let body = self.abi().generate_answer(Arc::clone(&call), generation);
         let authorizer = self.authorizer();
         let bytes_max = authorizer.current_grant().limits().output_bytes;
         let delta_stream = Arc::new(DeltaStream::new(deltas, bytes_max, &authorizer.redactor()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sallyport_contract::{AdmittedCall, CallReport, services::TimerFiring};
 
 use super::RoleLinks;
-use crate::{Plugin, run};
+use crate::Plugin;
 
 /// The result of a firing.
 #[derive(Debug)]
@@ -22,17 +22,12 @@ pub struct TimerRunResult {
 impl Plugin {
     /// Notifies the plugin that one of its timers fires. Dropping the future stops the instance.
     pub async fn fire_timer(&self, call: AdmittedCall, firing: TimerFiring) -> TimerRunResult {
-        let (abi, call) = (self.abi(), Arc::new(call));
-        let admitted = Arc::clone(&call);
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(async move { abi.handle_timer(store, instance, &admitted, firing).await })
-        });
+        let call = Arc::new(call);
+        let body = self.abi().handle_timer(Arc::clone(&call), firing);
         let completed = self.run_call(call, RoleLinks::default(), body).await;
         let (has_begun, has_undelivered_notice) =
             (completed.has_begun, completed.run_context.effect_log.has_undelivered());
-        let report = self.build_report(completed, |value, effect_log| {
-            self.outcome_from_return(value, effect_log)
-        });
+        let report = self.build_return_report(completed);
         TimerRunResult { report, has_begun, has_undelivered_notice }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sallyport_contract::{AdmittedCall, CallReport, Outcome, ToolOutput, services::UiSession};
 
 use super::RoleLinks;
-use crate::{Plugin, run};
+use crate::Plugin;
 
 /// An event for a UI.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,13 +125,12 @@ impl Plugin {
 impl PluginUi {
     /// Passes an event to the plugin. Dropping the future stops the instance.
     pub async fn handle_event(&self, event: UiEvent) -> CallReport {
-        let abi = self.plugin.abi();
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(async move { abi.handle_ui_event(store, instance, event).await })
-        });
         let links =
             RoleLinks { ui_session: Some(Arc::clone(&self.ui_session)), ..RoleLinks::default() };
-        let completed = self.plugin.run_call(Arc::clone(&self.call), links, body).await;
+        let completed = self
+            .plugin
+            .run_call(Arc::clone(&self.call), links, self.plugin.abi().handle_ui_event(event))
+            .await;
         self.plugin.build_report(completed, |(), _| Outcome::Completed(ToolOutput::default()))
     }
 }
