@@ -1,51 +1,103 @@
 //! `sallyport:plugin@0.1.0`.
 
-mod guide;
-mod lifecycle;
 mod listener;
 mod provider;
-mod timers;
 mod tools;
 mod ui;
 
-use std::future::ready;
+use std::sync::Arc;
 
-use sallyport_contract::{AdmittedCall, services::TimerFiring};
+use sallyport_contract::{AdmittedCall, BoxFuture, LogLevel, services::TimerFiring};
 use wasmtime::{
     Store,
     component::{Instance, InstancePre},
 };
 
+use self::tools::{call_context, convert_tool_error, convert_unit_result, extract_error_message};
 use super::{
-    ExportFuture, PluginAbi, PluginExport, ROLES, ToolReturnValue, UncheckedTool,
-    missing_export_answer,
+    InterfaceMismatch, PluginAbi, PluginExport, ROLES, ToolList, ToolReturnValue,
+    missing_export_body,
 };
 use crate::{
     bindings::v0_1::exports::sallyport::plugin as wit,
+    capability::schedule::timer_to_guest,
     guest::Guest,
     roles::{
         GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
         ProviderFailure, UiEvent,
     },
+    run::{self, RunBody},
 };
 
-const TOOLS: &str = "sallyport:plugin/tools@0.1.0";
-const LIFECYCLE: &str = "sallyport:plugin/lifecycle@0.1.0";
-const TIMERS: &str = "sallyport:plugin/timers@0.1.0";
-const PROVIDER: &str = "sallyport:plugin/provider@0.1.0";
-const LISTENER: &str = "sallyport:plugin/listener@0.1.0";
-const GUIDE: &str = "sallyport:plugin/guide@0.1.0";
-const UI: &str = "sallyport:plugin/ui@0.1.0";
+/// The generated type of an interface that a component may export.
+trait ExportIndices: Clone + Send + Sync + 'static {
+    const EXPORT: PluginExport;
 
-/// The exports of a component that implements this version, looked up once.
-pub(super) struct PluginAbiV0_1 {
-    tools: Option<wit::tools::GuestIndices>,
-    lifecycle: Option<wit::lifecycle::GuestIndices>,
-    timers: Option<wit::timers::GuestIndices>,
-    provider: Option<wit::provider::GuestIndices>,
-    listener: Option<wit::listener::GuestIndices>,
-    guide: Option<wit::guide::GuestIndices>,
-    ui: Option<wit::ui::GuestIndices>,
+    /// The exported functions of one instance.
+    type Functions: Send;
+
+    fn load_functions(
+        &self,
+        store: &mut Store<Guest>,
+        instance: &Instance,
+    ) -> wasmtime::Result<Self::Functions>;
+}
+
+macro_rules! exports {
+    ($($field:ident: $export:ident),*) => {
+        /// The exports of a component that implements this version, looked up once.
+        pub(super) struct PluginAbiV0_1 {
+            $($field: Option<wit::$field::GuestIndices>,)*
+        }
+
+        impl PluginAbiV0_1 {
+            fn find_exports(pre: &InstancePre<Guest>, exports: &[String]) -> wasmtime::Result<Self> {
+                let has = |export| exports.iter().any(|name| name == interface_name(export));
+                Ok(Self {
+                    $($field: has(PluginExport::$export)
+                        .then(|| wit::$field::GuestIndices::new(pre))
+                        .transpose()?,)*
+                })
+            }
+
+            fn is_exported(&self, export: PluginExport) -> bool {
+                match export { $(PluginExport::$export => self.$field.is_some(),)* }
+            }
+        }
+
+        /// The full name of an interface in this version.
+        pub(super) fn interface_name(export: PluginExport) -> &'static str {
+            match export {
+                $(PluginExport::$export => {
+                    concat!("sallyport:plugin/", stringify!($field), "@0.1.0")
+                })*
+            }
+        }
+
+        $(impl ExportIndices for wit::$field::GuestIndices {
+            const EXPORT: PluginExport = PluginExport::$export;
+
+            type Functions = wit::$field::Guest;
+
+            fn load_functions(
+                &self,
+                store: &mut Store<Guest>,
+                instance: &Instance,
+            ) -> wasmtime::Result<Self::Functions> {
+                self.load(store, instance)
+            }
+        })*
+    };
+}
+
+exports! {
+    tools: Tools,
+    lifecycle: Lifecycle,
+    timers: Timers,
+    provider: Provider,
+    listener: Listener,
+    guide: Guide,
+    ui: Ui
 }
 
 impl PluginAbiV0_1 {
@@ -58,164 +110,179 @@ impl PluginAbiV0_1 {
         pre: &InstancePre<Guest>,
         exports: &[String],
     ) -> wasmtime::Result<Option<Self>> {
-        let has = |name: &str| exports.iter().any(|export| export == name);
-        let abi = Self {
-            tools: has(TOOLS).then(|| wit::tools::GuestIndices::new(pre)).transpose()?,
-            lifecycle: has(LIFECYCLE)
-                .then(|| wit::lifecycle::GuestIndices::new(pre))
-                .transpose()?,
-            timers: has(TIMERS).then(|| wit::timers::GuestIndices::new(pre)).transpose()?,
-            provider: has(PROVIDER).then(|| wit::provider::GuestIndices::new(pre)).transpose()?,
-            listener: has(LISTENER).then(|| wit::listener::GuestIndices::new(pre)).transpose()?,
-            guide: has(GUIDE).then(|| wit::guide::GuestIndices::new(pre)).transpose()?,
-            ui: has(UI).then(|| wit::ui::GuestIndices::new(pre)).transpose()?,
-        };
+        let abi = Self::find_exports(pre, exports)?;
         Ok(ROLES.iter().any(|role| abi.has_export(PluginExport::from_role(*role))).then_some(abi))
     }
 }
 
-/// The full name of an interface in this version.
-pub(super) fn interface_name(export: PluginExport) -> &'static str {
-    match export {
-        PluginExport::Tools => TOOLS,
-        PluginExport::Lifecycle => LIFECYCLE,
-        PluginExport::Timers => TIMERS,
-        PluginExport::Provider => PROVIDER,
-        PluginExport::Listener => LISTENER,
-        PluginExport::Guide => GUIDE,
-        PluginExport::Ui => UI,
-    }
+/// The call of an exported function.
+fn call_export<I: ExportIndices, R: Send + 'static>(
+    indices: &Option<I>,
+    call: impl for<'a> FnOnce(&'a mut Store<Guest>, I::Functions) -> BoxFuture<'a, wasmtime::Result<R>>
+    + Send
+    + 'static,
+) -> RunBody<R> {
+    let Some(indices) = indices.clone() else { return missing_export_body(I::EXPORT) };
+    run::box_run_body(move |store, instance| match indices.load_functions(store, &instance) {
+        Ok(functions) => call(store, functions),
+        Err(error) => Box::pin(std::future::ready(Err(InterfaceMismatch::wrap_error(error)))),
+    })
 }
 
 impl PluginAbi for PluginAbiV0_1 {
     fn has_export(&self, export: PluginExport) -> bool {
-        match export {
-            PluginExport::Tools => self.tools.is_some(),
-            PluginExport::Lifecycle => self.lifecycle.is_some(),
-            PluginExport::Timers => self.timers.is_some(),
-            PluginExport::Provider => self.provider.is_some(),
-            PluginExport::Listener => self.listener.is_some(),
-            PluginExport::Guide => self.guide.is_some(),
-            PluginExport::Ui => self.ui.is_some(),
+        self.is_exported(export)
+    }
+
+    fn list_tools(&self) -> ToolList {
+        if self.tools.is_none() {
+            let nothing = run::box_run_body(|_, _| Box::pin(std::future::ready(Ok(Vec::new()))));
+            return ToolList::Listed(nothing);
         }
+        ToolList::Listed(call_export(&self.tools, |store, tools| {
+            Box::pin(async move {
+                let tools = tools.call_list_tools(store).await?;
+                Ok(tools.into_iter().map(tools::tool_from_wit).collect())
+            })
+        }))
     }
 
-    fn list_tools<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-    ) -> ExportFuture<'a, Vec<UncheckedTool>> {
-        let Some(tools) = &self.tools else { return Box::pin(ready(Ok(Vec::new()))) };
-        Box::pin(tools::list_tools(tools, store, instance))
+    fn call_tool(&self, call: Arc<AdmittedCall>) -> RunBody<ToolReturnValue> {
+        call_export(&self.tools, move |store, tools| {
+            Box::pin(async move {
+                let context = call_context(&call, &store.data().run_context);
+                let bytes_max = store.data().output_bytes_max();
+                let name = call.tool().tool.as_str();
+                let arguments = call.arguments_text().to_owned();
+                Ok(match tools.call_call_tool(store, &context, name, &arguments).await? {
+                    Ok(output) => tools::convert_tool_output(output, bytes_max),
+                    Err(error) => convert_tool_error(error, bytes_max),
+                })
+            })
+        })
     }
 
-    fn call_tool<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-        call: &'a AdmittedCall,
-    ) -> ExportFuture<'a, ToolReturnValue> {
-        let Some(tools) = &self.tools else { return missing_export_answer(PluginExport::Tools) };
-        Box::pin(tools::call_tool(tools, store, instance, call))
+    fn run_setup(&self) -> RunBody<Result<(), String>> {
+        call_export(&self.lifecycle, |store, lifecycle| {
+            Box::pin(async move {
+                Ok(lifecycle.call_setup(store).await?.map_err(|error| match error {
+                    wit::lifecycle::SetupError::MissingSettings(names) => {
+                        format!("these settings are missing: {}", names.join(", "))
+                    }
+                    wit::lifecycle::SetupError::Unavailable(text) => text,
+                    wit::lifecycle::SetupError::Other(text) => extract_error_message(text),
+                }))
+            })
+        })
     }
 
-    fn run_setup<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-    ) -> ExportFuture<'a, Result<(), String>> {
-        let Some(lifecycle) = &self.lifecycle else {
-            return missing_export_answer(PluginExport::Lifecycle);
-        };
-        Box::pin(lifecycle::run_setup(lifecycle, store, instance))
+    fn run_teardown(&self) -> RunBody<()> {
+        call_export(&self.lifecycle, |store, lifecycle| {
+            Box::pin(async move { lifecycle.call_teardown(store).await })
+        })
     }
 
-    fn run_teardown<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-    ) -> ExportFuture<'a, ()> {
-        let Some(lifecycle) = &self.lifecycle else {
-            return missing_export_answer(PluginExport::Lifecycle);
-        };
-        Box::pin(lifecycle::run_teardown(lifecycle, store, instance))
-    }
-
-    fn handle_timer<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-        call: &'a AdmittedCall,
+    fn handle_timer(
+        &self,
+        call: Arc<AdmittedCall>,
         firing: TimerFiring,
-    ) -> ExportFuture<'a, ToolReturnValue> {
-        let Some(timers) = &self.timers else { return missing_export_answer(PluginExport::Timers) };
-        Box::pin(timers::fire_timer(timers, store, instance, call, firing))
+    ) -> RunBody<ToolReturnValue> {
+        call_export(&self.timers, move |store, timers| {
+            Box::pin(async move {
+                let context = call_context(&call, &store.data().run_context);
+                let bytes_max = store.data().output_bytes_max();
+                let firing = wit::timers::Firing {
+                    timer: timer_to_guest(firing.timer),
+                    due_ms: firing.due_ms,
+                    late: firing.late,
+                    missed: firing.missed,
+                    again: firing.will_repeat,
+                    extra: None,
+                };
+                let result = timers.call_on_timer(store, &context, &firing).await?;
+                Ok(convert_unit_result(result, bytes_max))
+            })
+        })
     }
 
-    fn describe_assistant<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-    ) -> ExportFuture<'a, GuidePersona> {
-        let Some(guide) = &self.guide else { return missing_export_answer(PluginExport::Guide) };
-        Box::pin(guide::describe_assistant(guide, store, instance))
+    fn describe_assistant(&self) -> RunBody<GuidePersona> {
+        call_export(&self.guide, |store, guide| {
+            Box::pin(async move {
+                let persona = guide.call_describe(store).await?;
+                Ok(GuidePersona {
+                    system_prompt: persona.system_prompt,
+                    temperature: persona.temperature,
+                    memory_policy: persona.memory_policy,
+                    initial_memories: persona.initial_memories,
+                })
+            })
+        })
     }
 
-    fn generate_answer<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-        call: &'a AdmittedCall,
+    fn generate_answer(
+        &self,
+        call: Arc<AdmittedCall>,
         generation: GenerationRequest,
-    ) -> ExportFuture<'a, Result<ProviderAnswer, ProviderFailure>> {
-        let Some(provider) = &self.provider else {
-            return missing_export_answer(PluginExport::Provider);
-        };
-        Box::pin(provider::generate_answer(provider, store, instance, call, generation))
+    ) -> RunBody<Result<ProviderAnswer, ProviderFailure>> {
+        call_export(&self.provider, move |store, provider| {
+            Box::pin(async move {
+                let GenerationRequest { history, tools, settings } = generation;
+                let history: Vec<_> = history.into_iter().map(provider::message_to_wit).collect();
+                let tools: Vec<_> = tools.into_iter().map(provider::tool_to_wit).collect();
+                let settings = provider::settings_to_wit(settings);
+                let context = call_context(&call, &store.data().run_context);
+                let result =
+                    provider.call_generate(store, &context, &history, &tools, &settings).await?;
+                Ok(result.map(provider::answer_from_wit).map_err(provider::failure_from_wit))
+            })
+        })
     }
 
-    fn start_listener<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-    ) -> ExportFuture<'a, ToolReturnValue> {
-        let Some(listener) = &self.listener else {
-            return missing_export_answer(PluginExport::Listener);
-        };
-        Box::pin(listener::start_listener(listener, store, instance))
+    fn start_listener(&self) -> RunBody<ToolReturnValue> {
+        call_export(&self.listener, |store, listener| {
+            Box::pin(async move {
+                let bytes_max = store.data().output_bytes_max();
+                Ok(convert_unit_result(listener.call_start(store).await?, bytes_max))
+            })
+        })
     }
 
-    fn stop_listener<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-    ) -> ExportFuture<'a, ()> {
-        let Some(listener) = &self.listener else {
-            return missing_export_answer(PluginExport::Listener);
-        };
-        Box::pin(listener::stop_listener(listener, store, instance))
+    fn stop_listener(&self) -> RunBody<()> {
+        call_export(&self.listener, |store, listener| {
+            Box::pin(async move { listener.call_stop(store).await })
+        })
     }
 
-    fn handle_signal<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
+    fn handle_signal(
+        &self,
         connection: String,
         signal: ListenerSignal,
-    ) -> ExportFuture<'a, Result<Vec<ListenerReply>, ToolReturnValue>> {
-        let Some(listener) = &self.listener else {
-            return missing_export_answer(PluginExport::Listener);
-        };
-        Box::pin(listener::handle_signal(listener, store, instance, connection, signal))
+    ) -> RunBody<Result<Vec<ListenerReply>, ToolReturnValue>> {
+        call_export(&self.listener, move |store, listener| {
+            Box::pin(async move {
+                let bytes_max = store.data().output_bytes_max();
+                let signal = listener::signal_to_wit(signal);
+                let result = listener.call_handle(&mut *store, &connection, &signal).await?;
+                let effect_log = &store.data().run_context.effect_log;
+                let known = |reply| {
+                    let known = listener::reply_from_wit(reply);
+                    if known.is_none() {
+                        let text = "a reply of an unknown kind was left out";
+                        effect_log.log_line(LogLevel::Warn, text);
+                    }
+                    known
+                };
+                Ok(match result {
+                    Ok(replies) => Ok(replies.into_iter().filter_map(known).collect()),
+                    Err(error) => Err(convert_tool_error(error, bytes_max)),
+                })
+            })
+        })
     }
 
-    fn handle_ui_event<'a>(
-        &'a self,
-        store: &'a mut Store<Guest>,
-        instance: Instance,
-        event: UiEvent,
-    ) -> ExportFuture<'a, ()> {
-        let Some(ui) = &self.ui else { return missing_export_answer(PluginExport::Ui) };
-        Box::pin(ui::handle_ui_event(ui, store, instance, event))
+    fn handle_ui_event(&self, event: UiEvent) -> RunBody<()> {
+        call_export(&self.ui, move |store, ui| {
+            Box::pin(async move { ui.call_on_event(store, &ui::ui_event_to_wit(event)).await })
+        })
     }
 }

@@ -2,38 +2,17 @@
 
 use std::time::Duration;
 
-use sallyport_contract::AdmittedCall;
-use wasmtime::{Store, component::Instance};
-
-use super::tools::{call_context, extract_error_message};
+use super::extract_error_message;
 use crate::{
-    abi::InterfaceMismatch,
     bindings::v0_1::{exports::sallyport::plugin::provider as wit, sallyport::plugin::types},
-    guest::Guest,
     roles::{
-        GenerationRequest, GenerationSettings, MediaBlob, ProviderAnswer, ProviderAnswerMessage,
-        ProviderFailure, ProviderFinishReason, ProviderMessage, ProviderToolCall,
-        ProviderToolDefinition, ProviderToolResult, ProviderUsage,
+        GenerationSettings, MediaBlob, ProviderAnswer, ProviderAnswerMessage, ProviderFailure,
+        ProviderFinishReason, ProviderMessage, ProviderToolCall, ProviderToolDefinition,
+        ProviderToolResult, ProviderUsage,
     },
 };
 
-pub(super) async fn generate_answer(
-    provider: &wit::GuestIndices,
-    store: &mut Store<Guest>,
-    instance: Instance,
-    call: &AdmittedCall,
-    generation: GenerationRequest,
-) -> wasmtime::Result<Result<ProviderAnswer, ProviderFailure>> {
-    let guest = provider.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
-    let history: Vec<_> = generation.history.into_iter().map(message_to_wit).collect();
-    let tools: Vec<_> = generation.tools.into_iter().map(tool_definition_to_wit).collect();
-    let settings = settings_to_wit(generation.settings);
-    let context = call_context(call, &store.data().run_context);
-    let result = guest.call_generate(store, &context, &history, &tools, &settings).await?;
-    Ok(result.map(answer_from_wit).map_err(failure_from_wit))
-}
-
-fn message_to_wit(message: ProviderMessage) -> wit::Message {
+pub(super) fn message_to_wit(message: ProviderMessage) -> wit::Message {
     match message {
         ProviderMessage::System(text) => wit::Message::System(text),
         ProviderMessage::User(user) => {
@@ -65,17 +44,17 @@ fn tool_result_to_wit(result: ProviderToolResult) -> wit::ToolResult {
     wit::ToolResult { call_id, name, data, content: Vec::new(), failed, extra: None }
 }
 
-fn tool_definition_to_wit(tool: ProviderToolDefinition) -> wit::ToolDefinition {
+pub(super) fn tool_to_wit(tool: ProviderToolDefinition) -> wit::ToolDefinition {
     let ProviderToolDefinition { name, description, parameters } = tool;
     wit::ToolDefinition { name, description, parameters, extra: None }
 }
 
-fn settings_to_wit(settings: GenerationSettings) -> wit::Generation {
+pub(super) fn settings_to_wit(settings: GenerationSettings) -> wit::Generation {
     let GenerationSettings { model, temperature, tokens_max } = settings;
     wit::Generation { model, temperature, tokens_max, extra: None }
 }
 
-fn answer_from_wit(answer: wit::Answer) -> ProviderAnswer {
+pub(super) fn answer_from_wit(answer: wit::Answer) -> ProviderAnswer {
     let message = ProviderAnswerMessage {
         text: answer.message.text,
         calls: answer.message.calls.into_iter().map(tool_call_from_wit).collect(),
@@ -107,7 +86,7 @@ fn finish_reason_from_wit(finish: wit::Finish) -> ProviderFinishReason {
     }
 }
 
-fn failure_from_wit(error: wit::Error) -> ProviderFailure {
+pub(super) fn failure_from_wit(error: wit::Error) -> ProviderFailure {
     match error {
         wit::Error::Credentials(text) => ProviderFailure::Credentials(text),
         wit::Error::Unreachable(text) => ProviderFailure::Unreachable(text),

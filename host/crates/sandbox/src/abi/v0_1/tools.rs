@@ -1,47 +1,16 @@
 //! Tools: converts calls to the types of the contract, and results to ours.
 
-use sallyport_contract::{
-    AdmittedCall, CallFailure, ContentPart, FailureKind, ToolHints, ToolOutput, json,
-};
-use wasmtime::{Store, component::Instance};
-
 use crate::{
-    abi::{InterfaceMismatch, ToolReturnValue, UncheckedTool},
-    bindings::v0_1::{exports::sallyport::plugin::tools, sallyport::plugin::types as wit},
-    guest::Guest,
+    abi::{ToolReturnValue, UncheckedTool, truncate_text},
+    bindings::v0_1::sallyport::plugin::types as wit,
     run_context::RunContext,
     runtime,
 };
+use sallyport_contract::{
+    AdmittedCall, CallFailure, ContentPart, FailureKind, ToolHints, ToolOutput, json,
+};
 
-pub(super) async fn list_tools(
-    tools: &tools::GuestIndices,
-    store: &mut Store<Guest>,
-    instance: Instance,
-) -> wasmtime::Result<Vec<UncheckedTool>> {
-    let guest = tools.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
-    let specs = guest.call_list_tools(store).await?;
-    Ok(specs.into_iter().map(tool_from_wit).collect())
-}
-
-pub(super) async fn call_tool(
-    tools: &tools::GuestIndices,
-    store: &mut Store<Guest>,
-    instance: Instance,
-    call: &AdmittedCall,
-) -> wasmtime::Result<ToolReturnValue> {
-    let guest = tools.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
-    let context = call_context(call, &store.data().run_context);
-    let output_bytes_max = store.data().output_bytes_max();
-    let name = call.tool().tool.as_str();
-    let arguments = call.arguments_text().to_owned();
-    let result = guest.call_call_tool(store, &context, name, &arguments).await?;
-    Ok(match result {
-        Ok(output) => convert_tool_output(output, output_bytes_max),
-        Err(error) => convert_tool_error(error, output_bytes_max),
-    })
-}
-
-fn tool_from_wit(spec: wit::ToolSpec) -> UncheckedTool {
+pub(super) fn tool_from_wit(spec: wit::ToolSpec) -> UncheckedTool {
     UncheckedTool {
         name: spec.name,
         title: spec.title,
@@ -82,7 +51,7 @@ pub(super) fn convert_unit_result(
 }
 
 /// Converts an output. An output that is not JSON or is too large is a failure of the plugin.
-fn convert_tool_output(output: wit::ToolOutput, bytes_max: u64) -> ToolReturnValue {
+pub(super) fn convert_tool_output(output: wit::ToolOutput, bytes_max: u64) -> ToolReturnValue {
     let bytes = output_bytes(&output);
     if bytes > bytes_max {
         let message =
@@ -216,11 +185,4 @@ pub(super) fn extract_error_message(text: String) -> String {
     let value = json::parse_json(&text, usize::MAX).ok();
     let message = value.and_then(|value| Some(value.get("message")?.as_str()?.to_owned()));
     message.unwrap_or(text)
-}
-
-/// Cuts an error's text to the output limit. A text that is too long is not an error.
-pub(super) fn truncate_text(mut text: String, bytes_max: u64) -> String {
-    let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-    text.truncate(text.floor_char_boundary(bytes_max));
-    text
 }

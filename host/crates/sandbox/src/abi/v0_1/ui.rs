@@ -1,28 +1,14 @@
 //! UI: converts events to the types of the contract.
 
-use wasmtime::{Store, component::Instance};
-
 use crate::{
-    abi::InterfaceMismatch,
     bindings::v0_1::exports::sallyport::plugin::ui as wit,
-    guest::Guest,
     roles::{
         UiActivity, UiEvent, UiMessage, UiMessageAuthor, UiTextFormat, UiToolCallRequest,
         UiToolCallResult,
     },
 };
 
-pub(super) async fn handle_ui_event(
-    ui: &wit::GuestIndices,
-    store: &mut Store<Guest>,
-    instance: Instance,
-    event: UiEvent,
-) -> wasmtime::Result<()> {
-    let guest = ui.load(&mut *store, &instance).map_err(InterfaceMismatch::wrap_error)?;
-    guest.call_on_event(store, &ui_event_to_wit(event)).await
-}
-
-fn ui_event_to_wit(event: UiEvent) -> wit::Event {
+pub(super) fn ui_event_to_wit(event: UiEvent) -> wit::Event {
     match event {
         UiEvent::NewMessage(message) => wit::Event::NewMessage(ui_message_to_wit(message)),
         UiEvent::Delta(text) => wit::Event::Delta(text),
