@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::compile::ExceededCompileLimit;
+use crate::{abi, compile::ExceededCompileLimit, component::ComponentFile};
 
 /// The reason why a plugin could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,9 @@ pub enum LoadError {
     /// The component has one of our interfaces with other types.
     #[error("{path} does not keep to the plugin contract: {message}", path = path.display())]
     InterfaceMismatch { path: PathBuf, message: String },
+    /// None of the functions that the component exports can be called.
+    #[error("{path} has no function that can be called: {refused}", path = path.display())]
+    NothingCallable { path: PathBuf, refused: String },
     /// The component describes a tool that is not valid.
     #[error("{path} lists a tool that cannot be: {message}", path = path.display())]
     InvalidTools { path: PathBuf, message: String },
@@ -53,6 +56,17 @@ pub enum LoadError {
 pub(crate) const NO_EXPORTS: &str = "no exports at all";
 
 impl LoadError {
+    /// The error for a component whose exports lack one that the host needs.
+    pub(crate) fn missing_export(
+        file: &ComponentFile,
+        exports: &[String],
+        export: &'static str,
+        wanted: &'static str,
+    ) -> Self {
+        let (path, found) = (file.path().to_owned(), abi::format_exports(exports));
+        Self::MissingExport { path, export, found, wanted }
+    }
+
     /// A suggestion for the operator.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -62,7 +76,9 @@ impl LoadError {
                  `tinygo build -target=wasip2`, from a core module of another language with \
                  `wasm-tools component new`"
             }
-            Self::Invalid { .. } => "build the component again; the file may be damaged",
+            Self::Invalid { .. } => {
+                "build the component again, for WASI 0.2 (wasip2); the file may be damaged"
+            }
             Self::NewerWasi { .. } => "build it for WASI 0.2 (wasip2)",
             Self::CompileLimit { .. } => {
                 "make the component smaller: build it in release mode and remove unused dependencies"
@@ -73,7 +89,7 @@ impl LoadError {
             }
             Self::MissingExport { found, .. } if found == NO_EXPORTS => {
                 "in Rust, end src/lib.rs with `sallyport_sdk::export_plugin!(tools = [my_tool]);`; \
-                 elsewhere, build against the world `plugin` of wit/"
+                 elsewhere, export a function, or build against the world `plugin` of wit/"
             }
             Self::MissingExport { .. } => {
                 "export the interface, or remove the role from `roles` in plugin.toml"
@@ -85,6 +101,10 @@ impl LoadError {
                 "add the matching [[request.*]] entry to plugin.toml"
             }
             Self::InterfaceMismatch { .. } => "rebuild it against the wit/ folder of this version",
+            Self::NothingCallable { .. } => {
+                "export a function whose types are plain values; docs/writing-plugins.md has the \
+                 table"
+            }
             Self::InvalidTools { .. } => {
                 "a tool has a name of its own, and parameters that are a JSON Schema of an object: \
                  put the arguments into a struct with named fields"

@@ -15,13 +15,13 @@ use serde_json::Value;
 
 use crate::{
     ComponentFile, LoadError, Sandbox,
-    abi::{PluginExport, ROLES, UncheckedTool},
+    abi::{PluginExport, ROLES, RefusedFunction, ToolList, UncheckedTool, dynamic::RefusalReason},
     authorizer::FixedGrantAuthorizer,
     guest::SharedPluginState,
     import_check,
     interface::ComponentInterface,
     plugin::PreparedPlugin,
-    run::{self, RunStopReason},
+    run::{self, RunBody, RunStopReason},
     run_context::RunContext,
     schema::CompiledSchema,
 };
@@ -43,11 +43,14 @@ const LIST_TIME_MAX: Duration = Duration::from_secs(5);
 /// Largest schema of one tool, in bytes.
 const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
+/// Functions without a tool that an error names.
+const REFUSALS_SHOWN: usize = 5;
+
 /// The prefix of a role's name in rules and records, where a tool call has the name of its tool.
 const ROLE_PREFIX: &str = "role:";
 
 /// Increased whenever the format of the cached metadata changes, so that older files are ignored.
-const FORMAT_VERSION: u32 = 4;
+const FORMAT_VERSION: u32 = 5;
 
 /// The metadata of a component, which is known without running it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,11 +64,35 @@ pub struct ComponentMetadata {
     pub managed: bool,
     /// The interfaces that the component exports.
     exports: Vec<PluginExport>,
-    /// The power interfaces that the component imports.
-    powers: Vec<String>,
+    /// The names of its imports and exports.
+    interface: ComponentInterface,
+    /// The functions that cannot be called, one sentence each.
+    refused: Vec<String>,
 }
 
 impl ComponentMetadata {
+    /// The interfaces that it imports, with their versions.
+    pub fn imports(&self) -> &[String] {
+        &self.interface.imports
+    }
+
+    /// The functions that are not tools, one sentence each.
+    pub fn refused_functions(&self) -> &[String] {
+        &self.refused
+    }
+
+    /// The imports that reach nothing because the manifest does not request them, one sentence
+    /// each.
+    pub fn unrequested_imports(&self, manifest: &Manifest) -> Vec<String> {
+        let unrequested = import_check::unrequested_imports(&self.interface.imports, manifest);
+        let sentence = |(import, request): (&str, &str)| {
+            format!(
+                "it imports {import}, which reaches nothing: its manifest does not request {request}"
+            )
+        };
+        unrequested.into_iter().map(sentence).collect()
+    }
+
     /// Returns the roles that the component exports, including those that its manifest does not
     /// name.
     pub fn roles(&self) -> Vec<PluginRole> {
@@ -101,15 +128,21 @@ impl Sandbox {
             return known;
         }
         let prepared = PreparedPlugin::new(self, file, manifest)?;
-        let tools = self.query_tools(&prepared, file, &manifest.name).await?;
+        let (tools, refused) = self.find_tools(&prepared, file, &manifest.name).await?;
         let exports =
             PluginExport::ALL.into_iter().filter(|export| prepared.abi.has_export(*export));
         let exports: Vec<PluginExport> = exports.collect();
         let managed = exports.contains(&PluginExport::Lifecycle);
         let digest = file.digest().to_owned();
-        let powers = import_check::imported_interfaces(prepared.pre.component());
-        let metadata =
-            ComponentMetadata { format: FORMAT_VERSION, digest, tools, managed, exports, powers };
+        let metadata = ComponentMetadata {
+            format: FORMAT_VERSION,
+            digest,
+            tools,
+            managed,
+            exports,
+            interface: ComponentInterface::from_compiled(prepared.pre.component()),
+            refused,
+        };
         if let Ok(text) = serde_json::to_string(&metadata) {
             self.cache.write_metadata(file.digest(), &text);
         }
@@ -127,7 +160,7 @@ impl Sandbox {
         // The manifest may have changed since the metadata was cached.
         if let Some(metadata) = cached.filter(|metadata| metadata.has_roles(&manifest.roles)) {
             return Some(
-                import_check::check_imports(&metadata.powers, file, manifest).map(|()| metadata),
+                import_check::check_imports(&metadata.interface, file, manifest).map(|()| metadata),
             );
         }
         let interface = ComponentInterface::from_component_file(file);
@@ -157,11 +190,28 @@ impl Sandbox {
         Some(metadata)
     }
 
+    /// The tools of a component, and sentences about functions that are none.
+    async fn find_tools(
+        self: &Arc<Self>,
+        prepared: &PreparedPlugin,
+        file: &ComponentFile,
+        plugin: &PluginName,
+    ) -> Result<(Vec<ToolDescriptor>, Vec<String>), LoadError> {
+        match prepared.abi.list_tools() {
+            ToolList::Listed(list) => {
+                let tools = self.query_tools(prepared, file, plugin, list).await?;
+                Ok((tools, Vec::new()))
+            }
+            ToolList::Derived { tools, refused } => derive_tools(tools, refused, file, plugin),
+        }
+    }
+
     async fn query_tools(
         self: &Arc<Self>,
         prepared: &PreparedPlugin,
         file: &ComponentFile,
         plugin: &PluginName,
+        list: RunBody<Vec<UncheckedTool>>,
     ) -> Result<Vec<ToolDescriptor>, LoadError> {
         let bad =
             |message: String| LoadError::ToolListFailed { path: file.path().to_owned(), message };
@@ -172,11 +222,7 @@ impl Sandbox {
         );
         let guest = self.create_guest(&run_context, &SharedPluginState::without_plugin());
         let guest = guest.map_err(|error| bad(error.to_string()))?;
-        let abi = Arc::clone(&prepared.abi);
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(async move { abi.list_tools(store, instance).await })
-        });
-        let run = run::run_guest(prepared, guest, body).await;
+        let run = run::run_guest(prepared, guest, list).await;
         match run.result {
             Ok(tools) => check_tools(tools, plugin).map_err(|message| LoadError::InvalidTools {
                 path: file.path().to_owned(),
@@ -192,6 +238,45 @@ impl Sandbox {
             Err(RunStopReason::Failed(failure)) => Err(bad(failure.message)),
         }
     }
+}
+
+/// Validates the tools that follow from a component's types. Whoever wrote it made no promise to
+/// have tools, so one that cannot be is left out, and the others remain.
+fn derive_tools(
+    tools: Vec<UncheckedTool>,
+    mut refused: Vec<RefusedFunction>,
+    file: &ComponentFile,
+    plugin: &PluginName,
+) -> Result<(Vec<ToolDescriptor>, Vec<String>), LoadError> {
+    let path = || file.path().to_owned();
+    if tools.len() > TOOLS_MAX {
+        let message =
+            format!("it exports {} functions, at most {TOOLS_MAX} are taken", tools.len());
+        return Err(LoadError::InvalidTools { path: path(), message });
+    }
+    let mut checked = Vec::new();
+    for tool in tools {
+        let name = tool.name.clone();
+        match check_tool(tool, plugin) {
+            Ok(tool) => checked.push(tool),
+            Err(message) => {
+                let reason = RefusalReason::InvalidTool(message);
+                refused.push(RefusedFunction { name, reason });
+            }
+        }
+    }
+    let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    if checked.is_empty() {
+        return Err(LoadError::NothingCallable { path: path(), refused: shorten_list(&refused) });
+    }
+    Ok((checked, refused))
+}
+
+/// The first few sentences, for one error.
+fn shorten_list(sentences: &[String]) -> String {
+    let more = sentences.len().saturating_sub(REFUSALS_SHOWN);
+    let first = sentences[..sentences.len() - more].join("; ");
+    if more == 0 { first } else { format!("{first}; and {more} more") }
 }
 
 /// Validates the tools that a component lists.

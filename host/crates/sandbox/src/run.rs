@@ -78,7 +78,7 @@ pub(crate) struct GuestInstance {
 impl GuestInstance {
     pub(crate) fn new(prepared: &PreparedPlugin, guest: Guest) -> Self {
         let (engine, pre) = (Arc::clone(&prepared.engine), prepared.pre.clone());
-        let store = new_store(&engine, guest);
+        let store = new_store(&engine, guest, prepared.abi.host_bytes_per_guest_byte());
         Self { engine, pre, store, instance: None }
     }
 
@@ -137,11 +137,12 @@ pub(crate) async fn run_guest<R: Send + 'static>(
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a guest is run")]
-fn new_store(engine: &WasmEngine, guest: Guest) -> Store<Guest> {
+fn new_store(engine: &WasmEngine, guest: Guest, host_bytes_per_byte: usize) -> Store<Guest> {
     let limits = guest.limits.clone();
     let mut store = Store::new(&engine.wasm, guest);
     store.limiter(|guest| &mut guest.memory);
-    store.set_hostcall_fuel(usize::try_from(limits.host_call_bytes).unwrap_or(usize::MAX));
+    let host_call_bytes = usize::try_from(limits.host_call_bytes).unwrap_or(usize::MAX);
+    store.set_hostcall_fuel(host_call_bytes.saturating_mul(host_bytes_per_byte));
     store.set_max_component_handles(HANDLES_PER_RESOURCE * limits.handles as usize);
     store.epoch_deadline_callback(|store| {
         let clock = &store.data().run_context.clock;
@@ -235,7 +236,7 @@ pub(crate) fn lost_run_result<R>(how: String, effect_log: &EffectLog) -> RunResu
     effect_log.record_limit("host");
     let message = "the call was lost inside the host; nothing else is affected";
     let failure = CallFailure::new(FailureKind::Internal, message).with_detail(how);
-    RunResult { result: Err(RunStopReason::Failed(failure)), memory_bytes_peak: 0 }
+    RunResult::from_failure(RunStopReason::Failed(failure))
 }
 
 /// Gives a closure the type of a [`Body`], which type inference does not find by itself.
