@@ -1,20 +1,20 @@
 //! Power interfaces. A component that imports one must request it in its manifest, or it is not
 //! loaded. So the manifest shows what a plugin could do before anything is granted.
 //!
-//! The power interfaces are HTTP, reading secrets, and each interface of `wit/` except those for
-//! the log, the settings and the pieces of a provider's answer.
+//! The power interfaces are HTTP and those of `wit/` that [`HOST_INTERFACES`] marks.
 //!
 //! Files and sockets are not among them, because the standard libraries of most languages always
-//! import them. They are linked for all plugins and give access to nothing without a grant.
+//! import them. They are linked for all plugins and give access to nothing without a grant. Nor is
+//! HTTP for a component of its own interface: its author knows no manifest, and the runtimes of
+//! some languages always import it. Without a grant it reaches nothing either.
 
 use sallyport_policy::{Capability, Manifest, PluginRequests};
-use wasmtime::component::Component;
 
-use crate::{ComponentFile, LoadError};
+use crate::{ComponentFile, LoadError, capability::HOST_INTERFACES, interface::ComponentInterface};
 
 /// The request that a manifest must contain before a component may import an interface.
 #[derive(Debug, Clone, Copy)]
-enum RequiredCapability {
+pub(crate) enum RequiredRequest {
     /// Requests to the network.
     Net,
     /// Requests to the network, or receiving requests.
@@ -25,23 +25,13 @@ enum RequiredCapability {
     Capability(Capability),
 }
 
-/// The power interfaces. `deltas` is not one: its calls do nothing outside a provider's generation.
-const GUARDED_INTERFACES: [(&str, RequiredCapability); 12] = [
-    ("sallyport:plugin/commands", RequiredCapability::Capability(Capability::Ui)),
-    ("sallyport:plugin/inbox", RequiredCapability::Capability(Capability::Listen)),
-    ("sallyport:plugin/notify", RequiredCapability::Capability(Capability::Notify)),
-    ("sallyport:plugin/open-url", RequiredCapability::Capability(Capability::OpenUrl)),
-    ("sallyport:plugin/packages", RequiredCapability::Capability(Capability::Packages)),
-    ("sallyport:plugin/progress", RequiredCapability::Capability(Capability::Progress)),
-    ("sallyport:plugin/render", RequiredCapability::Capability(Capability::Ui)),
-    ("sallyport:plugin/schedule", RequiredCapability::Capability(Capability::Schedule)),
-    ("sallyport:plugin/secrets", RequiredCapability::RevealSecret),
-    ("sallyport:plugin/state", RequiredCapability::Capability(Capability::State)),
-    ("wasi:http/outgoing-handler", RequiredCapability::Net),
-    ("wasi:http/types", RequiredCapability::NetOrListen),
+/// The power interfaces of WASI.
+const WASI_INTERFACES: [(&str, RequiredRequest); 2] = [
+    ("wasi:http/outgoing-handler", RequiredRequest::Net),
+    ("wasi:http/types", RequiredRequest::NetOrListen),
 ];
 
-impl RequiredCapability {
+impl RequiredRequest {
     fn is_requested(self, request: &PluginRequests) -> bool {
         let requests = |wanted: Capability| {
             request.capabilities.iter().any(|entry| entry.requested.capability() == wanted)
@@ -63,32 +53,24 @@ impl RequiredCapability {
     }
 }
 
-/// The power interfaces that a component imports, with their versions.
-pub(crate) fn imported_interfaces(component: &Component) -> Vec<String> {
-    let ty = component.component_type();
-    let names: Vec<String> =
-        ty.imports(component.engine()).map(|(name, _)| name.to_owned()).collect();
-    filter_guarded_interfaces(&names)
-}
-
-/// The power interfaces among imports.
-pub(crate) fn filter_guarded_interfaces(imports: &[String]) -> Vec<String> {
-    imports.iter().filter(|name| required_capability(name).is_some()).cloned().collect()
-}
-
 /// Refuses a component that imports a power interface which its manifest does not request.
 pub(crate) fn check_imports(
-    imports: &[String],
+    interface: &ComponentInterface,
     file: &ComponentFile,
     manifest: &Manifest,
 ) -> Result<(), LoadError> {
-    for interface in imports {
-        if let Some(required) = required_capability(interface)
+    let is_foreign = interface.has_own_functions();
+    for import in &interface.imports {
+        let required = match wasi_request(import) {
+            Some(_) if is_foreign => continue,
+            required => required.or_else(|| host_request(import)),
+        };
+        if let Some(required) = required
             && !required.is_requested(&manifest.request)
         {
             return Err(LoadError::UnrequestedCapability {
                 path: file.path().to_owned(),
-                interface: interface.clone(),
+                interface: import.clone(),
                 capability: required.request_name(),
             });
         }
@@ -96,7 +78,32 @@ pub(crate) fn check_imports(
     Ok(())
 }
 
-fn required_capability(import: &str) -> Option<RequiredCapability> {
-    let interface = import.split('@').next().unwrap_or(import);
-    GUARDED_INTERFACES.iter().find(|(name, _)| *name == interface).map(|(_, required)| *required)
+/// The power interfaces of WASI that a component imports without a request in its manifest. It can
+/// be loaded, and their calls are refused. Each comes with what the manifest would have to request.
+pub(crate) fn unrequested_imports<'i>(
+    imports: &'i [String],
+    manifest: &Manifest,
+) -> Vec<(&'i str, &'static str)> {
+    let unrequested = |import: &'i String| {
+        let required = wasi_request(import)?;
+        let is_requested = required.is_requested(&manifest.request);
+        (!is_requested).then_some((import.as_str(), required.request_name()))
+    };
+    imports.iter().filter_map(unrequested).collect()
+}
+
+/// The request for a power interface of `wit/`.
+fn host_request(import: &str) -> Option<RequiredRequest> {
+    let interface = without_version(import);
+    HOST_INTERFACES.iter().find(|ours| ours.name == interface)?.required
+}
+
+/// The request for a power interface of WASI.
+fn wasi_request(import: &str) -> Option<RequiredRequest> {
+    let interface = without_version(import);
+    WASI_INTERFACES.iter().find(|(name, _)| *name == interface).map(|(_, required)| *required)
+}
+
+fn without_version(import: &str) -> &str {
+    import.split('@').next().unwrap_or(import)
 }

@@ -4,10 +4,10 @@
 //! is built, so the work is bounded by the size of the file for any component. Linking checks later
 //! that the types match the names.
 
-use std::path::Path;
-
 use sallyport_policy::Manifest;
+use serde::{Deserialize, Serialize};
 use wasmparser::{Parser, Payload};
+use wasmtime::component::Component;
 
 use crate::{
     ComponentFile, LoadError,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The names of a component's imports and exports, in the order of the file.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ComponentInterface {
     pub(crate) imports: Vec<String>,
     pub(crate) exports: Vec<String>,
@@ -29,8 +29,22 @@ impl ComponentInterface {
     ///
     /// The outermost sections are not well formed.
     pub(crate) fn from_component_file(file: &ComponentFile) -> Result<Self, LoadError> {
-        read_interface(file.bytes())
+        read_interface(&file.bytes()?)
             .map_err(|error| LoadError::Invalid { path: file.path().to_owned(), message: error })
+    }
+
+    /// Reads the names from a compiled component.
+    pub(crate) fn from_compiled(component: &Component) -> Self {
+        let (ty, engine) = (component.component_type(), component.engine());
+        Self {
+            imports: ty.imports(engine).map(|(name, _)| name.to_owned()).collect(),
+            exports: ty.exports(engine).map(|(name, _)| name.to_owned()).collect(),
+        }
+    }
+
+    /// Whether it may have functions of its own interface, which no version of ours names.
+    pub(crate) fn has_own_functions(&self) -> bool {
+        abi::has_own_interface(&self.exports)
     }
 
     /// Refuses a component that can never be a plugin with this manifest: it exports nothing that
@@ -45,21 +59,18 @@ impl ComponentInterface {
         manifest: &Manifest,
     ) -> Result<(), LoadError> {
         self.check_wasi_version(file)?;
-        if !self.exports.iter().any(|name| abi::is_callable(name)) {
+        if !abi::may_be_plugin(&self.exports) {
             let role =
                 manifest.roles.first().copied().unwrap_or(sallyport_policy::PluginRole::Tools);
             let export = PluginExport::from_role(role);
-            return Err(self.missing_export_error(
-                file.path(),
+            return Err(LoadError::missing_export(
+                file,
+                &self.exports,
                 export.display_name(),
                 export.newest_interface_name(),
             ));
         }
-        import_check::check_imports(
-            &import_check::filter_guarded_interfaces(&self.imports),
-            file,
-            manifest,
-        )
+        import_check::check_imports(self, file, manifest)
     }
 
     /// Refuses a component that is not a program.
@@ -72,7 +83,7 @@ impl ComponentInterface {
         if self.exports.iter().any(|name| abi::command::is_program(name)) {
             return Ok(());
         }
-        Err(self.missing_export_error(file.path(), "program", abi::command::RUN_INTERFACE))
+        Err(LoadError::missing_export(file, &self.exports, "program", abi::command::RUN_INTERFACE))
     }
 
     /// Refuses a component that is built for WASI 0.3, because its calling convention is turned off
@@ -84,22 +95,51 @@ impl ComponentInterface {
         }
         Ok(())
     }
-
-    fn missing_export_error(
-        &self,
-        path: &Path,
-        export: &'static str,
-        wanted: &'static str,
-    ) -> LoadError {
-        let found = abi::format_exports(&self.exports);
-        LoadError::MissingExport { path: path.to_owned(), export, found, wanted }
-    }
 }
 
 fn read_interface(bytes: &[u8]) -> Result<ComponentInterface, String> {
     let failed = |error: wasmparser::BinaryReaderError| error.to_string();
-    let cut = || "it ends in the middle of a section".to_owned();
     let mut interface = ComponentInterface::default();
+    visit_sections(bytes, |payload| {
+        match payload {
+            Payload::ComponentImportSection(section) => {
+                for import in section {
+                    interface.imports.push(import.map_err(failed)?.name.name.to_owned());
+                }
+            }
+            Payload::ComponentExportSection(section) => {
+                for export in section {
+                    interface.exports.push(export.map_err(failed)?.name.name.to_owned());
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(interface)
+}
+
+/// The content of the first custom section of this name, if the component has one.
+pub(crate) fn find_custom_section<'b>(bytes: &'b [u8], name: &str) -> Option<&'b [u8]> {
+    let mut found = None;
+    let visited = visit_sections(bytes, |payload| {
+        if let Payload::CustomSection(section) = payload
+            && section.name() == name
+        {
+            found.get_or_insert(section.data());
+        }
+        Ok(())
+    });
+    visited.ok().and(found)
+}
+
+/// Visits the outermost sections, without those inside of modules and components.
+fn visit_sections<'b>(
+    bytes: &'b [u8],
+    mut visit: impl FnMut(Payload<'b>) -> Result<(), String>,
+) -> Result<(), String> {
+    let failed = |error: wasmparser::BinaryReaderError| error.to_string();
+    let cut = || "it ends in the middle of a section".to_owned();
     let mut parser = Parser::new(0);
     let mut rest = bytes;
     loop {
@@ -115,18 +155,8 @@ fn read_interface(bytes: &[u8]) -> Result<ComponentInterface, String> {
                 let length = unchecked_range.end - unchecked_range.start;
                 rest = rest.get(length..).ok_or_else(cut)?;
             }
-            Payload::ComponentImportSection(section) => {
-                for import in section {
-                    interface.imports.push(import.map_err(failed)?.name.name.to_owned());
-                }
-            }
-            Payload::ComponentExportSection(section) => {
-                for export in section {
-                    interface.exports.push(export.map_err(failed)?.name.name.to_owned());
-                }
-            }
-            Payload::End(_) => return Ok(interface),
-            _ => {}
+            Payload::End(_) => return Ok(()),
+            payload => visit(payload)?,
         }
     }
 }
