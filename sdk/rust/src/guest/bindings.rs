@@ -16,31 +16,16 @@ pub mod tools {
     });
 }
 
-/// The imports that the policy has to grant. A component that uses none of them does not import
-/// them.
+/// Everything that a component can import. It imports only what it uses.
 pub(crate) mod powers {
     wit_bindgen::generate!({
         path: "../../wit",
-        inline: "
-            package sallyport:sdk-powers;
-
-            world powers {
-                import sallyport:plugin/commands@0.1.0;
-                import sallyport:plugin/deltas@0.1.0;
-                import sallyport:plugin/inbox@0.1.0;
-                import sallyport:plugin/notify@0.1.0;
-                import sallyport:plugin/open-url@0.1.0;
-                import sallyport:plugin/packages@0.1.0;
-                import sallyport:plugin/progress@0.1.0;
-                import sallyport:plugin/render@0.1.0;
-                import sallyport:plugin/schedule@0.1.0;
-                import sallyport:plugin/secrets@0.1.0;
-                import sallyport:plugin/state@0.1.0;
-            }
-        ",
-        world: "sallyport:sdk-powers/powers",
-        generate_all,
-        with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
+        world: "host-imports",
+        with: {
+            "sallyport:plugin/config@0.1.0": super::tools::sallyport::plugin::config,
+            "sallyport:plugin/log@0.1.0": super::tools::sallyport::plugin::log,
+            "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types,
+        },
     });
 }
 
@@ -49,14 +34,8 @@ pub(crate) mod powers {
 pub mod lifecycle {
     wit_bindgen::generate!({
         path: "../../wit",
-        inline: "
-            package sallyport:sdk;
-
-            world lifecycle {
-                export sallyport:plugin/lifecycle@0.1.0;
-            }
-        ",
-        world: "sallyport:sdk/lifecycle",
+        inline: "package sdk:setup; world lifecycle { export sallyport:plugin/lifecycle@0.1.0; }",
+        world: "sdk:setup/lifecycle",
         pub_export_macro: true,
         export_macro_name: "export_lifecycle",
         with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
@@ -68,14 +47,8 @@ pub mod lifecycle {
 pub mod timers {
     wit_bindgen::generate!({
         path: "../../wit",
-        inline: "
-            package sallyport:sdk-timers;
-
-            world timers {
-                export sallyport:plugin/timers@0.1.0;
-            }
-        ",
-        world: "sallyport:sdk-timers/timers",
+        inline: "package sdk:timers; world timers { export sallyport:plugin/timers@0.1.0; }",
+        world: "sdk:timers/timers",
         pub_export_macro: true,
         export_macro_name: "export_timers",
         with: {
@@ -90,14 +63,8 @@ pub mod timers {
 pub mod provider {
     wit_bindgen::generate!({
         path: "../../wit",
-        inline: "
-            package sallyport:sdk-provider;
-
-            world provider {
-                export sallyport:plugin/provider@0.1.0;
-            }
-        ",
-        world: "sallyport:sdk-provider/provider",
+        inline: "package sdk:provider; world provider { export sallyport:plugin/provider@0.1.0; }",
+        world: "sdk:provider/provider",
         pub_export_macro: true,
         export_macro_name: "export_provider",
         with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
@@ -109,14 +76,8 @@ pub mod provider {
 pub mod listener {
     wit_bindgen::generate!({
         path: "../../wit",
-        inline: "
-            package sallyport:sdk-listener;
-
-            world listener {
-                export sallyport:plugin/listener@0.1.0;
-            }
-        ",
-        world: "sallyport:sdk-listener/listener",
+        inline: "package sdk:listener; world listener { export sallyport:plugin/listener@0.1.0; }",
+        world: "sdk:listener/listener",
         pub_export_macro: true,
         export_macro_name: "export_listener",
         with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
@@ -128,14 +89,8 @@ pub mod listener {
 pub mod guide {
     wit_bindgen::generate!({
         path: "../../wit",
-        inline: "
-            package sallyport:sdk-guide;
-
-            world guide {
-                export sallyport:plugin/guide@0.1.0;
-            }
-        ",
-        world: "sallyport:sdk-guide/guide",
+        inline: "package sdk:guide; world guide { export sallyport:plugin/guide@0.1.0; }",
+        world: "sdk:guide/guide",
         pub_export_macro: true,
         export_macro_name: "export_guide",
         with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
@@ -147,14 +102,8 @@ pub mod guide {
 pub mod ui {
     wit_bindgen::generate!({
         path: "../../wit",
-        inline: "
-            package sallyport:sdk-ui;
-
-            world ui {
-                export sallyport:plugin/ui@0.1.0;
-            }
-        ",
-        world: "sallyport:sdk-ui/ui",
+        inline: "package sdk:ui; world ui { export sallyport:plugin/ui@0.1.0; }",
+        world: "sdk:ui/ui",
         pub_export_macro: true,
         export_macro_name: "export_ui",
         with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
