@@ -5,7 +5,7 @@
 
 use std::{error::Error, fmt};
 
-use crate::{ToolError, host};
+use crate::ToolError;
 
 /// The recipient of a message.
 ///
@@ -128,5 +128,73 @@ impl From<NotifyError> for ToolError {
 /// The policy does not grant `notify`, the message is empty or too long, the plugin sent too many
 /// messages, or the message can neither be shown nor kept.
 pub fn send(message: &Message) -> Result<(), NotifyError> {
-    host::notify::send(message)
+    host::send(message)
+}
+
+#[cfg(target_family = "wasm")]
+mod host {
+    //! The functions of the host, as imports.
+
+    use super::{Audience, Message, NotifyError};
+    use crate::guest::{bindings::powers::sallyport::plugin::notify as wit, message};
+
+    pub(crate) fn send(message: &Message) -> Result<(), NotifyError> {
+        let audience = match message.audience {
+            Audience::Conversation => wit::Audience::Conversation,
+            Audience::User => wit::Audience::User,
+        };
+        let Message { text, speech, .. } = message.clone();
+        Ok(wit::send(&wit::Message { text, speech, audience, extra: None })?)
+    }
+
+    impl From<wit::Error> for NotifyError {
+        fn from(error: wit::Error) -> Self {
+            match error {
+                wit::Error::NotGranted => Self::NotGranted,
+                wit::Error::Invalid(reason) => Self::Invalid { reason },
+                wit::Error::TooMany(reason) => Self::TooMany { reason },
+                wit::Error::Unavailable(reason) => Self::Unavailable { reason },
+                wit::Error::Other(other) => Self::Unavailable { reason: message(other) },
+            }
+        }
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+pub(crate) mod host {
+    //! The stand-in for the host in tests.
+
+    use std::cell::RefCell;
+
+    use super::{Message, NotifyError};
+    use crate::testing::{Power, is_granted, nothing_in};
+
+    thread_local! {
+        static NOTICED: RefCell<Vec<Message>> = RefCell::default();
+    }
+
+    /// Returns the messages to the user that were sent since the last call.
+    ///
+    /// ```
+    /// use sallyport_sdk::{notify::{self, Message}, testing};
+    ///
+    /// testing::grant([testing::Power::Notify]);
+    /// notify::send(&Message::new("Hello")).unwrap();
+    /// assert_eq!(testing::noticed(), [Message::new("Hello")]);
+    /// assert_eq!(testing::noticed(), []);
+    /// ```
+    pub fn noticed() -> Vec<Message> {
+        NOTICED.take()
+    }
+
+    pub(crate) fn send(message: &Message) -> Result<(), NotifyError> {
+        if !is_granted(Power::Notify) {
+            return Err(NotifyError::NotGranted);
+        }
+        if let Some(reason) = nothing_in(&message.text) {
+            return Err(NotifyError::Invalid { reason });
+        }
+        NOTICED.with_borrow_mut(|noticed| noticed.push(message.clone()));
+        Ok(())
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::{error::Error, fmt};
 
-use crate::{ToolError, host};
+use crate::ToolError;
 
 /// How an address was opened.
 ///
@@ -90,5 +90,71 @@ impl From<OpenUrlError> for ToolError {
 ///
 /// The policy does not grant `open-url`, the user declined, or the URL has another scheme.
 pub fn open(url: &str) -> Result<Opened, OpenUrlError> {
-    host::open_url::open(url)
+    host::open(url)
+}
+
+#[cfg(target_family = "wasm")]
+mod host {
+    //! The functions of the host, as imports.
+
+    use super::{OpenUrlError, Opened};
+    use crate::guest::{bindings::powers::sallyport::plugin::open_url as wit, message};
+
+    pub(crate) fn open(url: &str) -> Result<Opened, OpenUrlError> {
+        Ok(match wit::open(url)? {
+            wit::Opened::Browser => Opened::Browser,
+            // However it was shown, the page is not open in a browser yet.
+            wit::Opened::Shown | wit::Opened::Other(_) => Opened::Shown,
+        })
+    }
+
+    impl From<wit::Error> for OpenUrlError {
+        fn from(error: wit::Error) -> Self {
+            match error {
+                wit::Error::Denied(reason) => Self::Denied { reason },
+                wit::Error::Invalid(reason) => Self::Invalid { reason },
+                wit::Error::Other(other) => Self::Failed { reason: message(other) },
+            }
+        }
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+pub(crate) mod host {
+    //! The stand-in for the host in tests.
+
+    use std::cell::RefCell;
+
+    use super::{OpenUrlError, Opened};
+    use crate::testing::{Power, is_granted};
+
+    thread_local! {
+        static OPENED: RefCell<Vec<String>> = RefCell::default();
+    }
+
+    /// Returns the addresses that were opened since the last call.
+    ///
+    /// ```
+    /// use sallyport_sdk::{open_url, testing};
+    ///
+    /// testing::grant([testing::Power::OpenUrl]);
+    /// open_url::open("https://example.com/").unwrap();
+    /// assert_eq!(testing::opened(), ["https://example.com/"]);
+    /// ```
+    pub fn opened() -> Vec<String> {
+        OPENED.take()
+    }
+
+    pub(crate) fn open(url: &str) -> Result<Opened, OpenUrlError> {
+        if !is_granted(Power::OpenUrl) {
+            let reason = "the policy does not grant it".to_owned();
+            return Err(OpenUrlError::Denied { reason });
+        }
+        if !url.starts_with("http://") && !url.starts_with("https://") {
+            let reason = "only http and https addresses can be opened".to_owned();
+            return Err(OpenUrlError::Invalid { reason });
+        }
+        OPENED.with_borrow_mut(|opened| opened.push(url.to_owned()));
+        Ok(Opened::Browser)
+    }
 }

@@ -25,7 +25,7 @@ use std::{error::Error, fmt, time::Duration};
 
 use serde_json::Value;
 
-use crate::{CallContext, host, http::HttpError, settings::SettingError};
+use crate::{CallContext, http::HttpError, settings::SettingError};
 
 /// A request for an answer.
 ///
@@ -310,7 +310,7 @@ pub enum Delta {
 /// assert_eq!(testing::deltas()[1], Delta::Text("morning.".to_owned()));
 /// ```
 pub fn text(words: &str) {
-    host::provider::text(words);
+    host::text(words);
 }
 
 /// Shows the model's reasoning while the answer is being made.
@@ -322,7 +322,47 @@ pub fn text(words: &str) {
 /// assert_eq!(testing::deltas(), [Delta::Reasoning("They greet me.".to_owned())]);
 /// ```
 pub fn reasoning(words: &str) {
-    host::provider::reasoning(words);
+    host::reasoning(words);
+}
+
+#[cfg(target_family = "wasm")]
+mod host {
+    //! The functions of the host, as imports.
+
+    pub(crate) use crate::guest::bindings::powers::sallyport::plugin::deltas::{reasoning, text};
+}
+
+#[cfg(not(target_family = "wasm"))]
+pub(crate) mod host {
+    //! The stand-in for the host in tests.
+
+    use std::cell::RefCell;
+
+    use super::Delta;
+
+    thread_local! {
+        static DELTAS: RefCell<Vec<Delta>> = RefCell::default();
+    }
+
+    /// Returns the text that a provider has shown since the last call.
+    ///
+    /// ```
+    /// use sallyport_sdk::{provider::{self, Delta}, testing};
+    ///
+    /// provider::text("Hello");
+    /// assert_eq!(testing::deltas(), [Delta::Text("Hello".to_owned())]);
+    /// ```
+    pub fn deltas() -> Vec<Delta> {
+        DELTAS.take()
+    }
+
+    pub(crate) fn text(words: &str) {
+        DELTAS.with_borrow_mut(|deltas| deltas.push(Delta::Text(words.to_owned())));
+    }
+
+    pub(crate) fn reasoning(words: &str) {
+        DELTAS.with_borrow_mut(|deltas| deltas.push(Delta::Reasoning(words.to_owned())));
+    }
 }
 
 #[cfg(test)]

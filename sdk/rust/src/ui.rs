@@ -34,8 +34,6 @@ use std::{error::Error, fmt};
 
 use serde_json::Value;
 
-use crate::host;
-
 /// The format of a message.
 ///
 /// ```
@@ -325,7 +323,7 @@ impl Error for CommandError {}
 /// The policy does not grant it, the input is empty or too long, or the session accepts no more
 /// input.
 pub fn submit_input(text: &str) -> Result<(), CommandError> {
-    host::ui::submit_input(text)
+    host::submit_input(text)
 }
 
 /// Answers a question, once.
@@ -343,7 +341,7 @@ pub fn submit_input(text: &str) -> Result<(), CommandError> {
 ///
 /// The policy does not grant it, or the question does not exist or is answered already.
 pub fn confirm(confirmation_id: &str, approved: bool) -> Result<(), CommandError> {
-    host::ui::confirm(confirmation_id, approved)
+    host::confirm(confirmation_id, approved)
 }
 
 /// Ends the current turn.
@@ -352,7 +350,7 @@ pub fn confirm(confirmation_id: &str, approved: bool) -> Result<(), CommandError
 ///
 /// The policy does not grant it, or the session has ended.
 pub fn cancel() -> Result<(), CommandError> {
-    host::ui::cancel()
+    host::cancel()
 }
 
 /// The meaning of a printed text.
@@ -386,7 +384,7 @@ pub enum Style {
 /// assert_eq!(testing::printed().len(), 1);
 /// ```
 pub fn print(text: &str, style: Style) {
-    host::ui::print(text, style);
+    host::print(text, style);
 }
 
 /// Shows a status below the printed lines, and replaces the last one; `None` removes it.
@@ -398,5 +396,166 @@ pub fn print(text: &str, style: Style) {
 /// assert_eq!(testing::status().as_deref(), Some("thinking"));
 /// ```
 pub fn status(text: Option<&str>) {
-    host::ui::status(text);
+    host::status(text);
+}
+
+#[cfg(target_family = "wasm")]
+mod host {
+    //! The functions of the host, as imports.
+
+    use super::{CommandError, Style};
+    use crate::guest::{
+        bindings::powers::sallyport::plugin::{commands as wit, render},
+        message,
+    };
+
+    pub(crate) fn submit_input(text: &str) -> Result<(), CommandError> {
+        let input = wit::UserInput { text: text.to_owned(), attachments: Vec::new(), extra: None };
+        Ok(wit::submit_input(&input)?)
+    }
+
+    pub(crate) fn confirm(confirmation_id: &str, approved: bool) -> Result<(), CommandError> {
+        let no = || wit::Decision::Deny(String::new());
+        let decision = if approved { wit::Decision::ApproveOnce } else { no() };
+        Ok(wit::provide_confirmation(confirmation_id, &decision)?)
+    }
+
+    pub(crate) fn cancel() -> Result<(), CommandError> {
+        Ok(wit::cancel()?)
+    }
+
+    pub(crate) fn print(text: &str, style: Style) {
+        let style = match style {
+            Style::Plain => render::Style::Plain,
+            Style::Strong => render::Style::Strong,
+            Style::Faint => render::Style::Faint,
+            Style::Warning => render::Style::Warning,
+            Style::Failure => render::Style::Failure,
+        };
+        render::print(text, &style);
+    }
+
+    pub(crate) use render::status;
+
+    impl From<wit::Error> for CommandError {
+        fn from(error: wit::Error) -> Self {
+            match error {
+                wit::Error::NotGranted => Self::NotGranted,
+                wit::Error::NoSuchQuestion => Self::NoSuchQuestion,
+                wit::Error::Invalid(reason) => Self::Invalid { reason },
+                wit::Error::Full(reason) => Self::Full { reason },
+                wit::Error::Other(other) => Self::Failed { reason: message(other) },
+            }
+        }
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+pub(crate) mod host {
+    //! The stand-in for the host in tests.
+
+    use std::{
+        cell::{Cell, RefCell},
+        collections::BTreeSet,
+    };
+
+    use super::{Command, CommandError, Style};
+    use crate::testing::{Power, is_granted, nothing_in};
+
+    thread_local! {
+        static QUESTIONS: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+        static COMMANDS: RefCell<Vec<Command>> = RefCell::default();
+        static PRINTED: RefCell<Vec<(String, Style)>> = RefCell::default();
+        static STATUS: Cell<Option<String>> = const { Cell::new(None) };
+    }
+
+    /// Adds an open question, which a UI can answer once.
+    ///
+    /// ```
+    /// use sallyport_sdk::{testing, ui};
+    ///
+    /// testing::grant([testing::Power::Ui]);
+    /// testing::question(7);
+    /// assert!(ui::confirm("7", false).is_ok());
+    /// ```
+    pub fn question(confirmation_id: impl ToString) {
+        QUESTIONS.with_borrow_mut(|questions| questions.insert(confirmation_id.to_string()));
+    }
+
+    /// Returns the commands that a UI sent since the last call.
+    ///
+    /// ```
+    /// use sallyport_sdk::{testing, ui};
+    ///
+    /// testing::grant([testing::Power::Ui]);
+    /// ui::cancel().unwrap();
+    /// assert_eq!(testing::commands(), [ui::Command::Cancel]);
+    /// ```
+    pub fn commands() -> Vec<Command> {
+        COMMANDS.take()
+    }
+
+    /// Returns the texts that a UI printed since the last call, each with its style.
+    ///
+    /// ```
+    /// use sallyport_sdk::{testing, ui::{self, Style}};
+    ///
+    /// ui::print("Hello", Style::Strong);
+    /// assert_eq!(testing::printed(), [("Hello".to_owned(), Style::Strong)]);
+    /// ```
+    pub fn printed() -> Vec<(String, Style)> {
+        PRINTED.take()
+    }
+
+    /// Returns the status that a UI shows now.
+    ///
+    /// ```
+    /// use sallyport_sdk::{testing, ui};
+    ///
+    /// ui::status(Some("thinking"));
+    /// ui::status(None);
+    /// assert_eq!(testing::status(), None);
+    /// ```
+    pub fn shown_status() -> Option<String> {
+        let status = STATUS.take();
+        STATUS.set(status.clone());
+        status
+    }
+
+    fn take(command: Command) -> Result<(), CommandError> {
+        if !is_granted(Power::Ui) {
+            return Err(CommandError::NotGranted);
+        }
+        COMMANDS.with_borrow_mut(|commands| commands.push(command));
+        Ok(())
+    }
+
+    pub(crate) fn submit_input(text: &str) -> Result<(), CommandError> {
+        match nothing_in(text) {
+            Some(reason) => Err(CommandError::Invalid { reason }),
+            None => take(Command::SubmitInput(text.to_owned())),
+        }
+    }
+
+    pub(crate) fn confirm(confirmation_id: &str, approved: bool) -> Result<(), CommandError> {
+        if !is_granted(Power::Ui) {
+            return Err(CommandError::NotGranted);
+        }
+        if !QUESTIONS.with_borrow_mut(|questions| questions.remove(confirmation_id)) {
+            return Err(CommandError::NoSuchQuestion);
+        }
+        take(Command::Confirm { confirmation_id: confirmation_id.to_owned(), approved })
+    }
+
+    pub(crate) fn cancel() -> Result<(), CommandError> {
+        take(Command::Cancel)
+    }
+
+    pub(crate) fn print(text: &str, style: Style) {
+        PRINTED.with_borrow_mut(|printed| printed.push((text.to_owned(), style)));
+    }
+
+    pub(crate) fn status(text: Option<&str>) {
+        STATUS.set(text.map(str::to_owned));
+    }
 }

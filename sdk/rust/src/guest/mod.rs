@@ -4,7 +4,6 @@
 //! target.
 
 pub(crate) mod bindings;
-pub(crate) mod imports;
 mod provider;
 mod roles;
 pub(crate) mod schedule;
@@ -86,7 +85,7 @@ fn value(json: String) -> Value {
 }
 
 /// Returns the message of an `other` case: its `message` field, or the whole value.
-fn message(json: String) -> String {
+pub(crate) fn message(json: String) -> String {
     match value(json) {
         Value::Object(mut fields) => match fields.remove("message") {
             Some(Value::String(message)) => message,

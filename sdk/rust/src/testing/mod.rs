@@ -20,7 +20,6 @@
 //! assert_eq!(people_in_space(), Ok(12));
 //! ```
 
-pub(crate) mod people;
 pub(crate) mod schedule;
 pub(crate) mod state;
 
@@ -36,13 +35,18 @@ use crate::{
     CallContext, Output, Tool, ToolError,
     http::{HttpError, Request, Response},
     log::Level,
-    packages::{File, PackageError},
     schedule::Firing,
     secrets::SecretError,
 };
 
-pub use people::{
-    commands, deltas, noticed, opened, printed, progressed, question, status, submitted,
+pub use crate::{
+    inbox::host::submitted,
+    notify::host::noticed,
+    open_url::host::opened,
+    packages::host::package,
+    progress::host::progressed,
+    provider::host::deltas,
+    ui::host::{commands, printed, question, shown_status as status},
 };
 
 type Responder = Box<dyn FnMut(&Request) -> Result<Response, HttpError>>;
@@ -87,7 +91,6 @@ thread_local! {
     static RESPONDER: RefCell<Option<Responder>> = const { RefCell::new(None) };
     static LOGGED: RefCell<Vec<(Level, String)>> = RefCell::default();
     static POWERS: RefCell<BTreeSet<Power>> = RefCell::default();
-    static PACKAGES: RefCell<BTreeMap<(String, String), Vec<File>>> = RefCell::default();
 }
 
 /// Grants these powers, and revokes all others.
@@ -123,24 +126,6 @@ pub fn grant(powers: impl IntoIterator<Item = Power>) {
 /// ```
 pub fn pass(time: Duration) -> Vec<Firing> {
     schedule::pass(time)
-}
-
-/// Adds a package to the index.
-///
-/// ```
-/// use sallyport_sdk::{packages, testing};
-///
-/// testing::grant([testing::Power::Packages]);
-/// testing::package("six", "1.17.0", []);
-/// assert_eq!(packages::fetch("six", "1.17.0"), Ok(vec![]));
-/// ```
-pub fn package(
-    name: impl Into<String>,
-    version: impl Into<String>,
-    files: impl IntoIterator<Item = File>,
-) {
-    let files = files.into_iter().collect();
-    PACKAGES.with_borrow_mut(|packages| packages.insert((name.into(), version.into()), files));
 }
 
 /// Sets the plugin's settings, and replaces earlier ones.
@@ -256,35 +241,9 @@ pub(crate) fn is_granted(power: Power) -> bool {
     POWERS.with_borrow(|powers| powers.contains(&power))
 }
 
-pub(crate) mod stored_packages {
-    //! The index of packages.
-
-    use super::{File, PACKAGES, PackageError, Power, is_granted};
-
-    pub(crate) fn releases(name: &str) -> Result<Vec<String>, PackageError> {
-        if !is_granted(Power::Packages) {
-            let reason = format!("the policy does not grant {name}");
-            return Err(PackageError::Denied { reason });
-        }
-        // Versions are compared as text, which is sufficient for tests.
-        let versions: Vec<String> = PACKAGES.with_borrow(|packages| {
-            let named = packages.keys().rev().filter(|(package, _)| package == name);
-            named.map(|(_, version)| version.clone()).collect()
-        });
-        if versions.is_empty() {
-            return Err(PackageError::NotFound { reason: format!("there is no {name}") });
-        }
-        Ok(versions)
-    }
-
-    pub(crate) fn fetch(name: &str, version: &str) -> Result<Vec<File>, PackageError> {
-        if !is_granted(Power::Packages) {
-            return Err(PackageError::Denied { reason: format!("{name} is not granted") });
-        }
-        let key = (name.to_owned(), version.to_owned());
-        let files = PACKAGES.with_borrow(|packages| packages.get(&key).cloned());
-        files.ok_or_else(|| PackageError::NotFound { reason: format!("no {name} {version}") })
-    }
+/// Why a text is refused that has no words.
+pub(crate) fn nothing_in(text: &str) -> Option<String> {
+    text.trim().is_empty().then(|| "it is empty".to_owned())
 }
 
 pub(crate) mod http_body {
