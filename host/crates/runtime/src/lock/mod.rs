@@ -5,6 +5,7 @@
 //! accepted the difference. The file contains enough to show the difference, and grants nothing.
 
 mod pin;
+mod requests;
 
 use std::{
     collections::BTreeMap,
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::atomic_file;
 
 pub use pin::PluginPin;
+pub use requests::manifest_requests;
 
 /// Version of the file format.
 const VERSION: u32 = 1;

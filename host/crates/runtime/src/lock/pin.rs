@@ -6,7 +6,7 @@ use sallyport_contract::ToolDescriptor;
 use sallyport_policy::Manifest;
 use serde::{Deserialize, Serialize};
 
-use crate::registry::manifest_requests;
+use super::manifest_requests;
 
 /// Characters of a digest that are shown.
 const DIGEST_CHARS_SHOWN: usize = 12;
