@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use sallyport_contract::PluginName;
 use sallyport_model::ProviderProtocol;
 use sallyport_policy::source::nearest_match;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de::Error};
 
 use super::{Env, env};
 
@@ -91,6 +93,23 @@ impl ProviderChoice {
             Self::Plugin(plugin) => format!("{PLUGIN_PREFIX}{plugin}").into(),
         }
     }
+}
+
+impl<'de> Deserialize<'de> for ProviderChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::from_name(&name).map_err(|unknown| {
+            D::Error::custom(format!("{{key}} cannot be {name:?}\n{}", unknown.hint))
+        })
+    }
+}
+
+/// The schema of the name of a provider.
+pub(super) fn provider_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [
+        { "enum": ALL.map(|provider| provider.name) },
+        { "type": "string", "pattern": format!("^{PLUGIN_PREFIX}[a-z][a-z0-9_-]*$") },
+    ] })
 }
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
