@@ -1,18 +1,25 @@
-//! The tables of `sallyport.toml` that shape a conversation: `[chat]`, `[budget]`, `[sessions]`.
-//!
-//! Each is read with every key optional, so that one file can be merged over another. Defaults are
-//! filled in afterwards.
+//! The tables of `sallyport.toml` with fixed keys: `[chat]`, `[budget]`, `[sessions]` and the ones
+//! for parts of the program. The comment of each key is its description in the schema.
 
 use std::time::Duration;
 
 use sallyport_contract::PluginName;
-use sallyport_model::TokenCost;
-use sallyport_policy::{
-    SourceError, TimeSpan,
-    document::{TomlItem, TomlSection},
+use sallyport_policy::TimeSpan;
+use sallyport_sandbox::compile::CompileLimits;
+use sallyport_session::{
+    MemoryMode, SessionLimits, TOOL_TOKENS_MAX, TurnLimits, results::RESULT_BYTES_DEFAULT,
 };
-use sallyport_session::{MemoryMode, SessionLimits, TOOL_TOKENS_MAX, TurnLimits};
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    Env, env,
+    values::{
+        CostLimit, CountLimit, NonblankText, ResultBytes, RetentionTime, TimeLimit, TimeSetting,
+        TokenCount,
+    },
+};
 
 /// Most tokens of a conversation that are sent, where neither `memory_tokens` nor the model's
 /// `context_tokens` is set. It fits the smallest models in use, with room for an answer.
@@ -22,18 +29,14 @@ const MEMORY_TOKENS: u64 = 24_000;
 const RECALLED_TOKENS: u64 = 2000;
 
 /// Default age at which sessions are deleted.
-const RETENTION_DEFAULT: Duration = Duration::from_secs(90 * DAY_S);
+const RETENTION_DAYS_DEFAULT: u64 = 90;
 
 /// Default number of sessions to keep; far more than a user browses.
-const SESSIONS_KEPT_DEFAULT: usize = 1000;
+const SESSIONS_KEPT_DEFAULT: u32 = 1000;
 
-const DAY_S: u64 = 24 * 60 * 60;
-
-/// Largest value of a limit on a count. A larger one would not limit anything in practice.
-const COUNT_MAX: u32 = 1_000_000;
-
-/// The kinds of memory, as `[chat]` names them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How much of a long conversation is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum ChatMemoryKind {
     /// Everything is sent.
     None,
@@ -45,21 +48,13 @@ pub enum ChatMemoryKind {
     VectorDb,
 }
 
-/// The names of [`ChatMemoryKind`] in the file.
-pub(super) const MEMORY_KINDS: [(&str, ChatMemoryKind); 4] = {
-    use ChatMemoryKind::{None, SlidingWindow, Summary, VectorDb};
-    [
-        (None.as_str(), None),
-        (SlidingWindow.as_str(), SlidingWindow),
-        (Summary.as_str(), Summary),
-        (VectorDb.as_str(), VectorDb),
-    ]
-};
-
 impl ChatMemoryKind {
+    /// All kinds.
+    const ALL: [Self; 4] = [Self::None, Self::SlidingWindow, Self::Summary, Self::VectorDb];
+
     /// The kind with this name.
     pub fn from_name(word: &str) -> Option<Self> {
-        MEMORY_KINDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 
     /// Its name in the file.
@@ -74,12 +69,13 @@ impl ChatMemoryKind {
 
     /// The names of all kinds.
     pub fn all_names() -> [&'static str; 4] {
-        MEMORY_KINDS.map(|(word, _)| word)
+        Self::ALL.map(Self::as_str)
     }
 }
 
 /// The key bindings of the chat's line editor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum EditMode {
     /// The bindings of emacs and of most shells.
     #[default]
@@ -88,372 +84,265 @@ pub enum EditMode {
     Vi,
 }
 
-/// The names of [`EditMode`] in the file.
-pub(super) const EDIT_MODES: [(&str, EditMode); 2] =
-    [("emacs", EditMode::Emacs), ("vi", EditMode::Vi)];
-
-/// `[chat]`, as written in a file.
-#[derive(Debug, Default, Clone)]
-pub struct ChatKeys {
-    system: Option<String>,
-    memory: Option<ChatMemoryKind>,
-    memory_tokens: Option<u64>,
-    recalled_tokens: Option<u64>,
-    memories: Option<Vec<String>>,
-    guide: Option<PluginName>,
-    tool_tokens_max: Option<u64>,
-    edit_mode: Option<EditMode>,
-    show_reasoning: Option<bool>,
-}
-
 /// The settings of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct ChatSettings {
     /// The system prompt.
-    pub system: Option<String>,
-    /// How much of a conversation is sent.
-    pub memory: MemoryMode,
-    /// Most tokens of a conversation that are sent, where not all of it is.
-    pub memory_tokens: u64,
-    /// Most tokens of text that is recalled for one input.
-    pub recalled_tokens: u64,
+    pub system: Option<NonblankText>,
+    /// How much of a long conversation is sent; without it, sliding-window if `context_tokens` or
+    /// `memory_tokens` is set, and none otherwise.
+    pub memory: Option<ChatMemoryKind>,
+    /// Most tokens of a conversation that are sent; without it, three quarters of the model's
+    /// `context_tokens`.
+    pub memory_tokens: Option<TokenCount>,
+    /// Most tokens of text that is recalled for one input, with the memory vector-db.
+    pub recalled_tokens: TokenCount,
+    /// Facts that the model knows from the start.
+    pub memories: Vec<NonblankText>,
     /// The plugin that describes the assistant.
+    #[schemars(with = "Option<String>", regex(pattern = "^[a-z][a-z0-9_-]*$"))]
     pub guide: Option<PluginName>,
-    /// Facts that the model should know from the start.
-    pub memories: Vec<String>,
     /// Most tokens of tool definitions; above this, the model gets a search instead.
-    pub tool_tokens_max: u64,
+    pub tool_tokens_max: TokenCount,
+    /// Most bytes of a tool's result that the model reads whole; a longer one is kept, and the model
+    /// reads it in parts.
+    pub result_bytes_max: ResultBytes,
     /// The key bindings of the line editor.
     pub edit_mode: EditMode,
     /// Whether the model's reasoning is shown.
     pub show_reasoning: bool,
 }
 
-/// `[budget]`, as written in a file.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct BudgetKeys {
-    turns: Option<u32>,
-    calls: Option<u32>,
-    repeats: Option<u32>,
-    tokens: Option<u64>,
-    cost: Option<TokenCost>,
-    time: Option<Duration>,
-    session_tokens: Option<u64>,
-    session_cost: Option<TokenCost>,
+impl Default for ChatSettings {
+    fn default() -> Self {
+        Self {
+            system: None,
+            memory: None,
+            memory_tokens: None,
+            recalled_tokens: TokenCount(RECALLED_TOKENS),
+            memories: Vec::new(),
+            guide: None,
+            tool_tokens_max: TokenCount(TOOL_TOKENS_MAX),
+            result_bytes_max: ResultBytes(RESULT_BYTES_DEFAULT),
+            edit_mode: EditMode::default(),
+            show_reasoning: false,
+        }
+    }
 }
 
 /// How much a conversation may use.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct BudgetSettings {
-    /// For one input.
-    pub turn: TurnLimits,
-    /// For a whole session.
-    pub session: SessionLimits,
+    /// Most answers of the model to one input.
+    pub turns: CountLimit,
+    /// Most calls for one input.
+    pub calls: CountLimit,
+    /// Most calls of one tool with the same arguments for one input.
+    pub repeats: CountLimit,
+    /// Most tokens for one input.
+    pub tokens: Option<TokenCount>,
+    /// Most US dollars for one input.
+    pub cost: Option<CostLimit>,
+    /// Longest time for one input.
+    pub time: Option<TimeLimit>,
+    /// Most tokens for a session.
+    pub session_tokens: Option<TokenCount>,
+    /// Most US dollars for a session.
+    pub session_cost: Option<CostLimit>,
 }
 
-/// `[sessions]`, as written in a file.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct SessionKeys {
-    keep: Option<RetentionTime>,
-    keep_max: Option<u32>,
+impl Default for BudgetSettings {
+    fn default() -> Self {
+        let TurnLimits { turns_max, calls_max, repeats_max, .. } = TurnLimits::default();
+        Self {
+            turns: CountLimit(turns_max),
+            calls: CountLimit(calls_max),
+            repeats: CountLimit(repeats_max),
+            tokens: None,
+            cost: None,
+            time: None,
+            session_tokens: None,
+            session_cost: None,
+        }
+    }
 }
-
-#[derive(Debug, Clone, Copy)]
-struct RetentionTime(Option<Duration>);
 
 /// How many sessions are kept, and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct SessionRetention {
-    /// How long a session is kept after its last use; forever when absent.
-    pub keep: Option<Duration>,
+    /// How long a session is kept after its last use.
+    pub keep: RetentionTime,
     /// Most sessions that are kept.
-    pub keep_max: usize,
+    pub keep_max: CountLimit,
 }
 
-impl ChatKeys {
-    pub(super) fn read_section(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
-        Ok(Self {
-            system: table.read_optional("system", TomlItem::read_nonblank_string)?,
-            memory: table.read_optional("memory", |item| item.read_choice(&MEMORY_KINDS))?,
-            memory_tokens: table.read_optional("memory_tokens", read_token_count)?,
-            recalled_tokens: table.read_optional("recalled_tokens", read_token_count)?,
-            memories: table
-                .read_optional("memories", |item| item.read_list(TomlItem::read_nonblank_string))?,
-            guide: table.read_optional("guide", TomlItem::read_parsed)?,
-            tool_tokens_max: table.read_optional("tool_tokens_max", read_token_count)?,
-            edit_mode: table.read_optional("edit_mode", |item| item.read_choice(&EDIT_MODES))?,
-            show_reasoning: table.read_optional("show_reasoning", TomlItem::read_bool)?,
-        })
-    }
-
-    pub(super) fn merge_over(self, base: Self) -> Self {
+impl Default for SessionRetention {
+    fn default() -> Self {
         Self {
-            system: self.system.or(base.system),
-            memory: self.memory.or(base.memory),
-            memory_tokens: self.memory_tokens.or(base.memory_tokens),
-            recalled_tokens: self.recalled_tokens.or(base.recalled_tokens),
-            memories: self.memories.or(base.memories),
-            guide: self.guide.or(base.guide),
-            tool_tokens_max: self.tool_tokens_max.or(base.tool_tokens_max),
-            edit_mode: self.edit_mode.or(base.edit_mode),
-            show_reasoning: self.show_reasoning.or(base.show_reasoning),
-        }
-    }
-
-    /// Fills in defaults for a model with a context of this size. A conversation gets at most three
-    /// quarters of a known size by default; the rest is left for tool definitions and the answer.
-    pub(super) fn with_defaults(self, context_tokens: Option<u64>) -> ChatSettings {
-        let room = context_tokens.map(|tokens| tokens / 4 * 3);
-        let is_known = self.memory_tokens.is_some() || context_tokens.is_some();
-        let defaults = if is_known { ChatMemoryKind::SlidingWindow } else { ChatMemoryKind::None };
-        let chat = ChatSettings {
-            system: self.system,
-            memory: MemoryMode::None,
-            memory_tokens: self.memory_tokens.or(room).unwrap_or(MEMORY_TOKENS).max(1),
-            recalled_tokens: self.recalled_tokens.unwrap_or(RECALLED_TOKENS),
-            guide: self.guide,
-            memories: self.memories.unwrap_or_default(),
-            tool_tokens_max: self.tool_tokens_max.unwrap_or(TOOL_TOKENS_MAX),
-            edit_mode: self.edit_mode.unwrap_or_default(),
-            show_reasoning: self.show_reasoning.unwrap_or(false),
-        };
-        ChatSettings { memory: chat.memory_for_kind(self.memory.unwrap_or(defaults)), ..chat }
-    }
-}
-
-impl BudgetKeys {
-    pub(super) fn read_section(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
-        let count = |item: TomlItem<'_>| item.read_count(1..=COUNT_MAX);
-        Ok(Self {
-            turns: table.read_optional("turns", count)?,
-            calls: table.read_optional("calls", count)?,
-            repeats: table.read_optional("repeats", count)?,
-            tokens: table.read_optional("tokens", read_token_count)?,
-            cost: table.read_optional("cost", read_cost)?,
-            time: table.read_optional("time", read_duration)?,
-            session_tokens: table.read_optional("session_tokens", read_token_count)?,
-            session_cost: table.read_optional("session_cost", read_cost)?,
-        })
-    }
-
-    pub(super) fn merge_over(self, base: Self) -> Self {
-        Self {
-            turns: self.turns.or(base.turns),
-            calls: self.calls.or(base.calls),
-            repeats: self.repeats.or(base.repeats),
-            tokens: self.tokens.or(base.tokens),
-            cost: self.cost.or(base.cost),
-            time: self.time.or(base.time),
-            session_tokens: self.session_tokens.or(base.session_tokens),
-            session_cost: self.session_cost.or(base.session_cost),
-        }
-    }
-
-    pub(super) fn with_defaults(self) -> BudgetSettings {
-        let defaults = TurnLimits::default();
-        BudgetSettings {
-            turn: TurnLimits {
-                turns_max: self.turns.unwrap_or(defaults.turns_max),
-                calls_max: self.calls.unwrap_or(defaults.calls_max),
-                repeats_max: self.repeats.unwrap_or(defaults.repeats_max),
-                tokens_max: self.tokens,
-                cost_max: self.cost,
-                time_max: self.time,
-            },
-            session: SessionLimits { tokens_max: self.session_tokens, cost_max: self.session_cost },
-        }
-    }
-
-    /// Lowers a budget to these numbers, where they are lower.
-    pub(super) fn lower_budget(self, budget: BudgetSettings) -> BudgetSettings {
-        let BudgetSettings { turn, session } = budget;
-        BudgetSettings {
-            turn: TurnLimits {
-                turns_max: self.turns.map_or(turn.turns_max, |n| n.min(turn.turns_max)),
-                calls_max: self.calls.map_or(turn.calls_max, |n| n.min(turn.calls_max)),
-                repeats_max: self.repeats.map_or(turn.repeats_max, |n| n.min(turn.repeats_max)),
-                tokens_max: lower_limit(self.tokens, turn.tokens_max),
-                cost_max: lower_limit(self.cost, turn.cost_max),
-                time_max: lower_limit(self.time, turn.time_max),
-            },
-            session: SessionLimits {
-                tokens_max: lower_limit(self.session_tokens, session.tokens_max),
-                cost_max: lower_limit(self.session_cost, session.cost_max),
-            },
+            keep: RetentionTime::from_days(RETENTION_DAYS_DEFAULT),
+            keep_max: CountLimit(SESSIONS_KEPT_DEFAULT),
         }
     }
 }
 
-/// The lower of two limits, either of which may be absent.
-fn lower_limit<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
-    a.into_iter().chain(b).min()
+/// Which of the built-in tools are enabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct InternalToolSettings {
+    /// Whether the tools for reminders are enabled.
+    pub reminder: bool,
 }
 
-impl BudgetSettings {
-    /// Its numbers, under the keys of the file; null for a limit that is not set.
-    pub fn display_values(&self) -> Map<String, Value> {
-        let Self { turn, session } = self;
-        let dollars = |cost: Option<TokenCost>| cost.map(|cost| cost.micro_usd as f64 / 1e6);
-        json_map([
-            ("turns", json!(turn.turns_max)),
-            ("calls", json!(turn.calls_max)),
-            ("repeats", json!(turn.repeats_max)),
-            ("tokens", json!(turn.tokens_max)),
-            ("cost", json!(dollars(turn.cost_max))),
-            ("time", json!(turn.time_max.map(format_duration))),
-            ("session_tokens", json!(session.tokens_max)),
-            ("session_cost", json!(dollars(session.cost_max))),
-        ])
+impl InternalToolSettings {
+    /// All of them.
+    pub const ALL: Self = Self { reminder: true };
+}
+
+impl Default for InternalToolSettings {
+    fn default() -> Self {
+        Self::ALL
     }
+}
+
+/// How web pages are opened.
+#[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BrowserSettings {
+    /// A program that receives the address, or none; without it, the desktop's browser.
+    pub command: Option<NonblankText>,
+}
+
+/// Where plugins get packages.
+#[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PackageSettings {
+    /// The address of the package index.
+    #[schemars(extend("x-variables" = true))]
+    pub index: Option<String>,
+}
+
+/// How long a start waits for uncompiled plugins, and how much one compilation may use.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CompileSettings {
+    /// Longest wait of a start; without it, 2s, and less where plugins are only listed.
+    pub wait: Option<TimeSetting>,
+    /// Most processor time of one compilation, over all its threads, in whole seconds; without it,
+    /// 20s.
+    pub cpu_time: Option<TimeSetting>,
 }
 
 impl ChatSettings {
-    /// A kind of memory, with the token limits of this chat.
-    pub fn memory_for_kind(&self, kind: ChatMemoryKind) -> MemoryMode {
-        let (tokens_max, recalled_tokens_max) = (self.memory_tokens, self.recalled_tokens);
-        match kind {
+    /// Fills in defaults for a model with a context of this size. A conversation gets at most three
+    /// quarters of a known size by default; the rest is left for tool definitions and the answer.
+    pub(super) fn fill_memory_defaults(&mut self, context_tokens: Option<u64>) {
+        let room = context_tokens.map(|tokens| TokenCount((tokens / 4 * 3).max(1)));
+        self.memory_tokens = self.memory_tokens.or(room);
+        let is_known = self.memory_tokens.is_some();
+        let default = if is_known { ChatMemoryKind::SlidingWindow } else { ChatMemoryKind::None };
+        self.memory = self.memory.or(Some(default));
+    }
+
+    /// How much of a conversation is sent: this kind of memory or the configured one, with the
+    /// token limits of this chat.
+    pub fn memory_mode(&self, kind: Option<ChatMemoryKind>) -> MemoryMode {
+        let tokens_max = self.memory_tokens.map_or(MEMORY_TOKENS, |tokens| tokens.0);
+        match kind.or(self.memory).unwrap_or(ChatMemoryKind::None) {
             ChatMemoryKind::None => MemoryMode::None,
             ChatMemoryKind::SlidingWindow => MemoryMode::SlidingWindow { tokens_max },
             ChatMemoryKind::Summary => MemoryMode::Summary { tokens_max },
-            ChatMemoryKind::VectorDb => MemoryMode::ByMeaning { tokens_max, recalled_tokens_max },
+            ChatMemoryKind::VectorDb => {
+                MemoryMode::ByMeaning { tokens_max, recalled_tokens_max: self.recalled_tokens.0 }
+            }
         }
     }
 
-    /// Its values, under the keys of the file.
-    pub fn display_values(&self) -> Map<String, Value> {
-        let (kind, memory_tokens, recalled_tokens) = match self.memory {
-            MemoryMode::None => (ChatMemoryKind::None, None, None),
-            MemoryMode::SlidingWindow { tokens_max } => {
-                (ChatMemoryKind::SlidingWindow, Some(tokens_max), None)
+    /// Its values, under the keys of the file; null for a limit that the memory does not have.
+    pub(super) fn display_values(&self) -> Value {
+        let (tokens, recalled_tokens) = match self.memory_mode(None) {
+            MemoryMode::None => (None, None),
+            MemoryMode::SlidingWindow { tokens_max } | MemoryMode::Summary { tokens_max } => {
+                (Some(tokens_max), None)
             }
-            MemoryMode::Summary { tokens_max } => (ChatMemoryKind::Summary, Some(tokens_max), None),
             MemoryMode::ByMeaning { tokens_max, recalled_tokens_max } => {
-                (ChatMemoryKind::VectorDb, Some(tokens_max), Some(recalled_tokens_max))
+                (Some(tokens_max), Some(recalled_tokens_max))
             }
         };
-        json_map([
-            ("system", json!(self.system)),
-            ("guide", json!(self.guide)),
-            ("memory", json!(kind.as_str())),
-            ("memory_tokens", json!(memory_tokens)),
-            ("recalled_tokens", json!(recalled_tokens)),
-            ("memories", json!(self.memories)),
-            ("tool_tokens_max", json!(self.tool_tokens_max)),
-            ("edit_mode", json!(word_for_value(&EDIT_MODES, self.edit_mode))),
-            ("show_reasoning", json!(self.show_reasoning)),
-        ])
+        let mut values = json!(self);
+        values["memory_tokens"] = json!(tokens);
+        values["recalled_tokens"] = json!(recalled_tokens);
+        values
     }
 }
 
-impl SessionRetention {
-    /// Its values, under the keys of the file.
-    pub fn display_values(&self) -> Map<String, Value> {
-        let days = |keep: Duration| match keep.as_secs() % DAY_S {
-            0 => format!("{}d", keep.as_secs() / DAY_S),
-            _ => format_duration(keep),
-        };
-        let keep = self.keep.map_or("forever".to_owned(), days);
-        json_map([("keep", json!(keep)), ("keep_max", json!(self.keep_max))])
-    }
-}
-
-fn json_map<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
-    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-/// The name of a value in the file.
-fn word_for_value<T: PartialEq>(words: &[(&'static str, T)], value: T) -> Option<&'static str> {
-    words.iter().find(|(_, known)| *known == value).map(|(word, _)| *word)
-}
-
-/// A duration, as the file writes it.
-pub fn format_duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    if time.subsec_millis() > 0 {
-        return format!("{}ms", time.as_millis());
-    }
-    match seconds {
-        hours if hours > 0 && hours % 3600 == 0 => format!("{}h", hours / 3600),
-        minutes if minutes > 0 && minutes % 60 == 0 => format!("{}m", minutes / 60),
-        seconds => format!("{seconds}s"),
-    }
-}
-
-impl SessionKeys {
-    pub(super) fn read_section(table: &mut TomlSection<'_>) -> Result<Self, SourceError> {
-        Ok(Self {
-            keep: table.read_optional("keep", read_retention_time)?,
-            keep_max: table.read_optional("keep_max", |item| item.read_count(1..=COUNT_MAX))?,
-        })
+impl BudgetSettings {
+    /// The limits for one input.
+    pub fn turn_limits(&self) -> TurnLimits {
+        TurnLimits {
+            turns_max: self.turns.0,
+            calls_max: self.calls.0,
+            repeats_max: self.repeats.0,
+            tokens_max: self.tokens.map(|tokens| tokens.0),
+            cost_max: self.cost.map(|cost| cost.0),
+            time_max: self.time.map(|time| time.0),
+        }
     }
 
-    pub(super) fn merge_over(self, base: Self) -> Self {
-        Self { keep: self.keep.or(base.keep), keep_max: self.keep_max.or(base.keep_max) }
+    /// The limits for a session.
+    pub fn session_limits(&self) -> SessionLimits {
+        SessionLimits {
+            tokens_max: self.session_tokens.map(|tokens| tokens.0),
+            cost_max: self.session_cost.map(|cost| cost.0),
+        }
     }
 
-    pub(super) fn with_defaults(self) -> SessionRetention {
-        SessionRetention {
-            keep: self.keep.map_or(Some(RETENTION_DEFAULT), |RetentionTime(keep)| keep),
-            keep_max: self.keep_max.map_or(SESSIONS_KEPT_DEFAULT, |most| most as usize),
+    /// The lower limit of each pair.
+    pub(super) fn lower_of(self, other: Self) -> Self {
+        fn lower<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+            a.into_iter().chain(b).min()
+        }
+        Self {
+            turns: self.turns.min(other.turns),
+            calls: self.calls.min(other.calls),
+            repeats: self.repeats.min(other.repeats),
+            tokens: lower(self.tokens, other.tokens),
+            cost: lower(self.cost, other.cost),
+            time: lower(self.time, other.time),
+            session_tokens: lower(self.session_tokens, other.session_tokens),
+            session_cost: lower(self.session_cost, other.session_cost),
         }
     }
 }
 
-/// Reads a number of tokens, at least 1.
-pub(super) fn read_token_count(item: TomlItem<'_>) -> Result<u64, SourceError> {
-    let (place, label) = (item.place(), item.label().to_owned());
-    let number = u64::try_from(item.read_integer()?).ok().filter(|number| *number > 0);
-    number.ok_or_else(|| place.into_error(format!("{label} must be a number of tokens from 1 up")))
-}
-
-/// Reads a finite number from 0 up, which may have a fraction.
-pub(super) fn read_amount(item: TomlItem<'_>) -> Result<f64, SourceError> {
-    let (place, label) = (item.place(), item.label().to_owned());
-    let number = item.read_json()?.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| place.into_error(format!("{label} must be a number from 0 up")))
-}
-
-fn read_cost(item: TomlItem<'_>) -> Result<TokenCost, SourceError> {
-    let (place, label) = (item.place(), item.label().to_owned());
-    // Less than a millionth of a dollar cannot be counted, and a limit of 0 would stop everything.
-    let micro_usd = (read_amount(item)? * 1e6).floor() as u64;
-    match micro_usd {
-        0 => Err(place
-            .into_error(format!("{label} is no amount that can be spent"))
-            .with_hint("write US dollars, such as 0.50")),
-        micro_usd => Ok(TokenCost { micro_usd }),
+impl BrowserSettings {
+    /// Applies the environment's override.
+    pub(super) fn with_env_override(self, env: &Env) -> Self {
+        let command = env.get(env::BROWSER).map(|command| NonblankText(command.to_owned()));
+        Self { command: command.or(self.command) }
     }
 }
 
-/// Reads a duration above zero.
-pub(super) fn read_duration(item: TomlItem<'_>) -> Result<Duration, SourceError> {
-    let (place, label) = (item.place(), item.label().to_owned());
-    let TimeSpan(time) = item.read_time_span()?;
-    match time.is_zero() {
-        true => Err(place.into_error(format!("{label} must be longer than 0"))),
-        false => Ok(time),
+impl CompileSettings {
+    /// Applies the environment's override. A value that is not a time is ignored.
+    pub(super) fn with_env_override(self, env: &Env) -> Self {
+        let named = env.get(env::COMPILE_WAIT).and_then(|text| text.parse::<TimeSpan>().ok());
+        Self { wait: named.map(|span| TimeSetting(span.0)).or(self.wait), ..self }
     }
-}
 
-/// Reads a duration that may be in days, or `forever`.
-fn read_retention_time(item: TomlItem<'_>) -> Result<RetentionTime, SourceError> {
-    let place = item.place();
-    let text = item.read_string()?;
-    if text == "forever" {
-        return Ok(RetentionTime(None));
-    }
-    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
-    let time = match days {
-        Some(days) => Ok(TimeSpan(Duration::from_secs(u64::from(days) * DAY_S))),
-        None => text.parse::<TimeSpan>(),
-    };
-    let hint = "write days or hours, such as 90d or 12h, or forever";
-    match time {
-        // With a zero age, every session would be too old immediately.
-        Ok(TimeSpan(time)) if time.is_zero() => {
-            Err(place.into_error("\"keep\" must be longer than nothing").with_hint(hint))
+    /// Limits of one compilation.
+    pub fn compile_limits(&self) -> CompileLimits {
+        let cpu_time = self.cpu_time.map_or(CompileLimits::STANDARD.cpu_time, |time| {
+            // The system counts processor time in seconds, and a limit of zero would compile
+            // nothing.
+            Duration::from_secs(time.0.as_secs().max(1))
+        });
+        CompileLimits {
+            cpu_time,
+            time: CompileLimits::STANDARD.time.max(cpu_time * 2),
+            ..CompileLimits::STANDARD
         }
-        Ok(TimeSpan(time)) => Ok(RetentionTime(Some(time))),
-        Err(mistake) => Err(place.into_hinted_error(&mistake).with_hint(hint)),
     }
 }
