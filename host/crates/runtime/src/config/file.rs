@@ -42,87 +42,150 @@
 //! forecast_url = "http://127.0.0.1:8080"
 //! ```
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt};
 
 use sallyport_contract::PluginName;
 use sallyport_model::{ReasoningEffort, TokenPrice, ToolCallingMode};
-use sallyport_policy::{
-    SourceError,
-    document::{TomlDocument, TomlItem, TomlSection},
-};
-use serde_json::{Map, Value};
+use sallyport_policy::SourceError;
+use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform};
+use serde::{Deserialize, Deserializer, de::Error};
+use serde_json::Value;
+use toml::de::DeTable;
 
 use super::{
-    CompileSettings, Env, SettingOrigin,
-    internal::InternalKeys,
-    provider::ProviderChoice,
-    sections::{BudgetKeys, ChatKeys, SessionKeys, read_amount, read_duration, read_token_count},
-    service_keys::{BrowserKeys, PackageKeys},
+    BrowserSettings, BudgetSettings, ChatSettings, CompileSettings, InternalToolSettings,
+    PackageSettings, SessionRetention, SettingOrigin,
+    provider::{self, ProviderChoice},
+    reader::ConfigText,
+    values::{
+        ModelGlob, NonblankText, OutputTokens, PluginSetting, PositiveAmount, TextOrTexts,
+        TimeLimit, TokenCount,
+    },
 };
 
-/// The contents of the file, before defaults apply.
-#[derive(Debug, Default)]
+/// The configuration of Sallyport, sallyport.toml.
+///
+/// A project's file that the user does not trust may contain only the keys that are marked with
+/// `x-untrusted-project`. Variables are replaced where `x-variables` is.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(title = "sallyport.toml")]
 pub struct FileConfig {
-    /// `plugin_dir`: one folder or a list.
-    pub plugin_dirs: Vec<PathBuf>,
-    /// `default_model`: a `[model.NAME]` table, or `offline`.
-    pub default_model: Option<String>,
-    /// `[model.NAME]`.
-    pub models: BTreeMap<String, ModelEntry>,
-    /// `[embedding]`.
-    pub embedding: Option<ModelEntry>,
-    /// `[price."GLOB"]`.
-    pub prices: Vec<(String, TokenPrice)>,
-    /// `[chat]`.
-    pub chat: ChatKeys,
-    /// `[budget]`.
-    pub budget: BudgetKeys,
-    /// `[sessions]`.
-    pub sessions: SessionKeys,
-    /// `[internal]`.
-    pub internal: InternalKeys,
-    /// `[browser]`.
-    pub browser: BrowserKeys,
-    /// `[packages]`.
-    pub packages: PackageKeys,
-    /// `[compile]`.
+    /// The folders that are searched for plugins.
+    #[schemars(extend("x-variables" = true))]
+    pub plugin_dir: Option<TextOrTexts>,
+    /// The model that is used: a `[model.NAME]` table, or offline.
+    #[schemars(extend("x-untrusted-project" = "choose"))]
+    pub default_model: Option<NonblankText>,
+    /// The models.
+    pub model: BTreeMap<NonblankText, ModelEntry>,
+    /// The embedding model, for the memory vector-db; without it, the provider of the model.
+    pub embedding: Option<EmbeddingEntry>,
+    /// The prices of models; each name is a glob of their names.
+    #[schemars(with = "BTreeMap<String, PriceEntry>")]
+    pub price: BTreeMap<ModelGlob, PriceEntry>,
+    /// How conversations are held.
+    pub chat: ChatSettings,
+    /// How much a conversation may use.
+    #[schemars(extend("x-untrusted-project" = "lower"))]
+    pub budget: BudgetSettings,
+    /// How long sessions are kept.
+    pub sessions: SessionRetention,
+    /// Which built-in tools are enabled.
+    pub internal: InternalToolSettings,
+    /// How web pages are opened.
+    pub browser: BrowserSettings,
+    /// Where plugins get packages.
+    pub packages: PackageSettings,
+    /// How plugins are compiled.
     pub compile: CompileSettings,
-    /// `[settings.PLUGIN]`.
-    pub settings: BTreeMap<PluginName, Map<String, Value>>,
+    /// The settings of each plugin.
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, PluginSetting>>")]
+    pub settings: BTreeMap<PluginName, BTreeMap<String, PluginSetting>>,
 }
 
 /// One `[model.NAME]` table.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ModelEntry {
-    /// The provider of the model.
+    /// The provider of the model, or plugin:NAME.
+    #[schemars(schema_with = "provider::provider_schema")]
     pub provider: ProviderChoice,
-    /// The file that contains the table.
-    pub origin: SettingOrigin,
     /// The model's name at the provider.
+    #[schemars(extend("x-variables" = true))]
     pub model: Option<String>,
-    /// The address of the endpoint.
+    /// The address of the endpoint; without it, the provider's own.
+    #[schemars(extend("x-variables" = true))]
     pub base_url: Option<String>,
-    /// The key, with `${VAR}` already replaced.
+    /// The key; `${VARIABLE}` takes it from the environment.
+    #[schemars(extend("x-variables" = true))]
     pub key: Option<String>,
+    /// The file that contains the key, an absolute path or one below ~; only its owner may be
+    /// allowed to read it.
+    #[schemars(extend("x-variables" = true))]
+    pub key_file: Option<String>,
+    /// The entry of the system's keyring that contains the key: SERVICE/ACCOUNT.
+    pub key_keyring: Option<String>,
     /// Whether answers are streamed.
+    #[serde(default = "stream_by_default")]
     pub stream: bool,
     /// Sampling temperature.
-    pub temperature: Option<f64>,
+    pub temperature: Option<PositiveAmount>,
     /// Most tokens of one answer.
-    pub max_output_tokens: Option<u32>,
+    pub max_output_tokens: Option<OutputTokens>,
     /// How much effort the model spends on reasoning.
     pub reasoning: Option<ReasoningEffort>,
-    /// How tools are described to the model.
+    /// How tools are described to the model: in the provider's way, or as JSON in the text.
+    #[serde(default)]
     pub tools: ToolCallingMode,
-    /// Timeout of one answer.
-    pub time_max: Option<Duration>,
-    /// Size of the model's context in tokens.
-    pub context_tokens: Option<u64>,
+    /// Longest time for one answer; without it, 10m.
+    pub time_max: Option<TimeLimit>,
+    /// How many tokens the model can read.
+    pub context_tokens: Option<TokenCount>,
+    /// The file that contains the table.
+    #[serde(skip)]
+    pub origin: SettingOrigin,
+    /// Why the stored key could not be read.
+    #[serde(skip)]
+    pub key_problem: Option<String>,
 }
 
-impl std::fmt::Debug for ModelEntry {
+/// The `[embedding]` table.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EmbeddingEntry {
+    /// The provider of the embedding model.
+    #[serde(deserialize_with = "read_embedding_provider")]
+    #[schemars(schema_with = "provider::provider_schema")]
+    pub provider: ProviderChoice,
+    /// The embedding model; without it, the provider's usual one.
+    #[schemars(extend("x-variables" = true))]
+    pub model: Option<String>,
+    /// The address of the endpoint; without it, the provider's own.
+    #[schemars(extend("x-variables" = true))]
+    pub base_url: Option<String>,
+    /// The key; `${VARIABLE}` takes it from the environment.
+    #[schemars(extend("x-variables" = true))]
+    pub key: Option<String>,
+}
+
+/// One `[price."GLOB"]` table, in US dollars for a million tokens.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriceEntry {
+    /// US dollars for a million tokens read.
+    input: PositiveAmount,
+    /// US dollars for a million tokens written.
+    output: PositiveAmount,
+    /// US dollars for a million tokens read from the cache; without it, as input.
+    cached_input: Option<PositiveAmount>,
+    /// US dollars for a million tokens written into the cache; without it, as input.
+    cache_write: Option<PositiveAmount>,
+}
+
+impl fmt::Debug for ModelEntry {
     /// Leaves out the key.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { provider, model, .. } = self;
         f.debug_struct("ModelEntry")
             .field("provider", &provider.name())
@@ -131,253 +194,115 @@ impl std::fmt::Debug for ModelEntry {
     }
 }
 
-/// The names of [`ReasoningEffort`] in the file.
-pub(super) const EFFORTS: [(&str, ReasoningEffort); 3] = [
-    ("low", ReasoningEffort::Low),
-    ("medium", ReasoningEffort::Medium),
-    ("high", ReasoningEffort::High),
-];
-
-/// The names of [`ToolCallingMode`] in the file.
-pub(super) const TOOL_CALLINGS: [(&str, ToolCallingMode); 2] =
-    [("native", ToolCallingMode::Native), ("json", ToolCallingMode::Json)];
+impl PriceEntry {
+    /// The price. Tokens read from a cache or written to one cost as much as other input, unless
+    /// the file sets their price.
+    pub(super) fn token_price(&self) -> TokenPrice {
+        TokenPrice {
+            input: self.input.0,
+            output: self.output.0,
+            cached_input: self.cached_input.unwrap_or(self.input).0,
+            cache_write: self.cache_write.unwrap_or(self.input).0,
+        }
+    }
+}
 
 impl FileConfig {
-    /// Parses the file and replaces `${VAR}` from the environment.
-    ///
-    /// # Errors
-    ///
-    /// The first mistake, with its position.
-    pub fn parse(file: &str, text: &str, env: &Env) -> Result<Self, SourceError> {
-        TomlDocument::read_with(file, text, |root| {
-            let folder = |item: TomlItem<'_>| {
-                expand_variables(item, env).map(|text| expand_home(&text, env))
-            };
-            let plugin_dirs = root.read_optional("plugin_dir", |item| match item.is_list() {
-                true => item.read_list(folder),
-                false => folder(item).map(|one| vec![one]),
-            })?;
-            let default_model =
-                root.read_optional("default_model", TomlItem::read_nonblank_string)?;
-            let models = root.read_named_items("model", |name, entry| {
-                Ok((
-                    name.read_nonblank_string()?,
-                    entry.read_section(|table| read_model_entry(table, env))?,
-                ))
-            })?;
-            let embedding = root.read_optional("embedding", |item| {
-                item.read_section(|table| read_embedding(table, env))
-            })?;
-            let prices = root.read_named_items("price", |name, entry| {
-                Ok((read_model_glob(name)?, entry.read_section(read_price)?))
-            })?;
-            let chat =
-                root.read_optional("chat", |item| item.read_section(ChatKeys::read_section))?;
-            let budget =
-                root.read_optional("budget", |item| item.read_section(BudgetKeys::read_section))?;
-            let sessions = root
-                .read_optional("sessions", |item| item.read_section(SessionKeys::read_section))?;
-            let internal = root
-                .read_optional("internal", |item| item.read_section(InternalKeys::read_section))?;
-            let browser =
-                root.read_optional("browser", |item| item.read_section(BrowserKeys::read_section))?;
-            let packages = root.read_optional("packages", |item| {
-                item.read_section(|table| PackageKeys::read_section(table, env))
-            })?;
-            let compile = root.read_optional("compile", |item| {
-                item.read_section(CompileSettings::read_section)
-            })?;
-            let settings = root.read_named_items("settings", |name, entry| {
-                Ok((name.read_parsed::<PluginName>()?, read_plugin_settings(entry, env)?))
-            })?;
-            Ok(Self {
-                plugin_dirs: plugin_dirs.unwrap_or_default(),
-                default_model,
-                models: models.into_iter().collect(),
-                embedding,
-                prices,
-                chat: chat.unwrap_or_default(),
-                budget: budget.unwrap_or_default(),
-                sessions: sessions.unwrap_or_default(),
-                internal: internal.unwrap_or_default(),
-                browser: browser.unwrap_or_default(),
-                packages: packages.unwrap_or_default(),
-                compile: compile.unwrap_or_default(),
-                settings: settings.into_iter().collect(),
-            })
-        })
+    /// Refuses keys that concern a server where a plugin acts as the model, and two places of one
+    /// key. A plugin gets its settings from `[settings.PLUGIN]` instead.
+    pub(super) fn check_model_entries(
+        &self,
+        file: &ConfigText<'_>,
+        root: &DeTable<'_>,
+    ) -> Result<(), SourceError> {
+        let tables = root.get("model").and_then(|tables| tables.get_ref().as_table());
+        for (name, entry) in &self.model {
+            let table = tables.and_then(|tables| tables.get(&**name)?.get_ref().as_table());
+            let places = KEY_PLACES.iter().filter_map(|key| Some((key, table?.get(*key)?)));
+            if let [(first, _), (second, value), ..] = places.collect::<Vec<_>>().as_slice() {
+                let message = format!("\"{second}\" is not possible next to \"{first}\"");
+                let place = file.place(value.span().start);
+                return Err(place.into_error(message).with_hint("keep one of them"));
+            }
+            let ProviderChoice::Plugin(plugin) = &entry.provider else { continue };
+            for key in ["base_url", "key", "key_file", "key_keyring", "reasoning"] {
+                if let Some(value) = table.and_then(|table| table.get(key)) {
+                    let hint = format!("put settings for {plugin} under [settings.{plugin}]");
+                    let message = format!("\"{key}\" says nothing to a plugin");
+                    let place = file.place(value.span().start);
+                    return Err(place.into_error(message).with_hint(hint));
+                }
+            }
+        }
+        Ok(())
     }
+}
 
-    /// Merges this file over another one. Its keys and named tables win.
-    pub(super) fn merge_over(mut self, mut base: Self) -> Self {
-        let has_no_plugin_dirs = self.plugin_dirs.is_empty();
-        base.models.append(&mut self.models);
-        base.settings.append(&mut self.settings);
-        // Of equal globs, the first one counts.
-        self.prices.append(&mut base.prices);
-        Self {
-            plugin_dirs: if has_no_plugin_dirs { base.plugin_dirs } else { self.plugin_dirs },
-            default_model: self.default_model.or(base.default_model),
-            models: base.models,
-            embedding: self.embedding.or(base.embedding),
-            prices: self.prices,
-            chat: self.chat.merge_over(base.chat),
-            budget: self.budget.merge_over(base.budget),
-            sessions: self.sessions.merge_over(base.sessions),
-            internal: self.internal.merge_over(base.internal),
-            browser: self.browser.merge_over(base.browser),
-            packages: self.packages.merge_over(base.packages),
-            compile: self.compile.merge_over(base.compile),
-            settings: base.settings,
+/// The keys of a `[model.NAME]` table that say where the key of the provider is.
+pub(super) const KEY_PLACES: [&str; 3] = ["key", "key_file", "key_keyring"];
+
+fn stream_by_default() -> bool {
+    true
+}
+
+fn read_embedding_provider<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<ProviderChoice, D::Error> {
+    let choice = ProviderChoice::deserialize(deserializer)?;
+    match &choice {
+        ProviderChoice::Provider(known) if known.protocol.is_some() => Ok(choice),
+        _ => Err(D::Error::custom(format!(
+            "{} has no embedding models\nchoose a provider with embedding models",
+            choice.name()
+        ))),
+    }
+}
+
+/// The JSON Schema of `sallyport.toml`.
+pub fn config_schema() -> Value {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let generator = settings.with_transform(remove_null).into_generator();
+    generator.into_root_schema_for::<FileConfig>().into()
+}
+
+/// Removes null from a schema, because TOML has none: a key without a value is left out.
+fn remove_null(schema: &mut Schema) {
+    for word in ["type", "enum", "anyOf"] {
+        if let Some(Value::Array(options)) = schema.get_mut(word) {
+            let is_null = |option: &Value| option == "null" || option["type"] == "null";
+            options.retain(|option| !option.is_null() && !is_null(option));
+            match (word, options.as_mut_slice()) {
+                ("type", [only]) => {
+                    let only = only.take();
+                    schema.insert(word.to_owned(), only);
+                }
+                ("anyOf", [Value::Object(only)]) => {
+                    let only = std::mem::take(only);
+                    schema.remove(word);
+                    only.into_iter().for_each(|(key, value)| {
+                        schema.ensure_object().entry(key).or_insert(value);
+                    });
+                }
+                _ => {}
+            }
         }
     }
-}
-
-fn read_model_entry(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
-    let text = |item: TomlItem<'_>| expand_variables(item, env);
-    let provider = table.read_required("provider", read_provider)?;
-    Ok(ModelEntry {
-        origin: SettingOrigin::File,
-        model: table.read_optional("model", text)?,
-        base_url: table.read_optional("base_url", |item| {
-            check_server_setting(item, &provider).and_then(text)
-        })?,
-        key: table
-            .read_optional("key", |item| check_server_setting(item, &provider).and_then(text))?,
-        stream: table.read_optional("stream", TomlItem::read_bool)?.unwrap_or(true),
-        temperature: table.read_optional("temperature", read_amount)?,
-        max_output_tokens: table
-            .read_optional("max_output_tokens", |item| item.read_count(1..=u32::MAX))?,
-        reasoning: table.read_optional("reasoning", |item| {
-            check_server_setting(item, &provider)?.read_choice(&EFFORTS)
-        })?,
-        tools: table
-            .read_optional("tools", |item| item.read_choice(&TOOL_CALLINGS))?
-            .unwrap_or(ToolCallingMode::Native),
-        time_max: table.read_optional("time_max", read_duration)?,
-        context_tokens: table.read_optional("context_tokens", read_token_count)?,
-        provider,
-    })
-}
-
-/// Reads `[embedding]`: a `[model.NAME]` table with fewer keys.
-fn read_embedding(table: &mut TomlSection<'_>, env: &Env) -> Result<ModelEntry, SourceError> {
-    let place = table.place();
-    let text = |item: TomlItem<'_>| expand_variables(item, env);
-    let provider = table.read_required("provider", read_provider)?;
-    let can_embed =
-        matches!(&provider, ProviderChoice::Provider(known) if known.protocol.is_some());
-    if !can_embed {
-        let message = format!("{} has no embedding models", provider.name());
-        return Err(place.into_error(message).with_hint("choose a provider with embedding models"));
+    // A table has no default of its own: its keys have.
+    if schema.get("default").is_some_and(|default| default.is_null() || default.is_object()) {
+        schema.remove("default");
     }
-    Ok(ModelEntry {
-        model: table.read_optional("model", text)?,
-        base_url: table.read_optional("base_url", text)?,
-        key: table.read_optional("key", text)?,
-        origin: SettingOrigin::File,
-        ..ModelEntry::from_provider(provider)
-    })
-}
-
-/// Reads the name of a provider.
-fn read_provider(item: TomlItem<'_>) -> Result<ProviderChoice, SourceError> {
-    let (place, label) = (item.place(), item.label().to_owned());
-    let name = item.read_string()?;
-    ProviderChoice::from_name(&name).map_err(|unknown_provider| {
-        place.into_error(format!("{label} cannot be {name:?}")).with_hint(unknown_provider.hint)
-    })
-}
-
-/// Accepts a value that concerns a server. A plugin gets its settings from `[settings.PLUGIN]`
-/// instead.
-fn check_server_setting<'d>(
-    item: TomlItem<'d>,
-    choice: &ProviderChoice,
-) -> Result<TomlItem<'d>, SourceError> {
-    let ProviderChoice::Plugin(plugin) = choice else { return Ok(item) };
-    let message = format!("{} says nothing to a plugin", item.label());
-    let hint = format!("put settings for {plugin} under [settings.{plugin}]");
-    Err(item.place().into_error(message).with_hint(hint))
-}
-
-/// Reads a glob of model names. The special characters of other globs would match nothing here, so
-/// they are refused.
-fn read_model_glob(name: TomlItem<'_>) -> Result<String, SourceError> {
-    let place = name.place();
-    let text = name.read_nonblank_string()?;
-    match text.contains(['?', '[', ']', '{', '}']) {
-        true => {
-            let message = format!("{text:?} is not a valid glob: only * is special");
-            Err(place.into_error(message))
-        }
-        false => Ok(text),
-    }
-}
-
-/// Reads a price. Tokens read from a cache or written to one cost as much as other input, unless
-/// the file sets their price.
-fn read_price(table: &mut TomlSection<'_>) -> Result<TokenPrice, SourceError> {
-    let input = table.read_required("input", read_amount)?;
-    Ok(TokenPrice {
-        input,
-        output: table.read_required("output", read_amount)?,
-        cached_input: table.read_optional("cached_input", read_amount)?.unwrap_or(input),
-        cache_write: table.read_optional("cache_write", read_amount)?.unwrap_or(input),
-    })
-}
-
-fn read_plugin_settings(entry: TomlItem<'_>, env: &Env) -> Result<Map<String, Value>, SourceError> {
-    let pairs = entry.read_named_items(|name, value| {
-        let name = name.read_string()?;
-        let value = if value.is_string() {
-            Value::String(expand_variables(value, env)?)
-        } else {
-            value.read_json()?
-        };
-        Ok((name, value))
-    })?;
-    Ok(Map::from_iter(pairs))
-}
-
-/// Replaces every `${VAR}` in a text. An unset variable is an error, because an empty key or
-/// address would fail later with a less helpful message.
-pub(super) fn expand_variables(item: TomlItem<'_>, env: &Env) -> Result<String, SourceError> {
-    let place = item.place();
-    let text = item.read_string()?;
-    let mut expanded = String::new();
-    let mut rest = text.as_str();
-    while let Some(start) = rest.find("${") {
-        let Some(length) = rest[start..].find('}') else { break };
-        let name = &rest[start + 2..start + length];
-        let value = env.get(name).ok_or_else(|| {
-            place
-                .clone()
-                .into_error(format!("the environment variable {name:?} is not set"))
-                .with_hint("set it, or write the value itself")
-        })?;
-        expanded.push_str(&rest[..start]);
-        expanded.push_str(value);
-        rest = &rest[start + length + 1..];
-    }
-    expanded.push_str(rest);
-    Ok(expanded)
-}
-
-fn expand_home(text: &str, env: &Env) -> PathBuf {
-    match (text.strip_prefix("~/"), env.home_dir()) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(text),
-    }
+    transform::transform_subschemas(&mut remove_null, schema);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Env;
 
     fn parse(text: &str) -> Result<FileConfig, SourceError> {
         let env = Env::from_pairs([("HOME", "/h"), ("KEY", "sk-1")]);
-        FileConfig::parse("sallyport.toml", text, &env)
+        ConfigText { name: "sallyport.toml".to_owned(), text }.parse_and_read(&env)
     }
 
     #[test]
@@ -388,12 +313,13 @@ mod tests {
              [settings.weather]\nforecast_url = 'http://x/${KEY}'\ndays = 3",
         )
         .unwrap();
-        assert_eq!(config.plugin_dirs, [PathBuf::from("/h/tools"), PathBuf::from("/opt/x")]);
-        let work = &config.models["work"];
+        let folders = config.plugin_dir.as_ref().unwrap().as_slice();
+        assert_eq!(folders, ["~/tools", "/opt/x"]);
+        let work = &config.model[&NonblankText("work".to_owned())];
         assert_eq!((work.key.as_deref(), work.stream), (Some("sk-1"), false));
         let weather = &config.settings[&"weather".parse::<PluginName>().unwrap()];
-        assert_eq!(weather["forecast_url"], "http://x/sk-1");
-        assert_eq!(weather["days"], 3);
+        assert_eq!(weather["forecast_url"].0.as_str(), Some("http://x/sk-1"));
+        assert_eq!(weather["days"].0.as_integer(), Some(3));
     }
 
     #[test]
@@ -404,10 +330,99 @@ mod tests {
             ("[model.a]\nprovider = 'openai'\nkey = '${NOPE}'", "3:7: the environment variable"),
             ("[settings.Weather]\nx = 1", "1:11: "),
             ("plugin_dir = 3", "1:14: "),
+            ("[chat]\nsystem = 3", "2:10: \"system\" must be a string, not an integer"),
+            ("[settings.weather]\nx = -inf", "2:5: \"x\" must be a finite number"),
+            (
+                "[model.a]\nprovider = 'vllm'\nmax_output_tokens = 4294967296",
+                "3:21: \"max_output_tokens\" must be from 1 to 4294967295",
+            ),
         ];
         for (text, want) in rows {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");
         }
+    }
+
+    /// Every key of the schema: its path, in which `a` is any name, its schema, and the required
+    /// keys of its table.
+    fn keys(table: &Value, path: &str, found: &mut Vec<(String, Value, Vec<String>)>) {
+        let required = table["required"].as_array().into_iter().flatten();
+        let required: Vec<_> = required.map(|key| key.as_str().unwrap().to_owned()).collect();
+        let named = table["properties"].as_object().into_iter().flatten();
+        let any = Some(&table["additionalProperties"]).filter(|schema| schema.is_object());
+        for (key, schema) in
+            named.map(|(key, schema)| (key.as_str(), schema)).chain(any.map(|any| ("a", any)))
+        {
+            let path = format!("{path}{key}");
+            if schema["type"] == "object" {
+                keys(schema, &format!("{path}."), found);
+            } else {
+                let beside = required.iter().filter(|other| *other != key).cloned().collect();
+                found.push((path, schema.clone(), beside));
+            }
+        }
+    }
+
+    fn sample(schema: &Value) -> &'static str {
+        let pattern = schema["pattern"].as_str();
+        let first = &schema["oneOf"][0]["const"];
+        match (schema["type"].as_str(), pattern, first.as_str()) {
+            (Some("string"), Some(pattern), _) if pattern.contains("forever") => "'90d'",
+            (Some("string"), Some(pattern), _) if pattern.contains("ms") => "'10s'",
+            (Some("array"), ..) => "['x']",
+            (Some("boolean"), ..) => "true",
+            (Some("number"), ..) => "0.5",
+            (Some("integer"), ..) if schema["minimum"].as_u64() > Some(7) => "5000",
+            (Some("integer"), ..) => "7",
+            (_, _, Some("none")) => "'summary'",
+            (_, _, Some("emacs")) => "'vi'",
+            (_, _, Some("low")) => "'high'",
+            (_, _, Some("native")) => "'json'",
+            _ if schema["anyOf"][0]["enum"][0] == "openai" => "'ollama'",
+            _ => "'x'",
+        }
+    }
+
+    #[test]
+    fn every_key_has_a_description_and_refuses_what_it_is_not() {
+        let mut found = Vec::new();
+        keys(&config_schema(), "", &mut found);
+        assert!(found.len() > 40, "{found:?}");
+        for (path, schema, beside) in &found {
+            assert!(schema["description"].is_string(), "{path}: {schema}");
+            let table = path.rsplit_once('.').map_or("", |(table, _)| table);
+            let beside: String = beside
+                .iter()
+                .map(|key| {
+                    let path = format!("{table}.{key}");
+                    let (_, schema, _) = found.iter().find(|(other, ..)| *other == path).unwrap();
+                    format!("{path} = {}\n", sample(schema))
+                })
+                .collect();
+            let text = |value: &str| format!("{beside}{path} = {value}\n");
+            parse(&text(sample(schema))).unwrap_or_else(|error| panic!("{path}: {error}"));
+            if table != "settings.a" {
+                let wrong = parse(&text("1979-05-27")).unwrap_err().to_string();
+                assert!(wrong.contains(path.rsplit('.').next().unwrap()), "{wrong}");
+            }
+            if !table.is_empty() && table != "settings.a" {
+                let unknown = text(sample(schema)) + &format!("{table}.zzzzzz = 1");
+                let unknown = parse(&unknown).unwrap_err();
+                let key = path.rsplit('.').next().unwrap();
+                assert!(unknown.hint.unwrap().contains(key), "{path}");
+            }
+        }
+        assert!(parse("zzzzzz = 1").unwrap_err().hint.unwrap().contains("plugin_dir"));
+        for (path, text) in [
+            ("provider", "[model.a]\nmodel = 'x'"),
+            ("provider", "[embedding]\nmodel = 'x'"),
+            ("input", "[price.a]\noutput = 1"),
+            ("output", "[price.a]\ninput = 1"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("key \"{path}\" is missing")), "{error}");
+        }
+        assert_eq!(config_schema()["additionalProperties"], false);
+        assert!(!config_schema().to_string().contains("null"));
     }
 }
