@@ -6,14 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use sallyport_policy::{
-    SourceError,
-    document::{TomlDocument, TomlItem},
-};
-
 use super::{
-    ConfigError, ConfigFlags, Env, FileConfig, ForeignFile, SettingOrigin, keys, project_files,
-    sections::BudgetKeys,
+    ConfigError, ConfigFlags, Env, ForeignFile, project_files,
+    reader::ConfigText,
     trust::{self, TrustedProjects},
 };
 
@@ -31,34 +26,15 @@ pub struct ProjectConfig {
     pub is_trusted: bool,
 }
 
-/// The settings that a project's file may make.
-#[derive(Debug)]
-pub(super) enum ProjectSettings {
-    /// All settings: the user trusts the file.
-    Trusted(Box<FileConfig>),
-    /// The settings of a file that the user does not trust.
-    Untrusted {
-        /// One of the user's models.
-        default_model: Option<String>,
-        /// Limits that can only lower the user's.
-        budget: BudgetKeys,
-    },
-}
-
-/// A project that counts, with its settings, if there is one, and the nearer files that are
-/// ignored.
-type FoundProject = (Option<(ProjectConfig, ProjectSettings)>, Vec<ForeignFile>);
-
 impl ProjectConfig {
     /// Reads the configuration of the nearest project around the working folder. The user's own
-    /// file never counts as a project's, regardless of its folder. Also returns the settings that
-    /// the file may make, and the nearer files that are ignored.
+    /// file never counts as a project's, regardless of its folder. Also returns the nearer files
+    /// that are ignored.
     pub(super) fn find_nearest(
         flags: &ConfigFlags,
-        env: &Env,
         user_file: &Path,
         state: &Path,
-    ) -> Result<FoundProject, ConfigError> {
+    ) -> Result<(Option<Self>, Vec<ForeignFile>), ConfigError> {
         // Without a working folder there cannot be a project.
         let folder = flags.folder.clone().or_else(|| std::env::current_dir().ok());
         let found = folder.map(|folder| find_nearest_project(&folder, user_file));
@@ -67,14 +43,16 @@ impl ProjectConfig {
         let text = super::read_owned_file(&file)?;
         let is_trusted =
             TrustedProjects::read(state)?.is_trusted(&file, &trust::content_digest(&text));
-        let name = super::display_path(&file);
-        let project_settings = match is_trusted {
-            true => {
-                ProjectSettings::Trusted(Box::new(parse_trusted_file(&name, &text, env, &file)?))
-            }
-            false => parse_untrusted_file(&name, &text)?,
-        };
-        Ok((Some((Self { file, text, is_trusted }, project_settings)), foreign))
+        Ok((Some(Self { file, text, is_trusted }), foreign))
+    }
+
+    pub(super) fn config_text(&self) -> ConfigText<'_> {
+        ConfigText { name: super::display_path(&self.file), text: &self.text }
+    }
+
+    /// The project's folder, which relative paths in the file start from.
+    pub(super) fn root(&self) -> &Path {
+        self.file.parent().and_then(Path::parent).unwrap_or(Path::new("/"))
     }
 }
 
@@ -85,7 +63,8 @@ impl ProjectConfig {
 /// The file cannot be read, or contains a mistake.
 pub fn read_project_file(file: &Path, env: &Env) -> Result<String, ConfigError> {
     let text = super::read_owned_file(file)?;
-    parse_trusted_file(&super::display_path(file), &text, env, file)?;
+    let name = super::display_path(file);
+    ConfigText { name, text: &text }.parse_and_read(env)?;
     Ok(text)
 }
 
@@ -98,40 +77,6 @@ pub fn find_nearest_project(
     let user_file = user_file.canonicalize().ok();
     project_files::find_project_file(folder, PROJECT_CONFIG_FILE, |path| {
         path.canonicalize().ok() == user_file
-    })
-}
-
-/// Parses a trusted file. Relative plugin folders are resolved against the project's folder.
-fn parse_trusted_file(
-    name: &str,
-    text: &str,
-    env: &Env,
-    file: &Path,
-) -> Result<FileConfig, SourceError> {
-    let mut config = FileConfig::parse(name, text, env)?;
-    let root = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-    let entries = config.models.values_mut().chain(&mut config.embedding);
-    entries.for_each(|entry| entry.origin = SettingOrigin::Project);
-    for folder in &mut config.plugin_dirs {
-        *folder = root.join(&folder);
-    }
-    Ok(config)
-}
-
-/// Reads the settings that an untrusted file may make. No variable is replaced.
-fn parse_untrusted_file(name: &str, text: &str) -> Result<ProjectSettings, SourceError> {
-    TomlDocument::read_with(name, text, |root| {
-        let default_model = root.read_optional("default_model", TomlItem::read_nonblank_string)?;
-        let budget =
-            root.read_optional("budget", |item| item.read_section(BudgetKeys::read_section))?;
-        for key in keys::top_level_keys().filter(|key| !["default_model", "budget"].contains(key)) {
-            if let Some(item) = root.take_item(key) {
-                let message = format!("a project that is not trusted may not set {key:?}");
-                let hint = "read the file, then trust it with `sallyport trust` in its folder";
-                return Err(item.place().into_error(message).with_hint(hint));
-            }
-        }
-        Ok(ProjectSettings::Untrusted { default_model, budget: budget.unwrap_or_default() })
     })
 }
 
@@ -153,7 +98,9 @@ mod tests {
             ("[budget]\nturn = 3", Some("2:1: unknown key \"turn\"")),
         ];
         for (text, want) in rows {
-            let said = parse_untrusted_file("p.toml", text).map_err(|error| error.to_string());
+            let file = ConfigText { name: "p.toml".to_owned(), text };
+            let table = file.parse(&Env::from_pairs([]), false);
+            let said = table.and_then(|table| file.read(table)).map_err(|error| error.to_string());
             match (said, want) {
                 (Ok(_), None) => {}
                 (Err(error), Some(want)) => assert!(error.contains(want), "{error}"),
