@@ -34,30 +34,8 @@ pub const OLLAMA_MODEL: &str = "OLLAMA_MODEL";
 pub const LLM_TIMEOUT: &str = "LLM_TIMEOUT";
 /// How pages are opened: a program, or `none`.
 pub const BROWSER: &str = "SALLYPORT_BROWSER";
-
-/// How long a start waits for plugins that are not compiled yet.
+/// How long a start waits for plugins that are not compiled yet, such as `10s`.
 pub const COMPILE_WAIT: &str = "SALLYPORT_COMPILE_WAIT";
-
-/// Every variable that the host reads, with its purpose.
-pub const ALL: [(&str, &str); 17] = [
-    (HOME, "puts configuration, plugins, policy and cache under one folder"),
-    (PLUGIN_DIR, "folders of plugins, separated as in PATH"),
-    (PLUGIN_DIR_SHORT, "the same, under the name that older set-ups use"),
-    (MODEL, "the model to talk to: a [model.NAME] table, PROVIDER/NAME, a name, or offline"),
-    (OPENAI_API_KEY, "the key for an OpenAI-compatible endpoint"),
-    (OPENAI_BASE_URL, "address of an OpenAI-compatible endpoint"),
-    (ANTHROPIC_API_KEY, "the key for Anthropic"),
-    (GEMINI_API_KEY, "the key for Gemini"),
-    (GOOGLE_API_KEY, "the same, where GEMINI_API_KEY is not set"),
-    (MISTRAL_API_KEY, "the key for Mistral"),
-    (DEEPSEEK_API_KEY, "the key for DeepSeek"),
-    (OPENROUTER_API_KEY, "the key for OpenRouter"),
-    (OLLAMA_BASE_URL, "address of an Ollama server"),
-    (OLLAMA_MODEL, "a model of the Ollama server; it is used when no other is named"),
-    (LLM_TIMEOUT, "longest time, in seconds, that a model has for one answer"),
-    (BROWSER, "the program that opens web pages, or none"),
-    (COMPILE_WAIT, "how long a start waits for plugins that are not compiled yet, such as 10s"),
-];
 
 /// The environment as it was when the process started.
 #[derive(Clone)]

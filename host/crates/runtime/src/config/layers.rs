@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    BudgetSettings, ConfigError, ConfigFlags, Env, FileConfig, ForeignFile, HostPaths,
-    ProjectConfig, SettingOrigin, project::ProjectSettings, sections::BudgetKeys,
+    ConfigError, ConfigFlags, Env, FileConfig, ForeignFile, HostPaths, ProjectConfig,
+    SettingOrigin,
+    reader::{self, ConfigText},
 };
 
 /// The merged contents of the files.
@@ -14,7 +15,6 @@ pub(super) struct ConfigLayers {
     pub(super) config_file: PathBuf,
     pub(super) project: Option<ProjectConfig>,
     pub(super) file: FileConfig,
-    pub(super) budget: BudgetSettings,
     pub(super) raw_config: RawConfig,
     /// Project configurations that are ignored.
     pub(super) foreign: Vec<ForeignFile>,
@@ -36,46 +36,28 @@ impl ConfigLayers {
     ) -> Result<Self, ConfigError> {
         let config_file = config_file_path(flags, paths);
         let text = super::read_config_file(&config_file, flags.config.is_some())?;
-        let user = FileConfig::parse(&super::display_path(&config_file), &text, env)?;
-        let (project, foreign) =
-            ProjectConfig::find_nearest(flags, env, &config_file, &paths.state)?;
-        let raw = RawConfig { user: parse_json_tree(&text), project: Value::Null };
-        let budget = user.budget.with_defaults();
-        let layers =
-            Self { config_file, project: None, file: user, budget, raw_config: raw, foreign };
-        Ok(match project {
-            Some(project) => layers.with_project(project),
-            None => layers,
-        })
-    }
-
-    fn with_project(
-        mut self,
-        (project, project_settings): (ProjectConfig, ProjectSettings),
-    ) -> Self {
-        self.raw_config.project = parse_json_tree(&project.text);
-        match project_settings {
-            ProjectSettings::Trusted(file) => {
-                self.file = file.merge_over(self.file);
-                self.budget = self.file.budget.with_defaults();
-            }
-            ProjectSettings::Untrusted { default_model, budget } => {
-                self.file.default_model = default_model.or(self.file.default_model);
-                self.lower_budget(budget);
+        let user = ConfigText { name: super::display_path(&config_file), text: &text };
+        let mut table = user.parse(env, true)?;
+        let mut file = user.read(table.clone())?;
+        let (project, foreign) = ProjectConfig::find_nearest(flags, &config_file, &paths.state)?;
+        let mut raw_config = RawConfig { user: parse_json_tree(&text), project: Value::Null };
+        if let Some(project) = &project {
+            let text = project.config_text();
+            let nearest = text.parse(env, project.is_trusted)?;
+            text.read(nearest.clone())?;
+            reader::merge_tables(&mut table, nearest);
+            let merged = user.read(table)?;
+            raw_config.project = parse_json_tree(text.text);
+            let user_budget = std::mem::replace(&mut file, merged).budget;
+            if !project.is_trusted {
+                file.budget = file.budget.lower_of(user_budget);
+                raw_config.retain_lowered_budget(&json!(user_budget), &json!(file.budget));
             }
         }
-        self.project = Some(project);
-        self
-    }
-
-    /// Lowers the budget. Numbers that do not lower it count as absent.
-    fn lower_budget(&mut self, keys: BudgetKeys) {
-        let lowered = keys.lower_budget(self.budget);
-        let (before, after) = (self.budget.display_values(), lowered.display_values());
-        if let Some(raw) = self.raw_config.project["budget"].as_object_mut() {
-            raw.retain(|key, _| before.get(key) != after.get(key));
+        for (name, entry) in &mut file.model {
+            entry.origin = raw_config.table_origin("model", name);
         }
-        self.budget = lowered;
+        Ok(Self { config_file, project, file, raw_config, foreign })
     }
 
     /// The default model, and the file that names it.
@@ -86,6 +68,21 @@ impl ConfigLayers {
 }
 
 impl RawConfig {
+    /// Removes the limits of a project that do not lower the user's. They count as absent.
+    fn retain_lowered_budget(&mut self, user: &Value, lowered: &Value) {
+        if let Some(project) = self.project["budget"].as_object_mut() {
+            project.retain(|key, _| user[key] != lowered[key]);
+        }
+    }
+
+    /// The file of a table under a name, which is in one of the files.
+    fn table_origin(&self, top: &str, name: &str) -> SettingOrigin {
+        match self.project[top].get(name) {
+            Some(_) => SettingOrigin::Project,
+            None => SettingOrigin::File,
+        }
+    }
+
     /// The file that a value comes from; `path` is like `chat.system`.
     pub fn value_origin(&self, path: &str) -> SettingOrigin {
         let pointer = format!("/{}", path.replace('.', "/"));
@@ -130,7 +127,7 @@ fn parse_json_tree(text: &str) -> Value {
 }
 
 /// Converts a TOML value. A date becomes a string, as it does where plugins receive one.
-fn toml_to_json(value: toml::Value) -> Value {
+pub(super) fn toml_to_json(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::from(text),
         toml::Value::Integer(number) => Value::from(number),
@@ -202,13 +199,13 @@ mod tests {
             "{}",
             settings.chosen_model.reason
         );
-        let turn = settings.budget.turn;
+        let turn = settings.budget.turn_limits();
         assert_eq!((turn.turns_max, turn.calls_max, turn.tokens_max), (4, 64, Some(5)));
         let origin = |path: &str| settings.raw_config.value_origin(path);
         assert_eq!(origin("budget.turns"), SettingOrigin::Project);
         assert_eq!(origin("budget.calls"), SettingOrigin::Default);
         let higher = Folder::new(USER, "[budget]\nturns = 9").resolve().unwrap();
-        assert_eq!(higher.budget.turn.turns_max, 8);
+        assert_eq!(higher.budget.turns.0, 8);
         assert_eq!(higher.raw_config.value_origin("budget.turns"), SettingOrigin::File);
         let unknown = Folder::new(USER, "default_model = 'gpt'").resolve().unwrap_err();
         assert!(unknown.to_string().contains("no [model.gpt]"), "{unknown}");
@@ -223,7 +220,7 @@ mod tests {
         folder.trust();
         let settings = folder.resolve().unwrap();
         assert_eq!(settings.chosen_model.name, "c");
-        assert_eq!(settings.budget.turn.turns_max, 90);
+        assert_eq!(settings.budget.turns.0, 90);
         assert_eq!(settings.plugin_dirs, [folder.path("work/tools")]);
         assert_eq!(settings.plugin_dirs_origin, SettingOrigin::Project);
         assert!(settings.models.entries.contains_key("a"));

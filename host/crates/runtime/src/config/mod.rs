@@ -5,11 +5,9 @@
 //! files, and the files beat the default. A project's file beats the user's, as far as the project
 //! is trusted. Permissions are not configuration: the policy grants them.
 
-pub mod compile;
+pub mod edit;
 pub mod env;
 pub mod file;
-pub mod internal;
-pub mod keys;
 mod layers;
 pub mod model;
 pub mod paths;
@@ -17,10 +15,11 @@ mod policy;
 pub mod project;
 mod project_files;
 pub mod provider;
+mod reader;
 pub mod sections;
-pub mod service_keys;
 pub mod setting_rows;
 pub mod trust;
+pub mod values;
 
 use std::{
     collections::BTreeMap,
@@ -33,12 +32,9 @@ use sallyport_policy::SourceError;
 use sallyport_untrusted_file as untrusted_file;
 use serde_json::{Map, Value};
 
-pub use compile::CompileSettings;
 pub use env::Env;
-pub use file::FileConfig;
-pub use internal::InternalToolSettings;
-pub use keys::config_schema;
-use layers::ConfigLayers;
+pub use file::{FileConfig, config_schema};
+use layers::{ConfigLayers, toml_to_json};
 pub use layers::{RawConfig, config_file_path};
 pub use model::{ChosenModel, ModelChoice, ModelSources, PluginModelConfig};
 pub use paths::HostPaths;
@@ -46,8 +42,11 @@ pub use policy::{PolicyFiles, PolicyPath};
 pub use project::ProjectConfig;
 pub use project_files::ForeignFile;
 pub use provider::ProviderDefinition;
-pub use sections::{BudgetSettings, ChatMemoryKind, ChatSettings, EditMode, SessionRetention};
-pub use service_keys::{BrowserKeys, PackageKeys};
+pub use sections::{
+    BrowserSettings, BudgetSettings, ChatMemoryKind, ChatSettings, CompileSettings, EditMode,
+    InternalToolSettings, PackageSettings, SessionRetention,
+};
+use values::TextOrTexts;
 
 /// Why the configuration cannot be used. The operator can fix each of these.
 #[derive(Debug, thiserror::Error)]
@@ -120,7 +119,7 @@ pub struct ConfigFlags {
 }
 
 /// Where a value came from, in human-readable form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SettingOrigin {
     /// A command-line flag.
     Flag(&'static str),
@@ -131,6 +130,7 @@ pub enum SettingOrigin {
     /// The configuration file of the project.
     Project,
     /// Not set anywhere.
+    #[default]
     Default,
 }
 
@@ -166,9 +166,9 @@ pub struct HostSettings {
     /// Which built-in tools are enabled.
     pub internal: InternalToolSettings,
     /// How web pages are opened.
-    pub browser: BrowserKeys,
+    pub browser: BrowserSettings,
     /// Where plugins get packages.
-    pub packages: PackageKeys,
+    pub packages: PackageSettings,
     /// How plugins without a cached build are compiled.
     pub compile: CompileSettings,
     /// `[settings.PLUGIN]`, for each plugin.
@@ -197,15 +197,20 @@ impl HostSettings {
         let paths = HostPaths::new(&env)?;
         let layers = ConfigLayers::read_files(flags, &env, &paths)?;
         let (plugin_dirs, plugin_dirs_origin) = resolve_plugin_dirs(flags, &env, &layers, &paths);
-        let host_files = host_own_files(flags, &layers.config_file, &paths, &plugin_dirs);
+        let mut host_files = host_own_files(flags, &layers.config_file, &paths, &plugin_dirs);
+        host_files.extend(layers.file.model.values().filter_map(|entry| entry.key_path(&env)));
         let mut policy = PolicyFiles::find(flags, &env, &paths, host_files);
         policy.foreign.extend(layers.foreign.iter().cloned());
         let models = ModelSources::new(flags, &env, &layers.file)?;
         let chosen_model = models.choose_model(flags, layers.default_model())?;
-        let ConfigLayers { config_file, project, file, budget, raw_config: written, .. } = layers;
+        let ConfigLayers { config_file, project, mut file, raw_config, .. } = layers;
         let embedder = models.choose_embedder(file.embedding.as_ref(), &chosen_model)?;
-        let mut chat = file.chat.with_defaults(chosen_model.context_tokens);
-        chat.guide = flags.guide.clone().or(chat.guide);
+        file.chat.fill_memory_defaults(chosen_model.context_tokens);
+        file.chat.guide = flags.guide.clone().or(file.chat.guide);
+        let plugin_settings = file.settings.into_iter().map(|(plugin, settings)| {
+            let values = settings.into_iter().map(|(name, value)| (name, toml_to_json(value.0)));
+            (plugin, values.collect())
+        });
         Ok(Self {
             paths,
             config_file,
@@ -214,18 +219,18 @@ impl HostSettings {
             plugin_dirs,
             plugin_dirs_origin,
             model: chosen_model.choice.clone(),
-            chat,
+            chat: file.chat,
             embedder,
-            budget,
-            sessions: file.sessions.with_defaults(),
-            internal: file.internal.with_defaults(),
-            browser: file.browser.with_env_overrides(&env),
+            budget: file.budget,
+            sessions: file.sessions,
+            internal: file.internal,
+            browser: file.browser.with_env_override(&env),
             packages: file.packages,
-            compile: file.compile.with_env_overrides(&env),
-            plugin_settings: file.settings,
+            compile: file.compile.with_env_override(&env),
+            plugin_settings: plugin_settings.collect(),
             chosen_model,
             models,
-            raw_config: written,
+            raw_config,
             env,
         })
     }
@@ -299,11 +304,21 @@ fn resolve_plugin_dirs(
             return (std::env::split_paths(value).collect(), SettingOrigin::Variable(name));
         }
     }
-    let written = &layers.file.plugin_dirs;
-    if !written.is_empty() {
-        return (written.clone(), layers.raw_config.value_origin("plugin_dir"));
+    let written = layers.file.plugin_dir.as_ref().map_or(&[][..], TextOrTexts::as_slice);
+    if written.is_empty() {
+        return (paths.plugins.clone(), SettingOrigin::Default);
     }
-    (paths.plugins.clone(), SettingOrigin::Default)
+    let origin = layers.raw_config.value_origin("plugin_dir");
+    let project = layers.project.as_ref().filter(|_| origin == SettingOrigin::Project);
+    let root = project.map_or(Path::new(""), ProjectConfig::root);
+    (written.iter().map(|folder| root.join(expand_home(folder, env))).collect(), origin)
+}
+
+fn expand_home(text: &str, env: &Env) -> PathBuf {
+    match (text.strip_prefix("~/"), env.home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(text),
+    }
 }
 
 impl std::fmt::Display for SettingOrigin {
@@ -348,6 +363,9 @@ mod tests {
         assert_eq!(origin, SettingOrigin::Variable("SALLYPORT_PLUGIN_DIR"));
         assert_eq!(dirs(&[], &both[1..], file).0, [PathBuf::from("/short")]);
         assert_eq!(dirs(&[], &[], file), (vec![PathBuf::from("/file")], SettingOrigin::File));
+        let home = "plugin_dir = ['~/tools', '/opt/x']";
+        let found = dirs(&[], &[], home).0;
+        assert_eq!(found, [PathBuf::from("/home/a/tools"), PathBuf::from("/opt/x")]);
         let (found, origin) = dirs(&[], &[], "");
         assert_eq!(origin, SettingOrigin::Default);
         assert_eq!(found[0], PathBuf::from("/home/a/.local/share/sallyport/plugins"));

@@ -1,9 +1,10 @@
 //! The effective configuration: each value with its origin. Keys are hidden.
 
+use sallyport_policy::TimeSpan;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{HostSettings, ModelChoice, SettingOrigin, env, sections::format_duration};
+use super::{HostSettings, ModelChoice, SettingOrigin, env, file::KEY_PLACES};
 
 /// Shown instead of a hidden value.
 const HIDDEN: &str = "[hidden]";
@@ -32,14 +33,18 @@ impl HostSettings {
         rows.extend(self.model_in_use_rows());
         for (table, values) in [
             ("chat", self.chat.display_values()),
-            ("budget", self.budget.display_values()),
-            ("sessions", self.sessions.display_values()),
-            ("internal", self.internal.display_values()),
-            ("browser", self.browser.display_values()),
-            ("packages", self.packages.display_values()),
-            ("compile", self.compile.display_values()),
+            ("budget", json!(self.budget)),
+            ("sessions", json!(self.sessions)),
+            ("internal", json!(self.internal)),
+            ("browser", json!(self.browser)),
+            ("packages", json!(self.packages)),
+            ("compile", json!(self.compile)),
         ] {
-            rows.extend(values.into_iter().map(|(key, value)| {
+            rows.extend(values.as_object().into_iter().flatten().map(|(key, value)| {
+                let value = match (key.as_str(), value.as_str()) {
+                    ("index", Some(address)) => json!(display_address(address)),
+                    _ => value.clone(),
+                };
                 let key = format!("{table}.{key}");
                 let origin = self.setting_origin(&key).to_string();
                 SettingRow { key, value, origin }
@@ -47,7 +52,7 @@ impl HostSettings {
         }
         rows.extend(self.embedding_rows());
         for top in ["model", "price", "settings"] {
-            rows.extend(self.table_rows(top));
+            rows.extend(self.named_table_rows(top));
         }
         rows
     }
@@ -89,7 +94,7 @@ impl HostSettings {
                 row("key", json!(key.as_ref().map(|_| HIDDEN)), key.as_ref().unwrap_or(&none)),
                 row(
                     "time_max",
-                    json!(format_duration(endpoint.time_max)),
+                    json!(TimeSpan(endpoint.time_max).to_string()),
                     &sources.time.to_string(),
                 ),
             ]);
@@ -99,7 +104,7 @@ impl HostSettings {
             rows.extend([
                 row("plugin", json!(plugin.plugin), why),
                 row("plugin-model", json!(plugin.model), why),
-                row("time_max", json!(format_duration(plugin.time_max)), &time),
+                row("time_max", json!(TimeSpan(plugin.time_max).to_string()), &time),
             ]);
         }
         rows
@@ -107,34 +112,36 @@ impl HostSettings {
 
     /// The contents of `[embedding]` in the files.
     fn embedding_rows(&self) -> Vec<SettingRow> {
-        let Some((table, origin)) = self.raw_config.value_with_origin("embedding") else {
-            return Vec::new();
-        };
-        let row = |(key, value): (&String, &Value)| {
-            let value = match key.as_str() {
-                "base_url" => json!(display_address(value.as_str().unwrap_or(""))),
-                _ => redact_value(key, value),
-            };
-            SettingRow { key: format!("embedding.{key}"), value, origin: origin.to_string() }
-        };
-        table.as_object().into_iter().flatten().map(row).collect()
+        let table = self.raw_config.value_with_origin("embedding");
+        table.map_or(Vec::new(), |(table, origin)| {
+            table_rows("embedding", "embedding", &table, origin)
+        })
     }
 
-    fn table_rows(&self, top: &str) -> Vec<SettingRow> {
-        let mut rows = Vec::new();
-        for (name, table, origin) in self.raw_config.tables_with_origin(top) {
-            for (key, value) in table.as_object().into_iter().flatten() {
-                let value = match (top, key.as_str()) {
-                    ("model", "base_url") => json!(display_address(value.as_str().unwrap_or(""))),
-                    ("model", "key") | ("settings", _) => redact_value(key, value),
-                    _ => value.clone(),
-                };
-                let key = format!("{top}.{}.{}", quote_toml_key(name), quote_toml_key(key));
-                rows.push(SettingRow { key, value, origin: origin.to_string() });
-            }
-        }
-        rows
+    /// The contents of the tables under names in the files.
+    fn named_table_rows(&self, top: &str) -> Vec<SettingRow> {
+        let tables = self.raw_config.tables_with_origin(top).into_iter();
+        let rows = tables.flat_map(|(name, table, origin)| {
+            table_rows(top, &format!("{top}.{}", quote_toml_key(name)), table, origin)
+        });
+        rows.collect()
     }
+}
+
+/// A row for each key of the table at a path below a top-level key.
+fn table_rows(top: &str, path: &str, table: &Value, origin: SettingOrigin) -> Vec<SettingRow> {
+    let row = |(key, value): (&String, &Value)| {
+        let value = match (top, key.as_str()) {
+            ("model" | "embedding", "base_url") => {
+                json!(display_address(value.as_str().unwrap_or("")))
+            }
+            ("model" | "embedding", "key") | ("settings", _) => redact_value(key, value),
+            _ => value.clone(),
+        };
+        let key = format!("{path}.{}", quote_toml_key(key));
+        SettingRow { key, value, origin: origin.to_string() }
+    };
+    table.as_object().into_iter().flatten().map(row).collect()
 }
 
 /// A TOML key, quoted where necessary.
@@ -148,7 +155,7 @@ fn quote_toml_key(key: &str) -> String {
 
 /// An address that is safe to show. Users put keys into addresses, so one that has credentials or a
 /// query, or does not parse, is hidden.
-pub(super) fn display_address(address: &str) -> String {
+fn display_address(address: &str) -> String {
     match Url::parse(address.trim()) {
         Ok(url)
             if url.username().is_empty() && url.password().is_none() && url.query().is_none() =>
@@ -174,7 +181,8 @@ fn redact_value(name: &str, value: &Value) -> Value {
             Value::Object(Map::from_iter(map.iter().map(|(k, v)| (k.clone(), redact_value(k, v)))))
         }
         Value::String(text) if text.starts_with("${") && text.ends_with('}') => value.clone(),
-        _ if is_secret_name(name) => json!(HIDDEN),
+        // The place of a key reveals nothing of the key.
+        _ if is_secret_name(name) && !KEY_PLACES[1..].contains(&name) => json!(HIDDEN),
         _ => value.clone(),
     }
 }
@@ -207,6 +215,7 @@ mod tests {
             ("key", json!("${KEY}"), json!("${KEY}")),
             ("key", json!("sk-${KEY}"), json!(HIDDEN)),
             ("API_TOKEN", json!(5), json!(HIDDEN)),
+            ("key_file", json!("~/keys/openai"), json!("~/keys/openai")),
             ("days", json!(3), json!(3)),
             (
                 "login",
