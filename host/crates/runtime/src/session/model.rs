@@ -1,15 +1,15 @@
 //! The model of a session: the configured choice, ready for use in one session after another.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use sallyport_contract::{PluginName, Secret, ToolDescriptor, Toolbox, mangle::model_tool_name};
+use sallyport_contract::{Secret, mangle::model_tool_name};
 use sallyport_model::{ChatModel, ModelEndpoint, OfflineMatcher, ToolReach};
 use sallyport_policy::PluginRole;
 
 use super::SessionError;
 use crate::{
     config::{ChosenModel, ModelChoice, PluginModelConfig, provider::key_variable_for_url},
-    registry::{PluginKind, Registry},
+    registry::PluginKind,
     roles::{SessionRoles, provider},
 };
 
@@ -48,6 +48,10 @@ impl ModelHandle {
         match &chosen.choice {
             ModelChoice::Offline { .. } => Ok(Self::Offline),
             ModelChoice::Endpoint(endpoint) => {
+                if let (None, Some(problem)) = (&endpoint.key, &chosen.key_problem) {
+                    let (name, problem) = (chosen.name.clone(), problem.clone());
+                    return Err(SessionError::KeyUnreadable { name, problem });
+                }
                 check_key(&chosen.name, endpoint.key.as_ref(), &endpoint.base_url)?;
                 Ok(Self::Ready(sallyport_model::connect_model(ModelEndpoint::clone(endpoint))?))
             }
@@ -67,7 +71,7 @@ impl ModelHandle {
     ) -> Result<Arc<dyn ChatModel>, SessionError> {
         match self {
             Self::Ready(model) => Ok(Arc::clone(model)),
-            Self::Offline => Ok(Arc::new(offline_matcher(roles.registry()))),
+            Self::Offline => Ok(Arc::new(offline_matcher(roles))),
             Self::Plugin(settings) => {
                 let role_plugin =
                     roles.load_role_plugin(settings.plugin.as_str(), PluginRole::Provider)?;
@@ -81,14 +85,14 @@ impl ModelHandle {
     }
 }
 
-/// Returns the matcher for the tools of a registry. It reads the effective grant of a tool at each
-/// message, since the policy may change meanwhile.
-pub fn offline_matcher(registry: &Arc<Registry>) -> OfflineMatcher {
-    let plugin_of = |tool: &ToolDescriptor| (model_tool_name(&tool.id), tool.id.plugin.clone());
-    let plugins: HashMap<String, PluginName> = registry.tools().iter().map(plugin_of).collect();
-    let registry = Arc::clone(registry);
+/// Returns the matcher for the tools of a session. It reads the tools and their effective grants at
+/// each message, since the plugins and the policy may change meanwhile.
+pub fn offline_matcher(roles: &Arc<SessionRoles>) -> OfflineMatcher {
+    let roles = Arc::clone(roles);
     OfflineMatcher::new(Arc::new(move |name: &str| {
-        let entry = plugins.get(name).and_then(|plugin| registry.find_plugin(plugin.as_str()).ok());
+        let registry = roles.registry();
+        let tool = registry.tools().iter().find(|tool| model_tool_name(&tool.id) == name);
+        let entry = tool.and_then(|tool| registry.find_plugin(tool.id.plugin.as_str()).ok());
         // Only a grant bounds a tool, and only in the sandbox. Internal tools are bounded by their
         // code alone.
         let is_harmless = entry.is_some_and(|entry| {

@@ -4,6 +4,7 @@ use sallyport_contract::Secret;
 use sallyport_model::EmbeddingEndpoint;
 
 use super::{ChosenModel, ConfigError, ModelChoice, ModelEntry, ModelSources, ProviderChoice};
+use crate::config::file::EmbeddingEntry;
 
 impl ModelSources {
     /// The embedding model: the one that `[embedding]` names, or the default one of the chosen
@@ -14,7 +15,7 @@ impl ModelSources {
     /// `[embedding]` names no model, and its provider has no default one.
     pub(in crate::config) fn choose_embedder(
         &self,
-        entry: Option<&ModelEntry>,
+        entry: Option<&EmbeddingEntry>,
         chosen: &ChosenModel,
     ) -> Result<Option<EmbeddingEndpoint>, ConfigError> {
         if let Some(entry) = entry {
@@ -30,8 +31,14 @@ impl ModelSources {
 
     fn embedder_from_entry(
         &self,
-        entry: &ModelEntry,
+        entry: &EmbeddingEntry,
     ) -> Result<Option<EmbeddingEndpoint>, ConfigError> {
+        let entry = &ModelEntry {
+            model: entry.model.clone(),
+            base_url: entry.base_url.clone(),
+            key: entry.key.clone(),
+            ..ModelEntry::from_provider(entry.provider.clone())
+        };
         let ProviderChoice::Provider(provider) = &entry.provider else { return Ok(None) };
         let Some(protocol) = provider.protocol else { return Ok(None) };
         let model = entry.model.as_deref().filter(|model| !model.is_empty());

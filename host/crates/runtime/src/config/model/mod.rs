@@ -2,6 +2,7 @@
 
 mod embedding;
 mod plugin;
+mod stored_key;
 mod suggestions;
 #[cfg(test)]
 mod tests;
@@ -9,7 +10,7 @@ mod tests;
 use std::{collections::BTreeMap, time::Duration};
 
 use sallyport_contract::Secret;
-use sallyport_model::{ModelEndpoint, ProviderProtocol, TokenPrice, prices};
+use sallyport_model::{ModelEndpoint, ProviderProtocol, TokenPrice, ToolCallingMode, prices};
 
 use super::{
     ConfigError, ConfigFlags, Env, FileConfig, SettingOrigin, env,
@@ -19,6 +20,7 @@ use super::{
 };
 
 pub use plugin::PluginModelConfig;
+pub use stored_key::{KEYRING_SERVICE, default_key_file};
 
 /// Longest timeout of an answer that can be set, in seconds: a day.
 const TIMEOUT_S_MAX: u64 = 24 * 60 * 60;
@@ -50,6 +52,8 @@ pub struct ChosenModel {
     pub context_tokens: Option<u64>,
     /// The origins of its parts.
     pub origins: ModelOrigins,
+    /// Why its stored key could not be read.
+    pub key_problem: Option<String>,
     /// The reason for the choice, in human-readable form.
     pub reason: String,
 }
@@ -73,8 +77,8 @@ impl ModelSources {
         file: &FileConfig,
     ) -> Result<Self, ConfigError> {
         Ok(Self {
-            entries: file.models.clone(),
-            prices: file.prices.clone(),
+            entries: stored_key::entries_with_keys(&file.model, env),
+            prices: file.price.iter().map(|(glob, e)| (glob.0.clone(), e.token_price())).collect(),
             env: env.clone(),
             provider: flags.provider.as_deref().map(parse_provider).transpose()?,
             stream: !flags.no_stream,
@@ -289,9 +293,9 @@ impl ModelSources {
             key: key.map(|(key, _)| Secret::new(key)),
             stream: self.stream && entry.stream,
             time_max: time.map_or(defaults.time_max, |(time, _)| time),
-            temperature: entry.temperature,
-            output_tokens_max: entry.max_output_tokens,
-            context_tokens: entry.context_tokens,
+            temperature: entry.temperature.map(|amount| amount.0),
+            output_tokens_max: entry.max_output_tokens.map(|tokens| tokens.0),
+            context_tokens: entry.context_tokens.map(|tokens| tokens.0),
             effort: entry.reasoning,
             tool_calling: entry.tools,
             ..defaults
@@ -302,12 +306,13 @@ impl ModelSources {
             name: name.to_owned(),
             choice,
             provider: entry.provider.clone(),
-            context_tokens: entry.context_tokens,
+            context_tokens: entry.context_tokens.map(|tokens| tokens.0),
             origins: ModelOrigins {
                 address: address.1,
                 key: key.map(|(_, origin)| origin),
                 time: time.map_or(SettingOrigin::Default, |(_, origin)| origin),
             },
+            key_problem: entry.key_problem.clone(),
             reason: String::new(),
         })
     }
@@ -340,7 +345,7 @@ impl ModelSources {
 
     fn answer_time_max(&self, entry: &ModelEntry) -> Option<(Duration, SettingOrigin)> {
         let variable = self.time_max.map(|time| (time, SettingOrigin::Variable(env::LLM_TIMEOUT)));
-        variable.or(entry.time_max.map(|time| (time, entry.origin)))
+        variable.or(entry.time_max.map(|time| (time.0, entry.origin)))
     }
 
     /// Advice on what to add. It is specific where something is set up without a model, and general
@@ -360,8 +365,8 @@ impl ModelSources {
                 env::MODEL
             ),
             (None, []) => format!(
-                "to use one, name it with --model PROVIDER/NAME and set the provider's key, such as \
-                 {}",
+                "`sallyport setup` sets one up; or name it with --model PROVIDER/NAME and set the \
+                 provider's key, such as {}",
                 env::OPENAI_API_KEY
             ),
         }
@@ -408,11 +413,14 @@ impl ModelEntry {
             model: None,
             base_url: None,
             key: None,
+            key_file: None,
+            key_keyring: None,
+            key_problem: None,
             stream: true,
             temperature: None,
             max_output_tokens: None,
             reasoning: None,
-            tools: sallyport_model::ToolCallingMode::Native,
+            tools: ToolCallingMode::Native,
             time_max: None,
             context_tokens: None,
         }
@@ -426,6 +434,7 @@ fn offline_model(is_explicit: bool) -> ChosenModel {
         provider: ProviderChoice::Provider(provider::OFFLINE_PROVIDER),
         context_tokens: None,
         origins: ModelOrigins::NONE,
+        key_problem: None,
         reason: String::new(),
     }
 }

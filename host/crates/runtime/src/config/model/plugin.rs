@@ -48,8 +48,8 @@ impl ModelSources {
             plugin: plugin.clone(),
             model,
             stream: self.stream && entry.stream,
-            temperature: entry.temperature,
-            output_tokens_max: entry.max_output_tokens,
+            temperature: entry.temperature.map(|amount| amount.0),
+            output_tokens_max: entry.max_output_tokens.map(|tokens| tokens.0),
             tool_calling: entry.tools,
             time_max: time.map_or(TIME_MAX, |(time, _)| time),
             price,
@@ -58,11 +58,12 @@ impl ModelSources {
             name: name.to_owned(),
             choice: ModelChoice::Plugin(Box::new(choice)),
             provider: entry.provider.clone(),
-            context_tokens: entry.context_tokens,
+            context_tokens: entry.context_tokens.map(|tokens| tokens.0),
             origins: ModelOrigins {
                 time: time.map_or(SettingOrigin::Default, |(_, o)| o),
                 ..ModelOrigins::NONE
             },
+            key_problem: None,
             reason: String::new(),
         }
     }

@@ -2,9 +2,16 @@
 
 use sallyport_model::{EmbeddingEndpoint, ProviderProtocol, ReasoningEffort, ToolCallingMode};
 
+use sallyport_policy::SourceError;
+
 use super::*;
+use crate::config::reader::ConfigText;
 
 type Variables<'a> = &'a [(&'a str, &'a str)];
+
+fn parse(text: &str, env: &Env) -> Result<FileConfig, SourceError> {
+    ConfigText { name: "c.toml".to_owned(), text }.parse_and_read(env)
+}
 
 fn chosen_of(
     flags: &ConfigFlags,
@@ -12,14 +19,14 @@ fn chosen_of(
     file: &str,
 ) -> Result<ChosenModel, ConfigError> {
     let env = Env::from_pairs(pairs.iter().copied());
-    let file = FileConfig::parse("c.toml", file, &env).unwrap();
+    let file = parse(file, &env).unwrap();
     let default = file.default_model.as_deref().map(|name| (name, SettingOrigin::File));
     ModelSources::new(flags, &env, &file)?.choose_model(flags, default)
 }
 
 fn models(pairs: Variables<'_>, file: &str) -> ModelSources {
     let env = Env::from_pairs(pairs.iter().copied());
-    let file = FileConfig::parse("c.toml", file, &env).unwrap();
+    let file = parse(file, &env).unwrap();
     ModelSources::new(&ConfigFlags::default(), &env, &file).unwrap()
 }
 
@@ -273,7 +280,7 @@ fn a_plugin_can_stand_for_a_model() {
 fn vectors_come_from_where_the_file_says_or_from_the_models_own_provider() {
     let of = |text: &str, pairs: Variables<'_>| {
         let env = Env::from_pairs(pairs.iter().copied());
-        let file = FileConfig::parse("c.toml", text, &env).unwrap();
+        let file = parse(text, &env).unwrap();
         let models = ModelSources::new(&ConfigFlags::default(), &env, &file).unwrap();
         let chosen = models.choose_model(&ConfigFlags::default(), None).unwrap();
         let found = models.choose_embedder(file.embedding.as_ref(), &chosen);
@@ -305,7 +312,7 @@ fn vectors_come_from_where_the_file_says_or_from_the_models_own_provider() {
     assert!(of("[embedding]\nprovider = 'vllm'", &[]).unwrap_err().contains("no `model`"));
     for no in ["offline", "plugin:parrot"] {
         let file = format!("[embedding]\nprovider = '{no}'");
-        assert!(FileConfig::parse("c.toml", &file, &Env::from_pairs([])).is_err(), "{no}");
+        assert!(parse(&file, &Env::from_pairs([])).is_err(), "{no}");
     }
 }
 
@@ -313,7 +320,7 @@ fn vectors_come_from_where_the_file_says_or_from_the_models_own_provider() {
 fn a_price_for_names_that_only_other_globs_know_is_refused() {
     for glob in ["gpt-?", "gpt-[45]", "gpt-{4,5}"] {
         let text = format!("[price.'{glob}']\ninput = 1\noutput = 2");
-        let error = FileConfig::parse("c.toml", &text, &Env::from_pairs([])).unwrap_err();
+        let error = parse(&text, &Env::from_pairs([])).unwrap_err();
         assert!(error.to_string().contains("only * is special"), "{error}");
     }
 }

@@ -1,0 +1,124 @@
+//! Keys of models that are stored in a file or in the system's keyring.
+//!
+//! A key that cannot be read is no mistake of the file: other models may still be used. The problem
+//! is reported once the model is used.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use sallyport_policy::SecretSource;
+
+use crate::{
+    config::{Env, expand_home, file::ModelEntry, values::NonblankText},
+    secrets::Vault,
+};
+
+/// The service of a keyring entry that names none.
+pub const KEYRING_SERVICE: &str = "sallyport";
+
+/// Returns the `[model.NAME]` tables with the keys that they store elsewhere.
+pub(super) fn entries_with_keys(
+    entries: &BTreeMap<NonblankText, ModelEntry>,
+    env: &Env,
+) -> BTreeMap<String, ModelEntry> {
+    let vault = Vault::new(env.clone());
+    let with_key = |(name, entry): (&NonblankText, &ModelEntry)| {
+        (name.0.clone(), entry.clone().with_stored_key(&name.0, &vault, env))
+    };
+    entries.iter().map(with_key).collect()
+}
+
+impl ModelEntry {
+    fn with_stored_key(mut self, name: &str, vault: &Vault, env: &Env) -> Self {
+        let Some(source) = self.stored_key_source(env) else { return self };
+        if let SecretSource::File(path) = &source
+            && !path.is_absolute()
+        {
+            self.key_problem = Some(format!("{} is not an absolute path", path.display()));
+            return self;
+        }
+        match vault.get(&format!("model.{name}.key"), &source) {
+            Ok(key) => self.key = Some(key.expose().to_owned()),
+            Err(error) => self.key_problem = Some(error.to_string()),
+        }
+        self
+    }
+
+    fn stored_key_source(&self, env: &Env) -> Option<SecretSource> {
+        self.key_path(env).map(SecretSource::File).or_else(|| {
+            let entry = self.key_keyring.as_deref()?;
+            let (service, account) = entry.split_once('/').unwrap_or((KEYRING_SERVICE, entry));
+            Some(SecretSource::Keyring { service: service.to_owned(), account: account.to_owned() })
+        })
+    }
+
+    /// The file that contains the key, if the table names one.
+    pub(in crate::config) fn key_path(&self, env: &Env) -> Option<PathBuf> {
+        self.key_file.as_deref().map(|path| expand_home(path, env))
+    }
+}
+
+/// Returns the file in which the guided setup stores the key of a provider.
+pub fn default_key_file(config_folder: &Path, provider: &str) -> PathBuf {
+    config_folder.join("keys").join(provider)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+    use crate::config::{ConfigFlags, HostSettings, ModelChoice};
+
+    fn resolve(folder: &Path, model: &str) -> HostSettings {
+        let config = folder.join("sallyport.toml");
+        fs::write(&config, format!("[model.m]\nprovider = 'openai'\nmodel = 'm'\n{model}"))
+            .unwrap();
+        let env = Env::from_pairs([("HOME", folder.to_str().unwrap())]);
+        let flags = ConfigFlags {
+            config: Some(config),
+            folder: Some(folder.to_owned()),
+            ..ConfigFlags::default()
+        };
+        HostSettings::resolve(&flags, env).unwrap()
+    }
+
+    #[test]
+    fn a_stored_key_is_used_and_its_problems_are_kept_for_later() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, mode) in [("private", 0o600), ("open", 0o644)] {
+            fs::write(folder.path().join(name), "sk-stored\n").unwrap();
+            fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(mode))
+                .unwrap();
+        }
+        for (table, want, problem) in [
+            ("key_file = '~/private'", Some("sk-stored"), ""),
+            ("key_file = '~/open'", None, "others may open it"),
+            ("key_file = '~/missing'", None, "it is not there"),
+            ("key_file = 'private'", None, "not an absolute path"),
+            ("key_keyring = 'sallyport-test/no-such-entry'", None, "model.m.key"),
+        ] {
+            let settings = resolve(folder.path(), table);
+            let ModelChoice::Endpoint(endpoint) = &settings.model else { panic!("{table}") };
+            let key = endpoint.key.as_ref().map(|key| key.expose().to_owned());
+            assert_eq!(key.as_deref(), want, "{table}");
+            let found = settings.chosen_model.key_problem.unwrap_or_default();
+            assert!(found.contains(problem) && found.is_empty() == problem.is_empty(), "{found}");
+        }
+    }
+
+    /// A plugin that could read the file would have the key.
+    #[test]
+    fn the_file_of_a_key_is_guarded_and_its_value_redacted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("private");
+        fs::write(&path, "sk-stored").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let settings = resolve(folder.path(), "key_file = '~/private'");
+        assert!(settings.policy.host_files.contains(&path), "{:?}", settings.policy.host_files);
+        let keys: Vec<_> = settings.server_keys().map(|(_, key)| key.expose().to_owned()).collect();
+        assert!(keys.iter().any(|key| key == "sk-stored"), "{keys:?}");
+    }
+}
