@@ -2,16 +2,16 @@
 //! the old file or the new one.
 
 use std::{
-    fs::{File, Permissions},
+    fs::{self, DirBuilder, File, Permissions},
     io::{self, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::Path,
 };
 
 use tempfile::NamedTempFile;
 
 /// The mode of a file that only its owner can access.
-pub(crate) const PRIVATE_MODE: u32 = 0o600;
+pub const PRIVATE_MODE: u32 = 0o600;
 
 /// Replaces or creates a file, and returns once it is on disk. The folder must exist. A symbolic
 /// link is replaced, not followed.
@@ -19,10 +19,23 @@ pub(crate) const PRIVATE_MODE: u32 = 0o600;
 /// # Errors
 ///
 /// The folder cannot be written to, or the disk is full. The old file is unchanged.
-pub(crate) fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let folder = parent_folder(path);
     write_temp_file(folder, bytes, mode)?.persist(path)?;
     sync_folder(folder)
+}
+
+/// Replaces a file of the user as a whole, or creates it for its owner alone. A symbolic link is
+/// followed, so that a file stored elsewhere stays there. The permissions do not change.
+///
+/// # Errors
+///
+/// The folder cannot be created or written to, or the disk is full. The old file is unchanged.
+pub(crate) fn replace_user_file(path: &Path, text: &str) -> io::Result<()> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    DirBuilder::new().recursive(true).mode(0o700).create(parent_folder(&path))?;
+    let mode = fs::metadata(&path).map_or(PRIVATE_MODE, |info| info.permissions().mode());
+    replace_file(&path, text.as_bytes(), mode)
 }
 
 /// Creates a file that only its owner can access, and returns once it is on disk.
@@ -56,8 +69,6 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {

@@ -3,11 +3,7 @@
 //! The text is edited, not regenerated: comments and order remain. The file is replaced as a whole,
 //! so a crash leaves either the old one or the new one.
 
-use std::{
-    fs, io,
-    os::unix::fs::{DirBuilderExt, PermissionsExt},
-    path::{Path, PathBuf},
-};
+use std::{io, path::Path};
 
 use sallyport_policy::{RuleText, edit};
 use sallyport_untrusted_file as untrusted_file;
@@ -61,10 +57,5 @@ pub fn read_policy(path: &Path) -> io::Result<String> {
 ///
 /// The folder cannot be created or written to.
 pub fn write_policy(path: &Path, text: &str) -> io::Result<()> {
-    let path: PathBuf = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mode =
-        fs::metadata(&path).map_or(atomic_file::PRIVATE_MODE, |info| info.permissions().mode());
-    atomic_file::replace_file(&path, text.as_bytes(), mode)
+    atomic_file::replace_user_file(path, text)
 }

@@ -1,0 +1,220 @@
+//! Edits `sallyport.toml` for the guided setup: a model, and where its key is.
+//!
+//! The text is edited, not regenerated: comments, order and all other keys remain. The file is
+//! replaced as a whole.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use toml_edit::{DocumentMut, Item, Table, TableLike, value};
+
+use super::{ConfigError, Env, file::KEY_PLACES, reader::ConfigText};
+use crate::atomic_file;
+
+/// A model to write into the file.
+#[derive(Debug, Clone)]
+pub struct ModelTable {
+    /// The name of its `[model.NAME]` table.
+    pub name: String,
+    /// The provider.
+    pub provider: String,
+    /// The model's name at the provider.
+    pub model: String,
+    /// The address, if it is not the provider's own.
+    pub base_url: Option<String>,
+    /// Where the key is.
+    pub key: KeyPlace,
+}
+
+/// The place of a model's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// None is needed, or the provider's own variable contains it. Nothing is written.
+    Provider,
+    /// A variable of this name.
+    Variable(String),
+    /// A file.
+    File(PathBuf),
+    /// An entry of the system's keyring, as SERVICE/ACCOUNT.
+    Keyring(String),
+}
+
+/// What the file says already that a new model would replace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedSetting {
+    /// Its key: `default_model`, or `model.NAME`.
+    pub key: String,
+}
+
+/// Why a file cannot be edited.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigEditError {
+    /// The text is not TOML, or its model is not a table.
+    #[error("{path} cannot be edited: {message}", path = path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        message: String,
+    },
+    /// The text would be invalid as a configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Adds a model and makes it the default one. Other keys of its table are kept.
+///
+/// # Errors
+///
+/// The text is not TOML, or the result would not be a valid configuration.
+pub fn set_default_model(
+    path: &Path,
+    text: &str,
+    table: &ModelTable,
+    env: &Env,
+) -> Result<String, ConfigEditError> {
+    let problem = |message: String| ConfigEditError::Text { path: path.to_owned(), message };
+    let mut document: DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| problem(error.message().to_owned()))?;
+    document["default_model"] = value(&table.name);
+    let models = document.entry("model").or_insert_with(implicit_table).as_table_like_mut();
+    let models = models.ok_or_else(|| problem("\"model\" is not a table".to_owned()))?;
+    let entry = models.entry(&table.name).or_insert_with(toml_edit::table).as_table_like_mut();
+    let entry = entry.ok_or_else(|| problem(format!("\"{}\" is not a table", table.name)))?;
+    write_model(entry, table);
+    let text = document.to_string();
+    ConfigText { name: path.display().to_string(), text: &text }
+        .parse_and_read(env)
+        .map_err(ConfigError::from)?;
+    Ok(text)
+}
+
+/// Returns the settings of a text that [`set_default_model`] would replace by others.
+pub fn replaced_settings(text: &str, table: &ModelTable) -> Vec<ReplacedSetting> {
+    let document = text.parse::<DocumentMut>().unwrap_or_default();
+    let default = document.get("default_model").and_then(Item::as_str);
+    let is_other_default = default.is_some_and(|name| name != table.name);
+    let has_table = document.get("model").and_then(|models| models.get(&table.name)).is_some();
+    let default = is_other_default.then(|| "default_model".to_owned());
+    let model = has_table.then(|| format!("model.{}", table.name));
+    default.into_iter().chain(model).map(|key| ReplacedSetting { key }).collect()
+}
+
+/// Replaces the file as a whole. A symbolic link is followed, and the permissions do not change.
+///
+/// # Errors
+///
+/// The folder cannot be created or written to, or the disk is full. The old file is unchanged.
+pub fn write_config(path: &Path, text: &str) -> io::Result<()> {
+    atomic_file::replace_user_file(path, text)
+}
+
+/// A table without a header of its own, so that `[model.NAME]` is the only one.
+fn implicit_table() -> Item {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    Item::Table(table)
+}
+
+fn write_model(entry: &mut dyn TableLike, table: &ModelTable) {
+    let base_url = table.base_url.as_deref();
+    // A key of another place would be refused next to the new one.
+    KEY_PLACES.iter().chain(&["base_url"]).for_each(|key| drop(entry.remove(key)));
+    entry.insert("provider", value(&table.provider));
+    entry.insert("model", value(&table.model));
+    base_url.into_iter().for_each(|url| drop(entry.insert("base_url", value(url))));
+    let (key, place) = match &table.key {
+        KeyPlace::Provider => return,
+        KeyPlace::Variable(name) => ("key", format!("${{{name}}}")),
+        KeyPlace::File(path) => ("key_file", path.display().to_string()),
+        KeyPlace::Keyring(entry) => ("key_keyring", entry.clone()),
+    };
+    entry.insert(key, value(place));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(key: KeyPlace) -> ModelTable {
+        ModelTable {
+            name: "openai".to_owned(),
+            provider: "openai".to_owned(),
+            model: "m".to_owned(),
+            base_url: None,
+            key,
+        }
+    }
+
+    fn edit(text: &str, table: &ModelTable) -> Result<String, ConfigEditError> {
+        set_default_model(Path::new("c.toml"), text, table, &Env::from_pairs([("K", "sk-1")]))
+    }
+
+    #[test]
+    fn a_model_is_added_and_everything_else_is_kept() {
+        const OWN: &str = "provider = \"openai\"\nmodel = \"m\"\n";
+        let rows = [
+            (
+                "",
+                KeyPlace::Provider,
+                format!("default_model = \"openai\"\n\n[model.openai]\n{OWN}"),
+            ),
+            (
+                "# mine\n[chat]\nsystem = 'x' # why\n",
+                KeyPlace::Variable("K".to_owned()),
+                format!(
+                    "default_model = \"openai\"\n# mine\n[chat]\nsystem = 'x' # why\n\n\
+                     [model.openai]\n{OWN}key = \"${{K}}\"\n"
+                ),
+            ),
+            (
+                "default_model = 'a' # once\n[model.a]\nprovider = 'vllm'\nmodel = 'a'\n",
+                KeyPlace::Keyring("sallyport/openai".to_owned()),
+                format!(
+                    "default_model = \"openai\"\n[model.a]\nprovider = 'vllm'\nmodel = 'a'\n\n\
+                     [model.openai]\n{OWN}key_keyring = \"sallyport/openai\"\n"
+                ),
+            ),
+            (
+                "[model.openai]\nprovider = 'vllm'\nmodel = 'a'\nkey = 'old'\ntemperature = 0.5\n",
+                KeyPlace::File("/keys/openai".into()),
+                "default_model = \"openai\"\n[model.openai]\nprovider = \"openai\"\n\
+                 model = \"m\"\ntemperature = 0.5\nkey_file = \"/keys/openai\"\n"
+                    .to_owned(),
+            ),
+        ];
+        for (text, key, want) in rows {
+            let table = table(key);
+            let edited = edit(text, &table).unwrap();
+            assert_eq!(edited, want);
+            assert_eq!(edit(&edited, &table).unwrap(), want, "a second edit changes nothing");
+        }
+    }
+
+    #[test]
+    fn what_would_be_invalid_is_refused() {
+        for (text, key, want) in [
+            ("[chat", KeyPlace::Provider, "c.toml cannot be edited"),
+            ("model = 3", KeyPlace::Provider, "not a table"),
+            ("[chta]\nx = 1", KeyPlace::Provider, "unknown key"),
+            ("", KeyPlace::Variable("NOPE".to_owned()), "\"NOPE\" is not set"),
+        ] {
+            let error = edit(text, &table(key)).unwrap_err().to_string();
+            assert!(error.contains(want), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_replaced_is_named() {
+        let keys = |text: &str| {
+            let settings = replaced_settings(text, &table(KeyPlace::Provider));
+            settings.into_iter().map(|setting| setting.key).collect::<Vec<_>>()
+        };
+        assert!(keys("[chat]\nsystem = 'x'").is_empty());
+        assert_eq!(keys("default_model = 'a'"), ["default_model"]);
+        assert!(keys("default_model = 'openai'").is_empty());
+        assert_eq!(keys("[model.openai]\nprovider = 'vllm'"), ["model.openai"]);
+    }
+}
