@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use super::{ConfigError, Env, env};
 
-/// Where system-wide plugins are installed.
-const SYSTEM_PLUGINS: &str = "/usr/local/share/sallyport/plugins";
+/// Where system-wide plugins are installed: by the administrator, and by a package.
+const SYSTEM_PLUGINS: [&str; 2] =
+    ["/usr/local/share/sallyport/plugins", "/usr/share/sallyport/plugins"];
 
 /// The folders that the host uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl HostPaths {
             config: folder("XDG_CONFIG_HOME", ".config"),
             state: folder("XDG_STATE_HOME", ".local/state"),
             cache: folder("XDG_CACHE_HOME", ".cache"),
-            plugins: vec![own_plugins, SYSTEM_PLUGINS.into()],
+            plugins: [own_plugins].into_iter().chain(SYSTEM_PLUGINS.map(Into::into)).collect(),
         })
     }
 
