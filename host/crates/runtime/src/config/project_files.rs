@@ -1,8 +1,8 @@
 //! Finds the files of a project and decides which of them count.
 //!
 //! A project's file is in the project's own folder: the working folder or the nearest one above it.
-//! A file or folder that belongs to another user than root, or is world-writable, is skipped: in
-//! the system's temporary folder, any user could place a file for all folders below.
+//! A file or folder that belongs to another user than root, or that other users can write, is
+//! skipped: in the system's temporary folder, any user could place a file for all folders below.
 
 use std::{
     fmt, fs,
@@ -52,7 +52,7 @@ pub(super) fn find_project_file(
     (None, foreign)
 }
 
-/// Whether a folder may become a project: it belongs to the user or root and is not world-writable.
+/// Whether a folder may become a project: only the user and root can write to it.
 pub(super) fn can_be_project(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|info| foreign_owner(&info).is_none())
 }
@@ -106,7 +106,12 @@ mod tests {
                 mode(&location, usual);
             }
         }
-        mode(&inner, 0o775);
-        assert_eq!(find().0, Some(inner.join(NAME)), "a group is not everybody");
+        // A group of which others can be members; only root can set it.
+        if std::os::unix::fs::chown(&inner, None, Some(65_534)).is_ok() {
+            mode(&inner, 0o775);
+            assert_eq!(find().0, Some(outer.join(NAME)));
+            mode(&inner, 0o755);
+            assert_eq!(find().0, Some(inner.join(NAME)));
+        }
     }
 }
