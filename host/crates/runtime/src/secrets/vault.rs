@@ -149,12 +149,9 @@ impl Vault {
         if let Some(secret) = state.cached_secret(&wanted) {
             return Ok(secret);
         }
-        let mut problem = None;
-        for fetched in self.fetch_values(&mut state, std::slice::from_ref(&wanted)) {
-            if fetched.request == wanted {
-                problem = fetched.value.err();
-            }
-        }
+        let fetched = self.fetch_values(&mut state, std::slice::from_ref(&wanted));
+        let own = fetched.into_iter().filter(|result| result.request == wanted);
+        let problem = own.filter_map(|result| result.value.err()).last();
         state.cached_secret(&wanted).ok_or_else(|| {
             let late = SecretProblem::Late { time: self.time_max };
             vault_error(name, SecretAction::Read, source)(problem.unwrap_or(late))
@@ -204,13 +201,13 @@ impl Vault {
     ) -> Vec<SecretRemark> {
         let fetched = self.fetch_values(state, wanted);
         let mut remarks = Vec::new();
-        for SecretFetchResult { request: SecretFetchRequest { name, source }, value, .. } in fetched
-        {
+        for SecretFetchResult { request, value, .. } in fetched {
             // A known value stays in use even if its source can no longer be read.
-            let Err(problem) = value else { continue };
-            if !state.current_values.contains_key(&name) {
-                let error = vault_error(&name, SecretAction::Read, &source)(problem);
-                remarks.push(SecretRemark::Unavailable(error));
+            if let Err(problem) = value
+                && !state.current_values.contains_key(&request.name)
+            {
+                let error = vault_error(&request.name, SecretAction::Read, &request.source);
+                remarks.push(SecretRemark::Unavailable(error(problem)));
             }
         }
         let short = state
@@ -242,17 +239,12 @@ impl Vault {
             Ok(()) => SecretProblem::Late { time: self.time_max },
             Err(error) => SecretProblem::Io(error.kind().into()),
         };
-        let has_arrived =
-            |one: &SecretFetchRequest| fetched.iter().any(|fetched| fetched.request == *one);
-        let missing: Vec<SecretFetchRequest> =
-            wanted.iter().filter(|one| !has_arrived(one)).cloned().collect();
-        let missing = missing.into_iter();
-        let missing = missing.map(|wanted| SecretFetchResult {
-            request: wanted,
-            stamp: None,
-            value: Err(problem()),
-        });
-        fetched.extend(missing);
+        for request in wanted {
+            if fetched.iter().all(|result| result.request != *request) {
+                let (request, value) = (request.clone(), Err(problem()));
+                fetched.push(SecretFetchResult { request, stamp: None, value });
+            }
+        }
         fetched
     }
 
@@ -274,16 +266,22 @@ impl VaultState {
     ) -> Vec<SecretFetchRequest> {
         let mut before = mem::take(&mut self.policy_secrets);
         for (name, source) in named {
-            let stamp = before.remove(name).filter(|(own, _)| own == source);
-            let stamp = stamp.and_then(|(_, stamp)| stamp);
+            let known = before.remove(name).filter(|(own, _)| own == source);
+            let stamp = known.and_then(|(_, stamp)| stamp);
             self.policy_secrets.insert(name.to_owned(), (source.clone(), stamp));
         }
-        let all = self.policy_secrets.iter();
-        let all = all.map(|(name, (source, _))| SecretFetchRequest {
-            name: name.clone(),
-            source: source.clone(),
-        });
+        let all = self.policy_requests().map(|(wanted, _)| wanted);
         all.filter(|wanted| self.cached_secret(wanted).is_none()).collect()
+    }
+
+    /// A request for each secret that the policy names, with the stamp of the file when it was
+    /// read.
+    fn policy_requests(
+        &self,
+    ) -> impl Iterator<Item = (SecretFetchRequest, Option<SecretFileStamp>)> {
+        self.policy_secrets.iter().map(|(name, (source, stamp))| {
+            (SecretFetchRequest { name: name.clone(), source: source.clone() }, *stamp)
+        })
     }
 
     /// The secrets that may have changed since the last check: files with a new stamp, and keyrings
@@ -293,10 +291,8 @@ impl VaultState {
         if is_time {
             self.keyrings_checked_at = Instant::now();
         }
-        let all = self.policy_secrets.iter().map(|(name, (source, stamp))| {
-            (SecretFetchRequest { name: name.clone(), source: source.clone() }, *stamp)
-        });
-        let responsive = all.filter(|(wanted, _)| !self.pending.contains(wanted));
+        let responsive =
+            self.policy_requests().filter(|(wanted, _)| !self.pending.contains(wanted));
         let changed = responsive.filter(|(wanted, old_stamp)| match wanted.source {
             SecretSource::Env(_) => false,
             SecretSource::File(_) => secret_file_stamp(&wanted.source) != *old_stamp,
