@@ -8,9 +8,9 @@ use super::{
     approver::{AuthorizationReason, AuthorizationRequest},
     preview::build_preview,
 };
-use crate::services::USER;
 use sallyport_contract::{
-    BoxFuture, Decision, Denial, Redactor, RequestedCall, Secret, Services, ToolId,
+    ApprovalObstacle, BoxFuture, Decision, Denial, DenialReason, LOCAL_USER, Redactor,
+    RequestedCall, Secret, Services, ToolId,
 };
 use sallyport_policy::{Grant, Manifest, PolicyQuestion, PolicyVerdict, ProxyTable};
 use sallyport_sandbox::{BodyBufferError, HostCallAuthorizer, OutboundAccess, OutboundAccessKind};
@@ -46,6 +46,12 @@ impl PluginAuthorizer {
         &self.plugin_info
     }
 
+    /// The current grant after a check of the policy's files, for where a run or a request starts.
+    pub(crate) async fn checked_grant(&self) -> Arc<Grant> {
+        self.gate.policy_store.check_files().await;
+        self.current_grant()
+    }
+
     fn decide_access(&self, access: &OutboundAccess<'_>, grant: &Grant) -> PolicyVerdict {
         let question = PolicyQuestion {
             tool: access.call.tool(),
@@ -58,7 +64,7 @@ impl PluginAuthorizer {
             OutboundAccessKind::Request { method, url, permit, .. } => {
                 policy.decide_access(&question, grant, method, url, permit)
             }
-            OutboundAccessKind::OpenUrl { url } => policy.decide_open_url(&question, grant, url),
+            OutboundAccessKind::Page { url, .. } => policy.decide_page(&question, grant, url),
         }
     }
 
@@ -79,8 +85,8 @@ impl PluginAuthorizer {
     }
 
     /// Checks the policy again after an approval: a yes does not override a rule added meanwhile.
-    fn check_policy_again(&self, access: &OutboundAccess<'_>) -> Result<(), Denial> {
-        let grant = self.current_grant();
+    async fn check_policy_again(&self, access: &OutboundAccess<'_>) -> Result<(), Denial> {
+        let grant = self.checked_grant().await;
         let verdict = match access.kind {
             OutboundAccessKind::Request { method, url, headers, body, .. } => {
                 let permit = grant.check_request(method, url)?;
@@ -91,7 +97,7 @@ impl PluginAuthorizer {
                     &grant,
                 )
             }
-            OutboundAccessKind::OpenUrl { .. } => self.decide_access(access, &grant),
+            OutboundAccessKind::Page { .. } => self.decide_access(access, &grant),
         };
         match verdict.decision {
             Decision::Allow | Decision::Ask => Ok(()),
@@ -113,11 +119,14 @@ impl HostCallAuthorizer for PluginAuthorizer {
         Arc::clone(&cached_grant.1)
     }
 
-    fn would_ask_user(&self, access: &OutboundAccess<'_>) -> bool {
-        let grant = self.current_grant();
-        let verdict = self.decide_access(access, &grant);
-        let call = tool_call_from_access(access);
-        self.gate.approver.has_to_ask(&self.authorization_request(&call, &grant), &verdict)
+    fn would_ask_user<'a>(&'a self, access: OutboundAccess<'a>) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let grant = self.current_grant();
+            let verdict = self.decide_access(&access, &grant);
+            let call = tool_call_from_access(&access);
+            let request = self.authorization_request(&call, &grant);
+            self.gate.approver.has_to_ask(&request, &verdict).await
+        })
     }
 
     fn authorize_access<'a>(
@@ -125,11 +134,11 @@ impl HostCallAuthorizer for PluginAuthorizer {
         access: OutboundAccess<'a>,
     ) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         Box::pin(async move {
-            let grant = self.current_grant();
+            let grant = self.checked_grant().await;
             let verdict = self.decide_access(&access, &grant);
             let call = tool_call_from_access(&access);
             let mut authorization_request = self.authorization_request(&call, &grant);
-            if self.gate.approver.has_to_ask(&authorization_request, &verdict) {
+            if self.gate.approver.has_to_ask(&authorization_request, &verdict).await {
                 let request_preview = build_preview(&access.kind, &grant, &self.redactor()).await;
                 let request_preview = request_preview
                     .map_err(|error| preview_failure_denial(&verdict, access.call.tool(), error))?;
@@ -138,8 +147,8 @@ impl HostCallAuthorizer for PluginAuthorizer {
             let answer_text =
                 match self.gate.approver.authorize(&authorization_request, &verdict).await? {
                     AuthorizationReason::Policy(_) => None,
-                    AuthorizationReason::User(answer_text) => {
-                        self.check_policy_again(&access)?;
+                    AuthorizationReason::User { text: answer_text, .. } => {
+                        self.check_policy_again(&access).await?;
                         Some(answer_text)
                     }
                 };
@@ -173,7 +182,7 @@ impl HostCallAuthorizer for PluginAuthorizer {
     }
 
     fn default_user(&self) -> &str {
-        USER
+        LOCAL_USER
     }
 }
 
@@ -194,6 +203,7 @@ fn preview_failure_denial(
     error: BodyBufferError,
 ) -> Denial {
     let denial = verdict.to_denial(tool);
-    let why = format!("it needs an approval, but {error} ({})", denial.why);
-    Denial { why, nobody_to_ask: false, ..denial }
+    let cause = ApprovalObstacle::NotShown { error: error.to_string() };
+    let reason = DenialReason::NotApproved { cause, reason: Box::new(denial.reason) };
+    Denial { reason, nobody_to_ask: false, ..denial }
 }
