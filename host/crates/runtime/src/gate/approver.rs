@@ -11,8 +11,8 @@ use std::{
 };
 
 use sallyport_contract::{
-    ApprovalAnswer, ApprovalRequest, ApprovalSubject, Consent, Decision, Denial, RequestPreview,
-    RequestedCall,
+    ApprovalAnswer, ApprovalObstacle, ApprovalRequest, ApprovalSubject, Consent, Decision, Denial,
+    DenialReason, RequestPreview, RequestedCall, UserAnswer,
 };
 use sallyport_policy::{Grant, PolicyVerdict, RuleText};
 use sallyport_store::{HostStore, SessionApproval};
@@ -83,13 +83,13 @@ impl Approver {
     }
 
     /// Whether the user has to be asked. If so, the preview must be ready first.
-    pub(crate) fn has_to_ask(
+    pub(crate) async fn has_to_ask(
         &self,
         authorization_request: &AuthorizationRequest<'_>,
         verdict: &PolicyVerdict,
     ) -> bool {
         verdict.decision == Decision::Ask
-            && !self.has_approval(&build_approval(authorization_request, verdict))
+            && !self.has_approval(&build_approval(authorization_request, verdict)).await
     }
 
     async fn ask_user(
@@ -98,7 +98,7 @@ impl Approver {
         verdict: &PolicyVerdict,
     ) -> Result<AuthorizationReason, Denial> {
         let approval = build_approval(authorization_request, verdict);
-        if self.has_approval(&approval) {
+        if self.has_approval(&approval).await {
             let text = format!("allow: approved for this session ({})", verdict.reason);
             return Ok(AuthorizationReason::Policy(text));
         }
@@ -106,7 +106,7 @@ impl Approver {
             .allowing_rule(&authorization_request.call.tool, Some(authorization_request.digest));
         let request = ApprovalRequest {
             call: authorization_request.call.clone(),
-            subject: verdict.subject.clone(),
+            subject: verdict.subject(),
             request: authorization_request.request.clone(),
             plugin_version: authorization_request.version.to_owned(),
             plugin_digest: authorization_request.digest.to_owned(),
@@ -119,10 +119,10 @@ impl Approver {
         let Ok(answer) = answer else {
             return Err(denial_by_timeout(authorization_request, verdict, time_max));
         };
-        self.apply_answer(authorization_request, verdict, answer, approval, rule)
+        self.apply_answer(authorization_request, verdict, answer, approval, rule).await
     }
 
-    fn apply_answer(
+    async fn apply_answer(
         &self,
         authorization_request: &AuthorizationRequest<'_>,
         verdict: &PolicyVerdict,
@@ -130,26 +130,35 @@ impl Approver {
         approval: SessionApproval,
         rule: Option<RuleText>,
     ) -> Result<AuthorizationReason, Denial> {
-        let how = match (answer, rule) {
-            (ApprovalAnswer::Once, _) => "once",
-            (ApprovalAnswer::Always, Some(rule)) if self.write_rule(&rule) => "always",
-            (ApprovalAnswer::Session | ApprovalAnswer::Always, _) => {
-                self.remember_approval(approval);
-                "for this session"
+        let is_written = match rule.filter(|_| answer == ApprovalAnswer::Always) {
+            Some(rule) => self.write_rule(rule).await,
+            None => false,
+        };
+        let (answer, how) = match answer {
+            ApprovalAnswer::Once => (UserAnswer::Once, "once"),
+            ApprovalAnswer::Always if is_written => (UserAnswer::Always, "always"),
+            ApprovalAnswer::Session | ApprovalAnswer::Always => {
+                self.remember_approval(approval).await;
+                (UserAnswer::Session, "for this session")
             }
-            (ApprovalAnswer::No { reason }, _) => {
+            ApprovalAnswer::No { reason } => {
                 return Err(denial_by_user(authorization_request, verdict, reason));
             }
-            (ApprovalAnswer::Nobody, _) => {
+            ApprovalAnswer::Nobody => {
                 return Err(denial_without_user(authorization_request, verdict));
             }
         };
-        Ok(AuthorizationReason::User(format!("the user agreed {how} ({})", verdict.reason)))
+        let text = format!("the user agreed {how} ({})", verdict.reason);
+        Ok(AuthorizationReason::User { answer, text })
     }
 
-    /// Writes the rule that the user saw. If that fails, the answer still applies to the session.
-    fn write_rule(&self, rule: &RuleText) -> bool {
-        match user_policy::add_rule(&self.policy_file, rule) {
+    /// Writes the rule that the user saw, on a blocking thread because the disk may be slow. If that
+    /// fails, the answer still applies to the session.
+    async fn write_rule(&self, rule: RuleText) -> bool {
+        let file = self.policy_file.clone();
+        let work = move || user_policy::add_rule(&file, &rule).map_err(|error| error.to_string());
+        let written = tokio::task::spawn_blocking(work).await;
+        match written.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(()) => true,
             Err(error) => {
                 let file = self.policy_file.display();
@@ -159,20 +168,28 @@ impl Approver {
         }
     }
 
-    fn has_approval(&self, approval: &SessionApproval) -> bool {
-        let remembered = self.session_approvals.lock().unwrap_or_else(PoisonError::into_inner);
+    async fn has_approval(&self, approval: &SessionApproval) -> bool {
         let is_same = |remembered: &SessionApproval| {
             let at_ms = remembered.at_ms;
             *remembered == SessionApproval { at_ms, ..approval.clone() }
         };
-        remembered.iter().any(is_same)
+        let is_remembered = {
+            let remembered = self.session_approvals.lock().unwrap_or_else(PoisonError::into_inner);
+            remembered.iter().any(is_same)
+        };
+        match &self.store {
             // A failed lookup counts as no approval, so the user is asked again.
-            || self.store.as_ref().is_some_and(|s| s.approvals().is_approved(approval).unwrap_or(false))
+            Some(store) if !is_remembered => {
+                store.approvals.is_approved(approval).await.unwrap_or(false)
+            }
+            _ => is_remembered,
+        }
     }
 
-    fn remember_approval(&self, approval: SessionApproval) {
-        let stored = self.store.as_ref().map(|store| store.approvals().store_approval(&approval));
-        if let Some(Err(error)) = stored {
+    async fn remember_approval(&self, approval: SessionApproval) {
+        if let Some(store) = &self.store
+            && let Err(error) = store.approvals.store_approval(&approval).await
+        {
             (self.message_sink)(&format!("the answer holds only until the program ends: {error}"));
         }
         self.session_approvals.lock().unwrap_or_else(PoisonError::into_inner).push(approval);
@@ -185,14 +202,22 @@ pub(crate) enum AuthorizationReason {
     /// The policy, or an earlier answer in the session.
     Policy(String),
     /// The user's answer just now.
-    User(String),
+    User { answer: UserAnswer, text: String },
 }
 
 impl AuthorizationReason {
     pub(crate) fn into_text(self) -> String {
         match self {
             Self::Policy(text) => text,
-            Self::User(text) => format!("allow: {text}"),
+            Self::User { text, .. } => format!("allow: {text}"),
+        }
+    }
+
+    /// The user's answer just now, if that is the reason.
+    pub(crate) fn user_answer(&self) -> Option<UserAnswer> {
+        match self {
+            Self::Policy(_) => None,
+            Self::User { answer, .. } => Some(*answer),
         }
     }
 }
@@ -207,9 +232,9 @@ fn build_approval(
         plugin: tool.plugin.to_string(),
         digest: authorization_request.digest.to_owned(),
         tool: tool.tool.to_string(),
-        subject: match &verdict.subject {
+        subject: match verdict.subject() {
             ApprovalSubject::Call => "call".to_owned(),
-            ApprovalSubject::Access { what } => what.clone(),
+            ApprovalSubject::Access { what } => what,
         },
         rule: verdict.reason.clone(),
         at_ms: now_ms(),
@@ -221,16 +246,9 @@ fn denial_by_user(
     verdict: &PolicyVerdict,
     reason: Option<String>,
 ) -> Denial {
-    let why = match reason {
-        Some(reason) => format!("the user said no: {reason}"),
-        None => "the user said no".to_owned(),
-    };
-    Denial {
-        why,
-        fix: None,
-        nobody_to_ask: false,
-        ..verdict.to_denial(&authorization_request.call.tool)
-    }
+    let denial = verdict.to_denial(&authorization_request.call.tool);
+    let reason = DenialReason::RefusedByUser { answer: reason };
+    Denial { reason, fix: None, nobody_to_ask: false, ..denial }
 }
 
 fn denial_without_user(
@@ -238,8 +256,7 @@ fn denial_without_user(
     verdict: &PolicyVerdict,
 ) -> Denial {
     let denial = verdict.to_denial(&authorization_request.call.tool);
-    let why = format!("it needs approval and nobody is there to ask ({})", denial.why);
-    Denial { why, nobody_to_ask: true, ..denial }
+    unapproved(denial, ApprovalObstacle::NoUser)
 }
 
 fn denial_by_timeout(
@@ -248,6 +265,10 @@ fn denial_by_timeout(
     waited: Duration,
 ) -> Denial {
     let denial = verdict.to_denial(&authorization_request.call.tool);
-    let why = format!("no answer within {waited:?} ({})", denial.why);
-    Denial { why, nobody_to_ask: true, ..denial }
+    unapproved(denial, ApprovalObstacle::TimedOut { waited })
+}
+
+fn unapproved(denial: Denial, cause: ApprovalObstacle) -> Denial {
+    let reason = DenialReason::NotApproved { cause, reason: Box::new(denial.reason) };
+    Denial { reason, nobody_to_ask: true, ..denial }
 }
