@@ -8,13 +8,14 @@
 //! - [`observer`]: observes every call.
 //! - [`policy_change`]: records changes of the policy before it makes them.
 //! - [`config`]: merges flags, environment and files into one value.
-//! - [`gate`]: decides, asks, remembers and audits.
+//! - `executor`: what runs the tools of a plugin.
+//! - [`gate`]: decides, asks and remembers.
 //! - [`secrets`]: finds the values of secrets.
 //! - [`history`]: stores sessions.
 //! - [`lock`]: the accepted plugins and their digests.
 //! - [`internal`]: tools that are compiled in.
 //! - [`script`]: tools that are native programs.
-//! - [`registry`]: finds and loads plugins, and sends every call through the gate.
+//! - [`registry`]: finds and loads plugins, sends every call through the gate, and audits it.
 //! - [`recall`]: finds earlier turns by their meaning.
 //! - [`roles`]: the roles of plugins in a session besides tools.
 //! - [`session`]: selects, configures and runs sessions.
@@ -24,6 +25,7 @@
 
 pub mod atomic_file;
 pub mod config;
+mod executor;
 pub mod gate;
 pub mod history;
 pub mod host;

@@ -6,20 +6,25 @@
 
 mod reminder;
 
-use std::{sync::Arc, time::Instant};
+use std::{path::Path, sync::Arc};
 
 use jiff::Zoned;
 use sallyport_contract::{
-    AdmittedCall, CallFailure, CallReport, FailureKind, Outcome, PluginName, Services,
-    ToolDescriptor,
+    AdmittedCall, BoxFuture, CallFailure, CallReport, FailureKind, Outcome, PluginName, Services,
+    ToolDescriptor, async_trait,
     services::{PluginNotice, TimerFiring},
 };
 use sallyport_policy::Manifest;
 use sallyport_sandbox::HostCallAuthorizer;
 
-use crate::config::InternalToolSettings;
+use crate::{
+    config::InternalToolSettings,
+    executor::{PluginExecutor, PluginKind},
+    gate::authorizer::PluginAuthorizer,
+};
 
 /// A group of tools that is compiled into the host.
+#[async_trait]
 pub trait InternalTool: Send + Sync {
     /// Returns the manifest. It requests no capabilities: the code of the tool alone defines what
     /// it does.
@@ -28,8 +33,8 @@ pub trait InternalTool: Send + Sync {
     /// Returns its tools.
     fn tools(&self) -> Vec<ToolDescriptor>;
 
-    /// Answers a call that has passed the gate. May block.
-    fn call_tool(&self, call: &AdmittedCall, context: &InternalCallContext) -> CallReport;
+    /// Answers a call that has passed the gate.
+    async fn call_tool(&self, call: &AdmittedCall, context: &InternalCallContext) -> CallReport;
 
     /// Returns the message for a timer of this tool that has fired.
     fn firing_notice(&self, firing: &TimerFiring) -> PluginNotice;
@@ -74,24 +79,31 @@ fn find_tool(plugin: &PluginName) -> Option<Arc<dyn InternalTool>> {
         .find(|tool| tool.manifest().name == *plugin)
 }
 
-/// Runs a call of an internal tool on a blocking thread.
-pub(crate) async fn run_tool_call(
-    tool: &Arc<dyn InternalTool>,
-    authorizer: &Arc<impl HostCallAuthorizer + 'static>,
-    call: AdmittedCall,
-) -> CallReport {
-    let (tool, authorizer, started) = (Arc::clone(tool), Arc::clone(authorizer), Instant::now());
-    let work = tokio::task::spawn_blocking(move || {
-        let user = authorizer.default_user().to_owned();
-        let context =
-            InternalCallContext { user, now: Zoned::now(), services: authorizer.services() };
-        let mut report = tool.call_tool(&call, &context);
-        authorizer.redactor().redact_report(&mut report);
-        report
-    });
-    // A panic in the tool is a bug of the host, but it must not end the session.
-    let report = work.await.unwrap_or_else(|error| internal_failure(&error.to_string()).into());
-    CallReport { elapsed: started.elapsed(), ..report }
+impl PluginExecutor for Arc<dyn InternalTool> {
+    fn kind(&self) -> PluginKind {
+        PluginKind::Internal
+    }
+
+    fn file(&self) -> Option<&Path> {
+        None
+    }
+
+    fn run_call<'a>(
+        &'a self,
+        authorizer: &'a Arc<PluginAuthorizer>,
+        call: Arc<AdmittedCall>,
+    ) -> BoxFuture<'a, CallReport> {
+        let tool = Self::clone(self);
+        let (user, services) = (authorizer.default_user().to_owned(), authorizer.services());
+        Box::pin(async move {
+            let work = tokio::spawn(async move {
+                let context = InternalCallContext { user, now: Zoned::now(), services };
+                tool.call_tool(&call, &context).await
+            });
+            // A panic in the tool is a bug of the host, but it must not end the session.
+            work.await.unwrap_or_else(|error| internal_failure(&error.to_string()).into())
+        })
+    }
 }
 
 fn internal_failure(why: &str) -> Outcome {

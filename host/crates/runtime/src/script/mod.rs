@@ -8,15 +8,19 @@ mod outcome;
 mod script_plugin;
 mod spec;
 
-use std::{path::Path, time::Instant};
+use std::{path::Path, sync::Arc};
 
 use sallyport_contract::{
-    AdmittedCall, CallFailure, CallReport, Denial, Effect, FailureKind, Outcome,
+    AdmittedCall, BoxFuture, CallFailure, CallReport, Denial, Effect, FailureKind, Outcome,
 };
 use sallyport_policy::{Capability, Grant};
 use sallyport_process::{ProcessResult, RunError, Script, StageExecutable};
 use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
 
+use crate::{
+    executor::{PluginExecutor, PluginKind},
+    gate::authorizer::PluginAuthorizer,
+};
 use outcome::FinishedScriptRun;
 pub(crate) use script_plugin::{DEFINITION_FILE, ScriptPlugin};
 
@@ -37,32 +41,9 @@ impl NativeScript {
         Self { script, stage: StageExecutable::this_program(), call_slots: CallSlots::new() }
     }
 
-    /// Runs a call that has passed the gate. Dropping the future ends the program.
-    pub(crate) async fn run_call(
-        &self,
-        authorizer: &dyn HostCallAuthorizer,
-        call: &AdmittedCall,
-    ) -> CallReport {
-        let started = Instant::now();
-        let grant = authorizer.current_grant();
-        let mut report = match self.call_slots.acquire_slot(grant.limits()).await {
-            Ok(_slot) => self.run_in_slot(authorizer, call).await,
-            Err(slot_error) => {
-                let message = format!("{} {slot_error}", grant.plugin());
-                Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message)).into()
-            }
-        };
-        authorizer.redactor().redact_report(&mut report);
-        CallReport { elapsed: started.elapsed(), ..report }
-    }
-
-    async fn run_in_slot(
-        &self,
-        authorizer: &dyn HostCallAuthorizer,
-        call: &AdmittedCall,
-    ) -> CallReport {
+    async fn run_in_slot(&self, authorizer: &PluginAuthorizer, call: &AdmittedCall) -> CallReport {
         // Read the grant again, because it may have been revoked while the call waited for a place.
-        let grant = authorizer.current_grant();
+        let grant = authorizer.checked_grant().await;
         let Some(process) = grant.process() else {
             return denied_report(native_run_denial(&grant));
         };
@@ -89,6 +70,33 @@ impl NativeScript {
             Err(RunError::NoWall { .. }) => denied_report(grant.deny_unsandboxed(RUN_ACTION)),
             Err(error) => outcome::not_run_outcome(grant.plugin(), &error).into(),
         }
+    }
+}
+
+impl PluginExecutor for NativeScript {
+    fn kind(&self) -> PluginKind {
+        PluginKind::Script
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.script.program.path)
+    }
+
+    fn run_call<'a>(
+        &'a self,
+        authorizer: &'a Arc<PluginAuthorizer>,
+        call: Arc<AdmittedCall>,
+    ) -> BoxFuture<'a, CallReport> {
+        Box::pin(async move {
+            let grant = authorizer.current_grant();
+            match self.call_slots.acquire_slot(grant.limits()).await {
+                Ok(_slot) => self.run_in_slot(authorizer, &call).await,
+                Err(slot_error) => {
+                    let message = format!("{} {slot_error}", grant.plugin());
+                    Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message)).into()
+                }
+            }
+        })
     }
 }
 

@@ -1,0 +1,58 @@
+//! What runs the tools of a plugin, whatever kind of plugin it is.
+
+mod component;
+
+use std::{path::Path, sync::Arc};
+
+use sallyport_contract::{AdmittedCall, BoxFuture, CallReport};
+
+pub(crate) use component::LazyComponent;
+
+use crate::gate::authorizer::PluginAuthorizer;
+
+/// The kind of a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PluginKind {
+    /// A component that exports tools.
+    Component,
+    /// A component that is a program: each call runs it once.
+    Command,
+    /// A native program of this machine.
+    Script,
+    /// A plugin that is compiled into the host.
+    Internal,
+}
+
+impl PluginKind {
+    /// The name of the kind.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Component => "component",
+            Self::Command => "command",
+            Self::Script => "script",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// Runs the tools of one plugin.
+pub(crate) trait PluginExecutor: Send + Sync {
+    /// The kind of the plugin.
+    fn kind(&self) -> PluginKind;
+
+    /// The file that runs; `None` for a plugin that is compiled into the host.
+    fn file(&self) -> Option<&Path>;
+
+    /// Runs a call that has passed the gate. Dropping the future cancels the call. The caller
+    /// measures the time and removes secrets from the report, because both are alike for all kinds.
+    fn run_call<'a>(
+        &'a self,
+        authorizer: &'a Arc<PluginAuthorizer>,
+        call: Arc<AdmittedCall>,
+    ) -> BoxFuture<'a, CallReport>;
+
+    /// The component that runs, if it is one.
+    fn component(&self) -> Option<&LazyComponent> {
+        None
+    }
+}
