@@ -1,17 +1,15 @@
-//! The gate: everything between a call and its effects, from the policy files to the audit.
+//! The gate: everything that decides between a call and its effects.
 //!
 //! - [`policy_store`]: the policy that is currently in force.
 //! - [`approver`]: turns a decision into a yes or a no, and asks the user where needed.
 //! - [`user_policy`]: the only writer of the user's policy.
 //! - [`missing_grants`]: the grants that a run was missing.
 //! - `warden`: decides what the running calls of one plugin may do.
-//! - [`audited_registry`]: one record for each decision and each call.
 //! - `call_limits`: the limits that count the calls of all plugins together.
 //!
 //! The registry consults the gate before a call, and the sandbox does while a call runs.
 
 pub mod approver;
-pub mod audited_registry;
 pub(crate) mod authorizer;
 mod call_limits;
 pub mod missing_grants;
@@ -19,14 +17,15 @@ pub mod policy_store;
 mod preview;
 pub mod user_policy;
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use sallyport_contract::{Consent, Redactor, Secret, Services, ToolCallContext};
 use sallyport_store::HostStore;
 
 pub use approver::Approver;
-pub use audited_registry::AuditedRegistry;
-pub use audited_registry::now_ms;
 pub use policy_store::{PolicyLoadError, PolicySnapshot, PolicyStore};
 
 use self::call_limits::SharedCallLimits;
@@ -143,4 +142,10 @@ impl Gate {
         let remarks = self.vault.fetch_named_secrets(revision, || named().collect());
         remarks.iter().for_each(|remark| (self.message_sink)(&remark.to_string()));
     }
+}
+
+/// Milliseconds since 1970; 0 if the clock is before that.
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
