@@ -1,73 +1,84 @@
 //! The checks of a call before it runs, and of its result afterwards.
 //!
-//! 1. The tool exists and its plugin can be used.
-//! 2. The arguments are strict JSON and match the tool's schema.
-//! 3. The policy decides: allow, deny, or ask the user, who sees exactly these arguments.
+//! 1. The arguments are strict JSON and match the tool's schema.
+//! 2. The policy decides: allow, deny, or ask the user, who sees exactly these arguments.
 //!
-//! The call runs only after all of these. Its result must match the tool's output schema.
+//! The call runs only after both. Its result must match the tool's output schema.
+
+use std::{sync::Arc, time::Instant};
 
 use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, Decision, Denial, Effect, FailureKind, Outcome,
     RequestedCall, ToolDescriptor, ToolId, json,
 };
-use sallyport_policy::{
-    Capability, FsAccess, Grant, Policy, PolicyQuestion, PolicyVerdict, question::ROLE_PREFIX,
-};
+use sallyport_policy::{Capability, FsAccess, Grant, PolicyQuestion, question::ROLE_PREFIX};
 use serde_json::Value;
 
-use super::{PluginLookupError, RegisteredPlugin, Registry};
-use crate::gate::approver::{AuthorizationReason, AuthorizationRequest};
+use super::{PluginLookupError, RegisteredPlugin};
+use crate::gate::{Gate, approver::AuthorizationRequest};
 
 /// Size limit of the arguments of one call in bytes. Tools that need more take a file.
 const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
 
-/// Decides on a call. A refusal is the call's outcome.
+/// Decides on a call of a tool, which is an index into the plugin's tools. Without a tool, it
+/// decides on a run that no model requested: the call's name is that of a role, and choosing the
+/// plugin for that role counts as consent unless a rule decides otherwise. A refusal is the outcome.
 pub(super) async fn admit_call(
-    registry: &Registry,
+    gate: &Gate,
+    plugin: &RegisteredPlugin,
+    tool: Option<usize>,
     mut call: RequestedCall,
 ) -> Result<AdmittedCall, Outcome> {
-    let (entry, _) = registry.find_tool(&call.tool).map_err(lookup_failure)?;
     if call.arguments.trim().is_empty() {
         call.arguments = "{}".to_owned();
     }
-    let arguments = check_arguments(entry, &call)?;
-    let authorization_reason =
-        authorize_call(registry, entry, &call, &arguments, Policy::decide_call).await;
-    let authorization_reason = authorization_reason.map_err(Outcome::Denied)?;
-    #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`")]
-    Ok(AdmittedCall::new(call, arguments).with_authorization_reason(authorization_reason))
-}
-
-/// Decides on a run that no model requested. The tool names a role, and choosing the plugin for
-/// that role counts as consent unless a rule decides otherwise. A refusal is the run's outcome.
-pub(super) async fn admit_role_run(
-    registry: &Registry,
-    run: RequestedCall,
-) -> Result<AdmittedCall, Outcome> {
-    let entry = registry.find_usable_plugin(run.tool.plugin.as_str()).map_err(lookup_failure)?;
-    let role_arguments =
-        json::parse_json(&run.arguments, ARGUMENTS_BYTES_MAX).map_err(|error| {
-            let message = format!("what {} is about is {error}", run.tool);
-            Outcome::Failed(CallFailure::new(FailureKind::Internal, message))
-        })?;
-    let authorization_reason =
-        authorize_call(registry, entry, &run, &role_arguments, Policy::decide_role).await;
-    let authorization_reason = authorization_reason.map_err(Outcome::Denied)?;
-    #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit`, for roles")]
-    Ok(AdmittedCall::new(run, role_arguments).with_authorization_reason(authorization_reason))
+    let arguments = check_arguments(plugin, tool, &call)?;
+    let policy = gate.policy_store.check_files().await.policy;
+    let grant = plugin.grant();
+    let missing = missing_capability_denial(&grant, &call.tool);
+    if let Some(denial) = plugin.unconditional_denial().or(missing) {
+        return Err(Outcome::Denied(denial));
+    }
+    let question = PolicyQuestion {
+        tool: &call.tool,
+        digest: plugin.digest(),
+        arguments: &arguments,
+        context: &call.context,
+    };
+    let verdict = match tool {
+        Some(_) => policy.decide_call(&question, &grant),
+        None => policy.decide_role(&question, &grant),
+    };
+    let request = AuthorizationRequest {
+        call: &call,
+        version: &plugin.manifest().version,
+        digest: plugin.digest(),
+        grant: &grant,
+        request: None,
+        time_max: None,
+    };
+    let reason = gate.approver.authorize(&request, &verdict).await.map_err(Outcome::Denied)?;
+    let answer = reason.user_answer();
+    #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit_call`")]
+    let admitted = AdmittedCall::new(call, arguments);
+    Ok(admitted.with_authorization_reason(reason.into_text()).with_user_answer(answer))
 }
 
 /// Why an admitted run in a role may not continue.
-pub(super) fn role_run_denial(registry: &Registry, run: &AdmittedCall) -> Option<Denial> {
-    let entry = registry.find_plugin(run.tool().plugin.as_str()).ok()?;
+pub(super) async fn role_run_denial(
+    gate: &Gate,
+    plugin: &RegisteredPlugin,
+    run: &AdmittedCall,
+) -> Option<Denial> {
     let (tool, arguments, context) = (run.tool(), run.arguments(), run.context());
-    let question = PolicyQuestion { tool, digest: entry.digest(), arguments, context };
+    let question = PolicyQuestion { tool, digest: plugin.digest(), arguments, context };
+    let policy = gate.policy_store.check_files().await.policy;
+    let grant = plugin.grant();
     let denied = || {
-        let policy = registry.gate.policy_store.current().policy;
-        let verdict = policy.decide_role(&question, &entry.grant());
+        let verdict = policy.decide_role(&question, &grant);
         (verdict.decision == Decision::Deny).then(|| verdict.to_denial(tool))
     };
-    missing_capability_denial(&entry.grant(), tool).or_else(denied)
+    missing_capability_denial(&grant, tool).or_else(denied)
 }
 
 /// The refusal of a run in a role whose capability is not granted.
@@ -82,7 +93,8 @@ fn missing_capability_denial(grant: &Grant, run: &ToolId) -> Option<Denial> {
     (!grant.has_capability(capability)).then(|| grant.deny_capability(capability, what))
 }
 
-fn lookup_failure(missing: PluginLookupError) -> Outcome {
+/// The outcome of a call whose tool does not exist or cannot be used.
+pub(super) fn lookup_failure(missing: PluginLookupError) -> Outcome {
     Outcome::Failed(match missing {
         PluginLookupError::Unknown { message, suggestion } => {
             let suggestion = suggestion
@@ -98,85 +110,67 @@ fn lookup_failure(missing: PluginLookupError) -> Outcome {
     })
 }
 
-fn check_arguments(entry: &RegisteredPlugin, call: &RequestedCall) -> Result<Value, Outcome> {
+fn check_arguments(
+    plugin: &RegisteredPlugin,
+    tool: Option<usize>,
+    call: &RequestedCall,
+) -> Result<Value, Outcome> {
+    let parsed = json::parse_json(&call.arguments, ARGUMENTS_BYTES_MAX);
+    let Some(tool) = tool else {
+        return parsed.map_err(|error| {
+            let message = format!("what {} is about is {error}", call.tool);
+            Outcome::Failed(CallFailure::new(FailureKind::Internal, message))
+        });
+    };
     let invalid = |message: String| {
         Outcome::InvalidArguments(CallFailure::new(FailureKind::InvalidArguments, message))
     };
-    let arguments = json::parse_json(&call.arguments, ARGUMENTS_BYTES_MAX)
-        .map_err(|error| invalid(format!("the arguments of {} are {error}", call.tool)))?;
+    let arguments =
+        parsed.map_err(|error| invalid(format!("the arguments of {} are {error}", call.tool)))?;
     if !arguments.is_object() {
         return Err(invalid(format!("the arguments of {} are not a JSON object", call.tool)));
     }
-    let schema_errors = entry.check_arguments(&call.tool, &arguments);
+    let schema_errors = plugin.check_tool_arguments(tool, &arguments);
     schema_errors.map_err(|list| {
         invalid(format!("the arguments do not fit {}: {}", call.tool, list.join("; ")))
     })?;
     Ok(arguments)
 }
 
-/// Asks the policy, and the user where the policy requires it. Returns the grounds for proceeding.
-async fn authorize_call(
-    registry: &Registry,
-    entry: &RegisteredPlugin,
-    call: &RequestedCall,
-    arguments: &Value,
-    decide: impl Fn(&Policy, &PolicyQuestion<'_>, &Grant) -> PolicyVerdict,
-) -> Result<String, Denial> {
-    let (tool, context) = (&call.tool, &call.context);
-    let grant = entry.grant();
-    if let Some(denial) =
-        entry.unconditional_denial().or_else(|| missing_capability_denial(&grant, tool))
-    {
-        return Err(denial);
-    }
-    let question = PolicyQuestion { tool, digest: entry.digest(), arguments, context };
-    let verdict = decide(&registry.gate.policy_store.current().policy, &question, &grant);
-    let authorization_request = AuthorizationRequest {
-        call,
-        version: &entry.manifest().version,
-        digest: entry.digest(),
-        grant: &grant,
-        request: None,
-        time_max: None,
-    };
-    registry
-        .gate
-        .approver
-        .authorize(&authorization_request, &verdict)
-        .await
-        .map(AuthorizationReason::into_text)
-}
-
-/// Runs an admitted call.
-pub(super) async fn run_call(registry: &Registry, call: AdmittedCall) -> CallReport {
-    let id = call.tool().clone();
-    let (entry, tool) = match registry.find_tool(&id) {
-        Ok(found) => found,
-        Err(gone) => return lookup_failure(gone).into(),
-    };
-    let path = find_path_argument(call.arguments());
-    let global_limits = registry.gate.policy_store.current().policy.shared_limits();
-    let slot = registry.gate.call_limits.acquire_place(global_limits, entry.grant().limits()).await;
-    let slot = match slot {
+/// Runs an admitted call of a tool, an index into the plugin's tools. Known secrets are removed
+/// from the report, because the model, the user and the log all read it.
+pub(super) async fn run_call(
+    gate: &Gate,
+    plugin: &RegisteredPlugin,
+    tool: usize,
+    call: Arc<AdmittedCall>,
+) -> CallReport {
+    let global_limits = gate.policy_store.current().policy.shared_limits();
+    let slot = match gate.call_limits.acquire_place(global_limits, plugin.grant().limits()).await {
         Ok(slot) => slot,
         Err(failure) => return Outcome::Failed(failure).into(),
     };
-    let mut report = entry.run_call(&registry.sandbox, call).await;
+    let started = Instant::now();
+    let mut report = plugin.executor.run_call(&plugin.authorizer, Arc::clone(&call)).await;
     drop(slot);
+    report.elapsed = started.elapsed();
+    gate.redactor().redact_report(&mut report);
     if let Outcome::Denied(denial) = &mut report.outcome
         && denial.fix.is_none()
         && !report.effects.iter().any(|effect| matches!(effect, Effect::Refused(_)))
     {
-        let grant = entry.grant();
-        denial.fix = grant
-            .missing_files_fix(path.as_deref(), suggested_access(tool))
+        let (grant, path) = (plugin.grant(), find_path_argument(call.arguments()));
+        let files = grant.missing_files_fix(path, suggested_access(&plugin.tools()[tool]));
+        denial.fix = files
+            .map(Box::new)
             .or_else(|| grant.deny_capability(Capability::Scratch, "use it").fix);
     }
     if let Outcome::Completed(output) = &report.outcome
-        && let Err(schema_errors) = entry.check_output(&id, &output.data)
+        && let Err(schema_errors) = plugin.check_output(tool, &output.data)
     {
         let message = format!(
-            "{id} returned a result that does not match its schema: {}",
+            "{} returned a result that does not match its schema: {}",
+            call.tool(),
             schema_errors.join("; ")
         );
         report.outcome = Outcome::Failed(CallFailure::new(FailureKind::BadOutput, message));
@@ -186,9 +180,9 @@ pub(super) async fn run_call(registry: &Registry, call: AdmittedCall) -> CallRep
 
 /// The argument that looks like a path, for the advice. A path outside every folder that the guest
 /// holds never reaches the host, so this argument is the best guess.
-fn find_path_argument(arguments: &Value) -> Option<String> {
+fn find_path_argument(arguments: &Value) -> Option<&str> {
     let texts = arguments.as_object()?.values().filter_map(Value::as_str);
-    texts.into_iter().find(|text| text.starts_with('/')).map(str::to_owned)
+    texts.into_iter().find(|text| text.starts_with('/'))
 }
 
 /// The access that the advice should suggest. The author's hint is good enough for advice.

@@ -5,29 +5,59 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use sallyport_contract::{
-    AdmittedCall, CallFailure, CallReport, Denial, FailureKind, PluginName, ToolDescriptor, ToolId,
-};
+use sallyport_contract::{CallFailure, Denial, FailureKind, PluginName, ToolDescriptor, ToolId};
 use sallyport_policy::{Capability, Grant, Manifest};
 use sallyport_sandbox::{
-    ComponentFile, HostCallAuthorizer, InstanceInfo, Plugin, Sandbox, schema::CompiledSchema,
+    ComponentFile, ComponentMetadata, HostCallAuthorizer, InstanceInfo, Plugin,
+    schema::CompiledSchema,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::implementation::{LazyComponent, PluginContext, PluginImplementation, PluginKind};
-use crate::{gate::authorizer::PluginAuthorizer, lock::PluginPin, script};
+use super::{PluginLookupError, nearest_name};
+use crate::{
+    executor::{LazyComponent, PluginExecutor, PluginKind},
+    gate::authorizer::PluginAuthorizer,
+    lock::PluginPin,
+    script,
+};
 
 /// One plugin: its manifest, its tools, its effective grant.
 pub struct RegisteredPlugin {
     pub(super) authorizer: Arc<PluginAuthorizer>,
-    pub(super) implementation: PluginImplementation,
+    pub(super) executor: Box<dyn PluginExecutor>,
     pub(super) tools: Vec<ToolDescriptor>,
-    /// Its settings, with defaults.
-    pub(super) settings: Map<String, Value>,
     pub(super) availability: PluginAvailability,
     pub(super) schemas: Vec<ToolSchemas>,
     /// Remarks on its files, for its owner.
     pub(super) remarks: Vec<String>,
+    /// What is known of its component, if it is one and compiled.
+    pub(super) component: Option<ComponentFacts>,
+}
+
+/// What is known of a component before any call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComponentFacts {
+    /// The length of its file in bytes.
+    pub size_bytes: u64,
+    /// The interfaces that it imports, with their versions.
+    pub imports: Vec<String>,
+    /// The imports that reach nothing because its manifest does not request them, one sentence
+    /// each.
+    pub unrequested_imports: Vec<String>,
+}
+
+impl ComponentFacts {
+    pub(super) fn new(
+        file: &ComponentFile,
+        metadata: &ComponentMetadata,
+        manifest: &Manifest,
+    ) -> Self {
+        Self {
+            size_bytes: file.size_bytes(),
+            imports: metadata.imports().to_vec(),
+            unrequested_imports: metadata.unrequested_imports(manifest),
+        }
+    }
 }
 
 /// The schemas of one tool, compiled at its first call.
@@ -90,12 +120,12 @@ impl RegisteredPlugin {
 
     /// The kind of the plugin.
     pub fn kind(&self) -> PluginKind {
-        self.implementation.kind()
+        self.executor.kind()
     }
 
     /// The file that runs; `None` for a plugin that is compiled into the host.
     pub fn file(&self) -> Option<&Path> {
-        self.implementation.file()
+        self.executor.file()
     }
 
     /// Its digest in hexadecimal: of a component's bytes, of a script's definition and program, or
@@ -109,6 +139,11 @@ impl RegisteredPlugin {
         &self.tools
     }
 
+    /// What is known of its component, if it is one and compiled.
+    pub fn component_facts(&self) -> Option<&ComponentFacts> {
+        self.component.as_ref()
+    }
+
     /// Remarks on its files and its grant, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         [self.remarks.as_slice(), &self.grant().notes()].concat()
@@ -116,7 +151,7 @@ impl RegisteredPlugin {
 
     /// Its current warm instances, with the names of their sessions.
     pub fn warm_instances(&self) -> Vec<InstanceInfo> {
-        self.implementation.warm_instances()
+        self.prepared_plugin().map_or_else(Vec::new, |plugin| plugin.instances())
     }
 
     /// Its current effective grant: requested and granted.
@@ -160,18 +195,49 @@ impl RegisteredPlugin {
     ///
     /// The mismatches, one sentence each.
     pub fn check_arguments(&self, id: &ToolId, arguments: &Value) -> Result<(), Vec<String>> {
-        let Some((tool, schemas)) = self.tool_with_schemas(id) else { return Ok(()) };
-        check_value(&schemas.arguments, &tool.parameters, arguments)
+        self.find_tool(id).map_or(Ok(()), |tool| self.check_tool_arguments(tool, arguments))
     }
 
-    /// Checks a result against the tool's output schema, if it has one.
-    pub(super) fn check_output(&self, id: &ToolId, data: &Value) -> Result<(), Vec<String>> {
-        let Some((tool, schemas)) = self.tool_with_schemas(id) else { return Ok(()) };
-        tool.output.as_ref().map_or(Ok(()), |schema| check_value(&schemas.output, schema, data))
+    fn find_tool(&self, id: &ToolId) -> Option<usize> {
+        self.tools.iter().position(|tool| tool.id == *id)
     }
 
-    fn tool_with_schemas(&self, id: &ToolId) -> Option<(&ToolDescriptor, &ToolSchemas)> {
-        self.tools.iter().zip(&self.schemas).find(|(tool, _)| tool.id == *id)
+    /// Finds a callable tool as an index into the plugin's tools.
+    pub(super) fn find_usable_tool(&self, id: &ToolId) -> Result<usize, PluginLookupError> {
+        self.require_usable()?;
+        self.find_tool(id).ok_or_else(|| {
+            let names: Vec<String> = self.tools.iter().map(|tool| tool.id.to_string()).collect();
+            PluginLookupError::Unknown {
+                message: format!("{} has no tool {:?}", id.plugin, id.tool.as_str()),
+                suggestion: nearest_name(&id.to_string(), &names)
+                    .or_else(|| names.first().cloned()),
+            }
+        })
+    }
+
+    pub(super) fn require_usable(&self) -> Result<(), PluginLookupError> {
+        match self.availability.problem_and_hint(self.name()) {
+            None => Ok(()),
+            Some((reason, hint)) => {
+                let message = format!("the plugin {} {reason}", self.name());
+                Err(PluginLookupError::Unusable { message, hint, rejected: false })
+            }
+        }
+    }
+
+    /// Checks arguments against the schema of the tool with an index.
+    pub(super) fn check_tool_arguments(
+        &self,
+        tool: usize,
+        arguments: &Value,
+    ) -> Result<(), Vec<String>> {
+        check_value(&self.schemas[tool].arguments, &self.tools[tool].parameters, arguments)
+    }
+
+    /// Checks a result against the output schema of the tool with an index, if it has one.
+    pub(super) fn check_output(&self, tool: usize, data: &Value) -> Result<(), Vec<String>> {
+        let schema = self.tools[tool].output.as_ref();
+        schema.map_or(Ok(()), |schema| check_value(&self.schemas[tool].output, schema, data))
     }
 
     /// Returns the plugin in the sandbox, and prepares it at the first call.
@@ -179,51 +245,32 @@ impl RegisteredPlugin {
     /// # Errors
     ///
     /// The plugin cannot be prepared, or does not run in the sandbox.
-    pub(crate) fn get_or_prepare(
-        &self,
-        sandbox: &Arc<Sandbox>,
-    ) -> Result<Arc<Plugin>, CallFailure> {
-        self.require_component()?.get_or_prepare(sandbox, &self.plugin_context())
+    pub(crate) fn get_or_prepare(&self) -> Result<Arc<Plugin>, CallFailure> {
+        self.require_component()?.get_or_prepare(&self.authorizer)
     }
 
     /// Prepares the plugin from bytes that are already read and hashed.
     pub(super) fn prepare_from_file(
         &self,
-        sandbox: &Arc<Sandbox>,
         file: &ComponentFile,
     ) -> Result<Arc<Plugin>, CallFailure> {
-        self.require_component()?.prepare_from_file(sandbox, file, &self.plugin_context())
+        self.require_component()?.prepare_from_file(file, &self.authorizer)
     }
 
     fn require_component(&self) -> Result<&LazyComponent, CallFailure> {
-        self.implementation.component().ok_or_else(|| {
+        self.executor.component().ok_or_else(|| {
             let message = format!("{} does not run in the sandbox", self.name());
             CallFailure::new(FailureKind::Unavailable, message)
         })
     }
 
-    fn plugin_context(&self) -> PluginContext<'_> {
-        PluginContext { authorizer: &self.authorizer, settings: &self.settings }
-    }
-
-    /// Prepares as much as possible before a call.
-    pub(super) fn warm_up(&self, sandbox: &Arc<Sandbox>) -> Result<(), CallFailure> {
-        match self.implementation.component() {
-            Some(_) => self.get_or_prepare(sandbox).map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// Runs a call that has passed the gate.
-    pub(super) async fn run_call(&self, sandbox: &Arc<Sandbox>, call: AdmittedCall) -> CallReport {
-        self.implementation.run_call(sandbox, &self.plugin_context(), call).await
+    fn prepared_plugin(&self) -> Option<&Arc<Plugin>> {
+        self.executor.component()?.prepared_plugin()
     }
 
     /// Runs `teardown` if the plugin was ever prepared.
-    pub(super) async fn teardown(&self) {
-        if let Some(plugin) =
-            self.implementation.component().and_then(LazyComponent::prepared_plugin)
-        {
+    pub(crate) async fn teardown(&self) {
+        if let Some(plugin) = self.prepared_plugin() {
             plugin.run_teardown().await;
         }
     }
