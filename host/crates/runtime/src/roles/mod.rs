@@ -8,7 +8,7 @@
 //! ```text
 //! SessionRoles::load_role_plugin ─► RolePlugin
 //!     └─ admit_run ─► AdmittedCall    one record of the decision
-//!     └─ start_run ─► RoleRun         one record of the run, however it ends
+//!     └─ start_run ─► RunRecord       one record of the run, however it ends
 //! ```
 //!
 //! One [`AdmittedCall`] may cover several runs, where a plugin plays its role for a whole session;
@@ -38,10 +38,11 @@ use sallyport_sandbox::Plugin;
 use serde_json::Value;
 
 use crate::{
-    gate::{AuditedRegistry, audited_registry::CallRecordGuard, now_ms},
-    observer::RunObserver,
-    registry::{PluginLookupError, RegisteredPlugin, Registry},
-    services,
+    gate::now_ms,
+    registry::{
+        AuditedRegistry, PluginLookupError, RegisteredPlugin, Registry, audited_registry::RunRecord,
+    },
+    session::SessionDirectory,
 };
 
 /// Longest label of an origin that is shown, in characters: a name, not a message.
@@ -115,7 +116,7 @@ pub fn find_role_plugin<'r>(
     registry: &'r Registry,
     name: &str,
     role: PluginRole,
-) -> Result<&'r RegisteredPlugin, RoleError> {
+) -> Result<&'r Arc<RegisteredPlugin>, RoleError> {
     let entry = registry.find_usable_plugin(name).map_err(RoleError::PluginLookup)?;
     if entry.manifest().roles.contains(&role) {
         return Ok(entry);
@@ -127,7 +128,7 @@ pub fn find_role_plugin<'r>(
 /// The plugins of a session, in their roles.
 pub struct SessionRoles {
     audited_registry: Arc<AuditedRegistry>,
-    observer: Option<Arc<dyn RunObserver>>,
+    directory: Arc<SessionDirectory>,
     /// Part of every run's id. A session may continue in another process, which counts its runs
     /// from 1 again.
     started_ms: u64,
@@ -135,21 +136,17 @@ pub struct SessionRoles {
 }
 
 impl SessionRoles {
-    /// Sends runs through the gate behind `audited`, and reports them to `observer`.
-    pub fn new(
+    /// Sends runs through the gate behind `audited_registry`.
+    pub(crate) fn new(
         audited_registry: Arc<AuditedRegistry>,
-        observer: Option<Arc<dyn RunObserver>>,
+        directory: Arc<SessionDirectory>,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            audited_registry,
-            observer,
-            started_ms: now_ms(),
-            run_count: AtomicU64::new(0),
-        })
+        let (started_ms, run_count) = (now_ms(), AtomicU64::new(0));
+        Arc::new(Self { audited_registry, directory, started_ms, run_count })
     }
 
-    /// All plugins of the session.
-    pub fn registry(&self) -> &Arc<Registry> {
+    /// All plugins of this moment.
+    pub fn registry(&self) -> Arc<Registry> {
         self.audited_registry.registry()
     }
 
@@ -159,9 +156,8 @@ impl SessionRoles {
     }
 
     /// The usable plugins of a role, in order of name.
-    pub fn plugins_with_role(&self, role: PluginRole) -> impl Iterator<Item = &RegisteredPlugin> {
-        let ready = self.registry().entries().filter(|entry| entry.is_ready());
-        ready.filter(move |entry| entry.manifest().roles.contains(&role))
+    pub fn plugins_with_role(&self, role: PluginRole) -> Vec<Arc<RegisteredPlugin>> {
+        self.registry().find_plugins_with_role(role)
     }
 
     /// Returns a plugin that is ready to play a role.
@@ -174,7 +170,7 @@ impl SessionRoles {
         name: &str,
         role: PluginRole,
     ) -> Result<RolePlugin, RoleError> {
-        self.prepare_entry(find_role_plugin(self.registry(), name, role)?)
+        self.prepare_entry(find_role_plugin(&self.registry(), name, role)?)
     }
 
     /// Returns a plugin that is ready for a run outside the roles of its manifest: a timer.
@@ -183,20 +179,23 @@ impl SessionRoles {
     ///
     /// The plugin does not exist, or cannot be used or loaded.
     pub fn load_plugin(self: &Arc<Self>, name: &str) -> Result<RolePlugin, RoleError> {
-        let entry = self.registry().find_usable_plugin(name).map_err(RoleError::PluginLookup)?;
-        self.prepare_entry(entry)
+        let registry = self.registry();
+        self.prepare_entry(registry.find_usable_plugin(name).map_err(RoleError::PluginLookup)?)
     }
 
-    fn prepare_entry(self: &Arc<Self>, entry: &RegisteredPlugin) -> Result<RolePlugin, RoleError> {
-        let plugin = self.registry().load_plugin(entry).map_err(RoleError::Broken)?;
-        Ok(RolePlugin { roles: Arc::clone(self), plugin, name: entry.name().clone() })
+    fn prepare_entry(
+        self: &Arc<Self>,
+        entry: &Arc<RegisteredPlugin>,
+    ) -> Result<RolePlugin, RoleError> {
+        let plugin = entry.get_or_prepare().map_err(RoleError::Broken)?;
+        Ok(RolePlugin { roles: Arc::clone(self), plugin, entry: Arc::clone(entry) })
     }
 
-    /// The context of a run, with an id of its own.
+    /// The context of a run on behalf of the user of a session, with an id of its own.
     pub fn new_call_context(&self, session_id: &str) -> ToolCallContext {
         let run = self.run_count.fetch_add(1, Ordering::Relaxed) + 1;
         let call_id = format!("run-{:x}-{run}", self.started_ms);
-        services::call_context(call_id, session_id)
+        self.directory.principal(session_id).call_context(call_id, session_id)
     }
 }
 
@@ -205,36 +204,35 @@ impl SessionRoles {
 pub struct RolePlugin {
     roles: Arc<SessionRoles>,
     plugin: Arc<Plugin>,
-    name: PluginName,
+    entry: Arc<RegisteredPlugin>,
 }
 
 impl RolePlugin {
     /// The plugin's name.
     pub fn name(&self) -> &PluginName {
-        &self.name
+        self.entry.name()
     }
 
-    /// The plugin itself. Every run needs an [`AdmittedCall`] first and a [`RoleRun`] around it.
+    /// The plugin itself. Every run needs an [`AdmittedCall`] first and a [`RunRecord`] around it.
     pub fn plugin(&self) -> &Arc<Plugin> {
         &self.plugin
     }
 
     /// Its current grant; `None` once the plugin is gone.
     pub fn grant(&self) -> Option<Arc<Grant>> {
-        self.roles.registry().find_plugin(self.name.as_str()).ok().map(RegisteredPlugin::grant)
+        self.roles.registry().find_plugin(self.name().as_str()).ok().map(|_| self.entry.grant())
     }
 
-    /// Why an admitted run may not continue: the policy has changed, or the audit cannot be
-    /// written.
-    pub fn run_denial(&self, call: &AdmittedCall) -> Option<Denial> {
-        let unrecorded = || Denial {
-            what: format!("{} may not run", call.tool()),
-            why: "the audit cannot be written".to_owned(),
-            fix: None,
-            nobody_to_ask: false,
-        };
-        let refusal = self.roles.registry().role_run_denial(call);
-        refusal.or_else(|| self.roles.is_audit_failing().then(unrecorded))
+    /// Why an admitted run may not continue: the plugin is gone, the policy has changed, or the
+    /// audit cannot be written.
+    pub async fn run_denial(&self, call: &AdmittedCall) -> Option<Denial> {
+        let denial = |why: &str| Denial::new(format!("{} may not run", call.tool()), why);
+        if self.grant().is_none() {
+            return Some(denial("the plugin is gone"));
+        }
+        let refusal = self.roles.audited_registry.role_run_denial(&self.entry, call).await;
+        let is_failing = self.roles.is_audit_failing();
+        refusal.or_else(|| is_failing.then(|| denial("the audit cannot be written")))
     }
 
     /// Asks the gate to admit a run. `about` is an object that describes the run to the user.
@@ -250,53 +248,22 @@ impl RolePlugin {
     ) -> Result<AdmittedCall, Box<CallReport>> {
         let run = RequestedCall {
             context,
-            tool: run.tool_id(&self.name),
+            tool: run.tool_id(self.name()),
             arguments: run_arguments.to_string(),
         };
-        let result = self.roles.audited_registry.admit_role_run(run.clone()).await;
-        if let Some(observer) = &self.roles.observer {
-            observer.on_decision(&run, &result);
-        }
-        result
+        self.roles.audited_registry.admit_role_run(&self.entry, run).await
     }
 
-    /// Starts the record of an admitted run.
-    pub fn start_run(&self, call: &AdmittedCall) -> RoleRun {
-        let (tool, observer) = (call.tool().clone(), self.roles.observer.clone());
-        RoleRun {
-            record: self.roles.audited_registry.begin_call_record(call),
-            tool,
-            observer,
-            may_be_silent: false,
-        }
+    /// Starts the record of an admitted run. If it is dropped before it has finished, the run is
+    /// recorded as cancelled.
+    pub fn start_run(&self, call: &AdmittedCall) -> RunRecord {
+        self.roles.audited_registry.begin_run(&self.entry, call)
     }
 
     /// Starts the record of one of many runs that share a decision and usually only read. It is
     /// written only if the run had effects or failed.
-    pub fn start_silent_run(&self, call: &AdmittedCall) -> RoleRun {
-        let RoleRun { record, tool, observer, .. } = self.start_run(call);
-        RoleRun { record: record.only_with_effects(), tool, observer, may_be_silent: true }
-    }
-}
-
-/// A run in a role. If it is dropped before it has finished, it is recorded as cancelled.
-pub struct RoleRun {
-    record: CallRecordGuard,
-    tool: ToolId,
-    observer: Option<Arc<dyn RunObserver>>,
-    may_be_silent: bool,
-}
-
-impl RoleRun {
-    /// Records how the run ended.
-    pub fn finish(self, report: &CallReport) {
-        if self.may_be_silent && is_silent(report) {
-            return self.record.discard_record();
-        }
-        if let Some(observer) = &self.observer {
-            observer.on_run_ended(&self.tool, report);
-        }
-        self.record.finish_record(report);
+    pub fn start_silent_run(&self, call: &AdmittedCall) -> RunRecord {
+        self.start_run(call).only_with_effects()
     }
 }
 
@@ -307,7 +274,7 @@ pub fn failure_reason(report: &CallReport) -> Option<String> {
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => {
             Some(failure.message.clone())
         }
-        Outcome::Denied(denial) => Some(format!("{}: {}", denial.what, denial.why)),
+        Outcome::Denied(denial) => Some(denial.to_string()),
         Outcome::TimedOut { limit } => {
             Some(format!("it was stopped after {limit:?}, its time limit"))
         }
@@ -328,11 +295,6 @@ pub fn origin_text(origin: &InputOrigin) -> String {
         }
         None => origin.plugin.to_string(),
     }
-}
-
-/// Whether a run left nothing worth a record.
-fn is_silent(report: &CallReport) -> bool {
-    failure_reason(report).is_none() && report.effects.is_empty()
 }
 
 #[cfg(test)]

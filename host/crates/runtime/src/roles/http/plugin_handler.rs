@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use sallyport_contract::{
     AdmittedCall, BoxFuture, CallReport,
     services::{SessionInbox, UiSession},
@@ -17,10 +17,10 @@ use sallyport_sandbox::roles::{HttpBody, ServedRequest};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::HttpRequestHandler;
+use super::{HttpRequestHandler, dispatch::text_body};
 use crate::{
     gate::MessageSink,
-    roles::{RolePlugin, RoleRunKind, SessionRoles, failure_reason},
+    roles::{RolePlugin, RoleRunKind, failure_reason},
 };
 
 /// How long one decision covers read-only requests to one path under one policy. A page sends
@@ -37,8 +37,6 @@ const DENIED: &str = "the policy does not allow this\n";
 
 /// A plugin that answers requests.
 pub struct PluginRequestHandler {
-    /// The plugins of the session.
-    pub roles: Arc<SessionRoles>,
     /// The plugin.
     pub role_plugin: RolePlugin,
     /// The session that it belongs to.
@@ -94,8 +92,12 @@ impl HttpRequestHandler for PluginRequestHandler {
             match self.admit_request(&request, is_read_only).await {
                 Ok(call) => self.serve_request(call, is_read_only, request).await,
                 Err(report) => {
-                    self.report_failure(&report);
-                    denied_response()
+                    let (plugin, why) = (self.role_plugin.name(), failure_reason(&report));
+                    let why = why.unwrap_or_default();
+                    (self.message_sink)(&format!("{plugin}: a request was refused: {why}"));
+                    let mut response = Response::new(text_body(DENIED.into()));
+                    *response.status_mut() = StatusCode::FORBIDDEN;
+                    response
                 }
             }
         })
@@ -108,10 +110,12 @@ impl PluginRequestHandler {
         request: &Request<Full<Bytes>>,
         is_read_only: bool,
     ) -> Result<AdmittedCall, Box<CallReport>> {
+        let roles = &self.role_plugin.roles;
         let run_arguments =
             json!({ "method": request.method().as_str(), "path": request.uri().path() });
-        let policy_revision = self.roles.registry().gate().policy_store.current().revision;
-        let may_reuse = is_read_only && !self.roles.is_audit_failing();
+        let gate = Arc::clone(roles.registry().gate());
+        let policy_revision = gate.policy_store.check_files().await.revision;
+        let may_reuse = is_read_only && !roles.is_audit_failing();
         if let Some(call) = self
             .decision_cache
             .cached_decision(&run_arguments, policy_revision)
@@ -119,7 +123,7 @@ impl PluginRequestHandler {
         {
             return Ok(call);
         }
-        let context = self.roles.new_call_context(&self.session_id);
+        let context = roles.new_call_context(&self.session_id);
         let call = self.role_plugin.admit_run(RoleRunKind::Http, context, &run_arguments).await?;
         if is_read_only {
             self.decision_cache.store_decision(&run_arguments, policy_revision, &call);
@@ -154,16 +158,4 @@ impl PluginRequestHandler {
         });
         response.await
     }
-
-    fn report_failure(&self, report: &CallReport) {
-        let why = failure_reason(report).unwrap_or_default();
-        (self.message_sink)(&format!("{}: a request was refused: {why}", self.role_plugin.name()));
-    }
-}
-
-fn denied_response() -> Response<HttpBody> {
-    let body = Full::from(DENIED).map_err(|never| match never {}).boxed_unsync();
-    let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::FORBIDDEN;
-    response
 }

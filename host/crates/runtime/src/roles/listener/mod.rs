@@ -16,13 +16,13 @@ use std::{
     },
 };
 
-use sallyport_contract::{AdmittedCall, CallReport, services::SessionInbox};
+use sallyport_contract::{CallReport, services::SessionInbox};
 use sallyport_sandbox::roles::{ListenerReply, ListenerSignal, PluginListener, SignalResult};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use self::inbox::{INPUTS_WAITING_MAX, InputQueue};
-use super::{RolePlugin, RoleRunKind, SessionRoles, failure_reason};
+use super::{RolePlugin, RoleRunKind, RunRecord, failure_reason};
 use crate::gate::MessageSink;
 
 /// Most answers that may wait for a connection: one for each input that can wait, and one for the
@@ -31,8 +31,6 @@ const ANSWERS_WAITING_MAX: usize = INPUTS_WAITING_MAX + 1;
 
 /// A plugin that listens for a session.
 pub struct SessionListener {
-    /// The plugins of the session.
-    pub roles: Arc<SessionRoles>,
     /// The plugin.
     pub role_plugin: RolePlugin,
     /// The session that it listens for.
@@ -74,10 +72,9 @@ impl SessionListener {
     ///
     /// Why it does not listen, in human-readable form.
     pub async fn start(&self) -> Result<(), String> {
-        let call =
-            self.admit_signal("start", None).await.map_err(|report| failure_text(&report))?;
-        let role_run = self.role_plugin.start_run(&call);
-        let report = self.listener_for_call(call).start().await;
+        let begun = self.begin_run("start", None, self.own_inbox()).await;
+        let (listener, role_run) = begun.map_err(|report| failure_text(&report))?;
+        let report = listener.start().await;
         let why = failure_reason(&report);
         self.connections.has_started.store(why.is_none(), Ordering::Relaxed);
         role_run.finish(&report);
@@ -89,9 +86,9 @@ impl SessionListener {
         if !self.connections.has_started.load(Ordering::Relaxed) {
             return;
         }
-        let Ok(call) = self.admit_signal("stop", None).await else { return };
-        let role_run = self.role_plugin.start_run(&call);
-        let report = self.listener_for_call(call).stop().await;
+        let begun = self.begin_run("stop", None, self.own_inbox()).await;
+        let Ok((listener, role_run)) = begun else { return };
+        let report = listener.stop().await;
         self.report_failure(&report);
         role_run.finish(&report);
     }
@@ -103,19 +100,19 @@ impl SessionListener {
         signal: ListenerSignal,
         inbox: Arc<dyn SessionInbox>,
     ) -> Vec<ListenerReply> {
-        let call = match self.admit_signal(signal_name(&signal), Some(connection)).await {
-            Ok(call) => call,
+        match self.begin_run(signal_name(&signal), Some(connection), inbox).await {
+            Ok((listener, role_run)) => {
+                let SignalResult { replies, report } =
+                    listener.handle_signal(connection, signal).await;
+                self.report_failure(&report);
+                role_run.finish(&report);
+                replies
+            }
             Err(report) => {
                 self.report_failure(&report);
-                return Vec::new();
+                Vec::new()
             }
-        };
-        let role_run = self.role_plugin.start_run(&call);
-        let listener = self.role_plugin.plugin().create_listener(call, inbox);
-        let SignalResult { replies, report } = listener.handle_signal(connection, signal).await;
-        self.report_failure(&report);
-        role_run.finish(&report);
-        replies
+        }
     }
 
     /// Sends the answer to an input to the input's connection, if that is still open.
@@ -153,21 +150,26 @@ impl SessionListener {
         ListenerConnection { listener: Arc::clone(self), name, answers }
     }
 
-    async fn admit_signal(
+    /// Asks the gate to admit a run, and starts its record.
+    async fn begin_run(
         &self,
         signal: &str,
         connection: Option<&str>,
-    ) -> Result<AdmittedCall, Box<CallReport>> {
-        let run_arguments = match connection {
-            Some(connection) => json!({ "signal": signal, "connection": connection }),
-            None => json!({ "signal": signal }),
-        };
-        let context = self.roles.new_call_context(&self.session_id);
-        self.role_plugin.admit_run(RoleRunKind::Listener, context, &run_arguments).await
+        inbox: Arc<dyn SessionInbox>,
+    ) -> Result<(PluginListener, RunRecord), Box<CallReport>> {
+        let mut run_arguments = json!({ "signal": signal });
+        if let Some(connection) = connection {
+            run_arguments["connection"] = connection.into();
+        }
+        let context = self.role_plugin.roles.new_call_context(&self.session_id);
+        let admitted = self.role_plugin.admit_run(RoleRunKind::Listener, context, &run_arguments);
+        let call = admitted.await?;
+        let role_run = self.role_plugin.start_run(&call);
+        Ok((self.role_plugin.plugin().create_listener(call, inbox), role_run))
     }
 
-    fn listener_for_call(&self, call: AdmittedCall) -> PluginListener {
-        self.role_plugin.plugin().create_listener(call, Arc::new(self.input_queue.clone()))
+    fn own_inbox(&self) -> Arc<dyn SessionInbox> {
+        Arc::new(self.input_queue.clone())
     }
 
     fn report_failure(&self, report: &CallReport) {
@@ -180,7 +182,7 @@ impl SessionListener {
 impl ListenerConnection {
     /// Delivers a signal on this connection to the plugin.
     pub async fn deliver_signal(&self, signal: ListenerSignal) -> Vec<ListenerReply> {
-        self.deliver_signal_to_inbox(signal, Arc::new(self.listener.input_queue.clone())).await
+        self.deliver_signal_to_inbox(signal, self.listener.own_inbox()).await
     }
 
     /// Delivers a signal on this connection to the plugin, with a separate inbox.
