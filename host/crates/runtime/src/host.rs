@@ -6,24 +6,30 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use futures::{Stream, stream};
 use sallyport_contract::{
-    CallReport, Consent, HostNameResolver, PluginName, RequestedCall, Services, ToolDescriptor,
-    Toolbox, mangle::ToolNameCollision,
+    CallReport, Consent, HostNameResolver, PluginName, Principal, RequestedCall, Services,
+    ToolDescriptor, ToolId, Toolbox, mangle::ToolNameCollision,
 };
 use sallyport_policy::{SecretSource, source::nearest_match};
 use sallyport_sandbox::{CompileProgress, Compiler, Sandbox, SandboxOptions, SystemResolver};
 use sallyport_session::{SessionHandle, UnattendedConsent};
 use sallyport_store::{AuditLog, HostStore, StoreError, audit::HostUser};
+use tokio::sync::{Mutex, broadcast};
 
 use crate::{
     config::{ConfigError, HostSettings},
-    gate::{Activity, AuditedRegistry, Gate, GateParts, MessageSink, PolicyLoadError},
+    gate::{Activity, Gate, GateParts, MessageSink, PolicyLoadError},
     lock::{LockError, LockFile},
     notice::{HostNotice, NoticeSink},
-    observer::{ObservedToolbox, RunObserver},
-    registry::{LoadParts, PluginAvailability, PluginLookupError, PluginSelection, Registry},
+    observer::RunObserver,
+    registry::{
+        AuditedRegistry, LoadParts, PluginAvailability, PluginChanges, PluginLookupError,
+        PluginSelection, RegisteredPlugin, Registry,
+    },
     roles::{RoleError, SessionRoles, guide::GuideError},
     services::{Browser, HostServices, HostServicesParts, Subscription},
+    session::SessionDirectory,
     timekeeper::{Timekeeper, TimekeeperParts},
 };
 
@@ -41,6 +47,9 @@ const UNLIMITED_COMPILE_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Maximum wait for the last audit records at shutdown. A disk that needs longer is not responding.
 const AUDIT_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Most changes of the plugins that may wait for a slow observer. It misses the oldest ones beyond.
+const CHANGES_WAITING_MAX: usize = 64;
 
 /// Why a host, or a part of it, is unavailable.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +87,7 @@ pub type ChangeConsent = Box<dyn Fn(&PluginName, &[String]) -> bool + Send + Syn
 pub struct HostOptions {
     /// The plugins to load.
     pub selection: PluginSelection,
-    /// Answers the questions that the policy asks.
+    /// Answers the questions that the policy asks, unless an open session answers them.
     pub consent: Arc<dyn Consent>,
     /// Receives the host's notices.
     pub notices: NoticeSink,
@@ -94,6 +103,8 @@ pub struct HostOptions {
     pub resolver: Arc<dyn HostNameResolver>,
     /// Compiles components. The default is this program, started again.
     pub compiler: Option<Compiler>,
+    /// Keeps everything that outlives the program. The default is SQLite in the state folder.
+    pub store: Option<HostStore>,
 }
 
 impl HostOptions {
@@ -110,17 +121,24 @@ impl HostOptions {
             is_watched: false,
             resolver: Arc::new(SystemResolver::default()),
             compiler: None,
+            store: None,
         }
     }
 }
 
 /// Loaded plugins, and the audit log that records their calls.
 pub struct Host {
+    selection: PluginSelection,
+    accepts_change: ChangeConsent,
     sandbox: Arc<Sandbox>,
-    registry: Arc<Registry>,
+    audited: Arc<AuditedRegistry>,
     toolbox: Arc<dyn Toolbox>,
+    /// Plugins that were replaced while calls used them. Locked for the whole of a reload.
+    replaced: Mutex<Vec<Arc<RegisteredPlugin>>>,
+    changes: broadcast::Sender<PluginChanges>,
     roles: Arc<SessionRoles>,
     host_services: HostServices,
+    directory: Arc<SessionDirectory>,
     store: HostStore,
     log: Arc<AuditLog>,
     notices: NoticeSink,
@@ -147,14 +165,15 @@ impl Host {
     pub async fn open(settings: &HostSettings, options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { selection, consent, notices, activity, observer, .. } = options;
         let sandbox = create_sandbox(settings, options.compiler, options.resolver, &notices);
-        let store = open_store(settings)?;
+        let store = options.store.map_or_else(|| open_store(settings), Ok)?;
         // The log's thread opens the database while plugins are loaded.
         let log = Arc::new(store.audit_log());
         let host_services = create_services(settings, store.clone(), &notices, options.is_watched);
+        let directory = Arc::new(SessionDirectory::new(consent));
         let parts = GateParts {
             files: settings.policy.clone(),
             env: settings.env.clone(),
-            consent,
+            consent: Arc::clone(&directory) as Arc<dyn Consent>,
             store: Some(store.clone()),
             message_sink: warning_reporter(&notices),
             activity,
@@ -164,34 +183,96 @@ impl Host {
         gate.add_redacted_keys(settings.server_keys());
         // Load every secret before the first guest runs, and report those that are missing.
         gate.redactor();
-        let accepts = &*options.accepts_change;
         let load_options = LoadOptions {
             sandbox: Arc::clone(&sandbox),
-            selection,
+            selection: selection.clone(),
             pins_new_plugins: true,
-            accepts_change: accepts,
+            accepts_change: &*options.accepts_change,
+            previous: None,
             compile_wait: OPEN_COMPILE_WAIT,
         };
         let registry = load_registry(settings, gate, load_options, &notices).await?;
         report_still_compiling(&registry, &notices);
         let user = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
-        let audited = Arc::new(AuditedRegistry::new(Arc::clone(&registry), Arc::clone(&log), user));
-        let roles = SessionRoles::new(Arc::clone(&audited), observer.clone());
-        let toolbox: Arc<dyn Toolbox> = match observer {
-            Some(observer) => Arc::new(ObservedToolbox { inner: audited, observer }),
-            None => audited,
+        let audited = Arc::new(AuditedRegistry::new(registry, Arc::clone(&log), user, observer));
+        Ok(Self {
+            selection,
+            accepts_change: options.accepts_change,
+            sandbox,
+            toolbox: Arc::clone(&audited) as Arc<dyn Toolbox>,
+            roles: SessionRoles::new(Arc::clone(&audited), Arc::clone(&directory)),
+            audited,
+            replaced: Mutex::default(),
+            changes: broadcast::Sender::new(CHANGES_WAITING_MAX),
+            host_services,
+            directory,
+            store,
+            log,
+            notices,
+        })
+    }
+
+    /// Loads the plugins again, as [`open`](Self::open) does, and returns what differs. Of the
+    /// settings, those of plugins count: their folders and what each is configured with. Unchanged plugins are kept with their instances. Running calls end on the
+    /// plugin that they began with, and so does a plugin that plays a role in a session, unless it
+    /// is gone. A session uses the new tools from its next turn on. If it fails, nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// The lock cannot be used.
+    pub async fn reload(&self, settings: &HostSettings) -> Result<PluginChanges, HostError> {
+        let mut replaced = self.replaced.lock().await;
+        let previous = self.registry();
+        let load_options = LoadOptions {
+            sandbox: Arc::clone(&self.sandbox),
+            selection: self.selection.clone(),
+            pins_new_plugins: true,
+            accepts_change: &*self.accepts_change,
+            previous: Some(&previous),
+            compile_wait: OPEN_COMPILE_WAIT,
         };
-        Ok(Self { sandbox, registry, toolbox, roles, host_services, store, log, notices })
+        let gate = Arc::clone(previous.gate());
+        let registry = load_registry(settings, gate, load_options, &self.notices).await?;
+        report_still_compiling(&registry, &self.notices);
+        let changes = registry.changes_since(&previous);
+        replaced.extend(registry.replaced_plugins(&previous));
+        self.audited.replace_registry(registry);
+        drop(previous);
+        let (busy, idle): (Vec<_>, Vec<_>) =
+            replaced.drain(..).partition(|plugin| Arc::strong_count(plugin) > 1);
+        *replaced = busy;
+        for plugin in idle {
+            plugin.teardown().await;
+        }
+        if !changes.is_empty() {
+            // Nobody may be observing.
+            let _ = self.changes.send(changes.clone());
+        }
+        Ok(changes)
+    }
+
+    /// Returns the changes that each [`reload`](Self::reload) makes from now on, without those that
+    /// change nothing. The stream ends with the host.
+    pub fn changes(&self) -> impl Stream<Item = PluginChanges> + Send + use<> {
+        stream::unfold(self.changes.subscribe(), |mut receiver| async move {
+            loop {
+                match receiver.recv().await {
+                    Ok(changes) => return Some((changes, receiver)),
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                }
+            }
+        })
     }
 
     /// Returns the tools that a model can call.
-    pub fn tools(&self) -> &[ToolDescriptor] {
-        self.registry.tools()
+    pub fn tools(&self) -> Arc<[ToolDescriptor]> {
+        self.audited.tools()
     }
 
-    /// Returns the plugins.
-    pub fn registry(&self) -> &Arc<Registry> {
-        &self.registry
+    /// Returns the plugins of this moment.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.audited.registry()
     }
 
     /// Returns all tools, behind the gate and the audit.
@@ -202,6 +283,11 @@ impl Host {
     /// Returns the roles that plugins play besides tools, behind the same gate and audit.
     pub fn roles(&self) -> &Arc<SessionRoles> {
         &self.roles
+    }
+
+    /// Returns the open sessions.
+    pub(crate) fn directory(&self) -> &Arc<SessionDirectory> {
+        &self.directory
     }
 
     /// Returns the sandbox that runs the components.
@@ -219,23 +305,36 @@ impl Host {
         &self.store
     }
 
-    /// Calls one tool, with all checks of the gate. Dropping the future cancels the call.
+    /// Calls one tool, with all checks of the gate, outside of any session. `arguments` is JSON text.
+    /// Dropping the future cancels the call.
+    pub async fn call(&self, principal: &Principal, tool: ToolId, arguments: String) -> CallReport {
+        let context = principal.call_context("call-1".to_owned(), &new_session_id());
+        self.call_tool(RequestedCall { context, tool, arguments }).await
+    }
+
+    /// Calls one tool with a context of the caller's, with all checks of the gate. Dropping the
+    /// future cancels the call.
     pub async fn call_tool(&self, call: RequestedCall) -> CallReport {
-        match self.toolbox.admit_call(call).await {
-            Ok(admitted) => self.toolbox.run_call(admitted).await,
+        match Arc::clone(&self.toolbox).admit_call(call).await {
+            Ok(admission) => admission.run_call().await,
             Err(report) => *report,
         }
     }
 
     /// Starts to deliver messages from plugins to a session.
-    pub fn subscribe_session(&self, session_id: &str, handle: &SessionHandle) -> Subscription {
-        self.host_services.notification_hub.subscribe(session_id, handle.clone())
+    pub(crate) fn subscribe_session(
+        &self,
+        user: &str,
+        session_id: &str,
+        handle: &SessionHandle,
+    ) -> Subscription {
+        self.host_services.notification_hub.subscribe(user, session_id, handle.clone())
     }
 
     /// Starts to fire timers.
     pub fn start_timekeeper(&self) -> Timekeeper {
         Timekeeper::start(TimekeeperParts {
-            timers: self.store.timers(),
+            timers: Arc::clone(&self.store.timers),
             alarm: Arc::clone(&self.host_services.alarm),
             notification_hub: Arc::clone(&self.host_services.notification_hub),
             roles: Arc::clone(&self.roles),
@@ -245,12 +344,30 @@ impl Host {
 
     /// Notifies managed plugins of the shutdown, and waits until every record is on disk.
     pub async fn close(self) -> HostShutdownReport {
-        self.registry.shutdown().await;
-        drop((self.toolbox, self.roles));
-        let unwritten = self.log.flush(AUDIT_TIME_MAX).err();
-        let tampered = self.log.warnings().iter().map(ToString::to_string).collect();
-        HostShutdownReport { write_error: unwritten, tampered }
+        self.tear_down_plugins().await;
+        drop((self.toolbox, self.roles, self.audited));
+        flush_audit(&self.log)
     }
+
+    /// Does the same for a host that others still hold. No call may run any more, because its
+    /// record could come too late.
+    pub async fn close_shared(&self) -> HostShutdownReport {
+        self.tear_down_plugins().await;
+        flush_audit(&self.log)
+    }
+
+    async fn tear_down_plugins(&self) {
+        self.registry().shutdown().await;
+        for plugin in self.replaced.lock().await.drain(..) {
+            plugin.teardown().await;
+        }
+    }
+}
+
+fn flush_audit(log: &AuditLog) -> HostShutdownReport {
+    let write_error = log.flush(AUDIT_TIME_MAX).err();
+    let tampered = log.warnings().iter().map(ToString::to_string).collect();
+    HostShutdownReport { write_error, tampered }
 }
 
 /// How long to wait for plugins that are not compiled.
@@ -284,6 +401,7 @@ pub async fn load_for_inspection(
         selection,
         pins_new_plugins: false,
         accepts_change: &|_, _| false,
+        previous: None,
         compile_wait: wait,
     };
     load_registry(settings, gate, load_options, notices).await
@@ -388,6 +506,8 @@ struct LoadOptions<'a> {
     selection: PluginSelection,
     pins_new_plugins: bool,
     accepts_change: &'a (dyn Fn(&PluginName, &[String]) -> bool + Send + Sync),
+    /// The registry that is replaced, if any.
+    previous: Option<&'a Registry>,
     /// How long to wait for compilation, unless the configuration sets a time or specific plugins
     /// are selected.
     compile_wait: Duration,
@@ -399,11 +519,14 @@ async fn load_registry(
     load_options: LoadOptions<'_>,
     notices: &NoticeSink,
 ) -> Result<Arc<Registry>, HostError> {
-    let LoadOptions { sandbox, selection, pins_new_plugins, accepts_change, compile_wait: wait } =
+    let LoadOptions { sandbox, selection, pins_new_plugins, accepts_change, previous, .. } =
         load_options;
+    let wait = load_options.compile_wait;
     let compile_wait = match (&selection, wait) {
-        (PluginSelection::Only(_), _) | (_, UNLIMITED_COMPILE_WAIT) => UNLIMITED_COMPILE_WAIT,
-        (PluginSelection::All, wait) => settings.compile.wait.unwrap_or(wait),
+        (PluginSelection::Only(_) | PluginSelection::File(_), _) | (_, UNLIMITED_COMPILE_WAIT) => {
+            UNLIMITED_COMPILE_WAIT
+        }
+        (PluginSelection::All, wait) => settings.compile.wait.map_or(wait, |time| time.0),
     };
     let lock = &LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
     if lock.is_lost() {
@@ -418,6 +541,7 @@ async fn load_registry(
         selection,
         lock,
         pins_new_plugins,
+        previous,
         compile_wait,
         progress,
         accepts_change: &|plugin, differences| accepts_change(plugin, differences),

@@ -133,6 +133,22 @@ pub(super) fn discover_plugins(
     (candidates, problems)
 }
 
+/// Finds the plugin of one file or folder. A component next to a manifest is the plugin of that.
+pub(super) fn discover_plugin_file(path: &Path) -> (Vec<PluginCandidate>, Vec<PluginProblem>) {
+    let manifest = path.with_file_name(MANIFEST);
+    let found = match path.is_dir() {
+        true => candidate_from_path(path),
+        false if manifest.is_file() => {
+            candidate_with_manifest(&manifest, Some(path.to_owned())).map(Some)
+        }
+        false => candidate_without_manifest(path, path.to_owned()).map(Some),
+    };
+    match found {
+        Ok(candidate) => (candidate.into_iter().collect(), Vec::new()),
+        Err(problem) => (Vec::new(), vec![problem]),
+    }
+}
+
 fn read_folder_entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)?.take(ENTRIES_MAX) {

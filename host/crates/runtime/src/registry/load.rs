@@ -9,8 +9,16 @@
 //! 4. Compute each plugin's settings, and create its warden, which knows its effective grant.
 //! 5. Run the setup of the plugins that have one. A plugin whose setup fails is disabled.
 //! 6. Reject tools that a model could not tell apart.
+//!
+//! When the plugins are loaded again, a plugin of which nothing has changed is kept as it is, with
+//! its compiled code and its instances.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::future::join_all;
 use sallyport_contract::{
@@ -24,13 +32,15 @@ use serde_json::{Map, Value};
 
 use super::{
     Registry,
-    discover::{CandidateSource, PluginCandidate, PluginProblem, discover_plugins},
-    entry::{PluginAvailability, RegisteredPlugin, ToolSchemas},
-    implementation::{LazyComponent, PluginImplementation},
+    discover::{
+        CandidateSource, PluginCandidate, PluginProblem, discover_plugin_file, discover_plugins,
+    },
+    entry::{ComponentFacts, PluginAvailability, RegisteredPlugin, ToolSchemas},
     prepare::{ComponentReadiness, PreparedCandidate, PreparedComponent, prepare_candidates},
 };
 use crate::{
     config::{HostSettings, SettingOrigin},
+    executor::{LazyComponent, PluginExecutor, PluginKind},
     gate::{
         Gate,
         authorizer::{PluginAuthorizer, PluginInfo},
@@ -48,12 +58,14 @@ pub enum PluginSelection {
     /// One plugin. The others' manifests are read too, so that a second plugin of that name is
     /// noticed.
     Only(PluginName),
+    /// The plugin of one file or folder, which need not be in a plugin folder.
+    File(PathBuf),
 }
 
 impl PluginSelection {
     fn includes(&self, name: &PluginName) -> bool {
         match self {
-            Self::All => true,
+            Self::All | Self::File(_) => true,
             Self::Only(only) => only == name,
         }
     }
@@ -73,6 +85,8 @@ pub struct LoadParts<'a> {
     pub lock: &'a LockFile,
     /// Whether plugins are going to be used. If so, new ones are pinned.
     pub pins_new_plugins: bool,
+    /// The registry that this one replaces, if any. Its unchanged plugins are kept.
+    pub previous: Option<&'a Registry>,
     /// How long to wait for components that are not compiled yet.
     pub compile_wait: Duration,
     /// Receives the progress of the compilation.
@@ -88,20 +102,21 @@ impl Registry {
     ///
     /// The lock cannot be written. A later change would then look like a new plugin.
     pub async fn load(parts: LoadParts<'_>) -> Result<Self, LockError> {
-        let settings = parts.settings;
-        let named = settings.plugin_dirs_origin != SettingOrigin::Default;
-        let (mut candidates, mut problems) = discover_plugins(&settings.plugin_dirs, named);
-        candidates.extend(
-            internal::enabled_tools(settings.internal)
-                .into_iter()
-                .map(PluginCandidate::from_internal_tool),
-        );
+        let (candidates, mut problems) = find_candidates(&parts);
         let candidates = remove_duplicate_names(candidates, &mut problems);
         let names = candidates.iter().map(|one| one.manifest.name.clone()).collect();
         let (mut loaded, mut accepted_pins) = (Vec::new(), Vec::new());
         let selected =
             candidates.into_iter().filter(|one| parts.selection.includes(&one.manifest.name));
-        for prepared in prepare_candidates(&parts, selected.collect()).await {
+        let mut entries = BTreeMap::new();
+        let mut unknown = Vec::new();
+        for candidate in selected {
+            match find_unchanged_plugin(&parts, &candidate) {
+                Some(entry) => drop(entries.insert(entry.name().clone(), entry)),
+                None => unknown.push(candidate),
+            }
+        }
+        for prepared in prepare_candidates(&parts, unknown).await {
             match load_candidate(&parts, prepared) {
                 Ok(loaded_plugin) => {
                     loaded.push(build_entry(&parts, loaded_plugin, &mut accepted_pins))
@@ -109,11 +124,9 @@ impl Registry {
                 Err(problem) => problems.push(problem),
             }
         }
-        let set_up =
-            loaded.into_iter().map(|(entry, file)| set_up_plugin(&parts.sandbox, entry, file));
-        let entries = join_all(set_up).await;
-        let mut entries: BTreeMap<PluginName, RegisteredPlugin> =
-            entries.into_iter().map(|entry| (entry.name().clone(), entry)).collect();
+        let set_up = loaded.into_iter().map(|(entry, file)| set_up_plugin(entry, file));
+        let ready = join_all(set_up).await.into_iter();
+        entries.extend(ready.map(|entry| (entry.name().clone(), Arc::new(entry))));
         if !accepted_pins.is_empty() {
             parts.lock.accept_plugins(accepted_pins)?;
         }
@@ -126,10 +139,49 @@ impl Registry {
     }
 }
 
+/// The plugins of the plugin folders and the built-in ones, or that of one file.
+fn find_candidates(parts: &LoadParts<'_>) -> (Vec<PluginCandidate>, Vec<PluginProblem>) {
+    let settings = parts.settings;
+    if let PluginSelection::File(file) = &parts.selection {
+        return discover_plugin_file(file);
+    }
+    let named = settings.plugin_dirs_origin != SettingOrigin::Default;
+    let (mut candidates, problems) = discover_plugins(&settings.plugin_dirs, named);
+    let internal = internal::enabled_tools(settings.internal).into_iter();
+    candidates.extend(internal.map(PluginCandidate::from_internal_tool));
+    (candidates, problems)
+}
+
+/// The loaded plugin that a candidate is, if nothing about it has changed and it is still the
+/// accepted one.
+fn find_unchanged_plugin(
+    parts: &LoadParts<'_>,
+    candidate: &PluginCandidate,
+) -> Option<Arc<RegisteredPlugin>> {
+    let entry = parts.previous?.entries.get(&candidate.manifest.name)?;
+    let digest = match &candidate.source {
+        CandidateSource::Component(path) => {
+            parts.sandbox.open_component(path).ok()?.digest().to_owned()
+        }
+        CandidateSource::Script(script_plugin) => script_plugin.script.digest.to_string(),
+        CandidateSource::Internal(_) => internal_plugin_digest(&candidate.manifest),
+    };
+    let is_unchanged = entry.is_ready()
+        && entry.file() == candidate.file()
+        && *entry.manifest() == candidate.manifest
+        && entry.authorizer.plugin_info().settings == given_settings(parts, &candidate.manifest)
+        && entry.digest() == digest;
+    let is_accepted = || {
+        entry.kind() == PluginKind::Internal
+            || parts.lock.compare_plugin(entry.name(), &entry.pin()) == PinComparison::Same
+    };
+    (is_unchanged && is_accepted()).then(|| Arc::clone(entry))
+}
+
 fn ready_tools(
-    entries: &BTreeMap<PluginName, RegisteredPlugin>,
+    entries: &BTreeMap<PluginName, Arc<RegisteredPlugin>>,
 ) -> impl Iterator<Item = &ToolDescriptor> {
-    entries.values().filter(|entry| entry.is_ready()).flat_map(RegisteredPlugin::tools)
+    entries.values().filter(|entry| entry.is_ready()).flat_map(|entry| entry.tools())
 }
 
 /// Drops plugins that share a name: it is unclear which one is meant. Only a built-in plugin may
@@ -181,7 +233,7 @@ fn duplicate_name_problem(
 }
 
 fn reject_colliding_plugins(
-    entries: &mut BTreeMap<PluginName, RegisteredPlugin>,
+    entries: &mut BTreeMap<PluginName, Arc<RegisteredPlugin>>,
     problems: &mut Vec<PluginProblem>,
     collision: &ToolNameCollision,
 ) {
@@ -200,7 +252,7 @@ type AcceptedPins = Vec<(PluginName, PluginPin)>;
 /// The facts about a plugin before it has an entry.
 struct LoadedPlugin {
     manifest: Manifest,
-    implementation: PluginImplementation,
+    executor: Box<dyn PluginExecutor>,
     digest: String,
     tools: Vec<ToolDescriptor>,
     remarks: Vec<String>,
@@ -210,6 +262,8 @@ struct LoadedPlugin {
     is_compiling: bool,
     /// Its component, for a setup at the start.
     setup_file: Option<ComponentFile>,
+    /// What is known of its component.
+    component: Option<ComponentFacts>,
 }
 
 fn load_candidate(
@@ -242,36 +296,29 @@ fn build_entry(
     loaded_plugin: LoadedPlugin,
     accepted_pins: &mut AcceptedPins,
 ) -> (RegisteredPlugin, Option<ComponentFile>) {
-    let none = Map::new();
-    let given =
-        parts.settings.plugin_settings.get(&loaded_plugin.manifest.name).unwrap_or(&none).clone();
-    let settings = loaded_plugin.manifest.settings.with_defaults(&given);
+    let given = given_settings(parts, &loaded_plugin.manifest);
     let disabled_reason = loaded_plugin
         .disabled_reason
         .clone()
-        .or_else(|| settings_problem(&loaded_plugin.manifest, &given, &settings));
+        .or_else(|| settings_problem(&loaded_plugin.manifest, &given));
     let availability = match disabled_reason {
         None if loaded_plugin.is_compiling => PluginAvailability::Compiling,
         None => compare_with_lock(parts, &loaded_plugin, accepted_pins),
         Some(reason) => PluginAvailability::Disabled { reason },
     };
-    let LoadedPlugin { manifest, implementation, digest, tools, remarks, setup_file, .. } =
+    let LoadedPlugin { manifest, executor, digest, tools, remarks, setup_file, component, .. } =
         loaded_plugin;
     let schemas = tools.iter().map(|_| ToolSchemas::default()).collect();
     let plugin_info = PluginInfo { manifest, settings: given, digest };
     let authorizer = Arc::new(PluginAuthorizer::new(Arc::clone(&parts.gate), plugin_info));
-    (
-        RegisteredPlugin {
-            authorizer,
-            implementation,
-            tools,
-            settings,
-            availability,
-            schemas,
-            remarks,
-        },
-        setup_file,
-    )
+    let entry =
+        RegisteredPlugin { authorizer, executor, tools, availability, schemas, remarks, component };
+    (entry, setup_file)
+}
+
+/// The settings of a plugin from the configuration, without defaults.
+fn given_settings(parts: &LoadParts<'_>, manifest: &Manifest) -> Map<String, Value> {
+    parts.settings.plugin_settings.get(&manifest.name).cloned().unwrap_or_default()
 }
 
 fn load_component_plugin(
@@ -280,31 +327,42 @@ fn load_component_plugin(
     component: PreparedComponent,
 ) -> LoadedPlugin {
     let PreparedComponent { file, readiness } = component;
-    let implementation = PluginImplementation::Component(LazyComponent::new(&file));
+    let settings = manifest.settings.with_defaults(&given_settings(parts, &manifest));
+    let executor = Box::new(LazyComponent::new(&parts.sandbox, &file, settings, None));
     let digest = file.digest().to_owned();
     let ComponentReadiness::Tools(metadata) = readiness else {
         return LoadedPlugin {
             manifest,
-            implementation,
+            executor,
             digest,
             tools: Vec::new(),
             remarks: Vec::new(),
             disabled_reason: None,
             is_compiling: true,
             setup_file: None,
+            component: None,
         };
     };
-    let remarks = unnamed_role_remarks(&metadata, &manifest);
-    // With `Only`, the plugin will be called; otherwise it may never be.
-    let is_needed = metadata.managed || matches!(parts.selection, PluginSelection::Only(_));
+    let mut remarks = unnamed_role_remarks(&metadata, &manifest);
+    let component = ComponentFacts::new(&file, &metadata, &manifest);
+    remarks.extend_from_slice(metadata.refused_functions());
+    remarks.extend_from_slice(&component.unrequested_imports);
+    // With `Only`, the plugin will be called; with `File`, it is only looked at, so nothing of it
+    // runs; otherwise it may never be called.
+    let is_needed = match parts.selection {
+        PluginSelection::Only(_) => true,
+        PluginSelection::File(_) => false,
+        PluginSelection::All => metadata.managed,
+    };
     LoadedPlugin {
-        implementation,
+        executor,
         digest,
         tools: metadata.tools,
         remarks,
         disabled_reason: None,
         is_compiling: false,
         setup_file: is_needed.then_some(file),
+        component: Some(component),
         manifest,
     }
 }
@@ -325,55 +383,52 @@ fn load_script_plugin(
     let ScriptPlugin { script, manifest, tool, remarks } = script_plugin;
     let disabled_text = "its definition.json says that it is not enabled";
     let disabled_reason = (!script.definition.enabled).then(|| disabled_text.to_owned());
-    let (digest, path) = (script.digest.to_string(), script.program.path.clone());
-    let time_max = script.definition.timeout;
+    let digest = script.digest.to_string();
+    let command = (tool.clone(), script.definition.timeout);
     let is_compiling = matches!(
         &component,
         Some(PreparedComponent { readiness: ComponentReadiness::Compiling, .. })
     );
-    let (implementation, setup_file) = match component {
-        None => (
-            PluginImplementation::Script { native_script: NativeScript::new(script), file: path },
-            None,
-        ),
+    let (executor, setup_file): (Box<dyn PluginExecutor>, _) = match component {
+        None => (Box::new(NativeScript::new(script)), None),
         Some(PreparedComponent { file, .. }) => {
-            let implementation = PluginImplementation::Component(LazyComponent::new_command(
-                &file,
-                tool.clone(),
-                time_max,
-            ));
+            let settings = manifest.settings.with_defaults(&given_settings(parts, &manifest));
+            let component = LazyComponent::new(&parts.sandbox, &file, settings, Some(command));
             let is_needed = !is_compiling && matches!(parts.selection, PluginSelection::Only(_));
-            (implementation, is_needed.then_some(file))
+            (Box::new(component), is_needed.then_some(file))
         }
     };
     LoadedPlugin {
         manifest,
-        implementation,
+        executor,
         digest,
         tools: vec![tool],
         remarks,
         disabled_reason,
         is_compiling,
         setup_file,
+        component: None,
     }
 }
 
 fn load_internal_plugin(manifest: Manifest, tool: Arc<dyn InternalTool>) -> LoadedPlugin {
     LoadedPlugin {
-        digest: internal_plugin_digest(&manifest).to_hex().to_string(),
+        digest: internal_plugin_digest(&manifest),
         tools: tool.tools(),
-        implementation: PluginImplementation::Internal(tool),
+        executor: Box::new(tool),
         remarks: Vec::new(),
         disabled_reason: None,
         is_compiling: false,
         setup_file: None,
+        component: None,
         manifest,
     }
 }
 
 /// Replaces a component's digest: rules and approvals apply to one version of a built-in plugin.
-fn internal_plugin_digest(manifest: &Manifest) -> blake3::Hash {
-    blake3::hash(format!("{} {}", manifest.name, manifest.version).as_bytes())
+fn internal_plugin_digest(manifest: &Manifest) -> String {
+    let version = format!("{} {}", manifest.name, manifest.version);
+    blake3::hash(version.as_bytes()).to_hex().to_string()
 }
 
 fn load_problem(path: &Path, plugin: &PluginName, error: &LoadError) -> PluginProblem {
@@ -388,7 +443,7 @@ fn compare_with_lock(
     accepted_pins: &mut AcceptedPins,
 ) -> PluginAvailability {
     let LoadedPlugin { manifest, digest, tools, .. } = loaded_plugin;
-    if let PluginImplementation::Internal(_) = loaded_plugin.implementation {
+    if loaded_plugin.executor.kind() == PluginKind::Internal {
         return PluginAvailability::Ready;
     }
     let pin = PluginPin::from_plugin(manifest, digest, tools);
@@ -408,12 +463,11 @@ fn compare_with_lock(
 
 /// Runs the setup of a plugin that has one, and disables the plugin if the setup fails.
 async fn set_up_plugin(
-    sandbox: &Arc<Sandbox>,
     mut entry: RegisteredPlugin,
     file: Option<ComponentFile>,
 ) -> RegisteredPlugin {
     let Some(file) = file.filter(|_| entry.is_ready()) else { return entry };
-    let reason = match entry.prepare_from_file(sandbox, &file) {
+    let reason = match entry.prepare_from_file(&file) {
         Ok(plugin) => plugin.run_setup().await.err().map(|unavailable| unavailable.to_string()),
         Err(failure) => Some(failure.detail.unwrap_or(failure.message)),
     };
@@ -424,11 +478,7 @@ async fn set_up_plugin(
 }
 
 /// Describes the problem of a plugin's settings, and where to fix it.
-fn settings_problem(
-    manifest: &Manifest,
-    given: &Map<String, Value>,
-    own: &Map<String, Value>,
-) -> Option<String> {
+fn settings_problem(manifest: &Manifest, given: &Map<String, Value>) -> Option<String> {
     let name = &manifest.name;
     let missing = manifest.settings.missing_settings(given);
     if !missing.is_empty() {
@@ -445,6 +495,7 @@ fn settings_problem(
         Ok(schema) => schema,
         Err(reason) => return Some(format!("the manifest's settings are no schema: {reason}")),
     };
-    let schema_errors = schema.check_value(&Value::Object(own.clone())).err()?;
+    let schema_errors =
+        schema.check_value(&Value::Object(manifest.settings.with_defaults(given))).err()?;
     Some(format!("[settings.{name}] does not fit: {}", schema_errors.join("; ")))
 }

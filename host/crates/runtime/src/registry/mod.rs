@@ -1,46 +1,61 @@
-//! The registry: all plugins of a session, and the gate that every call passes.
+//! The registry: all plugins of the host, and the gate that every call passes.
 //!
-//! It is built once and never changes, so a model cannot add a plugin to it. A plugin that cannot
+//! A registry never changes, so a model cannot add a plugin to it. Only the program that embeds the
+//! host replaces it as a whole, and unchanged plugins move on to the new one. A plugin that cannot
 //! be used is listed with the reason. Components are compiled, or mapped from the cache, when they
 //! are first needed: by a call or by `doctor`. A component with a setup, and the one that
 //! `sallyport call` names, are needed at the start.
 
+pub mod audited_registry;
 mod call_checks;
 mod discover;
 mod entry;
-mod implementation;
 mod load;
 mod prepare;
-mod requests;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use sallyport_contract::{
-    AdmittedCall, BoxFuture, CallFailure, CallReport, Denial, PluginName, RequestedCall,
-    ToolDescriptor, ToolId, Toolbox,
-};
+use sallyport_contract::{PluginName, ToolDescriptor, ToolId};
 use sallyport_model::openai;
-use sallyport_policy::source::nearest_match;
-use sallyport_sandbox::{CacheStatistics, LoadError, Plugin, Sandbox, compile::CompilerIsolation};
+use sallyport_policy::{PluginRole, source::nearest_match};
+use sallyport_sandbox::{CacheStatistics, LoadError, Sandbox, compile::CompilerIsolation};
 use serde_json::Value;
 
 use crate::gate::Gate;
 
+pub use crate::executor::PluginKind;
+pub use audited_registry::AuditedRegistry;
 pub use discover::PluginProblem;
-pub use entry::{PluginAvailability, RegisteredPlugin};
-pub use implementation::PluginKind;
+pub use entry::{ComponentFacts, PluginAvailability, RegisteredPlugin};
 pub use load::{LoadParts, PluginSelection};
-pub use requests::manifest_requests;
 
 /// All plugins of a session.
 pub struct Registry {
-    entries: BTreeMap<PluginName, RegisteredPlugin>,
+    entries: BTreeMap<PluginName, Arc<RegisteredPlugin>>,
     /// The names of all plugins found, loaded or not; used for suggestions.
     names: Vec<PluginName>,
     problems: Vec<PluginProblem>,
-    tools: Vec<ToolDescriptor>,
+    tools: Arc<[ToolDescriptor]>,
     gate: Arc<Gate>,
     sandbox: Arc<Sandbox>,
+}
+
+/// The plugins that differ between two registries, in order of name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PluginChanges {
+    /// Plugins that are new.
+    pub added: Vec<PluginName>,
+    /// Plugins that differ in anything that an acceptance covers, or in whether they can be used.
+    pub changed: Vec<PluginName>,
+    /// Plugins that are gone, or whose files can no longer be read as a plugin.
+    pub removed: Vec<PluginName>,
+}
+
+impl PluginChanges {
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        [&self.added, &self.changed, &self.removed].iter().all(|names| names.is_empty())
+    }
 }
 
 /// Why a name does not lead to a callable tool.
@@ -76,7 +91,46 @@ impl PluginLookupError {
 impl Registry {
     /// All loaded plugins in order of name, including disabled ones.
     pub fn entries(&self) -> impl Iterator<Item = &RegisteredPlugin> {
-        self.entries.values()
+        self.entries.values().map(Arc::as_ref)
+    }
+
+    /// The usable plugins of a role, in order of name.
+    pub fn find_plugins_with_role(&self, role: PluginRole) -> Vec<Arc<RegisteredPlugin>> {
+        let ready = self.entries.values().filter(|entry| entry.is_ready());
+        ready.filter(|entry| entry.manifest().roles.contains(&role)).cloned().collect()
+    }
+
+    /// The tools that a model can call, in order of plugin.
+    pub fn tools(&self) -> &Arc<[ToolDescriptor]> {
+        &self.tools
+    }
+
+    /// The plugins that differ from those of an earlier registry.
+    pub fn changes_since(&self, earlier: &Self) -> PluginChanges {
+        let mut changes = PluginChanges::default();
+        for (name, plugin) in &self.entries {
+            match earlier.entries.get(name) {
+                None => changes.added.push(name.clone()),
+                Some(before)
+                    if before.availability() != plugin.availability()
+                        || before.pin() != plugin.pin() =>
+                {
+                    changes.changed.push(name.clone());
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = earlier.entries.keys().filter(|name| !self.entries.contains_key(*name));
+        changes.removed = gone.cloned().collect();
+        changes
+    }
+
+    /// The plugins of an earlier registry that are not in this one any more.
+    pub(crate) fn replaced_plugins(&self, earlier: &Self) -> Vec<Arc<RegisteredPlugin>> {
+        let is_kept = |plugin: &Arc<RegisteredPlugin>| {
+            self.entries.get(plugin.name()).is_some_and(|kept| Arc::ptr_eq(kept, plugin))
+        };
+        earlier.entries.values().filter(|plugin| !is_kept(plugin)).cloned().collect()
     }
 
     /// The gate that every call passes.
@@ -107,12 +161,11 @@ impl Registry {
     ///
     /// Returns the names of the plugins that cannot be prepared, with the reason.
     pub fn warm_up(&self) -> Vec<(PluginName, String)> {
-        let ready = self.entries.values().filter(|entry| entry.is_ready());
+        let ready = self.entries().filter(|entry| {
+            entry.is_ready() && matches!(entry.kind(), PluginKind::Component | PluginKind::Command)
+        });
         let failed = ready.filter_map(|entry| {
-            entry
-                .warm_up(&self.sandbox)
-                .err()
-                .map(|failure| (entry.name().clone(), failure.message))
+            entry.get_or_prepare().err().map(|failure| (entry.name().clone(), failure.message))
         });
         failed.collect()
     }
@@ -122,7 +175,7 @@ impl Registry {
     /// # Errors
     ///
     /// The plugin does not exist, or was rejected.
-    pub fn find_plugin(&self, name: &str) -> Result<&RegisteredPlugin, PluginLookupError> {
+    pub fn find_plugin(&self, name: &str) -> Result<&Arc<RegisteredPlugin>, PluginLookupError> {
         let found = name.parse::<PluginName>().ok().and_then(|name| self.entries.get(&name));
         found.ok_or_else(|| self.unknown_plugin_error(name))
     }
@@ -132,40 +185,12 @@ impl Registry {
     /// # Errors
     ///
     /// The plugin does not exist, or cannot be used.
-    pub fn find_usable_plugin(&self, name: &str) -> Result<&RegisteredPlugin, PluginLookupError> {
-        let entry = self.find_plugin(name)?;
-        match entry.availability().problem_and_hint(entry.name()) {
-            None => Ok(entry),
-            Some((reason, hint)) => {
-                let message = format!("the plugin {} {reason}", entry.name());
-                Err(PluginLookupError::Unusable { message, hint, rejected: false })
-            }
-        }
-    }
-
-    /// Returns a plugin for runs in a role, and prepares it if necessary.
-    ///
-    /// # Errors
-    ///
-    /// The plugin cannot be loaded.
-    pub(crate) fn load_plugin(&self, entry: &RegisteredPlugin) -> Result<Arc<Plugin>, CallFailure> {
-        entry.get_or_prepare(&self.sandbox)
-    }
-
-    /// Decides on a run in a role; see [`SessionRoles`](crate::roles::SessionRoles).
-    pub(crate) async fn admit_role_run(
+    pub fn find_usable_plugin(
         &self,
-        run: RequestedCall,
-    ) -> Result<AdmittedCall, Box<CallReport>> {
-        call_checks::admit_role_run(self, run)
-            .await
-            .map_err(|outcome| Box::new(CallReport::from(outcome)))
-    }
-
-    /// Why an admitted run in a role may not continue: its capability was revoked, or a rule now
-    /// denies it. The user is not asked a second time.
-    pub(crate) fn role_run_denial(&self, run: &AdmittedCall) -> Option<Denial> {
-        call_checks::role_run_denial(self, run)
+        name: &str,
+    ) -> Result<&Arc<RegisteredPlugin>, PluginLookupError> {
+        let entry = self.find_plugin(name)?;
+        entry.require_usable().map(|()| entry)
     }
 
     /// Finds a callable tool.
@@ -176,17 +201,9 @@ impl Registry {
     pub fn find_tool(
         &self,
         id: &ToolId,
-    ) -> Result<(&RegisteredPlugin, &ToolDescriptor), PluginLookupError> {
-        let entry = self.find_usable_plugin(id.plugin.as_str())?;
-        let found = entry.tools().iter().find(|tool| tool.id == *id);
-        found.map(|tool| (entry, tool)).ok_or_else(|| {
-            let names: Vec<String> = entry.tools().iter().map(|t| t.id.to_string()).collect();
-            PluginLookupError::Unknown {
-                message: format!("{} has no tool {:?}", id.plugin, id.tool.as_str()),
-                suggestion: nearest_name(&id.to_string(), &names)
-                    .or_else(|| names.first().cloned()),
-            }
-        })
+    ) -> Result<(&Arc<RegisteredPlugin>, &ToolDescriptor), PluginLookupError> {
+        let entry = self.find_plugin(id.plugin.as_str())?;
+        entry.find_usable_tool(id).map(|tool| (entry, &entry.tools()[tool]))
     }
 
     fn unknown_plugin_error(&self, name: &str) -> PluginLookupError {
@@ -242,25 +259,4 @@ fn is_problem_of_plugin(problem: &PluginProblem, name: &str) -> bool {
 
 fn nearest_name(name: &str, names: &[String]) -> Option<String> {
     nearest_match(name, names.iter().map(String::as_str)).map(str::to_owned)
-}
-
-impl Toolbox for Registry {
-    fn tools(&self) -> &[ToolDescriptor] {
-        &self.tools
-    }
-
-    fn admit_call(
-        &self,
-        call: RequestedCall,
-    ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
-        Box::pin(async move {
-            call_checks::admit_call(self, call)
-                .await
-                .map_err(|outcome| Box::new(CallReport::from(outcome)))
-        })
-    }
-
-    fn run_call(&self, call: AdmittedCall) -> BoxFuture<'_, CallReport> {
-        Box::pin(call_checks::run_call(self, call))
-    }
 }

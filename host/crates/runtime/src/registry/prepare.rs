@@ -53,6 +53,7 @@ pub(super) async fn prepare_candidates(
         [] => BTreeSet::new(),
         files => parts.sandbox.compile_ahead(files, parts.compile_wait, parts.progress).await,
     };
+    parts.sandbox.save_digests();
     let prepared = candidates.iter().zip(read).map(|(candidate, read)| {
         let unfinished = &unfinished;
         async move {
@@ -68,7 +69,7 @@ pub(super) async fn prepare_candidates(
     candidates.into_iter().zip(prepared).collect()
 }
 
-/// A component whose bytes have been read.
+/// A component whose digest is known.
 struct ReadComponent {
     file: ComponentFile,
     is_program: bool,
@@ -108,7 +109,7 @@ fn read_component_plugin(
     manifest: &Manifest,
     path: &Path,
 ) -> Result<ReadComponent, LoadError> {
-    let file = ComponentFile::read(path)?;
+    let file = parts.sandbox.open_component(path)?;
     let cached_metadata = parts.sandbox.cached_metadata(&file, manifest).transpose()?.map(Box::new);
     let is_compiled = cached_metadata.is_some() || parts.sandbox.is_compiled(&file)?;
     Ok(ReadComponent { file, is_program: false, cached_metadata, is_compiled })
@@ -120,7 +121,7 @@ fn read_program(
     path: &Path,
     digest: &str,
 ) -> Result<ReadComponent, LoadError> {
-    let file = ComponentFile::read(path)?;
+    let file = parts.sandbox.open_component(path)?;
     if file.digest() != digest {
         let message = "it changed while it was read".to_owned();
         return Err(LoadError::Invalid { path: path.to_owned(), message });
@@ -142,7 +143,7 @@ async fn inspect_component(
         Some(cached_metadata) => ComponentReadiness::Tools(cached_metadata),
         None if unfinished.contains(file.digest()) => ComponentReadiness::Compiling,
         None if is_program => {
-            parts.sandbox.check_stored_refusal(&file)?;
+            parts.sandbox.check_compiles(&file)?;
             ComponentReadiness::Program
         }
         None => {
