@@ -1,17 +1,26 @@
 //! The session journal that writes to the store.
 
 use sallyport_contract::BoxFuture;
-use sallyport_session::{Journal, JournalError, JournalRecord, history};
-use sallyport_store::{HostStore, NewRecord, NewSession, StoreError, StoredUsage};
+use sallyport_session::{
+    Journal, JournalError, JournalRecord, LongResult, ResultLookup, history,
+    results::KEPT_BYTES_MAX,
+};
+use sallyport_store::{
+    HostStore, KeptResultLookup, NewKeptResult, NewRecord, NewSession, StoreError,
+    kept_results::RESULT_BYTES_MAX,
+};
 use serde_json::Value;
 use tokio::task;
 
-use super::{prune_sessions, record_usage};
+use super::{prune_sessions, read_records, record_usage};
 use crate::{config::SessionRetention, gate::now_ms};
 
 /// Maximum length of the model name in a session's row, in bytes. The name is for lists; the
 /// records keep it whole.
 const MODEL_BYTES_MAX: usize = 200;
+
+// The session cuts a result to what the store accepts.
+const _: () = assert!(KEPT_BYTES_MAX <= RESULT_BYTES_MAX);
 
 /// The origin of a session: the data that its row needs in addition to its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,16 +31,9 @@ pub struct SessionOrigin {
     pub folder: Option<String>,
 }
 
-/// Writes one session to the store. Writes run on blocking threads, so no async thread waits for
-/// the disk.
+/// Writes one session to the store.
 #[derive(Debug)]
 pub struct StoreJournal {
-    writer: Option<StoreJournalWriter>,
-    retention: Option<SessionRetention>,
-}
-
-#[derive(Debug, Clone)]
-struct StoreJournalWriter {
     store: HostStore,
     id: String,
     /// The data for a row that is not created yet.
@@ -40,6 +42,8 @@ struct StoreJournalWriter {
     count: u64,
     /// Whether the session has no title yet. It gets one from the first user input.
     is_untitled: bool,
+    /// The limits, until expired sessions are removed.
+    retention: Option<SessionRetention>,
 }
 
 impl StoreJournal {
@@ -51,10 +55,7 @@ impl StoreJournal {
         limits: SessionRetention,
     ) -> Self {
         let id = origin.id.clone();
-        Self::new(
-            StoreJournalWriter { store, id, origin: Some(origin), count: 0, is_untitled: false },
-            limits,
-        )
+        Self { origin: Some(origin), ..Self::resume_session(store, &id, 0, limits) }
     }
 
     /// Continues the journal of a session that has `count` records.
@@ -64,20 +65,41 @@ impl StoreJournal {
         count: u64,
         limits: SessionRetention,
     ) -> Self {
-        let id = id.to_owned();
-        Self::new(StoreJournalWriter { store, id, origin: None, count, is_untitled: false }, limits)
+        let (id, retention) = (id.to_owned(), Some(limits));
+        Self { store, id, origin: None, count, is_untitled: false, retention }
     }
 
-    fn new(writer: StoreJournalWriter, limits: SessionRetention) -> Self {
-        Self { writer: Some(writer), retention: Some(limits) }
+    async fn store_records(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
+        if let Some(origin) = &self.origin {
+            create_session(&self.store, origin, records).await?;
+            self.origin = None;
+            self.is_untitled = history::session_title(records).is_none();
+        }
+        let at_ms = now_ms();
+        let rows = records.iter().map(|record| to_new_record(record, at_ms)).collect();
+        self.count = self.store.sessions.append_records(&self.id, self.count, rows).await?;
+        self.update_listing(records).await;
+        Ok(())
+    }
+
+    /// Updates the model and title that lists show. Errors are ignored: the records are already
+    /// safe, and a list then shows the previous values.
+    async fn update_listing(&mut self, records: &[JournalRecord]) {
+        let sessions = &self.store.sessions;
+        if let Some(name) = records.iter().rev().find_map(model_name) {
+            let _ = sessions.switch_model(&self.id, truncate_model_name(name)).await;
+        }
+        if let Some(title) = history::session_title(records).filter(|_| self.is_untitled) {
+            self.is_untitled = sessions.rename(&self.id, &title).await.is_err();
+        }
     }
 
     /// Removes expired sessions once, in the background. If the program ends before it is done, the
     /// next start does the rest.
     fn prune_expired_once(&mut self) {
-        if let (Some(limits), Some(writer)) = (self.retention.take(), &self.writer) {
-            let store = writer.store.clone();
-            task::spawn_blocking(move || prune_sessions(&store, limits));
+        if let Some(limits) = self.retention.take() {
+            let store = self.store.clone();
+            task::spawn(async move { prune_sessions(&store, limits).await });
         }
     }
 }
@@ -88,96 +110,74 @@ impl Journal for StoreJournal {
         records: Vec<JournalRecord>,
     ) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
-            let Some(writer) = &self.writer else { return Err(writer_lost_error()) };
-            let mut next = writer.clone();
-            let written =
-                task::spawn_blocking(move || next.write_records(&records).map(|()| next)).await;
-            match written {
-                Ok(Ok(next)) => self.writer = Some(next),
-                Ok(Err(error)) => return Err(JournalError { message: error_with_hint(&error) }),
-                // The records may or may not be written, so the writer cannot continue.
-                Err(_) => {
-                    self.writer = None;
-                    return Err(writer_lost_error());
-                }
-            }
+            let written = self.store_records(&records).await;
+            written.map_err(to_journal_error)?;
             self.prune_expired_once();
             Ok(())
         })
     }
-}
 
-impl StoreJournalWriter {
-    fn write_records(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
-        if let Some(origin) = &self.origin {
-            create_session(&self.store, origin, records)?;
-            self.origin = None;
-            self.is_untitled = history::session_title(records).is_none();
-        }
-        let rows: Vec<RecordRow> = records.iter().map(RecordRow::from_record).collect();
-        let at_ms = now_ms();
-        let rows: Vec<NewRecord<'_>> = rows.iter().map(|row| row.as_new_record(at_ms)).collect();
-        self.count = self.store.sessions().append_records(&self.id, self.count, &rows)?;
-        self.update_listing(records);
-        Ok(())
+    fn read_records(&mut self) -> BoxFuture<'_, Result<Vec<JournalRecord>, JournalError>> {
+        Box::pin(async move {
+            if self.origin.is_some() {
+                // Nothing has been written yet.
+                return Ok(Vec::new());
+            }
+            read_records(&self.store, &self.id).await.map_err(to_journal_error)
+        })
     }
 
-    /// Updates the model and title that lists show. Errors are ignored: the records are already
-    /// safe, and a list then shows the previous values.
-    fn update_listing(&mut self, records: &[JournalRecord]) {
-        let sessions = self.store.sessions();
-        if let Some(name) = records.iter().rev().find_map(model_name) {
-            let _ = sessions.switch_model(&self.id, truncate_model_name(name));
-        }
-        if let Some(title) = history::session_title(records).filter(|_| self.is_untitled) {
-            self.is_untitled = sessions.rename(&self.id, &title).is_err();
-        }
+    fn keep_result(&mut self, result: LongResult) -> BoxFuture<'_, Result<u64, JournalError>> {
+        Box::pin(async move {
+            let LongResult { call_id, tool, text } = result;
+            let result =
+                NewKeptResult { call_id, tool, text, after_records: self.count, at_ms: now_ms() };
+            self.store.kept_results.keep(&self.id, result).await.map_err(to_journal_error)
+        })
+    }
+
+    fn find_result(&mut self, number: u64) -> BoxFuture<'_, Result<ResultLookup, JournalError>> {
+        Box::pin(async move {
+            let found = self.store.kept_results.find(&self.id, number).await;
+            Ok(match found.map_err(to_journal_error)? {
+                KeptResultLookup::Found(text) => ResultLookup::Found(text),
+                KeptResultLookup::Displaced => ResultLookup::Displaced,
+                KeptResultLookup::Unknown => ResultLookup::Unknown,
+            })
+        })
     }
 }
 
-fn create_session(
+async fn create_session(
     store: &HostStore,
     origin: &SessionOrigin,
     records: &[JournalRecord],
 ) -> Result<(), StoreError> {
-    let title = history::session_title(records).unwrap_or_default();
-    let created = store.sessions().create(&NewSession {
-        id: &origin.id,
-        title: &title,
-        model: records.iter().find_map(model_name).map(truncate_model_name).unwrap_or_default(),
-        folder: origin.folder.as_deref(),
+    let model = records.iter().find_map(model_name).map(truncate_model_name).unwrap_or_default();
+    let created = store.sessions.create(NewSession {
+        id: origin.id.clone(),
+        title: history::session_title(records).unwrap_or_default(),
+        model: model.to_owned(),
+        folder: origin.folder.clone(),
         created_ms: now_ms(),
     });
-    match created {
+    match created.await {
         // The row was created, but writing the first records failed. They are written again.
         Err(StoreError::SessionExists { .. }) => Ok(()),
         created => created,
     }
 }
 
-/// A record in the store's format.
-struct RecordRow {
-    kind: String,
-    body: String,
-    search_text: String,
-    usage: StoredUsage,
-}
-
-impl RecordRow {
-    fn from_record(record: &JournalRecord) -> Self {
-        // A record consists of text, numbers and JSON, so serializing it cannot fail.
-        let value = serde_json::to_value(record).unwrap_or(Value::Null);
-        Self {
-            kind: value["kind"].as_str().unwrap_or_default().to_owned(),
-            body: value.to_string(),
-            search_text: record.search_text().unwrap_or_default(),
-            usage: record_usage(record),
-        }
-    }
-
-    fn as_new_record(&self, at_ms: u64) -> NewRecord<'_> {
-        let Self { kind, body, search_text, usage } = self;
-        NewRecord { kind, body, search_text, at_ms, used: *usage }
+/// Converts a record to the store's format.
+fn to_new_record(record: &JournalRecord, at_ms: u64) -> NewRecord {
+    // A record consists of text, numbers and JSON, so serializing it cannot fail.
+    let value = serde_json::to_value(record).unwrap_or(Value::Null);
+    NewRecord {
+        kind: value["kind"].as_str().unwrap_or_default().to_owned(),
+        body: value.to_string(),
+        search_text: record.search_text().unwrap_or_default(),
+        at_ms,
+        used: record_usage(record),
     }
 }
 
@@ -192,13 +192,10 @@ fn truncate_model_name(name: &str) -> &str {
     &name[..name.floor_char_boundary(MODEL_BYTES_MAX)]
 }
 
-fn error_with_hint(error: &StoreError) -> String {
-    match error.hint() {
+fn to_journal_error(error: StoreError) -> JournalError {
+    let message = match error.hint() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
-    }
-}
-
-fn writer_lost_error() -> JournalError {
-    JournalError { message: "the thread that wrote it broke".to_owned() }
+    };
+    JournalError { message }
 }

@@ -9,8 +9,10 @@ mod retention;
 #[cfg(test)]
 mod tests;
 
-use sallyport_session::JournalRecord;
-use sallyport_store::{HostStore, StoreError, StoredUsage};
+use std::collections::BTreeMap;
+
+use sallyport_session::{JournalRecord, history::past_turns};
+use sallyport_store::{HostStore, KeptResultLookup, StoreError, StoredUsage};
 
 pub use journal::{SessionOrigin, StoreJournal};
 pub use retention::prune_sessions;
@@ -21,9 +23,36 @@ pub use retention::prune_sessions;
 /// # Errors
 ///
 /// The session does not exist, or the database cannot be read.
-pub fn read_records(store: &HostStore, id: &str) -> Result<Vec<JournalRecord>, StoreError> {
-    let rows = store.sessions().read_records(id)?;
-    rows.map(|row| Ok(JournalRecord::from_json(&row?.body))).collect()
+pub async fn read_records(store: &HostStore, id: &str) -> Result<Vec<JournalRecord>, StoreError> {
+    let session = store.sessions.get(id).await?;
+    let mut records = Vec::new();
+    loop {
+        let page = store.sessions.read_page(&session, records.len() as u64).await?;
+        if page.is_empty() {
+            return Ok(records);
+        }
+        records.extend(page.iter().map(|row| JournalRecord::from_json(&row.body)));
+    }
+}
+
+/// Returns the kept results of a session's calls by their numbers, as far as they are still kept.
+///
+/// # Errors
+///
+/// The session does not exist, or the database cannot be read.
+pub async fn read_kept_results(
+    store: &HostStore,
+    id: &str,
+    records: &[JournalRecord],
+) -> Result<BTreeMap<u64, String>, StoreError> {
+    let mut texts = BTreeMap::new();
+    let turns = past_turns(records);
+    for kept in turns.iter().flat_map(|turn| turn.calls()).filter_map(|call| call.kept) {
+        if let KeptResultLookup::Found(text) = store.kept_results.find(id, kept.number).await? {
+            texts.insert(kept.number, text);
+        }
+    }
+    Ok(texts)
 }
 
 /// The usage that a record adds to its session: turns, tokens and cost.

@@ -9,8 +9,11 @@ use crate::{config::SessionRetention, gate::now_ms};
 /// # Errors
 ///
 /// The database cannot be written.
-pub fn prune_sessions(store: &HostStore, limits: SessionRetention) -> Result<usize, StoreError> {
-    let age_max_ms = limits.keep.and_then(|keep| u64::try_from(keep.as_millis()).ok());
+pub async fn prune_sessions(
+    store: &HostStore,
+    limits: SessionRetention,
+) -> Result<usize, StoreError> {
+    let age_max_ms = limits.keep.0.and_then(|keep| u64::try_from(keep.as_millis()).ok());
     let before_ms = age_max_ms.map_or(0, |age_max_ms| now_ms().saturating_sub(age_max_ms));
-    store.sessions().prune(before_ms, limits.keep_max)
+    store.sessions.prune(before_ms, limits.keep_max.0 as usize).await
 }

@@ -8,10 +8,15 @@ use sallyport_store::{HostStore, SessionFilter};
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::SessionRetention;
+use crate::config::{
+    SessionRetention,
+    values::{CountLimit, RetentionTime},
+};
 
-const LIMITS: SessionRetention =
-    SessionRetention { keep: Some(Duration::from_secs(3600)), keep_max: 10 };
+const LIMITS: SessionRetention = SessionRetention {
+    keep: RetentionTime(Some(Duration::from_secs(3600))),
+    keep_max: CountLimit(10),
+};
 
 fn input(text: &str) -> JournalRecord {
     JournalRecord::Input { message: text.into() }
@@ -42,33 +47,33 @@ fn begin(store: &HostStore, id: &str) -> StoreJournal {
 async fn what_is_written_is_read_again_and_counted() {
     let (_folder, store) = store();
     let mut journal = begin(&store, "one");
-    assert!(store.sessions().get("one").is_err(), "nothing was said, so nothing is kept");
+    assert!(store.sessions.get("one").await.is_err(), "nothing was said, so nothing is kept");
     let first = vec![model("gpt"), input("how high is it?\nreally")];
     journal.write_records(first.clone()).await.unwrap();
     journal.write_records(vec![answer("8848 m"), model("x".repeat(300).as_str())]).await.unwrap();
-    let session = store.sessions().get("one").unwrap();
+    let session = store.sessions.get("one").await.unwrap();
     assert_eq!(
         (session.title.as_str(), session.folder.as_deref()),
         ("how high is it?", Some("/work"))
     );
     assert_eq!((session.model.len(), session.records), (200, 4));
     assert_eq!(session.used, StoredUsage { turns: 1, tokens: 9, cost_micro_usd: Some(11) });
-    let read = read_records(&store, "one").unwrap();
+    let read = read_records(&store, "one").await.unwrap();
     assert_eq!(read[..2], first);
     assert_eq!(restore_session(read).turn_count(), 1);
-    assert_eq!(store.sessions().search_records("8848", 5).unwrap().len(), 1);
+    assert_eq!(store.sessions.search_records("8848", 5).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn a_session_that_begins_with_what_it_is_told_is_named_by_what_is_said_first() {
     let (_folder, store) = store();
     let mut journal = begin(&store, "one");
-    let title = || store.sessions().get("one").unwrap().title;
+    let title = async || store.sessions.get("one").await.unwrap().title;
     journal.write_records(vec![model("gpt")]).await.unwrap();
-    assert_eq!(title(), "");
+    assert_eq!(title().await, "");
     for words in ["how high is it?", "and how wide?"] {
         journal.write_records(vec![input(words)]).await.unwrap();
-        assert_eq!(title(), "how high is it?");
+        assert_eq!(title().await, "how high is it?");
     }
 }
 
@@ -81,7 +86,7 @@ async fn two_that_go_on_with_one_session_never_mix() {
     there.write_records(vec![answer("from there")]).await.unwrap();
     let error = here.write_records(vec![answer("from here")]).await.unwrap_err();
     assert!(error.message.contains("another process went on"), "{error}");
-    assert_eq!(read_records(&store, "one").unwrap(), [input("hello"), answer("from there")]);
+    assert_eq!(read_records(&store, "one").await.unwrap(), [input("hello"), answer("from there")]);
 }
 
 #[tokio::test]
@@ -91,15 +96,15 @@ async fn a_session_that_goes_on_is_not_cleared_away_with_the_old() {
     begin(&store, "newer").write_records(vec![input("hello")]).await.unwrap();
     // Of two sessions used in the same millisecond, the one that began later counts as newer.
     tokio::time::sleep(Duration::from_millis(2)).await;
-    let one = SessionRetention { keep_max: 1, ..LIMITS };
+    let one = SessionRetention { keep_max: CountLimit(1), ..LIMITS };
     let mut journal = StoreJournal::resume_session(store.clone(), "older", 1, one);
     journal.write_records(vec![answer("still here")]).await.unwrap();
-    let ids = || -> Vec<String> {
-        let sessions = store.sessions().list(&SessionFilter::default()).unwrap();
+    let ids = async || -> Vec<String> {
+        let sessions = store.sessions.list(SessionFilter::default()).await.unwrap();
         sessions.into_iter().map(|session| session.id).collect()
     };
-    while ids().len() > 1 {
+    while ids().await.len() > 1 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert_eq!(ids(), ["older"]);
+    assert_eq!(ids().await, ["older"]);
 }

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use sallyport_session::{Journal, NoJournal, RestoredSession, restore_session};
+use sallyport_session::{Journal, MemoryJournal, RestoredSession, restore_session};
 use sallyport_store::{HostStore, StoredSession};
 
 use super::SessionError;
@@ -45,14 +45,14 @@ pub struct OpenedSession {
 /// # Errors
 ///
 /// The session does not exist, the id is ambiguous, or the store cannot be used.
-pub fn open_session(
+pub async fn open_session(
     settings: &HostSettings,
     selector: &SessionSelector,
 ) -> Result<OpenedSession, SessionError> {
     match selector {
         SessionSelector::Ephemeral => Ok(OpenedSession {
             is_stored: false,
-            ..new_opened_session(new_session_id(), Box::new(NoJournal))
+            ..new_opened_session(new_session_id(), Box::new(MemoryJournal::default()))
         }),
         SessionSelector::New => {
             let origin = SessionOrigin { id: new_session_id(), folder: current_folder() };
@@ -62,13 +62,13 @@ pub fn open_session(
         }
         SessionSelector::Latest => {
             let store = open_store(settings).map_err(SessionError::NoStore)?;
-            let session = latest_session(&store)?;
-            resume_session(store, session, settings)
+            let session = latest_session(&store).await?;
+            resume_session(store, session, settings).await
         }
         SessionSelector::Named(prefix) => {
             let store = open_store(settings).map_err(SessionError::NoStore)?;
-            let session = find_session(&store, prefix)?;
-            resume_session(store, session, settings)
+            let session = find_session(&store, prefix).await?;
+            resume_session(store, session, settings).await
         }
     }
 }
@@ -78,22 +78,25 @@ pub fn open_session(
 /// # Errors
 ///
 /// No session or several sessions match, or the store cannot be read.
-pub fn find_session(store: &HostStore, prefix: &str) -> Result<StoredSession, SessionError> {
-    Ok(store.sessions().find_by_prefix(prefix)?)
+pub async fn find_session(store: &HostStore, prefix: &str) -> Result<StoredSession, SessionError> {
+    Ok(store.sessions.find_by_prefix(prefix).await?)
 }
 
 /// Returns a session that can be resumed. Returns `None` if it was removed or cannot be read.
-pub fn find_stored_session(settings: &HostSettings, session_id: &str) -> Option<StoredSession> {
-    open_store(settings).ok()?.sessions().get(session_id).ok()
+pub async fn find_stored_session(
+    settings: &HostSettings,
+    session_id: &str,
+) -> Option<StoredSession> {
+    open_store(settings).ok()?.sessions.get(session_id).await.ok()
 }
 
-fn latest_session(store: &HostStore) -> Result<StoredSession, SessionError> {
-    let sessions = store.sessions();
+async fn latest_session(store: &HostStore) -> Result<StoredSession, SessionError> {
+    let sessions = &store.sessions;
     let here = match current_folder() {
-        Some(folder) => sessions.latest_session(Some(&folder))?,
+        Some(folder) => sessions.latest_session(Some(&folder)).await?,
         None => None,
     };
-    let latest = if here.is_some() { here } else { sessions.latest_session(None)? };
+    let latest = if here.is_some() { here } else { sessions.latest_session(None).await? };
     latest.ok_or(SessionError::NothingToContinue)
 }
 
@@ -107,12 +110,12 @@ fn new_opened_session(session_id: String, journal: Box<dyn Journal>) -> OpenedSe
     OpenedSession { session_id, journal, past: RestoredSession::default(), is_stored: true }
 }
 
-fn resume_session(
+async fn resume_session(
     store: HostStore,
     session: StoredSession,
     settings: &HostSettings,
 ) -> Result<OpenedSession, SessionError> {
-    let records = history::read_records(&store, &session.id)?;
+    let records = history::read_records(&store, &session.id).await?;
     let count = records.len() as u64;
     let past = restore_session(records);
     let journal = StoreJournal::resume_session(store, &session.id, count, settings.sessions);
