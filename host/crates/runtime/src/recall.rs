@@ -20,16 +20,13 @@ use sallyport_session::{
 use sallyport_store::{
     HostStore, StoreError,
     memories::{
-        EmbeddingVector, MemoryCriterion, MemoryMatch, MemorySelection, NewMemory, StoredMemory,
-        StoredMemoryKind, VisibleTurns,
+        EmbeddingVector, MemoryCriterion, MemoryMatch, MemoryQuery, MemorySelection, NewMemory,
+        StoredMemory, StoredMemoryKind, VisibleTurns,
     },
 };
 use tokio::time::timeout;
 
-use crate::{
-    gate::{MessageSink, now_ms},
-    services::run_blocking,
-};
+use crate::gate::{MessageSink, now_ms};
 
 /// Maximum wait for embeddings before an answer. The session's remaining time is for the search.
 const EMBEDDING_TIME_MAX: Duration = Duration::from_secs(2);
@@ -177,10 +174,7 @@ impl UserMemories {
 
     /// Embeds a text, and some of the memories that have no vector yet. If the text is empty,
     /// embeds only the memories. Returns `None` for a vector of zeros.
-    async fn embed_with_backlog(
-        self: &Arc<Self>,
-        text: &str,
-    ) -> Result<Option<Vec<f32>>, RecallError> {
+    async fn embed_with_backlog(&self, text: &str) -> Result<Option<Vec<f32>>, RecallError> {
         let unembedded = self.memories_without_vector().await?;
         let mut texts: Vec<&str> = unembedded.iter().map(|memory| memory.text.as_str()).collect();
         if !text.trim().is_empty() {
@@ -196,92 +190,77 @@ impl UserMemories {
     }
 
     /// Returns the memories that have no vector of the current model and its current dimensions.
-    async fn memories_without_vector(self: &Arc<Self>) -> Result<Vec<StoredMemory>, RecallError> {
+    async fn memories_without_vector(&self) -> Result<Vec<StoredMemory>, RecallError> {
         let Some(embedder) = &self.embedder else { return Ok(Vec::new()) };
-        let name = embedder.name().to_owned();
+        let name = embedder.name();
         let dimensions = Some(self.dimensions.load(Ordering::Relaxed)).filter(|n| *n > 0);
-        self.with_store(move |memories, user| {
-            memories.list_without_vector(user, (&name, dimensions), BACKLOG_MAX)
-        })
-        .await
+        let memories = &self.store.memories;
+        let found = memories.list_without_vector(&self.user, (name, dimensions), BACKLOG_MAX).await;
+        found.map_err(recall_error)
     }
 
     async fn store_vectors(
-        self: &Arc<Self>,
+        &self,
         unembedded: Vec<StoredMemory>,
         vectors: Vec<Vec<f32>>,
     ) -> Result<(), RecallError> {
-        let Some(embedder) = self.embedder.clone().filter(|_| !unembedded.is_empty()) else {
+        let Some(embedder) = self.embedder.as_ref().filter(|_| !unembedded.is_empty()) else {
             return Ok(());
         };
-        self.with_store(move |memories, user| {
-            let embedder = embedder.name();
-            for (memory, values) in unembedded.iter().zip(&vectors) {
-                if is_nonzero_vector(values) {
-                    memories.store_vector(user, memory.id, EmbeddingVector { embedder, values })?;
-                } else {
-                    memories.mark_unembeddable(user, memory.id, embedder)?;
-                }
+        let (memories, user, embedder) = (&self.store.memories, &self.user, embedder.name());
+        for (memory, values) in unembedded.iter().zip(vectors) {
+            if is_nonzero_vector(&values) {
+                let vector = EmbeddingVector { embedder: embedder.to_owned(), values };
+                memories.store_vector(user, memory.id, vector).await.map_err(recall_error)?;
+            } else {
+                let marked = memories.mark_unembeddable(user, memory.id, embedder).await;
+                marked.map_err(recall_error)?;
             }
-            Ok(())
-        })
-        .await
-    }
-
-    /// Runs work with the store on a blocking thread.
-    async fn with_store<T: Send + 'static>(
-        self: &Arc<Self>,
-        work: impl FnOnce(sallyport_store::MemoryStore<'_>, &str) -> Result<T, StoreError>
-        + Send
-        + 'static,
-    ) -> Result<T, RecallError> {
-        let own = Arc::clone(self);
-        let done = run_blocking(move || work(own.store.memories(), &own.user)).await;
-        let failed = |message: String| RecallError { message };
-        let done = done.ok_or_else(|| failed("the host broke".to_owned()))?;
-        done.map_err(|error| failed(error.to_string()))
+        }
+        Ok(())
     }
 
     /// Finds the nearest memories by vector, and those without a comparable vector by words.
     async fn find_memories(
-        self: &Arc<Self>,
+        &self,
         query: &str,
         vector: Option<Vec<f32>>,
         session_id: &str,
         from_turn: Option<u64>,
     ) -> Result<Vec<MemoryMatch>, RecallError> {
-        let (query, session_id) = (query.to_owned(), session_id.to_owned());
-        let embedder = self.embedder.clone();
-        self.with_store(move |memories, user| {
-            let visible_turns =
-                from_turn.map(|from_turn| VisibleTurns { session_id: &session_id, from_turn });
-            let recall = |criterion| {
-                let recall_query = sallyport_store::memories::MemoryQuery {
-                    user,
-                    criterion,
-                    limit: MATCHES_MAX,
-                    visible_turns,
-                };
-                memories.recall(&recall_query)
+        let visible_turns = from_turn
+            .map(|from_turn| VisibleTurns { session_id: session_id.to_owned(), from_turn });
+        let recall = async |criterion| {
+            let query = MemoryQuery {
+                user: self.user.clone(),
+                criterion,
+                limit: MATCHES_MAX,
+                visible_turns: visible_turns.clone(),
             };
-            let by_words = || Ok(recall(MemoryCriterion::Words(&query))?.matches);
-            let (Some(values), Some(embedder)) = (&vector, &embedder) else { return by_words() };
-            let name = embedder.name();
-            let by_vector =
-                recall(MemoryCriterion::Vector(EmbeddingVector { embedder: name, values }))?;
-            let mut found = by_vector.matches;
-            found.retain(is_similar_enough);
-            if by_vector.not_compared > 0 {
-                let is_other = |one: &MemoryMatch| {
-                    let StoredMemory { embedder, dimensions, .. } = &one.memory;
-                    embedder.as_deref() != Some(name) || *dimensions != Some(values.len())
-                };
-                found.extend(by_words()?.into_iter().filter(is_other));
-            }
-            Ok(found)
-        })
-        .await
+            self.store.memories.recall(query).await.map_err(recall_error)
+        };
+        let by_words = || recall(MemoryCriterion::Words(query.to_owned()));
+        let (Some(values), Some(embedder)) = (vector, &self.embedder) else {
+            return Ok(by_words().await?.matches);
+        };
+        let (name, dimensions) = (embedder.name(), values.len());
+        let vector = EmbeddingVector { embedder: name.to_owned(), values };
+        let by_vector = recall(MemoryCriterion::Vector(vector)).await?;
+        let mut found = by_vector.matches;
+        found.retain(is_similar_enough);
+        if by_vector.not_compared > 0 {
+            let is_other = |one: &MemoryMatch| {
+                let memory = &one.memory;
+                memory.embedder.as_deref() != Some(name) || memory.dimensions != Some(dimensions)
+            };
+            found.extend(by_words().await?.matches.into_iter().filter(is_other));
+        }
+        Ok(found)
     }
+}
+
+fn recall_error(error: StoreError) -> RecallError {
+    RecallError { message: error.to_string() }
 }
 
 /// Returns whether a memory that was compared by its vector is close enough to be recalled.
@@ -297,16 +276,10 @@ impl SessionRecall {
         if !self.is_stored || !is_new {
             return Ok(());
         }
-        let (texts, session_id) = (initial.to_vec(), self.session_id.clone());
-        self.memories
-            .with_store(move |memories, user| {
-                for text in texts.iter().filter(|text| !text.trim().is_empty()) {
-                    let kind = StoredMemoryKind::Initial;
-                    memories.store_memory(&new_memory(user, text, &session_id, 0, kind))?;
-                }
-                Ok(())
-            })
-            .await?;
+        for text in initial.iter().filter(|text| !text.trim().is_empty()) {
+            let memory = self.new_memory(text, 0, StoredMemoryKind::Initial);
+            self.memories.store.memories.store_memory(memory).await.map_err(recall_error)?;
+        }
         *self.initial_memories.lock().unwrap_or_else(PoisonError::into_inner) = initial.to_vec();
         Ok(())
     }
@@ -352,18 +325,22 @@ impl SessionRecall {
 
     async fn store_turn(&self, turn: &PastTurn) -> Result<(), RecallError> {
         let Some(text) = turn.memory_text().filter(|_| self.is_stored) else { return Ok(()) };
-        let (session_id, number) = (self.session_id.clone(), turn.number as u64);
-        self.memories
-            .with_store(move |memories, user| {
-                memories.forget(
-                    user,
-                    MemorySelection::Turn { session_id: &session_id, turn: number },
-                )?;
-                let kind = StoredMemoryKind::Turn;
-                memories.store_memory(&new_memory(user, &text, &session_id, number, kind))
-            })
-            .await?;
+        let number = turn.number as u64;
+        self.forget_stored_turn(number).await?;
+        let memory = self.new_memory(&text, number, StoredMemoryKind::Turn);
+        self.memories.store.memories.store_memory(memory).await.map_err(recall_error)?;
         self.memories.embed_with_backlog("").await.map(drop)
+    }
+
+    async fn forget_stored_turn(&self, turn: u64) -> Result<(), RecallError> {
+        let which = MemorySelection::Turn { session_id: self.session_id.clone(), turn };
+        let forgotten = self.memories.store.memories.forget(&self.memories.user, which).await;
+        forgotten.map(drop).map_err(recall_error)
+    }
+
+    /// Returns a memory of this session without a vector.
+    fn new_memory(&self, text: &str, turn: u64, kind: StoredMemoryKind) -> NewMemory {
+        new_memory(&self.memories.user, text, &self.session_id, turn, kind)
     }
 }
 
@@ -380,14 +357,7 @@ impl SessionMemory for SessionRecall {
     }
 
     fn forget_turn(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>> {
-        let session_id = self.session_id.clone();
-        Box::pin(async move {
-            let turn = turn as u64;
-            let forget = self.memories.with_store(move |memories, user| {
-                memories.forget(user, MemorySelection::Turn { session_id: &session_id, turn })
-            });
-            forget.await.map(drop)
-        })
+        Box::pin(self.forget_stored_turn(turn as u64))
     }
 }
 
@@ -402,14 +372,22 @@ fn is_nonzero_vector(values: &[f32]) -> bool {
 }
 
 /// Creates a memory without a vector.
-fn new_memory<'m>(
-    user: &'m str,
-    text: &'m str,
-    session_id: &'m str,
+fn new_memory(
+    user: &str,
+    text: &str,
+    session_id: &str,
     turn: u64,
     kind: StoredMemoryKind,
-) -> NewMemory<'m> {
-    NewMemory { user, text, vector: None, session_id, turn, kind, at_ms: now_ms() }
+) -> NewMemory {
+    NewMemory {
+        user: user.to_owned(),
+        text: text.to_owned(),
+        vector: None,
+        session_id: session_id.to_owned(),
+        turn,
+        kind,
+        at_ms: now_ms(),
+    }
 }
 
 /// Returns the initial memories that the search did not find. They are recalled anyway: a search by
@@ -461,7 +439,8 @@ mod tests {
             UserMemories::new(store.clone(), "me", Some(embedder), Arc::new(|_: &str| {}));
         let turn = StoredMemoryKind::Turn;
         for (number, text) in (1..).zip(["locker code 4711", "puppy chews shoes"]) {
-            store.memories().store_memory(&new_memory("me", text, "s-1", number, turn)).unwrap();
+            let memory = new_memory("me", text, "s-1", number, turn);
+            store.memories.store_memory(memory).await.unwrap();
         }
         memories.embed_with_backlog("").await.unwrap();
         for (input, want) in [

@@ -8,7 +8,7 @@
 use jiff::{Timestamp, Zoned};
 use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, DataOwner, Effect, FailureKind, Outcome, PluginName,
-    ToolDescriptor, ToolHints, ToolId, ToolName, ToolOutput,
+    ToolDescriptor, ToolHints, ToolId, ToolName, ToolOutput, async_trait,
     services::{
         NoticeAudience, PluginNotice, StoredTimer, TimerError, TimerFiring, TimerRequest,
         TimerSchedule, TimerStore,
@@ -50,6 +50,7 @@ const CANCEL: &str = "cancel";
 /// The reminder tools.
 pub(super) struct ReminderTool;
 
+#[async_trait]
 impl InternalTool for ReminderTool {
     fn manifest(&self) -> Manifest {
         Manifest {
@@ -63,7 +64,7 @@ impl InternalTool for ReminderTool {
         vec![create_tool_spec(), list_tool_spec(), cancel_tool_spec()]
     }
 
-    fn call_tool(&self, call: &AdmittedCall, context: &InternalCallContext) -> CallReport {
+    async fn call_tool(&self, call: &AdmittedCall, context: &InternalCallContext) -> CallReport {
         let Some(timers) = &context.services.timers else {
             let why = "reminders cannot be kept: this host has no timers";
             return failure_outcome(FailureKind::Unavailable, why).into();
@@ -71,9 +72,9 @@ impl InternalTool for ReminderTool {
         let reminder_call =
             ReminderCall { timers: &**timers, call, context, owner: timer_owner(context) };
         let answered = match call.tool().tool.as_str() {
-            CREATE => reminder_call.create_reminder(),
-            LIST => reminder_call.list_reminders().map(CallReport::from),
-            CANCEL => reminder_call.cancel_reminder(),
+            CREATE => reminder_call.create_reminder().await,
+            LIST => reminder_call.list_reminders().await.map(CallReport::from),
+            CANCEL => reminder_call.cancel_reminder().await,
             other => {
                 Err(failure_outcome(FailureKind::NotFound, format!("there is no tool {other}")))
             }
@@ -189,12 +190,13 @@ struct ReminderCall<'a> {
 }
 
 impl ReminderCall<'_> {
-    fn create_reminder(&self) -> Result<CallReport, Outcome> {
+    async fn create_reminder(&self) -> Result<CallReport, Outcome> {
         let (text, when) = (self.text_argument("text"), self.text_argument("when"));
         let moment = parse_moment(when, &self.context.now).map_err(invalid_time_outcome)?;
         let timer = self
             .timers
             .add_timer(&self.owner, self.timer_plan(text, moment))
+            .await
             .map_err(timer_error_outcome)?;
         let when = self.describe_time(&timer);
         let output = ToolOutput {
@@ -216,8 +218,8 @@ impl ReminderCall<'_> {
         }
     }
 
-    fn list_reminders(&self) -> Result<Outcome, Outcome> {
-        let timers = self.timers.list_timers(&self.owner).map_err(timer_error_outcome)?;
+    async fn list_reminders(&self) -> Result<Outcome, Outcome> {
+        let timers = self.timers.list_timers(&self.owner).await.map_err(timer_error_outcome)?;
         let reminders: Value = timers.iter().map(|timer| self.to_json(timer)).collect();
         let data = json!({ "reminders": reminders });
         let speech = Some(self.list_summary(&timers));
@@ -235,10 +237,10 @@ impl ReminderCall<'_> {
         }
     }
 
-    fn cancel_reminder(&self) -> Result<CallReport, Outcome> {
-        let timers = self.timers.list_timers(&self.owner).map_err(timer_error_outcome)?;
+    async fn cancel_reminder(&self) -> Result<CallReport, Outcome> {
+        let timers = self.timers.list_timers(&self.owner).await.map_err(timer_error_outcome)?;
         let timer = self.find_reminder(&timers, self.text_argument("reminder").trim())?;
-        if !self.timers.cancel_timer(&self.owner, &timer.id).map_err(timer_error_outcome)? {
+        if !self.timers.cancel_timer(&self.owner, &timer.id).await.map_err(timer_error_outcome)? {
             // The timer fired between `list` and `cancel`.
             let message = format!("the reminder \"{}\" has just come", reminder_text(timer));
             return Err(failure_outcome(FailureKind::NotFound, message));

@@ -1,7 +1,11 @@
 //! The timers of the store, with an alarm that wakes the timekeeper.
 
-use sallyport_contract::services::{DataOwner, StoredTimer, TimerError, TimerRequest, TimerStore};
-use sallyport_store::PersistentTimerStore;
+use std::sync::Arc;
+
+use sallyport_contract::{
+    async_trait,
+    services::{DataOwner, StoredTimer, TimerError, TimerRequest, TimerStore},
+};
 use tokio::sync::Notify;
 
 /// Rings when a timer is set in this program.
@@ -22,22 +26,27 @@ impl TimerAlarm {
 
 /// The timers of the store. Adding one rings the alarm, so that it need not wait for the next look.
 pub(super) struct NotifyingTimers {
-    pub(super) timer_store: PersistentTimerStore,
-    pub(super) alarm: std::sync::Arc<TimerAlarm>,
+    pub(super) timer_store: Arc<dyn TimerStore>,
+    pub(super) alarm: Arc<TimerAlarm>,
 }
 
+#[async_trait]
 impl TimerStore for NotifyingTimers {
-    fn add_timer(&self, owner: &DataOwner, plan: TimerRequest) -> Result<StoredTimer, TimerError> {
-        let timer = self.timer_store.add_timer(owner, plan)?;
+    async fn add_timer(
+        &self,
+        owner: &DataOwner,
+        plan: TimerRequest,
+    ) -> Result<StoredTimer, TimerError> {
+        let timer = self.timer_store.add_timer(owner, plan).await?;
         self.alarm.notify_waiter();
         Ok(timer)
     }
 
-    fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError> {
-        self.timer_store.cancel_timer(owner, id)
+    async fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError> {
+        self.timer_store.cancel_timer(owner, id).await
     }
 
-    fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError> {
-        self.timer_store.list_timers(owner)
+    async fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError> {
+        self.timer_store.list_timers(owner).await
     }
 }

@@ -10,19 +10,21 @@ use std::{
 
 use sallyport_contract::services::PluginNotice;
 use sallyport_session::{FrontEndCommand, SessionHandle};
-use sallyport_store::{HostStore, NoticeBatch, StoreError, presence::HEARTBEAT_MS};
+use sallyport_store::{HostStore, StoreError, presence::HEARTBEAT_MS};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
 };
 
-use super::{USER, notification_hub::DeliveryEvent, run_blocking};
+use super::notification_hub::DeliveryEvent;
 use crate::gate::{MessageSink, now_ms};
 
 /// How often a courier looks for messages that other processes stored.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) struct NotificationDelivery {
+    /// The user whose messages it delivers.
+    pub(super) user: String,
     pub(super) session_id: String,
     pub(super) store: HostStore,
     pub(super) handle: SessionHandle,
@@ -59,35 +61,35 @@ impl NotificationDelivery {
                 }
                 () = sleep_until(next_heartbeat) => {
                     next_heartbeat = Instant::now() + heartbeat_interval();
-                    self.with_store(|store, _| store.presence().send_heartbeat(now_ms())).await;
+                    self.note_error(self.store.presence.send_heartbeat(now_ms()).await);
                     Ok(())
                 }
             };
         }
         if is_registered {
-            self.with_store(|store, session_id| store.presence().mark_closed(session_id)).await;
+            self.note_error(self.store.presence.mark_closed(&self.session_id).await);
         }
     }
 
     async fn register_presence(&self) -> bool {
-        let enter = |store: &HostStore, id: &str| store.presence().mark_open(USER, id, now_ms());
-        self.with_store(enter).await.is_some()
+        let marked = self.store.presence.mark_open(&self.user, &self.session_id, now_ms()).await;
+        self.note_error(marked).is_some()
     }
 
     /// Takes the waiting messages and hands them over.
     async fn deliver_waiting(&self, is_late: bool) -> Result<(), DeliveryStop> {
-        let take = |store: &HostStore, id: &str| store.notices().take_batch(USER, id, now_ms());
-        let Some(mut batch) = self.with_store(take).await.filter(|batch| !batch.is_empty()) else {
+        let taken = self.store.notices.take_batch(&self.user, &self.session_id, now_ms()).await;
+        let Some(mut batch) = self.note_error(taken).filter(|batch| !batch.is_empty()) else {
             return Ok(());
         };
         if batch.discarded_count > 0 {
             (self.message_sink)(&format!("{} older messages were dropped", batch.discarded_count));
         }
         if self.send_to_session(std::mem::take(&mut batch.notices), is_late).await.is_err() {
-            self.return_to_store(batch).await;
+            self.note_error(self.store.notices.release_batch(&batch).await);
             return Err(DeliveryStop);
         }
-        self.with_store(move |store, _| store.notices().confirm_shown(&batch)).await;
+        self.note_error(self.store.notices.confirm_shown(&batch).await);
         Ok(())
     }
 
@@ -107,28 +109,19 @@ impl NotificationDelivery {
         self.handle.wait_for_notices(delivered_count).await.map_err(|_| DeliveryStop)
     }
 
-    async fn return_to_store(&self, batch: NoticeBatch) {
-        self.with_store(move |store, _| store.notices().release_batch(&batch)).await;
-    }
-
     async fn send_command(&self, command: FrontEndCommand) -> Result<(), DeliveryStop> {
         self.handle.send(command).await.map_err(|_| DeliveryStop)
     }
 
-    fn report_store_error(&self, error: &StoreError) {
-        if self.error_reported.set(()).is_ok() {
-            (self.message_sink)(&format!("messages of plugins cannot be read: {error}"));
-        }
-    }
-
-    /// Runs work with the store. The first error is reported; the next look tries again.
-    async fn with_store<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&HostStore, &str) -> Result<T, StoreError> + Send + 'static,
-    ) -> Option<T> {
-        let (store, session_id) = (self.store.clone(), self.session_id.clone());
-        let done = run_blocking(move || work(&store, &session_id)).await?;
-        done.map_err(|error| self.report_store_error(&error)).ok()
+    /// Returns the result of the store. The first error is reported; the next look tries again.
+    fn note_error<T>(&self, result: Result<T, StoreError>) -> Option<T> {
+        result
+            .inspect_err(|error| {
+                if self.error_reported.set(()).is_ok() {
+                    (self.message_sink)(&format!("messages of plugins cannot be read: {error}"));
+                }
+            })
+            .ok()
     }
 }
 
@@ -144,13 +137,13 @@ mod tests {
     };
 
     use sallyport_contract::{
-        AdmittedCall, BoxFuture, CallReport, RequestedCall, ToolDescriptor, Toolbox,
+        Admission, BoxFuture, CallReport, LOCAL_USER, RequestedCall, ToolDescriptor, Toolbox,
         services::{DeliveryTime, NoticeAudience},
     };
     use sallyport_model::OfflineMatcher;
     use sallyport_session::{
-        self as session, Journal, JournalError, JournalRecord, RestoredSession, SessionOptions,
-        SessionParts,
+        self as session, Journal, JournalError, JournalRecord, LongResult, RestoredSession,
+        ResultLookup, SessionOptions, SessionParts,
     };
     use tokio::time::sleep;
 
@@ -165,18 +158,14 @@ mod tests {
     struct NoTools;
 
     impl Toolbox for NoTools {
-        fn tools(&self) -> &[ToolDescriptor] {
-            &[]
+        fn tools(&self) -> Arc<[ToolDescriptor]> {
+            Arc::new([])
         }
 
         fn admit_call(
-            &self,
+            self: Arc<Self>,
             _: RequestedCall,
-        ) -> BoxFuture<'_, Result<AdmittedCall, Box<CallReport>>> {
-            Box::pin(future::pending())
-        }
-
-        fn run_call(&self, _: AdmittedCall) -> BoxFuture<'_, CallReport> {
+        ) -> BoxFuture<'static, Result<Admission, Box<CallReport>>> {
             Box::pin(future::pending())
         }
     }
@@ -193,6 +182,18 @@ mod tests {
                 |record: &&JournalRecord| matches!(record, JournalRecord::Noticed { .. });
             self.0.fetch_add(records.iter().filter(is_notice).count(), Ordering::Relaxed);
             Box::pin(future::ready(Ok(())))
+        }
+
+        fn read_records(&mut self) -> BoxFuture<'_, Result<Vec<JournalRecord>, JournalError>> {
+            Box::pin(future::ready(Ok(Vec::new())))
+        }
+
+        fn keep_result(&mut self, _: LongResult) -> BoxFuture<'_, Result<u64, JournalError>> {
+            Box::pin(future::ready(Ok(1)))
+        }
+
+        fn find_result(&mut self, _: u64) -> BoxFuture<'_, Result<ResultLookup, JournalError>> {
+            Box::pin(future::ready(Ok(ResultLookup::Unknown)))
         }
     }
 
@@ -226,10 +227,13 @@ mod tests {
             options: SessionOptions::new(ID),
         };
         let (handle, events) = session::spawn_session(parts).unwrap();
-        let attendance = conversations.subscribe(ID, handle);
+        let attendance = conversations.subscribe(LOCAL_USER, ID, handle);
         for _ in 0..MANY / 40 {
             for _ in 0..40 {
-                conversations.post_notice(&notice(), DeliveryTime::Immediate).unwrap();
+                conversations
+                    .post_notice(LOCAL_USER, &notice(), DeliveryTime::Immediate)
+                    .await
+                    .unwrap();
             }
             // Time to take the messages, and to treat them as shown.
             sleep(Duration::from_millis(400)).await;
@@ -238,7 +242,7 @@ mod tests {
         attendance.unsubscribe().await;
         let mut kept = 0;
         loop {
-            let batch = store.notices().take_batch(USER, ID, now_ms()).unwrap();
+            let batch = store.notices.take_batch(LOCAL_USER, ID, now_ms()).await.unwrap();
             if batch.is_empty() {
                 break;
             }

@@ -18,7 +18,6 @@ use crate::{
     gate::now_ms,
     internal,
     roles::{RoleRunKind, unfinished_reason},
-    services::run_blocking,
 };
 
 /// How often a claim is renewed during its firing.
@@ -60,29 +59,29 @@ impl TimekeeperState {
             never = self.renew_claim(&claim) => match never {},
         };
         match ended {
-            FiringResult::Done => self.settle_claim(claim).await,
+            FiringResult::Done => self.settle_claim(&claim).await,
             FiringResult::Failed(why) => {
-                self.settle_claim(claim).await;
+                self.settle_claim(&claim).await;
                 (self.parts.message_sink)(&format!("{description} has fired and failed: {why}"));
             }
             FiringResult::Refused(why) => {
                 self.block_until_policy_change(&claim.firing.timer);
-                self.release_claim(claim).await;
+                self.release_claim(&claim).await;
                 self.warn_once(&format!("{description} is due and waits: {why}"));
             }
             FiringResult::MissingGrant(why) => {
                 self.block_until_policy_change(&claim.firing.timer);
-                self.release_begun_claim(claim).await;
+                self.release_begun_claim(&claim).await;
                 self.warn_once(&format!("{description} is due and waits: {why}"));
             }
             FiringResult::Busy(why) => {
                 self.delay_timer(&claim.firing.timer, BUSY_RETRY_PAUSE);
-                self.release_claim(claim).await;
+                self.release_claim(&claim).await;
                 self.warn_once(&format!("{description} is due and waits: {why}"));
             }
             FiringResult::NoticeRejected(why) => {
                 self.delay_timer(&claim.firing.timer, NOTICE_RETRY_PAUSE);
-                self.release_begun_claim(claim).await;
+                self.release_begun_claim(&claim).await;
                 self.warn_once(&format!("{description} is due and waits: {why}"));
             }
         }
@@ -90,25 +89,22 @@ impl TimekeeperState {
 
     async fn run_firing(&self, firing: TimerFiring) -> FiringResult {
         match internal::firing_notice(&firing) {
-            Some(notice) => self.post_notice(notice).await,
+            Some(notice) => self.post_notice(&firing.timer.owner.user, notice).await,
             None => self.call_plugin(firing).await,
         }
     }
 
     /// Posts the message of an internal tool. Nothing runs, so the gate is not asked; the user
     /// approved the call that set the timer.
-    async fn post_notice(&self, notice: PluginNotice) -> FiringResult {
-        let notification_hub = Arc::clone(&self.parts.notification_hub);
-        match run_blocking(move || notification_hub.post_notice(&notice, DeliveryTime::Immediate))
-            .await
+    async fn post_notice(&self, user: &str, notice: PluginNotice) -> FiringResult {
+        match self.parts.notification_hub.post_notice(user, &notice, DeliveryTime::Immediate).await
         {
-            Some(Ok(())) => FiringResult::Done,
-            Some(Err(error)) => {
+            Ok(()) => FiringResult::Done,
+            Err(error) => {
                 // The user has not seen the message, so it is repeated after a pause.
                 sleep(POLL_INTERVAL).await;
                 FiringResult::Refused(error.to_string())
             }
-            None => FiringResult::Failed("the host broke".to_owned()),
         }
     }
 
@@ -147,7 +143,7 @@ impl TimekeeperState {
             _ if !is_told => FiringResult::Busy(unfinished_reason(&report)),
             // A change of the policy can allow it, so keep the timer until then.
             Outcome::Denied(denial) if denial.fix.is_some() => {
-                FiringResult::MissingGrant(denial.why)
+                FiringResult::MissingGrant(denial.reason.to_string())
             }
             _ => FiringResult::Failed(unfinished_reason(&report)),
         }
@@ -158,25 +154,21 @@ impl TimekeeperState {
     async fn renew_claim(&self, claim: &TimerClaim) -> std::convert::Infallible {
         loop {
             sleep(RENEWAL_INTERVAL).await;
-            let (timers, claim) = (self.parts.timers.clone(), claim.clone());
-            self.with_store(move || timers.renew_claim(&claim, now_ms(), LEASE_MS)).await;
+            self.note_error(self.parts.timers.renew_claim(claim, now_ms(), LEASE_MS).await);
         }
     }
 
-    async fn settle_claim(&self, claim: TimerClaim) {
+    async fn settle_claim(&self, claim: &TimerClaim) {
         self.forget_retries(&claim.firing.timer);
-        let timers = self.parts.timers.clone();
-        self.with_store(move || timers.complete_claim(&claim)).await;
+        self.note_error(self.parts.timers.complete_claim(claim).await);
     }
 
-    async fn release_claim(&self, claim: TimerClaim) {
-        let timers = self.parts.timers.clone();
-        self.with_store(move || timers.release_claim(&claim)).await;
+    async fn release_claim(&self, claim: &TimerClaim) {
+        self.note_error(self.parts.timers.release_claim(claim).await);
     }
 
-    async fn release_begun_claim(&self, claim: TimerClaim) {
-        let timers = self.parts.timers.clone();
-        self.with_store(move || timers.release_started_claim(&claim)).await;
+    async fn release_begun_claim(&self, claim: &TimerClaim) {
+        self.note_error(self.parts.timers.release_started_claim(claim).await);
     }
 }
 

@@ -34,7 +34,7 @@ use crate::{
     gate::{MessageSink, now_ms},
     internal,
     roles::SessionRoles,
-    services::{NotificationHub, TimerAlarm, USER, run_blocking},
+    services::{NotificationHub, TimerAlarm},
 };
 
 /// How often it looks for timers that other processes set. Such a timer fires at most this late, so
@@ -59,7 +59,7 @@ const LEASE_MS: u64 = 60_000;
 /// The parts that a timekeeper uses.
 pub struct TimekeeperParts {
     /// All timers.
-    pub timers: PersistentTimerStore,
+    pub timers: Arc<dyn PersistentTimerStore>,
     /// Rings when timers are set in this process.
     pub alarm: Arc<TimerAlarm>,
     /// Receives the messages of internal tools.
@@ -126,26 +126,24 @@ impl TimekeeperState {
 
     /// Starts as many firings as there are free places.
     async fn start_due_firings(self: &Arc<Self>, firings: &mut JoinSet<()>, now_ms: u64) {
-        let state = Arc::clone(self);
-        let claims =
-            self.with_store(move || state.claim_due_timers(now_ms)).await.unwrap_or_default();
+        let claims = self.note_error(self.claim_due_timers(now_ms).await).unwrap_or_default();
         for (claim, slot) in claims {
             firings.spawn(Arc::clone(self).fire_timer(claim, slot));
         }
     }
 
-    fn claim_due_timers(
+    async fn claim_due_timers(
         &self,
         now_ms: u64,
     ) -> Result<Vec<(TimerClaim, Option<FiringSlot>)>, StoreError> {
         let mut claims = Vec::new();
-        for timer in self.due_timers(now_ms)? {
+        for timer in self.due_timers(now_ms).await? {
             let plugin = &timer.owner.plugin;
             let is_internal = internal::is_internal_plugin(plugin);
             if !is_internal && !self.has_free_slot(plugin) {
                 continue;
             }
-            match self.parts.timers.claim(&timer.id, now_ms, LEASE_MS) {
+            match self.parts.timers.claim(&timer.id, now_ms, LEASE_MS).await {
                 Ok(None) => {}
                 // Internal tools need no place: their messages take no time and need no approval.
                 Ok(Some(claim)) if is_internal => claims.push((claim, None)),
@@ -164,12 +162,12 @@ impl TimekeeperState {
     /// Returns the timers that are due and can fire. The store limits a list, and blocked timers
     /// could hide the others for ever. If none of the first ones can fire, it therefore searches
     /// all timers.
-    fn due_timers(&self, now_ms: u64) -> Result<Vec<StoredTimer>, StoreError> {
-        let mut due = self.parts.timers.list_due(now_ms)?;
+    async fn due_timers(&self, now_ms: u64) -> Result<Vec<StoredTimer>, StoreError> {
+        let mut due = self.parts.timers.list_due(now_ms).await?;
         let found = due.len();
         due.retain(|timer| self.can_fire(timer));
         if due.is_empty() && found > 0 {
-            due = self.parts.timers.all()?;
+            due = self.parts.timers.all().await?;
             due.retain(|timer| timer.next_ms <= now_ms && self.can_fire(timer));
         }
         Ok(due)
@@ -177,9 +175,6 @@ impl TimekeeperState {
 
     fn can_fire(&self, timer: &StoredTimer) -> bool {
         let plugin = &timer.owner.plugin;
-        if timer.owner.user != USER {
-            return false;
-        }
         if internal::is_internal_plugin(plugin) {
             return true;
         }
@@ -196,7 +191,8 @@ impl TimekeeperState {
 
     /// Returns why a plugin cannot be called back.
     fn unavailable_reason(&self, plugin: &PluginName) -> Option<String> {
-        let entry = match self.parts.roles.registry().find_plugin(plugin.as_str()) {
+        let registry = self.parts.roles.registry();
+        let entry = match registry.find_plugin(plugin.as_str()) {
             Ok(entry) => entry,
             Err(missing) => return Some(missing.message().to_owned()),
         };
@@ -206,7 +202,9 @@ impl TimekeeperState {
         }
         let grant = entry.grant();
         let is_granted = grant.schedule().is_some();
-        (!is_granted).then(|| grant.deny_capability(Capability::Schedule, "be called back").why)
+        (!is_granted).then(|| {
+            grant.deny_capability(Capability::Schedule, "be called back").reason.to_string()
+        })
     }
 
     /// Returns whether a plugin has a free place for another firing.
@@ -225,8 +223,8 @@ impl TimekeeperState {
 
     /// Returns the current schedule grant of a plugin.
     fn schedule_grant(&self, plugin: &PluginName) -> Option<ScheduleGrant> {
-        let entry = self.parts.roles.registry().find_plugin(plugin.as_str()).ok()?;
-        entry.grant().schedule().copied()
+        let registry = self.parts.roles.registry();
+        registry.find_plugin(plugin.as_str()).ok()?.grant().schedule().copied()
     }
 
     /// Returns why the policy no longer allows a repeated timer that was set before.
@@ -300,18 +298,14 @@ impl TimekeeperState {
     /// Returns the time until the next timer becomes due, at most [`LOOK_EVERY`]. Timers that were
     /// due already are ignored; they wait for a place or for an event without a known time.
     async fn time_until_next(&self, checked_ms: u64) -> Duration {
-        let timers = self.parts.timers.clone();
-        let next_ms = self.with_store(move || timers.next_due_ms(checked_ms)).await.flatten();
+        let next_ms = self.parts.timers.next_due_ms(checked_ms).await;
+        let next_ms = self.note_error(next_ms).flatten();
         let until = next_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms())));
         until.map_or(POLL_INTERVAL, |until| until.min(POLL_INTERVAL))
     }
 
-    /// Runs work with the store. An error is reported once; the next look tries again.
-    async fn with_store<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-    ) -> Option<T> {
-        let done = run_blocking(work).await?;
-        done.map_err(|error| self.warn_once(&format!("timers cannot be read: {error}"))).ok()
+    /// Returns the result of the store. An error is reported once; the next look tries again.
+    fn note_error<T>(&self, result: Result<T, StoreError>) -> Option<T> {
+        result.map_err(|error| self.warn_once(&format!("timers cannot be read: {error}"))).ok()
     }
 }

@@ -1,7 +1,5 @@
 //! Tests of reminders with a real store.
 
-use std::sync::Arc;
-
 use sallyport_contract::{RequestedCall, ToolCallContext};
 use sallyport_store::HostStore;
 use serde_json::json;
@@ -18,8 +16,8 @@ struct Table {
 impl Table {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let timers = HostStore::open(&folder.path().join("state")).unwrap().timers();
-        let services = Services { timers: Some(Arc::new(timers)), ..Services::default() };
+        let timers = HostStore::open(&folder.path().join("state")).unwrap().timers;
+        let services = Services { timers: Some(timers), ..Services::default() };
         Self {
             from: InternalCallContext { user: "local".into(), now: Zoned::now(), services },
             _folder: folder,
@@ -28,7 +26,7 @@ impl Table {
 
     /// Calls a tool from a session.
     fn call(&self, session: &str, tool: &str, arguments: Value) -> CallReport {
-        ReminderTool.call_tool(&admitted(session, tool, arguments), &self.from)
+        wait(ReminderTool.call_tool(&admitted(session, tool, arguments), &self.from))
     }
 
     /// Calls a tool that has to succeed.
@@ -55,8 +53,12 @@ impl Table {
 
     fn timer(&self) -> StoredTimer {
         let timers = self.from.services.timers.as_ref().unwrap();
-        timers.list_timers(&timer_owner(&self.from)).unwrap().remove(0)
+        wait(timers.list_timers(&timer_owner(&self.from))).unwrap().remove(0)
     }
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
 #[expect(clippy::disallowed_methods, reason = "these calls reach nothing but the tool under test")]
@@ -164,7 +166,7 @@ fn there_is_an_end_to_reminders() {
 #[test]
 fn a_host_without_timers_says_so() {
     let from = InternalCallContext { services: Services::default(), ..Table::new().from };
-    let report = ReminderTool.call_tool(&admitted("s", LIST, json!({})), &from);
+    let report = wait(ReminderTool.call_tool(&admitted("s", LIST, json!({})), &from));
     assert!(
         matches!(&report.outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Unavailable)
     );
