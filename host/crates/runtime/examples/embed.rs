@@ -6,7 +6,7 @@
 
 use std::{error::Error, process::ExitCode, sync::Arc, sync::atomic};
 
-use sallyport_contract::{BoxFuture, RequestedCall};
+use sallyport_contract::{BoxFuture, Principal};
 use sallyport_model::{
     AssistantMessage, ChatModel, FinishReason, ModelCallRequest, ModelError, ModelReply,
     ModelRequest, ReplyDelta, UserInputMessage,
@@ -14,13 +14,11 @@ use sallyport_model::{
 use sallyport_runtime::{
     Host, HostOptions,
     config::{ConfigFlags, Env, HostSettings},
-    host::new_session_id,
     notice::no_notices,
     registry::PluginSelection,
-    services::single_call_context,
-    session::{self, ModelHandle, SessionConfig, SessionOverrides, SessionSelector},
+    session::{self, ModelHandle, SessionConfig, SessionOverrides, SessionSelector, SessionSpec},
 };
-use sallyport_session::{FrontEndCommand, SessionEvent, approval};
+use sallyport_session::{FrontEndCommand, SessionEvent};
 
 /// A model that calls a tool first and answers second.
 #[derive(Default)]
@@ -73,30 +71,27 @@ async fn run_example() -> Result<(), Box<dyn Error>> {
     let host = Host::open(&settings, options).await?;
     println!("{} tools", host.tools().len());
 
-    let context = single_call_context("call-1".to_owned(), &new_session_id());
-    let tool = "clock.get_time".parse()?;
+    let (principal, tool) = (Principal::local(), "clock.get_time".parse()?);
     let arguments = r#"{"timezone":"Asia/Tokyo"}"#.to_owned();
-    println!("{:?}", host.call_tool(RequestedCall { context, tool, arguments }).await.outcome);
+    println!("{:?}", host.call(&principal, tool, arguments).await.outcome);
 
-    let opened = session::open_session(&settings, &SessionSelector::Ephemeral)?;
-    let config =
-        SessionConfig::from_settings(&SessionOverrides::default(), &settings, &host).await?;
+    let opened = session::open_session(&settings, &SessionSelector::Ephemeral).await?;
+    let overrides = SessionOverrides::default();
+    let config = SessionConfig::from_settings(&overrides, &settings, &host, &principal).await?;
     let model = ModelHandle::Ready(Arc::new(ScriptedChatModel::default()));
-    let (_desk, approvals) = approval::approval_channel();
-    let parts = host.session_parts(opened, &config, &model, approvals)?;
-    let (session, mut events) = host.begin_session(parts, true)?;
+    let (config, model) = (&config, &model);
+    let spec =
+        SessionSpec { opened, config, model, answers_questions: false, receives_notices: true };
+    let (session, mut events) = host.session(spec)?;
     let input = UserInputMessage::from("What time is it in Tokyo?");
     session.handle.send(FrontEndCommand::SubmitInput { input }).await?;
     while let Some(event) = events.recv().await {
-        match event {
-            SessionEvent::CallFinished { tool, report, .. } => {
-                println!("{tool} {}", report.outcome.as_str())
-            }
-            SessionEvent::TurnEnded { reason, .. } => {
-                println!("{reason:?}");
-                break;
-            }
-            _ => {}
+        if let SessionEvent::CallFinished { tool, report, .. } = &event {
+            println!("{tool} {}", report.outcome.as_str());
+        }
+        if let SessionEvent::TurnEnded { reason, .. } = event {
+            println!("{reason:?}");
+            break;
         }
     }
     session.close(events).await;

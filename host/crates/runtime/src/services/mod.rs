@@ -5,7 +5,6 @@
 //! index provides packages. Each service is opened at its first use.
 
 mod alarm;
-mod blocking;
 pub mod browser;
 mod delivery;
 mod notification_hub;
@@ -13,37 +12,16 @@ mod packages;
 
 use std::{path::PathBuf, sync::Arc};
 
-use sallyport_contract::{Services, ToolCallContext};
+use sallyport_contract::Services;
 use sallyport_store::HostStore;
 
 pub use alarm::TimerAlarm;
-pub(crate) use blocking::run_blocking;
 pub use browser::Browser;
 pub use notification_hub::{NotificationHub, Subscription};
 
 use crate::gate::MessageSink;
 use alarm::NotifyingTimers;
 use packages::LazyPackageIndex;
-
-/// The id of the only user of this host.
-pub const USER: &str = "local";
-
-/// Returns the context of a call in a session. The session is one conversation, so the call belongs
-/// to it.
-pub(crate) fn call_context(call_id: String, session_id: &str) -> ToolCallContext {
-    let conversation_id = Some(session_id.to_owned());
-    ToolCallContext { conversation_id, ..single_call_context(call_id, session_id) }
-}
-
-/// Returns the context of a call that belongs to no conversation.
-pub fn single_call_context(call_id: String, session_id: &str) -> ToolCallContext {
-    ToolCallContext {
-        call_id,
-        session_id: session_id.to_owned(),
-        user_id: Some(USER.to_owned()),
-        conversation_id: None,
-    }
-}
 
 /// The parts that the services are made of.
 pub struct HostServicesParts {
@@ -77,9 +55,9 @@ impl HostServices {
         let alarm = Arc::new(TimerAlarm::default());
         let notification_hub = Arc::new(NotificationHub::new(store.clone(), message_sink));
         let services = Services {
-            state: Some(Arc::new(store.state())),
+            state: Some(store.state),
             timers: Some(Arc::new(NotifyingTimers {
-                timer_store: store.timers(),
+                timer_store: store.timers,
                 alarm: Arc::clone(&alarm),
             })),
             notices: Some(Arc::clone(&notification_hub) as Arc<_>),

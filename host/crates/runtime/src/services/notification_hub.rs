@@ -11,7 +11,7 @@ use std::{
 };
 
 use sallyport_contract::{
-    ToolCallContext, ToolId,
+    ToolCallContext, ToolId, async_trait,
     services::{
         CallProgress, DeliveryTime, NoticeAudience, NoticeError, NoticeService, PluginNotice,
     },
@@ -20,7 +20,7 @@ use sallyport_session::SessionHandle;
 use sallyport_store::{HostStore, StoreError};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
-use super::{USER, delivery::NotificationDelivery};
+use super::delivery::NotificationDelivery;
 use crate::gate::{MessageSink, now_ms};
 
 /// Maximum number of events that wait for a courier. Further progress is dropped; only the latest
@@ -57,13 +57,19 @@ impl NotificationHub {
 
     /// Starts to deliver messages to a session, stored ones first. Must be called within a tokio
     /// runtime.
-    pub fn subscribe(self: &Arc<Self>, session_id: &str, handle: SessionHandle) -> Subscription {
+    pub fn subscribe(
+        self: &Arc<Self>,
+        user: &str,
+        session_id: &str,
+        handle: SessionHandle,
+    ) -> Subscription {
         let (event_sender, inbox) = mpsc::channel(EVENTS_WAITING_MAX);
         let (store, message_sink) = (self.store.clone(), Arc::clone(&self.message_sink));
         let session_id = session_id.to_owned();
         let delivery_session_id = session_id.clone();
         let (delivered_count, error_reported) = (AtomicU64::new(0), OnceLock::new());
         let delivery_task = NotificationDelivery {
+            user: user.to_owned(),
             session_id: delivery_session_id,
             store,
             handle,
@@ -77,29 +83,31 @@ impl NotificationHub {
         Subscription { notification_hub: Arc::clone(self), session_id, delivery_task }
     }
 
-    /// Stores a message and wakes the couriers. May block.
+    /// Stores a message for a user and wakes the couriers.
     ///
     /// # Errors
     ///
     /// The message cannot be stored, or too many messages are gathered already.
-    pub fn post_notice(
+    pub async fn post_notice(
         &self,
+        user: &str,
         notice: &PluginNotice,
         delivery: DeliveryTime,
     ) -> Result<(), NoticeError> {
         let unavailable = |error: StoreError| NoticeError::Unavailable(error.to_string());
         let notice = PluginNotice {
-            audience: self.effective_audience(notice).map_err(unavailable)?,
+            audience: self.effective_audience(notice).await.map_err(unavailable)?,
             ..notice.clone()
         };
-        let notice_store = self.store.notices();
+        let notice_store = &self.store.notices;
         match delivery {
             DeliveryTime::Immediate => {
-                notice_store.store_notice(USER, &notice).map_err(unavailable)?
+                notice_store.store_notice(user, &notice).await.map_err(unavailable)?
             }
             DeliveryTime::Batched(after) => {
                 let is_stored = notice_store
-                    .store_or_merge(USER, &notice, now_ms(), after)
+                    .store_or_merge(user, &notice, now_ms(), after)
+                    .await
                     .map_err(unavailable)?;
                 // The couriers look when its time has come.
                 return if is_stored { Ok(()) } else { Err(NoticeError::Full) };
@@ -114,12 +122,15 @@ impl NotificationHub {
 
     /// Returns the audience of a message. A conversation that is closed and not stored can never be
     /// resumed to show it, so it then goes to the user.
-    fn effective_audience(&self, notice: &PluginNotice) -> Result<NoticeAudience, StoreError> {
+    async fn effective_audience(
+        &self,
+        notice: &PluginNotice,
+    ) -> Result<NoticeAudience, StoreError> {
         let id = &notice.session_id;
-        if self.store.presence().is_open(id, now_ms())? {
+        if self.store.presence.is_open(id, now_ms()).await? {
             return Ok(notice.audience);
         }
-        match self.store.sessions().find_by_prefix(id) {
+        match self.store.sessions.find_by_prefix(id).await {
             Ok(session) if session.id == *id => Ok(notice.audience),
             Ok(_)
             | Err(StoreError::SessionNotFound { .. } | StoreError::AmbiguousSessionPrefix { .. }) => {
@@ -134,9 +145,15 @@ impl NotificationHub {
     }
 }
 
+#[async_trait]
 impl NoticeService for NotificationHub {
-    fn notify(&self, notice: PluginNotice, delivery: DeliveryTime) -> Result<(), NoticeError> {
-        self.post_notice(&notice, delivery)
+    async fn notify(
+        &self,
+        user: &str,
+        notice: PluginNotice,
+        delivery: DeliveryTime,
+    ) -> Result<(), NoticeError> {
+        self.post_notice(user, &notice, delivery).await
     }
 
     fn report_progress(&self, call: &ToolCallContext, _: &ToolId, progress: CallProgress) {

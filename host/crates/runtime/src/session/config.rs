@@ -5,17 +5,17 @@
 
 use std::{sync::Arc, time::Duration};
 
+use sallyport_contract::Principal;
 use sallyport_model::connect_embedder;
 use sallyport_session::{MemoryMode, SessionMemory, SessionOptions, TurnLimits};
 
 use super::{SessionError, check_key};
 use crate::{
     config::HostSettings,
-    host::{Host, open_store, warning_reporter},
-    notice::{HostNotice, NoticeSink},
+    host::{Host, warning_reporter},
+    notice::HostNotice,
     recall::UserMemories,
     roles::guide::AssistantDefinition,
-    services::USER,
 };
 
 /// Values of the caller that override the configuration. The default overrides nothing.
@@ -48,7 +48,7 @@ pub struct SessionConfig {
 }
 
 impl SessionConfig {
-    /// Merges all sources. Calls the guide if one is configured.
+    /// Merges all sources, for sessions of a principal. Calls the guide if one is configured.
     ///
     /// # Errors
     ///
@@ -57,14 +57,16 @@ impl SessionConfig {
         overrides: &SessionOverrides,
         settings: &HostSettings,
         host: &Host,
+        principal: &Principal,
     ) -> Result<Self, SessionError> {
         let guide = match &settings.chat.guide {
             Some(plugin) => Some(AssistantDefinition::from_guide(host.roles(), plugin).await?),
             None => None,
         };
-        let options = merge_options(overrides, settings, guide.as_ref());
+        let merged = merge_options(overrides, settings, guide.as_ref());
+        let options = SessionOptions { user_id: Some(principal.user.clone()), ..merged };
         let memories = match options.memory {
-            MemoryMode::ByMeaning { .. } => Some(open_memories(settings, host.notices())?),
+            MemoryMode::ByMeaning { .. } => Some(open_memories(settings, host, &principal.user)?),
             _ => None,
         };
         Ok(Self { guide, options, memories })
@@ -106,20 +108,25 @@ fn merge_options(
     let memory = guide.and_then(|guide| guide.memory);
     SessionOptions {
         session_id: String::new(),
-        user_id: Some(USER.to_owned()),
+        user_id: None,
         system_prompt: overrides
             .system_prompt
             .as_ref()
             .or(guide_prompt)
-            .or(chat.system.as_ref())
+            .or(chat.system.as_ref().map(|text| &text.0))
             .cloned(),
-        memories: [guide_memories, &chat.memories].concat(),
-        memory: memory.map_or(chat.memory, |kind| chat.memory_for_kind(kind)),
+        memories: guide_memories
+            .iter()
+            .chain(chat.memories.iter().map(|text| &text.0))
+            .cloned()
+            .collect(),
+        memory: chat.memory_mode(memory),
         temperature: guide.and_then(|guide| guide.temperature),
-        tool_tokens_max: Some(chat.tool_tokens_max),
+        tool_tokens_max: Some(chat.tool_tokens_max.0),
+        result_bytes_max: Some(chat.result_bytes_max.0),
         spoken: overrides.spoken,
-        limits: merge_limits(overrides, budget.turn),
-        session_limits: budget.session,
+        limits: merge_limits(overrides, budget.turn_limits()),
+        session_limits: budget.session_limits(),
     }
 }
 
@@ -136,8 +143,10 @@ fn merge_limits(overrides: &SessionOverrides, defaults: TurnLimits) -> TurnLimit
 
 fn open_memories(
     settings: &HostSettings,
-    notices: &NoticeSink,
+    host: &Host,
+    user: &str,
 ) -> Result<Arc<UserMemories>, SessionError> {
+    let notices = host.notices();
     let endpoint = settings.embedder.as_ref().filter(|endpoint| {
         let key = check_key(&endpoint.model, endpoint.key.as_ref(), &endpoint.base_url);
         key.map_err(|missing| {
@@ -149,10 +158,5 @@ fn open_memories(
         .is_ok()
     });
     let embedder = endpoint.map(connect_embedder).transpose()?;
-    Ok(UserMemories::new(
-        open_store(settings).map_err(SessionError::NoStore)?,
-        USER,
-        embedder,
-        warning_reporter(notices),
-    ))
+    Ok(UserMemories::new(host.store().clone(), user, embedder, warning_reporter(notices)))
 }

@@ -1,22 +1,22 @@
 //! Sessions of a host: selection, configuration, model and the session itself.
 //!
-//! [`Host::session_parts`] assembles a session, and [`Host::begin_session`] starts it. Between the
-//! two, a front end can wrap a part, such as the model with a recorder.
+//! [`Host::session`] starts a session. [`Host::prepare_session`] only assembles it, so that a front
+//! end can wrap a part, such as the model with a recorder, before it starts.
 
 mod config;
+mod directory;
 mod model;
 mod selector;
 
 use std::sync::Arc;
 
-use sallyport_contract::mangle::ToolNameCollision;
+use sallyport_contract::{LOCAL_USER, mangle::ToolNameCollision};
 use sallyport_model::EndpointSettingsError;
-use sallyport_session::{
-    FrontEndCommand, PendingApprovals, SessionEvent, SessionHandle, SessionParts,
-};
+use sallyport_session::{FrontEndCommand, SessionEvent, SessionHandle, SessionParts};
 use sallyport_store::StoreError;
 use tokio::sync::mpsc;
 
+pub(crate) use self::directory::{DirectoryGuard, SessionDirectory};
 pub use self::{
     config::{SessionConfig, SessionOverrides},
     model::{ModelHandle, check_key, offline_matcher},
@@ -51,6 +51,14 @@ pub enum SessionError {
         /// The variable for the key.
         variable: String,
     },
+    /// The key is stored somewhere and cannot be read there.
+    #[error("the key of {name} cannot be used: {problem}")]
+    KeyUnreadable {
+        /// The model's name.
+        name: String,
+        /// Why it cannot be read.
+        problem: String,
+    },
     /// The settings of the model are invalid.
     #[error(transparent)]
     Model(#[from] EndpointSettingsError),
@@ -75,8 +83,9 @@ impl SessionError {
             Self::Store(error) | Self::NoStore(error) => error.hint(),
             Self::NothingToContinue => Some("without --continue a new one begins".to_owned()),
             Self::KeyMissing { variable, .. } => {
-                Some(format!("set {variable}, or `key` in its [model.NAME] table"))
+                Some(format!("set {variable}, or run `sallyport setup`"))
             }
+            Self::KeyUnreadable { .. } => Some("`sallyport setup` stores the key again".to_owned()),
             Self::Model(error) => Some(error.hint().to_owned()),
             Self::Role(_) | Self::Guide(_) | Self::Collision(_) => None,
         }
@@ -92,29 +101,64 @@ pub struct HostSession {
     pub session_id: String,
     /// Sends commands.
     pub handle: SessionHandle,
-    /// Delivers plugin messages. `None` if the session does not listen.
+    /// Delivers plugin messages. `None` if the session does not receive them.
     subscription: Option<Subscription>,
+    /// Keeps the session in the directory of the host. `None` if it has no host.
+    directory_guard: Option<DirectoryGuard>,
+}
+
+/// The session that a front end wants.
+pub struct SessionSpec<'a> {
+    /// The new or resumed session.
+    pub opened: OpenedSession,
+    /// Its configuration.
+    pub config: &'a SessionConfig,
+    /// The model that answers.
+    pub model: &'a ModelHandle,
+    /// Whether the front end answers the questions of the gate, which then are events of the
+    /// session. Otherwise [`HostOptions::consent`](crate::HostOptions::consent) answers them.
+    pub answers_questions: bool,
+    /// Whether the session receives the messages of plugins.
+    pub receives_notices: bool,
+}
+
+/// A session that has not started.
+pub struct PreparedSession {
+    /// Its parts. A front end may wrap them.
+    pub parts: SessionParts,
+    directory_guard: DirectoryGuard,
+    receives_notices: bool,
 }
 
 impl Host {
-    /// Assembles a session: `opened` under `config`, answered by `model`, with the questions of the
-    /// gate arriving at `approvals`.
+    /// Starts a session. It must be called within a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// The model is a plugin that cannot be used, or it could not distinguish two tools.
+    pub fn session(&self, spec: SessionSpec<'_>) -> Result<(HostSession, Events), SessionError> {
+        self.start_session(self.prepare_session(spec)?)
+    }
+
+    /// Assembles a session.
     ///
     /// # Errors
     ///
     /// The model is a plugin that cannot be used.
-    pub fn session_parts(
-        &self,
-        opened: OpenedSession,
-        config: &SessionConfig,
-        model: &ModelHandle,
-        approvals: PendingApprovals,
-    ) -> Result<SessionParts, SessionError> {
+    pub fn prepare_session(&self, spec: SessionSpec<'_>) -> Result<PreparedSession, SessionError> {
+        let SessionSpec { opened, config, model, answers_questions, receives_notices } = spec;
         let OpenedSession { session_id, journal, past, is_stored } = opened;
         let mut options = config.session_options(&session_id);
+        let user = options.user_id.as_deref().unwrap_or(LOCAL_USER);
+        let (directory_guard, approvals) =
+            self.directory().add_session(&session_id, user, answers_questions);
         // The matcher cannot write sentences, so a sentence from the tool is the better answer.
         options.spoken |= matches!(model, ModelHandle::Offline);
-        Ok(SessionParts {
+        if matches!(model, ModelHandle::Offline) {
+            // Nor can it ask for the rest of a result.
+            options.result_bytes_max = None;
+        }
+        let parts = SessionParts {
             model: model.model_for_session(self.roles(), &session_id)?,
             toolbox: Arc::clone(self.toolbox()),
             approvals,
@@ -122,23 +166,26 @@ impl Host {
             past,
             recall: config.session_recall(&session_id, is_stored),
             options,
-        })
+        };
+        Ok(PreparedSession { parts, directory_guard, receives_notices })
     }
 
-    /// Starts a session. `listens` is whether it receives plugin messages.
+    /// Starts a session that was prepared.
     ///
     /// # Errors
     ///
     /// A model could not distinguish two tools.
-    pub fn begin_session(
+    pub fn start_session(
         &self,
-        parts: SessionParts,
-        listens: bool,
+        prepared: PreparedSession,
     ) -> Result<(HostSession, Events), SessionError> {
+        let PreparedSession { parts, directory_guard, receives_notices } = prepared;
+        let user = parts.options.user_id.clone().unwrap_or_else(|| LOCAL_USER.to_owned());
         let (mut session, events) = HostSession::start_detached(parts)?;
-        if listens {
+        session.directory_guard = Some(directory_guard);
+        if receives_notices {
             session.subscription =
-                Some(self.subscribe_session(&session.session_id, &session.handle));
+                Some(self.subscribe_session(&user, &session.session_id, &session.handle));
         }
         Ok((session, events))
     }
@@ -154,7 +201,7 @@ impl HostSession {
         let session_id = parts.options.session_id.clone();
         let (handle, events) =
             sallyport_session::spawn_session(parts).map_err(SessionError::Collision)?;
-        Ok((Self { session_id, handle, subscription: None }, events))
+        Ok((Self { session_id, handle, subscription: None, directory_guard: None }, events))
     }
 
     /// Stops the delivery of plugin messages. Those delivered until now are among the events.

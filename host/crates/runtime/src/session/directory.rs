@@ -1,0 +1,186 @@
+//! The open sessions of a host: whose they are, and who answers their questions.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sallyport_contract::{
+    ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, LOCAL_USER, Principal,
+};
+use sallyport_session::{ApprovalSender, PendingApprovals, approval};
+
+/// The open sessions, the oldest first.
+///
+/// A question goes to the session of its call. A call of no open session, such as that of a timer,
+/// asks in the session that its user opened last, and if there is none, the consent of the host. A
+/// question never goes to another user.
+pub(crate) struct SessionDirectory {
+    sessions: Mutex<Vec<DirectoryEntry>>,
+    host_consent: Arc<dyn Consent>,
+}
+
+/// An open session.
+#[derive(Clone)]
+struct DirectoryEntry {
+    session_id: String,
+    user: String,
+    /// Asks the front end of the session. `None` if the consent of the host answers.
+    sender: Option<ApprovalSender>,
+    number: u64,
+}
+
+/// Keeps a session in the directory until it is dropped.
+pub(crate) struct DirectoryGuard {
+    directory: Arc<SessionDirectory>,
+    number: u64,
+}
+
+impl SessionDirectory {
+    /// Creates a directory without sessions.
+    pub(crate) fn new(host_consent: Arc<dyn Consent>) -> Self {
+        Self { sessions: Mutex::default(), host_consent }
+    }
+
+    /// Adds a session of a user. If its front end answers questions, they come to the returned
+    /// receiver; otherwise nothing does.
+    pub(crate) fn add_session(
+        self: &Arc<Self>,
+        session_id: &str,
+        user: &str,
+        answers_questions: bool,
+    ) -> (DirectoryGuard, PendingApprovals) {
+        let (sender, approvals) = approval::approval_channel();
+        let mut sessions = self.lock_sessions();
+        let number = sessions.last().map_or(1, |session| session.number + 1);
+        sessions.push(DirectoryEntry {
+            session_id: session_id.to_owned(),
+            user: user.to_owned(),
+            sender: answers_questions.then_some(sender),
+            number,
+        });
+        (DirectoryGuard { directory: Arc::clone(self), number }, approvals)
+    }
+
+    /// Returns on whose behalf a run of a session happens. A session that is not open is one of
+    /// the local user.
+    pub(crate) fn principal(&self, session_id: &str) -> Principal {
+        let user = self.find_session(session_id).map(|session| session.user);
+        let user = user.unwrap_or_else(|| LOCAL_USER.to_owned());
+        Principal { user, conversation: Some(session_id.to_owned()) }
+    }
+
+    fn find_session(&self, session_id: &str) -> Option<DirectoryEntry> {
+        let sessions = self.lock_sessions();
+        sessions.iter().rev().find(|session| session.session_id == session_id).cloned()
+    }
+
+    /// Returns who answers a question about a call.
+    fn find_sender(&self, session_id: &str, user: &str) -> Option<ApprovalSender> {
+        if let Some(session) = self.find_session(session_id) {
+            return session.sender;
+        }
+        let sessions = self.lock_sessions();
+        let newest = sessions.iter().rev().find(|session| session.user == user);
+        newest.and_then(|session| session.sender.clone())
+    }
+
+    fn lock_sessions(&self) -> MutexGuard<'_, Vec<DirectoryEntry>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Consent for SessionDirectory {
+    fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
+        let context = &request.call.context;
+        let user = context.user_id.as_deref().unwrap_or(LOCAL_USER);
+        let sender = self.find_sender(&context.session_id, user);
+        Box::pin(async move {
+            match sender {
+                Some(sender) => sender.ask_user(request).await,
+                None => self.host_consent.ask_user(request).await,
+            }
+        })
+    }
+}
+
+impl Drop for DirectoryGuard {
+    fn drop(&mut self) {
+        self.directory.lock_sessions().retain(|session| session.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use futures::poll;
+    use sallyport_contract::{ApprovalSubject, RequestedCall};
+    use sallyport_session::UnattendedConsent;
+
+    use super::*;
+
+    fn request(session_id: &str, user: &str) -> ApprovalRequest {
+        let principal = Principal { user: user.to_owned(), conversation: None };
+        let context = principal.call_context("c".to_owned(), session_id);
+        let (tool, arguments) = ("t.asks".parse().unwrap(), "{}".to_owned());
+        ApprovalRequest {
+            call: RequestedCall { context, tool, arguments },
+            subject: ApprovalSubject::Call,
+            request: None,
+            plugin_version: String::new(),
+            plugin_digest: String::new(),
+            reason: String::new(),
+            rule: None,
+            capabilities: Vec::new(),
+        }
+    }
+
+    /// Asks about a call; returns whether the question waits for a session to answer.
+    async fn waits(directory: &SessionDirectory, session_id: &str, user: &str) -> bool {
+        match poll!(directory.ask_user(request(session_id, user))) {
+            Poll::Pending => true,
+            Poll::Ready(answer) => {
+                assert_eq!(answer, ApprovalAnswer::Nobody);
+                false
+            }
+        }
+    }
+
+    fn directory() -> Arc<SessionDirectory> {
+        Arc::new(SessionDirectory::new(Arc::new(UnattendedConsent)))
+    }
+
+    #[tokio::test]
+    async fn a_question_goes_to_the_session_of_its_call() {
+        let directory = directory();
+        assert!(!waits(&directory, "a", "ann").await, "no session is open");
+        let (guard_a, _a) = directory.add_session("a", "ann", true);
+        let (_guard_silent, _silent) = directory.add_session("silent", "ann", false);
+        assert!(waits(&directory, "a", "ann").await);
+        assert!(!waits(&directory, "silent", "ann").await, "its front end answers nothing");
+        drop(guard_a);
+        assert!(!waits(&directory, "a", "ann").await);
+    }
+
+    #[tokio::test]
+    async fn a_question_of_no_open_session_goes_to_the_newest_of_its_user() {
+        let directory = directory();
+        let (_guard_old, old) = directory.add_session("old", "ann", true);
+        let (guard_new, _new) = directory.add_session("new", "ann", true);
+        let (_guard_ben, _ben) = directory.add_session("ben", "ben", true);
+        assert!(waits(&directory, "timer", "ann").await);
+        assert!(!waits(&directory, "timer", "eve").await, "no session of hers is open");
+        // The receiver of the oldest is gone, so a question to it is answered at once.
+        drop((guard_new, old));
+        assert!(!waits(&directory, "timer", "ann").await, "it does not go to ben");
+    }
+
+    #[test]
+    fn a_run_of_a_session_is_on_behalf_of_its_user() {
+        let directory = directory();
+        let (guard, _) = directory.add_session("a", "ann", true);
+        let in_a =
+            |user: &str| Principal { user: user.to_owned(), conversation: Some("a".to_owned()) };
+        assert_eq!(directory.principal("a"), in_a("ann"));
+        drop(guard);
+        assert_eq!(directory.principal("a"), in_a(LOCAL_USER));
+    }
+}
