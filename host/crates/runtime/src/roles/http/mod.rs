@@ -10,8 +10,8 @@
 //!    in the user's browser can reach the loopback.
 //! 4. `route`: the longest granted path that contains the request's path. The sender must know the
 //!    `key` of that route.
-//! 5. `rate`: the request is within the limit per second.
-//! 6. `answer`: the body is complete and within its limit. Only then does the request take one of
+//! 5. The request is within the limit per second.
+//! 6. `dispatch`: the body is complete and within its limit. Only then does the request take one of
 //!    the places for concurrent answers.
 //!
 //! Credentials are removed here, so that no plugin sees them.
@@ -22,14 +22,21 @@ mod dispatch;
 mod head;
 mod key;
 mod plugin_handler;
-mod rate_limit;
 #[cfg(test)]
 mod tests;
-mod write_timeout;
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io::{self, Cursor},
+    net::SocketAddr,
+    num::NonZeroU32,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use http_body_util::Full;
 use hyper::{
     HeaderMap, Request, Response, StatusCode, Uri, server::conn::http1, service::service_fn,
@@ -40,22 +47,20 @@ use sallyport_contract::BoxFuture;
 use sallyport_policy::ListenAddress;
 use sallyport_sandbox::roles::HttpBody;
 use tokio::{
-    io::AsyncWriteExt,
+    io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, join},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     task::JoinSet,
 };
+use tokio_io_timeout::TimeoutWriter;
 use tokio_tungstenite::WebSocketStream;
 
-use check::{HttpRefusal, http_refusal};
+use check::HttpRefusal;
 use connections::{KnownPeer, OpenConnections};
 use head::{HEAD_BYTES_MAX, HeadError};
 use key::CredentialCheckResult;
 pub use key::{AccessKey, AccessKeyHolder};
 pub use plugin_handler::{PluginRequestHandler, ReadDecisionCache};
-use rate_limit::RequestLimiter;
-pub use rate_limit::TokenBucket;
-use write_timeout::WriteTimeoutStream;
 
 /// Timeout of reading a whole head.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -70,13 +75,28 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// Timeout of sending a refusal, and of draining the rest of the request.
 const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 
+/// Timeout of a write without progress. A client that never reads its response would otherwise keep
+/// its place forever.
+const WRITE_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Requests per second on average: a page sends two or three, and a user cannot follow more. The
+/// burst after a quiet moment is a page that is opened, or several programs.
+const REQUEST_QUOTA: Quota = quota_per_second(50, 200);
+
+/// Most requests that are answered at the same time. Each may keep a plugin in memory.
+const CONCURRENT_ANSWERS_MAX: usize = 16;
+
+/// Most bodies that are read at the same time. They may arrive slowly, so they take none of the
+/// places for answers.
+const CONCURRENT_READS_MAX: usize = 64;
+
 /// Most refusals that are sent at the same time; further connections are dropped without an answer.
 const REFUSALS_MAX: usize = 64;
 
 const TOO_MANY_CONNECTIONS: HttpRefusal =
-    http_refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many connections");
+    HttpRefusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many connections");
 const HEAD_TIMED_OUT: HttpRefusal =
-    http_refusal(StatusCode::REQUEST_TIMEOUT, "the head did not come in time");
+    HttpRefusal(StatusCode::REQUEST_TIMEOUT, "the head did not come in time");
 
 /// A connection that was upgraded to a WebSocket.
 pub type Socket = WebSocketStream<TokioIo<Upgraded>>;
@@ -119,7 +139,9 @@ struct HttpSite {
     addr: SocketAddr,
     public: bool,
     routes: Vec<HttpRoute>,
-    limiter: RequestLimiter,
+    rate_limiter: DefaultDirectRateLimiter,
+    read_permits: Semaphore,
+    answer_permits: Semaphore,
     /// The tasks of the WebSockets; they end with the site.
     socket_tasks: std::sync::Mutex<JoinSet<()>>,
 }
@@ -140,11 +162,16 @@ impl HttpServer {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let public = routes.iter().any(|route| route.address.public);
-        let (limiter, socket_tasks) = (RequestLimiter::default(), std::sync::Mutex::default());
-        Ok(Self {
-            listener,
-            site: Arc::new(HttpSite { addr, public, routes, limiter, socket_tasks }),
-        })
+        let site = HttpSite {
+            addr,
+            public,
+            routes,
+            rate_limiter: RateLimiter::direct(REQUEST_QUOTA),
+            read_permits: Semaphore::new(CONCURRENT_READS_MAX),
+            answer_permits: Semaphore::new(CONCURRENT_ANSWERS_MAX),
+            socket_tasks: std::sync::Mutex::default(),
+        };
+        Ok(Self { listener, site: Arc::new(site) })
     }
 
     /// The address, with its actual port.
@@ -182,7 +209,7 @@ impl HttpServer {
 
 /// Sends the reason for a refusal, and closes. Drains the request for a moment, because closing a
 /// TCP connection with unread data discards what was sent last.
-async fn send_refusal(mut stream: TcpStream, HttpRefusal { status, message }: HttpRefusal) {
+async fn send_refusal(mut stream: TcpStream, HttpRefusal(status, message): HttpRefusal) {
     let text = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
          connection: close\r\n\r\n{message}\n",
@@ -218,9 +245,22 @@ async fn serve_connection(
     let mut http = http1::Builder::new();
     // Every response except that of a WebSocket closes the connection; see `answer`.
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
-    let io = TokioIo::new(WriteTimeoutStream::new(stream, buffered));
+    let (reader, writer) = stream.into_split();
+    let stream = with_write_timeout(join(Cursor::new(buffered).chain(reader), writer));
     // A broken connection affects only its client.
-    let _ = http.serve_connection(io, service).with_upgrades().await;
+    let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+}
+
+fn with_write_timeout<S: AsyncWrite>(stream: S) -> Pin<Box<TimeoutWriter<S>>> {
+    let mut stream = TimeoutWriter::new(stream);
+    stream.set_timeout(Some(WRITE_TIME_MAX));
+    Box::pin(stream)
+}
+
+/// A rate on average, and the largest burst after a quiet moment.
+pub(super) const fn quota_per_second(count: u32, burst_max: u32) -> Quota {
+    let count = NonZeroU32::new(count).expect("a rate is not zero");
+    Quota::per_second(count).allow_burst(NonZeroU32::new(burst_max).expect("a burst is not zero"))
 }
 
 impl HttpSite {

@@ -1,12 +1,15 @@
 //! Tests of the server from outside: which requests pass, and the messages of refusals.
 
 use std::{
+    io,
     net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
+use governor::{RateLimiter, clock::FakeRelativeClock};
 use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use sallyport_contract::{BoxFuture, Secret};
@@ -14,13 +17,13 @@ use sallyport_policy::ListenAddress;
 use sallyport_sandbox::roles::HttpBody;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
 };
 use tokio_tungstenite::{WebSocketStream, tungstenite::protocol::Role};
 
 use super::{
-    AccessKey, AccessKeyHolder, HttpRequestHandler, HttpRoute, HttpServer, RouteHandler, Socket,
-    WebSocketHandler,
+    AccessKey, AccessKeyHolder, HttpRequestHandler, HttpRoute, HttpServer, REQUEST_QUOTA,
+    RouteHandler, Socket, WebSocketHandler, with_write_timeout,
 };
 
 const TOKEN: &str = "0123456789abcdef";
@@ -390,4 +393,37 @@ async fn h86_bodies_that_come_slowly_keep_nobody_out() {
         stream.read_exact(&mut answer).await.unwrap();
         assert!(["HTTP/1.1 200", "HTTP/1.1 503"].map(str::as_bytes).contains(&&answer[..]));
     }
+}
+
+#[test]
+fn a_flood_is_too_much_and_a_pause_helps() {
+    let clock = FakeRelativeClock::default();
+    let limiter = RateLimiter::direct_with_clock(REQUEST_QUOTA, clock.clone());
+    let taken = || (0..1000).filter(|_| limiter.check().is_ok()).count();
+    assert_eq!(taken(), 200);
+    assert!(limiter.check().is_err());
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(taken(), 50);
+}
+
+#[tokio::test]
+async fn only_so_many_are_answered_at_once() {
+    let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+    let site = HttpServer::bind(local, Vec::new()).await.unwrap().site;
+    let bodies: Vec<_> = (0..64).map(|_| site.read_permits.try_acquire().unwrap()).collect();
+    assert!(site.read_permits.try_acquire().is_err());
+    let permits: Vec<_> = (0..16).map(|_| site.answer_permits.try_acquire().unwrap()).collect();
+    assert!(site.answer_permits.try_acquire().is_err());
+    drop((bodies, permits));
+    assert!(site.read_permits.try_acquire().is_ok() && site.answer_permits.try_acquire().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn h70_whoever_takes_nothing_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = dial(listener.local_addr().unwrap()).await;
+    let (stream, _) = listener.accept().await.unwrap();
+    let result = with_write_timeout(stream).write_all(&vec![0; 64 << 20]).await;
+    assert_eq!(result.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    drop(silent);
 }

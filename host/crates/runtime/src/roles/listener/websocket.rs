@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, ops::ControlFlow, sync::Arc, time::Duration};
 
 use futures::{SinkExt, StreamExt};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use sallyport_contract::BoxFuture;
 use sallyport_sandbox::roles::{ListenerReply, ListenerSignal};
 use tokio::{
@@ -16,7 +17,7 @@ use tokio_tungstenite::tungstenite::{
 };
 
 use super::{ListenerConnection, SessionListener};
-use crate::roles::http::{Socket, TokenBucket, WebSocketHandler};
+use crate::roles::http::{Socket, WebSocketHandler, quota_per_second};
 
 /// How often the other side is pinged. A connection without any message between two pings is
 /// dropped.
@@ -29,8 +30,7 @@ const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Messages per second on average, and the largest burst: far more than a user types.
-const MESSAGES_PER_SECOND: f64 = 10.0;
-const MESSAGES_AT_ONCE_MAX: f64 = 50.0;
+const MESSAGE_QUOTA: Quota = quota_per_second(10, 50);
 
 /// Close reason for a message that is longer than the server accepts.
 const TOO_LONG: &str = "a message has at most 65536 bytes";
@@ -41,10 +41,10 @@ pub struct WebSocketAcceptor(pub Arc<SessionListener>);
 impl WebSocketHandler for WebSocketAcceptor {
     fn handle_socket(&self, socket: Socket, peer: SocketAddr) -> BoxFuture<'static, ()> {
         let connection = self.0.open_connection("ws");
-        let bucket = TokenBucket::new(MESSAGES_PER_SECOND, MESSAGES_AT_ONCE_MAX);
+        let rate_limiter = RateLimiter::direct(MESSAGE_QUOTA);
         let mut ping = interval(PING_INTERVAL);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let session = WebSocketSession { connection, socket, bucket, ping, is_quiet: false };
+        let session = WebSocketSession { connection, socket, rate_limiter, ping, is_quiet: false };
         Box::pin(session.run_session(peer))
     }
 }
@@ -52,7 +52,7 @@ impl WebSocketHandler for WebSocketAcceptor {
 struct WebSocketSession {
     connection: ListenerConnection,
     socket: Socket,
-    bucket: TokenBucket,
+    rate_limiter: DefaultDirectRateLimiter,
     ping: Interval,
     /// Nothing has arrived since the last ping.
     is_quiet: bool,
@@ -104,7 +104,7 @@ impl WebSocketSession {
     /// Counts every message against the rate limit, including pings, which are answered.
     async fn handle_message(&mut self, message: Message) -> ControlFlow<()> {
         self.is_quiet = false;
-        if !message.is_close() && !self.bucket.take_token() {
+        if !message.is_close() && self.rate_limiter.check().is_err() {
             return self.close_with_reason(CloseCode::Policy, "too many messages").await;
         }
         let signal = match message {
