@@ -15,29 +15,21 @@ use url::Host;
 /// The header in which a browser relates the sending page's site to this address.
 const FETCH_SITE_HEADER: &str = "sec-fetch-site";
 
-/// Why a request is refused.
+/// Why a request is refused: the status and the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HttpRefusal {
-    pub(super) status: StatusCode,
-    pub(super) message: &'static str,
-}
-
-pub(super) const fn http_refusal(status: StatusCode, message: &'static str) -> HttpRefusal {
-    HttpRefusal { status, message }
-}
+pub(super) struct HttpRefusal(pub(super) StatusCode, pub(super) &'static str);
 
 pub(super) const WRONG_HOST: HttpRefusal =
-    http_refusal(StatusCode::FORBIDDEN, "this is not the host that the request is for");
+    HttpRefusal(StatusCode::FORBIDDEN, "this is not the host that the request is for");
 pub(super) const FOREIGN_ORIGIN: HttpRefusal =
-    http_refusal(StatusCode::FORBIDDEN, "a page of another origin sent this");
-pub(super) const INVALID_TOKEN: HttpRefusal = http_refusal(
+    HttpRefusal(StatusCode::FORBIDDEN, "a page of another origin sent this");
+pub(super) const INVALID_TOKEN: HttpRefusal = HttpRefusal(
     StatusCode::UNAUTHORIZED,
     "send the token of the printed address: Authorization: Bearer TOKEN",
 );
 pub(super) const FORBIDDEN_METHOD: HttpRefusal =
-    http_refusal(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here");
-
-pub(super) const INVALID_PATH: HttpRefusal = http_refusal(
+    HttpRefusal(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here");
+pub(super) const INVALID_PATH: HttpRefusal = HttpRefusal(
     StatusCode::BAD_REQUEST,
     "write the path in its plain form: no dot segments, no empty ones, none of them encoded",
 );

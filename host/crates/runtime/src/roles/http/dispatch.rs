@@ -7,19 +7,20 @@ use std::{
 };
 
 use bytes::Bytes;
-use data_encoding::BASE64;
 use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
     uri::Authority,
 };
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
 use sallyport_sandbox::roles::HttpBody;
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
-        handshake::derive_accept_key,
+        Error,
+        error::ProtocolError,
+        handshake::server::create_response_with_body,
         protocol::{Role, WebSocketConfig},
     },
 };
@@ -29,7 +30,6 @@ use super::{
     check::{self, HttpRefusal},
     connections::KnownPeer,
     key::{self, CredentialCheckResult},
-    rate_limit::LimitExceeded,
 };
 
 /// Longest body of a request in bytes: the most that a plugin receives at once.
@@ -52,30 +52,25 @@ const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Most unsent bytes for a client that does not read.
 const UNSENT_BYTES_MAX: usize = 1024 * 1024;
 
-const NOT_FOUND: HttpRefusal =
-    HttpRefusal { status: StatusCode::NOT_FOUND, message: "nothing is served here" };
-const NOT_UPGRADED: HttpRefusal = HttpRefusal {
-    status: StatusCode::UPGRADE_REQUIRED,
-    message: "only web sockets are served here",
-};
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+const NOT_FOUND: HttpRefusal = HttpRefusal(StatusCode::NOT_FOUND, "nothing is served here");
+const NOT_UPGRADED: HttpRefusal =
+    HttpRefusal(StatusCode::UPGRADE_REQUIRED, "only web sockets are served here");
 const NOT_A_HANDSHAKE: HttpRefusal =
-    HttpRefusal { status: StatusCode::BAD_REQUEST, message: "this is not a WebSocket handshake" };
+    HttpRefusal(StatusCode::BAD_REQUEST, "this is not a WebSocket handshake");
 const UNSUPPORTED_VERSION: HttpRefusal =
-    HttpRefusal { status: StatusCode::UPGRADE_REQUIRED, message: "use WebSocket version 13" };
+    HttpRefusal(StatusCode::UPGRADE_REQUIRED, "use WebSocket version 13");
 const TOO_LONG: HttpRefusal =
-    HttpRefusal { status: StatusCode::PAYLOAD_TOO_LARGE, message: "the body is longer than 1 MiB" };
+    HttpRefusal(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 1 MiB");
 const TOO_SLOW: HttpRefusal =
-    HttpRefusal { status: StatusCode::REQUEST_TIMEOUT, message: "the body did not come in time" };
+    HttpRefusal(StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
 const INCOMPLETE_BODY: HttpRefusal =
-    HttpRefusal { status: StatusCode::BAD_REQUEST, message: "the body ends in the middle" };
-const RATE_EXCEEDED: HttpRefusal = HttpRefusal {
-    status: StatusCode::TOO_MANY_REQUESTS,
-    message: "too many requests: wait a second",
-};
-const CONCURRENCY_EXCEEDED: HttpRefusal = HttpRefusal {
-    status: StatusCode::SERVICE_UNAVAILABLE,
-    message: "too many requests at once: wait a second",
-};
+    HttpRefusal(StatusCode::BAD_REQUEST, "the body ends in the middle");
+const RATE_EXCEEDED: HttpRefusal =
+    HttpRefusal(StatusCode::TOO_MANY_REQUESTS, "too many requests: wait a second");
+const CONCURRENCY_EXCEEDED: HttpRefusal =
+    HttpRefusal(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once: wait a second");
 
 /// Answers a request, or refuses it.
 pub(super) async fn answer_request(
@@ -119,26 +114,17 @@ async fn check_and_dispatch(
         Some(_) if !is_websocket => NOT_UPGRADED,
         _ => NOT_FOUND,
     })?;
-    site.limiter.count_request()?;
+    site.rate_limiter.check().map_err(|_| RATE_EXCEEDED)?;
     match &route.handler {
         RouteHandler::WebSocket(socket_handler) => {
             upgrade_to_websocket(site, socket_handler, peer, request)
         }
         RouteHandler::Http(request_handler) => {
-            let read_permit = site.limiter.acquire_read_permit()?;
+            let read_permit = site.read_permits.try_acquire().map_err(|_| CONCURRENCY_EXCEEDED)?;
             let request = read_whole_request(authority, request).await?;
             drop(read_permit);
-            let _permit = site.limiter.acquire_answer_permit()?;
+            let _permit = site.answer_permits.try_acquire().map_err(|_| CONCURRENCY_EXCEEDED)?;
             Ok(request_handler.handle_request(request).await)
-        }
-    }
-}
-
-impl From<LimitExceeded> for HttpRefusal {
-    fn from(why: LimitExceeded) -> Self {
-        match why {
-            LimitExceeded::Rate => RATE_EXCEEDED,
-            LimitExceeded::Concurrency => CONCURRENCY_EXCEEDED,
         }
     }
 }
@@ -157,14 +143,12 @@ async fn read_whole_request(
     let uri = Uri::builder().scheme("http").authority(authority).path_and_query(path);
     head.uri = uri.build().map_err(|_| NOT_FOUND)?;
     key::remove_credentials(&mut head.headers);
-    let body = read_body(&head.headers, body).await?;
+    let body = read_body(body).await?;
     Ok(Request::from_parts(head, Full::new(body)))
 }
 
-async fn read_body(headers: &HeaderMap, mut body: Incoming) -> Result<Bytes, HttpRefusal> {
-    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-    let length = length.and_then(|length| length.parse::<usize>().ok());
-    if length.is_some_and(|length| length > BODY_BYTES_MAX) {
+async fn read_body(mut body: Incoming) -> Result<Bytes, HttpRefusal> {
+    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
         return Err(drain_oversized_body(body).await);
     }
     let read = Limited::new(&mut body, BODY_BYTES_MAX).collect();
@@ -198,7 +182,7 @@ fn upgrade_to_websocket(
     peer: SocketAddr,
     mut request: Request<Incoming>,
 ) -> Result<Response<HttpBody>, HttpRefusal> {
-    let accept = websocket_accept_key(&request)?;
+    let response = websocket_response(&mut request)?;
     let mut socket_tasks = site.socket_tasks.lock().unwrap_or_else(PoisonError::into_inner);
     while socket_tasks.try_join_next().is_some() {}
     if socket_tasks.len() >= WEB_SOCKETS_MAX {
@@ -212,43 +196,38 @@ fn upgrade_to_websocket(
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, limits).await;
         socket_handler.handle_socket(socket, peer).await;
     });
-    let mut response = plain_text_response(StatusCode::SWITCHING_PROTOCOLS, Bytes::new());
-    let headers = response.headers_mut();
-    headers.remove(header::CONTENT_TYPE);
-    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     Ok(response)
 }
 
-/// Returns the accept key for a valid handshake (RFC 6455, 4.2.1).
-fn websocket_accept_key<B>(request: &Request<B>) -> Result<HeaderValue, HttpRefusal> {
-    let headers = request.headers();
-    let is_handshake = request.method() == Method::GET
-        && request.version() == Version::HTTP_11
-        && has_header_word(headers, header::CONNECTION, "upgrade")
-        && has_header_word(headers, header::UPGRADE, "websocket");
-    if !is_handshake {
-        return Err(NOT_A_HANDSHAKE);
+/// Returns the response to a valid handshake (RFC 6455, 4.2).
+fn websocket_response<B>(request: &mut Request<B>) -> Result<Response<HttpBody>, HttpRefusal> {
+    let headers = request.headers_mut();
+    // Different readers would pick different ones of several values.
+    for (name, refusal) in [
+        (header::SEC_WEBSOCKET_KEY, NOT_A_HANDSHAKE),
+        (header::SEC_WEBSOCKET_VERSION, UNSUPPORTED_VERSION),
+    ] {
+        check::single_header_value(headers, name).ok_or(refusal)?;
     }
-    if check::single_header_value(headers, header::SEC_WEBSOCKET_VERSION) != Some("13") {
-        return Err(UNSUPPORTED_VERSION);
+    // These are lists, of which the library reads the first line only.
+    for (name, word) in [(header::CONNECTION, "upgrade"), (header::UPGRADE, "websocket")] {
+        if has_header_word(headers, &name, word) {
+            headers.insert(name, HeaderValue::from_static(word));
+        }
     }
-    let key = check::single_header_value(headers, header::SEC_WEBSOCKET_KEY)
-        .filter(|key| is_valid_nonce(key));
-    let accept = derive_accept_key(key.ok_or(NOT_A_HANDSHAKE)?.as_bytes());
-    HeaderValue::from_str(&accept).map_err(|_| NOT_A_HANDSHAKE)
+    let answered = create_response_with_body(request, || text_body(Bytes::new()));
+    let mut response = answered.map_err(|error| match error {
+        Error::Protocol(ProtocolError::MissingSecWebSocketVersionHeader) => UNSUPPORTED_VERSION,
+        _ => NOT_A_HANDSHAKE,
+    })?;
+    response.headers_mut().insert(header::CACHE_CONTROL, NO_STORE);
+    Ok(response)
 }
 
 /// Whether a header lists a word, in any of its lines.
-fn has_header_word(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
+fn has_header_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
     let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
-}
-
-/// Whether a key is a valid nonce: 16 bytes in base64.
-fn is_valid_nonce(key: &str) -> bool {
-    BASE64.decode(key.as_bytes()).is_ok_and(|bytes| bytes.len() == 16)
 }
 
 fn websocket_config() -> WebSocketConfig {
@@ -269,10 +248,10 @@ fn redirect_with_cookie(location: &str, cookie: HeaderValue) -> Response<HttpBod
     response
 }
 
-fn refusal_response(refusal: HttpRefusal) -> Response<HttpBody> {
-    let mut response = plain_text_response(refusal.status, format!("{}\n", refusal.message).into());
+fn refusal_response(HttpRefusal(status, message): HttpRefusal) -> Response<HttpBody> {
+    let mut response = plain_text_response(status, format!("{message}\n").into());
     let headers = response.headers_mut();
-    match refusal.status {
+    match status {
         StatusCode::UNAUTHORIZED => {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -288,12 +267,15 @@ fn refusal_response(refusal: HttpRefusal) -> Response<HttpBody> {
     response
 }
 
-fn plain_text_response(status: StatusCode, body: Bytes) -> Response<HttpBody> {
-    let mut response =
-        Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync());
+fn plain_text_response(status: StatusCode, text: Bytes) -> Response<HttpBody> {
+    let mut response = Response::new(text_body(text));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
     response
+}
+
+pub(super) fn text_body(text: Bytes) -> HttpBody {
+    Full::new(text).map_err(|never| match never {}).boxed_unsync()
 }

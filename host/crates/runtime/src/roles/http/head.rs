@@ -11,23 +11,23 @@ use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::check::{HttpRefusal, http_refusal};
+use super::check::HttpRefusal;
 
 /// Size limit of a head in bytes. Browsers send two to four thousand.
 pub(super) const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 const TOO_LARGE: HttpRefusal =
-    http_refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is longer than 32 KiB");
-const INVALID_LINE_END: HttpRefusal = http_refusal(
+    HttpRefusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is longer than 32 KiB");
+const INVALID_LINE_END: HttpRefusal = HttpRefusal(
     StatusCode::BAD_REQUEST,
     "a line of the head has to end in CR LF, and nothing else",
 );
 const FOLDED_LINE: HttpRefusal =
-    http_refusal(StatusCode::BAD_REQUEST, "a line of the head goes on in the next one");
+    HttpRefusal(StatusCode::BAD_REQUEST, "a line of the head goes on in the next one");
 const DUPLICATE_LENGTH: HttpRefusal =
-    http_refusal(StatusCode::BAD_REQUEST, "the length of the body is told more than once");
+    HttpRefusal(StatusCode::BAD_REQUEST, "the length of the body is told more than once");
 const UNSUPPORTED_CODING: HttpRefusal =
-    http_refusal(StatusCode::BAD_REQUEST, "no transfer coding but chunked is understood");
+    HttpRefusal(StatusCode::BAD_REQUEST, "no transfer coding but chunked is understood");
 
 /// Why a head could not be read.
 #[derive(Debug)]

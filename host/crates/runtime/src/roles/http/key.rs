@@ -138,16 +138,16 @@ impl AccessKey {
         uri: &Uri,
         headers: &HeaderMap,
     ) -> CredentialCheckResult {
-        match split_query_token(uri.query().unwrap_or_default()) {
-            QueryToken::Once { token, .. } if !self.is_match(&token) => {
-                CredentialCheckResult::Refused
+        let query = uri.query().unwrap_or_default();
+        let (tokens, rest): (Vec<&str>, Vec<&str>) =
+            query.split('&').partition(|part| token_value(part).is_some());
+        match tokens[..] {
+            [] if self.has_valid_credentials(site, headers) => CredentialCheckResult::Allowed,
+            [part] if token_value(part).is_some_and(|token| self.is_match(&token)) => {
+                self.accept_query_key(site, uri.path(), &rest.join("&"))
             }
-            QueryToken::Once { rest, .. } => self.accept_query_key(site, uri.path(), &rest),
-            QueryToken::Repeated => CredentialCheckResult::Refused,
-            QueryToken::None if self.has_valid_credentials(site, headers) => {
-                CredentialCheckResult::Allowed
-            }
-            QueryToken::None => CredentialCheckResult::Refused,
+            // Of several keys, different readers would pick different ones.
+            _ => CredentialCheckResult::Refused,
         }
     }
 
@@ -199,28 +199,6 @@ fn cookie_values<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Ite
     let pairs =
         lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.filter(move |(found, _)| *found == name).map(|(_, token)| token)
-}
-
-/// The key in a query.
-enum QueryToken {
-    /// The query contains no key.
-    None,
-    /// The query contains one key, and this rest.
-    Once { token: String, rest: String },
-    /// The query contains several keys, of which different readers would pick different ones.
-    Repeated,
-}
-
-fn split_query_token(query: &str) -> QueryToken {
-    let (tokens, rest): (Vec<&str>, Vec<&str>) =
-        query.split('&').partition(|part| token_value(part).is_some());
-    match tokens.as_slice() {
-        [] => QueryToken::None,
-        [part] => {
-            QueryToken::Once { token: token_value(part).unwrap_or_default(), rest: rest.join("&") }
-        }
-        _ => QueryToken::Repeated,
-    }
 }
 
 /// The value of one part of a query, if it is the key.
