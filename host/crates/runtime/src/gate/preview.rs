@@ -23,7 +23,7 @@ pub(super) async fn build_preview(
             let body = body_preview(headers, &redactor.redact_bytes(&bytes), redactor);
             (Some(redact(method)), *url, header_lines(headers, grant, url, redactor), body)
         }
-        OutboundAccessKind::OpenUrl { url } => (None, *url, Vec::new(), None),
+        OutboundAccessKind::Page { url, .. } => (None, *url, Vec::new(), None),
     };
     let mut preview = RequestPreview {
         method,

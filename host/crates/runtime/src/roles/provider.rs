@@ -138,8 +138,8 @@ impl PluginChatModel {
     ) {
         if self.settings.stream {
             on_delta(match delta {
-                ProviderDelta::Text(text) => model::ReplyDelta::Text(text),
-                ProviderDelta::Reasoning(text) => model::ReplyDelta::Reasoning(text),
+                ProviderDelta::Text(text) => model::ReplyDelta::Text { text },
+                ProviderDelta::Reasoning(text) => model::ReplyDelta::Reasoning { text },
             });
         }
     }
@@ -241,7 +241,7 @@ impl PluginChatModel {
             ProviderFailure::Broken(message) => ModelError::Stopped { provider, message },
             ProviderFailure::Denied(denial) => ModelError::Denied {
                 provider,
-                message: format!("{}: {}", denial.what, denial.why),
+                message: denial.to_string(),
                 fix: denial.fix,
                 nobody_to_ask: denial.nobody_to_ask,
             },

@@ -350,9 +350,9 @@ async fn deliver_events(
             Ok(event) => event,
             Err(delivery_end) => return delivery_end,
         };
-        if let Some(denial) = role_plugin.run_denial(&call) {
+        if let Some(denial) = role_plugin.run_denial(&call).await {
             role_plugin.start_run(&call).finish(&CallReport::from(Outcome::Denied(denial.clone())));
-            return DeliveryEnd::Failed(format!("{}: {}", denial.what, denial.why));
+            return DeliveryEnd::Failed(denial.to_string());
         }
         if let UiEvent::ToolCallRequested(request) = &event {
             command_handler.mark_shown(request.confirmation_id);

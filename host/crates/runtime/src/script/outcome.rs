@@ -88,12 +88,9 @@ impl FinishedScriptRun<'_> {
             true => "its policy grants no folder",
             false => "the file may lie outside the folders that its policy grants",
         };
-        Some(Denial {
-            what: format!("{} failed ({cause}): {stderr_text}", self.tool_name()),
-            why: why.to_owned(),
-            fix: self.grant.missing_files_fix(None, FsAccess::Read),
-            nobody_to_ask: false,
-        })
+        let subject = format!("{} failed ({cause}): {stderr_text}", self.tool_name());
+        let fix = self.grant.missing_files_fix(None, FsAccess::Read);
+        Some(Denial::new(subject, why).with_fix(fix))
     }
 
     fn bad_output_outcome(&self, error: &OutputError) -> Outcome {

@@ -67,11 +67,11 @@ impl PageOpenMethod {
 }
 
 impl UrlOpener for Browser {
-    fn open_url(&self, url: &str) -> UrlOpenResult {
-        if self.open_method.open(url) {
+    fn open_page(&self, address: &str) -> UrlOpenResult {
+        if self.open_method.open(address) {
             return UrlOpenResult::Browser;
         }
-        (self.message_sink)(&format!("open this page: {url}"));
+        (self.message_sink)(&format!("open this page: {address}"));
         UrlOpenResult::Shown
     }
 }
@@ -111,7 +111,7 @@ mod tests {
             let message_sink =
                 Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()));
             let browser = Browser::new(Some(command), &Env::from_pairs([]), true, message_sink);
-            assert_eq!(browser.open_url("https://example.com/"), UrlOpenResult::Shown);
+            assert_eq!(browser.open_page("https://example.com/"), UrlOpenResult::Shown);
         }
         assert_eq!(*shown.lock().unwrap(), ["open this page: https://example.com/"; 2]);
     }

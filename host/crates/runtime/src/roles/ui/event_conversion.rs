@@ -20,15 +20,15 @@ const ACCESS_BYTES_MAX: usize = 60 * 1024;
 /// Returns the UI events for an event of the session.
 pub fn convert_event(event: &SessionEvent) -> Vec<UiEvent> {
     match event {
-        SessionEvent::State(SessionActivity::Ready) => {
+        SessionEvent::State { state: SessionActivity::Ready } => {
             vec![UiEvent::StateChanged(UiActivity::Ready), UiEvent::ReadyForInput]
         }
-        SessionEvent::State(state) => vec![UiEvent::StateChanged(convert_activity(*state))],
+        SessionEvent::State { state } => vec![UiEvent::StateChanged(convert_activity(*state))],
         SessionEvent::InputAccepted { text, origin, .. } => {
             let origin = origin.as_ref().map(origin_text);
             vec![new_message_event(UiMessageAuthor::User, UiTextFormat::Text, text, origin)]
         }
-        SessionEvent::Delta(ReplyDelta::Text(text)) => vec![UiEvent::Delta(text.clone())],
+        SessionEvent::Delta(ReplyDelta::Text { text }) => vec![UiEvent::Delta(text.clone())],
         SessionEvent::MessageComplete { text, .. } if text.is_empty() => Vec::new(),
         SessionEvent::MessageComplete { text, .. } => {
             vec![new_message_event(UiMessageAuthor::Assistant, UiTextFormat::Markdown, text, None)]
@@ -62,6 +62,7 @@ pub fn convert_event(event: &SessionEvent) -> Vec<UiEvent> {
         | SessionEvent::CallRequested { .. }
         | SessionEvent::ArgumentsEdited { .. }
         | SessionEvent::Progress { .. }
+        | SessionEvent::ResultKept { .. }
         | SessionEvent::Undone { .. }
         | SessionEvent::ModelChanged { .. }
         | SessionEvent::Summarized { .. }
