@@ -4,7 +4,7 @@
 //! file exists, the punctuation at its end is left out (`@notes.md, please`). `\@name` is never a
 //! mention, and the backslash is removed from the text.
 
-use std::{ops::Range, path::PathBuf};
+use std::path::PathBuf;
 
 use sallyport_contract::text;
 
@@ -23,22 +23,13 @@ const CANDIDATES_MAX: usize = 8;
 /// Most characters of a word in a message to the user.
 const WORD_CHARS_MAX: usize = 60;
 
-/// A file that a line mentions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileMention {
-    /// Byte range of the mention in the text.
-    pub span: Range<usize>,
-    /// The path, without quotation marks.
-    pub path: PathBuf,
-}
-
 /// A line and the files that it mentions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileMentions {
     /// The text for the model: the line without the backslashes of `\@`.
     pub text: String,
-    /// The files, in the order of their mentions.
-    pub files: Vec<FileMention>,
+    /// Paths of the files, in the order of their mentions.
+    pub files: Vec<PathBuf>,
     /// Words that look like a mention but are not, each with the reason: `@alice: no such file`.
     /// Escaped.
     pub notes: Vec<String>,
@@ -78,12 +69,11 @@ fn is_word_start(before: &str, earlier: &str) -> bool {
 /// Takes the file named after an `@` and returns the number of bytes that name it.
 fn resolve_mention(after_mark: &str, files: &dyn FileSource, found: &mut FileMentions) -> usize {
     let Some(word) = MentionWord::parse_word(after_mark) else { return 0 };
-    let start = found.text.len();
     let mut nearest = PathKind::Missing;
     for (length, path) in word.candidate_paths() {
         match files.path_kind(&path) {
             PathKind::File => {
-                found.files.push(FileMention { span: start..start + 1 + length, path });
+                found.files.push(path);
                 return length;
             }
             PathKind::Missing => {}

@@ -17,5 +17,5 @@ mod tests;
 pub use error::AttachError;
 pub use files::{FileSource, LocalFiles, PathKind};
 pub use media::{MediaKind, detect_media};
-pub use mention::{FileMention, FileMentions, find_mentions};
-pub use read::{LocalAttachment, attach_audio, attach_file, attach_mentions};
+pub use mention::{FileMentions, find_mentions};
+pub use read::{LocalAttachment, attach_audio, attach_file, attach_files};

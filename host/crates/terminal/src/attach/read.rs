@@ -1,6 +1,9 @@
 //! Reads the files to attach.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use sallyport_contract::text;
 
@@ -8,7 +11,6 @@ use super::{
     error::AttachError,
     files::{FileSource, PathKind},
     media::{AUDIO_BYTES_MAX, MediaKind, detect_media},
-    mention::FileMention,
 };
 
 /// Most bytes of all files in a message. Base64 adds a third, which gives the largest request that
@@ -41,16 +43,16 @@ pub fn attach_file(files: &dyn FileSource, path: &Path) -> Result<LocalAttachmen
     let name = || display_path(path);
     match files.path_kind(path) {
         PathKind::File => {}
-        PathKind::Folder => return Err(AttachError::Folder { name: name() }),
-        PathKind::Other => return Err(AttachError::NotRegular { name: name() }),
-        PathKind::Missing => return Err(AttachError::Missing { name: name() }),
+        PathKind::Folder => return Err(AttachError::Folder(name())),
+        PathKind::Other => return Err(AttachError::NotRegular(name())),
+        PathKind::Missing => return Err(AttachError::Missing(name())),
     }
     // Read one byte more than the largest limit, to detect larger files.
     let data = files
         .read_file(path, AUDIO_BYTES_MAX + 1)
         .map_err(|source| AttachError::Unreadable { name: name(), source })?;
     if data.is_empty() {
-        return Err(AttachError::Empty { name: name() });
+        return Err(AttachError::Empty(name()));
     }
     let media = detect_kind(path, &data)?;
     if data.len() as u64 > media.bytes_max() {
@@ -76,21 +78,21 @@ pub fn attach_audio(files: &dyn FileSource, path: &Path) -> Result<LocalAttachme
     }
 }
 
-/// Reads all files that a line mentions, each once.
+/// Reads several files, each once.
 ///
 /// # Errors
 ///
 /// As [`attach_file`], or there are too many files, or they are too large together.
-pub fn attach_mentions(
+pub fn attach_files(
     files: &dyn FileSource,
-    mentions: &[FileMention],
+    paths: &[PathBuf],
 ) -> Result<Vec<LocalAttachment>, AttachError> {
     let paths: Vec<_> = {
         let mut seen = BTreeSet::new();
-        mentions.iter().map(|mention| &mention.path).filter(|path| seen.insert(*path)).collect()
+        paths.iter().filter(|path| seen.insert(*path)).collect()
     };
     if paths.len() > FILES_MAX {
-        return Err(AttachError::TooMany { count_max: FILES_MAX });
+        return Err(AttachError::TooMany(FILES_MAX));
     }
     let mut all = Vec::new();
     let mut bytes_left = TOTAL_BYTES_MAX;
@@ -98,7 +100,7 @@ pub fn attach_mentions(
         let attached = attach_file(files, path)?;
         bytes_left = bytes_left
             .checked_sub(attached.data.len() as u64)
-            .ok_or(AttachError::TotalTooLarge { bytes_max: TOTAL_BYTES_MAX })?;
+            .ok_or(AttachError::TotalTooLarge(TOTAL_BYTES_MAX))?;
         all.push(attached);
     }
     Ok(all)
@@ -112,8 +114,7 @@ fn detect_kind(path: &Path, data: &[u8]) -> Result<MediaKind, AttachError> {
         }
         _ => data,
     };
-    detect_media(path, complete_chars)
-        .ok_or_else(|| AttachError::UnknownKind { name: display_path(path) })
+    detect_media(path, complete_chars).ok_or_else(|| AttachError::UnknownKind(display_path(path)))
 }
 
 fn display_path(path: &Path) -> String {
