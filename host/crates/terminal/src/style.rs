@@ -8,8 +8,8 @@
 use std::fmt::{self, Write};
 
 use anstyle::Style;
-use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
+
+use crate::wrap;
 
 /// A piece of text in one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,23 @@ pub enum ColourMode {
     On,
     /// Styles are left out: the output does not show them, or the user turned colours off.
     Off,
+}
+
+impl ColourMode {
+    /// Returns the mode for a terminal, from the values of `TERM` and `NO_COLOR`. Returns `None` for
+    /// an output without a movable cursor: a file, a pipe, or a terminal without escape sequences.
+    pub fn from_environment(
+        is_terminal: bool,
+        term: Option<&str>,
+        no_color: Option<&str>,
+    ) -> Option<Self> {
+        // Terminals on Windows do not set `TERM`.
+        let supports_escapes =
+            term.map_or(cfg!(windows), |term| term != "dumb" && !term.is_empty());
+        let is_off = no_color.is_some_and(|setting| !setting.is_empty());
+        let mode = if is_off { Self::Off } else { Self::On };
+        (is_terminal && supports_escapes).then_some(mode)
+    }
 }
 
 impl StyledSpan {
@@ -62,9 +79,21 @@ impl StyledLine {
         }
     }
 
-    /// Returns the width on a terminal, in columns.
+    /// Returns the line without the spaces at its end.
+    pub fn trim_end(mut self) -> Self {
+        while let Some(last) = self.spans.last_mut() {
+            last.text.truncate(last.text.trim_end_matches(' ').len());
+            if !last.text.is_empty() {
+                break;
+            }
+            self.spans.pop();
+        }
+        self
+    }
+
+    /// Returns the width on a terminal, in columns. Where terminals disagree, it is the larger one.
     pub fn width(&self) -> usize {
-        self.spans.iter().map(|span| span.text.width()).sum()
+        self.spans.iter().map(|span| wrap::text_columns(&span.text)).sum()
     }
 
     /// Returns the text without its styles.
@@ -88,17 +117,13 @@ impl StyledLine {
     /// Folds the line to `width` columns, at spaces if possible. Continued lines are indented by
     /// `indent` columns.
     ///
-    /// No text is lost except the space at a fold. At least two columns are used after the indent,
+    /// No text is lost except the spaces at a fold. At least two columns are used after the indent,
     /// which the widest letters need.
     pub fn fold_to_width(&self, width: usize, indent: usize) -> Vec<Self> {
         if self.width() <= width {
             return vec![self.clone()];
         }
-        let mut fold = LineFoldBuilder::new(width, indent);
-        for StyledSpan { text, style } in &self.spans {
-            text.split_word_bounds().for_each(|word| fold.push_word(word, *style));
-        }
-        fold.finish()
+        wrap::fold_line(self, width.max(indent + 2), indent)
     }
 }
 
@@ -108,67 +133,28 @@ impl fmt::Display for StyledLine {
     }
 }
 
-/// A line that is being folded.
-struct LineFoldBuilder {
-    done: Vec<StyledLine>,
-    line: StyledLine,
-    used: usize,
-    width: usize,
-    indent: usize,
-}
-
-impl LineFoldBuilder {
-    fn new(width: usize, indent: usize) -> Self {
-        let width = width.max(indent + 2);
-        Self { done: Vec::new(), line: StyledLine::default(), used: 0, width, indent }
-    }
-
-    fn push_word(&mut self, word: &str, style: Style) {
-        if self.used + word.width() <= self.width {
-            return self.push_text(word, style);
-        }
-        if word.trim().is_empty() {
-            return self.next_line();
-        }
-        if self.indent + word.width() <= self.width {
-            self.next_line();
-            return self.push_text(word, style);
-        }
-        for letter in word.graphemes(true) {
-            if self.used + letter.width() > self.width {
-                self.next_line();
-            }
-            self.push_text(letter, style);
-        }
-    }
-
-    fn push_text(&mut self, text: &str, style: Style) {
-        self.line.push(text, style);
-        self.used += text.width();
-    }
-
-    fn next_line(&mut self) {
-        self.done.push(std::mem::take(&mut self.line));
-        self.used = 0;
-        if self.indent > 0 {
-            self.push_text(&" ".repeat(self.indent), Style::new());
-        }
-    }
-
-    fn finish(mut self) -> Vec<StyledLine> {
-        // Drop an empty last line, which a trailing space may have started.
-        if self.used > self.indent || self.done.is_empty() {
-            self.done.push(self.line);
-        }
-        self.done
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use anstyle::AnsiColor;
 
     use super::*;
+
+    #[test]
+    fn where_codes_are_obeyed() {
+        let rows = [
+            (true, Some("xterm-256color"), None, Some(ColourMode::On)),
+            (true, Some("xterm"), Some(""), Some(ColourMode::On)),
+            (true, Some("xterm"), Some("1"), Some(ColourMode::Off)),
+            (true, Some("dumb"), None, None),
+            (true, Some(""), None, None),
+            (false, Some("xterm"), None, None),
+            (false, None, Some("1"), None),
+        ];
+        for (is_terminal, term, no_color, want) in rows {
+            let mode = ColourMode::from_environment(is_terminal, term, no_color);
+            assert_eq!(mode, want, "{term:?} {no_color:?}");
+        }
+    }
 
     #[track_caller]
     fn check(text: &str, width: usize, indent: usize, want: &[&str]) {
@@ -188,6 +174,9 @@ mod tests {
         check("漢字漢字", 5, 0, &["漢字", "漢字"]);
         check("漢字", 0, 0, &["漢", "字"]);
         check("ends here ", 9, 0, &["ends here"]);
+        check("  key: abc defg.", 14, 4, &["  key: abc", "    defg."]);
+        check("a /long/path/that", 8, 2, &["a /long/", "  path/t", "  hat"]);
+        check("abcdefgh /long/path/that", 8, 2, &["abcdefgh", "  /long/", "  path/t", "  hat"]);
     }
 
     #[test]

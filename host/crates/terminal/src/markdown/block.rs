@@ -8,13 +8,11 @@ use pulldown_cmark::{
 };
 use sallyport_contract::text;
 
-use super::{
-    inline::InlineContent,
-    table::MarkdownTable,
-    theme,
+use super::{inline::InlineContent, table::MarkdownTable, theme};
+use crate::{
+    style::{StyledLine, StyledSpan},
     wrap::{text_columns, wrap_pieces},
 };
-use crate::style::{StyledLine, StyledSpan};
 
 /// Precedes the info string of a fence, to mark that it is not part of the code.
 const LABEL_MARK: &str = "── ";
@@ -231,7 +229,7 @@ impl BlockWriter<'_> {
             }
         }
         content.spans.iter().for_each(|span| line.push(&span.text, span.style));
-        self.lines.push(trim_line_end(line));
+        self.lines.push(line.trim_end());
     }
 
     fn available_columns(&self) -> usize {
@@ -395,16 +393,4 @@ fn has_blank_line_before(source: &str, start: usize) -> bool {
     let above = source[..start].rfind('\n').map(|end| &source[..end]);
     let line = above.map(|above| above.rsplit('\n').next().unwrap_or(above));
     line.is_some_and(|line| line.chars().all(|c| c.is_whitespace() || c == '>'))
-}
-
-/// Removes the spaces at the end of a line.
-fn trim_line_end(mut line: StyledLine) -> StyledLine {
-    while let Some(last) = line.spans.last_mut() {
-        last.text.truncate(last.text.trim_end_matches(' ').len());
-        if !last.text.is_empty() {
-            break;
-        }
-        line.spans.pop();
-    }
-    line
 }

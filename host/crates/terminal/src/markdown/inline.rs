@@ -4,8 +4,8 @@ use anstyle::Style;
 use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd};
 use sallyport_contract::text;
 
-use super::{theme, wrap::InlinePiece};
-use crate::style::StyledSpan;
+use super::theme;
+use crate::{style::StyledSpan, wrap::InlinePiece};
 
 /// The paragraph that is being parsed.
 #[derive(Default)]

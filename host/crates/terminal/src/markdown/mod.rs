@@ -19,13 +19,11 @@ mod stream;
 mod syntax;
 mod table;
 mod theme;
-mod wrap;
 
 #[cfg(test)]
 mod tests;
 
 pub use stream::MarkdownStream;
-pub(crate) use wrap::split_into_rows;
 
 use crate::style::StyledLine;
 

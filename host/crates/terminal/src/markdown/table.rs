@@ -4,11 +4,11 @@
 use anstyle::Style;
 use pulldown_cmark::Alignment;
 
-use super::{
-    theme,
-    wrap::{InlinePiece, line_columns, text_columns, wrap_pieces},
+use super::theme;
+use crate::{
+    style::{StyledLine, StyledSpan},
+    wrap::{InlinePiece, fit_column_widths, text_columns, wrap_pieces},
 };
-use crate::style::{StyledLine, StyledSpan};
 
 /// Separator between two columns.
 const BAR: &str = " │ ";
@@ -52,7 +52,8 @@ impl MarkdownTable {
 
     /// Lays out the table in at most `width` columns.
     pub(super) fn layout_lines(&self, width: usize) -> Vec<StyledLine> {
-        match fit_column_widths(&self.column_widths(), width) {
+        let wanted = self.column_widths();
+        match fit_column_widths(&wanted, width, text_columns(BAR), COLUMN_COLUMNS_MIN) {
             Some(widths) => self.grid_lines(&widths),
             None => self.record_lines(width),
         }
@@ -64,7 +65,7 @@ impl MarkdownTable {
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 let lines = wrap_pieces(cell, usize::MAX);
-                *width = lines.iter().map(line_columns).fold(*width, usize::max);
+                *width = lines.iter().map(StyledLine::width).fold(*width, usize::max);
             }
         }
         widths
@@ -97,7 +98,7 @@ impl MarkdownTable {
             }
             let text = cells.get(column).and_then(|lines| lines.get(index));
             let text = text.cloned().unwrap_or_default();
-            let room = width.saturating_sub(line_columns(&text));
+            let room = width.saturating_sub(text.width());
             let before = match self.alignments[column] {
                 Alignment::Right => room,
                 Alignment::Center => room / 2,
@@ -142,19 +143,4 @@ fn pad_line(line: &mut StyledLine, columns: usize) {
 fn join_record(name: &[InlinePiece], cell: &[InlinePiece]) -> Cell {
     let colon = InlinePiece::Text(StyledSpan::new(": ", theme::TITLE));
     name.iter().cloned().chain([colon]).chain(cell.iter().cloned()).collect()
-}
-
-/// Returns the widths of the columns in a table of `width` columns: as wanted, or with all wide
-/// ones cut to the same width.
-///
-/// Returns `None` if the columns would become unreadably narrow.
-fn fit_column_widths(wanted: &[usize], width: usize) -> Option<Vec<usize>> {
-    let bars = text_columns(BAR) * wanted.len().saturating_sub(1);
-    let room = width.checked_sub(bars)?;
-    let total = |cap: usize| wanted.iter().map(|width| (*width).min(cap)).sum::<usize>();
-    let cap = match wanted.iter().max() {
-        Some(widest) if total(*widest) <= room => *widest,
-        _ => (COLUMN_COLUMNS_MIN..room).rev().find(|cap| total(*cap) <= room)?,
-    };
-    Some(wanted.iter().map(|width| (*width).min(cap)).collect())
 }

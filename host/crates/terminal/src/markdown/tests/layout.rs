@@ -153,6 +153,19 @@ fn what_a_terminal_would_obey_is_shown() {
     );
     check("[a](http://\u{202e}b)", 60, "a (http://\\u{202e}b)\n");
     check("a\rb", 60, "a b\n");
+    check("x\u{200d}y", 60, "x\\u{200d}y\n");
+}
+
+#[test]
+fn joiners_and_marks_that_a_script_needs_stay_in_answers() {
+    for word in ["می\u{200c}خواهم", "👩\u{200d}👧", "שלום\u{200f}!", "**क्\u{200d}ष**"]
+    {
+        check(word, 60, &format!("{}\n", word.trim_matches('*')));
+    }
+}
+
+#[test]
+fn a_line_break_of_another_kind_is_one() {
     check("    - \n\rword", 60, "  -\n\nword\n");
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::markdown::{theme, wrap::line_columns};
+use crate::{markdown::theme, wrap::split_into_rows};
 
 /// Pieces of Markdown syntax, and look-alikes.
 const PIECES: [&str; 64] = [
@@ -118,7 +118,7 @@ proptest! {
     #[test]
     fn no_line_is_wider_than_it_may_be(text in markdown(), width in 1usize..200) {
         for line in render_markdown(&text, width) {
-            let fits = line_columns(&line) <= width.max(WIDTH_COLUMNS_MIN);
+            let fits = line.width() <= width.max(WIDTH_COLUMNS_MIN);
             prop_assert!(fits || is_code(&line), "{line:?}");
         }
     }
@@ -154,7 +154,7 @@ proptest! {
             stream.push(&text[ends[0]..ends[1]]);
             lines.extend(stream.take_final_lines(width));
             for line in stream.tail_lines(width) {
-                prop_assert!(line_columns(&line) <= width.max(WIDTH_COLUMNS_MIN) || is_code(&line));
+                prop_assert!(line.width() <= width.max(WIDTH_COLUMNS_MIN) || is_code(&line));
             }
         }
         lines.extend(stream.finish(width));
@@ -167,6 +167,6 @@ proptest! {
         let rows = split_into_rows(&line, width);
         prop_assert_eq!(texts(&rows).concat(), line.text());
         // A cluster of many wide characters is never broken.
-        prop_assert!(rows.iter().all(|row| line_columns(row) <= width || !row.text().is_ascii()));
+        prop_assert!(rows.iter().all(|row| row.width() <= width || !row.text().is_ascii()));
     }
 }

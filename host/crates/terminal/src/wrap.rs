@@ -14,7 +14,7 @@ const CLOSING: &str = "、。，．・：；！？）］｝」』】〉》〕";
 
 /// A part of a paragraph: text, or a forced line break.
 #[derive(Clone, Debug)]
-pub(super) enum InlinePiece {
+pub(crate) enum InlinePiece {
     Text(StyledSpan),
     Break,
 }
@@ -26,14 +26,9 @@ type StyledGrapheme<'a> = (&'a str, Style);
 ///
 /// Terminals disagree about joined characters. The larger of two measures is used, so that no line
 /// is wider than planned.
-pub(super) fn text_columns(text: &str) -> usize {
+pub(crate) fn text_columns(text: &str) -> usize {
     let separate_columns = text.chars().filter_map(UnicodeWidthChar::width).sum();
     UnicodeWidthStr::width(text).max(separate_columns)
-}
-
-/// Returns the width of a line in columns, measured as [`text_columns`] does.
-pub(super) fn line_columns(line: &StyledLine) -> usize {
-    line.spans.iter().map(|span| text_columns(&span.text)).sum()
 }
 
 /// Splits a line into the rows that it takes on a terminal of that width, at the terminal's own
@@ -57,9 +52,10 @@ fn styled_graphemes(span: &StyledSpan) -> impl Iterator<Item = StyledGrapheme<'_
     span.text.graphemes(true).map(|text| (text, span.style))
 }
 
-/// Wraps pieces into lines of at most `width` columns.
-pub(super) fn wrap_pieces(pieces: &[InlinePiece], width: usize) -> Vec<StyledLine> {
-    let mut wrapper = ParagraphWrapper { width, ..ParagraphWrapper::default() };
+/// Wraps the pieces of a paragraph into lines of at most `width` columns. A word longer than a line
+/// begins a new one. Spaces at the beginning are dropped.
+pub(crate) fn wrap_pieces(pieces: &[InlinePiece], width: usize) -> Vec<StyledLine> {
+    let mut wrapper = LineWrapper { width, ..LineWrapper::default() };
     for piece in pieces {
         match piece {
             InlinePiece::Text(span) => {
@@ -71,9 +67,41 @@ pub(super) fn wrap_pieces(pieces: &[InlinePiece], width: usize) -> Vec<StyledLin
     wrapper.finish()
 }
 
-#[derive(Default)]
-struct ParagraphWrapper<'a> {
+/// Folds a line to `width` columns, with `indent` columns before the continued lines. A word longer
+/// than a line begins where the one before it ends. Spaces at the beginning are kept.
+pub(crate) fn fold_line(line: &StyledLine, width: usize, indent: usize) -> Vec<StyledLine> {
+    let mut wrapper = LineWrapper { width, indent, is_fold: true, ..LineWrapper::default() };
+    let graphemes = line.spans.iter().flat_map(styled_graphemes);
+    graphemes.for_each(|grapheme| wrapper.push_grapheme(grapheme));
+    wrapper.finish()
+}
+
+/// Returns the widths of the columns in a table of `width` columns: as wanted, or with all wide
+/// ones cut to the same width, which is at least `narrowest`. `gap` columns are between two.
+///
+/// Returns `None` if the columns would become narrower.
+pub(crate) fn fit_column_widths(
+    wanted: &[usize],
     width: usize,
+    gap: usize,
+    narrowest: usize,
+) -> Option<Vec<usize>> {
+    let room = width.checked_sub(gap * wanted.len().saturating_sub(1))?;
+    let total = |cap: usize| wanted.iter().map(|width| (*width).min(cap)).sum::<usize>();
+    let cap = match wanted.iter().max() {
+        Some(widest) if total(*widest) <= room => *widest,
+        _ => (narrowest..room).rev().find(|cap| total(*cap) <= room)?,
+    };
+    Some(wanted.iter().map(|width| (*width).min(cap)).collect())
+}
+
+#[derive(Default)]
+struct LineWrapper<'a> {
+    width: usize,
+    /// Columns before each line but the first.
+    indent: usize,
+    /// Whether a line is folded, as opposed to a paragraph that is filled.
+    is_fold: bool,
     done: Vec<StyledLine>,
     line: StyledLine,
     column: usize,
@@ -86,7 +114,7 @@ struct ParagraphWrapper<'a> {
     after_wide: bool,
 }
 
-impl<'a> ParagraphWrapper<'a> {
+impl<'a> LineWrapper<'a> {
     fn push_grapheme(&mut self, grapheme: StyledGrapheme<'a>) {
         if grapheme.0 == " " {
             self.end_word();
@@ -114,11 +142,13 @@ impl<'a> ParagraphWrapper<'a> {
         }
         let word = std::mem::take(&mut self.word);
         let space = std::mem::take(&mut self.space);
-        let columns = space.len() + std::mem::take(&mut self.word_columns);
-        if self.column > 0 && self.column + columns > self.width {
+        let word_columns = std::mem::take(&mut self.word_columns);
+        let end = self.column + space.len();
+        let moves = !self.is_fold || self.indent + word_columns <= self.width || end >= self.width;
+        if !self.is_line_empty() && moves && end + word_columns > self.width {
             self.next_line();
         }
-        if self.column > 0 {
+        if !self.is_line_empty() || (self.is_fold && self.done.is_empty()) {
             self.place_word(&space);
         }
         self.place_word(&word);
@@ -128,7 +158,7 @@ impl<'a> ParagraphWrapper<'a> {
     fn place_word(&mut self, word: &[StyledGrapheme<'a>]) {
         for (text, style) in word {
             let columns = text_columns(text);
-            if self.column > 0 && self.column + columns > self.width {
+            if !self.is_line_empty() && self.column + columns > self.width {
                 self.next_line();
             }
             self.column += columns;
@@ -136,9 +166,16 @@ impl<'a> ParagraphWrapper<'a> {
         }
     }
 
+    fn is_line_empty(&self) -> bool {
+        self.column == if self.done.is_empty() { 0 } else { self.indent }
+    }
+
     fn next_line(&mut self) {
         self.done.push(std::mem::take(&mut self.line));
-        self.column = 0;
+        self.column = self.indent;
+        if self.indent > 0 {
+            self.line.push(&" ".repeat(self.indent), Style::new());
+        }
     }
 
     fn end_line(&mut self) {
@@ -150,7 +187,7 @@ impl<'a> ParagraphWrapper<'a> {
     fn finish(mut self) -> Vec<StyledLine> {
         self.end_word();
         if !self.line.spans.is_empty() {
-            self.next_line();
+            self.done.push(self.line);
         }
         self.done
     }
