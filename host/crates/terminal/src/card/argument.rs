@@ -2,10 +2,12 @@
 
 use anstyle::Style;
 use sallyport_contract::text;
-use unicode_width::UnicodeWidthStr;
 
 use super::json::{JsonNode, quote_json_string};
-use crate::style::{StyledLine, StyledSpan};
+use crate::{
+    style::{StyledLine, StyledSpan},
+    wrap::text_columns,
+};
 
 /// Most characters of one string before the user asks for `More`.
 const STRING_CHARS_MAX: usize = 200;
@@ -48,6 +50,20 @@ pub fn format_editable(arguments: &str) -> String {
         Some(node) => format_nested(&node, DetailLevel::Full, ValueFormat::Json).join("\n"),
         None => text::escape_multiline(arguments),
     }
+}
+
+/// Returns all of a JSON text, such as the arguments or the result of a call. Each field of an
+/// object starts on a new line. Hidden characters are spelt out.
+pub fn full_value_lines(json: &str, width: usize) -> Vec<StyledLine> {
+    let is_empty = match JsonNode::parse_json(json) {
+        Some(JsonNode::Map(entries)) => entries.is_empty(),
+        Some(_) => false,
+        None => json.trim().is_empty(),
+    };
+    if is_empty {
+        return vec![StyledLine::styled("nothing", DIM)];
+    }
+    argument_lines(json, width, DetailLevel::Full)
 }
 
 /// Whether the arguments contain characters that a terminal would interpret or a reader would not
@@ -160,7 +176,7 @@ fn value_lines(node: &JsonNode, width: usize, detail_level: DetailLevel) -> Vec<
         return text_block_lines(text, detail_level);
     }
     let compact = node.to_compact();
-    if compact.width() <= width {
+    if text_columns(&compact) <= width {
         return vec![StyledLine::plain(compact)];
     }
     let lines =
@@ -263,7 +279,7 @@ fn format_nested_item(
     const COMPACT_COLUMNS_MAX: usize = 48;
     let compact = (form == ValueFormat::Display).then(|| node.to_compact());
     match compact {
-        Some(compact) if compact.width() <= COMPACT_COLUMNS_MAX => vec![compact],
+        Some(compact) if text_columns(&compact) <= COMPACT_COLUMNS_MAX => vec![compact],
         _ => format_nested(node, detail_level, form),
     }
 }

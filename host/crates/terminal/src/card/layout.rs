@@ -5,6 +5,7 @@ use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestPreview, text}
 
 use super::{
     argument::{self, DetailLevel},
+    file_change::FileChange,
     keys::ApprovalOptions,
     request,
 };
@@ -24,6 +25,9 @@ const COLUMNS_MIN: usize = 30;
 
 /// Widest card, in columns. Longer lines are hard to read.
 const COLUMNS_MAX: usize = 110;
+
+/// Precedes each line of the rule. It is narrow, so that a digest fits 80 columns.
+const RULE_INDENT: &str = "    ";
 
 /// Fewest lines of a page, regardless of the window's height.
 const PAGE_LINES_MIN: usize = 5;
@@ -46,12 +50,19 @@ pub struct QuestionPosition {
 pub struct ApprovalCard {
     request: ApprovalRequest,
     position: Option<QuestionPosition>,
+    file_change: Option<FileChange>,
 }
 
 impl ApprovalCard {
     /// Creates the card for a request. The position is shown only if there are several questions.
     pub fn new(request: ApprovalRequest, position: Option<QuestionPosition>) -> Self {
-        Self { request, position: position.filter(|position| position.count > 1) }
+        let position = position.filter(|position| position.count > 1);
+        Self { request, position, file_change: None }
+    }
+
+    /// Adds the change that the call would make to a file.
+    pub fn with_file_change(self, file_change: Option<FileChange>) -> Self {
+        Self { file_change, ..self }
     }
 
     /// Returns the answers that it offers.
@@ -85,11 +96,15 @@ impl ApprovalCard {
         is_summary_cut(&self.request)
     }
 
-    /// Returns the subject of the question on one line, to show above the keys.
-    ///
-    /// It stays in view while the user answers, however long the card is.
-    pub fn reminder_line(&self, width: usize) -> Option<StyledLine> {
-        let line = subject_line(&self.request, card_columns(width))?;
+    /// Returns the subject of the question on one line, to show above the keys, so that it stays in
+    /// view while the user answers. A call whose title is in view needs none.
+    pub fn reminder_line(&self, width: usize, is_title_visible: bool) -> Option<StyledLine> {
+        let columns = card_columns(width);
+        let line = match subject_line(&self.request, columns) {
+            None if is_title_visible => return None,
+            None => cut_line(&self.title_text(DetailLevel::Brief), columns),
+            Some(line) => line,
+        };
         Some(StyledLine::styled(line, TITLE))
     }
 
@@ -116,6 +131,9 @@ impl ApprovalCard {
             "with",
             argument::argument_lines(&self.request.call.arguments, inner, detail_level),
         );
+        if let Some(file_change) = &self.file_change {
+            rows.push_lines("changes", file_change.diff_lines(detail_level));
+        }
         if self.has_deceptive_text() {
             let warning = "characters that are hidden or control a terminal are spelt out here: \
                            look twice";
@@ -124,31 +142,36 @@ impl ApprovalCard {
         rows.push_lines("can", self.capability_lines(detail_level));
         rows.push_line("because", StyledLine::plain(text::escape_line(&self.request.reason)));
         if let Some(rule) = &self.request.rule {
-            let rule: Vec<_> =
-                rule.lines().map(|line| StyledLine::plain(text::escape_line(line))).collect();
             rows.push_line("always", StyledLine::plain("writes into your policy:"));
-            rows.push_lines("", rule);
+            // These lines are not folded, because they are exactly what would be written. The
+            // terminal wraps them.
+            let line =
+                |line| StyledLine::plain(format!("{RULE_INDENT}{}", text::escape_json(line)));
+            rows.lines.extend(rule.lines().map(line));
         }
         rows.lines
     }
 
     fn title_line(&self, detail_level: DetailLevel) -> StyledLine {
-        let tool = &self.request.call.tool;
         let position_text =
             self.position.map(|QuestionPosition { index, count }| format!(" {index} of {count}"));
         let mut line =
             StyledLine::styled(format!("approval{}: ", position_text.unwrap_or_default()), TITLE);
-        let words = match &self.request.subject {
-            ApprovalSubject::Call => format!("{tool} asks to run"),
-            ApprovalSubject::Access { what } => match detail_level {
-                DetailLevel::Brief => {
-                    format!("{} wants {}", tool.plugin, request::shorten_text(what))
-                }
-                DetailLevel::Full => format!("{} wants {}", tool.plugin, text::escape_line(what)),
-            },
-        };
-        line.push(&words, Style::new().bold());
+        line.push(&self.title_text(detail_level), Style::new().bold());
         line
+    }
+
+    fn title_text(&self, detail_level: DetailLevel) -> String {
+        let tool = &self.request.call.tool;
+        match (&self.request.subject, detail_level) {
+            (ApprovalSubject::Call, _) => format!("{tool} asks to run"),
+            (ApprovalSubject::Access { what }, DetailLevel::Brief) => {
+                format!("{} wants {}", tool.plugin, request::shorten_text(what))
+            }
+            (ApprovalSubject::Access { what }, DetailLevel::Full) => {
+                format!("{} wants {}", tool.plugin, text::escape_line(what))
+            }
+        }
     }
 
     fn plugin_text(&self) -> String {
@@ -161,7 +184,7 @@ impl ApprovalCard {
     fn capability_lines(&self, detail_level: DetailLevel) -> Vec<StyledLine> {
         let capabilities = &self.request.capabilities;
         if capabilities.is_empty() {
-            return vec![StyledLine::styled("change nothing and reach nothing outside", DIM)];
+            return vec![StyledLine::styled("nothing outside its sandbox", DIM)];
         }
         let shown = match detail_level {
             DetailLevel::Brief => CAPABILITIES_MAX.min(capabilities.len()),
@@ -186,6 +209,7 @@ impl ApprovalCard {
             || self.request.request.as_deref().is_some_and(request::has_deceptive_text)
             || hides(&self.request.plugin_version)
             || argument::has_deceptive_text(&self.request.call.arguments)
+            || self.file_change.as_ref().is_some_and(FileChange::has_deceptive_text)
     }
 }
 
@@ -206,11 +230,15 @@ pub fn subject_line(request: &ApprovalRequest, columns: usize) -> Option<String>
         ApprovalSubject::Call => None,
         ApprovalSubject::Access { what } => {
             let words = format!("{} wants {}", request.call.tool.plugin, text::escape_line(what));
-            let fits = words.chars().count() <= columns;
-            let cut: String = words.chars().take(columns.saturating_sub(1)).collect();
-            Some(if fits { words } else { format!("{cut}…") })
+            Some(cut_line(&words, columns))
         }
     }
+}
+
+/// Cuts a text to at most `columns` characters.
+fn cut_line(words: &str, columns: usize) -> String {
+    let cut: String = words.chars().take(columns.saturating_sub(1)).collect();
+    if words.chars().count() <= columns { words.to_owned() } else { format!("{cut}…") }
 }
 
 /// Returns the parts of a request for output without cards, each with its name in front.

@@ -12,6 +12,7 @@
 //! key that is easily pressed by accident.
 
 mod argument;
+mod file_change;
 mod json;
 mod keys;
 mod layout;
@@ -20,6 +21,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use argument::format_editable;
+pub use argument::{format_editable, full_value_lines};
+pub use file_change::FileChange;
 pub use keys::{ApprovalChoice, ApprovalOptions, choice_for_key};
 pub use layout::{ApprovalCard, QuestionPosition, is_summary_cut, request_lines, subject_line};

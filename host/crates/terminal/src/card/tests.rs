@@ -91,7 +91,7 @@ fn check_request(preview: &RequestPreview, has_to_be_read: bool, wants: &[&str])
     assert_eq!(card.needs_full_view(), has_to_be_read, "{text}");
     assert!(text.starts_with("approval: mail wants POST https://example.org/send\n"), "{text}");
     assert!(text.lines().count() < 60, "{} lines", text.lines().count());
-    let reminder = card.reminder_line(80).unwrap().text();
+    let reminder = card.reminder_line(80, true).unwrap().text();
     assert_eq!(reminder, "mail wants POST https://example.org/send");
 }
 
@@ -149,7 +149,7 @@ fn a_long_path_pushes_nothing_out_of_sight() {
         text.contains("the-end") && text.contains("│ body") && card.needs_full_view(),
         "{text}"
     );
-    assert!(card.reminder_line(80).unwrap().width() <= 80);
+    assert!(card.reminder_line(80, true).unwrap().width() <= 80);
 }
 
 #[test]
@@ -187,6 +187,31 @@ fn a_narrow_window_folds_and_loses_nothing() {
         assert!(joined.contains("/a/very/long/path/that/does/not/fit"), "{joined}");
         assert!(lines.iter().all(|line| line.width() <= width.clamp(30, 110)), "{width}");
     }
+}
+
+#[test]
+fn the_rule_of_always_was_folded_and_no_toml_any_more() {
+    let digest = "3fa9c1d2e4b5f607".repeat(4);
+    let rule = format!(
+        "[[rule]]\ntool = \"mail.send_email\"\ndigest = \"{digest}\"\ndecision = \"allow\""
+    );
+    let card =
+        ApprovalCard::new(ApprovalRequest { rule: Some(rule.clone()), ..request("{}") }, None);
+    for width in [40, 80, 120] {
+        let text = shown(&card.summary_lines(width));
+        let (_, written) = text.split_once("writes into your policy:\n").unwrap();
+        let lines: Vec<&str> = written.lines().map(str::trim_start).collect();
+        assert_eq!(lines.join("\n"), rule, "{width}");
+    }
+    assert!(card.summary_lines(80).iter().all(|line| line.width() <= 80));
+}
+
+#[test]
+fn the_question_is_above_the_keys_when_its_title_is_out_of_sight() {
+    let card = ApprovalCard::new(request("{}"), None);
+    assert_eq!(card.reminder_line(40, true), None);
+    let reminder = card.reminder_line(40, false).unwrap().text();
+    assert_eq!(reminder, "mail.send_email asks to run");
 }
 
 #[track_caller]
@@ -256,6 +281,8 @@ fn what_hides_is_spelt_out_with_a_warning() {
         (r#"{"a":"zero\u200bwidth"}"#, r#"a: "zero\u200bwidth""#),
         (r#"{"a":["\r"]}"#, r#"a: ["\r"]"#),
         (r#"{"\u202ea":1}"#, r"\u202ea: 1"),
+        ("{\"a\":\"می\u{200c}خواهم\"}", r#"a: "می\u200cخواهم""#),
+        ("{\"a\":\"👩\u{200d}👧\"}", r#"a: "👩\u200d👧""#),
         (r#"{"a":"one\n\u001b[1Atwo"}"#, r"│ \u{1b}[1Atwo"),
     ];
     for (arguments, want) in rows {

@@ -13,6 +13,7 @@ use super::mode::TerminalModes;
 use crate::{
     card::{self, ApprovalCard, ApprovalChoice},
     style::StyledLine,
+    wrap,
 };
 
 /// Time without input before a key counts as an answer. A user who is still typing or holds a key
@@ -24,9 +25,6 @@ const PASTE_INTERVAL: Duration = Duration::from_millis(30);
 
 /// Interval of checks whether the question was withdrawn.
 const WITHDRAWAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Lines of a page reserved for the keys and the lines above them.
-const KEY_LINES: usize = 5;
 
 const BOLD: Style = Style::new().bold();
 
@@ -65,22 +63,33 @@ impl CardPrompt<'_> {
         // it.
         tcflush(io::stdin(), QueueSelector::IFlush)?;
         let (width, height) = terminal_size();
-        (self.line_sink)(&self.card.summary_lines(width));
+        let summary = self.card.summary_lines(width);
+        (self.line_sink)(&summary);
         if let Some(answer) = self.wait_for_pause()? {
             return Ok(answer);
         }
-        let pages = self.card.pages(width, height.saturating_sub(KEY_LINES));
+        // The cursor takes a row, too.
+        let room = |keys: &[StyledLine]| height.saturating_sub(count_rows(keys, width) + 1);
+        let pages = self.card.pages(width, room(&self.key_lines(width, 2, 2, false)));
         let mut pages_seen = 0;
+        let mut above = count_rows(&summary, width);
         loop {
             let is_unread = self.card.needs_full_view() && pages_seen < pages.len();
-            let keys = self.key_lines(width, if is_unread { pages.len() - pages_seen } else { 0 });
+            let unread = if is_unread { pages.len() - pages_seen } else { 0 };
+            let mut keys = self.key_lines(width, unread, 0, pages_seen == 0);
+            if above > room(&keys) {
+                keys = self.key_lines(width, unread, 2, false);
+                keys = self.key_lines(width, unread, above.saturating_sub(room(&keys)), false);
+            }
             (self.line_sink)(&keys);
             match self.next_answer()? {
                 CardAnswer::Key(ApprovalChoice::Ignored) => {}
                 CardAnswer::Key(choice)
                     if choice == ApprovalChoice::More || (is_unread && choice.is_approval()) =>
                 {
-                    (self.line_sink)(&pages[pages_seen % pages.len()]);
+                    let page = &pages[pages_seen % pages.len()];
+                    (self.line_sink)(page);
+                    above = count_rows(page, width);
                     pages_seen += 1;
                 }
                 answer => return Ok(answer),
@@ -88,17 +97,28 @@ impl CardPrompt<'_> {
         }
     }
 
-    /// The lines above the cursor: the subject, the number of unread pages, and the keys.
-    fn key_lines(&self, width: usize, pages_unread: usize) -> Vec<StyledLine> {
+    /// The lines above the cursor: the subject, the number of lines above the window, the number of
+    /// unread pages, and the keys.
+    fn key_lines(
+        &self,
+        width: usize,
+        pages_unread: usize,
+        rows_hidden: usize,
+        is_title_visible: bool,
+    ) -> Vec<StyledLine> {
+        let hidden = match rows_hidden {
+            0 => None,
+            1 => Some("… 1 line above: scroll up or press ?".to_owned()),
+            count => Some(format!("… {count} lines above: scroll up or press ?")),
+        };
         let unread = match pages_unread {
             0 => None,
-            1 => Some("not all of it was shown: a yes counts after one more page".to_owned()),
-            count => Some(format!(
-                "Not everything was shown. Press ? for {count} more pages before you approve."
-            )),
+            1 => Some("Not everything was shown. Press ? for one more page before you approve."),
+            _ => Some("Not everything was shown. Press ? for the other pages before you approve."),
         };
-        let unread = unread.map(|words| StyledLine::styled(words, BOLD));
-        let above = self.card.reminder_line(width).into_iter().chain(unread);
+        let notes = hidden.into_iter().chain(unread.map(str::to_owned));
+        let notes = notes.flat_map(|words| StyledLine::styled(words, BOLD).fold_to_width(width, 0));
+        let above = self.card.reminder_line(width, is_title_visible).into_iter().chain(notes);
         above.chain(self.card.key_lines(width)).collect()
     }
 
@@ -139,6 +159,11 @@ impl CardPrompt<'_> {
     fn choice_for_key(&self, key: KeyEvent) -> ApprovalChoice {
         card::choice_for_key(key, &self.card.options())
     }
+}
+
+/// Rows that lines take on a terminal.
+fn count_rows(lines: &[StyledLine], width: usize) -> usize {
+    lines.iter().map(|line| wrap::split_into_rows(line, width).len()).sum()
 }
 
 /// Columns and rows of the terminal.

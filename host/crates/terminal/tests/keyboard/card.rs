@@ -75,6 +75,26 @@ fn pages_show_all_of_it() {
 }
 
 #[test]
+fn a_small_window_showed_neither_the_question_nor_that_lines_were_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(folder.path());
+    terminal.resize(15, 40);
+    terminal.line("card");
+    terminal.wait(KEYS);
+    for pages in 0..3 {
+        let screen = terminal.screen();
+        for wanted in ["mail.send asks to run", "[y] once", "[c] cancel the turn"] {
+            assert!(screen.contains(wanted), "no {wanted:?} after {pages} pages on\n{screen}");
+        }
+        let is_hidden = screen.contains("lines above: scroll up or press ?");
+        assert_eq!(is_hidden, pages == 0, "after {pages} pages on\n{screen}");
+        terminal.send("?");
+        // The keys of the page before may still be there while this one is drawn.
+        terminal.wait_behind(&format!("page {} of ", pages + 1), KEYS);
+    }
+}
+
+#[test]
 fn a_card_is_withdrawn() {
     let folder = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::start(folder.path());

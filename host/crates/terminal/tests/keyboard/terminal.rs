@@ -83,6 +83,25 @@ impl Terminal {
         self.wait_until(text, |screen| screen.matches(text).count() > before);
     }
 
+    /// Waits until a text is on the screen behind the last place of another one.
+    #[track_caller]
+    pub(crate) fn wait_behind(&mut self, first: &str, text: &str) {
+        self.wait_until(text, |screen| {
+            screen.rsplit_once(first).is_some_and(|(_, rest)| rest.contains(text))
+        });
+    }
+
+    /// Lets time pass. Requests of the program are answered, because a line begins only after its
+    /// request for the cursor's position was answered in time.
+    pub(crate) fn pass_time(&mut self, duration: Duration) {
+        let end = Instant::now() + duration;
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            if let Ok(bytes) = self.shown.recv_timeout(left) {
+                self.show(&bytes);
+            }
+        }
+    }
+
     /// Returns the contents of the screen.
     pub(crate) fn screen(&self) -> String {
         self.screen.screen().contents()
