@@ -16,13 +16,13 @@ const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 /// Errors of editing a message. The message stays unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ExternalEditorError {
-    #[error("no editor is known: set VISUAL or EDITOR")]
+    #[error("no editor is configured: set VISUAL or EDITOR to its command")]
     NoProgram,
     #[error("cannot start {program}: {source}")]
     Start { program: String, source: io::Error },
-    #[error("{program} ended with {status}, so the message stays as it was")]
+    #[error("{program} ended with {status}, so the message is unchanged")]
     ExitedWithError { program: String, status: ExitStatus },
-    #[error("the message cannot be exchanged with an editor: {0}")]
+    #[error("cannot pass the message to the editor: {0}")]
     File(#[from] io::Error),
     #[error("the message is longer than {bytes_max} bytes: attach it as a file")]
     TooLong { bytes_max: u64 },
@@ -44,7 +44,7 @@ impl ExternalEditor {
     ///
     /// No editor is configured, it cannot be started, it failed, or the text cannot be read back.
     pub(super) fn edit_text(&self, text: &str) -> Result<String, ExternalEditorError> {
-        let words = self.command.as_deref().map(split_command).unwrap_or_default();
+        let words = self.command.as_deref().and_then(shlex::split).unwrap_or_default();
         let (Some((program, arguments)), Some(folder)) = (words.split_first(), &self.folder) else {
             return Err(ExternalEditorError::NoProgram);
         };
@@ -60,7 +60,7 @@ impl ExternalEditor {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the program is the person's own, named by them and started by their key"
+    reason = "the user configured the program and starts it with a key"
 )]
 fn run_editor(program: &str, arguments: &[String], file: &Path) -> io::Result<ExitStatus> {
     std::process::Command::new(program).args(arguments).arg(file).status()
@@ -96,25 +96,4 @@ impl Drop for MessageFile {
         // The error can be ignored because the folder is private.
         let _ = fs::remove_file(&self.0);
     }
-}
-
-/// Splits a command into words, such as `code --wait` or `"/opt/my editor" -n`. No shell is
-/// involved.
-pub(super) fn split_command(command: &str) -> Vec<String> {
-    let mut words = vec![];
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for letter in command.chars() {
-        match (letter, quote) {
-            (_, Some(open)) if letter == open => quote = None,
-            ('"' | '\'', None) => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (_, None) if letter.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    words
 }

@@ -6,7 +6,7 @@ use reedline::{History, HistoryItem, Prompt as _, SearchDirection, SearchQuery, 
 
 use super::{
     completion::{CompletionNames, find_completions},
-    external_editor::{ExternalEditor, split_command},
+    external_editor::ExternalEditor,
     history::{PrivateHistory, remove_control_chars},
     line::SharedEditorState,
     prompt::InputPrompt,
@@ -193,17 +193,24 @@ fn a_backslash_continues_only_where_enter_was_pressed_behind_it() {
 
 #[test]
 fn commands_are_split_without_a_shell() {
-    let rows: [(&str, &[&str]); 7] = [
-        ("vi", &["vi"]),
-        (" code  --wait ", &["code", "--wait"]),
-        ("\"/opt/my editor\" -n", &["/opt/my editor", "-n"]),
-        ("a'b c'd", &["ab cd"]),
-        ("x \"\"", &["x", ""]),
-        ("vi; rm -rf $HOME", &["vi;", "rm", "-rf", "$HOME"]),
-        ("", &[]),
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("my editor");
+    fs::write(&program, "#!/bin/sh\nfor last; do :; done\nprintf '%s|' \"$@\" > \"$last\"\n")
+        .unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    let rows = [
+        ("", ""),
+        ("  -n  --wait ", "-n|--wait|"),
+        (" a'b c'd", "ab cd|"),
+        (" x \"\"", "x||"),
+        (" x; rm -rf $HOME", "x;|rm|-rf|$HOME|"),
     ];
-    for (command, want) in rows {
-        assert_eq!(split_command(command), want, "{command:?}");
+    for (arguments, want) in rows {
+        let command = format!("\"{}\"{}", program.display(), arguments);
+        let editor =
+            ExternalEditor { command: Some(command), folder: Some(folder.path().to_owned()) };
+        let told = editor.edit_text("x").unwrap();
+        assert!(told.starts_with(want) && told.ends_with(".md|"), "{arguments:?}: {told}");
     }
 }
 
@@ -222,10 +229,11 @@ fn a_message_that_is_edited_elsewhere_is_private_and_bounded() {
     fs::remove_file(seen).unwrap();
     let rows = [
         ("truncate -s 2M", "the message is longer than 1048576 bytes: attach it as a file"),
-        ("rm", "the message cannot be exchanged with an editor"),
-        ("sh -c 'printf \"\\377\" > \"$1\"' -", "the message cannot be exchanged with an editor"),
-        ("false", "false ended with exit status: 1, so the message stays as it was"),
-        ("", "no editor is known: set VISUAL or EDITOR"),
+        ("rm", "cannot pass the message to the editor"),
+        ("sh -c 'printf \"\\377\" > \"$1\"' -", "cannot pass the message to the editor"),
+        ("false", "false ended with exit status: 1, so the message is unchanged"),
+        ("", "no editor is configured: set VISUAL or EDITOR"),
+        ("vi 'never closed", "no editor is configured: set VISUAL or EDITOR to its command"),
     ];
     for (command, want) in rows {
         let error = outside(command).edit_text("x").unwrap_err().to_string();
