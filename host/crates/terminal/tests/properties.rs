@@ -8,7 +8,7 @@ use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestedCall, ToolCa
 use sallyport_terminal::{
     attach::{FileSource, PathKind, detect_media, find_mentions},
     card::{ApprovalCard, format_editable},
-    slash::{InputState, ParsedInput, parse_line},
+    slash::{ParsedInput, parse_line},
     style,
 };
 use serde_json::Value;
@@ -73,7 +73,7 @@ fn assert_harmless(lines: &[style::StyledLine], width: usize) {
 proptest! {
     #[test]
     fn a_line_that_begins_with_a_slash_is_text_only_on_purpose(line in "/[\\PC \n/@\"]{0,40}") {
-        if let Ok(ParsedInput::Text(_)) = parse_line(&line, InputState::Ready) {
+        if let Ok(ParsedInput::Text(_)) = parse_line(&line) {
             let first = line[1..].split(char::is_whitespace).next().unwrap_or_default();
             prop_assert!(first.contains('/'), "{line:?}");
         }
@@ -81,16 +81,14 @@ proptest! {
 
     #[test]
     fn text_comes_through_as_it_is(line in "[^/\\s]\\PC{0,40}[^\\s]") {
-        prop_assert_eq!(parse_line(&line, InputState::Ready), Ok(ParsedInput::Text(line.clone())));
+        prop_assert_eq!(parse_line(&line), Ok(ParsedInput::Text(line.clone())));
     }
 
     #[test]
     fn mentions_lose_nothing_but_backslashes(line in "[a-z @\\\\\"'.!é\n(]{0,60}") {
         let found = find_mentions(&line, &Some2);
         prop_assert_eq!(found.text.replace('\\', ""), line.replace('\\', ""));
-        for file in &found.files {
-            prop_assert!(found.text[file.span.clone()].starts_with('@'));
-        }
+        prop_assert!(found.files.len() <= found.text.matches('@').count());
     }
 
     #[test]

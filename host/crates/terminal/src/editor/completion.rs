@@ -11,7 +11,7 @@ use sallyport_contract::text;
 
 use crate::{
     attach::LocalFiles,
-    slash::{self, CommandArgumentKind, InputState},
+    slash::{self, CommandArgumentKind},
 };
 
 /// Most offers shown together. A longer list is narrowed by typing, not read.
@@ -89,14 +89,13 @@ fn command_completions(
             Some(name_completions(start, argument, plain(&completion_names.models)))
         }
         CommandArgumentKind::File => Some(path_completions(start, argument, "", folder_lister)),
-        CommandArgumentKind::None => Some(Vec::new()),
+        CommandArgumentKind::None | CommandArgumentKind::Number => Some(Vec::new()),
         CommandArgumentKind::Text => None,
     }
 }
 
 fn command_names() -> Vec<(String, String)> {
-    let available = slash::TABLE.iter().filter(|entry| entry.is_available_in(InputState::Ready));
-    available.map(|entry| (entry.name.to_owned(), entry.help.to_owned())).collect()
+    slash::TABLE.iter().map(|entry| (entry.name.to_owned(), entry.help.to_owned())).collect()
 }
 
 fn name_completions(

@@ -6,7 +6,8 @@ use sallyport_contract::{PluginName, text};
 
 use super::{
     error::SlashError,
-    table::{InputState, SlashCommandEntry, TABLE, find_command},
+    foreign::foreign_word_command,
+    table::{SlashCommandEntry, TABLE, find_command},
 };
 
 /// Most characters of a mistyped word that are quoted. A longer one gets no suggestion: no command
@@ -37,6 +38,8 @@ pub enum SlashCommand {
     Grants(Option<PluginName>),
     /// Show the models, or switch to another one.
     Model(Option<String>),
+    /// Show the call with this number. The last one has number 1.
+    Last(usize),
     /// Show this session.
     Session,
     /// Start a new session.
@@ -65,17 +68,20 @@ pub enum SlashCommand {
 
 /// Parses a line.
 ///
+/// The words `exit`, `quit`, `bye`, `help` and `?` alone are commands too, because users of shells and of other
+/// programs type them and no model can act on them.
+///
 /// # Errors
 ///
-/// The line looks like a command but is not one, is not available in this state, or has an invalid
-/// argument.
-pub fn parse_line(line: &str, state: InputState) -> Result<ParsedInput, SlashError> {
+/// The line looks like a command but is not one, or has an invalid argument.
+pub fn parse_line(line: &str) -> Result<ParsedInput, SlashError> {
     let line = line.trim();
     let Some(rest) = line.strip_prefix('/') else {
-        return Ok(if line.is_empty() {
-            ParsedInput::Blank
-        } else {
-            ParsedInput::Text(line.to_owned())
+        return Ok(match line.to_ascii_lowercase().as_str() {
+            "" => ParsedInput::Blank,
+            "exit" | "quit" | "bye" => ParsedInput::Command(SlashCommand::Quit),
+            "help" | "?" => ParsedInput::Command(SlashCommand::Help(None)),
+            _ => ParsedInput::Text(line.to_owned()),
         });
     };
     if let Some(after) = rest.strip_prefix('/') {
@@ -87,9 +93,6 @@ pub fn parse_line(line: &str, state: InputState) -> Result<ParsedInput, SlashErr
         return Ok(ParsedInput::Text(line.to_owned()));
     }
     let entry = find_command(word).ok_or_else(|| unknown_command_error(word))?;
-    if !entry.is_available_in(state) {
-        return Err(SlashError::Unavailable { name: entry.name, state });
-    }
     parse_command(entry, argument.trim()).map(ParsedInput::Command)
 }
 
@@ -100,7 +103,7 @@ fn parse_command(
     let given = || (!argument.is_empty()).then(|| argument.to_owned());
     let alone = |command| match argument {
         "" => Ok(command),
-        _ => Err(SlashError::UnexpectedArgument { name: entry.name }),
+        _ => Err(SlashError::UnexpectedArgument(entry.name)),
     };
     match entry.name {
         "help" => parse_help(argument),
@@ -108,6 +111,7 @@ fn parse_command(
         "plugins" => parse_plugin(argument).map(SlashCommand::Plugins),
         "grants" => parse_plugin(argument).map(SlashCommand::Grants),
         "model" => Ok(SlashCommand::Model(given())),
+        "last" => parse_number(entry.name, argument).map(SlashCommand::Last),
         "session" => alone(SlashCommand::Session),
         "new" => alone(SlashCommand::New),
         "undo" => alone(SlashCommand::Undo),
@@ -139,9 +143,20 @@ fn parse_plugin(argument: &str) -> Result<Option<PluginName>, SlashError> {
     if argument.is_empty() {
         return Ok(None);
     }
-    let wrong =
-        |_| SlashError::InvalidPluginName { text: text::escape_excerpt(argument, WORD_CHARS_MAX) };
+    let wrong = |_| SlashError::InvalidPluginName(text::escape_excerpt(argument, WORD_CHARS_MAX));
     argument.parse().map(Some).map_err(wrong)
+}
+
+/// Reads a number from 1. Without one it is 1.
+fn parse_number(name: &'static str, argument: &str) -> Result<usize, SlashError> {
+    match argument {
+        "" => Ok(1),
+        _ => argument
+            .parse()
+            .ok()
+            .filter(|number| *number > 0)
+            .ok_or(SlashError::InvalidNumber(name)),
+    }
 }
 
 /// Takes the rest of the line as one path, so quotation marks are optional.
@@ -149,7 +164,7 @@ fn parse_file(name: &'static str, argument: &str) -> Result<Option<PathBuf>, Sla
     let Some(quote) = argument.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
         return Ok((!argument.is_empty()).then(|| argument.into()));
     };
-    let inner = argument[1..].strip_suffix(quote).ok_or(SlashError::UnclosedQuote { name })?;
+    let inner = argument[1..].strip_suffix(quote).ok_or(SlashError::UnclosedQuote(name))?;
     Ok((!inner.is_empty()).then(|| inner.into()))
 }
 
@@ -157,6 +172,7 @@ fn unknown_command_error(word: &str) -> SlashError {
     SlashError::Unknown {
         word: text::escape_excerpt(word, WORD_CHARS_MAX),
         near: nearest_command(word),
+        foreign: foreign_word_command(word),
     }
 }
 

@@ -2,21 +2,11 @@
 
 use anstyle::{AnsiColor, Style};
 
+use self::CommandArgumentKind as Argument;
 use crate::style;
 
 const CYAN: Style = AnsiColor::Cyan.on_default();
 const DIM: Style = Style::new().dimmed();
-
-/// State of the session when a line is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InputState {
-    /// It waits for input.
-    Ready,
-    /// A turn is running.
-    Busy,
-    /// A question about a call is waiting for an answer.
-    AwaitingAnswer,
-}
 
 /// The kind of argument that a command accepts. All arguments are optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +21,8 @@ pub enum CommandArgumentKind {
     Plugin,
     /// The name of a model.
     Model,
+    /// A number.
+    Number,
     /// A file.
     File,
     /// Any text.
@@ -48,128 +40,29 @@ pub struct SlashCommandEntry {
     pub argument: CommandArgumentKind,
     /// What it does, in one line.
     pub help: &'static str,
-    /// The states in which it is available.
-    pub available_in: &'static [InputState],
 }
 
-const READY: &[InputState] = &[InputState::Ready];
-const ALWAYS: &[InputState] = &[InputState::Ready, InputState::Busy, InputState::AwaitingAnswer];
-
 /// All slash commands, in the order of the help.
+#[rustfmt::skip]
 pub const TABLE: &[SlashCommandEntry] = &[
-    command_entry(
-        "help",
-        &["?"],
-        CommandArgumentKind::Command,
-        "list the commands, or explain one",
-        ALWAYS,
-    ),
-    command_entry(
-        "tools",
-        &[],
-        CommandArgumentKind::Tool,
-        "the tools that the model can use",
-        ALWAYS,
-    ),
-    command_entry(
-        "plugins",
-        &[],
-        CommandArgumentKind::Plugin,
-        "the plugins, and what became of them",
-        ALWAYS,
-    ),
-    command_entry(
-        "grants",
-        &[],
-        CommandArgumentKind::Plugin,
-        "what the policy lets each plugin do",
-        ALWAYS,
-    ),
-    command_entry(
-        "model",
-        &["models"],
-        CommandArgumentKind::Model,
-        "the models, or talk with another one",
-        READY,
-    ),
-    command_entry(
-        "session",
-        &[],
-        CommandArgumentKind::None,
-        "this session, and how to come back to it",
-        ALWAYS,
-    ),
-    command_entry(
-        "new",
-        &["clear"],
-        CommandArgumentKind::None,
-        "begin a new session; this one is kept",
-        READY,
-    ),
-    command_entry("undo", &[], CommandArgumentKind::None, "take the last turn back", READY),
-    command_entry(
-        "retry",
-        &["again"],
-        CommandArgumentKind::None,
-        "take the last turn back and ask it again",
-        READY,
-    ),
-    command_entry(
-        "edit",
-        &["e"],
-        CommandArgumentKind::Text,
-        "write the next message in your editor (Ctrl-O)",
-        READY,
-    ),
-    command_entry(
-        "save",
-        &["export"],
-        CommandArgumentKind::File,
-        "write the session to a .md or .json file",
-        ALWAYS,
-    ),
-    command_entry(
-        "cost",
-        &["usage"],
-        CommandArgumentKind::None,
-        "tokens and money, last turn and session",
-        ALWAYS,
-    ),
-    command_entry(
-        "memory",
-        &[],
-        CommandArgumentKind::None,
-        "what of the session is sent, and what is pinned",
-        ALWAYS,
-    ),
-    command_entry(
-        "guide",
-        &[],
-        CommandArgumentKind::None,
-        "who the assistant is, when a guide says so",
-        ALWAYS,
-    ),
-    command_entry(
-        "pin",
-        &[],
-        CommandArgumentKind::Text,
-        "never forget the last turn; or send this, and keep it",
-        READY,
-    ),
-    command_entry(
-        "compact",
-        &["summarize"],
-        CommandArgumentKind::None,
-        "put a summary in place of old turns",
-        READY,
-    ),
-    command_entry(
-        "quit",
-        &["exit", "q"],
-        CommandArgumentKind::None,
-        "leave (so does Ctrl-D)",
-        ALWAYS,
-    ),
+    command_entry("help", &["?"], Argument::Command, "list the commands, or explain one"),
+    command_entry("tools", &[], Argument::Tool, "list the tools that the model can use"),
+    command_entry("plugins", &[], Argument::Plugin, "list the plugins and their state"),
+    command_entry("grants", &[], Argument::Plugin, "show what the policy lets each plugin do"),
+    command_entry("model", &["models"], Argument::Model, "list the models, or switch to another one"),
+    command_entry("last", &["result"], Argument::Number, "show the last call whole, or the Nth last one"),
+    command_entry("session", &[], Argument::None, "show this session and how to resume it"),
+    command_entry("new", &["clear"], Argument::None, "start a new session; this one is kept"),
+    command_entry("undo", &[], Argument::None, "remove the last turn"),
+    command_entry("retry", &["again"], Argument::None, "remove the last turn and send its input again"),
+    command_entry("edit", &["e"], Argument::Text, "write the next message in your editor (Ctrl-O)"),
+    command_entry("save", &["export"], Argument::File, "write the session to a .md or .json file"),
+    command_entry("cost", &["usage"], Argument::None, "show tokens and cost of the turn and the session"),
+    command_entry("memory", &[], Argument::None, "show which part of the session the model receives"),
+    command_entry("guide", &[], Argument::None, "show the guide that describes the assistant"),
+    command_entry("pin", &[], Argument::Text, "always send the last turn, or send a text and keep it"),
+    command_entry("compact", &["summarize"], Argument::None, "replace old turns with a summary"),
+    command_entry("quit", &["exit", "q"], Argument::None, "leave (also Ctrl-D)"),
 ];
 
 const fn command_entry(
@@ -177,20 +70,8 @@ const fn command_entry(
     aliases: &'static [&'static str],
     argument: CommandArgumentKind,
     help: &'static str,
-    available_in: &'static [InputState],
 ) -> SlashCommandEntry {
-    SlashCommandEntry { name, aliases, argument, help, available_in }
-}
-
-impl InputState {
-    /// Describes the state as the end of a sentence.
-    pub(super) fn display_text(self) -> &'static str {
-        match self {
-            Self::Ready => "while nothing is running",
-            Self::Busy => "while an answer is being given",
-            Self::AwaitingAnswer => "while a question is open",
-        }
-    }
+    SlashCommandEntry { name, aliases, argument, help }
 }
 
 impl CommandArgumentKind {
@@ -202,6 +83,7 @@ impl CommandArgumentKind {
             Self::Tool => " [WORDS]",
             Self::Plugin => " [PLUGIN]",
             Self::Model => " [MODEL]",
+            Self::Number => " [N]",
             Self::File => " [FILE]",
             Self::Text => " [TEXT]",
         }
@@ -218,11 +100,6 @@ impl SlashCommandEntry {
     pub fn usage(&self) -> String {
         format!("/{}{}", self.name, self.argument.usage_text())
     }
-
-    /// Whether it is available in a state.
-    pub fn is_available_in(&self, state: InputState) -> bool {
-        self.available_in.contains(&state)
-    }
 }
 
 /// Finds a command by name or alias, ignoring case.
@@ -236,16 +113,12 @@ pub fn help_lines() -> Vec<style::StyledLine> {
     TABLE.iter().map(|entry| help_row(&entry.usage(), width, entry.help)).collect()
 }
 
-/// Returns the help of one command: its usage, its aliases, and when it is available.
+/// Returns the help of one command: its usage and its aliases.
 pub fn command_help_lines(entry: &SlashCommandEntry) -> Vec<style::StyledLine> {
     let mut lines = vec![help_row(&entry.usage(), 0, entry.help)];
     if !entry.aliases.is_empty() {
         let aliases: Vec<_> = entry.aliases.iter().map(|alias| format!("/{alias}")).collect();
         lines.push(style::StyledLine::styled(format!("  also {}", aliases.join(", ")), DIM));
-    }
-    if !entry.is_available_in(InputState::Busy) {
-        let only = format!("  only {}", InputState::Ready.display_text());
-        lines.push(style::StyledLine::styled(only, DIM));
     }
     lines
 }
