@@ -20,8 +20,9 @@ use super::{
     },
     mode::TerminalModes,
     prompt::InputPrompt,
+    type_ahead::TypedAheadInput,
 };
-use crate::{card::ApprovalCard, style::StyledLine};
+use crate::{card::ApprovalCard, style::StyledLine, typed_ahead::TypedAhead};
 
 /// Longest wait for the thread at the end. It checks for withdrawal ten times a second, unless the
 /// external editor has the terminal.
@@ -29,6 +30,9 @@ const END_WAIT: Duration = Duration::from_millis(500);
 
 /// Shows lines to the user below the current output. It is called on the keyboard's thread.
 pub type LineSink = Box<dyn FnMut(&[StyledLine]) + Send>;
+
+/// Shows what the user types ahead. It is called on the keyboard's thread.
+type TypedAheadSink = Box<dyn FnMut(&TypedAhead) + Send>;
 
 /// Identifies a question so that it can be withdrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,8 +62,23 @@ pub struct Keyboard {
 }
 
 enum KeyboardJob {
-    Read { ticket: u64, prompt: InputPrompt, initial_input: InitialInput, reply: Reply<LineInput> },
-    Ask { ticket: u64, card: Box<ApprovalCard>, reply: Reply<CardAnswer> },
+    Read {
+        ticket: u64,
+        prompt: InputPrompt,
+        initial_input: InitialInput,
+        reply: Reply<LineInput>,
+    },
+    Ask {
+        ticket: u64,
+        card: Box<ApprovalCard>,
+        reply: Reply<CardAnswer>,
+    },
+    ReadAhead {
+        ticket: u64,
+        typed: TypedAhead,
+        on_change: TypedAheadSink,
+        reply: Reply<TypedAheadInput>,
+    },
 }
 
 type Reply<T> = Box<dyn FnOnce(T) + Send>;
@@ -138,6 +157,26 @@ impl Keyboard {
         ticket
     }
 
+    /// Reads what the user types while the program is busy, until it is withdrawn or Ctrl-D ends it.
+    ///
+    /// The thread shows nothing itself: `on_change` receives every new state, and an empty one at
+    /// the end. What was typed is passed to `reply`, on the keyboard's thread.
+    pub fn read_ahead(
+        &self,
+        typed: TypedAhead,
+        on_change: impl FnMut(&TypedAhead) + Send + 'static,
+        reply: impl FnOnce(TypedAheadInput) + Send + 'static,
+    ) -> PromptTicket {
+        let ticket = self.next_ticket();
+        self.send_job(KeyboardJob::ReadAhead {
+            ticket: ticket.0,
+            typed,
+            on_change: Box::new(on_change),
+            reply: Box::new(reply),
+        });
+        ticket
+    }
+
     /// Withdraws a question and all earlier ones. Those without an answer are answered as
     /// withdrawn.
     pub fn withdraw_prompt(&self, ticket: PromptTicket) {
@@ -189,6 +228,7 @@ impl KeyboardJob {
         match self {
             Self::Read { reply, .. } => reply(LineInput::End),
             Self::Ask { reply, .. } => reply(CardAnswer::TerminalGone),
+            Self::ReadAhead { typed, reply, .. } => reply(TypedAheadInput { typed, is_end: true }),
         }
     }
 }
@@ -212,6 +252,10 @@ impl KeyboardWorker {
                     reply(self.read_line(ticket, &prompt, &initial_input));
                 }
                 KeyboardJob::Ask { ticket, card, reply } => reply(self.ask_card(ticket, &card)),
+                KeyboardJob::ReadAhead { ticket, typed, mut on_change, reply } => {
+                    let withdrawn = || self.withdrawn.load(Ordering::SeqCst) >= ticket;
+                    reply(self.editor.read_ahead(typed, &withdrawn, &mut on_change));
+                }
             }
         }
     }

@@ -8,6 +8,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::SyncSender,
     },
+    time::{Duration, Instant},
 };
 
 use nu_ansi_term::{Color, Style};
@@ -23,18 +24,26 @@ use super::{
     history::{PrivateHistory, remove_control_chars},
     mode::TerminalModes,
     prompt::InputPrompt,
+    type_ahead::{TypeAheadReader, TypedAheadInput},
     typing::{ContinuationLines, EDIT, INTERRUPT, KeyStyle, MENU, MessageHighlighter},
 };
 use crate::{
     attach::LocalFiles,
     style::{ColourMode, StyledLine},
+    typed_ahead::TypedAhead,
 };
 
 /// Most messages that wait to be shown above the line. Messages worth reading do not arrive faster.
 const MESSAGES_WAITING_MAX: usize = 64;
 
+/// Time within which a second Ctrl-C on an empty line counts, as in other programs for chats.
+const SECOND_INTERRUPT_WAIT: Duration = Duration::from_secs(2);
+
 /// A line that begins with it is not stored in the history, as in most shells.
-const HISTORY_EXCLUSION_PREFIX: &str = " ";
+pub(super) const HISTORY_EXCLUSION_PREFIX: &str = " ";
+
+/// Shown after the first Ctrl-C on an empty line.
+const LEAVE_ADVICE: &str = "Press Ctrl-C again to leave.";
 
 /// Settings of the editor.
 #[derive(Debug, Clone)]
@@ -66,10 +75,12 @@ pub enum InitialInput {
 pub enum LineInput {
     /// The typed text, which may have several lines.
     Line(String),
-    /// Ctrl-C on an empty line.
+    /// Ctrl-C on an empty line: twice for a message, once for other input.
     Interrupted,
     /// Ctrl-D on an empty line, or the terminal is gone.
     End,
+    /// Ctrl-O on an empty line of a message: the user wants to see the last call.
+    CallDetails,
     /// The question was withdrawn. Contains the text typed so far.
     Withdrawn(String),
 }
@@ -95,6 +106,7 @@ impl MessagePrinter {
 pub(super) struct LineEditor {
     message_engine: Reedline,
     plain_engine: Reedline,
+    type_ahead: TypeAheadReader,
     continuation_lines: ContinuationLines,
     external_editor: ExternalEditor,
     original: TerminalModes,
@@ -152,10 +164,27 @@ impl LineEditor {
             .with_quick_completions(true)
             .with_partial_completions(true)
             .with_external_printer(shared.printer);
-        (
-            Self { message_engine, plain_engine, continuation_lines, external_editor, original },
-            notices,
-        )
+        let type_ahead = TypeAheadReader::new(settings.keys);
+        let editor = Self {
+            message_engine,
+            plain_engine,
+            type_ahead,
+            continuation_lines,
+            external_editor,
+            original,
+        };
+        (editor, notices)
+    }
+
+    /// Reads what the user types ahead: see [`TypeAheadReader::read_ahead`].
+    pub(super) fn read_ahead(
+        &mut self,
+        typed: TypedAhead,
+        withdrawn: &dyn Fn() -> bool,
+        on_change: &mut dyn FnMut(&TypedAhead),
+    ) -> TypedAheadInput {
+        let Self { type_ahead, message_engine, original, .. } = self;
+        type_ahead.read_ahead(typed, original, withdrawn, message_engine, on_change)
     }
 
     /// Reads a line unless `withdrawn` returns true. `show` displays errors of the external editor.
@@ -176,6 +205,7 @@ impl LineEditor {
         if matches!(initial_input, InitialInput::ExternalEditor(_)) {
             self.edit_externally(prompt, line_sink);
         }
+        let mut interrupted: Option<Instant> = None;
         while !withdrawn() {
             let engine = self.engine_for_prompt(prompt);
             match engine.read_line(prompt)? {
@@ -184,14 +214,25 @@ impl LineEditor {
                 }
                 Signal::CtrlD => return Ok(LineInput::End),
                 Signal::HostCommand(name) if name == EDIT => {
+                    if wants_call_details(engine, prompt) {
+                        move_below_line(engine);
+                        return Ok(LineInput::CallDetails);
+                    }
                     self.edit_externally(prompt, line_sink)
                 }
                 Signal::HostCommand(name) if name == INTERRUPT => {
-                    if engine.current_buffer_contents().is_empty() {
-                        move_below_line(engine);
+                    if !engine.current_buffer_contents().is_empty() {
+                        replace_buffer(engine, "");
+                        continue;
+                    }
+                    move_below_line(engine);
+                    let is_second =
+                        interrupted.is_some_and(|at| at.elapsed() < SECOND_INTERRUPT_WAIT);
+                    if is_second || matches!(prompt, InputPrompt::Other { .. }) {
                         return Ok(LineInput::Interrupted);
                     }
-                    replace_buffer(engine, "");
+                    interrupted = Some(Instant::now());
+                    line_sink(&[StyledLine::plain(LEAVE_ADVICE)]);
                 }
                 // An abandoned search, or a signal for an earlier line.
                 _ => {}
@@ -233,7 +274,7 @@ fn open_history(settings: &EditorSettings) -> (PrivateHistory, Vec<StyledLine>) 
         Ok(history) => (history, Vec::new()),
         Err(error) => {
             let folder = text::escape_line(&folder.to_string_lossy());
-            let notice = format!("lines are not remembered: {folder} cannot be used: {error}");
+            let notice = format!("the history is off: cannot use {folder}: {error}");
             (PrivateHistory::in_memory(), vec![StyledLine::plain(notice)])
         }
     }
@@ -253,8 +294,13 @@ fn dim_style() -> Style {
     Style::new().fg(Color::DarkGray)
 }
 
-fn replace_buffer(engine: &mut Reedline, text: &str) {
+pub(super) fn replace_buffer(engine: &mut Reedline, text: &str) {
     engine.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(text.to_owned())]);
+}
+
+/// Whether Ctrl-O means the last call, because there is no message to edit.
+fn wants_call_details(engine: &Reedline, prompt: &InputPrompt) -> bool {
+    matches!(prompt, InputPrompt::Message { .. }) && engine.current_buffer_contents().is_empty()
 }
 
 /// Moves below the line on the screen. The engine does so only for a complete line.

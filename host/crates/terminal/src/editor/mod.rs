@@ -2,9 +2,10 @@
 //!
 //! Reading a terminal blocks, so one thread does all of it. [`Keyboard`] sends it questions through
 //! a channel, and the thread answers through callbacks. Between two questions the terminal is
-//! quiet: typed keys are not echoed and wait for the next line, and Ctrl-C is a signal. While a
-//! line is typed, Ctrl-C clears it. On an empty line it returns [`LineInput::Interrupted`]. While a
-//! card is open it cancels the turn.
+//! quiet: typed keys are not echoed and wait for the next question, and Ctrl-C is a signal. It also
+//! is one while the user types ahead ([`Keyboard::read_ahead`]). While a line is typed, Ctrl-C
+//! clears it. The second one on an empty line returns [`LineInput::Interrupted`]. While a card is
+//! open it cancels the turn.
 //!
 //! Keys typed before a card could be read do not answer it: see [`Keyboard::ask_card`].
 //!
@@ -21,6 +22,7 @@ mod keyboard;
 mod line;
 mod mode;
 mod prompt;
+mod type_ahead;
 mod typing;
 
 #[cfg(test)]
@@ -32,4 +34,5 @@ pub use keyboard::{Keyboard, KeyboardError, LineSink, PromptTicket};
 pub use line::{EditorSettings, InitialInput, LineInput, MessagePrinter};
 pub use mode::TerminalModes;
 pub use prompt::InputPrompt;
+pub use type_ahead::TypedAheadInput;
 pub use typing::{KEYS, KeyStyle};

@@ -31,11 +31,12 @@ impl TerminalModes {
         let _ = apply_modes(&self.0);
     }
 
-    /// Disables echo and line buffering. Ctrl-C is still a signal, so it ends the running turn.
+    /// Disables echo and line buffering. Ctrl-C is still a signal, so it ends the running turn. It
+    /// does not discard what was typed before.
     pub(super) fn disable_echo(&self) -> io::Result<()> {
         let mut modes = self.0.clone();
         modes.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON);
-        modes.local_modes.insert(LocalModes::ISIG);
+        modes.local_modes.insert(LocalModes::ISIG | LocalModes::NOFLSH);
         set_bytewise_read(&mut modes);
         apply_modes(&modes)
     }

@@ -27,9 +27,10 @@ pub(super) const EDIT: &str = "edit";
 pub const KEYS: &[(&str, &str)] = &[
     ("Tab", "complete a command, its argument, or a file after @"),
     ("Alt-Enter, Ctrl-J", "start a new line (or end the line with \\)"),
-    ("Ctrl-O", "write the message in your editor"),
+    ("Ctrl-O", "write the message in your editor; on an empty line: show the last call"),
     ("Up, Down, Ctrl-R", "browse and search earlier messages"),
-    ("Ctrl-C", "clear the line; stop the answer; leave on an empty line"),
+    ("Up, while an answer arrives", "take back the last message that you typed ahead"),
+    ("Ctrl-C", "clear the line; stop the answer; twice on an empty line: leave"),
     ("Ctrl-D", "leave"),
 ];
 
@@ -125,6 +126,12 @@ fn word_style(word: &str, is_first: bool) -> Style {
     }
 }
 
+/// Whether a backslash at the end continues a message on the next line.
+pub(super) fn ends_with_continuation(message: &str) -> bool {
+    let backslashes = message.bytes().rev().take_while(|byte| *byte == b'\\').count();
+    !backslashes.is_multiple_of(2)
+}
+
 /// Lines of the typed message that a backslash continues.
 ///
 /// Only lines that ended with Enter are recorded here, so pasted lines keep their backslash.
@@ -153,11 +160,10 @@ impl ContinuationLines {
 
 impl Validator for ContinuationLines {
     fn validate(&self, line: &str) -> ValidationResult {
-        let last = line.rsplit('\n').next().unwrap_or(line);
-        let backslashes = last.bytes().rev().take_while(|b| *b == b'\\').count();
-        if backslashes.is_multiple_of(2) {
+        if !ends_with_continuation(line) {
             return ValidationResult::Complete;
         }
+        let last = line.rsplit('\n').next().unwrap_or(line);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(last.to_owned());
         ValidationResult::Incomplete
     }

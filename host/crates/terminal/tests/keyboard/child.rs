@@ -15,9 +15,10 @@ use sallyport_terminal::{
     card::{ApprovalCard, QuestionPosition},
     editor::{
         CardAnswer, CompletionNames, EditorSettings, InitialInput, InputPrompt, KeyStyle, Keyboard,
-        LineInput,
+        LineInput, TypedAheadInput,
     },
     style::{ColourMode, StyledLine},
+    typed_ahead::TypedAhead,
 };
 
 /// Longest wait for the end of a conversation. Only one that hangs takes longer.
@@ -64,6 +65,7 @@ pub(crate) fn converse(folder: &Path) {
             "stale" => withdraw_too_late(&keyboard),
             "withdraw-card" => withdraw_card(&keyboard),
             "busy" => busy(),
+            "ahead" => say(&format!("ahead: {:?}\n", read_ahead(&keyboard))),
             "leave" => return leave(keyboard),
             _ => {}
         }
@@ -159,6 +161,16 @@ fn busy() {
     say("busy\n");
     thread::sleep(A_MOMENT * 5);
     say("no longer busy\n");
+}
+
+/// Shows every state of what is typed ahead, until Ctrl-D.
+fn read_ahead(keyboard: &Keyboard) -> TypedAheadInput {
+    let (sender, answers) = mpsc::channel();
+    let on_change = |typed: &TypedAhead| {
+        say(&format!("typed {:?} {:?} {}\n", typed.queued, typed.line, typed.cursor));
+    };
+    keyboard.read_ahead(TypedAhead::default(), on_change, move |it| sender.send(it).unwrap());
+    answers.recv().unwrap()
 }
 
 /// Leaves while a line is being typed.

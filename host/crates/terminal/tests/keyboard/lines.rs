@@ -1,6 +1,6 @@
 //! Tests of lines: typing, completion, history, leaving.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use super::Terminal;
 
@@ -19,10 +19,32 @@ fn a_line_is_typed_and_cleared_and_left() {
     // Before the prompt appears, Ctrl-C is a signal.
     terminal.wait_for_more("test-model> ", 2);
     terminal.send("\x03");
+    terminal.wait("Press Ctrl-C again to leave.");
+    terminal.send("\x03");
     terminal.wait("input: Interrupted");
     terminal.send("\x04");
     terminal.wait("input: End");
     assert!(!terminal.screen().contains("\"not this"), "{}", terminal.screen());
+}
+
+#[test]
+fn one_ctrl_c_on_an_empty_line_left_and_dropped_what_was_typed_ahead() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(folder.path());
+    terminal.send("\x03");
+    terminal.wait("Press Ctrl-C again to leave.");
+    terminal.wait_for_more("test-model> ", 1);
+    terminal.line("still here");
+    terminal.wait(r#"input: Line("still here")"#);
+    // A second one that comes too late is a first one.
+    terminal.wait_for_more("test-model> ", 2);
+    terminal.send("\x03");
+    terminal.wait_for_more("Press Ctrl-C again", 1);
+    terminal.wait_for_more("test-model> ", 3);
+    terminal.pass_time(Duration::from_millis(2100));
+    terminal.send("\x03");
+    terminal.wait_for_more("Press Ctrl-C again", 2);
+    assert!(!terminal.screen().contains("Interrupted"), "{}", terminal.screen());
 }
 
 #[test]
@@ -70,12 +92,47 @@ fn tab_lists_all_commands_with_what_they_do() {
     let folder = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::start(folder.path());
     terminal.send("/\t");
-    terminal.wait("leave (so does");
+    terminal.wait("leave (also");
     insta::assert_snapshot!(terminal.screen());
     terminal.send("\x03");
-    terminal.wait_without("leave (so does");
+    terminal.wait_without("leave (also");
+    terminal.send("\x03");
+    terminal.wait("Press Ctrl-C again to leave.");
     terminal.send("\x03");
     terminal.wait("input: Interrupted");
+}
+
+#[test]
+fn what_is_typed_ahead_is_edited_with_the_usual_keys() {
+    for is_vi in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        if is_vi {
+            fs::write(folder.path().join("vi"), "").unwrap();
+        }
+        let mut terminal = Terminal::start(folder.path());
+        terminal.line("ahead");
+        terminal.wait(r#"typed [] "" 0"#);
+        // The keys, and the state that they lead to.
+        let rows = [
+            ("ac\u{1b}[Db", r#"typed [] "abc" 2"#),
+            ("\r", r#"typed ["abc"] "" 0"#),
+            (" \r", r#"typed ["abc"] "" 0"#),
+            ("é\u{7f}x\ny", r#"typed ["abc"] "x\ny" 3"#),
+            ("\r", r#"typed ["abc", "x\ny"] "" 0"#),
+            ("\u{1b}[200~p\rq\u{1b}[31m\u{1b}[201~", r#"typed ["abc", "x\ny"] "p\nq[31m" 7"#),
+            ("\u{1b}[A", r#"typed ["abc"] "x\ny\np\nq[31m" 11"#),
+            ("\u{1b}[A", r#"typed [] "abc\nx\ny\np\nq[31m" 15"#),
+            ("\\\rz\r", r#"typed ["abc\nx\ny\np\nq[31m\nz"] "" 0"#),
+            ("\u{4}", "is_end: true"),
+        ];
+        for (keys, want) in rows {
+            terminal.send(keys);
+            terminal.wait(want);
+        }
+        terminal.wait("test-model> ");
+        terminal.send("\u{1b}[A");
+        terminal.wait("q[31m\n  z");
+    }
 }
 
 #[test]
@@ -188,7 +245,7 @@ fn the_persons_editor_edits_the_message() {
 #[test]
 fn an_editor_that_fails_costs_no_message() {
     for (editor, why) in [
-        (None, "no editor is known"),
+        (None, "no editor is configured"),
         (Some("false"), "false ended with exit status: 1"),
         (Some("no-such-editor -w"), "cannot start no-such-editor"),
     ] {
