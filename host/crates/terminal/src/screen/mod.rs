@@ -2,14 +2,13 @@
 //!
 //! Final lines scroll up like any output and are never touched again. Below them are the end of the
 //! answer, which may still change, and a status line. Both are redrawn in place and leave no trace.
-//! On a pipe or a dumb terminal the text passes through as it arrives.
 //!
 //! A [`TerminalScreen`] has no thread, clock or terminal of its own. It writes to a sink, receives
 //! the terminal's size, and advances its spinner when [`TerminalScreen::advance_time`] passes the
 //! time.
 
+mod bottom;
 mod live;
-mod plain_output;
 mod region;
 mod status;
 
@@ -18,12 +17,14 @@ mod tests;
 
 use std::{io, time::Duration};
 
-use sallyport_contract::text;
+pub use bottom::RunningCall;
+pub use status::{ContextFill, StatusActivity, StatusLine};
 
-pub use status::{StatusActivity, StatusLine};
-
-use self::{live::LiveScreen, plain_output::PlainOutput};
-use crate::style::{ColourMode, StyledLine};
+use self::{bottom::BottomContents, live::LiveScreen};
+use crate::{
+    style::{ColourMode, StyledLine},
+    typed_ahead::TypedAhead,
+};
 
 /// Columns assumed for a terminal that does not report its size.
 const COLUMNS_UNKNOWN: u16 = 80;
@@ -57,30 +58,6 @@ impl TerminalSize {
     }
 }
 
-/// Capabilities of the output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputCapabilities {
-    /// Text only: a file, a pipe, or a terminal without escape sequences.
-    Plain,
-    /// A terminal with a movable cursor.
-    Live(ColourMode),
-}
-
-impl OutputCapabilities {
-    /// Returns the capabilities of an output, from whether it is a terminal and from the values of
-    /// `TERM` and `NO_COLOR`.
-    pub fn from_environment(is_terminal: bool, term: Option<&str>, no_color: Option<&str>) -> Self {
-        // Terminals on Windows do not set `TERM`.
-        let supports_escapes =
-            term.map_or(cfg!(windows), |term| term != "dumb" && !term.is_empty());
-        match no_color {
-            _ if !is_terminal || !supports_escapes => Self::Plain,
-            Some(setting) if !setting.is_empty() => Self::Live(ColourMode::Off),
-            _ => Self::Live(ColourMode::On),
-        }
-    }
-}
-
 /// The byte that rings a terminal's bell.
 const BELL: &[u8] = b"\x07";
 
@@ -91,46 +68,39 @@ enum TextSource {
     Reasoning,
 }
 
-/// A terminal or other output with an answer that is arriving.
+/// A terminal with an answer that is arriving.
 ///
 /// The cursor must be at the beginning of a line when a screen is created and after any other
 /// output to the terminal, which is allowed after [`TerminalScreen::finish`].
 ///
 /// ```
-/// use sallyport_terminal::screen::{OutputCapabilities, TerminalScreen, TerminalSize};
+/// use sallyport_terminal::{
+///     screen::{TerminalScreen, TerminalSize},
+///     style::ColourMode,
+/// };
 ///
 /// let mut out = Vec::new();
-/// let look = OutputCapabilities::from_environment(false, Some("xterm"), None);
-/// let mut screen = TerminalScreen::new(&mut out, TerminalSize::new(80, 24), look);
+/// let mut screen = TerminalScreen::new(&mut out, TerminalSize::new(80, 24), ColourMode::Off);
 /// screen.show_answer("# Pas")?;
 /// screen.show_answer("sing")?;
 /// screen.finish()?;
-/// assert_eq!(out, b"# Passing\n");
+/// assert!(String::from_utf8_lossy(&out).contains("# Passing\r\n"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct TerminalScreen<W> {
     out: W,
     size: TerminalSize,
-    mode: OutputMode,
-    status: Option<StatusLine>,
+    live: LiveScreen,
+    bottom: BottomContents,
     now: Duration,
-}
-
-#[derive(Debug)]
-enum OutputMode {
-    Plain(PlainOutput),
-    Live(LiveScreen),
 }
 
 impl<W: io::Write> TerminalScreen<W> {
     /// Creates a screen with an empty live region.
-    pub fn new(out: W, size: TerminalSize, capabilities: OutputCapabilities) -> Self {
-        let mode = match capabilities {
-            OutputCapabilities::Plain => OutputMode::Plain(PlainOutput::default()),
-            OutputCapabilities::Live(colour) => OutputMode::Live(LiveScreen::new(colour)),
-        };
-        Self { out, size, mode, status: None, now: Duration::ZERO }
+    pub fn new(out: W, size: TerminalSize, colour: ColourMode) -> Self {
+        let (live, bottom) = (LiveScreen::new(colour), BottomContents::default());
+        Self { out, size, live, bottom, now: Duration::ZERO }
     }
 
     /// Shows the next piece of the answer, which is Markdown.
@@ -157,39 +127,18 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// See [`TerminalScreen::show_answer`].
     pub fn print_lines(&mut self, lines: &[StyledLine]) -> io::Result<()> {
-        match &mut self.mode {
-            OutputMode::Plain(plain_output) => plain_output.write_lines(&mut self.out, lines),
-            OutputMode::Live(live) => {
-                live.mark_interrupted();
-                self.draw_lines(lines)
-            }
-        }
+        self.live.mark_interrupted();
+        self.draw_lines(lines)
     }
 
-    /// Writes plain text above the live region, with its own line breaks.
-    ///
-    /// # Errors
-    ///
-    /// See [`TerminalScreen::show_answer`].
-    pub fn print_note(&mut self, note: &str) -> io::Result<()> {
-        let lines: Vec<_> =
-            note.lines().map(|line| StyledLine::plain(text::escape_line(line))).collect();
-        self.print_lines(&lines)
-    }
-
-    /// Rings the terminal's bell. Does nothing if the output is not a terminal.
+    /// Rings the terminal's bell.
     ///
     /// # Errors
     ///
     /// See [`TerminalScreen::show_answer`].
     pub fn ring_bell(&mut self) -> io::Result<()> {
-        match self.mode {
-            OutputMode::Plain(_) => Ok(()),
-            OutputMode::Live(_) => {
-                self.out.write_all(BELL)?;
-                self.out.flush()
-            }
-        }
+        self.out.write_all(BELL)?;
+        self.out.flush()
     }
 
     /// Sets or clears the status line.
@@ -198,7 +147,27 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// See [`TerminalScreen::show_answer`].
     pub fn set_status(&mut self, status: Option<StatusLine>) -> io::Result<()> {
-        self.status = status;
+        self.bottom.status = status;
+        self.draw_lines(&[])
+    }
+
+    /// Replaces the rows of the running calls, which are above the status line.
+    ///
+    /// # Errors
+    ///
+    /// See [`TerminalScreen::show_answer`].
+    pub fn set_calls(&mut self, calls: Vec<RunningCall>) -> io::Result<()> {
+        self.bottom.calls = calls;
+        self.draw_lines(&[])
+    }
+
+    /// Replaces what the user typed ahead, which is below the status line.
+    ///
+    /// # Errors
+    ///
+    /// See [`TerminalScreen::show_answer`].
+    pub fn set_typed_ahead(&mut self, typed_ahead: TypedAhead) -> io::Result<()> {
+        self.bottom.typed_ahead = typed_ahead;
         self.draw_lines(&[])
     }
 
@@ -224,9 +193,7 @@ impl<W: io::Write> TerminalScreen<W> {
             return Ok(());
         }
         self.size = size;
-        if let OutputMode::Live(live) = &mut self.mode {
-            self.out.write_all(live.clear_region().as_bytes())?;
-        }
+        self.out.write_all(self.live.clear_region().as_bytes())?;
         self.draw_lines(&[])
     }
 
@@ -236,13 +203,8 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// See [`TerminalScreen::show_answer`].
     pub fn finish_text(&mut self) -> io::Result<()> {
-        match &mut self.mode {
-            OutputMode::Plain(plain_output) => plain_output.finish_text(&mut self.out),
-            OutputMode::Live(live) => {
-                let rest = live.finish_text(self.size);
-                self.draw_lines(&rest)
-            }
-        }
+        let rest = self.live.finish_text(self.size);
+        self.draw_lines(&rest)
     }
 
     /// Ends the text and removes the live region.
@@ -254,42 +216,25 @@ impl<W: io::Write> TerminalScreen<W> {
     ///
     /// See [`TerminalScreen::show_answer`].
     pub fn finish(&mut self) -> io::Result<()> {
-        self.status = None;
+        self.bottom = BottomContents::default();
         self.finish_text()?;
-        if let OutputMode::Live(live) = &mut self.mode {
-            live.mark_interrupted();
-        }
+        self.live.mark_interrupted();
         Ok(())
     }
 
-    /// Returns the current size.
-    pub fn size(&self) -> TerminalSize {
-        self.size
-    }
-
     fn show_text(&mut self, source: TextSource, piece: &str) -> io::Result<()> {
-        match &mut self.mode {
-            OutputMode::Plain(plain_output) => {
-                plain_output.write_piece(&mut self.out, source, piece)
-            }
-            OutputMode::Live(live) => {
-                let mut lines = live.switch_source(source, self.size);
-                lines.extend(live.push_text(piece, self.size));
-                if lines.is_empty() && live.is_costly_to_draw() {
-                    Ok(())
-                } else {
-                    self.draw_lines(&lines)
-                }
-            }
+        let mut lines = self.live.switch_source(source, self.size);
+        lines.extend(self.live.push_text(piece, self.size));
+        if lines.is_empty() && self.live.is_costly_to_draw() {
+            return Ok(());
         }
+        self.draw_lines(&lines)
     }
 
     /// Writes final lines and the live region below them.
     fn draw_lines(&mut self, lines: &[StyledLine]) -> io::Result<()> {
-        let OutputMode::Live(live) = &mut self.mode else { return Ok(()) };
-        let status =
-            self.status.as_ref().map(|status| status.render_line(self.now, self.size.columns()));
-        let codes = live.draw(lines, status, self.size);
+        let bottom = self.bottom.render_rows(self.now, self.size.columns());
+        let codes = self.live.draw(lines, bottom, self.size);
         if codes.is_empty() {
             return Ok(());
         }

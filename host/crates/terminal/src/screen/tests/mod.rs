@@ -1,14 +1,14 @@
 //! Tests of the visible screen, on a terminal in memory.
 
+mod bottom;
 mod live;
-mod passing;
 mod property;
 mod resizing;
 
 use std::num::NonZero;
 
 use super::*;
-use crate::markdown;
+use crate::{markdown, wrap};
 
 /// Lines of the terminal's scrollback.
 const SCROLLBACK_LINES: usize = 10_000;
@@ -25,7 +25,15 @@ fn terminal(columns: u16, rows: u16) -> Terminal {
 
 fn terminal_in(colour: ColourMode, columns: u16, rows: u16) -> Terminal {
     let parser = vt100::Parser::new(count(rows), count(columns), SCROLLBACK_LINES);
-    TerminalScreen::new(parser, size(columns, rows), OutputCapabilities::Live(colour))
+    TerminalScreen::new(parser, size(columns, rows), colour)
+}
+
+impl<W: io::Write> TerminalScreen<W> {
+    /// Writes plain text above the live region, with its own line breaks.
+    fn print_note(&mut self, note: &str) -> io::Result<()> {
+        let plain = |line| StyledLine::plain(sallyport_contract::text::escape_line(line));
+        self.print_lines(&note.lines().map(plain).collect::<Vec<_>>())
+    }
 }
 
 fn count(value: u16) -> NonZero<u16> {
@@ -33,7 +41,12 @@ fn count(value: u16) -> NonZero<u16> {
 }
 
 fn thinking() -> Option<StatusLine> {
-    Some(StatusLine { activity: StatusActivity::Thinking, since: Duration::ZERO, tokens: None })
+    Some(StatusLine {
+        activity: StatusActivity::Thinking,
+        since: Duration::ZERO,
+        tokens: None,
+        context: None,
+    })
 }
 
 /// Resizes the terminal like its window would, then notifies the screen.
@@ -74,6 +87,6 @@ fn without_rest(rows: Vec<String>) -> Vec<String> {
 /// Returns the rows that a text takes in the end.
 fn rendered(text: &str, columns: u16) -> Vec<String> {
     let lines = markdown::render_markdown(text, columns.into());
-    let rows = lines.iter().flat_map(|line| markdown::split_into_rows(line, columns.into()));
+    let rows = lines.iter().flat_map(|line| wrap::split_into_rows(line, columns.into()));
     without_rest(rows.map(|row| row.text()).collect())
 }
