@@ -1,9 +1,10 @@
 //! State of a screen with a live region, and its output for each change.
 
-use super::{TerminalSize, TextSource, region::LiveRegion};
+use super::{TerminalSize, TextSource, bottom::BottomRows, region::LiveRegion};
 use crate::{
-    markdown::{self, MarkdownStream},
+    markdown::MarkdownStream,
     style::{ColourMode, StyledLine},
+    wrap,
 };
 
 /// Most open text that each piece lays out again, in bytes. Above this the next tick does it, so
@@ -75,13 +76,17 @@ impl LiveScreen {
     pub(super) fn draw(
         &mut self,
         lines: &[StyledLine],
-        status: Option<StyledLine>,
+        bottom: BottomRows,
         size: TerminalSize,
     ) -> String {
         let written = |line: &StyledLine| line.to_terminal_text(self.colour);
         let above: Vec<_> = lines.iter().map(written).collect();
-        let region_rows = self.live_rows(status, size).iter().map(written).collect();
-        self.region.draw(&above, region_rows)
+        let BottomRows { rows: bottom_rows, cursor_column } = bottom;
+        let mut rows: Vec<_> = self.live_rows(bottom_rows, size).iter().map(written).collect();
+        if let (Some(column), Some(last)) = (cursor_column, rows.last_mut()) {
+            last.push_str(&cursor_to_column(column));
+        }
+        self.region.draw(&above, rows)
     }
 
     /// Whether too much text is open to draw it with every piece.
@@ -100,23 +105,31 @@ impl LiveScreen {
         gap.into_iter().chain(lines).collect()
     }
 
-    /// Returns the live rows: as much of the text's end as fits, and the status.
-    fn live_rows(&self, status: Option<StyledLine>, size: TerminalSize) -> Vec<StyledLine> {
-        let Some((source, stream)) = &self.current_text else {
-            return status.into_iter().collect();
-        };
+    /// Returns the live rows: as much of the text's end as fits, and the rows below it.
+    fn live_rows(&self, bottom_rows: Vec<StyledLine>, size: TerminalSize) -> Vec<StyledLine> {
+        let mut rows = self.text_rows(size);
+        // Keep one row free, because a region as high as the screen would scroll its own top out of
+        // reach. The last row is shown in any case.
+        let room = size.rows().saturating_sub(1);
+        let least = usize::from(!bottom_rows.is_empty());
+        rows.extend(bottom_rows);
+        rows.drain(..rows.len().saturating_sub(room.max(least)));
+        rows
+    }
+
+    /// Returns the rows of the text that may still change.
+    fn text_rows(&self, size: TerminalSize) -> Vec<StyledLine> {
+        let Some((source, stream)) = &self.current_text else { return Vec::new() };
         let tail = apply_source_style(*source, stream.tail_lines(size.columns()));
         let gap = (self.is_gap_pending && !tail.is_empty()).then(StyledLine::default);
         let lines = gap.into_iter().chain(tail);
-        let mut rows: Vec<_> =
-            lines.flat_map(|line| markdown::split_into_rows(&line, size.columns())).collect();
-        // Keep one row free, because a region as high as the screen would scroll its own top out of
-        // reach.
-        let room = size.rows().saturating_sub(1 + usize::from(status.is_some()));
-        rows.drain(..rows.len().saturating_sub(room));
-        rows.extend(status);
-        rows
+        lines.flat_map(|line| wrap::split_into_rows(&line, size.columns())).collect()
     }
+}
+
+/// Returns the codes that move the cursor within its row.
+fn cursor_to_column(column: usize) -> String {
+    if column == 0 { "\r".to_owned() } else { format!("\r\x1b[{column}C") }
 }
 
 fn apply_source_style(source: TextSource, mut lines: Vec<StyledLine>) -> Vec<StyledLine> {

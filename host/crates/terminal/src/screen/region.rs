@@ -1,7 +1,7 @@
 //! The redrawn rows at the bottom of the screen, as codes for a terminal.
 //!
-//! Between two drawings the cursor is behind the last row, or at the beginning of a line if the
-//! region is empty. All movements are relative, so the text above stays intact regardless of the
+//! Between two drawings the cursor is in the last row, or at the beginning of a line if the region
+//! is empty. All movements are relative, so the text above stays intact regardless of the
 //! region's position and of scrolling.
 
 /// Begins a synchronised update on terminals that support it.
@@ -54,7 +54,7 @@ impl LiveRegion {
     }
 
     /// Returns how many rows from the top can stay. The last row is always written, so that the
-    /// cursor ends behind it.
+    /// cursor ends in it.
     fn count_unchanged_rows(&self, rows: &[String]) -> usize {
         let same = self.rows.iter().zip(rows).take_while(|(old, new)| old == new).count();
         same.min(self.rows.len().saturating_sub(1)).min(rows.len().saturating_sub(1))

@@ -38,6 +38,8 @@ enum Step {
     Reasoning(&'static str),
     Note,
     Status(bool),
+    Calls(usize),
+    Typed(&'static str),
     Tick(u64),
     Resize(u16, u16),
 }
@@ -48,6 +50,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => prop::sample::select(PIECES.as_slice()).prop_map(Step::Reasoning),
         1 => Just(Step::Note),
         1 => any::<bool>().prop_map(Step::Status),
+        1 => (0usize..9).prop_map(Step::Calls),
+        1 => prop::sample::select(PIECES.as_slice()).prop_map(Step::Typed),
         2 => (0u64..5000).prop_map(Step::Tick),
         1 => (1u16..60, 1u16..20).prop_map(|(columns, rows)| Step::Resize(columns, rows)),
     ]
@@ -59,6 +63,15 @@ fn take(screen: &mut Terminal, step: &Step) {
         Step::Reasoning(piece) => screen.show_reasoning(piece).unwrap(),
         Step::Note => screen.print_note("a note").unwrap(),
         Step::Status(shown) => screen.set_status(thinking().filter(|_| *shown)).unwrap(),
+        Step::Calls(count) => {
+            let call = RunningCall { text: "a.b".to_owned(), detail: None, since: Duration::ZERO };
+            screen.set_calls(vec![call; *count]).unwrap();
+        }
+        Step::Typed(piece) => {
+            let mut typed = TypedAhead { queued: vec![(*piece).to_owned()], ..Default::default() };
+            typed.set_line(piece.repeat(3));
+            screen.set_typed_ahead(typed).unwrap();
+        }
         Step::Tick(now) => screen.advance_time(Duration::from_millis(*now)).unwrap(),
         Step::Resize(columns, rows) => resize(screen, *columns, *rows),
     }
