@@ -1,0 +1,341 @@
+//! Messages as lines, with a limit to each line and to the requests that wait for an answer.
+//!
+//! `rmcp` has such a transport too, which drops a line that it cannot read without telling the
+//! client, and which takes any number of requests from a client that reads no answers.
+
+use std::{
+    collections::HashSet,
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{ClientNotification, JsonRpcMessage, RequestId},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    sync::Mutex as AsyncMutex,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Longest message in bytes: the most arguments that a call takes, each byte of them escaped.
+const MESSAGE_BYTES_MAX: usize = 8 << 20;
+
+/// Most requests of a client that wait for an answer, or whose answer the client has not read.
+const REQUESTS_WAITING_MAX: usize = 256;
+
+/// Longest wait for a client to read an error. One that reads nothing for so long has stopped.
+const TELL_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Messages of a client in lines.
+pub(crate) struct LineTransport<R, W> {
+    lines: BoundedLines<R>,
+    output: Arc<AsyncMutex<W>>,
+    /// The requests without an answer.
+    waiting: Arc<Mutex<HashSet<RequestId>>>,
+    /// An error that the client is being told. Nothing is read meanwhile, so a client that does not
+    /// read cannot make more of them.
+    telling: Option<BoxFuture<'static, ()>>,
+    has_begun: bool,
+    ended: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
+    /// Reads from `input` and writes to `output`. `ended` is cancelled when either ends.
+    pub(crate) fn new(input: R, output: W, ended: CancellationToken) -> Self {
+        Self {
+            lines: BoundedLines::new(input, MESSAGE_BYTES_MAX),
+            output: Arc::new(AsyncMutex::new(output)),
+            waiting: Arc::default(),
+            telling: None,
+            has_begun: false,
+            ended,
+        }
+    }
+}
+
+impl<R, W> LineTransport<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    /// Reads the next message. An error is for the client, with the request that it is about.
+    async fn read_message(
+        &mut self,
+    ) -> Option<Result<RxJsonRpcMessage<RoleServer>, (ErrorData, Option<RequestId>)>> {
+        match self.lines.read_line().await {
+            LineEnd::Whole => {
+                let message = parse_message(&self.lines.line);
+                self.lines.line.clear();
+                Some(message.and_then(|message| self.admit_message(message)))
+            }
+            LineEnd::TooLong => {
+                let text = format!("a message has at most {MESSAGE_BYTES_MAX} bytes");
+                Some(Err((ErrorData::invalid_request(text, None), None)))
+            }
+            LineEnd::Cut => {
+                let text = "the input ended within a message";
+                Some(Err((ErrorData::parse_error(text, None), None)))
+            }
+            LineEnd::Ended => None,
+        }
+    }
+
+    /// Notes a request until it is answered, and refuses what cannot be answered.
+    fn admit_message(
+        &mut self,
+        message: RxJsonRpcMessage<RoleServer>,
+    ) -> Result<RxJsonRpcMessage<RoleServer>, (ErrorData, Option<RequestId>)> {
+        let refuse = |text: &str, id: Option<&RequestId>| {
+            Err((ErrorData::invalid_request(text.to_owned(), None), id.cloned()))
+        };
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                self.has_begun = true;
+                let mut waiting = lock(&self.waiting);
+                if waiting.len() >= REQUESTS_WAITING_MAX {
+                    return refuse("too many requests wait for an answer", Some(&request.id));
+                }
+                if !waiting.insert(request.id.clone()) {
+                    return refuse(
+                        "another request with this id has no answer yet",
+                        Some(&request.id),
+                    );
+                }
+            }
+            JsonRpcMessage::Notification(one) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &one.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    // A cancelled request gets no answer.
+                    lock(&self.waiting).remove(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+        // The library ends the connection if anything else comes first.
+        if !self.has_begun {
+            return refuse("the first message has to be a request", None);
+        }
+        Ok(message)
+    }
+}
+
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let answered = match &message {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let (output, waiting, ended) =
+            (Arc::clone(&self.output), Arc::clone(&self.waiting), self.ended.clone());
+        async move {
+            let sent = write_message(&output, &message).await;
+            if let Some(id) = answered {
+                lock(&waiting).remove(&id);
+            }
+            if sent.is_err() {
+                ended.cancel();
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let ended = self.ended.clone();
+        let message = ended.run_until_cancelled(async {
+            loop {
+                if let Some(telling) = &mut self.telling {
+                    telling.await;
+                    self.telling = None;
+                }
+                match self.read_message().await? {
+                    Ok(message) => return Some(message),
+                    Err((error, id)) => {
+                        let (output, ended) = (Arc::clone(&self.output), self.ended.clone());
+                        self.telling = Some(Box::pin(async move {
+                            let message = TxJsonRpcMessage::<RoleServer>::error(error, id);
+                            let write = write_message(&output, &message);
+                            let told = tokio::time::timeout(TELL_TIME_MAX, write).await;
+                            if !matches!(told, Ok(Ok(()))) {
+                                ended.cancel();
+                            }
+                        }));
+                    }
+                }
+            }
+        });
+        let message = message.await.flatten();
+        if message.is_none() {
+            self.ended.cancel();
+        }
+        message
+    }
+
+    /// Does not wait, because a client that does not read may keep an answer from being written.
+    async fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+async fn write_message<W: AsyncWrite + Unpin>(
+    output: &AsyncMutex<W>,
+    message: &TxJsonRpcMessage<RoleServer>,
+) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut output = output.lock().await;
+    output.write_all(&line).await?;
+    output.flush().await
+}
+
+/// Parses a line. An error names the request if the line has its id.
+fn parse_message(
+    line: &[u8],
+) -> Result<RxJsonRpcMessage<RoleServer>, (ErrorData, Option<RequestId>)> {
+    let no_json = |error: serde_json::Error| {
+        (ErrorData::parse_error(format!("this is not JSON: {error}"), None), None)
+    };
+    match serde_json::from_slice(line) {
+        Ok(message) => Ok(message),
+        Err(error) if !error.is_data() => Err(no_json(error)),
+        Err(_) => {
+            let value: Value = serde_json::from_slice(line).map_err(no_json)?;
+            let id = serde_json::from_value(value.get("id").cloned().unwrap_or_default()).ok();
+            let text = "this is not a request, a notification or an answer of JSON-RPC 2.0";
+            Err((ErrorData::invalid_request(text, None), id))
+        }
+    }
+}
+
+fn lock<T>(waiting: &Mutex<T>) -> MutexGuard<'_, T> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lines of limited length. An empty line is skipped.
+struct BoundedLines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    bytes_max: usize,
+    /// Whether the rest of a line that is too long is left out.
+    is_skipping: bool,
+}
+
+/// How a line ended.
+#[derive(Debug, PartialEq, Eq)]
+enum LineEnd {
+    /// It is in `line`.
+    Whole,
+    /// It is too long, and left out.
+    TooLong,
+    /// The input ended within it.
+    Cut,
+    /// The input ended before it.
+    Ended,
+}
+
+impl<R: AsyncRead + Unpin> BoundedLines<R> {
+    fn new(input: R, bytes_max: usize) -> Self {
+        Self { input: BufReader::new(input), line: Vec::new(), bytes_max, is_skipping: false }
+    }
+
+    /// Reads a line. It may be dropped and called again, because what was read stays in `line`. An
+    /// input that cannot be read has ended.
+    async fn read_line(&mut self) -> LineEnd {
+        loop {
+            let Ok(bytes) = self.input.fill_buf().await else { return LineEnd::Ended };
+            if bytes.is_empty() {
+                let is_cut = !self.line.trim_ascii().is_empty() || self.is_skipping;
+                self.line.clear();
+                self.is_skipping = false;
+                return if is_cut { LineEnd::Cut } else { LineEnd::Ended };
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let piece = &bytes[..end.unwrap_or(bytes.len())];
+            let is_too_long = !self.is_skipping && self.line.len() + piece.len() > self.bytes_max;
+            if is_too_long {
+                self.line = Vec::new();
+            } else if !self.is_skipping {
+                self.line.extend_from_slice(piece);
+            }
+            let consumed = piece.len() + usize::from(end.is_some());
+            self.input.consume(consumed);
+            self.is_skipping = (self.is_skipping || is_too_long) && end.is_none();
+            if is_too_long {
+                return LineEnd::TooLong;
+            }
+            if end.is_some() {
+                if !self.line.trim_ascii().is_empty() {
+                    return LineEnd::Whole;
+                }
+                self.line.clear();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_end_at_their_limit_and_the_next_one_is_read() {
+        use LineEnd::{Cut, Ended, TooLong, Whole};
+        let rows: [(&str, &[(LineEnd, &str)]); 8] = [
+            ("", &[(Ended, "")]),
+            ("ab\ncd\n", &[(Whole, "ab"), (Whole, "cd"), (Ended, "")]),
+            ("\n \r\nab\r\n", &[(Whole, "ab\r"), (Ended, "")]),
+            ("12345678\n", &[(Whole, "12345678"), (Ended, "")]),
+            ("123456789\nab\n", &[(TooLong, ""), (Whole, "ab"), (Ended, "")]),
+            ("1234567890123456789012345\nab\n", &[(TooLong, ""), (Whole, "ab"), (Ended, "")]),
+            ("ab\ncd", &[(Whole, "ab"), (Cut, ""), (Ended, "")]),
+            ("1234567890123456789", &[(TooLong, ""), (Cut, ""), (Ended, "")]),
+        ];
+        for piece in [1, 3, 100] {
+            for (input, want) in &rows {
+                let input = BufReader::with_capacity(piece, input.as_bytes());
+                let (line, is_skipping) = (Vec::new(), false);
+                let mut lines = BoundedLines { input, line, bytes_max: 8, is_skipping };
+                for (end, text) in *want {
+                    assert_eq!(&lines.read_line().await, end, "{want:?}");
+                    assert_eq!(lines.line.trim_ascii_end(), text.trim_end().as_bytes());
+                    lines.line.clear();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_told_with_its_request() {
+        let rows = [
+            ("{", -32700, None),
+            ("garbage", -32700, None),
+            ("\u{7f}\u{1}", -32700, None),
+            ("[]", -32600, None),
+            ("7", -32600, None),
+            ("{}", -32600, None),
+            (r#"{"jsonrpc":"1.0","id":3,"method":"ping"}"#, -32600, Some(RequestId::Number(3))),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600, None),
+        ];
+        for (line, code, id) in rows {
+            let (error, told_id) = parse_message(line.as_bytes()).unwrap_err();
+            assert_eq!((error.code.0, told_id), (code, id), "{line}");
+        }
+    }
+}
