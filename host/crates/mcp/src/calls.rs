@@ -1,0 +1,164 @@
+//! Calls that run, and the way of their questions to the client that made them.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use sallyport_contract::{
+    ApprovalAnswer, ApprovalRequest, BoxFuture, CallFailure, CallReport, Consent, FailureKind,
+    Outcome, RequestedCall, ToolCallContext,
+};
+use sallyport_runtime::{Host, gate::Activity};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc, oneshot},
+    task::JoinHandle,
+};
+
+/// Most events of a call that wait for its client. News beyond it are left out; a question waits.
+const EVENTS_WAITING_MAX: usize = 16;
+
+/// Something that a running call has for its client.
+#[derive(Debug)]
+pub(crate) enum CallEvent {
+    /// It sends a request to a server.
+    Contacting(String),
+    /// It needs an approval, and waits for the answer.
+    Question(PendingQuestion),
+}
+
+/// A question that waits for its answer. Dropping it answers that no user is connected.
+#[derive(Debug)]
+pub(crate) struct PendingQuestion {
+    pub(crate) request: Box<ApprovalRequest>,
+    answer: oneshot::Sender<ApprovalAnswer>,
+}
+
+impl PendingQuestion {
+    /// Answers it. It may have ended meanwhile.
+    pub(crate) fn answer(self, answer: ApprovalAnswer) {
+        let _ = self.answer.send(answer);
+    }
+
+    /// Waits until no answer is wanted any more.
+    pub(crate) async fn wait_for_withdrawal(&mut self) {
+        self.answer.closed().await;
+    }
+}
+
+/// Takes the questions and the news of each running call to the client that made it.
+///
+/// It is made before the host, which asks through it.
+#[derive(Debug, Default)]
+pub struct CallBroker {
+    /// The running calls, by session and call.
+    calls: Mutex<HashMap<(String, String), mpsc::Sender<CallEvent>>>,
+}
+
+impl CallBroker {
+    /// Returns the function that receives the servers which running calls contact.
+    pub fn activity(self: &Arc<Self>) -> Activity {
+        let broker = Arc::clone(self);
+        Arc::new(move |call, server| {
+            if let Some(events) = broker.events_of(call) {
+                // A client that does not keep up misses news, and nothing else.
+                let _ = events.try_send(CallEvent::Contacting(server.to_owned()));
+            }
+        })
+    }
+
+    fn events_of(&self, call: &ToolCallContext) -> Option<mpsc::Sender<CallEvent>> {
+        self.calls().get(&key(call)).cloned()
+    }
+
+    fn calls(
+        &self,
+    ) -> std::sync::MutexGuard<'_, HashMap<(String, String), mpsc::Sender<CallEvent>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Consent for CallBroker {
+    fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
+        let events = self.events_of(&request.call.context);
+        Box::pin(async move {
+            // Such as the timer of a plugin, which no client has called.
+            let Some(events) = events else { return ApprovalAnswer::Nobody };
+            let (answer, answered) = oneshot::channel();
+            let question = PendingQuestion { request: Box::new(request), answer };
+            if events.send(CallEvent::Question(question)).await.is_err() {
+                return ApprovalAnswer::Nobody;
+            }
+            answered.await.unwrap_or(ApprovalAnswer::Nobody)
+        })
+    }
+}
+
+fn key(call: &ToolCallContext) -> (String, String) {
+    (call.session_id.clone(), call.call_id.clone())
+}
+
+/// A call that runs. Dropping it cancels the call.
+pub(crate) struct RunningCall {
+    requested: RequestedCall,
+    broker: Arc<CallBroker>,
+    events: mpsc::Receiver<CallEvent>,
+    task: JoinHandle<CallReport>,
+}
+
+/// What happens next in a running call.
+pub(crate) enum CallStep {
+    Event(CallEvent),
+    Finished(Box<CallReport>),
+}
+
+impl RunningCall {
+    /// Starts a call. `permit` is held until nothing of the call is left.
+    pub(crate) fn start(
+        host: Arc<Host>,
+        broker: Arc<CallBroker>,
+        requested: RequestedCall,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        let (sender, events) = mpsc::channel(EVENTS_WAITING_MAX);
+        broker.calls().insert(key(&requested.context), sender);
+        let call = requested.clone();
+        let task = tokio::spawn(async move {
+            let report = host.call_tool(call).await;
+            drop((host, permit));
+            report
+        });
+        Self { requested, broker, events, task }
+    }
+
+    /// The call as it was requested.
+    pub(crate) fn requested(&self) -> &RequestedCall {
+        &self.requested
+    }
+
+    /// Waits for the next step. It may be dropped and called again.
+    pub(crate) async fn next_step(&mut self) -> CallStep {
+        tokio::select! {
+            // What the call reported comes before its end.
+            biased;
+            Some(event) = self.events.recv() => CallStep::Event(event),
+            ended = &mut self.task => {
+                CallStep::Finished(Box::new(ended.unwrap_or_else(|_| lost_call_report())))
+            }
+        }
+    }
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.broker.calls().remove(&key(&self.requested.context));
+    }
+}
+
+/// The report of a call whose task panicked. The panic ends that call only.
+fn lost_call_report() -> CallReport {
+    let failure =
+        CallFailure::new(FailureKind::Internal, "the call broke; this is a bug of the host");
+    Outcome::Failed(failure).into()
+}

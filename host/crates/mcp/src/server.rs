@@ -1,0 +1,161 @@
+//! The state that all connections of a server share.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use sallyport_contract::{RequestedCall, mangle::ToolNameCollision};
+use sallyport_runtime::{Host, HostError, HostNotice, host::new_session_id};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    calls::{CallBroker, PendingQuestion, RunningCall},
+    tools::{OfferedTools, ToolSelection},
+};
+
+/// Most calls that run at the same time, over all connections. The host has limits of its own for
+/// what runs; this one bounds what waits.
+const CALLS_MAX: u32 = 64;
+
+/// Most calls that wait for a client to come back with an answer. The oldest ones are cancelled.
+const PARKED_CALLS_MAX: usize = 32;
+
+/// Longest wait at shutdown for cancelled calls to end. A call ends as soon as its host call does.
+const CALLS_END_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// The parts of a server.
+pub struct McpServerParts {
+    /// The host, which asks through `broker`.
+    pub host: Arc<Host>,
+    /// Takes the questions of calls to their clients.
+    pub broker: Arc<CallBroker>,
+    /// The tools that clients may see.
+    pub selection: ToolSelection,
+}
+
+/// The tools of a host, and the calls that clients make.
+pub struct McpServer {
+    host: Arc<Host>,
+    broker: Arc<CallBroker>,
+    selection: ToolSelection,
+    offered: Mutex<Arc<OfferedTools>>,
+    places: Arc<Semaphore>,
+    parked: Mutex<ParkedCalls>,
+    stop: CancellationToken,
+}
+
+/// Calls whose question went to a client in an answer, by the state that the client returns.
+#[derive(Default)]
+struct ParkedCalls {
+    calls: HashMap<String, (RunningCall, PendingQuestion)>,
+    /// The states, the oldest first.
+    order: Vec<String>,
+}
+
+impl McpServer {
+    /// Prepares to serve the tools of a host.
+    ///
+    /// # Errors
+    ///
+    /// Two of the selected tools would have the same name.
+    pub fn new(parts: McpServerParts) -> Result<Arc<Self>, HostError> {
+        let McpServerParts { host, broker, selection } = parts;
+        let offered = OfferedTools::new(host.tools(), &selection).map_err(HostError::Collision)?;
+        Ok(Arc::new(Self {
+            host,
+            broker,
+            selection,
+            offered: Mutex::new(Arc::new(offered)),
+            places: Arc::new(Semaphore::new(CALLS_MAX as usize)),
+            parked: Mutex::default(),
+            stop: CancellationToken::new(),
+        }))
+    }
+
+    /// The number of tools that clients see.
+    pub fn tool_count(&self) -> usize {
+        self.offered_tools().listed().len()
+    }
+
+    /// Cancels all calls and waits until nothing of them is left, so that each has its record.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.parked().clear();
+        let all = self.places.acquire_many(CALLS_MAX);
+        if tokio::time::timeout(CALLS_END_TIME_MAX, all).await.is_err() {
+            let text = "some calls did not end in time; their records may be missing";
+            self.host.notices()(HostNotice::Warning(text.to_owned()));
+        }
+    }
+
+    /// The host.
+    pub(crate) fn host(&self) -> &Arc<Host> {
+        &self.host
+    }
+
+    /// Is cancelled when calls have to end.
+    pub(crate) fn stop_token(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// The selected tools of this moment. If two of them have come to look alike, the earlier list
+    /// stays.
+    pub(crate) fn offered_tools(&self) -> Arc<OfferedTools> {
+        let source = self.host.tools();
+        let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        if !offered.is_made_of(&source) {
+            match OfferedTools::new(source, &self.selection) {
+                Ok(changed) => *offered = Arc::new(changed),
+                Err(collision) => self.report_collision(&collision),
+            }
+        }
+        Arc::clone(&offered)
+    }
+
+    fn report_collision(&self, collision: &ToolNameCollision) {
+        let text = format!("the list of tools stays as it was: {collision}");
+        self.host.notices()(HostNotice::Warning(text));
+    }
+
+    /// Starts a call. `None` if there are too many, or if the server stops.
+    pub(crate) fn start_call(&self, call: RequestedCall) -> Option<RunningCall> {
+        let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        let (host, broker) = (Arc::clone(&self.host), Arc::clone(&self.broker));
+        (!self.stop.is_cancelled()).then(|| RunningCall::start(host, broker, call, permit))
+    }
+
+    /// Keeps a call until its client returns with the answer to a question. Returns the state that
+    /// the client has to return.
+    pub(crate) fn park_call(&self, call: RunningCall, question: PendingQuestion) -> String {
+        let state = new_session_id();
+        let mut parked = self.parked();
+        if parked.order.len() >= PARKED_CALLS_MAX {
+            let oldest = parked.order.remove(0);
+            parked.calls.remove(&oldest);
+        }
+        parked.order.push(state.clone());
+        parked.calls.insert(state.clone(), (call, question));
+        state
+    }
+
+    /// Takes back a call that waits. It exists once, so an answer cannot be given twice.
+    pub(crate) fn take_parked_call(&self, state: &str) -> Option<(RunningCall, PendingQuestion)> {
+        let mut parked = self.parked();
+        parked.order.retain(|one| one != state);
+        parked.calls.remove(state)
+    }
+
+    fn parked(&self) -> std::sync::MutexGuard<'_, ParkedCalls> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ParkedCalls {
+    fn clear(&mut self) {
+        self.calls.clear();
+        self.order.clear();
+    }
+}
