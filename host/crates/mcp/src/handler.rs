@@ -1,0 +1,424 @@
+//! What a connection asks of the server: its tools, calls of them, and what it wants to hear.
+#![expect(deprecated, reason = "log messages, which clients of the versions in use still show")]
+
+use std::{
+    pin::pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use futures::StreamExt;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
+        ElicitRequest, ElicitResult, ErrorCode, Implementation, InputRequest, InputRequests,
+        InputRequiredResult, ListToolsResult, LoggingLevel, LoggingMessageNotificationParam,
+        PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+        SetLevelRequestParams, SubscriptionFilter,
+    },
+    service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
+};
+use sallyport_contract::{
+    ApprovalAnswer, CallReport, Effect, LogLevel, Outcome, Principal, RequestedCall,
+    ToolDescriptor, text,
+};
+use sallyport_runtime::{HostNotice, host::new_session_id};
+use serde_json::{Value, json};
+
+use crate::{
+    approval, call_result,
+    calls::{CallEvent, CallStep, PendingQuestion, RunningCall},
+    progress::ProgressReporter,
+    server::McpServer,
+};
+
+/// What a client may tell its model about the server.
+const INSTRUCTIONS: &str = "Each tool runs in a sandbox under the user's policy. A call that the \
+policy does not allow fails with the reason. Only the user can change the policy; tell them the \
+reason and the command, and do not repeat the call unchanged.";
+
+/// The key of the one question in a request for input.
+const QUESTION_KEY: &str = "approval";
+
+/// Least important message that a client gets which has not said what it wants.
+const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Warning;
+
+/// One connection of a client.
+pub(crate) struct McpConnection {
+    server: Arc<McpServer>,
+    session_id: String,
+    principal: Principal,
+    calls: AtomicU64,
+    log_level: Mutex<LoggingLevel>,
+    reports_changes: AtomicBool,
+    /// Held while the user is asked, so that questions come one after another.
+    question: tokio::sync::Mutex<()>,
+}
+
+/// How a client can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QuestionWay {
+    /// By a request of the server.
+    Request,
+    /// By an answer that the client returns to with the user's answer.
+    InputRequired,
+    /// Not at all.
+    None,
+}
+
+/// How a call goes on after its client was waited for.
+enum CallTurn {
+    Finished(Box<CallReport>),
+    NeedsInput(InputRequiredResult),
+}
+
+impl McpConnection {
+    /// A connection of the local user, which is a conversation of its own.
+    pub(crate) fn new(server: Arc<McpServer>) -> Self {
+        let session_id = new_session_id();
+        Self {
+            server,
+            principal: Principal::local().in_conversation(&session_id),
+            session_id,
+            calls: AtomicU64::new(0),
+            log_level: Mutex::new(DEFAULT_LOG_LEVEL),
+            reports_changes: AtomicBool::new(false),
+            question: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// The session of its calls.
+    pub(crate) fn session_id(&self) -> &str {
+        &self.session_id
+    }
+
+    async fn answer_call(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let offered = self.server.offered_tools();
+        let Some(tool) = offered.find_tool(&request.name) else {
+            let name = text::escape_excerpt(&request.name, 100);
+            return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
+        };
+        let call = match &request.request_state {
+            Some(state) => Some(self.resume_call(state, tool, &request)?),
+            None => self.server.start_call(self.requested_call(tool, &request)),
+        };
+        let Some(call) = call else { return Ok(busy_result().into()) };
+        match self.drive_call(call, context).await {
+            CallTurn::NeedsInput(result) => Ok(result.into()),
+            CallTurn::Finished(report) => {
+                self.send_log(&report, tool, context).await;
+                self.report_command(&report, tool);
+                Ok(call_result::result_from_report(&report, tool).into())
+            }
+        }
+    }
+
+    fn requested_call(
+        &self,
+        tool: &ToolDescriptor,
+        request: &CallToolRequestParams,
+    ) -> RequestedCall {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let context = self.principal.call_context(format!("call-{number}"), &self.session_id);
+        RequestedCall { context, tool: tool.id.clone(), arguments: arguments_text(request) }
+    }
+
+    /// Continues a call with the user's answer. An answer belongs to one question about one call,
+    /// so anything else ends the call.
+    fn resume_call(
+        &self,
+        state: &str,
+        tool: &ToolDescriptor,
+        request: &CallToolRequestParams,
+    ) -> Result<RunningCall, ErrorData> {
+        let gone = "this call no longer waits for an answer; call the tool again";
+        let (call, question) = self
+            .server
+            .take_parked_call(state)
+            .ok_or_else(|| ErrorData::invalid_params(gone, None))?;
+        let requested = call.requested();
+        if requested.tool != tool.id || requested.arguments != arguments_text(request) {
+            let message = "the answer belongs to another call, which is cancelled";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let form = request.input_responses.as_ref().and_then(|forms| forms.get(QUESTION_KEY));
+        let form = form.and_then(|form| serde_json::from_value::<ElicitResult>(form.clone()).ok());
+        let answer = form.map_or(ApprovalAnswer::No { reason: None }, |form| {
+            approval::answer_from_form(&form, &question.request)
+        });
+        question.answer(answer);
+        Ok(call)
+    }
+
+    /// Accompanies a call until its end, or until the client has to return with an answer.
+    async fn drive_call(
+        &self,
+        mut call: RunningCall,
+        context: &RequestContext<RoleServer>,
+    ) -> CallTurn {
+        let mut progress = ProgressReporter::new(context);
+        loop {
+            let step = tokio::select! {
+                step = call.next_step() => step,
+                message = progress.wait_for_tick() => {
+                    progress.report(message).await;
+                    continue;
+                }
+            };
+            match step {
+                CallStep::Finished(report) => return CallTurn::Finished(report),
+                CallStep::Event(CallEvent::Contacting(server)) => {
+                    progress.report(format!("contacting {}", text::escape_line(&server))).await;
+                }
+                CallStep::Event(CallEvent::Question(question)) => {
+                    progress.report("waiting for an approval".to_owned()).await;
+                    match question_way(context) {
+                        QuestionWay::Request => self.ask_client(question, &context.peer).await,
+                        QuestionWay::InputRequired => match self.park_call(call, question) {
+                            Ok(result) => return CallTurn::NeedsInput(result),
+                            Err(unasked) => call = *unasked,
+                        },
+                        QuestionWay::None => question.answer(ApprovalAnswer::Nobody),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks by a request, and gives the answer to the call.
+    async fn ask_client(&self, mut question: PendingQuestion, peer: &Peer<RoleServer>) {
+        let Some(form) = approval::question_form(&question.request) else {
+            return question.answer(ApprovalAnswer::Nobody);
+        };
+        let answered = {
+            let ask = async {
+                let _one_at_a_time = self.question.lock().await;
+                peer.create_elicitation(form).await
+            };
+            tokio::select! {
+                answered = ask => answered.ok(),
+                () = question.wait_for_withdrawal() => None,
+            }
+        };
+        let answer = answered.map_or(ApprovalAnswer::Nobody, |form| {
+            approval::answer_from_form(&form, &question.request)
+        });
+        question.answer(answer);
+    }
+
+    /// Keeps a call, and returns what the client has to ask the user. Returns the call if the
+    /// question cannot be asked.
+    fn park_call(
+        &self,
+        call: RunningCall,
+        question: PendingQuestion,
+    ) -> Result<InputRequiredResult, Box<RunningCall>> {
+        let Some(form) = approval::question_form(&question.request) else {
+            question.answer(ApprovalAnswer::Nobody);
+            return Err(Box::new(call));
+        };
+        let form = InputRequest::Elicitation(ElicitRequest::new(form));
+        let forms = InputRequests::from([(QUESTION_KEY.to_owned(), form)]);
+        let state = self.server.park_call(call, question);
+        Ok(InputRequiredResult::new(Some(forms), Some(state)))
+    }
+
+    /// Sends what the plugin has logged.
+    async fn send_log(
+        &self,
+        report: &CallReport,
+        tool: &ToolDescriptor,
+        context: &RequestContext<RoleServer>,
+    ) {
+        let Some(least) = self.wanted_log_level(context) else { return };
+        for effect in &report.effects {
+            let Effect::Logged { level, text } = effect else { continue };
+            let level = logging_level(*level);
+            if (level as u8) < (least as u8) {
+                continue;
+            }
+            let message = LoggingMessageNotificationParam::new(level, text.as_str().into())
+                .with_logger(tool.id.plugin.as_str());
+            let sent = context.peer.notify_logging_message(message).await;
+            if sent.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Without a session, only a request that says so wants to hear anything.
+    fn wanted_log_level(&self, context: &RequestContext<RoleServer>) -> Option<LoggingLevel> {
+        match is_stateless(context) {
+            true => context.meta.log_level(),
+            false => Some(*self.log_level.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    /// Reports to the operator how to allow what was refused. The client's user sees the same
+    /// command in the result, if the client shows it.
+    fn report_command(&self, report: &CallReport, tool: &ToolDescriptor) {
+        if let Outcome::Denied(denial) = &report.outcome
+            && let Some(command) = call_result::allowing_command(denial, &tool.id)
+        {
+            let text = format!("denied: {denial}. To allow it: {command}");
+            self.server.host().notices()(HostNotice::Info(text));
+        }
+    }
+
+    /// Reports each change of the plugins until the connection ends. Only versions with a session
+    /// take such reports unasked.
+    fn report_changes(&self, peer: Peer<RoleServer>) {
+        if self.reports_changes.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let changes = self.server.host().changes();
+        let stop = self.server.stop_token().clone();
+        tokio::spawn(stop.run_until_cancelled_owned(async move {
+            let mut changes = pin!(changes);
+            while changes.next().await.is_some() {
+                if peer.notify_tool_list_changed().await.is_err() {
+                    return;
+                }
+            }
+        }));
+    }
+}
+
+impl ServerHandler for McpConnection {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_logging()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        let program = Implementation::new("sallyport", env!("CARGO_PKG_VERSION"))
+            .with_title("Sallyport")
+            .with_description("Tools that run as sandboxed WebAssembly components");
+        ServerConfig::new(capabilities).with_server_info(program).with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if page.is_some_and(|page| page.cursor.is_some()) {
+            return Err(ErrorData::invalid_params(
+                "there is one page of tools, without a cursor",
+                None,
+            ));
+        }
+        Ok(ListToolsResult::with_all_items(self.server.offered_tools().listed().to_vec()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let cancelled = || ErrorData::internal_error("the call was cancelled", None);
+        tokio::select! {
+            response = self.answer_call(request, &context) => response,
+            () = context.ct.cancelled() => Err(cancelled()),
+            () = self.server.stop_token().cancelled() => Err(cancelled()),
+        }
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = request.level;
+        Ok(())
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.report_changes(context.peer);
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        _requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = pin!(self.server.host().changes());
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                () = self.server.stop_token().cancelled() => return Ok(()),
+                changed = changes.next() => {
+                    let sent = context.sink().notify_tool_list_changed().await;
+                    if changed.is_none() || sent.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// A known method whose parameters do not fit arrives here too, because it has no type.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = text::escape_excerpt(&request.method, 100);
+        Err(match request.method.as_str() {
+            "tools/call" | "tools/list" | "logging/setLevel" | "initialize" => {
+                ErrorData::invalid_params(format!("the parameters of {method} do not fit"), None)
+            }
+            _ => ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                format!("Unknown method: {method}"),
+                None,
+            ),
+        })
+    }
+}
+
+/// The arguments as text. Left out, they are an empty object.
+fn arguments_text(request: &CallToolRequestParams) -> String {
+    let arguments = request.arguments.clone().map_or_else(|| json!({}), Value::Object);
+    arguments.to_string()
+}
+
+fn busy_result() -> CallToolResult {
+    let reason = json!({ "kind": "failed", "failure": "unavailable" });
+    call_result::failed_result("too many calls run already; try again when one has ended", reason)
+}
+
+fn question_way(context: &RequestContext<RoleServer>) -> QuestionWay {
+    let elicitation = context.client_capabilities().and_then(|client| client.elicitation);
+    // A client that names no kind of question means forms.
+    let has_forms = elicitation.is_some_and(|kinds| kinds.form.is_some() || kinds.url.is_none());
+    match (has_forms, is_stateless(context)) {
+        (false, _) => QuestionWay::None,
+        (true, false) => QuestionWay::Request,
+        (true, true) => QuestionWay::InputRequired,
+    }
+}
+
+/// Whether the request belongs to a version of the protocol without sessions.
+fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
+fn logging_level(level: LogLevel) -> LoggingLevel {
+    match level {
+        LogLevel::Trace | LogLevel::Debug => LoggingLevel::Debug,
+        LogLevel::Info => LoggingLevel::Info,
+        LogLevel::Warn => LoggingLevel::Warning,
+        LogLevel::Error => LoggingLevel::Error,
+    }
+}

@@ -1,0 +1,28 @@
+//! Serves the tools of a host to clients of the Model Context Protocol (MCP).
+//!
+//! Every call passes the same gate as any other: policy, approvals, sandbox and audit. The crate
+//! `rmcp` implements the protocol; this one maps tools, results and questions to it. It knows
+//! neither a command line nor a terminal.
+//!
+//! - [`McpServer`]: the state that all connections share. Start reading here.
+//! - [`ToolSelection`]: the tools that clients may see.
+//! - [`serve_stdio`]: one connection over standard input and output.
+//! - [`CallBroker`]: takes the questions of running calls to the client that made them.
+//! - [`PluginWatch`]: reports when the files of the plugins have changed.
+
+mod approval;
+mod call_result;
+mod calls;
+mod handler;
+mod progress;
+mod server;
+mod stdio;
+mod tools;
+mod transport;
+mod watch;
+
+pub use calls::CallBroker;
+pub use server::{McpServer, McpServerParts};
+pub use stdio::{ConnectionEnd, serve_stdio};
+pub use tools::ToolSelection;
+pub use watch::PluginWatch;
