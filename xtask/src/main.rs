@@ -8,6 +8,7 @@
 mod bench;
 mod build;
 mod demo;
+mod dist;
 mod drawings;
 mod fuzz;
 mod pages;
@@ -40,6 +41,7 @@ cargo xtask TASK
   bench call      calls and starts against raw wasmtime
   bench python    the first call of a conversation to the code interpreter
   bench turn      a conversation with 1,000 tools against bare JSON
+  dist            build a release: an archive with an installer, a Debian package, checksums
   demo [--write]  play the session that the README shows; print it, or put it there
   drawings [--check]
                   write the drawings in docs/images; or fail if a file differs
@@ -75,6 +77,7 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "wasm" => wasm::build_from_arguments(rest)?,
         "tidy" => tidy::check_house_rules()?,
         "bench" => bench::run_benchmarks(rest)?,
+        "dist" => dist::build_release()?,
         "demo" => demo::run_demo(rest)?,
         "drawings" => drawings::update_drawings(rest)?,
         "fuzz" => fuzz::run_fuzz_targets(rest)?,
