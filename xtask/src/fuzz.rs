@@ -1,4 +1,5 @@
-//! Fuzzing: random inputs for the parsers of files and URLs, and for the plugin compiler.
+//! Fuzzing: random inputs for the parsers of files and URLs, for values of components, and for the
+//! plugin compiler.
 //!
 //! A run never changes the seeds in `tests/fuzz/corpus`. New inputs are stored in the target
 //! folder, where the next run starts. A failing input is kept in `tests/fuzz/artifacts`.
@@ -15,6 +16,13 @@ const TARGETS: [&str; 3] = ["policy", "manifest", "url"];
 /// The target that is a test. Each input goes to a separate process, so its coverage is not
 /// visible.
 const COMPILE: &str = "compile";
+
+/// The target that is a pair of properties: values of components, to JSON and back. It is not among
+/// those in `tests/fuzz`, because it would need an instrumented build of wasmtime.
+const VALUES: &str = "values";
+
+/// Cases of each property that take about a second.
+const CASES_PER_SECOND: u64 = 500;
 
 /// Hint for a failed build of the targets.
 const NEEDS: &str = "the fuzz targets cannot be built (they also need a C++ compiler)";
@@ -46,11 +54,15 @@ pub(crate) fn run_fuzz_targets(args: &[String]) -> Result<()> {
     match target {
         None => {
             TARGETS.iter().try_for_each(|target| fuzz_target(target, seconds))?;
+            fuzz_values(seconds)?;
             fuzz_compile(seconds)
         }
         Some(COMPILE) => fuzz_compile(seconds),
+        Some(VALUES) => fuzz_values(seconds),
         Some(target) if TARGETS.contains(&target) => fuzz_target(target, seconds),
-        Some(other) => bail!("there is no target {other:?}; there are {TARGETS:?} and {COMPILE:?}"),
+        Some(other) => {
+            bail!("there is no target {other:?}; there are {TARGETS:?}, {VALUES:?} and {COMPILE:?}")
+        }
     }
 }
 
@@ -115,6 +127,18 @@ fn run_and_report(target: &str, command: &mut Command) -> Result<()> {
     let done = lines.iter().rfind(|line| line.contains("DONE"));
     println!("{target}: {}", done.context("the target does not say what it did")?);
     Ok(())
+}
+
+/// Runs the properties of the bridge between JSON and the values of components.
+fn fuzz_values(seconds: u64) -> Result<()> {
+    println!("fuzzing {VALUES} for about {seconds} s …");
+    let cases = seconds.saturating_mul(CASES_PER_SECOND);
+    run_command(
+        cargo_command()
+            .env("PROPTEST_CASES", cases.to_string())
+            .args(["test", "--quiet", "--workspace", "--lib", "--"])
+            .arg("dynamic::tests::properties"),
+    )
 }
 
 /// Runs the test that compiles damaged components.

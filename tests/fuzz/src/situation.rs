@@ -158,7 +158,7 @@ impl Situation {
     /// What a policy says about each page.
     pub fn of_pages(&self, policy: &Policy) -> Vec<PolicyVerdict> {
         let grant = self.grant(policy);
-        let verdict = |page| policy.decide_open_url(&self.question(), &grant, page);
+        let verdict = |page| policy.decide_page(&self.question(), &grant, page);
         self.pages.iter().map(verdict).collect()
     }
 

@@ -6,9 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use sallyport_fuzz::{naive, parts, situation::user_policy, toml_string};
-use sallyport_policy::{
-    Capability, Grant, Manifest, NetPattern, Policy, RequestedCapability, SecretUse,
-};
+use sallyport_policy::{Capability, Grant, Manifest, NetPattern, Policy, SecretUse};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -73,7 +71,7 @@ fn check_names(manifest: &Manifest, grant: &Grant) {
     let request = &manifest.request;
     // A program of this machine has no way to name its variables.
     let names_any =
-        request.capabilities.iter().any(|asked| asked.requested == RequestedCapability::Process);
+        request.capabilities.iter().any(|asked| asked.requested.capability == Capability::Process);
     for name in grant.env().iter().filter(|_| !names_any) {
         assert!(request.env.iter().any(|asked| asked.name == *name), "{name}");
     }
@@ -107,17 +105,19 @@ fn check_capabilities(manifest: &Manifest, grant: &Grant) {
     }
     for scratch in grant.scratch() {
         assert!(
-            wishes().any(|wish| *wish == RequestedCapability::Scratch(scratch.name.clone())),
+            wishes().any(|wish| wish.capability == Capability::Scratch
+                && wish.detail.as_ref() == Some(&scratch.name)),
             "{scratch:?}"
         );
     }
     for listen in grant.listen() {
         assert!(
-            wishes().any(|wish| *wish == RequestedCapability::Listen(listen.kind)),
+            wishes().any(|wish| wish.capability == Capability::Listen
+                && wish.detail.as_deref() == Some(listen.kind.as_str())),
             "{listen:?}"
         );
     }
-    let confirms = wishes().any(|wish| *wish == RequestedCapability::Ui { confirm: true });
+    let confirms = wishes().any(|wish| wish.capability == Capability::Ui && wish.detail.is_some());
     assert_eq!(grant.ui().is_some_and(|ui| ui.confirm), confirms);
 }
 

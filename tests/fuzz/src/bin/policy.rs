@@ -88,7 +88,7 @@ fn check_explanations(policy: &Policy, situation: &Situation) {
         assert_eq!(found.decision, verdict.decision, "{}", found.reason);
     }
     for (page, verdict) in situation.pages().iter().zip(situation.of_pages(policy)) {
-        let found = policy.explain_open_url(&question, &grant, page);
+        let found = policy.explain_page(&question, &grant, page);
         assert_eq!(found.decision, verdict.decision, "{}", found.reason);
     }
     for capability in Capability::ALL {
@@ -273,12 +273,15 @@ fn check_always_about(
     let policy = user_policy(&text).expect("a rule can be added");
     assert_eq!(judge(&policy).decision, Decision::Allow, "{text}");
     let decision = Some(rule.decision);
-    let target =
-        RuleRemovalTarget { tool: rule.tool, net: None, open_url: rule.open_url, decision };
+    let target = RuleRemovalTarget { tool: rule.tool, net: None, page: rule.page, decision };
     if let Ok(text) = edit::remove_rule(&text, &target) {
         user_policy(&text).expect("a rule can be removed");
     }
     edit::diff_lines(user, &text);
+}
+
+fn record_capability(learned: &mut PluginRefusals, capability: Capability, item: Option<String>) {
+    learned.record_refusal(RefusedAccess::Capability { capability, item });
 }
 
 /// What a plugin was refused makes a proposal, whatever the policy is.
@@ -294,18 +297,13 @@ fn check_learning(policy: &Policy, user: &str, request: &str, situation: &Situat
     });
     learned.record_refusal(RefusedAccess::Env("TZ".to_owned()));
     learned.record_refusal(RefusedAccess::Call(situation.tool().clone()));
-    situation
-        .pages()
-        .iter()
-        .for_each(|page| learned.record_refusal(RefusedAccess::OpenUrl(page.clone())));
-    Capability::ALL
-        .into_iter()
-        .for_each(|of| learned.record_refusal(RefusedAccess::Capability(of)));
+    situation.pages().iter().for_each(|page| {
+        record_capability(&mut learned, Capability::OpenUrl, Some(page.to_string()))
+    });
+    Capability::ALL.into_iter().for_each(|of| record_capability(&mut learned, of, None));
     for (name, version) in PACKAGES {
-        learned.record_refusal(RefusedAccess::Package {
-            name: name.to_owned(),
-            version: version.to_owned(),
-        });
+        let item = Some(format!("{name}=={version}"));
+        record_capability(&mut learned, Capability::Packages, item);
     }
     let manifest = situation.manifest();
     let proposal = learned.build_proposal(manifest, &Map::new(), policy, Some(DIGEST));
