@@ -3,14 +3,9 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    CallReport, ContentPart, Outcome, RequestedCall, ToolCallContext, ToolId, ToolOutput, text,
+    CallReport, ContentPart, Outcome, Principal, ToolCallContext, ToolId, ToolOutput, text,
 };
-use sallyport_runtime::{
-    config::{ConfigFlags, HostSettings},
-    host::new_session_id,
-    registry::PluginSelection,
-    services,
-};
+use sallyport_runtime::{config::ConfigFlags, host::new_session_id, registry::PluginSelection};
 use serde_json::json;
 
 use super::{
@@ -37,13 +32,12 @@ pub(super) async fn run_call_command(
     let only = PluginSelection::Only(tool.plugin.clone());
     let host = setup::open_host(&settings, consent, only, observers, out).await?;
     host.registry().find_tool(&tool).map_err(CommandFailure::from)?;
-    let call =
-        RequestedCall { context: command_call_context(), tool, arguments: args.arguments.clone() };
+    let principal = Principal::local();
     let report = tokio::select! {
         // Poll the signal first, so that it is handled from the first question on.
         biased;
         () = setup::wait_for_interrupt() => Outcome::Cancelled.into(),
-        report = host.call_tool(call) => report,
+        report = host.call(&principal, tool, args.arguments.clone()) => report,
     };
     let audit_completeness = setup::close_host(host, out).await;
     if args.emit_needed_grants
@@ -52,23 +46,17 @@ pub(super) async fn run_call_command(
         out.print_error(&call_display::failure_reason(&report.outcome).unwrap_or_default());
         call_display::print_needed_grants([denial], out);
     } else {
-        print_report(&report, args.output.output, &settings, observers.verbose, out);
+        print_report(&report, args.output.output, observers.verbose, out);
     }
     audit_completeness.apply_to_result(Ok(ExitStatus::from_outcome(&report.outcome)))
 }
 
 /// Returns the context of a call from the command line.
 pub(super) fn command_call_context() -> ToolCallContext {
-    services::single_call_context("call-1".to_owned(), &new_session_id())
+    Principal::local().call_context("call-1".to_owned(), &new_session_id())
 }
 
-fn print_report(
-    report: &CallReport,
-    format: OutputFormat,
-    settings: &HostSettings,
-    verbose: bool,
-    out: &CliOutput,
-) {
+fn print_report(report: &CallReport, format: OutputFormat, verbose: bool, out: &CliOutput) {
     match (&report.outcome, format) {
         (Outcome::Completed(output), OutputFormat::Text) => print_output(output, out),
         (outcome, OutputFormat::Json) => {
@@ -79,7 +67,7 @@ fn print_report(
                 "memory_bytes_peak": report.memory_bytes_peak,
             }));
         }
-        (outcome, OutputFormat::Text) => print_failure(outcome, settings, verbose, out),
+        (outcome, OutputFormat::Text) => print_failure(outcome, verbose, out),
     }
 }
 
@@ -96,10 +84,10 @@ fn print_output(output: &ToolOutput, out: &CliOutput) {
     }
 }
 
-fn print_failure(outcome: &Outcome, settings: &HostSettings, verbose: bool, out: &CliOutput) {
+fn print_failure(outcome: &Outcome, verbose: bool, out: &CliOutput) {
     out.print_error(&call_display::failure_reason(outcome).unwrap_or_default());
     if let Outcome::Denied(denial) = outcome {
-        call_display::print_denial_fix(denial, settings.policy.user_file(), out);
+        call_display::print_denial_fix(denial, out);
     }
     if call_display::failure_detail(outcome).is_some() && !verbose {
         out.print_hint("run again with -v for details");

@@ -112,7 +112,9 @@ impl From<SessionError> for CommandFailure {
             | SessionError::NothingToContinue => ExitStatus::Usage,
             SessionError::Store(_) => ExitStatus::Failed,
             SessionError::NoStore(_) => ExitStatus::Policy,
-            SessionError::KeyMissing { .. } => ExitStatus::Credentials,
+            SessionError::KeyMissing { .. } | SessionError::KeyUnreadable { .. } => {
+                ExitStatus::Credentials
+            }
             SessionError::Model(_) => ExitStatus::Policy,
             SessionError::Role(error) => return error.into(),
             SessionError::Guide(error) => return guide_failure(error),
@@ -160,7 +162,7 @@ impl From<PolicyLoadError> for CommandFailure {
         let (hint, message) = (error.hint(), error.to_string());
         let location = match error {
             PolicyLoadError::Mistake(mistake) => Some(mistake.place()),
-            PolicyLoadError::Unreadable { .. } => None,
+            PolicyLoadError::Unreadable { .. } | PolicyLoadError::Watcher(_) => None,
         };
         Self { exit: ExitStatus::Policy, message, hint, location }
     }

@@ -3,8 +3,7 @@
 use sallyport_model::{FileAttachment, UserInputMessage};
 use sallyport_runtime::config::HostSettings;
 use sallyport_terminal::attach::{
-    AttachError, FileMention, LocalAttachment, LocalFiles, attach_audio, attach_mentions,
-    find_mentions,
+    AttachError, LocalAttachment, LocalFiles, attach_audio, attach_files, find_mentions,
 };
 
 use super::{
@@ -30,9 +29,7 @@ pub(super) fn read_flag_files(
     args: &FileArgs,
     local_files: &LocalFiles,
 ) -> Result<Vec<FileAttachment>, CommandFailure> {
-    let mentions: Vec<FileMention> =
-        args.attach.iter().map(|path| FileMention { span: 0..0, path: path.clone() }).collect();
-    let mut files = attach_mentions(local_files, &mentions)?;
+    let mut files = attach_files(local_files, &args.attach)?;
     if let Some(path) = &args.audio {
         files.push(attach_audio(local_files, path)?);
     }
@@ -50,7 +47,7 @@ pub(super) fn parse_message(
     local_files: &LocalFiles,
 ) -> Result<(UserInputMessage, Vec<String>), AttachError> {
     let found = find_mentions(text, local_files);
-    let files = attach_mentions(local_files, &found.files)?;
+    let files = attach_files(local_files, &found.files)?;
     let attachments = files.into_iter().map(to_attachment).collect();
     Ok((
         UserInputMessage { text: found.text, attachments, ..UserInputMessage::default() },

@@ -163,7 +163,7 @@ struct CliRunObserver {
 }
 
 impl RunObserver for CliRunObserver {
-    fn on_decision(&self, run: &RequestedCall, result: &Result<AdmittedCall, Box<CallReport>>) {
+    fn on_decision(&self, run: &RequestedCall, result: Result<&AdmittedCall, &CallReport>) {
         if let Some(tracer) = &self.tracer {
             tracer.trace_decision(&run.tool.to_string(), &run.arguments, result);
         }

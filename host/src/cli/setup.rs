@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, fs::File, future::Future, sync::Arc};
 
-use sallyport_contract::Consent;
+use sallyport_contract::{Consent, Principal};
 use sallyport_policy::SecretSource;
 use sallyport_runtime::{
     Host, HostError, HostNotice, HostShutdownReport,
@@ -10,7 +10,7 @@ use sallyport_runtime::{
     host::{self, CompileWait},
     policy_change::{PolicyChangeError, record_change},
     registry::{PluginSelection, Registry},
-    session::{self, ModelHandle, OpenedSession, SessionSelector},
+    session::{self, ModelHandle, OpenedSession, SessionConfig, SessionOverrides, SessionSelector},
 };
 use sallyport_session::RestoredSession;
 use sallyport_store::HostStore;
@@ -137,9 +137,42 @@ pub(super) async fn open_host(
     Ok(Host::open(settings, observers.host_options(consent, selection, out)).await?)
 }
 
+/// A host with the configuration and the model of its sessions.
+pub(super) struct SessionHost {
+    pub(super) host: Host,
+    pub(super) config: SessionConfig,
+    pub(super) model: ModelHandle,
+}
+
+/// Loads all plugins for sessions, prints those that could not be loaded, and prepares the
+/// configuration and the model.
+pub(super) async fn open_session_host(
+    settings: &HostSettings,
+    overrides: &SessionOverrides,
+    consent: Arc<dyn Consent>,
+    observers: &CallObservers,
+    out: &CliOutput,
+) -> Result<SessionHost, CommandFailure> {
+    let model = prepare_model(settings, out)?;
+    let host = open_host(settings, consent, PluginSelection::All, observers, out).await?;
+    print_load_problems(&host.registry(), out);
+    match SessionConfig::from_settings(overrides, settings, &host, &Principal::local()).await {
+        Ok(config) => Ok(SessionHost { host, config, model }),
+        Err(error) => {
+            let audit = close_host(host, out).await;
+            Err(audit.check_complete().err().unwrap_or_else(|| error.into()))
+        }
+    }
+}
+
 /// Closes a host, and reports records of the audit that may be missing or were modified.
 pub(super) async fn close_host(host: Host, out: &CliOutput) -> AuditCompleteness {
-    let HostShutdownReport { write_error: unwritten, tampered } = host.close().await;
+    print_shutdown(host.close().await, out)
+}
+
+/// Reports records of the audit that may be missing or were modified.
+pub(super) fn print_shutdown(report: HostShutdownReport, out: &CliOutput) -> AuditCompleteness {
+    let HostShutdownReport { write_error: unwritten, tampered } = report;
     if let Some(error) = &unwritten {
         out.print_error(&format!("the last records of the audit may be missing: {error}"));
         if let Some(hint) = error.hint() {
@@ -181,12 +214,12 @@ impl AuditCompleteness {
 }
 
 /// Opens the selected session, and reports what the user has to know before it is resumed.
-pub(super) fn open_session(
+pub(super) async fn open_session(
     settings: &HostSettings,
     selector: &SessionSelector,
     out: &CliOutput,
 ) -> Result<OpenedSession, CommandFailure> {
-    let opened = session::open_session(settings, selector)?;
+    let opened = session::open_session(settings, selector).await?;
     warn_of_session_damage(&opened.past, out);
     Ok(opened)
 }
@@ -222,7 +255,7 @@ pub(super) async fn load_registry(
     settings: &HostSettings,
     out: &CliOutput,
 ) -> Result<Arc<Registry>, CommandFailure> {
-    open_registry(settings, PluginSelection::All, CompileWait::Short, out).await
+    load_selected_registry(settings, PluginSelection::All, out).await
 }
 
 /// Loads all plugins for inspection and waits for those that have to be compiled.
@@ -284,18 +317,14 @@ pub(super) fn record_policy_change<E: Into<CommandFailure> + fmt::Display>(
 /// Prints the plugins that could not be loaded to standard error.
 pub(super) fn print_load_problems(registry: &Registry, out: &CliOutput) {
     for problem in registry.problems() {
-        out.print_warning(&format!("{}: {}", problem.location.display(), problem.message));
-        if let Some(hint) = &problem.hint {
-            out.print_hint(hint);
-        }
+        let hint = problem.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let place = problem.location.display();
+        out.print_warning(&format!("{place}: {}{hint}", problem.message));
     }
 }
 
 /// Prepares the model. Reports if it is only the built-in matcher.
-pub(super) fn prepare_model(
-    settings: &HostSettings,
-    out: &CliOutput,
-) -> Result<ModelHandle, CommandFailure> {
+fn prepare_model(settings: &HostSettings, out: &CliOutput) -> Result<ModelHandle, CommandFailure> {
     if settings.model == (ModelChoice::Offline { is_explicit: false }) {
         out.print_note(
             "No model is configured: the built-in offline matcher answers. It is no language model.",

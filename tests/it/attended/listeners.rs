@@ -148,7 +148,12 @@ fn what_cannot_be_listened_to_is_told_before_anything_starts() {
     let rows: [(&str, &[&str], i32, &[&str]); 6] = [
         (&in_use, &[], 1, &["webhook cannot listen at", "already in use", "line 2"]),
         ("", &[], 3, &["no plugin has a `listen` grant"]),
-        ("", &["--listener", "webhook"], 3, &["webhook", "[plugin.webhook]", "listen = ["]),
+        (
+            "",
+            &["--listener", "webhook"],
+            3,
+            &["policy grant webhook --grant listen=http://127.0.0.1:0/"],
+        ),
         ("", &["--listener", "clock"], 3, &["clock is not a listener"]),
         ("", &["--listener", "webhok"], 3, &["did you mean webhook?"]),
         (&both, &[], 3, &["second and webhook both listen at http://127.0.0.1:0/a"]),
@@ -201,6 +206,25 @@ fn the_end_of_standard_input_is_not_the_end_of_what_others_feed() {
         assert_eq!(post(&authority(&url), "/ui/input", &token(&url), body).status, 202);
         assert_eq!(program.interrupted().0, 0);
     }
+}
+
+/// `listen` ended with standard input although its one plugin still took input by HTTP.
+#[test]
+fn the_end_of_standard_input_is_not_the_end_of_a_plugin_with_an_address() {
+    let manifest = std::fs::read_to_string("../plugins-wasm/webhook/plugin.toml").unwrap();
+    let manifest = format!("{manifest}\n[[request.listen]]\nkind = \"stdin\"\nwhy = \"w\"\n");
+    let policy = WEBHOOK.replace("hooks\"]", "hooks\", \"stdin\"]");
+    let component = crate::support::home::plugin_component("webhook");
+    let home = home(&["clock"], &policy).component("webhook", &manifest, &component);
+    let mut program = Running::start(&home, &["listen", "--model", "offline"]);
+    let (at, bearer) = (program.behind("webhook listens at "), program.behind("Bearer "));
+    program.hangs_up();
+    // Time enough for one that would end.
+    thread::sleep(Duration::from_millis(500));
+    let body = "{\"text\":\"what time is it\"}";
+    assert_eq!(post(&authority(&at), "/hooks", &bearer, body).status, 202);
+    program.answers("UTC.");
+    assert_eq!(program.interrupted().0, 0);
 }
 
 /// A person at a terminal, and where the web hook listens.

@@ -5,25 +5,28 @@
 
 use std::{pin::pin, sync::Arc};
 
-use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Outcome, Toolbox, services, text};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Outcome, services, text};
 use sallyport_model::{FileAttachment, ReplyDelta, UserInputMessage};
 use sallyport_runtime::{
+    Host,
     config::{ConfigFlags, HostSettings},
-    registry::{PluginSelection, Registry},
-    session::{SessionConfig, SessionSelector},
+    session::{SessionSelector, SessionSpec},
 };
-use sallyport_session::{self as session, FrontEndCommand, SessionEvent, SessionHandle};
+use sallyport_session::{FrontEndCommand, SessionEvent, SessionHandle, UnattendedConsent};
+use sallyport_terminal::slash;
 use tokio::sync::mpsc;
 
 use crate::cli::{
     args::ChatArgs,
     call_display,
+    call_lines::OpenCalls,
     consent::{self, ShownQuestion},
     exit::{CommandFailure, ExitStatus},
     file_attachments,
     observers::CallObservers,
     output::CliOutput,
-    run, setup,
+    run,
+    setup::{self, SessionHost},
 };
 
 /// Most lines that are read ahead.
@@ -39,7 +42,7 @@ const COMMANDS: [&str; 3] = ["/help", "/tools", "/quit"];
 /// The terminal's side of a session.
 struct PlainChat<'a> {
     handle: SessionHandle,
-    registry: &'a Registry,
+    host: &'a Host,
     settings: &'a HostSettings,
     out: &'a CliOutput,
     verbose: bool,
@@ -47,6 +50,7 @@ struct PlainChat<'a> {
     files: Vec<FileAttachment>,
     /// The open question, with the extent to which it was shown.
     question: Option<(u64, ApprovalRequest, ShownQuestion)>,
+    open_calls: OpenCalls,
     is_busy: bool,
     is_streamed: bool,
     is_leaving: bool,
@@ -63,41 +67,56 @@ pub(super) async fn run_plain_chat(
         &args.files,
         &file_attachments::search_folders(&settings),
     )?;
-    let opened_session =
-        setup::open_session(&settings, &SessionSelector::from(&args.session), out)?;
-    let model_handle = setup::prepare_model(&settings, out)?;
-    let (approval_sender, approvals) = session::approval::approval_channel();
-    let host = setup::open_host(
-        &settings,
-        Arc::new(approval_sender),
-        PluginSelection::All,
-        observers,
-        out,
-    )
-    .await?;
-    setup::print_load_problems(host.registry(), out);
-    let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &host).await?;
-    let parts = host.session_parts(opened_session, &config, &model_handle, approvals)?;
+    let opened = setup::open_session(&settings, &SessionSelector::from(&args.session), out).await?;
+    let consent = Arc::new(UnattendedConsent);
+    let overrides = (&args.model).into();
+    let SessionHost { host, config, model } =
+        setup::open_session_host(&settings, &overrides, consent, observers, out).await?;
+    let spec = SessionSpec {
+        opened,
+        config: &config,
+        model: &model,
+        answers_questions: true,
+        receives_notices: true,
+    };
+    let first_input = args.prompt.as_deref();
+    let chat_result = run_session(&host, spec, &settings, files, first_input, observers, out).await;
+    setup::close_host(host, out).await.apply_to_result(chat_result)
+}
+
+/// Runs the session until the user leaves. The caller closes the host, also after an error, so that
+/// the last audit records are written.
+async fn run_session(
+    host: &Host,
+    spec: SessionSpec<'_>,
+    settings: &HostSettings,
+    files: Vec<FileAttachment>,
+    first_input: Option<&str>,
+    observers: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let prepared = host.prepare_session(spec)?;
     out.print_note(&format!(
         "{} · {} tools · /help for help, Ctrl-D to leave",
-        parts.model.name(),
+        prepared.parts.model.name(),
         host.tools().len()
     ));
-    let (mut session, mut events) = host.begin_session(parts, true)?;
+    let (mut session, mut events) = host.start_session(prepared)?;
     let timekeeper = host.start_timekeeper();
     let chat = PlainChat {
         handle: session.handle.clone(),
-        registry: host.registry(),
-        settings: &settings,
+        host,
+        settings,
         out,
         verbose: observers.verbose,
         files,
         question: None,
+        open_calls: OpenCalls::default(),
         is_busy: false,
         is_streamed: false,
         is_leaving: false,
     };
-    chat.run_event_loop(&mut events).await;
+    chat.run_event_loop(&mut events, first_input).await;
     session.stop_listening().await;
     timekeeper.stop().await;
     drop(session);
@@ -107,15 +126,22 @@ pub(super) async fn run_plain_chat(
             out.print_notice(&notice);
         }
     }
-    setup::close_host(host, out).await.apply_to_result(Ok(ExitStatus::Done))
+    Ok(ExitStatus::Done)
 }
 
 impl PlainChat<'_> {
-    async fn run_event_loop(mut self, events: &mut mpsc::Receiver<SessionEvent>) {
+    async fn run_event_loop(
+        mut self,
+        events: &mut mpsc::Receiver<SessionEvent>,
+        first_input: Option<&str>,
+    ) {
         let mut lines = read_lines();
         let mut more_lines = true;
         let mut terminated = pin!(setup::wait_for_termination());
-        self.show_prompt();
+        match first_input {
+            Some(line) => self.handle_line(line).await,
+            None => self.show_prompt(),
+        }
         loop {
             // Input that was typed ahead or piped waits for the end of the current turn.
             let can_read_line = more_lines && (!self.is_busy || self.question.is_some());
@@ -172,8 +198,8 @@ impl PlainChat<'_> {
         }
         match line.trim() {
             "" => self.show_prompt(),
-            "/quit" | "/exit" => self.leave_after_turn().await,
-            "/help" => self.show_note(HELP),
+            "/quit" | "/exit" | "quit" | "exit" | "bye" => self.leave_after_turn().await,
+            "/help" | "help" | "/?" | "?" => self.show_note(HELP),
             "/tools" => self.show_tools(),
             command if command.starts_with('/') => self.refuse_unknown_command(command),
             text => {
@@ -187,16 +213,22 @@ impl PlainChat<'_> {
 
     /// Refuses a mistyped command, so that it never goes to the model.
     fn refuse_unknown_command(&self, command: &str) {
-        let near = sallyport_policy::source::nearest_match(command, COMMANDS);
-        let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-        self.show_note(&format!("there is no command {}{hint}", text::escape_line(command)));
+        let word = command.split_whitespace().next().unwrap_or(command);
+        let foreign = slash::foreign_word_command(word.trim_start_matches('/'));
+        let near = sallyport_policy::source::nearest_match(word, COMMANDS);
+        let hint = match (near, foreign) {
+            (Some(near), _) => format!("; did you mean {near}?"),
+            (None, Some(command)) => format!("; {command}"),
+            (None, None) => "; /help lists all".to_owned(),
+        };
+        self.show_note(&format!("there is no command {}{hint}", text::escape_line(word)));
     }
 
     fn show_tools(&self) {
-        let lines =
-            self.registry.tools().iter().map(|tool| {
-                format!("{}  {}", tool.id, text::escape_excerpt(&tool.description, 80))
-            });
+        let tools = self.host.tools();
+        let lines = tools
+            .iter()
+            .map(|tool| format!("{}  {}", tool.id, text::escape_excerpt(&tool.description, 80)));
         self.show_note(&lines.collect::<Vec<_>>().join("\n"));
     }
 
@@ -206,12 +238,13 @@ impl PlainChat<'_> {
     }
 
     async fn show_event(&mut self, event: SessionEvent) {
+        self.open_calls.apply_event(&event);
         match event {
-            SessionEvent::Delta(ReplyDelta::Text(text)) => {
+            SessionEvent::Delta(ReplyDelta::Text { text }) => {
                 self.is_streamed = true;
                 self.out.print_piece(&text);
             }
-            SessionEvent::Delta(ReplyDelta::Reasoning(text)) => self.out.print_note_piece(&text),
+            SessionEvent::Delta(ReplyDelta::Reasoning { text }) => self.out.print_note_piece(&text),
             SessionEvent::Delta(ReplyDelta::LeftOut(what)) => {
                 self.out.print_warning(&what.to_string())
             }
@@ -219,17 +252,13 @@ impl PlainChat<'_> {
                 self.out.print_note(&call_display::retry_text(wait, &reason));
             }
             SessionEvent::MessageComplete { .. } if self.is_streamed => self.out.print_line(""),
-            SessionEvent::CallFinished { tool, report, .. } => {
+            SessionEvent::CallFinished { call_id, tool, report } => {
+                let line = self.open_calls.take_line(&call_id, &tool, &report);
                 if !self.verbose {
-                    self.out
-                        .print_note(&format!("· {tool} {}", call_display::call_end_text(&report)));
+                    self.out.print_note(&line);
                 }
                 if let Outcome::Denied(denial) = &report.outcome {
-                    call_display::print_denial_fix(
-                        denial,
-                        self.settings.policy.user_file(),
-                        self.out,
-                    );
+                    call_display::print_denial_fix(denial, self.out);
                 }
             }
             SessionEvent::ApprovalNeeded { confirmation_id, request, .. } => {

@@ -43,6 +43,7 @@ use super::{
     terminal_surface::TerminalSurface,
 };
 use crate::cli::{
+    call_lines::OpenCalls,
     consent::{self, ShownQuestion},
     exit::{CommandFailure, ExitStatus},
     run, setup,
@@ -78,6 +79,8 @@ pub(super) struct AttendedSession<'a> {
     /// The extent to which the first question at the terminal was shown.
     shown_question: Option<ShownQuestion>,
     stdin_destination: StdinDestination,
+    /// Plugins also take input at addresses, so the end of standard input is not the last.
+    has_addresses: bool,
     /// Typed or piped lines, until they end. `None` if a listener reads them.
     lines: Option<mpsc::Receiver<InputLine>>,
     has_typed: bool,
@@ -85,6 +88,7 @@ pub(super) struct AttendedSession<'a> {
     /// The current turn, with the origin of its input.
     current_turn: Option<Option<InputOrigin>>,
     is_streamed: bool,
+    open_calls: OpenCalls,
     /// Whether the session is ending: immediately, or after all piped input.
     shutdown_mode: Option<ShutdownMode>,
     exit: ExitStatus,
@@ -124,10 +128,12 @@ impl<'a> AttendedSession<'a> {
             shown_question: None,
             stdin_destination,
             lines: None,
+            has_addresses: false,
             has_typed: false,
             can_ask,
             current_turn: None,
             is_streamed: false,
+            open_calls: OpenCalls::default(),
             shutdown_mode: None,
             exit: ExitStatus::Done,
         }
@@ -141,6 +147,7 @@ impl<'a> AttendedSession<'a> {
             (self.stdin_destination == StdinDestination::User).then(stdin::spawn_line_reader);
         let started = self.start_participants(&mut events, interrupt.as_mut()).await;
         if started.is_ok() && self.shutdown_mode.is_none() {
+            self.has_addresses = !self.participants.servers.is_empty();
             for server in self.participants.servers.drain(..) {
                 tasks.spawn(server.run());
             }
@@ -247,7 +254,7 @@ impl<'a> AttendedSession<'a> {
                 line = next_line(&mut self.lines), if is_listening => self.handle_stdin(line).await,
                 Ok(()) = wait_for_end(&mut stdin_end) => {
                     stdin_end = None;
-                    if self.participants.listeners.len() == 1 && self.participants.ui.is_none() {
+                    if !self.has_addresses && self.participants.ui.is_none() {
                         self.begin_shutdown(ShutdownMode::AfterPendingInput).await;
                     }
                 }

@@ -14,15 +14,14 @@ mod terminal_surface;
 
 use std::{io::IsTerminal, sync::Arc};
 
-use sallyport_contract::{Denial, Outcome, Toolbox};
+use sallyport_contract::{Denial, Outcome};
 use sallyport_runtime::{
     Host,
     config::{ConfigFlags, HostSettings},
-    registry::PluginSelection,
     roles::failure_reason,
-    session::{self as sessions, SessionConfig, SessionError, SessionSelector},
+    session::{self, SessionError, SessionSelector, SessionSpec},
 };
-use sallyport_session::{self as session};
+use sallyport_session::UnattendedConsent;
 
 use super::{
     args::ChatArgs,
@@ -30,7 +29,7 @@ use super::{
     exit::{CommandFailure, ExitStatus},
     observers::CallObservers,
     output::CliOutput,
-    setup,
+    setup::{self, SessionHost},
 };
 
 use args::AttendedSessionOptions;
@@ -90,12 +89,12 @@ pub(super) async fn run_ui_chat(
     observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    if !args.files.attach.is_empty() || args.files.audio.is_some() {
+    if !args.files.attach.is_empty() || args.files.audio.is_some() || args.prompt.is_some() {
         let failure = CommandFailure::new(
             ExitStatus::Usage,
-            "files cannot be sent along where a plugin shows",
+            "with --ui, the first message comes from the plugin's user interface",
         );
-        return Err(failure.with_hint("leave them out"));
+        return Err(failure.with_hint("leave out the prompt, --attach and --audio"));
     }
     run_attended_session(flags, &AttendedSessionOptions::from_chat(args, ui), observers, out).await
 }
@@ -107,47 +106,45 @@ async fn run_attended_session(
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
-    let opened_session =
-        setup::open_session(&settings, &SessionSelector::from(options.session), out)?;
-    let model_handle = setup::prepare_model(&settings, out)?;
-    let (approval_sender, approvals) = session::approval::approval_channel();
-    let host = setup::open_host(
-        &settings,
-        Arc::new(approval_sender),
-        PluginSelection::All,
-        observers,
-        out,
-    )
-    .await?;
-    setup::print_load_problems(host.registry(), out);
+    let opened =
+        setup::open_session(&settings, &SessionSelector::from(options.session), out).await?;
+    let consent = Arc::new(UnattendedConsent);
+    let SessionHost { host, config, model } =
+        setup::open_session_host(&settings, &options.model.into(), consent, observers, out).await?;
     let run_result = async {
-        let config = SessionConfig::from_settings(&options.model.into(), &settings, &host).await?;
-        let parts = host.session_parts(opened_session, &config, &model_handle, approvals)?;
-        let session_id = parts.options.session_id.clone();
+        let (config, model) = (&config, &model);
+        let prepared = host.prepare_session(SessionSpec {
+            opened,
+            config,
+            model,
+            answers_questions: true,
+            receives_notices: true,
+        })?;
+        let session_id = prepared.parts.options.session_id.clone();
         let surface = Arc::new(TerminalSurface::new(*out));
         let participants =
             Participants::gather(options, host.roles(), &session_id, &surface).await?;
-        print_overview(&participants, parts.model.name(), &host, out);
-        let (session, events) = host.begin_session(parts, true)?;
+        print_overview(&participants, prepared.parts.model.name(), &host, out);
+        let (session, events) = host.start_session(prepared)?;
         let timekeeper = host.start_timekeeper();
         let attended_session = AttendedSession::new(session, participants, &settings, surface);
         let exit_result = attended_session.run(events).await;
         timekeeper.stop().await;
-        print_resume_hint(options, &settings, &session_id, out);
+        print_resume_hint(options, &settings, &session_id, out).await;
         exit_result
     };
-    let exit = report_session_result(run_result.await, &settings, out);
+    let exit = report_session_result(run_result.await, out);
     setup::close_host(host, out).await.apply_to_result(exit)
 }
 
 /// Prints how to resume the session if it can be resumed.
-fn print_resume_hint(
+async fn print_resume_hint(
     options: &AttendedSessionOptions<'_>,
     settings: &HostSettings,
     session_id: &str,
     out: &CliOutput,
 ) {
-    let session = sessions::find_stored_session(settings, session_id);
+    let session = session::find_stored_session(settings, session_id).await;
     if session.is_some_and(|session| session.used.turns > 0) {
         out.print_note(&format!(
             "Resume with: sallyport {} --session {session_id}",
@@ -158,15 +155,14 @@ fn print_resume_hint(
 
 fn report_session_result(
     run_result: Result<ExitStatus, SessionStartError>,
-    settings: &HostSettings,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     match run_result {
         Ok(exit) => Ok(exit),
         Err(SessionStartError::Failure(failure)) => Err(failure),
         Err(SessionStartError::Denied(denial)) => {
-            out.print_error(&format!("{}: {}", denial.what, denial.why));
-            call_display::print_denial_fix(&denial, settings.policy.user_file(), out);
+            out.print_error(&denial.to_string());
+            call_display::print_denial_fix(&denial, out);
             Ok(ExitStatus::Policy)
         }
     }

@@ -116,12 +116,10 @@ impl Participants {
     pub(super) fn missing_grant_message(&self) -> Option<String> {
         let selected_ui = self.ui.as_ref().filter(|selected_ui| !selected_ui.may_confirm)?;
         let grant = selected_ui.role_plugin.grant()?;
-        grant.deny_capability(Capability::Ui, "answer questions").fix?;
+        let fix = grant.deny_capability(Capability::Ui, "answer questions").fix?;
         let plugin = grant.plugin();
         let words = "cannot answer approvals";
-        Some(format!(
-            "{plugin} {words}. To allow it, set `ui = {{ confirm = true }}` in its policy."
-        ))
+        Some(format!("{plugin} {words}. To allow it: {}", fix.command()))
     }
 }
 
@@ -177,7 +175,6 @@ impl ParticipantBuilder<'_> {
         let mut listeners = Vec::new();
         for role_plugin in role_plugins {
             let session_listener = Arc::new(SessionListener {
-                roles: Arc::clone(self.roles),
                 role_plugin: role_plugin.clone(),
                 session_id: self.session_id.to_owned(),
                 input_queue: self.input_queue.clone(),
@@ -193,7 +190,7 @@ impl ParticipantBuilder<'_> {
     /// Returns all listeners with a `listen` grant. There must be at least one.
     fn granted_listeners(&self) -> Result<Vec<RolePlugin>, SessionStartError> {
         let listener_plugins = self.roles.plugins_with_role(PluginRole::Listener);
-        let granted = listener_plugins.filter(|entry| !entry.grant().listen().is_empty());
+        let granted = listener_plugins.iter().filter(|entry| !entry.grant().listen().is_empty());
         let names: Vec<&str> = granted.map(|entry| entry.name().as_str()).collect();
         if names.is_empty() {
             let failure = CommandFailure::new(ExitStatus::Policy, "no plugin has a `listen` grant");
@@ -291,7 +288,6 @@ impl ParticipantBuilder<'_> {
             }
         };
         PluginRequestHandler {
-            roles: Arc::clone(self.roles),
             role_plugin: endpoint.role_plugin.clone(),
             session_id: self.session_id.to_owned(),
             inbox,

@@ -6,28 +6,26 @@ mod report;
 
 use std::{path::Path, sync::Arc};
 
-use sallyport_contract::{Consent, Redactor};
+use sallyport_contract::Redactor;
 use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     Host, HostSession,
     config::{ConfigFlags, HostSettings},
-    registry::PluginSelection,
-    session::{Events, SessionConfig, SessionSelector},
+    session::{Events, PreparedSession, SessionSelector, SessionSpec},
 };
 use sallyport_session::{
-    self as session, FrontEndCommand, NoJournal, RestoredSession, SessionEvent, SessionParts,
-    UnattendedConsent,
+    self as session, FrontEndCommand, MemoryJournal, RestoredSession, SessionEvent, SessionParts,
     recording::{SessionRecorder, SessionReplay},
 };
 
 use super::{
-    consent,
-    events::JsonEvent,
+    consent::TerminalConsent,
+    events::ProgramEvent,
     exit::{CommandFailure, ExitStatus},
     observers::CallObservers,
     output::CliOutput,
     run_recording::{self, RunRecording},
-    setup,
+    setup::{self, SessionHost},
 };
 
 use report::RunReport;
@@ -70,31 +68,29 @@ async fn ask_question(
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
     let input = question::read_question(args, &settings, out)?;
-    let model_handle = setup::prepare_model(&settings, out)?;
-    let opened_session =
-        setup::open_session(&settings, &SessionSelector::from(&args.session), out)?;
-    let consent: Arc<dyn Consent> = match out.can_ask {
-        true => Arc::new(consent::TerminalConsent { out: *out }),
-        false => Arc::new(UnattendedConsent),
-    };
-    let host = setup::open_host(&settings, consent, PluginSelection::All, observers, out).await?;
-    setup::print_load_problems(host.registry(), out);
+    let opened = setup::open_session(&settings, &SessionSelector::from(&args.session), out).await?;
+    let consent = Arc::new(TerminalConsent { out: *out });
+    let overrides = (&args.model).into();
+    let SessionHost { host, config, model } =
+        setup::open_session_host(&settings, &overrides, consent, observers, out).await?;
     // Timers wait during a recording, so that they do not disturb it.
     let timekeeper = args.record.is_none().then(|| host.start_timekeeper());
-    let config = SessionConfig::from_settings(&(&args.model).into(), &settings, &host).await;
-    let parts = config.map_err(CommandFailure::from).and_then(|config| {
-        // Approvals are answered at the terminal or not at all, so none comes through the session.
-        let (_, approvals) = session::approval::approval_channel();
-        let parts = host.session_parts(opened_session, &config, &model_handle, approvals)?;
-        with_recording(args, parts, &host)
-    });
-    let run_session = parts.and_then(|(parts, run_recording)| {
+    let prepared = host.prepare_session(SessionSpec {
+        opened,
+        config: &config,
+        model: &model,
+        // Questions are answered at the terminal or not at all.
+        answers_questions: false,
         // A recorded session gets no notices, because a replay could not repeat them. They wait
         // until it is resumed.
-        let receives_notices = matches!(run_recording, RunRecording::None);
-        let started = session_started_event(&parts);
-        let (session, events) = host.begin_session(parts, receives_notices)?;
-        report.report_json_event(started);
+        receives_notices: args.record.is_none(),
+    });
+    let prepared =
+        prepared.map_err(Into::into).and_then(|prepared| with_recording(args, prepared, &host));
+    let run_session = prepared.and_then(|(prepared, run_recording)| {
+        let started = session_started_event(&prepared.parts);
+        let (session, events) = host.start_session(prepared)?;
+        report.report_program_event(started);
         Ok(RunSession { session, events, run_recording, settings: Some(&settings) })
     });
     let result = match run_session {
@@ -114,10 +110,11 @@ async fn ask_question(
 /// Records the session if requested.
 fn with_recording(
     args: &RunArgs,
-    live_parts: SessionParts,
+    mut prepared: PreparedSession,
     host: &Host,
-) -> Result<(SessionParts, RunRecording), CommandFailure> {
-    let Some(path) = &args.record else { return Ok((live_parts, RunRecording::None)) };
+) -> Result<(PreparedSession, RunRecording), CommandFailure> {
+    let Some(path) = &args.record else { return Ok((prepared, RunRecording::None)) };
+    let live_parts = prepared.parts;
     let gate = Arc::clone(host.registry().gate());
     let redactor = move || Redactor::clone(&gate.redactor());
     let file = run_recording::create_recording(path)?;
@@ -127,12 +124,13 @@ fn with_recording(
     let (model, toolbox) =
         (recording.wrap_model(live_parts.model), recording.wrap_toolbox(live_parts.toolbox));
     let recall = live_parts.recall.map(|recall| recording.wrap_recall(recall));
-    Ok((SessionParts { model, toolbox, recall, ..live_parts }, RunRecording::Recording(recording)))
+    prepared.parts = SessionParts { model, toolbox, recall, ..live_parts };
+    Ok((prepared, RunRecording::Recording(recording)))
 }
 
 /// The first event of a session.
-fn session_started_event(parts: &SessionParts) -> JsonEvent {
-    JsonEvent::SessionStarted {
+fn session_started_event(parts: &SessionParts) -> ProgramEvent {
+    ProgramEvent::SessionStarted {
         session_id: parts.options.session_id.clone(),
         model: parts.model.name().to_owned(),
         tools: parts.toolbox.tools().iter().map(|tool| tool.id.to_string()).collect(),
@@ -151,12 +149,12 @@ async fn replay_recording(
     let session_replay = SessionReplay::new(session_recording, Redactor::empty());
     let (_, approvals) = session::approval::approval_channel();
     let (model, toolbox) = (session_replay.to_chat_model(), session_replay.to_toolbox());
-    let (journal, past) = (Box::new(NoJournal), RestoredSession::default());
+    let (journal, past) = (Box::new(MemoryJournal::default()), RestoredSession::default());
     let recall = session_replay.to_session_memory();
     let parts = SessionParts { model, toolbox, approvals, journal, past, recall, options };
     let started = session_started_event(&parts);
     let (session, events) = HostSession::start_detached(parts)?;
-    report.report_json_event(started);
+    report.report_program_event(started);
     let mut run_session = RunSession {
         session,
         events,

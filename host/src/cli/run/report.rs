@@ -15,7 +15,8 @@ use serde_json::Value;
 use super::args::{RunArgs, RunFormat};
 use crate::cli::{
     call_display,
-    events::{self, JsonEvent, JsonEventLine, JsonFinishedCall, JsonRunResult},
+    call_lines::OpenCalls,
+    events::{self, JsonEventLine, JsonFinishedCall, JsonRunResult, ProgramEvent},
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
 };
@@ -33,6 +34,7 @@ pub(super) struct RunReport<'a> {
     partial_answer: String,
     /// Whether the status line shows a wait for the provider.
     is_wait_shown: bool,
+    open_calls: OpenCalls,
     denials: Vec<Denial>,
     nobody_to_ask: bool,
     any_failed: bool,
@@ -50,6 +52,7 @@ impl<'a> RunReport<'a> {
             is_streamed: false,
             partial_answer: String::new(),
             is_wait_shown: false,
+            open_calls: OpenCalls::default(),
             denials: Vec::new(),
             nobody_to_ask: false,
             any_failed: false,
@@ -59,23 +62,24 @@ impl<'a> RunReport<'a> {
         }
     }
 
-    /// Reports something that is not an event of the session itself.
-    pub(super) fn report_json_event(&mut self, json_event: JsonEvent) {
-        match self.args.output {
-            RunFormat::Text => {}
-            RunFormat::Json => self.collect_event(json_event),
-            RunFormat::Jsonl => {
-                self.out.print_json_line(&to_json_value(&JsonEventLine::from(json_event)))
-            }
+    /// Reports an event of the program.
+    pub(super) fn report_program_event(&self, event: ProgramEvent) {
+        if self.args.output == RunFormat::Jsonl {
+            self.out.print_json_line(&to_json_value(&JsonEventLine::from(event)));
         }
     }
 
     /// Reports an event of the session.
     pub(super) fn report_event(&mut self, event: &SessionEvent) {
         self.track_event(event);
+        self.open_calls.apply_event(event);
         self.show_event(event);
-        if let Some(json_event) = events::convert_event(event) {
-            self.report_json_event(json_event);
+        match self.args.output {
+            RunFormat::Text => {}
+            RunFormat::Json => self.collect_event(event),
+            RunFormat::Jsonl => {
+                self.out.print_json_line(&to_json_value(&JsonEventLine::from_event(event)))
+            }
         }
     }
 
@@ -95,10 +99,9 @@ impl<'a> RunReport<'a> {
             self.denials.extend(model_denial(end));
         }
         self.show_end(end, settings);
-        self.report_last_event(
-            events::convert_turn_end(session_id, end, usage, exit)
-                .with_incomplete_text(&self.partial_answer),
-        );
+        let partial_text = &self.partial_answer;
+        let last = JsonEventLine::from_turn_end(session_id, (end, usage), exit, partial_text);
+        self.report_last_event(last);
         exit
     }
 
@@ -108,28 +111,31 @@ impl<'a> RunReport<'a> {
         self.report_last_event(failure.into());
     }
 
-    fn report_last_event(&mut self, json_event: JsonEvent) {
+    fn report_last_event(&mut self, last: JsonEventLine<'static>) {
         match self.args.output {
             RunFormat::Text => {}
             RunFormat::Json => {
                 let (calls, notices) = (mem::take(&mut self.calls), mem::take(&mut self.notices));
-                self.out
-                    .print_json(&to_json_value(&JsonRunResult::new(json_event, calls, notices)));
+                self.out.print_json(&to_json_value(&JsonRunResult { last, calls, notices }));
             }
-            RunFormat::Jsonl => {
-                self.out.print_json_line(&to_json_value(&JsonEventLine::from(json_event)))
-            }
+            RunFormat::Jsonl => self.out.print_json_line(&to_json_value(&last)),
         }
     }
 
-    fn collect_event(&mut self, json_event: JsonEvent) {
-        match json_event {
-            JsonEvent::CallFinished(call) => self.calls.push(call),
-            JsonEvent::Notice { message } => self.notices.push(message),
-            JsonEvent::Notified { plugin, text, .. } => {
-                self.notices.push(format!("{plugin}: {text}"))
+    fn collect_event(&mut self, event: &SessionEvent) {
+        match event {
+            SessionEvent::CallFinished { call_id, tool, report } => {
+                self.calls.push(JsonFinishedCall {
+                    call_id: call_id.clone(),
+                    tool: tool.clone(),
+                    result: report.outcome.to_model_value(),
+                    report: report.clone(),
+                })
             }
-            _ => {}
+            SessionEvent::Noticed { notice } => {
+                self.notices.push(format!("{}: {}", notice.plugin, notice.text))
+            }
+            event => self.notices.extend(events::event_message(event)),
         }
     }
 
@@ -144,7 +150,7 @@ impl<'a> RunReport<'a> {
                     self.denials.push(denial.clone());
                 }
             }
-            SessionEvent::Delta(ReplyDelta::Text(text)) => self.partial_answer.push_str(text),
+            SessionEvent::Delta(ReplyDelta::Text { text }) => self.partial_answer.push_str(text),
             SessionEvent::MessageComplete { .. } => self.partial_answer.clear(),
             SessionEvent::Notice(
                 SessionNotice::AnswerEmpty
@@ -170,7 +176,7 @@ impl<'a> RunReport<'a> {
             self.out.set_status(None);
         }
         match event {
-            SessionEvent::Delta(ReplyDelta::Text(text)) if self.is_streaming() => {
+            SessionEvent::Delta(ReplyDelta::Text { text }) if self.is_streaming() => {
                 self.is_streamed = true;
                 self.out.print_piece(text);
             }
@@ -181,10 +187,10 @@ impl<'a> RunReport<'a> {
             SessionEvent::Delta(ReplyDelta::Retry { wait, reason, .. }) => {
                 self.show_wait(*wait, reason)
             }
-            SessionEvent::CallFinished { tool, report, .. }
+            SessionEvent::CallFinished { call_id, tool, report }
                 if self.out.stderr_is_terminal && !self.verbose =>
             {
-                self.out.print_note(&format!("· {tool} {}", call_display::call_end_text(report)));
+                self.out.print_note(&self.open_calls.take_line(call_id, tool, report));
             }
             SessionEvent::Notice(notice) => self.out.print_warning(&notice.to_string()),
             SessionEvent::Noticed { notice } => self.out.print_notice(notice),
@@ -214,12 +220,7 @@ impl<'a> RunReport<'a> {
                 print_turn_end(end, self.is_streamed, settings, self.out);
             }
         }
-        if let Some(settings) = settings {
-            let file = settings.policy.user_file();
-            self.denials
-                .iter()
-                .for_each(|denial| call_display::print_denial_fix(denial, file, self.out));
-        }
+        self.denials.iter().for_each(|denial| call_display::print_denial_fix(denial, self.out));
     }
 
     /// Prints the received part of an incomplete answer, with a mark.
@@ -255,8 +256,8 @@ fn to_json_value(json_event: &impl Serialize) -> Value {
 fn model_denial(end: &TurnEnd) -> Option<Denial> {
     match end {
         TurnEnd::ModelFailed(ModelError::Denied { provider, message, fix, nobody_to_ask }) => {
-            let (what, why) = (provider.clone(), message.clone());
-            Some(Denial { what, why, fix: fix.clone(), nobody_to_ask: *nobody_to_ask })
+            let denial = Denial::new(provider, message).with_fix(fix.as_deref().cloned());
+            Some(Denial { nobody_to_ask: *nobody_to_ask, ..denial })
         }
         _ => None,
     }
@@ -276,9 +277,9 @@ pub(in super::super) fn print_turn_end(
         TurnEnd::Answered { text } | TurnEnd::Spoken { text } => out.print_answer(text),
         TurnEnd::ModelFailed(error) => {
             out.print_error(&error.to_string());
-            match (error, settings) {
-                (ModelError::Denied { fix: Some(fix), .. }, Some(settings)) => {
-                    call_display::print_fix_text(fix, settings.policy.user_file(), out);
+            match error {
+                ModelError::Denied { fix: Some(fix), .. } => {
+                    out.print_hint(&call_display::fix_text(fix));
                 }
                 _ => out.print_hint(&model_error_hint(
                     error,

@@ -60,12 +60,16 @@ pub(super) async fn run_selftest_command(
     let mut test_session = SelftestSession::new(flags, &list, observers, out).await?;
     let mut report = SelftestReport::new(args.output.output, out);
     for sentence in &list.sentences {
-        match find_tool_presence(test_session.host.registry(), sentence.tool.as_ref()) {
-            ToolPresence::Available => match test_session.run_sentence(&sentence.say).await? {
-                Some(sentence_result) => report.report_result(sentence, &sentence_result),
-                None => {
+        match find_tool_presence(&test_session.host.registry(), sentence.tool.as_ref()) {
+            ToolPresence::Available => match test_session.run_sentence(&sentence.say).await {
+                Ok(Some(sentence_result)) => report.report_result(sentence, &sentence_result),
+                Ok(None) => {
                     test_session.close(out).await?;
                     return Ok(ExitStatus::Interrupted);
+                }
+                Err(failure) => {
+                    test_session.close(out).await?;
+                    return Err(failure);
                 }
             },
             ToolPresence::NotInstalled(why) => report.report_skipped(sentence, why),

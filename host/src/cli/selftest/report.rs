@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sallyport_contract::text;
+use sallyport_contract::{PolicyFix, text};
 use sallyport_store::AuditVerification;
 use serde_json::{Map, Value, json};
 
@@ -40,8 +40,8 @@ pub(super) struct ObservedCall {
     pub(super) arguments: String,
     /// The outcome. It is empty while the call runs.
     pub(super) outcome: &'static str,
-    /// The policy text that would have allowed the call.
-    pub(super) fix: Option<String>,
+    /// The change to the policy that would have allowed the call.
+    pub(super) fix: Option<Box<PolicyFix>>,
 }
 
 /// Whether a sentence had the expected result.

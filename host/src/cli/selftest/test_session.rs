@@ -6,12 +6,11 @@ use sallyport_contract::{Denial, Outcome};
 use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     Host, HostSession,
-    config::{ConfigFlags, Env, HostSettings, SettingOrigin, env},
-    registry::PluginSelection,
-    services::{USER, browser},
-    session::{Events, OpenedSession, SessionSelector, offline_matcher},
+    config::{ConfigFlags, Env, HostSettings, SettingOrigin, env, values::NonblankText},
+    services::browser,
+    session::{Events, SessionOverrides, SessionSelector, SessionSpec},
 };
-use sallyport_session::{self as session, FrontEndCommand, SessionEvent, SessionParts, TurnEnd};
+use sallyport_session::{FrontEndCommand, SessionEvent, TurnEnd, UnattendedConsent};
 use sallyport_store::AuditVerification;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -24,7 +23,7 @@ use crate::cli::{
     exit::{CommandFailure, ExitStatus},
     observers::{CallObservers, SideMessage},
     output::CliOutput,
-    setup,
+    setup::{self, SessionHost},
 };
 
 /// The user's variables that sentences may depend on. No others are copied, especially no keys.
@@ -52,17 +51,31 @@ impl SelftestSession {
         let user_settings = setup::read_settings(flags)?;
         let folder = TempDir::with_prefix("sallyport-selftest-")?;
         let settings = selftest_settings(user_settings, list, folder.path())?;
-        let consent = Arc::new(session::UnattendedConsent);
         let (side_message_sender, side_messages) = mpsc::unbounded_channel();
         let observers =
             CallObservers { side_messages: Some(side_message_sender), ..observers.clone() };
-        let host =
-            setup::open_host(&settings, consent, PluginSelection::All, &observers, out).await?;
-        setup::print_load_problems(host.registry(), out);
-        let opened_session = setup::open_session(&settings, &SessionSelector::New, out)?;
-        let parts = build_session_parts(&settings, opened_session, &host);
-        let (session, events) = host.begin_session(parts, false)?;
-        Ok(Self { host, settings, session, events, side_messages, _folder: folder })
+        let opened = setup::open_session(&settings, &SessionSelector::New, out).await?;
+        // Use the tool's own sentence, because the matcher composes none.
+        let overrides = SessionOverrides { spoken: true, ..SessionOverrides::default() };
+        let consent = Arc::new(UnattendedConsent);
+        let SessionHost { host, config, model } =
+            setup::open_session_host(&settings, &overrides, consent, &observers, out).await?;
+        let started = host.session(SessionSpec {
+            opened,
+            config: &config,
+            model: &model,
+            answers_questions: false,
+            receives_notices: false,
+        });
+        match started {
+            Ok((session, events)) => {
+                Ok(Self { host, settings, session, events, side_messages, _folder: folder })
+            }
+            Err(error) => {
+                let audit = setup::close_host(host, out).await;
+                Err(audit.check_complete().err().unwrap_or_else(|| error.into()))
+            }
+        }
     }
 
     /// Runs a sentence and returns the result, or `None` if the user interrupts.
@@ -106,7 +119,7 @@ impl SelftestSession {
     pub(super) async fn close(self, out: &CliOutput) -> Result<AuditVerification, CommandFailure> {
         self.session.close(self.events).await;
         setup::close_host(self.host, out).await.check_complete()?;
-        Ok(setup::open_store(&self.settings)?.audit().verify(None)?)
+        Ok(setup::open_store(&self.settings)?.audit.verify(None).await?)
     }
 
     async fn send(&self, command: FrontEndCommand) -> Result<(), CommandFailure> {
@@ -142,29 +155,10 @@ fn selftest_settings(
     };
     let mut settings = HostSettings::resolve(&flags, Env::from_pairs(variables))?;
     // Print the address of a page instead of opening it.
-    settings.browser.command = Some(browser::NO_BROWSER.to_owned());
+    settings.browser.command = Some(NonblankText(browser::NO_BROWSER.to_owned()));
     settings.policy.host_files.push(user_settings.paths.cache.clone());
     settings.paths.cache = user_settings.paths.cache;
     Ok(settings)
-}
-
-fn build_session_parts(
-    settings: &HostSettings,
-    opened_session: OpenedSession,
-    host: &Host,
-) -> SessionParts {
-    let OpenedSession { session_id, journal, past, .. } = opened_session;
-    let options = session::SessionOptions {
-        // Use the tool's own sentence, because the matcher composes none.
-        spoken: true,
-        user_id: Some(USER.to_owned()),
-        limits: settings.budget.turn,
-        ..session::SessionOptions::new(session_id)
-    };
-    let (_, approvals) = session::approval::approval_channel();
-    let toolbox = Arc::clone(host.toolbox());
-    let model = Arc::new(offline_matcher(host.registry()));
-    SessionParts { model, toolbox, approvals, journal, past, recall: None, options }
 }
 
 fn collect_call(event: SessionEvent, calls: &mut Vec<ObservedCall>) {

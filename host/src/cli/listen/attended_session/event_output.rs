@@ -15,13 +15,13 @@ impl AttendedSession<'_> {
     /// Shows the policy that would allow a denied call, to the user only and never to a plugin.
     pub(super) fn show_fix(&self, outcome: &Outcome) {
         if let Outcome::Denied(denial) = outcome {
-            let file = self.settings.policy.user_file();
-            self.surface.with_output(|out| call_display::print_denial_fix(denial, file, out));
+            self.surface.with_output(|out| call_display::print_denial_fix(denial, out));
         }
     }
 
     /// Shows an event if no plugin does.
     pub(super) fn show_event(&mut self, event: &SessionEvent) {
+        self.open_calls.apply_event(event);
         let is_written =
             matches!(&self.current_turn, Some(Some(origin)) if self.is_answered_on_stdin(origin));
         match event {
@@ -30,7 +30,7 @@ impl AttendedSession<'_> {
                     (origin_text(origin), text::escape_excerpt(text, INPUT_CHARS_MAX));
                 self.surface.with_output(|out| out.print_note(&format!("> {from}: {text}")));
             }
-            SessionEvent::Delta(ReplyDelta::Text(piece)) if !is_written => {
+            SessionEvent::Delta(ReplyDelta::Text { text: piece }) if !is_written => {
                 let is_shown = self.surface.with_output(|out| {
                     if out.stdout_is_terminal {
                         out.print_piece(piece);
@@ -42,10 +42,9 @@ impl AttendedSession<'_> {
             SessionEvent::MessageComplete { .. } if self.is_streamed => {
                 self.surface.with_output(|out| out.print_line(""));
             }
-            SessionEvent::CallFinished { tool, report, .. } => {
-                self.surface.with_output(|out| {
-                    out.print_note(&format!("· {tool} {}", call_display::call_end_text(report)))
-                });
+            SessionEvent::CallFinished { call_id, tool, report } => {
+                let line = self.open_calls.take_line(call_id, tool, report);
+                self.surface.with_output(|out| out.print_note(&line));
             }
             SessionEvent::Noticed { notice } => {
                 self.surface.with_output(|out| out.print_notice(notice));
