@@ -288,10 +288,10 @@ fn progress_of_a_call_is_told_while_it_runs() {
         living_home(LIVING).env("OPENAI_BASE_URL", model.base_url()).env("OPENAI_API_KEY", "k");
     let told = events(&home.run(&["run", "-m", "m", "--output", "jsonl", "go"]).ended(0));
     let told = of_kind(&told, "progress");
-    assert_eq!((&told[0]["part"], &told[0]["message"]), (&json!(0.5), &json!("half")));
+    assert_eq!((&told[0]["fraction"], &told[0]["message"]), (&json!(0.5), &json!("half")));
     let mut person = chat(&home, &[]);
     person.types("go\r");
-    person.sees("living.acts: half, 50 %");
+    person.sees(" · half, 50 % · ");
     person.types(END);
     assert_eq!(person.ends(), 0);
 }
@@ -403,7 +403,7 @@ fn a_callback_that_fails_is_told_and_not_repeated() {
     assert_eq!(ran.stderr.matches("has fired and failed").count(), 1, "{ran:#?}");
     assert_eq!(timers(&home), Vec::<Value>::new());
     let audit = home.run(&["audit", "show", "--tool", "role:timer"]).ended(0);
-    audit.answers(&["living.role:timer allow", "living.role:timer failed"]);
+    audit.answers(&["living.role:timer  allow", "living.role:timer  failed"]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{
 /// Prints a JSON Schema.
 pub(super) fn print_schema(of: SchemaSubject, out: &CliOutput) -> ExitStatus {
     let schema: Value = match of {
-        SchemaSubject::Events => schema_for!(JsonEventLine).into(),
+        SchemaSubject::Events => schema_for!(JsonEventLine<'static>).into(),
         SchemaSubject::Result => schema_for!(JsonRunResult).into(),
         SchemaSubject::Config => config::config_schema(),
     };
