@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, OpenAi, Reply, Terminal, transcript, warden::requests};
+use crate::support::{Home, OpenAi, Reply, Terminal, patience::wait, transcript, warden::requests};
 
 fn home(model: &OpenAi) -> Home {
     Home::new().plugins(&["clock"]).env("OPENAI_BASE_URL", model.base_url())
@@ -168,14 +168,14 @@ fn records_that_cannot_be_read_cost_nobody_the_rest() {
     let store = sallyport_store::HostStore::open(&home.path("state")).unwrap();
     let session = list(&home)[0].clone();
     let newer = sallyport_store::NewRecord {
-        kind: "of-tomorrow",
-        body: r#"{"kind":"of-tomorrow","x":1}"#,
-        search_text: "",
+        kind: "of-tomorrow".to_owned(),
+        body: r#"{"kind":"of-tomorrow","x":1}"#.to_owned(),
+        search_text: String::new(),
         at_ms: 1,
         used: sallyport_store::StoredUsage::default(),
     };
     let count = session["records"].as_u64().unwrap();
-    store.sessions().append_records(id(&session), count, &[newer]).unwrap();
+    wait(store.sessions.append_records(id(&session), count, vec![newer])).unwrap();
     let ran = home.run(&["run", "-m", "scripted", "second", "--continue"]).ended(0);
     ran.remarks(&["1 records of this session cannot be read"]);
     assert_eq!(said(&model.bodies()[1]), ["first", "One.", "second"]);

@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_contract::services::{DataOwner, TimerRequest, TimerSchedule, TimerStore};
-use sallyport_store::HostStore;
+use sallyport_contract::services::{DataOwner, TimerRequest, TimerSchedule};
+use sallyport_store::{HostStore, SessionFilter};
 use serde_json::json;
 
-use crate::support::{Home, Running, living::REQUESTS};
+use crate::support::{Home, Running, living::REQUESTS, patience::wait};
 
 /// Longest wait until all is told: a plugin that may say little needs the next minutes for the
 /// rest.
@@ -60,7 +60,7 @@ fn set(home: &Home, plugin: &str, names: impl Iterator<Item = String>) {
             interval_ms_min: 0,
             timers_max: u32::MAX,
         };
-        store.timers().add_timer(&owner, plan).unwrap();
+        wait(store.timers.add_timer(&owner, plan)).unwrap();
     }
 }
 
@@ -94,7 +94,7 @@ fn all_are_told(home: &Home, all: &[String]) -> String {
 }
 
 fn timers_left(home: &Home) -> usize {
-    HostStore::open(&home.path("state")).unwrap().timers().all().unwrap().len()
+    wait(HostStore::open(&home.path("state")).unwrap().timers.all()).unwrap().len()
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn timers_that_end_together_within_a_limit_of_one_come_in_few_messages() {
     let all: Vec<String> = names("timer", 25).collect();
     all_are_told(&home, &all);
     let store = HostStore::open(&home.path("state")).unwrap();
-    let session = store.sessions().latest_session(None).unwrap().unwrap();
-    let records = store.sessions().read_records(&session.id).unwrap().map(Result::unwrap);
-    let noticed = records.filter(|record| record.kind == "noticed");
+    let session = wait(store.sessions.latest_session(None)).unwrap().unwrap();
+    let records = wait(store.sessions.read_page(&session, 0)).unwrap();
+    let noticed = records.iter().filter(|record| record.kind == "noticed");
     assert!(noticed.count() <= 2);
 }
 
@@ -165,6 +165,13 @@ fn timers_that_were_firing_when_the_host_was_killed_are_told_by_the_next() {
         said.push_str(&host.said().1);
         // Dropped, it is killed.
         drop(host);
+    }
+    // A session that recorded a message has it, also if it was killed before it printed it.
+    let store = HostStore::open(&home.path("state")).unwrap();
+    for session in wait(store.sessions.list(SessionFilter::default())).unwrap() {
+        for record in wait(store.sessions.read_page(&session, 0)).unwrap() {
+            said.push_str(&record.body);
+        }
     }
     let rest: Vec<String> =
         all.iter().filter(|name| !said.contains(name.as_str())).cloned().collect();

@@ -1,9 +1,10 @@
 //! `sallyport memory`: memories of earlier conversations, which the memory `vector-db` uses.
 
 use clap::Subcommand;
-use sallyport_contract::text;
-use sallyport_runtime::{config::ConfigFlags, services::USER};
+use sallyport_contract::LOCAL_USER;
+use sallyport_runtime::config::ConfigFlags;
 use sallyport_store::{HostStore, MemorySelection, StoredMemory};
+use sallyport_terminal::listing::ListRow;
 use serde_json::{Value, json};
 
 use super::{
@@ -24,6 +25,7 @@ const TEXT_CHARS_MAX: usize = 300;
 #[derive(Debug, Subcommand)]
 pub(super) enum MemoryCommand {
     /// List the memories, newest first
+    #[command(visible_alias = "ls")]
     List {
         /// Only memories of this session; the start of its ID is enough
         #[arg(long, value_name = "ID")]
@@ -62,7 +64,7 @@ pub(super) enum MemoryCommand {
     },
 }
 
-pub(super) fn run_memory_command(
+pub(super) async fn run_memory_command(
     flags: &ConfigFlags,
     command: &MemoryCommand,
     out: &CliOutput,
@@ -71,33 +73,36 @@ pub(super) fn run_memory_command(
     let store = setup::open_store(&settings)?;
     match command {
         MemoryCommand::List { session, number, output } => {
-            let memories = list_memories(&store, session.as_deref(), *number)?;
+            let memories = list_memories(&store, session.as_deref(), *number).await?;
             print_memories(&memories, output.output, "Nothing is remembered.", out);
             Ok(ExitStatus::Done)
         }
         MemoryCommand::Search { words, number, output } => {
-            let found = store.memories().search(USER, &words.join(" "), *number)?;
+            let found = store.memories.search(LOCAL_USER, &words.join(" "), *number).await?;
             print_memories(&found, output.output, "Nothing is found.", out);
             Ok(if found.is_empty() { ExitStatus::Failed } else { ExitStatus::Done })
         }
         MemoryCommand::Forget { ids, session, all, yes } => {
             let count = match (session, all) {
-                (Some(session), _) => forget_session_memories(&store, session, *yes, out)?,
-                (None, true) => forget_all_memories(&store, *yes, out)?,
-                (None, false) => Some(store.memories().forget(USER, MemorySelection::Ids(ids))?),
+                (Some(session), _) => forget_session_memories(&store, session, *yes, out).await?,
+                (None, true) => forget_all_memories(&store, *yes, out).await?,
+                (None, false) => {
+                    let which = MemorySelection::Ids(ids.clone());
+                    Some(store.memories.forget(LOCAL_USER, which).await?)
+                }
             };
             Ok(report_forgotten(count, out))
         }
     }
 }
 
-fn list_memories(
+async fn list_memories(
     store: &HostStore,
     session: Option<&str>,
     number: usize,
 ) -> Result<Vec<StoredMemory>, CommandFailure> {
     let count_max = if session.is_some() { LISTED_MAX } else { number };
-    let mut memories = store.memories().list_newest(USER, count_max)?;
+    let mut memories = store.memories.list_newest(LOCAL_USER, count_max).await?;
     if let Some(session) = session {
         memories.retain(|memory| memory.session_id.starts_with(session));
         memories.truncate(number);
@@ -107,13 +112,13 @@ fn list_memories(
 
 /// Deletes the memories of the one session whose id starts with `id`. The session itself may have
 /// been removed.
-fn forget_session_memories(
+async fn forget_session_memories(
     store: &HostStore,
     id: &str,
     yes: bool,
     out: &CliOutput,
 ) -> Result<Option<usize>, CommandFailure> {
-    let memories = list_memories(store, Some(id), LISTED_MAX)?;
+    let memories = list_memories(store, Some(id), LISTED_MAX).await?;
     let Some(first) = memories.first() else { return Ok(Some(0)) };
     let session = &first.session_id;
     if let Some(other) = memories.iter().find(|memory| memory.session_id != *session) {
@@ -126,10 +131,10 @@ fn forget_session_memories(
     {
         return Ok(None);
     }
-    Ok(Some(store.memories().forget(USER, MemorySelection::Session(session))?))
+    Ok(Some(store.memories.forget(LOCAL_USER, MemorySelection::Session(session.clone())).await?))
 }
 
-fn forget_all_memories(
+async fn forget_all_memories(
     store: &HostStore,
     yes: bool,
     out: &CliOutput,
@@ -137,7 +142,7 @@ fn forget_all_memories(
     if !yes && !setup::ask_confirmation("Delete all memories?", out)? {
         return Ok(None);
     }
-    Ok(Some(store.memories().forget(USER, MemorySelection::All)?))
+    Ok(Some(store.memories.forget(LOCAL_USER, MemorySelection::All).await?))
 }
 
 /// Reports the number of deleted memories, or nothing if the user declined.
@@ -163,19 +168,21 @@ fn print_memories(memories: &[StoredMemory], format: OutputFormat, none: &str, o
     if format == OutputFormat::Json {
         return out.print_json(&memories.iter().map(memory_json).collect());
     }
-    for memory in memories {
-        let StoredMemory { id, at_ms, session_id, .. } = memory;
-        let place = match memory.turn {
-            0 => format!("{session_id}, from the start"),
-            turn => format!("{session_id}, turn {turn}"),
-        };
-        out.print_line(&format!("{id}  {}  {place}", format_utc_time(*at_ms)));
-        let words = memory.text.replace('\n', " ");
-        out.print_line(&format!("    {}", text::escape_excerpt(&words, TEXT_CHARS_MAX)));
-    }
+    out.print_list(&memories.iter().map(memory_row).collect::<Vec<_>>());
     if memories.is_empty() {
         out.print_note(none);
     }
+}
+
+fn memory_row(memory: &StoredMemory) -> ListRow {
+    let StoredMemory { id, at_ms, session_id, turn, text, .. } = memory;
+    let place = match turn {
+        0 => format!("{session_id}, from the start"),
+        turn => format!("{session_id}, turn {turn}"),
+    };
+    let cut = text.char_indices().nth(TEXT_CHARS_MAX);
+    let shown = cut.map_or(text.clone(), |(end, _)| format!("{}…", &text[..end]));
+    ListRow::new([id.to_string(), format_utc_time(*at_ms), place]).with_below([shown])
 }
 
 fn memory_json(memory: &StoredMemory) -> Value {

@@ -2,12 +2,13 @@
 
 use clap::Subcommand;
 use sallyport_contract::{
-    DataOwner, PluginName,
-    services::{StateStore, StateStoreError, StoredValue},
+    DataOwner, LOCAL_USER, PluginName,
+    services::{StateStoreError, StoredValue},
     text,
 };
-use sallyport_runtime::{config::ConfigFlags, services::USER};
+use sallyport_runtime::config::ConfigFlags;
 use sallyport_store::{PersistentStateStore, StateOwner};
+use sallyport_terminal::listing::ListRow;
 use serde_json::{Value, json};
 
 use super::{
@@ -27,6 +28,7 @@ const KEY_CHARS_MAX: usize = 60;
 #[derive(Debug, Subcommand)]
 pub(super) enum StateCommand {
     /// List the plugins that have state, or the keys of one plugin
+    #[command(visible_alias = "ls")]
     List {
         /// The plugin
         plugin: Option<PluginName>,
@@ -54,31 +56,32 @@ pub(super) enum StateCommand {
     },
 }
 
-pub(super) fn run_state_command(
+pub(super) async fn run_state_command(
     flags: &ConfigFlags,
     command: &StateCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
-    let state = setup::open_store(&settings)?.state();
+    let state = setup::open_store(&settings)?.state;
     match command {
         StateCommand::List { plugin: None, output } => {
-            let owners = state.list_owners()?;
+            let owners = state.list_owners().await?;
             list_owners(&owners, output.output, out);
         }
         StateCommand::List { plugin: Some(plugin), output } => {
-            let keys = read_keys(&state, &state_owner(plugin))?;
+            let keys = read_keys(&*state, &state_owner(plugin)).await?;
             list_keys(plugin, &keys, output.output, out);
         }
         StateCommand::Get { plugin, key, output } => {
             let kept = state
-                .get(&state_owner(plugin), key)?
+                .get(&state_owner(plugin), key)
+                .await?
                 .ok_or_else(|| missing_key_failure(plugin, key))?;
             print_value(key, &kept, output.output, out);
         }
         StateCommand::Clear { plugin, key, yes } => {
             if *yes || setup::ask_confirmation(&clear_question(plugin, key.as_deref()), out)? {
-                clear_state(&state, plugin, key.as_deref(), out)?;
+                clear_state(&*state, plugin, key.as_deref(), out).await?;
             }
         }
     }
@@ -86,7 +89,7 @@ pub(super) fn run_state_command(
 }
 
 fn state_owner(plugin: &PluginName) -> DataOwner {
-    DataOwner { plugin: plugin.clone(), user: USER.to_owned() }
+    DataOwner { plugin: plugin.clone(), user: LOCAL_USER.to_owned() }
 }
 
 fn list_owners(owners: &[StateOwner], format: OutputFormat, out: &CliOutput) {
@@ -97,22 +100,23 @@ fn list_owners(owners: &[StateOwner], format: OutputFormat, out: &CliOutput) {
         };
         return out.print_json(&owners.iter().map(about).collect());
     }
-    for kept in owners {
-        let keys = format_key_count(kept.keys);
-        out.print_line(&format!("{}  {keys}, {} bytes", kept.owner.plugin, kept.bytes));
-    }
+    let row = |kept: &StateOwner| {
+        let size = format!("{}, {} bytes", format_key_count(kept.keys), kept.bytes);
+        ListRow::new([kept.owner.plugin.as_str(), &size])
+    };
+    out.print_list(&owners.iter().map(row).collect::<Vec<_>>());
     if owners.is_empty() {
         out.print_note("No plugin has state.");
     }
 }
 
-fn read_keys(
-    state: &PersistentStateStore,
+async fn read_keys(
+    state: &dyn PersistentStateStore,
     owner: &DataOwner,
 ) -> Result<Vec<String>, StateStoreError> {
     let mut keys: Vec<String> = Vec::new();
     loop {
-        let page = state.list_keys(owner, "", keys.last().map(String::as_str), PAGE_KEYS)?;
+        let page = state.list_keys(owner, "", keys.last().map(String::as_str), PAGE_KEYS).await?;
         let is_last = page.len() < PAGE_KEYS;
         keys.extend(page);
         if is_last {
@@ -164,16 +168,16 @@ fn clear_question(plugin: &PluginName, key: Option<&str>) -> String {
     }
 }
 
-fn clear_state(
-    state: &PersistentStateStore,
+async fn clear_state(
+    state: &dyn PersistentStateStore,
     plugin: &PluginName,
     key: Option<&str>,
     out: &CliOutput,
 ) -> Result<(), CommandFailure> {
     let owner = state_owner(plugin);
     let count = match key {
-        None => state.clear_owner(&owner)?,
-        Some(key) if state.delete(&owner, key)? => 1,
+        None => state.clear_owner(&owner).await?,
+        Some(key) if state.delete(&owner, key).await? => 1,
         Some(key) => return Err(missing_key_failure(plugin, key)),
     };
     out.print_line(&format!("Deleted {}.", format_key_count(count as u64)));

@@ -5,6 +5,7 @@ use jiff::Zoned;
 use sallyport_contract::{services::StoredTimer, text};
 use sallyport_runtime::config::ConfigFlags;
 use sallyport_schedule::{describe_moment, is_repeating};
+use sallyport_terminal::listing::ListRow;
 use serde_json::{Value, json};
 
 use super::{
@@ -17,13 +18,11 @@ use super::{
 /// Most timers in a list without `--all`: one screen. JSON output contains all.
 const SHOWN_MAX: usize = 20;
 
-/// Most characters of a label in a list.
-const LABEL_CHARS_MAX: usize = 60;
-
 /// Commands for timers.
 #[derive(Debug, Subcommand)]
 pub(super) enum TimerCommand {
     /// List the timers of all plugins and sessions, the next to fire first
+    #[command(visible_alias = "ls")]
     List {
         /// List all timers, not only the first 20
         #[arg(long)]
@@ -39,26 +38,29 @@ pub(super) enum TimerCommand {
     },
 }
 
-pub(super) fn run_timer_command(
+pub(super) async fn run_timer_command(
     flags: &ConfigFlags,
     command: &TimerCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
-    let timers = setup::open_store(&settings)?.timers();
+    let timers = setup::open_store(&settings)?.timers;
     match command {
         TimerCommand::List { all, output } => {
-            let timers = timers.all()?;
+            let timers = timers.all().await?;
             let count_max = if *all { usize::MAX } else { SHOWN_MAX };
             print_timers(&timers, count_max, output.output, out);
         }
         TimerCommand::Cancel { id } => {
-            let timer = timers.cancel_for_any_owner(id)?.ok_or_else(|| {
+            let timer = timers.cancel_for_any_owner(id).await?.ok_or_else(|| {
                 let message = format!("there is no timer {}", text::escape_excerpt(id, 40));
                 let failure = CommandFailure::new(ExitStatus::Failed, message);
                 failure.with_hint("list the timers with `sallyport timer list --all`")
             })?;
-            out.print_line(&format!("Cancelled: {}", format_timer(&timer, &Zoned::now())));
+            out.print_line(&format!(
+                "Cancelled: {}",
+                text::escape_line(&timer_cells(&timer, &Zoned::now()).join("  "))
+            ));
         }
     }
     Ok(ExitStatus::Done)
@@ -71,7 +73,8 @@ fn print_timers(timers: &[StoredTimer], count_max: usize, format: OutputFormat, 
         return out.print_json(&timers.iter().map(|timer| timer_to_json(timer, &now)).collect());
     }
     let shown = timers.get(..count_max).unwrap_or(timers);
-    shown.iter().for_each(|timer| out.print_line(&format_timer(timer, &now)));
+    let row = |timer: &StoredTimer| ListRow::new(timer_cells(timer, &now));
+    out.print_list(&shown.iter().map(row).collect::<Vec<_>>());
     match timers.len() - shown.len() {
         0 if timers.is_empty() => out.print_note("No timer is set."),
         0 => {}
@@ -79,13 +82,12 @@ fn print_timers(timers: &[StoredTimer], count_max: usize, format: OutputFormat, 
     }
 }
 
-/// Formats a timer: `ID  in 5 minutes  timer  "pasta"  session 1a-2b`.
-fn format_timer(timer: &StoredTimer, now: &Zoned) -> String {
+/// Describes a timer: `ID`, `in 5 minutes`, `timer`, `"pasta"`, `session 1a-2b`.
+fn timer_cells(timer: &StoredTimer, now: &Zoned) -> [String; 5] {
     let when = describe_moment(&timer.schedule, timer.next_ms, now);
-    let label = timer.label.as_deref().map(|label| text::escape_excerpt(label, LABEL_CHARS_MAX));
-    let label = label.map(|label| format!("  \"{label}\"")).unwrap_or_default();
-    let (id, plugin) = (&timer.id, &timer.owner.plugin);
-    format!("{id}  {when}  {plugin}{label}  session {}", text::escape_line(&timer.session_id))
+    let label = timer.label.as_ref().map(|label| format!("\"{label}\"")).unwrap_or_default();
+    let session = format!("session {}", timer.session_id);
+    [timer.id.clone(), when, timer.owner.plugin.to_string(), label, session]
 }
 
 fn timer_to_json(timer: &StoredTimer, now: &Zoned) -> Value {

@@ -11,6 +11,7 @@ use crate::support::{
     Guarded, Home, OpenAi, Reply, Running, Scripted, client,
     home::{page_component, page_file, repository},
     offers::Offers,
+    patience::wait,
     registry::data,
 };
 
@@ -68,7 +69,7 @@ fn water_speaks_up_unless_it_is_late() {
         plugin: water.warden.manifest().name.clone(),
         user: "tester".to_owned(),
     };
-    let timer = TimerStore::list_timers(&*offers, &owner).unwrap().remove(0);
+    let timer = wait(TimerStore::list_timers(&*offers, &owner)).unwrap().remove(0);
     for (late, said) in [(true, 0), (false, 1)] {
         let firing =
             TimerFiring { timer: timer.clone(), due_ms: 7, late, missed: 0, will_repeat: false };

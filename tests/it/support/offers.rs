@@ -3,10 +3,11 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use sallyport_contract::{
-    BoxFuture, DataOwner, Services, ToolCallContext, ToolId,
+    BoxFuture, DataOwner, Services, ToolCallContext, ToolId, async_trait,
     services::{
         CallProgress, DeliveryTime, NoticeError, NoticeService, PackageFetchError, PackageFile,
         PackageService, PluginNotice, StateStore, StateStoreError, StateWrite, StoredTimer,
@@ -55,19 +56,24 @@ impl Offers {
     }
 }
 
+#[async_trait]
 impl StateStore for Offers {
-    fn get(&self, owner: &DataOwner, key: &str) -> Result<Option<StoredValue>, StateStoreError> {
+    async fn get(
+        &self,
+        owner: &DataOwner,
+        key: &str,
+    ) -> Result<Option<StoredValue>, StateStoreError> {
         if self.is_broken() {
             return Err(StateStoreError::Unavailable("the disk is at /secret/place".to_owned()));
         }
         Ok(self.kept.lock().unwrap().get(&(owner.clone(), key.to_owned())).cloned())
     }
 
-    fn set(
+    async fn set(
         &self,
         owner: &DataOwner,
         key: &str,
-        write: StateWrite<'_>,
+        write: StateWrite,
     ) -> Result<u64, StateStoreError> {
         let mut kept = self.kept.lock().unwrap();
         let place = (owner.clone(), key.to_owned());
@@ -87,16 +93,16 @@ impl StateStore for Offers {
             return Err(StateStoreError::QuotaReached { needed, quota });
         }
         let version = present.unwrap_or(0) + 1;
-        kept.insert(place, StoredValue { value: write.value.to_vec(), version });
+        kept.insert(place, StoredValue { value: write.value, version });
         Ok(version)
     }
 
-    fn delete(&self, owner: &DataOwner, key: &str) -> Result<bool, StateStoreError> {
+    async fn delete(&self, owner: &DataOwner, key: &str) -> Result<bool, StateStoreError> {
         let gone = self.kept.lock().unwrap().remove(&(owner.clone(), key.to_owned()));
         Ok(gone.is_some())
     }
 
-    fn list_keys(
+    async fn list_keys(
         &self,
         owner: &DataOwner,
         prefix: &str,
@@ -110,8 +116,13 @@ impl StateStore for Offers {
     }
 }
 
+#[async_trait]
 impl TimerStore for Offers {
-    fn add_timer(&self, owner: &DataOwner, plan: TimerRequest) -> Result<StoredTimer, TimerError> {
+    async fn add_timer(
+        &self,
+        owner: &DataOwner,
+        plan: TimerRequest,
+    ) -> Result<StoredTimer, TimerError> {
         let mut timers = self.timers.lock().unwrap();
         if timers.len() >= plan.timers_max as usize {
             return Err(TimerError::TooMany { max: plan.timers_max });
@@ -132,23 +143,33 @@ impl TimerStore for Offers {
         Ok(timer)
     }
 
-    fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError> {
+    async fn cancel_timer(&self, owner: &DataOwner, id: &str) -> Result<bool, TimerError> {
         let mut timers = self.timers.lock().unwrap();
         let before = timers.len();
         timers.retain(|timer| timer.id != id || timer.owner != *owner);
         Ok(timers.len() < before)
     }
 
-    fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError> {
+    async fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError> {
         let timers = self.timers.lock().unwrap();
         Ok(timers.iter().filter(|timer| timer.owner == *owner).cloned().collect())
     }
 }
 
+#[async_trait]
 impl NoticeService for Offers {
-    fn notify(&self, notice: PluginNotice, delivery: DeliveryTime) -> Result<(), NoticeError> {
+    async fn notify(
+        &self,
+        _: &str,
+        notice: PluginNotice,
+        delivery: DeliveryTime,
+    ) -> Result<(), NoticeError> {
         if self.is_broken() {
             return Err(NoticeError::Unavailable("nobody is there".to_owned()));
+        }
+        // A test that holds the lock stands for a store that takes long; it must not block the thread.
+        while self.notices.try_lock().is_err() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
         self.notices.lock().unwrap().push(notice);
         self.deliveries.lock().unwrap().push(delivery);
@@ -161,7 +182,7 @@ impl NoticeService for Offers {
 }
 
 impl UrlOpener for Offers {
-    fn open_url(&self, url: &str) -> UrlOpenResult {
+    fn open_page(&self, url: &str) -> UrlOpenResult {
         self.pages.lock().unwrap().push(url.to_owned());
         UrlOpenResult::Browser
     }

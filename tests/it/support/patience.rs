@@ -63,6 +63,12 @@ pub(crate) fn run<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
     in_time.unwrap_or_else(|_| panic!("it does not end:\n{}", doing(process::id())))
 }
 
+/// Waits for what the store, or a stand-in for it, does.
+#[track_caller]
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    run(&tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap(), future)
+}
+
 /// Waits for the end of a process. One that hangs is killed, and its test fails with what it has
 /// said and what it was doing.
 #[track_caller]

@@ -23,6 +23,7 @@ pub(in super::super) enum SessionCommand {
 #[derive(Debug, Subcommand)]
 pub(in super::super) enum StoredSessionCommand {
     /// List the sessions, last used first
+    #[command(visible_alias = "ls")]
     List {
         /// Only sessions that were started in this folder
         #[arg(long)]
@@ -70,6 +71,7 @@ pub(in super::super) enum StoredSessionCommand {
         format: ExportFormat,
     },
     /// Delete sessions
+    #[command(visible_aliases = ["rm", "delete"])]
     Remove {
         /// The sessions; the starts of their ids are enough
         #[arg(required = true, value_name = "ID")]

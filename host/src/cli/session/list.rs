@@ -1,9 +1,9 @@
 //! Lists of sessions and of search results.
 
 use jiff::{Timestamp, tz::TimeZone};
-use sallyport_contract::text;
 use sallyport_runtime::session::current_folder;
 use sallyport_store::{HostStore, SessionFilter, SessionSearchMatch, StoredSession};
+use sallyport_terminal::listing::{ListRow, bar_text};
 use serde_json::{Value, json};
 
 use super::super::{
@@ -12,7 +12,10 @@ use super::super::{
     output::CliOutput,
 };
 
-pub(super) fn list_sessions(
+/// Width of the bars in the list, in columns.
+const BAR_COLUMNS: u32 = 10;
+
+pub(super) async fn list_sessions(
     store: &HostStore,
     here: bool,
     number: Option<usize>,
@@ -20,8 +23,8 @@ pub(super) fn list_sessions(
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let folder = current_folder().filter(|_| here);
-    let filter = SessionFilter { folder: folder.as_deref(), ..SessionFilter::default() };
-    let mut sessions = store.sessions().list(&filter)?;
+    let filter = SessionFilter { folder, ..SessionFilter::default() };
+    let mut sessions = store.sessions.list(filter).await?;
     // A program that was stopped right after its start leaves a session without records.
     sessions.retain(|session| session.records > 0);
     sessions.truncate(number.unwrap_or(usize::MAX));
@@ -29,46 +32,48 @@ pub(super) fn list_sessions(
         out.print_json(&sessions.iter().map(session_to_json).collect());
         return Ok(ExitStatus::Done);
     }
-    for session in &sessions {
-        out.print_line(&format_session(session));
-    }
+    let most_tokens = sessions.iter().map(|session| session.used.tokens).max().unwrap_or(0);
+    let row = |session: &StoredSession| session_row(session, most_tokens);
+    out.print_list(&sessions.iter().map(row).collect::<Vec<_>>());
     if sessions.is_empty() {
         out.print_note("No sessions. Start one with `sallyport chat`.");
     }
     Ok(ExitStatus::Done)
 }
 
-pub(super) fn search_sessions(
+pub(super) async fn search_sessions(
     store: &HostStore,
     words: &str,
     number: usize,
     format: OutputFormat,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let hits = store.sessions().search_records(words, number)?;
+    let hits = store.sessions.search_records(words, number).await?;
     if format == OutputFormat::Json {
         out.print_json(&hits.iter().map(hit_to_json).collect());
         return Ok(ExitStatus::Done);
     }
-    for hit in &hits {
-        let (moment, title) = (format_utc_time(hit.at_ms), text::escape_line(&hit.title));
-        out.print_line(&format!("{}  {moment}  {title}", hit.session_id));
-        out.print_line(&format!("    {}", text::escape_line(&snippet_text(hit))));
-    }
+    let row = |hit: &SessionSearchMatch| {
+        let cells = [&hit.session_id, &format_utc_time(hit.at_ms), &hit.title];
+        ListRow::new(cells).with_below([snippet_text(hit)])
+    };
+    out.print_list(&hits.iter().map(row).collect::<Vec<_>>());
     if hits.is_empty() {
         out.print_note("Nothing is found.");
     }
     Ok(if hits.is_empty() { ExitStatus::Failed } else { ExitStatus::Done })
 }
 
-/// Formats a session: `ID  2026-01-31 12:00  3 turns  gpt-5  $0.02  TITLE`.
-fn format_session(session: &StoredSession) -> String {
+/// Describes a session: `ID  2026-01-31 12:00  3 turns  ##........ 1200 tokens  $0.0200  gpt-5
+/// TITLE`. The bar compares its tokens with those of the session that used the most.
+fn session_row(session: &StoredSession, most_tokens: u64) -> ListRow {
     let StoredSession { id, title, model, used, .. } = session;
     let turns = if used.turns == 1 { "1 turn".into() } else { format!("{} turns", used.turns) };
-    let cost = used.cost_micro_usd.map(|cost| format!("  ${:.4}", cost as f64 / 1e6));
-    let (cost, title) = (cost.unwrap_or_default(), text::escape_line(title));
+    let cost = used.cost_micro_usd.map(|cost| format!("${:.4}", cost as f64 / 1e6));
     let moment = format_utc_time(session.updated_ms);
-    format!("{id}  {moment}  {turns:8}  {}{cost}  {title}", text::escape_line(model))
+    let bar = bar_text(used.tokens, most_tokens, BAR_COLUMNS);
+    let tokens = format!("{bar} {} tokens", used.tokens);
+    ListRow::new([id, &moment, &turns, &tokens, &cost.unwrap_or_default(), model, title])
 }
 
 /// Returns the metadata of a session.

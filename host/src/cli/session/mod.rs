@@ -4,13 +4,12 @@ mod args;
 mod list;
 mod show;
 
-use sallyport_contract::text;
+use sallyport_contract::{LOCAL_USER, text};
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings},
     gate::now_ms,
     history,
     host::new_session_id,
-    services::USER,
     session::find_session,
 };
 use sallyport_session::{
@@ -33,7 +32,7 @@ pub(super) use list::format_utc_time;
 use args::{ConfirmArgs, StoredSessionCommand};
 
 /// Runs a command that needs no model.
-pub(super) fn run_session_command(
+pub(super) async fn run_session_command(
     flags: &ConfigFlags,
     command: &StoredSessionCommand,
     out: &CliOutput,
@@ -42,48 +41,50 @@ pub(super) fn run_session_command(
     let store = setup::open_store(&settings)?;
     match command {
         StoredSessionCommand::List { here, number, output } => {
-            list::list_sessions(&store, *here, *number, output.output, out)
+            list::list_sessions(&store, *here, *number, output.output, out).await
         }
         StoredSessionCommand::Show { id, output } => {
-            show::show_session(&store, id, output.output, out)
+            show::show_session(&store, id, output.output, out).await
         }
         StoredSessionCommand::Search { words, number, output } => {
-            list::search_sessions(&store, &words.join(" "), *number, output.output, out)
+            list::search_sessions(&store, &words.join(" "), *number, output.output, out).await
         }
         StoredSessionCommand::Fork { id, turn, output } => {
-            fork_session(&store, id, *turn, output.output, out)
+            fork_session(&store, id, *turn, output.output, out).await
         }
         StoredSessionCommand::Export { id, format } => {
-            show::export_session(&store, id, *format, out)
+            show::export_session(&store, id, *format, out).await
         }
         StoredSessionCommand::Remove { ids, consent } => {
-            remove_sessions(&store, ids, *consent, out)
+            remove_sessions(&store, ids, *consent, out).await
         }
-        StoredSessionCommand::Prune { consent } => prune_sessions(&store, &settings, *consent, out),
+        StoredSessionCommand::Prune { consent } => {
+            prune_sessions(&store, &settings, *consent, out).await
+        }
     }
 }
 
 /// Returns the flags of `chat` that resume a session.
 pub(super) fn resume_args(id: &str, model: &ModelArgs, files: &FileArgs) -> ChatArgs {
     let session = SessionArgs { session: Some(id.to_owned()), ..SessionArgs::default() };
-    ChatArgs { ui: None, model: model.clone(), files: files.clone(), session }
+    ChatArgs { model: model.clone(), files: files.clone(), session, ..ChatArgs::default() }
 }
 
-fn fork_session(
+async fn fork_session(
     store: &HostStore,
     id: &str,
     turn: Option<usize>,
     format: OutputFormat,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let session = find_session(store, id)?;
-    let records = history::read_records(store, &session.id)?;
+    let session = find_session(store, id).await?;
+    let records = history::read_records(store, &session.id).await?;
     let count = match turn {
         None => records.len(),
         Some(turn) => shared_record_count(&records, turn)?,
     };
     let fork = new_session_id();
-    store.sessions().fork(&session.id, count as u64, &fork, now_ms())?;
+    store.sessions.fork(&session.id, count as u64, &fork, now_ms()).await?;
     match format {
         OutputFormat::Json => out.print_json(&json!({ "id": fork, "parent_id": session.id })),
         OutputFormat::Text => out.print_line(&fork),
@@ -99,7 +100,7 @@ fn shared_record_count(records: &[JournalRecord], turn: usize) -> Result<usize, 
     })
 }
 
-fn remove_sessions(
+async fn remove_sessions(
     store: &HostStore,
     ids: &[String],
     consent: ConfirmArgs,
@@ -107,7 +108,7 @@ fn remove_sessions(
 ) -> Result<ExitStatus, CommandFailure> {
     let mut sessions: Vec<StoredSession> = Vec::new();
     for id in ids {
-        let session = find_session(store, id)?;
+        let session = find_session(store, id).await?;
         // Two prefixes may name the same session.
         if !sessions.iter().any(|known| known.id == session.id) {
             sessions.push(session);
@@ -121,14 +122,14 @@ fn remove_sessions(
         return Ok(ExitStatus::Done);
     }
     for session in &sessions {
-        store.sessions().remove(&session.id)?;
-        store.memories().forget(USER, MemorySelection::Session(&session.id))?;
+        store.sessions.remove(&session.id).await?;
+        store.memories.forget(LOCAL_USER, MemorySelection::Session(session.id.clone())).await?;
     }
     out.print_line(&format!("{} removed.", format_count(sessions.len())));
     Ok(ExitStatus::Done)
 }
 
-fn prune_sessions(
+async fn prune_sessions(
     store: &HostStore,
     settings: &HostSettings,
     consent: ConfirmArgs,
@@ -138,7 +139,7 @@ fn prune_sessions(
     if !consent.yes && !setup::ask_confirmation(question, out)? {
         return Ok(ExitStatus::Done);
     }
-    let removed = history::prune_sessions(store, settings.sessions)?;
+    let removed = history::prune_sessions(store, settings.sessions).await?;
     out.print_line(&format!("{} removed.", format_count(removed)));
     Ok(ExitStatus::Done)
 }

@@ -4,7 +4,7 @@ use sallyport_contract::text;
 use sallyport_runtime::{history, roles::origin_text, session::find_session};
 use sallyport_session::{
     JournalRecord,
-    history::{PastCall, PastTurn, TurnStep, export_json, export_markdown, past_turns},
+    history::{KeptTexts, PastCall, PastTurn, TurnStep, export_json, export_markdown, past_turns},
 };
 use sallyport_store::{HostStore, StoredSession};
 use serde_json::Value;
@@ -22,15 +22,15 @@ use super::{
 /// Most characters of a call's arguments on its line.
 const VALUE_CHARS_MAX: usize = 160;
 
-pub(super) fn show_session(
+pub(super) async fn show_session(
     store: &HostStore,
     id: &str,
     format: OutputFormat,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let (session, records) = read_session(store, id)?;
+    let (session, records, kept_texts) = read_session(store, id).await?;
     if format == OutputFormat::Json {
-        out.print_json(&session_with_records(&session, &records));
+        out.print_json(&session_with_records(&session, &records, &kept_texts));
         return Ok(ExitStatus::Done);
     }
     out.print_heading(&text::escape_line(&session.title));
@@ -47,31 +47,40 @@ pub(super) fn show_session(
     Ok(ExitStatus::Done)
 }
 
-pub(super) fn export_session(
+pub(super) async fn export_session(
     store: &HostStore,
     id: &str,
     format: ExportFormat,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let (session, records) = read_session(store, id)?;
+    let (session, records, kept_texts) = read_session(store, id).await?;
     match format {
-        ExportFormat::Markdown => out.print_answer(export_markdown(&records).trim_end()),
-        ExportFormat::Json => out.print_json(&session_with_records(&session, &records)),
+        ExportFormat::Markdown => {
+            out.print_answer(export_markdown(&records, &kept_texts).trim_end())
+        }
+        ExportFormat::Json => {
+            out.print_json(&session_with_records(&session, &records, &kept_texts))
+        }
     }
     Ok(ExitStatus::Done)
 }
 
-fn read_session(
+async fn read_session(
     store: &HostStore,
     id: &str,
-) -> Result<(StoredSession, Vec<JournalRecord>), CommandFailure> {
-    let session = find_session(store, id)?;
-    let records = history::read_records(store, &session.id)?;
-    Ok((session, records))
+) -> Result<(StoredSession, Vec<JournalRecord>, KeptTexts), CommandFailure> {
+    let session = find_session(store, id).await?;
+    let records = history::read_records(store, &session.id).await?;
+    let kept_texts = history::read_kept_results(store, &session.id, &records).await?;
+    Ok((session, records, kept_texts))
 }
 
-fn session_with_records(session: &StoredSession, records: &[JournalRecord]) -> Value {
-    let mut object = export_json(records);
+fn session_with_records(
+    session: &StoredSession,
+    records: &[JournalRecord],
+    kept_texts: &KeptTexts,
+) -> Value {
+    let mut object = export_json(records, kept_texts);
     object["session"] = session_to_json(session);
     object
 }
