@@ -9,6 +9,7 @@ use sallyport_runtime::config::{
     setting_rows::SettingRow,
     trust::{self, TrustedProjects},
 };
+use sallyport_terminal::listing::ListRow;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -103,7 +104,10 @@ fn print_paths(
     match format {
         OutputFormat::Text => {
             let existing = rows.iter().filter_map(|(name, path)| Some((name, path.as_ref()?)));
-            existing.for_each(|(name, path)| out.print_pair(name, 8, &path.display().to_string()));
+            let row = |(name, path): (&&str, &PathBuf)| {
+                ListRow::new([name, path.display().to_string().as_str()])
+            };
+            out.print_list(&existing.map(row).collect::<Vec<_>>());
         }
         OutputFormat::Json => {
             let pairs = rows.map(|(name, path)| (name.to_owned(), json!(path)));

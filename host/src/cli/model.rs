@@ -5,7 +5,6 @@ mod plugin_check;
 use std::borrow::Cow;
 
 use clap::Subcommand;
-use sallyport_contract::text;
 use sallyport_model::{
     ModelEndpoint,
     catalog::{self, CatalogModel, ModelCatalogError, ModelCheckStatus, ModelCheckStep},
@@ -14,11 +13,13 @@ use sallyport_runtime::{
     config::{ChosenModel, ConfigFlags, HostSettings, ModelChoice},
     session::{ModelHandle, check_key},
 };
+use sallyport_terminal::listing::ListRow;
 use serde::Serialize;
 use serde_json::json;
 
 use super::{
     args::{OutputArgs, OutputFormat},
+    doctor,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
     setup,
@@ -28,6 +29,7 @@ use super::{
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelCommand {
     /// List the models of the configuration, and which one is used
+    #[command(visible_alias = "ls")]
     List {
         /// Ask the server which models it has
         #[arg(long)]
@@ -103,12 +105,12 @@ fn print_models(settings: &HostSettings, format: OutputFormat, out: &CliOutput) 
     if format == OutputFormat::Json {
         return out.print_json(&json!({ "models": models, "why": why }));
     }
-    let width = models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
-    for ListedModel { name, provider, model, used } in models {
-        let why = used.then(|| format!("(used: {why})"));
-        let parts = [Some(&*provider), model, why.as_deref()];
-        out.print_pair(name, width, &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
-    }
+    let row = |ListedModel { name, provider, model, used }: &ListedModel<'_>| {
+        let why = used.then(|| format!("(used: {why})")).unwrap_or_default();
+        let model = format!("{provider} {}", model.unwrap_or_default());
+        ListRow::new([*name, &model, &why])
+    };
+    out.print_list(&models.iter().map(row).collect::<Vec<_>>());
     if settings.model == (ModelChoice::Offline { is_explicit: false }) {
         out.print_hint(&settings.models.setup_advice());
     }
@@ -130,10 +132,8 @@ async fn print_remote_models(
     match format {
         OutputFormat::Json => out.print_json(&json!({ "models": listed })),
         OutputFormat::Text => {
-            let width = listed.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
-            listed
-                .iter()
-                .for_each(|model| out.print_pair(&model.name, width, &describe_model(model)));
+            let row = |model: &CatalogModel| ListRow::new([&model.name, &describe_model(model)]);
+            out.print_list(&listed.iter().map(row).collect::<Vec<_>>());
         }
     }
     Ok(())
@@ -153,26 +153,24 @@ fn require_endpoint(
     choice: &ModelChoice,
     settings: &HostSettings,
 ) -> Result<ModelEndpoint, CommandFailure> {
-    match choice {
-        ModelChoice::Endpoint(endpoint) => Ok(ModelEndpoint::clone(endpoint)),
-        ModelChoice::Plugin(plugin) => {
-            let message = format!("the plugin {} answers itself and has no server", plugin.plugin);
-            let failure = CommandFailure::new(ExitStatus::Policy, message);
-            Err(failure.with_hint("name a provider with --provider"))
-        }
+    let name_provider = || "name a provider with --provider".to_owned();
+    let (message, hint) = match choice {
+        ModelChoice::Endpoint(endpoint) => return Ok(ModelEndpoint::clone(endpoint)),
+        ModelChoice::Plugin(plugin) => (
+            format!("the plugin {} answers itself and has no server", plugin.plugin),
+            name_provider(),
+        ),
         ModelChoice::Offline { is_explicit: true } => {
-            let failure =
-                CommandFailure::new(ExitStatus::Policy, "the offline matcher has no server");
-            Err(failure.with_hint("name a provider with --provider"))
+            ("the offline matcher has no server".to_owned(), name_provider())
         }
         ModelChoice::Offline { is_explicit: false } => {
-            let failure = CommandFailure::new(ExitStatus::Policy, "no model is configured");
-            Err(failure.with_hint(settings.models.setup_advice()))
+            ("no model is configured".to_owned(), settings.models.setup_advice())
         }
-    }
+    };
+    Err(CommandFailure::new(ExitStatus::Policy, message).with_hint(hint))
 }
 
-fn catalog_failure(error: &ModelCatalogError) -> CommandFailure {
+pub(super) fn catalog_failure(error: &ModelCatalogError) -> CommandFailure {
     let exit = match error {
         ModelCatalogError::Settings(_) => ExitStatus::Policy,
         ModelCatalogError::Model(error) => ExitStatus::from_model_error(error),
@@ -205,7 +203,7 @@ async fn check_model(
                 ModelChoice::Offline { .. } | ModelChoice::Plugin(_) => String::new(),
             };
             out.print_note(&format!("{}{address}{}", chosen.name, key.unwrap_or_default()));
-            steps.iter().for_each(|step| print_step(step, out));
+            out.print_list(&steps.iter().map(step_row).collect::<Vec<_>>());
         }
     }
     Ok(match ModelHandle::from_choice(&chosen).map_err(CommandFailure::from) {
@@ -256,7 +254,7 @@ fn with_advice(step: ModelCheckStep, chosen: &ChosenModel) -> ModelCheckStep {
 }
 
 /// The exit code follows from the first step that failed.
-fn exit_from_steps(steps: &[ModelCheckStep]) -> ExitStatus {
+pub(super) fn exit_from_steps(steps: &[ModelCheckStep]) -> ExitStatus {
     let failed = steps.iter().find(|step| step.status == ModelCheckStatus::Failed);
     match failed.map(|step| step.id) {
         None => ExitStatus::Done,
@@ -267,14 +265,11 @@ fn exit_from_steps(steps: &[ModelCheckStep]) -> ExitStatus {
     }
 }
 
-fn print_step(step: &ModelCheckStep, out: &CliOutput) {
+pub(super) fn step_row(step: &ModelCheckStep) -> ListRow {
     let status = match step.status {
         ModelCheckStatus::Ok => "ok",
         ModelCheckStatus::Failed => "failed",
         ModelCheckStatus::Skipped => "skipped",
     };
-    out.print_pair(step.id, 11, &format!("{status:8} {}", text::escape_line(&step.detail)));
-    if let Some(remedy) = &step.remedy {
-        out.print_pair("", 11, &format!("{:8} → {}", "", text::escape_line(remedy)));
-    }
+    doctor::step_row(step.id, status, &step.detail, step.remedy.as_deref())
 }

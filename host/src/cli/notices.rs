@@ -13,9 +13,6 @@ use super::output::CliOutput;
 /// Waits shorter than this are not reported.
 const SILENT_WAIT: Duration = Duration::from_millis(400);
 
-/// Longest line about compilation, in characters.
-const PROGRESS_CHARS_MAX: usize = 76;
-
 /// Prints notices and the progress of compilation: a changing line at a terminal, one line
 /// elsewhere.
 pub(super) struct NoticePrinter {
@@ -26,7 +23,8 @@ pub(super) struct NoticePrinter {
 #[derive(Default)]
 struct CompileDisplayState {
     began: Option<Instant>,
-    is_shown: bool,
+    /// The line on the screen.
+    shown: Option<String>,
 }
 
 impl NoticePrinter {
@@ -40,12 +38,11 @@ impl NoticePrinter {
             HostNotice::Compiling { done, total, waiting } => {
                 let began = *compiling.began.get_or_insert_with(Instant::now);
                 if began.elapsed() >= SILENT_WAIT {
-                    self.show_progress((*done, *total), waiting, compiling.is_shown);
-                    compiling.is_shown = true;
+                    self.show_progress((*done, *total), waiting, &mut compiling.shown);
                 }
             }
             HostNotice::CompilingEnded => {
-                if self.out.stderr_is_terminal && compiling.is_shown {
+                if self.out.stderr_is_terminal && compiling.shown.is_some() {
                     self.out.set_status(None);
                 }
                 *compiling = CompileDisplayState::default();
@@ -54,16 +51,38 @@ impl NoticePrinter {
         }
     }
 
-    fn show_progress(&self, (done, total): (usize, usize), waiting: &[String], was_shown: bool) {
-        let preparing = format!("Preparing {total} plugins (once)");
-        let names = waiting.join(", ");
-        if self.out.stderr_is_terminal {
-            let words = format!("{preparing}: {done} of {total} done, {names} …");
-            self.out.set_status(Some(&text::escape_excerpt(&words, PROGRESS_CHARS_MAX)));
-        } else if !was_shown {
-            self.out.print_note(&format!("{preparing}: {names} …"));
+    /// Shows the progress if it differs from the line that is shown already.
+    fn show_progress(
+        &self,
+        counts: (usize, usize),
+        waiting: &[String],
+        shown: &mut Option<String>,
+    ) {
+        let line = match self.out.stderr_columns() {
+            // A line that reaches the last column would wrap, and only its last row would be
+            // replaced. Where the line is cut, one more column is needed.
+            Some(columns) => {
+                text::escape_excerpt(&progress_text(counts, waiting), columns.saturating_sub(2))
+            }
+            None => format!("Preparing {} (once) …", plugin_count(counts.1)),
+        };
+        if self.out.stderr_is_terminal && shown.as_ref() != Some(&line) {
+            self.out.set_status(Some(&line));
+        } else if shown.is_none() {
+            self.out.print_note(&line);
         }
+        *shown = Some(line);
     }
+}
+
+/// The progress, with the plugins that are being compiled.
+fn progress_text((done, total): (usize, usize), waiting: &[String]) -> String {
+    let count = plugin_count(total);
+    format!("Preparing {count} (once): {done} of {total}, {} …", waiting.join(", "))
+}
+
+fn plugin_count(count: usize) -> String {
+    if count == 1 { "1 plugin".to_owned() } else { format!("{count} plugins") }
 }
 
 /// Prints a notice that is not about progress.
@@ -110,5 +129,21 @@ pub(super) fn print_notice(notice: &HostNotice, out: &CliOutput) {
             ));
         }
         HostNotice::Compiling { .. } | HostNotice::CompilingEnded => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_names_what_is_being_compiled() {
+        let waiting = ["python".to_owned(), "weather".to_owned()];
+        for (counts, want) in [
+            ((6, 17), "Preparing 17 plugins (once): 6 of 17, python, weather …"),
+            ((0, 1), "Preparing 1 plugin (once): 0 of 1, python, weather …"),
+        ] {
+            assert_eq!(progress_text(counts, &waiting), want);
+        }
     }
 }

@@ -9,20 +9,27 @@
 
 use std::{
     io::{self, IsTerminal},
+    os::fd::AsFd,
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
+use clap::builder::StyledStr;
 use rustix::{io::Errno, termios::QueueSelector};
 use sallyport_contract::{
     services,
     text::{self, ProseEscaper},
 };
+use sallyport_terminal::{
+    listing::{ListRow, list_lines, table_lines},
+    screen::TerminalSize,
+    style::{ColourMode, StyledLine},
+};
 use serde_json::Value;
 
 use super::{
-    call_display, command_aliases, excerpt,
+    call_display, excerpt,
     exit::{CommandFailure, ExitStatus},
     stream::{OutputStream, STDERR, STDOUT},
 };
@@ -84,9 +91,21 @@ impl CliOutput {
         println!("{BOLD}{text}{BOLD:#}");
     }
 
-    /// Prints a name with its explanation, in two columns.
-    pub(super) fn print_pair(&self, name: &str, width: usize, text: &str) {
-        println!("  {CYAN}{:width$}{CYAN:#}  {}", text::escape_line(name), text::escape_line(text));
+    /// Prints a list in columns. At a terminal it fits the width; elsewhere each row is one line.
+    pub(super) fn print_list(&self, rows: &[ListRow]) {
+        self.print_styled_lines(&list_lines(rows, self.stdout_columns()));
+    }
+
+    /// Prints lines with their styles.
+    pub(super) fn print_styled_lines(&self, lines: &[StyledLine]) {
+        for line in lines {
+            println!("{}", line.to_terminal_text(ColourMode::On));
+        }
+    }
+
+    /// Prints a table, whose columns have names. It fits the terminal as a list does.
+    pub(super) fn print_table(&self, names: &[&str], rows: &[ListRow]) {
+        self.print_styled_lines(&table_lines(names, rows, self.stdout_columns()));
     }
 
     /// Prints a piece of a model's answer as it arrives.
@@ -223,10 +242,28 @@ impl CliOutput {
             true => eprint!("{}", words.ansi()),
             false => print!("{}", words.ansi()),
         }
-        if let Some(hint) = command_aliases::foreign_command_hint(error) {
-            self.print_hint(hint);
-        }
         if error.use_stderr() { ExitStatus::Usage } else { ExitStatus::Done }
+    }
+
+    /// Prints the help of a command as an answer.
+    pub(super) fn print_help(&self, help: &StyledStr) {
+        print!("{}", help.ansi());
+    }
+
+    /// Prints the help of a command because the command line is incomplete.
+    pub(super) fn print_missing_command(&self, help: &StyledStr) -> ExitStatus {
+        eprint!("{}", help.ansi());
+        ExitStatus::Usage
+    }
+
+    /// Returns the width of standard output in columns if it is a terminal.
+    pub(super) fn stdout_columns(&self) -> Option<usize> {
+        self.stdout_is_terminal.then(|| terminal_columns(&io::stdout())).flatten()
+    }
+
+    /// Returns the width of standard error in columns if it is a terminal.
+    pub(super) fn stderr_columns(&self) -> Option<usize> {
+        self.stderr_is_terminal.then(|| terminal_columns(&io::stderr())).flatten()
     }
 
     /// Reports lost output. Returns the exit code: the command's own, unless it would hide that
@@ -248,6 +285,11 @@ impl CliOutput {
             _ => exit,
         }
     }
+}
+
+fn terminal_columns(stream: &impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(TerminalSize::new(size.ws_col, size.ws_row).columns())
 }
 
 /// Text of a model that arrives in pieces on standard output.

@@ -6,8 +6,9 @@ use sallyport_contract::redact::REDACTED_BYTES_MIN;
 use sallyport_policy::SecretSource;
 use sallyport_runtime::{
     config::ConfigFlags,
-    secrets::{Vault, check_writable, source},
+    secrets::{SecretRemark, Vault, check_writable, source},
 };
+use sallyport_terminal::listing::ListRow;
 use serde_json::{Value, json};
 
 use super::{
@@ -71,11 +72,11 @@ fn print_secrets(
         );
         return Ok(ExitStatus::Done);
     }
-    let width = sources.keys().map(String::len).max().unwrap_or(0);
-    for (name, secret_source) in sources {
+    let row = |(name, secret_source): (&String, &SecretSource)| {
         let state = if vault.get(name, secret_source).is_ok() { "ready" } else { "no value" };
-        out.print_pair(name, width, &format!("{state:8}  {}", source::phrase(secret_source)));
-    }
+        ListRow::new([name.as_str(), state, &source::phrase(secret_source)])
+    };
+    out.print_list(&sources.iter().map(row).collect::<Vec<_>>());
     if sources.is_empty() {
         out.print_note("The policy names no secrets. Add a [secret.NAME] table to name one.");
     }
@@ -132,8 +133,5 @@ async fn set_secret(
 }
 
 fn warn_of_short_value(name: &str, out: &CliOutput) {
-    out.print_warning(&format!(
-        "{name} is shorter than {REDACTED_BYTES_MIN} bytes: it is not taken out of what plugins \
-         and servers answer"
-    ));
+    out.print_warning(&SecretRemark::TooShort(name.to_owned()).to_string());
 }

@@ -1,10 +1,11 @@
 //! `sallyport tool list|show`: the tools that a model gets.
 
-use sallyport_contract::{ToolDescriptor, ToolId, Toolbox, text};
+use sallyport_contract::{ToolDescriptor, ToolId, text};
 use sallyport_runtime::{
     config::ConfigFlags,
     registry::{self, Registry},
 };
+use sallyport_terminal::listing::ListRow;
 
 use super::{
     args::{OutputFormat, ToolCommand},
@@ -41,16 +42,14 @@ pub(super) async fn run_tool_command(
 }
 
 fn print_tools(registry: &Registry, out: &CliOutput) {
-    let width = registry.tools().iter().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
-    for tool in registry.tools() {
-        out.print_pair(&tool.id.to_string(), width, &text::escape_excerpt(&tool.description, 90));
-    }
+    let row = |tool: &ToolDescriptor| ListRow::new([&tool.id.to_string(), &tool.description]);
+    out.print_list(&registry.tools().iter().map(row).collect::<Vec<_>>());
     if registry.tools().is_empty() {
         out.print_note("No tools found. Choose a folder of plugins with --plugin-dir.");
     }
 }
 
-fn print_tool(tool: &ToolDescriptor, out: &CliOutput) {
+pub(super) fn print_tool(tool: &ToolDescriptor, out: &CliOutput) {
     out.print_heading(&tool.id.to_string());
     out.print_line(&text::escape_multiline(&tool.description));
     let hints = [

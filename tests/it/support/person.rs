@@ -51,20 +51,25 @@ impl Person {
     /// Starts the program at a terminal of 24 rows and 80 columns, which is the one that its
     /// signals come from.
     pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
+        Self::start_sized(home, args, 24, 80)
+    }
+
+    /// Starts the program at a terminal of another size.
+    pub(crate) fn start_sized(home: &Home, args: &[&str], rows: u16, columns: u16) -> Self {
         let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&outer).unwrap();
         unlockpt(&outer).unwrap();
         let path = ptsname(&outer, Vec::new()).unwrap();
         let path = Path::new(OsStr::from_bytes(path.to_bytes()));
         let inner: OwnedFd = OpenOptions::new().read(true).write(true).open(path).unwrap().into();
-        tcsetwinsize(&outer, size(24, 80)).unwrap();
+        tcsetwinsize(&outer, size(rows, columns)).unwrap();
         let side = || Stdio::from(inner.try_clone().unwrap());
         let mut command = Command::new("setsid");
         command.args(["--ctty", env!("CARGO_BIN_EXE_sallyport")]).args(args);
         command.env_clear().env("TERM", "xterm").envs(home.environment());
         command.current_dir(home.folder.path());
         let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
-        let screen = Arc::new(Mutex::new(Parser::new(cells(24), cells(80), SCROLLBACK)));
+        let screen = Arc::new(Mutex::new(Parser::new(cells(rows), cells(columns), SCROLLBACK)));
         let outer: File = outer.into();
         let (eye, seen) = (outer.try_clone().unwrap(), Arc::clone(&screen));
         let eye = thread::spawn(move || watch(eye, &seen));
@@ -178,7 +183,9 @@ fn watch(mut outer: File, screen: &Mutex<Parser>) {
         let (row, column) = parser.screen().cursor_position();
         drop(parser);
         for _ in 0..asked {
-            let _ = write!(outer, "\x1b[{};{}R", row + 1, column + 1);
+            // One write, because keys that are typed at the same time must not come between.
+            let answer = format!("\x1b[{};{}R", row + 1, column + 1);
+            let _ = outer.write_all(answer.as_bytes());
         }
         // What may be the beginning of the question is kept.
         let kept = if asked > 0 { 0 } else { end.len().min(WHERE.len() - 1) };

@@ -1,18 +1,25 @@
-//! Lists of tools, plugins, grants and models.
+//! Lists of tools, plugins, grants and models. `width` is that of the terminal, in columns.
 
-use anstyle::Style;
-use sallyport_contract::{PluginName, ToolDescriptor, Toolbox, text};
+use sallyport_contract::{PluginName, ToolDescriptor, text};
 use sallyport_runtime::registry::{PluginLookupError, RegisteredPlugin, Registry};
-use sallyport_terminal::style::StyledLine;
+use sallyport_terminal::{
+    listing::{ListRow, list_lines, table_lines},
+    style::StyledLine,
+};
 
-use super::view::{self, note_lines, pair_line};
-use crate::cli::{call_display, plugin};
-
-/// Most characters of a description in a list.
-const DESCRIPTION_CHARS_MAX: usize = 80;
+use super::view::{self, note_lines};
+use crate::cli::{
+    call_display,
+    permissions::{self, PluginPermissions},
+    plugin,
+};
 
 /// Lists the tools, or those that match all of the words.
-pub(super) fn tool_lines(registry: &Registry, words: Option<&str>) -> Vec<StyledLine> {
+pub(super) fn tool_lines(
+    registry: &Registry,
+    words: Option<&str>,
+    width: usize,
+) -> Vec<StyledLine> {
     let words: Vec<String> =
         words.unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
     let found: Vec<&ToolDescriptor> =
@@ -21,12 +28,8 @@ pub(super) fn tool_lines(registry: &Registry, words: Option<&str>) -> Vec<Styled
         let has_tools = !registry.tools().is_empty();
         return note_lines(if has_tools { "No tool matches." } else { "there is no tool" });
     }
-    let width = found.iter().map(|tool| tool.id.to_string().len()).max().unwrap_or(0);
-    let row = |tool: &&ToolDescriptor| {
-        let description = text::escape_excerpt(&tool.description, DESCRIPTION_CHARS_MAX);
-        pair_line(&tool.id.to_string(), width, &description)
-    };
-    found.iter().map(row).collect()
+    let row = |tool: &&ToolDescriptor| ListRow::new([&tool.id.to_string(), &tool.description]);
+    list_lines(&found.iter().map(row).collect::<Vec<_>>(), Some(width))
 }
 
 fn matches_words(tool: &ToolDescriptor, words: &[String]) -> bool {
@@ -35,46 +38,46 @@ fn matches_words(tool: &ToolDescriptor, words: &[String]) -> bool {
 }
 
 /// Lists the plugins with their states, or one plugin with its tools.
-pub(super) fn plugin_lines(registry: &Registry, name: Option<&PluginName>) -> Vec<StyledLine> {
+pub(super) fn plugin_lines(
+    registry: &Registry,
+    name: Option<&PluginName>,
+    width: usize,
+) -> Vec<StyledLine> {
     if let Some(name) = name {
-        return single_plugin_lines(registry, name, |entry| {
-            let tools = entry.tools().iter().map(|tool| {
-                pair_line(
-                    tool.id.tool.as_str(),
-                    0,
-                    &text::escape_excerpt(&tool.description, DESCRIPTION_CHARS_MAX),
-                )
-            });
+        return single_plugin_lines(registry, name, width, |entry| {
+            let tools = entry.tools().iter();
+            let tools = tools.map(|tool| format!("{}  {}", tool.id.tool, tool.description));
             let instances = entry.warm_instances();
-            let instances =
-                instances.iter().map(|info| StyledLine::plain(plugin::describe_instance(info)));
-            tools.chain(instances).collect()
+            tools.chain(instances.iter().map(plugin::describe_instance)).collect()
         });
     }
-    let width = registry.entries().map(|entry| entry.name().as_str().len()).max().unwrap_or(0);
-    let mut lines: Vec<StyledLine> = registry
-        .entries()
-        .map(|entry| pair_line(entry.name().as_str(), width, &describe_entry(entry)))
-        .collect();
-    lines.extend(registry.problems().iter().map(|problem| {
-        view::warning_line(&format!("{}: {}", problem.location.display(), problem.message))
-    }));
-    if lines.is_empty() { note_lines("there is no plugin") } else { lines }
+    match plugin::plugin_rows(registry) {
+        rows if rows.is_empty() => note_lines("there is no plugin"),
+        rows => table_lines(&permissions::SHORT_COLUMNS, &rows, Some(width)),
+    }
 }
 
-/// Lists what the policy grants to each plugin, or to one.
-pub(super) fn grant_lines(registry: &Registry, name: Option<&PluginName>) -> Vec<StyledLine> {
+/// Shows what each plugin may do, or what the policy grants to one.
+pub(super) fn grant_lines(
+    registry: &Registry,
+    name: Option<&PluginName>,
+    width: usize,
+) -> Vec<StyledLine> {
     if let Some(name) = name {
-        return single_plugin_lines(registry, name, capability_lines);
+        return single_plugin_lines(registry, name, width, |entry| {
+            let permissions = match entry.grant().permission_lines() {
+                lines if lines.is_empty() => vec!["nothing granted".to_owned()],
+                lines => lines,
+            };
+            [permissions, call_display::ungranted_lines(entry)].concat()
+        });
     }
-    let lines: Vec<StyledLine> = registry
-        .entries()
-        .flat_map(|entry| {
-            let name = StyledLine::styled(entry.name().to_string(), Style::new().bold());
-            std::iter::once(name).chain(capability_lines(entry))
-        })
-        .collect();
-    if lines.is_empty() { note_lines("there is no plugin") } else { lines }
+    let plugins = permissions::all_permissions(registry);
+    if plugins.is_empty() {
+        return note_lines("there is no plugin");
+    }
+    let rows: Vec<_> = plugins.iter().map(PluginPermissions::table_row).collect();
+    table_lines(&permissions::COLUMNS, &rows, Some(width))
 }
 
 /// Lists the models by name and marks the current one.
@@ -91,13 +94,18 @@ pub(super) fn model_lines(models: &[String], current: &str) -> Vec<StyledLine> {
 fn single_plugin_lines(
     registry: &Registry,
     name: &PluginName,
-    show: impl FnOnce(&RegisteredPlugin) -> Vec<StyledLine>,
+    width: usize,
+    below: impl FnOnce(&RegisteredPlugin) -> Vec<String>,
 ) -> Vec<StyledLine> {
     match registry.find_plugin(name.as_str()) {
         Ok(entry) => {
-            let mut lines = vec![pair_line(entry.name().as_str(), 0, &describe_entry(entry))];
-            lines.extend(show(entry));
-            lines
+            let cells = [
+                entry.name().to_string(),
+                entry.manifest().version.clone(),
+                permissions::kind_text(entry),
+                state_text(entry),
+            ];
+            list_lines(&[ListRow::new(cells).with_below(below(entry))], Some(width))
         }
         Err(PluginLookupError::Unknown { message, suggestion: near }) => {
             let near = near.map(|near| view::hint_line(&format!("did you mean {near}?")));
@@ -110,28 +118,14 @@ fn single_plugin_lines(
     }
 }
 
-fn capability_lines(entry: &RegisteredPlugin) -> Vec<StyledLine> {
-    let permissions = entry.grant().permission_lines();
-    let mut lines = match permissions.is_empty() {
-        true => note_lines("    nothing granted"),
-        false => permissions
-            .iter()
-            .map(|permission| StyledLine::plain(format!("    {}", text::escape_line(permission))))
-            .collect(),
-    };
-    let ungranted = call_display::ungranted_lines(entry).into_iter();
-    lines.extend(ungranted.map(|line| StyledLine::plain(format!("    {line}"))));
-    lines
-}
-
-fn describe_entry(entry: &RegisteredPlugin) -> String {
-    let version = &entry.manifest().version;
-    let warm = match entry.warm_instances().as_slice() {
-        [] => String::new(),
+/// Its state, and the memory that its warm instances use.
+fn state_text(entry: &RegisteredPlugin) -> String {
+    let state = plugin::describe_state(entry);
+    match entry.warm_instances().as_slice() {
+        [] => state,
         warm => {
             let bytes: u64 = warm.iter().map(|info| info.memory_bytes).sum();
-            format!(", {:.1} MiB in use", bytes as f64 / f64::from(1 << 20))
+            format!("{state}, {:.1} MiB in use", bytes as f64 / f64::from(1 << 20))
         }
-    };
-    format!("{version}  {}  {}{warm}", entry.kind().as_str(), plugin::describe_state(entry))
+    }
 }
