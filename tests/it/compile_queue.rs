@@ -52,7 +52,7 @@ fn queue_of(home: &Home) -> u32 {
 #[test]
 fn a_start_does_not_wait_for_what_is_slow_to_compile() {
     let home = home_with_bomb("60s").env("SALLYPORT_COMPILE_WAIT", "20ms");
-    home.run(&["plugin", "list"]).ended(0).answers(&["clock", "1 tool", "bad", "compiling"]);
+    home.run(&["plugin", "list"]).ended(0).answers(&["clock", "1 allow", "bad", "compiling"]);
     // It is true that it is being compiled: the command has ended, and the work goes on.
     let queue = queue_of(&home);
     busy(worker_of(queue, ""));
@@ -76,7 +76,7 @@ fn a_refusal_is_remembered_and_costs_no_second_compilation() {
         paths.filter(|path| path.extension().is_some_and(|end| end == "refused")).count()
     };
     assert_eq!(refused(), 1);
-    let ran = home.run(&["doctor"]).ended(1);
+    let ran = home.run(&["doctor", "-v"]).ended(1);
     ran.answers(&["more than 1s of processor time", "1 plugins came from it, 0 were compiled"]);
     // With another limit it may do better.
     let home = home.config("[compile]\ncpu_time = \"2s\"");

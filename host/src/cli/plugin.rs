@@ -1,16 +1,17 @@
 //! `sallyport plugin list|show|accept`: installed plugins with their requests and grants.
 
 use sallyport_contract::text;
-use sallyport_policy::{InstanceLifetime, PluginRole};
+use sallyport_policy::InstanceLifetime;
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings},
-    lock::{LockFile, PinComparison},
+    lock::{LockFile, PinComparison, manifest_requests},
     registry::{
-        PluginAvailability, PluginKind, PluginProblem, RegisteredPlugin, Registry,
-        manifest_requests,
+        ComponentFacts, PluginAvailability, PluginKind, PluginLookupError, PluginProblem,
+        PluginSelection, RegisteredPlugin, Registry,
     },
 };
 use sallyport_sandbox::InstanceInfo;
+use sallyport_terminal::listing::ListRow;
 use serde_json::{Value, json};
 
 use super::{
@@ -18,7 +19,8 @@ use super::{
     call_display,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
-    setup,
+    permissions::{PluginPermissions, SHORT_COLUMNS},
+    setup, tool,
 };
 
 pub(super) async fn run_plugin_command(
@@ -29,27 +31,32 @@ pub(super) async fn run_plugin_command(
     let settings = setup::read_settings(flags)?;
     let registry = match command {
         PluginCommand::List(_) => setup::load_registry(&settings, out).await?,
+        PluginCommand::Show { name, .. } if is_path(name) => {
+            let selection = PluginSelection::File(name.into());
+            setup::load_selected_registry(&settings, selection, out).await?
+        }
         // A plugin is shown and accepted only as a whole, so wait for its compilation.
         PluginCommand::Accept { .. } | PluginCommand::Show { .. } => {
             setup::load_compiled_registry(&settings, out).await?
         }
     };
     match command {
-        PluginCommand::List(args) => {
-            let entries: Vec<&RegisteredPlugin> = registry.entries().collect();
-            match args.output {
-                OutputFormat::Text => print_plugins(&entries, registry.problems(), out),
-                OutputFormat::Json => out.print_json(&list_json(&entries, registry.problems())),
-            }
-        }
+        PluginCommand::List(args) => match args.output {
+            OutputFormat::Text => print_plugins(&registry, out),
+            OutputFormat::Json => out.print_json(&list_json(&registry)),
+        },
         PluginCommand::Accept { names } => {
             names.iter().try_for_each(|name| accept_plugin(&registry, &settings, name, out))?;
         }
         PluginCommand::Show { name, output } => {
-            let entry = registry.find_plugin(name).map_err(CommandFailure::from)?;
+            let entry = find_shown_plugin(&registry, name)?;
             match output.output {
                 OutputFormat::Text => print_plugin(entry, out),
                 OutputFormat::Json => out.print_json(&entry_json(entry)),
+            }
+            // Whoever names a file looks at it before it is installed, so show all of it.
+            if is_path(name) && output.output == OutputFormat::Text {
+                print_tool_schemas(entry, out);
             }
         }
     }
@@ -57,34 +64,62 @@ pub(super) async fn run_plugin_command(
     Ok(ExitStatus::Done)
 }
 
-fn print_plugins(entries: &[&RegisteredPlugin], problems: &[PluginProblem], out: &CliOutput) {
-    let is_own = |entry: &&RegisteredPlugin| entry.kind() == PluginKind::Internal;
-    if entries.iter().all(is_own) && problems.is_empty() {
-        out.print_note("No plugins found. Choose a folder with --plugin-dir.");
+/// Whether this is a path. The name of a plugin has neither a slash nor a dot.
+fn is_path(name: &str) -> bool {
+    name.contains(['/', '.'])
+}
+
+fn find_shown_plugin<'r>(
+    registry: &'r Registry,
+    name: &str,
+) -> Result<&'r RegisteredPlugin, CommandFailure> {
+    if !is_path(name) {
+        return Ok(registry.find_plugin(name).map_err(CommandFailure::from)?);
     }
-    let width = entries.iter().map(|entry| entry.name().as_str().len()).max().unwrap_or(0);
-    for entry in entries {
-        let state = describe_state(entry);
-        let version = text::escape_line(&entry.manifest().version);
-        let description = text::escape_excerpt(&entry.manifest().description, 72);
-        let kind = entry.kind().as_str();
-        let line = format!("{version:8}  {kind:9}  {state:9}  {description}");
-        out.print_pair(entry.name().as_str(), width, line.trim_end());
-    }
-    for problem in problems {
-        let name = problem.location.display().to_string();
-        out.print_pair(
-            "rejected",
-            width,
-            &text::escape_line(&format!("{name}: {}", problem.message)),
-        );
+    registry.entries().next().ok_or_else(|| match registry.problems().first() {
+        Some(PluginProblem { message, hint, .. }) => {
+            let (message, hint) = (message.clone(), hint.clone());
+            PluginLookupError::Unusable { message, hint, rejected: true }.into()
+        }
+        None => {
+            let message = format!("there is no component in {}", text::escape_line(name));
+            CommandFailure::new(ExitStatus::Usage, message)
+        }
+    })
+}
+
+fn print_tool_schemas(entry: &RegisteredPlugin, out: &CliOutput) {
+    for tool in entry.tools() {
+        out.print_line("");
+        tool::print_tool(tool, out);
     }
 }
 
-/// Describes what a plugin offers, or why it cannot be used.
+fn print_plugins(registry: &Registry, out: &CliOutput) {
+    let is_own = |entry: &RegisteredPlugin| entry.kind() == PluginKind::Internal;
+    if registry.entries().all(is_own) && registry.problems().is_empty() {
+        out.print_note("No plugins found. Choose a folder with --plugin-dir.");
+    }
+    out.print_table(&SHORT_COLUMNS, &plugin_rows(registry));
+}
+
+/// One row for each plugin, and for each one that was rejected, with the columns
+/// [`SHORT_COLUMNS`].
+pub(super) fn plugin_rows(registry: &Registry) -> Vec<ListRow> {
+    let policy = registry.gate().policy_store.current().policy;
+    let row = |entry| PluginPermissions::new(entry, &policy).short_table_row(entry);
+    let rejected = |problem: &PluginProblem| {
+        let place = problem.location.display();
+        ListRow::new(["rejected"]).with_below([format!("{place}: {}", problem.message)])
+    };
+    let rejected = registry.problems().iter().map(rejected);
+    registry.entries().map(row).chain(rejected).collect()
+}
+
+/// Describes whether a plugin can be called, or why not.
 pub(super) fn describe_state(entry: &RegisteredPlugin) -> String {
     match entry.availability() {
-        PluginAvailability::Ready => describe_offers(entry),
+        PluginAvailability::Ready => "ready".to_owned(),
         PluginAvailability::Compiling => "compiling".to_owned(),
         PluginAvailability::Disabled { reason } => {
             format!("disabled: {}", text::escape_line(reason))
@@ -95,19 +130,6 @@ pub(super) fn describe_state(entry: &RegisteredPlugin) -> String {
     }
 }
 
-/// The number of its tools, and its other roles.
-fn describe_offers(entry: &RegisteredPlugin) -> String {
-    let tools = match entry.tools().len() {
-        0 => None,
-        1 => Some("1 tool".to_owned()),
-        n => Some(format!("{n} tools")),
-    };
-    let roles = entry.manifest().roles.iter().filter(|role| **role != PluginRole::Tools);
-    let roles = roles.map(|role| role.as_str().to_owned());
-    let features: Vec<String> = tools.into_iter().chain(roles).collect();
-    if features.is_empty() { "no tools".to_owned() } else { features.join(", ") }
-}
-
 fn print_plugin(entry: &RegisteredPlugin, out: &CliOutput) {
     let manifest = entry.manifest();
     out.print_heading(&format!("{} {}", entry.name(), text::escape_line(&manifest.version)));
@@ -115,21 +137,30 @@ fn print_plugin(entry: &RegisteredPlugin, out: &CliOutput) {
         out.print_line(&text::escape_multiline(&manifest.description));
     }
     out.print_line("");
-    out.print_pair("kind", 9, entry.kind().as_str());
-    out.print_pair("roles", 9, &role_names(entry).join(", "));
+    let mut rows = vec![
+        ListRow::new(["kind", entry.kind().as_str()]),
+        ListRow::new(["roles", &role_names(entry).join(", ")]),
+    ];
     if let Some(file) = entry.file() {
-        out.print_pair("file", 9, &file.display().to_string());
-        out.print_pair("digest", 9, entry.digest());
+        rows.push(ListRow::new(["file", &file.display().to_string()]));
+        rows.push(ListRow::new(["digest", entry.digest()]));
     }
-    let state = if entry.is_ready() { "ready".to_owned() } else { describe_state(entry) };
-    out.print_pair("state", 9, &state);
+    if let Some(facts) = entry.component_facts() {
+        rows.push(ListRow::new(["size", &describe_size(facts)]));
+    }
+    rows.push(ListRow::new(["state", &describe_state(entry)]));
+    out.print_list(&rows);
     print_section(
         "Tools",
         entry.tools().iter().map(|tool| {
-            format!("{}  {}", tool.id.tool, text::escape_excerpt(&tool.description, 72))
+            let description = tool.description.trim().replace('\n', " ");
+            format!("{}  {}", tool.id.tool, text::escape_line(&description))
         }),
         out,
     );
+    if let Some(ComponentFacts { imports, .. }) = entry.component_facts() {
+        print_section("Imports", imports.iter().map(|import| text::escape_line(import)), out);
+    }
     print_section("Requests", request_lines(entry), out);
     let permissions = entry.grant().permission_lines();
     print_section(
@@ -146,6 +177,16 @@ fn print_plugin(entry: &RegisteredPlugin, out: &CliOutput) {
     if entry.manifest().instance == InstanceLifetime::Session {
         print_section("Instances", entry.warm_instances().iter().map(describe_instance), out);
     }
+}
+
+/// The size of a component, rounded and exact.
+fn describe_size(facts: &ComponentFacts) -> String {
+    let kibibytes = facts.size_bytes as f64 / 1024.0;
+    let rounded = match kibibytes < 1024.0 {
+        true => format!("{kibibytes:.1} KiB"),
+        false => format!("{:.1} MiB", kibibytes / 1024.0),
+    };
+    format!("{rounded} ({} bytes)", facts.size_bytes)
 }
 
 /// The names of its roles.
@@ -205,12 +246,12 @@ fn request_lines(entry: &RegisteredPlugin) -> impl Iterator<Item = String> {
     requests.map(|(what, why)| text::escape_line(&format!("{what}  ({why})")))
 }
 
-fn list_json(entries: &[&RegisteredPlugin], problems: &[PluginProblem]) -> Value {
-    let rejected = problems.iter().map(|problem| {
+fn list_json(registry: &Registry) -> Value {
+    let rejected = registry.problems().iter().map(|problem| {
         json!({ "place": problem.location, "message": problem.message, "hint": problem.hint })
     });
     json!({
-        "plugins": entries.iter().map(|entry| entry_json(entry)).collect::<Value>(),
+        "plugins": registry.entries().map(entry_json).collect::<Value>(),
         "rejected": rejected.collect::<Value>(),
     })
 }
@@ -231,12 +272,14 @@ fn entry_json(entry: &RegisteredPlugin) -> Value {
         "instance": entry.manifest().instance.as_str(),
         "file": entry.file(),
         "digest": entry.digest(),
+        "size_bytes": entry.component_facts().map(|facts| facts.size_bytes),
+        "imports": entry.component_facts().map(|facts| &facts.imports),
         "state": state,
         "reason": reason,
         "tools": entry.tools().iter().map(|tool| &tool.id.tool).collect::<Vec<_>>(),
         "requests": request_lines(entry).collect::<Vec<_>>(),
         "granted": entry.grant().permission_lines(),
-        "ungranted": call_display::ungranted_json(entry),
+        "ungranted": call_display::missing_requests(entry),
         "notes": entry.notes(),
         "instances": entry.warm_instances().iter().map(instance_json).collect::<Value>(),
     })

@@ -1,7 +1,7 @@
 //! `sallyport policy check`: reports grants, decisions, entries without effect, wide entries, and
 //! plugins that lack what they request.
 
-use sallyport_contract::{Decision, ToolId, text};
+use sallyport_contract::text;
 use sallyport_policy::{GlobalLimits, Installed, Policy, PolicyRemark};
 use sallyport_runtime::{
     config::HostSettings,
@@ -14,6 +14,7 @@ use crate::cli::{
     call_display,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
+    permissions::likely_decision,
     setup,
 };
 
@@ -105,17 +106,6 @@ fn print_plugin(entry: &RegisteredPlugin, policy: &Policy, out: &CliOutput) {
     }
 }
 
-/// Returns the likely decision about calls of a tool, with the reason.
-fn likely_decision(entry: &RegisteredPlugin, policy: &Policy, tool: &ToolId) -> (Decision, String) {
-    match entry.unconditional_denial() {
-        Some(denial) => (Decision::Deny, denial.why),
-        None => {
-            let verdict = policy.expected_verdict(tool, entry.digest(), &entry.grant());
-            (verdict.decision, verdict.reason)
-        }
-    }
-}
-
 fn report_to_json(
     settings: &HostSettings,
     registry: &Registry,
@@ -151,7 +141,7 @@ fn plugin_json(entry: &RegisteredPlugin, policy: &Policy) -> Value {
     json!({
         "name": entry.name(),
         "powers": grant.permission_lines(),
-        "ungranted": call_display::ungranted_json(entry),
+        "ungranted": call_display::missing_requests(entry),
         "tools": tools.collect::<Value>(),
         "notes": grant.notes(),
     })

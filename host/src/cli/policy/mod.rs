@@ -1,22 +1,27 @@
-//! `sallyport policy …`: checks, explains and changes the policy.
+//! `sallyport policy …`: shows, checks, explains and changes the policy.
 
 mod args;
-mod change;
+pub(super) mod change;
 mod check;
 mod examples;
 mod explain;
 mod grant;
+mod grant_args;
 mod learn;
 mod revoke;
 
 use sallyport_contract::PluginName;
-use sallyport_runtime::config::ConfigFlags;
+use sallyport_runtime::config::{ConfigFlags, HostSettings};
+use serde_json::json;
 
-pub(super) use self::args::PolicyCommand;
+pub(super) use self::args::PolicyArgs;
+use self::args::PolicyCommand;
 use super::{
+    args::OutputFormat,
     exit::{CommandFailure, ExitStatus},
     observers::CallObservers,
     output::CliOutput,
+    permissions::{self, PluginPermissions},
     setup,
 };
 
@@ -26,11 +31,15 @@ const WILDCARD: &str = "*";
 /// Runs the command.
 pub(super) fn run_policy_command(
     flags: &ConfigFlags,
-    command: &PolicyCommand,
+    args: &PolicyArgs,
     observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = || setup::read_settings(flags);
+    let Some(command) = &args.command else {
+        let format = args.output.output;
+        return setup::run_on_current_thread(print_permissions(&settings()?, format, out));
+    };
     match command {
         PolicyCommand::Check(args) => {
             setup::run_on_current_thread(check::run_check_command(&settings()?, args.output, out))
@@ -46,6 +55,29 @@ pub(super) fn run_policy_command(
         // Learning starts other commands, each with its own settings and threads.
         PolicyCommand::Learn(args) => learn::run_learn_command(flags, args, observers, out),
     }
+}
+
+/// Prints what each plugin may do, one row each.
+async fn print_permissions(
+    settings: &HostSettings,
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let registry = setup::load_compiled_registry(settings, out).await?;
+    setup::print_load_problems(&registry, out);
+    let plugins = permissions::all_permissions(&registry);
+    match format {
+        OutputFormat::Json => out.print_json(&json!({ "plugins": plugins })),
+        OutputFormat::Text if plugins.is_empty() => {
+            out.print_note("No plugins found. Choose a folder with --plugin-dir.");
+        }
+        OutputFormat::Text => {
+            let rows: Vec<_> = plugins.iter().map(PluginPermissions::table_row).collect();
+            out.print_table(&permissions::COLUMNS, &rows);
+        }
+    }
+    registry.shutdown().await;
+    Ok(ExitStatus::Done)
 }
 
 /// The plugins that a change of the policy applies to.
