@@ -54,7 +54,7 @@ fn artefact(home: &Home) -> PathBuf {
 #[test]
 fn a_second_start_compiles_nothing() {
     let home = home().plugins(&["files", "weather"]);
-    let entries = home.run(&["doctor"]).ended(0);
+    let entries = home.run(&["doctor", "-v"]).ended(0);
     assert!(entries.stdout.contains("cache"), "{entries:?}");
     check(&home, 3, 0);
     home.run(&["call", "clock.get_time"]).ended(0);

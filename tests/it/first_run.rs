@@ -57,7 +57,7 @@ fn a_chat_takes_piped_lines_and_answers_each() {
 fn what_has_no_scratch_is_told_the_text_that_grants_one() {
     let home = Home::new().plugins(&["sandbox-fs"]);
     let call = ["call", "sandbox-fs.list", "{}"];
-    home.run(&call).ended(3).remarks(&["[plugin.sandbox-fs]", "scratch = [{ name = \"sandbox\""]);
+    home.run(&call).ended(3).remarks(&["sallyport policy grant sandbox-fs --requested"]);
     let text = "[plugin.sandbox-fs]\nscratch = [{ name = \"sandbox\", mount = \"/sandbox\" }]\n";
     home.policy(text).run(&call).ended(0);
 }
@@ -132,7 +132,13 @@ fn tools_are_listed_in_the_same_order_every_time() {
 #[test]
 fn the_doctor_finds_everything_in_place() {
     let home = home();
-    home.run(&["doctor"]).ended(0).answers(&["clock is ready", "nothing is granted", "→"]);
+    let verbose = home.run(&["doctor", "-v"]).ended(0);
+    verbose.answers(&["clock is ready", "nothing is granted", "→"]);
+    let summed_up = home.run(&["doctor"]).ended(0).hides(&["clock is ready"]);
+    let areas: Vec<&str> =
+        summed_up.stdout.lines().take(5).filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(areas, ["settings", "model", "plugins", "sandbox", "records"], "{summed_up:#?}");
+    summed_up.answers(&["weather is ready, but is not granted", "→ grant it with"]);
     let checks = home.run(&["doctor", "--output", "json"]).ended(0).json();
     let checks = checks.as_array().unwrap();
     for id in ["configuration", "policy", "model", "plugin-folders", "plugin", "compiler", "cache"]

@@ -93,7 +93,7 @@ fn a_check_that_fails_ends_with_the_code_of_its_reason() {
 #[test]
 fn the_doctor_misses_a_key_that_will_be_asked_for() {
     let home = Home::new().env("SALLYPORT_MODEL", "mistral/small");
-    let remedy = "set MISTRAL_API_KEY, or `key` in its [model.NAME] table";
+    let remedy = "set MISTRAL_API_KEY, or run `sallyport setup`";
     home.run(&["doctor"]).ended(0).answers(&["warning", "mistral/small needs a key", remedy]);
     home.env("MISTRAL_API_KEY", "k")
         .run(&["doctor"])

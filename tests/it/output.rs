@@ -9,7 +9,7 @@ use std::{
 use crate::support::{Home, Ran, home::finish};
 
 /// Every command that prints, each in every form that it has of its own. Standard input is empty.
-const COMMANDS: [&[&str]; 40] = [
+const COMMANDS: [&[&str]; 44] = [
     &["--help"],
     &["--version"],
     &["help"],
@@ -32,11 +32,14 @@ const COMMANDS: [&[&str]; 40] = [
     &["tool", "list"],
     &["tool", "list", "--output", "json"],
     &["tool", "show", "clock.get_time"],
+    &["policy"],
+    &["policy", "--output", "json"],
     &["policy", "check"],
     &["policy", "explain", "clock.get_time", "{}"],
     &["audit", "show"],
     &["audit", "show", "--output", "json"],
     &["audit", "verify"],
+    &["audit", "report", "--html", "/dev/full"],
     &["model", "list"],
     &["config", "show"],
     &["secret", "list"],
@@ -48,6 +51,7 @@ const COMMANDS: [&[&str]; 40] = [
     &["schema"],
     &["schema", "config"],
     &["doctor"],
+    &["doctor", "-v"],
     &["man"],
     &["completions", "bash"],
 ];

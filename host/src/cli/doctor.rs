@@ -1,6 +1,6 @@
 //! `sallyport doctor`: checks the installation. Each check has an id, a status and a remedy.
 //!
-//! Only the cache may change. No key is printed.
+//! The output sums up what is fine, and shows in detail what is not. Only the cache may change. No key is printed.
 
 use std::path::Path;
 
@@ -14,6 +14,7 @@ use sallyport_runtime::{
 };
 use sallyport_sandbox::compile::{CompilerIsolation, IsolationLayerStatus};
 use sallyport_store::sessions::SessionFilter;
+use sallyport_terminal::listing::ListRow;
 use serde::Serialize;
 use serde_json::json;
 
@@ -36,12 +37,23 @@ struct DoctorCheck {
     remedy: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// The worst status is the largest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum CheckStatus {
     Ok,
     Warning,
     Failed,
+}
+
+impl CheckStatus {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 impl DoctorCheck {
@@ -54,14 +66,25 @@ impl DoctorCheck {
         Self { id, status: CheckStatus::Warning, finding: finding.into(), remedy }
     }
 
-    fn into_failed(self) -> Self {
-        Self { status: CheckStatus::Failed, ..self }
+    fn failed(id: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { status: CheckStatus::Failed, ..Self::warning(id, finding, remedy) }
+    }
+
+    fn list_row(&self) -> ListRow {
+        step_row(self.id, self.status.as_str(), &self.finding, self.remedy.as_deref())
+    }
+
+    /// A failure whose own hint is the remedy, if it has one.
+    fn from_failure(id: &'static str, failure: impl Into<CommandFailure>, remedy: &str) -> Self {
+        let CommandFailure { message, hint, .. } = failure.into();
+        Self::failed(id, message, hint.unwrap_or_else(|| remedy.to_owned()))
     }
 }
 
 pub(super) async fn run_doctor_command(
     flags: &ConfigFlags,
     args: &DoctorArgs,
+    is_verbose: bool,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let checks = match HostSettings::resolve(flags, sallyport_runtime::config::Env::from_process())
@@ -72,11 +95,14 @@ pub(super) async fn run_doctor_command(
         }
         Err(error) => {
             let remedy = error.hint().unwrap_or_else(|| "mend the file".into());
-            vec![DoctorCheck::warning("configuration", error.to_string(), remedy).into_failed()]
+            vec![DoctorCheck::failed("configuration", error.to_string(), remedy)]
         }
     };
     match args.output.output {
-        OutputFormat::Text => checks.iter().for_each(|check| print_check(check, out)),
+        OutputFormat::Text if is_verbose => {
+            out.print_list(&checks.iter().map(DoctorCheck::list_row).collect::<Vec<_>>());
+        }
+        OutputFormat::Text => print_summary(&checks, out),
         OutputFormat::Json => out.print_json(&json!(checks)),
     }
     let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
@@ -87,8 +113,7 @@ async fn run_checks(settings: &HostSettings, out: &CliOutput) -> Vec<DoctorCheck
     let registry = match setup::load_compiled_registry(settings, out).await {
         Ok(registry) => registry,
         Err(failure) => {
-            let remedy = failure.hint.unwrap_or_else(|| "mend the file".to_owned());
-            return vec![DoctorCheck::warning("policy", failure.message, remedy).into_failed()];
+            return vec![DoctorCheck::from_failure("policy", failure, "mend the file")];
         }
     };
     let unready = registry.warm_up();
@@ -100,14 +125,14 @@ async fn run_checks(settings: &HostSettings, out: &CliOutput) -> Vec<DoctorCheck
     checks.extend(check_wide_rules(&registry));
     checks.extend(check_project(settings));
     checks.extend(check_secrets(settings, &registry));
-    checks.push(check_audit(settings));
-    checks.push(check_sessions(settings));
+    checks.push(check_audit(settings).await);
+    checks.push(check_sessions(settings).await);
     checks.push(check_terminal(settings, out));
     checks.push(check_plugin_folders(settings, &registry));
     checks.extend(check_plugins(&registry));
     checks.extend(unready.into_iter().map(|(name, reason)| {
         let finding = format!("{name} cannot be loaded: {reason}");
-        DoctorCheck::warning("plugin", finding, "rebuild the plugin").into_failed()
+        DoctorCheck::failed("plugin", finding, "rebuild the plugin")
     }));
     checks.push(check_compiler(&registry));
     checks.push(check_scripts(&registry));
@@ -161,7 +186,7 @@ fn check_secrets(settings: &HostSettings, registry: &Registry) -> Vec<DoctorChec
 }
 
 /// Verifies the audit. The check adds no record.
-fn check_audit(settings: &HostSettings) -> DoctorCheck {
+async fn check_audit(settings: &HostSettings) -> DoctorCheck {
     let id = "audit";
     let folder = &settings.paths.state;
     match folder_bytes(folder) {
@@ -172,7 +197,10 @@ fn check_audit(settings: &HostSettings) -> DoctorCheck {
         }
         Some(_) => {}
     }
-    let found = setup::open_store(settings).and_then(|store| Ok(store.audit().verify(None)?));
+    let found = match setup::open_store(settings) {
+        Ok(store) => store.audit.verify(None).await.map_err(Into::into),
+        Err(failure) => Err(failure),
+    };
     match found {
         Ok(found) if found.is_intact() => {
             DoctorCheck::ok(id, format!("{} records, intact", found.records))
@@ -180,31 +208,23 @@ fn check_audit(settings: &HostSettings) -> DoctorCheck {
         Ok(_) => {
             DoctorCheck::warning(id, "it is not whole", "`sallyport audit verify` tells where")
         }
-        Err(failure) => {
-            let remedy = failure.hint.unwrap_or_else(|| "mend the folder".to_owned());
-            DoctorCheck::warning(id, failure.message, remedy).into_failed()
-        }
+        Err(failure) => DoctorCheck::from_failure(id, failure, "mend the folder"),
     }
 }
 
 /// Counts the stored sessions. The check creates no database.
-fn check_sessions(settings: &HostSettings) -> DoctorCheck {
+async fn check_sessions(settings: &HostSettings) -> DoctorCheck {
     let id = "sessions";
     if folder_bytes(&settings.paths.state).is_none() {
         return DoctorCheck::ok(id, "none yet");
     }
-    let filter = SessionFilter::default();
-    let found = setup::open_store(settings).map(|store| store.sessions().list(&filter));
+    let found = match setup::open_store(settings) {
+        Ok(store) => store.sessions.list(SessionFilter::default()).await.map_err(Into::into),
+        Err(failure) => Err(failure),
+    };
     match found {
-        Ok(Ok(found)) => DoctorCheck::ok(id, format!("{} are kept", found.len())),
-        Ok(Err(error)) => {
-            let remedy = error.hint().unwrap_or_else(|| "mend the folder".to_owned());
-            DoctorCheck::warning(id, error.to_string(), remedy).into_failed()
-        }
-        Err(failure) => {
-            let remedy = failure.hint.unwrap_or_else(|| "mend the folder".to_owned());
-            DoctorCheck::warning(id, failure.message, remedy).into_failed()
-        }
+        Ok(found) => DoctorCheck::ok(id, format!("{} are kept", found.len())),
+        Err(failure) => DoctorCheck::from_failure(id, failure, "mend the folder"),
     }
 }
 
@@ -243,18 +263,15 @@ fn folder_bytes(folder: &Path) -> Option<u64> {
 }
 
 fn check_model(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
+    let why = &settings.chosen_model.reason;
     match &settings.model {
         ModelChoice::Plugin(plugin) => {
             let name = plugin.plugin.as_str();
-            let (found, why) = (
-                find_role_plugin(registry, name, PluginRole::Provider),
-                &settings.chosen_model.reason,
-            );
-            match found {
+            match find_role_plugin(registry, name, PluginRole::Provider) {
                 Ok(_) => DoctorCheck::ok("model", format!("the plugin {name} ({why})")),
                 Err(error) => {
                     let remedy = "choose another model, or fix the plugin";
-                    DoctorCheck::warning("model", error.to_string(), remedy).into_failed()
+                    DoctorCheck::failed("model", error.to_string(), remedy)
                 }
             }
         }
@@ -262,17 +279,13 @@ fn check_model(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
             match ModelHandle::from_choice(&settings.chosen_model).map_err(CommandFailure::from) {
                 Ok(_) => {
                     let key = if endpoint.key.is_some() { "with a key" } else { "without a key" };
-                    let why = &settings.chosen_model.reason;
                     let model = format!("{} at {}, {key}", endpoint.model, endpoint.base_url);
                     DoctorCheck::ok("model", format!("{model} ({why})"))
                 }
                 Err(failure) if failure.exit == ExitStatus::Credentials => {
                     DoctorCheck::warning("model", failure.message, failure.hint.unwrap_or_default())
                 }
-                Err(failure) => {
-                    let remedy = failure.hint.unwrap_or_default();
-                    DoctorCheck::warning("model", failure.message, remedy).into_failed()
-                }
+                Err(failure) => DoctorCheck::from_failure("model", failure, ""),
             }
         }
         ModelChoice::Offline { is_explicit: true } => {
@@ -304,8 +317,7 @@ fn check_plugins(registry: &Registry) -> Vec<DoctorCheck> {
         .iter()
         .map(|problem| {
             let finding = format!("{}: {}", problem.location.display(), problem.message);
-            DoctorCheck::warning("plugin", finding, problem.hint.clone().unwrap_or_default())
-                .into_failed()
+            DoctorCheck::failed("plugin", finding, problem.hint.clone().unwrap_or_default())
         })
         .collect();
     checks.extend(registry.entries().map(|entry| match entry.availability() {
@@ -376,7 +388,7 @@ fn check_compiler(registry: &Registry) -> DoctorCheck {
             ),
             "use a Linux kernel with both if you run plugins of others",
         ),
-        Err(error) => DoctorCheck::warning(id, error.to_string(), error.hint()).into_failed(),
+        Err(error) => DoctorCheck::failed(id, error.to_string(), error.hint()),
     }
 }
 
@@ -417,19 +429,114 @@ fn check_cache(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
     )
 }
 
-fn print_check(check: &DoctorCheck, out: &CliOutput) {
-    let status = match check.status {
-        CheckStatus::Ok => "ok",
-        CheckStatus::Warning => "warning",
-        CheckStatus::Failed => "failed",
-    };
-    let finding = sallyport_contract::text::escape_line(&check.finding);
-    out.print_pair(check.id, 14, &format!("{status:8} {finding}"));
-    if let Some(remedy) = &check.remedy {
-        out.print_pair(
-            "",
-            14,
-            &format!("{:8} → {}", "", sallyport_contract::text::escape_line(remedy)),
+/// Prints one line per area, and below them the checks that are not fine.
+fn print_summary(checks: &[DoctorCheck], out: &CliOutput) {
+    let rows = DoctorArea::ALL.iter().filter_map(|area| area.summary_row(checks));
+    out.print_list(&rows.collect::<Vec<_>>());
+    let found: Vec<_> = checks.iter().filter(|check| check.status != CheckStatus::Ok).collect();
+    if !found.is_empty() {
+        out.print_line("");
+        out.print_list(&found.iter().map(|check| check.list_row()).collect::<Vec<_>>());
+    }
+    out.print_note("`sallyport doctor -v` shows every check.");
+}
+
+/// A part of the installation, which a line of the summary is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DoctorArea {
+    Settings,
+    Model,
+    Plugins,
+    Sandbox,
+    Records,
+}
+
+impl DoctorArea {
+    const ALL: [Self; 5] =
+        [Self::Settings, Self::Model, Self::Plugins, Self::Sandbox, Self::Records];
+
+    /// The area that a check is about, by its id.
+    fn from_check_id(id: &str) -> Self {
+        match id {
+            "model" => Self::Model,
+            "plugin" | "plugin-folders" => Self::Plugins,
+            "compiler" | "scripts" | "cache" => Self::Sandbox,
+            "audit" | "sessions" => Self::Records,
+            _ => Self::Settings,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Settings => "settings",
+            Self::Model => "model",
+            Self::Plugins => "plugins",
+            Self::Sandbox => "sandbox",
+            Self::Records => "records",
+        }
+    }
+
+    /// The line about the area, unless nothing of it was checked.
+    fn summary_row(self, checks: &[DoctorCheck]) -> Option<ListRow> {
+        let own = checks.iter().filter(|check| Self::from_check_id(check.id) == self);
+        let own: Vec<&DoctorCheck> = own.collect();
+        let status = own.iter().map(|check| check.status).max()?;
+        let fine = own.iter().filter(|check| check.status == CheckStatus::Ok);
+        let fine: Vec<&DoctorCheck> = fine.copied().collect();
+        let text = match (own.as_slice(), fine.len()) {
+            ([only], _) => only.finding.clone(),
+            (_, count) if count == own.len() => {
+                let mut names: Vec<&str> = fine.iter().map(|check| check.id).collect();
+                names.dedup();
+                format!("{count} checks: {}", names.join(", "))
+            }
+            (_, count) => format!("{} of {} checks need attention", own.len() - count, own.len()),
+        };
+        Some(ListRow::new([self.as_str(), status.as_str(), &text]))
+    }
+}
+
+/// The result of a check, and below it the remedy.
+pub(super) fn step_row(name: &str, status: &str, finding: &str, remedy: Option<&str>) -> ListRow {
+    let remedy = remedy.filter(|remedy| !remedy.is_empty());
+    ListRow::new([name, status, finding]).with_below(remedy.map(|remedy| format!("→ {remedy}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use sallyport_terminal::listing::list_lines;
+
+    use super::*;
+
+    fn summary(checks: &[DoctorCheck]) -> Vec<String> {
+        let rows = DoctorArea::ALL.iter().filter_map(|area| area.summary_row(checks));
+        let lines = list_lines(&rows.collect::<Vec<_>>(), None);
+        lines.iter().map(|line| line.text()).collect()
+    }
+
+    #[test]
+    fn each_area_has_one_line_with_its_worst_result() {
+        let checks = [
+            DoctorCheck::ok("configuration", "it is sound"),
+            DoctorCheck::ok("policy", "it is sound"),
+            DoctorCheck::warning("model", "none", "choose one"),
+            DoctorCheck::ok("plugin", "a is ready"),
+            DoctorCheck::failed("plugin", "b\u{1b}[2J", "rebuild it"),
+            DoctorCheck::warning("plugin", "c", "grant it"),
+            DoctorCheck::ok("cache", "in \u{202e}x"),
+            DoctorCheck::ok("audit", "whole"),
+            DoctorCheck::ok("sessions", "none"),
+        ];
+        assert_eq!(
+            summary(&checks),
+            [
+                "settings  ok       2 checks: configuration, policy",
+                "model     warning  none",
+                "plugins   failed   2 of 3 checks need attention",
+                "sandbox   ok       in \\u{202e}x",
+                "records   ok       2 checks: audit, sessions",
+            ]
         );
+        assert_eq!(summary(&[]), [""; 0]);
     }
 }
