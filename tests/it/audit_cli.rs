@@ -1,7 +1,11 @@
 //! The record of decisions and calls: read, checked, shortened, and what happens when it is changed
 //! or cannot be written.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -9,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     limits::NET,
     support::{
-        Home, Response, Server,
+        Browser, Home, Response, Server,
         home::finish,
         patience::until_so,
         warden::{entry, requests},
@@ -28,7 +32,8 @@ fn home() -> Home {
 }
 
 fn records(home: &Home, flags: &[&str]) -> Vec<Value> {
-    let ran = home.run(&[&["audit", "show", "--output", "json"], flags].concat()).ended(0);
+    let json: &[&str] = if flags.contains(&"--output") { &[] } else { &["--output", "json"] };
+    let ran = home.run(&[&["audit", "show"], flags, json].concat()).ended(0);
     ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -59,7 +64,7 @@ fn tamper(home: &Home, from: &str, to: &str) {
 #[test]
 fn records_are_found_by_what_they_are_about() {
     let home = home();
-    let rows: [(&[&str], usize); 13] = [
+    let rows: [(&[&str], usize); 19] = [
         (&[], 5),
         (&["--plugin", "clock"], 2),
         (&["--tool", "echo"], 1),
@@ -71,6 +76,12 @@ fn records_are_found_by_what_they_are_about() {
         (&["--kind", "policy"], 0),
         (&["--since", "1h"], 5),
         (&["--until", "1h"], 0),
+        (&["--since", "2026-01-31"], 5),
+        (&["--until", "2026-01-31"], 0),
+        (&["--denied"], 1),
+        (&["--denied", "--plugin", "clock"], 0),
+        (&["--user", "nobody"], 0),
+        (&["--output", "jsonl"], 5),
         (&["--plugin", "clock", "--kind", "call", "-n", "7"], 1),
         (&["--session", "another"], 0),
     ];
@@ -79,6 +90,9 @@ fn records_are_found_by_what_they_are_about() {
     }
     let newest = records(&home, &["-n", "1"]);
     assert_eq!((&newest[0]["record"]["tool"], newest.len()), (&json!("echo"), 1));
+    let record = &newest[0]["record"];
+    let user = record["user"].as_str().unwrap_or(record["who"]["name"].as_str().unwrap());
+    assert_eq!(records(&home, &["--user", user]).len(), 5);
     let session = newest[0]["record"]["session"].as_str().unwrap();
     assert_eq!(records(&home, &["--session", session]).len(), 1);
     for (flags, words) in [
@@ -89,7 +103,68 @@ fn records_are_found_by_what_they_are_about() {
         home.run(&[&["audit", "show"], flags].concat()).ended(2).remarks(&[words]);
     }
     let shown = home.run(&["audit", "show"]).ended(0).hides(&["a private text"]);
-    shown.answers(&["call clock.get_time completed", "decision hostile.echo deny denied", "never"]);
+    let lines: Vec<&str> = shown.stdout.lines().collect();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words(lines[0]), "record time kind about result details");
+    assert!(words(lines[2]).contains("call clock.get_time completed in"), "{lines:#?}");
+    assert!(words(lines[5]).contains("decision hostile.echo deny denied"), "{lines:#?}");
+    assert!(lines[5].contains("never"), "{lines:#?}");
+}
+
+#[test]
+fn a_report_is_one_page_and_replaces_nothing_unless_told() {
+    let home = home();
+    let file = home.path("report.html");
+    let path = file.to_str().unwrap();
+    home.run(&["audit", "report", "--html", path]).ended(0).answers(&["Wrote 5 records"]);
+    let page = fs::read_to_string(&file).unwrap();
+    for words in ["is intact", "clock.get_time", "hostile.echo", "rule at policy.toml:1", "never"] {
+        assert!(page.contains(words), "no {words:?} in {page}");
+    }
+    for no in ["a private text", "<script", "http://", "https://", "\u{1b}", "\u{9b}", "\u{202e}"] {
+        assert!(!page.contains(no), "{no:?} in {page}");
+    }
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+
+    home.run(&["audit", "report", "--html", path]).ended(1).remarks(&["exists", "--force"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), page);
+    let denied = ["audit", "report", "--denied", "--force", "--html", path];
+    home.run(&denied).ended(0).answers(&["Wrote 1 record to"]);
+    assert!(fs::read_to_string(&file).unwrap().contains("1 record, <bdi>denied</bdi>."));
+    let folder = home.path("plugins");
+    let folder = ["audit", "report", "--force", "--html", folder.to_str().unwrap()];
+    home.run(&folder).ended(1).remarks(&["is not a regular file"]);
+    let nowhere = home.path("missing/report.html");
+    let nowhere = ["audit", "report", "--html", nowhere.to_str().unwrap()];
+    home.run(&nowhere).ended(1).remarks(&["cannot write", "choose a folder"]);
+    home.run(&["audit", "report"]).ended(2).remarks(&["--html"]);
+
+    tamper(&home, "\"completed\"", "\"cancelled\"");
+    home.run(&["audit", "report", "--force", "--html", path]).ended(1).remarks(&["not intact"]);
+    assert!(fs::read_to_string(&file).unwrap().contains("The audit is not intact."));
+}
+
+#[test]
+fn a_report_fits_wide_and_narrow_windows() {
+    let Some(browser) = Browser::start() else { return };
+    let home = home();
+    let file = home.path("report.html");
+    let path = file.to_str().unwrap();
+    home.run(&["audit", "report", "--html", path]).ended(0);
+    browser.open(&format!("file://{path}"));
+    for (width, is_narrow) in [(1200, false), (520, true)] {
+        browser.resizes(width, 900);
+        browser.sees("#denials", "hostile.echo");
+        browser.sees("#chain", "The audit is intact.");
+        let narrow = browser.script("return matchMedia('(max-width: 44rem)').matches");
+        assert_eq!(narrow, json!(is_narrow), "{width}");
+        let fits =
+            "let page = document.documentElement; return page.scrollWidth <= page.clientWidth";
+        assert_eq!(browser.script(fits), json!(true), "{width}");
+        let loaded = "return performance.getEntriesByType('resource').length";
+        assert_eq!(browser.script(loaded), json!(0), "nothing is loaded");
+        assert_eq!(browser.script("return document.scripts.length"), json!(0));
+    }
 }
 
 #[test]
@@ -110,9 +185,11 @@ fn h50_a_record_that_was_changed_is_found() {
     let whole = home.run(&["audit", "verify", "--output", "json"]).ended(0).json();
     assert_eq!((&whole["whole"], &whole["records"]), (&json!(true), &json!(5)), "{whole}");
     let head = whole["head"].as_str().unwrap();
-    home.run(&["audit", "verify", "--head", head]).ended(0).answers(&["is whole: 5 records", head]);
+    home.run(&["audit", "verify", "--head", head])
+        .ended(0)
+        .answers(&["is intact: 5 records", head]);
     tamper(&home, "\"completed\"", "\"cancelled\"");
-    home.run(&["audit", "verify"]).ended(1).remarks(&["error:"]).answers(&["is not whole"]);
+    home.run(&["audit", "verify"]).ended(1).remarks(&["error:"]).answers(&["is not intact"]);
     let broken = home.run(&["audit", "verify", "--output", "json"]).ended(1).json();
     assert!(broken["problems"][0]["what"].is_string(), "{broken}");
 }
@@ -126,17 +203,17 @@ fn h50_records_that_were_cut_off_are_missed() {
     let head = later["head"].as_str().unwrap();
     files(&home).iter().for_each(|(path, _)| fs::write(path, "").unwrap());
     kept.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
-    home.run(&["audit", "verify", "--head", head]).ended(1).answers(&["is not whole"]);
+    home.run(&["audit", "verify", "--head", head]).ended(1).answers(&["is not intact"]);
 }
 
 #[test]
 fn the_doctor_looks_at_the_record_and_the_secrets() {
     let home = Home::new().plugins(&["clock"]);
-    home.run(&["doctor"]).ended(0).answers(&["there is no record yet"]);
+    home.run(&["doctor", "-v"]).ended(0).answers(&["there is no record yet"]);
     assert!(!home.path("state").exists());
     home.run(&["call", "clock.get_time", r#"{"timezone":"UTC"}"#]).ended(0);
     let home = home.policy("[secret.token]\nenv = \"TOKEN\"\n");
-    home.run(&["doctor"]).ended(0).answers(&[
+    home.run(&["doctor", "-v"]).ended(0).answers(&[
         "2 records, intact",
         "token cannot be read",
         "(user)",
@@ -155,9 +232,9 @@ fn old_records_are_removed_when_somebody_agrees() {
     assert_eq!(records(&home, &[]).len(), 5);
     home.run(&[&prune[..], &["--yes"]].concat()).ended(0).answers(&["Removed 5 records"]);
     assert_eq!(records(&home, &["--kind", "call"]).len(), 0);
-    home.run(&["audit", "verify"]).ended(0).answers(&["is whole"]);
+    home.run(&["audit", "verify"]).ended(0).answers(&["is intact"]);
     home.run(&["call", "clock.get_time", r#"{"timezone":"UTC"}"#]).ended(0);
-    home.run(&["audit", "verify"]).ended(0).answers(&["is whole"]);
+    home.run(&["audit", "verify"]).ended(0).answers(&["is intact"]);
 }
 
 #[test]
@@ -230,4 +307,14 @@ fn h68_a_call_that_is_stopped_from_outside_leaves_its_record() {
         assert_eq!(ended[0]["record"]["effects"][0]["did"], "requested", "{ended:?}");
         home.run(&["audit", "verify"]).ended(0);
     }
+}
+
+/// The plain chat ended without closing the host, so nothing said that records may be missing.
+#[test]
+fn a_chat_whose_session_cannot_start_reports_missing_records() {
+    let home = Home::new().plugins(&["clock"]);
+    home.run(&["call", "clock.get_time"]).ended(0);
+    fs::set_permissions(home.path("state/audit.key"), Permissions::from_mode(0o644)).unwrap();
+    let ran = home.run(&["chat", "--provider", "plugin:clock"]).ended(10);
+    ran.remarks(&["the last records of the audit may be missing", "clock is not a provider"]);
 }

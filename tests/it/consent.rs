@@ -240,16 +240,18 @@ fn stopped(home: &Home, args: &[&str]) -> String {
     terminal.send(Signal::TERM);
     assert_eq!(terminal.ends().code(), Some(130));
     home.run(&["audit", "verify"]).ended(0);
-    home.run(&["audit", "show"]).ended(0).stdout
+    let shown = home.run(&["audit", "show"]).ended(0).stdout;
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    shown.lines().skip(1).map(|line| words(line) + "\n").collect()
 }
 
 #[test]
 fn a_call_that_is_cancelled_while_its_question_is_open_leaves_the_question_on_record() {
     let shown = stopped(&home(), &CALL);
     let lines: Vec<&str> = shown.lines().collect();
-    assert!(lines[0].ends_with("decision hostile.echo ask cancelled"), "{shown}");
-    assert!(lines[1].contains("cancelled while waiting for an approval"), "{shown}");
-    assert_eq!(lines.len(), 2, "{shown}");
+    let question = "decision hostile.echo ask cancelled cancelled while waiting for an approval";
+    assert!(lines[0].contains(question), "{shown}");
+    assert_eq!(lines.len(), 1, "{shown}");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn a_folder_whose_records_are_gone_is_not_the_log_that_was_expected() {
     let head = whole["head"].as_str().unwrap().to_owned();
     std::fs::remove_dir_all(home.path("state")).unwrap();
     let verify = ["audit", "verify", "--head", &head];
-    home.run(&verify).ended(1).answers(&["is not whole"]).remarks(&["the log ends before it"]);
+    home.run(&verify).ended(1).answers(&["is not intact"]).remarks(&["the log ends before it"]);
 }
 
 #[test]

@@ -125,6 +125,13 @@ impl Browser {
         self.tell("POST", &format!("/element/{element}/value"), &text).unwrap();
     }
 
+    /// Makes the window another size, in pixels.
+    #[track_caller]
+    pub(crate) fn resizes(&self, width: u32, height: u32) {
+        let size = json!({ "width": width, "height": height });
+        self.tell("POST", "/window/rect", &size).unwrap();
+    }
+
     /// What a script returns.
     #[track_caller]
     pub(crate) fn script(&self, script: &str) -> Value {

@@ -1,20 +1,27 @@
-//! `sallyport audit show|verify|prune`: lists the audit's records and checks that they are
+//! `sallyport audit show|report|verify|prune`: shows the audit's records and checks that they are
 //! complete.
+
+mod args;
+mod page;
+mod report;
+mod table;
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use sallyport_contract::{Decision, text};
 use sallyport_policy::TimeSpan;
 use sallyport_runtime::{config::ConfigFlags, gate::now_ms};
-use sallyport_store::{
-    AuditEffect, AuditEntry, AuditFilter, AuditKind, AuditProblem, AuditRecord, HostStore,
-    StoreError,
-};
+use sallyport_store::{AuditEntry, AuditFilter, AuditKind, AuditProblem, HostStore, StoreError};
 use serde_json::{Value, json};
 
+pub(super) use self::args::AuditCommand;
+use self::{
+    args::{AuditFilterArgs, AuditShowArgs, RecordFormat},
+    table::{entry_row, time_text},
+};
 use super::{
-    args::{AuditCommand, AuditShowArgs, OutputFormat},
+    args::OutputFormat,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
     setup,
@@ -31,7 +38,7 @@ const KINDS: [AuditKind; 5] = [
 const DECISIONS: [Decision; 3] = [Decision::Allow, Decision::Ask, Decision::Deny];
 
 /// Runs the command.
-pub(super) fn run_audit_command(
+pub(super) async fn run_audit_command(
     flags: &ConfigFlags,
     command: &AuditCommand,
     out: &CliOutput,
@@ -39,37 +46,34 @@ pub(super) fn run_audit_command(
     let settings = setup::read_settings(flags)?;
     let store = setup::open_store(&settings)?;
     match command {
-        AuditCommand::Show(args) => show_records(&store, args, out),
+        AuditCommand::Show(args) => show_records(&store, args, out).await,
+        AuditCommand::Report(args) => report::write_report(&store, args, out).await,
         AuditCommand::Verify { head, output } => {
-            verify_audit(&store, head.as_deref(), output.output, out)
+            verify_audit(&store, head.as_deref(), output.output, out).await
         }
-        AuditCommand::Prune { before, yes } => prune_records(&store, before, *yes, out),
+        AuditCommand::Prune { before, yes } => prune_records(&store, before, *yes, out).await,
     }
 }
 
-fn show_records(
+async fn show_records(
     store: &HostStore,
     args: &AuditShowArgs,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let mut entries = Vec::new();
-    for entry in store.audit().read_records(filter_from_args(args)?) {
-        entries.push(entry?);
-    }
+    let entries = store.audit.read_records(filter_from_args(&args.filter)?).await?;
     // A limit selects the newest records, so they come first. Print them in chronological order.
-    for entry in entries.iter().rev() {
-        match args.output.output {
-            OutputFormat::Text => print_entry(entry, out),
-            OutputFormat::Json => out.print_json_line(&entry_json(entry)),
+    let entries = entries.iter().rev();
+    match args.output {
+        RecordFormat::Json => entries.for_each(|entry| out.print_json_line(&entry_json(entry))),
+        RecordFormat::Text if entries.len() == 0 => out.print_note("No record matches."),
+        RecordFormat::Text => {
+            out.print_table(&table::COLUMNS, &entries.map(entry_row).collect::<Vec<_>>());
         }
-    }
-    if entries.is_empty() && args.output.output == OutputFormat::Text {
-        out.print_note("No record matches.");
     }
     Ok(ExitStatus::Done)
 }
 
-fn filter_from_args(args: &AuditShowArgs) -> Result<AuditFilter, CommandFailure> {
+fn filter_from_args(args: &AuditFilterArgs) -> Result<AuditFilter, CommandFailure> {
     let moment = |text: &Option<String>| text.as_deref().map(parse_time).transpose();
     Ok(AuditFilter {
         plugin: args.plugin.clone(),
@@ -78,11 +82,35 @@ fn filter_from_args(args: &AuditShowArgs) -> Result<AuditFilter, CommandFailure>
         decision: args.decision.as_deref().map(parse_decision).transpose()?,
         kind: args.kind.as_deref().map(parse_kind).transpose()?,
         session: args.session.clone(),
+        user: args.user.clone(),
+        denied: args.denied,
         since_ms: moment(&args.since)?,
         until_ms: moment(&args.until)?,
         limit: args.number,
         newest_first: true,
     })
+}
+
+impl AuditFilterArgs {
+    /// The conditions as the user wrote them, such as `plugin clock`.
+    fn conditions(&self) -> Vec<String> {
+        let named = [
+            ("plugin", &self.plugin),
+            ("tool", &self.tool),
+            ("outcome", &self.outcome),
+            ("decision", &self.decision),
+            ("kind", &self.kind),
+            ("session", &self.session),
+            ("user", &self.user),
+            ("since", &self.since),
+            ("until", &self.until),
+        ];
+        let named = named.iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        let named = named.map(|(name, text)| format!("{name} {text}"));
+        let denied = self.denied.then(|| "denied".to_owned());
+        let number = self.number.map(|number| format!("the newest {number}"));
+        named.chain(denied).chain(number).collect()
+    }
 }
 
 fn parse_kind(word: &str) -> Result<AuditKind, CommandFailure> {
@@ -106,95 +134,44 @@ fn parse_choice<T: Copy, const N: usize>(
     })
 }
 
-/// Parses a time such as `2026-01-31T12:00:00Z`, or an age such as `90m` or `12h`.
+/// Parses a time such as `2026-01-31T12:00:00Z`, a date, which begins at midnight UTC, or an age
+/// such as `90m` or `12h`.
 fn parse_time(written: &str) -> Result<u64, CommandFailure> {
     if let Ok(TimeSpan(ago)) = written.parse() {
         return Ok(now_ms().saturating_sub(to_millis(ago)));
     }
-    let at: Result<Timestamp, _> = written.parse();
-    at.ok().and_then(|at| u64::try_from(at.as_millisecond()).ok()).ok_or_else(|| {
-        let message = format!("{:?} is not a time", text::escape_excerpt(written, 40));
-        let hint = "use 2026-01-31T12:00:00Z or an age such as 90m or 12h";
-        CommandFailure::new(ExitStatus::Usage, message).with_hint(hint)
-    })
+    let at: Option<Timestamp> = written.parse().ok();
+    at.or_else(|| parse_midnight(written))
+        .and_then(|at| u64::try_from(at.as_millisecond()).ok())
+        .ok_or_else(|| {
+            let message = format!("{:?} is not a time", text::escape_excerpt(written, 40));
+            let hint = "use 2026-01-31T12:00:00Z, 2026-01-31, or an age such as 90m or 12h";
+            CommandFailure::new(ExitStatus::Usage, message).with_hint(hint)
+        })
+}
+
+/// Parses a date as its first moment in UTC.
+fn parse_midnight(written: &str) -> Option<Timestamp> {
+    // The parser ignores a time of day, which must not happen to what a user wrote.
+    let date: Date = written.parse().ok().filter(|_| written.len() == "2026-01-31".len())?;
+    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
 fn to_millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn print_entry(entry: &AuditEntry, out: &CliOutput) {
-    let Some(record) = &entry.record else {
-        out.print_line(&format!("#{} of a form that is not known here: {}", entry.seq, entry.text));
-        return;
-    };
-    out.print_line(&text::escape_line(&record_headline(entry.seq, record)));
-    for line in record_details(record) {
-        out.print_line(&format!("    {}", text::escape_line(&line)));
-    }
-}
-
-/// The first line of a record, such as `#12 2026-01-31T12:00:00Z call weather.get_weather completed
-/// in 12 ms`.
-fn record_headline(seq: u64, record: &AuditRecord) -> String {
-    let mut line = format!("#{seq} {} {}", format_time(record.at_ms), record.kind.as_str());
-    if let (Some(plugin), Some(tool)) = (&record.plugin, &record.tool) {
-        line.push_str(&format!(" {plugin}.{tool}"));
-    }
-    let decision = record.decision.map(Decision::as_str);
-    for word in [decision, record.outcome.as_deref()].into_iter().flatten() {
-        line.push_str(&format!(" {word}"));
-    }
-    if record.kind == AuditKind::Call {
-        line.push_str(&format!(" in {} ms", record.elapsed_ms));
-        // The peak is unknown if the caller stopped waiting for the call.
-        if record.memory_bytes_peak > 0 {
-            let mib = record.memory_bytes_peak as f64 / f64::from(1 << 20);
-            line.push_str(&format!(", {mib:.1} MiB"));
-        }
-    }
-    line
-}
-
-fn record_details(record: &AuditRecord) -> Vec<String> {
-    let words = [("grounds", &record.grounds), ("message", &record.message)];
-    let words =
-        words.into_iter().filter_map(|(name, text)| Some(format!("{name} {}", text.as_ref()?)));
-    words.chain(record.effects.iter().map(describe_effect)).collect()
-}
-
-fn describe_effect(effect: &AuditEffect) -> String {
-    match effect {
-        AuditEffect::Requested { what, status, sent_bytes, received_bytes } => {
-            let status = status.map_or("no answer".to_owned(), |status| status.to_string());
-            format!("{what} → {status}, {sent_bytes} bytes out, {received_bytes} in")
-        }
-        AuditEffect::Changed { path } => format!("changed {path}"),
-        AuditEffect::SecretUsed { name, to: Some(to) } => format!("sent the secret {name} to {to}"),
-        AuditEffect::SecretUsed { name, to: None } => format!("read the secret {name}"),
-        AuditEffect::Asked { what, answer } => format!("asked about {what}: {answer}"),
-        AuditEffect::Used { capability, what } => format!("{capability}: {what}"),
-        AuditEffect::Refused { what, why } => format!("refused: {what}: {why}"),
-        AuditEffect::LeftOut { effects } => format!("{effects} more"),
-    }
-}
-
-fn format_time(at_ms: u64) -> String {
-    let at = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    at.map_or_else(|| format!("{at_ms} ms"), |at| at.to_string())
-}
-
 fn entry_json(entry: &AuditEntry) -> Value {
     json!({ "seq": entry.seq, "hash": entry.hash, "record": entry.record })
 }
 
-fn verify_audit(
+async fn verify_audit(
     store: &HostStore,
     head: Option<&str>,
     format: OutputFormat,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let found = store.audit().verify(head)?;
+    let found = store.audit.verify(head).await?;
     match format {
         OutputFormat::Json => out.print_json(&json!({
             "whole": found.is_intact(),
@@ -207,7 +184,7 @@ fn verify_audit(
             for problem in &found.problems {
                 out.print_error(&problem.to_string());
             }
-            let is = if found.is_intact() { "is whole" } else { "is not whole" };
+            let is = if found.is_intact() { "is intact" } else { "is not intact" };
             out.print_line(&format!(
                 "The audit {is}: {} records, head {}",
                 found.records, found.head
@@ -221,18 +198,18 @@ fn problem_json(problem: &AuditProblem) -> Value {
     json!({ "seq": problem.seq, "what": problem.what })
 }
 
-fn prune_records(
+async fn prune_records(
     store: &HostStore,
     before: &str,
     yes: bool,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let before_ms = parse_time(before)?;
-    let question = format!("Remove every record before {}?", format_time(before_ms));
+    let question = format!("Remove every record before {}?", time_text(before_ms));
     if !yes && !setup::ask_confirmation(&question, out)? {
         return Ok(ExitStatus::Done);
     }
-    let removed = store.audit().prune(before_ms)?;
+    let removed = store.audit.prune(before_ms).await?;
     out.print_line(&format!("Removed {removed} records."));
     Ok(ExitStatus::Done)
 }
@@ -251,9 +228,11 @@ mod tests {
     #[test]
     fn moments_are_times_or_so_long_ago() {
         assert_eq!(parse_time("2026-01-31T12:00:00Z").unwrap(), 1_769_860_800_000);
+        assert_eq!(parse_time("2026-01-31").unwrap(), 1_769_817_600_000);
         let ago = now_ms() - parse_time("2h").unwrap();
         assert!((7_200_000..7_201_000).contains(&ago), "{ago}");
-        for no in ["", "yesterday", "1969-01-01T00:00:00Z", "12"] {
+        for no in ["", "yesterday", "1969-01-01T00:00:00Z", "12", "2026-02-30", "2026-01-31T12:00"]
+        {
             assert!(parse_time(no).is_err(), "{no}");
         }
     }
