@@ -12,11 +12,14 @@ use sallyport_runtime::{
 };
 
 use super::{
+    audit::AuditCommand,
     config::{ConfigCommand, TrustArgs},
+    guided_setup::SetupArgs,
     listen::ListenArgs,
+    mcp::McpArgs,
     memory::MemoryCommand,
     model::ModelCommand,
-    policy::PolicyCommand,
+    policy::PolicyArgs,
     run::RunArgs,
     selftest::SelftestArgs,
     session::SessionCommand,
@@ -26,7 +29,7 @@ use super::{
 
 /// Gives a language model tools that run as sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
-#[command(name = "sallyport", version, max_term_width = 100, subcommand_required = true)]
+#[command(name = "sallyport", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "\
 Exit codes: 0 done, 1 failed, 2 usage, 3 configuration or policy, 4 the provider refused the
 credentials, 5 the provider is unreachable, 6 an approval was needed and nobody was there to ask,
@@ -45,12 +48,14 @@ pub(super) struct CliArgs {
     #[arg(long, global = true, value_name = "FILE")]
     policy: Option<PathBuf>,
 
-    /// Print each call to standard error: plugin, tool, arguments, decision, time, outcome
+    /// Print each call to standard error: plugin, tool, arguments, decision, time, outcome; with
+    /// doctor, show every check
     #[arg(short, long, global = true)]
     pub(super) verbose: bool,
 
+    /// Without a command, a terminal gets a chat
     #[command(subcommand)]
-    pub(super) command: CliCommand,
+    pub(super) command: Option<CliCommand>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -63,16 +68,17 @@ pub(super) enum CliCommand {
     Listen(ListenArgs),
     /// Call one tool directly, without a model
     Call(CallArgs),
+    /// Serve the tools to an MCP client, such as an editor, over standard input and output
+    Mcp(McpArgs),
     /// List, inspect and accept plugins
     #[command(subcommand)]
     Plugin(PluginCommand),
     /// List and inspect tools
     #[command(subcommand)]
     Tool(ToolCommand),
-    /// Check, explain and change the policy
-    #[command(subcommand)]
-    Policy(PolicyCommand),
-    /// Show, verify and prune the audit of every decision and call
+    /// Show what each plugin may do; check, explain and change the policy
+    Policy(PolicyArgs),
+    /// Show, report, verify and prune the audit of every decision and call
     #[command(subcommand)]
     Audit(AuditCommand),
     /// List models, and check that one works
@@ -104,6 +110,8 @@ pub(super) enum CliCommand {
         #[arg(value_enum, default_value_t = SchemaSubject::Events)]
         of: SchemaSubject,
     },
+    /// Choose a model, store its key and grant plugins what they request
+    Setup(SetupArgs),
     /// Check configuration, policy, plugins, sandbox and store
     Doctor(DoctorArgs),
     /// Run sample sentences through the installed tools (no model needed)
@@ -119,10 +127,16 @@ pub(super) enum CliCommand {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Explain a command, or a topic: grants, models, plugins, scripts
+    Help {
+        /// The command or the topic
+        #[arg(value_name = "COMMAND|TOPIC")]
+        words: Vec<String>,
+    },
 }
 
 /// Model options, shared by `chat`, `run`, `listen` and `session resume`.
-#[derive(Debug, Clone, ClapArgs)]
+#[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct ModelArgs {
     /// The model: a [model.NAME] table, PROVIDER/NAME, a name, or offline
     #[arg(short, long, value_name = "NAME")]
@@ -231,8 +245,12 @@ pub(super) struct FileArgs {
     pub(super) audio: Option<PathBuf>,
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 pub(super) struct ChatArgs {
+    /// The first message; the chat goes on after its answer
+    #[arg(value_name = "PROMPT")]
+    pub(super) prompt: Option<String>,
+
     /// Show the session with this plugin, which also answers approvals, instead of the terminal
     #[arg(long, value_name = "NAME")]
     pub(super) ui: Option<String>,
@@ -268,10 +286,12 @@ pub(super) struct CallArgs {
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
     /// List all plugins, with the reason if one cannot be used
+    #[command(visible_alias = "ls")]
     List(OutputArgs),
     /// Show one plugin: its tools, what it requests, what it is granted
     Show {
-        /// The plugin
+        /// The plugin, or the path of a component or of a plugin's folder
+        #[arg(value_name = "NAME|FILE")]
         name: String,
         #[command(flatten)]
         output: OutputArgs,
@@ -287,6 +307,7 @@ pub(super) enum PluginCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolCommand {
     /// List the tools; with --output json, the definitions that a model gets
+    #[command(visible_alias = "ls")]
     List(OutputArgs),
     /// Show one tool with the schema of its arguments
     Show {
@@ -299,65 +320,9 @@ pub(super) enum ToolCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum AuditCommand {
-    /// Show records, the newest last
-    Show(AuditShowArgs),
-    /// Check that no record was changed, removed, added or moved
-    Verify {
-        /// The head that an earlier check printed; the audit must still contain it
-        #[arg(long, value_name = "HEX")]
-        head: Option<String>,
-        #[command(flatten)]
-        output: OutputArgs,
-    },
-    /// Remove old records; the rest stays verifiable
-    Prune {
-        /// A time such as 2026-01-31T12:00:00Z, or an age such as 2160h
-        #[arg(long, value_name = "TIME")]
-        before: String,
-        /// Do not ask for confirmation
-        #[arg(long)]
-        yes: bool,
-    },
-}
-
-#[derive(Debug, ClapArgs)]
-pub(super) struct AuditShowArgs {
-    /// Only records about this plugin
-    #[arg(long)]
-    pub(super) plugin: Option<String>,
-    /// Only records about tools of this name
-    #[arg(long)]
-    pub(super) tool: Option<String>,
-    /// Only calls with this outcome: completed, failed, denied, invalid-arguments, timed-out,
-    /// cancelled
-    #[arg(long)]
-    pub(super) outcome: Option<String>,
-    /// Only this decision: allow or deny
-    #[arg(long)]
-    pub(super) decision: Option<String>,
-    /// Only records of this kind: decision, call, policy, trouble, checkpoint
-    #[arg(long)]
-    pub(super) kind: Option<String>,
-    /// Only records of this session
-    #[arg(long)]
-    pub(super) session: Option<String>,
-    /// Only records since this time: 2026-01-31T12:00:00Z, or an age such as 90m or 12h
-    #[arg(long, value_name = "TIME")]
-    pub(super) since: Option<String>,
-    /// Only records until this time
-    #[arg(long, value_name = "TIME")]
-    pub(super) until: Option<String>,
-    /// Only the newest N records
-    #[arg(short = 'n', long, value_name = "N")]
-    pub(super) number: Option<usize>,
-    #[command(flatten)]
-    pub(super) output: OutputArgs,
-}
-
-#[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {
     /// List the secrets, where their values are, and which are missing; never prints a value
+    #[command(visible_alias = "ls")]
     List(OutputArgs),
     /// Check that every secret has a value
     Check {
@@ -370,6 +335,7 @@ pub(super) enum SecretCommand {
         name: String,
     },
     /// Remove a value from the place that the policy names
+    #[command(visible_alias = "rm")]
     Remove {
         /// The secret
         name: String,
@@ -412,10 +378,10 @@ impl CliArgs {
     /// Returns the flags that affect the configuration.
     pub(super) fn config_flags(&self) -> ConfigFlags {
         let model = match &self.command {
-            CliCommand::Chat(chat) => Some(&chat.model),
-            CliCommand::Run(run) => Some(&run.model),
-            CliCommand::Listen(listen) => Some(&listen.model),
-            CliCommand::Session(SessionCommand::Resume { model, .. }) => Some(model),
+            Some(CliCommand::Chat(chat)) => Some(&chat.model),
+            Some(CliCommand::Run(run)) => Some(&run.model),
+            Some(CliCommand::Listen(listen)) => Some(&listen.model),
+            Some(CliCommand::Session(SessionCommand::Resume { model, .. })) => Some(model),
             _ => None,
         };
         ConfigFlags {

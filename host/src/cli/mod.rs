@@ -10,21 +10,27 @@ mod chat;
 mod file_attachments;
 
 mod call_display;
+mod call_lines;
 mod call_trace;
 mod command_aliases;
 mod config;
 mod consent;
 mod doctor;
 mod events;
+mod examples;
 mod excerpt;
 mod exit;
+mod guided_setup;
+mod help;
 mod listen;
 mod man;
+mod mcp;
 mod memory;
 mod model;
 mod notices;
 mod observers;
 mod output;
+mod permissions;
 mod plugin;
 mod policy;
 mod run;
@@ -42,9 +48,7 @@ mod tool;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
-
-use args::{CliArgs, CliCommand};
+use args::{ChatArgs, CliArgs, CliCommand};
 use exit::{CommandFailure, ExitStatus};
 use observers::CallObservers;
 use output::CliOutput;
@@ -53,24 +57,61 @@ use session::SessionCommand;
 /// Runs the program.
 pub fn main() -> ExitCode {
     let out = CliOutput::new();
-    let exit = match CliArgs::try_parse() {
-        Ok(args) => {
-            dispatch_command(&args, &out).unwrap_or_else(|failure| out.print_failure(&failure))
-        }
-        Err(error) => out.print_clap_message(&error),
+    let exit = match help::parse_command_line() {
+        Ok(args) => run_command(&args, &out).unwrap_or_else(|failure| out.print_failure(&failure)),
+        Err(error) => print_command_line_error(&error, &out),
     };
     out.finish(exit).into()
 }
 
-fn dispatch_command(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, CommandFailure> {
+fn print_command_line_error(error: &clap::Error, out: &CliOutput) -> ExitStatus {
+    let arguments: Vec<String> =
+        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    match command_aliases::unknown_word_failure(&help::command(), error, &arguments) {
+        Some(failure) => out.print_failure(&failure),
+        None => out.print_clap_message(error),
+    }
+}
+
+/// Runs the command. Without one, a terminal gets a chat, and everything else the help.
+fn run_command(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, CommandFailure> {
+    let has_terminal = out.can_ask && out.stdout_is_terminal;
+    match &args.command {
+        Some(command) => dispatch_command(args, command, out),
+        None if has_terminal => run_chat(args, &ChatArgs::default(), out),
+        None => Ok(out.print_missing_command(&help::command().render_help())),
+    }
+}
+
+/// Runs a chat, after offering the guided setup to a user who has configured nothing yet.
+fn run_chat(
+    args: &CliArgs,
+    chat: &ChatArgs,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let flags = args.config_flags();
+    let offered = guided_setup::offer_before_chat(&flags, chat, out);
+    if let Some(exit) = setup::run_on_current_thread(offered)? {
+        return Ok(exit);
+    }
+    let observers = CallObservers { verbose: args.verbose, ..CallObservers::default() };
+    setup::run_on_thread_pool(chat::run_chat_command(&flags, chat, &observers, out))
+}
+
+fn dispatch_command(
+    args: &CliArgs,
+    command: &CliCommand,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
     let flags = args.config_flags();
     let observers = CallObservers { verbose: args.verbose, ..CallObservers::default() };
-    match &args.command {
-        CliCommand::Chat(chat) => {
-            setup::run_on_thread_pool(chat::run_chat_command(&flags, chat, &observers, out))
-        }
+    match command {
+        CliCommand::Chat(chat) => run_chat(args, chat, out),
         CliCommand::Listen(args) => {
             setup::run_on_thread_pool(listen::run_listen_command(&flags, args, &observers, out))
+        }
+        CliCommand::Mcp(args) => {
+            setup::run_on_thread_pool(mcp::run_mcp_command(&flags, args, &observers, out))
         }
         CliCommand::Run(run) => {
             setup::run_on_thread_pool(run::run_prompt(&flags, run, &observers, out))
@@ -85,38 +126,48 @@ fn dispatch_command(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, Comma
             setup::run_on_current_thread(tool::run_tool_command(&flags, tool, out))
         }
         CliCommand::Policy(policy) => policy::run_policy_command(&flags, policy, &observers, out),
-        CliCommand::Audit(command) => audit::run_audit_command(&flags, command, out),
+        CliCommand::Audit(command) => {
+            setup::run_on_current_thread(audit::run_audit_command(&flags, command, out))
+        }
         CliCommand::Secret(secret) => {
             setup::run_on_current_thread(secret::run_secret_command(&flags, secret, out))
         }
         CliCommand::Session(SessionCommand::Kept(command)) => {
-            session::run_session_command(&flags, command, out)
+            setup::run_on_current_thread(session::run_session_command(&flags, command, out))
         }
         CliCommand::Session(SessionCommand::Resume { id, model, files }) => {
             let args = session::resume_args(id, model, files);
             setup::run_on_thread_pool(chat::run_chat_command(&flags, &args, &observers, out))
         }
-        CliCommand::Timer(command) => timer::run_timer_command(&flags, command, out),
-        CliCommand::State(command) => state::run_state_command(&flags, command, out),
-        CliCommand::Memory(command) => memory::run_memory_command(&flags, command, out),
+        CliCommand::Timer(command) => {
+            setup::run_on_current_thread(timer::run_timer_command(&flags, command, out))
+        }
+        CliCommand::State(command) => {
+            setup::run_on_current_thread(state::run_state_command(&flags, command, out))
+        }
+        CliCommand::Memory(command) => {
+            setup::run_on_current_thread(memory::run_memory_command(&flags, command, out))
+        }
         CliCommand::Schema { of } => Ok(schema::print_schema(*of, out)),
         CliCommand::Model(model) => {
             setup::run_on_current_thread(model::run_model_command(&flags, model, out))
         }
         CliCommand::Config(config) => config::run_config_command(&flags, config, out),
         CliCommand::Trust(trust) => config::trust_project(&flags, trust, out),
-        CliCommand::Doctor(doctor) => {
-            setup::run_on_current_thread(doctor::run_doctor_command(&flags, doctor, out))
+        CliCommand::Setup(args) => {
+            setup::run_on_current_thread(guided_setup::run_setup_command(&flags, args, out))
         }
+        CliCommand::Doctor(doctor) => setup::run_on_current_thread(doctor::run_doctor_command(
+            &flags,
+            doctor,
+            args.verbose,
+            out,
+        )),
         CliCommand::Selftest(test) => {
             setup::run_on_thread_pool(selftest::run_selftest_command(&flags, test, &observers, out))
         }
         CliCommand::Man { folder } => man::run_man_command(folder.as_deref(), out),
-        CliCommand::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut CliArgs::command(), "sallyport", &mut script);
-            out.print_generated(&script);
-            Ok(ExitStatus::Done)
-        }
+        CliCommand::Completions { shell } => Ok(man::print_completions(*shell, out)),
+        CliCommand::Help { words } => help::run_help_command(words, out),
     }
 }
