@@ -1,13 +1,14 @@
-//! `sallyport man`: manual pages, generated from the definition of the help.
+//! `sallyport man` and `completions`: manual pages and scripts, generated from the definition of the
+//! help.
 
 use std::{fs, path::Path};
 
-use clap::CommandFactory;
+use clap_complete::Shell;
 use clap_mangen::Man;
 
 use super::{
-    args::CliArgs,
     exit::{CommandFailure, ExitStatus},
+    help,
     output::CliOutput,
 };
 
@@ -18,7 +19,7 @@ pub(super) fn run_man_command(
 ) -> Result<ExitStatus, CommandFailure> {
     let Some(folder) = folder else {
         let mut page = Vec::new();
-        Man::new(CliArgs::command()).render(&mut page)?;
+        Man::new(help::command()).render(&mut page)?;
         out.print_generated(&page);
         return Ok(ExitStatus::Done);
     };
@@ -30,7 +31,15 @@ pub(super) fn run_man_command(
         .with_hint("choose a folder that you can write to")
     };
     fs::create_dir_all(folder).map_err(unwritable)?;
-    clap_mangen::generate_to(CliArgs::command(), folder).map_err(unwritable)?;
+    clap_mangen::generate_to(help::command(), folder).map_err(unwritable)?;
     out.print_note(&format!("Wrote the manual to {}. Start with sallyport.1.", folder.display()));
     Ok(ExitStatus::Done)
+}
+
+/// Prints the completion script of a shell.
+pub(super) fn print_completions(shell: Shell, out: &CliOutput) -> ExitStatus {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut help::command(), "sallyport", &mut script);
+    out.print_generated(&script);
+    ExitStatus::Done
 }
