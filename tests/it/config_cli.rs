@@ -109,7 +109,7 @@ fn a_project_is_a_stranger_until_it_is_trusted() {
         "default_model = \"b\"  # the project's configuration file",
         "budget.turns = 99  # the project's configuration file",
     ]);
-    home.run(&["doctor"]).answers(&["is sound, and trusted", "there is no record yet"]);
+    home.run(&["doctor", "-v"]).answers(&["is sound, and trusted", "there is no record yet"]);
     let home = home.user_file(PROJECT, format!("{wants}calls = 9"));
     home.run(&["tool", "list"]).ended(3).remarks(&["not trusted"]);
     home.run(&["trust", "."]).ended(0);
@@ -127,7 +127,7 @@ fn a_stranger_chooses_a_model_of_the_user_and_lowers_the_budget() {
         "budget.turns = 4  # the project's configuration file",
         "budget.calls = 64  # the default",
     ]);
-    home.run(&["doctor"]).answers(&["it is not trusted"]);
+    home.run(&["doctor", "-v"]).answers(&["it is not trusted"]);
     let home = home.user_file(PROJECT, "default_model = 'gpt-5'");
     home.run(&["tool", "list"]).ended(3).remarks(&["there is no [model.gpt-5]"]);
 }
@@ -157,8 +157,7 @@ fn a_mistake_is_drawn_for_nobody_but_a_person() {
 
 #[test]
 fn words_of_other_programs_are_answered() {
-    let rows: [(&[&str], &str); 6] = [
-        (&["mcp", "list"], "sallyport plugin list"),
+    let rows: [(&[&str], &str); 5] = [
         (&["ask", "what", "time"], "sallyport run PROMPT"),
         (&["sessions"], "sallyport session list"),
         (&["-p", "hi"], "sallyport run PROMPT"),
