@@ -186,7 +186,7 @@ fn h29_a_folder_for_reading_stays_as_it_is() {
 #[test]
 fn h29_the_refusal_of_a_write_says_how_to_allow_it() {
     let ran = home("read").run(&["call", "files.write", r#"{"path":"/data/a","text":"x"}"#]);
-    ran.ended(3).remarks(&["access = \"read-write\"", "[plugin.files]"]);
+    ran.ended(3).remarks(&["policy grant files --write /", "--mount /data"]);
 }
 
 #[test]

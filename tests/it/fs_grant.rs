@@ -88,7 +88,7 @@ fn h67_what_is_revoked_ends_at_the_next_host_call() {
         assert_eq!(told, NO, "{step}");
     }
     let refused = report.effects.iter().any(|effect| {
-        matches!(effect, Effect::Refused(denial) if denial.what.contains("/data/plain.txt"))
+        matches!(effect, Effect::Refused(denial) if denial.to_string().contains("/data/plain.txt"))
     });
     assert!(refused, "{report:?}");
 }

@@ -34,7 +34,7 @@ fn h77_a_file_with_a_second_name_is_not_read_past_a_deny() {
     let watch = Watch::of(&home, &table(&home, DENY));
     let report = watch.call("follows_script", &json!({ "steps": ["cat /notes/z.txt"] }));
     let Some(Effect::Refused(denial)) = report.effects.first() else { panic!("{report:?}") };
-    assert!(denial.why.contains("hard link"), "{denial:?}");
+    assert!(denial.reason.to_string().contains("hard link"), "{denial:?}");
     // Its name is there, and what is said of it holds no contents. Without a deny it is a file.
     let told = watch.script(&["ls /notes", "rm /notes/z.txt"]);
     assert_eq!(told, ["plain.txt sub y.txt z.txt", "ok"]);

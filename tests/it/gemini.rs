@@ -120,7 +120,10 @@ fn what_the_plugin_lacks_is_told_with_the_text_of_the_policy() {
     let server = service();
     let home = home(&server);
     let ask = |flags: &[&str]| home.run(&[&GEMINI[..], flags, &["hi"]].concat());
-    ask(&[]).ended(3).remarks(&["its policy grants no network access", "to allow this", "net = ["]);
+    ask(&[]).ended(3).remarks(&[
+        "its policy grants no network access",
+        "policy grant provider-gemini --requested",
+    ]);
     let printed = ask(&["--emit-needed-grants"]).ended(3);
     printed.answers(&["[plugin.provider-gemini]", "/v1beta/**"]);
     assert!(server.seen().is_empty());

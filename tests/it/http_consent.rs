@@ -26,12 +26,7 @@ use crate::support::{
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn no(access: &str) -> Denial {
-    Denial {
-        what: format!("hostile may not {access}"),
-        why: "the user said no: not today".into(),
-        fix: None,
-        nobody_to_ask: false,
-    }
+    Denial::new(format!("hostile may not {access}"), "the user said no: not today")
 }
 
 fn to(server: &Server) -> Value {
@@ -283,7 +278,7 @@ fn h67_a_grant_that_is_revoked_while_a_name_is_looked_up_is_gone() {
 /// What was refused in a call, a line each.
 fn refusals(report: &CallReport) -> Vec<String> {
     let refused = report.effects.iter().filter_map(|effect| match effect {
-        Effect::Refused(denial) => Some(format!("{}: {}", denial.what, denial.why)),
+        Effect::Refused(denial) => Some(denial.to_string()),
         _ => None,
     });
     refused.collect()

@@ -71,6 +71,7 @@ fn h67_a_scratch_that_is_taken_back_during_a_call_is_refused_from_then_on() {
     let report = living.call(&["put /desk/a one", "open https://example.com/", "cat /desk/a"]);
     assert_eq!(told(&report)[0], "ok");
     assert!(told(&report)[2].starts_with("! "), "{report:?}");
-    let fix = refused(&report).last().unwrap().fix.clone().unwrap_or_default();
+    let denials = refused(&report);
+    let fix = denials.last().unwrap().fix_toml().unwrap_or_default();
     assert!(fix.contains("desk"), "{report:?}");
 }

@@ -125,7 +125,7 @@ fn without_the_grant_nothing_runs_and_the_text_of_the_grant_is_shown() {
     let ran = home.run(&["call", "tool.tool"]).ended(3);
     ran.remarks(&[
         "tool may not run as a program of this machine",
-        "[plugin.tool]\n    process = true\n",
+        "sallyport policy grant tool --requested",
     ]);
     assert!(!home.path(mark).exists());
     home.run(&["policy", "check"]).ended(0).answers(&["cannot run", "tool: deny (its policy does"]);
@@ -276,7 +276,7 @@ fn what_stands_beside_a_component_is_no_script() {
 
 #[test]
 fn doctor_knows_the_walls() {
-    shell("cat").run(&["doctor"]).answers(&["scripts", "Landlock"]);
+    shell("cat").run(&["doctor", "-v"]).answers(&["scripts", "Landlock"]);
 }
 
 /// It forks and lets go of its children, which ignore every signal that can be ignored.
@@ -407,7 +407,7 @@ fn ps_lists_the_processes_of_this_machine() {
     let (told, code) = home.call("ps.ps", &json!({ "sort": "age" }));
     assert_eq!((told["outcome"].as_str(), code), (Some("invalid-arguments"), 2), "{told}");
     let without = repository_scripts("");
-    without.run(&["call", "ps.ps"]).ended(3).remarks(&["process = true"]);
+    without.run(&["call", "ps.ps"]).ended(3).remarks(&["policy grant ps --requested"]);
 }
 
 #[test]

@@ -85,3 +85,15 @@ fn a_tape_begins_where_its_session_does_and_overwrites_nothing() {
         home.run(&[&REPLAY[..], flag].concat()).ended(2);
     }
 }
+
+/// The replay printed a general hint where the run had printed the text for the policy.
+#[test]
+fn a_replayed_error_of_a_plugin_has_the_hint_of_the_recorded_one() {
+    let home = Home::new().plugins(&["provider-gemini"]);
+    let provider = ["run", "--provider", "plugin:provider-gemini", "-m", "gemini"];
+    let recorded = home.run(&[&provider[..], &["--record", "tape", "hi"]].concat()).ended(3);
+    let replayed = elsewhere(&tape(&home)).run(&REPLAY).ended(3);
+    for ran in [recorded, replayed] {
+        ran.remarks(&["hint: to allow it: sallyport policy grant provider-gemini --requested"]);
+    }
+}

@@ -41,28 +41,35 @@ fn policy(home: &Home) -> String {
     fs::read_to_string(home.path("policy.toml")).unwrap()
 }
 
-/// The policy text among the remarks: the indented lines from the first table on.
+/// Runs the command that the remarks name, as a user would who agrees to it.
 #[track_caller]
-fn printed_policy(text: &str) -> String {
-    let lines = text.lines().skip_while(|line| !line.starts_with("    [plugin."));
-    let policy: Vec<&str> = lines.map_while(|line| line.strip_prefix("    ")).collect();
-    assert!(!policy.is_empty(), "no policy in {text:?}");
-    policy.join("\n")
+fn run_printed_command(home: &Home, remarks: &str) {
+    let line = remarks.lines().find_map(|line| line.strip_prefix("hint: to allow it: sallyport "));
+    let words = line.unwrap_or_else(|| panic!("no command in {remarks:?}"));
+    let words: Vec<String> = words.split(' ').map(|word| word.replace('\'', "")).collect();
+    let args = join_quoted(&words);
+    let args: Vec<&str> = args.iter().map(String::as_str).chain(["--yes"]).collect();
+    home.run(&args).ended(0);
+}
+
+/// Joins a method and its address again, which are one argument.
+fn join_quoted(words: &[String]) -> Vec<String> {
+    let mut args: Vec<String> = Vec::new();
+    for word in words {
+        match args.last_mut() {
+            Some(last) if last == "GET" => last.extend([" ", word]),
+            _ => args.push(word.clone()),
+        }
+    }
+    args
 }
 
 #[test]
 fn without_a_grant_the_answer_says_what_was_refused_and_how_to_allow_it() {
     let home = Home::new().plugins(&["weather"]);
     let refused = "weather may not GET https://geocoding-api.open-meteo.com/v1/search";
-    let ran = home.run(&QUESTION).ended(0).answers(&[refused]).remarks(&[
-        home.path("policy.toml").to_str().unwrap(),
-        "[plugin.weather]",
-        "\"GET https://geocoding-api.open-meteo.com/v1/search\"",
-        "\"GET https://api.open-meteo.com/v1/forecast\"",
-        "tool = \"weather.*\"",
-        "decision = \"allow\"",
-    ]);
-    let home = home.policy(printed_policy(&ran.stderr));
+    let ran = home.run(&QUESTION).ended(0).answers(&[refused]);
+    run_printed_command(&home, &ran.stderr);
     home.run(&["policy", "check"]).ended(0).answers(&[
         "is sound",
         "can GET https://geocoding-api.open-meteo.com/v1/search",
@@ -72,13 +79,12 @@ fn without_a_grant_the_answer_says_what_was_refused_and_how_to_allow_it() {
 }
 
 #[test]
-fn a_private_service_is_refused_until_the_printed_text_is_pasted() {
+fn a_private_service_is_refused_until_the_printed_command_is_run() {
     let service = service();
     let home = home(&service);
-    let ran =
-        home.run(&QUESTION).ended(0).answers(&["may not GET"]).remarks(&["to-private = true"]);
+    let ran = home.run(&QUESTION).ended(0).answers(&["may not GET"]);
     assert!(service.seen().is_empty(), "a request left without a grant");
-    let home = home.policy(printed_policy(&ran.stderr));
+    run_printed_command(&home, &ran.stderr);
     home.run(&QUESTION).ended(0).answers(&["In Paris, France it is 18 °C with light rain."]);
     let targets: Vec<String> = service.seen().into_iter().map(|request| request.target).collect();
     assert_eq!(targets.len(), 2, "{targets:?}");
@@ -88,14 +94,14 @@ fn a_private_service_is_refused_until_the_printed_text_is_pasted() {
 
 /// The refusal of an address that is private, under a grant that does not say so.
 #[test]
-fn a_grant_that_forgets_the_private_address_is_mended_by_the_printed_text() {
+fn a_grant_that_forgets_the_private_address_is_mended_by_the_printed_command() {
     let service = service();
     let policy = grant(&service).replace(", to-private = true", "") + RULE;
     let home = home(&service).policy(policy);
-    let ran = home.run(&QUESTION).ended(0).answers(&["127.0.0.1 is not a public address"]);
-    let home = home.policy(format!("{}\n{RULE}", printed_policy(&ran.stderr)));
-    let ran = home.run(&QUESTION).ended(0).answers(&["127.0.0.1 is not a public address"]);
-    let home = home.policy(format!("{}\n{RULE}", printed_policy(&ran.stderr)));
+    for _ in 0..2 {
+        let ran = home.run(&QUESTION).ended(0).answers(&["127.0.0.1 is not a public address"]);
+        run_printed_command(&home, &ran.stderr);
+    }
     home.run(&QUESTION).ended(0).answers(&["In Paris, France it is 18 °C with light rain."]);
 }
 
@@ -103,13 +109,10 @@ fn a_grant_that_forgets_the_private_address_is_mended_by_the_printed_text() {
 fn with_a_grant_and_no_rule_somebody_has_to_be_asked() {
     let service = service();
     let home = home(&service).policy(grant(&service));
-    let rule = ["tool = \"weather.get_weather\"", "decision = \"allow\""];
-    let ran = home.run(&QUESTION).ended(6);
-    let shown = format!("{}{}", ran.stdout, ran.stderr);
-    for line in rule {
-        assert!(shown.contains(line), "no {line:?} in {shown}");
-    }
-    home.run(&["call", "weather.get_weather", r#"{"location":"Paris"}"#]).ended(6).remarks(&rule);
+    let command = ["sallyport policy grant weather --allow get_weather"];
+    home.run(&QUESTION).ended(6).remarks(&command);
+    let call = ["call", "weather.get_weather", r#"{"location":"Paris"}"#];
+    home.run(&call).ended(6).remarks(&command);
     assert!(service.seen().is_empty(), "nobody agreed");
 }
 

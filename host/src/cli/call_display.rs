@@ -1,15 +1,17 @@
 //! Descriptions of calls and questions, shared by all front ends at the terminal.
 
-use std::{path::Path, time::Duration};
+use std::{fmt::Display, time::Duration};
 
 use sallyport_contract::{
-    ApprovalRequest, ApprovalSubject, CallReport, Denial, Outcome, services::PluginNotice, text,
+    ApprovalRequest, ApprovalSubject, CallReport, Denial, Outcome, PolicyFix,
+    services::PluginNotice, text,
 };
 
 use sallyport_policy::UngrantedRequest;
 use sallyport_runtime::{gate::missing_grants, registry::RegisteredPlugin};
 use sallyport_terminal::card::request_lines;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::output::CliOutput;
 
@@ -18,6 +20,34 @@ const ARGUMENT_CHARS_MAX: usize = 500;
 
 /// Most characters of the subject in the first line of a question.
 const SUBJECT_CHARS_MAX: usize = 400;
+
+/// Most characters of the main argument in the line about a call.
+const MAIN_ARGUMENT_CHARS_MAX: usize = 60;
+
+/// Names of arguments that usually tell what a call is about, the most telling first.
+const MAIN_ARGUMENT_NAMES: [&str; 12] = [
+    "path", "file", "url", "query", "command", "code", "text", "name", "title", "location", "id",
+    "to",
+];
+
+/// Describes a call by its tool and its main argument: `files.read notes/todo.txt`.
+///
+/// The main argument is the one with the most telling name, else the first with a short form.
+pub(super) fn call_text(tool: &impl Display, arguments: &str) -> String {
+    let Ok(Value::Object(map)) = serde_json::from_str(arguments) else { return tool.to_string() };
+    let short = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let telling = MAIN_ARGUMENT_NAMES.iter().find_map(|name| map.get(*name).and_then(short));
+    match telling.or_else(|| map.values().find_map(short)) {
+        Some(main) => {
+            format!("{tool} {}", text::escape_excerpt(main.trim(), MAIN_ARGUMENT_CHARS_MAX))
+        }
+        None => tool.to_string(),
+    }
+}
 
 /// Describes the end of a call, such as `completed in 12 ms`.
 pub(super) fn call_end_text(report: &CallReport) -> String {
@@ -46,7 +76,7 @@ pub(super) fn failure_reason(outcome: &Outcome) -> Option<String> {
             let panic = panic.map(|panic| format!(" {}", text::escape_line(panic)));
             Some(failure.message.clone() + &panic.unwrap_or_default())
         }
-        Outcome::Denied(denial) => Some(format!("{}: {}", denial.what, denial.why)),
+        Outcome::Denied(denial) => Some(denial.to_string()),
         Outcome::TimedOut { limit } => Some(format!("stopped after {limit:?}, its time limit")),
         Outcome::Cancelled => Some("cancelled".into()),
     }
@@ -88,25 +118,14 @@ pub(super) fn notice_lines(notice: &PluginNotice) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-/// Prints the policy text that would allow a denied call, with its place.
-pub(super) fn print_denial_fix(denial: &Denial, policy_file: &Path, out: &CliOutput) {
-    if let Some(fix) = &denial.fix {
-        print_fix_text(fix, policy_file, out);
-    }
+/// Prints the command that would allow a denied call.
+pub(super) fn print_denial_fix(denial: &Denial, out: &CliOutput) {
+    denial.fix.iter().for_each(|fix| out.print_hint(&fix_text(fix)));
 }
 
-/// Prints a policy text with an instruction.
-pub(super) fn print_fix_text(fix: &str, policy_file: &Path, out: &CliOutput) {
-    out.print_hint(&format!("to allow this, {}:", fix_location(fix, policy_file)));
-    out.print_block(fix);
-}
-
-/// Describes where a policy text belongs.
-pub(super) fn fix_location(fix: &str, policy_file: &Path) -> String {
-    // The text replaces the existing table, which would otherwise occur twice.
-    let replaced =
-        if fix.starts_with("[plugin.") { " (in place of the same table there)" } else { "" };
-    format!("put into {}{replaced}", policy_file.display())
+/// Describes how the user can allow a denied action.
+pub(super) fn fix_text(fix: &PolicyFix) -> String {
+    format!("to allow it: {}", fix.command())
 }
 
 /// Prints the policy text that all denied calls need, as the answer of the command.
@@ -115,7 +134,7 @@ pub(super) fn print_needed_grants<'d>(
     out: &CliOutput,
 ) {
     let text = missing_grants::merge_grant_texts(
-        denials.into_iter().filter_map(|denial| denial.fix.as_deref()),
+        denials.into_iter().filter_map(|denial| denial.fix_toml()),
     );
     if text.is_empty() {
         out.print_note("No policy entry would allow it.");
@@ -205,23 +224,52 @@ pub(super) fn ungranted_lines(entry: &RegisteredPlugin) -> Vec<String> {
         .collect()
 }
 
-/// Returns the requests that are not granted, as JSON.
-pub(super) fn ungranted_json(entry: &RegisteredPlugin) -> Value {
+/// A request of a plugin that is not granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct MissingRequest {
+    /// The requested thing, in a few words.
+    pub(super) request: String,
+    /// Whether calls that use it are refused.
+    needed: bool,
+    /// The entry of the policy that denies it, if one does.
+    denied_at: Option<String>,
+    /// The flags of `policy grant` that grant it.
+    grant: Option<String>,
+}
+
+/// Returns the requests that are not granted.
+pub(super) fn missing_requests(entry: &RegisteredPlugin) -> Vec<MissingRequest> {
     let found = entry.grant().ungranted_requests();
-    let one = |request: &UngrantedRequest| {
-        json!({
-            "request": request.to_string(),
-            "needed": request.is_needed(),
-            "denied_at": request.denied_at.as_ref().map(ToString::to_string),
-            "grant": request.grant_flags(),
-        })
+    let missing = |request: &UngrantedRequest| MissingRequest {
+        request: request.to_string(),
+        needed: request.is_needed(),
+        denied_at: request.denied_at.as_ref().map(ToString::to_string),
+        grant: request.grant_flags(),
     };
-    found.iter().map(one).collect()
+    found.iter().map(missing).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_was_shown_without_what_it_is_about() {
+        let long = format!(r#"{{"path":"{}"}}"#, "x".repeat(100));
+        let rows = [
+            (r#"{"content":"hi","path":"notes/todo.txt"}"#, "files.read notes/todo.txt"),
+            (r#"{"options":{"a":1},"city":"Berlin"}"#, "files.read Berlin"),
+            (r#"{"count":3}"#, "files.read 3"),
+            (r#"{"flags":[true]}"#, "files.read"),
+            ("{}", "files.read"),
+            ("no JSON", "files.read"),
+            ("{\"path\":\"a\\u001b[2J\\nb\"}", "files.read a\\u{1b}[2J\\nb"),
+            (&long, &format!("files.read {}…", "x".repeat(60))),
+        ];
+        for (arguments, want) in rows {
+            assert_eq!(call_text(&"files.read", arguments), want, "{arguments}");
+        }
+    }
 
     #[test]
     fn a_long_argument_hides_no_other() {

@@ -73,11 +73,13 @@ fn a_person_answers_questions_through_a_ui_that_draws() {
 fn a_ui_that_is_not_granted_is_told_with_what_would_grant_it() {
     let chat = |name| ["chat", "--model", "offline", "--ui", name];
     let bare = home(&["ui-lines", "ui-html", "clock"], "");
-    bare.run(&chat("ui-lines")).ended(3).remarks(&["[plugin.ui-lines]", "ui = true"]);
+    bare.run(&chat("ui-lines")).ended(3).remarks(&["policy grant ui-lines --capability ui"]);
     bare.run(&chat("clock")).ended(3).remarks(&["clock is not a ui"]);
     bare.run(&chat("ui-line")).ended(3).remarks(&["did you mean ui-line"]);
     let half = home(&["ui-html"], "[plugin.ui-html]\nui = { confirm = true }\n");
-    half.run(&chat("ui-html")).ended(3).remarks(&["serve its page", "listen = ["]);
+    half.run(&chat("ui-html"))
+        .ended(3)
+        .remarks(&["serve its page", "policy grant ui-html --grant listen="]);
     let rule = "[[rule]]\ntool = \"ui-lines.role:ui\"\ndecision = \"deny\"\n";
     let denied = home(&["ui-lines"], &format!("{LINES}{rule}"));
     denied.run(&chat("ui-lines")).ended(3).remarks(&["policy.toml:3"]);
@@ -131,8 +133,6 @@ fn h67_a_ui_that_is_granted_no_more_is_told_no_more() {
         let mut person = Person::start(&home, &PLAYER_CHAT);
         person.sees("ReadyForInput");
         let home = home.policy(now);
-        // The file is looked at once a millisecond.
-        std::thread::sleep(std::time::Duration::from_millis(5));
         person.types("status hello\r");
         person.sees("player stopped showing this session");
         person.sees(why);

@@ -59,9 +59,9 @@ fn used(report: &CallReport) -> Vec<&str> {
 }
 
 /// What a run was refused.
-fn refused(report: &CallReport) -> Vec<&str> {
+fn refused(report: &CallReport) -> Vec<String> {
     let refused = report.effects.iter().filter_map(|effect| match effect {
-        Effect::Refused(denial) => Some(denial.what.as_str()),
+        Effect::Refused(denial) => Some(denial.subject.to_string()),
         _ => None,
     });
     refused.collect()

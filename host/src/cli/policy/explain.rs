@@ -30,7 +30,7 @@ enum ExplainSubject {
     /// An access to a file.
     Path(String, FsAccess),
     /// A page that the plugin opens in the browser.
-    OpenUrl(Url),
+    Page(Url),
     /// An action that needs a capability.
     Capability(Capability),
 }
@@ -56,7 +56,7 @@ pub(super) async fn run_explain_command(
     warn_of_obstacles(entry, &tools, &subject, &arguments, out);
     let tool_explanations = explain_tools(&registry, entry, &tools, &subject, &arguments);
     // An allowed call still fails when it uses something that the plugin is not granted.
-    let ungranted_plugin = matches!(subject, ExplainSubject::Call).then_some(entry);
+    let ungranted_plugin = matches!(subject, ExplainSubject::Call).then_some(&**entry);
     match args.output.output {
         OutputFormat::Json => out.print_json(
             &tool_explanations
@@ -64,9 +64,9 @@ pub(super) async fn run_explain_command(
                 .map(|a| explanation_to_json(a, ungranted_plugin))
                 .collect::<Value>(),
         ),
-        OutputFormat::Text => tool_explanations
-            .iter()
-            .for_each(|a| print_explanation(a, ungranted_plugin, settings, out)),
+        OutputFormat::Text => {
+            tool_explanations.iter().for_each(|a| print_explanation(a, ungranted_plugin, out))
+        }
     }
     registry.shutdown().await;
     Ok(ExitStatus::Done)
@@ -87,7 +87,7 @@ fn subject_from_args(args: &ExplainArgs) -> Result<ExplainSubject, CommandFailur
     let subjects = [
         args.read.as_ref().map(|file| path(file, FsAccess::Read)),
         args.write.as_ref().map(|file| path(file, FsAccess::ReadWrite)),
-        args.open_url.clone().map(ExplainSubject::OpenUrl),
+        args.page.clone().map(ExplainSubject::Page),
         args.capability.map(ExplainSubject::Capability),
         args.net.as_deref().map(parse_request).transpose()?,
     ];
@@ -134,8 +134,8 @@ fn affected_tools(
         }
         (None, ExplainSubject::Call) => {
             let message = format!("{} is a plugin, and only tools are called", entry.name());
-            let hint = "name the tool as PLUGIN.TOOL, or ask with --net, --read, --write, --open-url or \
-                        --capability";
+            let hint = "name the tool as PLUGIN.TOOL, or ask about something else, such as --net or \
+                        --capability; `sallyport policy explain --help` lists all";
             Err(CommandFailure::new(ExitStatus::Usage, message).with_hint(hint))
         }
         (None, _) if entry.tools().is_empty() => Ok(role_runs(entry.name())),
@@ -161,11 +161,13 @@ fn warn_of_obstacles(
         out.print_warning(&format!("no tool of {} can be called: it {problem}", entry.name()));
         hint.iter().for_each(|hint| out.print_hint(hint));
     }
+    if let (ExplainSubject::Call | ExplainSubject::Net(..), Some(facts)) =
+        (subject, entry.component_facts())
+    {
+        facts.unrequested_imports.iter().for_each(|remark| out.print_warning(remark));
+    }
     if let (ExplainSubject::Call, Some(denial)) = (subject, entry.unconditional_denial()) {
-        out.print_warning(&format!(
-            "the call would fail before the policy is asked: {}: {}",
-            denial.what, denial.why
-        ));
+        out.print_warning(&format!("the call would fail before the policy is asked: {denial}"));
     }
     if let (ExplainSubject::Call, [tool]) = (subject, tools)
         && let Err(argument_problems) = entry.check_arguments(tool, arguments)
@@ -218,7 +220,7 @@ impl ExplainSubject {
             Self::Call => policy.explain_call(question, grant),
             Self::Net(method, url) => policy.explain_net(question, grant, method, url),
             Self::Path(path, wanted) => policy.explain_path(grant, path, *wanted),
-            Self::OpenUrl(url) => policy.explain_open_url(question, grant, url),
+            Self::Page(url) => policy.explain_page(question, grant, url),
             Self::Capability(capability) => policy.explain_capability(grant, *capability),
         }
     }
@@ -227,7 +229,6 @@ impl ExplainSubject {
 fn print_explanation(
     tool_explanation: &ToolExplanation,
     ungranted_plugin: Option<&RegisteredPlugin>,
-    settings: &HostSettings,
     out: &CliOutput,
 ) {
     let ToolExplanation { tool_names, explanation } = tool_explanation;
@@ -252,9 +253,7 @@ fn print_explanation(
         out.print_line(&format!("  {mark} {}  {}", step.place, text::escape_line(&step.text)));
     }
     if let Some(fix) = &explanation.fix {
-        let file = settings.policy.user_file();
-        out.print_line(&format!("  To allow it, {}:", call_display::fix_location(fix, file)));
-        fix.lines().for_each(|line| out.print_line(&format!("    {line}")));
+        out.print_line(&format!("  To allow it: {}", fix.command()));
     }
 }
 
@@ -269,7 +268,7 @@ fn explanation_to_json(
         "reason": explanation.reason,
         "steps": explanation.steps.iter().map(step_json).collect::<Value>(),
         "fix": explanation.fix,
-        "ungranted": ungranted_plugin.map(call_display::ungranted_json),
+        "ungranted": ungranted_plugin.map(call_display::missing_requests),
     })
 }
 
