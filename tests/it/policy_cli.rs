@@ -53,15 +53,11 @@ fn a_decision_is_explained_with_every_rule_and_entry() {
             &[
                 "get_weather: ask",
                 "→ policy.toml:4",
-                "To allow it",
-                "tool = \"weather.get_weather\"",
+                "To allow it: sallyport policy grant weather --allow get_weather",
             ],
         ),
         (&["weather", "--net", SEARCH], &["allow", "→ policy.toml:4  net entry \"GET"]),
-        (
-            &["weather", "--net", FORECAST],
-            &["deny", "in place of the same table", "https://api.open-meteo.com/v1/forecast"],
-        ),
+        (&["weather", "--net", FORECAST], &["deny", "policy grant weather --requested"]),
         (&[call, "--net", "POST https://evil.example/"], &["deny", "does not request"]),
         (&["weather", "--read", "/etc/passwd"], &["deny", "does not request"]),
         (&["weather", "--write", "/tmp/x"], &["deny", "does not request"]),
@@ -158,6 +154,34 @@ fn a_grant_is_shown_written_and_recorded_and_a_revocation_restores_the_file() {
             "deny = [\"**/.git/**\"]",
         ),
         (&["--env", "LANG"], &["--env", "LANG"], "LANG"),
+        (&["--grant", "env=LANG"], &["--env", "LANG"], "LANG"),
+        (&["--grant", "state.quota=4MiB"], &["--capability", "state"], "{ quota = \"4MiB\" }"),
+        (&["--grant", "packages=six"], &["--package", "six"], "packages = [\"six\"]"),
+        (&["--grant", "packages=six"], &["--grant", "packages=six"], "packages = [\"six\"]"),
+        (&["--env", "LANG"], &["--grant", "env=LANG"], "LANG"),
+        (&["--limit", "time=5s"], &["--grant", "limits.time=5s"], "time = \"5s\""),
+        (&["--capability", "state"], &["--grant", "state=true"], "state = true"),
+        (
+            &["--grant", "fs={ path = \"/srv/notes\", mount = \"/n\", access = \"read\" }"],
+            &["--grant", "fs=/n"],
+            "mount = \"/n\"",
+        ),
+        (
+            &["--allow", "get_weather", "--rule-net", FORECAST],
+            &["--rule", "get_weather", "--rule-net", FORECAST],
+            "net = \"GET https://api.open-meteo.com/v1/forecast\"",
+        ),
+        (&["--page", "https://a.io/**"], &["--page", "https://a.io/**"], "https://a.io/**"),
+        (
+            &["--scratch", "s", "--mount", "/s", "--quota", "1MiB"],
+            &["--scratch", "s"],
+            "scratch = [{ name = \"s\", mount = \"/s\", quota = \"1MiB\" }]",
+        ),
+        (
+            &["--listen", "http://0.0.0.0:8077/", "--public"],
+            &["--listen", "http://0.0.0.0:8077/"],
+            "{ at = \"http://0.0.0.0:8077/\", public = true }",
+        ),
         (&["--limit", "time=5s"], &["--limit", "time"], "time = \"5s\""),
         (&["--allow", "*"], &["--rule", "*", "--decision", "allow"], "decision = \"allow\""),
     ];
@@ -175,7 +199,7 @@ fn a_grant_is_shown_written_and_recorded_and_a_revocation_restores_the_file() {
     }
     let shown = home.run(&["audit", "show", "--kind", "policy"]).ended(0);
     shown.answers(&["grants GET https://api.open-meteo.com", "revokes the limit time", "revokes"]);
-    home.run(&["audit", "verify"]).ended(0).answers(&["18 records"]);
+    home.run(&["audit", "verify"]).ended(0).answers(&["42 records"]);
 }
 
 #[test]
@@ -200,7 +224,14 @@ fn nothing_is_written_that_was_not_agreed_to_or_is_not_sound() {
         (&["--read", "~/.ssh", "--yes", "--force"], 3, "policy.toml"),
         (&[secret.as_slice(), &["--yes", "--force"]].concat(), 3, "token"),
         (&["--secret", "token", "--yes"], 2, "--to"),
-        (&["--env", "A", "--net", "GET https://a.example/"], 2, "cannot be used with"),
+        (&["--read", "/a", "--write", "/b", "--mount", "/x", "--yes"], 2, "--mount belongs to one"),
+        (&[secret.as_slice(), &["--secret", "b", "--yes"]].concat(), 2, "--to belongs to one"),
+        (&["--grant", "fs={ path = \"/a\" }", "--yes"], 2, "is not a grant"),
+        (
+            &["--grant", "net={ allow = \"GET https://a.io/\", x = 1 }", "--yes"],
+            2,
+            "is not a grant",
+        ),
         (&["--env", "A", "--mount", "/x"], 2, "--mount"),
         (&["--yes"], 2, "required"),
     ] {
@@ -342,7 +373,9 @@ fn a_script_that_is_kept_from_a_file_is_denied_with_the_text_for_a_folder() {
     let file = home.path("plugins/tool/run.sh");
     fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
     let ran = home.run(&["call", "tool.tool"]).ended(3);
-    ran.remarks(&["its policy grants no folder", "path = \"/path/to/folder\"", "process = true"]);
+    ran.remarks(&["its policy grants no folder", "policy grant tool --read FOLDER"]);
+    let ran = home.run(&["call", "tool.tool", "--emit-needed-grants"]).ended(3);
+    ran.answers(&["path = \"/path/to/folder\"", "process = true"]);
 }
 
 #[test]
@@ -357,4 +390,58 @@ fn a_person_at_a_terminal_is_asked() {
         assert!(terminal.ends().success());
         assert_eq!(!policy(&home).contains("[plugin.weather]"), is_written);
     }
+}
+
+/// One command grants all that a manifest asks for, and never more.
+#[test]
+fn all_that_a_plugin_requests_is_granted_by_one_command() {
+    let home = Home::new().plugins(&["weather", "files"]).policy("# mine\n");
+    let requested = ["policy", "grant", "weather", "--requested"];
+    home.run(&requested).ended(6).remarks(&["pass --yes"]).answers(&[SEARCH, FORECAST]);
+    assert_eq!(policy(&home), "# mine\n");
+    // The command is the one that a refusal names.
+    let refused = home.run(&["call", "weather.get_weather", r#"{"location":"Paris"}"#]).ended(3);
+    refused.remarks(&["to allow it: sallyport policy grant weather --requested --allow '*'"]);
+    let all = [&requested[..], &["--allow", "*", "--yes"]].concat();
+    let shown = home.run(&all).ended(0).answers(&[SEARCH, FORECAST, "decision = \"allow\""]);
+    shown.remarks(&["weather requests GET https://geocoding-api.open-meteo.com/v1/search: "]);
+    home.run(&requested).ended(0).remarks(&["is granted all that it requests"]);
+    let json = home.run(&["plugin", "show", "weather", "--output", "json"]).ended(0).json();
+    assert_eq!(json["ungranted"], json!([]), "{json}");
+    // A folder that only the operator can choose is named, and nothing is written for it.
+    let before = policy(&home);
+    let ran = home.run(&["policy", "grant", "files", "--requested", "--yes"]).ended(0);
+    ran.remarks(&["only you can choose", "sallyport policy grant files --write FOLDER"]);
+    assert_eq!(policy(&home), before);
+    let several = ["policy", "grant", "w*", "--requested", "--yes"];
+    home.run(&several).ended(2).remarks(&["only calls, and limits for all plugins"]);
+}
+
+#[test]
+fn several_kinds_are_granted_at_once_and_a_mistake_in_one_writes_none() {
+    let home = home();
+    let some = ["policy", "grant", "weather", "--yes", "--net", FORECAST, "--allow", "get_weather"];
+    home.run(&[&some[..], &["--env", "HOME"]].concat()).ended(2).remarks(&["the variable HOME"]);
+    assert_eq!(policy(&home), COMMENTED);
+    home.run(&[&some[..], &["--limit", "time=5s"]].concat()).ended(0);
+    let written = policy(&home);
+    for text in [FORECAST, "time = \"5s\"", "tool = \"weather.get_weather\""] {
+        assert!(written.contains(text), "{written}");
+    }
+    let shown = home.run(&["audit", "show", "--kind", "policy"]).ended(0);
+    shown.answers(&["the limit time = 5s, calls of weather.get_weather"]);
+}
+
+#[test]
+fn a_folder_for_reading_is_widened_and_a_setting_is_taken_back() {
+    let table =
+        "[plugin.files]\nfs = [{ path = \"/srv/n\", mount = \"/n\", access = \"read\" }] # n\n";
+    let home = Home::new().plugins(&["files"]).policy(table);
+    let grant = ["policy", "grant", "files", "--yes", "--write", "/srv/n", "--mount", "/n"];
+    home.run(&grant).ended(0);
+    assert_eq!(policy(&home), table.replace("\"read\"", "\"read-write\""));
+    let quota = ["--yes", "--force", "--grant", "state.quota=1MiB"];
+    home.run(&[&["policy", "grant", "files"], &quota[..]].concat()).ended(0);
+    home.run(&["policy", "revoke", "files", "--yes", "--grant", "state.quota=1MiB"]).ended(0);
+    assert!(policy(&home).contains("state = true"), "{}", policy(&home));
 }

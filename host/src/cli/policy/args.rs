@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args as ClapArgs, Subcommand, ValueEnum};
 use sallyport_contract::Decision;
-use sallyport_policy::Capability;
+use sallyport_policy::{Capability, edit::GrantAddition};
 use url::Url;
 
 use crate::cli::args::OutputArgs;
@@ -10,8 +10,18 @@ use crate::cli::args::OutputArgs;
 /// Value of `--to-private` without a range.
 pub(super) const OWN_RANGE: &str = "own";
 
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(in crate::cli) struct PolicyArgs {
+    #[command(subcommand)]
+    pub(super) command: Option<PolicyCommand>,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum PolicyCommand {
+pub(super) enum PolicyCommand {
     /// Check the policy: mistakes, grants, and entries without effect
     Check(OutputArgs),
     /// Explain what the policy decides about a call, a request, a path or a page
@@ -19,9 +29,9 @@ pub(in crate::cli) enum PolicyCommand {
     /// Run the examples of all rules
     Test(OutputArgs),
     /// Add a grant, after showing the change
-    Grant(GrantArgs),
+    Grant(Box<GrantArgs>),
     /// Remove a grant, after showing the change
-    Revoke(RevokeArgs),
+    Revoke(Box<RevokeArgs>),
     /// Run a command, and grant what a plugin was refused, until nothing is refused
     Learn(LearnArgs),
 }
@@ -42,7 +52,7 @@ pub(in crate::cli) struct LearnArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(group(
-    ArgGroup::new("access").args(["net", "read", "write", "open_url", "capability"])
+    ArgGroup::new("access").args(["net", "read", "write", "page", "capability"])
 ))]
 pub(in crate::cli) struct ExplainArgs {
     /// A tool, or a run in a role such as PLUGIN.role:timer; a plugin alone when the question is
@@ -67,8 +77,8 @@ pub(in crate::cli) struct ExplainArgs {
     pub(super) write: Option<String>,
 
     /// May it open this page in the browser? https://example.org/page
-    #[arg(long, value_name = "URL")]
-    pub(super) open_url: Option<Url>,
+    #[arg(long = "open-url", value_name = "URL")]
+    pub(super) page: Option<Url>,
 
     /// Does it hold this capability?
     #[arg(long, value_name = "NAME", value_parser = capability)]
@@ -82,19 +92,25 @@ pub(in crate::cli) struct ExplainArgs {
 #[command(group(
     ArgGroup::new("what")
         .args(["net", "read", "write", "env", "secret", "capability", "page", "package", "scratch"])
-        .args(["listen", "limit", "allow"])
+        .args(["listen", "limit", "allow", "grant", "requested"])
         .required(true)
+        .multiple(true)
 ))]
-#[command(group(ArgGroup::new("folder").args(["read", "write"])))]
-#[command(group(ArgGroup::new("mounted").args(["read", "write", "scratch"])))]
+#[command(group(ArgGroup::new("folder").args(["read", "write"]).multiple(true)))]
+#[command(group(ArgGroup::new("mounted").args(["read", "write", "scratch"]).multiple(true)))]
 #[command(group(ArgGroup::new("way").args(["to", "reveal"])))]
 pub(in crate::cli) struct GrantArgs {
     /// The plugin; with --allow a pattern such as mail-*, with --limit * for all plugins together
     pub(super) plugin: String,
 
+    /// All that the plugin requests and is not granted yet, after showing it; a folder that only you
+    /// can choose is left out
+    #[arg(long)]
+    pub(super) requested: bool,
+
     /// Requests to the network: "GET https://example.org/v1/**"
     #[arg(long, value_name = "PATTERN")]
-    pub(super) net: Option<String>,
+    pub(super) net: Vec<String>,
     /// Ask for approval of each such request
     #[arg(long, requires = "net")]
     pub(super) ask: bool,
@@ -107,10 +123,10 @@ pub(in crate::cli) struct GrantArgs {
 
     /// A folder or file to read
     #[arg(long, value_name = "PATH")]
-    pub(super) read: Option<String>,
+    pub(super) read: Vec<String>,
     /// A folder or file to read and change
     #[arg(long, value_name = "PATH")]
-    pub(super) write: Option<String>,
+    pub(super) write: Vec<String>,
     /// Where the plugin sees it
     #[arg(long, requires = "mounted", value_name = "PATH")]
     pub(super) mount: Option<String>,
@@ -126,11 +142,11 @@ pub(in crate::cli) struct GrantArgs {
 
     /// An environment variable
     #[arg(long, value_name = "NAME")]
-    pub(super) env: Option<String>,
+    pub(super) env: Vec<String>,
 
     /// A secret; --to has the host put it into requests, --reveal hands it to the plugin
     #[arg(long, value_name = "NAME", requires = "way")]
-    pub(super) secret: Option<String>,
+    pub(super) secret: Vec<String>,
     /// The origin that the secret is sent to: https://api.example.org
     #[arg(long, requires = "secret", requires = "header", value_name = "ORIGIN")]
     pub(super) to: Option<String>,
@@ -144,35 +160,44 @@ pub(in crate::cli) struct GrantArgs {
     #[arg(long, requires = "secret")]
     pub(super) reveal: bool,
 
+    /// Any grant by its key in the policy: env=TZ, state=true, state.quota=1MiB, packages=six
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) grant: Vec<GrantAddition>,
     /// A capability: state, schedule, notify, progress, open-url, ui, process
     #[arg(long, value_name = "NAME", value_parser = capability)]
-    pub(super) capability: Option<Capability>,
+    pub(super) capability: Vec<Capability>,
     /// A setting of the capability, such as quota=1MiB; replaces the current one
     #[arg(long, requires = "capability", value_name = "KEY=VALUE")]
     pub(super) set: Option<String>,
     /// Pages that may be opened in the browser: "https://*.example.org/**"
     #[arg(long, value_name = "PATTERN")]
-    pub(super) page: Option<String>,
+    pub(super) page: Vec<String>,
     /// A package that may be fetched: six, six==1.17.0, or * for all
     #[arg(long, value_name = "PACKAGE")]
-    pub(super) package: Option<String>,
+    pub(super) package: Vec<String>,
     /// A temporary file system of the session
     #[arg(long, value_name = "NAME")]
-    pub(super) scratch: Option<String>,
+    pub(super) scratch: Vec<String>,
     /// Something to listen to: http://127.0.0.1:8077/hooks, or stdin
     #[arg(long, value_name = "ADDRESS")]
-    pub(super) listen: Option<String>,
+    pub(super) listen: Vec<String>,
     /// Other machines may reach the address
     #[arg(long, requires = "listen")]
     pub(super) public: bool,
 
     /// A limit, such as time=10s; replaces the current one
     #[arg(long, value_name = "KEY=VALUE")]
-    pub(super) limit: Option<String>,
+    pub(super) limit: Vec<String>,
 
     /// Allow calls of this tool without approval; * matches any characters, and alone all tools
     #[arg(long, value_name = "TOOL")]
-    pub(super) allow: Option<String>,
+    pub(super) allow: Vec<String>,
+    /// Only these requests of it: "GET https://example.org/v1"
+    #[arg(long, requires = "allow", value_name = "PATTERN")]
+    pub(super) rule_net: Option<String>,
+    /// Only opening these pages
+    #[arg(long, requires = "allow", conflicts_with = "rule_net", value_name = "PATTERN")]
+    pub(super) rule_page: Option<String>,
     /// Only for the build of the component that is installed now
     #[arg(long, requires = "allow")]
     pub(super) digest: bool,
@@ -190,7 +215,7 @@ pub(in crate::cli) struct GrantArgs {
 #[command(group(
     ArgGroup::new("what")
         .args(["net", "deny", "path", "env", "secret", "capability", "page", "package", "scratch"])
-        .args(["listen", "limit", "rule", "all"])
+        .args(["listen", "limit", "rule", "grant", "all"])
         .required(true)
 ))]
 pub(in crate::cli) struct RevokeArgs {
@@ -227,6 +252,9 @@ pub(in crate::cli) struct RevokeArgs {
     /// The address to listen to, or stdin
     #[arg(long, value_name = "ADDRESS")]
     pub(super) listen: Option<String>,
+    /// Any grant by its key in the policy, as `policy grant --grant` adds it: env=TZ, state=true
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) grant: Option<GrantAddition>,
     /// The limit; the default applies again
     #[arg(long, value_name = "KEY")]
     pub(super) limit: Option<String>,
@@ -251,6 +279,29 @@ pub(in crate::cli) struct RevokeArgs {
     pub(super) yes: bool,
 }
 
+/// The capabilities whose items have flags of their own: `--page`, `--package`, `--scratch`,
+/// `--listen`.
+const ITEM_CAPABILITIES: [&str; 4] = ["open-url", "packages", "scratch", "listen"];
+
+impl GrantArgs {
+    /// The items of capabilities that flags name.
+    pub(super) fn capability_items(&self) -> impl Iterator<Item = (Capability, &str)> {
+        let flags = [&self.page, &self.package, &self.scratch, &self.listen];
+        let named = ITEM_CAPABILITIES.into_iter().zip(flags);
+        let named = named.filter_map(|(key, items)| Some((Capability::from_name(key)?, items)));
+        named.flat_map(|(of, items)| items.iter().map(move |item| (of, item.as_str())))
+    }
+}
+
+impl RevokeArgs {
+    /// The item of a capability that a flag names, if one does.
+    pub(super) fn capability_item(&self) -> Option<(Capability, &str)> {
+        let flags = [&self.page, &self.package, &self.scratch, &self.listen];
+        let mut named = ITEM_CAPABILITIES.into_iter().zip(flags);
+        named.find_map(|(key, flag)| Some((Capability::from_name(key)?, flag.as_deref()?)))
+    }
+}
+
 /// The decision of a rule.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum DecisionArg {
@@ -271,8 +322,7 @@ impl From<DecisionArg> for Decision {
 
 /// Parses the name of a capability.
 fn capability(text: &str) -> Result<Capability, String> {
-    let found = Capability::ALL.into_iter().find(|one| one.as_str() == text);
-    found.ok_or_else(|| {
+    Capability::from_name(text).ok_or_else(|| {
         let words: Vec<&str> = Capability::ALL.into_iter().map(Capability::as_str).collect();
         format!("write one of {}", words.join(", "))
     })

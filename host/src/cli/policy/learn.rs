@@ -57,7 +57,7 @@ pub(super) fn run_learn_command(
             refusal_log: Some(Arc::clone(&refusal_log)),
             ..CallObservers::default()
         };
-        let exit = run_learned_command(&flags, &inner.command, &observers, out)?;
+        let exit = run_learned_command(&flags, inner.command.as_ref(), &observers, out)?;
         let denials = refusal_log.refusals_of(&plugin);
         if denials.is_empty() {
             out.print_note(&format!("{plugin} was refused nothing."));
@@ -88,15 +88,15 @@ fn merge_flags(outer: &ConfigFlags, inner: &CliArgs) -> ConfigFlags {
 
 fn run_learned_command(
     flags: &ConfigFlags,
-    command: &CliCommand,
+    command: Option<&CliCommand>,
     observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     match command {
-        CliCommand::Run(args) => {
+        Some(CliCommand::Run(args)) => {
             setup::run_on_thread_pool(run::run_prompt(flags, args, observers, out))
         }
-        CliCommand::Call(args) => {
+        Some(CliCommand::Call(args)) => {
             setup::run_on_current_thread(call::run_call_command(flags, args, observers, out))
         }
         _ => {
@@ -164,7 +164,7 @@ async fn build_proposal(
         );
         match refused_access {
             Some(refused_access) => refusals.record_refusal(refused_access),
-            None => unclear.push(text::escape_line(&format!("{}: {}", denial.what, denial.why))),
+            None => unclear.push(text::escape_line(&denial.to_string())),
         }
     }
     let plugin_settings = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();
@@ -191,7 +191,8 @@ fn folder_command(manifest: &Manifest) -> Option<String> {
 
 /// Describes the refusals for the record, which cuts long text.
 fn describe_refusals(denials: &[Denial]) -> String {
-    let mut descriptions: Vec<&str> = denials.iter().map(|denial| denial.what.as_str()).collect();
+    let mut descriptions: Vec<_> =
+        denials.iter().map(|denial| denial.subject.to_string()).collect();
     descriptions.dedup();
     descriptions.join("; ")
 }

@@ -30,10 +30,10 @@ pub(super) fn run_revoke_command(
             change_policy(settings, &change_request, |text| edit::remove_rule(text, &rule), out)?;
         }
         (None, PluginTarget::One(plugin), _) => {
-            let (target, what) = grant_target(args);
+            let target = grant_target(args);
             change_policy(
                 settings,
-                &change_request(what),
+                &change_request(target.to_string()),
                 |text| edit::revoke_grant(text, plugin, &target),
                 out,
             )?;
@@ -60,31 +60,30 @@ fn rule_target(plugin_target: &PluginTarget, args: &RevokeArgs) -> Option<RuleRe
     Some(RuleRemovalTarget {
         tool: plugin_target.tool_pattern(args.rule.as_ref()?),
         net: args.rule_net.clone(),
-        open_url: args.rule_page.clone(),
+        page: args.rule_page.clone(),
         decision: args.decision.map(Into::into),
     })
 }
 
-/// Returns the entry to remove, and its description for the record.
-fn grant_target(args: &RevokeArgs) -> (RemovalTarget, String) {
-    let named = [
-        (&args.net, RemovalTarget::Net as fn(String) -> RemovalTarget, ""),
-        (&args.deny, RemovalTarget::Deny, "the refusal of "),
-        (&args.path, RemovalTarget::Fs, ""),
-        (&args.env, RemovalTarget::Env, "the variable "),
-        (&args.secret, RemovalTarget::Secret, "the secret "),
-        (&args.page, RemovalTarget::OpenUrl, "the opening of "),
-        (&args.package, RemovalTarget::Package, "the package "),
-        (&args.scratch, RemovalTarget::Scratch, "the scratch "),
-        (&args.listen, RemovalTarget::Listen, "listening to "),
-        (&args.limit, RemovalTarget::Limit, "the limit "),
-    ];
-    if let Some(capability) = args.capability {
-        return (RemovalTarget::Capability(capability), capability.to_string());
+/// Returns the entry to remove.
+fn grant_target(args: &RevokeArgs) -> RemovalTarget {
+    if let Some(addition) = &args.grant {
+        return RemovalTarget::of_addition(addition);
     }
-    let found = named.into_iter().find_map(|(name, target, kind)| {
-        let name = name.clone()?;
-        Some((target(name.clone()), format!("{kind}{name}")))
-    });
-    found.unwrap_or((RemovalTarget::Plugin, "everything that it had".to_owned()))
+    if let Some(capability) = args.capability {
+        return RemovalTarget::Capability(capability);
+    }
+    if let Some((capability, item)) = args.capability_item() {
+        return RemovalTarget::CapabilityItem(capability, item.to_owned());
+    }
+    let named = [
+        (&args.net, RemovalTarget::Net as fn(String) -> RemovalTarget),
+        (&args.deny, RemovalTarget::Deny),
+        (&args.path, RemovalTarget::Fs),
+        (&args.env, RemovalTarget::Env),
+        (&args.secret, RemovalTarget::Secret),
+        (&args.limit, RemovalTarget::Limit),
+    ];
+    let found = named.into_iter().find_map(|(name, target)| Some(target(name.clone()?)));
+    found.unwrap_or(RemovalTarget::Plugin)
 }
