@@ -18,13 +18,13 @@ use crate::cli::{
 };
 
 /// A requested change.
-pub(super) struct PolicyChangeRequest<'a> {
+pub(in crate::cli) struct PolicyChangeRequest<'a> {
     /// The plugin, or a pattern that matches several.
-    pub(super) plugin: &'a str,
+    pub(in crate::cli) plugin: &'a str,
     /// Description for the record, such as `grants GET https://example.org/`.
-    pub(super) description: String,
+    pub(in crate::cli) description: String,
     /// Whether the user has already confirmed it.
-    pub(super) is_confirmed: bool,
+    pub(in crate::cli) is_confirmed: bool,
 }
 
 /// Changes the user's policy if the result is valid together with the other files and the user
@@ -35,31 +35,65 @@ pub(super) fn change_policy(
     edit: impl FnOnce(&str) -> Result<String, EditError>,
     out: &CliOutput,
 ) -> Result<bool, CommandFailure> {
+    let Some(change) = propose_change(settings, edit, out)? else { return Ok(false) };
+    if !request.is_confirmed && !setup::ask_confirmation("Write this?", out)? {
+        out.print_note("Nothing was changed.");
+        return Ok(false);
+    }
+    save_change(settings, request, &change, out)?;
+    Ok(true)
+}
+
+/// A change that was shown, and is not written yet.
+pub(in crate::cli) struct ProposedPolicyChange {
+    before: String,
+    after: String,
+}
+
+/// Shows a change of the user's policy. `None` if the policy says so already.
+pub(in crate::cli) fn propose_change(
+    settings: &HostSettings,
+    edit: impl FnOnce(&str) -> Result<String, EditError>,
+    out: &CliOutput,
+) -> Result<Option<ProposedPolicyChange>, CommandFailure> {
     let file = settings.policy.user_file();
     let before = user_policy::read_policy(file).map_err(|error| file_failure(file, &error))?;
     let after = edit(&before).map_err(|error| edit_failure(file, &error))?;
     policy_store::parse_proposed_policy(&settings.policy, &after)?;
     if after == before {
         out.print_line(&format!("{} says so already.", file.display()));
-        return Ok(false);
+        return Ok(None);
     }
+    print_diff(file, &before, &after, out);
+    Ok(Some(ProposedPolicyChange { before, after }))
+}
+
+/// Shows the difference between two texts of a file.
+pub(in crate::cli) fn print_diff(file: &Path, before: &str, after: &str, out: &CliOutput) {
     out.print_line(&file.display().to_string());
-    edit::diff_lines(&before, &after).iter().for_each(|line| print_diff_line(line, out));
-    if !request.is_confirmed && !setup::ask_confirmation("Write this?", out)? {
-        out.print_note("Nothing was changed.");
-        return Ok(false);
-    }
-    if user_policy::read_policy(file)? != before {
+    edit::diff_lines(before, after).iter().for_each(|line| print_diff_line(line, out));
+}
+
+/// Writes a change that the user has confirmed, unless the file was changed in the meantime.
+pub(in crate::cli) fn save_change(
+    settings: &HostSettings,
+    request: &PolicyChangeRequest<'_>,
+    change: &ProposedPolicyChange,
+    out: &CliOutput,
+) -> Result<(), CommandFailure> {
+    let file = settings.policy.user_file();
+    let ProposedPolicyChange { before, after } = change;
+    if user_policy::read_policy(file)? != *before {
         let message = format!("{} changed in the meantime; nothing was written", file.display());
         return Err(
             CommandFailure::new(ExitStatus::Failed, message).with_hint("run the command again")
         );
     }
     setup::record_policy_change(settings, request.plugin, &request.description, || {
-        user_policy::write_policy(file, &after).map_err(|error| file_failure(file, &error))
+        user_policy::write_policy(file, after).map_err(|error| file_failure(file, &error))
     })?;
     out.print_line("Saved. Running sessions use it from the next call.");
-    Ok(true)
+    Ok(())
 }
 
 fn print_diff_line(line: &DiffLine, out: &CliOutput) {
