@@ -88,7 +88,8 @@ impl Reply {
         Self::Calls(vec![(id, name, arguments.to_string())])
     }
 
-    fn render(&self, streamed: bool) -> Response {
+    /// The answer as the provider sends it, in pieces or whole.
+    pub(crate) fn render(&self, streamed: bool) -> Response {
         match self {
             Self::Status(status) => {
                 let body = json!({ "error": { "message": "the provider says no" } });
