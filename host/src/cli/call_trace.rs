@@ -19,7 +19,7 @@ impl CallTracer {
         &self,
         tool: &str,
         arguments: &str,
-        result: &Result<AdmittedCall, Box<CallReport>>,
+        result: Result<&AdmittedCall, &CallReport>,
     ) {
         let arguments = text::escape_excerpt(arguments, ARGUMENTS_CHARS_MAX);
         match result {
@@ -48,7 +48,8 @@ impl CallTracer {
     }
 }
 
-fn effect_line(effect: &Effect) -> String {
+/// Describes an effect in one line.
+pub(super) fn effect_line(effect: &Effect) -> String {
     match effect {
         Effect::Logged { level, text } => {
             format!("{}: {}", format!("{level:?}").to_lowercase(), text::escape_line(text))
@@ -60,6 +61,6 @@ fn effect_line(effect: &Effect) -> String {
         Effect::SecretUsed { name, to: None } => format!("read the secret {name}"),
         Effect::Asked { what, answer } => format!("asked: {what}: {}", text::escape_line(answer)),
         Effect::Used { capability, what } => format!("{capability}: {}", text::escape_line(what)),
-        Effect::Refused(denial) => format!("refused: {}: {}", denial.what, denial.why),
+        Effect::Refused(denial) => format!("refused: {denial}"),
     }
 }

@@ -74,7 +74,7 @@ fn the_status_names_the_host_that_a_tool_waits_for() {
         );
     let mut person = chat(&home);
     person.types("go\r");
-    person.sees("hostile.fetches waits for 127.0.0.1");
+    person.sees(" · waits for 127.0.0.1 · ");
     person.types("\u{3}");
     person.sees("cancelled");
     person.sees_last(PROMPT);
@@ -113,7 +113,7 @@ fn a_sentence_that_a_tool_gives_is_said_once() {
     let mut person = Person::start(&home, &["chat", "--model", "offline"]);
     person.sees_last("offline>");
     person.types("what time is it in Tokyo?\r");
-    person.sees("clock.get_time completed");
+    person.sees("✓ clock.get_time Tokyo · ");
     person.sees_last("offline>");
     let told = person.screen();
     let answers = told.lines().filter(|line| line.contains("in Tokyo") && !line.contains('>'));

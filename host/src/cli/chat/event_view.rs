@@ -1,14 +1,13 @@
 //! Display of session events.
 
-use sallyport_contract::{CallReport, Outcome, services, text};
+use sallyport_contract::{CallReport, Outcome, PolicyFix, services, text};
 use sallyport_model::{ModelError, ReplyDelta};
-use sallyport_session::{
-    FrontEndCommand, SessionEvent, SessionNotice, ToolRef, TurnEnd, TurnUsage,
-};
-use sallyport_terminal::{editor::InitialInput, style::StyledLine};
+use sallyport_session::{FrontEndCommand, SessionEvent, SessionNotice, TurnEnd, TurnUsage};
+use sallyport_terminal::style::StyledLine;
 
 use super::{
     approval_questions::PendingQuestion,
+    call_details::FinishedCall,
     interactive::{ChatActivity, InteractiveChat},
     view,
 };
@@ -17,17 +16,19 @@ use crate::cli::call_display;
 /// Most characters of an input that are shown again.
 const INPUT_CHARS_MAX: usize = 60;
 
-/// Most characters of the reason why a call did not complete.
-const REASON_CHARS_MAX: usize = 300;
-
 impl InteractiveChat<'_> {
     pub(super) async fn handle_event(&mut self, event: SessionEvent) {
         self.activity_tracker.apply_event(&event, self.view.elapsed_time());
+        self.open_calls.apply_event(&event);
         let is_end = self.is_activity_end(&event);
         match event {
             SessionEvent::Delta(delta) => self.show_delta(&delta),
             SessionEvent::MessageComplete { text, .. } => self.finish_answer(&text),
-            SessionEvent::CallFinished { tool, report, .. } => self.show_call(&tool, &report),
+            SessionEvent::CallFinished { call_id, tool, report } => {
+                let call = self.open_calls.take(&call_id, &tool);
+                self.show_call(&call.text, &report);
+                self.finished_calls.add(FinishedCall { call, report });
+            }
             SessionEvent::ApprovalNeeded { confirmation_id: id, position, request } => {
                 self.add_question(PendingQuestion { id, position, request });
             }
@@ -47,10 +48,12 @@ impl InteractiveChat<'_> {
         }
     }
 
-    /// Shows the status line, unless the user is typing or a question is open.
+    /// Shows the status line and the running calls, unless the session is idle or a question is
+    /// open.
     pub(super) fn show_status(&self) {
         if self.activity != ChatActivity::Idle && self.questions.is_empty() {
-            self.view.set_status(self.activity_tracker.status());
+            self.view.set_status(self.activity_tracker.status(self.context_window));
+            self.view.set_calls(self.activity_tracker.running_calls());
         }
     }
 
@@ -88,22 +91,22 @@ impl InteractiveChat<'_> {
             return self.send(FrontEndCommand::Pin).await;
         }
         self.activity = ChatActivity::Idle;
-        if self.next_action.is_none() {
-            self.read_next_line(InitialInput::Text(String::new()));
-        }
+        self.read_next_input().await;
     }
 
     fn show_delta(&mut self, delta: &ReplyDelta) {
         match delta {
-            ReplyDelta::Text(piece) => {
+            ReplyDelta::Text { text: piece } => {
                 self.is_streamed = true;
                 self.view.show_text(piece);
             }
-            ReplyDelta::Reasoning(piece) if self.settings.chat.show_reasoning => {
+            ReplyDelta::Reasoning { text: piece } if self.settings.chat.show_reasoning => {
                 self.view.show_reasoning(piece);
             }
             ReplyDelta::LeftOut(what) => self.show_lines(&[view::warning_line(&what.to_string())]),
-            ReplyDelta::Reasoning(_) | ReplyDelta::CallBegun { .. } | ReplyDelta::Retry { .. } => {}
+            ReplyDelta::Reasoning { .. }
+            | ReplyDelta::CallBegun { .. }
+            | ReplyDelta::Retry { .. } => {}
         }
     }
 
@@ -122,26 +125,12 @@ impl InteractiveChat<'_> {
         }
     }
 
-    fn show_call(&mut self, tool: &ToolRef, report: &CallReport) {
-        let mut words = format!("· {tool} {}", call_display::call_end_text(report));
-        if let Some(reason) = call_display::failure_reason(&report.outcome)
-            .filter(|_| has_extra_reason(&report.outcome))
-        {
-            words.push_str(&format!(": {}", text::escape_excerpt(&reason, REASON_CHARS_MAX)));
-        }
-        let mut lines = view::note_lines(&words);
+    fn show_call(&mut self, call: &str, report: &CallReport) {
+        let mut lines = view::call_line(call, report).fold_to_width(self.view.columns(), 2);
         if let Outcome::Denied(denial) = &report.outcome {
-            lines.extend(self.fix_lines(denial.fix.as_deref()));
+            lines.extend(fix_line(denial.fix.as_deref()));
         }
         self.show_lines(&lines);
-    }
-
-    /// The policy text that would allow a denied call, if there is one.
-    fn fix_lines(&self, fix: Option<&str>) -> Vec<StyledLine> {
-        let Some(fix) = fix else { return Vec::new() };
-        let place = call_display::fix_location(fix, self.settings.policy.user_file());
-        let hint = view::hint_line(&format!("to allow this, {place}:"));
-        std::iter::once(hint).chain(view::block_lines(fix)).collect()
     }
 
     fn end_turn(&mut self, end: &TurnEnd, usage: TurnUsage) {
@@ -157,14 +146,14 @@ impl InteractiveChat<'_> {
         self.view.finish();
         self.show_lines(&turn_end_lines(end));
         if let TurnEnd::ModelFailed(ModelError::Denied { fix, .. }) = end {
-            self.show_lines(&self.fix_lines(fix.as_deref()));
+            self.show_lines(fix_line(fix.as_deref()).as_slice());
         }
     }
 }
 
-/// Whether a reason adds to the outcome. A cancelled call has none.
-fn has_extra_reason(outcome: &Outcome) -> bool {
-    !matches!(outcome, Outcome::Completed(_) | Outcome::Cancelled)
+/// The command that would allow a denied action, if there is one.
+fn fix_line(fix: Option<&PolicyFix>) -> Option<StyledLine> {
+    Some(view::hint_line(&call_display::fix_text(fix?)))
 }
 
 /// Describes the end of a turn if its answer does not.
