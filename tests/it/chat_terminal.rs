@@ -1,9 +1,12 @@
 //! A conversation at a terminal: what is typed, what is seen, and how it ends.
 
+mod calls;
 mod keys;
 mod looks;
 mod questions;
 mod sessions;
+mod stops;
+mod typed_ahead;
 
 use serde_json::json;
 
@@ -43,7 +46,7 @@ fn told(person: &Person) -> String {
     let from = screen.find(PROMPT).unwrap_or_default();
     let lines = screen[from..].lines().map(|line| {
         let line = cut(line, "--session ", "ID");
-        let line = cut(&line, " completed in ", "TIME");
+        let line = without_time(&line);
         line.split_inclusive([' ', '"']).map(digest).collect::<String>()
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -54,6 +57,16 @@ fn digest(word: &str) -> String {
     let digits = word.trim_end_matches([' ', '"']);
     let is_digest = digits.len() >= 12 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_digest { word.replace(digits, "DIGEST") } else { word.to_owned() }
+}
+
+/// The line about a finished call ends with its time.
+fn without_time(line: &str) -> String {
+    match line.rsplit_once(" · ") {
+        Some((head, time)) if line.starts_with('✓') && time.ends_with('s') => {
+            format!("{head} · TIME")
+        }
+        _ => line.to_owned(),
+    }
 }
 
 fn cut(line: &str, before: &str, name: &str) -> String {

@@ -7,15 +7,17 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use sallyport_contract::{services::PluginNotice, text};
+use sallyport_contract::{CallReport, Outcome, services::PluginNotice, text};
 use sallyport_terminal::{
-    screen::{OutputCapabilities, StatusLine, TerminalScreen, TerminalSize},
+    screen::{RunningCall, StatusLine, TerminalScreen, TerminalSize},
     style::{ColourMode, StyledLine},
+    typed_ahead::TypedAhead,
 };
 
-use crate::cli::call_display;
+use crate::cli::{call_display, call_lines};
 
-const DIM: Style = Style::new().dimmed();
+pub(super) const DIM: Style = Style::new().dimmed();
+const GREEN: Style = AnsiColor::Green.on_default();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
@@ -31,14 +33,18 @@ pub(super) struct ChatView {
 
 impl ChatView {
     pub(super) fn new(colour: ColourMode) -> Self {
-        let screen =
-            TerminalScreen::new(io::stdout(), terminal_size(), OutputCapabilities::Live(colour));
+        let screen = TerminalScreen::new(io::stdout(), terminal_size(), colour);
         Self { screen: Arc::new(Mutex::new(screen)), began: Instant::now() }
     }
 
     /// Elapsed time on the clock of the spinner.
     pub(super) fn elapsed_time(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    /// The current width of the terminal.
+    pub(super) fn columns(&self) -> usize {
+        terminal_size().columns()
     }
 
     pub(super) fn print_lines(&self, lines: &[StyledLine]) {
@@ -67,6 +73,16 @@ impl ChatView {
 
     pub(super) fn set_status(&self, status: Option<StatusLine>) {
         self.draw_on_screen(|screen| screen.set_status(status));
+    }
+
+    /// Shows the running calls, one per row.
+    pub(super) fn set_calls(&self, calls: Vec<RunningCall>) {
+        self.draw_on_screen(|screen| screen.set_calls(calls));
+    }
+
+    /// Shows what the user types ahead.
+    pub(super) fn set_typed_ahead(&self, typed_ahead: TypedAhead) {
+        self.draw_on_screen(|screen| screen.set_typed_ahead(typed_ahead));
     }
 
     /// Rings the bell, for a notice that is to be spoken.
@@ -120,6 +136,15 @@ pub(super) fn notice_lines(notice: &PluginNotice) -> Vec<StyledLine> {
         .collect()
 }
 
+/// The line about a finished call. Its mark is coloured.
+pub(super) fn call_line(call: &str, report: &CallReport) -> StyledLine {
+    let is_completed = matches!(report.outcome, Outcome::Completed(_));
+    let style = if is_completed { GREEN } else { RED };
+    let mut line = StyledLine::styled(call_lines::outcome_mark(&report.outcome), style);
+    line.push(&format!(" {}", call_lines::call_end_words(call, report)), DIM);
+    line
+}
+
 /// A name with its explanation, in two columns.
 pub(super) fn pair_line(name: &str, width: usize, explanation: &str) -> StyledLine {
     let mut line = StyledLine::styled(format!("  {:width$}", text::escape_line(name)), CYAN);
@@ -127,12 +152,13 @@ pub(super) fn pair_line(name: &str, width: usize, explanation: &str) -> StyledLi
     line
 }
 
-/// Indented text for copying, such as policy rules.
-pub(super) fn block_lines(block: &str) -> Vec<StyledLine> {
-    block
-        .lines()
-        .map(|line| StyledLine::plain(format!("    {}", text::escape_line(line))))
-        .collect()
+/// A message that was given on the command line, as if it were typed.
+pub(super) fn typed_lines(model: &str, message: &str) -> Vec<StyledLine> {
+    let message = text::escape_multiline(message);
+    let mut lines = message.lines();
+    let mut first = StyledLine::styled(format!("{}> ", text::escape_line(model)), CYAN);
+    first.push(lines.next().unwrap_or_default(), Style::new());
+    std::iter::once(first).chain(lines.map(StyledLine::plain)).collect()
 }
 
 fn labeled_line(name: &str, style: Style, message: &str) -> StyledLine {
@@ -156,7 +182,6 @@ mod tests {
                 hint_line(foreign),
                 pair_line(foreign, 4, foreign),
             ],
-            block_lines(foreign),
         ];
         for line in lines.concat() {
             let text = line.text();
@@ -168,7 +193,6 @@ mod tests {
     fn a_text_has_as_many_lines_as_it_had() {
         let texts = |lines: Vec<StyledLine>| lines.iter().map(StyledLine::text).collect::<Vec<_>>();
         assert_eq!(texts(note_lines("one\ntwo")), ["one", "two"]);
-        assert_eq!(texts(block_lines("[[rule]]\nx = 1\n")), ["    [[rule]]", "    x = 1"]);
         assert_eq!(error_line("one\ntwo").text(), "error: one\\ntwo");
     }
 }
