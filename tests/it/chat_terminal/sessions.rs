@@ -32,7 +32,7 @@ fn a_session_goes_on_where_it_ended() {
     let shown: Vec<&str> = screen.lines().skip_while(|line| !line.starts_with("> say")).collect();
     insta::assert_snapshot!(shown.join("\n"), @"
     > say hi
-    · hostile.echo completed
+    ✓ hostile.echo hi
     All done.
     openai/m> and now?
     Still done.
@@ -85,6 +85,7 @@ fn commands_tell_what_there_is() {
         ("/tools no such thing", "No tool matches."),
         ("/plugins", "1.0.0"),
         ("/plugins hostlie", "did you mean hostile?"),
+        ("/grants", "missing"),
         ("/grants hostile", "nothing granted"),
         ("/model", "* openai/m"),
         ("/model offline", "Now talking to offline."),
@@ -94,6 +95,7 @@ fn commands_tell_what_there_is() {
         ("/pin", "nothing has been said yet"),
         ("/compact", "there is nothing to sum up"),
         ("/cost", "session"),
+        ("/save", "Nothing to save yet: this session has no messages."),
         ("/memory", "The model gets the whole session."),
         ("/new", "New session."),
     ];
@@ -176,7 +178,7 @@ fn what_was_interrupted_is_told() {
     person.ends();
     let mut person = chat_with(&home, &["--continue"]);
     person.sees("nobody saw the end of hostile__sleeps_an_hour");
-    person.sees("· hostile__sleeps_an_hour interrupted");
+    person.sees("✗ hostile__sleeps_an_hour · interrupted");
     person.types("again\r");
     person.sees("Better now.");
     person.sees_last(PROMPT);

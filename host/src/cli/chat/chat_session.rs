@@ -6,15 +6,10 @@ use sallyport_model::ChatModel;
 use sallyport_runtime::{
     Host, HostSession,
     config::HostSettings,
-    history,
     registry::Registry,
-    session::{Events, ModelHandle, SessionConfig, SessionSelector},
+    session::{Events, ModelHandle, SessionConfig, SessionSelector, SessionSpec},
 };
 
-use super::{
-    approval_router::ApprovalRouter,
-    copying_journal::{CopyingJournal, SharedRecords},
-};
 use crate::cli::{args::ChatArgs, exit::CommandFailure, output::CliOutput, setup};
 
 /// The parts that all sessions of the program share.
@@ -23,7 +18,6 @@ pub(super) struct ChatContext<'a> {
     pub(super) settings: &'a HostSettings,
     pub(super) host: &'a Host,
     pub(super) session_config: &'a SessionConfig,
-    pub(super) approval_router: Arc<ApprovalRouter>,
     pub(super) out: &'a CliOutput,
 }
 
@@ -32,7 +26,6 @@ pub(super) struct ChatSession {
     pub(super) session: HostSession,
     /// The model at the start of the session.
     pub(super) model: Arc<dyn ChatModel>,
-    pub(super) records: SharedRecords,
     /// Whether it can be resumed.
     pub(super) is_resumable: bool,
 }
@@ -44,40 +37,23 @@ impl ChatContext<'_> {
     ///
     /// There is no such session, the store cannot be used, or two tools have the same name for a
     /// model.
-    pub(super) fn begin_session(
+    pub(super) async fn begin_session(
         &self,
         selector: &SessionSelector,
         model_handle: &ModelHandle,
     ) -> Result<(ChatSession, Events), CommandFailure> {
-        let opened = setup::open_session(self.settings, selector, self.out)?;
+        let opened = setup::open_session(self.settings, selector, self.out).await?;
         let is_resumable = opened.is_stored;
-        let records = self.load_records(selector, &opened.session_id)?;
-        let approvals = self.approval_router.redirect_questions();
-        let mut parts =
-            self.host.session_parts(opened, self.session_config, model_handle, approvals)?;
-        parts.journal = Box::new(CopyingJournal {
-            inner: parts.journal,
-            records: records.clone(),
-            failed_count: 0,
-        });
-        let model = Arc::clone(&parts.model);
-        let (session, events) = self.host.begin_session(parts, true)?;
-        Ok((ChatSession { session, model, records, is_resumable }, events))
-    }
-
-    /// Returns the earlier records of a resumed session.
-    fn load_records(
-        &self,
-        selector: &SessionSelector,
-        session_id: &str,
-    ) -> Result<SharedRecords, CommandFailure> {
-        match selector {
-            SessionSelector::New | SessionSelector::Ephemeral => Ok(SharedRecords::default()),
-            SessionSelector::Latest | SessionSelector::Named(_) => {
-                let store = setup::open_store(self.settings)?;
-                Ok(SharedRecords::from_records(history::read_records(&store, session_id)?))
-            }
-        }
+        let prepared = self.host.prepare_session(SessionSpec {
+            opened,
+            config: self.session_config,
+            model: model_handle,
+            answers_questions: true,
+            receives_notices: true,
+        })?;
+        let model = Arc::clone(&prepared.parts.model);
+        let (session, events) = self.host.start_session(prepared)?;
+        Ok((ChatSession { session, model, is_resumable }, events))
     }
 }
 

@@ -9,11 +9,13 @@ use sallyport_runtime::{
     session::{self, ModelHandle},
 };
 use sallyport_session::{
-    CommandModel, FrontEndCommand as Order, MemoryMode, TurnUsage, history, restore_session,
+    FrontEndCommand as Order, JournalRecord, MemoryMode, TurnUsage, history, restore_session,
 };
 use sallyport_terminal::{
     editor::{InitialInput, KEYS},
-    slash::{self, InputState, ParsedInput as Meaning, SlashCommand},
+    listing::{self, ListRow, list_lines},
+    screen::ContextFill,
+    slash::{self, ParsedInput as Meaning, SlashCommand},
     style::StyledLine,
 };
 
@@ -28,9 +30,12 @@ use crate::cli::{exit::CommandFailure, file_attachments};
 /// Most characters of a pinned input that are shown.
 const PINNED_CHARS_MAX: usize = 60;
 
+/// Width of the bars of `/cost`, in columns.
+const BAR_COLUMNS: u32 = 20;
+
 impl InteractiveChat<'_> {
     pub(super) async fn handle_line(&mut self, line: String) {
-        match slash::parse_line(&line, InputState::Ready) {
+        match slash::parse_line(&line) {
             Ok(Meaning::Blank) => {}
             Ok(Meaning::Text(text)) => self.submit_message(&text, &line, false).await,
             Ok(Meaning::Command(command)) => self.run_slash_command(command, &line).await,
@@ -40,12 +45,6 @@ impl InteractiveChat<'_> {
                     view::hint_line(&error.hint()),
                 ]);
             }
-        }
-        if self.activity == ChatActivity::Idle
-            && self.next_action.is_none()
-            && self.line_ticket.is_none()
-        {
-            self.read_next_line(InitialInput::Text(String::new()));
         }
     }
 
@@ -78,34 +77,55 @@ impl InteractiveChat<'_> {
         match command {
             SlashCommand::Help(entry) => self.show_lines(&help_lines(entry)),
             SlashCommand::Tools(words) => {
-                self.show_lines(&lists::tool_lines(self.registry, words.as_deref()))
+                let words = words.as_deref();
+                let lines = lists::tool_lines(&self.roles.registry(), words, self.view.columns());
+                self.show_lines(&lines)
             }
             SlashCommand::Plugins(name) => {
-                self.show_lines(&lists::plugin_lines(self.registry, name.as_ref()))
+                let (registry, width) = (self.roles.registry(), self.view.columns());
+                self.show_lines(&lists::plugin_lines(&registry, name.as_ref(), width))
             }
             SlashCommand::Grants(name) => {
-                self.show_lines(&lists::grant_lines(self.registry, name.as_ref()))
+                let (registry, width) = (self.roles.registry(), self.view.columns());
+                self.show_lines(&lists::grant_lines(&registry, name.as_ref(), width))
             }
             SlashCommand::Model(None) => {
                 self.show_lines(&lists::model_lines(&self.model_names(), &self.model_name));
             }
             SlashCommand::Model(Some(name)) => self.switch_model(name).await,
-            SlashCommand::Session => self.show_lines(&self.session_lines()),
+            SlashCommand::Last(number) => self.show_call_details(number),
+            SlashCommand::Session => self.show_record_lines(Self::session_lines).await,
             SlashCommand::New => self.next_action = Some(NextAction::NewSession),
             SlashCommand::Undo => self.run_session_operation(Order::Undo).await,
             SlashCommand::Retry => {
                 self.activity = ChatActivity::Turn { is_pinned: false };
                 self.send(Order::Retry).await;
             }
-            SlashCommand::Save(path) => self.show_lines(&self.save_session(path)),
-            SlashCommand::Cost => self.show_lines(&self.cost_lines()),
-            SlashCommand::Memory => self.show_lines(&self.memory_lines()),
+            SlashCommand::Save(path) => {
+                self.show_record_lines(|chat, records| chat.save_session(path, records)).await
+            }
+            SlashCommand::Cost => self.show_record_lines(Self::cost_lines).await,
+            SlashCommand::Memory => self.show_record_lines(Self::memory_lines).await,
             SlashCommand::Guide => self.show_lines(&self.guide_lines()),
             SlashCommand::Pin(None) => self.run_session_operation(Order::Pin).await,
             SlashCommand::Pin(Some(text)) => self.submit_message(&text, line, true).await,
             SlashCommand::Compact => self.run_session_operation(Order::Summarize).await,
             SlashCommand::Quit => self.next_action = Some(NextAction::Leave),
             SlashCommand::Edit(text) => self.read_next_line(InitialInput::ExternalEditor(text)),
+        }
+    }
+
+    /// Shows lines that are made from the records of the session.
+    async fn show_record_lines(
+        &self,
+        to_lines: impl FnOnce(&Self, Vec<JournalRecord>) -> Vec<StyledLine>,
+    ) {
+        match self.chat_session.session.handle.snapshot().await {
+            Ok(snapshot) => self.show_lines(&to_lines(self, snapshot.records)),
+            Err(_) if self.chat_session.is_resumable && !self.is_stored().await => {
+                self.show_lines(&note_lines("This session was removed."))
+            }
+            Err(error) => self.show_lines(&[view::error_line(&error.to_string())]),
         }
     }
 
@@ -116,6 +136,7 @@ impl InteractiveChat<'_> {
 
     async fn switch_model(&mut self, name: String) {
         let chosen = self.settings.choose_model(&name).map_err(CommandFailure::from);
+        let context_window = chosen.as_ref().ok().and_then(|chosen| chosen.context_tokens);
         let model_handle = chosen.and_then(|chosen| Ok(ModelHandle::from_choice(&chosen)?));
         let model = model_handle.and_then(|model_handle| {
             let model = model_handle
@@ -127,14 +148,17 @@ impl InteractiveChat<'_> {
                 self.model_handle = model_handle;
                 self.model = model.clone();
                 self.model_name = name;
-                self.run_session_operation(Order::UseModel(CommandModel(model))).await;
+                self.context_window = context_window;
+                self.activity = ChatActivity::SessionOperation;
+                // The end of the events reports the end of the session.
+                let _ = self.chat_session.session.handle.use_model(model).await;
             }
             Err(failure) => self.show_failure(&failure),
         }
     }
 
-    fn session_lines(&self) -> Vec<StyledLine> {
-        let past = restore_session(self.chat_session.records.to_vec());
+    fn session_lines(&self, records: Vec<JournalRecord>) -> Vec<StyledLine> {
+        let past = restore_session(records);
         let spent = past.spending();
         let mut lines = vec![
             pair_line("session", 8, &self.chat_session.session.session_id),
@@ -145,15 +169,15 @@ impl InteractiveChat<'_> {
         lines.extend(match past.turn_count() {
             _ if !self.chat_session.is_resumable => note_lines("This session is not saved."),
             0 => note_lines("This session is saved from its first message on."),
-            _ if !self.is_stored() => note_lines("This session was removed."),
             _ => note_lines(&format!("Resume with: {}", self.resume_command())),
         });
         lines
     }
 
     /// Whether the session is still stored. Another process may have removed it.
-    pub(super) fn is_stored(&self) -> bool {
-        session::find_stored_session(self.settings, &self.chat_session.session.session_id).is_some()
+    pub(super) async fn is_stored(&self) -> bool {
+        let id = &self.chat_session.session.session_id;
+        session::find_stored_session(self.settings, id).await.is_some()
     }
 
     /// The command that resumes the session.
@@ -162,15 +186,17 @@ impl InteractiveChat<'_> {
     }
 
     /// Writes the session to a new file and never overwrites one.
-    fn save_session(&self, path: Option<PathBuf>) -> Vec<StyledLine> {
+    fn save_session(&self, path: Option<PathBuf>, records: Vec<JournalRecord>) -> Vec<StyledLine> {
+        if history::past_turns(&records).is_empty() {
+            return note_lines("Nothing to save yet: this session has no messages.");
+        }
         let named =
             path.unwrap_or_else(|| format!("{}.md", self.chat_session.session.session_id).into());
         let path = self.local_files.resolve_path(&named);
-        let records = self.chat_session.records.to_vec();
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         let text = match is_json {
-            true => format!("{:#}\n", history::export_json(&records)),
-            false => history::export_markdown(&records),
+            true => format!("{:#}\n", history::export_json(&records, &history::KeptTexts::new())),
+            false => history::export_markdown(&records, &history::KeptTexts::new()),
         };
         match atomic_file::create_file(&path, text.as_bytes()) {
             Ok(()) => note_lines(&format!("written to {}", path.display())),
@@ -185,13 +211,24 @@ impl InteractiveChat<'_> {
         }
     }
 
-    fn cost_lines(&self) -> Vec<StyledLine> {
-        let spent = restore_session(self.chat_session.records.to_vec()).spending();
+    fn cost_lines(&self, records: Vec<JournalRecord>) -> Vec<StyledLine> {
+        let spent = restore_session(records).spending();
         let known = self.model.price().is_some() || spent.cost != TokenCost::default();
         let cost = if known { format_dollars(spent.cost) } else { "price not known".to_owned() };
-        let last = self.last_turn.as_ref().map(|usage| pair_line("turn", 7, &format_usage(usage)));
-        let session = pair_line("session", 7, &format!("{} tokens, {cost}", spent.tokens));
-        last.into_iter().chain([session]).collect()
+        let last = self.last_turn.as_ref().map(|usage| {
+            let bar = listing::bar_text(total_tokens(&usage.tokens), spent.tokens, BAR_COLUMNS);
+            ListRow::new(["turn", &bar, &format_usage(usage)])
+        });
+        let bar = listing::bar_text(spent.tokens, spent.tokens, BAR_COLUMNS);
+        let session = ListRow::new(["session", &bar, &format!("{} tokens, {cost}", spent.tokens)]);
+        let fill = self.activity_tracker.context_fill(self.context_window).map(|fill| {
+            let ContextFill { used_tokens, window_tokens } = fill;
+            let bar = listing::bar_text(used_tokens, window_tokens, BAR_COLUMNS);
+            let percent = fill.percent();
+            ListRow::new(["context", &bar, &format!("{percent} % of {window_tokens} tokens")])
+        });
+        let rows: Vec<ListRow> = last.into_iter().chain([session]).chain(fill).collect();
+        list_lines(&rows, Some(self.view.columns()))
     }
 
     /// Describes the assistant.
@@ -210,7 +247,7 @@ impl InteractiveChat<'_> {
         lines.chain(prompt.lines().map(StyledLine::plain)).collect()
     }
 
-    fn memory_lines(&self) -> Vec<StyledLine> {
+    fn memory_lines(&self, records: Vec<JournalRecord>) -> Vec<StyledLine> {
         let memory = match self.session_config.memory() {
             MemoryMode::None => "The model gets the whole session.".to_owned(),
             MemoryMode::SlidingWindow { tokens_max } => {
@@ -233,7 +270,7 @@ impl InteractiveChat<'_> {
         if let count @ 1.. = self.session_config.initial_memories().len() {
             lines.push(StyledLine::plain(format!("initial memories: {count}")));
         }
-        let turns = history::past_turns(&self.chat_session.records.to_vec());
+        let turns = history::past_turns(&records);
         lines.extend(turns.iter().filter(|turn| turn.is_pinned).map(|turn| {
             let input = text::escape_excerpt(&turn.input.text, PINNED_CHARS_MAX);
             pair_line(&format!("pinned {}", turn.number), 0, &input)

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{Toolbox, text};
+use sallyport_contract::text;
 use sallyport_policy::PluginRole;
-use sallyport_runtime::config::provider::PLUGIN_PREFIX;
-use sallyport_session::history::{self, PastTurn, TurnStep};
+use sallyport_runtime::{config::provider::PLUGIN_PREFIX, session};
+use sallyport_session::history::{self, PastCall, PastTurn, TurnStep};
 use sallyport_terminal::{editor::CompletionNames, style::StyledLine};
 
 use super::{
-    activity_tracker::ActivityTracker, chat_session::ChatSession, interactive::InteractiveChat,
-    view::note_lines,
+    activity_tracker::ActivityTracker, call_details::FinishedCalls, chat_session::ChatSession,
+    interactive::InteractiveChat, view::note_lines,
+};
+use crate::cli::{
+    call_display,
+    call_lines::{COMPLETED_MARK, INCOMPLETE_MARK},
 };
 
 /// Number of turns shown from a resumed session. They suffice to recall the topic.
@@ -20,9 +24,9 @@ const TURNS_SHOWN: usize = 2;
 const EXCERPT_CHARS_MAX: usize = 400;
 
 impl InteractiveChat<'_> {
-    pub(super) fn show_welcome(&mut self) {
+    pub(super) async fn show_welcome(&mut self) {
         self.keyboard.set_completion_names(self.completion_vocabulary());
-        let tools = match self.registry.tools().len() {
+        let tools = match self.roles.registry().tools().len() {
             1 => "1 tool".to_owned(),
             count => format!("{count} tools"),
         };
@@ -34,39 +38,41 @@ impl InteractiveChat<'_> {
             self.view
                 .print_lines(&note_lines(&format!("guide: {} · /guide shows it", guide.plugin)));
         }
-        let turns = history::past_turns(&self.chat_session.records.to_vec());
-        self.view.print_lines(&recent_turn_lines(&turns));
+        if let Ok(snapshot) = self.chat_session.session.handle.snapshot().await {
+            self.view.print_lines(&recent_turn_lines(&history::past_turns(&snapshot.records)));
+        }
     }
 
     /// Switches to another session and returns the previous one.
     pub(super) fn replace_session(&mut self, chat_session: ChatSession) -> ChatSession {
         self.activity_tracker = ActivityTracker::default();
         self.last_turn = None;
+        self.finished_calls = FinishedCalls::default();
         self.view.print_lines(&note_lines("New session."));
         self.model = Arc::clone(&chat_session.model);
         std::mem::replace(&mut self.chat_session, chat_session)
     }
 
     /// Explains how to resume the session if it can be resumed.
-    pub(super) fn farewell_text(&self) -> Option<String> {
-        let has_turns = !history::past_turns(&self.chat_session.records.to_vec()).is_empty();
-        let is_kept = self.chat_session.is_resumable && has_turns;
-        let is_available = is_kept && self.is_stored();
-        is_available.then(|| format!("Resume with: {}", self.resume_command()))
+    pub(super) async fn farewell_text(&self) -> Option<String> {
+        let session_id = &self.chat_session.session.session_id;
+        let stored = session::find_stored_session(self.settings, session_id).await?;
+        (stored.used.turns > 0).then(|| format!("Resume with: {}", self.resume_command()))
     }
 
     /// Lists the models that have a name: those of the configuration, and provider plugins.
     pub(super) fn model_names(&self) -> Vec<String> {
         let configured = self.settings.models.entries.keys().cloned();
-        let plugins = self.roles.plugins_with_role(PluginRole::Provider);
+        let plugins = self.roles.plugins_with_role(PluginRole::Provider).into_iter();
         configured.chain(plugins.map(|entry| format!("{PLUGIN_PREFIX}{}", entry.name()))).collect()
     }
 
     fn completion_vocabulary(&self) -> CompletionNames {
-        let tools = self.registry.tools().iter();
+        let registry = self.roles.registry();
+        let tools = registry.tools().iter();
         CompletionNames {
             tools: tools.map(|tool| (tool.id.to_string(), tool.description.clone())).collect(),
-            plugins: self.registry.entries().map(|entry| entry.name().to_string()).collect(),
+            plugins: registry.entries().map(|entry| entry.name().to_string()).collect(),
             models: self.model_names(),
         }
     }
@@ -91,12 +97,17 @@ fn past_turn_lines(turn: &PastTurn) -> Vec<StyledLine> {
             TurnStep::AssistantText { text } | TurnStep::Note { text } => {
                 text::escape_excerpt(text, EXCERPT_CHARS_MAX)
             }
-            TurnStep::ToolCall(call) => {
-                let ending = call.outcome.as_deref().unwrap_or("interrupted");
-                format!("· {} {ending}", call.tool)
-            }
+            TurnStep::ToolCall(call) => past_call_text(call),
         };
         lines.extend(note_lines(&words));
     }
     lines
+}
+
+fn past_call_text(call: &PastCall) -> String {
+    let text = call_display::call_text(&call.tool, &call.arguments);
+    match call.outcome.as_deref() {
+        Some("completed") => format!("{COMPLETED_MARK} {text}"),
+        ending => format!("{INCOMPLETE_MARK} {text} · {}", ending.unwrap_or("interrupted")),
+    }
 }
