@@ -67,9 +67,27 @@ fn ctrl_c_clears_the_line_then_leaves() {
     person.types(INTERRUPT);
     person.sees_last(PROMPT);
     person.types(INTERRUPT);
+    person.sees("Press Ctrl-C again to leave.");
+    person.sees_last(PROMPT);
+    person.types(INTERRUPT);
     assert_eq!(person.ends(), 0);
     assert!(person.has_usual_modes());
     assert!(model.bodies().is_empty());
+}
+
+#[test]
+fn a_bare_exit_went_to_the_model() {
+    for line in ["exit", "quit"] {
+        let model = OpenAi::start(vec![Reply::Text("Goodbye!")]);
+        let home = home(&model);
+        let mut person = chat(&home);
+        person.types("help\r");
+        person.sees("leave (also Ctrl-D)");
+        person.sees_last(PROMPT);
+        person.types(&format!("{line}\r"));
+        assert_eq!(person.ends(), 0);
+        assert!(model.bodies().is_empty());
+    }
 }
 
 #[test]
@@ -107,7 +125,7 @@ fn ctrl_c_ends_a_tool_that_hangs_and_its_call_is_recorded_as_cancelled() {
     person.sees_last(PROMPT);
     insta::assert_snapshot!(told(&person), @"
     openai/m> go
-    · hostile.sleeps_an_hour cancelled
+    ✗ hostile.sleeps_an_hour · cancelled
     cancelled
     openai/m> again
     Better now.
@@ -116,19 +134,6 @@ fn ctrl_c_ends_a_tool_that_hangs_and_its_call_is_recorded_as_cancelled() {
     let bodies = model.bodies();
     transcript::check(&bodies);
     assert_eq!(transcript::result(&bodies, "a")["outcome"], "cancelled");
-}
-
-#[test]
-fn what_is_typed_ahead_waits_for_the_next_line() {
-    let model = OpenAi::start(vec![Reply::Status(503), Reply::Text("Here I am.")]);
-    let home = home(&model);
-    let mut person = chat(&home);
-    person.types("go\r");
-    person.sees("retrying in ");
-    person.types("later");
-    person.sees("Here I am.");
-    person.sees_last("openai/m> later");
-    assert_eq!(model.bodies().len(), 2);
 }
 
 #[test]

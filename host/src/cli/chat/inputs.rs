@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use sallyport_terminal::editor::{CardAnswer, LineInput};
+use sallyport_terminal::editor::{CardAnswer, LineInput, TypedAheadInput};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc::UnboundedReceiver,
@@ -18,6 +18,8 @@ const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) enum KeyboardInput {
     /// A line, or the reason why there is none.
     Line(LineInput),
+    /// What was typed while the session was busy.
+    TypedAhead(TypedAheadInput),
     /// A key that answers the question with this id.
     Key(u64, CardAnswer),
     /// Edited arguments for the call of a question.

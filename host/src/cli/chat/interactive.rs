@@ -5,11 +5,10 @@ use std::{panic, sync::Arc};
 use sallyport_model::{ChatModel, FileAttachment};
 use sallyport_runtime::{
     config::{ConfigFlags, EditMode, HostSettings},
-    registry::{PluginSelection, Registry},
     roles::SessionRoles,
     session::{Events, ModelHandle, SessionConfig, SessionSelector},
 };
-use sallyport_session::{FrontEndCommand, TurnUsage};
+use sallyport_session::{FrontEndCommand, TurnUsage, UnattendedConsent};
 use sallyport_terminal::{
     attach::LocalFiles,
     editor::{
@@ -23,18 +22,20 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use super::{
     activity_tracker::ActivityTracker,
     approval_questions::QuestionQueue,
-    approval_router::ApprovalRouter,
+    call_details::FinishedCalls,
     chat_session::{ChatContext, ChatSession},
     inputs::{ChatInputs, KeyboardInput},
+    typing_ahead::TypingAhead,
     view::{self, ChatView},
 };
 use crate::cli::{
     args::ChatArgs,
+    call_lines::OpenCalls,
     exit::{CommandFailure, ExitStatus},
     file_attachments,
     observers::{CallObservers, SideMessage},
     output::CliOutput,
-    setup,
+    setup::{self, SessionHost},
 };
 
 /// The current activity.
@@ -58,7 +59,6 @@ pub(super) enum NextAction {
 /// The user's side of a session.
 pub(super) struct InteractiveChat<'a> {
     pub(super) settings: &'a HostSettings,
-    pub(super) registry: &'a Registry,
     pub(super) session_config: &'a SessionConfig,
     pub(super) keyboard: Keyboard,
     pub(super) keyboard_input: UnboundedSender<KeyboardInput>,
@@ -70,14 +70,21 @@ pub(super) struct InteractiveChat<'a> {
     pub(super) model_handle: ModelHandle,
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) model_name: String,
+    /// The size of the model's context in tokens, if it is known.
+    pub(super) context_window: Option<u64>,
     pub(super) activity: ChatActivity,
     pub(super) next_action: Option<NextAction>,
     /// The line that is being typed.
     pub(super) line_ticket: Option<PromptTicket>,
     /// The text of a line that a question interrupted.
     pub(super) interrupted_line: Option<String>,
+    /// The prompt of the command line, until it is sent.
+    first_input: Option<String>,
     pub(super) questions: QuestionQueue,
     pub(super) activity_tracker: ActivityTracker,
+    pub(super) typing_ahead: TypingAhead,
+    pub(super) open_calls: OpenCalls,
+    pub(super) finished_calls: FinishedCalls,
     /// Whether part of the current answer is on the screen.
     pub(super) is_streamed: bool,
     /// Files for the next message.
@@ -97,36 +104,18 @@ pub(super) async fn run_interactive_chat(
         &args.files,
         &file_attachments::search_folders(&settings),
     )?;
-    let model_handle = setup::prepare_model(&settings, out)?;
-    let approval_router = Arc::new(ApprovalRouter::default());
     let (side_messages, side_message_receiver) = mpsc::unbounded_channel();
     let observers = CallObservers { side_messages: Some(side_messages), ..observers.clone() };
-    let consent = Arc::clone(&approval_router);
-    let plugin_host =
-        setup::open_host(&settings, consent, PluginSelection::All, &observers, out).await?;
-    setup::print_load_problems(plugin_host.registry(), out);
-    let farewell =
-        match SessionConfig::from_settings(&(&args.model).into(), &settings, &plugin_host).await {
-            Ok(session_config) => {
-                let session_config = &session_config;
-                let context = ChatContext {
-                    args,
-                    settings: &settings,
-                    host: &plugin_host,
-                    session_config,
-                    approval_router,
-                    out,
-                };
-                let timekeeper = plugin_host.start_timekeeper();
-                let farewell =
-                    run_sessions(&context, model_handle, files, colour, side_message_receiver)
-                        .await;
-                timekeeper.stop().await;
-                farewell
-            }
-            Err(error) => Err(error.into()),
-        };
-    let audit_completeness = setup::close_host(plugin_host, out).await;
+    let consent = Arc::new(UnattendedConsent);
+    let overrides = (&args.model).into();
+    let SessionHost { host, config, model } =
+        setup::open_session_host(&settings, &overrides, consent, &observers, out).await?;
+    let (settings, session_config) = (&settings, &config);
+    let context = ChatContext { args, settings, host: &host, session_config, out };
+    let timekeeper = host.start_timekeeper();
+    let farewell = run_sessions(&context, model, files, colour, side_message_receiver).await;
+    timekeeper.stop().await;
+    let audit_completeness = setup::close_host(host, out).await;
     audit_completeness.apply_to_result(farewell.map(|farewell| {
         farewell.into_iter().for_each(|line| out.print_note(&line));
         ExitStatus::Done
@@ -141,34 +130,32 @@ async fn run_sessions(
     colour: ColourMode,
     side_message_receiver: UnboundedReceiver<SideMessage>,
 ) -> Result<Option<String>, CommandFailure> {
-    let (chat_session, mut events) =
-        context.begin_session(&SessionSelector::from(&context.args.session), &model_handle)?;
+    let selector = SessionSelector::from(&context.args.session);
+    let (chat_session, mut events) = context.begin_session(&selector, &model_handle).await?;
     let (keyboard_input, keyboard_receiver) = mpsc::unbounded_channel();
     let mut inputs = ChatInputs::new(keyboard_receiver, side_message_receiver)?;
     let mut interactive_chat =
         InteractiveChat::new(context, chat_session, model_handle, files, keyboard_input, colour)?;
-    interactive_chat.show_welcome();
+    interactive_chat.show_welcome().await;
     while interactive_chat.run_event_loop(&mut events, &mut inputs).await == NextAction::NewSession
     {
         interactive_chat.next_action = None;
-        match context.begin_session(
-            &interactive_chat.chat_session.next_selector(),
-            &interactive_chat.model_handle,
-        ) {
+        let selector = interactive_chat.chat_session.next_selector();
+        match context.begin_session(&selector, &interactive_chat.model_handle).await {
             Ok((chat_session, new)) => {
                 let old = interactive_chat.replace_session(chat_session);
                 let ended = std::mem::replace(&mut events, new);
-                old.close(ended, context.host.registry()).await;
+                old.close(ended, &context.host.registry()).await;
             }
             Err(failure) => interactive_chat.show_failure(&failure),
         }
     }
-    let farewell = interactive_chat.farewell_text();
+    let farewell = interactive_chat.farewell_text().await;
     let InteractiveChat { keyboard, chat_session, view, .. } = interactive_chat;
     view.finish();
     // This restores the terminal's modes.
     drop(keyboard);
-    chat_session.close(events, context.host.registry()).await;
+    chat_session.close(events, &context.host.registry()).await;
     Ok(farewell)
 }
 
@@ -222,7 +209,6 @@ impl<'a> InteractiveChat<'a> {
             (ChatView::new(colour), file_attachments::search_folders(settings));
         Ok(Self {
             settings,
-            registry: context.host.registry(),
             session_config: context.session_config,
             keyboard: start_keyboard(settings, &local_files, &view, colour)?,
             keyboard_input,
@@ -233,12 +219,17 @@ impl<'a> InteractiveChat<'a> {
             chat_session,
             model_handle,
             model_name: settings.chosen_model.name.clone(),
+            context_window: settings.chosen_model.context_tokens,
             activity: ChatActivity::Idle,
             next_action: None,
             line_ticket: None,
             interrupted_line: None,
+            first_input: context.args.prompt.clone(),
             questions: QuestionQueue::default(),
             activity_tracker: ActivityTracker::default(),
+            typing_ahead: TypingAhead::default(),
+            open_calls: OpenCalls::default(),
+            finished_calls: FinishedCalls::default(),
             is_streamed: false,
             files,
             last_turn: None,
@@ -247,8 +238,15 @@ impl<'a> InteractiveChat<'a> {
 
     /// Handles inputs until the user leaves or starts a new session.
     async fn run_event_loop(&mut self, events: &mut Events, inputs: &mut ChatInputs) -> NextAction {
-        self.read_next_line(InitialInput::Text(String::new()));
+        match self.first_input.take() {
+            Some(line) => {
+                self.view.print_lines(&view::typed_lines(&self.model_name, &line));
+                self.handle_line(line).await;
+            }
+            None => self.read_next_input().await,
+        }
         loop {
+            self.update_typing_ahead();
             if let (Some(next_action), ChatActivity::Idle) = (self.next_action, self.activity) {
                 return next_action;
             }
@@ -290,7 +288,14 @@ impl<'a> InteractiveChat<'a> {
             KeyboardInput::Line(input) => {
                 self.line_ticket = None;
                 match input {
-                    LineInput::Line(line) => self.handle_line(line).await,
+                    LineInput::Line(line) => {
+                        self.handle_line(line).await;
+                        self.read_next_input().await;
+                    }
+                    LineInput::CallDetails => {
+                        self.show_call_details(1);
+                        self.read_next_input().await;
+                    }
                     LineInput::Interrupted | LineInput::End => {
                         self.next_action = Some(NextAction::Leave)
                     }
@@ -300,6 +305,7 @@ impl<'a> InteractiveChat<'a> {
                     }
                 }
             }
+            KeyboardInput::TypedAhead(input) => self.handle_typed_ahead(input).await,
             KeyboardInput::Key(id, answer) => self.handle_answer_key(id, answer).await,
             KeyboardInput::Arguments(id, input) => self.handle_edited_arguments(id, input).await,
             KeyboardInput::Reason(id, input) => self.handle_denial_reason(id, input).await,
@@ -307,13 +313,19 @@ impl<'a> InteractiveChat<'a> {
     }
 
     /// Handles Ctrl-C while no line is typed.
+    ///
+    /// It leaves nothing, because it may have been meant for an answer that just ended, or for the
+    /// external editor.
     async fn handle_interrupt(&mut self) {
-        match self.activity {
-            ChatActivity::Idle => self.next_action = Some(NextAction::Leave),
-            ChatActivity::Turn { .. } | ChatActivity::SessionOperation => {
-                self.send(FrontEndCommand::Cancel).await
-            }
+        if self.activity != ChatActivity::Idle {
+            self.typing_ahead.mark_stopped();
+            self.send(FrontEndCommand::Cancel).await;
         }
+    }
+
+    /// Shows a finished call with its arguments and its result. The last one has number 1.
+    pub(super) fn show_call_details(&self, number: usize) {
+        self.show_lines(&self.finished_calls.detail_lines(number, self.view.columns()));
     }
 
     /// Ends the current activity, and then the program.
@@ -348,7 +360,7 @@ impl<'a> InteractiveChat<'a> {
                 self.show_lines(&view::note_lines(&line))
             }
             SideMessage::HostContacted { call_id, host } => {
-                self.activity_tracker.set_contacted_host(&call_id, host, self.view.elapsed_time());
+                self.activity_tracker.set_contacted_host(&call_id, &host);
                 self.show_status();
             }
         }

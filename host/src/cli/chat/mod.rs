@@ -5,22 +5,23 @@
 
 mod activity_tracker;
 mod approval_questions;
-mod approval_router;
+mod call_details;
 mod chat_session;
 mod commands;
-mod copying_journal;
 mod event_view;
 mod greeting;
 mod inputs;
 mod interactive;
 mod lists;
+mod overwritten_file;
 mod plain;
+mod typing_ahead;
 mod view;
 
 use std::io::IsTerminal;
 
 use sallyport_runtime::config::{ConfigFlags, Env};
-use sallyport_terminal::screen::OutputCapabilities;
+use sallyport_terminal::style::ColourMode;
 
 use super::{
     args::ChatArgs,
@@ -39,17 +40,13 @@ pub(super) async fn run_chat_command(
     if let Some(ui) = &args.ui {
         return listen::run_ui_chat(flags, args, ui, observers, out).await;
     }
-    match detect_look(out) {
-        OutputCapabilities::Live(colour) => {
-            interactive::run_interactive_chat(flags, args, observers, colour, out).await
-        }
-        OutputCapabilities::Plain => plain::run_plain_chat(flags, args, observers, out).await,
-    }
-}
-
-/// Returns the capabilities that all three streams share.
-fn detect_look(out: &CliOutput) -> OutputCapabilities {
+    // Both cursor and keys are needed, so all three streams have to be a terminal.
     let all = out.stdout_is_terminal && out.stderr_is_terminal && std::io::stdin().is_terminal();
     let env = Env::from_process();
-    OutputCapabilities::from_environment(all, env.get("TERM"), env.get("NO_COLOR"))
+    match ColourMode::from_environment(all, env.get("TERM"), env.get("NO_COLOR")) {
+        Some(colour) => {
+            interactive::run_interactive_chat(flags, args, observers, colour, out).await
+        }
+        None => plain::run_plain_chat(flags, args, observers, out).await,
+    }
 }
