@@ -40,14 +40,14 @@ fn a_card_says_what_is_asked() {
       can       GET https://hostile.example/
       because   no rule for it, and hostile can reach the network
       always    writes into your policy:
-                [[rule]]
-                tool = "hostile.echo"
-                digest = "
-                  DIGEST"
-                decision = "allow"
+        [[rule]]
+        tool = "hostile.echo"
+        digest = "DIGEST"
+        decision = "allow"
     [y] once · [s] this session · [a] always · [e] edit arguments · [n] no
     [r] no, with a reason · [c] cancel the turn · [?] more
-    · hostile.echo denied: hostile.echo may not be called: the user said no
+    [n] denied: hostile.echo
+    ✗ hostile.echo hi · denied: hostile.echo may not be called: the user said no
     All done.
     openai/m>
     "#);
@@ -56,12 +56,12 @@ fn a_card_says_what_is_asked() {
 #[test]
 fn every_key_does_what_it_says() {
     let rows = [
-        ("y", "completed", "hostile.echo allowed once"),
-        ("s", "completed", "hostile.echo allowed for this session"),
-        ("a", "completed", "hostile.echo allowed always"),
-        ("n", "denied", "the user said no"),
+        ("y", "✓ hostile.echo hi · hi · ", "[y] allowed once: hostile.echo"),
+        ("s", "✓ hostile.echo hi · hi · ", "[s] allowed for this session: hostile.echo"),
+        ("a", "✓ hostile.echo hi · hi · ", "[a] allowed always: hostile.echo"),
+        ("n", "✗ hostile.echo hi · denied: ", "[n] denied: hostile.echo"),
     ];
-    for (key, outcome, words) in rows {
+    for (key, call, words) in rows {
         let model = OpenAi::start(echoing());
         let home = home(&model);
         let mut person = asked(&home);
@@ -70,7 +70,7 @@ fn every_key_does_what_it_says() {
         person.sees_last(PROMPT);
         let screen = person.screen();
         assert!(screen.contains(words), "{key}: {screen}");
-        assert!(screen.contains(&format!("hostile.echo {outcome}")), "{key}: {screen}");
+        assert!(screen.contains(call), "{key}: {screen}");
         let policy = fs::read_to_string(home.path("policy.toml")).unwrap();
         assert_eq!(policy.contains("[[rule]]"), key == "a", "{key}");
         transcript::check(&model.bodies());
@@ -108,6 +108,13 @@ fn a_no_can_have_a_reason() {
     assert!(told.contains("not on a sunday"), "{told}");
 }
 
+/// Removes all lines that are being edited.
+fn clear_lines(person: &mut Person) {
+    // To the beginning of all lines, and all of it away.
+    person.types("\u{1}\u{b}\u{15}");
+    person.types("\u{1b}[1;5F\u{15}");
+}
+
 #[test]
 fn arguments_can_be_edited_and_are_asked_about_again() {
     let model = OpenAi::start(echoing());
@@ -115,10 +122,36 @@ fn arguments_can_be_edited_and_are_asked_about_again() {
     let mut person = asked(&home);
     person.types("e");
     person.sees("arguments>");
-    // To the beginning of all lines, and all of it away.
-    person.types("\u{1}\u{b}\u{15}");
-    person.types("\u{1b}[1;5F\u{15}");
+    clear_lines(&mut person);
     person.types("{\"text\": \"edited\"}\r");
+    person.sees("arguments changed");
+    person.sees_last_with(KEYS);
+    person.types("y");
+    person.sees("All done.");
+    person.sees_last(PROMPT);
+    let told = transcript::result(&model.bodies(), "a").to_string();
+    assert!(told.contains("edited"), "{told}");
+}
+
+#[test]
+fn a_slip_in_edited_arguments_lost_what_was_typed() {
+    let model = OpenAi::start(echoing());
+    let home = home(&model);
+    let mut person = asked(&home);
+    person.types("e");
+    person.sees("arguments>");
+    clear_lines(&mut person);
+    for (typed, mistake) in [
+        ("{\"text\": \"edited\"", "the arguments are not JSON: EOF"),
+        (", \"more\": 1}", "the arguments do not fit hostile.echo"),
+    ] {
+        person.types(&format!("{typed}\r"));
+        person.sees(mistake);
+    }
+    // What was typed is still there: only the surplus is taken away.
+    person.sees_last_with("\"more\": 1}");
+    person.types(&"\u{7f}".repeat(", \"more\": 1}".len()));
+    person.types("}\r");
     person.sees("arguments changed");
     person.sees_last_with(KEYS);
     person.types("y");

@@ -8,11 +8,12 @@ use sallyport_terminal::{
     card::{ApprovalCard, ApprovalChoice, QuestionPosition as Place, format_editable},
     editor::{self, InitialInput, InputPrompt, LineInput, PromptTicket},
 };
+use serde_json::Value;
 
 use super::{
     inputs::KeyboardInput,
     interactive::{InteractiveChat, NextAction},
-    view,
+    overwritten_file, view,
 };
 
 /// An open question.
@@ -78,7 +79,8 @@ impl InteractiveChat<'_> {
         self.view.finish();
         let (id, keyboard_input) = (*id, self.keyboard_input.clone());
         let place = Place { index: position.index, count: position.count };
-        let card = ApprovalCard::new(request.clone(), Some(place));
+        let change = overwritten_file::file_change(&request.call, &self.roles.registry());
+        let card = ApprovalCard::new(request.clone(), Some(place)).with_file_change(change);
         let reply = move |answer| drop(keyboard_input.send(KeyboardInput::Key(id, answer)));
         self.questions.ticket = Some(self.keyboard.ask_card(card, reply));
     }
@@ -112,19 +114,23 @@ impl InteractiveChat<'_> {
             ApprovalChoice::Once => ApprovalAnswer::Once,
             ApprovalChoice::Session => ApprovalAnswer::Session,
             ApprovalChoice::Always => ApprovalAnswer::Always,
-            ApprovalChoice::Cancel => return self.send(FrontEndCommand::Cancel).await,
+            ApprovalChoice::Cancel => {
+                self.show_lines(&view::note_lines("[c] cancelled the turn"));
+                self.typing_ahead.mark_stopped();
+                return self.send(FrontEndCommand::Cancel).await;
+            }
             _ => ApprovalAnswer::No { reason: None },
         };
         self.send_answer(id, answer).await;
     }
 
-    /// Sends an answer. An approval is shown immediately. A denial shows in the outcome of the
-    /// call.
+    /// Sends an answer, and shows it below its card, where it stays.
     async fn send_answer(&mut self, id: u64, answer: ApprovalAnswer) {
-        let words = approval_text(&answer);
-        if let (Some(words), Some(question)) = (words, self.questions.shown_question(id)) {
+        if let (Some(words), Some(question)) =
+            (answer_text(&answer), self.questions.shown_question(id))
+        {
             let tool = &question.request.call.tool;
-            self.show_lines(&view::note_lines(&format!("· {tool} {words}")));
+            self.show_lines(&view::note_lines(&format!("{words}: {tool}")));
         }
         self.send(FrontEndCommand::ProvideConfirmation { id, answer }).await;
     }
@@ -149,17 +155,48 @@ impl InteractiveChat<'_> {
             Some(self.keyboard.read_line(prompt, InitialInput::Text(initial), reply));
     }
 
-    /// Takes edited arguments. Unchanged ones decide nothing, so the card is shown again.
+    /// Takes edited arguments. Unchanged ones decide nothing, so the card is shown again. A mistake
+    /// is shown, and the user can correct it.
     pub(super) async fn handle_edited_arguments(&mut self, id: u64, input: LineInput) {
         let Some(before) = self.editable_arguments(id) else { return };
         self.questions.ticket = None;
         match input {
+            LineInput::Line(arguments) if arguments.trim().is_empty() => self.show_question(),
             LineInput::Line(arguments) if arguments.trim() != before.trim() => {
-                self.send(FrontEndCommand::EditArguments { id, arguments }).await;
+                let Some(mistake) = self.argument_mistake(id, &arguments) else {
+                    return self.send(FrontEndCommand::EditArguments { id, arguments }).await;
+                };
+                self.show_lines(&[
+                    view::error_line(&mistake),
+                    view::hint_line(
+                        "correct the arguments, or clear them to see the question again",
+                    ),
+                ]);
+                self.read_question_input("arguments", arguments, move |input| {
+                    KeyboardInput::Arguments(id, input)
+                });
             }
             LineInput::Withdrawn(_) => {}
-            LineInput::Line(_) | LineInput::Interrupted | LineInput::End => self.show_question(),
+            // Only a line for a message shows call details.
+            LineInput::Line(_)
+            | LineInput::Interrupted
+            | LineInput::End
+            | LineInput::CallDetails => self.show_question(),
         }
+    }
+
+    /// Returns why edited arguments cannot be those of the call, if so.
+    fn argument_mistake(&self, id: u64, arguments: &str) -> Option<String> {
+        let tool = &self.questions.shown_question(id)?.request.call.tool;
+        let value = match serde_json::from_str::<Value>(arguments) {
+            Ok(value) if value.is_object() => value,
+            Ok(_) => return Some("the arguments are not a JSON object".to_owned()),
+            Err(error) => return Some(format!("the arguments are not JSON: {error}")),
+        };
+        let registry = self.roles.registry();
+        let (entry, _) = registry.find_tool(tool).ok()?;
+        let mistakes = entry.check_arguments(tool, &value).err()?;
+        Some(format!("the arguments do not fit {tool}: {}", mistakes.join("; ")))
     }
 
     pub(super) async fn handle_denial_reason(&mut self, id: u64, input: LineInput) {
@@ -173,17 +210,21 @@ impl InteractiveChat<'_> {
                 self.send_answer(id, ApprovalAnswer::No { reason }).await;
             }
             LineInput::Withdrawn(_) => {}
-            LineInput::Interrupted | LineInput::End => self.show_question(),
+            LineInput::Interrupted | LineInput::End | LineInput::CallDetails => {
+                self.show_question();
+            }
         }
     }
 }
 
-/// Describes an approval.
-fn approval_text(answer: &ApprovalAnswer) -> Option<&'static str> {
+/// Describes an answer, after the key that gave it.
+fn answer_text(answer: &ApprovalAnswer) -> Option<&'static str> {
     match answer {
-        ApprovalAnswer::Once => Some("allowed once"),
-        ApprovalAnswer::Session => Some("allowed for this session"),
-        ApprovalAnswer::Always => Some("allowed always"),
-        ApprovalAnswer::No { .. } | ApprovalAnswer::Nobody => None,
+        ApprovalAnswer::Once => Some("[y] allowed once"),
+        ApprovalAnswer::Session => Some("[s] allowed for this session"),
+        ApprovalAnswer::Always => Some("[a] allowed always"),
+        ApprovalAnswer::No { reason: None } => Some("[n] denied"),
+        ApprovalAnswer::No { reason: Some(_) } => Some("[r] denied with a reason"),
+        ApprovalAnswer::Nobody => None,
     }
 }
