@@ -1,0 +1,187 @@
+//! `sallyport mcp`: serves the tools to a client of the Model Context Protocol.
+//!
+//! Standard output carries the protocol and nothing else. Everything for people goes to standard
+//! error, which clients keep as the server's log.
+
+use std::{io::IsTerminal, sync::Arc, time::Duration};
+
+use clap::Args as ClapArgs;
+use sallyport_mcp::{
+    CallBroker, ConnectionEnd, McpServer, McpServerParts, PluginWatch, ToolSelection, serve_stdio,
+};
+use sallyport_policy::{ToolPattern, source::HintedError};
+use sallyport_runtime::{
+    Host, HostOptions,
+    config::{ConfigFlags, HostSettings},
+    registry::{PluginAvailability, PluginSelection},
+};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::{
+    consent,
+    exit::{CommandFailure, ExitStatus},
+    observers::CallObservers,
+    output::CliOutput,
+    setup,
+};
+
+/// How often it is looked whether plugins that were still being compiled are ready.
+const COMPILED_LOOK_EVERY: Duration = Duration::from_secs(5);
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct McpArgs {
+    /// Serve only tools that match: files.read, files.*, *.search (repeatable)
+    #[arg(long, value_name = "GLOB", value_parser = tool_pattern)]
+    only: Vec<ToolPattern>,
+
+    /// Do not serve tools that match, even if --only names them (repeatable)
+    #[arg(long, value_name = "GLOB", value_parser = tool_pattern)]
+    deny: Vec<ToolPattern>,
+}
+
+fn tool_pattern(text: &str) -> Result<ToolPattern, String> {
+    let wrong = |error: <ToolPattern as std::str::FromStr>::Err| match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    };
+    text.parse().map_err(wrong)
+}
+
+pub(super) async fn run_mcp_command(
+    flags: &ConfigFlags,
+    args: &McpArgs,
+    observers: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = setup::read_settings(flags)?;
+    let signals = StopSignals::new()?;
+    let broker = Arc::new(CallBroker::default());
+    let host = Arc::new(Host::open(&settings, host_options(&broker, observers, out)).await?);
+    setup::print_load_problems(&host.registry(), out);
+    let selection = ToolSelection { only: args.only.clone(), denied: args.deny.clone() };
+    let parts = McpServerParts { host: Arc::clone(&host), broker, selection };
+    let result = match McpServer::new(parts) {
+        Ok(server) => Ok(serve(server, &host, flags, &settings, signals, out).await),
+        Err(error) => Err(error.into()),
+    };
+    setup::print_shutdown(host.close_shared().await, out).apply_to_result(result)
+}
+
+/// Serves until the client leaves, and loads the plugins anew whenever they change.
+async fn serve(
+    server: Arc<McpServer>,
+    host: &Arc<Host>,
+    flags: &ConfigFlags,
+    settings: &HostSettings,
+    mut signals: StopSignals,
+    out: &CliOutput,
+) -> ExitStatus {
+    print_start(&server, out);
+    let end = tokio::select! {
+        end = serve_stdio(Arc::clone(&server), signals.wait_for_stop()) => end,
+        // It never ends.
+        () = keep_plugins_current(&server, host, flags, settings, out) => ConnectionEnd::Stopped,
+    };
+    match end {
+        ConnectionEnd::ClosedByClient => ExitStatus::Done,
+        ConnectionEnd::Stopped => ExitStatus::Interrupted,
+    }
+}
+
+/// Returns the options of the host. A changed plugin stays disabled until the user accepts it,
+/// because standard input belongs to the client.
+fn host_options(
+    broker: &Arc<CallBroker>,
+    observers: &CallObservers,
+    out: &CliOutput,
+) -> HostOptions {
+    let without_questions = CliOutput { can_ask: false, ..*out };
+    let options = observers.host_options(Arc::clone(broker) as _, PluginSelection::All, out);
+    HostOptions {
+        activity: broker.activity(),
+        accepts_change: Box::new(move |plugin, differences| {
+            consent::confirm_plugin_change(plugin, differences, &without_questions)
+        }),
+        ..options
+    }
+}
+
+fn print_start(server: &McpServer, out: &CliOutput) {
+    out.print_note(&format!("Serving {} tools over MCP on standard input.", server.tool_count()));
+    if std::io::stdin().is_terminal() {
+        out.print_hint("this command is for MCP clients, which start it; Ctrl-D ends it");
+    }
+}
+
+/// Loads the plugins anew on SIGHUP, when their files change, and when they have been compiled.
+async fn keep_plugins_current(
+    server: &McpServer,
+    host: &Host,
+    flags: &ConfigFlags,
+    settings: &HostSettings,
+    out: &CliOutput,
+) {
+    let mut watch = PluginWatch::new(settings.plugin_dirs.clone(), settings.paths.lock_file());
+    // Without a handler the system's default action applies.
+    let mut hangup = signal(SignalKind::hangup()).ok();
+    loop {
+        tokio::select! {
+            () = watch.wait_for_change() => {}
+            () = wait_for_hangup(hangup.as_mut()) => watch.note_reload(),
+            () = tokio::time::sleep(COMPILED_LOOK_EVERY), if is_compiling(host) => {}
+        }
+        reload(server, host, flags, out).await;
+    }
+}
+
+async fn reload(server: &McpServer, host: &Host, flags: &ConfigFlags, out: &CliOutput) {
+    let reloaded = match setup::read_settings(flags) {
+        Ok(settings) => host.reload(&settings).await.map_err(CommandFailure::from),
+        Err(failure) => Err(failure),
+    };
+    match reloaded {
+        Ok(changes) => {
+            // A plugin that is rejected is new to nobody but the operator.
+            setup::print_load_problems(&host.registry(), out);
+            if changes.is_empty() {
+                return;
+            }
+            out.print_note(&format!("Plugins reloaded: {} tools.", server.tool_count()));
+        }
+        Err(failure) => out.print_warning(&format!("the plugins stay as they were: {failure}")),
+    }
+}
+
+fn is_compiling(host: &Host) -> bool {
+    let registry = host.registry();
+    registry.entries().any(|entry| *entry.availability() == PluginAvailability::Compiling)
+}
+
+async fn wait_for_hangup(hangup: Option<&mut Signal>) {
+    match hangup {
+        Some(hangup) => drop(hangup.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// The signals that end the program. SIGHUP is not among them: it means to load the plugins anew,
+/// and a client that is gone has closed standard input.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    /// Handles the signals from now on.
+    fn new() -> Result<Self, CommandFailure> {
+        let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+        Ok(Self { interrupt: interrupt?, terminate: terminate? })
+    }
+
+    async fn wait_for_stop(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
