@@ -8,6 +8,7 @@ pub(crate) mod disk;
 pub(crate) mod events;
 pub(crate) mod home;
 pub(crate) mod living;
+pub(crate) mod mcp;
 pub(crate) mod offers;
 pub(crate) mod openai;
 pub(crate) mod patience;
@@ -24,6 +25,7 @@ pub(crate) mod watch;
 
 pub(crate) use browser::Browser;
 pub(crate) use home::{Home, Ran};
+pub(crate) use mcp::McpClient;
 pub(crate) use openai::{OpenAi, Reply};
 pub(crate) use person::Person;
 pub(crate) use registry::Tools;
