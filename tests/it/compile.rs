@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 use crate::support::{
     bomb,
-    home::{finish, manifest, plugin_component},
+    home::{finish, guest, manifest, plugin_component},
     patience::{self, until},
     process::{children, stat, state},
 };
@@ -255,6 +255,19 @@ fn check_program(program: &Path, limits: CompileLimits, want: &str) {
 fn check_script(script: &str, limits: CompileLimits, want: &str) {
     let folder = TempDir::new().unwrap();
     check_program(&fake(&folder, &script.replace("{GREETING}", GREETING)), limits, want);
+}
+
+/// Only final refusals are stored. After any other failure, a program was listed as ready.
+#[test]
+fn a_program_of_webassembly_that_does_not_compile_is_not_ready() {
+    let folder = TempDir::new().unwrap();
+    let compiler = Compiler::Worker { program: fake(&folder, "exit 1"), limits: TIGHT };
+    let cache = folder.path().join("cache");
+    let sandbox = sandbox(compiler, Some(cache));
+    let file = ComponentFile::new(Path::new("run.wasm"), guest("program")).unwrap();
+    sandbox.check_program(&file).unwrap();
+    let error = sandbox.check_compiles(&file).unwrap_err();
+    assert!(matches!(error, LoadError::Compiler { .. }), "{error}");
 }
 
 #[test]

@@ -109,6 +109,7 @@ fn word(loaded: Result<(), LoadError>, seed: u64) -> &'static str {
         LoadError::InterfaceMismatch { .. } => "mismatch",
         LoadError::ToolListFailed { .. } => "bad tools",
         LoadError::InvalidTools { .. } => "impossible tools",
+        LoadError::NothingCallable { .. } => "nothing callable",
         // A worker may fall, as that is what it is there for; the host must not notice otherwise.
         LoadError::Compiler { message } => {
             println!("the worker of seed {seed} fell: {message}");

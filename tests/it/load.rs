@@ -29,6 +29,15 @@ fn check(home: Home, words: &[&str]) {
     home.run(&["doctor"]).ended(1).answers(words);
 }
 
+#[test]
+fn a_broken_plugin_took_two_lines_at_every_start() {
+    let home = home().component("bad", &manifest("bad", ""), b"no component");
+    let ran = home.run(&["tool", "list"]).ended(0);
+    let is_about = |line: &&str| line.starts_with("warning:") || line.starts_with("hint:");
+    let lines: Vec<&str> = ran.stderr.lines().filter(is_about).collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+}
+
 #[track_caller]
 fn check_component(bytes: &[u8], words: &[&str]) {
     check(home().component("bad", &manifest("bad", ""), bytes), words);
@@ -78,12 +87,12 @@ fn h23_exports_and_imports_have_to_be_those_of_the_contract() {
         &nothing,
         &["exports no tools", "no exports at all", "sallyport:plugin/tools@0.1.0"],
     );
-    let other = wat::of_world(
-        "(module (func (export \"run\")))",
-        "package t:t; world w { export run: func(); }",
+    let program = wat::of_world(
+        "(module (func (export \"wasi:cli/run@0.2.0#run\") (result i32) i32.const 0))",
+        "package wasi:cli@0.2.0; interface run { run: func() -> result; } world w { export run; }",
         "w",
     );
-    check_component(&other, &["exports no tools", "it has run"]);
+    check_component(&program, &["exports no tools", "it has wasi:cli/run@0.2.0"]);
     let newer = wat::of_world(
         "(module (func (export \"sallyport:plugin/tools@9.0.0#f\")))",
         "package sallyport:plugin@9.0.0; interface tools { f: func(); } world w { export tools; }",
