@@ -1,6 +1,6 @@
 //! The example of a program that embeds the host does what it says.
 
-use std::{path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use crate::support::{Home, home::repository};
 
@@ -17,4 +17,9 @@ fn another_program_opens_a_host_calls_a_tool_and_holds_a_session() {
     for words in ["tools", "Completed", "Asia/Tokyo", "clock.get_time completed", "Now you know."] {
         assert!(told.contains(words), "{words}: {told}");
     }
+    let source = repository().join("host/crates/runtime/examples/embed.rs");
+    assert!(
+        fs::read_to_string(source).unwrap().lines().count() <= 100,
+        "it shows how little it takes"
+    );
 }

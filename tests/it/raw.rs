@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use sallyport_contract::{Outcome, Toolbox};
+use sallyport_contract::Outcome;
 
 use crate::support::{
     Home, Tools,

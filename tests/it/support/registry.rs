@@ -10,18 +10,19 @@ use sallyport_runtime::{
     Host, HostOptions,
     config::{ConfigFlags, Env, HostSettings},
     notice::no_notices,
-    registry::{PluginSelection, Registry},
+    registry::{PluginChanges, PluginSelection, Registry},
 };
 use sallyport_sandbox::{Compiler, SystemResolver};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, task::JoinHandle};
 
 use super::{Home, patience};
 
 /// The plugins of a home, loaded.
 pub(crate) struct Tools {
-    host: Host,
+    pub(crate) host: Host,
+    settings: HostSettings,
     pub(crate) registry: Arc<Registry>,
     runtime: Runtime,
     _folder: Arc<TempDir>,
@@ -50,9 +51,21 @@ impl Tools {
             ..HostOptions::unattended(PluginSelection::All, no_notices())
         };
         let host = patience::run(&runtime, Host::open(&settings, options)).unwrap();
-        let registry = Arc::clone(host.registry());
+        let registry = host.registry();
         assert_eq!(registry.problems(), []);
-        Self { host, registry, runtime, _folder: Arc::clone(&home.folder) }
+        Self { host, settings, registry, runtime, _folder: Arc::clone(&home.folder) }
+    }
+
+    /// Loads the plugins again.
+    #[track_caller]
+    pub(crate) fn reload(&self) -> PluginChanges {
+        self.wait(self.host.reload(&self.settings)).unwrap()
+    }
+
+    /// Begins a call that runs beside what the test does next.
+    #[track_caller]
+    pub(crate) fn spawn(&self, tool: &str, arguments: &Value) -> JoinHandle<CallReport> {
+        self.runtime.spawn(self.begin(tool, arguments))
     }
 
     /// Runs a future to its end.
@@ -94,7 +107,7 @@ impl Tools {
         };
         Box::pin(async move {
             match toolbox.admit_call(call).await {
-                Ok(admitted) => toolbox.run_call(admitted).await,
+                Ok(admission) => admission.run_call().await,
                 Err(report) => *report,
             }
         })
