@@ -125,7 +125,11 @@ fn the_commands_that_change_a_policy_are_as_its_page_shows_them() {
     }
     assert!(grants >= 5 && revokes >= 5, "{grants} {revokes}");
     let left = fs::read_to_string(home.path("policy.toml")).unwrap();
-    assert_eq!(left.trim(), "# mine\n\n[plugin.weather]\nlimits = { time = \"10s\" }", "{left}");
+    let grant = "net = [\"GET https://geocoding-api.open-meteo.com/v1/search\"]";
+    let rule = "[[rule]]\ntool = \"weather.*\"\ndecision = \"allow\"";
+    let want =
+        format!("# mine\n\n[plugin.weather]\n{grant}\nlimits = {{ time = \"10s\" }}\n\n{rule}");
+    assert_eq!(left.trim(), want, "{left}");
 }
 
 #[test]
@@ -147,11 +151,11 @@ fn the_policy_of_plugins_that_do_more_is_sound() {
 
 /// The keys that a JSON Schema of a file knows: `chat.system`. A `*` is any name.
 fn add_keys(schema: &Value, path: &str, keys: &mut BTreeSet<String>) {
-    let Some(properties) = schema["properties"].as_object() else {
+    if schema["type"] != "object" {
         keys.insert(path.trim_start_matches('.').to_owned());
         return;
-    };
-    for (name, inner) in properties {
+    }
+    for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
         add_keys(inner, &format!("{path}.{name}"), keys);
     }
     let any = &schema["additionalProperties"];
