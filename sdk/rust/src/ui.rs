@@ -133,6 +133,9 @@ pub struct CallRequest {
     pub arguments: Value,
     /// What the plugin could do, or why the user is asked.
     pub security_warning: Option<String>,
+    /// The parts of the warning, as a JSON object, if the host gives them: `plugin`, `version`,
+    /// `digest`, `reason`, `permissions`, `access` and `always`.
+    pub extra: Option<Value>,
 }
 
 impl CallRequest {
@@ -144,6 +147,7 @@ impl CallRequest {
             tool: tool.into(),
             arguments,
             security_warning: None,
+            extra: None,
         }
     }
 }

@@ -131,6 +131,7 @@ impl From<wit_ui::ToolCallRequest> for CallRequest {
             tool: request.tool,
             arguments: value(request.arguments),
             security_warning: request.security_warning,
+            extra: request.extra.map(value),
         }
     }
 }
