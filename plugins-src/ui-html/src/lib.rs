@@ -3,11 +3,14 @@
 //! The page polls for news and sends the user's actions. It is self-contained and loads nothing
 //! else. Content is inserted as text, never as markup.
 //!
-//! Suggested reading order: `log`, `serve`, `page`.
+//! Suggested reading order: `log`, `question`, `facts`, `serve`, `page`.
 
+mod facts;
 mod log;
 mod page;
+mod question;
 mod serve;
+mod visible;
 
 use sallyport_sdk::{
     log::warn,
@@ -26,7 +29,8 @@ impl Ui for Log {
             Event::ToolCallFinished(result) => self.call(&result),
             Event::StateChanged(activity) => self.set_activity(activity),
             Event::Line(line) => submit(&line),
-            Event::ReadyForInput | Event::Other(_) => {}
+            Event::Other(other) => self.facts.take(other),
+            Event::ReadyForInput => {}
         }
     }
 }

@@ -1,43 +1,66 @@
-//! The contents of the page: a numbered transcript and the current state.
+//! The contents of the page: a numbered transcript, the open questions and the current state.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use sallyport_sdk::{
     prelude::*,
     ui::{Activity, CallRequest, CallResult, Message},
 };
 
+use crate::{
+    facts::Facts,
+    question::{Question, cut},
+};
+
 /// Maximum number of entries. A page that was away for longer misses the oldest.
 const ENTRIES_MAX: usize = 1_000;
 
 /// Maximum size of all entries, in bytes. It limits the response to a page that was away.
-const ENTRIES_BYTES_MAX: usize = 512 * 1024;
+const ENTRIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Maximum length of an entry's text, in bytes. Longer text is cut with a mark.
-const TEXT_BYTES_MAX: usize = 64 * 1024;
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
+
+/// How much of an entry's text a page gets at first, in bytes. A browser shows that much without a
+/// wait, and the rest unfolds.
+const PREVIEW_BYTES: usize = 16 * 1024;
 
 /// Maximum number of waiting questions. Further ones are not shown, so they cannot be approved.
 const QUESTIONS_MAX: usize = 64;
 
 /// An entry of the transcript.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub(crate) enum Entry {
-    /// A message.
-    Message { author: &'static str, format: &'static str, text: String, origin: Option<String> },
-    /// A finished call.
-    Call { tool: String, outcome: String, text: String },
+#[derive(Debug, Clone, PartialEq)]
+struct Entry {
+    kind: EntryKind,
+    text: String,
 }
 
-/// A question that waits for an answer.
+/// What an entry is about.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Question {
-    pub(crate) id: String,
-    tool: String,
-    arguments: String,
-    warning: Option<String>,
-    /// Whether a part is too long to be shown. Such a question can only be denied here.
-    is_cut: bool,
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum EntryKind {
+    /// A message.
+    Message { author: &'static str, format: &'static str, origin: Option<String> },
+    /// A finished call.
+    Call {
+        tool: String,
+        outcome: String,
+        /// What the user of the page answered, if there was a question.
+        answer: Option<&'static str>,
+    },
+}
+
+/// An entry, as a page gets it at first.
+#[derive(Debug, Serialize)]
+struct Preview<'a> {
+    number: u64,
+    #[serde(flatten)]
+    kind: &'a EntryKind,
+    text: &'a str,
+    /// The length of the whole text.
+    bytes: usize,
+    /// How much of it is left out here.
+    more: usize,
 }
 
 /// The response to a poll.
@@ -47,65 +70,79 @@ pub(crate) struct News<'a> {
     next: u64,
     /// Whether earlier entries are no longer kept.
     skipped: bool,
-    events: Vec<&'a Entry>,
+    events: Vec<Preview<'a>>,
     questions: &'a VecDeque<Question>,
     state: &'static str,
-    /// The unfinished answer.
+    /// The end of the unfinished answer.
     draft: &'a str,
+    /// Whether the beginning of the unfinished answer is left out.
+    draft_is_cut: bool,
+    /// Changes with the facts about the session.
+    facts: u64,
 }
 
 /// The contents of the page.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
+    pub(crate) facts: Facts,
     entries: VecDeque<Entry>,
     entries_bytes: usize,
     /// The number of the first entry that is kept.
     first: u64,
     questions: VecDeque<Question>,
+    /// What was answered about calls that have not ended, by call.
+    answers: BTreeMap<String, &'static str>,
     activity: Activity,
     draft: String,
+    draft_is_cut: bool,
 }
 
 impl Log {
     pub(crate) fn message(&mut self, message: &Message) {
         self.draft.clear();
-        self.push(Entry::Message {
+        self.draft_is_cut = false;
+        let kind = EntryKind::Message {
             author: message.author.word(),
             format: message.format.word(),
-            text: cut(&message.content),
-            origin: message.origin.as_deref().map(cut),
-        });
+            origin: message.origin.as_deref().map(|origin| cut(origin, PREVIEW_BYTES)),
+        };
+        self.push(Entry { kind, text: cut(&message.content, TEXT_BYTES_MAX) });
     }
 
     pub(crate) fn call(&mut self, result: &CallResult) {
-        let text = if result.is_completed() { String::new() } else { cut(&plain(&result.data)) };
+        let answer = self.answers.remove(&result.call_id);
         let (tool, outcome) = (result.tool.clone(), result.outcome.clone());
-        self.push(Entry::Call { tool, outcome, text });
+        let text = cut(&plain(&result.data), TEXT_BYTES_MAX);
+        self.push(Entry { kind: EntryKind::Call { tool, outcome, answer }, text });
     }
 
+    /// Adds to the unfinished answer, of which the end is kept.
     pub(crate) fn extend_draft(&mut self, text: &str) {
-        if self.draft.len() < TEXT_BYTES_MAX {
-            self.draft.push_str(text);
+        self.draft.push_str(text);
+        if self.draft.len() > 2 * PREVIEW_BYTES {
+            self.draft.drain(..self.draft.ceil_char_boundary(self.draft.len() - PREVIEW_BYTES));
+            self.draft_is_cut = true;
         }
     }
 
     pub(crate) fn open(&mut self, request: CallRequest) {
         if self.questions.len() < QUESTIONS_MAX {
-            let arguments = visible(&format!("{:#}", request.arguments));
-            let warning = request.security_warning.as_deref().map(visible);
-            let is_long = |text: &String| text.len() > TEXT_BYTES_MAX;
-            self.questions.push_back(Question {
-                id: request.confirmation_id,
-                tool: visible(&request.tool),
-                is_cut: is_long(&arguments) || warning.as_ref().is_some_and(is_long),
-                arguments: cut(&arguments),
-                warning: warning.as_deref().map(cut),
-            });
+            self.questions.push_back(Question::new(request));
         }
     }
 
     pub(crate) fn close(&mut self, id: &str) {
         self.questions.retain(|question| question.id != id);
+    }
+
+    /// Closes a question that the user of the page answered.
+    pub(crate) fn answered(&mut self, id: &str, approved: bool) {
+        let question = self.questions.iter().find(|question| question.id == id);
+        if let Some(question) = question.filter(|_| self.answers.len() < QUESTIONS_MAX) {
+            let answer = if approved { "approved" } else { "denied" };
+            self.answers.insert(question.call_id.clone(), answer);
+        }
+        self.close(id);
     }
 
     /// Returns whether a question can be approved: it must be shown in full.
@@ -126,67 +163,51 @@ impl Log {
         News {
             next,
             skipped: after < self.first,
-            events: self.entries.iter().skip(skip).collect(),
+            events: (self.first..)
+                .zip(&self.entries)
+                .skip(skip)
+                .map(|(number, entry)| entry.preview(number))
+                .collect(),
             questions: &self.questions,
             state: self.activity.word(),
             draft: &self.draft,
+            draft_is_cut: self.draft_is_cut,
+            facts: self.facts.revision,
         }
     }
 
+    /// Returns the whole text of an entry, if it is kept.
+    pub(crate) fn text(&self, number: u64) -> Option<&str> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.entries.get(index).map(|entry| entry.text.as_str())
+    }
+
     fn push(&mut self, entry: Entry) {
-        self.entries_bytes += entry.text_bytes();
+        self.entries_bytes += entry.text.len();
         self.entries.push_back(entry);
         while self.entries.len() > ENTRIES_MAX || self.entries_bytes > ENTRIES_BYTES_MAX {
             let Some(oldest) = self.entries.pop_front() else { break };
-            self.entries_bytes -= oldest.text_bytes();
+            self.entries_bytes -= oldest.text.len();
             self.first += 1;
         }
     }
 }
 
 impl Entry {
-    fn text_bytes(&self) -> usize {
-        let (Self::Message { text, .. } | Self::Call { text, .. }) = self;
-        text.len()
+    fn preview(&self, number: u64) -> Preview<'_> {
+        let bytes = self.text.len();
+        let text = &self.text[..self.text.floor_char_boundary(PREVIEW_BYTES)];
+        Preview { number, kind: &self.kind, text, bytes, more: bytes - text.len() }
     }
 }
 
 /// Returns a text or the message of an error unchanged, and other data as JSON.
 fn plain(data: &Value) -> String {
-    let words = data.get("error").unwrap_or(data).as_str();
-    words.map_or_else(|| data.to_string(), str::to_owned)
-}
-
-/// Escapes invisible characters that change how a browser displays text, such as direction marks,
-/// because users must see what they approve. Line breaks are kept.
-fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => out.push(c),
-            c if is_hidden(c) => out.extend(c.escape_unicode()),
-            c => out.push(c),
-        }
+    match data.get("error").unwrap_or(data) {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        _ => format!("{data:#}"),
     }
-    out
-}
-
-/// Matches controls, zero-width and direction marks, separators, tags and blank letters.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{2800}'
-            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}')
-}
-
-fn cut(text: &str) -> String {
-    if text.len() <= TEXT_BYTES_MAX {
-        return text.to_owned();
-    }
-    let shown = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
-    format!("{shown}… ({} more bytes are not shown)", text.len() - shown.len())
 }
 
 #[cfg(test)]
@@ -213,31 +234,37 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_agrees_to_is_seen_as_it_is() {
+    fn a_long_answer_is_folded_and_its_rest_is_kept_to_the_last_byte() {
         let mut log = Log::default();
-        let arguments = json!({ "path": "/tmp/\u{202e}txt.exe\u{200b}\u{e0041} é 漢" });
-        let mut request = CallRequest::new(1, "files.remove", arguments);
-        request.security_warning = Some("It can\nremove \u{2066}files.".to_owned());
-        log.open(request);
-        let question = &news(&log, 0)["questions"][0];
-        let seen = "{\n  \"path\": \"/tmp/\\u{202e}txt.exe\\u{200b}\\u{e0041} é 漢\"\n}";
-        assert_eq!(question["arguments"], seen);
-        assert_eq!(question["warning"], "It can\nremove \\u{2066}files.");
+        let answer = format!("{}end", "ä".repeat(100 * 1024));
+        log.message(&Message::new(Author::User, "short"));
+        log.message(&Message::new(Author::Assistant, &answer));
+        let events = &news(&log, 0)["events"];
+        assert_eq!((&events[0]["more"], &events[0]["text"]), (&json!(0), &json!("short")));
+        let shown = events[1]["text"].as_str().unwrap();
+        assert_eq!(shown.len(), PREVIEW_BYTES);
+        assert_eq!(events[1]["more"], answer.len() - shown.len());
+        let number = events[1]["number"].as_u64().unwrap();
+        assert_eq!(log.text(number), Some(answer.as_str()));
+        for number in [number + 1, u64::MAX] {
+            assert_eq!(log.text(number), None, "{number}");
+        }
     }
 
     #[test]
-    fn what_is_not_shown_whole_can_only_be_denied() {
+    fn an_unfinished_answer_shows_its_end() {
         let mut log = Log::default();
-        log.open(CallRequest::new(1, "a.b", json!("short")));
-        log.open(CallRequest::new(2, "a.b", json!("x".repeat(TEXT_BYTES_MAX))));
-        let mut warned = CallRequest::new(3, "a.b", Value::Null);
-        warned.security_warning = Some("\u{202e}".repeat(TEXT_BYTES_MAX / 3));
-        log.open(warned);
-        for (id, is_whole) in [(1, true), (2, false), (3, false)] {
-            assert_eq!(log.is_whole(&id.to_string()), is_whole, "{id}");
+        for number in 0..10_000 {
+            log.extend_draft(&format!("wörd {number} "));
         }
-        let questions = &news(&log, 0)["questions"];
-        assert!(questions[1]["arguments"].as_str().unwrap().ends_with("bytes are not shown)"));
+        let told = news(&log, 0);
+        assert!(told["draft"].as_str().unwrap().ends_with("wörd 9999 "));
+        assert!(told["draft"].as_str().unwrap().len() <= 2 * PREVIEW_BYTES);
+        assert_eq!(told["draft_is_cut"], true);
+        log.message(&Message::new(Author::Assistant, "done"));
+        log.extend_draft("next");
+        let told = news(&log, 0);
+        assert_eq!((&told["draft"], &told["draft_is_cut"]), (&json!("next"), &json!(false)));
     }
 
     #[test]
@@ -247,15 +274,21 @@ mod tests {
         (0..ENTRIES_MAX * 2).for_each(|_| log.message(&Message::new(Author::User, "a")));
         assert_eq!(log.entries.len(), ENTRIES_MAX);
         (0..20).for_each(|_| log.message(&Message::new(Author::User, &long)));
+        for id in 0..1_000 {
+            log.open(CallRequest::new(id, "a.b", Value::Null));
+            log.answered(&id.to_string(), true);
+        }
         (0..1_000).for_each(|id| log.open(CallRequest::new(id, "a.b", Value::Null)));
         (0..100).for_each(|_| log.extend_draft(&long));
         assert!(log.entries_bytes <= ENTRIES_BYTES_MAX);
-        assert_eq!(log.questions.len(), QUESTIONS_MAX);
-        assert!(log.draft.len() < TEXT_BYTES_MAX * 3);
+        assert!(log.questions.len() == QUESTIONS_MAX && log.answers.len() <= QUESTIONS_MAX);
+        assert!(log.draft.len() <= 2 * PREVIEW_BYTES);
         let told = news(&log, 5);
         assert_eq!(told["skipped"], true);
-        let end = "… (65536 more bytes are not shown)";
-        assert!(told["events"][0]["text"].as_str().unwrap().ends_with(end));
+        let number = told["events"][0]["number"].as_u64().unwrap();
+        let end = format!("… ({TEXT_BYTES_MAX} more bytes are not shown)");
+        assert!(log.text(number).unwrap().ends_with(&end));
+        assert_eq!(log.text(number - 1), None);
         assert_eq!(told["next"], ENTRIES_MAX * 2 + 20);
     }
 }

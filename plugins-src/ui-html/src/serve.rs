@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `GET ` | the page |
 //! | `GET events?after=N` | the news since entry N |
+//! | `GET entry?number=N` | the whole text of entry N |
+//! | `GET session` | the model, the tools, what plugins may do, and the audit |
 //! | `POST input` | `{"text": "…"}` |
 //! | `POST confirm` | `{"id": "7", "approved": true}` |
 //! | `POST cancel` | `{}` |
@@ -42,6 +44,10 @@ struct Nothing {}
 pub(crate) fn answer(request: Request) -> Response {
     let response = match (request.method.as_str(), request.last_segment()) {
         ("GET" | "HEAD", "events") => events(&request),
+        ("GET" | "HEAD", "entry") => entry(&request),
+        ("GET" | "HEAD", "session") => {
+            session::with(|log: &mut Log| serve::json(200, &json!(log.facts)))
+        }
         ("GET" | "HEAD", _) => return page::response(),
         ("POST", "input") => command(&request, |Input { text }| ui::submit_input(&text)),
         ("POST", "confirm") => command(&request, confirm),
@@ -53,9 +59,20 @@ pub(crate) fn answer(request: Request) -> Response {
 }
 
 fn events(request: &Request) -> Response {
-    let after = request.query_value("after").unwrap_or_default();
-    let after = after.parse().unwrap_or(0);
+    let after = number(request, "after").unwrap_or(0);
     session::with(|log: &mut Log| serve::json(200, &json!(log.news(after))))
+}
+
+fn entry(request: &Request) -> Response {
+    let number = number(request, "number");
+    session::with(|log: &mut Log| match number.and_then(|number| log.text(number)) {
+        Some(text) => serve::json(200, &json!({ "text": text })),
+        None => refusal(404, "this entry is not kept"),
+    })
+}
+
+fn number(request: &Request, name: &str) -> Option<u64> {
+    request.query_value(name)?.parse().ok()
 }
 
 /// Runs a command with a JSON body. Browsers send JSON to another site only after a CORS preflight,
@@ -80,9 +97,11 @@ fn command<T: serde::de::DeserializeOwned>(
 fn confirm(Confirmation { id, approved }: Confirmation) -> Result<(), CommandError> {
     let approved = approved && session::with(|log: &mut Log| log.is_whole(&id));
     let outcome = ui::confirm(&id, approved);
-    if matches!(outcome, Ok(()) | Err(CommandError::NoSuchQuestion)) {
-        session::with(|log: &mut Log| log.close(&id));
-    }
+    session::with(|log: &mut Log| match outcome {
+        Ok(()) => log.answered(&id, approved),
+        Err(CommandError::NoSuchQuestion) => log.close(&id),
+        Err(_) => {}
+    });
     outcome
 }
 

@@ -61,16 +61,20 @@ fn everything_that_happens_gets_to_the_page() {
             "next": 3,
             "skipped": false,
             "events": [
-                { "kind": "message", "author": "user", "format": "markdown", "text": "<b>Hi</b>",
-                  "origin": "webhook" },
-                { "kind": "call", "tool": "lamp.on", "outcome": "completed", "text": "" },
-                { "kind": "call", "tool": "lamp.on", "outcome": "failed", "text": "no lamp" },
+                { "number": 0, "kind": "message", "author": "user", "format": "markdown",
+                  "text": "<b>Hi</b>", "bytes": 9, "more": 0, "origin": "webhook" },
+                { "number": 1, "kind": "call", "tool": "lamp.on", "outcome": "completed",
+                  "answer": null, "text": "{\n  \"big\": \"data\"\n}", "bytes": 19, "more": 0 },
+                { "number": 2, "kind": "call", "tool": "lamp.on", "outcome": "failed",
+                  "answer": null, "text": "no lamp", "bytes": 7, "more": 0 },
             ],
             "questions": [{ "id": "7", "tool": "files.remove",
                 "arguments": "{\n  \"path\": \"/a<b>\"\n}", "warning": "It can change files.",
                 "is_cut": false }],
             "state": "thinking",
             "draft": "Good mor",
+            "draft_is_cut": false,
+            "facts": 0,
         })
     );
     happens(Event::NewMessage(Message::new(Author::Assistant, "Good morning.")));
@@ -80,6 +84,41 @@ fn everything_that_happens_gets_to_the_page() {
     assert_eq!(news["events"][0]["text"], "Good morning.");
     assert_eq!(events("")["next"], 4);
     assert_eq!(events("-1")["events"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn facts_and_long_texts_have_addresses_of_their_own() {
+    happens(Event::Other(json!({ "type": "session", "model": "m", "tools": [] })));
+    assert_eq!(events("0")["facts"], 1);
+    let told: Value = get("/ui/session").json().unwrap();
+    assert_eq!((&told["model"], &told["records"]), (&json!("m"), &json!([])));
+    happens(Event::NewMessage(Message::new(Author::User, "all of it")));
+    let told: Value = get("/ui/entry?number=0").json().unwrap();
+    assert_eq!(told, json!({ "text": "all of it" }));
+    for query in ["", "?number=1", "?number=-1", "?number=x"] {
+        assert_eq!(get(&format!("/ui/entry{query}")).status, 404, "{query}");
+    }
+}
+
+#[test]
+fn a_finished_call_shows_what_the_user_answered() {
+    testing::grant([Power::Ui]);
+    for (id, answer) in [(7_u64, "approved"), (8, "denied")] {
+        testing::question(id);
+        let call_id = format!("call-{id}");
+        let request = CallRequest::new(id, "lamp.on", json!({}));
+        happens(Event::ToolCallRequested(CallRequest { call_id: call_id.clone(), ..request }));
+        let body = json!({ "id": id.to_string(), "approved": answer == "approved" });
+        assert_eq!(post("/ui/confirm", &body.to_string()), 202);
+        let (tool, outcome) = ("lamp.on".to_owned(), "completed".to_owned());
+        let result = CallResult { call_id, tool, outcome, data: Value::Null };
+        happens(Event::ToolCallFinished(result.clone()));
+        happens(Event::ToolCallFinished(result));
+        let after = events("0")["next"].as_u64().unwrap() - 2;
+        let told = events(&after.to_string());
+        let answers = [&told["events"][0]["answer"], &told["events"][1]["answer"]];
+        assert_eq!(answers, [&json!(answer), &Value::Null]);
+    }
 }
 
 #[test]
