@@ -7,7 +7,11 @@ use sha2::{Digest, Sha256};
 /// The page, with placeholders.
 const HTML: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
+const SCRIPT: &str = concat!(
+    include_str!("page/markdown.js"),
+    include_str!("page/views.js"),
+    include_str!("page/page.js")
+);
 
 /// Returns the page. The policy allows only this script and this style, by digest, so that injected
 /// markup has no effect.
@@ -19,7 +23,7 @@ pub(crate) fn response() -> Response {
     let (script, style) = (digest(SCRIPT), digest(STYLE));
     let policy = format!(
         "default-src 'none'; script-src '{script}'; style-src '{style}'; connect-src 'self'; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+         img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
     Response::new(200, html)
         .header("Content-Type", "text/html; charset=utf-8")

@@ -187,7 +187,8 @@ fn the_page_is_whole_and_shut() {
         }
         assert!(policy.starts_with("default-src 'none';"), "{policy}");
         assert!(html.contains("<title>&lt;i&gt;&quot;Ada&quot; &amp; {\u{200b}{script}}</title>"));
-        for id in ["transcript", "questions", "input", "send", "state", "cancel"] {
+        for id in ["transcript", "questions", "input", "send", "state", "cancel", "welcome", "tabs"]
+        {
             assert!(html.contains(&format!("id=\"{id}\"")), "{id}");
         }
     }
@@ -195,13 +196,29 @@ fn the_page_is_whole_and_shut() {
 
 #[test]
 fn nothing_gets_onto_the_page_as_markup() {
-    let script = include_str!("page/page.js");
-    for way in ["innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval", "Function("] {
+    let script = [
+        include_str!("page/markdown.js"),
+        include_str!("page/views.js"),
+        include_str!("page/page.js"),
+    ]
+    .concat();
+    for way in [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacent",
+        "document.write",
+        "eval",
+        "Function(",
+        "setAttribute(\"style",
+        "setAttribute(\"on",
+    ] {
         assert!(!script.contains(way), "{way}");
     }
     for outside in ["http:", "https:", "//cdn", "url(", "@import"] {
-        let all = [script, include_str!("page/page.css"), include_str!("page/page.html")].concat();
+        let html = include_str!("page/page.html");
+        let all = [script.as_str(), include_str!("page/page.css"), html].concat();
         assert!(!all.contains(outside), "{outside}");
+        assert!(!html.contains(" style=") && !html.contains(" on"), "the policy allows neither");
     }
 }
 
