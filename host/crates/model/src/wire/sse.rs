@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use sse_stream::{Sse, SseByteStream};
 
@@ -28,17 +28,19 @@ pub(crate) fn read_lines<'a>(
     provider: &'a ProviderIdentity,
 ) -> Events<'a> {
     // The bytes that have arrived, of which the first `searched` contain no line break.
-    let state = (Box::pin(body), Vec::new(), 0);
+    let state = (Box::pin(body), BytesMut::new(), 0);
     let lines = stream::try_unfold(state, move |(mut body, mut bytes, mut searched)| async move {
         loop {
             if let Some(end) = bytes[searched..].iter().position(|byte| *byte == b'\n') {
-                let rest = bytes.split_off(searched + end + 1);
-                return Ok(Some((bytes, (body, rest, 0))));
+                let line = bytes.split_to(searched + end + 1);
+                return Ok(Some((line, (body, bytes, 0))));
             }
             searched = bytes.len();
             match body.try_next().await? {
                 Some(piece) => bytes.extend_from_slice(&piece),
-                None => return Ok((!bytes.is_empty()).then_some((bytes, (body, Vec::new(), 0)))),
+                None => {
+                    return Ok((!bytes.is_empty()).then_some((bytes, (body, BytesMut::new(), 0))));
+                }
             }
         }
     });
@@ -89,5 +91,12 @@ mod tests {
                 assert_eq!(lines(&[head, tail]).await, want);
             }
         }
+    }
+
+    /// It took minutes, because each line copied all bytes behind it.
+    #[tokio::test]
+    async fn a_piece_of_many_lines_is_read_in_a_moment() {
+        let body = "\n".repeat(1 << 20) + "a";
+        assert_eq!(lines(&[body.as_bytes()]).await, ["a"]);
     }
 }
