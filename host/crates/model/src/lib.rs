@@ -5,8 +5,8 @@
 //! this crate, except as an opaque part that is sent back unchanged.
 //!
 //! [`connect_model`] is the entry point. It wraps the adapter of the endpoint's protocol in the
-//! JSON protocol if the model has no function calling, then in retries. [`wrap_model`] wraps models from elsewhere, and [`connect_embedder`] connects
-//! to embedding models.
+//! JSON protocol if the model has no function calling, then in retries. [`wrap_model`] wraps models
+//! from elsewhere, and [`connect_embedder`] connects to embedding models.
 
 mod anthropic;
 pub mod catalog;

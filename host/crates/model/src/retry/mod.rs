@@ -35,6 +35,9 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 /// whether to wait.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
+/// The answer of an attempt, and whether it produced deltas.
+type Attempt = (Result<ModelReply, ModelError>, bool);
+
 /// A model with retries.
 pub(crate) struct RetryingModel {
     inner: Arc<dyn ChatModel>,
@@ -59,13 +62,8 @@ impl RetryingModel {
         let begun = Instant::now();
         let mut attempt = 1;
         loop {
-            let mut has_spoken = false;
-            let mut pass_on = |delta| {
-                // `OmittedContent` is about the request and not part of an answer.
-                has_spoken |= !matches!(delta, ReplyDelta::LeftOut(_));
-                on_delta(delta);
-            };
-            let error = match self.generate_once(request, &mut pass_on).await {
+            let (answer, has_spoken) = self.generate_with_wish(request, on_delta).await;
+            let error = match answer {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
@@ -79,21 +77,40 @@ impl RetryingModel {
     }
 
     /// Requests an answer, and once more without a temperature if that is refused.
+    async fn generate_with_wish(
+        &self,
+        request: ModelRequest<'_>,
+        on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
+    ) -> Attempt {
+        let is_refused = self.refuses_temperature.load(Ordering::Relaxed);
+        let temperature = request.temperature.filter(|_| !is_refused);
+        let attempt = self.generate_once(ModelRequest { temperature, ..request }, on_delta).await;
+        match &attempt {
+            (Err(error), false) if temperature.is_some() && is_temperature_refused(error) => {}
+            _ => return attempt,
+        }
+        let attempt =
+            self.generate_once(ModelRequest { temperature: None, ..request }, on_delta).await;
+        // Otherwise the refusal may have been of something else, such as a tool of that name.
+        if attempt.0.is_ok() {
+            self.refuses_temperature.store(true, Ordering::Relaxed);
+        }
+        attempt
+    }
+
     async fn generate_once(
         &self,
         request: ModelRequest<'_>,
         on_delta: &mut (dyn FnMut(ReplyDelta) + Send),
-    ) -> Result<ModelReply, ModelError> {
-        let is_refused = self.refuses_temperature.load(Ordering::Relaxed);
-        let temperature = request.temperature.filter(|_| !is_refused);
-        let answer = self.inner.generate(ModelRequest { temperature, ..request }, on_delta).await;
-        match answer {
-            Err(error) if temperature.is_some() && is_temperature_refused(&error) => {
-                self.refuses_temperature.store(true, Ordering::Relaxed);
-                self.inner.generate(ModelRequest { temperature: None, ..request }, on_delta).await
-            }
-            answer => answer,
-        }
+    ) -> Attempt {
+        let mut has_spoken = false;
+        let mut pass_on = |delta| {
+            // `OmittedContent` is about the request and not part of an answer.
+            has_spoken |= !matches!(delta, ReplyDelta::LeftOut(_));
+            on_delta(delta);
+        };
+        let answer = self.inner.generate(request, &mut pass_on).await;
+        (answer, has_spoken)
     }
 }
 
