@@ -145,7 +145,8 @@ fn table_row_lines(cells: &[String], widths: &[usize], style: Option<Style>) -> 
             line.push(&text, style.unwrap_or(plain));
             // The last column has no end.
             if column + 1 < columns.len() {
-                let room = width - text_columns(&text) + GAP.len();
+                // A grapheme cluster is not folded, so a cell can be wider than its column.
+                let room = width.saturating_sub(text_columns(&text)) + GAP.len();
                 line.push(&" ".repeat(room), Style::new());
             }
         }
@@ -258,6 +259,17 @@ mod tests {
             ]),
             ListRow::new([long.as_str(), "yes", "", "", ""]),
         ]
+    }
+
+    #[test]
+    fn a_cell_that_cannot_be_folded_broke_its_table() {
+        // Leading consonants of Hangul are one grapheme cluster, however many there are.
+        let wide = "\u{1100}".repeat(30);
+        let row = ListRow::new([wide.as_str(), &"x".repeat(80)]);
+        let lines = table_lines(&["a", "b"], &[row], Some(60));
+        let text: String = lines.iter().map(StyledLine::text).collect();
+        assert!(text.contains(&wide), "{text}");
+        assert_eq!(text.matches('x').count(), 80, "{text}");
     }
 
     #[test]
