@@ -66,23 +66,30 @@ pub fn full_value_lines(json: &str, width: usize) -> Vec<StyledLine> {
     argument_lines(json, width, DetailLevel::Full)
 }
 
+/// Whether a text of several lines contains characters that a terminal would interpret or a reader
+/// would not see. The line breaks of Windows are not among them, because a warning about every text
+/// with them would soon be ignored.
+pub(super) fn has_hidden_characters(text: &str) -> bool {
+    let text = text.replace("\r\n", "\n");
+    text::escape_multiline(&text) != text
+}
+
 /// Whether the arguments contain characters that a terminal would interpret or a reader would not
 /// see.
 pub(super) fn has_deceptive_text(arguments: &str) -> bool {
     fn has_hidden_text(node: &JsonNode) -> bool {
-        let hides = |text: &str| text::escape_multiline(text) != text;
         match node {
             JsonNode::Literal(_) => false,
-            JsonNode::Text(text) => hides(text),
+            JsonNode::Text(text) => has_hidden_characters(text),
             JsonNode::List(items) => items.iter().any(has_hidden_text),
-            JsonNode::Map(entries) => {
-                entries.iter().any(|(key, value)| hides(key) || has_hidden_text(value))
-            }
+            JsonNode::Map(entries) => entries
+                .iter()
+                .any(|(key, value)| has_hidden_characters(key) || has_hidden_text(value)),
         }
     }
     match JsonNode::parse_json(arguments) {
         Some(node) => has_hidden_text(&node),
-        None => text::escape_multiline(arguments) != arguments,
+        None => has_hidden_characters(arguments),
     }
 }
 

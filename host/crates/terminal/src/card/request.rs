@@ -6,7 +6,7 @@
 use anstyle::Style;
 use sallyport_contract::{BodyEncoding, BodyPreview, RequestPreview, text};
 
-use super::argument::DetailLevel;
+use super::argument::{DetailLevel, has_hidden_characters};
 use crate::style::StyledLine;
 
 /// Most characters of a query, a header or a line of a body in a brief view.
@@ -71,10 +71,7 @@ pub(super) fn layout_request(request: &RequestPreview, detail_level: DetailLevel
 /// Whether any text of a request contains hidden characters.
 pub(super) fn has_deceptive_text(request: &RequestPreview) -> bool {
     let hides = |untrusted: &str| text::escape_line(untrusted) != untrusted;
-    let body = request
-        .body
-        .as_ref()
-        .is_some_and(|body| text::escape_multiline(&body.content) != body.content);
+    let body = request.body.as_ref().is_some_and(|body| has_hidden_characters(&body.content));
     body || hides(&request.query) || request.headers.iter().any(|(_, value)| hides(value))
 }
 

@@ -171,6 +171,8 @@ fn what_no_model_asked_for_cannot_be_edited() {
         request.call.tool = tool.parse().unwrap();
         assert_eq!(ApprovalOptions::from_request(&request).edit, want, "{tool}");
     }
+    let windows = brief(about(preview("", &[], b"one\r\ntwo\r\n")));
+    assert!(!windows.contains("look twice"), "a warning about every line break: {windows}");
 }
 
 #[test]
