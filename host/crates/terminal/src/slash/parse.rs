@@ -68,8 +68,8 @@ pub enum SlashCommand {
 
 /// Parses a line.
 ///
-/// The words `exit`, `quit`, `bye`, `help` and `?` alone are commands too, because users of shells and of other
-/// programs type them and no model can act on them.
+/// The words `exit`, `quit`, `bye`, `help` and `?` alone are commands too, because users of shells
+/// and of other programs type them and no model can act on them.
 ///
 /// # Errors
 ///

@@ -20,8 +20,7 @@ fn a_line_is_typed_and_cleared_and_left() {
     terminal.wait_for_more("test-model> ", 2);
     terminal.send("\x03");
     terminal.wait("Press Ctrl-C again to leave.");
-    terminal.send("\x03");
-    terminal.wait("input: Interrupted");
+    terminal.leave_line();
     terminal.send("\x04");
     terminal.wait("input: End");
     assert!(!terminal.screen().contains("\"not this"), "{}", terminal.screen());
@@ -98,8 +97,7 @@ fn tab_lists_all_commands_with_what_they_do() {
     terminal.wait_without("leave (also");
     terminal.send("\x03");
     terminal.wait("Press Ctrl-C again to leave.");
-    terminal.send("\x03");
-    terminal.wait("input: Interrupted");
+    terminal.leave_line();
 }
 
 #[test]

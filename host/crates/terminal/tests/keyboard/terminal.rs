@@ -91,6 +91,23 @@ impl Terminal {
         });
     }
 
+    /// Presses Ctrl-C on an empty line until it leaves. The second one counts only soon after the
+    /// first, which a busy machine may miss.
+    #[track_caller]
+    pub(crate) fn leave_line(&mut self) {
+        let advice = "Press Ctrl-C again to leave.";
+        let left = "input: Interrupted";
+        while !self.screen().contains(left) {
+            let before = self.screen().matches(advice).count();
+            self.send("\x03");
+            self.wait_until(left, |screen| {
+                let is_again = screen.matches(advice).count() > before;
+                let rest = screen.rsplit_once(advice).filter(|_| is_again);
+                screen.contains(left) || rest.is_some_and(|(_, rest)| rest.contains("> "))
+            });
+        }
+    }
+
     /// Lets time pass. Requests of the program are answered, because a line begins only after its
     /// request for the cursor's position was answered in time.
     pub(crate) fn pass_time(&mut self, duration: Duration) {
