@@ -8,7 +8,7 @@ use std::{fmt, net::IpAddr, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{PluginName, PolicyFix, ToolId, fix, text};
+use crate::{PluginName, PolicyFix, ToolId, fix, milliseconds, text};
 
 /// Most characters of a refused action in a sentence: the guest chooses its path or address.
 const ACTION_CHARS_MAX: usize = 300;
@@ -231,6 +231,8 @@ pub enum ApprovalObstacle {
     /// The user did not answer in time.
     TimedOut {
         /// How long the question waited.
+        #[serde(rename = "waited_ms", with = "milliseconds")]
+        #[schemars(with = "u64")]
         waited: Duration,
     },
     /// The request cannot be shown whole.
@@ -251,11 +253,16 @@ pub struct PolicyPlace {
 
 impl Denial {
     /// Creates a refusal that no policy text lifts. A subject that is too long to keep becomes a
-    /// sentence, which is cut.
+    /// sentence, which is cut, because a part of a path or of an address would be another one. A
+    /// text of the reason that is too long is cut.
     pub fn new(subject: impl Into<DenialSubject>, reason: impl Into<DenialReason>) -> Self {
-        let (mut subject, reason) = (subject.into(), reason.into());
+        let (mut subject, mut reason) = (subject.into(), reason.into());
         if subject.texts_mut().iter().map(|text| text.len()).sum::<usize>() > SUBJECT_BYTES_MAX {
-            subject = DenialSubject::Text(subject.to_string());
+            let sentence = text::escape_excerpt(&subject.to_string(), ACTION_CHARS_MAX);
+            subject = DenialSubject::Text(sentence);
+        }
+        for long in reason.texts_mut().into_iter().filter(|text| text.len() > SUBJECT_BYTES_MAX) {
+            *long = text::escape_excerpt(long, ACTION_CHARS_MAX);
         }
         Self { subject: Box::new(subject), reason, fix: None, nobody_to_ask: false }
     }
@@ -341,7 +348,7 @@ impl fmt::Display for DenialSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (plugin, action) = match self {
             Self::Call { tool } => return write!(f, "{tool} may not be called"),
-            Self::Text(text) => return f.write_str(text),
+            Self::Text(text) => return f.write_str(&text::escape_multiline(text)),
             Self::Request { plugin, method, url } => (plugin, format!("{method} {url}")),
             Self::Path { plugin, path, write: false } => (plugin, format!("read {path}")),
             Self::Path { plugin, path, write: true } => (plugin, format!("change {path}")),
@@ -394,7 +401,8 @@ impl fmt::Display for DenialReason {
                     false => Ok(()),
                 }
             }
-            Self::Rule { text, .. } | Self::NoRule { text } | Self::Text(text) => f.write_str(text),
+            Self::Rule { text, .. } | Self::NoRule { text } => f.write_str(text),
+            Self::Text(text) => f.write_str(&text::escape_multiline(text)),
             Self::NotApproved { cause, reason } => write!(f, "{cause} ({reason})"),
             Self::RefusedByUser { answer: None } => f.write_str("the user said no"),
             Self::RefusedByUser { answer: Some(answer) } => {
@@ -490,6 +498,40 @@ mod tests {
         assert!(denial.nobody_to_ask && denial.fix.is_none());
     }
 
+    /// A sentence was kept whole although it was to be cut, and so was every reason.
+    #[test]
+    fn a_text_that_is_too_long_to_keep_is_cut_in_every_part_of_a_refusal() {
+        let long = "x".repeat(SUBJECT_BYTES_MAX + 1);
+        let path = DenialSubject::Path {
+            plugin: "mail".parse().unwrap(),
+            path: long.clone(),
+            write: true,
+        };
+        let place = PolicyPlace { file: "policy.toml".to_owned(), line: 3 };
+        let rule = DenialReason::Rule { place, text: long.clone() };
+        let cause = ApprovalObstacle::NotShown { error: long.clone() };
+        let nested = DenialReason::NotApproved { cause, reason: Box::new(long.clone().into()) };
+        let rows = [
+            Denial::new(long.clone(), "why"),
+            Denial::new(path, "why"),
+            Denial::new("what", long.clone()),
+            Denial::new("what", rule),
+            Denial::new("what", nested),
+        ];
+        for denial in rows {
+            let json = serde_json::to_string(&denial).unwrap();
+            assert!(json.len() < 1500 && json.contains('…'), "{json}");
+        }
+        let longest = Denial::new("x".repeat(SUBJECT_BYTES_MAX), "why");
+        assert_eq!(longest.subject.to_string().len(), SUBJECT_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_sentence_shows_what_a_terminal_would_obey() {
+        let denial = Denial::new("mail\u{1b}[2J may\nnot", "\u{202e}no");
+        assert_eq!(denial.to_string(), "mail\\u{1b}[2J may\nnot: \\u{202e}no");
+    }
+
     #[test]
     fn a_refusal_survives_its_serialized_form() {
         let plugin: PluginName = "mail".parse().unwrap();
@@ -505,6 +547,7 @@ mod tests {
         let denial = Denial::new(subject, reason).with_fix(Some(fix));
         let json = serde_json::to_string(&denial).unwrap();
         assert_eq!(serde_json::from_str::<Denial>(&json).unwrap(), denial, "{json}");
+        assert!(json.contains(r#""timed-out":{"waited_ms":3000}"#), "{json}");
         assert_eq!(
             denial.to_string(),
             "mail may not GET https://a.example/: no answer within 3s (rule at policy.toml:3)"
