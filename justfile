@@ -44,7 +44,7 @@ guests:
 bench *which:
     cargo xtask bench {{ which }}
 
-# Play the session that the README shows: just demo, just demo --write.
+# Play the sessions and the film of the documents: just demo, just demo --write.
 demo *args:
     cargo xtask demo {{ args }}
 

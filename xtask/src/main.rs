@@ -42,7 +42,8 @@ cargo xtask TASK
   bench python    the first call of a conversation to the code interpreter
   bench turn      a conversation with 1,000 tools against bare JSON
   dist            build a release: an archive with an installer, a Debian package, checksums
-  demo [--write]  play the session that the README shows; print it, or put it there
+  demo [chat|start] [--write]
+                  play the sessions and the film that the documents show; print or write them
   drawings [--check]
                   write the drawings in docs/images; or fail if a file differs
   fuzz [TARGET] [SECONDS]

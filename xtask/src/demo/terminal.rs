@@ -13,21 +13,27 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::film::Film;
 use anyhow::{Context, Result, bail};
 use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
 
-/// A window high enough for the whole session, and as wide as the README.
-const ROWS: u16 = 200;
-const COLUMNS: u16 = 92;
+/// Rows and columns of a window.
+pub(super) type WindowSize = (u16, u16);
+
+/// A window high enough for a whole session, and as wide as the documents.
+pub(super) const TALL_WINDOW: WindowSize = (200, 92);
 
 /// Longest wait for a text on the screen, even in a slow build.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// A program that prints nothing for this long has finished painting.
 const QUIET: Duration = Duration::from_millis(300);
+
+/// How long a film shows each key that is typed.
+const KEY_SHOWN: Duration = Duration::from_millis(70);
 
 /// The request for the cursor's position.
 const WHERE: &[u8] = b"\x1b[6n";
@@ -40,17 +46,20 @@ pub(super) struct DemoTerminal {
     child: Child,
     shown: Receiver<Vec<u8>>,
     screen: vt100::Parser,
+    film: Film,
+    keys: usize,
 }
 
 impl DemoTerminal {
-    pub(super) fn start(command: &mut Command) -> Result<Self> {
+    /// Starts a program in a window.
+    pub(super) fn start(command: &mut Command, (rows, columns): WindowSize) -> Result<Self> {
         let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         grantpt(&outer)?;
         unlockpt(&outer)?;
         let path = ptsname(&outer, Vec::new())?;
         let path = Path::new(OsStr::from_bytes(path.to_bytes()));
         let inner: OwnedFd = OpenOptions::new().read(true).write(true).open(path)?.into();
-        let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&inner, size)?;
         command.stdin(inner.try_clone()?).stdout(inner.try_clone()?).stderr(inner.try_clone()?);
         let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
@@ -59,8 +68,30 @@ impl DemoTerminal {
         let outer: File = outer.into();
         let shown = spawn_reader(outer.try_clone()?);
         let count = |number| NonZero::new(number).context("a window of no size");
-        let screen = vt100::Parser::new(count(ROWS)?, count(COLUMNS)?, 0);
-        Ok(Self { outer, _inner: inner, child, shown, screen })
+        let screen = vt100::Parser::new(count(rows)?, count(columns)?, 0);
+        let film = Film::default();
+        Ok(Self { outer, _inner: inner, child, shown, screen, film, keys: 0 })
+    }
+
+    /// Types a line as a user does, and shows each key in the film.
+    pub(super) fn type_visibly(&mut self, line: &str) -> Result<()> {
+        for key in line.chars() {
+            self.press_keys(key.encode_utf8(&mut [0; 4]))?;
+            self.show_for(KEY_SHOWN)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what is on the screen to the film, for as long as its reader needs.
+    pub(super) fn show_for(&mut self, time: Duration) -> Result<()> {
+        self.drain_output()?;
+        self.film.add_screen(self.screen.screen(), time);
+        Ok(())
+    }
+
+    /// The film so far, and the number of keys that were pressed.
+    pub(super) fn take_film(&mut self) -> (Film, usize) {
+        (std::mem::take(&mut self.film), self.keys)
     }
 
     /// Types a line.
@@ -72,6 +103,7 @@ impl DemoTerminal {
     /// Presses keys after the program has finished painting.
     pub(super) fn press_keys(&mut self, keys: &str) -> Result<()> {
         self.drain_output()?;
+        self.keys += keys.chars().count();
         Ok(self.outer.write_all(keys.as_bytes())?)
     }
 
