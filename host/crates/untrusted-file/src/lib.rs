@@ -6,6 +6,7 @@
 //!
 //! A project's file counts only if no other user could have put it there, see [`foreign_owner`].
 
+mod access_list;
 mod stamp;
 
 use std::{
@@ -51,6 +52,8 @@ pub enum ForeignOwner {
         /// The id of that group.
         gid: u32,
     },
+    /// It has an access list, which can let users write whom its mode does not show.
+    AccessList,
     /// All users can write to it.
     Everybody,
 }
@@ -61,6 +64,9 @@ impl fmt::Display for ForeignOwner {
             Self::User { uid } => write!(formatter, "belongs to another user (uid {uid})"),
             Self::Group { gid } => {
                 write!(formatter, "can be written by a group of users (gid {gid})")
+            }
+            Self::AccessList => {
+                formatter.write_str("can be written by the users that its access list names")
             }
             Self::Everybody => formatter.write_str("can be written by everybody"),
         }
@@ -100,39 +106,61 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text_from_utf8(read_bytes(path, bytes_max)?)
 }
 
-/// Reads text like [`read_text`], but only from a file that no other user except root can write.
+/// Reads text like [`read_text`], but only from a file that is not foreign: see
+/// [`foreign_owner`] for what that can and cannot tell.
 ///
 /// # Errors
 ///
 /// As with [`read_text`], or the file is foreign ([`io::ErrorKind::PermissionDenied`]).
 pub fn read_own_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     let file = open_regular(path)?;
-    if let Some(owner) = foreign_owner(&file.metadata()?) {
+    let has_list = || access_list::file_has_list(&file);
+    if let Some(owner) = foreign_owner_from(&file.metadata()?, has_list) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("it {owner}")));
     }
     text_from_utf8(read_open_file(&file, bytes_max)?)
 }
 
-/// Returns why a file or folder is foreign: it belongs neither to the user nor to root, or other
-/// users can write to it.
+/// Returns why a file or folder is foreign: it belongs neither to the user nor to root, or its mode
+/// or its access list lets other users write to it.
 ///
-/// The group of a file may write to it if the group has the number of the owner. That is the
-/// owner's private group, which most Linux systems create with each user, and whose write
-/// permission their default mode grants.
-pub fn foreign_owner(info: &Metadata) -> Option<ForeignOwner> {
-    let own_uid = rustix::process::geteuid().as_raw();
-    foreign_owner_of(own_uid, info.uid(), info.gid(), info.mode())
+/// The group of a file may write to it if the group has the number of the owner. Most Linux systems
+/// create such a private group with each user, and their default mode lets it write. The members of
+/// the group are not looked up, because that can need a server of the network. So a group with the
+/// owner's number that has other members counts as private, and a private group with another number
+/// does not.
+///
+/// # Errors
+///
+/// The path does not exist, or cannot be reached.
+pub fn foreign_owner(path: &Path) -> io::Result<Option<ForeignOwner>> {
+    let has_list = || access_list::path_has_list(path);
+    Ok(foreign_owner_from(&fs::metadata(path)?, has_list))
 }
 
-fn foreign_owner_of(own_uid: u32, uid: u32, gid: u32, mode: u32) -> Option<ForeignOwner> {
+fn foreign_owner_from(info: &Metadata, has_list: impl FnOnce() -> bool) -> Option<ForeignOwner> {
+    let own_uid = rustix::process::geteuid().as_raw();
+    foreign_owner_of(own_uid, info.uid(), info.gid(), info.mode(), has_list)
+}
+
+/// `has_list` is asked last: the group's part of a mode limits what an access list lets users do,
+/// so that a list means nothing where the group cannot write.
+fn foreign_owner_of(
+    own_uid: u32,
+    uid: u32,
+    gid: u32,
+    mode: u32,
+    has_list: impl FnOnce() -> bool,
+) -> Option<ForeignOwner> {
+    let can_group_write = mode & WRITABLE_BY_GROUP != 0;
     if uid != own_uid && uid != 0 {
         Some(ForeignOwner::User { uid })
     } else if mode & WRITABLE_BY_ALL != 0 {
         Some(ForeignOwner::Everybody)
-    } else if mode & WRITABLE_BY_GROUP != 0 && gid != uid {
+    } else if can_group_write && gid != uid {
         Some(ForeignOwner::Group { gid })
     } else {
-        None
+        (can_group_write && has_list()).then_some(ForeignOwner::AccessList)
     }
 }
 
@@ -250,9 +278,50 @@ mod tests {
             (1000, 1000, 1000, 0o100_666, Some(ForeignOwner::Everybody)),
         ];
         for (own_uid, uid, gid, mode, want) in rows {
-            let owner = foreign_owner_of(own_uid, uid, gid, mode);
+            let owner = foreign_owner_of(own_uid, uid, gid, mode, || false);
             assert_eq!(owner, want, "{own_uid} {uid}:{gid} {mode:o}");
+            // A list does not change why a file is foreign, and needs the group's permission.
+            let with_list = foreign_owner_of(own_uid, uid, gid, mode, || true);
+            let own_list = (mode & WRITABLE_BY_GROUP != 0).then_some(ForeignOwner::AccessList);
+            assert_eq!(with_list, want.or(own_list), "{own_uid} {uid}:{gid} {mode:o}");
         }
+    }
+
+    /// With an access list the mode 664 of a user's own file can mean that another user writes it.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_an_access_list_lets_another_user_write_is_foreign() {
+        /// A list that lets the owner, one more user and the group read and write.
+        const LIST: [(u16, u32); 5] = [
+            (0x01, u32::MAX),
+            (0x02, 65_534),
+            (0x04, u32::MAX),
+            (0x10, u32::MAX),
+            (0x20, u32::MAX),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "x").unwrap();
+        let info = fs::metadata(&path).unwrap();
+        let mut list = 2_u32.to_le_bytes().to_vec();
+        for (kind, id) in LIST {
+            let permissions: u16 = if kind == 0x20 { 4 } else { 6 };
+            list.extend(kind.to_le_bytes());
+            list.extend(permissions.to_le_bytes());
+            list.extend(id.to_le_bytes());
+        }
+        let flags = rustix::fs::XattrFlags::empty();
+        let is_set = rustix::fs::setxattr(&path, access_list::ATTRIBUTE, &list, flags).is_ok();
+        // Not every file system has access lists, and not every user has a private group.
+        if is_set && info.gid() == info.uid() {
+            assert_eq!(foreign_owner(&path).unwrap(), Some(ForeignOwner::AccessList));
+            let error = read_own_text(&path, 10).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+            assert!(error.to_string().contains("access list"), "{error}");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        assert_eq!(foreign_owner(&path).unwrap(), None);
+        assert_eq!(read_own_text(&path, 10).unwrap(), "x");
     }
 
     #[test]
@@ -267,10 +336,10 @@ mod tests {
             (0o602, Some(ForeignOwner::Everybody)),
         ] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(foreign_owner(&fs::metadata(&path).unwrap()), want, "{mode:o}");
+            assert_eq!(foreign_owner(&path).unwrap(), want, "{mode:o}");
             assert_eq!(read_own_text(&path, 10).is_ok(), want.is_none());
         }
-        assert_eq!(foreign_owner(&fs::metadata("/").unwrap()), None, "root's");
+        assert_eq!(foreign_owner(Path::new("/")).unwrap(), None, "root's");
         // Only root can change the owner of a file; otherwise the file is not foreign.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let given = std::os::unix::fs::chown(&path, Some(65_534), None);

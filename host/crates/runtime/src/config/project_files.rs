@@ -54,7 +54,7 @@ pub(super) fn find_project_file(
 
 /// Whether a folder may become a project: only the user and root can write to it.
 pub(super) fn can_be_project(folder: &Path) -> bool {
-    fs::metadata(folder).is_ok_and(|info| foreign_owner(&info).is_none())
+    foreign_owner(folder).is_ok_and(|owner| owner.is_none())
 }
 
 /// The outermost foreign place: the project's folder, one below it, or the file itself.
@@ -63,7 +63,7 @@ fn find_foreign_place(project: &Path, file: &Path) -> Option<(PathBuf, ForeignOw
         file.ancestors().take_while(|location| location.starts_with(project)).collect();
     locations.reverse();
     // A place that is gone now cannot be opened later either.
-    let owner = |location: &Path| foreign_owner(&fs::metadata(location).ok()?);
+    let owner = |location: &Path| foreign_owner(location).ok()?;
     locations.into_iter().find_map(|location| Some((location.to_owned(), owner(location)?)))
 }
 
