@@ -25,6 +25,7 @@ mod capability;
 mod diff;
 mod entry;
 mod error;
+mod grant_text;
 mod objection;
 mod removal;
 mod requested;
@@ -36,11 +37,12 @@ use toml_edit::Item;
 
 pub use self::{
     addition::{
-        CapabilityAddition, CapabilityPart, FsAddition, GrantAddition, GrantTextError, NetAddition,
-        NetReachText, SecretAddition, SecretUseText,
+        CapabilityAddition, CapabilityPart, FsAddition, GrantAddition, NetAddition, NetReachText,
+        SecretAddition, SecretUseText,
     },
     diff::{DiffLine, LineChange, diff_lines},
     error::EditError,
+    grant_text::GrantTextError,
     objection::AdditionObjection,
     removal::{RemovalTarget, RuleRemovalTarget, remove_rule, revoke_grant, revoke_shared_limit},
     requested::RequestedGrants,

@@ -53,6 +53,11 @@ pub(crate) trait CapabilityKind: Sync {
         &[]
     }
 
+    /// The keys in a table of it that are settings, not its list of items.
+    fn setting_keys(&self) -> Vec<&'static str> {
+        self.settings().iter().map(|setting| setting.key).collect()
+    }
+
     /// What it lets a plugin change or leak, as a verb phrase; `None` if it is harmless. State,
     /// timers and scratches are the plugin's own.
     fn danger(&self) -> Option<&'static str> {

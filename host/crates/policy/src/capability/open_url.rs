@@ -41,6 +41,9 @@ use crate::{
 /// The key of rules about pages.
 pub(crate) const PAGE_RULE_KEY: &str = "open-url";
 
+/// The key that says whether the user is asked about a page.
+const DECISION_KEY: &str = "decision";
+
 /// The method of a browser.
 const METHOD: &str = "GET";
 
@@ -141,7 +144,7 @@ impl OpenUrlEntry {
         item.read_section(|section| {
             let allow = section.read_optional("allow", read_url_patterns)?.unwrap_or_default();
             let decision =
-                section.read_optional("decision", |item| item.read_choice(&DECISIONS))?;
+                section.read_optional(DECISION_KEY, |item| item.read_choice(&DECISIONS))?;
             Ok(Self { allow, decision: decision.unwrap_or(Decision::Ask), place })
         })
     }
@@ -205,6 +208,10 @@ impl CapabilityKind for OpenUrl {
 
     fn shape(&self) -> ValueShape {
         ValueShape::Table("allow")
+    }
+
+    fn setting_keys(&self) -> Vec<&'static str> {
+        vec![DECISION_KEY]
     }
 
     fn action_phrase(&self, _detail: Option<&str>) -> String {

@@ -1,19 +1,15 @@
 //! Additions to a plugin's table, as policy text.
 
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{borrow::Cow, fmt};
 
 use sallyport_contract::{Decision, FixGrant};
-use toml_edit::{InlineTable, Value};
+use toml_edit::Value;
 
-use super::{
-    entry::{canonical_values, plain_item},
-    error::EditError,
-};
+use super::{entry::canonical_values, error::EditError};
 use crate::{
     capability::{Capability, ValueShape},
     fix::{toml_list, toml_string},
     folder::FsAccess,
-    source::quoted,
 };
 
 /// Something to grant to a plugin, in the notation of a policy file.
@@ -279,111 +275,9 @@ impl GrantAddition {
             pairs.iter().map(|(key, value)| (*key, toml_setting_value(value))).collect();
         Self::capability_entry(capability, toml_inline_table(&pairs))
     }
-}
-
-/// Why a text is not a grant.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{} is not a grant: write KEY=VALUE, such as env=TZ, state=true, state.quota=1MiB or \
-     packages=six",
-    quoted(text)
-)]
-pub struct GrantTextError {
-    text: String,
-}
-
-impl FromStr for GrantAddition {
-    type Err = GrantTextError;
-
-    /// Parses `KEY=VALUE`. The key is one of a plugin's table. The value is `true`, the text of an
-    /// entry, or an entry as a TOML table; `KEY.SETTING=VALUE` is a setting.
-    fn from_str(text: &str) -> Result<Self, GrantTextError> {
-        let error = || GrantTextError { text: text.to_owned() };
-        let (key, value) = text.split_once('=').ok_or_else(error)?;
-        let (key, value) = (key.trim(), value.trim());
-        if value.is_empty() {
-            return Err(error());
-        }
-        if let (Some(table), false) = (parse_inline_table(value), key.contains('.')) {
-            return Self::from_table(key, value, &table).ok_or_else(error);
-        }
-        if let Some((key, setting)) = key.split_once('.') {
-            return match (key, Capability::from_name(key)) {
-                ("limits", _) => Ok(Self::Limit { key: setting.into(), value: value.into() }),
-                (_, Some(of)) => Ok(Self::capability_setting(of, setting, value)),
-                (_, None) => Err(error()),
-            };
-        }
-        let owned = value.to_owned();
-        Ok(match (key, Capability::from_name(key)) {
-            ("net", _) => {
-                let reach = NetReachText::Public;
-                Self::Net(NetAddition { pattern: owned, decision: None, reach })
-            }
-            ("fs", _) => Self::Fs(FsAddition {
-                path: owned,
-                mount: None,
-                access: FsAccess::Read,
-                deny: Vec::new(),
-                quota: None,
-                sensitive: false,
-            }),
-            ("env", _) => Self::Env(owned),
-            ("secrets", _) => {
-                Self::Secret(SecretAddition { name: owned, usage: SecretUseText::Reveal })
-            }
-            (_, Some(of)) if value == "true" => Self::capability(of),
-            (_, Some(of)) => Self::capability_item(of, value),
-            (_, None) => return Err(error()),
-        })
-    }
-}
-
-impl GrantAddition {
-    /// Reads an entry that is a table. `None` if it is not one of this key, or has other keys.
-    fn from_table(key: &str, toml: &str, table: &InlineTable) -> Option<Self> {
-        let mut fields = TableFields { table, known: Vec::new() };
-        let read = match key {
-            "net" => Self::Net(NetAddition {
-                pattern: fields.text("allow")?,
-                decision: fields
-                    .text("decision")
-                    .filter(|word| word == "ask")
-                    .map(|_| Decision::Ask),
-                reach: match (fields.flag("to-private"), fields.text("range")) {
-                    (_, Some(range)) => NetReachText::Ranges(vec![range]),
-                    (true, None) => NetReachText::HostAddresses,
-                    (false, None) => NetReachText::Public,
-                },
-            }),
-            "fs" => Self::Fs(FsAddition {
-                path: fields.text("path")?,
-                mount: fields.text("mount"),
-                access: match fields.text("access")?.as_str() {
-                    "read" => FsAccess::Read,
-                    _ => FsAccess::ReadWrite,
-                },
-                deny: Vec::new(),
-                quota: fields.text("quota"),
-                sensitive: fields.flag("sensitive"),
-            }),
-            "secrets" => Self::Secret(SecretAddition {
-                name: fields.text("name")?,
-                usage: match (fields.flag("reveal"), fields.text("to"), fields.text("header")) {
-                    (true, None, None) => SecretUseText::Reveal,
-                    (false, Some(to), Some(header)) => {
-                        SecretUseText::Inject { to, header, format: fields.text("format") }
-                    }
-                    _ => return None,
-                },
-            }),
-            _ => return Some(Self::capability_entry(Capability::from_name(key)?, toml.to_owned())),
-        };
-        fields.are_all_read().then_some(read)
-    }
 
     /// The addition in the notation of a policy, with the arguments of `policy grant` that make it.
-    pub(crate) fn to_fix_grant(&self) -> FixGrant {
+    pub fn to_fix_grant(&self) -> FixGrant {
         let (key, entry) = match self.setting() {
             Some((key, value)) => (format!("{}.{key}", self.table_key()), value.to_owned()),
             None => (self.table_key().to_owned(), self.entry_toml()),
@@ -417,7 +311,9 @@ impl GrantAddition {
             Self::Net(NetAddition { reach: NetReachText::Ranges(_), .. }) | Self::Limit { .. } => {}
             Self::Net(NetAddition { pattern, decision, reach }) => {
                 add("--net", Some(pattern));
-                decision.iter().for_each(|_| add("--ask", None));
+                if *decision == Some(Decision::Ask) {
+                    add("--ask", None);
+                }
                 if *reach == NetReachText::HostAddresses {
                     add("--to-private", None);
                 }
@@ -428,6 +324,9 @@ impl GrantAddition {
                 // The command mounts a path that the manifest names at that path by itself.
                 let mount = fs.mount.as_ref().filter(|mount| **mount != fs.path);
                 mount.iter().for_each(|mount| add("--mount", Some(mount)));
+                if fs.sensitive {
+                    add("--sensitive", None);
+                }
             }
             Self::Fs(_) => {}
             Self::Env(name) => add("--env", Some(name)),
@@ -446,34 +345,13 @@ impl GrantAddition {
                 add("--capability", Some(capability.as_str()));
             }
             Self::Capability(addition) => {
-                let name = addition.item_name().filter(|_| addition.is_plain_item());
-                let key = addition.capability.as_str();
-                name.iter().for_each(|name| add("--grant", Some(&format!("{key}={name}"))));
+                let text = addition.item_name().map(|name| format!("{}={name}", self.table_key()));
+                // A table has more than a name, and a name such as `true` needs quotes.
+                let text = text.filter(|text| text.parse().as_ref() == Ok(self));
+                text.iter().for_each(|text| add("--grant", Some(text)));
             }
         }
         words
-    }
-}
-
-/// The keys of an entry, with a record of those that were read.
-struct TableFields<'t> {
-    table: &'t InlineTable,
-    known: Vec<&'static str>,
-}
-
-impl TableFields<'_> {
-    fn text(&mut self, key: &'static str) -> Option<String> {
-        self.known.push(key);
-        self.table.get(key)?.as_str().map(str::to_owned)
-    }
-
-    fn flag(&mut self, key: &'static str) -> bool {
-        self.known.push(key);
-        self.table.get(key).and_then(Value::as_bool).unwrap_or(false)
-    }
-
-    fn are_all_read(&self) -> bool {
-        self.table.iter().all(|(key, _)| self.known.contains(&key))
     }
 }
 
@@ -510,11 +388,6 @@ impl CapabilityAddition {
         value.as_str().or_else(in_table).map(str::to_owned)
     }
 
-    /// Whether the entry is plain text.
-    fn is_plain_item(&self) -> bool {
-        matches!(&self.part, CapabilityPart::Entry(entry) if plain_item(entry).is_some())
-    }
-
     fn value_alone(&self) -> String {
         match (&self.part, self.capability.kind().shape()) {
             (CapabilityPart::Entry(entry), ValueShape::List(_)) => format!("[{entry}]"),
@@ -542,10 +415,6 @@ impl CapabilityAddition {
         let pairs = table.into_iter().flatten();
         pairs.map(|(key, value)| (toml_key(key), value.to_string().trim().to_owned())).collect()
     }
-}
-
-fn parse_inline_table(text: &str) -> Option<InlineTable> {
-    text.parse::<Value>().ok()?.as_inline_table().cloned()
 }
 
 /// Returns a boolean or a number as TOML, and anything else as a string.

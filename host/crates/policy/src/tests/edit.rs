@@ -6,13 +6,17 @@ use sallyport_contract::{Decision, PluginName};
 
 use crate::{
     Capability, FsAccess, Policy, RuleText,
-    edit::{self, EditError, FsAddition, GrantAddition, NetAddition, NetReachText, RemovalTarget},
+    edit::{
+        self, EditError, FsAddition, GrantAddition, NetAddition, NetReachText, RemovalTarget,
+        SecretAddition, SecretUseText,
+    },
     source::HintedError,
 };
 
 mod addition;
 mod capability;
 mod diff;
+mod grant_text;
 mod property;
 mod removal;
 

@@ -1,7 +1,7 @@
 //! Additions go where their table is, in the notation of that table.
 
 use super::*;
-use crate::edit::{SecretAddition, SecretUseText, add_rule};
+use crate::edit::add_rule;
 
 const A: &str = "GET https://a.io/**";
 const B: &str = "GET https://b.io/**";
