@@ -199,10 +199,13 @@ impl CapabilityKind for Packages {
         find_redundant_parts(&parts.collect::<Vec<_>>(), PackagePattern::covers)
     }
 
-    /// The addition for a package: its name and version.
+    /// The addition for a package: its name, and its version if the refusal was about one.
     fn item_addition(&self, grant: &Grant, item: &str) -> Result<Option<GrantAddition>, Denial> {
-        let (name, version) = item.split_once("==").unwrap_or((item, ""));
-        match grant.packages().check_version(name, version) {
+        let checked = match item.split_once("==") {
+            Some((name, version)) => grant.packages().check_version(name, version),
+            None => grant.packages().check_name(item),
+        };
+        match checked {
             Ok(()) => Ok(None),
             Err(denial) if denial.fix.is_none() => Err(denial),
             Err(_) => Ok(Some(GrantAddition::capability_item(Capability::Packages, item))),

@@ -65,6 +65,21 @@ fn pages_and_packages_are_proposed_one_by_one() {
     check_all(GREEDY, before, &needs, after, &open);
 }
 
+/// A plugin lists the versions of a package first. That refusal was taken for one of a version with
+/// an empty name, so the plugin could not be learned.
+#[test]
+fn a_package_of_any_version_is_proposed_by_its_name() {
+    let any = || {
+        let denial = crate::tests::grant("", GREEDY).packages().check_name("Six").unwrap_err();
+        RefusedAccess::from_denial(&"weather".parse().unwrap(), &denial).unwrap()
+    };
+    let after = "[plugin.weather]\npackages = [\"Six\"]\n";
+    check_all(GREEDY, "", &[any()], after, &[]);
+    check_all(GREEDY, after, &[any()], after, &[]);
+    let pinned = "[plugin.weather]\npackages = [\"six==1.0\"]\n";
+    check_all(GREEDY, pinned, &[any()], pinned, &[]);
+}
+
 #[test]
 fn what_is_not_requested_or_taken_away_is_left_open() {
     let before = "[plugin.weather]\nstate = false\nopen-url = true\n";
