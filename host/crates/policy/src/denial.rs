@@ -12,7 +12,7 @@ use sallyport_contract::fix::FOLDER_PLACEHOLDER;
 use sallyport_contract::{
     Decision, Denial, DenialReason, DenialSubject, GrantedScope, PolicyFix, RequestedScope,
 };
-use url::Url;
+use url::{Host, Url};
 
 use crate::{
     edit::{FsAddition, GrantAddition, NetAddition, NetReachText},
@@ -37,7 +37,8 @@ pub(crate) fn address_denial(
 ) -> Denial {
     let address = addr.to_canonical();
     let fix = address_fix(policy_context, method, url, address);
-    let host = url.host_str().filter(|host| *host != address.to_string()).map(str::to_owned);
+    let is_name = matches!(url.host(), Some(Host::Domain(_)));
+    let host = url.host_str().filter(|_| is_name).map(str::to_owned);
     let reason = DenialReason::PrivateAddress { address, host, needs_range: fix.is_none() };
     let plugin = &policy_context.effective_table().plugin;
     Denial::new(request_subject(plugin, method, url), reason).with_fix(fix)

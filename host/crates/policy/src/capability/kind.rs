@@ -179,6 +179,11 @@ pub(crate) trait CapabilityKind: Sync {
         Vec::new()
     }
 
+    /// Whether only the operator can choose the entry that grants a request.
+    fn is_operators_choice(&self) -> bool {
+        false
+    }
+
     /// What grants an item of a refused action; `None` if it is granted by now.
     ///
     /// # Errors

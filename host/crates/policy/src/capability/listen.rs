@@ -414,6 +414,10 @@ impl CapabilityKind for Listen {
         "address to listen to"
     }
 
+    fn is_operators_choice(&self) -> bool {
+        true
+    }
+
     fn item_phrase(&self, item: &str) -> String {
         format!("listening to {item}")
     }

@@ -6,7 +6,7 @@
 use super::{FsAddition, GrantAddition, NetAddition, SecretAddition, SecretUseText};
 use crate::{
     UngrantedRequest, UngrantedRequestKind,
-    capability::{Capability, RequestedCapability, requests_for},
+    capability::{RequestedCapability, requests_for},
     fix::sent_secret,
     folder::FsAccess,
     grant::Grant,
@@ -122,11 +122,9 @@ impl Grant {
         if let Some(setting) = kind.requested_setting(&requests) {
             return vec![GrantAddition::capability_setting(of, setting, "true")];
         }
-        match (of, kind.missing_entries(self.table(), &requests)) {
-            // An address is the operator's choice.
-            (Capability::Listen, _) => Vec::new(),
-            (_, missing) if missing.is_empty() => Vec::new(),
-            (_, missing) => of.additions_for(&missing),
+        match kind.missing_entries(self.table(), &requests) {
+            missing if missing.is_empty() || kind.is_operators_choice() => Vec::new(),
+            missing => of.additions_for(&missing),
         }
     }
 }

@@ -142,7 +142,9 @@ impl GlobSet {
         }
     }
 
-    /// Whether the policy denies nothing.
+    /// Whether the policy denies nothing. The pattern for a project's own files, which every folder
+    /// has, does not count: hard links are common in package stores, and refusing all of them in
+    /// every folder would cost more than it protects, because a plugin cannot make such a link.
     pub fn is_empty(&self) -> bool {
         self.globs.is_empty()
     }

@@ -203,8 +203,13 @@ fn the_refusal_of_an_address_reads_well_however_it_is_asked_for() {
         assert_eq!(denial.fix, None);
         assert!(denial.reason.to_string().contains("not a public address"));
     }
-    let denial = deny_address(&grant, "GET http://10.1.2.3/", addr);
-    assert_eq!(denial.reason.to_string(), "10.1.2.3 is not a public address");
+    // An address is no name that is at an address, in brackets either.
+    for (request, address) in
+        [("GET http://10.1.2.3/", "10.1.2.3"), ("GET http://[fd00::1]/", "fd00::1")]
+    {
+        let denial = deny_address(&grant, request, address.parse().unwrap());
+        assert_eq!(denial.reason.to_string(), format!("{address} is not a public address"));
+    }
 }
 
 struct PathRow {

@@ -286,7 +286,8 @@ impl GrantedMount {
     }
 
     /// Makes sure that a file has only one name if the folder denies some names, because its other
-    /// names are unknown and one of them may be denied.
+    /// names are unknown and one of them may be denied. The pattern for a project's own files does
+    /// not count here, see `GlobSet::is_empty`.
     pub(crate) fn check_hard_links(
         &self,
         relative_path: &Path,
