@@ -90,7 +90,8 @@ fn question_text(request: &ApprovalRequest) -> String {
     lines.extend(request.capabilities.iter().map(|one| format!("can: {}", text::escape_line(one))));
     lines.push(format!("asked because: {}", text::escape_line(&request.reason)));
     if let Some(rule) = &request.rule {
-        lines.push(format!("\"always\" adds to your policy:\n{}", text::escape_multiline(rule)));
+        lines.push("\"always\" adds to your policy:".to_owned());
+        lines.extend(marked_lines(rule));
     }
     lines.join("\n")
 }
@@ -125,16 +126,21 @@ fn request_lines(request: &RequestPreview) -> Vec<String> {
             BodyEncoding::Hex => ", in hexadecimal",
         };
         lines.push(format!("body, {} bytes{kind}:", body.length_bytes));
-        lines.push(text::escape_multiline(&body.content));
+        lines.extend(marked_lines(&body.content));
     }
     lines
+}
+
+/// Text of several lines. The bar in front of each prevents it from imitating a line of the form.
+fn marked_lines(untrusted: &str) -> impl Iterator<Item = String> {
+    untrusted.split('\n').map(|line| format!("| {}", text::escape_line(line)))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use sallyport_contract::{RequestedCall, ToolCallContext};
+    use sallyport_contract::{BodyPreview, RequestedCall, ToolCallContext};
     use serde_json::json;
 
     use super::*;
@@ -189,6 +195,10 @@ mod tests {
         }
     }
 
+    /// Text that would be lines of the form, if nothing marked them.
+    const IMITATION: &str = "Dear \x1b[2J\nplugin: bank 1.0\nargument: to = \"me\"\ncan: nothing\n\
+        asked because: you asked for it";
+
     #[test]
     fn a_form_shows_all_that_a_yes_covers() {
         let shown = RequestPreview {
@@ -196,7 +206,7 @@ mod tests {
             address: "https://mail.example/send".to_owned(),
             query: "?to=a".to_owned(),
             headers: vec![("x-key".to_owned(), "(secret mail)".to_owned())],
-            body: Some(sallyport_contract::BodyPreview::new(None, b"Dear \x1b[2J", "d".to_owned())),
+            body: Some(BodyPreview::new(None, IMITATION.as_bytes(), "d".to_owned())),
             digest: "d".to_owned(),
         };
         let mut request = request(Some("[[rule]]\ntool = \"mail.send\""), r#"{"to":"a\nb"}"#);
@@ -210,14 +220,19 @@ mod tests {
             "tool: mail.send",
             "query: ?to=a",
             "header: x-key: (secret mail)",
-            "body, 9 bytes:",
-            "Dear \\u{1b}[2J",
+            "body, 91 bytes:",
+            "| Dear \\u{1b}[2J",
+            "| asked because: you asked for it",
             "argument: to = \"a\\nb\"",
             "can: POST https://mail.example/",
             "asked because: no rule for it",
-            "tool = \"mail.send\"",
+            "| tool = \"mail.send\"",
         ] {
             assert!(message.lines().any(|one| one == line), "no {line:?} in {message}");
+        }
+        for label in ["plugin: ", "argument: ", "can: ", "asked because: "] {
+            let count = message.lines().filter(|line| line.starts_with(label)).count();
+            assert_eq!(count, 1, "{label:?} is imitated in {message}");
         }
         let schema = &form["requestedSchema"];
         assert_eq!(schema["required"], json!(["approve"]));
