@@ -43,6 +43,9 @@ reason and the command, and do not repeat the call unchanged.";
 /// The key of the one question in a request for input.
 const QUESTION_KEY: &str = "approval";
 
+/// The state of a call whose question waits for the user.
+const ASKING: &str = "waiting for an approval, running";
+
 /// Least important message that a client gets which has not said what it wants.
 const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Warning;
 
@@ -165,14 +168,7 @@ impl McpConnection {
     ) -> CallTurn {
         let mut progress = ProgressReporter::new(context);
         loop {
-            let step = tokio::select! {
-                step = call.next_step() => step,
-                message = progress.wait_for_tick() => {
-                    progress.report(message).await;
-                    continue;
-                }
-            };
-            match step {
+            match progress.report_during("running", call.next_step()).await {
                 CallStep::Finished(report) => return CallTurn::Finished(report),
                 CallStep::Event(CallEvent::Contacting(server)) => {
                     progress.report(format!("contacting {}", text::escape_line(&server))).await;
@@ -180,7 +176,10 @@ impl McpConnection {
                 CallStep::Event(CallEvent::Question(question)) => {
                     progress.report("waiting for an approval".to_owned()).await;
                     match question_way(context) {
-                        QuestionWay::Request => self.ask_client(question, &context.peer).await,
+                        QuestionWay::Request => {
+                            let answering = self.ask_client(question, &context.peer);
+                            progress.report_during(ASKING, answering).await;
+                        }
                         QuestionWay::InputRequired => match self.park_call(call, question) {
                             Ok(result) => return CallTurn::NeedsInput(result),
                             Err(unasked) => call = *unasked,
@@ -358,8 +357,8 @@ impl ServerHandler for McpConnection {
                 () = context.cancelled() => return Ok(()),
                 () = self.server.stop_token().cancelled() => return Ok(()),
                 changed = changes.next() => {
-                    let sent = context.sink().notify_tool_list_changed().await;
-                    if changed.is_none() || sent.is_err() {
+                    let is_end = changed.is_none();
+                    if is_end || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());
                     }
                 }

@@ -1,6 +1,6 @@
 //! Progress of a call, for clients that ask for it.
 
-use std::time::Duration;
+use std::{future::Future, pin::pin, time::Duration};
 
 use rmcp::{
     RoleServer,
@@ -41,9 +41,19 @@ impl ProgressReporter {
         }
     }
 
-    /// Waits until it is time to report that the call still runs.
-    pub(crate) async fn wait_for_tick(&mut self) -> String {
-        self.ticks.tick().await;
-        format!("running for {} s", self.begin.elapsed().as_secs())
+    /// Waits for a part of the call, and reports now and then what state the call is in.
+    pub(crate) async fn report_during<T>(
+        &mut self,
+        state: &str,
+        part: impl Future<Output = T>,
+    ) -> T {
+        let mut part = pin!(part);
+        loop {
+            tokio::select! {
+                done = &mut part => return done,
+                _ = self.ticks.tick() => {}
+            }
+            self.report(format!("{state} for {} s", self.begin.elapsed().as_secs())).await;
+        }
     }
 }
