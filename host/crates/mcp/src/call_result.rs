@@ -11,6 +11,8 @@ use sallyport_contract::{
 };
 use serde_json::{Value, json};
 
+use crate::tools::object_output;
+
 /// The key of the reason in `_meta`.
 pub(crate) const REASON_KEY: &str = "sallyport/reason";
 
@@ -41,7 +43,7 @@ fn result_from_output(output: &ToolOutput, tool: &ToolDescriptor) -> CallToolRes
     let data = data_text(output, tool).map(ContentBlock::text);
     let parts = output.content.iter().map(content_block);
     let mut result = CallToolResult::success(data.into_iter().chain(parts).collect());
-    result.structured_content = tool.output.is_some().then(|| output.data.clone());
+    result.structured_content = object_output(tool).map(|_| output.data.clone());
     match &output.speech {
         Some(speech) => with_meta(result, SPEECH_KEY, speech.as_str().into()),
         None => result,

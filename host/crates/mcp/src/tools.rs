@@ -9,7 +9,6 @@ use sallyport_contract::{
 };
 use sallyport_policy::ToolPattern;
 use sallyport_runtime::internal::is_internal_plugin;
-use serde_json::Value;
 
 /// The tools that clients may see. A tool that they may not see does not exist for them.
 ///
@@ -90,16 +89,20 @@ fn describe_tool(tool: &ToolDescriptor) -> Tool {
         hints.open_world,
     );
     let name = model_tool_name(&tool.id);
-    let mut described = Tool::new(name, tool.description.clone(), schema_object(&tool.parameters))
-        .with_annotations(annotations);
+    // The host takes no other parameters than objects.
+    let parameters = tool.parameters.as_object().cloned().unwrap_or_default();
+    let mut described =
+        Tool::new(name, tool.description.clone(), parameters).with_annotations(annotations);
     described.title = tool.title.clone();
-    described.output_schema = tool.output.as_ref().map(schema_object).map(Arc::new);
+    described.output_schema = object_output(tool).cloned().map(Arc::new);
     described
 }
 
-/// A schema as an object. `true`, the schema that accepts everything, has no other form here.
-fn schema_object(schema: &Value) -> JsonObject {
-    schema.as_object().cloned().unwrap_or_default()
+/// The schema of a tool's data if these are an object. The protocol takes no other ones, and a
+/// client that validates would refuse the whole list because of one; such data are text only.
+pub(crate) fn object_output(tool: &ToolDescriptor) -> Option<&JsonObject> {
+    let schema = tool.output.as_ref()?.as_object()?;
+    (schema.get("type")? == "object").then_some(schema)
 }
 
 #[cfg(test)]
@@ -162,5 +165,20 @@ mod tests {
             "annotations": { "title": "A title", "readOnlyHint": true },
         });
         assert_eq!(tool, want);
+    }
+
+    #[test]
+    fn one_output_that_was_no_object_made_clients_refuse_the_whole_list() {
+        let rows = [
+            (json!({ "type": "object", "required": ["a"] }), true),
+            (json!({ "type": "string" }), false),
+            (json!({ "type": ["object", "null"] }), false),
+            (json!({}), false),
+            (json!(true), false),
+        ];
+        for (output, is_shown) in rows {
+            let tool = ToolDescriptor { output: Some(output.clone()), ..descriptor("a.b") };
+            assert_eq!(describe_tool(&tool).output_schema.is_some(), is_shown, "{output}");
+        }
     }
 }
