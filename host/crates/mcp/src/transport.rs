@@ -3,24 +3,21 @@
 //! `rmcp` has such a transport too, which drops a line that it cannot read without telling the
 //! client, and which takes any number of requests from a client that reads no answers.
 
-use std::{
-    collections::HashSet,
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashSet, io, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use rmcp::{
     ErrorData, RoleServer,
-    model::{ClientNotification, JsonRpcMessage, RequestId},
+    model::{
+        ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
+    },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
-    sync::Mutex as AsyncMutex,
+    sync::Mutex,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -36,9 +33,11 @@ const TELL_TIME_MAX: Duration = Duration::from_secs(60);
 /// Messages of a client in lines.
 pub(crate) struct LineTransport<R, W> {
     lines: BoundedLines<R>,
-    output: Arc<AsyncMutex<W>>,
+    output: Arc<Mutex<W>>,
     /// The requests without an answer.
-    waiting: Arc<Mutex<HashSet<RequestId>>>,
+    waiting: HashSet<RequestId>,
+    /// Cloned for each answer that the client has not read yet.
+    unread: Arc<()>,
     /// An error that the client is being told. Nothing is read meanwhile, so a client that does not
     /// read cannot make more of them.
     telling: Option<BoxFuture<'static, ()>>,
@@ -51,8 +50,9 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
     pub(crate) fn new(input: R, output: W, ended: CancellationToken) -> Self {
         Self {
             lines: BoundedLines::new(input, MESSAGE_BYTES_MAX),
-            output: Arc::new(AsyncMutex::new(output)),
-            waiting: Arc::default(),
+            output: Arc::new(Mutex::new(output)),
+            waiting: HashSet::new(),
+            unread: Arc::default(),
             telling: None,
             has_begun: false,
             ended,
@@ -97,12 +97,13 @@ where
         };
         match &message {
             JsonRpcMessage::Request(request) => {
-                self.has_begun = true;
-                let mut waiting = lock(&self.waiting);
-                if waiting.len() >= REQUESTS_WAITING_MAX {
+                self.has_begun |= begins_connection(&request.request);
+                // A cancel that comes too late leaves an answer that no request waits for.
+                let unread = Arc::strong_count(&self.unread) - 1;
+                if self.waiting.len() + unread >= REQUESTS_WAITING_MAX {
                     return refuse("too many requests wait for an answer", Some(&request.id));
                 }
-                if !waiting.insert(request.id.clone()) {
+                if !self.waiting.insert(request.id.clone()) {
                     return refuse(
                         "another request with this id has no answer yet",
                         Some(&request.id),
@@ -113,15 +114,15 @@ where
                 if let ClientNotification::CancelledNotification(cancelled) = &one.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    // A cancelled request gets no answer.
-                    lock(&self.waiting).remove(id);
+                    // A cancelled request gets no answer, unless it is being sent already.
+                    self.waiting.remove(id);
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
-        // The library ends the connection if anything else comes first.
-        if !self.has_begun {
-            return refuse("the first message has to be a request", None);
+        // The library ends the connection if anything but a request comes before its begin.
+        if !self.has_begun && !matches!(message, JsonRpcMessage::Request(_)) {
+            return refuse("the connection has to begin with initialize", None);
         }
         Ok(message)
     }
@@ -143,13 +144,14 @@ where
             JsonRpcMessage::Error(error) => error.id.clone(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        let (output, waiting, ended) =
-            (Arc::clone(&self.output), Arc::clone(&self.waiting), self.ended.clone());
+        let unread = answered.map(|id| {
+            self.waiting.remove(&id);
+            Arc::clone(&self.unread)
+        });
+        let (output, ended) = (Arc::clone(&self.output), self.ended.clone());
         async move {
             let sent = write_message(&output, &message).await;
-            if let Some(id) = answered {
-                lock(&waiting).remove(&id);
-            }
+            drop(unread);
             if sent.is_err() {
                 ended.cancel();
             }
@@ -194,8 +196,23 @@ where
     }
 }
 
+/// Whether a request begins a connection: with a handshake, or without one if the request has what
+/// each request then needs. The library answers the others, and still waits for one of these.
+fn begins_connection(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        other => {
+            let meta = other.get_meta();
+            let is_known = |version| ProtocolVersion::KNOWN_VERSIONS.contains(&version);
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+                && meta.protocol_version().is_some_and(is_known)
+        }
+    }
+}
+
 async fn write_message<W: AsyncWrite + Unpin>(
-    output: &AsyncMutex<W>,
+    output: &Mutex<W>,
     message: &TxJsonRpcMessage<RoleServer>,
 ) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
@@ -222,10 +239,6 @@ fn parse_message(
             Err((ErrorData::invalid_request(text, None), id))
         }
     }
-}
-
-fn lock<T>(waiting: &Mutex<T>) -> MutexGuard<'_, T> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Lines of limited length. An empty line is skipped.
@@ -319,6 +332,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn answers_that_are_not_read_count_also_if_a_cancel_comes_after_them() {
+        let parse = |line: String| parse_message(line.as_bytes()).unwrap();
+        let list =
+            |id: usize| parse(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#));
+        let cancel = |id: usize| {
+            parse(format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+            ))
+        };
+        let (output, _reader) = tokio::io::duplex(1);
+        let mut transport =
+            LineTransport::new(tokio::io::empty(), output, CancellationToken::new());
+        transport.has_begun = true;
+        let mut answers = Vec::new();
+        for id in 0..REQUESTS_WAITING_MAX {
+            transport.admit_message(list(id)).unwrap();
+            let answer = ErrorData::internal_error("an answer", None);
+            let id_of_answer = RequestId::Number(id as i64);
+            answers.push(transport.send(JsonRpcMessage::error(answer, Some(id_of_answer))));
+            transport.admit_message(cancel(id)).unwrap();
+        }
+        assert!(transport.admit_message(list(7)).is_err());
+        answers.clear();
+        assert!(transport.admit_message(list(7)).is_ok());
     }
 
     #[test]
