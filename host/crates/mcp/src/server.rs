@@ -128,10 +128,14 @@ impl McpServer {
     }
 
     /// Keeps a call until its client returns with the answer to a question. Returns the state that
-    /// the client has to return.
+    /// the client has to return. A server that stops cancels the call, because it clears the kept
+    /// ones only once.
     pub(crate) fn park_call(&self, call: RunningCall, question: PendingQuestion) -> String {
         let state = new_session_id();
         let mut parked = self.parked();
+        if self.stop.is_cancelled() {
+            return state;
+        }
         if parked.order.len() >= PARKED_CALLS_MAX {
             let oldest = parked.order.remove(0);
             parked.calls.remove(&oldest);
