@@ -80,7 +80,8 @@ fn question_text(request: &ApprovalRequest) -> String {
         }
     };
     let digest: String = request.plugin_digest.chars().take(DIGEST_CHARS).collect();
-    let plugin = format!("{} {}, digest {digest}", call.tool.plugin, request.plugin_version);
+    let version = text::escape_line(&request.plugin_version);
+    let plugin = format!("{} {version}, digest {digest}", call.tool.plugin);
     let mut lines = vec![title, String::new(), format!("plugin: {plugin}")];
     if request.subject != ApprovalSubject::Call {
         lines.push(format!("tool: {}", call.tool));
