@@ -233,8 +233,10 @@ impl Host {
         };
         let gate = Arc::clone(previous.gate());
         let registry = load_registry(settings, gate, load_options, &self.notices).await?;
-        report_still_compiling(&registry, &self.notices);
         let changes = registry.changes_since(&previous);
+        if !changes.is_empty() {
+            report_still_compiling(&registry, &self.notices);
+        }
         replaced.extend(registry.replaced_plugins(&previous));
         self.audited.replace_registry(registry);
         drop(previous);
