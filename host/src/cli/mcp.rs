@@ -25,8 +25,11 @@ use super::{
     setup,
 };
 
-/// How often it is looked whether plugins that were still being compiled are ready.
-const COMPILED_LOOK_EVERY: Duration = Duration::from_secs(5);
+/// First wait for plugins that are still being compiled. It doubles while none gets ready.
+const COMPILED_WAIT_MIN: Duration = Duration::from_secs(5);
+
+/// Longest wait for plugins that are still being compiled.
+const COMPILED_WAIT_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct McpArgs {
@@ -55,13 +58,15 @@ pub(super) async fn run_mcp_command(
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
     let signals = StopSignals::new()?;
+    // A change that comes while the plugins are being loaded counts as one after it.
+    let causes = ReloadCauses::new(&settings)?;
     let broker = Arc::new(CallBroker::default());
     let host = Arc::new(Host::open(&settings, host_options(&broker, observers, out)).await?);
     setup::print_load_problems(&host.registry(), out);
     let selection = ToolSelection { only: args.only.clone(), denied: args.deny.clone() };
     let parts = McpServerParts { host: Arc::clone(&host), broker, selection };
     let result = match McpServer::new(parts) {
-        Ok(server) => Ok(serve(server, &host, flags, &settings, signals, out).await),
+        Ok(server) => Ok(serve(server, &host, flags, causes, signals, out).await),
         Err(error) => Err(error.into()),
     };
     setup::print_shutdown(host.close_shared().await, out).apply_to_result(result)
@@ -72,7 +77,7 @@ async fn serve(
     server: Arc<McpServer>,
     host: &Arc<Host>,
     flags: &ConfigFlags,
-    settings: &HostSettings,
+    causes: ReloadCauses,
     mut signals: StopSignals,
     out: &CliOutput,
 ) -> ExitStatus {
@@ -80,7 +85,7 @@ async fn serve(
     let end = tokio::select! {
         end = serve_stdio(Arc::clone(&server), signals.wait_for_stop()) => end,
         // It never ends.
-        () = keep_plugins_current(&server, host, flags, settings, out) => ConnectionEnd::Stopped,
+        () = keep_plugins_current(&server, host, flags, causes, out) => ConnectionEnd::Stopped,
     };
     match end {
         ConnectionEnd::ClosedByClient => ExitStatus::Done,
@@ -118,37 +123,51 @@ async fn keep_plugins_current(
     server: &McpServer,
     host: &Host,
     flags: &ConfigFlags,
-    settings: &HostSettings,
+    mut causes: ReloadCauses,
     out: &CliOutput,
 ) {
-    let mut watch = PluginWatch::new(settings.plugin_dirs.clone(), settings.paths.lock_file());
-    // Without a handler the system's default action applies.
-    let mut hangup = signal(SignalKind::hangup()).ok();
+    let mut compiled_wait = COMPILED_WAIT_MIN;
     loop {
-        tokio::select! {
-            () = watch.wait_for_change() => {}
-            () = wait_for_hangup(hangup.as_mut()) => watch.note_reload(),
-            () = tokio::time::sleep(COMPILED_LOOK_EVERY), if is_compiling(host) => {}
-        }
-        reload(server, host, flags, out).await;
+        let has_changed = tokio::select! {
+            () = causes.wait_for_change() => true,
+            () = tokio::time::sleep(compiled_wait), if is_compiling(host) => false,
+        };
+        compiled_wait = match reload(server, host, flags, has_changed, out).await || has_changed {
+            true => COMPILED_WAIT_MIN,
+            false => (compiled_wait * 2).min(COMPILED_WAIT_MAX),
+        };
     }
 }
 
-async fn reload(server: &McpServer, host: &Host, flags: &ConfigFlags, out: &CliOutput) {
+/// Loads the plugins anew, and returns whether any is different then. If nothing is known to have
+/// changed, problems that were printed before are not printed again, because clients keep the log.
+async fn reload(
+    server: &McpServer,
+    host: &Host,
+    flags: &ConfigFlags,
+    has_changed: bool,
+    out: &CliOutput,
+) -> bool {
     let reloaded = match setup::read_settings(flags) {
         Ok(settings) => host.reload(&settings).await.map_err(CommandFailure::from),
         Err(failure) => Err(failure),
     };
     match reloaded {
         Ok(changes) => {
-            // A plugin that is rejected is new to nobody but the operator.
-            setup::print_load_problems(&host.registry(), out);
-            if changes.is_empty() {
-                return;
+            let is_different = !changes.is_empty();
+            if is_different || has_changed {
+                // A plugin that is rejected is new to nobody but the operator.
+                setup::print_load_problems(&host.registry(), out);
             }
-            out.print_note(&format!("Plugins reloaded: {} tools.", server.tool_count()));
+            if is_different {
+                out.print_note(&format!("Plugins reloaded: {} tools.", server.tool_count()));
+            }
+            is_different
         }
-        Err(failure) => out.print_warning(&format!("the plugins stay as they were: {failure}")),
+        Err(failure) => {
+            out.print_warning(&format!("the plugins stay as they were: {failure}"));
+            false
+        }
     }
 }
 
@@ -157,10 +176,25 @@ fn is_compiling(host: &Host) -> bool {
     registry.entries().any(|entry| *entry.availability() == PluginAvailability::Compiling)
 }
 
-async fn wait_for_hangup(hangup: Option<&mut Signal>) {
-    match hangup {
-        Some(hangup) => drop(hangup.recv().await),
-        None => std::future::pending().await,
+/// What makes the server load its plugins anew: changed files, and SIGHUP.
+struct ReloadCauses {
+    watch: PluginWatch,
+    hangup: Signal,
+}
+
+impl ReloadCauses {
+    /// Notes both from now on.
+    fn new(settings: &HostSettings) -> Result<Self, CommandFailure> {
+        let watch = PluginWatch::new(settings.plugin_dirs.clone(), settings.paths.lock_file());
+        Ok(Self { watch, hangup: signal(SignalKind::hangup())? })
+    }
+
+    async fn wait_for_change(&mut self) {
+        tokio::select! {
+            () = self.watch.wait_for_change() => return,
+            _ = self.hangup.recv() => {}
+        }
+        self.watch.note_reload();
     }
 }
 
