@@ -97,6 +97,24 @@ fn questions_come_one_after_another() {
 }
 
 #[test]
+fn a_client_gave_up_because_it_heard_nothing_while_its_user_was_asked() {
+    let home = asking_home();
+    let mut client = McpClient::greeted(&home, &[], &forms());
+    let arguments = json!({ "text": "hi" });
+    let meta = json!({ "progressToken": "p" });
+    let params = json!({ "name": "hostile__echo", "arguments": arguments, "_meta": meta });
+    let id = client.request("tools/call", &params);
+    let question = client.of_method("elicitation/create");
+    client.message(|one| {
+        let text = one["params"]["message"].as_str().unwrap_or_default();
+        one["method"] == "notifications/progress" && text.contains("an approval, running for")
+    });
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": accepted("once") }));
+    assert_eq!(client.answer(id)["result"]["isError"], false);
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
 fn a_question_ends_with_its_call() {
     let home = asking_home();
     let mut client = McpClient::greeted(&home, &[], &forms());

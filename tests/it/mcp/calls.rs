@@ -4,7 +4,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{ALLOW, NET, asking_home, hostile_home, reason, recorded};
-use crate::support::{Home, McpClient, patience::until_so};
+use crate::support::{
+    Home, McpClient,
+    patience::{until, until_so},
+};
 
 /// A call that does not end by itself.
 const SLOW: &str = "hostile__sleeps_an_hour";
@@ -59,7 +62,7 @@ fn a_failure_says_what_it_is_without_a_sentence_to_parse() {
     let home = Home::new()
         .guest("raw", "")
         .guest("hostile", NET)
-        .policy(format!("[plugin.hostile]\nlimits = {{ time = \"200ms\" }}\n{ALLOW}"));
+        .policy(format!("[plugin.hostile]\nlimits = {{ time = \"2s\" }}\n{ALLOW}"));
     let mut client = McpClient::greeted(&home, &[], &json!({}));
     let rows = [
         ("hostile__echo", json!({ "text": 7 }), json!("invalid-arguments"), "failure"),
@@ -131,7 +134,7 @@ fn a_slow_call_reports_that_it_runs() {
         let reports: Vec<Value> = client.messages().iter().filter(is_progress).cloned().collect();
         (reports.len() >= 2).then_some(reports)
     };
-    let reports = crate::support::patience::until("two reports", twice);
+    let reports = until("two reports", twice);
     for (number, report) in reports.iter().take(2).enumerate() {
         assert_eq!(report["params"]["progressToken"], "p");
         assert_eq!(report["params"]["progress"].as_f64().unwrap() as usize, number + 1);

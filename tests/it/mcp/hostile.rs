@@ -5,8 +5,12 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{ALLOW, NET, hostile_home, recorded};
-use crate::support::{Home, McpClient, patience::until};
+use super::{ALLOW, NET, hostile_home, recorded, stateless::with_meta};
+use crate::support::{
+    Home, McpClient,
+    mcp::{STATELESS, WITH_HANDSHAKE},
+    patience::until,
+};
 
 /// The error of the only message without an id that the server sent since `seen` messages.
 #[track_caller]
@@ -91,6 +95,33 @@ fn an_id_that_is_in_use_is_refused_and_its_first_request_goes_on() {
     client.message(|one| one["id"] == "a" && one["result"]["tools"].is_array());
     assert_eq!(client.close(), 0);
     assert_eq!(recorded(&home).len(), 1);
+}
+
+#[test]
+fn a_first_request_that_begins_nothing_ended_the_connection_without_a_word() {
+    let home = hostile_home();
+    let of_version = |version: &str| {
+        let mut params = with_meta(json!({}), &json!({}));
+        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(version);
+        params
+    };
+    for (method, params) in [
+        ("ping", json!({})),
+        ("initialize", json!({})),
+        ("tools/list", json!({})),
+        ("server/discover", json!({})),
+        ("tools/list", of_version("1999-01-01")),
+        ("server/discover", of_version(STATELESS)),
+    ] {
+        let mut client = McpClient::start(&home, &[]);
+        client.ask(method, &params);
+        let seen = client.messages().len();
+        client.notify("notifications/initialized", &json!({}));
+        assert_eq!(told(&client, seen)["error"]["code"], -32600, "{method} {params}");
+        let about = client.greet(WITH_HANDSHAKE, &json!({}));
+        assert_eq!(about["protocolVersion"], WITH_HANDSHAKE, "{method} {params}: {about}");
+        assert_eq!(client.close(), 0);
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{NET, asking_home, reason, recorded};
 use crate::support::{Home, McpClient, mcp::STATELESS, patience::until_so};
 
 /// Parameters with all that this version wants in each request.
-fn with_meta(mut params: Value, capabilities: &Value) -> Value {
+pub(super) fn with_meta(mut params: Value, capabilities: &Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": STATELESS,
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
