@@ -63,7 +63,9 @@
   // The view stays at its end while the user is there, also if the window changes its size. A
   // scroll that comes from a new size is not the user's. Of an open question the beginning counts,
   // because its buttons stick to the bottom.
-  const isEmpty = () => !transcript.firstElementChild && !questions.firstElementChild;
+  // A notice of the host does not make a conversation.
+  const isEmpty = () =>
+    !transcript.querySelector(".user, .assistant, .call") && !questions.firstElementChild;
   const size = () => view.clientWidth + " " + view.clientHeight + " " + view.scrollHeight;
   let follows = true, seen = size();
   const end = () => {
