@@ -32,13 +32,6 @@ pub struct ApprovalSender {
     sender: mpsc::Sender<ApprovalQuestion>,
 }
 
-impl ApprovalSender {
-    /// Whether both ask the same session.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.sender.same_channel(&other.sender)
-    }
-}
-
 impl Consent for ApprovalSender {
     fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
@@ -109,7 +102,7 @@ impl PendingApprovals {
     pub(super) fn admission_call_id(&self, id: u64) -> Option<Option<&str>> {
         self.open.get(&id).map(|ApprovalQuestion { request, .. }| match request.subject {
             ApprovalSubject::Call => Some(request.call.context.call_id.as_str()),
-            ApprovalSubject::Access { .. } => None,
+            ApprovalSubject::Access { .. } | ApprovalSubject::Grant(_) => None,
         })
     }
 

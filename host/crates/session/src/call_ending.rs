@@ -7,13 +7,20 @@ use super::{
     client_port::Interrupt,
     journal::JournalError,
     memory::json_bytes,
-    results::{KeptResult, LongResult, ResultText},
+    results::{KeptResult, ResultText, json_prefix},
     session_log::JournalWriter,
     transcript::RESULT_BYTES_MAX,
 };
 
 /// Bytes reserved for the object around the beginning of a result that is too long.
 const CUT_FRAME_BYTES: usize = 256;
+
+/// Longest arguments of the user that are repeated next to a result, in bytes of JSON. The user
+/// knows them; the model needs to see that they differ from its own.
+const EDITED_BYTES_MAX: usize = 4 << 10;
+
+/// Longest result that fits next to edited arguments, in bytes of JSON.
+const WHOLE_BYTES_MAX: usize = RESULT_BYTES_MAX - EDITED_BYTES_MAX - CUT_FRAME_BYTES;
 
 /// The end of a call.
 #[derive(Debug)]
@@ -66,19 +73,15 @@ impl CallEnding {
     /// It could not be kept; the model receives the excerpt all the same.
     pub(super) async fn keep_long_result(
         &mut self,
-        call_id: &str,
-        tool: &str,
         bytes_max: usize,
         journal_writer: &mut JournalWriter,
     ) -> Result<(), JournalError> {
         let value = self.to_model_value();
-        if json_bytes(&value) <= bytes_max {
+        if json_bytes(&value) <= bytes_max.min(WHOLE_BYTES_MAX) {
             return Ok(());
         }
         let result_text = ResultText::from_value(value);
-        let (call_id, tool) = (call_id.to_owned(), tool.to_owned());
-        let result = LongResult { call_id, tool, text: result_text.kept_text().to_owned() };
-        let number = journal_writer.keep_result(result).await;
+        let number = journal_writer.keep_result(result_text.kept_text().to_owned()).await;
         self.kept = number.as_ref().ok().map(|number| result_text.to_kept_result(*number));
         self.excerpt = Some(result_text.to_excerpt(self.kept.as_ref(), bytes_max));
         number.map(drop)
@@ -91,7 +94,7 @@ impl CallEnding {
         let model_value = match edited {
             Some(arguments) => json!({
                 "note": "the user changed the arguments of this call before it was decided",
-                "arguments": parse_or_string(arguments),
+                "arguments": edited_value(arguments),
                 "result": model_value,
             }),
             None => model_value,
@@ -108,10 +111,12 @@ impl CallEnding {
     }
 }
 
-/// Returns the arguments as JSON if they are valid, else as a string.
-fn parse_or_string(arguments: &str) -> Value {
-    let parsed = sallyport_contract::json::parse_json(arguments, RESULT_BYTES_MAX);
-    parsed.unwrap_or_else(|_| arguments.into())
+/// Returns the arguments as JSON if they are valid and short, else their beginning as a string.
+fn edited_value(arguments: &str) -> Value {
+    let parsed = sallyport_contract::json::parse_json(arguments, EDITED_BYTES_MAX).ok();
+    parsed
+        .filter(|value| json_bytes(value) <= EDITED_BYTES_MAX)
+        .unwrap_or_else(|| json_prefix(arguments, EDITED_BYTES_MAX).into())
 }
 
 /// Writes a value as JSON text of at most `bytes_max` bytes. A longer one becomes an object that

@@ -18,6 +18,7 @@ use super::{
     client_port::{AdmissionResult, ClientPort, Interrupt},
     event::{SessionEvent, SessionNotice},
     journal::JournalRecord,
+    results::{RESULT_BYTES_DEFAULT, ResultQuery, answer_query},
     session_log::SessionLog,
     tool_names::ToolRef,
 };
@@ -35,6 +36,8 @@ pub(super) struct BatchCall {
 
 enum CallStage {
     Requested(RequestedCall),
+    /// A query about a kept result, which the session itself answers.
+    Query(ResultQuery),
     Admitted(Admission),
     Running,
     Ended(CallEnding),
@@ -45,6 +48,11 @@ impl BatchCall {
     pub(super) fn new(name: String, call: RequestedCall) -> Self {
         let (id, tool) = (call.context.call_id.clone(), ToolRef::Known(call.tool.clone()));
         Self { id, name, tool, edited_arguments: None, stage: CallStage::Requested(call) }
+    }
+
+    /// Creates a query about a kept result of the session.
+    pub(super) fn new_query(id: String, name: String, tool: ToolRef, query: ResultQuery) -> Self {
+        Self { id, name, tool, edited_arguments: None, stage: CallStage::Query(query) }
     }
 
     /// Creates a call that ends before it reaches the gate.
@@ -62,14 +70,14 @@ impl BatchCall {
     fn ending(&self) -> Option<&CallEnding> {
         match &self.stage {
             CallStage::Ended(ending) => Some(ending),
-            CallStage::Requested(_) | CallStage::Admitted(_) | CallStage::Running => None,
+            _ => None,
         }
     }
 
     /// Returns the ending of a call that is interrupted by a halt; `None` if it has already ended.
     fn interrupted_ending(&self, interrupt: Interrupt) -> Option<CallEnding> {
         match self.stage {
-            CallStage::Requested(_) | CallStage::Admitted(_) => {
+            CallStage::Requested(_) | CallStage::Query(_) | CallStage::Admitted(_) => {
                 Some(CallEnding::before_run(interrupt))
             }
             CallStage::Running => Some(CallEnding::during_run(interrupt)),
@@ -163,7 +171,8 @@ impl CallBatch {
     }
 
     /// Passes every call through the gate, one after another, because the user answers one question
-    /// at a time.
+    /// at a time. Queries are answered here, one after another because each has a whole result in
+    /// memory.
     async fn admit_calls(
         &mut self,
         log: &mut SessionLog,
@@ -172,12 +181,32 @@ impl CallBatch {
         let ended = self.calls.iter().filter_map(BatchCall::to_record).collect();
         log.write_records(ended, client).await;
         for index in 0..self.calls.len() {
+            if let CallStage::Query(query) = &self.calls[index].stage {
+                let query = query.clone();
+                self.read_result(index, query, log, client).await?;
+            }
             match self.admit_call(index, log, client).await? {
                 Some(Ok(admitted)) => self.calls[index].stage = CallStage::Admitted(admitted),
                 Some(Err(refusal)) => self.end_call(index, (*refusal).into(), log, client).await,
                 None => {}
             }
         }
+        Ok(())
+    }
+
+    /// Answers a query about a kept result of this session.
+    async fn read_result(
+        &mut self,
+        index: usize,
+        query: ResultQuery,
+        log: &mut SessionLog,
+        client: &mut ClientPort,
+    ) -> Result<(), Interrupt> {
+        let found = log.journal_mut().find_result(query.number).await;
+        let bytes_max = self.result_bytes_max.unwrap_or(RESULT_BYTES_DEFAULT);
+        let answer = answer_query(query, found, bytes_max);
+        let outcome = client.run_until_interrupted(log.journal_mut(), answer).await?;
+        self.end_call(index, outcome.into(), log, client).await;
         Ok(())
     }
 
@@ -304,13 +333,10 @@ impl CallBatch {
     ) {
         let call = &mut self.calls[index];
         client.end_progress(&call.id).await;
-        if let Some(bytes_max) = self.result_bytes_max {
-            let (tool, journal_writer) = (call.tool.to_string(), log.journal_mut());
-            let kept = ending.keep_long_result(&call.id, &tool, bytes_max, journal_writer).await;
-            if let Err(error) = kept {
-                let notice = SessionNotice::ResultNotKept { error };
-                client.emit(SessionEvent::Notice(notice)).await;
-            }
+        if let Some(bytes_max) = self.result_bytes_max
+            && let Err(error) = ending.keep_long_result(bytes_max, log.journal_mut()).await
+        {
+            client.emit(SessionEvent::Notice(SessionNotice::ResultNotKept { error })).await;
         }
         call.stage = CallStage::Ended(ending);
         log.write_records(call.to_record().into_iter().collect(), client).await;

@@ -293,6 +293,9 @@ impl ClientPort {
                 // The front end may have stopped waiting.
                 let _ = reply.send(self.snapshot(journal_writer).await);
             }
+            PortInput::Request(SessionRequest::FindResult(number, reply)) => {
+                let _ = reply.send(journal_writer.find_result(number).await);
+            }
             PortInput::TimeUp { time_max } => {
                 self.refuse_all().await;
                 return Err(Interrupt::TimeUp { time_max });

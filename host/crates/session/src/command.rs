@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::{journal::JournalError, snapshot::SessionSnapshot};
+use super::{journal::JournalError, results::ResultLookup, snapshot::SessionSnapshot};
 
 /// A request of a front end to a session.
 ///
@@ -71,4 +71,6 @@ pub(super) enum SessionRequest {
     Command(FrontEndCommand),
     UseModel(Arc<dyn ChatModel>),
     Snapshot(oneshot::Sender<Result<SessionSnapshot, JournalError>>),
+    /// Looks up a kept result by its number.
+    FindResult(u64, oneshot::Sender<Result<ResultLookup, JournalError>>),
 }

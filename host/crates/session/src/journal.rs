@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     event::TurnUsage,
     recall::RecalledMemory,
-    results::{KeptResult, LongResult, MemoryResults, ResultLookup},
+    results::{KeptResult, MemoryResults, ResultLookup},
 };
 
 /// Version of the records that this build writes.
@@ -206,13 +206,13 @@ pub trait Journal: Send {
     /// The records cannot be read.
     fn read_records(&mut self) -> BoxFuture<'_, Result<Vec<JournalRecord>, JournalError>>;
 
-    /// Keeps a long result whole, and returns its number, from 1. The oldest ones may be removed
-    /// to make room.
+    /// Keeps the text of a long result, at most [`KEPT_BYTES_MAX`](crate::results::KEPT_BYTES_MAX)
+    /// bytes, and returns its number, from 1. The oldest ones may be removed to make room.
     ///
     /// # Errors
     ///
     /// The result is not kept.
-    fn keep_result(&mut self, result: LongResult) -> BoxFuture<'_, Result<u64, JournalError>>;
+    fn keep_result(&mut self, text: String) -> BoxFuture<'_, Result<u64, JournalError>>;
 
     /// Looks up a kept result of this session by its number.
     ///
@@ -242,8 +242,8 @@ impl Journal for MemoryJournal {
         Box::pin(future::ready(Ok(self.records.clone())))
     }
 
-    fn keep_result(&mut self, result: LongResult) -> BoxFuture<'_, Result<u64, JournalError>> {
-        Box::pin(future::ready(Ok(self.results.keep_text(result.text))))
+    fn keep_result(&mut self, text: String) -> BoxFuture<'_, Result<u64, JournalError>> {
+        Box::pin(future::ready(Ok(self.results.keep_text(text))))
     }
 
     fn find_result(&mut self, number: u64) -> BoxFuture<'_, Result<ResultLookup, JournalError>> {

@@ -62,7 +62,7 @@ pub use history::{RestoredSession, restore_session};
 pub use journal::{Journal, JournalError, JournalRecord, MemoryJournal};
 pub use memory::MemoryMode;
 pub use recall::{RecallError, RecallQuery, RecalledMemory, SessionMemory};
-pub use results::{KeptResult, LongResult, ResultLookup};
+pub use results::{KeptResult, ResultLookup};
 pub use snapshot::{OpenQuestion, SessionSnapshot};
 pub use tool_names::ToolRef;
 
@@ -125,7 +125,7 @@ pub struct SessionOptions {
     pub tool_tokens_max: Option<u64>,
     /// Most bytes of JSON of a call's result that the model reads whole. A longer one is kept, and
     /// the model reads it in parts; see [`results`]. `None` cuts results at the model's limit and
-    /// keeps nothing.
+    /// keeps nothing. Less than [`results::RESULT_BYTES_LEAST`] counts as that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_bytes_max: Option<usize>,
     /// True when answers are spoken: a tool's own sentence then ends the turn.
@@ -198,7 +198,8 @@ impl SessionHandle {
         self.send_request(SessionRequest::UseModel(model)).await
     }
 
-    /// Returns the state of the session at this moment, also during a turn.
+    /// Returns the state of the session at this moment, also during a turn. Keep reading the events
+    /// while you wait: a session whose events are not read does nothing else, so it does not answer.
     ///
     /// # Errors
     ///
@@ -207,6 +208,27 @@ impl SessionHandle {
         let (reply, snapshot) = oneshot::channel();
         self.send_request(SessionRequest::Snapshot(reply)).await?;
         Ok(snapshot.await.map_err(|_| SessionEndedError)??)
+    }
+
+    /// Returns the texts of the kept results of some records, as far as they are still kept: for
+    /// an export of a [`snapshot`](Self::snapshot), and on the same condition.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended, or its results cannot be read.
+    pub async fn kept_texts(
+        &self,
+        records: &[JournalRecord],
+    ) -> Result<history::KeptTexts, SnapshotError> {
+        let mut texts = history::KeptTexts::new();
+        for number in history::kept_numbers(records) {
+            let (reply, found) = oneshot::channel();
+            self.send_request(SessionRequest::FindResult(number, reply)).await?;
+            if let ResultLookup::Found(text) = found.await.map_err(|_| SessionEndedError)?? {
+                texts.insert(number, text);
+            }
+        }
+        Ok(texts)
     }
 
     async fn send_request(&self, request: SessionRequest) -> Result<(), SessionEndedError> {

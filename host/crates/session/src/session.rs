@@ -14,6 +14,7 @@ use super::{
     journal::{self, JournalRecord},
     memory::{MemoryMode, TokenMeter, json_bytes},
     recall::{RecallBacklog, SessionMemory},
+    results::RESULT_BYTES_LEAST,
     session_log::SessionLog,
     toolset::Toolset,
 };
@@ -51,7 +52,8 @@ impl Session {
         parts: SessionParts,
         channels: SessionChannels,
     ) -> Result<Self, ToolNameCollision> {
-        let SessionParts { model, toolbox, approvals, journal, recall, past, options } = parts;
+        let SessionParts { model, toolbox, approvals, journal, recall, past, mut options } = parts;
+        options.result_bytes_max = options.result_bytes_max.map(|max| max.max(RESULT_BYTES_LEAST));
         let tools = toolbox.tools();
         let toolset = Toolset::new(&tools, options.tool_tokens_max)?;
         let toolset_tokens = toolset_tokens(&toolset);

@@ -13,7 +13,7 @@ use super::{
     event::{SessionEvent, SessionNotice},
     history::PastTurn,
     journal::{Journal, JournalError, JournalRecord},
-    results::{LongResult, ResultLookup},
+    results::ResultLookup,
     transcript::Transcript,
 };
 
@@ -123,8 +123,8 @@ impl JournalWriter {
     }
 
     /// Keeps a long result. Not repeated after a failure: the model learns that it is not kept.
-    pub(super) async fn keep_result(&mut self, result: LongResult) -> Result<u64, JournalError> {
-        self.journal.keep_result(result).await
+    pub(super) async fn keep_result(&mut self, text: String) -> Result<u64, JournalError> {
+        self.journal.keep_result(text).await
     }
 
     /// Looks up a kept result.

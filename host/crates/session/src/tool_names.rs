@@ -24,11 +24,15 @@ const UNKNOWN_NAME_CHARS_MAX: usize = MODEL_NAME_BYTES_MAX;
 const SIMILAR_NAMES_MAX: usize = 5;
 
 /// A tool as a model named it.
+///
+/// It is written as its name alone. One that is read is therefore classified by the form of the
+/// name: an invented name in the form of a tool's is read as [`ToolRef::Known`], whether the
+/// session had that tool or not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum ToolRef {
-    /// A tool of this session.
+    /// A tool of the session's toolbox.
     Known(ToolId),
     /// A tool of the session itself, such as the search among its tools.
     Own(String),

@@ -8,9 +8,9 @@
 //!    turn ends with its text.
 //! 4. Each call is counted and its tool looked up. A call that is over the budget or names an
 //!    unknown tool is refused here, with an error that the model can read; a search among the tools
-//!    and a query about a kept result are answered.
-//! 5. All other calls pass the gate, one after another; the gate may ask the user. Then the
-//!    admitted ones run at the same time.
+//!    is answered.
+//! 5. A query about a kept result is answered. All other calls pass the gate, one after another;
+//!    the gate may ask the user. Then the admitted ones run at the same time.
 //! 6. Every call gets exactly one result, whatever happened to it, recorded the moment it ends. A
 //!    long one is kept whole, and the transcript gets an excerpt.
 //! 7. In a spoken session in which every call completed, a tool's own sentence ends the turn.
@@ -44,7 +44,6 @@ use super::{
     event::{InputError, SessionActivity, SessionEvent, SessionNotice, TurnEnd, TurnUsage},
     journal::JournalRecord,
     model_exchange::ModelExchange,
-    results::{RESULT_BYTES_DEFAULT, ResultQuery, answer_query},
     session::Session,
     tool_names,
 };
@@ -209,7 +208,9 @@ impl Session {
         let outcome = match meaning {
             CallMeaning::Call(tool) => return self.new_call(call_id, name, tool, arguments),
             CallMeaning::Search { query, limit } => self.search_tools(&query, limit).await,
-            CallMeaning::ReadResult(query) => self.read_result(query).await,
+            CallMeaning::ReadResult(query) => {
+                return BatchCall::new_query(call_id, name, tool, query);
+            }
             CallMeaning::Rejected(outcome) => outcome,
         };
         BatchCall::new_ended(call_id, name, tool, outcome)
@@ -235,13 +236,6 @@ impl Session {
         let record = JournalRecord::Found { tools: found_tool_names(&data) };
         self.log.write_records(vec![record], &self.client).await;
         Outcome::Completed(ToolOutput { data, ..ToolOutput::default() })
-    }
-
-    /// Answers a query about a kept result of this session.
-    async fn read_result(&mut self, query: ResultQuery) -> Outcome {
-        let found = self.log.journal_mut().find_result(query.number).await;
-        let bytes_max = self.options.result_bytes_max.unwrap_or(RESULT_BYTES_DEFAULT);
-        answer_query(query, found, bytes_max).await
     }
 
     /// Ends a spoken turn with the tools' own sentences, if there are any.

@@ -142,7 +142,7 @@ mod tests {
     };
     use sallyport_model::OfflineMatcher;
     use sallyport_session::{
-        self as session, Journal, JournalError, JournalRecord, LongResult, RestoredSession,
+        self as session, Journal, JournalError, JournalRecord, RestoredSession,
         ResultLookup, SessionOptions, SessionParts,
     };
     use tokio::time::sleep;
@@ -188,7 +188,7 @@ mod tests {
             Box::pin(future::ready(Ok(Vec::new())))
         }
 
-        fn keep_result(&mut self, _: LongResult) -> BoxFuture<'_, Result<u64, JournalError>> {
+        fn keep_result(&mut self, _: String) -> BoxFuture<'_, Result<u64, JournalError>> {
             Box::pin(future::ready(Ok(1)))
         }
 

@@ -9,4 +9,4 @@ mod turns;
 pub use export::{JSON_VERSION, KeptTexts, export_json, export_markdown};
 pub use notices::{PastNotice, past_notices};
 pub use restore::{InterruptedTurn, RestoredSession, restore_session};
-pub use turns::{PastCall, PastTurn, TurnStep, fork_at, past_turns, session_title};
+pub use turns::{PastCall, PastTurn, TurnStep, fork_at, kept_numbers, past_turns, session_title};

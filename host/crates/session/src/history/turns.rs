@@ -85,6 +85,13 @@ pub fn past_turns(records: &[JournalRecord]) -> Vec<PastTurn> {
     turns
 }
 
+/// Returns the numbers of the kept results that the turns of a session refer to.
+pub fn kept_numbers(records: &[JournalRecord]) -> Vec<u64> {
+    let turns = past_turns(records);
+    let calls = turns.iter().flat_map(PastTurn::calls);
+    calls.filter_map(|call| call.kept.map(|kept| kept.number)).collect()
+}
+
 fn apply_record(turns: &mut Vec<PastTurn>, record: &JournalRecord) {
     match record {
         JournalRecord::Input { message } => {

@@ -2,12 +2,14 @@
 //!
 //! The crate evaluates a path without a limit on its work, and a path is a small program: `$..*..*`
 //! or `$[*,*][*,*]` multiply the nodes with each step. [`check_cost`] refuses the forms that
-//! multiply, so that each step visits a node a few times at most.
+//! multiply, so that each step visits a node a few times at most. What a path selects is measured
+//! before it is written, because `$..*` selects each node and then everything within it again.
 
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use super::{KEPT_BYTES_MAX, to_indented_json};
+use super::{KEPT_BYTES_MAX, to_json_text};
+use crate::memory::json_bytes;
 
 /// Longest path, in bytes. It names some keys.
 const PATH_BYTES_MAX: usize = 512;
@@ -16,13 +18,17 @@ const PATH_BYTES_MAX: usize = 512;
 /// tries several readings of each group.
 const NESTING_MAX: usize = 4;
 
+/// Most references to the node that a filter checks. Comparing two of them may read everything
+/// within the node, again for each node around it.
+const FILTER_REFERENCES_MAX: usize = 8;
+
 /// Returns the part of a JSON text at a path, as text: a single string as it is, otherwise JSON;
 /// several parts as an array.
 ///
 /// # Errors
 ///
-/// The path is invalid or too costly, the text is not JSON, or nothing is there; in words for the
-/// model.
+/// The path is invalid or too costly, the text is not JSON, or nothing or too much is there; in
+/// words for the model.
 pub(super) fn follow_path(text: &str, path: &str) -> Result<String, String> {
     check_cost(path)?;
     let parsed = JsonPath::parse(path).map_err(|error| format!("`path` is not valid: {error}"))?;
@@ -31,9 +37,22 @@ pub(super) fn follow_path(text: &str, path: &str) -> Result<String, String> {
     match parsed.query(&value).all().as_slice() {
         [] => Err("nothing is at this path".to_owned()),
         [Value::String(text)] => Ok(text.clone()),
-        [part] => Ok(to_indented_json(part)),
-        parts => Ok(to_indented_json(&parts.iter().copied().cloned().collect())),
+        [part] => Ok(to_json_text(part)),
+        parts if !fit_together(parts) => {
+            Err("too much is at this path; name the part that you need".to_owned())
+        }
+        parts => Ok(to_json_text(parts)),
     }
+}
+
+/// Whether parts, which may contain each other, are together no longer than a kept result.
+fn fit_together(parts: &[&Value]) -> bool {
+    let mut left = KEPT_BYTES_MAX;
+    parts.iter().all(|part| {
+        let rest = left.checked_sub(json_bytes(part));
+        left = rest.unwrap_or_default();
+        rest.is_some()
+    })
 }
 
 /// Refuses paths that would visit nodes again and again.
@@ -47,6 +66,9 @@ fn check_cost(path: &str) -> Result<(), String> {
     }
     if plain.contains(',') || plain.get(1..).is_some_and(|rest| rest.contains('$')) {
         return Err("`path` may contain neither `,` nor a second `$`".to_owned());
+    }
+    if plain.matches('@').count() > FILTER_REFERENCES_MAX {
+        return Err(format!("`path` may contain `@` {FILTER_REFERENCES_MAX} times"));
     }
     let mut depth = 0_usize;
     for byte in plain.bytes() {

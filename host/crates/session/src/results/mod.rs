@@ -16,15 +16,21 @@ mod search;
 mod tests;
 mod text_range;
 
+use std::io;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{
+    Value, json,
+    ser::{PrettyFormatter, Serializer},
+};
 
 pub use memory_results::MemoryResults;
 pub use query::ResultQuery;
 pub(crate) use query::answer_query;
 
-use text_range::{count_lines, json_prefix, json_suffix};
+pub(crate) use text_range::json_prefix;
+use text_range::{count_lines, json_suffix};
 
 /// Longest text of one kept result, in bytes. It is in memory for as long as a query runs.
 pub const KEPT_BYTES_MAX: usize = 16 << 20;
@@ -33,23 +39,16 @@ pub const KEPT_BYTES_MAX: usize = 16 << 20;
 /// about 8,000 tokens. A page of documentation or a listing of a large folder fits.
 pub const RESULT_BYTES_DEFAULT: usize = 32 << 10;
 
+/// The least that the same option can be. An answer about a kept result needs some room, or it
+/// would never get to the end.
+pub const RESULT_BYTES_LEAST: usize = 4 << 10;
+
 /// The divisor of that length for the beginning and the end of a longer result: a quarter shows
 /// what kind of text it is, and the model asks for what it needs.
 const EXCERPT_SHARE: usize = 4;
 
 /// The divisor of the excerpt for its end. The beginning of a text usually says more.
 const TAIL_SHARE: usize = 4;
-
-/// A result on its way into a journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LongResult {
-    /// The id of the call, unique within the session.
-    pub call_id: String,
-    /// The tool that returned it.
-    pub tool: String,
-    /// Its text, at most [`KEPT_BYTES_MAX`] bytes.
-    pub text: String,
-}
 
 /// A result that is kept whole, or its beginning if it is longer than [`KEPT_BYTES_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,7 +88,7 @@ impl ResultText {
     pub(crate) fn from_value(value: Value) -> Self {
         let text = match value {
             Value::String(text) => text,
-            value => to_indented_json(&value),
+            value => to_json_text(&value),
         };
         let (bytes, lines) = (text.len() as u64, count_lines(&text));
         Self { text, bytes, lines }
@@ -144,13 +143,34 @@ fn kept_note(kept: &KeptResult) -> String {
     )
 }
 
-/// Writes a value as JSON text with one element a line. An indent of one space, because deeper ones
-/// would fill the text with spaces.
-fn to_indented_json(value: &Value) -> String {
-    let mut text = Vec::new();
-    let formatter = serde_json::ser::PrettyFormatter::with_indent(b" ");
-    let mut writer = serde_json::Serializer::with_formatter(&mut text, formatter);
+/// Writes a value as JSON text with one element a line, or on one line if it would be longer than
+/// [`KEPT_BYTES_MAX`] otherwise: a hundred brackets indent each element within them by a hundred
+/// spaces.
+fn to_json_text(value: &(impl Serialize + ?Sized)) -> String {
+    let mut indented = BoundedText(Vec::new());
+    // An indent of one space, because deeper ones would fill the text with spaces.
+    let formatter = PrettyFormatter::with_indent(b" ");
+    let written = value.serialize(&mut Serializer::with_formatter(&mut indented, formatter));
     // Writing a JSON value to memory cannot fail, and JSON text is always UTF-8.
-    let _ = value.serialize(&mut writer);
-    String::from_utf8(text).unwrap_or_default()
+    match written {
+        Ok(()) => String::from_utf8(indented.0).unwrap_or_default(),
+        Err(_) => serde_json::to_string(value).unwrap_or_default(),
+    }
+}
+
+/// A text that ends with an error once it would be longer than [`KEPT_BYTES_MAX`].
+struct BoundedText(Vec<u8>);
+
+impl io::Write for BoundedText {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > KEPT_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

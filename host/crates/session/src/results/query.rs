@@ -1,18 +1,27 @@
 //! What a model asks of a kept result.
 
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
 use sallyport_contract::{CallFailure, FailureKind, Outcome, ToolOutput};
 use serde_json::{Map, Value, json};
 
 use super::{
     ResultLookup,
     json_path::follow_path,
-    search::{self, MATCHES_MAX, PATTERN_BYTES_MAX, SearchPattern, find_matches},
+    search::{self, MATCHES_MAX, PATTERN_BYTES_MAX, SearchLimits, SearchPattern, find_matches},
     text_range::{byte_offset, count_lines, end_of_lines, json_prefix, line_at, line_start},
 };
 use crate::{journal::JournalError, memory::json_bytes};
 
 /// Bytes of an answer's JSON that are not text.
 const FRAME_BYTES: usize = 512;
+
+/// How long a search may take before it returns the places that it has found. The next one
+/// continues after them.
+const SEARCH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A query: which result, which part of it, and what of that.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,12 +106,17 @@ impl ResultQuery {
     }
 
     /// Answers the query about the text of its result, in at most `bytes_max` bytes of JSON. It
-    /// may take seconds for a long text.
+    /// may take seconds for a long text. A search ends early once `may_continue` says no.
     ///
     /// # Errors
     ///
     /// The path cannot be followed.
-    pub(crate) fn answer(&self, text: &str, bytes_max: usize) -> Result<Value, CallFailure> {
+    pub(crate) fn answer(
+        &self,
+        text: &str,
+        bytes_max: usize,
+        may_continue: &dyn Fn() -> bool,
+    ) -> Result<Value, CallFailure> {
         let bytes_max = bytes_max.saturating_sub(FRAME_BYTES);
         let part = match &self.path {
             Some(path) => Some(follow_path(text, path).map_err(|why| invalid(&why))?),
@@ -114,7 +128,11 @@ impl ResultQuery {
             Position::Byte(byte) => byte_offset(text, byte),
         };
         let mut answer = match &self.pattern {
-            Some(pattern) => self.search(text, pattern, start, bytes_max),
+            Some(pattern) => {
+                let matches_max = self.matches_max();
+                let limits = SearchLimits { matches_max, bytes_max, may_continue };
+                search_text(text, pattern, start, &limits)
+            }
             None => self.read(text, start, bytes_max),
         };
         answer["result"] = self.number.into();
@@ -123,17 +141,11 @@ impl ResultQuery {
         Ok(answer)
     }
 
-    fn search(&self, text: &str, pattern: &SearchPattern, start: usize, bytes_max: usize) -> Value {
-        let matches_max = match self.length {
+    fn matches_max(&self) -> u64 {
+        match self.length {
             Some(Extent::Lines(lines)) => lines.min(MATCHES_MAX),
             Some(Extent::Bytes(_)) | None => MATCHES_MAX,
-        };
-        let found = find_matches(text, pattern, start, matches_max, bytes_max);
-        let mut answer = json!({ "matches": found.places });
-        if let Some(next_byte) = found.next_byte {
-            answer["next_byte"] = next_byte.into();
         }
-        answer
     }
 
     fn read(&self, text: &str, start: usize, bytes_max: usize) -> Value {
@@ -157,7 +169,22 @@ impl ResultQuery {
     }
 }
 
-/// Answers a query about what its journal found, in at most `bytes_max` bytes of JSON.
+fn search_text(
+    text: &str,
+    pattern: &SearchPattern,
+    start: usize,
+    limits: &SearchLimits<'_>,
+) -> Value {
+    let found = find_matches(text, pattern, start, limits);
+    let mut answer = json!({ "matches": found.places });
+    if let Some(next_byte) = found.next_byte {
+        answer["next_byte"] = next_byte.into();
+    }
+    answer
+}
+
+/// Answers a query about what its journal found, in at most `bytes_max` bytes of JSON. If the
+/// future is dropped, a search ends after the place that it looks for.
 pub(crate) async fn answer_query(
     query: ResultQuery,
     found: Result<ResultLookup, JournalError>,
@@ -181,8 +208,13 @@ pub(crate) async fn answer_query(
             return Outcome::Failed(failure.with_detail(error.message));
         }
     };
+    let asker = Arc::new(());
+    let (waiting_asker, until) = (Arc::downgrade(&asker), Instant::now() + SEARCH_TIME_MAX);
+    let may_continue = move || waiting_asker.strong_count() > 0 && Instant::now() < until;
     // A search through megabytes must not hold up the other tasks of this thread.
-    match tokio::task::spawn_blocking(move || query.answer(&text, bytes_max)).await {
+    let answering =
+        tokio::task::spawn_blocking(move || query.answer(&text, bytes_max, &may_continue));
+    match answering.await {
         Ok(Ok(data)) => Outcome::Completed(ToolOutput { data, ..ToolOutput::default() }),
         Ok(Err(failure)) => Outcome::InvalidArguments(failure),
         Err(error) => failed(FailureKind::Internal, format!("the query broke: {error}")),

@@ -16,7 +16,7 @@ fn query(arguments: &str) -> Result<ResultQuery, String> {
 }
 
 fn answer(text: &str, arguments: &str) -> Result<Value, String> {
-    query(arguments)?.answer(text, 4096).map_err(|failure| failure.message)
+    query(arguments)?.answer(text, 4096, &|| true).map_err(|failure| failure.message)
 }
 
 /// Compares the text of an answer, or the texts of the places that it found.
@@ -118,12 +118,28 @@ fn a_path_selects_what_the_rest_is_about() {
             (r#"{"result":1,"path":"$[*,*][*,*]"}"#, "neither `,` nor a second `$`"),
             (r#"{"result":1,"path":"$[?$..a]"}"#, "neither `,` nor a second `$`"),
             (r#"{"result":1,"path":"$[?(((((@.a)))))]"}"#, "nests more than 4"),
+            (r#"{"result":1,"path":"$[?@!=@||@!=@||@!=@||@!=@||@!=@]"}"#, "contain `@` 8 times"),
             (r#"{"result":1,"path":"$['a,b$']['c..d..e']"}"#, "nothing is at this path"),
         ],
     );
     let long = format!(r#"{{"result":1,"path":"$.{}"}}"#, "a".repeat(600));
     check_refused(CITIES, &[(&long, "longer than 512 bytes")]);
     check_refused(LINES, &[(r#"{"result":1,"path":"$.a"}"#, "needs a JSON result")]);
+}
+
+/// `$..*` selects each of the brackets, and each contains all that are within it.
+#[test]
+fn a_path_never_returns_more_than_a_kept_result() {
+    let text = format!("{}\"{}\"{}", "[".repeat(100), "x".repeat(1 << 20), "]".repeat(100));
+    check_refused(&text, &[(r#"{"result":1,"path":"$..*"}"#, "too much is at this path")]);
+    let whole = answer(&text, r#"{"result":1,"path":"$"}"#).unwrap();
+    assert!(whole["bytes"].as_u64().unwrap() < 2 << 20, "{}", whole["bytes"]);
+    // An indented text of this would have a hundred spaces for each number.
+    let numbers = format!("{}0{}{}", "[".repeat(100), ",0".repeat(1 << 18), "]".repeat(100));
+    let whole = answer(&numbers, r#"{"result":1,"path":"$"}"#).unwrap();
+    assert_eq!((&whole["bytes"], &whole["lines"]), (&numbers.len().into(), &1.into()));
+    let kept = ResultText::from_value(parse_json(&numbers, KEPT_BYTES_MAX).unwrap());
+    assert_eq!(kept.kept_text(), numbers);
 }
 
 #[test]
@@ -166,6 +182,34 @@ fn an_answer_is_never_longer_than_a_result_may_be() {
         let kept = long.to_kept_result(1);
         assert!(long.to_excerpt(Some(&kept), 4096).to_string().len() < 4096);
     }
+}
+
+/// The model is told to continue at `next_byte`, so that has to be behind what it has read.
+#[test]
+fn a_search_always_gets_on_however_long_its_places_are_as_json() {
+    let text = "\u{1}".repeat(9000);
+    let (mut byte, mut rounds) = (300, 0);
+    loop {
+        let arguments = format!(r#"{{"result":1,"regex":"\\x01{{300}}","byte":{byte}}}"#);
+        let answer = answer(&text, &arguments).unwrap();
+        assert!(answer.to_string().len() <= 4096, "{byte}");
+        let Some(next_byte) = answer["next_byte"].as_u64() else { break };
+        assert!(!answer["matches"].as_array().unwrap().is_empty(), "{byte}");
+        assert!(next_byte > byte, "{byte}");
+        (byte, rounds) = (next_byte, rounds + 1);
+    }
+    assert!(rounds > 5, "{rounds}");
+}
+
+#[test]
+fn a_search_that_nobody_waits_for_ends_after_its_place() {
+    let answered = |may_continue| {
+        let asked = query(r#"{"result":1,"search":"t"}"#).unwrap();
+        let answer = asked.answer(LINES, 4096, &|| may_continue).unwrap();
+        (answer["matches"].as_array().unwrap().len(), answer["next_byte"].as_u64())
+    };
+    assert_eq!(answered(true), (3, None));
+    assert_eq!(answered(false), (1, Some(8)));
 }
 
 #[test]

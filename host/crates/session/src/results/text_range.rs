@@ -48,7 +48,7 @@ pub(super) fn byte_offset(text: &str, byte: i64) -> usize {
 
 /// Returns the longest beginning that takes at most `bytes_max` bytes as the inside of a JSON
 /// string.
-pub(super) fn json_prefix(text: &str, bytes_max: usize) -> &str {
+pub(crate) fn json_prefix(text: &str, bytes_max: usize) -> &str {
     &text[..fitting_bytes(text.chars(), bytes_max)]
 }
 

@@ -45,6 +45,26 @@ async fn edited_arguments_are_checked_and_asked_about_anew() {
     assert_eq!(edited.collect::<Vec<_>>(), [Some(r#"{"to":"me"}"#.to_owned()), None]);
 }
 
+/// The user's arguments never take the room of the result, so that is kept whole or shown whole.
+#[tokio::test]
+async fn long_edited_arguments_leave_the_result_in_view() {
+    let mut talk = Talk::new(script(vec![calls(&[("a", "t__asks", "1")]), says("done")]));
+    talk.submit("hello").await;
+    talk.until_line("question 1 t.asks").await;
+    let long = format!(r#"{{"lines":"{}"}}"#, "x".repeat(900));
+    talk.send(edit(1, &long)).await;
+    talk.until_line("question 2 t.asks").await;
+    talk.answer(2, ApprovalAnswer::Once).await;
+    talk.until_end().await;
+    let shown = talk.shown().pop().unwrap();
+    assert!(shown.contains(&format!(r#""arguments":{long}"#)), "{shown}");
+    let ending: crate::call_ending::CallEnding = sallyport_contract::Outcome::Cancelled.into();
+    let huge = format!(r#"{{"body":"{}"}}"#, "\"".repeat(200 * 1024));
+    let text = ending.result_text(Some(&huge));
+    assert!(text.len() < 10 * 1024, "{}", text.len());
+    assert!(text.contains("cancelled by the user"), "{text}");
+}
+
 #[tokio::test]
 async fn edited_arguments_that_do_not_fit_end_the_call() {
     let mut talk = Talk::new(script(vec![calls(&[("a", "t__asks", "1")]), says("done")]));

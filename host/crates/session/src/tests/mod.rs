@@ -48,9 +48,9 @@ use self::{
     toolbox::{Probe, Tools},
 };
 use super::{
-    FrontEndCommand, Journal, JournalError, JournalRecord, LongResult, RestoredSession,
-    ResultLookup, SessionEndedError, SessionEvent, SessionHandle, SessionMemory, SessionOptions,
-    SessionParts, TurnEnd, TurnLimits, approval, results::MemoryResults, spawn_session, transcript,
+    FrontEndCommand, Journal, JournalError, JournalRecord, RestoredSession, ResultLookup,
+    SessionEndedError, SessionEvent, SessionHandle, SessionMemory, SessionOptions, SessionParts,
+    TurnEnd, TurnLimits, approval, results::MemoryResults, spawn_session, transcript,
 };
 
 /// A test that waits this long will wait forever.
@@ -239,9 +239,9 @@ impl Journal for Notes {
         Box::pin(async { Ok(self.all()) })
     }
 
-    fn keep_result(&mut self, result: LongResult) -> BoxFuture<'_, Result<u64, JournalError>> {
+    fn keep_result(&mut self, text: String) -> BoxFuture<'_, Result<u64, JournalError>> {
         let is_full = self.is_failing.load(Ordering::SeqCst);
-        let kept = || self.results.lock().unwrap().keep_text(result.text);
+        let kept = || self.results.lock().unwrap().keep_text(text);
         let full = || JournalError { message: "the disk is full".into() };
         let kept = (!is_full).then(kept).ok_or_else(full);
         Box::pin(async { kept })

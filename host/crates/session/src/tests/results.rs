@@ -84,6 +84,65 @@ async fn a_restored_session_offers_its_results_and_no_others() {
     assert!(error.starts_with("there is no tool \"result\""), "{error}");
 }
 
+/// A query that waits for a thread of its own does not keep the session from ending the turn.
+#[test]
+fn a_query_is_cancelled_like_any_other_call() {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.max_blocking_threads(1).enable_time().build().unwrap();
+    runtime.block_on(async {
+        let replies = vec![
+            calls(&[("a", "t__long", r#"{"lines":2000}"#)]),
+            says("kept"),
+            calls(&[("b", "result", r#"{"result":1,"line":-1}"#), ("c", "t__echo", "")]),
+            calls(&[("b", "result", r#"{"result":1,"line":-1}"#)]),
+            says("read"),
+        ];
+        let mut talk = Talk::new(script(replies));
+        talk.turn("hello").await;
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let holder = tokio::task::spawn_blocking(move || held.recv());
+        talk.submit("read it").await;
+        talk.until(|event| line(event).starts_with("call ")).await;
+        talk.send(FrontEndCommand::Cancel).await;
+        let rest = talk.until_end().await;
+        let cancelled = r#"cancelled {"error":"cancelled by the user","outcome":"cancelled"}"#;
+        let ends = lines(&rest).into_iter().filter(|line| line.ends_with(cancelled)).count();
+        assert_eq!((ends, line(&rest[rest.len() - 1])), (2, "end cancelled".to_owned()));
+        drop(release);
+        assert!(within(holder).await.unwrap().is_err());
+        let events = talk.turn("again").await.join("\n");
+        assert!(events.contains(" result completed {"), "{events}");
+    });
+}
+
+/// The least is what a query needs to get to the end of a result.
+#[tokio::test]
+async fn a_limit_too_small_for_an_answer_counts_as_the_least() {
+    let lines = vec![
+        calls(&[("a", "t__long", r#"{"lines":2000}"#)]),
+        calls(&[("b", "result", r#"{"result":1}"#)]),
+        says("done"),
+    ];
+    let options = SessionOptions { result_bytes_max: Some(1), ..options() };
+    let mut talk = Talk::with(options, script(lines));
+    talk.turn("hello").await;
+    let [_, part] = &results_shown(&talk)[..] else { panic!() };
+    assert!(part["next_byte"].as_u64().unwrap() > 2000, "{part}");
+}
+
+#[tokio::test]
+async fn a_snapshot_is_exported_with_the_texts_of_its_results() {
+    let lines = vec![calls(&[("a", "t__long", r#"{"lines":2000}"#)]), says("done")];
+    let mut talk = Talk::new(script(lines));
+    talk.turn("hello").await;
+    let records = talk.handle.snapshot().await.unwrap().records;
+    let texts = talk.handle.kept_texts(&records).await.unwrap();
+    assert_eq!(texts.keys().collect::<Vec<_>>(), [&1]);
+    assert_eq!(texts[&1].len(), 2000 * 40);
+    talk.records.results.lock().unwrap().keep_text("x".repeat(40 << 20));
+    assert!(talk.handle.kept_texts(&records).await.unwrap().is_empty(), "it is displaced");
+}
+
 #[tokio::test]
 async fn a_result_that_cannot_be_kept_is_cut_and_said_to_be() {
     let lines = vec![calls(&[("a", "t__long", MEGABYTES)]), says("done")];

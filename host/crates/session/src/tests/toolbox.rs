@@ -121,9 +121,9 @@ impl Tools {
             capabilities: Vec::new(),
         };
         match self.desk.ask_user(request).await {
-            ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Always => Ok(()),
             ApprovalAnswer::No { reason } => Err(denied(reason.as_deref().unwrap_or("no"), false)),
             ApprovalAnswer::Nobody => Err(denied("nobody to ask", true)),
+            _ => Ok(()),
         }
     }
 

@@ -52,8 +52,8 @@ async fn words_and_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn kept_results() {
-    let options = SessionOptions { result_bytes_max: Some(800), ..options() };
-    let long = format!(r#"{{"x":"{} end"}}"#, "0".repeat(900)).leak();
+    let options = SessionOptions { result_bytes_max: Some(4096), ..options() };
+    let long = format!(r#"{{"x":"{} end"}}"#, "0".repeat(5000)).leak();
     let script = [
         Calls(vec![("t__echo", &*long)].leak()),
         Calls(&[("result", r#"{"result":1,"path":"$.x","byte":-3}"#)]),
