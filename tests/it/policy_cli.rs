@@ -228,6 +228,16 @@ fn nothing_is_written_that_was_not_agreed_to_or_is_not_sound() {
         (&[secret.as_slice(), &["--secret", "b", "--yes"]].concat(), 2, "--to belongs to one"),
         (&["--grant", "fs={ path = \"/a\" }", "--yes"], 2, "is not a grant"),
         (
+            &["--grant", "fs={ path = \"/a\", access = \"read-only\" }", "--yes"],
+            2,
+            "is not a grant",
+        ),
+        (
+            &["--net", "GET http://10.1.2.3/", "--to-private", "--to-private", "10.0.0.0/8"],
+            2,
+            "with a range and without one",
+        ),
+        (
             &["--grant", "net={ allow = \"GET https://a.io/\", x = 1 }", "--yes"],
             2,
             "is not a grant",
@@ -356,6 +366,11 @@ fn rules_and_limits_over_all_plugins_are_granted_explained_and_revoked() {
     home.run(&["policy", "check"]).ended(0).answers(&["may be called 2 times a minute"]);
     home.run(&["policy", "revoke", "*", "--limit", "calls-per-minute", "--yes"]).ended(0);
     assert_eq!(policy(&home).trim(), "");
+    // A limit that is written as any grant is the same limit.
+    let limit = ["*", "--grant", "limits.calls-per-minute=2", "--yes"];
+    home.run(&[&["policy", "grant"], &limit[..]].concat()).ended(0).answers(&["[limits]"]);
+    home.run(&[&["policy", "revoke"], &limit[..]].concat()).ended(0);
+    assert_eq!(policy(&home).trim(), "");
     home.run(&["policy", "revoke", "*", "--all", "--yes"]).ended(2).remarks(&["several plugins"]);
 }
 
@@ -438,10 +453,20 @@ fn a_folder_for_reading_is_widened_and_a_setting_is_taken_back() {
         "[plugin.files]\nfs = [{ path = \"/srv/n\", mount = \"/n\", access = \"read\" }] # n\n";
     let home = Home::new().plugins(&["files"]).policy(table);
     let grant = ["policy", "grant", "files", "--yes", "--write", "/srv/n", "--mount", "/n"];
+    // The wider entry alone would let the plugin write what is to be left out.
+    let denying = [&grant[..], &["--deny", "**/.env"]].concat();
+    home.run(&denying).ended(2).remarks(&["has no such deny", "revoke --path /srv/n first"]);
+    assert_eq!(policy(&home), table);
     home.run(&grant).ended(0);
     assert_eq!(policy(&home), table.replace("\"read\"", "\"read-write\""));
     let quota = ["--yes", "--force", "--grant", "state.quota=1MiB"];
     home.run(&[&["policy", "grant", "files"], &quota[..]].concat()).ended(0);
     home.run(&["policy", "revoke", "files", "--yes", "--grant", "state.quota=1MiB"]).ended(0);
     assert!(policy(&home).contains("state = true"), "{}", policy(&home));
+    // Without its list, the table would allow every page.
+    let page = ["policy", "grant", "files", "--yes", "--force", "--page", "https://a.io/**"];
+    home.run(&page).ended(0);
+    let list = ["policy", "revoke", "files", "--yes", "--grant", "open-url.allow=https://a.io/**"];
+    home.run(&list).ended(2).remarks(&["\"allow\" is not a setting", "write open-url=VALUE"]);
+    assert!(policy(&home).contains("allow = [\"https://a.io/**\"]"), "{}", policy(&home));
 }

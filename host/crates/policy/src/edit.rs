@@ -49,7 +49,7 @@ pub use self::{
 };
 use self::{
     addition::{toml_inline_table, toml_key},
-    entry::{ListEntry, canonical_values, list_entries, rule_pairs},
+    entry::{ListEntry, canonical_values, list_entries, makes_question_idle, rule_pairs},
     text_edit::{TextEdit, apply_edits},
     tree::TomlTree,
 };
@@ -221,19 +221,34 @@ pub fn add_secret_source(text: &str, name: &SecretName) -> Result<String, EditEr
 
 /// Widens the access of the entry that mounts the same folder at the same path, if there is one
 /// for reading only: a second entry would conflict with it.
-fn widen_folder(entries: &[ListEntry<'_>], addition: &GrantAddition) -> Option<TextEdit> {
-    let GrantAddition::Fs(FsAddition { path, mount, access: FsAccess::ReadWrite, .. }) = addition
+///
+/// # Errors
+///
+/// The addition restricts the folder in a way that the entry does not. The wider entry alone would
+/// grant more than the addition.
+fn widen_folder(
+    entries: &[ListEntry<'_>],
+    addition: &GrantAddition,
+) -> Result<Option<TextEdit>, EditError> {
+    let GrantAddition::Fs(folder @ FsAddition { access: FsAccess::ReadWrite, .. }) = addition
     else {
-        return None;
+        return Ok(None);
     };
-    let path = removal::trim_trailing_slashes(path);
+    let path = removal::trim_trailing_slashes(&folder.path);
     let found = entries.iter().find(|entry| {
+        let is_same_mount = |mount| entry.mount_path().as_ref() == Some(mount);
         entry.text_of_key("path").map(removal::trim_trailing_slashes).as_ref() == Some(&path)
-            && mount.as_ref().is_none_or(|mount| entry.mount_path().as_ref() == Some(mount))
+            && folder.mount.as_ref().is_none_or(is_same_mount)
             && entry.text_of_key("access") == Some(FsAccess::Read.as_str())
-    })?;
-    let span = found.span_of_key("access")?;
-    Some(TextEdit::replace(span, toml_string(FsAccess::ReadWrite.as_str())))
+    });
+    let Some((entry, span)) = found.and_then(|entry| Some((entry, entry.span_of_key("access")?)))
+    else {
+        return Ok(None);
+    };
+    match entry.keeps_restrictions(folder) {
+        true => Ok(Some(TextEdit::replace(span, toml_string(FsAccess::ReadWrite.as_str())))),
+        false => Err(EditError::NotRestricted { path: folder.path.clone() }),
+    }
 }
 
 fn add_list_entry(
@@ -256,7 +271,14 @@ fn add_list_entry(
     if entries.iter().any(repeats) {
         return Ok(Vec::new());
     }
-    if let Some(text_edit) = widen_folder(&entries, addition) {
+    if let GrantAddition::Net(net) = addition
+        && entries
+            .iter()
+            .any(|entry| makes_question_idle(&entry.to_toml(tree), &addition.entry_toml()))
+    {
+        return Err(EditError::NeverAsked { pattern: net.pattern.clone() });
+    }
+    if let Some(text_edit) = widen_folder(&entries, addition)? {
         return Ok(vec![text_edit]);
     }
     let pairs = addition.entry_pairs();

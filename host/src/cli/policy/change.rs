@@ -118,6 +118,10 @@ fn edit_failure(file: &Path, error: &EditError) -> CommandFailure {
             CommandFailure::new(ExitStatus::Policy, format!("{}:{error}", file.display()))
         }
         EditError::InvalidAddition { .. }
+        | EditError::NotRestricted { .. }
+        | EditError::GrantedInPart { .. }
+        | EditError::NeverAsked { .. }
+        | EditError::TakenAway { .. }
         | EditError::NotFound { .. }
         | EditError::Ambiguous { .. } => CommandFailure::new(ExitStatus::Usage, error.to_string()),
     };

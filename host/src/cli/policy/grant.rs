@@ -15,7 +15,7 @@ use super::{
     args::GrantArgs,
     change::{PolicyChangeRequest, change_policy},
     check::installed_plugins,
-    grant_args::{additions_from_args, parse_pair},
+    grant_args::additions_from_args,
 };
 use crate::cli::{
     exit::{CommandFailure, ExitStatus},
@@ -82,10 +82,7 @@ impl PolicyAdditions {
         let mut shared_limits = Vec::new();
         if let PluginTarget::Several(_) = plugin_target {
             check_several(plugin_target, args, &grants)?;
-            grants.clear();
-            for limit in &args.limit {
-                shared_limits.push(parse_pair(limit, "limit")?);
-            }
+            shared_limits = grants.drain(..).filter_map(limit_pair).collect();
         }
         let rules = args.allow.iter().map(rule).collect();
         Ok(Self { grants, rules, shared_limits, unsourced_secrets: Vec::new() })
@@ -247,6 +244,14 @@ impl PolicyAdditions {
         let text = edit::add_grants(&text, plugin, &self.grants)?;
         let secrets = self.unsourced_secrets.iter();
         secrets.clone().try_fold(text, |text, name| edit::add_secret_source(&text, name))
+    }
+}
+
+/// The key and the value of a limit.
+fn limit_pair(addition: GrantAddition) -> Option<(String, String)> {
+    match addition {
+        GrantAddition::Limit { key, value } => Some((key, value)),
+        _ => None,
     }
 }
 

@@ -40,7 +40,7 @@ fn check_belonging_flags(args: &GrantArgs) -> Result<(), CommandFailure> {
         ("--set", args.set.is_some(), args.capability.len(), "capability"),
     ];
     match rows.iter().find(|(_, is_given, count, _)| *is_given && *count > 1) {
-        None => Ok(()),
+        None => check_private_ranges(args),
         Some((flag, _, count, noun)) => {
             let message = format!("{flag} belongs to one {noun}, and {count} are named");
             let failure = CommandFailure::new(ExitStatus::Usage, message);
@@ -49,13 +49,23 @@ fn check_belonging_flags(args: &GrantArgs) -> Result<(), CommandFailure> {
     }
 }
 
+/// Refuses `--to-private` with and without a range: one entry has either the addresses of its host
+/// or ranges.
+fn check_private_ranges(args: &GrantArgs) -> Result<(), CommandFailure> {
+    let is_own = |range: &String| range == OWN_RANGE;
+    if args.to_private.iter().all(is_own) || !args.to_private.iter().any(is_own) {
+        return Ok(());
+    }
+    let message = "--to-private is given with a range and without one";
+    let hint = "name every range, or use one command for each entry";
+    Err(CommandFailure::new(ExitStatus::Usage, message).with_hint(hint))
+}
+
 fn net_additions(args: &GrantArgs) -> Vec<GrantAddition> {
-    let named = args.to_private.iter().filter(|range| *range != OWN_RANGE);
-    let ranges: Vec<String> = named.cloned().collect();
-    let reach = match (args.to_private.is_empty(), ranges.is_empty()) {
-        (true, _) => NetReachText::Public,
-        (false, true) => NetReachText::HostAddresses,
-        (false, false) => NetReachText::Ranges(ranges),
+    let reach = match args.to_private.as_slice() {
+        [] => NetReachText::Public,
+        [own, ..] if own == OWN_RANGE => NetReachText::HostAddresses,
+        ranges => NetReachText::Ranges(ranges.to_vec()),
     };
     let decision = args.ask.then_some(Decision::Ask);
     let addition = |pattern: &String| {
@@ -130,7 +140,7 @@ fn item_additions(args: &GrantArgs) -> impl Iterator<Item = GrantAddition> {
 /// # Errors
 ///
 /// The text is something else.
-pub(super) fn parse_pair(text: &str, what: &str) -> Result<(String, String), CommandFailure> {
+fn parse_pair(text: &str, what: &str) -> Result<(String, String), CommandFailure> {
     let parts = text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
     let (key, value) = parts.ok_or_else(|| {
         let message = format!("{:?} is not a {what}", text::escape_excerpt(text, 80));

@@ -24,13 +24,13 @@ pub(super) fn run_revoke_command(
         description: format!("revokes {what}"),
         is_confirmed: args.yes,
     };
-    match (rule_target(&plugin_target, args), &plugin_target, &args.limit) {
+    let target = grant_target(args);
+    match (rule_target(&plugin_target, args), &plugin_target, &target) {
         (Some(rule), _, _) => {
             let change_request = change_request(format!("the rules for {}", rule.tool));
             change_policy(settings, &change_request, |text| edit::remove_rule(text, &rule), out)?;
         }
         (None, PluginTarget::One(plugin), _) => {
-            let target = grant_target(args);
             change_policy(
                 settings,
                 &change_request(target.to_string()),
@@ -38,7 +38,9 @@ pub(super) fn run_revoke_command(
                 out,
             )?;
         }
-        (None, PluginTarget::Several(_), Some(key)) if plugin_target.is_all_plugins() => {
+        (None, PluginTarget::Several(_), RemovalTarget::Limit(key))
+            if plugin_target.is_all_plugins() =>
+        {
             let change_request = change_request(format!("the limit {key} of all plugins"));
             change_policy(
                 settings,

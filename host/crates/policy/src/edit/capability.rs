@@ -11,6 +11,7 @@ use super::{
     text_edit::TextEdit,
     tree::TomlTree,
 };
+use crate::capability::ValueShape;
 
 /// Grants a capability, and states a setting of it.
 pub(super) fn grant_capability(
@@ -22,6 +23,11 @@ pub(super) fn grant_capability(
     let key = wanted.capability.as_str();
     let is_on = item.as_bool() == Some(true) || item.is_table_like();
     let CapabilityPart::Setting { key: setting, value } = &wanted.part else {
+        if let ValueShape::Table(list_key) = wanted.capability.kind().shape()
+            && item.as_table_like().is_some_and(|table| table.contains_key(list_key))
+        {
+            return Err(EditError::GrantedInPart { capability: wanted.capability });
+        }
         return if is_on { Ok(Vec::new()) } else { tree.replace_value(key, item, "true") };
     };
     if !item.is_table_like() {

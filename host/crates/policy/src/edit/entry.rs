@@ -2,10 +2,14 @@
 
 use std::{ops::Range, path::Path};
 
+use sallyport_contract::Decision;
 use toml_edit::{Item, Table, TableLike, Value};
 
 use super::{
-    addition::toml_inline_table, error::EditError, removal::trim_trailing_slashes, tree::TomlTree,
+    addition::{FsAddition, toml_inline_table},
+    error::EditError,
+    removal::trim_trailing_slashes,
+    tree::TomlTree,
 };
 use crate::{
     Capability, RuleText,
@@ -59,6 +63,16 @@ impl<'d> ListEntry<'d> {
     /// The range of the value under a key of the entry.
     pub(super) fn span_of_key(self, key: &str) -> Option<Range<usize>> {
         self.as_table()?.get(key)?.span()
+    }
+
+    /// Whether the entry restricts its folder, and marks it, at least as an addition does.
+    pub(super) fn keeps_restrictions(self, folder: &FsAddition) -> bool {
+        let item = |key: &str| self.as_table()?.get(key);
+        let denied = item("deny").and_then(Item::as_array).into_iter().flatten();
+        let denied: Vec<&str> = denied.filter_map(Value::as_str).collect();
+        folder.deny.iter().all(|pattern| denied.contains(&pattern.as_str()))
+            && (folder.quota.is_none() || folder.quota.as_deref() == self.text_of_key("quota"))
+            && (!folder.sensitive || item("sensitive").and_then(Item::as_bool) == Some(true))
     }
 
     /// The text of an entry that is a plain string.
@@ -141,14 +155,31 @@ pub(super) fn rule_pairs(rule: &RuleText) -> Vec<(&'static str, &str)> {
 ///
 /// The value is not valid in a policy.
 pub(super) fn canonical_values(key: &str, value: &str) -> Result<Vec<String>, SourceError> {
+    Ok(parse_values(key, value)?.iter().flat_map(entry_forms).collect())
+}
+
+/// Whether an entry of a `net` list allows all requests of another one without a question, so that
+/// a question about the other would never be asked. Both are TOML.
+pub(super) fn makes_question_idle(entry: &str, asking: &str) -> bool {
+    let allows = |toml: &str| {
+        let tables = parse_values("net", &format!("[{toml}]")).unwrap_or_default();
+        tables.into_iter().flat_map(|table| table.net.allows).collect::<Vec<_>>()
+    };
+    let asking = allows(asking);
+    allows(entry).iter().filter(|entry| entry.decision == Decision::Allow).any(|entry| {
+        asking.iter().any(|asking| asking.decision == Decision::Ask && entry.covers(asking))
+    })
+}
+
+/// Parses a value in a plugin's table, which is in a policy of its own.
+fn parse_values(key: &str, value: &str) -> Result<Vec<PluginTable>, SourceError> {
     let text = format!("[plugin.p]\n{key} = {value}\n");
     let home = Some(Path::new(ANY_HOME));
-    let tables = TomlDocument::read_with("policy", &text, |root| {
+    TomlDocument::read_with("policy", &text, |root| {
         root.read_named_items("plugin", |name, table| {
             PluginTable::from_toml(name, table, home, PolicyTier::User)
         })
-    })?;
-    Ok(tables.iter().flat_map(entry_forms).collect())
+    })
 }
 
 fn entry_forms(table: &PluginTable) -> Vec<String> {

@@ -1,6 +1,11 @@
 //! Why a policy file was not edited.
 
-use crate::source::{HintedError, SourceError, quoted};
+use sallyport_contract::text::shell_word;
+
+use crate::{
+    Capability,
+    source::{HintedError, SourceError, quoted},
+};
 
 /// Why a policy file was not edited. Text from the file is escaped and truncated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +40,38 @@ pub enum EditError {
         /// A hint how to write it, if there is one.
         hint: Option<String>,
     },
+    /// The addition would widen a folder and restrict it, and the folder's entry does not have that
+    /// restriction.
+    #[error(
+        "{} is granted for reading already, and its entry has no such deny, quota or sensitive",
+        quoted(path)
+    )]
+    NotRestricted {
+        /// The path of the folder, as the addition writes it.
+        path: String,
+    },
+    /// The addition asks about requests that an entry of the same file allows without a question.
+    /// The least strict entry counts, so the question would never be asked.
+    #[error("{} is granted without a question already", quoted(pattern))]
+    NeverAsked {
+        /// The pattern of the addition.
+        pattern: String,
+    },
+    /// Some items of a capability are granted, and the addition is every one.
+    #[error("{capability} is granted for some {0}s only, and this is every {0}", capability.kind().item_noun())]
+    GrantedInPart {
+        /// The capability.
+        capability: Capability,
+    },
+    /// The thing to remove is not granted but taken away, and without that another file could grant
+    /// it.
+    #[error("\"{key}\" is not granted: line {line} takes it away")]
+    TakenAway {
+        /// Its key in the plugin's table.
+        key: &'static str,
+        /// The line of the `false`, from 1.
+        line: usize,
+    },
     /// The thing to remove does not exist.
     #[error("there is no {kind} {}", quoted(name))]
     NotFound {
@@ -63,6 +100,18 @@ impl HintedError for EditError {
                 Some("correct the file by hand first".to_owned())
             }
             Self::InvalidAddition { hint, .. } => hint.clone(),
+            Self::NotRestricted { path } => {
+                Some(format!("revoke --path {} first", shell_word(path)))
+            }
+            Self::NeverAsked { .. } => {
+                Some("revoke the entry first, because the least strict one counts".to_owned())
+            }
+            Self::GrantedInPart { capability } => {
+                Some(format!("to grant every one, revoke --capability {capability} first"))
+            }
+            Self::TakenAway { .. } => {
+                Some("to take the denial back, delete that line, or grant it".to_owned())
+            }
             Self::NotFound { near, .. } if near.is_empty() => None,
             Self::NotFound { near, .. } => {
                 let near: Vec<_> = near.iter().map(|text| quoted(text)).collect();

@@ -34,7 +34,7 @@ pub enum RemovalTarget {
     Env(String),
     /// This secret, regardless of how it is granted.
     Secret(String),
-    /// This capability: its grants, or the `false` that takes it away.
+    /// This capability, with all that is granted of it.
     Capability(Capability),
     /// This item of a capability: a page, a package, a scratch, an address, as the file writes it.
     CapabilityItem(Capability, String),
@@ -64,7 +64,7 @@ pub struct RuleRemovalTarget {
 /// # Errors
 ///
 /// The text is not TOML, a key on the path has a value that policies do not allow there, or the
-/// target does not exist.
+/// target does not exist. A `false` that takes something away is not a grant.
 pub fn revoke_grant(
     text: &str,
     plugin: &PluginName,
@@ -80,6 +80,11 @@ pub fn revoke_grant(
             known.unwrap_or_default(),
         ));
     };
+    if let Some(item) = table.get(target.table_key())
+        && item.as_bool() == Some(false)
+    {
+        return Err(target.taken_away_error(&tree, item));
+    }
     let text_edits = match target {
         RemovalTarget::Plugin => tree.remove_key(&path),
         RemovalTarget::Limit(key) => remove_limit(&tree, plugin, key)?,
@@ -112,7 +117,8 @@ pub fn revoke_grant(
 }
 
 fn granted_capabilities(table: &TableNode<'_>) -> Vec<String> {
-    let is_capability = |name: &String| Capability::from_name(name).is_some();
+    let is_denied = |name: &str| table.get(name).and_then(Item::as_bool) == Some(false);
+    let is_capability = |name: &String| Capability::from_name(name).is_some() && !is_denied(name);
     table.key_names().into_iter().filter(is_capability).collect()
 }
 
@@ -137,7 +143,8 @@ fn remove_table_item(
     }
 }
 
-/// Removes a setting. The capability itself stays.
+/// Removes a setting. The capability itself stays, unless the key is that of its list: a table
+/// without the list would grant every item.
 fn remove_setting(
     text: &str,
     tree: &TomlTree<'_>,
@@ -154,6 +161,9 @@ fn remove_setting(
     let settings = settings.ok_or_else(|| absent(Vec::new()))?;
     if settings.get(key).is_none() {
         return Err(absent(settings.key_names()));
+    }
+    if matches!(of.kind().shape(), ValueShape::Table(list_key) if list_key == key) {
+        return Ok(apply_edits(text, tree.remove_key(&path)));
     }
     let is_last = settings.key_names().len() == 1;
     let removed = [&path[..], &[key]].concat();
@@ -319,6 +329,11 @@ impl RemovalTarget {
             | Self::CapabilitySetting(_, name) => name.clone(),
             Self::Plugin => String::new(),
         }
+    }
+
+    fn taken_away_error(&self, tree: &TomlTree<'_>, item: &Item) -> EditError {
+        let line = tree.line_at(item.span().unwrap_or_default().start);
+        EditError::TakenAway { key: self.table_key(), line }
     }
 
     fn absent_error(&self, known: Vec<String>) -> EditError {

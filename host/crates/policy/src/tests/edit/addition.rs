@@ -202,6 +202,75 @@ fn what_is_there_already_is_not_added_again() {
     );
 }
 
+/// The command reported success, and the user was never asked, because the least strict entry counts.
+#[test]
+fn a_question_about_what_is_allowed_without_one_is_refused() {
+    let ask = |pattern: &str, reach| {
+        let (pattern, decision) = (pattern.to_owned(), Some(Decision::Ask));
+        GrantAddition::Net(NetAddition { pattern, decision, reach })
+    };
+    let own = "GET http://localhost:80/";
+    let rows = [
+        ("'GET https://a.io/**'", ask(A, NetReachText::Public), false),
+        (
+            "{ allow = '* https://a.io/**', decision = 'allow' }",
+            ask(A, NetReachText::Public),
+            false,
+        ),
+        ("{ allow = '* https://a.io/**', decision = 'ask' }", ask(A, NetReachText::Public), true),
+        ("'GET https://a.io/x'", ask(A, NetReachText::Public), true),
+        ("{ deny = 'GET https://a.io/**' }", ask(A, NetReachText::Public), true),
+        ("'GET http://localhost:80/'", ask(own, NetReachText::HostAddresses), true),
+        (
+            "{ allow = 'GET http://localhost:80/', to-private = true }",
+            ask(own, NetReachText::HostAddresses),
+            false,
+        ),
+    ];
+    for (entry, addition, is_added) in rows {
+        let edited = grant(&format!("[plugin.w]\nnet = [{entry}]\n"), &addition);
+        assert_eq!(edited.is_ok(), is_added, "{entry}: {edited:?}");
+        let is_expected = |error: &EditError| matches!(error, EditError::NeverAsked { .. });
+        assert!(edited.as_ref().err().is_none_or(is_expected), "{entry}: {edited:?}");
+    }
+}
+
+/// The widened entry has to restrict the folder as the addition does: the rest of the addition was
+/// dropped, and the plugin could write what was to be left out.
+#[test]
+fn a_folder_is_not_widened_without_the_restrictions_of_the_addition() {
+    let entry = |keys: &str| format!("[plugin.w]\nfs = [{{ path = '/w', {keys} }}] # w\n");
+    let write = || folder("/w", FsAccess::ReadWrite);
+    let denying = || FsAddition { deny: vec!["**/.env".into()], ..write() };
+    let read = "access = 'read'";
+    let denied = "access = 'read', deny = ['x', '**/.env']";
+    let rows = [
+        (read, write(), Some("access = \"read-write\"")),
+        (denied, write(), Some("access = \"read-write\", deny = ['x', '**/.env']")),
+        (denied, denying(), Some("access = \"read-write\", deny = ['x', '**/.env']")),
+        (
+            "access = 'read', sensitive = true",
+            FsAddition { sensitive: true, ..write() },
+            Some("access = \"read-write\", sensitive = true"),
+        ),
+        (read, denying(), None),
+        ("access = 'read', deny = ['x']", denying(), None),
+        (read, FsAddition { quota: Some("10MiB".into()), ..write() }, None),
+        (read, FsAddition { sensitive: true, ..write() }, None),
+    ];
+    for (before, addition, after) in rows {
+        let edited = grant(&entry(before), &GrantAddition::Fs(addition));
+        match after {
+            Some(after) => assert_eq!(edited, Ok(entry(after))),
+            None => {
+                let want = "\"/w\" is granted for reading already, and its entry has no such deny, \
+                            quota or sensitive";
+                check_refused(edited, want, "revoke --path /w first");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_limit_takes_the_place_of_the_one_before() {
     let rows = [

@@ -54,6 +54,12 @@ fn a_page_is_added_to_those_that_are_listed() {
     for (before, after) in rows {
         check_grant(&format!("[plugin.w]\n{before}"), &b, &format!("[plugin.w]\n{after}"));
     }
+    let every_page = capability(Capability::OpenUrl, None);
+    check_refused(
+        grant(&format!("[plugin.w]\nopen-url = {{ allow = ['{a}'] }}\n"), &every_page),
+        "open-url is granted for some pages only, and this is every page",
+        "to grant every one, revoke --capability open-url first",
+    );
     let unfit = grant("", &page("https://*"));
     assert!(matches!(unfit, Err(EditError::InvalidAddition { .. })), "{unfit:?}");
 }
@@ -157,11 +163,36 @@ fn a_capability_and_its_parts_are_taken_away() {
     for (line, target, left) in rows {
         check_revoke(&format!("{head}{line}"), &target, &format!("{head}{left}"));
     }
+    // Neither would the table without its list, which the command removed with the setting.
+    let list = RemovalTarget::CapabilitySetting(Capability::OpenUrl, "allow".into());
+    for rest in ["", ", decision = 'allow'"] {
+        let line = format!("open-url = {{ allow = ['https://a.io']{rest} }} # o\n");
+        check_revoke(&format!("{head}{line}"), &list, head);
+    }
     check_revoke(
         &format!("{head}\n[plugin.w.open-url]\nallow = ['https://a.io']\n"),
         &RemovalTarget::CapabilityItem(Capability::OpenUrl, "https://a.io".into()),
         head,
     );
+}
+
+/// Without the `false`, the administrator's file would grant it.
+#[test]
+fn what_the_policy_takes_away_is_not_granted_by_a_removal() {
+    let text = "[plugin.w]\nstate = false\npackages = false\nui = true\n";
+    let targets = [
+        (RemovalTarget::Capability(Capability::State), "state", 2),
+        (RemovalTarget::of_addition(&capability(Capability::State, None)), "state", 2),
+        (RemovalTarget::CapabilitySetting(Capability::State, "quota".into()), "state", 2),
+        (RemovalTarget::CapabilityItem(Capability::Packages, "six".into()), "packages", 3),
+    ];
+    for (target, key, line) in targets {
+        let want = format!("\"{key}\" is not granted: line {line} takes it away");
+        let hint = "to take the denial back, delete that line, or grant it";
+        check_refused(revoke(text, &target), &want, hint);
+    }
+    let absent = revoke(text, &RemovalTarget::Capability(Capability::Notify));
+    check_refused(absent, "there is no capability \"notify\"", "there is \"ui\"");
 }
 
 #[test]

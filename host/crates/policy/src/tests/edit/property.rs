@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::*;
-use crate::{edit::add_rule, table::PluginTable};
+use crate::{Manifest, edit::add_rule, table::PluginTable};
 
 /// The content of a plugin's table in a random policy, and the notations in which it is written.
 #[derive(Debug, Clone)]
@@ -162,6 +162,89 @@ fn addition() -> impl Strategy<Value = GrantAddition> {
     ]
 }
 
+/// Additions with every key that an entry can have.
+fn full_addition() -> impl Strategy<Value = GrantAddition> {
+    let decision = select(&[None, Some(Decision::Allow), Some(Decision::Ask)][..]);
+    let reach = select(&[0_usize, 1, 2, 3][..]);
+    let net = (decision, reach).prop_map(|(decision, ranges)| {
+        let (pattern, reach) = match ranges {
+            0 => ("GET https://a.io/**", NetReachText::Public),
+            1 => ("* http://localhost:8080/", NetReachText::HostAddresses),
+            _ => {
+                let some = ["10.0.0.0/8", "fd00::/8"].iter().take(ranges - 1);
+                ("GET https://new.io/", NetReachText::Ranges(some.map(|r| (*r).into()).collect()))
+            }
+        };
+        GrantAddition::Net(NetAddition { pattern: pattern.into(), decision, reach })
+    });
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0..3_usize);
+    let folder = flags.prop_map(|(is_write, is_mounted, has_quota, sensitive, denied)| {
+        let access = if is_write { FsAccess::ReadWrite } else { FsAccess::Read };
+        GrantAddition::Fs(FsAddition {
+            mount: is_mounted.then(|| "/m \"'x".into()),
+            deny: ["**/.env", "a\"b"].iter().take(denied).map(|glob| (*glob).into()).collect(),
+            quota: (has_quota && is_write).then(|| "10MiB".into()),
+            sensitive,
+            ..super::folder("~/new é", access)
+        })
+    });
+    let inject = |format: Option<&str>| SecretUseText::Inject {
+        to: "https://a.io".into(),
+        header: "Authorization".into(),
+        format: format.map(str::to_owned),
+    };
+    let usages = vec![SecretUseText::Reveal, inject(None), inject(Some("Bearer {}"))];
+    let secret = select(usages)
+        .prop_map(|usage| GrantAddition::Secret(SecretAddition { name: "s".into(), usage }));
+    let settings = [
+        (Capability::State, "quota", "2MiB"),
+        (Capability::Ui, "confirm", "true"),
+        (Capability::Process, "network", "true"),
+        (Capability::OpenUrl, "decision", "allow"),
+    ];
+    let setting = select(settings.to_vec())
+        .prop_map(|(of, key, value)| GrantAddition::capability_setting(of, key, value));
+    let names = select(&["true", "false", "six==1.0"][..]).prop_map(package);
+    let public = [("at", "http://0.0.0.0:80"), ("public", "true")];
+    let public = GrantAddition::capability_table(Capability::Listen, &public);
+    prop_oneof![addition(), net, folder, secret, setting, names, Just(public)]
+}
+
+/// Requests all that the random files and additions grant.
+fn greedy_manifest() -> Manifest {
+    let net = [
+        "* https://a.io/**",
+        "* https://b.io/**",
+        "* https://*.c.io/**",
+        "* https://new.io/**",
+        "* http://localhost:8080/**",
+    ];
+    let net = net.map(|pattern| format!("[[request.net]]\nallow = '{pattern}'\nwhy = 'w'\n"));
+    let env = ["TZ", "LANG", "HOME", "A_1", "NEW"];
+    let env = env.map(|name| format!("[[request.env]]\nname = '{name}'\nwhy = 'w'\n"));
+    let others = ["state", "schedule", "notify", "open-url", "packages", "ui", "process"];
+    let others = others.map(|word| format!("[[request.{word}]]\nwhy = 'w'\n"));
+    let kinds = ["http", "websocket", "stdin"];
+    let listen = kinds.map(|kind| format!("[[request.listen]]\nkind = '{kind}'\nwhy = 'w'\n"));
+    let scratch =
+        ["s", "new"].map(|name| format!("[[request.scratch]]\nname = '{name}'\nwhy = 'w'\n"));
+    let head = "name = 'w'\nversion = '1.0.0'\ndescription = 'd'\n\
+                [[request.fs]]\naccess = 'read-write'\nwhy = 'w'\n\
+                [[request.secrets]]\nname = 's'\nreveal = true\nwhy = 'w'\n";
+    let parts = [net.concat(), env.concat(), others.concat(), listen.concat(), scratch.concat()];
+    Manifest::parse("plugin.toml", &format!("{head}{}", parts.concat())).unwrap()
+}
+
+/// The powers of the plugin `w`, each package by itself.
+fn powers(text: &str, manifest: &Manifest) -> BTreeSet<String> {
+    let lines = policy(text).effective_grant(manifest, &serde_json::Map::new()).permission_lines();
+    let split = |line: String| match line.strip_prefix("fetch the packages ") {
+        Some(names) => names.split(", ").map(|name| format!("fetch {name}")).collect(),
+        None => vec![line],
+    };
+    lines.into_iter().flat_map(split).collect()
+}
+
 fn policy(text: &str) -> Policy {
     let read = Policy::from_user_file("policy.toml", text, Some(Path::new("/home/me")));
     read.unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -272,6 +355,40 @@ proptest! {
         prop_assert!(is_within(&after, &granted), "{}", after);
         prop_assert!(edit::revoke_grant(&after, &plugin(name), &target).is_err());
         prop_assert!(after.contains("# top é"));
+    }
+
+    /// What a refusal proposes as text would otherwise be another grant than the one it means.
+    #[test]
+    fn an_addition_survives_its_text(addition in full_addition()) {
+        let fix = addition.to_fix_grant();
+        prop_assert_eq!(format!("{}={}", fix.key, fix.entry).parse(), Ok(addition.clone()));
+        if let [flag, value] = fix.flags.as_slice() && flag == "--grant" {
+            prop_assert_eq!(value.parse(), Ok(addition));
+        }
+    }
+
+    /// A setting of a switch is an exception, because its default can be higher than it.
+    #[test]
+    fn a_removal_never_leaves_a_power_that_was_not_there(
+        before in file(), addition in full_addition(), is_granted_first in any::<bool>(), removes_list in any::<bool>(),
+    ) {
+        let before = format!("[secret.s]\nenv = 'S'\n\n{before}");
+        let granted = edit::add_grant(&before, &plugin("w"), &addition).unwrap_or_default();
+        let is_policy = is_granted_first && !granted.is_empty() && reads(&granted);
+        let before = if is_policy { granted } else { before };
+        let list = RemovalTarget::CapabilitySetting(Capability::OpenUrl, "allow".into());
+        let target = if removes_list { list } else { RemovalTarget::of_addition(&addition) };
+        let Ok(after) = edit::revoke_grant(&before, &plugin("w"), &target) else { return Ok(()) };
+        let manifest = greedy_manifest();
+        let (more, less) = (powers(&before, &manifest), powers(&after, &manifest));
+        let is_new = |line: &&String| {
+            let unasked = line.strip_suffix(" (asks)").unwrap_or(line);
+            !more.contains(*line) && !more.contains(unasked)
+        };
+        let is_switch_setting = matches!(&target, RemovalTarget::CapabilitySetting(of, _) if *of != Capability::OpenUrl);
+        let new: Vec<_> = less.iter().filter(is_new).collect();
+        prop_assert!(new.len() <= usize::from(is_switch_setting), "{new:?}\n{before}\n{after}");
+        prop_assert!(less.len() <= more.len(), "{}\n{}", before, after);
     }
 
     #[test]
