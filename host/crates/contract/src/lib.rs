@@ -25,7 +25,8 @@ pub mod text;
 pub mod tool;
 pub mod toolbox;
 
-/// Every async trait of the host that is used as `dyn` is written with this attribute.
+/// The attribute of the async traits that are used as `dyn`. The traits of [`toolbox`] return a
+/// [`BoxFuture`] instead, because an admission outlives the toolbox.
 pub use async_trait::async_trait;
 pub use call::{
     AbandonedEffects, Admission, AdmittedCall, RequestedCall, ToolCallContext, UserAnswer,
