@@ -151,6 +151,7 @@ pub(super) fn print_approval_request(request: &ApprovalRequest, out: &CliOutput)
         ApprovalSubject::Access { what } => {
             format!("{} wants {}", call.tool.plugin, text::escape_excerpt(what, SUBJECT_CHARS_MAX))
         }
+        ApprovalSubject::Grant(question) => text::escape_excerpt(&question.what, SUBJECT_CHARS_MAX),
     });
     let version = &request.plugin_version;
     out.print_block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));

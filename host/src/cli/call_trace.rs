@@ -3,7 +3,7 @@
 use sallyport_contract::{AdmittedCall, CallReport, Effect, text};
 use sallyport_runtime::gate::MessageSink;
 
-use super::call_display;
+use super::{audit::answer_text, call_display};
 
 /// Most characters of a call's arguments on its line.
 const ARGUMENTS_CHARS_MAX: usize = 200;
@@ -60,6 +60,11 @@ pub(super) fn effect_line(effect: &Effect) -> String {
         Effect::SecretUsed { name, to: Some(to) } => format!("sent the secret {name} to {to}"),
         Effect::SecretUsed { name, to: None } => format!("read the secret {name}"),
         Effect::Asked { what, answer } => format!("asked: {what}: {}", text::escape_line(answer)),
+        Effect::GrantAnswered { what, answer, grants } => {
+            let grants: String =
+                grants.iter().map(|grant| format!(", {} = {}", grant.key, grant.entry)).collect();
+            text::escape_line(&format!("{what}: {}{grants}", answer_text(*answer)))
+        }
         Effect::Used { capability, what } => format!("{capability}: {}", text::escape_line(what)),
         Effect::Refused(denial) => format!("refused: {denial}"),
     }

@@ -55,6 +55,7 @@ pub struct AdmittedCall {
     arguments: Value,
     authorization_reason: String,
     user_answer: Option<UserAnswer>,
+    grant_answer: Option<Effect>,
     abandoned_effects: AbandonedEffects,
 }
 
@@ -106,13 +107,15 @@ impl AdmittedCall {
             arguments,
             authorization_reason: String::new(),
             user_answer: None,
+            grant_answer: None,
             abandoned_effects: AbandonedEffects::default(),
         }
     }
 
     /// Returns the same call for another run, with a trail of its own.
     pub fn clone_for_rerun(&self) -> Self {
-        Self { abandoned_effects: AbandonedEffects::default(), ..self.clone() }
+        let abandoned_effects = AbandonedEffects::default();
+        Self { grant_answer: None, abandoned_effects, ..self.clone() }
     }
 
     /// Adds the reason for the admission, for the record.
@@ -123,6 +126,16 @@ impl AdmittedCall {
     /// Adds the user's answer, if the user was asked just now.
     pub fn with_user_answer(self, answer: Option<UserAnswer>) -> Self {
         Self { user_answer: answer, ..self }
+    }
+
+    /// Adds the grant that the user gave so that the call can run at all, as an effect.
+    pub fn with_grant_answer(self, effect: Option<Effect>) -> Self {
+        Self { grant_answer: effect, ..self }
+    }
+
+    /// The grant that the user gave so that the call can run at all.
+    pub fn grant_answer(&self) -> Option<&Effect> {
+        self.grant_answer.as_ref()
     }
 
     /// The user's answer, if the user was asked about the call.

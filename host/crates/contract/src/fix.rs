@@ -31,7 +31,7 @@ pub struct PolicyFix {
 }
 
 /// One grant, in the notation of a policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct FixGrant {
     /// What it is a grant of, as the key of a plugin's table: `net`, `fs`, `secrets`, a capability.
     pub key: String,
@@ -88,14 +88,18 @@ impl PolicyFix {
     /// The texts that may contain secrets.
     pub fn texts_mut(&mut self) -> Vec<&mut String> {
         let mut texts = vec![&mut self.toml];
-        for FixGrant { key: _, entry, flags } in &mut self.grants {
-            texts.push(entry);
-            texts.extend(flags);
-        }
+        texts.extend(self.grants.iter_mut().flat_map(FixGrant::texts_mut));
         texts.extend(
             self.rule.iter_mut().flat_map(|rule| [&mut rule.net, &mut rule.page]).flatten(),
         );
         texts
+    }
+}
+
+impl FixGrant {
+    /// The texts that may contain secrets.
+    pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        [&mut self.entry].into_iter().chain(&mut self.flags)
     }
 }
 

@@ -11,6 +11,7 @@
 pub mod call;
 pub mod denial;
 pub mod fix;
+pub mod grant_question;
 pub mod json;
 pub mod mangle;
 pub mod milliseconds;
@@ -36,6 +37,7 @@ pub use denial::{
     RequestedScope,
 };
 pub use fix::{FixGrant, FixRule, PolicyFix};
+pub use grant_question::{GrantAnswer, GrantChoice, GrantQuestion, GrantScope};
 pub use mangle::NameTable;
 pub use name::{NameError, PluginName, ToolId, ToolName};
 pub use outcome::{

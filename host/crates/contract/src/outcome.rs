@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Denial, milliseconds};
+use crate::{Denial, FixGrant, UserAnswer, milliseconds};
 
 /// How a tool call ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -164,6 +164,16 @@ pub enum Effect {
         what: String,
         /// The answer: `allowed once`, `refused: not today`.
         answer: String,
+    },
+    /// The user was asked for a grant that the call lacked.
+    GrantAnswered {
+        /// The refused action: `notes may not keep something`.
+        what: String,
+        /// The answer.
+        answer: UserAnswer,
+        /// The grants that the user gave; none after a no.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        grants: Vec<FixGrant>,
     },
     /// A use of a host capability.
     Used {

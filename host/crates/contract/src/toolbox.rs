@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{Admission, RequestedCall},
+    grant_question::{GrantAnswer, GrantQuestion, GrantScope},
     outcome::CallReport,
     preview::RequestPreview,
     tool::ToolDescriptor,
@@ -82,8 +83,9 @@ pub struct ApprovalRequest {
     pub plugin_digest: String,
     /// Why the user is asked: a rule with its place, or the default and its reason.
     pub reason: String,
-    /// The policy text that [`ApprovalAnswer::Always`] would write; `None` when a policy rule asks,
-    /// which no other rule can soften.
+    /// What [`ApprovalAnswer::Always`] would write: the text of a rule, or, for a grant, the change
+    /// to the policy as the lines of a diff. `None` when a policy rule asks, which no other rule can
+    /// soften, or when the policy cannot be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// What the plugin could do with its present grants, one sentence each.
@@ -123,6 +125,8 @@ pub enum ApprovalSubject {
         /// The action in the form that records use: `GET https://api.open-meteo.com/v1/forecast`.
         what: String,
     },
+    /// A grant that the running call lacks; the call waits for the answer.
+    Grant(GrantQuestion),
 }
 
 /// The user's answer.
@@ -133,8 +137,10 @@ pub enum ApprovalAnswer {
     Once,
     /// Yes, and to the same question for the rest of the session.
     Session,
-    /// Yes, and write the displayed rule into the policy.
+    /// Yes, and write the displayed rule or grant into the policy.
     Always,
+    /// Yes to a choice of a question about a grant. The answers above mean its first choice.
+    Grant(GrantAnswer),
     /// No, perhaps with a reason for the model.
     No {
         /// The user's own words.
@@ -145,10 +151,32 @@ pub enum ApprovalAnswer {
     Nobody,
 }
 
+impl ApprovalRequest {
+    /// The question about a missing grant, if it is one.
+    pub fn grant_question(&self) -> Option<&GrantQuestion> {
+        match &self.subject {
+            ApprovalSubject::Grant(question) => Some(question),
+            ApprovalSubject::Call | ApprovalSubject::Access { .. } => None,
+        }
+    }
+}
+
 impl ApprovalAnswer {
     /// Returns true for a yes of any scope.
     pub fn is_yes(&self) -> bool {
-        matches!(self, Self::Once | Self::Session | Self::Always)
+        matches!(self, Self::Once | Self::Session | Self::Always | Self::Grant(_))
+    }
+
+    /// Returns the grant that the answer gives in reply to a question about one.
+    pub fn grant(&self) -> Option<GrantAnswer> {
+        let first = |scope| Some(GrantAnswer { scope, choice: 0, folder: None });
+        match self {
+            Self::Once => first(GrantScope::Once),
+            Self::Session => first(GrantScope::Session),
+            Self::Always => first(GrantScope::Always),
+            Self::Grant(answer) => Some(answer.clone()),
+            Self::No { .. } | Self::Nobody => None,
+        }
     }
 }
 

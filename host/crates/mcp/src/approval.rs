@@ -78,6 +78,9 @@ fn question_text(request: &ApprovalRequest) -> String {
         ApprovalSubject::Access { what } => {
             format!("Allow {} this: {}?", call.tool.plugin, text::escape_line(what))
         }
+        ApprovalSubject::Grant(question) => {
+            format!("Grant what is missing? {}", text::escape_line(&question.what))
+        }
     };
     let digest: String = request.plugin_digest.chars().take(DIGEST_CHARS).collect();
     let version = text::escape_line(&request.plugin_version);

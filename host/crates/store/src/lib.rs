@@ -52,8 +52,8 @@ mod tests;
 
 pub use approvals::{ApprovalStore, SessionApproval};
 pub use audit::{
-    ArgumentsHash, AuditEffect, AuditEntry, AuditError, AuditFilter, AuditKind, AuditLog,
-    AuditProblem, AuditRecord, AuditStore, AuditVerification, AuditWriter,
+    ArgumentsHash, AuditEffect, AuditEntry, AuditError, AuditFilter, AuditGrant, AuditKind,
+    AuditLog, AuditProblem, AuditRecord, AuditStore, AuditVerification, AuditWriter,
 };
 pub use error::StoreError;
 pub use kept_results::{KeptResultLookup, KeptResultStore, NewKeptResult};

@@ -15,7 +15,7 @@ use sallyport_runtime::{config::ConfigFlags, gate::now_ms};
 use sallyport_store::{AuditEntry, AuditFilter, AuditKind, AuditProblem, HostStore, StoreError};
 use serde_json::{Value, json};
 
-pub(super) use self::args::AuditCommand;
+pub(super) use self::{args::AuditCommand, table::answer_text};
 use self::{
     args::{AuditFilterArgs, AuditShowArgs, RecordFormat},
     table::{entry_row, time_text},

@@ -1,6 +1,6 @@
 //! `sallyport audit report`: sums up records for the page in `page.rs`, and writes it.
 
-use std::{collections::BTreeMap, io, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, io, path::Path};
 
 use sallyport_runtime::{atomic_file, gate::now_ms};
 use sallyport_store::{
@@ -10,7 +10,7 @@ use sallyport_store::{
 use super::{
     args::AuditReportArgs,
     filter_from_args, page,
-    table::{answer_text, count_text, subject_text},
+    table::{answer_text, count_text, grant_answer_text, subject_text},
 };
 use crate::cli::{
     exit::{CommandFailure, ExitStatus},
@@ -74,7 +74,7 @@ pub(super) struct AnswerLine<'r> {
     pub(super) record: &'r AuditRecord,
     /// What the question was about, unless it was the call itself.
     pub(super) what: Option<&'r str>,
-    pub(super) answer: &'r str,
+    pub(super) answer: Cow<'r, str>,
 }
 
 pub(super) async fn write_report(
@@ -205,10 +205,14 @@ impl AuditReport {
 }
 
 fn record_answers(record: &AuditRecord) -> impl Iterator<Item = AnswerLine<'_>> {
-    let own =
-        record.answer.map(|answer| AnswerLine { record, what: None, answer: answer_text(answer) });
+    let own = record.answer.map(answer_text);
+    let own = own.map(|answer| AnswerLine { record, what: None, answer: answer.into() });
     let asked = record.effects.iter().filter_map(move |effect| match effect {
         AuditEffect::Asked { what, answer } => {
+            Some(AnswerLine { record, what: Some(what), answer: answer.into() })
+        }
+        AuditEffect::GrantAnswered { what, answer, grants } => {
+            let answer = grant_answer_text(*answer, grants).into();
             Some(AnswerLine { record, what: Some(what), answer })
         }
         _ => None,
@@ -299,7 +303,7 @@ mod tests {
         let reasons: Vec<_> = denials.iter().map(|line| line.why).collect();
         assert_eq!(reasons, [Some("why <b>"), Some("the user said no")]);
         let answers = report.answers();
-        let texts: Vec<_> = answers.iter().map(|line| (line.what, line.answer)).collect();
+        let texts: Vec<_> = answers.iter().map(|line| (line.what, &*line.answer)).collect();
         let want = [(None, "yes, always"), (Some("GET https://a"), HOSTILE), (None, "no")];
         assert_eq!(texts, want);
         assert_eq!(report.policy_changes().count(), 1);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use sallyport_contract::{Decision, LOCAL_USER, UserAnswer};
-use sallyport_store::{AuditEffect, AuditEntry, AuditKind, AuditRecord};
+use sallyport_store::{AuditEffect, AuditEntry, AuditGrant, AuditKind, AuditRecord};
 use sallyport_terminal::listing::ListRow;
 
 /// The names of the columns of [`entry_row`].
@@ -73,6 +73,9 @@ fn effect_text(effect: &AuditEffect) -> String {
         AuditEffect::SecretUsed { name, to: Some(to) } => format!("sent the secret {name} to {to}"),
         AuditEffect::SecretUsed { name, to: None } => format!("read the secret {name}"),
         AuditEffect::Asked { what, answer } => format!("asked about {what}: {answer}"),
+        AuditEffect::GrantAnswered { what, answer, grants } => {
+            format!("{what}: {}", grant_answer_text(*answer, grants))
+        }
         AuditEffect::Used { capability, what } => format!("{capability}: {what}"),
         AuditEffect::Refused { what, why } => format!("refused: {what}: {why}"),
         AuditEffect::LeftOut { effects } => format!("{effects} more"),
@@ -80,13 +83,20 @@ fn effect_text(effect: &AuditEffect) -> String {
 }
 
 /// The answer of the user to a question about a call.
-pub(super) fn answer_text(answer: UserAnswer) -> &'static str {
+pub(in crate::cli) fn answer_text(answer: UserAnswer) -> &'static str {
     match answer {
         UserAnswer::Once => "yes, once",
         UserAnswer::Session => "yes, for the session",
         UserAnswer::Always => "yes, always",
         UserAnswer::Refused => "no",
     }
+}
+
+/// The answer of the user to a question about a grant, with the grants that they gave.
+pub(super) fn grant_answer_text(answer: UserAnswer, grants: &[AuditGrant]) -> String {
+    let grants: String =
+        grants.iter().map(|AuditGrant { key, entry }| format!(", {key} = {entry}")).collect();
+    format!("{}{grants}", answer_text(answer))
 }
 
 /// A number of records, such as `1 record`.

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use sallyport_contract::{ApprovalAnswer, ApprovalRequest};
+use sallyport_contract::{
+    ApprovalAnswer, ApprovalRequest, ApprovalSubject, GrantAnswer, GrantScope,
+};
 use sallyport_session::{CallPosition, FrontEndCommand};
 use sallyport_terminal::{
     card::{ApprovalCard, ApprovalChoice, QuestionPosition as Place, format_editable},
@@ -22,6 +24,16 @@ pub(super) struct PendingQuestion {
     pub(super) id: u64,
     pub(super) position: CallPosition,
     pub(super) request: ApprovalRequest,
+    /// The grant that the card shows, as an index of the choices.
+    grant_choice: usize,
+    /// The folder that the user has named for it.
+    folder: Option<String>,
+}
+
+impl PendingQuestion {
+    pub(super) fn new(id: u64, position: CallPosition, request: ApprovalRequest) -> Self {
+        Self { id, position, request, grant_choice: 0, folder: None }
+    }
 }
 
 /// All open questions. The first one is on the screen.
@@ -70,7 +82,9 @@ impl InteractiveChat<'_> {
     /// It interrupts a line that is being typed, because a question from a timer would otherwise
     /// wait until the line is complete.
     fn show_question(&mut self) {
-        let Some(PendingQuestion { id, position, request }) = self.questions.pending.front() else {
+        let Some(PendingQuestion { id, position, request, grant_choice, folder }) =
+            self.questions.pending.front()
+        else {
             return;
         };
         if let Some(line) = self.line_ticket {
@@ -80,7 +94,9 @@ impl InteractiveChat<'_> {
         let (id, keyboard_input) = (*id, self.keyboard_input.clone());
         let place = Place { index: position.index, count: position.count };
         let change = overwritten_file::file_change(&request.call, &self.roles.registry());
-        let card = ApprovalCard::new(request.clone(), Some(place)).with_file_change(change);
+        let card = ApprovalCard::new(request.clone(), Some(place))
+            .with_file_change(change)
+            .with_grant_choice(*grant_choice, folder.clone());
         let reply = move |answer| drop(keyboard_input.send(KeyboardInput::Key(id, answer)));
         self.questions.ticket = Some(self.keyboard.ask_card(card, reply));
     }
@@ -92,6 +108,12 @@ impl InteractiveChat<'_> {
             editor::CardAnswer::Key(ApprovalChoice::Edit) => {
                 self.read_question_input("arguments", arguments, move |input| {
                     KeyboardInput::Arguments(id, input)
+                });
+            }
+            editor::CardAnswer::Key(ApprovalChoice::NameFolder) => {
+                let nothing = String::new();
+                self.read_question_input("folder", nothing, move |input| {
+                    KeyboardInput::Folder(id, input)
                 });
             }
             editor::CardAnswer::Key(ApprovalChoice::NoWithReason) => {
@@ -111,9 +133,14 @@ impl InteractiveChat<'_> {
 
     async fn answer_question(&mut self, id: u64, choice: ApprovalChoice) {
         let answer = match choice {
-            ApprovalChoice::Once => ApprovalAnswer::Once,
-            ApprovalChoice::Session => ApprovalAnswer::Session,
-            ApprovalChoice::Always => ApprovalAnswer::Always,
+            ApprovalChoice::Wider => return self.show_next_grant(id),
+            ApprovalChoice::Once => self.yes_answer(id, GrantScope::Once, ApprovalAnswer::Once),
+            ApprovalChoice::Session => {
+                self.yes_answer(id, GrantScope::Session, ApprovalAnswer::Session)
+            }
+            ApprovalChoice::Always => {
+                self.yes_answer(id, GrantScope::Always, ApprovalAnswer::Always)
+            }
             ApprovalChoice::Cancel => {
                 self.show_lines(&view::note_lines("[c] cancelled the turn"));
                 self.typing_ahead.mark_stopped();
@@ -122,6 +149,29 @@ impl InteractiveChat<'_> {
             _ => ApprovalAnswer::No { reason: None },
         };
         self.send_answer(id, answer).await;
+    }
+
+    /// Shows the card again, with the next wider grant.
+    fn show_next_grant(&mut self, id: u64) {
+        let shown = self.questions.pending.front_mut().filter(|question| question.id == id);
+        if let Some(question) = shown
+            && let Some(asked) = question.request.grant_question()
+        {
+            question.grant_choice = (question.grant_choice + 1) % asked.choices.len().max(1);
+        }
+        self.show_question();
+    }
+
+    /// A yes to a question, with the choice that the card shows if it is about a grant.
+    fn yes_answer(&self, id: u64, scope: GrantScope, other: ApprovalAnswer) -> ApprovalAnswer {
+        let Some(question) = self.questions.shown_question(id) else { return other };
+        match question.request.subject {
+            ApprovalSubject::Grant(_) => {
+                let (choice, folder) = (question.grant_choice, question.folder.clone());
+                ApprovalAnswer::Grant(GrantAnswer { scope, choice, folder })
+            }
+            ApprovalSubject::Call | ApprovalSubject::Access { .. } => other,
+        }
     }
 
     /// Sends an answer, and shows it below its card, where it stays.
@@ -199,6 +249,21 @@ impl InteractiveChat<'_> {
         Some(format!("the arguments do not fit {tool}: {}", mistakes.join("; ")))
     }
 
+    /// Takes the folder to grant, and shows the card with it. An empty line changes nothing.
+    pub(super) fn handle_folder(&mut self, id: u64, input: LineInput) {
+        let shown = self.questions.pending.front_mut().filter(|question| question.id == id);
+        let Some(question) = shown else { return };
+        self.questions.ticket = None;
+        if let LineInput::Line(line) = &input
+            && !line.trim().is_empty()
+        {
+            question.folder = Some(absolute_folder(line.trim()));
+        }
+        if !matches!(input, LineInput::Withdrawn(_)) {
+            self.show_question();
+        }
+    }
+
     pub(super) async fn handle_denial_reason(&mut self, id: u64, input: LineInput) {
         if self.questions.shown_question(id).is_none() {
             return;
@@ -217,9 +282,28 @@ impl InteractiveChat<'_> {
     }
 }
 
+/// A folder as a policy can name it: absolute, or below the home folder.
+fn absolute_folder(typed: &str) -> String {
+    if typed.starts_with('~') {
+        return typed.to_owned();
+    }
+    let absolute = std::path::absolute(typed).ok();
+    let text = absolute.and_then(|path| path.into_os_string().into_string().ok());
+    text.unwrap_or_else(|| typed.to_owned())
+}
+
 /// Describes an answer, after the key that gave it.
 fn answer_text(answer: &ApprovalAnswer) -> Option<&'static str> {
     match answer {
+        ApprovalAnswer::Grant(GrantAnswer { scope: GrantScope::Once, .. }) => {
+            Some("[y] granted once")
+        }
+        ApprovalAnswer::Grant(GrantAnswer { scope: GrantScope::Session, .. }) => {
+            Some("[s] granted for this session")
+        }
+        ApprovalAnswer::Grant(GrantAnswer { scope: GrantScope::Always, .. }) => {
+            Some("[a] granted always")
+        }
         ApprovalAnswer::Once => Some("[y] allowed once"),
         ApprovalAnswer::Session => Some("[s] allowed for this session"),
         ApprovalAnswer::Always => Some("[a] allowed always"),

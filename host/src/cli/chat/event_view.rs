@@ -30,7 +30,7 @@ impl InteractiveChat<'_> {
                 self.finished_calls.add(FinishedCall { call, report });
             }
             SessionEvent::ApprovalNeeded { confirmation_id: id, position, request } => {
-                self.add_question(PendingQuestion { id, position, request });
+                self.add_question(PendingQuestion::new(id, position, request));
             }
             SessionEvent::ApprovalClosed { confirmation_id } => {
                 self.close_question(confirmation_id)

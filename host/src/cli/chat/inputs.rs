@@ -26,6 +26,8 @@ pub(super) enum KeyboardInput {
     Arguments(u64, LineInput),
     /// The reason for a denial.
     Reason(u64, LineInput),
+    /// The folder that a question about a grant needs.
+    Folder(u64, LineInput),
 }
 
 /// Receivers of all inputs that are not session events.

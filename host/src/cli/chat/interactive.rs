@@ -307,6 +307,7 @@ impl<'a> InteractiveChat<'a> {
             }
             KeyboardInput::TypedAhead(input) => self.handle_typed_ahead(input).await,
             KeyboardInput::Key(id, answer) => self.handle_answer_key(id, answer).await,
+            KeyboardInput::Folder(id, input) => self.handle_folder(id, input),
             KeyboardInput::Arguments(id, input) => self.handle_edited_arguments(id, input).await,
             KeyboardInput::Reason(id, input) => self.handle_denial_reason(id, input).await,
         }

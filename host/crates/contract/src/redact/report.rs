@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Redactor;
 use crate::{
-    Denial,
+    Denial, FixGrant,
     outcome::{CallFailure, CallReport, ContentPart, Effect, Outcome, ToolOutput},
 };
 
@@ -70,6 +70,11 @@ impl Redactor {
             Effect::Asked { what, answer } => {
                 self.redact_string(what);
                 self.redact_string(answer);
+            }
+            Effect::GrantAnswered { what, answer: _, grants } => {
+                self.redact_string(what);
+                let texts = grants.iter_mut().flat_map(FixGrant::texts_mut);
+                texts.for_each(|text| self.redact_string(text));
             }
             Effect::Used { capability, what } => {
                 self.redact_string(capability);

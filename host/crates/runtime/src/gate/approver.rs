@@ -153,6 +153,10 @@ impl Approver {
     }
 
     /// Writes the rule that the user saw, on a blocking thread because the disk may be slow. If that
+            // Nothing was offered that it could choose.
+            ApprovalAnswer::Grant(_) => {
+                return Err(denial_by_user(authorization_request, verdict, None));
+            }
     /// fails, the answer still applies to the session.
     async fn write_rule(&self, rule: RuleText) -> bool {
         let file = self.policy_file.clone();
@@ -245,6 +249,7 @@ fn denial_by_user(
     authorization_request: &AuthorizationRequest<'_>,
     verdict: &PolicyVerdict,
     reason: Option<String>,
+            ApprovalSubject::Grant(question) => question.what,
 ) -> Denial {
     let denial = verdict.to_denial(&authorization_request.call.tool);
     let reason = DenialReason::RefusedByUser { answer: reason };

@@ -1,6 +1,6 @@
 //! The effects of a call outside its own memory, in the form that is stored.
 
-use sallyport_contract::Effect;
+use sallyport_contract::{Effect, FixGrant, UserAnswer};
 use serde::{Deserialize, Serialize};
 
 /// Something that a call did or tried to do. The texts are untrusted.
@@ -39,6 +39,16 @@ pub enum AuditEffect {
         /// The answer.
         answer: String,
     },
+    /// The user was asked for a grant that the call lacked.
+    GrantAnswered {
+        /// What the call was refused.
+        what: String,
+        /// The answer.
+        answer: UserAnswer,
+        /// The grants that the user gave; none after a no.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        grants: Vec<AuditGrant>,
+    },
     /// Something was done through a capability of the host.
     Used {
         /// The capability, as policies name it.
@@ -60,6 +70,21 @@ pub enum AuditEffect {
     },
 }
 
+/// An entry that the user granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditGrant {
+    /// The key of the plugin's table: `net`, `fs`, `secrets`, a capability.
+    pub key: String,
+    /// The entry as a TOML value.
+    pub entry: String,
+}
+
+impl From<FixGrant> for AuditGrant {
+    fn from(FixGrant { key, entry, flags: _ }: FixGrant) -> Self {
+        Self { key, entry }
+    }
+}
+
 impl AuditEffect {
     /// Converts an effect to the stored form; `None` for log messages of the plugin.
     pub fn from_effect(effect: &Effect) -> Option<Self> {
@@ -71,6 +96,10 @@ impl AuditEffect {
             Effect::Changed { path } => Self::Changed { path },
             Effect::SecretUsed { name, to } => Self::SecretUsed { name, to },
             Effect::Asked { what, answer } => Self::Asked { what, answer },
+            Effect::GrantAnswered { what, answer, grants } => {
+                let grants = grants.into_iter().map(AuditGrant::from).collect();
+                Self::GrantAnswered { what, answer, grants }
+            }
             Effect::Used { capability, what } => Self::Used { capability, what },
             Effect::Refused(denial) => {
                 Self::Refused { what: denial.subject.to_string(), why: denial.reason.to_string() }
@@ -89,8 +118,12 @@ impl AuditEffect {
     }
 
     /// The texts of the effect.
-    pub(super) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+    pub(super) fn texts_mut(&mut self) -> Vec<&mut String> {
         let (first, second) = match self {
+            Self::GrantAnswered { what, grants, .. } => {
+                let entries = grants.iter_mut().map(|grant| &mut grant.entry);
+                return [what].into_iter().chain(entries).collect();
+            }
             Self::Requested { what, .. } => (Some(what), None),
             Self::Changed { path } => (Some(path), None),
             Self::SecretUsed { name, to } => (Some(name), to.as_mut()),
@@ -99,6 +132,6 @@ impl AuditEffect {
             Self::Refused { what, why } => (Some(what), Some(why)),
             Self::LeftOut { .. } => (None, None),
         };
-        first.into_iter().chain(second)
+        first.into_iter().chain(second).collect()
     }
 }

@@ -42,7 +42,7 @@ use serde::Serialize;
 
 use crate::error::StoreError;
 
-pub use effect::AuditEffect;
+pub use effect::{AuditEffect, AuditGrant};
 pub use filter::AuditFilter;
 pub use log::{AuditError, AuditLog};
 pub use problem::AuditProblem;

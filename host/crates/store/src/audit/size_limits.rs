@@ -47,7 +47,7 @@ fn limit_text_size(text: &mut String) {
 fn limit_effects_size(effects: &mut Vec<AuditEffect>) {
     let mut left_bytes = EFFECTS_BYTES_MAX;
     let fits = |effect: &mut AuditEffect| {
-        let texts_bytes: usize = effect.texts_mut().map(|text| text.len()).sum();
+        let texts_bytes: usize = effect.texts_mut().iter().map(|text| text.len()).sum();
         let rest = left_bytes.checked_sub(texts_bytes + EFFECT_BYTES_MIN);
         left_bytes = rest.unwrap_or(0);
         rest.is_some()

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use sallyport_contract::{
     CallFailure, CallReport, Decision, Denial, Effect, FailureKind, FixRule, LogLevel, Outcome,
-    PolicyFix, ToolCallContext, ToolOutput,
+    PolicyFix, ToolCallContext, ToolOutput, UserAnswer,
 };
 
 use super::*;
-use crate::{ArgumentsHash, AuditEffect, audit::RecordVersion};
+use crate::{ArgumentsHash, AuditEffect, AuditGrant, audit::RecordVersion};
 
 const HOSTILE: [&str; 12] = [
     "",
@@ -41,6 +41,11 @@ fn hostile(text: &str) -> AuditRecord {
         effects: vec![
             AuditEffect::Changed { path: text() },
             AuditEffect::Asked { what: text(), answer: text() },
+            AuditEffect::GrantAnswered {
+                what: text(),
+                answer: UserAnswer::Once,
+                grants: vec![AuditGrant { key: "net".to_owned(), entry: text() }],
+            },
             AuditEffect::SecretUsed { name: text(), to: some() },
             AuditEffect::Used { capability: text(), what: text() },
             AuditEffect::Refused { what: text(), why: text() },

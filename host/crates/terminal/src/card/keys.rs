@@ -19,6 +19,10 @@ pub enum ApprovalChoice {
     Always,
     /// Edit the arguments first.
     Edit,
+    /// Show the next of several grants. It is not an answer yet.
+    Wider,
+    /// Name the folder that is granted. It is not an answer yet.
+    NameFolder,
     /// No.
     No,
     /// No, with a reason that the user types next.
@@ -49,6 +53,12 @@ pub struct ApprovalOptions {
     pub always: bool,
     /// The arguments can still be changed: the call is not running yet.
     pub edit: bool,
+    /// There are several grants to choose from.
+    pub wider: bool,
+    /// The grant is of a folder that the user chooses.
+    pub folder: bool,
+    /// That folder is not named yet, so there is nothing to approve.
+    pub is_incomplete: bool,
 }
 
 impl ApprovalOptions {
@@ -56,7 +66,8 @@ impl ApprovalOptions {
     pub fn from_request(request: &ApprovalRequest) -> Self {
         let is_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
         let edit = request.subject == ApprovalSubject::Call && !is_role;
-        Self { always: request.rule.is_some(), edit }
+        let (wider, folder, is_incomplete) = (false, false, false);
+        Self { always: request.rule.is_some(), edit, wider, folder, is_incomplete }
     }
 
     /// The lines that list the keys. They wrap only between keys.
@@ -77,11 +88,17 @@ impl ApprovalOptions {
         lines
     }
 
+    fn offers_always(&self) -> bool {
+        self.always && !self.is_incomplete
+    }
+
     fn key_labels(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let keys = [
-            (true, "y", "once"),
-            (true, "s", "this session"),
-            (self.always, "a", "always"),
+            (self.folder, "f", "name the folder"),
+            (!self.is_incomplete, "y", "once"),
+            (!self.is_incomplete, "s", "this session"),
+            (self.offers_always(), "a", "always"),
+            (self.wider, "w", "next grant"),
             (self.edit, "e", "edit arguments"),
             (true, "n", "no"),
             (true, "r", "no, with a reason"),
@@ -108,9 +125,11 @@ pub fn choice_for_key(event: KeyEvent, options: &ApprovalOptions) -> ApprovalCho
 
 fn choice_for_letter(letter: char, options: &ApprovalOptions) -> ApprovalChoice {
     match letter {
-        'y' => ApprovalChoice::Once,
-        's' => ApprovalChoice::Session,
-        'a' if options.always => ApprovalChoice::Always,
+        'y' if !options.is_incomplete => ApprovalChoice::Once,
+        's' if !options.is_incomplete => ApprovalChoice::Session,
+        'a' if options.offers_always() => ApprovalChoice::Always,
+        'w' if options.wider => ApprovalChoice::Wider,
+        'f' if options.folder => ApprovalChoice::NameFolder,
         'e' if options.edit => ApprovalChoice::Edit,
         'n' => ApprovalChoice::No,
         'r' => ApprovalChoice::NoWithReason,

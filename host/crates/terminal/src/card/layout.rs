@@ -6,6 +6,7 @@ use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestPreview, text}
 use super::{
     argument::{self, DetailLevel},
     file_change::FileChange,
+    grant::ShownGrant,
     keys::ApprovalOptions,
     request,
 };
@@ -51,13 +52,22 @@ pub struct ApprovalCard {
     request: ApprovalRequest,
     position: Option<QuestionPosition>,
     file_change: Option<FileChange>,
+    /// The grant that the card asks about, if it does.
+    grant: Option<ShownGrant>,
 }
 
 impl ApprovalCard {
     /// Creates the card for a request. The position is shown only if there are several questions.
     pub fn new(request: ApprovalRequest, position: Option<QuestionPosition>) -> Self {
         let position = position.filter(|position| position.count > 1);
-        Self { request, position, file_change: None }
+        let grant = ShownGrant::new(&request, 0, None);
+        Self { request, position, file_change: None, grant }
+    }
+
+    /// Shows this choice of a question about a grant, with the folder that the user has named.
+    pub fn with_grant_choice(self, choice: usize, folder: Option<String>) -> Self {
+        let grant = ShownGrant::new(&self.request, choice, folder);
+        Self { grant, ..self }
     }
 
     /// Adds the change that the call would make to a file.
@@ -67,7 +77,8 @@ impl ApprovalCard {
 
     /// Returns the answers that it offers.
     pub fn options(&self) -> ApprovalOptions {
-        ApprovalOptions::from_request(&self.request)
+        let options = ApprovalOptions::from_request(&self.request);
+        self.grant.as_ref().map_or(options, |grant| grant.options(options))
     }
 
     /// Returns the first view of the card, without its keys.
@@ -121,6 +132,9 @@ impl ApprovalCard {
         if self.request.subject != ApprovalSubject::Call {
             rows.push_line("tool", StyledLine::plain(self.request.call.tool.to_string()));
         }
+        if let Some(grant) = &self.grant {
+            grant.rows().into_iter().for_each(|(name, lines)| rows.push_lines(name, lines));
+        }
         for (name, lines) in
             self.request.request.iter().flat_map(|r| request::layout_request(r, detail_level).rows)
         {
@@ -141,7 +155,7 @@ impl ApprovalCard {
         }
         rows.push_lines("can", self.capability_lines(detail_level));
         rows.push_line("because", StyledLine::plain(text::escape_line(&self.request.reason)));
-        if let Some(rule) = &self.request.rule {
+        if let Some(rule) = self.always_text() {
             rows.push_line("always", StyledLine::plain("writes into your policy:"));
             // These lines are not folded, because they are exactly what would be written. The
             // terminal wraps them.
@@ -150,6 +164,14 @@ impl ApprovalCard {
             rows.lines.extend(rule.lines().map(line));
         }
         rows.lines
+    }
+
+    /// What "always" would write.
+    fn always_text(&self) -> Option<&str> {
+        match &self.grant {
+            Some(grant) => grant.change.as_deref(),
+            None => self.request.rule.as_deref(),
+        }
     }
 
     fn title_line(&self, detail_level: DetailLevel) -> StyledLine {
@@ -170,6 +192,12 @@ impl ApprovalCard {
             }
             (ApprovalSubject::Access { what }, DetailLevel::Full) => {
                 format!("{} wants {}", tool.plugin, text::escape_line(what))
+            }
+            (ApprovalSubject::Grant(question), DetailLevel::Brief) => {
+                request::shorten_text(&question.what)
+            }
+            (ApprovalSubject::Grant(question), DetailLevel::Full) => {
+                text::escape_line(&question.what)
             }
         }
     }
@@ -204,6 +232,7 @@ impl ApprovalCard {
         let what = match &self.request.subject {
             ApprovalSubject::Call => "",
             ApprovalSubject::Access { what } => what,
+            ApprovalSubject::Grant(question) => &question.what,
         };
         hides(what)
             || self.request.request.as_deref().is_some_and(request::has_deceptive_text)
@@ -218,6 +247,7 @@ pub fn is_summary_cut(request: &ApprovalRequest) -> bool {
     let is_long = match &request.subject {
         ApprovalSubject::Call => false,
         ApprovalSubject::Access { what } => request::is_long(what),
+        ApprovalSubject::Grant(question) => request::is_long(&question.what),
     };
     let shown = request.request.as_deref();
     is_long || shown.is_some_and(|shown| request::layout_request(shown, DetailLevel::Brief).is_cut)
@@ -231,6 +261,9 @@ pub fn subject_line(request: &ApprovalRequest, columns: usize) -> Option<String>
         ApprovalSubject::Access { what } => {
             let words = format!("{} wants {}", request.call.tool.plugin, text::escape_line(what));
             Some(cut_line(&words, columns))
+        }
+        ApprovalSubject::Grant(question) => {
+            Some(cut_line(&text::escape_line(&question.what), columns))
         }
     }
 }

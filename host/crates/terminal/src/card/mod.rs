@@ -8,11 +8,15 @@
 //!
 //! If a card omits part of a request, it accepts no approval before its pages were seen.
 //!
+//! A card about a missing grant shows one choice at a time, the narrowest first, and asks for the
+//! folder where only the user can name it.
+//!
 //! A key is an answer only if the card offers it. Enter never approves, and neither does any other
 //! key that is easily pressed by accident.
 
 mod argument;
 mod file_change;
+mod grant;
 mod json;
 mod keys;
 mod layout;

@@ -10,6 +10,15 @@ use sallyport_contract::{
 use super::*;
 use crate::style::StyledLine;
 
+/// The answers that every card has.
+const PLAIN: ApprovalOptions = ApprovalOptions {
+    always: false,
+    edit: false,
+    wider: false,
+    folder: false,
+    is_incomplete: false,
+};
+
 fn request(arguments: &str) -> ApprovalRequest {
     ApprovalRequest {
         call: RequestedCall {
@@ -162,6 +171,8 @@ fn what_hides_in_a_request_is_spelt_out_with_a_warning() {
         let text = brief(about(hidden));
         assert!(text.contains("look twice") && text.contains("\\u{"), "{text}");
     }
+    let windows = brief(about(preview("", &[], b"one\r\ntwo\r\n")));
+    assert!(!windows.contains("look twice"), "a warning about every line break: {windows}");
 }
 
 #[test]
@@ -171,8 +182,6 @@ fn what_no_model_asked_for_cannot_be_edited() {
         request.call.tool = tool.parse().unwrap();
         assert_eq!(ApprovalOptions::from_request(&request).edit, want, "{tool}");
     }
-    let windows = brief(about(preview("", &[], b"one\r\ntwo\r\n")));
-    assert!(!windows.contains("look twice"), "a warning about every line break: {windows}");
 }
 
 #[test]
@@ -315,7 +324,7 @@ fn edited_arguments_begin_as_json_in_which_nothing_hides() {
 
 #[track_caller]
 fn check_key(code: KeyCode, modifiers: KeyModifiers, want: ApprovalChoice) {
-    let all = ApprovalOptions { always: true, edit: true };
+    let all = ApprovalOptions { always: true, edit: true, ..PLAIN };
     assert_eq!(
         choice_for_key(KeyEvent::new(code, modifiers), &all),
         want,
@@ -355,7 +364,7 @@ fn no_other_key_is_an_answer() {
     for letter in ('\0'..='\u{ff}').filter(|c| !"ysaenrcYSAENRC?".contains(*c)) {
         check_key(K::Char(letter), KeyModifiers::NONE, ApprovalChoice::Ignored);
     }
-    let few = ApprovalOptions { always: false, edit: false };
+    let few = PLAIN;
     for letter in ['a', 'e'] {
         let event = KeyEvent::new(K::Char(letter), KeyModifiers::NONE);
         assert_eq!(choice_for_key(event, &few), ApprovalChoice::Ignored);

@@ -8,7 +8,7 @@ use super::redactor;
 use crate::{
     ApprovalObstacle, CallFailure, CallReport, ContentPart, Denial, DenialReason, DenialSubject,
     Effect, FailureKind, FixGrant, FixRule, GrantedScope, LogLevel, Outcome, PluginName, PolicyFix,
-    PolicyPlace, RequestedScope, ToolOutput,
+    PolicyPlace, RequestedScope, ToolOutput, UserAnswer,
 };
 
 const TOKEN: &str = "s3cr3t-Tok3n_9";
@@ -99,6 +99,11 @@ fn effects() -> Vec<Effect> {
         Effect::SecretUsed { name: leak(), to: Some(leak()) },
         Effect::Used { capability: leak(), what: leak() },
         Effect::Asked { what: leak(), answer: leak() },
+        Effect::GrantAnswered {
+            what: leak(),
+            answer: UserAnswer::Once,
+            grants: vec![FixGrant { key: "net".to_owned(), entry: leak(), flags: vec![leak()] }],
+        },
         Effect::Refused(denial()),
     ];
     effects.into_iter().chain(typed_denials().into_iter().map(Effect::Refused)).collect()
