@@ -29,6 +29,7 @@ mod executor;
 pub mod gate;
 pub mod history;
 pub mod host;
+pub mod installation;
 pub mod internal;
 pub mod lock;
 pub mod notice;

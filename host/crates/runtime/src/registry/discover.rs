@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Name of the manifest in a plugin's folder.
-const MANIFEST: &str = "plugin.toml";
+pub(crate) const MANIFEST: &str = "plugin.toml";
 
 /// Size limit of a manifest in bytes.
 const MANIFEST_BYTES_MAX: u64 = 1024 * 1024;

@@ -12,6 +12,7 @@ mod discover;
 mod entry;
 mod load;
 mod prepare;
+mod replaced;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -25,11 +26,13 @@ use crate::gate::Gate;
 
 pub use crate::executor::PluginKind;
 pub use audited_registry::AuditedRegistry;
+pub(crate) use discover::MANIFEST;
 pub use discover::PluginProblem;
 pub use entry::{ComponentFacts, PluginAvailability, RegisteredPlugin};
 pub use load::{LoadParts, PluginSelection};
+pub(crate) use replaced::ReplacedPlugins;
 
-/// All plugins of a session.
+/// All plugins of the host.
 pub struct Registry {
     entries: BTreeMap<PluginName, Arc<RegisteredPlugin>>,
     /// The names of all plugins found, loaded or not; used for suggestions.

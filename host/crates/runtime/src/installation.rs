@@ -1,0 +1,382 @@
+//! Installs a plugin into a plugin folder, and removes it.
+//!
+//! A plugin is copied first, next to where it will be: what the user is shown, what is accepted and
+//! what runs later are then the same bytes, whatever happens to the source meanwhile. One rename
+//! puts the copy in place, so a plugin is never there in part.
+
+use std::{
+    fs, io,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use sallyport_contract::PluginName;
+use sallyport_untrusted_file as untrusted_file;
+use tempfile::TempDir;
+use thiserror::Error;
+
+use crate::{lock::LockError, registry::MANIFEST, script::DEFINITION_FILE};
+
+/// Most files, and most bytes, that a plugin may consist of. A component alone has at most 64 MiB.
+const FILES_MAX: usize = 1_000;
+const BYTES_MAX: u64 = 128 * 1024 * 1024;
+
+/// Deepest folder inside a plugin's folder.
+const DEPTH_MAX: usize = 16;
+
+/// Start of the name of the folder that a plugin is copied into. It holds no plugin itself, so
+/// nothing loads what a killed installation left.
+const STAGING_PREFIX: &str = ".sallyport-staging-";
+
+/// Why a plugin was not installed or removed.
+#[derive(Debug, Error)]
+pub enum InstallationError {
+    /// The plugin is installed or removed, and the list of accepted plugins cannot be written.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The source, or something in it, cannot be a plugin.
+    #[error("{} {reason}", path.display())]
+    Source {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it, after its name.
+        reason: String,
+    },
+    /// A file or folder cannot be read or written.
+    #[error("cannot {action} {}: {error}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
+}
+
+impl InstallationError {
+    fn source(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Source { path: path.to_owned(), reason: reason.into() }
+    }
+
+    fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::File { action, path, error }
+    }
+}
+
+/// A copy of a plugin that is not installed yet. It is removed when it is dropped.
+#[derive(Debug)]
+pub struct StagedPlugin {
+    staging: TempDir,
+    folder: PathBuf,
+    plugin_dir: PathBuf,
+}
+
+impl StagedPlugin {
+    /// Copies a plugin into a plugin folder, which is created if it is missing. The source is a
+    /// component, a folder with one, or the folder of a script.
+    ///
+    /// # Errors
+    ///
+    /// The source is no plugin, is too large, contains something other than files and folders, or
+    /// cannot be read; the folder cannot be written.
+    pub fn copy_plugin(source: &Path, plugin_dir: &Path) -> Result<Self, InstallationError> {
+        let files = plugin_files(source)?;
+        fs::create_dir_all(plugin_dir)
+            .map_err(InstallationError::file("create the folder", plugin_dir))?;
+        let staging = tempfile::Builder::new()
+            .prefix(STAGING_PREFIX)
+            .tempdir_in(plugin_dir)
+            .map_err(InstallationError::file("write in", plugin_dir))?;
+        let folder = staging.path().join(folder_name(source)?);
+        copy_files(&files, &folder)?;
+        Ok(Self { staging, folder, plugin_dir: plugin_dir.to_owned() })
+    }
+
+    /// The folder with the copy, for the loader.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The folder that the plugin will be installed in.
+    pub fn target(&self, name: &PluginName) -> PathBuf {
+        self.plugin_dir.join(name.as_str())
+    }
+
+    /// Puts the plugin in place, in one step. A plugin that is there already is replaced.
+    ///
+    /// # Errors
+    ///
+    /// The plugin folder cannot be written. What was installed before stays.
+    pub fn install(self, name: &PluginName) -> Result<PathBuf, InstallationError> {
+        let target = self.target(name);
+        let failed = InstallationError::file("write", &target);
+        let renamed = match target.symlink_metadata() {
+            // The old plugin is in the staging folder then, and removed with it.
+            Ok(_) => exchange_folders(&self.folder, &target),
+            Err(_) => fs::rename(&self.folder, &target),
+        };
+        renamed.and_then(|()| sync_folder(&self.plugin_dir)).map_err(failed)?;
+        // What is left can only be in the way of nobody: no plugin is loaded from it.
+        let _ = self.staging.close();
+        Ok(target)
+    }
+}
+
+/// Removes an installed plugin: its folder, or its file. A link is removed, and not what it leads
+/// to.
+///
+/// # Errors
+///
+/// It cannot be removed. It may be gone from the plugin folder nevertheless: it is moved out of the
+/// way first, so that no part of it is loaded.
+pub fn remove_plugin_files(installed: &Path) -> Result<(), InstallationError> {
+    let failed = || InstallationError::file("remove", installed);
+    let is_folder = installed.symlink_metadata().map_err(failed())?.is_dir();
+    if !is_folder {
+        return fs::remove_file(installed).map_err(failed());
+    }
+    let plugin_dir = installed.parent().unwrap_or(Path::new("."));
+    let staging =
+        tempfile::Builder::new().prefix(STAGING_PREFIX).tempdir_in(plugin_dir).map_err(failed())?;
+    fs::rename(installed, staging.path().join("removed"))
+        .and_then(|()| sync_folder(plugin_dir))
+        .and_then(|()| staging.close())
+        .map_err(failed())
+}
+
+/// Returns the entry of a plugin folder that a plugin's file belongs to: its folder, or the file
+/// itself. `None` if it is in none of the folders.
+pub fn installed_entry(file: &Path, plugin_dirs: &[PathBuf]) -> Option<PathBuf> {
+    plugin_dirs.iter().find_map(|plugin_dir| {
+        let inside = file.strip_prefix(plugin_dir).ok()?;
+        Some(plugin_dir.join(inside.components().next()?))
+    })
+}
+
+/// A file of a plugin: where it is, and its place in the plugin's folder.
+struct PluginFile {
+    from: PathBuf,
+    to: PathBuf,
+}
+
+/// The files that make a plugin. Of a component's folder these are the component, the manifest and
+/// a page about it; of a script's folder all files, because its program may need them.
+fn plugin_files(source: &Path) -> Result<Vec<PluginFile>, InstallationError> {
+    let is_folder = fs::metadata(source).map_err(InstallationError::file("read", source))?.is_dir();
+    if is_folder && source.join(DEFINITION_FILE).exists() {
+        let mut files = Vec::new();
+        collect_files(source, Path::new(""), &mut files)?;
+        return Ok(files);
+    }
+    let (folder, components) = match is_folder {
+        true => (source, component_files(source)?),
+        false => (source.parent().unwrap_or(Path::new("")), vec![source.to_owned()]),
+    };
+    if components.is_empty() {
+        return Err(InstallationError::source(source, "contains no .wasm file; build it first"));
+    }
+    let beside = [MANIFEST, "README.md"].map(|name| folder.join(name));
+    let files = components.into_iter().chain(beside.into_iter().filter(|path| path.exists()));
+    Ok(files.filter_map(|from| Some(PluginFile { to: from.file_name()?.into(), from })).collect())
+}
+
+fn component_files(folder: &Path) -> Result<Vec<PathBuf>, InstallationError> {
+    let failed = || InstallationError::file("read", folder);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed())? {
+        let path = entry.map_err(failed())?.path();
+        if path.extension().is_some_and(|end| end == "wasm") {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+fn collect_files(
+    source: &Path,
+    inside: &Path,
+    files: &mut Vec<PluginFile>,
+) -> Result<(), InstallationError> {
+    let folder = source.join(inside);
+    let failed = || InstallationError::file("read", &folder);
+    for entry in fs::read_dir(&folder).map_err(failed())? {
+        let entry = entry.map_err(failed())?;
+        let to = inside.join(entry.file_name());
+        let kind = entry.file_type().map_err(failed())?;
+        if kind.is_dir() && to.components().count() < DEPTH_MAX {
+            collect_files(source, &to, files)?;
+        } else if kind.is_file() {
+            files.push(PluginFile { from: entry.path(), to });
+        } else {
+            let reason = "is not a file, or too deep; a plugin consists of files and folders";
+            return Err(InstallationError::source(&entry.path(), reason));
+        }
+        if files.len() > FILES_MAX {
+            let reason = format!("has more than {FILES_MAX} files, which no plugin needs");
+            return Err(InstallationError::source(source, reason));
+        }
+    }
+    Ok(())
+}
+
+/// The name of the copy's folder. A component without a manifest is named after it.
+fn folder_name(source: &Path) -> Result<PathBuf, InstallationError> {
+    let full = fs::canonicalize(source).map_err(InstallationError::file("read", source))?;
+    let name = if full.is_dir() { full.file_name() } else { full.file_stem() };
+    name.map(PathBuf::from)
+        .ok_or_else(|| InstallationError::source(source, "has no name that a plugin could have"))
+}
+
+fn copy_files(files: &[PluginFile], folder: &Path) -> Result<(), InstallationError> {
+    fs::create_dir(folder).map_err(InstallationError::file("create the folder", folder))?;
+    let mut bytes_left = BYTES_MAX;
+    for file in files {
+        let bytes = untrusted_file::read_bytes(&file.from, bytes_left)
+            .map_err(InstallationError::file("read", &file.from))?;
+        bytes_left -= bytes.len() as u64;
+        let mode = fs::metadata(&file.from).map_or(0, |data| data.permissions().mode());
+        let to = folder.join(&file.to);
+        write_file(&to, &bytes, mode & 0o100 != 0)
+            .map_err(InstallationError::file("write", &to))?;
+    }
+    Ok(())
+}
+
+/// Writes a file to the disk. Only its owner may change it.
+fn write_file(to: &Path, bytes: &[u8], is_program: bool) -> io::Result<()> {
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let mode = if is_program { 0o755 } else { 0o644 };
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(to)?;
+    io::Write::write_all(&mut file, bytes)?;
+    file.sync_all()
+}
+
+/// Makes two folders change their places, in one step where the file system can.
+fn exchange_folders(new: &Path, installed: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if renameat_with(CWD, new, CWD, installed, RenameFlags::EXCHANGE).is_ok() {
+        return Ok(());
+    }
+    let aside = new.with_extension("replaced");
+    fs::rename(installed, &aside)?;
+    fs::rename(new, installed).inspect_err(|_| {
+        // The plugin that was there is better than none.
+        let _ = fs::rename(&aside, installed);
+    })
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plugin_dir() -> TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn source(files: &[(&str, &str)]) -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn only_the_files_of_a_plugin_are_copied() {
+        let component =
+            [("plugin.toml", "m"), ("x.wasm", "w"), ("README.md", "r"), ("src/a.rs", "a")];
+        let script = [("definition.json", "{}"), ("run.sh", "s"), ("data/a.txt", "a")];
+        let rows: [(&[(&str, &str)], &[&str]); 2] = [
+            (&component, &["README.md", "plugin.toml", "x.wasm"]),
+            (&script, &["data", "definition.json", "run.sh"]),
+        ];
+        for (files, copied) in rows {
+            let (source, plugins) = (source(files), plugin_dir());
+            let staged = StagedPlugin::copy_plugin(source.path(), plugins.path()).unwrap();
+            assert_eq!(names(staged.folder()), copied);
+            drop(staged);
+            assert!(names(plugins.path()).is_empty(), "what was not installed is gone");
+        }
+    }
+
+    #[test]
+    fn what_is_no_plugin_is_refused_and_leaves_nothing() {
+        let link = source(&[("definition.json", "{}")]);
+        std::os::unix::fs::symlink("/etc/passwd", link.path().join("run")).unwrap();
+        let deep_name = "d/".repeat(DEPTH_MAX + 1) + "x";
+        let deep = source(&[("definition.json", "{}"), (&deep_name, "")]);
+        let rows = [
+            (source(&[("src/lib.rs", "")]), "contains no .wasm file; build it first"),
+            (link, "is not a file"),
+            (deep, "too deep"),
+        ];
+        for (source, message) in rows {
+            let plugins = plugin_dir();
+            let error = StagedPlugin::copy_plugin(source.path(), plugins.path()).unwrap_err();
+            assert!(error.to_string().contains(message), "{error}");
+            assert!(names(plugins.path()).is_empty());
+        }
+        let missing = StagedPlugin::copy_plugin(Path::new("/nowhere/x"), plugin_dir().path());
+        assert!(missing.unwrap_err().to_string().starts_with("cannot read /nowhere/x"));
+    }
+
+    #[test]
+    fn an_installed_plugin_is_replaced_as_a_whole() {
+        let (plugins, name) = (plugin_dir(), "x".parse().unwrap());
+        for files in [
+            &[("x.wasm", "old"), ("README.md", "old")][..],
+            &[("x.wasm", "new"), ("plugin.toml", "new")][..],
+        ] {
+            let source = source(files);
+            let staged = StagedPlugin::copy_plugin(source.path(), plugins.path()).unwrap();
+            let target = staged.install(&name).unwrap();
+            assert_eq!(target, plugins.path().join("x"));
+            assert_eq!(names(plugins.path()), ["x"]);
+            assert_eq!(fs::read_to_string(target.join("x.wasm")).unwrap(), files[0].1);
+        }
+        assert_eq!(names(&plugins.path().join("x")), ["plugin.toml", "x.wasm"]);
+    }
+
+    #[test]
+    fn removing_a_link_leaves_what_it_leads_to() {
+        let (kept, plugins) = (source(&[("x.wasm", "w")]), plugin_dir());
+        let (folder, file) = (plugins.path().join("x"), plugins.path().join("y.wasm"));
+        std::os::unix::fs::symlink(kept.path(), &folder).unwrap();
+        fs::write(&file, "w").unwrap();
+        for (path, inside) in [(&folder, folder.join("x.wasm")), (&file, file.clone())] {
+            let dirs = [PathBuf::from("/elsewhere"), plugins.path().to_owned()];
+            assert_eq!(installed_entry(&inside, &dirs).as_ref(), Some(path));
+            remove_plugin_files(path).unwrap();
+        }
+        assert!(names(plugins.path()).is_empty());
+        assert_eq!(names(kept.path()), ["x.wasm"]);
+        assert_eq!(installed_entry(Path::new("/other/x.wasm"), &[]), None);
+    }
+
+    #[test]
+    fn a_plugin_that_cannot_be_removed_stays_whole() {
+        let plugins = source(&[("x/x.wasm", "w"), ("x/data/a", "a")]);
+        let missing = remove_plugin_files(&plugins.path().join("z")).unwrap_err();
+        assert!(missing.to_string().starts_with("cannot remove"), "{missing}");
+        remove_plugin_files(&plugins.path().join("x")).unwrap();
+        assert!(names(plugins.path()).is_empty());
+    }
+}
