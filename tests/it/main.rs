@@ -55,6 +55,7 @@ mod network;
 mod one_file;
 mod output;
 mod persona;
+mod plugin_install;
 mod policy_cli;
 mod principals;
 mod python;

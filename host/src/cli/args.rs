@@ -302,6 +302,26 @@ pub(super) enum PluginCommand {
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
     },
+    /// Install a plugin, or another version of it, after showing it
+    #[command(visible_alias = "install")]
+    Add {
+        /// A component, or the folder of a plugin
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+        /// Do not ask for confirmation
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Remove an installed plugin
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// The plugin
+        #[arg(value_name = "NAME")]
+        name: PluginName,
+        /// Do not ask for confirmation
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -57,9 +57,8 @@ const FOREIGN_WORDS: &[ForeignWords] = &[
     foreign("", &["undo"], "`sallyport chat --continue` continues the last session; /undo there removes the last turn"),
     foreign("", &["secrets"], "`sallyport secret list` lists the secrets"),
     foreign("", &["version"], "`sallyport --version` prints the version"),
-    foreign("plugin", &["add", "install"], INSTALL_HINT),
     foreign("plugin", &["new", "init", "create"], "write one in Rust as docs/first-plugin.md shows; `sallyport help plugins` explains the folder"),
-    foreign("plugin", &["remove", "rm", "delete", "uninstall"], REMOVE_HINT),
+    foreign("plugin", &["delete", "uninstall"], REMOVE_HINT),
     foreign("plugin", &["enable"], ENABLE_HINT),
     foreign("plugin", &["disable"], DISABLE_HINT),
     foreign("tool", &["call", "run", "exec"], "`sallyport call PLUGIN.TOOL` calls a tool"),
@@ -92,10 +91,9 @@ const FOREIGN_OPTIONS: &[(&[&str], &str)] = &[
 const RESUME_HINT: &str =
     "`sallyport chat --continue` resumes the last session, `sallyport session list` lists all";
 
-const INSTALL_HINT: &str = "copy the plugin's folder into a plugin_dir of `sallyport config show`, then `sallyport doctor`";
+const INSTALL_HINT: &str = "`sallyport plugin add PATH` installs a plugin";
 
-const REMOVE_HINT: &str =
-    "`sallyport plugin show PLUGIN` shows the plugin's file; delete its folder";
+const REMOVE_HINT: &str = "`sallyport plugin remove PLUGIN` removes an installed plugin";
 
 const ENABLE_HINT: &str =
     "`sallyport setup --grant-requested PLUGIN` grants a plugin what it requests";
@@ -225,8 +223,8 @@ mod tests {
         let rows = [
             ("ls", "tool list"), ("list", "tool list"), ("tools", "tool list"),
             ("plugins", "plugin list"), ("sessions", "session list"), ("models", "model list"),
-            ("install X", "plugin_dir"), ("add X", "plugin_dir"), ("remove X", "plugin show"),
-            ("uninstall X", "plugin show"), ("update", "git pull"), ("upgrade", "git pull"),
+            ("install X", "plugin add"), ("add X", "plugin add"), ("remove X", "plugin remove"),
+            ("uninstall X", "plugin remove"), ("update", "git pull"), ("upgrade", "git pull"),
             ("self-update", "git pull"), ("version", "--version"), ("exec X", "run PROMPT"),
             ("ask X", "run PROMPT"), ("prompt X", "run PROMPT"), ("chta", "sallyport chat"),
             ("login", "sallyport setup"), ("logout", "config show"), ("auth", "sallyport setup"),
@@ -236,8 +234,8 @@ mod tests {
             ("permissions", "policy check"), ("logs", "audit show"), ("history", "session list"),
             ("resume", "chat --continue"), ("undo", "/undo"), ("doctr", "sallyport doctor"),
             ("secrt", "sallyport secret"), ("zzzzzz", "sallyport --help"),
-            ("plugin ls", ""), ("plugin add X", "plugin_dir"), ("plugin new X", "help plugins"),
-            ("plugin install X", "plugin_dir"), ("plugin remove X", "plugin show"),
+            ("plugin ls", ""), ("plugin add X", ""), ("plugin new X", "help plugins"),
+            ("plugin install X", ""), ("plugin uninstall X", "plugin remove"),
             ("plugin enable X", "setup --grant-requested"), ("plugin disable X", "policy revoke"),
             ("plugin zzzzzz", "sallyport plugin --help"), ("tool call X", "call PLUGIN.TOOL"),
             ("tool lst", "sallyport tool list"), ("policy show", "policy check"),

@@ -34,7 +34,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ("plugin", &[
         ("sallyport plugin list", "List the plugins"),
         ("sallyport plugin show weather", "Show what a plugin requests and has"),
-        ("sallyport plugin accept weather", "Accept a plugin that has changed"),
+        ("sallyport plugin add ./hello", "Install a plugin, after showing it"),
     ]),
     ("tool", &[
         ("sallyport tool list", "List the tools"),

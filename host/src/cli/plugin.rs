@@ -1,4 +1,8 @@
-//! `sallyport plugin list|show|accept`: installed plugins with their requests and grants.
+//! `sallyport plugin`: installed plugins with their requests and grants, and what installs them.
+
+mod install;
+
+use std::path::Path;
 
 use sallyport_contract::text;
 use sallyport_policy::InstanceLifetime;
@@ -30,6 +34,14 @@ pub(super) async fn run_plugin_command(
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
     let registry = match command {
+        PluginCommand::Add { path, yes } => {
+            install::add_plugin(&settings, path, *yes, out).await?;
+            return Ok(ExitStatus::Done);
+        }
+        PluginCommand::Remove { name, yes } => {
+            install::remove_plugin(&settings, name, *yes, out).await?;
+            return Ok(ExitStatus::Done);
+        }
         PluginCommand::List(_) => setup::load_registry(&settings, out).await?,
         PluginCommand::Show { name, .. } if is_path(name) => {
             let selection = PluginSelection::File(name.into());
@@ -41,6 +53,7 @@ pub(super) async fn run_plugin_command(
         }
     };
     match command {
+        PluginCommand::Add { .. } | PluginCommand::Remove { .. } => {}
         PluginCommand::List(args) => match args.output {
             OutputFormat::Text => print_plugins(&registry, out),
             OutputFormat::Json => out.print_json(&list_json(&registry)),
@@ -51,7 +64,7 @@ pub(super) async fn run_plugin_command(
         PluginCommand::Show { name, output } => {
             let entry = find_shown_plugin(&registry, name)?;
             match output.output {
-                OutputFormat::Text => print_plugin(entry, out),
+                OutputFormat::Text => print_plugin(entry, entry.file(), out),
                 OutputFormat::Json => out.print_json(&entry_json(entry)),
             }
             // Whoever names a file looks at it before it is installed, so show all of it.
@@ -76,14 +89,22 @@ fn find_shown_plugin<'r>(
     if !is_path(name) {
         return Ok(registry.find_plugin(name).map_err(CommandFailure::from)?);
     }
+    find_only_plugin(registry, Path::new(name))
+}
+
+/// The plugin of a registry that was loaded from one file or folder.
+fn find_only_plugin<'r>(
+    registry: &'r Registry,
+    path: &Path,
+) -> Result<&'r RegisteredPlugin, CommandFailure> {
     registry.entries().next().ok_or_else(|| match registry.problems().first() {
         Some(PluginProblem { message, hint, .. }) => {
             let (message, hint) = (message.clone(), hint.clone());
             PluginLookupError::Unusable { message, hint, rejected: true }.into()
         }
         None => {
-            let message = format!("there is no component in {}", text::escape_line(name));
-            CommandFailure::new(ExitStatus::Usage, message)
+            let path = text::escape_line(&path.display().to_string());
+            CommandFailure::new(ExitStatus::Usage, format!("there is no component in {path}"))
         }
     })
 }
@@ -130,7 +151,8 @@ pub(super) fn describe_state(entry: &RegisteredPlugin) -> String {
     }
 }
 
-fn print_plugin(entry: &RegisteredPlugin, out: &CliOutput) {
+/// Prints everything about a plugin. `file` is where it comes from.
+fn print_plugin(entry: &RegisteredPlugin, file: Option<&Path>, out: &CliOutput) {
     let manifest = entry.manifest();
     out.print_heading(&format!("{} {}", entry.name(), text::escape_line(&manifest.version)));
     if !manifest.description.is_empty() {
@@ -141,8 +163,8 @@ fn print_plugin(entry: &RegisteredPlugin, out: &CliOutput) {
         ListRow::new(["kind", entry.kind().as_str()]),
         ListRow::new(["roles", &role_names(entry).join(", ")]),
     ];
-    if let Some(file) = entry.file() {
-        rows.push(ListRow::new(["file", &file.display().to_string()]));
+    if let Some(file) = file {
+        rows.push(ListRow::new(["file", &text::escape_line(&file.display().to_string())]));
         rows.push(ListRow::new(["digest", entry.digest()]));
     }
     if let Some(facts) = entry.component_facts() {
